@@ -3,8 +3,8 @@
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::PathBuf;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
@@ -12,7 +12,9 @@ use std::time::SystemTime;
 const SETTING: &str = "RUST_GPU_CACHE";
 /// Begins each file; another layout is another one.
 const MARK: &[u8] = b"RUST_GPU program 1\n";
-/// When a process finds more, it removes the oldest until half of it is left.
+/// Ends the name of each file: the user may have others there.
+const SUFFIX: &str = ".rust-gpu";
+/// When a process finds more, it removes what was not used for the longest time until half of it is left.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// A directory with a file for each program.
@@ -29,70 +31,90 @@ fn hash(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
+/// The directory that the setting names; the inner `None` for none.
+pub(crate) fn parse(text: &str) -> Option<Option<PathBuf>> {
+    match text {
+        "0" => Some(None),
+        path => Path::new(path).is_absolute().then(|| Some(path.into())),
+    }
+}
+
+/// The user's, who may have no home.
+pub(crate) fn of_user() -> Option<PathBuf> {
+    let path = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let caches = path("XDG_CACHE_HOME").or_else(|| path("HOME").map(|home| home.join(".cache")));
+    caches.map(|caches| caches.join("tensorflow-rust-gpu"))
+}
+
 impl Cache {
-    /// The one that the environment names, or else the user's. `None` if there is to be none, or the user has no home.
-    pub(crate) fn of_environment() -> Option<Self> {
-        let path = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-        let directory = match path(SETTING) {
-            Some(set) if set.as_os_str() == "0" => return None,
-            Some(set) => set,
-            None => path("XDG_CACHE_HOME")
-                .filter(|path| path.is_absolute())
-                .or_else(|| path("HOME").map(|home| home.join(".cache")))?
-                .join("tensorflow-rust-gpu"),
-        };
-        let cache = Self { directory, has_failed: AtomicBool::new(false) };
+    /// Opens it. Without success a line says why, and nothing is kept.
+    pub(crate) fn open(directory: &Path) -> Option<Self> {
+        let cache = Self { directory: directory.to_owned(), has_failed: AtomicBool::new(false) };
+        cache.make().inspect_err(|error| cache.failed(error)).ok()?;
         cache.shrink();
         Some(cache)
     }
 
-    fn file(&self, key: &str) -> PathBuf {
-        self.directory.join(format!("{:016x}", hash(key.as_bytes())))
+    /// Makes the directory, unless it is there.
+    fn make(&self) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        let found = fs::metadata(&self.directory)?;
+        // The driver runs what is there.
+        if found.uid() != fs::metadata("/proc/self")?.uid() || found.mode() & 0o022 != 0 {
+            return Err(io::Error::other("other users can write it"));
+        }
+        Ok(())
     }
 
-    /// What was kept with this key. A file that is torn or of something else is none.
-    pub(crate) fn get(&self, key: &str) -> Option<Vec<u8>> {
-        let file = fs::read(self.file(key)).ok()?;
-        let rest = file.strip_prefix(MARK)?;
-        let (sum, rest) = rest.split_first_chunk()?;
-        let (len, content) = rest.split_first_chunk()?;
-        let (found, program) =
-            content.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
-        (u64::from_le_bytes(*sum) == hash(content) && found == key.as_bytes())
-            .then(|| program.to_vec())
-    }
-
-    /// Keeps a program. Without success a line says why, once, and nothing is lost but time.
-    pub(crate) fn put(&self, key: &str, program: &[u8]) {
-        let Err(error) = self.try_put(key, program) else { return };
+    fn failed(&self, error: &io::Error) {
         if !self.has_failed.swap(true, Ordering::Relaxed) {
             log::warn!(
                 "RUST_GPU cannot keep compiled programs in `{}`, and compiles them in each process: {error}; set {SETTING} to a \
-                 directory that can be written, or to 0",
+                 directory of your own, or to 0",
                 self.directory.display()
             );
         }
     }
 
+    fn file(&self, key: &str) -> PathBuf {
+        self.directory.join(format!("{:016x}{SUFFIX}", hash(key.as_bytes())))
+    }
+
+    /// What was kept with this key. A file that is torn or of something else is none.
+    pub(crate) fn get(&self, key: &str) -> Option<Vec<u8>> {
+        let path = self.file(key);
+        let file = fs::read(&path).ok()?;
+        let rest = file.strip_prefix(MARK)?;
+        let (sum, rest) = rest.split_first_chunk()?;
+        let (len, content) = rest.split_first_chunk()?;
+        let (found, program) =
+            content.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
+        if u64::from_le_bytes(*sum) != hash(content) || found != key.as_bytes() {
+            return None;
+        }
+        // It was used. There is nothing to do about an error.
+        let _ = fs::File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+        Some(program.to_vec())
+    }
+
+    /// Keeps a program. Without success a line says why, once, and nothing is lost but time.
+    pub(crate) fn put(&self, key: &str, program: &[u8]) {
+        if let Err(error) = self.try_put(key, program) {
+            self.failed(&error);
+        }
+    }
+
     fn try_put(&self, key: &str, program: &[u8]) -> io::Result<()> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         let content = [key.as_bytes(), program].concat();
         // Another process sees a whole file or none.
-        let scratch =
-            self.directory.join(format!("{:016x}.{}", hash(key.as_bytes()), std::process::id()));
-        let write = || {
-            let mut file = fs::File::create(&scratch)?;
-            for part in
-                [MARK, &hash(&content).to_le_bytes(), &(key.len() as u64).to_le_bytes(), &content]
-            {
-                file.write_all(part)?;
-            }
-            fs::rename(&scratch, self.file(key))
-        };
-        write().inspect_err(|_| {
-            // There is nothing to do about a second error.
-            let _ = fs::remove_file(&scratch);
-        })
+        let mut file = tempfile::Builder::new().suffix(SUFFIX).tempfile_in(&self.directory)?;
+        for part in
+            [MARK, &hash(&content).to_le_bytes(), &(key.len() as u64).to_le_bytes(), &content]
+        {
+            file.write_all(part)?;
+        }
+        file.persist(self.file(key))?;
+        Ok(())
     }
 
     fn shrink(&self) {
@@ -101,7 +123,8 @@ impl Cache {
             .filter_map(|entry| {
                 let (path, data) = entry.ok().map(|e| (e.path(), e.metadata()))?;
                 let data = data.ok().filter(fs::Metadata::is_file)?;
-                Some((data.modified().ok()?, data.len(), path))
+                let is_ours = path.file_name()?.to_str()?.ends_with(SUFFIX);
+                is_ours.then_some((data.modified().ok()?, data.len(), path))
             })
             .collect();
         let mut total: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
@@ -123,9 +146,10 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
 
-    fn cache(directory: &std::path::Path) -> Cache {
-        Cache { directory: directory.join("programs"), has_failed: AtomicBool::new(false) }
+    fn cache(directory: &Path) -> Cache {
+        Cache::open(&directory.join("programs")).unwrap()
     }
 
     #[test]
@@ -172,12 +196,37 @@ mod tests {
         cache.put("new", b"program");
         cache.shrink();
         assert!(cache.get("old").is_some());
+        // Somebody else's.
+        let other = cache.directory.join("0123456789abcdef");
+        fs::File::create(&other).unwrap().set_len(2 * MOST_BYTES).unwrap();
+        cache.shrink();
+        // A program that was used is as new as one that was kept.
+        assert!(cache.get("old").is_some());
+        fs::File::open(cache.file("old")).unwrap().set_modified(past(60)).unwrap();
         let large = fs::File::create(cache.file("large")).unwrap();
         large.set_len(MOST_BYTES).unwrap();
         large.set_modified(past(30)).unwrap();
         cache.shrink();
+        assert!(other.exists());
         assert_eq!(cache.get("old"), None);
         assert!(!cache.file("large").exists());
         assert!(cache.get("new").is_some());
+    }
+
+    #[test]
+    fn a_directory_that_others_can_write_is_not_used() {
+        let scratch = tempfile::tempdir().unwrap();
+        for mode in [0o770, 0o707] {
+            fs::set_permissions(scratch.path(), fs::Permissions::from_mode(mode)).unwrap();
+            assert!(Cache::open(scratch.path()).is_none(), "{mode:o}");
+        }
+    }
+
+    #[test]
+    fn the_setting_is_a_whole_path_or_0() {
+        assert_eq!(parse("0"), Some(None));
+        assert_eq!(parse("/a/b"), Some(Some("/a/b".into())));
+        assert_eq!(parse("1"), None);
+        assert_eq!(parse("a/b"), None);
     }
 }

@@ -1,45 +1,17 @@
 //! The platform and its device.
 
-use crate::abi::{Backend, Batch, Block, Gpu};
-use crate::fusion::{self, Fusion};
+use crate::abi::{Batch, Block, Gpu};
+use crate::fusion::Fusion;
 use crate::health::Health;
-use crate::kernels::trial;
 use crate::queue::Queue;
 use crate::regions::Regions;
+use crate::settings::{self, Settings};
 use crate::stream::{GpuEvent, GpuStream};
 use se_plugin::prelude::*;
 use se_plugin::profiler::Timeline;
 use se_plugin::{Counters, host_has_gpu_kernels};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
-
-/// An environment variable that is not empty.
-fn setting(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
-}
-
-/// A setting, if there is one.
-fn parsed<T>(name: &str, parse: impl Fn(&str) -> Option<T>, example: &str) -> Result<Option<T>> {
-    let Some(text) = setting(name) else { return Ok(None) };
-    let parsed = parse(&text).ok_or_else(|| {
-        Error::invalid_argument(format!("{name}={text} is not understood; write {example}"))
-    });
-    parsed.map(Some)
-}
-
-/// A setting that turns something off.
-///
-/// # Errors
-/// `INVALID_ARGUMENT` for a value that is not understood.
-pub(crate) fn flag(name: &str) -> Result<bool> {
-    let flag = |text: &str| match text {
-        "0" => Some(false),
-        "1" => Some(true),
-        _ => None,
-    };
-    Ok(parsed(name, flag, &format!("{name}=0 or {name}=1"))?.unwrap_or(true))
-}
 
 /// What streams did, for TensorFlow's profiler.
 pub(crate) static TIMELINE: LazyLock<Timeline> =
@@ -58,42 +30,25 @@ impl Platform for GpuPlatform {
     type Device = GpuDevice;
 
     fn device_type() -> &'static str {
-        static CHOSEN: LazyLock<Option<String>> = LazyLock::new(|| setting("RUST_GPU_TYPE"));
+        static CHOSEN: LazyLock<Option<String>> = LazyLock::new(settings::device_type);
         let own = if host_has_gpu_kernels() { Self::TYPE } else { "GPU" };
         CHOSEN.as_deref().unwrap_or(own)
     }
     fn new() -> Result<Self> {
-        let bytes = |mib: &str| mib.parse::<u64>().ok()?.checked_mul(1 << 20);
-        let limit = parsed("RUST_GPU_MEMORY_MIB", bytes, "RUST_GPU_MEMORY_MIB=512")?;
-        let seconds = |text: &str| {
-            let seconds = text.parse().ok()?;
-            let limit = Duration::try_from_secs_f64(seconds).ok()?;
-            (seconds == 0.0 || !limit.is_zero()).then_some(limit)
-        };
-        let timeout =
-            parsed("RUST_GPU_TIMEOUT_S", seconds, "RUST_GPU_TIMEOUT_S=300, 0 for no limit")?;
-        fusion::is_on()?;
-        let backend = parsed(
-            "RUST_GPU_BACKEND",
-            Backend::parse,
-            "RUST_GPU_BACKEND=cuda or RUST_GPU_BACKEND=vulkan",
-        )?;
-        let mut gpu = Gpu::open(backend, setting("RUST_GPU_CARD").as_deref())?;
-        gpu.total = gpu.total.min(limit.unwrap_or(u64::MAX));
-        if let Some(timeout) = timeout {
+        let settings = Settings::of_environment()?;
+        let mut gpu = Gpu::open(&settings)?;
+        gpu.total = gpu.total.min(settings.memory.unwrap_or(u64::MAX));
+        if let Some(timeout) = settings.timeout {
             gpu.set_timeout(timeout);
         }
-        if !flag("RUST_GPU_COOPERATIVE_MATRICES")? {
-            gpu.offered = None;
-        }
-        let counters = Counters::new(0, setting("RUST_GPU_COUNTERS").map(Into::into));
+        let counters = Counters::new(0, settings.counters);
         Ok(Self { counters: counters.with_card(&gpu.name), gpu: Arc::new(gpu) })
     }
     fn device_count(&self) -> Result<usize> {
         Ok(1)
     }
     fn open(&self, _ordinal: usize) -> Result<GpuDevice> {
-        let device = GpuDevice {
+        Ok(GpuDevice {
             gpu: Arc::clone(&self.gpu),
             counters: self.counters.clone(),
             health: Arc::new(Health::new(&self.gpu)),
@@ -101,9 +56,7 @@ impl Platform for GpuPlatform {
             direct: Mutex::new(Batch::new(&self.gpu)?),
             queues: Mutex::default(),
             streams: AtomicUsize::new(1),
-        };
-        device.try_cooperative_matrices();
-        Ok(device)
+        })
     }
 }
 
@@ -121,33 +74,6 @@ pub struct GpuDevice {
 }
 
 impl GpuDevice {
-    /// `copy_to_host` without the counters.
-    pub(crate) fn download(&self, mut target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
-        let bytes = target.len();
-        let source = self.regions.find("copy_to_host", source, bytes as u64)?;
-        let mut batch = self.direct()?;
-        let staged = batch.download(&source, bytes)?;
-        batch.flush()?;
-        target.write(0, batch.staged(staged));
-        Ok(())
-    }
-
-    fn try_cooperative_matrices(&self) {
-        let Some(matrix) = self.gpu.offered else { return };
-        match trial::multiply(self, matrix) {
-            Ok(()) => {
-                if self.gpu.cooperative.set(matrix).is_ok() {
-                    log::info!("RUST_GPU multiplies float16 by cooperative matrices of {matrix}");
-                }
-            }
-            Err(error) => log::warn!(
-                "RUST_GPU multiplies float16 without cooperative matrices of {matrix}: {}; update the driver of `{}`",
-                error.message(),
-                self.gpu.name
-            ),
-        }
-    }
-
     fn direct(&self) -> Result<MutexGuard<'_, Batch>> {
         self.gpu.check_process()?;
         Ok(self.direct.lock().unwrap_or_else(PoisonError::into_inner))
@@ -186,9 +112,15 @@ impl Device for GpuDevice {
         batch.upload(&target, source.len(), |to| to.copy_from_slice(source))?;
         batch.flush()
     }
-    fn copy_to_host(&self, target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
+    fn copy_to_host(&self, mut target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
         self.counters.write()?;
-        self.download(target, source)
+        let bytes = target.len();
+        let source = self.regions.find("copy_to_host", source, bytes as u64)?;
+        let mut batch = self.direct()?;
+        let staged = batch.download(&source, bytes)?;
+        batch.flush()?;
+        target.write(0, batch.staged(staged));
+        Ok(())
     }
     fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
         let target = self.regions.find("copy_on_device", target, bytes)?;

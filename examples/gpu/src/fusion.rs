@@ -1,9 +1,10 @@
 //! The graph pass: fuses chains of elementwise ops into one launch.
 
-use crate::device::{GpuPlatform, flag};
+use crate::device::GpuPlatform;
 use crate::kernels::elementwise::fusible;
 use crate::kernels::fused::{self, MOST_INPUTS, MOST_STEPS};
 use crate::launch::is_float;
+use crate::settings;
 use crate::trees::{self, Limits, Operand, Tree};
 use se_plugin::device_type;
 use se_plugin::graph::{Graph, GraphPass, Input, Node, OptimizerConfigs};
@@ -11,14 +12,6 @@ use se_plugin::kernel::host_has_op;
 use se_plugin::prelude::*;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
-
-/// Returns whether ops are fused, by the setting.
-///
-/// # Errors
-/// `INVALID_ARGUMENT` for a value that is not understood.
-pub(crate) fn is_on() -> Result<bool> {
-    flag("RUST_GPU_FUSE")
-}
 
 /// The graph pass.
 pub(crate) struct Fusion;
@@ -30,7 +23,7 @@ impl GraphPass for Fusion {
 
     fn optimize(&self, graph: &mut Graph<'_>) -> Result<()> {
         static CAN: LazyLock<bool> =
-            LazyLock::new(|| is_on().unwrap_or(false) && host_has_op(fused::OP));
+            LazyLock::new(|| settings::fuses().unwrap_or(false) && host_has_op(fused::OP));
         if !*CAN {
             return Ok(());
         }

@@ -1,17 +1,22 @@
 //! How kernels run shaders.
 
-use crate::abi::{CooperativeMatrix, PUSH_BYTES, Shader};
+use crate::abi::{CooperativeMatrix, PUSH_BYTES, Place, Shader};
 use crate::device::GpuPlatform;
+use crate::kernels::trial;
 use crate::queue::Task;
+use crate::regions::Regions;
 use crate::stream::GpuStream;
 use se_plugin::prelude::*;
 
 /// A run of a kernel.
 pub(crate) type Run<'a> = OpKernelContext<'a, GpuPlatform>;
 
-/// The matrix units that kernels use.
-pub(crate) fn cooperative(run: &Run<'_>) -> Option<CooperativeMatrix> {
-    run.stream().queue.gpu.cooperative.get().copied()
+/// The cooperative matrices that products of this type use.
+pub(crate) fn cooperative(run: &Run<'_>, dtype: DType) -> Option<CooperativeMatrix> {
+    match dtype {
+        DType::Float16 => trial::cooperative(&run.stream().queue.gpu),
+        _ => None,
+    }
 }
 
 /// Invocations of a workgroup, in shaders with one axis.
@@ -86,19 +91,31 @@ impl Launch<'_> {
         if self.groups.contains(&0) {
             return Ok(());
         }
+        let (uses, push) = self.prepare(&stream.regions)?;
+        let pipeline = stream.queue.gpu.pipeline(self.shader, self.constants)?;
+        stream.push(Task::Launch { op: self.op, pipeline, uses, push, groups: self.groups })?;
+        stream.counters.count(self.op);
+        Ok(())
+    }
+
+    /// The memory that it uses, and what it pushes.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for a tensor outside of the regions; `UNIMPLEMENTED` if there is more to push than cards can.
+    pub(crate) fn prepare(&self, regions: &Regions) -> Result<(Vec<Place>, Vec<u8>)> {
         let mut push = Vec::with_capacity(PUSH_BYTES);
         let mut uses = Vec::with_capacity(self.operands.len());
         for operand in self.operands {
             let word = match operand {
                 Operand::Value(value) => *value,
                 Operand::Bytes(ptr, bytes) => {
-                    uses.push(stream.regions.find(self.op, *ptr, *bytes)?);
+                    uses.push(regions.find(self.op, *ptr, *bytes)?);
                     ptr.address()
                 }
                 Operand::At(tensor, offset) => match tensor.ptr() {
                     None => 0,
                     Some(ptr) => {
-                        uses.push(stream.regions.find(self.op, ptr, tensor.bytes())?);
+                        uses.push(regions.find(self.op, ptr, tensor.bytes())?);
                         ptr.address() + offset
                     }
                 },
@@ -112,10 +129,7 @@ impl Launch<'_> {
                 format!("`{}` has tensors of too many axes for this device", self.op),
             ));
         }
-        let pipeline = stream.queue.gpu.pipeline(self.shader, self.constants)?;
-        stream.push(Task::Launch { op: self.op, pipeline, uses, push, groups: self.groups })?;
-        stream.counters.count(self.op);
-        Ok(())
+        Ok((uses, push))
     }
 }
 

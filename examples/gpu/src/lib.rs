@@ -31,6 +31,7 @@ mod launch;
 mod program;
 mod queue;
 mod regions;
+mod settings;
 mod stream;
 mod trees;
 

@@ -58,11 +58,14 @@ fn main() {
         let test = move || run(Cuda::new().environment(None), name);
         Trial::test(format!("cuda::{name}"), test)
     }));
-    // What waits for the card too little has luck otherwise.
-    trials.extend(names().map(|name| {
-        let late = "late vkQueueSubmit 5";
-        let test = move || run(Loader::new().environment(lavapipe::environment(), late), name);
-        Trial::test(format!("late_vulkan::{name}"), test)
-    }));
+    // What waits for the card too little has luck otherwise; and batches of two streams are sent in either order.
+    for (name, late) in
+        [("late", "late vkQueueSubmit 5"), ("reordered", "late vkEndCommandBuffer 5")]
+    {
+        trials.extend(names().map(|case| {
+            let test = move || run(Loader::new().environment(lavapipe::environment(), late), case);
+            Trial::test(format!("{name}_vulkan::{case}"), test)
+        }));
+    }
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

@@ -1,5 +1,6 @@
 //! Directories below `target/` in which Debian's packages are unpacked.
 
+use fs4::FileExt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,12 +26,19 @@ impl Tree {
         let target = workspace.join("target");
         let place = target.join(self.name);
         let mark = place.join("version");
-        if fs::read_to_string(&mark).is_ok_and(|version| version == self.version) {
+        let is_there = || fs::read_to_string(&mark).is_ok_and(|version| version == self.version);
+        if is_there() {
             return Ok(place);
         }
         let text = |error: std::io::Error| error.to_string();
         fs::create_dir_all(&target).map_err(text)?;
-        // Another process may do the same now: what is in place is always whole.
+        // Another process may do the same now.
+        let lock = fs::File::create(target.join(format!("{}.lock", self.name))).map_err(text)?;
+        FileExt::lock(&lock).map_err(text)?;
+        if is_there() {
+            return Ok(place);
+        }
+        // What is in place is always whole, for those that have not waited.
         let new = tempfile::Builder::new().prefix(self.name).tempdir_in(&target).map_err(text)?;
         let script = format!(
             "mkdir packages
@@ -67,12 +75,8 @@ impl Tree {
             let old = place.with_extension(format!("old-{}", std::process::id()));
             fs::rename(&place, &old).and_then(|()| fs::remove_dir_all(&old)).map_err(text)?;
         }
-        match fs::rename(new.keep(), &place) {
-            Ok(()) => Ok(place),
-            // Somebody else was faster.
-            Err(_) if mark.exists() => Ok(place),
-            Err(error) => Err(error.to_string()),
-        }
+        fs::rename(new.keep(), &place).map_err(text)?;
+        Ok(place)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::driver::{CooperativeMatrix, Driver, Failure, Pipeline, Recorder, Shader};
 use super::watchdog::Watchdog;
 use super::{cuda, vulkan};
+use crate::settings::Settings;
 use se_plugin::{Error, Result};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -57,31 +58,32 @@ pub(crate) struct Gpu {
     pub(crate) total: u64,
     /// The card's name, by the driver.
     pub(crate) name: String,
-    /// What the driver says that it has, and no setting forbids.
+    /// Whether it is a driver for the processor.
+    pub(crate) is_software: bool,
+    /// What the driver has, and no setting forbids.
     pub(crate) offered: Option<CooperativeMatrix>,
-    /// What kernels use, once it was tried.
-    pub(crate) cooperative: OnceLock<CooperativeMatrix>,
+    /// What kernels use of it, once it was tried.
+    pub(crate) cooperative: OnceLock<Option<CooperativeMatrix>>,
     /// A fork has the memory of a driver, and not its threads.
     process: u32,
 }
 
 impl Gpu {
-    /// Opens the card whose name contains `wanted`, or else the first that is not software. Without a backend, CUDA comes
-    /// before Vulkan.
+    /// Opens a card.
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` without the libraries; `NOT_FOUND` without such a card, with each card's reason.
-    pub(crate) fn open(backend: Option<Backend>, wanted: Option<&str>) -> Result<Self> {
-        let opened = match backend {
-            Some(Backend::Cuda) => cuda::open(wanted)?,
-            Some(Backend::Vulkan) => vulkan::open(wanted)?,
-            None => match cuda::open(wanted) {
+    pub(crate) fn open(settings: &Settings) -> Result<Self> {
+        let opened = match settings.backend {
+            Some(Backend::Cuda) => cuda::open(settings)?,
+            Some(Backend::Vulkan) => vulkan::open(settings)?,
+            None => match cuda::open(settings) {
                 Ok(opened) => opened,
                 // A machine without a driver of CUDA is not about to have one.
-                Err(_) if !cuda::is_there() => vulkan::open(wanted)?,
+                Err(_) if !cuda::is_there() => vulkan::open(settings)?,
                 Err(without) => {
                     let why = without.message();
-                    let opened = vulkan::open(wanted).map_err(|error| {
+                    let opened = vulkan::open(settings).map_err(|error| {
                         Error::new(error.code(), format!("{}; and {why}", error.message()))
                     })?;
                     log::warn!("RUST_GPU uses Vulkan for `{}`, and not CUDA: {why}", opened.name);
@@ -98,6 +100,7 @@ impl Gpu {
             watchdog: Watchdog::new(opened.is_software),
             total: opened.total,
             name: opened.name,
+            is_software: opened.is_software,
             offered: opened.cooperative,
             cooperative: OnceLock::new(),
             process: std::process::id(),

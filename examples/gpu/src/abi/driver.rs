@@ -88,11 +88,13 @@ pub(crate) struct CooperativeMatrix {
     pub(crate) k: u32,
     /// The invocations that do it together.
     pub(crate) subgroup: u32,
+    /// The largest tile for which the card has registers, in 16 rows and columns.
+    pub(crate) most: u32,
 }
 
 impl Display for CooperativeMatrix {
     fn fmt(&self, out: &mut Formatter<'_>) -> std::fmt::Result {
-        let Self { m, n, k, subgroup } = self;
+        let Self { m, n, k, subgroup, .. } = self;
         write!(out, "{m} x {k} by {k} x {n}, in subgroups of {subgroup}")
     }
 }
@@ -103,7 +105,7 @@ impl CooperativeMatrix {
 
     /// Whether the shaders can divide a tile, of 16 times as many rows and columns, into them.
     pub(crate) fn fits(&self, each: u32) -> bool {
-        let Self { m, n, k, subgroup } = *self;
+        let Self { m, n, k, subgroup, most } = *self;
         // As in the shaders.
         let subgroups = 256_u32.checked_div(subgroup).unwrap_or_default();
         let down = if subgroups > 8 { 4 } else { 2 };
@@ -112,7 +114,8 @@ impl CooperativeMatrix {
         };
         let whole =
             |size: u32, part: u32| part > 0 && part.is_multiple_of(8) && size.is_multiple_of(part);
-        subgroup.is_power_of_two()
+        each <= most
+            && subgroup.is_power_of_two()
             && whole(16 * each / down, m)
             && whole(16 * each / across, n)
             && whole(32, k)
@@ -121,7 +124,7 @@ impl CooperativeMatrix {
     /// Whether the shaders can use them on a card with so many bytes of shared memory.
     pub(super) fn is_usable(&self, shared: u32) -> bool {
         let needed = || 2 * 640 * 16 + 256 / self.subgroup * self.m * self.n * 4;
-        self.fits(8) && needed() <= shared
+        [4, 8].into_iter().any(|each| self.fits(each)) && needed() <= shared
     }
 }
 
@@ -205,4 +208,33 @@ pub(super) trait Recorder: Send {
     /// # Safety
     /// The card is not at a batch of it.
     unsafe fn destroy(&mut self);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_are_divided_as_the_cards_have_it() {
+        let of = |[m, n, k]: [u32; 3], subgroup, most| {
+            let matrix = CooperativeMatrix { m, n, k, subgroup, most };
+            ([4, 8].map(|each| matrix.fits(each)), matrix.is_usable(32 << 10))
+        };
+        for (card, matrix, subgroup, most, fits, is_usable) in [
+            ("NVIDIA", [16, 16, 16], 32, 8, [true, true], true),
+            ("NVIDIA, short", [16, 8, 16], 32, 8, [true, true], true),
+            ("AMD", [16, 16, 16], 64, 8, [true, true], true),
+            ("Intel", [8, 16, 16], 32, 4, [true, false], true),
+            ("Intel, 16", [8, 16, 16], 16, 4, [true, false], true),
+            ("lavapipe", [8, 8, 8], 8, 8, [true, true], true),
+            ("too wide", [64, 64, 16], 32, 8, [false, false], false),
+            ("no multiple of eight", [4, 4, 4], 32, 8, [false, false], false),
+            ("too deep", [16, 16, 64], 32, 8, [false, false], false),
+            ("none together", [16, 16, 16], 0, 8, [false, false], false),
+        ] {
+            assert_eq!(of(matrix, subgroup, most), (fits, is_usable), "{card}");
+        }
+        let matrix = CooperativeMatrix { m: 16, n: 16, k: 16, subgroup: 32, most: 8 };
+        assert!(!matrix.is_usable(16 << 10));
+    }
 }

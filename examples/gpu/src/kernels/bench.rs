@@ -98,7 +98,9 @@ pub fn matmul(
 ) -> Result<Program> {
     let transposed = [false; 2];
     Products { transposed, rows, inner, columns, count: 1, steps: [0; 2] }.with(
-        stream.and_then(|stream| stream.queue.gpu.cooperative.get().copied()),
+        stream
+            .filter(|_| dtype == DType::Float16)
+            .and_then(|stream| trial::cooperative(&stream.queue.gpu)),
         "MatMul",
         dtype,
         &[],

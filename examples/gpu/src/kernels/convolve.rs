@@ -100,7 +100,7 @@ impl Convolution {
         if out.is_empty() {
             return Ok(());
         }
-        let cooperative = cooperative(context).filter(|_| a.dtype() == DType::Float16);
+        let cooperative = cooperative(context, a.dtype());
         let split = self.split(cooperative, what);
         let launch = |out: &DeviceTensor| {
             let (types, operands) = ([a.dtype(), out.dtype()], [a.into(), b.into(), out.into()]);

@@ -34,13 +34,11 @@ impl Tiles {
                 && across.saturating_mul(down).saturating_mul(count) >= BUSY
         };
         let cooperative = cooperative.filter(|_| rows.min(columns) >= LEAST_COOPERATIVE);
-        let smallest = match cooperative {
-            Some(matrix) if matrix.fits(4) => 4,
-            Some(_) => 8,
-            None => 2,
-        };
-        let larger = [8, 4].into_iter().take_while(|each| *each > smallest);
-        let each = larger.into_iter().find(|each| is_good(*each)).unwrap_or(smallest);
+        let smallest = if cooperative.is_none() { 2 } else { 4 };
+        let fits = |each: &u32| cooperative.is_none_or(|matrix| matrix.fits(*each));
+        let mut sizes = [8, 4, 2].into_iter().filter(|each| *each >= smallest).filter(fits);
+        let last = sizes.clone().next_back().unwrap_or(smallest);
+        let each = sizes.find(|each| is_good(*each)).unwrap_or(last);
         let [across, down] = tiles(each);
         // The shader loops over those that are more.
         let groups = [across, down, count].map(|count| count.min(MOST_GROUPS) as u32);
@@ -70,7 +68,7 @@ impl Tiles {
     ) -> (&'static Shader, Vec<u32>) {
         let mut constants = vec![self.each];
         constants.extend(own);
-        let Some(CooperativeMatrix { m, n, k, subgroup }) = self.cooperative else {
+        let Some(CooperativeMatrix { m, n, k, subgroup, .. }) = self.cooperative else {
             return (plain, constants);
         };
         let is_wide = is_wide && operands.iter().take(2).all(|factor| factor.is_multiple_of(16));
@@ -101,7 +99,9 @@ impl Products {
         dtype: DType,
         operands: [Operand<'_>; 3],
     ) -> Result<()> {
-        self.with(cooperative(context), op, dtype, &operands, |launch| launch.enqueue(context))
+        self.with(cooperative(context, dtype), op, dtype, &operands, |launch| {
+            launch.enqueue(context)
+        })
     }
 
     /// Returns what `then` makes of the launch.
@@ -114,7 +114,6 @@ impl Products {
         then: impl FnOnce(&Launch<'_>) -> Result<R>,
     ) -> Result<R> {
         let Self { transposed: [ta, tb], rows, inner, columns, count, steps } = *self;
-        let cooperative = cooperative.filter(|_| dtype == DType::Float16);
         let tiles = Tiles::new(cooperative, rows, columns, count);
         let lines = [if ta { rows } else { inner }, if tb { inner } else { columns }];
         let is_wide = [lines, steps].as_flattened().iter().all(|size| size.is_multiple_of(8));

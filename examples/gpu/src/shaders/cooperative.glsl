@@ -47,7 +47,7 @@ uvec2 place(uint part, uint width, bool is_along_k) {
     uvec4 name(uint batch, uint line, uint k, uint to) { \
         if (IS_WIDE) return vector(matrix, k < to ? index(batch, line, k) : NONE); \
         uvec4 eight = uvec4(0); \
-        for (uint at = 0; at < 8; at++) { \
+        [[unroll]] for (uint at = 0; at < 8; at++) { \
             uint other = is_along_k ? line : line + at, depth = is_along_k ? k + at : k; \
             eight[at / 2] |= bits(matrix, depth < to ? index(batch, other, depth) : NONE) << (16 * (at % 2)); \
         } \
@@ -57,7 +57,7 @@ EIGHT(a_eight, push.a, a_index, A_ALONG_K)
 EIGHT(b_eight, push.b, b_index, B_ALONG_K)
 
 void fetch(uint batch, uint row, uint column, uint k, uint to) {
-    for (uint at = 0; at < VECTORS; at++) {
+    [[unroll]] for (uint at = 0; at < VECTORS; at++) {
         uint part = gl_LocalInvocationIndex + at * 256;
         uvec2 a = place(part, A_WIDTH, A_ALONG_K), b = place(part, B_WIDTH, B_ALONG_K);
         a_next[at] = a_eight(batch, row + a.x, k + a.y, to);
@@ -65,14 +65,15 @@ void fetch(uint batch, uint row, uint column, uint k, uint to) {
     }
 }
 
+// Loops are unrolled: where an index of a matrix is left, drivers put the matrices into memory.
 void multiply(uint batch, uint row, uint column, uint from, uint to) {
     uint down = gl_SubgroupID / SUBGROUPS_ACROSS * ROWS, right = gl_SubgroupID % SUBGROUPS_ACROSS * COLUMNS;
     coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator> sums[DOWN * ACROSS];
-    for (uint at = 0; at < DOWN * ACROSS; at++)
+    [[unroll]] for (uint at = 0; at < DOWN * ACROSS; at++)
         sums[at] = coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>(0.0f);
     fetch(batch, row, column, from, to);
     for (uint k = from; k < to; k += DEPTH) {
-        for (uint at = 0; at < VECTORS; at++) {
+        [[unroll]] for (uint at = 0; at < VECTORS; at++) {
             uint part = gl_LocalInvocationIndex + at * 256;
             a_tile[part / A_WIDTH * A_PITCH + part % A_WIDTH] = a_next[at];
             b_tile[part / B_WIDTH * B_PITCH + part % B_WIDTH] = b_next[at];
@@ -80,23 +81,23 @@ void multiply(uint batch, uint row, uint column, uint from, uint to) {
         barrier();
         // While these are multiplied.
         if (k + DEPTH < to) fetch(batch, row, column, k + DEPTH, to);
-        for (uint depth = 0; depth < DEPTH; depth += K) {
+        [[unroll]] for (uint depth = 0; depth < DEPTH; depth += K) {
             coopmat<float16_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB> b[ACROSS];
-            for (uint j = 0; j < ACROSS; j++) {
+            [[unroll]] for (uint j = 0; j < ACROSS; j++) {
                 uint line = right + j * N;
                 coopMatLoad(b[j], b_tile, B_ALONG_K ? line * B_PITCH + depth / 8 : depth * B_PITCH + line / 8, B_PITCH, B_LAYOUT);
             }
-            for (uint i = 0; i < DOWN; i++) {
+            [[unroll]] for (uint i = 0; i < DOWN; i++) {
                 uint line = down + i * M;
                 coopmat<float16_t, gl_ScopeSubgroup, M, K, gl_MatrixUseA> a;
                 coopMatLoad(a, a_tile, A_ALONG_K ? line * A_PITCH + depth / 8 : depth * A_PITCH + line / 8, A_PITCH, A_LAYOUT);
-                for (uint j = 0; j < ACROSS; j++) sums[i * ACROSS + j] = coopMatMulAdd(a, b[j], sums[i * ACROSS + j]);
+                [[unroll]] for (uint j = 0; j < ACROSS; j++) sums[i * ACROSS + j] = coopMatMulAdd(a, b[j], sums[i * ACROSS + j]);
             }
         }
         barrier();
     }
-    for (uint i = 0; i < DOWN; i++)
-        for (uint j = 0; j < ACROSS; j++) {
+    [[unroll]] for (uint i = 0; i < DOWN; i++)
+        [[unroll]] for (uint j = 0; j < ACROSS; j++) {
             coopMatStore(sums[i * ACROSS + j], products, gl_SubgroupID * M * N, N, gl_CooperativeMatrixLayoutRowMajor);
             subgroupBarrier();
             for (uint at = gl_SubgroupInvocationID; at < M * N; at += SUBGROUP)

@@ -11,6 +11,7 @@ pub(crate) use compiler::image;
 use super::card::Opened;
 use super::driver::{Done, Driver, Failure, Kind, Memory, Pipeline, Recorder, Shader};
 use crate::cache::Cache;
+use crate::settings::Settings;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
 use cudarc::driver::{DriverError, result};
 use frees::Frees;
@@ -125,11 +126,11 @@ pub(super) fn is_there() -> bool {
     unsafe { sys::is_culib_present() }
 }
 
-/// Opens the card whose name contains `wanted`, or else the first.
+/// Opens the card that the settings name, or else the first.
 ///
 /// # Errors
 /// `FAILED_PRECONDITION` without the driver or NVRTC; `NOT_FOUND` without such a card, with each card's reason.
-pub(super) fn open(wanted: Option<&str>) -> Result<Opened> {
+pub(super) fn open(settings: &Settings) -> Result<Opened> {
     if !is_there() {
         return Err(Error::failed_precondition(
             "CUDA has no driver here: cannot load `libcuda.so.1`; install the driver of the card",
@@ -151,7 +152,7 @@ pub(super) fn open(wanted: Option<&str>) -> Result<Opened> {
             attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
         );
         let is_wanted = |wanted: &str| name.to_lowercase().contains(&wanted.to_lowercase());
-        if !wanted.is_none_or(is_wanted) {
+        if !settings.card.as_deref().is_none_or(is_wanted) {
             reasons.push(format!("`{name}`: RUST_GPU_CARD does not name it"));
         } else if capability < LEAST_CAPABILITY {
             reasons.push(format!(
@@ -159,7 +160,7 @@ pub(super) fn open(wanted: Option<&str>) -> Result<Opened> {
                 capability.0, capability.1, LEAST_CAPABILITY.0, LEAST_CAPABILITY.1
             ));
         } else {
-            match create(device, capability, &name) {
+            match create(device, capability, &name, settings) {
                 Ok(opened) => return Ok(opened),
                 Err(error) => reasons.push(format!("`{name}`: {}", error.message())),
             }
@@ -171,28 +172,39 @@ pub(super) fn open(wanted: Option<&str>) -> Result<Opened> {
     )))
 }
 
-fn create(device: sys::CUdevice, capability: (i32, i32), name: &str) -> Result<Opened> {
+fn create(
+    device: sys::CUdevice,
+    capability: (i32, i32),
+    name: &str,
+    settings: &Settings,
+) -> Result<Opened> {
     // SAFETY: the device is one of this driver.
     let context =
         unsafe { result::primary_ctx::retain(device) }.map_err(refused("open the card"))?;
     // It is not released later: a card stays open until the process ends.
-    open_in(context, capability, name).inspect_err(|_| {
+    open_in(context, capability, name, settings).inspect_err(|_| {
         // SAFETY: it was retained, and nothing uses it. There is nothing to do about an error.
         let _ = unsafe { result::primary_ctx::release(device) };
     })
 }
 
 /// Opens the card whose context this is.
-fn open_in(context: sys::CUcontext, capability: (i32, i32), name: &str) -> Result<Opened> {
+fn open_in(
+    context: sys::CUcontext,
+    capability: (i32, i32),
+    name: &str,
+    settings: &Settings,
+) -> Result<Opened> {
     let none = std::ptr::null_mut();
-    let cache = Cache::of_environment();
-    let mut card = Card { context, stream: none, capability, cublas: None, cache };
+    let mut card = Card { context, stream: none, capability, cublas: None, cache: None };
     let of_card = |failure: Failure| failure.error(None);
     let entered = card.enter().map_err(of_card)?;
     card.stream = result::stream::create(result::stream::StreamKind::NonBlocking)
         .map_err(refused("create a stream"))?;
     // Whether the driver takes what the compiler makes is better known now, while Vulkan may be used instead.
+    // It is compiled, whatever is kept.
     card.compile(&Shader { name: "band", code: &[] }, &[4]).map_err(of_card)?;
+    card.cache = settings.cache.as_deref().and_then(Cache::open);
     card.cublas = products::Cublas::open(card.stream).unwrap_or_else(|failure| {
         log::warn!(
             "RUST_GPU multiplies matrices without cuBLAS: {}",

@@ -6,6 +6,9 @@ use ash::vk;
 /// The extension that has them.
 pub(super) const EXTENSION: &std::ffi::CStr = ash::khr::cooperative_matrix::NAME;
 
+/// Intel's.
+const FEW_REGISTERS: u32 = 0x8086;
+
 /// Those of 16-bit floats with sums in 32 bits, if the card and its driver have them and all that the shaders need beside them.
 pub(super) fn find(
     library: &ash::Entry,
@@ -18,6 +21,19 @@ pub(super) fn find(
     if !extensions.iter().any(is_it) {
         return None;
     }
+    find_in(library, instance, card)
+        .inspect_err(|why| {
+            log::info!("RUST_GPU does not use the card's cooperative matrices: {why}")
+        })
+        .ok()
+}
+
+/// The same on a card that has the extension, or why there are none.
+fn find_in(
+    library: &ash::Entry,
+    instance: &ash::Instance,
+    card: vk::PhysicalDevice,
+) -> Result<CooperativeMatrix, &'static str> {
     let mut matrices = vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default();
     let mut of_12 = vk::PhysicalDeviceVulkan12Features::default();
     let mut of_13 = vk::PhysicalDeviceVulkan13Features::default();
@@ -27,38 +43,47 @@ pub(super) fn find(
         .push_next(&mut of_13);
     // SAFETY: as above; the chain holds structs of Vulkan 1.2 and 1.3, and of an extension, which the card knows.
     unsafe { instance.get_physical_device_features2(card, &mut features) };
-    let mut subgroups = vk::PhysicalDeviceVulkan13Properties::default();
+    let mut sizes = vk::PhysicalDeviceVulkan13Properties::default();
     let mut usual = vk::PhysicalDeviceSubgroupProperties::default();
     let mut properties =
-        vk::PhysicalDeviceProperties2::default().push_next(&mut subgroups).push_next(&mut usual);
+        vk::PhysicalDeviceProperties2::default().push_next(&mut sizes).push_next(&mut usual);
     // SAFETY: as above, for structs of properties.
     unsafe { instance.get_physical_device_properties2(card, &mut properties) };
-    let shared = properties.properties.limits.max_compute_shared_memory_size;
-    let needed = [
-        matrices.cooperative_matrix,
-        of_12.shader_float16,
-        of_12.vulkan_memory_model,
-        of_13.subgroup_size_control,
-        of_13.compute_full_subgroups,
-    ];
-    let has_size = subgroups.required_subgroup_size_stages.contains(vk::ShaderStageFlags::COMPUTE);
-    if needed.contains(&vk::FALSE) || !has_size {
-        return None;
+    let properties = properties.properties;
+    let subgroup = usual.subgroup_size;
+    let invocations = subgroup.saturating_mul(sizes.max_compute_workgroup_subgroups);
+    let stages = sizes.required_subgroup_size_stages;
+    for (is_there, missing) in [
+        (matrices.cooperative_matrix != 0, "it lacks `cooperativeMatrix`"),
+        (of_12.shader_float16 != 0, "it lacks `shaderFloat16`"),
+        (of_12.vulkan_memory_model != 0, "it lacks `vulkanMemoryModel`"),
+        (of_13.subgroup_size_control != 0, "it lacks `subgroupSizeControl`"),
+        (of_13.compute_full_subgroups != 0, "it lacks `computeFullSubgroups`"),
+        (stages.contains(vk::ShaderStageFlags::COMPUTE), "its subgroups have no fixed size"),
+        (invocations >= 256, "its workgroups are too small"),
+    ] {
+        if !is_there {
+            return Err(missing);
+        }
     }
     let functions = ash::khr::cooperative_matrix::Instance::new(library, instance);
     // SAFETY: the card has the extension, and the functions are those of its instance.
     let kinds = unsafe { functions.get_physical_device_cooperative_matrix_properties(card) };
-    let half = vk::ComponentTypeKHR::FLOAT16;
-    let float = vk::ComponentTypeKHR::FLOAT32;
-    let kinds = kinds.ok()?.into_iter().filter(|kind| {
+    let (half, float) = (vk::ComponentTypeKHR::FLOAT16, vk::ComponentTypeKHR::FLOAT32);
+    let is_ours = |kind: &vk::CooperativeMatrixPropertiesKHR<'_>| {
         [kind.a_type, kind.b_type] == [half; 2]
             && [kind.c_type, kind.result_type] == [float; 2]
             && kind.scope == vk::ScopeKHR::SUBGROUP
-    });
-    let subgroup = usual.subgroup_size;
+    };
+    let most = if properties.vendor_id == FEW_REGISTERS { 4 } else { 8 };
+    let kinds = kinds.map_err(|_| "it does not list them")?.into_iter().filter(is_ours);
     kinds
-        .map(|kind| CooperativeMatrix { m: kind.m_size, n: kind.n_size, k: kind.k_size, subgroup })
-        .filter(|matrix| matrix.is_usable(shared))
-        // Where there are several, the one of which a tile needs the fewest.
+        .map(|kind| {
+            let (m, n, k) = (kind.m_size, kind.n_size, kind.k_size);
+            CooperativeMatrix { m, n, k, subgroup, most }
+        })
+        .filter(|matrix| matrix.is_usable(properties.limits.max_compute_shared_memory_size))
+        // The one of which a tile needs the fewest.
         .max_by_key(|matrix| (matrix.m * matrix.n, matrix.k))
+        .ok_or("none is of float16, with sums in float32, and fits into the shaders' tiles")
 }

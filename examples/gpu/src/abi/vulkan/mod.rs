@@ -8,6 +8,7 @@ mod recorder;
 
 use super::card::Opened;
 use super::driver::{Done, Driver, Failure, Kind, Memory, Pipeline, Recorder, Shader};
+use crate::settings::Settings;
 use ash::vk;
 use se_plugin::{Code, Error, Result};
 use std::mem::ManuallyDrop;
@@ -111,11 +112,12 @@ fn suitable(instance: &ash::Instance, card: vk::PhysicalDevice) -> Result<u32, &
     compute.and_then(|index| u32::try_from(index).ok()).ok_or("it has no queue for compute")
 }
 
-/// Opens the card whose name contains `wanted`, or else the first that is not software.
+/// Opens the card that the settings name, or else the first that is not software.
 ///
 /// # Errors
 /// `FAILED_PRECONDITION` without the loader; `NOT_FOUND` without such a card, with each card's reason.
-pub(super) fn open(wanted: Option<&str>) -> Result<Opened> {
+pub(super) fn open(settings: &Settings) -> Result<Opened> {
+    let wanted = settings.card.as_deref();
     loader::load();
     // SAFETY: the system's Vulkan loader may be loaded by any process; it is not unloaded before its
     // last user, since `Instance` keeps it.
@@ -144,7 +146,7 @@ pub(super) fn open(wanted: Option<&str>) -> Result<Opened> {
             (Some(false), _) => "RUST_GPU_CARD does not name it",
             (None, _) if is_software => "it is software; RUST_GPU_CARD can name it",
             (_, Err(reason)) => reason,
-            (_, Ok(family)) => return create(instance, card, family, &name),
+            (_, Ok(family)) => return create(instance, card, family, &name, settings.cooperative),
         };
         reasons.push(format!("`{name}`: {reason}"));
     }
@@ -163,7 +165,50 @@ pub(super) fn open(wanted: Option<&str>) -> Result<Opened> {
     }))
 }
 
-fn create(instance: Instance, card: vk::PhysicalDevice, family: u32, name: &str) -> Result<Opened> {
+/// Opens a card that is suitable, with one queue of the family, and with cooperative matrices if they were found.
+fn open_device(
+    vulkan: &ash::Instance,
+    card: vk::PhysicalDevice,
+    family: u32,
+    is_cooperative: bool,
+) -> Result<ash::Device, vk::Result> {
+    let mut matrices =
+        vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default().cooperative_matrix(true);
+    let mut old = vk::PhysicalDeviceVulkan11Features::default().storage_buffer16_bit_access(true);
+    let mut newer = vk::PhysicalDeviceVulkan12Features::default()
+        .buffer_device_address(true)
+        .timeline_semaphore(true)
+        .scalar_block_layout(true)
+        .storage_buffer8_bit_access(true)
+        .shader_float16(is_cooperative)
+        .vulkan_memory_model(is_cooperative);
+    let mut newest = vk::PhysicalDeviceVulkan13Features::default()
+        .subgroup_size_control(is_cooperative)
+        .compute_full_subgroups(is_cooperative);
+    let features = vk::PhysicalDeviceFeatures::default().shader_int64(true);
+    let queues =
+        [vk::DeviceQueueCreateInfo::default().queue_family_index(family).queue_priorities(&[1.0])];
+    let extensions = [cooperative::EXTENSION.as_ptr()];
+    let mut info = vk::DeviceCreateInfo::default()
+        .queue_create_infos(&queues)
+        .enabled_features(&features)
+        .push_next(&mut newer)
+        .push_next(&mut newest)
+        .push_next(&mut old);
+    if is_cooperative {
+        info = info.enabled_extension_names(&extensions).push_next(&mut matrices);
+    }
+    // SAFETY: `card` is of `vulkan`, has the queue family and all features (`suitable`, `cooperative::find`).
+    unsafe { vulkan.create_device(card, &info, None) }
+}
+
+fn create(
+    instance: Instance,
+    card: vk::PhysicalDevice,
+    family: u32,
+    name: &str,
+    may_be_cooperative: bool,
+) -> Result<Opened> {
     let vulkan = &instance.vulkan;
     // SAFETY: `card` is of `instance`, which lives.
     let memory = unsafe { vulkan.get_physical_device_memory_properties(card) };
@@ -181,37 +226,22 @@ fn create(instance: Instance, card: vk::PhysicalDevice, family: u32, name: &str)
             "`{name}` has no device memory or none that the host can map; update its driver"
         )));
     };
-    let cooperative = cooperative::find(&instance._library, vulkan, card);
-    let has_matrices = cooperative.is_some();
-    let mut matrices =
-        vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default().cooperative_matrix(true);
-    let mut old = vk::PhysicalDeviceVulkan11Features::default().storage_buffer16_bit_access(true);
-    let mut newer = vk::PhysicalDeviceVulkan12Features::default()
-        .buffer_device_address(true)
-        .timeline_semaphore(true)
-        .scalar_block_layout(true)
-        .storage_buffer8_bit_access(true)
-        .shader_float16(has_matrices)
-        .vulkan_memory_model(has_matrices);
-    let mut newest = vk::PhysicalDeviceVulkan13Features::default()
-        .subgroup_size_control(has_matrices)
-        .compute_full_subgroups(has_matrices);
-    let features = vk::PhysicalDeviceFeatures::default().shader_int64(true);
-    let queues =
-        [vk::DeviceQueueCreateInfo::default().queue_family_index(family).queue_priorities(&[1.0])];
-    let extensions = [cooperative::EXTENSION.as_ptr()];
-    let mut info = vk::DeviceCreateInfo::default()
-        .queue_create_infos(&queues)
-        .enabled_features(&features)
-        .push_next(&mut newer)
-        .push_next(&mut newest)
-        .push_next(&mut old);
-    if has_matrices {
-        info = info.enabled_extension_names(&extensions).push_next(&mut matrices);
-    }
-    // SAFETY: `card` is of `instance`, has the queue family and all features (`suitable`, `cooperative::find`).
-    let device =
-        unsafe { vulkan.create_device(card, &info, None) }.map_err(refused("open the card"))?;
+    let offered = match may_be_cooperative {
+        true => cooperative::find(&instance._library, vulkan, card),
+        false => None,
+    };
+    let (device, cooperative) =
+        match (open_device(vulkan, card, family, offered.is_some()), offered) {
+            (Err(error), Some(matrix)) => {
+                log::warn!(
+                    "RUST_GPU opens `{name}` without its cooperative matrices of {matrix}: {}",
+                    refused("open the card with them")(error).message()
+                );
+                (open_device(vulkan, card, family, false), None)
+            }
+            (opened, offered) => (opened, offered),
+        };
+    let device = device.map_err(refused("open the card"))?;
     let layout = pipeline::layout(&device)
         .map_err(refused("create a pipeline layout"))
         .inspect_err(|_| {

@@ -1,0 +1,91 @@
+//! What the environment sets; the table is in `lib.rs`.
+
+use crate::abi::Backend;
+use crate::cache;
+use se_plugin::{Error, Result};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How the card is opened and used.
+pub(crate) struct Settings {
+    /// Without it, CUDA comes before Vulkan.
+    pub(crate) backend: Option<Backend>,
+    /// A part of its name. Without it, the first card that is not software.
+    pub(crate) card: Option<String>,
+    /// The most device memory to use, in bytes.
+    pub(crate) memory: Option<u64>,
+    /// How long a batch may take; zero for no limit.
+    pub(crate) timeout: Option<Duration>,
+    /// Whether cooperative matrices may be used.
+    pub(crate) cooperative: bool,
+    /// Where compiled programs are kept.
+    pub(crate) cache: Option<PathBuf>,
+    /// Where counts are written.
+    pub(crate) counters: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for a value that is not understood.
+    pub(crate) fn of_environment() -> Result<Self> {
+        fuses()?;
+        let backend = "RUST_GPU_BACKEND=cuda or RUST_GPU_BACKEND=vulkan";
+        let mib = |text: &str| text.parse::<u64>().ok()?.checked_mul(1 << 20);
+        let seconds = |text: &str| {
+            let seconds = text.parse().ok()?;
+            let limit = Duration::try_from_secs_f64(seconds).ok()?;
+            (seconds == 0.0 || !limit.is_zero()).then_some(limit)
+        };
+        let timeout = "RUST_GPU_TIMEOUT_S=300, 0 for no limit";
+        let cache =
+            parsed("RUST_GPU_CACHE", cache::parse, "RUST_GPU_CACHE=/var/cache/gpu, 0 for none")?;
+        Ok(Self {
+            backend: parsed("RUST_GPU_BACKEND", Backend::parse, backend)?,
+            card: setting("RUST_GPU_CARD"),
+            memory: parsed("RUST_GPU_MEMORY_MIB", mib, "RUST_GPU_MEMORY_MIB=512")?,
+            timeout: parsed("RUST_GPU_TIMEOUT_S", seconds, timeout)?,
+            cooperative: flag("RUST_GPU_COOPERATIVE_MATRICES")?,
+            cache: cache.unwrap_or_else(cache::of_user),
+            counters: setting("RUST_GPU_COUNTERS").map(Into::into),
+        })
+    }
+}
+
+/// Returns whether ops are fused.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for a value that is not understood.
+pub(crate) fn fuses() -> Result<bool> {
+    flag("RUST_GPU_FUSE")
+}
+
+/// The type that the device is to have.
+pub(crate) fn device_type() -> Option<String> {
+    setting("RUST_GPU_TYPE")
+}
+
+/// An environment variable that is not empty.
+fn setting(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// A setting, if there is one.
+fn parsed<T>(name: &str, parse: impl Fn(&str) -> Option<T>, example: &str) -> Result<Option<T>> {
+    let Some(text) = setting(name) else { return Ok(None) };
+    let parsed = parse(&text).ok_or_else(|| {
+        Error::invalid_argument(format!("{name}={text} is not understood; write {example}"))
+    });
+    parsed.map(Some)
+}
+
+/// A setting that turns something off.
+fn flag(name: &str) -> Result<bool> {
+    let flag = |text: &str| match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    };
+    Ok(parsed(name, flag, &format!("{name}=0 or {name}=1"))?.unwrap_or(true))
+}
