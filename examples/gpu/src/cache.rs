@@ -60,8 +60,12 @@ impl Cache {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         let found = fs::metadata(&self.directory)?;
         // The driver runs what is there.
-        if found.uid() != fs::metadata("/proc/self")?.uid() || found.mode() & 0o022 != 0 {
-            return Err(io::Error::other("other users can write it"));
+        if found.uid() != fs::metadata("/proc/self")?.uid() {
+            return Err(io::Error::other(format!("it belongs to the user {}", found.uid())));
+        }
+        if found.mode() & 0o022 != 0 {
+            let mode = found.mode() & 0o777;
+            return Err(io::Error::other(format!("its mode is {mode:o}: others can write it")));
         }
         Ok(())
     }
@@ -70,7 +74,7 @@ impl Cache {
         if !self.has_failed.swap(true, Ordering::Relaxed) {
             log::warn!(
                 "RUST_GPU cannot keep compiled programs in `{}`, and compiles them in each process: {error}; set {SETTING} to a \
-                 directory of your own, or to 0",
+                 directory of yours that is not there yet, or to 0",
                 self.directory.display()
             );
         }

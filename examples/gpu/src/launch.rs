@@ -11,12 +11,17 @@ use se_plugin::prelude::*;
 /// A run of a kernel.
 pub(crate) type Run<'a> = OpKernelContext<'a, GpuPlatform>;
 
-/// The cooperative matrices that products of this type use.
-pub(crate) fn cooperative(run: &Run<'_>, dtype: DType) -> Option<CooperativeMatrix> {
-    match dtype {
-        DType::Float16 => trial::cooperative(&run.stream().queue.gpu),
-        _ => None,
-    }
+/// Products of fewer rows or columns leave most of a cooperative matrix empty.
+const LEAST_COOPERATIVE: usize = 32;
+
+/// The cooperative matrices that products of this type, and with so many rows and columns, use.
+pub(crate) fn cooperative(
+    stream: &GpuStream,
+    dtype: DType,
+    [rows, columns]: [usize; 2],
+) -> Option<CooperativeMatrix> {
+    let is_worth_it = dtype == DType::Float16 && rows.min(columns) >= LEAST_COOPERATIVE;
+    is_worth_it.then(|| trial::cooperative(&stream.queue.gpu))?
 }
 
 /// Invocations of a workgroup, in shaders with one axis.

@@ -3,6 +3,7 @@
 use crate::abi::Backend;
 use crate::cache;
 use se_plugin::{Error, Result};
+use std::env::VarError;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -43,12 +44,12 @@ impl Settings {
             parsed("RUST_GPU_CACHE", cache::parse, "RUST_GPU_CACHE=/var/cache/gpu, 0 for none")?;
         Ok(Self {
             backend: parsed("RUST_GPU_BACKEND", Backend::parse, backend)?,
-            card: setting("RUST_GPU_CARD"),
+            card: setting("RUST_GPU_CARD")?,
             memory: parsed("RUST_GPU_MEMORY_MIB", mib, "RUST_GPU_MEMORY_MIB=512")?,
             timeout: parsed("RUST_GPU_TIMEOUT_S", seconds, timeout)?,
             cooperative: flag("RUST_GPU_COOPERATIVE_MATRICES")?,
             cache: cache.unwrap_or_else(cache::of_user),
-            counters: setting("RUST_GPU_COUNTERS").map(Into::into),
+            counters: setting("RUST_GPU_COUNTERS")?.map(Into::into),
         })
     }
 }
@@ -63,17 +64,24 @@ pub(crate) fn fuses() -> Result<bool> {
 
 /// The type that the device is to have.
 pub(crate) fn device_type() -> Option<String> {
-    setting("RUST_GPU_TYPE")
+    setting("RUST_GPU_TYPE").unwrap_or_default()
 }
 
 /// An environment variable that is not empty.
-fn setting(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+fn setting(name: &str) -> Result<Option<String>> {
+    match std::env::var(name) {
+        Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(VarError::NotUnicode(value)) => Err(Error::invalid_argument(format!(
+            "{name}={} is not understood: it is not UTF-8",
+            value.display()
+        ))),
+    }
 }
 
 /// A setting, if there is one.
 fn parsed<T>(name: &str, parse: impl Fn(&str) -> Option<T>, example: &str) -> Result<Option<T>> {
-    let Some(text) = setting(name) else { return Ok(None) };
+    let Some(text) = setting(name)? else { return Ok(None) };
     let parsed = parse(&text).ok_or_else(|| {
         Error::invalid_argument(format!("{name}={text} is not understood; write {example}"))
     });

@@ -32,13 +32,14 @@ class AfterImport(importlib.abc.MetaPathFinder):
         execute = spec.loader.exec_module
 
         def exec_module(module):
-            # Nothing of an import is garbage: looking for it takes a fifth of the time, and once more at the end.
+            # Nothing of an import is garbage: looking for it takes a fifth of the time.
             was_on = gc.isenabled()
             gc.disable()
-            execute(module)
-            gc.freeze()
-            if was_on:
-                gc.enable()
+            try:
+                execute(module)
+            finally:
+                if was_on:
+                    gc.enable()
             self.then()
 
         spec.loader.exec_module = exec_module

@@ -7,7 +7,7 @@ use crate::settings::Settings;
 use se_plugin::{Error, Result};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// What reaches a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub(crate) struct Gpu {
     /// What the driver has, and no setting forbids.
     pub(crate) offered: Option<CooperativeMatrix>,
     /// What kernels use of it, once it was tried.
-    pub(crate) cooperative: OnceLock<Option<CooperativeMatrix>>,
+    pub(crate) cooperative: Mutex<Option<Option<CooperativeMatrix>>>,
     /// A fork has the memory of a driver, and not its threads.
     process: u32,
 }
@@ -102,7 +102,7 @@ impl Gpu {
             name: opened.name,
             is_software: opened.is_software,
             offered: opened.cooperative,
-            cooperative: OnceLock::new(),
+            cooperative: Mutex::default(),
             process: std::process::id(),
         })
     }

@@ -98,9 +98,7 @@ pub fn matmul(
 ) -> Result<Program> {
     let transposed = [false; 2];
     Products { transposed, rows, inner, columns, count: 1, steps: [0; 2] }.with(
-        stream
-            .filter(|_| dtype == DType::Float16)
-            .and_then(|stream| trial::cooperative(&stream.queue.gpu)),
+        stream.and_then(|stream| cooperative(stream, dtype, [rows, columns])),
         "MatMul",
         dtype,
         &[],

@@ -100,7 +100,7 @@ impl Convolution {
         if out.is_empty() {
             return Ok(());
         }
-        let cooperative = cooperative(context, a.dtype());
+        let cooperative = cooperative(context.stream(), a.dtype(), self.sizes(what));
         let split = self.split(cooperative, what);
         let launch = |out: &DeviceTensor| {
             let (types, operands) = ([a.dtype(), out.dtype()], [a.into(), b.into(), out.into()]);
@@ -115,32 +115,40 @@ impl Convolution {
         sum(context, op, &sums, &[0], out)
     }
 
-    /// How the results are divided among workgroups.
-    pub(super) fn split(&self, cooperative: Option<CooperativeMatrix>, what: What) -> Split {
+    /// Windows of all images.
+    fn positions(&self) -> usize {
+        let [down, right] = &self.plan.windows;
+        self.plan.images[0] * down.count * right.count
+    }
+
+    /// Rows and columns of the product of a group.
+    fn sizes(&self, what: What) -> [usize; 2] {
         let Self { plan, each } = self;
         let [images, rows, columns, _] = plan.images;
         let [down, right] = &plan.windows;
-        let positions = images * down.count * right.count;
-        let elements = down.size * right.size * each;
         let results = plan.results / plan.groups;
-        let whole = |rows, columns| {
-            let tiles = Tiles::new(cooperative, rows, columns, plan.groups);
-            Split { cooperative, parts: 1, part: 0, tiles }
-        };
         match what {
-            What::Results => whole(positions, results),
-            What::Images => whole(images * rows * columns, *each),
-            What::Filter => {
-                // A filter is small, and the sum is long: so that there is work for a whole card, parts of it are summed
-                // on their own.
-                let parts = Tiles::missing(cooperative, elements, results, plan.groups);
-                let parts = parts.min(positions.div_ceil(POSITIONS)).max(1);
-                let part = positions.div_ceil(parts).max(1);
-                let parts = positions.div_ceil(part).max(1);
-                let tiles = Tiles::new(cooperative, elements, results, plan.groups * parts);
-                Split { cooperative, parts, part, tiles }
-            }
+            What::Results => [self.positions(), results],
+            What::Images => [images * rows * columns, *each],
+            What::Filter => [down.size * right.size * each, results],
         }
+    }
+
+    /// How the results are divided among workgroups.
+    pub(super) fn split(&self, cooperative: Option<CooperativeMatrix>, what: What) -> Split {
+        let (groups, [rows, columns]) = (self.plan.groups, self.sizes(what));
+        let (mut parts, mut part) = (1, 0);
+        if let What::Filter = what {
+            // A filter is small, and the sum is long: so that there is work for a whole card, parts of it are summed
+            // on their own.
+            let positions = self.positions();
+            parts = Tiles::missing(cooperative, rows, columns, groups);
+            parts = parts.min(positions.div_ceil(POSITIONS)).max(1);
+            part = positions.div_ceil(parts).max(1);
+            parts = positions.div_ceil(part).max(1);
+        }
+        let tiles = Tiles::new(cooperative, rows, columns, groups * parts);
+        Split { cooperative, parts, part, tiles }
     }
 
     /// A pointwise convolution as a product, of images as one matrix with a row for each position.

@@ -8,16 +8,13 @@ use core::marker::PhantomData;
 /// The tiles that workgroups compute: `shaders/tile.glsl`, and `shaders/cooperative.glsl` where the card has matrix units.
 pub(super) struct Tiles {
     /// A tile has 16 times as many rows, and columns.
-    each: u32,
+    pub(super) each: u32,
     pub(super) groups: [u32; 3],
     cooperative: Option<CooperativeMatrix>,
 }
 
 /// So many workgroups keep a large card busy.
 const BUSY: usize = 256;
-
-/// Products of fewer rows or columns leave most of a cooperative matrix empty.
-const LEAST_COOPERATIVE: usize = 32;
 
 impl Tiles {
     /// Those of so many products: the largest that are not mostly empty and that leave work for the whole card.
@@ -33,7 +30,6 @@ impl Tiles {
             rows.min(columns) > 12 * each as usize
                 && across.saturating_mul(down).saturating_mul(count) >= BUSY
         };
-        let cooperative = cooperative.filter(|_| rows.min(columns) >= LEAST_COOPERATIVE);
         let smallest = if cooperative.is_none() { 2 } else { 4 };
         let fits = |each: &u32| cooperative.is_none_or(|matrix| matrix.fits(*each));
         let mut sizes = [8, 4, 2].into_iter().filter(|each| *each >= smallest).filter(fits);
@@ -99,9 +95,8 @@ impl Products {
         dtype: DType,
         operands: [Operand<'_>; 3],
     ) -> Result<()> {
-        self.with(cooperative(context, dtype), op, dtype, &operands, |launch| {
-            launch.enqueue(context)
-        })
+        let cooperative = cooperative(context.stream(), dtype, [self.rows, self.columns]);
+        self.with(cooperative, op, dtype, &operands, |launch| launch.enqueue(context))
     }
 
     /// Returns what `then` makes of the launch.
