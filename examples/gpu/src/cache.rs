@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 /// The setting: a directory, or `0` for none.
-const SETTING: &str = "RUST_GPU_CACHE";
+pub(crate) const SETTING: &str = "RUST_GPU_CACHE";
 /// Begins each file; another layout is another one.
 const MARK: &[u8] = b"RUST_GPU program 1\n";
 /// Ends the name of each file: the user may have others there.

@@ -41,7 +41,7 @@ impl Settings {
         };
         let timeout = "RUST_GPU_TIMEOUT_S=300, 0 for no limit";
         let cache =
-            parsed("RUST_GPU_CACHE", cache::parse, "RUST_GPU_CACHE=/var/cache/gpu, 0 for none")?;
+            parsed(cache::SETTING, cache::parse, "RUST_GPU_CACHE=/var/cache/gpu, 0 for none")?;
         Ok(Self {
             backend: parsed("RUST_GPU_BACKEND", Backend::parse, backend)?,
             card: setting("RUST_GPU_CARD")?,

@@ -5,8 +5,10 @@
 #![forbid(unsafe_code)]
 
 pub mod newest;
+mod place;
 mod tree;
 
+pub use place::place;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,6 @@
 //! all that they need, the C library included. So programs are started by the dynamic linker of that one.
 
 use crate::tree::{Tree, libraries};
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -42,7 +41,7 @@ fn linked(program: &Path) -> Command {
     // Those that the machine has, and these packages not, come last.
     let mut path = libraries.clone().into_os_string();
     if let Some(others) = std::env::var_os("LD_LIBRARY_PATH") {
-        path.push(OsString::from(":"));
+        path.push(":");
         path.push(others);
     }
     let mut command = Command::new(libraries.join(linker));

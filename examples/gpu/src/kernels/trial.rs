@@ -11,10 +11,8 @@ use std::time::{Duration, Instant};
 /// What products of float16 use on this card. The first call tries it, and waits for the card; others wait for the first.
 pub(crate) fn cooperative(gpu: &Arc<Gpu>) -> Option<CooperativeMatrix> {
     let offered = gpu.offered?;
-    // What comes next fails too, and says why.
-    if gpu.check_process().is_err() || gpu.lost().is_some() {
-        return None;
-    }
+    // In a fork nobody may take the lock; what comes next fails too, and says why.
+    gpu.check_process().ok()?;
     let mut tried = gpu.cooperative.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(decided) = *tried {
         return decided;
@@ -62,13 +60,8 @@ const LEN: usize = 1 << 21;
 /// Rows, columns and elements of a sum of the matrices whose product is timed.
 const SIDE: usize = 1 << 10;
 
-/// Products with the largest tiles.
-struct Large {
-    /// Rows, elements of a sum, and columns.
-    sizes: [usize; 3],
-    count: usize,
-}
-const LARGE: Large = Large { sizes: [136, 40, 136], count: 64 };
+/// Rows, elements of a sum and columns, and the number, of products that have the largest tiles.
+const LARGE: ([usize; 3], usize) = ([136, 40, 136], 64);
 
 impl<'a> Trial<'a> {
     fn new(gpu: &'a Arc<Gpu>) -> Result<Self> {
@@ -90,7 +83,7 @@ impl<'a> Trial<'a> {
         ] {
             self.check(matrix, transposed, [size; 3], 1)?;
         }
-        let Large { sizes, count } = LARGE;
+        let (sizes, count) = LARGE;
         self.check(matrix, [false; 2], sizes, count)?;
         // Of a driver for the processor it is known.
         if self.gpu.is_software { Ok(()) } else { self.compare(matrix) }
@@ -193,7 +186,7 @@ mod tests {
     fn tiles_of_both_sizes_are_tried() {
         let matrix = CooperativeMatrix { m: 16, n: 16, k: 16, subgroup: 32, most: 8 };
         let each = |rows, columns, count| Tiles::new(Some(matrix), rows, columns, count).each;
-        let Large { sizes: [rows, _, columns], count } = LARGE;
+        let ([rows, _, columns], count) = LARGE;
         assert_eq!((each(72, 72, 1), each(rows, columns, count)), (4, 8));
         assert!(rows * columns * count <= LEN && SIDE * SIDE <= LEN);
         let few = CooperativeMatrix { most: 4, ..matrix };

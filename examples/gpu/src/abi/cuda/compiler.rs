@@ -62,7 +62,8 @@ impl Card {
         let broken = |cause| super::broken(&what, cause);
         let source = program(shader.name, constants).map_err(|error| broken(error.to_string()))?;
         let options = Options::new(self.capability).map_err(broken)?;
-        // SAFETY: the image is what NVRTC made; PTX has a zero at its end.
+        // SAFETY: the image is what NVRTC made, now or before in a file of this user that has not changed; PTX has a zero at its
+        // end.
         let load = |image: &[u8]| unsafe { result::module::load_data(image.as_ptr().cast()) };
         let key = options.key(&source);
         let kept = self.cache.as_ref().and_then(|cache| cache.get(&key));

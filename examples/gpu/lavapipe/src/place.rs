@@ -1,0 +1,42 @@
+//! Directories below `target/` that are made once, whole, by one process at a time.
+
+use fs4::FileExt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Makes `target/NAME`, unless it is there in this version, and returns it. `fill` gets a new directory, and where it will be.
+///
+/// # Errors
+/// What has kept it from being made.
+pub fn place(
+    name: &str,
+    version: &str,
+    fill: impl FnOnce(&Path, &Path) -> Result<(), String>,
+) -> Result<PathBuf, String> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3);
+    let target = workspace.ok_or("the crate is outside of its workspace")?.join("target");
+    let place = target.join(name);
+    let mark = place.join("version");
+    let is_there = || fs::read_to_string(&mark).is_ok_and(|found| found == version);
+    if is_there() {
+        return Ok(place);
+    }
+    let text = |error: std::io::Error| error.to_string();
+    fs::create_dir_all(&target).map_err(text)?;
+    // Another process may do the same now.
+    let lock = fs::File::create(target.join(format!("{name}.lock"))).map_err(text)?;
+    FileExt::lock(&lock).map_err(text)?;
+    if is_there() {
+        return Ok(place);
+    }
+    // What is in place is always whole, for those that have not waited.
+    let new = tempfile::Builder::new().prefix(name).tempdir_in(&target).map_err(text)?;
+    fill(new.path(), &place)?;
+    fs::write(new.path().join("version"), version).map_err(text)?;
+    if place.exists() {
+        let old = place.with_extension(format!("old-{}", std::process::id()));
+        fs::rename(&place, &old).and_then(|()| fs::remove_dir_all(&old)).map_err(text)?;
+    }
+    fs::rename(new.keep(), &place).map_err(text)?;
+    Ok(place)
+}
