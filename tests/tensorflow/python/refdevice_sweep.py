@@ -49,6 +49,15 @@ def numbers(shape, dtype, low=-3.0, high=3.0):
     return values.astype(dtype.as_numpy_dtype)
 
 
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+
+
+def bits(shape, dtype):
+    """Integers with any bits."""
+    kind = np.iinfo(dtype)
+    return random.integers(kind.min, kind.max, shape, dtype, endpoint=True)
+
+
 def flags(shape):
     return random.integers(0, 2, shape).astype(bool)
 
@@ -131,6 +140,22 @@ def unary():
             case("LeakyRelu", call("LeakyRelu", features=None, alpha=value), x)
             case("LeakyReluGrad", call("LeakyReluGrad", gradients=None, features=None, alpha=value), x, numbers((3, 5), dtype))
     case("LogicalNot", call("LogicalNot", x=None), flags((3, 4)))
+    for op, low, high in [("Tan", -3, 3), ("Asin", -1, 1), ("Acos", -1, 1), ("Atan", -9, 9), ("Sinh", -9, 9), ("Cosh", -9, 9), ("Asinh", -99, 99),
+                          ("Acosh", 1, 99), ("Atanh", -0.99, 0.99), ("Erfinv", -0.999, 0.999)]:
+        for dtype in FLOATS:
+            # The CPU has no kernel.
+            if op == "Erfinv" and dtype in ("float16", "bfloat16"):
+                continue
+            for shape in SHAPES:
+                case(op, on_the_cpu_in_float(call(op, x=None)), numbers(shape, dtype, low, high))
+            if op not in ("Tan", "Sinh", "Cosh", "Asinh", "Acosh"):
+                ends = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, np.nan] + [7.0, -7.0] * (op != "Erfinv") + [np.inf, -np.inf] * (op == "Atan")
+                case(op, on_the_cpu_in_float(call(op, x=None)), np.array(ends).astype(tf.as_dtype(dtype).as_numpy_dtype))
+    for op, values in [("Sinh", [0.3, 1e-4, 50.0, 88.5, -89.0, 95.0]), ("Cosh", [0.0, 50.0, 88.5, -89.0, 95.0]), ("Asinh", [0.0, 1e-4, -1e12, 3e38, np.inf]),
+                       ("Acosh", [1.0, 1.0001, 1e12, 3e38, 0.5, np.inf])]:
+        case(op, call(op, x=None), np.float32(values))
+    for dtype in INTEGERS:
+        case("Invert", call("Invert", x=None), bits((3, 5), dtype))
 
 
 def gradients():
@@ -184,6 +209,15 @@ def binary():
         for dtype in ["int8", "int16", "uint8", "uint16", "uint32", "uint64"]:
             case(op, call(op, x=None, y=None), numbers((3, 1), dtype, 0, 3), numbers((4,), dtype, 0, 3))
     case("AddV2", call("AddV2", x=None, y=None), numbers((2,), "float32"), numbers((3,), "float32"), fails="Incompatible shapes")
+    for dtype in INTEGERS:
+        for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
+            case(op, call(op, x=None, y=None), bits((4, 1), dtype), bits((5,), dtype))
+        for op in ("LeftShift", "RightShift"):
+            case(op, call(op, x=None, y=None), bits((4, 1), dtype), np.array([0, 1, 3, 7, 8, 63]).astype(dtype))
+        # Those of all devices are elsewhere.
+        if LACKS_TYPES and dtype not in ("int32", "int64"):
+            for op in ("AddV2", "Sub", "Mul", "Maximum", "Minimum", "Less", "LessEqual", "Greater", "GreaterEqual"):
+                case(op, call(op, x=None, y=None), bits((4, 1), dtype), bits((5,), dtype))
 
 
 def roundings():
@@ -362,6 +396,7 @@ def arrangements():
         for index in ("int32", "int64"):
             vector = lambda values, index=index: tf.constant(values, index)
             for dims in [[], [0], [3], [2, 3]]:
+                case("Empty", lambda dims=dims, dtype=dtype: raw.Empty(shape=tf.constant(dims, "int32"), dtype=dtype, init=True))
                 case("Fill", lambda x, dims=dims, vector=vector: raw.Fill(dims=vector(dims), value=x), make(()))
             for shape, times in [((), []), ((3,), [2]), ((2, 3), [2, 3]), ((2, 3), [0, 1]), ((0, 3), [2, 2]), ((2, 1, 3), [1, 4, 1])]:
                 # The CPU has no kernel for uint16.
@@ -545,9 +580,76 @@ def randoms():
     # Without seeds no two kernels have the same, such as those for the two types of shapes.
     case("RandomUniform", lambda: tf.constant([np.all(raw.RandomUniform(shape=np.int32([8]), dtype=tf.float32) == raw.RandomUniform(
         shape=np.int64([8]), dtype=tf.float32))]))
+    key = np.uint64([0x123456789abcdef0])
+    for dtype in (tf.int32, tf.int64, tf.uint32, tf.uint64):
+        for shape in ([], [0], [1], [3], [5, 7], [70001]):
+            for counter in counters:
+                case("StatelessRandomUniformFullIntV2", call("StatelessRandomUniformFullIntV2", shape=shape, key=None, counter=None, alg=1, dtype=dtype), key, np.uint64(counter))
+                for least, end in [(0, 10), (-5, 5), (dtype.min, dtype.max)] if dtype.name.startswith("int") else ():
+                    case("StatelessRandomUniformIntV2", lambda key, counter, shape=shape, dtype=dtype, least=least, end=end: raw.StatelessRandomUniformIntV2(
+                        shape=shape, key=key, counter=counter, alg=1, minval=tf.constant(least, dtype), maxval=tf.constant(end, dtype)), key, np.uint64(counter))
+        if dtype.name.startswith("int"):
+            case("RandomUniformInt", lambda dtype=dtype: [raw.RandomUniformInt(shape=np.int32(shape), minval=tf.constant(-3, dtype), maxval=tf.constant(90, dtype), seed=3)
+                                                          for shape in ([3], [], [0], [5, 70])])
+    case("StatelessRandomUniformIntV2", lambda key, counter: raw.StatelessRandomUniformIntV2(shape=[3], key=key, counter=counter, alg=1, minval=5, maxval=5),
+         key, np.uint64([0, 0]), fails="Need minval < maxval")
     for alg, key, text in [(2, [1], "algorithm"), (1, [1, 2], "key")]:
         case("StatelessRandomUniformV2", call("StatelessRandomUniformV2", shape=[3], key=None, counter=None, alg=alg, dtype=tf.float32),
              np.uint64(key), np.uint64([1, 2]), fails=text)
+
+
+# Indices of several numbers: the shape of the tensor, and those whose last axis is the numbers.
+PLACES = [((5,), [[1], [0], [1]]), ((3, 4), [[2], [0]]), ((3, 4), [[2, 3], [0, 0], [2, 3]]), ((2, 3, 2), [[[0, 2], [1, 1]], [[0, 2], [0, 0]]]),
+          ((2, 2, 2), [[0, 1, 1]]), ((3, 2), np.zeros((0, 1))),
+          ((600, 3), np.arange(700)[:, None] * 7 % 600), ((70, 2), np.zeros((300, 1)))]
+
+
+def updates_of(shape, places, dtype, low=0, high=3):
+    places = np.asarray(places)
+    return numbers(places.shape[:-1] + shape[places.shape[-1]:], dtype, low, high)
+
+
+def rows():
+    elements = FLOATS + ["int8", "int16", "int64", "uint8", "uint16", "uint32", "uint64"]
+    for index in ("int32", "int64"):
+        for shape, places in PLACES:
+            places = np.array(places, index)
+            for dtype in elements + ["bool"]:
+                make = flags if dtype == "bool" else lambda shape, dtype=dtype: numbers(shape, dtype, 0, 9)
+                case("GatherNd", call("GatherNd", params=None, indices=None), make(shape), places)
+                update = make(places.shape[:-1] + shape[places.shape[-1]:])
+                case("TensorScatterUpdate", call("TensorScatterUpdate", tensor=None, indices=None, updates=None), make(shape), places, update)
+                if dtype != "bool":
+                    case("ScatterNd", lambda i, x, shape=shape, index=index: raw.ScatterNd(indices=i, updates=x, shape=tf.constant(shape, index)),
+                         places, updates_of(shape, places, dtype))
+            for op in ("Add", "Sub", "Max", "Min"):
+                for dtype in NUMBERS:
+                    case("TensorScatter" + op, call("TensorScatter" + op, tensor=None, indices=None, updates=None), numbers(shape, dtype),
+                         places, updates_of(shape, places, dtype, -3, 3), tolerance=0.1 if dtype == "bfloat16" else None)
+    case("GatherNd", call("GatherNd", params=None, indices=None), numbers((3, 2), "float32"), np.int32([1]))
+    # The given tensor stays as it is.
+    case("TensorScatterAdd", lambda x, i, u: [raw.TensorScatterAdd(tensor=x, indices=i, updates=u), x], numbers((3,), "float32"), np.int32([[1]]), np.float32([2]))
+    case("GatherNd", call("GatherNd", params=None, indices=None), numbers((3,), "float32"), np.int32([[1, 2]]), fails="index innermost dimension")
+    case("ScatterNd", lambda i, x: raw.ScatterNd(indices=i, updates=x, shape=[3, 2]), np.int32([[1], [2]]), numbers((3, 2), "float32"), fails="ust ")
+    case("TensorScatterAdd", call("TensorScatterAdd", tensor=None, indices=None, updates=None), numbers((3,), "float32"), np.int32([[1]]), np.float32([1, 2]), fails="ust ")
+    for dtype in NUMBERS:
+        for shape, ids, count in [((5,), [0, 2, 0, 2, 2], 4), ((4, 3), [1, -1, 1, 0], 3), ((2, 3), [[0, 1, 2], [2, 1, 0]], 3), ((0, 3), [], 2),
+                                  ((400, 2), np.arange(400) % 3, 3)]:
+            for op in ("Prod", "Max", "Min"):
+                low = 0.9 if len(shape) == 2 and shape[0] == 400 and op == "Prod" else -3
+                case("UnsortedSegment" + op, lambda x, ids, op=op, count=count: getattr(raw, "UnsortedSegment" + op)(
+                    data=x, segment_ids=ids, num_segments=tf.constant(count)), numbers(shape, dtype, low, 1.1), np.array(ids, "int32"),
+                     tolerance=0.3 if low == 0.9 else None)
+    for dtype in ["float32", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"]:
+        for shape in ((5,), (3, 7), (2, 3, 9), (0, 4), (2, 300), (1, 1), (2, 0)):
+            # Equal ones among them.
+            x = numbers(shape, dtype, 0 if dtype.startswith("u") else -20, 20).round()
+            for k in {0, 1, shape[-1] // 2, shape[-1]}:
+                if k <= shape[-1]:
+                    for index in ("int32", "int64"):
+                        case("TopKV2", lambda x, k=k, index=index: raw.TopKV2(input=x, k=tf.constant(k), sorted=True, index_type=tf.as_dtype(index)), x)
+    case("TopKV2", lambda x: raw.TopKV2(input=x, k=tf.constant(4)), numbers((2, 3), "float32"), fails="at least k columns")
+    case("TopKV2", lambda x: raw.TopKV2(input=x, k=tf.constant(1)), numbers((), "float32"), fails="1-D")
 
 
 def variables():
@@ -582,9 +684,18 @@ def variables():
             for places in (np.int32([[1, 0], [1, 2]]), np.int64([]), np.int64([2])):
                 case("ResourceScatter" + op, scatter, numbers(shape, dtype, 20, 30), places, numbers(places.shape + shape[1:], dtype, 0, 3))
             case("ResourceScatter" + op, scatter, numbers(shape, dtype, 20, 30), np.int32([0, 2]), numbers((), dtype, 0, 3))
+        for op in ("Mul", "Max", "Min") if dtype in NUMBERS else ():
+            scatter = updated(1, lambda s, i, op=op: getattr(raw, "ResourceScatter" + op)(resource=s[0], indices=i[0], updates=i[1]))
+            case("ResourceScatter" + op, scatter, numbers(shape, dtype), np.int32([2, 0, 2]), numbers((3, 4), dtype))
+        for op in ("Add", "Sub", "Update", "Max", "Min") if dtype in NUMBERS else ("Update",):
+            scatter = updated(1, lambda s, i, op=op: getattr(raw, "ResourceScatterNd" + op)(ref=s[0], indices=i[0], updates=i[1]))
+            for places in (np.int32([[2], [0], [2]]), np.int64([[2, 3], [0, 1]])):
+                case("ResourceScatterNd" + op, scatter, numbers(shape, dtype, 20, 30), places, updates_of(shape, places, dtype))
         for batches, places in ((0, np.int32([[1, 0], [1, 2]])), (0, np.int64(2)), (1, np.int64([[0, 1], [3, 3], [2, 0]]))):
             case("ResourceGather", lambda x, i, batches=batches, dtype=dtype: raw.ResourceGather(
                 resource=tf.Variable(x).handle, indices=i, dtype=dtype, batch_dims=batches), numbers(shape, dtype, 0, 9), places)
+        case("ResourceGatherNd", lambda x, i, dtype=dtype: raw.ResourceGatherNd(resource=tf.Variable(x).handle, indices=i, dtype=dtype),
+             numbers(shape, dtype, 0, 9), np.int32([[2, 1], [0, 3]]))
 
 
 def counted():
@@ -623,7 +734,7 @@ def registered():
 def main(names):
     tf.config.set_soft_device_placement(False)
     np.seterr(all="ignore")
-    groups = [unary, gradients, binary, roundings, choices, sums, reductions, matrices, probabilities, arrangements, convolutions, normalizations, randoms]
+    groups = [unary, gradients, binary, roundings, choices, sums, reductions, matrices, probabilities, arrangements, convolutions, normalizations, randoms, rows]
     if os.environ.get("REFDEVICE_SWEEP_VARIABLES") == "1":
         groups.append(variables)
     for group in groups:

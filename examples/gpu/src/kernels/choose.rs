@@ -102,17 +102,29 @@ fn gather(
     let out_shape = [&shape[..axis], &index_shape[own..], &shape[axis + 1..]].concat();
     let out = output(context, 0, &out_shape)?;
     word(params.len())?;
+    let (outer, count) = (shapes::count(&shape[own..axis]), shapes::count(&index_shape[own..]));
+    slices(context, op, [params, index, &out], [outer, shape[axis], count], &shape[axis + 1..])
+}
+
+/// Puts slices of the shape `inner` into `out`. `params` is `[batch, outer, size, inner]`, `index` is `[batch, count]`.
+pub(super) fn slices(
+    context: &Run<'_>,
+    op: &'static str,
+    [params, index, out]: [&DeviceTensor; 3],
+    [outer, size, count]: [usize; 3],
+    inner: &[usize],
+) -> Result<()> {
     Launch {
         op,
         shader: shader!("gather"),
-        constants: &[size(&out)?, element_type(index.dtype())?],
-        operands: &[params.into(), index.into(), (&out).into()],
+        constants: &[self::size(out)?, element_type(index.dtype())?],
+        operands: &[params.into(), index.into(), out.into()],
         numbers: &[
             word(out.len())?,
-            shapes::count(&shape[own..axis]) as u32,
-            shape[axis] as u32,
-            shapes::count(&shape[axis + 1..]) as u32,
-            shapes::count(&index_shape[own..]) as u32,
+            outer as u32,
+            size as u32,
+            shapes::count(inner) as u32,
+            count as u32,
         ],
         groups: groups(out.len()),
     }

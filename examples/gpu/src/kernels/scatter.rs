@@ -1,69 +1,110 @@
-//! Rows that are added to others, taken from them or put in their place: in variables, and in sums of segments. The numbers
-//! are those of the ops in `shaders/scatter.comp`. A row for a place that is outside changes nothing.
+//! Rows that are added to others, taken from them or put in their place: in variables, in tensors, and in sums of segments.
+//! The numbers are those of the ops in `shaders/scatter.comp`. A row for a place that is outside changes nothing.
 
-use super::arrange::fill;
+use super::arrange::{Walk, fill};
+use super::places::Axes;
 use super::*;
 use core::marker::PhantomData;
 
-/// Changes rows of `target` in place. `updates` has `indices`' shape and then that of a row, or is one element.
+/// Changes rows of `target` in place: those that `indices` name along these axes. `updates` has a row for each, or is one
+/// element.
 fn scatter(
     context: &Run<'_>,
     op: &'static str,
     number: u32,
-    target: &DeviceTensor,
-    [indices, updates]: [&DeviceTensor; 2],
+    [target, indices, updates]: [&DeviceTensor; 3],
+    axes: &Axes<'_>,
 ) -> Result<()> {
-    let (target_shape, update_shape) = (shape(target)?, shape(updates)?);
-    let Some((&size, rest)) = target_shape.split_first() else {
-        return Err(wrong(format!("{op} has no rows to change: a scalar")));
-    };
-    let index_shape = shape(indices)?;
-    let is_one = update_shape.is_empty();
-    ensure!(
-        is_one || update_shape == [&index_shape[..], rest].concat(),
-        wrong(format!(
-            "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got updates.shape \
-             {update_shape:?}, indices.shape {index_shape:?}, params.shape {target_shape:?}"
-        ))
-    );
-    let inner = shapes::count(rest);
+    let inner = shapes::count(&shape(target)?[axes.sizes.len()..]);
     word(target.len())?;
+    let changes = word(axes.count.saturating_mul(inner))? as usize;
+    if changes == 0 {
+        return Ok(());
+    }
+    let (rows, places) = (axes.count as u32, axes.places(context, op, indices)?);
+    let links = context.temporary(DType::Uint32, &[i64::from(rows)])?;
+    Launch {
+        op,
+        shader: shader!("links"),
+        constants: &[],
+        operands: &[(&places).into(), (&links).into()],
+        numbers: &[rows],
+        groups: groups(axes.count),
+    }
+    .enqueue(context)?;
+    let is_one = updates.shape().is_empty();
     Launch {
         op,
         shader: match is_float(target.dtype()) {
             true => shader!("scatter.float"),
             false => shader!("scatter.int64"),
         },
-        constants: &[number, element_type(target.dtype())?, element_type(indices.dtype())?],
-        operands: &[target.into(), indices.into(), updates.into()],
-        numbers: &[
-            word(indices.len())?,
-            inner as u32,
-            size as u32,
-            if is_one { 0 } else { inner as u32 },
-            u32::from(!is_one),
-        ],
-        groups: groups(word(indices.len().saturating_mul(inner))? as usize),
+        constants: &[number, element_type(target.dtype())?],
+        operands: &[target.into(), updates.into(), (&places).into(), (&links).into()],
+        numbers: &[rows, inner as u32, if is_one { 0 } else { inner as u32 }, u32::from(!is_one)],
+        groups: groups(changes),
     }
     .enqueue(context)
 }
 
-macro_rules! scatters {
-    ($($op:literal $name:ident = $number:literal;)*) => {$(
+/// As [`scatter`], by the first axis. `updates` has `indices`' shape and then that of a row, or is one element.
+fn scatter_rows(
+    context: &Run<'_>,
+    op: &'static str,
+    number: u32,
+    [target, indices, updates]: [&DeviceTensor; 3],
+) -> Result<()> {
+    let (target_shape, update_shape) = (shape(target)?, shape(updates)?);
+    let Some((_, rest)) = target_shape.split_first() else {
+        return Err(wrong(format!("{op} has no rows to change: a scalar")));
+    };
+    let index_shape = shape(indices)?;
+    ensure!(
+        update_shape.is_empty() || update_shape == [&index_shape[..], rest].concat(),
+        wrong(format!(
+            "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got updates.shape \
+             {update_shape:?}, indices.shape {index_shape:?}, params.shape {target_shape:?}"
+        ))
+    );
+    let axes = Axes { sizes: &target_shape[..1], count: indices.len() };
+    scatter(context, op, number, [target, indices, updates], &axes)
+}
+
+/// As [`scatter`], by as many axes as each index has numbers.
+fn scatter_nd(
+    context: &Run<'_>,
+    op: &'static str,
+    number: u32,
+    [target, indices, updates]: [&DeviceTensor; 3],
+) -> Result<()> {
+    let (target_shape, index_shape) = (shape(target)?, shape(indices)?);
+    let axes = Axes::of(op, &index_shape, &target_shape)?;
+    let rest = &target_shape[axes.sizes.len()..];
+    let (expected, found) =
+        ([&index_shape[..index_shape.len() - 1], rest].concat(), shape(updates)?);
+    ensure!(
+        found == expected,
+        wrong(format!(
+            "Must have updates.shape = indices.shape[:-1] + params.shape[indices.shape[-1]:], got updates.shape \
+             {found:?}, indices.shape {index_shape:?}, params.shape {target_shape:?}"
+        ))
+    );
+    scatter(context, op, number, [target, indices, updates], &axes)
+}
+
+macro_rules! of_variables {
+    ($handle:literal $attribute:ident $body:ident: $($op:literal $name:ident = $number:literal $types:tt;)*) => {$(
         struct $name<T>(PhantomData<T>);
 
         #[allow(non_camel_case_types, reason = "the attribute has this name")]
         const _: () = {
             #[kernel(
                 op = $op,
-                types(
-                    dtype = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64],
-                    Tindices = [i32, i64]
-                ),
-                host_memory("resource"),
+                types($attribute = $types, Tindices = [i32, i64]),
+                host_memory($handle),
                 variables
             )]
-            impl<dtype: Element> Kernel for $name<dtype> {
+            impl<$attribute: Element> Kernel for $name<$attribute> {
                 type Platform = GpuPlatform;
 
                 fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
@@ -72,44 +113,149 @@ macro_rules! scatters {
                 fn compute(&self, context: &mut Run<'_>) -> Result<()> {
                     let variables = context.variables(&[0])?;
                     let (indices, updates) = (context.input(1)?, context.input(2)?);
-                    scatter(context, $op, $number, &variables[0], [&indices, &updates])
+                    $body(context, $op, $number, [&variables[0], &indices, &updates])
                 }
             }
         };
     )*};
 }
 
-scatters! {
-    "ResourceScatterAdd" ScatterAdd = 0;
-    "ResourceScatterSub" ScatterSub = 1;
-    "ResourceScatterUpdate" ScatterUpdate = 2;
+of_variables! {
+    "resource" dtype scatter_rows:
+    "ResourceScatterAdd" ScatterAdd = 0 [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64];
+    "ResourceScatterSub" ScatterSub = 1 [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64];
+    "ResourceScatterUpdate" ScatterUpdate = 2 [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64];
+    "ResourceScatterMul" ScatterMul = 3 [f32, f16, bf16, i64];
+    "ResourceScatterMax" ScatterMax = 4 [f32, f16, bf16, i64];
+    "ResourceScatterMin" ScatterMin = 5 [f32, f16, bf16, i64];
 }
 
-struct UnsortedSegmentSum<T>(PhantomData<T>);
+of_variables! {
+    "ref" T scatter_nd:
+    "ResourceScatterNdAdd" NdAdd = 0 [f32, f16, bf16, i64];
+    "ResourceScatterNdSub" NdSub = 1 [f32, f16, bf16, i64];
+    "ResourceScatterNdUpdate" NdUpdate = 2 [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool];
+    "ResourceScatterNdMax" NdMax = 4 [f32, f16, bf16, i64];
+    "ResourceScatterNdMin" NdMin = 5 [f32, f16, bf16, i64];
+}
+
+macro_rules! of_tensors {
+    ($($op:literal $name:ident = $number:literal $types:tt;)*) => {$(
+        struct $name<T>(PhantomData<T>);
+
+        #[kernel(op = $op, types(T = $types, Tindices = [i32, i64]))]
+        impl<T: Element> Kernel for $name<T> {
+            type Platform = GpuPlatform;
+
+            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
+                Ok(Self(PhantomData))
+            }
+            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                change(context, $op, $number)
+            }
+        }
+    )*};
+}
+
+of_tensors! {
+    "TensorScatterAdd" TensorAdd = 0 [f32, f16, bf16, i64];
+    "TensorScatterSub" TensorSub = 1 [f32, f16, bf16, i64];
+    "TensorScatterUpdate" TensorUpdate = 2 [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool];
+    "TensorScatterMax" TensorMax = 4 [f32, f16, bf16, i64];
+    "TensorScatterMin" TensorMin = 5 [f32, f16, bf16, i64];
+}
+
+/// A tensor with some rows changed, in its memory if nothing else uses it.
+fn change(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
+    // Not kept: who holds the input is one of its users.
+    let shape = context.input(0)?.shape().to_vec();
+    let (out, forwarded) = context.forward_or_output(&[0], 0, &shape)?;
+    if forwarded.is_none() {
+        let walk = Walk::new(&[out.len()], &[1], &[1]);
+        walk.enqueue(context, op, (&context.input(0)?).into(), &out)?;
+    }
+    scatter_nd(context, op, number, [&out, &context.input(1)?, &context.input(2)?])
+}
+
+struct ScatterNd<T>(PhantomData<T>);
 
 #[kernel(
-    op = "UnsortedSegmentSum",
-    types(T = [f32, f16, bf16, i64], Tindices = [i32, i64], Tnumsegments = [i32, i64]),
-    host_memory("num_segments")
+    op = "ScatterNd",
+    types(T = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64], Tindices = [i32, i64]),
+    host_memory("shape")
 )]
-impl<T: Element> Kernel for UnsortedSegmentSum<T> {
+impl<T: Element> Kernel for ScatterNd<T> {
     type Platform = GpuPlatform;
 
     fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
         Ok(Self(PhantomData))
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        let (data, ids) = (context.input(0)?, context.input(1)?);
-        let (shape, id_shape) = (shape(&data)?, shape(&ids)?);
-        let Some(rest) = shape.strip_prefix(&id_shape[..]) else {
-            return Err(wrong(format!(
-                "data.shape = {shape:?} does not start with segment_ids.shape = {id_shape:?}"
-            )));
-        };
-        let mut out_shape = from_host(&[host_integer(context, 2)?])?;
-        out_shape.extend(rest);
-        let out = output(context, 0, &out_shape)?;
-        fill(context, "UnsortedSegmentSum", Operand::Value(0), &out)?;
-        scatter(context, "UnsortedSegmentSum", 0, &out, [&ids, &data])
+        let out = output(context, 0, &host_shape(context, 2)?)?;
+        fill(context, "ScatterNd", Operand::Value(0), &out)?;
+        scatter_nd(context, "ScatterNd", 0, [&out, &context.input(0)?, &context.input(1)?])
     }
+}
+
+/// What the CPU has where no segment has an element: the number that changes nothing, but no infinity.
+fn neutral(number: u32, dtype: DType) -> u64 {
+    match (number, dtype) {
+        (3, DType::Float32) => 1f32.to_bits().into(),
+        (3, DType::Float16) => f16::ONE.to_bits().into(),
+        (3, DType::Bfloat16) => bf16::ONE.to_bits().into(),
+        (3, _) => 1,
+        (4, DType::Float32) => f32::MIN.to_bits().into(),
+        (4, DType::Float16) => f16::MIN.to_bits().into(),
+        (4, DType::Bfloat16) => bf16::MIN.to_bits().into(),
+        (4, _) => i64::MIN as u64,
+        (5, DType::Float32) => f32::MAX.to_bits().into(),
+        (5, DType::Float16) => f16::MAX.to_bits().into(),
+        (5, DType::Bfloat16) => bf16::MAX.to_bits().into(),
+        (5, _) => i64::MAX as u64,
+        _ => 0,
+    }
+}
+
+macro_rules! segments {
+    ($($op:literal $name:ident = $number:literal;)*) => {$(
+        struct $name<T>(PhantomData<T>);
+
+        #[kernel(
+            op = $op,
+            types(T = [f32, f16, bf16, i64], Tindices = [i32, i64], Tnumsegments = [i32, i64]),
+            host_memory("num_segments")
+        )]
+        impl<T: Element> Kernel for $name<T> {
+            type Platform = GpuPlatform;
+
+            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
+                Ok(Self(PhantomData))
+            }
+            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                segment(context, $op, $number)
+            }
+        }
+    )*};
+}
+
+segments! {
+    "UnsortedSegmentSum" SegmentSum = 0;
+    "UnsortedSegmentProd" SegmentProduct = 3;
+    "UnsortedSegmentMax" SegmentMax = 4;
+    "UnsortedSegmentMin" SegmentMin = 5;
+}
+
+fn segment(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
+    let (data, ids) = (context.input(0)?, context.input(1)?);
+    let (shape, id_shape) = (shape(&data)?, shape(&ids)?);
+    let Some(rest) = shape.strip_prefix(&id_shape[..]) else {
+        return Err(wrong(format!(
+            "data.shape = {shape:?} does not start with segment_ids.shape = {id_shape:?}"
+        )));
+    };
+    let mut out_shape = from_host(&[host_integer(context, 2)?])?;
+    out_shape.extend(rest);
+    let out = output(context, 0, &out_shape)?;
+    fill(context, op, Operand::Value(neutral(number, out.dtype())), &out)?;
+    scatter_rows(context, op, number, [&out, &ids, &data])
 }

@@ -1,36 +1,44 @@
 #version 460
-// Rows of a variable are changed by rows of updates, in place. Of rows for the same place one thread takes all, in their order,
-// so that the result is always the same.
+// Rows of a tensor are changed by rows of updates, in place. One thread takes all updates of an element, in their order, so that
+// the result is always the same.
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "links.glsl"
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint OP = 0;
 layout(constant_id = 1) const uint TYPE = 0;
-layout(constant_id = 2) const uint INDEX = 0;
 
 layout(push_constant, scalar) uniform Push {
-    uint64_t variable, indices, updates;
-    // So many rows of updates with so many elements, and of the variable so many rows. One update for all has the step 0.
-    uint rows, inner, size, row_step, step;
+    // Of each row of updates its place, and `links.comp`'s link.
+    uint64_t target, updates, places, links;
+    // So many rows of updates with so many elements. One update for all has the steps 0.
+    uint rows, inner, row_step, step;
 } push;
 
-int64_t index(uint row) { return INDEX == T_I32 ? int64_t(int(U32(push.indices).v[row])) : U64(push.indices).v[row]; }
+COMPUTE changed(COMPUTE x, COMPUTE update) {
+#ifdef IS_FLOAT
+    if (OP >= 4 && isnan(update)) return update;
+#endif
+    switch (OP) {
+        case 0: return x + update;
+        case 1: return x - update;
+        case 2: return update;
+        case 3: return x * update;
+        case 4: return update > x ? update : x;
+        default: return update < x ? update : x;
+    }
+}
 
 void change(uint row, uint column) {
-    int64_t place = index(row);
-    if (place < 0 || place >= push.size) return;
-    for (uint other = 0; other < row; other++)
-        if (index(other) == place) return;
-    uint at = uint(place) * push.inner + column;
-    COMPUTE x = load(push.variable, at, TYPE);
-    for (uint other = row; other < push.rows; other++) {
-        if (index(other) != place) continue;
+    if ((U32(push.links).v[row] & HEAD) == 0u) return;
+    uint at = U32(push.places).v[row] * push.inner + column;
+    COMPUTE x = load(push.target, at, TYPE);
+    for (uint other = row; other < push.rows; other = U32(push.links).v[other] & ~HEAD) {
         COMPUTE update = load(push.updates, other * push.row_step + column * push.step, TYPE);
-        x = OP == 0 ? x + update : OP == 1 ? x - update : update;
-        x = rounded(x, TYPE);
+        x = rounded(changed(x, update), TYPE);
     }
-    store(push.variable, at, TYPE, x);
+    store(push.target, at, TYPE, x);
 }
 
 void main() {

@@ -1,0 +1,49 @@
+#version 460
+// The greatest `k` elements of each row, in falling order, and their places in the row; of equal ones the first is first. Each
+// thread counts the elements before its own.
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+
+layout(local_size_x = 256) in;
+layout(constant_id = 0) const uint TYPE = 0;
+layout(constant_id = 1) const uint INDEX = 0;
+
+layout(push_constant, scalar) uniform Push {
+    uint64_t rows_, values, places;
+    // So many rows of so many elements, and blocks of 256 elements in a row.
+    uint rows, size, blocks, k;
+} push;
+
+// Elements with which each thread compares its own.
+shared COMPUTE tile[256];
+
+// A NaN is before all numbers.
+bool is_greater(COMPUTE a, COMPUTE b) {
+#ifdef IS_FLOAT
+    if (isnan(a) || isnan(b)) return !isnan(b);
+#endif
+    return a > b;
+}
+
+void main() {
+    uint lane = gl_LocalInvocationID.x;
+    for (uint unit = gl_WorkGroupID.x; unit < push.rows * push.blocks; unit += gl_NumWorkGroups.x) {
+        uint row = unit / push.blocks, own = unit % push.blocks * 256 + lane, rank = 0;
+        COMPUTE x = own < push.size ? load(push.rows_, row * push.size + own, TYPE) : COMPUTE(0);
+        for (uint start = 0; start < push.size; start += 256) {
+            if (start + lane < push.size) tile[lane] = load(push.rows_, row * push.size + start + lane, TYPE);
+            barrier();
+            uint count = min(256u, push.size - start);
+            for (uint at = 0; at < count; at++) {
+                COMPUTE other = tile[at];
+                if (is_greater(other, x) || (start + at < own && !is_greater(x, other))) rank++;
+            }
+            barrier();
+        }
+        if (own < push.size && rank < push.k) {
+            store(push.values, row * push.k + rank, TYPE, x);
+            if (INDEX == T_I32) U32(push.places).v[row * push.k + rank] = own;
+            else U64(push.places).v[row * push.k + rank] = int64_t(own);
+        }
+    }
+}
