@@ -167,15 +167,29 @@ elementwise! {
     "Rint" Rint = unary 65;
     "Reciprocal" Reciprocal = unary 66;
     "Inv" Inv = unary 66;
+    "Tan" Tan = unary 74;
+    "Asin" Asin = unary 75;
+    "Acos" Acos = unary 76;
+    "Atan" Atan = unary 77;
+    "Sinh" Sinh = unary 78;
+    "Cosh" Cosh = unary 79;
+    "Asinh" Asinh = unary 80;
+    "Acosh" Acosh = unary 81;
+    "Atanh" Atanh = unary 82;
+    "Erfinv" Erfinv = unary 83;
 
     // TensorFlow keeps int32 on the host, and has kernels for it there.
-    types [f32, f16, bf16, i64]
+    types [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64]
     "AddV2" AddV2 = binary 0;
-    "Add" Add = binary 0;
     "Sub" Sub = binary 1;
     "Mul" Mul = binary 2;
+
+    types [f32, f16, bf16, i8, i16, i64, u8, u16, u32]
     "Maximum" Maximum = binary 4;
     "Minimum" Minimum = binary 5;
+
+    types [f32, f16, bf16, i64]
+    "Add" Add = binary 0;
     "SquaredDifference" SquaredDifference = binary 6;
     "Neg" Neg = unary 41;
     "Abs" Abs = unary 42;
@@ -189,7 +203,7 @@ elementwise! {
     "IsInf" IsInf = unary 68;
     "IsFinite" IsFinite = unary 69;
 
-    types [f32, f16, bf16, i64]
+    types [f32, f16, bf16, i8, i16, i64, u8, u16, u32]
     "Less" Less = binary 15;
     "LessEqual" LessEqual = binary 16;
     "Greater" Greater = binary 17;
@@ -198,6 +212,14 @@ elementwise! {
     types [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool]
     "Equal" Equal = binary 19;
     "NotEqual" NotEqual = binary 20;
+
+    types [i8, i16, i32, i64, u8, u16, u32, u64]
+    "BitwiseAnd" BitwiseAnd = binary 84;
+    "BitwiseOr" BitwiseOr = binary 85;
+    "BitwiseXor" BitwiseXor = binary 86;
+    "Invert" Invert = unary 87;
+    "LeftShift" LeftShift = binary 88;
+    "RightShift" RightShift = binary 89;
 
     types [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64]
     "ZerosLike" ZerosLike = unary 72;

@@ -12,23 +12,44 @@ const ANY: i64 = 3;
 /// A run of a kernel with a state skips so many counters for each of its numbers, whatever it uses.
 const RESERVED: u128 = 256;
 
-/// As the shader has it.
+/// What a kernel fills its output with.
 #[derive(Clone, Copy)]
 enum Distribution {
-    Uniform = 0,
-    Normal = 1,
-    TruncatedNormal = 2,
+    Uniform,
+    Normal,
+    TruncatedNormal,
+    /// Integers from the first number on, and how many; 0 means all that the type has.
+    Integers(i64, u64),
 }
-use Distribution::{Normal, TruncatedNormal, Uniform};
+use Distribution::{Integers, Normal, TruncatedNormal, Uniform};
+
+impl Distribution {
+    /// Integers from one host input to below another.
+    fn between(context: &Run<'_>, [least, end]: [usize; 2]) -> Result<Self> {
+        let (least, end) = (host_integer(context, least)?, host_integer(context, end)?);
+        ensure!(least < end, wrong(format!("Need minval < maxval, got {least} >= {end}")));
+        Ok(Integers(least, end.wrapping_sub(least) as u64))
+    }
+
+    /// As the shader has it: its number, and the integers.
+    fn parts(self) -> (u32, [u64; 2]) {
+        match self {
+            Uniform => (0, [0, 0]),
+            Normal => (1, [0, 0]),
+            TruncatedNormal => (2, [0, 0]),
+            Integers(least, range) => (3, [least as u64, range]),
+        }
+    }
+}
 
 /// Kernels whose key and counter are inputs.
 macro_rules! stateless {
-    ($($op:literal $name:ident = $distribution:expr;)*) => {$(
+    ($types:tt $host:tt $($op:literal $name:ident = $distribution:expr;)*) => {$(
         struct $name<T>(PhantomData<T>);
 
         #[allow(non_camel_case_types, reason = "the attribute has this name")]
         const _: () = {
-            #[kernel(op = $op, types(dtype = [f32, f16, bf16]), host_memory("shape", "alg"))]
+            #[kernel(op = $op, types(dtype = $types), host_memory $host)]
             impl<dtype: Element> Kernel for $name<dtype> {
                 type Platform = GpuPlatform;
 
@@ -36,7 +57,8 @@ macro_rules! stateless {
                     Ok(Self(PhantomData))
                 }
                 fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                    with_inputs(context, $op, $distribution)
+                    let distribution: fn(&Run<'_>) -> Result<Distribution> = $distribution;
+                    with_inputs(context, $op, distribution(context)?)
                 }
             }
         };
@@ -44,9 +66,20 @@ macro_rules! stateless {
 }
 
 stateless! {
-    "StatelessRandomUniformV2" StatelessUniform = Uniform;
-    "StatelessRandomNormalV2" StatelessNormal = Normal;
-    "StatelessTruncatedNormalV2" StatelessTruncatedNormal = TruncatedNormal;
+    [f32, f16, bf16] ("shape", "alg")
+    "StatelessRandomUniformV2" StatelessUniform = |_| Ok(Uniform);
+    "StatelessRandomNormalV2" StatelessNormal = |_| Ok(Normal);
+    "StatelessTruncatedNormalV2" StatelessTruncatedNormal = |_| Ok(TruncatedNormal);
+}
+
+stateless! {
+    [i32, i64, u32, u64] ("shape", "alg")
+    "StatelessRandomUniformFullIntV2" StatelessAll = |_| Ok(Integers(0, 0));
+}
+
+stateless! {
+    [i32, i64] ("shape", "alg", "minval", "maxval")
+    "StatelessRandomUniformIntV2" StatelessIntegers = |run| Distribution::between(run, [4, 5]);
 }
 
 fn with_inputs(context: &Run<'_>, op: &'static str, distribution: Distribution) -> Result<()> {
@@ -74,21 +107,23 @@ fn with_inputs(context: &Run<'_>, op: &'static str, distribution: Distribution) 
 
 /// Kernels that go on where their last run has ended.
 macro_rules! stateful {
-    ($($op:literal $name:ident = $distribution:expr;)*) => {$(
+    ($attribute:ident $types:tt $host:tt $($op:literal $name:ident = $distribution:expr;)*) => {$(
         struct $name<T>(State, PhantomData<T>);
 
         #[allow(non_camel_case_types, reason = "the attribute has this name")]
         const _: () = {
-            #[kernel(op = $op, types(dtype = [f32, f16, bf16]), host_memory("shape"))]
-            impl<dtype: Element> Kernel for $name<dtype> {
+            #[kernel(op = $op, types($attribute = $types), host_memory $host)]
+            impl<$attribute: Element> Kernel for $name<$attribute> {
                 type Platform = GpuPlatform;
 
                 fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
                     Ok(Self(State::new(construction)?, PhantomData))
                 }
                 fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                    let distribution: fn(&Run<'_>) -> Result<Distribution> = $distribution;
+                    let distribution = distribution(context)?;
                     let out = output(context, 0, &host_shape(context, 0)?)?;
-                    random(context, $op, $distribution, self.0.take(out.len()), &out)
+                    random(context, $op, distribution, self.0.take(out.len()), &out)
                 }
             }
         };
@@ -96,9 +131,15 @@ macro_rules! stateful {
 }
 
 stateful! {
-    "RandomUniform" RandomUniform = Uniform;
-    "RandomStandardNormal" RandomNormal = Normal;
-    "TruncatedNormal" RandomTruncatedNormal = TruncatedNormal;
+    dtype [f32, f16, bf16] ("shape")
+    "RandomUniform" RandomUniform = |_| Ok(Uniform);
+    "RandomStandardNormal" RandomNormal = |_| Ok(Normal);
+    "TruncatedNormal" RandomTruncatedNormal = |_| Ok(TruncatedNormal);
+}
+
+stateful! {
+    Tout [i32, i64] ("shape", "minval", "maxval")
+    "RandomUniformInt" RandomIntegers = |run| Distribution::between(run, [1, 2]);
 }
 
 /// The key of a kernel, and its next counter.
@@ -136,14 +177,17 @@ fn random(
     out: &DeviceTensor,
 ) -> Result<()> {
     let are_tensors = matches!(key, Operand::At(..));
-    let fours = out.len().div_ceil(4);
+    // A counter has 128 bits.
+    let each = if matches!(out.dtype(), DType::Int64 | DType::Uint64) { 2 } else { 4 };
+    let counters = out.len().div_ceil(each);
+    let (number, [least, range]) = distribution.parts();
     Launch {
         op,
         shader: shader!("random"),
-        constants: &[element_type(out.dtype())?, distribution as u32, are_tensors.into()],
-        operands: &[key, counter, high, out.into()],
-        numbers: &[word(fours)?, word(out.len())?],
-        groups: groups(fours),
+        constants: &[element_type(out.dtype())?, number, are_tensors.into()],
+        operands: &[key, counter, high, out.into(), Operand::Value(least), Operand::Value(range)],
+        numbers: &[word(counters)?, word(out.len())?],
+        groups: groups(counters),
     }
     .enqueue(context)
 }

@@ -28,7 +28,7 @@ precise COMPUTE compute(uint op, float a, float b, float number, uint type) {
         case 11: return pow_(a, b);
         case 12: return a == 0.0f ? 0.0f : a * rounded(log_(b), type);
         case 13: return a == 0.0f ? 0.0f : a / b;
-        case 14: return atan(a, b);
+        case 14: return atan2_(a, b);
         case 21: return b > 0.0f ? a : 0.0f;
         case 22: return b > 0.0f && b < 6.0f ? a : 0.0f;
         case 23: return b < 0.0f ? a * (b + 1.0f) : a;
@@ -67,10 +67,26 @@ precise COMPUTE compute(uint op, float a, float b, float number, uint type) {
         case 68: return flag(isinf(a));
         case 69: return flag(!isnan(a) && !isinf(a));
         case 70: return a > 0.0f ? a : a * number;
+        case 74: return sine(a, 0) / sine(a, 1);
+        case 75: return asin_(a);
+        case 76: return acos_(a);
+        case 77: return atan2_(a, 1.0f);
+        case 78: return sinh_(a);
+        case 79: return cosh_(a);
+        case 80: return asinh_(a);
+        case 81: return acosh_(a);
+        case 82: return atanh_(a);
+        case 83: return erfinv_(a);
     }
     return a;
 }
 #else
+// Bits to shift by: fewer than the type has.
+uint bits_of(int64_t count, uint type) {
+    int64_t most = type == T_I8 || type == T_U8 ? 7 : type == T_I16 || type == T_U16 ? 15 : type == T_I32 || type == T_U32 ? 31 : 63;
+    return uint(min(max(count, int64_t(0)), most));
+}
+
 precise COMPUTE compute(uint op, int64_t a, int64_t b, float number, uint type) {
     switch (op) {
         case 4: return max(a, b);
@@ -78,6 +94,12 @@ precise COMPUTE compute(uint op, int64_t a, int64_t b, float number, uint type) 
         case 33: return flag(a != 0 && b != 0);
         case 34: return flag(a != 0 || b != 0);
         case 71: return flag(a == 0);
+        case 84: return a & b;
+        case 85: return a | b;
+        case 86: return a ^ b;
+        case 87: return ~a;
+        case 88: return a << bits_of(b, type);
+        case 89: return type == T_U64 ? int64_t(uint64_t(a) >> bits_of(b, type)) : a >> bits_of(b, type);
     }
     return a;
 }

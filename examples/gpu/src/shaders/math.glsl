@@ -114,3 +114,97 @@ float pow_(float x, float y) {
     }
     return x < 0.0f && is_odd ? -size : size;
 }
+
+float sinh_(float x) {
+    float e = expm1_(abs(x) > 88.0f ? 0.5f * abs(x) : abs(x)), square = 0.5f * e * e;
+    // Beyond that the exponential is no float, but half of it is.
+    float value = abs(x) > 88.0f ? square : 0.5f * (e + e / (e + 1.0f));
+    return x < 0.0f ? -value : value;
+}
+float cosh_(float x) {
+    float e = exp_(abs(x) > 88.0f ? 0.5f * abs(x) : abs(x));
+    return abs(x) > 88.0f ? 0.5f * e * e : 0.5f * (e + 1.0f / e);
+}
+
+// The logarithm of a number and its square's root, such as of `x` and `sqrt(x^2 + 1)`, by what it is more than 1.
+float asinh_(float x) {
+    float size = abs(x);
+    float value = size > 1.0e9f ? log_(size) + 0.693147181f : log1p_(size + size * size / (1.0f + sqrt(size * size + 1.0f)));
+    return x < 0.0f ? -value : value;
+}
+float acosh_(float x) {
+    if (x < 1.0f) return NAN;
+    float more = x - 1.0f;
+    return x > 1.0e9f ? log_(x) + 0.693147181f : log1p_(more + sqrt(more * (more + 2.0f)));
+}
+float atanh_(float x) {
+    float size = abs(x);
+    if (size > 1.0f) return NAN;
+    float value = size == 1.0f ? INFINITY : 0.5f * log1p_(2.0f * size / (1.0f - size));
+    return x < 0.0f ? -value : value;
+}
+
+// Of numbers from 0 to 1.
+float atan_small(float x) {
+    bool is_large = x > 0.414213562f;
+    float r = is_large ? (x - 1.0f) / (x + 1.0f) : x, z = r * r;
+    float p = fma(fma(fma(8.05374449538e-2f, z, -1.38776856032e-1f), z, 1.99777106478e-1f), z, -3.33329491539e-1f);
+    return (is_large ? 0.785398163f : 0.0f) + fma(p * z, r, r);
+}
+// The angle of a point.
+float atan2_(float y, float x) {
+    if (isnan(x) || isnan(y)) return NAN;
+    float across = abs(x), up = abs(y);
+    bool is_steep = up > across;
+    float ratio = across == up ? (across == 0.0f ? 0.0f : 1.0f) : is_steep ? across / up : up / across;
+    float angle = atan_small(ratio);
+    if (is_steep) angle = 1.57079633f - angle;
+    // Zeros have signs too.
+    if ((floatBitsToUint(x) & 0x80000000u) != 0u) angle = 3.14159265f - angle;
+    return (floatBitsToUint(y) & 0x80000000u) != 0u ? -angle : angle;
+}
+float asin_small(float x) {
+    float z = x * x;
+    float p = fma(fma(fma(fma(4.2163199048e-2f, z, 2.4181311049e-2f), z, 4.5470025998e-2f), z, 7.4953002686e-2f), z, 1.6666752422e-1f);
+    return fma(p * z, x, x);
+}
+float asin_(float x) {
+    float size = abs(x);
+    if (size > 1.0f) return NAN;
+    float value = size > 0.5f ? 1.57079633f - 2.0f * asin_small(sqrt(0.5f * (1.0f - size))) : asin_small(size);
+    return x < 0.0f ? -value : value;
+}
+float acos_(float x) {
+    if (abs(x) > 1.0f) return NAN;
+    if (x > 0.5f) return 2.0f * asin_small(sqrt(0.5f * (1.0f - x)));
+    return x < -0.5f ? 3.14159265f - 2.0f * asin_small(sqrt(0.5f * (1.0f + x))) : 1.57079633f - asin_small(x);
+}
+
+// By polynomials of M. Giles, "Approximating the erfinv function" (2012).
+float erfinv_(float x) {
+    if (isnan(x) || abs(x) > 1.0f) return NAN;
+    if (abs(x) == 1.0f) return x * INFINITY;
+    float w = -log_((1.0f - x) * (1.0f + x)), p;
+    if (w < 5.0f) {
+        w -= 2.5f;
+        p = fma(2.81022636e-8f, w, 3.43273939e-7f);
+        p = fma(p, w, -3.5233877e-6f);
+        p = fma(p, w, -4.39150654e-6f);
+        p = fma(p, w, 2.1858087e-4f);
+        p = fma(p, w, -1.25372503e-3f);
+        p = fma(p, w, -4.17768164e-3f);
+        p = fma(p, w, 2.46640727e-1f);
+        p = fma(p, w, 1.50140941f);
+    } else {
+        w = sqrt(w) - 3.0f;
+        p = fma(-2.00214257e-4f, w, 1.00950558e-4f);
+        p = fma(p, w, 1.34934322e-3f);
+        p = fma(p, w, -3.67342844e-3f);
+        p = fma(p, w, 5.73950773e-3f);
+        p = fma(p, w, -7.6224613e-3f);
+        p = fma(p, w, 9.43887047e-3f);
+        p = fma(p, w, 1.00167406f);
+        p = fma(p, w, 2.83297682f);
+    }
+    return p * x;
+}

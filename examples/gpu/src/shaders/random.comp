@@ -10,13 +10,15 @@ layout(constant_id = 1) const uint DISTRIBUTION = 0;
 // Whether key and counter are in memory.
 layout(constant_id = 2) const bool ARE_TENSORS = false;
 
-const uint UNIFORM = 0, NORMAL = 1, TRUNCATED_NORMAL = 2;
+const uint UNIFORM = 0, NORMAL = 1, TRUNCATED_NORMAL = 2, INTEGERS = 3;
 // So many counters are for each four numbers of a truncated normal distribution, which takes as many as it needs.
 const uint RESERVED = 256;
 
 layout(push_constant, scalar) uniform Push {
     // The key and the counter, or where they are.
     uint64_t key, counter, counter_high, out_;
+    // Of integers the least, and how many there are; 0 means all.
+    uint64_t least, range;
     // Counters, and the numbers of all of them.
     uint n, len;
 } push;
@@ -71,6 +73,28 @@ vec4 truncated_normal(uint64_t key, uint64_t low, uint64_t high, uint64_t skippe
     return numbers;
 }
 
+const bool IS_WIDE = TYPE == T_I64 || TYPE == T_U64;
+
+void store_integer(uint i, uint64_t bits) {
+    if (i >= push.len) return;
+    uint64_t x = push.range == 0 ? bits : push.least + bits % push.range;
+    if (IS_WIDE) U64(push.out_).v[i] = int64_t(x);
+    else U32(push.out_).v[i] = uint(x);
+}
+
+// What comes of a counter: four integers, or two of 64 bits.
+void store_integers(uint i, uvec4 bits) {
+    if (IS_WIDE) {
+        store_integer(2 * i, packUint2x32(uvec2(bits.x, bits.y)));
+        store_integer(2 * i + 1, packUint2x32(uvec2(bits.z, bits.w)));
+    } else {
+        store_integer(4 * i, bits.x);
+        store_integer(4 * i + 1, bits.y);
+        store_integer(4 * i + 2, bits.z);
+        store_integer(4 * i + 3, bits.w);
+    }
+}
+
 void main() {
     uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
     uint64_t key = push.key, low = push.counter, high = push.counter_high;
@@ -80,6 +104,10 @@ void main() {
         key = uint64_t(U64(push.key).v[0]);
     }
     for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step) {
+        if (DISTRIBUTION == INTEGERS) {
+            store_integers(i, bits_of(key, low, high, i));
+            continue;
+        }
         vec4 numbers;
         if (DISTRIBUTION == TRUNCATED_NORMAL) {
             numbers = truncated_normal(key, low, high, uint64_t(i) * RESERVED);
