@@ -390,6 +390,7 @@ def probabilities():
 
 
 def arrangements():
+    case("Bitcast", call("Bitcast", input=None, type=tf.int64), numbers((2, 3), "float32"), fails="annot bitcast from")
     everything = ["float32", "float64", "float16", "bfloat16", "int8", "int16", "int64", "uint8", "uint16", "uint32", "uint64", "bool"]
     for dtype in everything:
         make = lambda shape: flags(shape) if dtype == "bool" else numbers(shape, dtype, 0, 99)
@@ -398,6 +399,11 @@ def arrangements():
             for dims in [[], [0], [3], [2, 3]]:
                 case("Empty", lambda dims=dims, dtype=dtype: raw.Empty(shape=tf.constant(dims, "int32"), dtype=dtype, init=True))
                 case("Fill", lambda x, dims=dims, vector=vector: raw.Fill(dims=vector(dims), value=x), make(()))
+            if dtype != "bool" and index == "int32":
+                for to in INTEGERS + FLOATS:
+                    size, other = make(()).dtype.itemsize, tf.as_dtype(to).size
+                    for shape in [(), (3,), (0, 2), (2, 3)]:
+                        case("Bitcast", call("Bitcast", input=None, type=tf.as_dtype(to)), make(shape + (other // size,) if other > size else shape))
             for shape, times in [((), []), ((3,), [2]), ((2, 3), [2, 3]), ((2, 3), [0, 1]), ((0, 3), [2, 2]), ((2, 1, 3), [1, 4, 1])]:
                 # The CPU has no kernel for uint16.
                 if dtype != "uint16":

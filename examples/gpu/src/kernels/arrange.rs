@@ -381,3 +381,35 @@ const _: () = {
         }
     }
 };
+
+/// The same bytes as elements of another type. An element that becomes several has a new axis for them.
+struct Bitcast;
+
+#[kernel(op = "Bitcast")]
+impl Kernel for Bitcast {
+    type Platform = GpuPlatform;
+
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
+        Ok(Self)
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        let (input, to) = (context.input(0)?, context.output_dtype(0)?);
+        let mut out_shape = shape(&input)?;
+        let plain = || wrong("the elements are not plain bytes");
+        let size = input.dtype().size().ok_or_else(plain)?;
+        let new_size = to.size().ok_or_else(plain)?;
+        if size > new_size {
+            out_shape.push(size / new_size);
+        } else if size < new_size && out_shape.pop() != Some(new_size / size) {
+            return Err(wrong(format!(
+                "Cannot bitcast from {} to {to} because the last dimension of the shape {:?} is not {}",
+                input.dtype(),
+                input.shape(),
+                new_size / size
+            )));
+        }
+        let out = output(context, 0, &out_shape)?;
+        let walk = Walk::new(&[out.len()], &[1], &[1]);
+        walk.enqueue(context, "Bitcast", (&input).into(), &out)
+    }
+}
