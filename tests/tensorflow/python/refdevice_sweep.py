@@ -458,6 +458,85 @@ def arrangements():
     case("Transpose", lambda x: raw.Transpose(x=x, perm=tf.constant([0, 0])), numbers((2, 3), "float32"), fails="permutation|transpos|duplicate|missing")
 
 
+def images():
+    everything = ["float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"]
+    for dtype in everything:
+        make = lambda shape: flags(shape) if dtype == "bool" else numbers(shape, dtype, 0, 99)
+        for shape, block, around in [((1, 4, 6, 1), [2, 3], [[0, 0], [0, 0]]), ((2, 5, 7, 3), [2, 3], [[1, 2], [0, 2]]), ((2, 5), [3], [[4, 0]]), ((2, 4, 3, 2), [1, 3], [[0, 0], [0, 0]]),
+                                     ((2, 3, 4, 5), [3, 1], [[0, 3], [0, 0]]), ((2, 3, 4), [1, 1], [[0, 0], [0, 0]]), ((2, 3, 4), [1], [[1, 2]]), ((3, 2), [], []), ((0, 4, 2), [2], [[0, 0]]),
+                                     ((2, 0, 2), [2], [[1, 1]]), ((2, 2, 3, 2, 3, 2), [2, 1, 2, 1], [[1, 1], [1, 0], [0, 0], [0, 2]]), ((1, 2, 2, 2, 2), [1, 2, 2, 2], [[0, 0]] + [[0, 2]] * 3)]:
+            for index in ("int32", "int64"):
+                if dtype == "bool":
+                    continue  # The CPU has no kernel.
+                block_of = lambda block=block, index=index: tf.constant(block, index, shape=[len(block)])
+                around_of = lambda around=around, index=index: tf.constant(around, index, shape=[len(around), 2])
+                case("SpaceToBatchND", lambda x, block=block_of, around=around_of: raw.SpaceToBatchND(input=x, block_shape=block(), paddings=around()), make(shape))
+                # As many blocks, and without what is around the images.
+                blocks_shape = (shape[0] * int(np.prod(block)),) + tuple(
+                    (size + sum(pair)) // one for size, pair, one in zip(shape[1:], around, block)) + shape[1 + len(block):]
+                case("BatchToSpaceND", lambda x, block=block_of, around=around_of: raw.BatchToSpaceND(input=x, block_shape=block(), crops=around()), make(blocks_shape))
+        for shape, size in [((2, 4, 6, 3), 2), ((1, 9, 3, 1), 3), ((0, 2, 2, 1), 2), ((2, 0, 2, 3), 2)]:
+            case("SpaceToDepth", call("SpaceToDepth", input=None, block_size=size), make(shape))
+            case("DepthToSpace", call("DepthToSpace", input=None, block_size=size), make((shape[0], shape[1] // size, shape[2] // size, shape[3] * size * size)))
+        for shape, pads in [((3,), [[2, 1]]), ((3, 4), [[0, 0], [1, 3]]), ((4, 5, 2), [[3, 3], [2, 0], [0, 0]]), ((2, 3, 4, 3, 2), [[1, 1], [0, 0], [2, 3], [0, 1], [0, 0]]), ((2, 3), [[0, 0], [0, 0]]),
+                            ((0, 3), [[0, 0], [1, 1]]), ((), []), ((2, 2, 2, 2, 2), [[1, 1]] * 5)]:
+            for mode in ("REFLECT", "SYMMETRIC"):
+                if mode == "SYMMETRIC" and shape == (3,):
+                    pads = [[3, 3]]
+                if mode == "REFLECT" and 0 in shape:
+                    continue
+                for index in ("int32", "int64"):
+                    options = dict(mode=mode, paddings=lambda pads=pads, index=index: tf.constant(pads, index, shape=[len(pads), 2]))
+                    case("MirrorPad", lambda x, mode=mode, of=options["paddings"]: raw.MirrorPad(input=x, paddings=of(), mode=mode), make(shape))
+                    if dtype in FLOATS and 0 not in shape:
+                        gradient = [size + sum(pair) for size, pair in zip(shape, pads)]
+                        case("MirrorPadGrad", on_the_cpu_in_float(lambda x, mode=mode, of=options["paddings"]: raw.MirrorPadGrad(
+                            input=x, paddings=of(), mode=mode)), numbers(gradient, dtype))
+        for shape, shift, axis in [((5,), 2, 0), ((5,), [-7], [0]), ((3, 4), [1, -1], [0, 1]), ((3, 4), [1, 2], [-1, 1]), ((3, 4), [3], [0]), ((2, 3, 4, 5), [1, 9], [1, 2]), ((0, 3), [1], [0]),
+                                   ((2, 0), [1, 1], [0, 1]), ((3, 4), [], []), ((1,), [1 << 30], [0])]:
+            for index in ("int32", "int64"):
+                vector = lambda values, index=index: tf.constant(values, index)
+                case("Roll", lambda x, shift=shift, axis=axis, vector=vector: raw.Roll(input=x, shift=vector(shift), axis=vector(axis)), make(shape))
+        for shape, lengths, sequence, batch in [((3, 4), [0, 4, 3], 1, 0), ((3, 4), [3, 0, 1, 2], 0, 1), ((2, 5, 3), [5, 2], 1, 0), ((4, 3, 2, 2), [1, 4], 0, 2), ((2, 3, 2, 2, 2), [3, 1], 1, 4),
+                                                ((0, 3), [], 1, 0), ((2, 0, 3), [0, 0], 1, 0), ((1, 1), [1], 1, 0)]:
+            for index in ("int32", "int64"):
+                case("ReverseSequence", call("ReverseSequence", input=None, seq_lengths=None, seq_dim=sequence, batch_dim=batch), make(shape), np.array(lengths, index))
+        for shape, size, stride, rate in [((2, 5, 7, 3), (3, 2), (2, 1), (1, 1)), ((1, 8, 7, 1), (2, 3), (1, 3), (2, 2)), ((0, 4, 4, 2), (2, 2), (1, 1), (1, 1)), ((2, 3, 3, 2), (1, 1), (1, 1), (1, 1)),
+                                          ((1, 4, 5, 0), (2, 2), (1, 1), (1, 1)), ((1, 4, 5, 2), (3, 3), (5, 5), (1, 1))]:
+            for padding in ("SAME", "VALID"):
+                if dtype == "bool":
+                    continue  # The CPU has no kernel.
+                four = lambda pair: [1, *pair, 1]
+                case("ExtractImagePatches", call("ExtractImagePatches", images=None, ksizes=four(size), strides=four(stride), rates=four(rate), padding=padding), make(shape))
+    x = numbers((2, 3, 5, 4), "float32")
+    for block, around, text in [([2, 2], [[0, 0], [0, 0]], "divisible"), ([2, 0], [[1, 0], [0, 0]], "positive"), ([2], [[-1, 0]], "negative"), ([2], [[0, 0], [0, 0]], "paddings should have shape|paddings"),
+                                ([1] * 4, [[1, 1]] * 4, "rank")]:
+        case("SpaceToBatchND", lambda x, block=block, around=around: raw.SpaceToBatchND(input=x, block_shape=block, paddings=around), x, fails=text)
+    for block, around, text in [([3, 1], [[0, 0], [0, 0]], "not divisible"), ([2, 1], [[4, 3], [0, 0]], "negative"), ([2], [[-1, 0]], "negative"), ([0, 2], [[0, 0], [0, 0]], "positive")]:
+        case("BatchToSpaceND", lambda x, block=block, around=around: raw.BatchToSpaceND(input=x, block_shape=block, crops=around), x, fails=text)
+    case("SpaceToBatchND", lambda x: raw.SpaceToBatchND(input=x, block_shape=[2] * 5, paddings=[[1, 0]] * 5), numbers((1,) * 6, "float32"), fails="Maximum number")
+    case("SpaceToDepth", call("SpaceToDepth", input=None, block_size=2), x, fails="divisible")
+    case("DepthToSpace", call("DepthToSpace", input=None, block_size=3), x, fails="divisible")
+    case("DepthToSpace", call("DepthToSpace", input=None, block_size=2), x[0], fails="rank|Shape")
+    for op in ("MirrorPad", "MirrorPadGrad"):
+        for mode, pads, text in [("REFLECT", [[0, 0], [3, 3]], "less than"), ("SYMMETRIC", [[0, 0], [0, 6]], "no greater"), ("REFLECT", [[0, 0], [-1, 0]], "negative"), ("REFLECT", [[0, 0]], "paddings")]:
+            case(op, lambda x, op=op, mode=mode, pads=pads: getattr(raw, op)(input=x, paddings=pads, mode=mode), x[0, :, :3, 0], fails=text)
+    case("Roll", lambda x: raw.Roll(input=x, shift=[1], axis=[4]), x, fails="out of range|no axis")
+    case("Roll", lambda x: raw.Roll(input=x, shift=[1, 2], axis=[1]), x, fails="same size")
+    case("ReverseSequence", call("ReverseSequence", input=None, seq_lengths=None, seq_dim=1, batch_dim=1), x, np.int32([1, 2]), fails="batch_dim == seq_dim")
+    case("ReverseSequence", call("ReverseSequence", input=None, seq_lengths=None, seq_dim=4, batch_dim=0), x, np.int32([1, 2]), fails="rank")
+    case("ReverseSequence", call("ReverseSequence", input=None, seq_lengths=None, seq_dim=1, batch_dim=0), x, np.int32([1, 2, 3]), fails="Length of seq_lengths")
+
+    def kept(x, lengths):
+        """A length that is too large reverses all, a negative one nothing: the CPU refuses both."""
+        if TYPE not in x.device:
+            lengths = tf.clip_by_value(lengths, 0, x.shape[1])
+        return raw.ReverseSequence(input=x, seq_lengths=lengths, seq_dim=1, batch_dim=0)
+    case("ReverseSequence", kept, x, np.int32([7, -1]))
+    case("ReverseSequence", kept, x, np.int64([1 << 40, -(1 << 40)]))
+    case("ExtractImagePatches", call("ExtractImagePatches", images=None, ksizes=[1, 7, 9, 1], strides=[1, 1, 1, 1], rates=[1, 1, 1, 1], padding="VALID"), x, fails="negative")
+
+
 def convolutions():
     cases = [((2, 5, 6, 3), (3, 2, 3, 4), 1, 1, "VALID"), ((2, 5, 6, 3), (3, 2, 3, 4), 1, 1, "SAME"), ((1, 7, 7, 2), (3, 3, 2, 5), 2, 1, "SAME"),
              ((1, 8, 7, 2), (3, 3, 2, 5), 2, 1, "VALID"), ((1, 9, 9, 1), (3, 3, 1, 2), 1, 2, "SAME"), ((3, 4, 4, 2), (1, 1, 2, 3), 1, 1, "VALID"),
@@ -740,7 +819,7 @@ def registered():
 def main(names):
     tf.config.set_soft_device_placement(False)
     np.seterr(all="ignore")
-    groups = [unary, gradients, binary, roundings, choices, sums, reductions, matrices, probabilities, arrangements, convolutions, normalizations, randoms, rows]
+    groups = [unary, gradients, binary, roundings, choices, sums, reductions, matrices, probabilities, arrangements, convolutions, normalizations, randoms, rows, images]
     if os.environ.get("REFDEVICE_SWEEP_VARIABLES") == "1":
         groups.append(variables)
     for group in groups:

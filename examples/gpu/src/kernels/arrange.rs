@@ -63,8 +63,7 @@ impl Walk {
         target: &DeviceTensor,
     ) -> Result<()> {
         let count = self.axes.iter().map(|axis| axis.0).product();
-        let size =
-            target.dtype().size().ok_or_else(|| wrong("the elements are not plain bytes"))?;
+        let size = bytes(target)?;
         let axes = self.merged();
         let mut numbers = vec![word(count)?];
         for (len, steps) in &axes {
@@ -74,7 +73,7 @@ impl Walk {
         let (from, is_value) = match source {
             Operand::At(tensor, offset) => {
                 word(tensor.len())?;
-                (Operand::At(tensor, offset + (self.from[0] * size) as u64), false)
+                (Operand::At(tensor, offset + self.from[0] as u64 * u64::from(size)), false)
             }
             value => (value, true),
         };
@@ -82,8 +81,8 @@ impl Walk {
         Launch {
             op,
             shader: shader!("move"),
-            constants: &[size as u32, axes.len() as u32, is_value.into()],
-            operands: &[from, Operand::At(target, (self.from[1] * size) as u64)],
+            constants: &[size, axes.len() as u32, is_value.into()],
+            operands: &[from, Operand::At(target, self.from[1] as u64 * u64::from(size))],
             numbers: &numbers,
             groups: groups(count),
         }
@@ -111,20 +110,20 @@ impl Walk {
 }
 
 #[cold]
-fn too_large() -> Error {
+pub(super) fn too_large() -> Error {
     wrong("the result would have a size beyond all numbers")
 }
 
 /// A kernel that moves elements of any type and has no attributes.
 macro_rules! movers {
-    ($($op:literal $name:ident ($index:ident) $host:tt = $body:expr;)*) => {$(
+    ($($op:literal $name:ident ($($index:ident)?) $host:tt = $body:expr;)*) => {$(
         struct $name<T>(PhantomData<T>);
 
         #[kernel(
             op = $op,
             types(
-                T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool],
-                $index = [i32, i64]
+                T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool]
+                $(, $index = [i32, i64])?
             ),
             host_memory $host
         )]
@@ -141,6 +140,7 @@ macro_rules! movers {
         }
     )*};
 }
+pub(super) use movers;
 
 /// Moves all elements of input 0 to a dense output of this shape, along steps of the source for each axis of it.
 fn rearrange(

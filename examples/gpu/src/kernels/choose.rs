@@ -3,12 +3,6 @@
 use super::*;
 use core::marker::PhantomData;
 
-/// Bytes of an element.
-fn size(tensor: &DeviceTensor) -> Result<u32> {
-    let size = tensor.dtype().size().map(|size| size as u32);
-    size.ok_or_else(|| wrong("the elements are not plain bytes"))
-}
-
 /// One of two for each element, by a condition.
 fn select(context: &Run<'_>, op: &'static str, by_row: bool) -> Result<()> {
     let [condition, a, b] = [0, 1, 2].map(|index| context.input(index));
@@ -36,7 +30,7 @@ fn select(context: &Run<'_>, op: &'static str, by_row: bool) -> Result<()> {
     Launch {
         op,
         shader: shader!("select"),
-        constants: &[size(&out)?, broadcast.axes().len() as u32],
+        constants: &[bytes(&out)?, broadcast.axes().len() as u32],
         operands: &[(&condition).into(), (&a).into(), (&b).into(), (&out).into()],
         numbers: &numbers,
         groups: groups(out.len()),
@@ -117,7 +111,7 @@ pub(super) fn slices(
     Launch {
         op,
         shader: shader!("gather"),
-        constants: &[self::size(out)?, element_type(index.dtype())?],
+        constants: &[bytes(out)?, element_type(index.dtype())?],
         operands: &[params.into(), index.into(), out.into()],
         numbers: &[
             word(out.len())?,
@@ -195,7 +189,7 @@ impl<T: Element> Kernel for OneHot<T> {
         Launch {
             op: "OneHot",
             shader: shader!("one_hot"),
-            constants: &[size(&out)?, element_type(index.dtype())?],
+            constants: &[bytes(&out)?, element_type(index.dtype())?],
             operands: &[(&index).into(), (&on).into(), (&off).into(), (&out).into()],
             numbers: &[word(out.len())?, depth as u32, shapes::count(&shape[axis..]) as u32],
             groups: groups(out.len()),
@@ -237,7 +231,7 @@ impl<T: Element> Kernel for MatrixBandPart<T> {
         Launch {
             op: "MatrixBandPart",
             shader: shader!("band"),
-            constants: &[size(&out)?],
+            constants: &[bytes(&out)?],
             operands: &[(&input).into(), (&out).into()],
             numbers: &[word(out.len())?, rows as u32, columns as u32, lower, upper],
             groups: groups(out.len()),

@@ -5,7 +5,6 @@ use super::matrix::{Products, Tiles};
 use super::reduce::sum;
 use super::window::{self, Geometry, Plan, four, windows};
 use super::*;
-use core::marker::PhantomData;
 
 /// What is computed: the numbers of the ops in `shaders/convolve.comp`.
 #[derive(Clone, Copy)]

@@ -2,6 +2,7 @@
 
 mod arrange;
 pub mod bench;
+mod blocks;
 mod choose;
 mod convolve;
 mod einsum;
@@ -51,6 +52,12 @@ fn wrong(text: impl Into<String>) -> Error {
     Error::invalid_argument(text.into())
 }
 
+/// Bytes of an element.
+fn bytes(tensor: &DeviceTensor) -> Result<u32> {
+    let size = tensor.dtype().size().map(|size| size as u32);
+    size.ok_or_else(|| wrong("the elements are not plain bytes"))
+}
+
 /// The only element of a host input.
 fn host_integer(context: &Run<'_>, index: usize) -> Result<i64> {
     match context.host_integers(index)?[..] {
@@ -87,3 +94,28 @@ macro_rules! kernels {
     };
 }
 use kernels;
+
+/// Kernels with attributes, a line each: `$attributes::$new` reads them, and `$body` gets the run, the name of the op and
+/// the attributes.
+macro_rules! attributed {
+    ($(types $types:tt $($op:literal $name:ident = $attributes:ident::$new:ident $(host $host:tt)?, $body:expr;)*)*) => {$($(
+        crate::kernels::attributed!(@one $types $op $name $attributes $new ($($host)?) $body);
+    )*)*};
+    (@one $types:tt $op:literal $name:ident $attributes:ident $new:ident ($($host:tt)?) $body:expr) => {
+        struct $name<T>($attributes, core::marker::PhantomData<T>);
+
+        #[kernel(op = $op, types(T = $types) $(, host_memory $host)?)]
+        impl<T: Element> Kernel for $name<T> {
+            type Platform = GpuPlatform;
+
+            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+                Ok(Self($attributes::$new(construction)?, core::marker::PhantomData))
+            }
+            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                let body: fn(&Run<'_>, &'static str, &$attributes) -> Result<()> = $body;
+                body(context, $op, &self.0)
+            }
+        }
+    };
+}
+use attributed;

@@ -2,7 +2,6 @@
 
 use super::matrix::check_format;
 use super::*;
-use core::marker::PhantomData;
 use se_plugin::toolkit::window::{Padding, Windows};
 
 /// How windows go over images: down and right.
@@ -80,6 +79,15 @@ impl Geometry {
         })
     }
 
+    pub(super) fn of_patches(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        Ok(Self {
+            sizes: Some(pair(construction, "ksizes")?),
+            strides: pair(construction, "strides")?,
+            dilations: pair(construction, "rates")?,
+            padding: padding(construction)?,
+        })
+    }
+
     /// Windows of these sizes over images.
     pub(super) fn plan(
         &self,
@@ -95,7 +103,7 @@ impl Geometry {
         Ok(Plan { images, windows: [along(0)?, along(1)?], results, groups })
     }
 
-    fn pools(&self, images: &[usize]) -> Result<Plan> {
+    pub(super) fn pools(&self, images: &[usize]) -> Result<Plan> {
         let images = four(images, "images")?;
         let sizes = self.sizes.ok_or_else(|| Error::internal("a window without a size"))?;
         self.plan(images, sizes, images[3], 1)
@@ -182,25 +190,12 @@ pub(super) const FILTER_GRADIENT: u32 = 6;
 
 /// Kernels with a geometry: `$body` gets the run, the name of the op and the geometry.
 macro_rules! windows {
-    ($($op:literal $name:ident $new:ident ($($host:literal)?) = $body:expr;)*) => {$(
-        struct $name<T> {
-            geometry: Geometry,
-            elements: PhantomData<T>,
+    ($($op:literal $name:ident $new:ident ($($host:literal)?) = $body:expr;)*) => {
+        crate::kernels::attributed! {
+            types [f32, f16, bf16]
+            $($op $name = Geometry::$new $(host ($host))?, $body;)*
         }
-
-        #[kernel(op = $op, types(T = [f32, f16, bf16]) $(, host_memory($host))?)]
-        impl<T: Element> Kernel for $name<T> {
-            type Platform = GpuPlatform;
-
-            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-                Ok(Self { geometry: Geometry::$new(construction)?, elements: PhantomData })
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                let body: fn(&Run<'_>, &'static str, &Geometry) -> Result<()> = $body;
-                body(context, $op, &self.geometry)
-            }
-        }
-    )*};
+    };
 }
 pub(super) use windows;
 
