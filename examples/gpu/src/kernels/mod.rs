@@ -9,6 +9,7 @@ mod einsum;
 pub(crate) mod elementwise;
 pub(crate) mod fused;
 mod matrix;
+mod mirror;
 mod normalize;
 mod on_host;
 mod optimize;
