@@ -1,0 +1,31 @@
+//! The elements of windows over images, side by side.
+
+use super::arrange::too_large;
+use super::window::Geometry;
+use super::*;
+
+attributed! {
+    types [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool]
+    "ExtractImagePatches" ExtractImagePatches = Geometry::of_patches, |context, op, geometry| {
+        let images = context.input(0)?;
+        let plan = geometry.pools(&shape(&images)?)?;
+        let [rows, columns] = plan.windows.map(|windows| windows.size);
+        let elements = rows.checked_mul(columns).and_then(|all| all.checked_mul(plan.results));
+        let mut out_shape = plan.shape();
+        out_shape[3] = elements.ok_or_else(too_large)?;
+        let out = output(context, 0, &out_shape)?;
+        if out.is_empty() {
+            return Ok(());
+        }
+        word(images.len())?;
+        Launch {
+            op,
+            shader: shader!("patches"),
+            constants: &[bytes(&out)?],
+            operands: &[(&images).into(), (&images).into(), (&out).into()],
+            numbers: &plan.numbers(out.len())?,
+            groups: groups(out.len()),
+        }
+        .enqueue(context)
+    };
+}

@@ -1,0 +1,22 @@
+#version 460
+// The elements of windows over images, side by side; zeros for those outside of the images.
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+#include "bits.glsl"
+#include "window.glsl"
+
+layout(local_size_x = 256) in;
+layout(constant_id = 0) const uint SIZE = 4;
+
+void main() {
+    uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
+    for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step) {
+        uint element = i / push.channels, window = element / push.size.y / push.size.x;
+        uint row = down(window / push.count.y % push.count.x, element / push.size.y % push.size.x);
+        uint column = right(window % push.count.y, element % push.size.y);
+        uint64_t x = 0;
+        if (row < push.rows && column < push.columns)
+            x = load_bits(push.a, image_at(window / push.count.y / push.count.x, row, column, i % push.channels), SIZE);
+        store_bits(push.out_, i, SIZE, x);
+    }
+}
