@@ -537,6 +537,49 @@ def images():
     case("ExtractImagePatches", call("ExtractImagePatches", images=None, ksizes=[1, 7, 9, 1], strides=[1, 1, 1, 1], rates=[1, 1, 1, 1], padding="VALID"), x, fails="negative")
 
 
+def resizes():
+    sizes = [((2, 5, 7, 3), (9, 4)), ((1, 4, 4, 1), (8, 8)), ((2, 9, 6, 2), (3, 2)), ((1, 1, 1, 3), (4, 5)), ((1, 6, 5, 4), (1, 1)), ((2, 3, 4, 2), (3, 4)), ((1, 2, 31, 1), (3, 100)),
+             ((1, 100, 3, 1), (31, 7)), ((0, 3, 4, 2), (2, 2)), ((1, 7, 3, 9), (7, 5))]
+    for shape, size in sizes:
+        for align, half in [(False, False), (True, False), (False, True)]:
+            options = dict(align_corners=align, half_pixel_centers=half)
+            for dtype in ["float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16"]:
+                x = numbers(shape, dtype, 0, 99)
+                case("ResizeNearestNeighbor", call("ResizeNearestNeighbor", images=None, size=size, **options), x)
+                case("ResizeBilinear", call("ResizeBilinear", images=None, size=size, **options), x, tolerance=1e-6)
+            for dtype in FLOATS:
+                case("ResizeNearestNeighborGrad", on_the_cpu_in_float(call("ResizeNearestNeighborGrad", grads=None, size=shape[1:3], **options)), numbers((shape[0], *size, shape[3]), dtype))
+                case("ResizeBilinearGrad", call("ResizeBilinearGrad", grads=None, original_image=None, **options), numbers((shape[0], *size, shape[3]), "float32"), numbers(shape, dtype))
+        case("ResizeNearestNeighborGrad", call("ResizeNearestNeighborGrad", grads=None, size=shape[1:3], align_corners=True, half_pixel_centers=True), numbers((shape[0], *size, shape[3]), "float32"))
+    # Many scales: the elements that are taken are the CPU's, to the last.
+    for size in list(range(1, 70)) + [333, 1000, 4095]:
+        for own in (3, 10, 64, 77):
+            for align, half in [(False, False), (True, False), (False, True)]:
+                options = dict(align_corners=align, half_pixel_centers=half)
+                ascending = np.arange(own, dtype="float32").reshape(1, 1, own, 1)
+                case("ResizeNearestNeighbor", call("ResizeNearestNeighbor", images=None, size=(1, size), **options), ascending)
+                if size % 7 == 0 or size > 70:
+                    case("ResizeBilinear", call("ResizeBilinear", images=None, size=(1, size), **options), ascending, tolerance=1e-7)
+                    case("ResizeNearestNeighborGrad", call("ResizeNearestNeighborGrad", grads=None, size=(1, own), **options), numbers((1, 1, size, 1), "float32"))
+                    case("ResizeBilinearGrad", call("ResizeBilinearGrad", grads=None, original_image=None, **options), numbers((1, 1, size, 1), "float32"), ascending, tolerance=1e-4)
+    special = np.array([np.inf, -np.inf, np.nan, 1.0], "float32").reshape(1, 2, 2, 1)
+    for size in ((2, 2), (3, 3)):
+        case("ResizeBilinear", call("ResizeBilinear", images=None, size=size), special)
+    x = numbers((1, 3, 4, 2), "float32")
+    for op in ("ResizeBilinear", "ResizeNearestNeighbor"):
+        case(op, call(op, images=None, size=(2, 2), align_corners=True, half_pixel_centers=True), x, fails="align_corners must be False")
+        case(op, call(op, images=None, size=(0, 2)), x, fails="must be positive")
+        case(op, call(op, images=None, size=(-1, 2)), x, fails="must be positive|must be non-negative")
+        case(op, call(op, images=None, size=(1, 2, 3)), x, fails="two elements|dimension")
+        case(op, call(op, images=None, size=(2, 2)), x[0], fails="4-dimensional|rank")
+        case(op, call(op, images=None, size=(2, 2)), x[:, :0], fails="non-zero size")
+        case(op, call(op, images=None, size=(2, 2)), x[..., :0], fails="at least one channel")
+    case("ResizeNearestNeighborGrad", call("ResizeNearestNeighborGrad", grads=None, size=(0, 2)), x, fails="must be positive")
+    case("ResizeBilinearGrad", call("ResizeBilinearGrad", grads=None, original_image=None), x, x[:, :0], fails="original dimensions must be positive")
+    case("ResizeBilinearGrad", call("ResizeBilinearGrad", grads=None, original_image=None), x[:, :0], x, fails="resized dimensions must be positive")
+    case("ResizeBilinearGrad", call("ResizeBilinearGrad", grads=None, original_image=None, align_corners=True, half_pixel_centers=True), x, x, fails="align_corners must be False")
+
+
 def convolutions():
     cases = [((2, 5, 6, 3), (3, 2, 3, 4), 1, 1, "VALID"), ((2, 5, 6, 3), (3, 2, 3, 4), 1, 1, "SAME"), ((1, 7, 7, 2), (3, 3, 2, 5), 2, 1, "SAME"),
              ((1, 8, 7, 2), (3, 3, 2, 5), 2, 1, "VALID"), ((1, 9, 9, 1), (3, 3, 1, 2), 1, 2, "SAME"), ((3, 4, 4, 2), (1, 1, 2, 3), 1, 1, "VALID"),
@@ -819,7 +862,7 @@ def registered():
 def main(names):
     tf.config.set_soft_device_placement(False)
     np.seterr(all="ignore")
-    groups = [unary, gradients, binary, roundings, choices, sums, reductions, matrices, probabilities, arrangements, convolutions, normalizations, randoms, rows, images]
+    groups = [unary, gradients, binary, roundings, choices, sums, reductions, matrices, probabilities, arrangements, convolutions, normalizations, randoms, rows, images, resizes]
     if os.environ.get("REFDEVICE_SWEEP_VARIABLES") == "1":
         groups.append(variables)
     for group in groups:

@@ -20,6 +20,7 @@ mod places;
 mod random;
 mod recurrent;
 mod reduce;
+mod resize;
 mod reverse;
 mod scatter;
 mod softmax;
