@@ -580,6 +580,39 @@ def resizes():
     case("ResizeBilinearGrad", call("ResizeBilinearGrad", grads=None, original_image=None, align_corners=True, half_pixel_centers=True), x, x, fails="align_corners must be False")
 
 
+def views():
+    """Colors, and images seen from elsewhere."""
+    for dtype in FLOATS:
+        for shape in [(3,), (2, 3), (0, 3), (2, 5, 7, 3)]:
+            for op in ("RGBToHSV", "HSVToRGB"):
+                case(op, on_the_cpu_in_float(call(op, images=None)), numbers(shape, dtype, 0, 1))
+        gray = np.array([[0, 0, 0], [1, 1, 1], [0.5, 0.5, 0.25], [0.25, 0.5, 0.5], [0.5, 0.25, 0.5], [1, 0, 0], [0, 1, 0], [0, 0, 1]]).astype(tf.as_dtype(dtype).as_numpy_dtype)
+        for op in ("RGBToHSV", "HSVToRGB"):
+            case(op, on_the_cpu_in_float(call(op, images=None)), gray)
+    for op in ("RGBToHSV", "HSVToRGB"):
+        case(op, call(op, images=None), numbers((2, 4), "float32"), fails="3 channels|must be 3")
+        case(op, call(op, images=None), numbers((), "float32"), fails="at least 1D|at least rank 1")
+
+    turn = [0.8, -0.6, 2.0, 0.6, 0.8, -1.0, 0.0, 0.0]
+    transforms = [[[1, 0, 0, 0, 1, 0, 0, 0]], [turn], [[1, 0, 0.5, 0, 1, -2.5, 0, 0]], [[1, 0, 100.25, 0, 1, -77.5, 0, 0]], [[0.3, 0.1, 1, 0.2, 0.4, 2, 0.01, 0.02]],
+                  [[1, 0, 0, 0, 1, 0, -0.5, 0]], [[-7, 0, 3, 0, 9, -3, 0, 0]], [turn, [1, 0, 1, 0, 1, 1, 0, 0]]]
+    for dtype in ["float32", "float64", "float16", "bfloat16", "uint8"]:
+        for fill in ("CONSTANT", "REFLECT", "WRAP", "NEAREST"):
+            for interpolation in ("NEAREST", "BILINEAR"):
+                for shape, size in [((2, 5, 7, 3), (5, 7)), ((2, 6, 4, 1), (3, 9)), ((2, 1, 1, 2), (2, 3)), ((2, 2, 1, 1), (4, 4)), ((2, 0, 3, 1), (2, 2)), ((2, 3, 3, 0), (2, 2))]:
+                    for transform in transforms:
+                        if 0 in shape and fill != "CONSTANT":
+                            continue
+                        # The value beyond the images has a part that bytes have not.
+                        case("ImageProjectiveTransformV3", lambda x, t, size=size, fill=fill, interpolation=interpolation: raw.ImageProjectiveTransformV3(
+                            images=x, transforms=t, output_shape=size, fill_value=3.7, interpolation=interpolation, fill_mode=fill), numbers(shape, dtype, 0, 99), np.float32(transform))
+    x = numbers((2, 3, 4, 1), "float32")
+    for images, transform, size, text in [(x[0], transforms[0], (2, 2), "rank"), (x, [turn] * 3, (2, 2), "num_images x 8|1 x 8"), (x, [turn[:7]], (2, 2), "num_images x 8|dimension"),
+                                          (x, [turn], (0, 2), "must be positive"), (x, [turn], (2,), "two elements|must be 2|dimension")]:
+        case("ImageProjectiveTransformV3", lambda x, t, size=size: raw.ImageProjectiveTransformV3(
+            images=x, transforms=t, output_shape=size, fill_value=0.0, interpolation="NEAREST"), images, np.float32(transform), fails=text)
+
+
 def convolutions():
     cases = [((2, 5, 6, 3), (3, 2, 3, 4), 1, 1, "VALID"), ((2, 5, 6, 3), (3, 2, 3, 4), 1, 1, "SAME"), ((1, 7, 7, 2), (3, 3, 2, 5), 2, 1, "SAME"),
              ((1, 8, 7, 2), (3, 3, 2, 5), 2, 1, "VALID"), ((1, 9, 9, 1), (3, 3, 1, 2), 1, 2, "SAME"), ((3, 4, 4, 2), (1, 1, 2, 3), 1, 1, "VALID"),
@@ -862,7 +895,7 @@ def registered():
 def main(names):
     tf.config.set_soft_device_placement(False)
     np.seterr(all="ignore")
-    groups = [unary, gradients, binary, roundings, choices, sums, reductions, matrices, probabilities, arrangements, convolutions, normalizations, randoms, rows, images, resizes]
+    groups = [unary, gradients, binary, roundings, choices, sums, reductions, matrices, probabilities, arrangements, convolutions, normalizations, randoms, rows, images, resizes, views]
     if os.environ.get("REFDEVICE_SWEEP_VARIABLES") == "1":
         groups.append(variables)
     for group in groups:

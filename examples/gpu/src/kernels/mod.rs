@@ -4,6 +4,7 @@ mod arrange;
 pub mod bench;
 mod blocks;
 mod choose;
+mod colors;
 mod convolve;
 mod einsum;
 pub(crate) mod elementwise;
@@ -17,6 +18,7 @@ mod order;
 mod parts;
 mod patches;
 mod places;
+mod project;
 mod random;
 mod recurrent;
 mod reduce;
@@ -73,6 +75,18 @@ fn host_integer(context: &Run<'_>, index: usize) -> Result<i64> {
 /// A host input as a shape.
 fn host_shape(context: &Run<'_>, index: usize) -> Result<Shape> {
     from_host(&context.host_integers(index)?)
+}
+
+/// Rows and columns in a host input, which are not 0.
+fn size(context: &Run<'_>, index: usize, what: &str) -> Result<[usize; 2]> {
+    let size = context.host_integers(index)?;
+    let [rows, columns] = size[..] else {
+        return Err(wrong(format!("{what} must have two elements: {size:?}")));
+    };
+    match (usize::try_from(rows), usize::try_from(columns)) {
+        (Ok(rows), Ok(columns)) if rows > 0 && columns > 0 => Ok([rows, columns]),
+        _ => Err(wrong(format!("{what} must be positive: {size:?}"))),
+    }
 }
 
 /// Kernels without attributes, a line each: `$body` gets the run and the name of the op.

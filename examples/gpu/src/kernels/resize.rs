@@ -83,18 +83,6 @@ const BILINEAR: u32 = 1;
 const NEAREST_GRADIENT: u32 = 2;
 const BILINEAR_GRADIENT: u32 = 3;
 
-/// Rows and columns in host memory.
-fn size(context: &Run<'_>, what: &str) -> Result<[usize; 2]> {
-    let size = context.host_integers(1)?;
-    let [rows, columns] = size[..] else {
-        return Err(wrong(format!("shape_t must have two elements: {size:?}")));
-    };
-    match (usize::try_from(rows), usize::try_from(columns)) {
-        (Ok(rows), Ok(columns)) if rows > 0 && columns > 0 => Ok([rows, columns]),
-        _ => Err(wrong(format!("{what} must be positive: {size:?}"))),
-    }
-}
-
 /// Images that are resized.
 fn resize(context: &Run<'_>, op: &'static str, places: &Places, number: u32) -> Result<()> {
     places.check()?;
@@ -106,7 +94,7 @@ fn resize(context: &Run<'_>, op: &'static str, places: &Places, number: u32) -> 
     if shape[1] == 0 || shape[2] == 0 {
         return Err(wrong("input image must be of non-zero size"));
     }
-    let resized = size(context, "output dimensions")?;
+    let resized = size(context, 1, "output dimensions")?;
     if number == NEAREST && shape[1].max(shape[2]) >= MOST_NEAREST {
         return Err(wrong("nearest neighbor requires max height & width of 2^24"));
     }
@@ -129,7 +117,7 @@ attributed! {
     "ResizeNearestNeighborGrad" ResizeNearestNeighborGrad = Places::new host ("size"), |context, op, places| {
         let gradient = context.input(0)?;
         let [batch, resized @ .., channels] = images_shape(&gradient, "input")?;
-        let [rows, columns] = size(context, "shape_t's elements")?;
+        let [rows, columns] = size(context, 1, "shape_t's elements")?;
         places.enqueue(context, op, NEAREST_GRADIENT, &gradient, [batch, rows, columns, channels], resized)
     };
     "ResizeBilinearGrad" ResizeBilinearGrad = Places::new, |context, op, places| {
