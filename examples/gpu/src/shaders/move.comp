@@ -1,5 +1,5 @@
 #version 460
-// Elements in other places, of any type: strides of the source and of the target along up to 8 axes.
+// Elements in other places, of any type: strides of the source and of the target along up to 9 axes.
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "bits.glsl"
@@ -15,7 +15,7 @@ struct Axis { uint len; int source, target; };
 layout(push_constant, scalar) uniform Push {
     uint64_t source, target;
     uint n;
-    Axis axes[8];
+    Axis axes[9];
 } push;
 
 void main() {
