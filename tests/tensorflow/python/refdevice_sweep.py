@@ -693,6 +693,128 @@ def convolutions():
                 case("AvgPoolGrad", lambda dy, options=options: raw.AvgPoolGrad(orig_input_shape=tf.constant([2, 5, 7, 3]), grad=dy, **options), dy)
 
 
+def spread(x, axis, step):
+    """With step - 1 zeros between elements of an axis."""
+    apart = tf.stack([x] + [tf.zeros_like(x)] * (step - 1), axis + 1)
+    shape = x.shape[:axis] + [x.shape[axis] * step] + x.shape[axis + 1:]
+    return tf.gather(tf.reshape(apart, shape), tf.range((x.shape[axis] - 1) * step + 1), axis=axis)
+
+
+def volumes():
+    one, two = [1, 1, 1], [2, 2, 2]
+    cases = [((2, 4, 5, 6, 3), (2, 3, 2, 3, 4), one, one, "VALID"), ((2, 4, 5, 6, 3), (2, 3, 2, 3, 4), one, one, "SAME"),
+             ((1, 7, 6, 5, 2), (3, 2, 3, 2, 5), [2, 1, 3], one, "SAME"), ((1, 7, 6, 5, 2), (3, 2, 3, 2, 5), [3, 2, 1], one, "VALID"),
+             ((1, 1, 1, 1, 1), (1, 1, 1, 1, 1), one, one, "VALID"), ((3, 3, 4, 2, 2), (1, 1, 1, 2, 3), one, one, "VALID"),
+             ((2, 5, 4, 4, 2), (1, 1, 1, 2, 3), two, one, "SAME"), ((0, 4, 4, 5, 2), (3, 3, 3, 2, 1), one, one, "SAME"),
+             ((2, 0, 4, 5, 2), (3, 3, 3, 2, 1), one, one, "SAME"), ((2, 2, 4, 5, 2), (3, 3, 3, 2, 1), one, one, "VALID"),
+             ((1, 3, 2, 2, 2), (5, 4, 7, 2, 3), [1, 2, 1], one, "SAME"),
+             # What the CPU has not: dilations and groups of channels.
+             ((2, 6, 5, 7, 2), (2, 2, 3, 2, 3), one, [2, 1, 3], "SAME"), ((1, 9, 8, 7, 2), (3, 2, 2, 2, 3), [2, 1, 1], two, "VALID"),
+             ((2, 4, 5, 3, 6), (3, 2, 2, 2, 9), one, one, "SAME"), ((2, 4, 5, 3, 4), (3, 2, 2, 1, 8), [1, 2, 2], one, "SAME"),
+             ((2, 5, 5, 5, 4), (2, 3, 2, 1, 4), one, two, "VALID")]
+    large = [((2, 7, 16, 15, 35), (3, 3, 3, 35, 40), one, one, "SAME"), ((2, 12, 33, 32, 3), (3, 5, 3, 3, 6), two, one, "SAME")]
+    for dtype in FLOATS:
+        for images, filters, strides, dilations, padding in cases + (large if dtype in ("float32", "float16") else []):
+            groups = images[4] // filters[3]
+            options = dict(strides=[1] + strides + [1], padding=padding)
+
+            def convolve(x, w, options=options, dilations=dilations, groups=groups):
+                if TYPE in x.device:
+                    return raw.Conv3D(input=x, filter=w, dilations=[1] + dilations + [1], **options)
+                for axis, step in enumerate(dilations):
+                    w = spread(w, axis, step)
+                return tf.concat([raw.Conv3D(input=x, filter=w, **options) for x, w in zip(tf.split(x, groups, 4), tf.split(w, groups, 4))], 4)
+
+            def slopes(x, w, dy, convolve=convolve):
+                # The gradients are the device's, whatever is in float on the CPU.
+                inputs = [x, w, dy] if TYPE in x.device else in_float(x, w, dy)
+                with tf.GradientTape() as tape:
+                    tape.watch(inputs[:2])
+                    y = convolve(*inputs[:2])
+                return [tf.cast(one, x.dtype) for one in tape.gradient(y, inputs[:2], inputs[2])]
+
+            x, w = numbers(images, dtype, -1, 1), numbers(filters, dtype, -1, 1)
+            with tf.device(CPU):
+                dy = numbers(convolve(*in_float(tf.constant(x), tf.constant(w))).shape, dtype, -1, 1)
+            tolerance = dict(tolerance=3e-4 if dtype == "float32" and max(images) > 9 else None)
+            case("Conv3D", on_the_cpu_in_float(convolve), x, w, **tolerance)
+            if x.size and not dy.size:
+                continue  # The CPU writes nothing into the gradient of the filter.
+            case("Conv3DBackpropInputV2", slopes, x, w, dy, **tolerance)
+            if groups > 1 or max(dilations) > 1:
+                case("Conv3DBackpropFilterV2", slopes, x, w, dy)
+                continue
+            for sizes in (np.int32, np.int64):
+                case("Conv3DBackpropInputV2", on_the_cpu_in_float(lambda w, dy, images=sizes(images), options=options: raw.Conv3DBackpropInputV2(
+                    input_sizes=tf.constant(images), filter=w, out_backprop=dy, **options)), w, dy, **tolerance)
+            case("Conv3DBackpropFilterV2", on_the_cpu_in_float(lambda x, dy, filters=filters, options=options: raw.Conv3DBackpropFilterV2(
+                input=x, filter_sizes=tf.constant(filters), out_backprop=dy, **options)), x, dy, **tolerance)
+    zeros = lambda *shape: np.zeros(shape, "float32")
+    x, w = zeros(2, 4, 5, 6, 3), zeros(2, 2, 2, 3, 4)
+    for a, b, fails in [(x[0], w, "5-dimensional"), (x, w[0], "5-dimensional"), (zeros(2, 4, 5, 6, 4), w, "must be evenly divisible|must match"),
+                        (x, zeros(2, 2, 2, 0, 4), "zero elements"), (x, zeros(2, 2, 2, 3, 0), "zero elements"),
+                        (x, zeros(0, 2, 2, 3, 4), "zero elements"), (x, zeros(9, 2, 2, 3, 4), "negative"),
+                        (zeros(2, 4, 5, 6, 6), zeros(2, 2, 2, 3, 5), "must be evenly divisible|must match")]:
+        case("Conv3D", call("Conv3D", input=None, filter=None, strides=[1] * 5, padding="VALID"), a, b, fails=fails)
+    for options, fails in [(dict(strides=[2, 1, 1, 1, 1]), "strides"), (dict(strides=[1, 1, 1, 1, 2]), "strides"), (dict(strides=[1, 0, 1, 1, 1]), "strides"),
+                           (dict(strides=[1] * 5, dilations=[2, 1, 1, 1, 1]), "dilations"), (dict(strides=[1] * 5, dilations=[1, 1, -1, 1, 1]), "dilations"),
+                           (dict(strides=[1] * 5, data_format="NCDHW"), "NCDHW")]:
+        case("Conv3D", call("Conv3D", input=None, filter=None, padding="VALID", **options), x, w, fails=fails)
+    dy = zeros(2, 4, 5, 6, 4)
+    for images, filters, gradient, fails in [
+            (x.shape, w.shape, dy[:1], "shape"), (x.shape, w.shape, dy[:, 1:], "shape"), (x.shape, w.shape, dy[..., :3], "shape"), (x.shape, w.shape, dy[0], "shape"),
+            (x.shape[1:], w.shape, dy, "5-dimensional"), (x.shape, w.shape[1:], dy, "5-dimensional"), ((2, 4, 5, 6, 4), w.shape, dy, "evenly divisible"),
+            ((2, 4, 5, 6, 0), (2, 2, 2, 0, 4), dy, "filter depth must be")]:
+        options = dict(out_backprop=tf.constant(gradient), strides=[1] * 5, padding="SAME")
+        case("Conv3DBackpropInputV2", lambda w, images=images, options=options: raw.Conv3DBackpropInputV2(
+            input_sizes=tf.constant(images), filter=w, **options), zeros(*filters), fails=fails)
+        case("Conv3DBackpropFilterV2", lambda x, filters=filters, options=options: raw.Conv3DBackpropFilterV2(
+            input=x, filter_sizes=tf.constant(filters), **options), zeros(*images), fails=fails)
+    case("Conv3DBackpropInputV2", lambda w: raw.Conv3DBackpropInputV2(
+        input_sizes=tf.constant([2, -4, 5, 6, 3]), filter=w, out_backprop=tf.constant(dy), strides=[1] * 5, padding="SAME"), w, fails="egative|>= 0|at least 0|-4")
+
+    pools = [((2, 5, 7, 4, 3), two, two, "SAME"), ((2, 5, 7, 4, 3), two, two, "VALID"), ((1, 6, 5, 7, 2), [3, 2, 1], [2, 1, 3], "SAME"),
+             ((1, 6, 5, 7, 2), [3, 1, 2], [1, 3, 2], "VALID"), ((2, 4, 4, 5, 1), [3, 3, 3], one, "SAME"), ((2, 3, 3, 4, 2), one, one, "VALID"),
+             ((1, 1, 1, 1, 1), two, two, "SAME"), ((0, 4, 4, 4, 2), two, two, "SAME"), ((2, 0, 4, 4, 2), two, two, "SAME"),
+             ((2, 3, 4, 4, 0), two, two, "VALID"), ((1, 4, 4, 4, 2), [5, 2, 2], one, "VALID"), ((1, 2, 3, 3, 2), [9, 8, 7], [2, 1, 1], "SAME")]
+    for dtype in FLOATS:
+        for images, size, strides, padding in pools:
+            options = dict(ksize=[1] + size + [1], strides=[1] + strides + [1], padding=padding)
+            # Few values, so that several are the greatest.
+            x = np.round(numbers(images, dtype)) if images[0] == 2 else numbers(images, dtype)
+            with tf.device(CPU):
+                y = raw.MaxPool3D(input=tf.cast(x, tf.float32), **options).numpy().astype(x.dtype)
+            dy = numbers(y.shape, dtype)
+            case("MaxPool3D", on_the_cpu_in_float(call("MaxPool3D", input=None, **options)), x)
+            case("MaxPool3DGrad", on_the_cpu_in_float(call("MaxPool3DGrad", orig_input=None, orig_output=None, grad=None, **options)), x, y, dy)
+            case("AvgPool3D", on_the_cpu_in_float(call("AvgPool3D", input=None, **options)), x)
+            case("AvgPool3DGrad", on_the_cpu_in_float(lambda dy, images=images, options=options: raw.AvgPool3DGrad(
+                orig_input_shape=tf.constant(images), grad=dy, **options)), dy)
+    options = dict(ksize=[1, 2, 2, 2, 1], strides=[1, 2, 2, 2, 1], padding="SAME")
+    gradient = call("MaxPool3DGrad", orig_input=None, orig_output=None, grad=None, **options)
+    shape, half = (1, 4, 4, 4, 5), (1, 2, 2, 2, 5)
+    for dtype in ("float32", "bfloat16"):
+        # What differs by less than 1e-5 from the result, which is none of the elements.
+        case("MaxPool3DGrad", gradient, numbers(shape, dtype, 0, 3e-5), numbers(half, dtype, 0, 3e-5), numbers(half, dtype))
+        case("MaxPool3DGrad", gradient, np.full(shape, -np.inf, numbers((), dtype).dtype), np.full(half, -np.inf, numbers((), dtype).dtype), numbers(half, dtype))
+        case("MaxPool3D", call("MaxPool3D", input=None, **options), np.full(shape, -np.inf, numbers((), dtype).dtype))
+    infinite = np.full(half, np.inf, "float32")
+    x = numbers(shape, "float32")
+    case("MaxPool3DGrad", gradient, x, x[:, 1::2, 1::2, 1::2], infinite)
+    case("MaxPoolGrad", call("MaxPoolGrad", orig_input=None, orig_output=None, grad=None, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME"),
+         x[0], np.max(x[0].reshape(4, 2, 2, 2, 2, 5), (2, 4)), infinite.reshape(2, 2, 2, 5).repeat(2, 0))
+    x, y = zeros(1, 4, 4, 4, 2), zeros(1, 2, 2, 2, 2)
+    for a, b, c in [(x[0], y, y), (x, y[0], y), (x, y, y[0]), (x, y[:, 1:], y), (x, y, y[:, 1:]), (x, y[..., 1:], y[..., 1:])]:
+        case("MaxPool3DGrad", gradient, a, b, c, fails="5-dimensional|shape to be")
+    for sizes, dy in [((4, 4, 4, 2), y), ((1, 4, 4, 4, 3), y), ((2, 4, 4, 4, 2), y), ((1, 4, 4, 4, 2), y[0]), ((1, -4, 4, 4, 2), y)]:
+        case("AvgPool3DGrad", lambda dy, sizes=sizes: raw.AvgPool3DGrad(orig_input_shape=tf.constant(sizes), grad=dy, **options), dy, fails="5-dimensional|shape to be|-4")
+    for op in ("MaxPool3D", "AvgPool3D"):
+        case(op, call(op, input=None, **options), x[0], fails="5-dimensional")
+        for change in [dict(ksize=[1, 0, 2, 2, 1]), dict(strides=[1, 0, 2, 2, 1]), dict(ksize=[2, 2, 2, 2, 1]), dict(ksize=[1, 2, 2, 2, 2]), dict(strides=[1, 2, 2, 2, 2]),
+                       dict(data_format="NCDHW"), dict(ksize=[1, 8, 2, 2, 1], padding="VALID")]:
+            case(op, call(op, input=None, **{**options, **change}), x, fails="ksize|strides|NCDHW|negative")
+
+
 def normalizations():
     def normalize(x, *rest, **options):
         y = raw.FusedBatchNormV3(x=x if TYPE in x.device else in_float(x)[0], **dict(zip(("scale", "offset", "mean", "variance"), rest)), epsilon=1e-3, **options)
@@ -895,7 +1017,7 @@ def registered():
 def main(names):
     tf.config.set_soft_device_placement(False)
     np.seterr(all="ignore")
-    groups = [unary, gradients, binary, roundings, choices, sums, reductions, matrices, probabilities, arrangements, convolutions, normalizations, randoms, rows, images, resizes, views]
+    groups = [unary, gradients, binary, roundings, choices, sums, reductions, matrices, probabilities, arrangements, convolutions, normalizations, randoms, rows, images, resizes, views, volumes]
     if os.environ.get("REFDEVICE_SWEEP_VARIABLES") == "1":
         groups.append(variables)
     for group in groups:

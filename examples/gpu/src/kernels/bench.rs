@@ -115,9 +115,12 @@ impl Convolve {
     /// # Errors
     /// Those of the kernel.
     pub fn new(images: [usize; 4], size: usize, stride: usize, results: usize) -> Result<Self> {
-        let along = |at: usize| Windows::new(images[at], size, stride, 1, Padding::Same);
-        let plan = Plan { images, windows: [along(1)?, along(2)?], results, groups: 1 };
-        Ok(Self(Convolution { plan, each: images[3] }))
+        let [count, rows, columns, channels] = images;
+        let along = |input, size, stride| Windows::new(input, size, stride, 1, Padding::Same);
+        let windows = [along(1, 1, 1)?, along(rows, size, stride)?, along(columns, size, stride)?];
+        let images = [count, 1, rows, columns, channels];
+        let plan = Plan { is_deep: false, images, windows, results, groups: 1 };
+        Ok(Self(Convolution { plan, each: channels }))
     }
 
     /// The shape of the result.
@@ -157,8 +160,7 @@ impl Convolve {
         if parts == 1 {
             return Ok((first, None));
         }
-        let [down, right] = &self.0.plan.windows;
-        let len = down.size * right.size * self.0.each * self.0.plan.results;
+        let len = self.0.plan.size() * self.0.each * self.0.plan.results;
         let types = [DType::Float32; 2];
         let sum = reduce::with(op, 0, &[parts, len], &[0], types, &[], Program::of)?;
         Ok((first, Some((parts, sum))))

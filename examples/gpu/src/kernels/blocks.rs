@@ -2,7 +2,6 @@
 
 use super::arrange::{Walk, movers, strides, too_large};
 use super::matrix::check_format;
-use super::window::four;
 use super::*;
 use core::marker::PhantomData;
 
@@ -139,7 +138,7 @@ struct Block(usize);
 
 impl Block {
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        check_format(construction)?;
+        check_format(construction, "NHWC")?;
         let size: i64 = construction.attr("block_size")?;
         match usize::try_from(size) {
             Ok(size @ 2..) => Ok(Self(size)),

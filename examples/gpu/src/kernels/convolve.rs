@@ -3,7 +3,7 @@
 
 use super::matrix::{Products, Tiles};
 use super::reduce::sum;
-use super::window::{self, Geometry, Plan, four, windows};
+use super::window::{self, Geometry, Plan, windows};
 use super::*;
 
 /// What is computed: the numbers of the ops in `shaders/convolve.comp`.
@@ -35,16 +35,13 @@ pub(super) struct Split {
 }
 
 impl Convolution {
-    /// That of a filter of [rows, columns, channels of a group, results].
+    /// That of a filter of [size, channels of a group, results].
     fn new(geometry: &Geometry, images: &[usize], filter: &[usize]) -> Result<Self> {
-        let [height, width, each, results] = four(filter, "filters")?;
-        let images = four(images, "images")?;
-        let channels = images[3];
-        let groups = match each {
-            0 if channels == 0 => 1,
-            0 => 0,
-            _ => channels / each,
-        };
+        let [deep, height, width, each, results] = geometry.filters(filter)?;
+        let images = geometry.images(images)?;
+        let channels = images[4];
+        ensure!(each > 0, wrong("filter depth must be positive, got 0"));
+        let groups = channels / each;
         ensure!(
             groups * each == channels,
             wrong(format!(
@@ -57,22 +54,23 @@ impl Convolution {
                 "output depth must be evenly divisible by number of groups: {results} vs {groups}"
             ))
         );
-        let plan = geometry.plan(images, [height, width], results, groups.max(1))?;
+        let plan = geometry.plan(images, [deep, height, width], results, groups.max(1))?;
         Ok(Self { plan, each })
     }
 
-    /// That of a filter of [rows, columns, channels, results of a channel].
+    /// That of a filter of [size, channels, results of a channel].
     fn of_channels(geometry: &Geometry, images: &[usize], filter: &[usize]) -> Result<Self> {
-        let [height, width, channels, each] = four(filter, "filters")?;
-        let images = four(images, "images")?;
+        let [deep, height, width, channels, each] = geometry.filters(filter)?;
+        let images = geometry.images(images)?;
         ensure!(
-            channels == images[3],
+            channels == images[4],
             wrong(format!(
                 "input and filter must have the same depth: {} vs {channels}",
-                images[3]
+                images[4]
             ))
         );
-        let plan = geometry.plan(images, [height, width], channels * each, channels.max(1))?;
+        let plan =
+            geometry.plan(images, [deep, height, width], channels * each, channels.max(1))?;
         Ok(Self { plan, each: 1 })
     }
 
@@ -91,7 +89,7 @@ impl Convolution {
                 What::Images => window::IMAGE_GRADIENT,
                 What::Filter => window::FILTER_GRADIENT,
             };
-            return plan.enqueue(context, op, number, [a, b], out);
+            return plan.enqueue(context, op, number, [a, b, b], out);
         }
         for tensor in [a, b, out] {
             word(tensor.len())?;
@@ -116,20 +114,23 @@ impl Convolution {
 
     /// Windows of all images.
     fn positions(&self) -> usize {
-        let [down, right] = &self.plan.windows;
-        self.plan.images[0] * down.count * right.count
+        let counts = self.plan.windows.iter().map(|windows| windows.count);
+        self.plan.images[0] * counts.product::<usize>()
+    }
+
+    /// Pixels of all images.
+    fn places(&self) -> usize {
+        self.plan.images[..4].iter().product()
     }
 
     /// Rows and columns of the product of a group.
     fn sizes(&self, what: What) -> [usize; 2] {
         let Self { plan, each } = self;
-        let [images, rows, columns, _] = plan.images;
-        let [down, right] = &plan.windows;
         let results = plan.results / plan.groups;
         match what {
             What::Results => [self.positions(), results],
-            What::Images => [images * rows * columns, *each],
-            What::Filter => [down.size * right.size * each, results],
+            What::Images => [self.places(), *each],
+            What::Filter => [plan.size() * each, results],
         }
     }
 
@@ -159,8 +160,7 @@ impl Convolution {
             What::Images => (true, plan.results, *each),
             What::Filter => return None,
         };
-        let rows = plan.images[..3].iter().product();
-        let transposed = [false, transposed];
+        let (rows, transposed) = (self.places(), [false, transposed]);
         Some(Products { transposed, rows, inner, columns, count: 1, steps: [0, 0] })
     }
 
@@ -181,7 +181,7 @@ impl Convolution {
         let is_wide = [self.each, self.plan.results / self.plan.groups.max(1)];
         let (shader, constants) = split.tiles.shader(
             [shader!("convolve"), shader!("convolve.cooperative")],
-            [what as u32, element_type(input)?, element_type(out)?],
+            &[what as u32, element_type(input)?, element_type(out)?, self.plan.is_deep.into()],
             operands,
             is_wide.iter().all(|size| size.is_multiple_of(8)),
         );
@@ -200,6 +200,10 @@ type New = fn(&Geometry, &[usize], &[usize]) -> Result<Convolution>;
 
 fn results(run: &Run<'_>, op: &'static str, geometry: &Geometry, new: New) -> Result<()> {
     let (images, filter) = (run.input(0)?, run.input(1)?);
+    ensure!(
+        !geometry.is_deep() || !filter.is_empty(),
+        wrong("filter must not have zero elements (i.e. all dimensions must be non-zero)")
+    );
     let convolution = new(geometry, &shape(&images)?, &shape(&filter)?)?;
     let out = output(run, 0, &convolution.plan.shape())?;
     convolution.enqueue(run, op, What::Results, [&images, &filter], &out)
@@ -214,7 +218,7 @@ fn image_gradient(
 ) -> Result<()> {
     let (filter, gradient) = (run.input(1)?, run.input(2)?);
     let convolution = new(geometry, image_shape, &shape(&filter)?)?;
-    convolution.plan.check_gradient(&gradient)?;
+    convolution.plan.check(&gradient, "out_backprop")?;
     let out = output(run, 0, image_shape)?;
     convolution.enqueue(run, op, What::Images, [&gradient, &filter], &out)
 }
@@ -223,32 +227,41 @@ fn filter_gradient(run: &Run<'_>, op: &'static str, geometry: &Geometry, new: Ne
     let filter_shape = host_shape(run, 1)?;
     let (images, gradient) = (run.input(0)?, run.input(2)?);
     let convolution = new(geometry, &shape(&images)?, &filter_shape)?;
-    convolution.plan.check_gradient(&gradient)?;
+    convolution.plan.check(&gradient, "out_backprop")?;
     let out = output(run, 0, &filter_shape)?;
     convolution.enqueue(run, op, What::Filter, [&images, &gradient], &out)
 }
 
+/// As [`image_gradient`], with the shape of the images as an input.
+fn sized(run: &Run<'_>, op: &'static str, geometry: &Geometry, new: New) -> Result<()> {
+    image_gradient(run, op, geometry, &host_shape(run, 0)?, new)
+}
+
 windows! {
-    "Conv2D" Conv2D of_filters () = |run, op, geometry| results(run, op, geometry, Convolution::new);
-    "Conv2DBackpropInput" InputGradient of_filters ("input_sizes") = |run, op, geometry| {
+    "Conv2D" Conv2d of_filters 2 () =
+        |run, op, geometry| results(run, op, geometry, Convolution::new);
+    "Conv3D" Conv3d of_filters 3 () =
+        |run, op, geometry| results(run, op, geometry, Convolution::new);
+    "Conv2DBackpropInput" Conv2dInputGradient of_filters 2 ("input_sizes") = |run, op, geometry| {
         let mut image_shape = host_shape(run, 0)?;
         // The sizes may be those of rows and columns alone.
         if let [rows, columns] = image_shape[..] {
             let (filter, gradient) = (shape(&run.input(1)?)?, shape(&run.input(2)?)?);
-            let (filter, gradient) = (four(&filter, "filters")?, four(&gradient, "gradients")?);
-            image_shape = vec![gradient[0], rows, columns, filter[2]];
+            let (filter, gradient) = (geometry.filters(&filter)?, geometry.images(&gradient)?);
+            image_shape = vec![gradient[0], rows, columns, filter[3]];
         }
         image_gradient(run, op, geometry, &image_shape, Convolution::new)
     };
-    "Conv2DBackpropFilter" FilterGradient of_filters ("filter_sizes") =
+    "Conv3DBackpropInputV2" Conv3dInputGradient of_filters 3 ("input_sizes") =
+        |run, op, geometry| sized(run, op, geometry, Convolution::new);
+    "Conv2DBackpropFilter" Conv2dFilterGradient of_filters 2 ("filter_sizes") =
         |run, op, geometry| filter_gradient(run, op, geometry, Convolution::new);
-    "DepthwiseConv2dNative" DepthwiseConv2d of_filters () =
+    "Conv3DBackpropFilterV2" Conv3dFilterGradient of_filters 3 ("filter_sizes") =
+        |run, op, geometry| filter_gradient(run, op, geometry, Convolution::new);
+    "DepthwiseConv2dNative" DepthwiseConv2d of_filters 2 () =
         |run, op, geometry| results(run, op, geometry, Convolution::of_channels);
-    "DepthwiseConv2dNativeBackpropInput" DepthwiseInputGradient of_filters ("input_sizes") =
-        |run, op, geometry| {
-            let image_shape = host_shape(run, 0)?;
-            image_gradient(run, op, geometry, &image_shape, Convolution::of_channels)
-        };
-    "DepthwiseConv2dNativeBackpropFilter" DepthwiseFilterGradient of_filters ("filter_sizes") =
+    "DepthwiseConv2dNativeBackpropInput" DepthwiseInputGradient of_filters 2 ("input_sizes") =
+        |run, op, geometry| sized(run, op, geometry, Convolution::of_channels);
+    "DepthwiseConv2dNativeBackpropFilter" DepthwiseFilterGradient of_filters 2 ("filter_sizes") =
         |run, op, geometry| filter_gradient(run, op, geometry, Convolution::of_channels);
 }

@@ -58,16 +58,18 @@ impl Tiles {
     pub(super) fn shader(
         &self,
         [plain, cooperative]: [&'static Shader; 2],
-        own: [u32; 3],
+        own: &[u32],
         operands: &[Operand<'_>],
         is_wide: bool,
     ) -> (&'static Shader, Vec<u32>) {
         let mut constants = vec![self.each];
-        constants.extend(own);
+        constants.extend_from_slice(own);
         let Some(CooperativeMatrix { m, n, k, subgroup, .. }) = self.cooperative else {
             return (plain, constants);
         };
         let is_wide = is_wide && operands.iter().take(2).all(|factor| factor.is_multiple_of(16));
+        // Those of `shaders/cooperative.glsl` have the same ids in each shader.
+        constants.resize(5, 0);
         constants.extend([is_wide.into(), m, n, k, subgroup]);
         (cooperative, constants)
     }
@@ -114,7 +116,7 @@ impl Products {
         let is_wide = [lines, steps].as_flattened().iter().all(|size| size.is_multiple_of(8));
         let (shader, constants) = tiles.shader(
             [shader!("matmul"), shader!("matmul.cooperative")],
-            [element_type(dtype)?, ta.into(), tb.into()],
+            &[element_type(dtype)?, ta.into(), tb.into()],
             operands,
             is_wide,
         );
@@ -203,14 +205,17 @@ products! {
 }
 
 /// Channels come last, which is all that the kernels can do.
-pub(super) fn check_format(construction: &OpKernelConstruction<'_>) -> Result<()> {
+pub(super) fn check_format(
+    construction: &OpKernelConstruction<'_>,
+    expected: &'static str,
+) -> Result<()> {
     let format: String = construction.attr("data_format")?;
-    if format == "NHWC" {
+    if format == expected {
         return Ok(());
     }
     Err(Error::new(
         Code::Unimplemented,
-        format!("the device has kernels for data_format=NHWC only, and not for {format}"),
+        format!("the device has kernels for data_format={expected} only, and not for {format}"),
     ))
 }
 
@@ -221,7 +226,7 @@ impl<T: Element> Kernel for BiasAdd<T> {
     type Platform = GpuPlatform;
 
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        check_format(construction)?;
+        check_format(construction, "NHWC")?;
         Ok(Self(PhantomData))
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
@@ -242,7 +247,7 @@ impl<T: Element> Kernel for BiasAddGrad<T> {
     type Platform = GpuPlatform;
 
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        check_format(construction)?;
+        check_format(construction, "NHWC")?;
         Ok(Self(PhantomData))
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {

@@ -89,6 +89,12 @@ fn size(context: &Run<'_>, index: usize, what: &str) -> Result<[usize; 2]> {
     }
 }
 
+/// Four sizes, as those of images.
+fn four(shape: &[usize], what: &str) -> Result<[usize; 4]> {
+    let four = <[usize; 4]>::try_from(shape);
+    four.map_err(|_| wrong(format!("{what} must be 4-dimensional, and not {shape:?}")))
+}
+
 /// Kernels without attributes, a line each: `$body` gets the run and the name of the op.
 macro_rules! kernels {
     ($(types $types:tt $($op:literal $name:ident = $body:expr;)*)*) => {$($(
@@ -113,13 +119,13 @@ macro_rules! kernels {
 }
 use kernels;
 
-/// Kernels with attributes, a line each: `$attributes::$new` reads them, and `$body` gets the run, the name of the op and
-/// the attributes.
+/// Kernels with attributes, a line each: `$attributes::$new` reads them, with a number or without, and `$body` gets the run,
+/// the name of the op and the attributes.
 macro_rules! attributed {
-    ($(types $types:tt $($op:literal $name:ident = $attributes:ident::$new:ident $(host $host:tt)?, $body:expr;)*)*) => {$($(
-        crate::kernels::attributed!(@one $types $op $name $attributes $new ($($host)?) $body);
+    ($(types $types:tt $($op:literal $name:ident = $attributes:ident::$new:ident $(with $with:literal)? $(host $host:tt)?, $body:expr;)*)*) => {$($(
+        crate::kernels::attributed!(@one $types $op $name $attributes $new ($($with)?) ($($host)?) $body);
     )*)*};
-    (@one $types:tt $op:literal $name:ident $attributes:ident $new:ident ($($host:tt)?) $body:expr) => {
+    (@one $types:tt $op:literal $name:ident $attributes:ident $new:ident ($($with:literal)?) ($($host:tt)?) $body:expr) => {
         struct $name<T>($attributes, core::marker::PhantomData<T>);
 
         #[kernel(op = $op, types(T = $types) $(, host_memory $host)?)]
@@ -127,7 +133,7 @@ macro_rules! attributed {
             type Platform = GpuPlatform;
 
             fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-                Ok(Self($attributes::$new(construction)?, core::marker::PhantomData))
+                Ok(Self($attributes::$new(construction $(, $with)?)?, core::marker::PhantomData))
             }
             fn compute(&self, context: &mut Run<'_>) -> Result<()> {
                 let body: fn(&Run<'_>, &'static str, &$attributes) -> Result<()> = $body;

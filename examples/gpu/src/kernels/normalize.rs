@@ -14,7 +14,7 @@ pub(super) struct BatchNorm {
 
 impl BatchNorm {
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        check_format(construction)?;
+        check_format(construction, "NHWC")?;
         let factor = match construction.has_attr("exponential_avg_factor")? {
             true => construction.attr("exponential_avg_factor")?,
             false => 1.0,

@@ -9,8 +9,7 @@ attributed! {
     "ExtractImagePatches" ExtractImagePatches = Geometry::of_patches, |context, op, geometry| {
         let images = context.input(0)?;
         let plan = geometry.pools(&shape(&images)?)?;
-        let [rows, columns] = plan.windows.map(|windows| windows.size);
-        let elements = rows.checked_mul(columns).and_then(|all| all.checked_mul(plan.results));
+        let elements = plan.size().checked_mul(plan.results);
         let mut out_shape = plan.shape();
         out_shape[3] = elements.ok_or_else(too_large)?;
         let out = output(context, 0, &out_shape)?;
@@ -22,7 +21,7 @@ attributed! {
             op,
             shader: shader!("patches"),
             constants: &[bytes(&out)?],
-            operands: &[(&images).into(), (&images).into(), (&out).into()],
+            operands: &[(&images).into(), (&out).into()],
             numbers: &plan.numbers(out.len())?,
             groups: groups(out.len()),
         }

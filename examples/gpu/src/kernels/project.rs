@@ -1,6 +1,5 @@
 //! Images that are turned, moved or seen from elsewhere.
 
-use super::window::four;
 use super::*;
 use core::marker::PhantomData;
 

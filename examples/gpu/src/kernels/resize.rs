@@ -1,6 +1,5 @@
 //! Images of another size. The numbers are those of the ops in `shaders/resize.comp`.
 
-use super::window::four;
 use super::*;
 
 /// Where elements are: see `shaders/resize.comp`.

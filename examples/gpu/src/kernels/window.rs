@@ -4,86 +4,120 @@ use super::matrix::check_format;
 use super::*;
 use se_plugin::toolkit::window::{Padding, Windows};
 
-/// How windows go over images: down and right.
+/// How windows go over images: through volumes, down and right. Images are volumes of one image.
 pub(super) struct Geometry {
-    sizes: Option<[usize; 2]>,
-    strides: [usize; 2],
-    dilations: [usize; 2],
-    padding: [Padding; 2],
+    /// Two, and three for volumes.
+    axes: usize,
+    sizes: Option<[usize; 3]>,
+    strides: [usize; 3],
+    dilations: [usize; 3],
+    padding: [Padding; 3],
 }
 
-/// The numbers of an attribute for rows and columns.
-fn pair(construction: &OpKernelConstruction<'_>, name: &str) -> Result<[usize; 2]> {
+/// The numbers of an attribute along the axes; 1 through images.
+fn along(construction: &OpKernelConstruction<'_>, name: &str, axes: usize) -> Result<[usize; 3]> {
     let numbers: Vec<i64> = construction.attr(name)?;
-    let [1, rows, columns, 1] = numbers[..] else {
-        return Err(Error::new(
-            Code::Unimplemented,
-            format!("`{name}` is {numbers:?}, and the device can do it for rows and columns only"),
-        ));
+    let along = match &numbers[..] {
+        [1, along @ .., 1] if along.len() == axes => along,
+        _ => {
+            return Err(Error::new(
+                Code::Unimplemented,
+                format!(
+                    "`{name}` is {numbers:?}, and the device can do it for the {axes} axes of images only"
+                ),
+            ));
+        }
     };
-    match (usize::try_from(rows), usize::try_from(columns)) {
-        (Ok(rows), Ok(columns)) if rows > 0 && columns > 0 => Ok([rows, columns]),
-        _ => Err(wrong(format!("`{name}` is {numbers:?}, and has to be of positive numbers"))),
+    let mut sizes = [1; 3];
+    for (size, &number) in sizes.iter_mut().rev().zip(along.iter().rev()) {
+        *size = usize::try_from(number).ok().filter(|&size| size > 0).ok_or_else(|| {
+            wrong(format!("`{name}` is {numbers:?}, and has to be of positive numbers"))
+        })?;
     }
+    Ok(sizes)
 }
 
 /// The padding of an operation.
-fn padding(construction: &OpKernelConstruction<'_>) -> Result<[Padding; 2]> {
+fn padding(construction: &OpKernelConstruction<'_>) -> Result<[Padding; 3]> {
     let padding: String = construction.attr("padding")?;
     Ok(match padding.as_str() {
-        "VALID" => [Padding::Valid; 2],
-        "SAME" => [Padding::Same; 2],
+        "VALID" => [Padding::Valid; 3],
+        "SAME" => [Padding::Same; 3],
         _ => {
             let sizes: Vec<i64> = construction.attr("explicit_paddings")?;
             let wrong = || wrong(format!("explicit_paddings {sizes:?} are not understood"));
             let sizes = from_host(&sizes).map_err(|_| wrong())?;
             let [0, 0, top, bottom, left, right, 0, 0] = sizes[..] else { return Err(wrong()) };
-            [Padding::Explicit(top, bottom), Padding::Explicit(left, right)]
+            [Padding::Valid, Padding::Explicit(top, bottom), Padding::Explicit(left, right)]
         }
     })
 }
 
-/// Four sizes, as those of images and filters.
-pub(super) fn four(shape: &[usize], what: &str) -> Result<[usize; 4]> {
-    let four = <[usize; 4]>::try_from(shape);
-    four.map_err(|_| wrong(format!("{what} must be 4-dimensional, and not {shape:?}")))
-}
-
 /// Windows over images, and the shape of what comes of them.
 pub(super) struct Plan {
-    pub(super) images: [usize; 4],
-    pub(super) windows: [Windows; 2],
+    /// Whether images are volumes. Others have a depth of 1.
+    pub(super) is_deep: bool,
+    /// Their number, depth, rows, columns and channels.
+    pub(super) images: [usize; 5],
+    pub(super) windows: [Windows; 3],
     pub(super) results: usize,
     /// Of channels, which a filter has each for itself.
     pub(super) groups: usize,
 }
 
 impl Geometry {
-    pub(super) fn of_filters(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        check_format(construction)?;
-        Ok(Self {
-            sizes: None,
-            strides: pair(construction, "strides")?,
-            dilations: pair(construction, "dilations")?,
-            padding: padding(construction)?,
-        })
+    pub(super) fn of_filters(construction: &OpKernelConstruction<'_>, axes: usize) -> Result<Self> {
+        Self::new(construction, axes, None, along(construction, "dilations", axes)?)
     }
 
-    fn of_pools(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        check_format(construction)?;
-        Ok(Self {
-            sizes: Some(pair(construction, "ksize")?),
-            strides: pair(construction, "strides")?,
-            dilations: [1, 1],
-            padding: padding(construction)?,
-        })
+    fn of_pools(construction: &OpKernelConstruction<'_>, axes: usize) -> Result<Self> {
+        Self::new(construction, axes, Some(along(construction, "ksize", axes)?), [1; 3])
+    }
+
+    fn new(
+        construction: &OpKernelConstruction<'_>,
+        axes: usize,
+        sizes: Option<[usize; 3]>,
+        dilations: [usize; 3],
+    ) -> Result<Self> {
+        check_format(construction, if axes == 3 { "NDHWC" } else { "NHWC" })?;
+        let strides = along(construction, "strides", axes)?;
+        Ok(Self { axes, sizes, strides, dilations, padding: padding(construction)? })
+    }
+
+    pub(super) fn is_deep(&self) -> bool {
+        self.axes == 3
+    }
+
+    /// The sizes of images.
+    pub(super) fn images(&self, shape: &[usize]) -> Result<[usize; 5]> {
+        match (self.axes, shape) {
+            (2, &[images, rows, columns, channels]) => Ok([images, 1, rows, columns, channels]),
+            _ => self.five(shape, "images"),
+        }
+    }
+
+    /// The sizes of filters.
+    pub(super) fn filters(&self, shape: &[usize]) -> Result<[usize; 5]> {
+        match (self.axes, shape) {
+            (2, &[rows, columns, channels, results]) => Ok([1, rows, columns, channels, results]),
+            _ => self.five(shape, "filters"),
+        }
+    }
+
+    fn five(&self, shape: &[usize], what: &str) -> Result<[usize; 5]> {
+        let sizes = <[usize; 5]>::try_from(shape).ok().filter(|_| self.is_deep());
+        let axes = self.axes + 2;
+        sizes.ok_or_else(|| wrong(format!("{what} must be {axes}-dimensional, and not {shape:?}")))
     }
 
     pub(super) fn of_patches(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        let along = |name| along(construction, name, 2);
         Ok(Self {
-            sizes: Some(pair(construction, "ksizes")?),
-            strides: pair(construction, "strides")?,
-            dilations: pair(construction, "rates")?,
+            axes: 2,
+            sizes: Some(along("ksizes")?),
+            strides: along("strides")?,
+            dilations: along("rates")?,
             padding: padding(construction)?,
         })
     }
@@ -91,8 +125,8 @@ impl Geometry {
     /// Windows of these sizes over images.
     pub(super) fn plan(
         &self,
-        images: [usize; 4],
-        sizes: [usize; 2],
+        images: [usize; 5],
+        sizes: [usize; 3],
         results: usize,
         groups: usize,
     ) -> Result<Plan> {
@@ -100,13 +134,14 @@ impl Geometry {
             let (stride, dilation) = (self.strides[at], self.dilations[at]);
             Windows::new(images[at + 1], sizes[at], stride, dilation, self.padding[at])
         };
-        Ok(Plan { images, windows: [along(0)?, along(1)?], results, groups })
+        let windows = [along(0)?, along(1)?, along(2)?];
+        Ok(Plan { is_deep: self.is_deep(), images, windows, results, groups })
     }
 
     pub(super) fn pools(&self, images: &[usize]) -> Result<Plan> {
-        let images = four(images, "images")?;
+        let images = self.images(images)?;
         let sizes = self.sizes.ok_or_else(|| Error::internal("a window without a size"))?;
-        self.plan(images, sizes, images[3], 1)
+        self.plan(images, sizes, images[4], 1)
     }
 }
 
@@ -120,25 +155,31 @@ impl Plan {
         self.groups == 1 && self.windows.iter().all(is_one)
     }
 
-    pub(super) fn shape(&self) -> Shape {
-        vec![self.images[0], self.windows[0].count, self.windows[1].count, self.results]
+    /// The elements of a window.
+    pub(super) fn size(&self) -> usize {
+        self.windows.iter().map(|windows| windows.size).product()
     }
 
-    pub(super) fn check_gradient(&self, gradient: &DeviceTensor) -> Result<()> {
-        let (found, expected) = (shape(gradient)?, self.shape());
+    pub(super) fn shape(&self) -> Shape {
+        let [deep, down, right] = self.windows.map(|windows| windows.count);
+        let deep = self.is_deep.then_some(deep);
+        [self.images[0]].into_iter().chain(deep).chain([down, right, self.results]).collect()
+    }
+
+    /// Checks that a tensor has the shape of the results.
+    pub(super) fn check(&self, tensor: &DeviceTensor, what: &str) -> Result<()> {
+        let (found, expected) = (shape(tensor)?, self.shape());
         if found == expected {
             return Ok(());
         }
-        Err(wrong(format!("the gradient has the shape {found:?} and not {expected:?}")))
+        Err(wrong(format!("Expected {what} shape to be {expected:?}, but got {found:?}")))
     }
 
     /// What `shaders/window.glsl` has after the tensors; `count` is what the shader counts.
     pub(super) fn numbers(&self, count: usize) -> Result<Vec<u32>> {
-        let mut numbers = vec![word(count)?];
-        for size in self.images.into_iter().chain([self.results]) {
-            numbers.push(word(size)?);
-        }
-        let [down, right] = &self.windows;
+        let [images, depth, rows, columns, channels] = self.images;
+        let [deep, down, right] = &self.windows;
+        let mut numbers = vec![count, images, rows, columns, channels, self.results];
         for of in [
             |windows: &Windows| windows.size,
             |windows: &Windows| windows.stride,
@@ -146,27 +187,33 @@ impl Plan {
             |windows: &Windows| windows.before,
             |windows: &Windows| windows.count,
         ] {
-            numbers.extend([word(of(down))?, word(of(right))?]);
+            numbers.extend([of(down), of(right)]);
         }
-        numbers.push(word(self.groups)?);
-        Ok(numbers)
+        numbers.extend([self.groups, depth]);
+        numbers.extend([deep.size, deep.stride, deep.dilation, deep.before, deep.count]);
+        for Windows { size, stride, dilation, count, .. } in self.windows {
+            // Where the last element of the last window is.
+            let last = size.saturating_sub(1).saturating_mul(dilation);
+            word(count.saturating_sub(1).saturating_mul(stride).saturating_add(last))?;
+        }
+        numbers.into_iter().map(word).collect()
     }
 
-    /// Enqueues an op of `shaders/window.comp`.
+    /// Enqueues an op of `shaders/window.comp`, on two or three tensors.
     pub(super) fn enqueue(
         &self,
         context: &Run<'_>,
         op: &'static str,
         number: u32,
-        [a, b]: [&DeviceTensor; 2],
+        [a, b, c]: [&DeviceTensor; 3],
         out: &DeviceTensor,
     ) -> Result<()> {
-        for tensor in [a, b, out] {
+        for tensor in [a, b, c, out] {
             word(tensor.len())?;
         }
         let (count, groups) = if number == FILTER_GRADIENT {
             // A workgroup computes 16 results of an element of the filter.
-            let units = self.windows[0].size * self.windows[1].size * self.results.div_ceil(16);
+            let units = self.size() * self.results.div_ceil(16);
             (units, groups(units.saturating_mul(256)))
         } else {
             (out.len(), groups(out.len()))
@@ -174,8 +221,8 @@ impl Plan {
         Launch {
             op,
             shader: shader!("window"),
-            constants: &[number, element_type(out.dtype())?],
-            operands: &[a.into(), b.into(), out.into()],
+            constants: &[number, element_type(out.dtype())?, self.is_deep.into()],
+            operands: &[a.into(), b.into(), c.into(), out.into()],
             numbers: &self.numbers(count)?,
             groups,
         }
@@ -188,12 +235,12 @@ pub(super) const CONVOLVE: u32 = 4;
 pub(super) const IMAGE_GRADIENT: u32 = 5;
 pub(super) const FILTER_GRADIENT: u32 = 6;
 
-/// Kernels with a geometry: `$body` gets the run, the name of the op and the geometry.
+/// Kernels with a geometry, along so many axes: `$body` gets the run, the name of the op and the geometry.
 macro_rules! windows {
-    ($($op:literal $name:ident $new:ident ($($host:literal)?) = $body:expr;)*) => {
+    ($($op:literal $name:ident $new:ident $axes:literal ($($host:literal)?) = $body:expr;)*) => {
         crate::kernels::attributed! {
             types [f32, f16, bf16]
-            $($op $name = Geometry::$new $(host ($host))?, $body;)*
+            $($op $name = Geometry::$new with $axes $(host ($host))?, $body;)*
         }
     };
 }
@@ -202,23 +249,51 @@ pub(super) use windows;
 fn pool(run: &Run<'_>, op: &'static str, geometry: &Geometry, number: u32) -> Result<()> {
     let images = run.input(0)?;
     let plan = geometry.pools(&shape(&images)?)?;
-    plan.enqueue(run, op, number, [&images, &images], &output(run, 0, &plan.shape())?)
+    plan.enqueue(run, op, number, [&images; 3], &output(run, 0, &plan.shape())?)
+}
+
+fn mean_gradient(run: &Run<'_>, op: &'static str, geometry: &Geometry) -> Result<()> {
+    let (image_shape, gradient) = (host_shape(run, 0)?, run.input(1)?);
+    let plan = geometry.pools(&image_shape)?;
+    plan.check(&gradient, "grad")?;
+    plan.enqueue(run, op, 3, [&gradient; 3], &output(run, 0, &image_shape)?)
 }
 
 windows! {
-    "MaxPool" MaxPool of_pools () = |run, op, geometry| pool(run, op, geometry, 0);
-    "AvgPool" AvgPool of_pools () = |run, op, geometry| pool(run, op, geometry, 1);
-    "MaxPoolGrad" MaxPoolGrad of_pools () = |run, op, geometry| {
+    "MaxPool" MaxPool of_pools 2 () = |run, op, geometry| pool(run, op, geometry, 0);
+    "AvgPool" AvgPool of_pools 2 () = |run, op, geometry| pool(run, op, geometry, 1);
+    "MaxPool3D" MaxPool3d of_pools 3 () = |run, op, geometry| pool(run, op, geometry, 0);
+    "AvgPool3D" AvgPool3d of_pools 3 () = |run, op, geometry| pool(run, op, geometry, 1);
+    "MaxPoolGrad" MaxPoolGrad of_pools 2 () = |run, op, geometry| {
         let (images, gradient) = (run.input(0)?, run.input(2)?);
         let image_shape = shape(&images)?;
         let plan = geometry.pools(&image_shape)?;
-        plan.check_gradient(&gradient)?;
-        plan.enqueue(run, op, 2, [&images, &gradient], &output(run, 0, &image_shape)?)
+        plan.check(&gradient, "grad")?;
+        plan.enqueue(run, op, 2, [&images, &gradient, &gradient], &output(run, 0, &image_shape)?)
     };
-    "AvgPoolGrad" AvgPoolGrad of_pools ("orig_input_shape") = |run, op, geometry| {
-        let (image_shape, gradient) = (host_shape(run, 0)?, run.input(1)?);
-        let plan = geometry.pools(&image_shape)?;
-        plan.check_gradient(&gradient)?;
-        plan.enqueue(run, op, 3, [&gradient, &gradient], &output(run, 0, &image_shape)?)
-    };
+    "AvgPoolGrad" AvgPoolGrad of_pools 2 ("orig_input_shape") = mean_gradient;
+    "AvgPool3DGrad" AvgPool3dGrad of_pools 3 ("orig_input_shape") = mean_gradient;
+}
+
+struct MaxPool3dGrad(Geometry);
+
+// The images may have another type than the gradient; TensorFlow has no kernels for that.
+#[kernel(op = "MaxPool3DGrad", types(T = [f32], TInput = [f32]))]
+#[kernel(op = "MaxPool3DGrad", types(T = [f16], TInput = [f16]))]
+#[kernel(op = "MaxPool3DGrad", types(T = [bf16], TInput = [bf16]))]
+impl Kernel for MaxPool3dGrad {
+    type Platform = GpuPlatform;
+
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        Ok(Self(Geometry::of_pools(construction, 3)?))
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        let (images, results, gradient) = (context.input(0)?, context.input(1)?, context.input(2)?);
+        let image_shape = shape(&images)?;
+        let plan = self.0.pools(&image_shape)?;
+        plan.check(&results, "orig_output")?;
+        plan.check(&gradient, "grad")?;
+        let out = output(context, 0, &image_shape)?;
+        plan.enqueue(context, "MaxPool3DGrad", 7, [&images, &gradient, &results], &out)
+    }
 }

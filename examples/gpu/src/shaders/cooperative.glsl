@@ -3,12 +3,12 @@
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint EACH = 8;
 // Whether eight neighbours in memory, from a multiple of eight on, are all in the matrix or all outside, and are aligned.
-layout(constant_id = 4) const bool IS_WIDE = false;
+layout(constant_id = 5) const bool IS_WIDE = false;
 // A subgroup multiplies M x K elements by K x N.
-layout(constant_id = 5) const uint M = 16;
-layout(constant_id = 6) const uint N = 16;
-layout(constant_id = 7) const uint K = 16;
-layout(constant_id = 8) const uint SUBGROUP = 32;
+layout(constant_id = 6) const uint M = 16;
+layout(constant_id = 7) const uint N = 16;
+layout(constant_id = 8) const uint K = 16;
+layout(constant_id = 9) const uint SUBGROUP = 32;
 
 const uint TILE = 16 * EACH, DEPTH = 32;
 // How subgroups share a tile, and how many products of the card make the part of one.

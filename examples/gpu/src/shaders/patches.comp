@@ -3,6 +3,9 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "bits.glsl"
+
+const bool IS_DEEP = false;
+#define TENSORS images_, out_
 #include "window.glsl"
 
 layout(local_size_x = 256) in;
@@ -16,7 +19,7 @@ void main() {
         uint column = right(window % push.count.y, element % push.size.y);
         uint64_t x = 0;
         if (row < push.rows && column < push.columns)
-            x = load_bits(push.a, image_at(window / push.count.y / push.count.x, row, column, i % push.channels), SIZE);
+            x = load_bits(push.images_, image_at(window / push.count.y / push.count.x, row, column, i % push.channels), SIZE);
         store_bits(push.out_, i, SIZE, x);
     }
 }
