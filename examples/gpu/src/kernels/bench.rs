@@ -1,6 +1,7 @@
 //! What kernels launch, without TensorFlow: for `benches/card`, and for nothing else. It may change at any time.
 
 use super::convolve::{Convolution, What};
+use super::layout::Layout;
 use super::matrix::Products;
 use super::normalize::BatchNorm;
 use super::window::Plan;
@@ -173,6 +174,6 @@ impl Convolve {
 /// Those of the kernel.
 pub fn normalize(is_gradient: bool, len: usize, channels: usize) -> Result<Program> {
     let op = if is_gradient { "FusedBatchNormGradV3" } else { "FusedBatchNormV3" };
-    let norm = BatchNorm { epsilon: 1e-3, is_training: true, factor: 1.0 };
+    let norm = BatchNorm { layout: Layout::Last, epsilon: 1e-3, is_training: true, factor: 1.0 };
     norm.with(op, is_gradient, DType::Float32, [len, channels], &[], Program::of)
 }

@@ -1,7 +1,7 @@
 //! Positions of images in blocks: those at the same place of all blocks become an image or channels of their own, and back.
 
 use super::arrange::{Walk, movers, strides, too_large};
-use super::matrix::check_format;
+use super::layout::Layout;
 use super::*;
 use core::marker::PhantomData;
 
@@ -133,15 +133,14 @@ fn cropped(at: usize, blocks: usize, block: usize, around: (usize, usize)) -> Re
     Ok(Axis { block, before: around.0, space, blocks })
 }
 
-/// Positions along each side of a block.
-struct Block(usize);
+/// Positions along each side of a block, and where the channels are.
+struct Block(usize, Layout);
 
 impl Block {
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        check_format(construction, "NHWC")?;
         let size: i64 = construction.attr("block_size")?;
         match usize::try_from(size) {
-            Ok(size @ 2..) => Ok(Self(size)),
+            Ok(size @ 2..) => Ok(Self(size, Layout::of(construction)?)),
             _ => Err(wrong(format!("Block size should be > 1: {size}"))),
         }
     }
@@ -162,8 +161,12 @@ impl Block {
 }
 
 /// The images that are moved.
-fn images(context: &Run<'_>) -> Result<(DeviceTensor, [usize; 4])> {
-    let input = context.input(0)?;
+fn images(
+    context: &Run<'_>,
+    op: &'static str,
+    layout: Layout,
+) -> Result<(DeviceTensor, [usize; 4])> {
+    let input = layout.input(context, op, 0)?;
     let shape = shape(&input)?;
     let rank = shape.len();
     let shape = four(&shape, "images")
@@ -174,26 +177,29 @@ fn images(context: &Run<'_>) -> Result<(DeviceTensor, [usize; 4])> {
 attributed! {
     types [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool]
     "SpaceToDepth" SpaceToDepth = Block::new, |context, op, block| {
-        let (input, [batch, height, width, channels]) = images(context)?;
+        let (input, [batch, height, width, channels]) = images(context, op, block.1)?;
         let size = block.0;
         if !height.is_multiple_of(size) || !width.is_multiple_of(size) {
             return Err(wrong(format!("Image width {width} and height {height} should be divisible by block_size: {size}")));
         }
         let depth = block.area()?.checked_mul(channels).ok_or_else(too_large)?;
         let (rows, columns) = (height / size, width / size);
-        let out = output(context, 0, &[batch, rows, columns, depth])?;
-        block.walk([batch, rows, columns, channels]).enqueue(context, op, (&input).into(), &out)
+        let out = block.1.output(context, 0, &[batch, rows, columns, depth])?;
+        let walk = block.walk([batch, rows, columns, channels]);
+        walk.enqueue(context, op, (&input).into(), &out.tensor)?;
+        out.finish(context, op)
     };
     "DepthToSpace" DepthToSpace = Block::new, |context, op, block| {
-        let (input, [batch, rows, columns, depth]) = images(context)?;
+        let (input, [batch, rows, columns, depth]) = images(context, op, block.1)?;
         let (size, area) = (block.0, block.area()?);
         if !depth.is_multiple_of(area) {
             return Err(wrong(format!("Input depth dimension {depth} should be divisible by: {area}")));
         }
         let side = |count: usize| count.checked_mul(size).ok_or_else(too_large);
         let channels = depth / area;
-        let out = output(context, 0, &[batch, side(rows)?, side(columns)?, channels])?;
+        let out = block.1.output(context, 0, &[batch, side(rows)?, side(columns)?, channels])?;
         let walk = block.walk([batch, rows, columns, channels]).reversed();
-        walk.enqueue(context, op, (&input).into(), &out)
+        walk.enqueue(context, op, (&input).into(), &out.tensor)?;
+        out.finish(context, op)
     };
 }

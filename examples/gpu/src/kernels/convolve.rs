@@ -199,14 +199,15 @@ impl Convolution {
 type New = fn(&Geometry, &[usize], &[usize]) -> Result<Convolution>;
 
 fn results(run: &Run<'_>, op: &'static str, geometry: &Geometry, new: New) -> Result<()> {
-    let (images, filter) = (run.input(0)?, run.input(1)?);
+    let (images, filter) = (geometry.layout.input(run, op, 0)?, run.input(1)?);
     ensure!(
         !geometry.is_deep() || !filter.is_empty(),
         wrong("filter must not have zero elements (i.e. all dimensions must be non-zero)")
     );
     let convolution = new(geometry, &shape(&images)?, &shape(&filter)?)?;
-    let out = output(run, 0, &convolution.plan.shape())?;
-    convolution.enqueue(run, op, What::Results, [&images, &filter], &out)
+    let out = geometry.layout.output(run, 0, &convolution.plan.shape())?;
+    convolution.enqueue(run, op, What::Results, [&images, &filter], &out.tensor)?;
+    out.finish(run, op)
 }
 
 fn image_gradient(
@@ -216,16 +217,18 @@ fn image_gradient(
     image_shape: &[usize],
     new: New,
 ) -> Result<()> {
-    let (filter, gradient) = (run.input(1)?, run.input(2)?);
+    let (filter, gradient) = (run.input(1)?, geometry.layout.input(run, op, 2)?);
     let convolution = new(geometry, image_shape, &shape(&filter)?)?;
     convolution.plan.check(&gradient, "out_backprop")?;
-    let out = output(run, 0, image_shape)?;
-    convolution.enqueue(run, op, What::Images, [&gradient, &filter], &out)
+    let out = geometry.layout.output(run, 0, image_shape)?;
+    convolution.enqueue(run, op, What::Images, [&gradient, &filter], &out.tensor)?;
+    out.finish(run, op)
 }
 
 fn filter_gradient(run: &Run<'_>, op: &'static str, geometry: &Geometry, new: New) -> Result<()> {
     let filter_shape = host_shape(run, 1)?;
-    let (images, gradient) = (run.input(0)?, run.input(2)?);
+    let layout = geometry.layout;
+    let (images, gradient) = (layout.input(run, op, 0)?, layout.input(run, op, 2)?);
     let convolution = new(geometry, &shape(&images)?, &filter_shape)?;
     convolution.plan.check(&gradient, "out_backprop")?;
     let out = output(run, 0, &filter_shape)?;
@@ -234,7 +237,7 @@ fn filter_gradient(run: &Run<'_>, op: &'static str, geometry: &Geometry, new: Ne
 
 /// As [`image_gradient`], with the shape of the images as an input.
 fn sized(run: &Run<'_>, op: &'static str, geometry: &Geometry, new: New) -> Result<()> {
-    image_gradient(run, op, geometry, &host_shape(run, 0)?, new)
+    image_gradient(run, op, geometry, &geometry.layout.last(host_shape(run, 0)?), new)
 }
 
 windows! {
@@ -243,11 +246,12 @@ windows! {
     "Conv3D" Conv3d of_filters 3 () =
         |run, op, geometry| results(run, op, geometry, Convolution::new);
     "Conv2DBackpropInput" Conv2dInputGradient of_filters 2 ("input_sizes") = |run, op, geometry| {
-        let mut image_shape = host_shape(run, 0)?;
+        let mut image_shape = geometry.layout.last(host_shape(run, 0)?);
         // The sizes may be those of rows and columns alone.
         if let [rows, columns] = image_shape[..] {
             let (filter, gradient) = (shape(&run.input(1)?)?, shape(&run.input(2)?)?);
-            let (filter, gradient) = (geometry.filters(&filter)?, geometry.images(&gradient)?);
+            let gradient = geometry.images(&geometry.layout.last(gradient))?;
+            let filter = geometry.filters(&filter)?;
             image_shape = vec![gradient[0], rows, columns, filter[3]];
         }
         image_gradient(run, op, geometry, &image_shape, Convolution::new)

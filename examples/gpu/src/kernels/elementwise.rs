@@ -9,7 +9,7 @@ fn shader_of(dtype: DType) -> &'static Shader {
 }
 
 /// Computes op `number` of each two elements of the inputs, which are broadcast. `alpha` is the op's attribute, or 0.
-pub(super) fn binary(context: &Run<'_>, op: &'static str, number: u32, alpha: f32) -> Result<()> {
+fn binary(context: &Run<'_>, op: &'static str, number: u32, alpha: f32) -> Result<()> {
     let (a, b) = (context.input(0)?, context.input(1)?);
     let broadcast = Broadcast::new([&shape(&a)?, &shape(&b)?])?;
     let out = output(context, 0, broadcast.shape())?;

@@ -1,7 +1,5 @@
 //! Products of matrices and biases.
 
-use super::elementwise::binary;
-use super::reduce::sum;
 use super::*;
 use core::marker::PhantomData;
 
@@ -202,61 +200,4 @@ products! {
     "MatMul" MatMul "transpose_a" "transpose_b";
     "BatchMatMul" BatchMatMul "adj_x" "adj_y";
     "BatchMatMulV2" BatchMatMulV2 "adj_x" "adj_y";
-}
-
-/// Channels come last, which is all that the kernels can do.
-pub(super) fn check_format(
-    construction: &OpKernelConstruction<'_>,
-    expected: &'static str,
-) -> Result<()> {
-    let format: String = construction.attr("data_format")?;
-    if format == expected {
-        return Ok(());
-    }
-    Err(Error::new(
-        Code::Unimplemented,
-        format!("the device has kernels for data_format={expected} only, and not for {format}"),
-    ))
-}
-
-struct BiasAdd<T>(PhantomData<T>);
-
-#[kernel(op = "BiasAdd", types(T = [f32, f16, bf16]))]
-impl<T: Element> Kernel for BiasAdd<T> {
-    type Platform = GpuPlatform;
-
-    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        check_format(construction, "NHWC")?;
-        Ok(Self(PhantomData))
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        let (shape, bias) = (shape(&context.input(0)?)?, shape(&context.input(1)?)?);
-        if bias.len() != 1 || shape.len() < 2 || shape.last() != bias.last() {
-            return Err(wrong(format!(
-                "Must provide as many biases as the last dimension of the input tensor: {bias:?} vs. {shape:?}"
-            )));
-        }
-        binary(context, "BiasAdd", 0, 0.0)
-    }
-}
-
-struct BiasAddGrad<T>(PhantomData<T>);
-
-#[kernel(op = "BiasAddGrad", types(T = [f32, f16, bf16]))]
-impl<T: Element> Kernel for BiasAddGrad<T> {
-    type Platform = GpuPlatform;
-
-    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        check_format(construction, "NHWC")?;
-        Ok(Self(PhantomData))
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        let gradient = context.input(0)?;
-        let shape = shape(&gradient)?;
-        let Some(&channels) = shape.last().filter(|_| shape.len() > 1) else {
-            return Err(wrong("Input tensor must be at least 2D"));
-        };
-        let axes: Vec<_> = (0..shape.len() - 1).collect();
-        sum(context, "BiasAddGrad", &gradient, &axes, &output(context, 0, &[channels])?)
-    }
 }

@@ -2,6 +2,7 @@
 
 mod arrange;
 pub mod bench;
+mod bias;
 mod blocks;
 mod choose;
 mod colors;
@@ -9,6 +10,7 @@ mod convolve;
 mod einsum;
 pub(crate) mod elementwise;
 pub(crate) mod fused;
+mod layout;
 mod matrix;
 mod mirror;
 mod normalize;

@@ -1,11 +1,12 @@
 //! Batch normalization.
 
-use super::matrix::check_format;
+use super::layout::Layout;
 use super::*;
 use core::marker::PhantomData;
 
 /// The attributes of both operations.
 pub(super) struct BatchNorm {
+    pub(super) layout: Layout,
     pub(super) epsilon: f32,
     pub(super) is_training: bool,
     /// How much of the new is in the running mean and variance.
@@ -14,12 +15,12 @@ pub(super) struct BatchNorm {
 
 impl BatchNorm {
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        check_format(construction, "NHWC")?;
         let factor = match construction.has_attr("exponential_avg_factor")? {
             true => construction.attr("exponential_avg_factor")?,
             false => 1.0,
         };
         Ok(Self {
+            layout: Layout::of(construction)?,
             epsilon: construction.attr("epsilon")?,
             is_training: construction.attr("is_training")?,
             factor,
@@ -70,8 +71,8 @@ impl BatchNorm {
 
 /// The shape of the input, and how many channels it has.
 fn channels(shape: &[usize], others: &[&DeviceTensor]) -> Result<usize> {
-    let (4, Some(&channels)) = (shape.len(), shape.last()) else {
-        return Err(wrong(format!("input must be 4-dimensional, and not {shape:?}")));
+    let (4 | 5, Some(&channels)) = (shape.len(), shape.last()) else {
+        return Err(wrong(format!("input must be 4 or 5-dimensional, and not {shape:?}")));
     };
     for other in others {
         let other = from_host(other.shape())?;
@@ -92,8 +93,10 @@ impl<T: Element> Kernel for FusedBatchNorm<T> {
         Ok(Self(BatchNorm::new(construction)?, PhantomData))
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        let [x, scale, offset, mean, variance] = [0, 1, 2, 3, 4].map(|at| context.input(at));
-        let (x, scale, offset, mean, variance) = (x?, scale?, offset?, mean?, variance?);
+        let (op, layout) = ("FusedBatchNormV3", self.0.layout);
+        let x = layout.input(context, op, 0)?;
+        let [scale, offset, mean, variance] = [1, 2, 3, 4].map(|at| context.input(at));
+        let (scale, offset, mean, variance) = (scale?, offset?, mean?, variance?);
         let shape = shape(&x)?;
         // Training from the first step on needs no mean and variance, which are then empty.
         let has_old = !self.0.is_training || self.0.factor != 1.0;
@@ -101,14 +104,15 @@ impl<T: Element> Kernel for FusedBatchNorm<T> {
             true => channels(&shape, &[&scale, &offset, &mean, &variance])?,
             false => channels(&shape, &[&scale, &offset])?,
         };
-        let y = output(context, 0, &shape)?;
+        let y = layout.output(context, 0, &shape)?;
         let rows = [1, 2, 3, 4].map(|at| output(context, at, &[channels]));
         let [new_mean, new_variance, saved_mean, saved_variance] = rows;
         let rows = [new_mean?, new_variance?, saved_mean?, saved_variance?];
         output(context, 5, &[0])?;
-        let all = [&x, &scale, &offset, &mean, &variance, &y];
+        let all = [&x, &scale, &offset, &mean, &variance, &y.tensor];
         let operands: Vec<_> = all.into_iter().chain(&rows).map(Operand::from).collect();
-        self.0.enqueue(context, "FusedBatchNormV3", false, &x, channels, &operands)
+        self.0.enqueue(context, op, false, &x, channels, &operands)?;
+        y.finish(context, op)
     }
 }
 
@@ -122,22 +126,26 @@ impl<T: Element> Kernel for FusedBatchNormGrad<T> {
         Ok(Self(BatchNorm::new(construction)?, PhantomData))
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        let [dy, x, scale, mean, variance] = [0, 1, 2, 3, 4].map(|at| context.input(at));
-        let (dy, x, scale, mean, variance) = (dy?, x?, scale?, mean?, variance?);
+        let (op, layout) = ("FusedBatchNormGradV3", self.0.layout);
+        let (dy, x) = (layout.input(context, op, 0)?, layout.input(context, op, 1)?);
+        let [scale, mean, variance] = [2, 3, 4].map(|at| context.input(at));
+        let (scale, mean, variance) = (scale?, mean?, variance?);
         let shape = shape(&x)?;
         let channels = channels(&shape, &[&scale, &mean, &variance])?;
         if dy.shape() != x.shape() {
             let found = dy.shape();
             return Err(wrong(format!("y_backprop has the shape {found:?} and not {shape:?}")));
         }
-        let dx = output(context, 0, &shape)?;
+        let dx = layout.output(context, 0, &shape)?;
         let (dscale, doffset) =
             (output(context, 1, &[channels])?, output(context, 2, &[channels])?);
         for unused in [3, 4] {
             output(context, unused, &[0])?;
         }
-        let all = [&x, &scale, &dy, &mean, &variance, &dx, &dscale, &doffset, &dx, &dx];
+        let out = &dx.tensor;
+        let all = [&x, &scale, &dy, &mean, &variance, out, &dscale, &doffset, out, out];
         let operands = all.map(Operand::from);
-        self.0.enqueue(context, "FusedBatchNormGradV3", true, &x, channels, &operands)
+        self.0.enqueue(context, op, true, &x, channels, &operands)?;
+        dx.finish(context, op)
     }
 }

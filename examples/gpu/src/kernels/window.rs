@@ -1,11 +1,12 @@
 //! Windows over images, and pooling. The numbers are those of the ops in `shaders/window.comp`.
 
-use super::matrix::check_format;
+use super::layout::Layout;
 use super::*;
 use se_plugin::toolkit::window::{Padding, Windows};
 
 /// How windows go over images: through volumes, down and right. Images are volumes of one image.
 pub(super) struct Geometry {
+    pub(super) layout: Layout,
     /// Two, and three for volumes.
     axes: usize,
     sizes: Option<[usize; 3]>,
@@ -15,8 +16,13 @@ pub(super) struct Geometry {
 }
 
 /// The numbers of an attribute along the axes; 1 through images.
-fn along(construction: &OpKernelConstruction<'_>, name: &str, axes: usize) -> Result<[usize; 3]> {
-    let numbers: Vec<i64> = construction.attr(name)?;
+fn along(
+    construction: &OpKernelConstruction<'_>,
+    name: &str,
+    axes: usize,
+    layout: Layout,
+) -> Result<[usize; 3]> {
+    let numbers: Vec<i64> = layout.last(construction.attr(name)?);
     let along = match &numbers[..] {
         [1, along @ .., 1] if along.len() == axes => along,
         _ => {
@@ -38,7 +44,7 @@ fn along(construction: &OpKernelConstruction<'_>, name: &str, axes: usize) -> Re
 }
 
 /// The padding of an operation.
-fn padding(construction: &OpKernelConstruction<'_>) -> Result<[Padding; 3]> {
+fn padding(construction: &OpKernelConstruction<'_>, layout: Layout) -> Result<[Padding; 3]> {
     let padding: String = construction.attr("padding")?;
     Ok(match padding.as_str() {
         "VALID" => [Padding::Valid; 3],
@@ -47,7 +53,11 @@ fn padding(construction: &OpKernelConstruction<'_>) -> Result<[Padding; 3]> {
             let sizes: Vec<i64> = construction.attr("explicit_paddings")?;
             let wrong = || wrong(format!("explicit_paddings {sizes:?} are not understood"));
             let sizes = from_host(&sizes).map_err(|_| wrong())?;
-            let [0, 0, top, bottom, left, right, 0, 0] = sizes[..] else { return Err(wrong()) };
+            let pairs = layout.last(sizes.chunks(2).collect());
+            let [[0, 0], [top, bottom], [left, right], [0, 0]] = pairs[..] else {
+                return Err(wrong());
+            };
+            let (top, bottom, left, right) = (*top, *bottom, *left, *right);
             [Padding::Valid, Padding::Explicit(top, bottom), Padding::Explicit(left, right)]
         }
     })
@@ -67,22 +77,27 @@ pub(super) struct Plan {
 
 impl Geometry {
     pub(super) fn of_filters(construction: &OpKernelConstruction<'_>, axes: usize) -> Result<Self> {
-        Self::new(construction, axes, None, along(construction, "dilations", axes)?)
+        let layout = Layout::of(construction)?;
+        let dilations = along(construction, "dilations", axes, layout)?;
+        Self::new(construction, axes, layout, None, dilations)
     }
 
     fn of_pools(construction: &OpKernelConstruction<'_>, axes: usize) -> Result<Self> {
-        Self::new(construction, axes, Some(along(construction, "ksize", axes)?), [1; 3])
+        let layout = Layout::of(construction)?;
+        let sizes = along(construction, "ksize", axes, layout)?;
+        Self::new(construction, axes, layout, Some(sizes), [1; 3])
     }
 
     fn new(
         construction: &OpKernelConstruction<'_>,
         axes: usize,
+        layout: Layout,
         sizes: Option<[usize; 3]>,
         dilations: [usize; 3],
     ) -> Result<Self> {
-        check_format(construction, if axes == 3 { "NDHWC" } else { "NHWC" })?;
-        let strides = along(construction, "strides", axes)?;
-        Ok(Self { axes, sizes, strides, dilations, padding: padding(construction)? })
+        let strides = along(construction, "strides", axes, layout)?;
+        let padding = padding(construction, layout)?;
+        Ok(Self { layout, axes, sizes, strides, dilations, padding })
     }
 
     pub(super) fn is_deep(&self) -> bool {
@@ -112,13 +127,15 @@ impl Geometry {
     }
 
     pub(super) fn of_patches(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        let along = |name| along(construction, name, 2);
+        let layout = Layout::Last;
+        let along = |name| along(construction, name, 2, layout);
         Ok(Self {
+            layout,
             axes: 2,
             sizes: Some(along("ksizes")?),
             strides: along("strides")?,
             dilations: along("rates")?,
-            padding: padding(construction)?,
+            padding: padding(construction, layout)?,
         })
     }
 
@@ -247,16 +264,21 @@ macro_rules! windows {
 pub(super) use windows;
 
 fn pool(run: &Run<'_>, op: &'static str, geometry: &Geometry, number: u32) -> Result<()> {
-    let images = run.input(0)?;
+    let images = geometry.layout.input(run, op, 0)?;
     let plan = geometry.pools(&shape(&images)?)?;
-    plan.enqueue(run, op, number, [&images; 3], &output(run, 0, &plan.shape())?)
+    let out = geometry.layout.output(run, 0, &plan.shape())?;
+    plan.enqueue(run, op, number, [&images; 3], &out.tensor)?;
+    out.finish(run, op)
 }
 
 fn mean_gradient(run: &Run<'_>, op: &'static str, geometry: &Geometry) -> Result<()> {
-    let (image_shape, gradient) = (host_shape(run, 0)?, run.input(1)?);
+    let layout = geometry.layout;
+    let (image_shape, gradient) = (layout.last(host_shape(run, 0)?), layout.input(run, op, 1)?);
     let plan = geometry.pools(&image_shape)?;
     plan.check(&gradient, "grad")?;
-    plan.enqueue(run, op, 3, [&gradient; 3], &output(run, 0, &image_shape)?)
+    let out = layout.output(run, 0, &image_shape)?;
+    plan.enqueue(run, op, 3, [&gradient; 3], &out.tensor)?;
+    out.finish(run, op)
 }
 
 windows! {
@@ -265,11 +287,14 @@ windows! {
     "MaxPool3D" MaxPool3d of_pools 3 () = |run, op, geometry| pool(run, op, geometry, 0);
     "AvgPool3D" AvgPool3d of_pools 3 () = |run, op, geometry| pool(run, op, geometry, 1);
     "MaxPoolGrad" MaxPoolGrad of_pools 2 () = |run, op, geometry| {
-        let (images, gradient) = (run.input(0)?, run.input(2)?);
+        let layout = geometry.layout;
+        let (images, gradient) = (layout.input(run, op, 0)?, layout.input(run, op, 2)?);
         let image_shape = shape(&images)?;
         let plan = geometry.pools(&image_shape)?;
         plan.check(&gradient, "grad")?;
-        plan.enqueue(run, op, 2, [&images, &gradient, &gradient], &output(run, 0, &image_shape)?)
+        let out = layout.output(run, 0, &image_shape)?;
+        plan.enqueue(run, op, 2, [&images, &gradient, &gradient], &out.tensor)?;
+        out.finish(run, op)
     };
     "AvgPoolGrad" AvgPoolGrad of_pools 2 ("orig_input_shape") = mean_gradient;
     "AvgPool3DGrad" AvgPool3dGrad of_pools 3 ("orig_input_shape") = mean_gradient;
@@ -288,12 +313,15 @@ impl Kernel for MaxPool3dGrad {
         Ok(Self(Geometry::of_pools(construction, 3)?))
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        let (images, results, gradient) = (context.input(0)?, context.input(1)?, context.input(2)?);
+        let (op, layout) = ("MaxPool3DGrad", self.0.layout);
+        let [images, results, gradient] = [0, 1, 2].map(|index| layout.input(context, op, index));
+        let (images, results, gradient) = (images?, results?, gradient?);
         let image_shape = shape(&images)?;
         let plan = self.0.pools(&image_shape)?;
         plan.check(&results, "orig_output")?;
         plan.check(&gradient, "grad")?;
-        let out = output(context, 0, &image_shape)?;
-        plan.enqueue(context, "MaxPool3DGrad", 7, [&images, &gradient, &results], &out)
+        let out = layout.output(context, 0, &image_shape)?;
+        plan.enqueue(context, op, 7, [&images, &gradient, &results], &out.tensor)?;
+        out.finish(context, op)
     }
 }

@@ -1,0 +1,37 @@
+//! A number for each channel.
+
+use super::elementwise;
+use super::layout::Layout;
+use super::reduce::sum;
+use super::*;
+
+attributed! {
+    types [f32, f16, bf16]
+    "BiasAdd" BiasAdd = Layout::of, |context, op, layout| {
+        let (input, bias) = (context.input(0)?, context.input(1)?);
+        let (shape, mut bias_shape) = (shape(&input)?, shape(&bias)?);
+        let axis = channels(*layout, &shape)?;
+        if bias_shape.len() != 1 || shape[axis] != bias_shape[0] {
+            return Err(wrong(format!(
+                "Must provide as many biases as the channel dimension of the input tensor: {bias_shape:?} vs. {shape:?}"
+            )));
+        }
+        bias_shape.resize(shape.len() - axis, 1);
+        let broadcast = Broadcast::new([&shape, &bias_shape])?;
+        let out = output(context, 0, broadcast.shape())?;
+        elementwise::run(context, op, [0, 0], [&input, &bias], &out, broadcast.axes())
+    };
+    "BiasAddGrad" BiasAddGrad = Layout::of, |context, op, layout| {
+        let gradient = context.input(0)?;
+        let shape = shape(&gradient)?;
+        let channel = channels(*layout, &shape)?;
+        let axes: Vec<_> = (0..shape.len()).filter(|&axis| axis != channel).collect();
+        sum(context, op, &gradient, &axes, &output(context, 0, &[shape[channel]])?)
+    };
+}
+
+/// The axis of the channels.
+fn channels(layout: Layout, shape: &[usize]) -> Result<usize> {
+    ensure!(shape.len() >= 2, wrong(format!("Input tensor must be at least 2D: {shape:?}")));
+    Ok(if layout == Layout::First { 1 } else { shape.len() - 1 })
+}
