@@ -14,7 +14,7 @@ use syn::{GenericParam, LitInt, LitStr, Path, Token};
 const MAX: usize = 1024;
 
 const USAGE: &str = "one of `op = \"...\"`, `types(T = [f32, f64])`, `host_memory(\"...\")`, \
-                     `label = \"...\"`, `priority = 1`, `variables`, `crate = path`";
+                     `label = \"...\"`, `priority = 1`, `variables`, `variants`, `crate = path`";
 
 /// The options of `#[kernel]`.
 struct Options {
@@ -25,6 +25,7 @@ struct Options {
     label: Option<LitStr>,
     priority: Option<TokenStream>,
     variables: bool,
+    variants: bool,
     krate: Path,
 }
 
@@ -137,6 +138,7 @@ fn registrations(
     let label = options.label.as_ref().map(|label| quote!(.label(#label)));
     let priority = options.priority.as_ref().map(|priority| quote!(.priority(#priority)));
     let variables = options.variables.then(|| quote!(.variables()));
+    let variants = options.variants.then(|| quote!(.variants()));
     let host_memory = match options.host_memory.as_slice() {
         [] => None,
         names => Some(quote!(.host_memory(&[#(#names),*]))),
@@ -183,7 +185,7 @@ fn registrations(
                 #private::Registration::new::<#kernel>(
                     #op,
                     ::core::concat!(::core::file!(), ":", ::core::line!()),
-                ) #types #host_memory #label #priority #variables
+                ) #types #host_memory #label #priority #variables #variants
             }
         });
     }
@@ -212,6 +214,7 @@ fn parse(tokens: TokenStream, errors: &mut Errors) -> Options {
         label: None,
         priority: None,
         variables: false,
+        variants: false,
         krate: syn::parse_quote!(::se_plugin),
     };
     let mut seen: Vec<String> = Vec::new();
@@ -248,10 +251,15 @@ fn parse(tokens: TokenStream, errors: &mut Errors) -> Options {
                 options.priority =
                     errors.ok((|input: ParseStream<'_>| priority(input, &name)).parse2(value));
             }
-            "variables" => {
-                options.variables = true;
+            "variables" | "variants" => {
+                let is_set = match option.as_str() {
+                    "variables" => &mut options.variables,
+                    _ => &mut options.variants,
+                };
+                *is_set = true;
                 if !value.is_empty() {
-                    errors.over(value, "`variables` takes no value; write `variables`");
+                    let message = format!("`{option}` takes no value; write `{option}`");
+                    errors.over(value, message);
                 }
             }
             "crate" => {

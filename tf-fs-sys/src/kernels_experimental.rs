@@ -31,7 +31,8 @@ crate::host::host_functions! {
     /// The functions of `kernels_experimental.h`, in `libtensorflow_framework.so.2` up to TensorFlow
     /// 2.18.
     ///
-    /// Each tensor that a callback gets is the callback's to delete.
+    /// Each tensor that a callback gets is the callback's to delete. Those of `TF_AddNVariant` and `TF_ZerosLikeVariant` are
+    /// not since 2.22, which deletes them itself, although the header still gives them to the callback.
     pub struct KernelExperimentalFunctions {
         /// Assigns an input to a resource variable. With `validate_shape` a variable that has a value
         /// keeps its shape. `copy_func` runs if the buffer cannot be passed on. An error may be in the

@@ -248,6 +248,47 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         Variables::lock(&self.run, inputs)
     }
 
+    /// Adds the inputs, which are variants such as TensorLists, to output 0: `AddN` of variants. TensorFlow takes them
+    /// apart, and `add` enqueues each sum of two tensors in them to a third, of the first's type and shape. Tensors that
+    /// only one variant has are taken over without it.
+    ///
+    /// `add` is to check that both tensors have one shape, and fails for types that it does not support. An error of
+    /// TensorFlow's, such as for lists of different lengths, may be the op's even if this returns `Ok`.
+    ///
+    /// Only for kernels that are registered with `variants`.
+    ///
+    /// # Errors
+    /// `UNIMPLEMENTED` if TensorFlow does not export what this needs (2.19 to 2.21), or for tensors whose elements are not
+    /// plain bytes; `INVALID_ARGUMENT` if an input is not a variant; `INTERNAL` if output 0 was made already; those of `add`.
+    pub fn add_variants(
+        &self,
+        mut add: impl FnMut(&DeviceTensor, &DeviceTensor, &DeviceTensor) -> Result<()>,
+    ) -> Result<()> {
+        for tensors in self.make(0, || self.run.add_variants())? {
+            let [a, b, sum] = tensors.map(DeviceTensor::new);
+            add(&a?, &b?, &sum?)?;
+        }
+        Ok(())
+    }
+
+    /// Makes output 0 a variant like input 0, such as a TensorList, with zeros in it: `ZerosLike` of a variant. TensorFlow
+    /// takes it apart, and `fill` enqueues zeros to the second tensor, which has the first's type and shape.
+    ///
+    /// Only for kernels that are registered with `variants`.
+    ///
+    /// # Errors
+    /// As for [`add_variants`](Self::add_variants).
+    pub fn zeros_like_variant(
+        &self,
+        mut fill: impl FnMut(&DeviceTensor, &DeviceTensor) -> Result<()>,
+    ) -> Result<()> {
+        for tensors in self.make(0, || self.run.variant_like())? {
+            let [like, zeros] = tensors.map(DeviceTensor::new);
+            fill(&like?, &zeros?)?;
+        }
+        Ok(())
+    }
+
     /// All outputs must be there in the end.
     pub(super) fn check_outputs(&self) -> Result<()> {
         let count = self.output_count();

@@ -52,6 +52,13 @@
 //! # Variables
 //! [`OpKernelContext::variables`] returns variables to change in place. TensorFlow 2.19 to 2.21 do not export the
 //! functions for it; there the SDK skips kernels that are registered with `variables`.
+//!
+//! # Variants
+//! A TensorList, which `tf.TensorArray` and gradients of `tf.while_loop` use, is a variant. TensorFlow has kernels for lists on all
+//! devices, except for `AddN` and `ZerosLike`: without these the lists of such a loop are on the CPU, and each of its turns
+//! copies tensors. [`OpKernelContext::add_variants`] and [`OpKernelContext::zeros_like_variant`] are for
+//! such kernels, which the SDK skips in TensorFlow 2.19 to 2.21, as those with variables. They are registered with
+//! `types(T = [DType::Variant]), variants`, and without `host_memory`.
 
 mod construction;
 mod context;
@@ -69,6 +76,7 @@ pub(crate) mod workarounds;
 
 pub use crate::abi::kernel::shapes::{ShapeHandle, ShapeInferenceContext};
 pub use crate::abi::kernel::variables::host_has_variables;
+pub use crate::abi::kernel::variants::host_has_variants;
 pub use crate::dtype::DType;
 pub use construction::{Attribute, OpKernelConstruction};
 pub use context::OpKernelContext;

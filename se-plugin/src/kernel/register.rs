@@ -1,11 +1,10 @@
 //! Registering kernels and ops with the host.
 
 use super::op::{self, OpRegistration};
-use super::registry::{self, Choice, Registration};
+use super::registry::{self, Choice, HostHas, Registration};
 use super::workarounds;
 use crate::abi::kernel::builder::Builder;
 use crate::abi::kernel::status::{HostApi, Status};
-use crate::abi::kernel::variables::host_has_variables;
 use crate::platform::Platform;
 use std::collections::BTreeMap;
 use tf_plugin_core::__private::boundary::{guard_quiet, log_error};
@@ -33,7 +32,7 @@ pub(crate) fn register<P: Platform>() {
             }
         }
         let Choice { chosen, refused } =
-            registry::choose(registry::of_platform::<P>(), host_has_variables());
+            registry::choose(registry::of_platform::<P>(), HostHas::now());
         for refusal in refused {
             log_error(&refusal);
         }

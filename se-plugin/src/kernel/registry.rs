@@ -2,6 +2,7 @@
 
 use crate::abi::kernel::trampoline::Functions;
 use crate::abi::kernel::variables::host_has_variables;
+use crate::abi::kernel::variants::host_has_variants;
 use crate::collected::Collected;
 use crate::dtype::DType;
 use crate::kernel::interface::Kernel;
@@ -23,6 +24,8 @@ pub struct Registration {
     pub(crate) priority: i32,
     /// Whether the kernel needs the host's functions for variables.
     pub(crate) variables: bool,
+    /// Whether the kernel needs the host's functions for variants.
+    pub(crate) variants: bool,
     pub(crate) functions: Functions,
     platform: fn() -> TypeId,
     /// File and line of the attribute.
@@ -57,6 +60,7 @@ impl Registration {
             label: "",
             priority: 0,
             variables: false,
+            variants: false,
             functions,
             platform: TypeId::of::<P>,
             place,
@@ -91,6 +95,12 @@ impl Registration {
     #[must_use]
     pub const fn variables(self) -> Self {
         Self { variables: true, ..self }
+    }
+
+    /// Only where the host has functions for variants.
+    #[must_use]
+    pub const fn variants(self) -> Self {
+        Self { variants: true, ..self }
     }
 
     /// Whether there is a node that both match, and TensorFlow could not choose.
@@ -154,12 +164,29 @@ pub(crate) fn of_platform<P: Platform>() -> Vec<&'static Registration> {
     own
 }
 
+/// What kernels may need that not every host has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HostHas {
+    variables: bool,
+    variants: bool,
+}
+
+impl HostHas {
+    pub(crate) fn now() -> Self {
+        Self { variables: host_has_variables(), variants: host_has_variants() }
+    }
+
+    fn all_for(self, one: &Registration) -> bool {
+        (self.variables || !one.variables) && (self.variants || !one.variants)
+    }
+}
+
 /// Whether a platform has a kernel for an op with a type in an attribute, as its author wrote it.
 pub fn has_kernel<P: Platform>(op: &str, attribute: &str, dtype: DType) -> bool {
     ALL.all().into_iter().any(|one| {
         (one.platform)() == TypeId::of::<P>()
             && one.is_for(op, attribute, dtype)
-            && (!one.variables || host_has_variables())
+            && HostHas::now().all_for(one)
     })
 }
 
@@ -174,11 +201,11 @@ pub(crate) struct Choice<'a> {
 /// would fail.
 pub(crate) fn choose<'a>(
     all: impl IntoIterator<Item = &'a Registration>,
-    has_variables: bool,
+    host: HostHas,
 ) -> Choice<'a> {
     let mut choice = Choice::default();
     for one in all {
-        if one.variables && !has_variables {
+        if !host.all_for(one) {
             continue;
         }
         match choice.chosen.iter().find(|chosen| chosen.overlaps(one)) {
@@ -202,6 +229,7 @@ mod tests {
         Registration::new::<Poison<Nothing, 0>>("Op", "here").types(types)
     }
 
+    const ALL: HostHas = HostHas { variables: true, variants: true };
     const FLOAT: &[(&str, DType)] = &[("T", DType::Float32)];
     const DOUBLE: &[(&str, DType)] = &[("T", DType::Float64)];
     const INDEX: &[(&str, DType)] = &[("Tidx", DType::Int32)];
@@ -210,7 +238,7 @@ mod tests {
     fn kernels_that_match_the_same_node_are_refused() {
         for (first, second) in [(FLOAT, FLOAT), (FLOAT, &[]), (&[], DOUBLE), (FLOAT, INDEX)] {
             let (first, second) = (registration(first), registration(second));
-            let choice = choose([&first, &second], true);
+            let choice = choose([&first, &second], ALL);
             assert_eq!(choice.chosen.len(), 1);
             assert_eq!(choice.refused.len(), 1);
             assert!(choice.refused[0].contains("matches the same nodes"), "{:?}", choice.refused);
@@ -226,17 +254,22 @@ mod tests {
             float.priority(1),
             Registration { op: "Other", ..float },
         ] {
-            let choice = choose([&float, &other], true);
+            let choice = choose([&float, &other], ALL);
             assert_eq!(choice.chosen.len(), 2, "{other}");
         }
     }
 
     #[test]
-    fn kernels_for_variables_need_a_host_that_has_them() {
-        let one = registration(FLOAT).variables();
-        assert_eq!(choose([&one], true).chosen.len(), 1);
-        let choice = choose([&one], false);
-        assert!(choice.chosen.is_empty() && choice.refused.is_empty());
+    fn kernels_for_variables_and_variants_need_a_host_that_has_them() {
+        for (one, host) in [
+            (registration(FLOAT).variables(), HostHas { variables: false, ..ALL }),
+            (registration(FLOAT).variants(), HostHas { variants: false, ..ALL }),
+        ] {
+            assert_eq!(choose([&one], ALL).chosen.len(), 1);
+            let choice = choose([&one], host);
+            assert!(choice.chosen.is_empty() && choice.refused.is_empty());
+            assert_eq!(choose([&registration(FLOAT)], host).chosen.len(), 1);
+        }
     }
 
     #[test]

@@ -53,7 +53,7 @@ kernels! {
 /// For types that Rust does not have, and for another op.
 pub struct Elsewhere;
 
-#[kernel(op = "Send", types(T = [DType::Variant, DType::String, se_plugin::kernel::DType::Resource]), variables)]
+#[kernel(op = "Send", types(T = [DType::Variant, DType::String, se_plugin::kernel::DType::Resource]), variables, variants)]
 #[kernel(op = "_Recv")]
 impl Kernel for Elsewhere {
     type Platform = P;

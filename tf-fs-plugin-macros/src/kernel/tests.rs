@@ -12,10 +12,10 @@ const PLAIN: &str = "impl Kernel for Relu { fn new() {} }";
 
 #[test]
 fn all_options_are_heeded() {
-    let options = "op = \"X\", host_memory(\"a\", \"b\"), label = \"l\", priority = -2, variables, \
+    let options = "op = \"X\", host_memory(\"a\", \"b\"), label = \"l\", priority = -2, variables, variants, \
                    crate = a::b";
     let all = output(options, PLAIN);
-    let expected = ".host_memory(&[\"a\",\"b\"]).label(\"l\").priority(-2).variables()}";
+    let expected = ".host_memory(&[\"a\",\"b\"]).label(\"l\").priority(-2).variables().variants()}";
     assert!(all.contains(expected), "{all}");
     assert!(!all.contains("::se_plugin"), "{all}");
     let plain = output("op = \"X\"", "impl a::Kernel for X {}");
@@ -45,6 +45,7 @@ fn mistakes_say_what_to_write() {
         ("op = \"A\", host_memory(x)", PLAIN, "thenameofaninputoroutput"),
         ("op = \"A\", priority = high", PLAIN, "expectedawholenumber"),
         ("op = \"A\", variables = true", PLAIN, "`variables`takesnovalue"),
+        ("op = \"A\", variants(x)", PLAIN, "`variants`takesnovalue"),
         ("op = \"A\"", "struct A;", "expected`implKernelfor...`,foundastruct"),
         ("op = \"A\"", "impl<const N: u8> Kernel for A<N> {}", "`N`cannotbeaparameter"),
         ("op = \"A\"", "impl Kernel for A<'_> {}", "akernellivesaslongas"),

@@ -11,3 +11,4 @@ pub(crate) mod status;
 pub(crate) mod tensor;
 pub(crate) mod trampoline;
 pub(crate) mod variables;
+pub(crate) mod variants;

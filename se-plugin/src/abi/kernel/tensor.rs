@@ -1,6 +1,6 @@
 //! Tensors, as the host has them.
 
-use super::status::HostApi;
+use super::status::{HostApi, Status};
 use crate::dtype::DType;
 use crate::memory::DevicePtr;
 use core::ffi::c_int;
@@ -51,6 +51,37 @@ impl Tensor {
             let elements = elements_of(shape.as_slice()).unwrap_or(0);
             let (bytes, data) = ((host.TF_TensorByteSize)(at), (host.TF_TensorData)(at).cast());
             Ok(Self { raw, host, dtype, shape, elements, bytes, data })
+        }
+    }
+
+    /// Another tensor over the memory of one that stays the host's.
+    ///
+    /// # Safety
+    /// `raw` is null, or a tensor that lives for the call.
+    pub(super) unsafe fn share(
+        raw: *mut TF_Tensor,
+        host: &HostApi,
+        status: &Status,
+        what: &dyn fmt::Display,
+    ) -> Result<Self> {
+        if raw.is_null() {
+            return Err(missing(what));
+        }
+        let tensors = host.tensors;
+        // SAFETY: `raw` lives. `to` is a new tensor, nobody else's, which becomes one over the memory of `raw`; there are as
+        // many dimensions as are said, and one of length 0 in a tensor without bytes.
+        unsafe {
+            let dtype = (tensors.TF_TensorType)(raw);
+            let rank = (tensors.TF_NumDims)(raw);
+            let dims: Vec<i64> = (0..rank).map(|index| (tensors.TF_Dim)(raw, index)).collect();
+            let to = (tensors.TF_AllocateTensor)(dtype, &0, 1, 0);
+            if to.is_null() {
+                return Err(missing(what));
+            }
+            let bitcast = tensors.TF_TensorBitcastFrom;
+            bitcast(raw, dtype, to, dims.as_ptr(), rank, status.as_ptr());
+            let shared = Self::adopt(to, host, what);
+            status.check().and(shared)
         }
     }
 

@@ -1,0 +1,184 @@
+//! Variants, as the host has them: it takes them apart, and lets the plugin compute with the tensors in them.
+
+use super::run::{Run, fail};
+use super::status::HostApi;
+use super::tensor::Tensor;
+use crate::device::Device;
+use crate::dtype::DType;
+use core::cell::RefCell;
+use tf_fs_sys::host::{Table as _, release};
+use tf_fs_sys::{
+    KernelExperimentalFunctions, TF_CopyTensorFn, TF_OpKernelContext, TF_Status, TF_Tensor,
+};
+use tf_plugin_core::__private::boundary;
+use tf_plugin_core::{Code, Error, Result, ensure};
+
+type AddFn = Option<
+    unsafe extern "C" fn(*mut TF_OpKernelContext, *mut TF_Tensor, *mut TF_Tensor, *mut TF_Tensor),
+>;
+
+/// The host's functions for variants.
+struct Functions {
+    add: unsafe extern "C" fn(*mut TF_OpKernelContext, AddFn, *mut TF_Status),
+    zeros_like: unsafe extern "C" fn(*mut TF_OpKernelContext, TF_CopyTensorFn, *mut TF_Status),
+}
+
+impl Functions {
+    fn get() -> Option<Self> {
+        let table = KernelExperimentalFunctions::get().ok()?;
+        Some(Self { add: table.TF_AddNVariant?, zeros_like: table.TF_ZerosLikeVariant? })
+    }
+
+    fn required() -> Result<Self> {
+        Self::get().ok_or_else(|| {
+            Error::new(
+                Code::Unimplemented,
+                "this TensorFlow does not export its functions for variants; register the kernel with \
+                 `variants`, so that it is left out here",
+            )
+        })
+    }
+}
+
+/// Whether tensors are the callback's to delete, as the header says. 2.22 deletes them itself, with the same header.
+fn gives_away() -> bool {
+    release().is_none_or(|release| release < (2, 22))
+}
+
+/// Whether TensorFlow exports what kernels need to compute with variants. 2.19 to 2.21 do not.
+#[must_use]
+pub fn host_has_variants() -> bool {
+    Functions::get().is_some()
+}
+
+thread_local! {
+    /// The tensors of the host's call on this thread, in its order; `None` outside of a call. The host's callbacks
+    /// have no argument of the plugin's, so they leave their tensors here, and work on them begins after the call.
+    static TENSORS: RefCell<Option<Vec<Result<Tensor>>>> = const { RefCell::new(None) };
+}
+
+impl<D: Device> Run<'_, D> {
+    /// Makes output 0 the sum of the inputs, which are variants. Returns the tensors to add: two, and the sum's, in the
+    /// order in which sums need each other.
+    pub(crate) fn add_variants(&self) -> Result<Vec<[Tensor; 3]>> {
+        let functions = Functions::required()?;
+        for input in 0..self.inputs() {
+            self.check_variant(input)?;
+        }
+        self.check_variant_output(self.inputs())?;
+        // SAFETY: a run that has not ended, whose inputs and output are variants, a callback that keeps what it gets,
+        // and a status.
+        self.collect(|| unsafe {
+            (functions.add)(self.raw.as_ptr(), Some(keep_three), self.status.as_ptr());
+        })
+    }
+
+    /// Makes output 0 what input 0 is, a variant, with other tensors in it. Returns each tensor, and the other.
+    pub(crate) fn variant_like(&self) -> Result<Vec<[Tensor; 2]>> {
+        let functions = Functions::required()?;
+        self.check_variant(0)?;
+        self.check_variant_output(1)?;
+        // SAFETY: as in `add_variants`: input 0 and the output are variants.
+        self.collect(|| unsafe {
+            (functions.zeros_like)(self.raw.as_ptr(), Some(keep_two), self.status.as_ptr());
+        })
+    }
+
+    fn check_variant(&self, input: usize) -> Result<()> {
+        let dtype = self.input_dtype(input)?;
+        ensure!(
+            dtype == DType::Variant,
+            Error::invalid_argument(format!("input {input} is of {dtype}, not a variant"))
+        );
+        Ok(())
+    }
+
+    /// The host reads input 0 and writes output 0, without looking whether they are there.
+    fn check_variant_output(&self, inputs: usize) -> Result<()> {
+        let dtype = self.output_dtype(0)?;
+        ensure!(
+            inputs > 0 && dtype == DType::Variant,
+            Error::invalid_argument(format!("output 0 is of {dtype}, not a variant"))
+        );
+        Ok(())
+    }
+
+    fn collect<const N: usize>(&self, call: impl FnOnce()) -> Result<Vec<[Tensor; N]>> {
+        TENSORS.set(Some(Vec::new()));
+        call();
+        let tensors = TENSORS.take().unwrap_or_default();
+        self.status.check()?;
+        let mut groups = Vec::with_capacity(tensors.len() / N);
+        let mut group = Vec::with_capacity(N);
+        for tensor in tensors {
+            let tensor = tensor?;
+            ensure!(tensor.dtype().size().is_some(), not_plain(tensor.dtype()));
+            group.push(tensor);
+            if group.len() == N {
+                groups.extend(<[Tensor; N]>::try_from(core::mem::take(&mut group)));
+            }
+        }
+        Ok(groups)
+    }
+}
+
+#[cold]
+fn not_plain(dtype: DType) -> Error {
+    Error::new(
+        Code::Unimplemented,
+        format!("a variant holds tensors of {dtype}, which a device does not compute with"),
+    )
+}
+
+/// Keeps what the host passes to a callback of [`Run::collect`].
+///
+/// # Safety
+/// `raw` is null or a run that has not ended; each of `tensors` is null, or a tensor that lives for the call and that nothing
+/// else deletes if the host [gives it away](gives_away).
+unsafe fn keep<const N: usize>(raw: *mut TF_OpKernelContext, tensors: [*mut TF_Tensor; N]) {
+    const OP: &str = "the tensors of a variant";
+    let kept = boundary::catch(OP, || {
+        let host = HostApi::get().map_err(Error::failed_precondition)?;
+        let (status, gives_away) = (host.new_status()?, gives_away());
+        let what = "tensor of a variant";
+        let tensors = tensors.map(|tensor| {
+            // SAFETY: `tensor` is null or lives, and nothing else deletes it if the host gives it away.
+            unsafe {
+                match gives_away {
+                    true => Tensor::adopt(tensor, &host, &what),
+                    false => Tensor::share(tensor, &host, &status, &what),
+                }
+            }
+        });
+        TENSORS.with_borrow_mut(|kept| match kept {
+            Some(kept) => {
+                kept.extend(tensors);
+                Ok(())
+            }
+            None => Err(Error::internal("TensorFlow takes a variant apart on another thread")),
+        })
+    });
+    if let Err(error) = kept {
+        // SAFETY: `raw` is null or a run that has not ended.
+        unsafe { fail(OP, raw, error) };
+    }
+}
+
+unsafe extern "C" fn keep_two(
+    raw: *mut TF_OpKernelContext,
+    input: *mut TF_Tensor,
+    output: *mut TF_Tensor,
+) {
+    // SAFETY: the host passes the run and two tensors.
+    unsafe { keep(raw, [input, output]) };
+}
+
+unsafe extern "C" fn keep_three(
+    raw: *mut TF_OpKernelContext,
+    a: *mut TF_Tensor,
+    b: *mut TF_Tensor,
+    sum: *mut TF_Tensor,
+) {
+    // SAFETY: the host passes the run and three tensors.
+    unsafe { keep(raw, [a, b, sum]) };
+}
