@@ -1,4 +1,4 @@
-"""Models of `keras.applications`, without weights, on the device and on the CPU.
+"""Models of `keras.applications` without weights, and others, on the device and on the CPU.
 
     applications.py MODEL...
 
@@ -42,10 +42,24 @@ def vit():
     return keras.Model(images, layers.Dense(CLASSES)(x))
 
 
+def lstm():
+    """A recurrent layer that is a loop on every device, whose gradient adds lists of tensors."""
+    layers = keras.layers
+    images = keras.Input((SIZE, SIZE, 3))
+    x = layers.Reshape((SIZE // 8, -1))(layers.AveragePooling2D(8)(images))
+    # The loop's gradient adds to a list only where the layer is not the first one.
+    x = layers.Dense(16)(x)
+    x = layers.LSTM(16, dropout=0.2, recurrent_dropout=0.2)(x)
+    return keras.Model(images, layers.Dense(CLASSES)(x))
+
+
+OTHERS = {"ViT": vit, "LSTM": lstm}
+
+
 def model_of(name):
     keras.utils.set_random_seed(1)
-    if name == "ViT":
-        return vit()
+    if name in OTHERS:
+        return OTHERS[name]()
     return getattr(keras.applications, name)(weights=None, input_shape=(SIZE, SIZE, 3), classes=CLASSES, classifier_activation=None)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import kernels
 
-from sweep import elementwise, images, moves, state, sums, windows
+from sweep import elementwise, images, lists, moves, state, sums, windows
 from sweep.case import CASES, CPU, DEVICE, LACKS_TYPES, TYPE
 
 # Without it there is nothing to count; soft placement is off in any case.
@@ -73,7 +73,7 @@ def registered():
 def main(names):
     tf.config.set_soft_device_placement(False)
     np.seterr(all="ignore")
-    groups = GROUPS + [state.variables] * (os.environ.get("REFDEVICE_SWEEP_VARIABLES") == "1")
+    groups = GROUPS + [state.variables, lists.lists] * (os.environ.get("REFDEVICE_SWEEP_VARIABLES") == "1")
     for group in groups:
         group()
     failures, done, before = [], {}, counted()

@@ -231,18 +231,45 @@ kernels! {
     "AddN" AddN = |run, op| {
         let parts = inputs(run, "inputs")?;
         let [first, rest @ ..] = &parts[..] else { return Err(wrong("there is nothing to add")) };
-        if let Some(other) = rest.iter().find(|part| part.shape() != first.shape()) {
-            let (one, other) = (first.shape(), other.shape());
-            return Err(wrong(format!(
-                "Inputs to operation {op} must have the same size and shape: {one:?} != {other:?}"
-            )));
-        }
+        rest.iter().try_for_each(|part| check_shapes(op, [first, part]))?;
         let [second, rest @ ..] = rest else { return run.set_output(0, first) };
         let out = run.output(0, first.shape())?;
-        let axes = [Strides { len: out.len(), strides: [1, 1] }];
-        self::run(run, op, [0, 0], [first, second], &out, &axes)?;
-        rest.iter().try_for_each(|part| self::run(run, op, [0, 0], [&out, part], &out, &axes))
+        add(run, op, [first, second], &out)?;
+        rest.iter().try_for_each(|part| add(run, op, [&out, part], &out))
     };
+}
+
+fn check_shapes(op: &str, parts: [&DeviceTensor; 2]) -> Result<()> {
+    let [one, other] = parts.map(DeviceTensor::shape);
+    ensure!(
+        one == other,
+        wrong(format!(
+            "Inputs to operation {op} must have the same size and shape: {one:?} != {other:?}"
+        ))
+    );
+    Ok(())
+}
+
+/// Adds two tensors of one shape and any type that TensorFlow adds.
+pub(super) fn add(
+    context: &Run<'_>,
+    op: &'static str,
+    [a, b]: [&DeviceTensor; 2],
+    out: &DeviceTensor,
+) -> Result<()> {
+    check_shapes(op, [a, b])?;
+    // What shaders do not have is added as the parts that it consists of.
+    let (number, dtype, parts) = match a.dtype() {
+        DType::Bool => return Err(wrong("Trying to add unsupported dtype bool")),
+        DType::Float64 => (90, DType::Int64, 1),
+        DType::Complex128 => (90, DType::Int64, 2),
+        DType::Complex64 => (0, DType::Float32, 2),
+        other => (0, other, 1),
+    };
+    let len = out.len() * parts;
+    let operands = [a.into(), b.into(), out.into()];
+    let axes = [Strides { len, strides: [1, 1] }];
+    with(op, [number, 0], [dtype; 2], len, &axes, &operands, |launch| launch.enqueue(context))
 }
 
 /// Kernels without types.

@@ -30,6 +30,7 @@ mod scatter;
 mod softmax;
 mod sums;
 pub(crate) mod trial;
+mod variants;
 mod window;
 
 use crate::abi::{CooperativeMatrix, PUSH_BYTES, Shader};

@@ -87,6 +87,31 @@ uint bits_of(int64_t count, uint type) {
     return uint(min(max(count, int64_t(0)), most));
 }
 
+// The sum of two doubles by their bits, to the nearest, ties to even: cards need not have the type.
+int64_t add_doubles(int64_t first, int64_t second) {
+    uint64_t one = uint64_t(1), sign_bit = one << 63, infinity = uint64_t(0x7ff) << 52;
+    uint64_t a = uint64_t(first), b = uint64_t(second);
+    if ((a & ~sign_bit) < (b & ~sign_bit)) { a = uint64_t(second); b = uint64_t(first); }
+    uint64_t large = a & ~sign_bit, small = b & ~sign_bit, sign = a & sign_bit;
+    if (large >= infinity) return large > infinity || (small == infinity && a != b) ? int64_t(uint64_t(0xfff) << 51) : int64_t(a);
+    uint large_exponent = uint(large >> 52), small_exponent = uint(small >> 52);
+    // 53 digits, and ten more for what is rounded.
+    uint64_t x = (large & ((one << 52) - one)) << 10, y = (small & ((one << 52) - one)) << 10;
+    if (large_exponent > 0u) x |= one << 62; else large_exponent = 1u;
+    if (small_exponent > 0u) y |= one << 62; else small_exponent = 1u;
+    uint shift = min(large_exponent - small_exponent, 63u), exponent = large_exponent;
+    // The last digit says whether there are more behind it.
+    y = (y >> shift) | ((y & ((one << shift) - one)) != uint64_t(0) ? one : uint64_t(0));
+    x = sign == (b & sign_bit) ? x + y : x - y;
+    if (x == uint64_t(0)) return int64_t(a & b & sign_bit);
+    if ((x & sign_bit) != uint64_t(0)) { x = (x >> 1) | (x & one); exponent++; }
+    while ((x & (one << 62)) == uint64_t(0) && exponent > 1u) { x <<= 1; exponent--; }
+    uint64_t rest = x & uint64_t(1023), digits = x >> 10;
+    if (rest > uint64_t(512) || (rest == uint64_t(512) && (digits & one) != uint64_t(0))) digits += one;
+    uint64_t sum = (uint64_t(exponent - 1u) << 52) + digits;
+    return int64_t(sign | (sum < infinity ? sum : infinity));
+}
+
 precise COMPUTE compute(uint op, int64_t a, int64_t b, float number, uint type) {
     switch (op) {
         case 4: return max(a, b);
@@ -100,6 +125,7 @@ precise COMPUTE compute(uint op, int64_t a, int64_t b, float number, uint type) 
         case 87: return ~a;
         case 88: return a << bits_of(b, type);
         case 89: return type == T_U64 ? int64_t(uint64_t(a) >> bits_of(b, type)) : a >> bits_of(b, type);
+        case 90: return add_doubles(a, b);
     }
     return a;
 }

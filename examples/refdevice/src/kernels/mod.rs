@@ -17,6 +17,7 @@ mod segment;
 mod slice;
 mod softmax;
 mod split;
+mod variants;
 
 use crate::device::RefPlatform;
 use crate::math::{Real, View, ViewMut};

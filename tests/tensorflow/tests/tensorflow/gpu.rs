@@ -75,12 +75,12 @@ macro_rules! with_optimizers {
     ($($module:ident $version:literal;)*) => {$(
         mod $module {
             #[test]
-            fn what_changes_variables_answers_as_on_the_cpu() {
+            fn what_changes_variables_and_lists_answers_as_on_the_cpu() {
                 let ops = ["GradientDescent", "Momentum", "KerasMomentum", "Adam"];
                 let mut ops: Vec<_> = ops.iter().map(|op| format!("ResourceApply{op}")).collect();
                 ops.extend(["Add", "Sub"].map(|op| format!("Assign{op}VariableOp")));
                 ops.extend(["Add", "Sub", "Update"].map(|op| format!("ResourceScatter{op}")));
-                ops.push(String::from("ResourceGather"));
+                ops.extend(["ResourceGather", "AddN", "ZerosLike"].map(String::from));
                 let ops: Vec<_> = ops.iter().map(String::as_str).collect();
                 let settings = [("TF_PLUGIN_LACKS_TYPES", "1"), ("REFDEVICE_SWEEP_VARIABLES", "1")];
                 let finished = super::run_in($version, "refdevice_sweep", &ops, &settings);
@@ -107,7 +107,7 @@ macro_rules! with_optimizers {
 
             #[test]
             fn an_application_trains_on_the_device_alone() {
-                super::applications_in($version, &["MobileNetV2"]);
+                super::applications_in($version, &["MobileNetV2", "LSTM"]);
             }
         }
     )*};
