@@ -34,7 +34,7 @@ fn run(tensorflow: &TensorFlow, steps: &[&str], settings: &[(&str, &str)]) -> Fi
 
 fn each_operation_answers_as_on_the_cpu(tensorflow: &TensorFlow) {
     let scratch = tempfile::tempdir().expect("a scratch directory");
-    // The CPU has a kernel in place for variables; the device only where TensorFlow lets it.
+    // The device changes variables in place, and adds lists, only where TensorFlow lets it.
     let in_place = match tensorflow.version() {
         "2.19.1" | "2.20.0" | "2.21.0" => "0",
         _ => "1",
