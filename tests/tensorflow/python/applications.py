@@ -6,24 +6,15 @@ A model is trained for a step and predicts; the loss, what the step changes and 
 TF_PLUGIN_DEVICE_TYPE is the type of the device. Writes a line for each model, with how many operations of the step are on the device
 and which are on the CPU, and `ok MODEL`.
 """
-import collections
-import os
 import sys
 
 import numpy as np
 import tensorflow as tf
 import keras
 
-from tensorflow.python.eager import context
+from placement import CPU, DEVICE, counted
 
-TYPE = os.environ["TF_PLUGIN_DEVICE_TYPE"]
-DEVICE, CPU = "/device:%s:0" % TYPE, "/device:CPU:0"
 SIZE, BATCH, CLASSES = 64, 4, 10
-# What is in host memory on every device, or brings something there.
-HOST = {"_Arg", "_DeviceArg", "_Retval", "_DeviceRetval", "_Send", "_Recv", "_HostSend", "_HostRecv", "Const", "NoOp", "Identity", "IteratorGetNext",
-        "StatelessRandomGetKeyCounter"}
-# Of these types are shapes, axes and the seeds of random numbers.
-HOST_TYPES = {dtype.as_datatype_enum for dtype in (tf.int32, tf.int64, tf.uint32)}
 
 
 def vit():
@@ -63,19 +54,6 @@ def model_of(name):
     return getattr(keras.applications, name)(weights=None, input_shape=(SIZE, SIZE, 3), classes=CLASSES, classifier_activation=None)
 
 
-def places(metadata):
-    """How often each operation is on the device, and on the CPU."""
-    counts = collections.Counter(), collections.Counter()
-    for function in metadata.function_graphs:
-        nodes = [node for graph in function.partition_graphs for node in graph.node]
-        if any(TYPE in node.device for node in nodes):
-            for node in nodes:
-                is_of_host = node.op in HOST or any(node.attr[name].type in HOST_TYPES for name in ("T", "dtype") if name in node.attr)
-                if TYPE in node.device or not is_of_host:
-                    counts[TYPE not in node.device][node.op] += 1
-    return counts
-
-
 def run(name, device, trained=None):
     """The loss of a step, what it changes, the weights behind it, and what the model predicts with those or the given ones."""
     random = np.random.default_rng(0)
@@ -90,15 +68,12 @@ def run(name, device, trained=None):
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         model.compile(keras.optimizers.SGD(0.001, momentum=0.9), loss, jit_compile=False)
         before = model.get_weights()
-        context.context().enable_run_metadata()
-        loss = float(np.ravel(model.train_on_batch(images, labels))[0])
-        metadata = context.context().export_run_metadata()
-        context.context().disable_run_metadata()
+        loss, places = counted(lambda: float(np.ravel(model.train_on_batch(images, labels))[0]))
         after = model.get_weights()
         model.set_weights(trained or after)
         predictions = model.predict(images, verbose=0)
     changes = np.concatenate([(new - old).ravel() for new, old in zip(after, before)])
-    return loss, changes, after, predictions, places(metadata)
+    return loss, changes, after, predictions, places
 
 
 def difference(found, expected):

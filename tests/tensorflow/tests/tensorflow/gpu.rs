@@ -177,6 +177,16 @@ fn an_application_trains_on_the_device_alone() {
     applications_in(cargo_tf_plugin::NEWEST, &["ViT"]);
 }
 
+/// Layers, losses and optimizers of Keras: what of them is on the CPU is listed in the script. One of six, and all of them with
+/// the feature `matrix`.
+#[test]
+fn what_keras_has_is_on_the_device() {
+    let sample = ("TF_PLUGIN_SWEEP_SAMPLE", if cfg!(feature = "matrix") { "1" } else { "6" });
+    let finished = run("keras_layers", &[], &[sample]);
+    let done = finished.done().len();
+    assert!(done > 25, "{done} layers: {}", finished.stdout);
+}
+
 #[cfg(feature = "matrix")]
 #[test]
 fn large_applications_train_on_the_device_alone() {
