@@ -108,7 +108,7 @@ pub fn device_plugin(options: TokenStream, item: TokenStream) -> TokenStream {
 /// - `label = "..."`: only for nodes with this label.
 /// - `priority = 1`: preferred to kernels of a lower priority, which is 0 without.
 /// - `variables`: only where TensorFlow exports its functions for variables, which 2.19 to 2.21 do not.
-/// - `variants`: the same of its functions for variants.
+/// - `variants`: only where TensorFlow exports its functions for variants, which 2.19 to 2.21 do not.
 /// - `crate = ::renamed`: where `se-plugin` is, if not at `::se_plugin`.
 ///
 /// # What is written

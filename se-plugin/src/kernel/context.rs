@@ -249,30 +249,46 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
     }
 
     /// Adds the inputs, which are variants such as TensorLists, to output 0: `AddN` of variants. TensorFlow takes them
-    /// apart, and `add` enqueues each sum of two tensors in them to a third, of the first's type and shape. Tensors that
-    /// only one variant has are taken over without it.
+    /// apart, and `add` enqueues each sum of two tensors in them to a third. All three have one type and one shape. Tensors
+    /// that only one variant has are shared, without a call of `add`. It must fail for types that it does not support.
     ///
-    /// `add` is to check that both tensors have one shape, and fails for types that it does not support. An error of
-    /// TensorFlow's, such as for lists of different lengths, may be the op's even if this returns `Ok`.
+    /// Of several variants each sum has memory of its own until this returns: of three lists of tensors that is as much as
+    /// two lists.
     ///
     /// Only for kernels that are registered with `variants`.
     ///
     /// # Errors
     /// `UNIMPLEMENTED` if TensorFlow does not export what this needs (2.19 to 2.21), or for tensors whose elements are not
-    /// plain bytes; `INVALID_ARGUMENT` if an input is not a variant; `INTERNAL` if output 0 was made already; those of `add`.
+    /// plain bytes, such as variants; `INVALID_ARGUMENT` if an input is not a variant in device memory, or two tensors differ in
+    /// type or shape; `INTERNAL` if output 0 was made already; those of TensorFlow, such as for lists of different lengths, and
+    /// those of `add`.
     pub fn add_variants(
         &self,
         mut add: impl FnMut(&DeviceTensor, &DeviceTensor, &DeviceTensor) -> Result<()>,
     ) -> Result<()> {
         for tensors in self.make(0, || self.run.add_variants())? {
             let [a, b, sum] = tensors.map(DeviceTensor::new);
-            add(&a?, &b?, &sum?)?;
+            let (a, b, sum) = (a?, b?, sum?);
+            for other in [&b, &sum] {
+                ensure!(
+                    a.dtype() == other.dtype() && a.shape() == other.shape(),
+                    Error::invalid_argument(format!(
+                        "tensors in variants must have the same type, size and shape to be added: {} {:?} != {} {:?}",
+                        a.dtype(),
+                        a.shape(),
+                        other.dtype(),
+                        other.shape()
+                    ))
+                );
+            }
+            add(&a, &b, &sum)?;
         }
         Ok(())
     }
 
     /// Makes output 0 a variant like input 0, such as a TensorList, with zeros in it: `ZerosLike` of a variant. TensorFlow
-    /// takes it apart, and `fill` enqueues zeros to the second tensor, which has the first's type and shape.
+    /// takes it apart, and `fill` enqueues zeros to the second tensor, which has the first's type and shape. An error of
+    /// TensorFlow's, for an input that is not a scalar, is the op's, and this returns `Ok`.
     ///
     /// Only for kernels that are registered with `variants`.
     ///

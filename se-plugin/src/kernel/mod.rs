@@ -54,10 +54,10 @@
 //! functions for it; there the SDK skips kernels that are registered with `variables`.
 //!
 //! # Variants
-//! A TensorList, which `tf.TensorArray` and gradients of `tf.while_loop` use, is a variant. TensorFlow has kernels for lists on all
-//! devices, except for `AddN` and `ZerosLike`: without these the lists of such a loop are on the CPU, and each of its turns
-//! copies tensors. [`OpKernelContext::add_variants`] and [`OpKernelContext::zeros_like_variant`] are for
-//! such kernels, which the SDK skips in TensorFlow 2.19 to 2.21, as those with variables. They are registered with
+//! A TensorList, which `tf.TensorArray` and gradients of `tf.while_loop` use, is a variant. TensorFlow has kernels for lists of
+//! numbers on all devices, except for `AddN` and `ZerosLike`: without these the lists of such a loop are on the CPU, and each
+//! iteration copies tensors. [`OpKernelContext::add_variants`] and [`OpKernelContext::zeros_like_variant`] are for
+//! such kernels, which the SDK skips in TensorFlow 2.19 to 2.21, like kernels with variables. They are registered with
 //! `types(T = [DType::Variant]), variants`, and without `host_memory`.
 
 mod construction;

@@ -409,7 +409,17 @@ impl Kernel for Bitcast {
             )));
         }
         let out = output(context, 0, &out_shape)?;
-        let walk = Walk::new(&[out.len()], &[1], &[1]);
-        walk.enqueue(context, "Bitcast", (&input).into(), &out)
+        // All bytes, as many at a time as shaders move: an element of complex128 has 16.
+        let part = size.min(new_size).min(8);
+        let count = word(out.len().saturating_mul(new_size / part))?;
+        Launch {
+            op: "Bitcast",
+            shader: shader!("move"),
+            constants: &[part as u32, 1, 0],
+            operands: &[(&input).into(), (&out).into()],
+            numbers: &[count, count, 1, 1],
+            groups: groups(count as usize),
+        }
+        .enqueue(context)
     }
 }

@@ -61,10 +61,10 @@ fn wrong(text: impl Into<String>) -> Error {
     Error::invalid_argument(text.into())
 }
 
-/// Bytes of an element.
+/// Bytes of an element, as far as shaders move them.
 fn bytes(tensor: &DeviceTensor) -> Result<u32> {
-    let size = tensor.dtype().size().map(|size| size as u32);
-    size.ok_or_else(|| wrong("the elements are not plain bytes"))
+    let size = tensor.dtype().size().filter(|&size| size <= 8).map(|size| size as u32);
+    size.ok_or_else(|| wrong("the elements are not plain bytes, or more than 8"))
 }
 
 /// The only element of a host input.

@@ -6,33 +6,30 @@ use core::marker::PhantomData;
 /// The greatest elements of each row, and where they are. All are sorted: those that ask for no order take any.
 struct TopKV2<T>(PhantomData<T>);
 
-#[allow(non_camel_case_types, reason = "the attributes have these names")]
-const _: () = {
-    #[kernel(
-        op = "TopKV2",
-        types(
-            T = [f32, f16, bf16, i8, i16, i32, i64, u8, u16, u32],
-            Tk = [i16, i32, i64],
-            index_type = [i32, i64]
-        ),
-        host_memory("k")
-    )]
-    impl<T: Element> Kernel for TopKV2<T> {
-        type Platform = GpuPlatform;
+// The types of `k` and of the places are attributes since 2.13.
+#[kernel(
+    op = "TopKV2",
+    types(T = [f32, f16, bf16, i8, i16, i32, i64, u8, u16, u32]),
+    host_memory("k")
+)]
+impl<T: Element> Kernel for TopKV2<T> {
+    type Platform = GpuPlatform;
 
-        fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-            Ok(Self(PhantomData))
-        }
-        fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-            top(context)
-        }
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
+        Ok(Self(PhantomData))
     }
-};
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        top(context)
+    }
+}
 
 fn top(context: &Run<'_>) -> Result<()> {
     let input = context.input(0)?;
     let shape = shape(&input)?;
-    let k = host_integer(context, 1)?;
+    let k = match context.input_dtype(1)? {
+        DType::Int16 => context.host_scalar::<i16>(1)?.into(),
+        _ => host_integer(context, 1)?,
+    };
     let k = usize::try_from(k).map_err(|_| wrong(format!("Need k >= 0, got {k}")))?;
     let Some((&size, outer)) = shape.split_last() else {
         return Err(wrong(format!("input must be >= 1-D, got shape {shape:?}")));
@@ -55,7 +52,7 @@ fn top(context: &Run<'_>) -> Result<()> {
             true => shader!("rank.float"),
             false => shader!("rank.int64"),
         },
-        constants: &[element_type(input.dtype())?, element_type(places.dtype())?],
+        constants: &[element_type(input.dtype())?, bytes(&places)?],
         operands: &[(&input).into(), (&values).into(), (&places).into()],
         numbers: &[rows as u32, size as u32, blocks as u32, k as u32],
         groups: [(units as usize).min(MOST_GROUPS) as u32, 1, 1],

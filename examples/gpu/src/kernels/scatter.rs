@@ -6,6 +6,9 @@ use super::places::Axes;
 use super::*;
 use core::marker::PhantomData;
 
+/// No row: NONE in `shaders/common.glsl`.
+const NONE: u64 = u32::MAX as u64;
+
 /// Changes rows of `target` in place: those that `indices` name along these axes. `updates` has a row for each, or is one
 /// element.
 fn scatter(
@@ -23,13 +26,15 @@ fn scatter(
     }
     let (rows, places) = (axes.count as u32, axes.places(context, op, indices)?);
     let links = context.temporary(DType::Uint32, &[i64::from(rows)])?;
+    let heads = context.temporary(DType::Uint32, &[shapes::count(axes.sizes) as i64])?;
+    fill(context, op, Operand::Value(NONE), &heads)?;
     Launch {
         op,
         shader: shader!("links"),
         constants: &[],
-        operands: &[(&places).into(), (&links).into()],
+        operands: &[(&places).into(), (&links).into(), (&heads).into()],
         numbers: &[rows],
-        groups: groups(axes.count),
+        groups: [1, 1, 1],
     }
     .enqueue(context)?;
     let is_one = updates.shape().is_empty();
@@ -40,7 +45,13 @@ fn scatter(
             false => shader!("scatter.int64"),
         },
         constants: &[number, element_type(target.dtype())?],
-        operands: &[target.into(), updates.into(), (&places).into(), (&links).into()],
+        operands: &[
+            target.into(),
+            updates.into(),
+            (&places).into(),
+            (&links).into(),
+            (&heads).into(),
+        ],
         numbers: &[rows, inner as u32, if is_one { 0 } else { inner as u32 }, u32::from(!is_one)],
         groups: groups(changes),
     }

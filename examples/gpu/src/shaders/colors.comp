@@ -18,7 +18,7 @@ void set(uint i, float a, float b, float c) {
     store(push.out_, 3 * i + 2, TYPE, c);
 }
 
-float bounded(float x) { return min(max(x, 0.0f), 1.0f); }
+float bounded(float x) { return isnan(x) ? x : min(max(x, 0.0f), 1.0f); }
 
 void to_rgb(uint i, float hue, float saturation, float value) {
     float sixth = hue * 6.0f, white = 1.0f - saturation;

@@ -17,6 +17,7 @@ template <typename T> struct Elements {
 typedef Elements<float> F32;
 typedef Elements<int64_t> U64;
 typedef Elements<uint> U32;
+typedef Elements<uint> C32;
 typedef Elements<uint16_t> U16;
 typedef Elements<uint8_t> U8;
 
@@ -117,6 +118,8 @@ inline float mixture(float a, float b, float part) { return a * (1.0f - part) + 
 #define gl_NumWorkGroups gridDim
 #define gl_GlobalInvocationID uvec2(blockIdx.x * blockDim.x + threadIdx.x, 0)
 #define barrier __syncthreads
+// The barrier behind it does that too.
+#define memoryBarrierBuffer()
 
 // The specialization constant with this id.
 constexpr uint constants[] = {CONSTANTS};

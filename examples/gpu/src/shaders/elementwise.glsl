@@ -83,6 +83,7 @@ precise COMPUTE compute(uint op, float a, float b, float number, uint type) {
 #else
 // Bits to shift by: fewer than the type has.
 uint bits_of(int64_t count, uint type) {
+    if (type == T_U64 && count < 0) return 63u;
     int64_t most = type == T_I8 || type == T_U8 ? 7 : type == T_I16 || type == T_U16 ? 15 : type == T_I32 || type == T_U32 ? 31 : 63;
     return uint(min(max(count, int64_t(0)), most));
 }

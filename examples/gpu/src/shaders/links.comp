@@ -1,35 +1,39 @@
 #version 460
-// Lists of the rows that have the same place, in their order: for each row the next, or `n` for none, and HEAD for the first.
+// Lists of the rows that have the same place, in their order: for each row the next, or NONE, and for each place the first, which
+// is NONE before. One workgroup goes from the last rows to the first, 256 at a time.
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
-#include "links.glsl"
 
 layout(local_size_x = 256) in;
+// What one thread writes and another reads.
+layout(buffer_reference, scalar, buffer_reference_align = 4) coherent buffer C32 { uint v[]; };
 
 layout(push_constant, scalar) uniform Push {
-    uint64_t places, links;
+    uint64_t places, links, heads;
     uint n;
 } push;
 
-// Places of 256 rows, with which each thread compares that of its own row.
 shared uint tile[256];
 
 void main() {
     uint lane = gl_LocalInvocationID.x;
-    for (uint first = gl_WorkGroupID.x * 256; first < push.n; first += gl_NumWorkGroups.x * 256) {
-        uint row = first + lane, place = row < push.n ? U32(push.places).v[row] : NONE, next = push.n;
-        bool is_head = place != NONE;
-        for (uint start = 0; start < push.n; start += 256) {
-            tile[lane] = start + lane < push.n ? U32(push.places).v[start + lane] : NONE;
-            barrier();
-            for (uint at = 0; at < 256; at++) {
-                // NONE is no row.
-                uint other = tile[at] == place ? start + at : NONE;
-                is_head = is_head && other >= row;
-                next = min(next, other > row ? other : NONE);
-            }
-            barrier();
+    for (uint end = (push.n + 255) / 256 * 256; end > 0; end -= 256) {
+        uint start = end - 256, row = start + lane, place = row < push.n ? U32(push.places).v[row] : NONE, next = NONE;
+        bool is_first = place != NONE;
+        tile[lane] = place;
+        barrier();
+        for (uint at = 0; at < 256; at++) {
+            bool is_same = tile[at] == place;
+            is_first = is_first && !(is_same && at < lane);
+            next = min(next, is_same && at > lane ? start + at : NONE);
         }
-        if (row < push.n) U32(push.links).v[row] = next | (is_head ? HEAD : 0u);
+        if (place != NONE && next == NONE) next = C32(push.heads).v[place];
+        if (row < push.n) U32(push.links).v[row] = place == NONE ? NONE : next;
+        // All have read the heads of the rows behind.
+        memoryBarrierBuffer();
+        barrier();
+        if (is_first) C32(push.heads).v[place] = row;
+        memoryBarrierBuffer();
+        barrier();
     }
 }

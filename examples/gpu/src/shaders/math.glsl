@@ -66,11 +66,54 @@ float tanh_(float x) {
 float sigmoid(float x) { return 1.0f / (1.0f + exp_(-x)); }
 float softplus(float x) { return x > 20.0f ? x : log1p_(exp_(x)); }
 
+// Bits of 1 / (2 pi), 32 at a time.
+uint turn_bits(uint at) {
+    switch (at) {
+        case 0: return 0x28be60dbu;
+        case 1: return 0x9391054au;
+        case 2: return 0x7f09d5f4u;
+        case 3: return 0x7d4d3770u;
+        case 4: return 0x36d8a566u;
+        case 5: return 0x4f10e410u;
+        default: return 0x7f9458eau;
+    }
+}
+
+// What is left of a large number of radians without whole quarters of a turn, and how many of four: by M. Payne and R. Hanek,
+// "Radian reduction for trigonometric functions" (1983).
+vec2 without_quarters(float x) {
+    uint bits = floatBitsToUint(x), digits = (bits << 8) | 0x80000000u;
+    // The number is `digits` times 2 to the power of this, without 32.
+    uint exponent = ((bits >> 23) & 0xffu) - 126u, at = exponent / 32u, shift = exponent % 32u;
+    uint high = at > 0u ? turn_bits(at - 1u) : 0u, middle = turn_bits(at), low = turn_bits(at + 1u), rest = turn_bits(at + 2u);
+    if (shift > 0u) {
+        high = (high << shift) | (middle >> (32u - shift));
+        middle = (middle << shift) | (low >> (32u - shift));
+        low = (low << shift) | (rest >> (32u - shift));
+    }
+    // Turns: two bits of quarters, and what is behind the point.
+    uint64_t turns = uint64_t(digits) * uint64_t(middle) + (uint64_t(digits) * uint64_t(low) >> 32);
+    turns += uint64_t(digits * high) << 32;
+    int64_t part = int64_t(turns << 2) >> 2;
+    // More than a half is less than nothing of the next quarter.
+    float quarters = float(uint(turns >> 62)) + (part < 0 ? 1.0f : 0.0f);
+    // pi / 2 in 2^62 parts.
+    float r = float(part) * 3.40612158e-19f;
+    return x < 0.0f ? vec2(-r, -quarters) : vec2(r, quarters);
+}
+
 // Sine, or cosine with a quarter of a turn more.
 float sine(float x, int quarter) {
     if (isinf(x)) return NAN;
+    // Which has a sign.
+    if (x == 0.0f && quarter == 0) return x;
     float n = roundEven(x * 0.636619772f);
     float r = fma(n, -7.54978995489e-8f, fma(n, -4.837512969970703125e-4f, fma(n, -1.5703125f, x)));
+    if (abs(x) > 8192.0f) {
+        vec2 rest = without_quarters(x);
+        r = rest.x;
+        n = rest.y;
+    }
     float z = r * r;
     int at = int(n) + quarter;
     float s = fma(fma(fma(fma(-1.9515295891e-4f, z, 8.3321608736e-3f), z, -1.6666654611e-1f), z, 0.0f), r, r);
@@ -115,22 +158,23 @@ float pow_(float x, float y) {
     return x < 0.0f && is_odd ? -size : size;
 }
 
+float with_sign_of(float size, float x) { return uintBitsToFloat(floatBitsToUint(size) | (floatBitsToUint(x) & 0x80000000u)); }
+
 float sinh_(float x) {
     float e = expm1_(abs(x) > 88.0f ? 0.5f * abs(x) : abs(x)), square = 0.5f * e * e;
     // Beyond that the exponential is no float, but half of it is.
-    float value = abs(x) > 88.0f ? square : 0.5f * (e + e / (e + 1.0f));
-    return x < 0.0f ? -value : value;
+    return with_sign_of(abs(x) > 88.0f ? square : 0.5f * (e + e / (e + 1.0f)), x);
 }
 float cosh_(float x) {
     float e = exp_(abs(x) > 88.0f ? 0.5f * abs(x) : abs(x));
     return abs(x) > 88.0f ? 0.5f * e * e : 0.5f * (e + 1.0f / e);
 }
 
-// The logarithm of a number and its square's root, such as of `x` and `sqrt(x^2 + 1)`, by what it is more than 1.
+// log(x + sqrt(x^2 + 1)) and its like, by what the sum is more than 1.
 float asinh_(float x) {
     float size = abs(x);
     float value = size > 1.0e9f ? log_(size) + 0.693147181f : log1p_(size + size * size / (1.0f + sqrt(size * size + 1.0f)));
-    return x < 0.0f ? -value : value;
+    return with_sign_of(value, x);
 }
 float acosh_(float x) {
     if (x < 1.0f) return NAN;
@@ -140,8 +184,7 @@ float acosh_(float x) {
 float atanh_(float x) {
     float size = abs(x);
     if (size > 1.0f) return NAN;
-    float value = size == 1.0f ? INFINITY : 0.5f * log1p_(2.0f * size / (1.0f - size));
-    return x < 0.0f ? -value : value;
+    return with_sign_of(size == 1.0f ? INFINITY : 0.5f * log1p_(2.0f * size / (1.0f - size)), x);
 }
 
 // Of numbers from 0 to 1.
@@ -161,7 +204,7 @@ float atan2_(float y, float x) {
     if (is_steep) angle = 1.57079633f - angle;
     // Zeros have signs too.
     if ((floatBitsToUint(x) & 0x80000000u) != 0u) angle = 3.14159265f - angle;
-    return (floatBitsToUint(y) & 0x80000000u) != 0u ? -angle : angle;
+    return with_sign_of(angle, y);
 }
 float asin_small(float x) {
     float z = x * x;
@@ -171,8 +214,7 @@ float asin_small(float x) {
 float asin_(float x) {
     float size = abs(x);
     if (size > 1.0f) return NAN;
-    float value = size > 0.5f ? 1.57079633f - 2.0f * asin_small(sqrt(0.5f * (1.0f - size))) : asin_small(size);
-    return x < 0.0f ? -value : value;
+    return with_sign_of(size > 0.5f ? 1.57079633f - 2.0f * asin_small(sqrt(0.5f * (1.0f - size))) : asin_small(size), x);
 }
 float acos_(float x) {
     if (abs(x) > 1.0f) return NAN;

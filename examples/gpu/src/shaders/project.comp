@@ -24,6 +24,8 @@ layout(push_constant, scalar) uniform Push {
 float within(float place, uint size) {
     float last = float(size - 1), whole = float(size), twice = 2.0f * whole;
     precise float at = place;
+    // Which is outside.
+    if (isnan(place)) return place;
     if (FILL == CONSTANT) return at;
     if (FILL == REFLECT && size > 1) {
         if (at < 0.0f) {
@@ -43,7 +45,7 @@ float within(float place, uint size) {
 
 float transform(uint image, uint i) { return F32(push.transforms).v[image * push.each + i]; }
 
-float fill() { return TYPE == T_U8 ? trunc(push.fill) : rounded(push.fill, TYPE); }
+float fill() { return TYPE == T_U8 ? float(uint(int(push.fill)) & 255u) : rounded(push.fill, TYPE); }
 
 float element(uint image, float row, float column, uint channel) {
     // Not a number is outside too.

@@ -3,10 +3,11 @@
 // thread counts the elements before its own.
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "bits.glsl"
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint TYPE = 0;
-layout(constant_id = 1) const uint INDEX = 0;
+layout(constant_id = 1) const uint INDEX_SIZE = 4;
 
 layout(push_constant, scalar) uniform Push {
     uint64_t rows_, values, places;
@@ -42,8 +43,7 @@ void main() {
         }
         if (own < push.size && rank < push.k) {
             store(push.values, row * push.k + rank, TYPE, x);
-            if (INDEX == T_I32) U32(push.places).v[row * push.k + rank] = own;
-            else U64(push.places).v[row * push.k + rank] = int64_t(own);
+            store_bits(push.places, row * push.k + rank, INDEX_SIZE, uint64_t(own));
         }
     }
 }

@@ -40,16 +40,10 @@ fn add(
     [a, b]: [&DeviceTensor; 2],
     sum: &DeviceTensor,
 ) -> Result<()> {
-    let (one, other) = (a.shape(), b.shape());
-    ensure!(
-        one == other,
-        wrong(format!(
-            "Inputs to operation {op} must have the same size and shape: {one:?} != {other:?}"
-        ))
-    );
     let plus = match a.dtype() {
-        DType::Float32 => plus::<f32>,
-        DType::Float64 => plus::<f64>,
+        // A complex number is two.
+        DType::Float32 | DType::Complex64 => plus::<f32>,
+        DType::Float64 | DType::Complex128 => plus::<f64>,
         DType::Float16 => plus::<f16>,
         DType::Bfloat16 => plus::<bf16>,
         DType::Int32 => plus::<i32>,

@@ -7,7 +7,7 @@ use core::ffi::c_int;
 use core::fmt;
 use core::ptr::NonNull;
 use tf_fs_sys::{TF_DataType, TF_Tensor, TensorFunctions};
-use tf_plugin_core::{Code, Error, Result};
+use tf_plugin_core::{Code, Error, Result, ensure};
 
 /// A tensor of the host's, with its most frequent queries.
 pub(crate) struct Tensor {
@@ -56,6 +56,9 @@ impl Tensor {
 
     /// Another tensor over the memory of one that stays the host's.
     ///
+    /// # Errors
+    /// `UNIMPLEMENTED` if its elements are not plain bytes, which the host would not share; those of the host.
+    ///
     /// # Safety
     /// `raw` is null, or a tensor that lives for the call.
     pub(super) unsafe fn share(
@@ -72,6 +75,8 @@ impl Tensor {
         // many dimensions as are said, and one of length 0 in a tensor without bytes.
         unsafe {
             let dtype = (tensors.TF_TensorType)(raw);
+            let known = DType::from_raw(dtype).ok_or_else(|| unknown(dtype, what))?;
+            ensure!(known.size().is_some(), not_plain(known));
             let rank = (tensors.TF_NumDims)(raw);
             let dims: Vec<i64> = (0..rank).map(|index| (tensors.TF_Dim)(raw, index)).collect();
             let to = (tensors.TF_AllocateTensor)(dtype, &0, 1, 0);
@@ -136,6 +141,15 @@ fn missing(what: &dyn fmt::Display) -> Error {
 fn unknown(dtype: TF_DataType, what: &dyn fmt::Display) -> Error {
     let text = format!("{what} has elements of type {dtype}, which this SDK does not know");
     Error::new(Code::Unimplemented, text)
+}
+
+/// Of a tensor in a variant.
+#[cold]
+pub(super) fn not_plain(dtype: DType) -> Error {
+    Error::new(
+        Code::Unimplemented,
+        format!("a variant holds tensors of {dtype}, whose elements are not plain bytes"),
+    )
 }
 
 #[cold]

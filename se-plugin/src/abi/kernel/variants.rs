@@ -2,7 +2,7 @@
 
 use super::run::{Run, fail};
 use super::status::HostApi;
-use super::tensor::Tensor;
+use super::tensor::{Tensor, not_plain};
 use crate::device::Device;
 use crate::dtype::DType;
 use core::cell::RefCell;
@@ -40,9 +40,11 @@ impl Functions {
     }
 }
 
-/// Whether tensors are the callback's to delete, as the header says. 2.22 deletes them itself, with the same header.
-fn gives_away() -> bool {
-    release().is_none_or(|release| release < (2, 22))
+/// Whether a release leaves it to the callback to delete its tensors, as the header says. 2.22 deletes them itself, with the
+/// same header. The releases between do not export the functions, so whatever does is taken for a later one: a tensor too
+/// many leaks, and one too few is a crash.
+fn gives_away(release: Option<(u32, u32)>) -> bool {
+    release.is_some_and(|release| release < (2, 19))
 }
 
 /// Whether TensorFlow exports what kernels need to compute with variants. 2.19 to 2.21 do not.
@@ -54,7 +56,7 @@ pub fn host_has_variants() -> bool {
 thread_local! {
     /// The tensors of the host's call on this thread, in its order; `None` outside of a call. The host's callbacks
     /// have no argument of the plugin's, so they leave their tensors here, and work on them begins after the call.
-    static TENSORS: RefCell<Option<Vec<Result<Tensor>>>> = const { RefCell::new(None) };
+    static TENSORS: RefCell<Option<Vec<Tensor>>> = const { RefCell::new(None) };
 }
 
 impl<D: Device> Run<'_, D> {
@@ -78,7 +80,8 @@ impl<D: Device> Run<'_, D> {
         let functions = Functions::required()?;
         self.check_variant(0)?;
         self.check_variant_output(1)?;
-        // SAFETY: as in `add_variants`: input 0 and the output are variants.
+        // SAFETY: a run that has not ended, whose input and output 0 are variants, a callback that keeps what it gets, and a
+        // status.
         self.collect(|| unsafe {
             (functions.zeros_like)(self.raw.as_ptr(), Some(keep_two), self.status.as_ptr());
         })
@@ -90,14 +93,21 @@ impl<D: Device> Run<'_, D> {
             dtype == DType::Variant,
             Error::invalid_argument(format!("input {input} is of {dtype}, not a variant"))
         );
+        ensure!(
+            !self.input_is_on_host(input)?,
+            Error::invalid_argument(format!(
+                "input {input} is in host memory; register the kernel without `host_memory`"
+            ))
+        );
         Ok(())
     }
 
     /// The host reads input 0 and writes output 0, without looking whether they are there.
     fn check_variant_output(&self, inputs: usize) -> Result<()> {
+        ensure!(inputs > 0, Error::invalid_argument("there is no input, which would be a variant"));
         let dtype = self.output_dtype(0)?;
         ensure!(
-            inputs > 0 && dtype == DType::Variant,
+            dtype == DType::Variant,
             Error::invalid_argument(format!("output 0 is of {dtype}, not a variant"))
         );
         Ok(())
@@ -111,8 +121,6 @@ impl<D: Device> Run<'_, D> {
         let mut groups = Vec::with_capacity(tensors.len() / N);
         let mut group = Vec::with_capacity(N);
         for tensor in tensors {
-            let tensor = tensor?;
-            ensure!(tensor.dtype().size().is_some(), not_plain(tensor.dtype()));
             group.push(tensor);
             if group.len() == N {
                 groups.extend(<[Tensor; N]>::try_from(core::mem::take(&mut group)));
@@ -122,12 +130,21 @@ impl<D: Device> Run<'_, D> {
     }
 }
 
-#[cold]
-fn not_plain(dtype: DType) -> Error {
-    Error::new(
-        Code::Unimplemented,
-        format!("a variant holds tensors of {dtype}, which a device does not compute with"),
-    )
+/// A tensor that the host passes to a callback.
+///
+/// # Safety
+/// `raw` is null, or a tensor that lives for the call and that nothing else deletes if the host [gives it away](gives_away).
+unsafe fn received(raw: *mut TF_Tensor, host: &HostApi) -> Result<Tensor> {
+    let what = "tensor of a variant";
+    if gives_away(release()) {
+        // SAFETY: `raw` is null, or lives and is the callback's.
+        let tensor = unsafe { Tensor::adopt(raw, host, &what) }?;
+        ensure!(tensor.dtype().size().is_some(), not_plain(tensor.dtype()));
+        return Ok(tensor);
+    }
+    let status = host.new_status()?;
+    // SAFETY: `raw` is null or lives.
+    unsafe { Tensor::share(raw, host, &status, &what) }
 }
 
 /// Keeps what the host passes to a callback of [`Run::collect`].
@@ -139,17 +156,9 @@ unsafe fn keep<const N: usize>(raw: *mut TF_OpKernelContext, tensors: [*mut TF_T
     const OP: &str = "the tensors of a variant";
     let kept = boundary::catch(OP, || {
         let host = HostApi::get().map_err(Error::failed_precondition)?;
-        let (status, gives_away) = (host.new_status()?, gives_away());
-        let what = "tensor of a variant";
-        let tensors = tensors.map(|tensor| {
-            // SAFETY: `tensor` is null or lives, and nothing else deletes it if the host gives it away.
-            unsafe {
-                match gives_away {
-                    true => Tensor::adopt(tensor, &host, &what),
-                    false => Tensor::share(tensor, &host, &status, &what),
-                }
-            }
-        });
+        // SAFETY: as this function's caller promises: each is null, or lives and is the callback's if the host gives it away.
+        let tensors = tensors.map(|tensor| unsafe { received(tensor, &host) });
+        let tensors = tensors.into_iter().collect::<Result<Vec<_>>>()?;
         TENSORS.with_borrow_mut(|kept| match kept {
             Some(kept) => {
                 kept.extend(tensors);
@@ -169,7 +178,7 @@ unsafe extern "C" fn keep_two(
     input: *mut TF_Tensor,
     output: *mut TF_Tensor,
 ) {
-    // SAFETY: the host passes the run and two tensors.
+    // SAFETY: the run of the call in `collect`, and two tensors, which the host deletes after the call or leaves to us.
     unsafe { keep(raw, [input, output]) };
 }
 
@@ -179,6 +188,25 @@ unsafe extern "C" fn keep_three(
     b: *mut TF_Tensor,
     sum: *mut TF_Tensor,
 ) {
-    // SAFETY: the host passes the run and three tensors.
+    // SAFETY: the run of the call in `collect`, and three tensors, which the host deletes after the call or leaves to us.
     unsafe { keep(raw, [a, b, sum]) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tensors_are_deleted_only_where_the_host_does_not() {
+        for (release, given) in [
+            (Some((2, 12)), true),
+            (Some((2, 18)), true),
+            (Some((2, 21)), false),
+            (Some((2, 22)), false),
+            (Some((3, 0)), false),
+            (None, false),
+        ] {
+            assert_eq!(gives_away(release), given, "{release:?}");
+        }
+    }
 }

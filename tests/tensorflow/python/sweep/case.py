@@ -53,9 +53,10 @@ def on_the_cpu_in_float(function):
 class Case:
     """One call: a function of inputs that are put on the device first."""
 
-    def __init__(self, op, function, *inputs, tolerance=None, fails=None):
+    def __init__(self, op, function, *inputs, tolerance=None, fails=None, is_required=False):
+        """`is_required`: the device must have the types of the inputs."""
         self.op, self.function, self.inputs = op, function, inputs
-        self.tolerance, self.fails = tolerance, fails
+        self.tolerance, self.fails, self.is_required = tolerance, fails, is_required
 
     def run(self, device):
         with tf.device(device):

@@ -2,7 +2,7 @@
 import numpy as np
 import tensorflow as tf
 
-from sweep.case import CPU, FLOATS, INTEGERS, LACKS_TYPES, NUMBERS, PAIRS, SHAPES, SPECIAL, bits, call, case, flags, numbers, on_the_cpu_in_float, raw
+from sweep.case import CPU, FLOATS, INTEGERS, LACKS_TYPES, NUMBERS, PAIRS, SHAPES, SPECIAL, TYPE, bits, call, case, flags, numbers, on_the_cpu_in_float, raw
 
 
 def unary():
@@ -48,6 +48,13 @@ def unary():
             if op not in ("Tan", "Sinh", "Cosh", "Asinh", "Acosh"):
                 ends = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, np.nan] + [7.0, -7.0] * (op != "Erfinv") + [np.inf, -np.inf] * (op == "Atan")
                 case(op, on_the_cpu_in_float(call(op, x=None)), np.array(ends).astype(tf.as_dtype(dtype).as_numpy_dtype))
+    for op in ("Sin", "Cos", "Tan"):
+        large = numbers((3000,), "float32", -1, 1) * 10.0 ** numbers((3000,), "float32", 3, 38)
+        # The CPU's own numbers are those of float64, rounded.
+        case(op, lambda x, op=op: call(op, x=None)(x) if TYPE in x.device else tf.cast(call(op, x=None)(tf.cast(x, tf.float64)), x.dtype), large)
+    # Zeros have signs.
+    for op in ("Tan", "Asin", "Sinh", "Asinh", "Atanh", "Atan"):
+        case(op, lambda x, op=op: raw.Reciprocal(x=call(op, x=None)(x)), np.float32([0.0, -0.0]))
     for op, values in [("Sinh", [0.3, 1e-4, 50.0, 88.5, -89.0, 95.0]), ("Cosh", [0.0, 50.0, 88.5, -89.0, 95.0]), ("Asinh", [0.0, 1e-4, -1e12, 3e38, np.inf]),
                        ("Acosh", [1.0, 1.0001, 1e12, 3e38, 0.5, np.inf])]:
         case(op, call(op, x=None), np.float32(values))
@@ -110,7 +117,8 @@ def binary():
         for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
             case(op, call(op, x=None, y=None), bits((4, 1), dtype), bits((5,), dtype))
         for op in ("LeftShift", "RightShift"):
-            case(op, call(op, x=None, y=None), bits((4, 1), dtype), np.array([0, 1, 3, 7, 8, 63]).astype(dtype))
+            counts = [0, 1, 3, 7, 8, 63] + [1 << 63] * (dtype == "uint64")
+            case(op, call(op, x=None, y=None), bits((4, 1), dtype), np.array(counts).astype(dtype))
         # Those of all devices are elsewhere.
         if LACKS_TYPES and dtype not in ("int32", "int64"):
             for op in ("AddV2", "Sub", "Mul", "Maximum", "Minimum", "Less", "LessEqual", "Greater", "GreaterEqual"):

@@ -2,7 +2,12 @@
 import numpy as np
 import tensorflow as tf
 
-from sweep.case import FLOATS, NUMBERS, SPECIAL, TYPE, case, flags, numbers, raw
+from sweep import case as cases
+from sweep.case import FLOATS, NUMBERS, SPECIAL, TYPE, flags, numbers, random, raw
+
+
+def case(*arguments, **options):
+    cases.case(*arguments, is_required=True, **options)
 
 
 def lists():
@@ -40,6 +45,9 @@ def lists():
         x = numbers((2, 2000), "float64")
         near = (-x * (1 + numbers((2, 2000), "float64") * min(scale, 1.0))).astype("float64")
         case("AddN", added, x, near, tolerance=0)
+    # Any bits: among them numbers beyond all, and no numbers. The CPU takes the smallest for 0.
+    any_bits = [random.integers(0, 1 << 64, (2, 4000), "uint64", endpoint=False).view("float64") for _ in range(2)]
+    case("AddN", added, *[np.where(np.abs(x) < 1e-290, 1.0, x) for x in any_bits], tolerance=0)
     empty = lambda: raw.EmptyTensorList(element_shape=tf.constant(-1), max_num_elements=tf.constant(-1), element_dtype=tf.float32)
     length = lambda list_: raw.TensorListLength(input_handle=list_)
     case("AddN", lambda x: length(raw.AddN(inputs=[empty(), empty()])), np.float32(0))
@@ -53,8 +61,21 @@ def lists():
         if TYPE not in x.device:
             raise ValueError("the CPU reads behind the smaller tensor")
         return raw.AddN(inputs=[with_one(x, 0), with_one(x[:, :2], 0)])
-    case("AddN", uneven, x, fails="must have the same size and shape")
+    case("AddN", uneven, x, fails="must have the same type, size and shape")
     # No tensor of bool has a sum; lists of it grow on all devices.
     push = lambda x: raw.TensorListPushBack(
         input_handle=raw.EmptyTensorList(element_shape=tf.constant(-1), max_num_elements=tf.constant(-1), element_dtype=x.dtype), tensor=x)
     case("AddN", lambda x: raw.AddN(inputs=[push(x), push(x)]), flags((3,)), fails="unsupported dtype")
+
+    def memory(x):
+        """Whether all memory comes back."""
+        def used():
+            run()
+            return tf.config.experimental.get_memory_info("%s:0" % TYPE)["current"]
+
+        def run():
+            for _ in range(20):
+                added(x, x, x)
+                raw.ZerosLike(x=listed(x))
+        return tf.constant(TYPE not in x.device or abs(used() - used()) < 1 << 20)
+    case("AddN", memory, numbers((4, 40000), "float32"))

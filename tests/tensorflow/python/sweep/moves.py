@@ -22,7 +22,7 @@ def arrangements():
                 case("Empty", lambda dims=dims, dtype=dtype: raw.Empty(shape=tf.constant(dims, "int32"), dtype=dtype, init=True))
                 case("Fill", lambda x, dims=dims, vector=vector: raw.Fill(dims=vector(dims), value=x), make(()))
             if dtype != "bool" and index == "int32":
-                for to in INTEGERS + FLOATS:
+                for to in INTEGERS + FLOATS + ["complex64", "complex128"]:
                     size, other = make(()).dtype.itemsize, tf.as_dtype(to).size
                     for shape in [(), (3,), (0, 2), (2, 3)]:
                         case("Bitcast", call("Bitcast", input=None, type=tf.as_dtype(to)), make(shape + (other // size,) if other > size else shape))
@@ -124,5 +124,9 @@ def rows():
                 if k <= shape[-1]:
                     for index in ("int32", "int64"):
                         case("TopKV2", lambda x, k=k, index=index: raw.TopKV2(input=x, k=tf.constant(k), sorted=True, index_type=tf.as_dtype(index)), x)
+    x = numbers((3, 7), "float32")
+    case("TopKV2", lambda x: raw.TopKV2(input=x, k=tf.constant(3, "int16"), index_type=tf.int16), x)
+    case("Bitcast", call("Bitcast", input=None, type=tf.float64), np.complex128([[1 + 2j, 3]]))
+    case("Bitcast", call("Bitcast", input=None, type=tf.complex128), np.complex128([[1 + 2j, 3]]))
     case("TopKV2", lambda x: raw.TopKV2(input=x, k=tf.constant(4)), numbers((2, 3), "float32"), fails="at least k columns")
     case("TopKV2", lambda x: raw.TopKV2(input=x, k=tf.constant(1)), numbers((), "float32"), fails="1-D")

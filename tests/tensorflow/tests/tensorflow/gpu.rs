@@ -79,8 +79,11 @@ macro_rules! with_optimizers {
                 let ops = ["GradientDescent", "Momentum", "KerasMomentum", "Adam"];
                 let mut ops: Vec<_> = ops.iter().map(|op| format!("ResourceApply{op}")).collect();
                 ops.extend(["Add", "Sub"].map(|op| format!("Assign{op}VariableOp")));
-                ops.extend(["Add", "Sub", "Update"].map(|op| format!("ResourceScatter{op}")));
-                ops.extend(["ResourceGather", "AddN", "ZerosLike"].map(String::from));
+                let changes = ["Add", "Sub", "Update", "Max", "Min"];
+                ops.extend(changes.map(|op| format!("ResourceScatter{op}")));
+                ops.extend(changes.map(|op| format!("ResourceScatterNd{op}")));
+                ops.extend(["ResourceScatterMul", "ResourceGather", "ResourceGatherNd"].map(String::from));
+                ops.extend(["AddN", "ZerosLike"].map(String::from));
                 let ops: Vec<_> = ops.iter().map(String::as_str).collect();
                 let settings = [("TF_PLUGIN_LACKS_TYPES", "1"), ("REFDEVICE_SWEEP_VARIABLES", "1")];
                 let finished = super::run_in($version, "refdevice_sweep", &ops, &settings);

@@ -33,6 +33,7 @@ fn products_answer_as_on_the_cpu() {
         "Conv2D",
         "Conv2DBackpropFilter",
         "Conv2DBackpropInput",
+        "Conv3D",
         "Einsum",
         "MatMul",
     ];
