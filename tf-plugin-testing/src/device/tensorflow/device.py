@@ -50,13 +50,14 @@ class Place:
         return tensor
 
     def types(self, op):
-        """The types that a kernel has; without a constraint one that will do."""
+        """The types of elements that a kernel has; without a constraint one that will do."""
         attribute, will_do = TYPES.get(op, ("T", "float32"))
         types = []
         for kernel in self.kernels.get(op, []):
             listed = [c.allowed_values.list.type for c in kernel.constraint if c.name == attribute]
             types += [tf.as_dtype(one).name for one in listed[0]] if listed else [will_do]
-        return sorted(set(types))
+        # What is in a variant only TensorFlow knows.
+        return sorted(set(types) - {"variant", "resource"})
 
     def has(self, *ops):
         """The first of these that the plugin has for float32."""
