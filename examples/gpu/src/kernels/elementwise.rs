@@ -231,23 +231,17 @@ kernels! {
     "AddN" AddN = |run, op| {
         let parts = inputs(run, "inputs")?;
         let [first, rest @ ..] = &parts[..] else { return Err(wrong("there is nothing to add")) };
-        rest.iter().try_for_each(|part| check_shapes(op, [first, part]))?;
+        if let Some(other) = rest.iter().find(|part| part.shape() != first.shape()) {
+            let (one, other) = (first.shape(), other.shape());
+            return Err(wrong(format!(
+                "Inputs to operation {op} must have the same size and shape: {one:?} != {other:?}"
+            )));
+        }
         let [second, rest @ ..] = rest else { return run.set_output(0, first) };
         let out = run.output(0, first.shape())?;
         add(run, op, [first, second], &out)?;
         rest.iter().try_for_each(|part| add(run, op, [&out, part], &out))
     };
-}
-
-fn check_shapes(op: &str, parts: [&DeviceTensor; 2]) -> Result<()> {
-    let [one, other] = parts.map(DeviceTensor::shape);
-    ensure!(
-        one == other,
-        wrong(format!(
-            "Inputs to operation {op} must have the same size and shape: {one:?} != {other:?}"
-        ))
-    );
-    Ok(())
 }
 
 /// Adds two tensors of one shape and any type that TensorFlow adds.
@@ -257,7 +251,6 @@ pub(super) fn add(
     [a, b]: [&DeviceTensor; 2],
     out: &DeviceTensor,
 ) -> Result<()> {
-    check_shapes(op, [a, b])?;
     // What shaders do not have is added as the parts that it consists of.
     let (number, dtype, parts) = match a.dtype() {
         DType::Bool => return Err(wrong("Trying to add unsupported dtype bool")),
@@ -272,57 +265,25 @@ pub(super) fn add(
     with(op, [number, 0], [dtype; 2], len, &axes, &operands, |launch| launch.enqueue(context))
 }
 
-/// Kernels without types.
-macro_rules! logical {
-    ($($op:literal $name:ident = $body:expr;)*) => {$(
-        struct $name;
-
-        #[kernel(op = $op)]
-        impl Kernel for $name {
-            type Platform = GpuPlatform;
-
-            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-                Ok(Self)
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                let body: fn(&Run<'_>, &'static str) -> Result<()> = $body;
-                body(context, $op)
-            }
-        }
-    )*};
+untyped! {
+    "LogicalAnd" LogicalAnd () = |run, op| binary(run, op, 33, 0.0);
+    "LogicalOr" LogicalOr () = |run, op| binary(run, op, 34, 0.0);
+    "LogicalNot" LogicalNot () = |run, op| unary(run, op, 71, 0.0);
 }
 
-logical! {
-    "LogicalAnd" LogicalAnd = |run, op| binary(run, op, 33, 0.0);
-    "LogicalOr" LogicalOr = |run, op| binary(run, op, 34, 0.0);
-    "LogicalNot" LogicalNot = |run, op| unary(run, op, 71, 0.0);
+/// The slope of what is below 0.
+struct Alpha(f32);
+
+impl Alpha {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        Ok(Self(construction.attr("alpha")?))
+    }
 }
 
-macro_rules! leaky {
-    ($($op:literal $name:ident = $body:expr;)*) => {$(
-        struct $name<T> {
-            alpha: f32,
-            elements: PhantomData<T>,
-        }
-
-        #[kernel(op = $op, types(T = [f32, f16, bf16]))]
-        impl<T: Element> Kernel for $name<T> {
-            type Platform = GpuPlatform;
-
-            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-                Ok(Self { alpha: construction.attr("alpha")?, elements: PhantomData })
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                let body: fn(&Run<'_>, &'static str, f32) -> Result<()> = $body;
-                body(context, $op, self.alpha)
-            }
-        }
-    )*};
-}
-
-leaky! {
-    "LeakyRelu" LeakyRelu = |run, op, alpha| unary(run, op, 70, alpha);
-    "LeakyReluGrad" LeakyReluGrad = |run, op, alpha| binary(run, op, 32, alpha);
+attributed! {
+    types [f32, f16, bf16]
+    "LeakyRelu" LeakyRelu = Alpha::new, |run, op, alpha| unary(run, op, 70, alpha.0);
+    "LeakyReluGrad" LeakyReluGrad = Alpha::new, |run, op, alpha| binary(run, op, 32, alpha.0);
 }
 
 struct Cast<S, D>(PhantomData<(S, D)>);

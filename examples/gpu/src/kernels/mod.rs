@@ -122,6 +122,27 @@ macro_rules! kernels {
 }
 use kernels;
 
+/// Kernels without types of their own, a line each, with what else the attribute has: `$body` gets the run and the name of the op.
+macro_rules! untyped {
+    ($($op:literal $name:ident ($($options:tt)*) = $body:expr;)*) => {$(
+        struct $name;
+
+        #[kernel(op = $op, $($options)*)]
+        impl Kernel for $name {
+            type Platform = GpuPlatform;
+
+            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
+                Ok(Self)
+            }
+            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                let body: fn(&Run<'_>, &'static str) -> Result<()> = $body;
+                body(context, $op)
+            }
+        }
+    )*};
+}
+use untyped;
+
 /// Kernels with attributes, a line each: `$attributes::$new` reads them, with a number or without, and `$body` gets the run,
 /// the name of the op and the attributes.
 macro_rules! attributed {

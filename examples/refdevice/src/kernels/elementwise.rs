@@ -153,30 +153,11 @@ equality! {
     "NotEqual" NotEqual = |is: bool| !is;
 }
 
-macro_rules! logical {
-    ($($op:literal $name:ident = $body:expr;)*) => {$(
-        struct $name;
-
-        #[kernel(op = $op)]
-        impl Kernel for $name {
-            type Platform = RefPlatform;
-
-            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-                Ok(Self)
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                let body: fn(&Run<'_>, &'static str) -> Result<()> = $body;
-                body(context, $op)
-            }
-        }
-    )*};
-}
-
-logical! {
-    "LogicalNot" LogicalNot = |run, op| map::<u8, u8, _>(run, op, |x| (x == 0).into());
-    "LogicalAnd" LogicalAnd =
+untyped! {
+    "LogicalNot" LogicalNot () = |run, op| map::<u8, u8, _>(run, op, |x| (x == 0).into());
+    "LogicalAnd" LogicalAnd () =
         |run, op| binary::<u8, u8, _>(run, op, |x, y| (x != 0 && y != 0).into());
-    "LogicalOr" LogicalOr =
+    "LogicalOr" LogicalOr () =
         |run, op| binary::<u8, u8, _>(run, op, |x, y| (x != 0 || y != 0).into());
 }
 

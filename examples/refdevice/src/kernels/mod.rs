@@ -116,3 +116,24 @@ fn indices(bytes: &[u8], is_small: bool, shape: &[usize]) -> Result<ArrayD<i64>>
         false => view::<i64>(bytes, shape)?.to_owned(),
     })
 }
+
+/// Kernels without types of their own, a line each, with what else the attribute has: `$body` gets the run and the name of the op.
+macro_rules! untyped {
+    ($($op:literal $name:ident ($($options:tt)*) = $body:expr;)*) => {$(
+        struct $name;
+
+        #[kernel(op = $op, $($options)*)]
+        impl Kernel for $name {
+            type Platform = RefPlatform;
+
+            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
+                Ok(Self)
+            }
+            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                let body: fn(&Run<'_>, &'static str) -> Result<()> = $body;
+                body(context, $op)
+            }
+        }
+    )*};
+}
+use untyped;

@@ -2,28 +2,9 @@
 
 use super::*;
 
-macro_rules! variants {
-    ($($op:literal $name:ident = $body:expr;)*) => {$(
-        struct $name;
-
-        #[kernel(op = $op, types(T = [DType::Variant]), variants)]
-        impl Kernel for $name {
-            type Platform = RefPlatform;
-
-            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-                Ok(Self)
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                let body: fn(&Run<'_>, &'static str) -> Result<()> = $body;
-                body(context, $op)
-            }
-        }
-    )*};
-}
-
-variants! {
-    "AddN" AddVariants = |run, op| run.add_variants(|a, b, sum| add(run, op, [a, b], sum));
-    "ZerosLike" ZerosLikeVariant = |run, op| {
+untyped! {
+    "AddN" AddVariants (types(T = [DType::Variant]), variants) = |run, op| run.add_variants(|a, b, sum| add(run, op, [a, b], sum));
+    "ZerosLike" ZerosLikeVariant (types(T = [DType::Variant]), variants) = |run, op| {
         run.zeros_like_variant(|_, zeros| {
             launch(run, op, [], [zeros], |[], [zeros]| {
                 zeros.fill(0);

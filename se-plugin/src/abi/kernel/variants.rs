@@ -104,7 +104,7 @@ impl<D: Device> Run<'_, D> {
 
     /// The host reads input 0 and writes output 0, without looking whether they are there.
     fn check_variant_output(&self, inputs: usize) -> Result<()> {
-        ensure!(inputs > 0, Error::invalid_argument("there is no input, which would be a variant"));
+        ensure!(inputs > 0, Error::invalid_argument("the op has no inputs"));
         let dtype = self.output_dtype(0)?;
         ensure!(
             dtype == DType::Variant,
