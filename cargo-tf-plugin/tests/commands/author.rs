@@ -127,6 +127,8 @@ fn venv() -> PathBuf {
     bin.parent().expect("which is in an environment").to_owned()
 }
 
+/// With the feature `matrix`: `--both` above has the same templates, and `readme` in `tests/tensorflow` trains with one.
+#[cfg(feature = "matrix")]
 #[test]
 fn a_new_device_is_tested_in_tensorflow() {
     let fresh = Fresh::make("a-device-with-a-long-name", &["--device", "--device-type", "D"]);

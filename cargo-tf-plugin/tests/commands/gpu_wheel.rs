@@ -67,7 +67,12 @@ fn the_commands_know_the_type_of_its_devices() {
     let mut coverage = with_tensorflow(NEWEST, "coverage");
     coverage.args(["--package", "gpu"]).arg(script).envs(lavapipe::driver());
     assert_all(&succeeds(&mut coverage), &["what ran on GPU", "AddV2 float32"]);
+}
 
+/// It compiles the crate's tests with other features than the workspace, which takes a minute.
+#[cfg(feature = "matrix")]
+#[test]
+fn its_crate_is_tested_in_tensorflow() {
     let mut test = with_tensorflow(NEWEST, "test");
     test.args(["--package", "gpu", "--", "--test", "shaders"]).envs(lavapipe::driver());
     assert_all(&succeeds(&mut test), &["/device:GPU:0: ok"]);

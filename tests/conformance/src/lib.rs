@@ -8,6 +8,7 @@ mod abi;
 mod broken;
 mod defect;
 mod device_defects;
+pub mod effort;
 pub mod findings;
 mod renames;
 

@@ -6,7 +6,6 @@
 #[allow(unsafe_code, reason = "`fork`; every block is argued")]
 pub mod abi;
 pub mod child;
-pub mod effort;
 pub mod fake;
 pub mod faults;
 pub mod guarantees;

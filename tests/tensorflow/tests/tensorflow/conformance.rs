@@ -11,6 +11,7 @@ use cargo_tf_plugin::TensorFlow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use tf_plugin_conformance_tests::effort::is_whole;
 use tf_plugin_conformance_tests::findings::Findings;
 use tf_plugin_conformance_tests::{DEFECT_VARIABLE, Defect, MALFORMED};
 use tf_plugin_tensorflow_tests::{Example, Plugin, each_tensorflow, tensorflow};
@@ -213,8 +214,8 @@ fn what_is_wrong_with_kernels_is_noticed_in_tensorflow() {
 fn hanging(cases: fn(&TensorFlow, &Path) -> InTensorFlow, how: &str) -> InTensorFlow {
     let cases = cases(&tensorflow(cargo_tf_plugin::NEWEST), Plugin::of("panicfs").path())
         .env("PANICFS_NEW", how)
-        // TensorFlow's import takes 3 s on a machine with nothing else to do.
-        .start_limit(Duration::from_secs(20));
+        // TensorFlow's import takes 3 s on a machine with nothing else to do, and took over 20 s on a busy one.
+        .start_limit(Duration::from_secs(60));
     let rest = cases.cases().iter().skip(1);
     rest.fold(cases, |cases, case| cases.without(case.name, "it is not asked"))
 }
@@ -225,11 +226,11 @@ fn hangs_while_it_is_loaded(cases: &InTensorFlow, parts: &[&str]) {
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
     let panic = panic.expect_err("nothing can be asked");
     let text = panic.downcast_ref::<String>().expect("a text");
-    let hangs = "it hangs while TensorFlow and the plugin are loaded, before the first case: nothing in 20 s";
+    let hangs = "it hangs while TensorFlow and the plugin are loaded, before the first case: nothing in 60 s";
     for part in [hangs, "`cargo tf-plugin check` loads it without TensorFlow"].iter().chain(parts) {
         assert!(text.contains(part), "{text}");
     }
-    assert!(started.elapsed() < Duration::from_secs(100), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(200), "{:?}", started.elapsed());
 }
 
 #[test]
@@ -392,11 +393,11 @@ impl Proof {
 
         // The cases of which a defect is the own one, and before a release, for the other defects, the first that is
         // named: its own defect is another one, and is tried here.
-        const OF_OTHERS: usize = if cfg!(feature = "matrix") { 1 } else { 0 };
+        let of_others = usize::from(is_whole());
         let mut jobs = Jobs::new();
         for noticed in &findings.0 {
             let number = Defect::ALL.iter().position(|(defect, _)| *defect == noticed.defect);
-            let names = noticed.cases().take(noticed.own.len().max(OF_OTHERS));
+            let names = noticed.cases().take(noticed.own.len().max(of_others));
             let chosen = names.map(|name| {
                 let case = cases.iter().find(|case| case.name == name);
                 *case.unwrap_or_else(|| panic!("there is no case {name}; {advice}"))

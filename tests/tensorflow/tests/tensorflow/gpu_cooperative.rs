@@ -1,6 +1,6 @@
 //! The device's products by cooperative matrices in real TensorFlow, on a lavapipe that has them.
 
-use super::gpu::{file, run_python};
+use super::gpu::{LACKS_TYPES, file, run_python, sample};
 use cargo_tf_plugin::NEWEST;
 use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
@@ -10,10 +10,12 @@ const SETTING: &str = "RUST_GPU_COOPERATIVE_MATRICES";
 const SAID: &str = "RUST_GPU multiplies float16 by cooperative matrices of";
 
 fn sweep(ops: &[&str], settings: &[(&str, &str)]) -> Finished {
+    let (name, sample) = sample(4);
     let own = [
         ("RUST_GPU_TYPE", "RUST_GPU"),
         ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU"),
-        ("TF_PLUGIN_LACKS_TYPES", "1"),
+        LACKS_TYPES,
+        (name, &*sample),
         ("TF_CPP_MIN_LOG_LEVEL", "0"),
     ];
     let python = lavapipe::newest::command(tensorflow(NEWEST).python());

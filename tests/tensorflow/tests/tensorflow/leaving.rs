@@ -2,6 +2,7 @@
 
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use std::fs;
+use tf_plugin_conformance_tests::effort::is_whole;
 use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
 use tf_plugin_tensorflow_tests::{Example, LIBRARY, each_tensorflow, tensorflow};
@@ -56,13 +57,11 @@ fn localfs(tensorflow: &TensorFlow) {
     }
 }
 
-/// A race at exit shows in one run of many; before a release there are more.
-const TIMES: usize = if cfg!(feature = "matrix") { 20 } else { 3 };
-
+/// A race at exit shows in one run of many.
 #[test]
 fn again_and_again() {
     let (tensorflow, example) = (tensorflow(NEWEST), Example::localfs());
-    for _ in 0..TIMES {
+    for _ in 0..if is_whole() { 20 } else { 3 } {
         leave(&tensorflow, "at_once", &example).success();
     }
 }

@@ -2,6 +2,7 @@
 
 use cargo_tf_plugin::TensorFlow;
 use std::collections::{BTreeMap, BTreeSet};
+use tf_plugin_conformance_tests::effort::one_in;
 use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
 use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, each_tensorflow, tensorflow};
@@ -43,6 +44,7 @@ fn each_operation_answers_as_on_the_cpu(tensorflow: &TensorFlow) {
         .env(LIBRARY, Plugin::of("refdevice").path())
         .env("REFDEVICE_COUNTERS", scratch.path().join("counters"))
         .env("REFDEVICE_SWEEP_VARIABLES", in_place)
+        .env("TF_PLUGIN_SWEEP_SAMPLE", one_in(4).to_string())
         .in_a_fork()
         .run()
         .success();

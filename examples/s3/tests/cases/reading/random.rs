@@ -1,7 +1,8 @@
 //! Reads in random places, of every length.
 
 use s3_server::{At, Fault, What, When};
-use tf_plugin_s3_tests::{IMPATIENT, Store, content, effort, host};
+use tf_plugin_conformance_tests::effort;
+use tf_plugin_s3_tests::{IMPATIENT, Store, content, host};
 
 mod random_reads {
     use super::*;

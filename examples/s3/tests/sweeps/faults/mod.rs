@@ -17,7 +17,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tf_fs_plugin::Code;
-use tf_plugin_s3_tests::effort::{one_in, unhurried};
+use tf_plugin_conformance_tests::effort::{one_in, unhurried};
 use tf_plugin_s3_tests::faults::kinds;
 use tf_plugin_s3_tests::{Store, host};
 
@@ -70,8 +70,8 @@ fn sweep(topic: &str, persistent: bool) {
                         }
                         // Of a sample, each operation and each kind of fault has its part.
                         let skipped = match persistent {
-                            true => (number / kinds.len() + number % kinds.len()) % one_in(3),
-                            false => (k + number) % op.sample.max(one_in(4)),
+                            true => (number / kinds.len() + number % kinds.len()) % one_in(5),
+                            false => (k + number) % op.sample.max(one_in(8)),
                         };
                         if skipped != 0 && only.is_empty() {
                             if persistent {
@@ -121,7 +121,7 @@ fn sweep(topic: &str, persistent: bool) {
         &times[times.len().saturating_sub(8)..]
     );
     assert!(failures.is_empty(), "{} of {cases} cases:\n{}", failures.len(), failures.join("\n"));
-    assert!(!only.is_empty() || cases > 500 / one_in(2), "only {cases} cases");
+    assert!(!only.is_empty() || cases > 500 / one_in(4), "only {cases} cases");
     assert_eq!(host().take_violations(), [], "the rules of the C boundary");
 }
 

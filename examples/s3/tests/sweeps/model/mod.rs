@@ -17,11 +17,12 @@ use runner::{Run, Setting};
 use s3_server::{At, Fault, Reply, What, When};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tf_plugin_conformance_tests::effort;
 use tf_plugin_conformance_tests::sequence;
-use tf_plugin_s3_tests::{IMPATIENT, Store, effort, host};
+use tf_plugin_s3_tests::{IMPATIENT, Store, host};
 
 fn config() -> ProptestConfig {
-    effort::random(64, 256)
+    effort::random(32, 256)
 }
 
 /// A root that no other case has. `next` to it is another that begins with its name.
