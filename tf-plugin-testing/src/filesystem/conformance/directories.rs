@@ -1,28 +1,15 @@
 //! The header's table: creating, deleting, renaming and copying.
 
 use super::conditions::{FP, Is, NOT_FOUND};
-use super::run::{CONTENT, Does, Outcome, Run, Stop};
+use super::run::{CONTENT, Outcome, Run, Stop};
 use crate::filesystem::declared::Directories;
 use crate::filesystem::handle::TestFilesystem;
 use tf_fs_plugin::Undeleted;
 use tf_plugin_core::{Code, Error, Result};
 
-pub(super) const CREATE_DIR: Does = Does {
-    call: |run, path| run.fs.create_dir(path),
-    after: |run, is, path| is_there(run, "create_dir", is, path),
-};
-
-pub(super) const RECURSIVELY_CREATE_DIR: Does = Does {
-    call: |run, path| run.fs.recursively_create_dir(path),
-    after: |run, is, path| is_there(run, "recursively_create_dir", is, path),
-};
-
-fn is_there(run: &mut Run<'_>, op: &str, is: Is, path: &str) {
-    run.expect(
-        format_args!("{op} of {is:?}: is_directory afterwards"),
-        &run.fs.is_directory(path),
-        None,
-    );
+pub(super) fn is_there(run: &mut Run<'_>, what: &str, _: Is, path: &str) {
+    let found = run.fs.is_directory(path);
+    run.expect(format_args!("{what}: is_directory afterwards"), &found, None);
 }
 
 pub(super) fn recursively_create_dir_of_the_root(run: &mut Run<'_>) -> Outcome {
@@ -31,30 +18,17 @@ pub(super) fn recursively_create_dir_of_the_root(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) const DELETE_FILE: Does = Does {
-    call: |run, path| run.fs.delete_file(path),
-    after: |run, is, path| is_gone(run, "delete_file", is, path),
-};
+pub(super) fn delete_recursively(run: &Run<'_>, path: &str) -> Result<()> {
+    run.fs.delete_recursively(path).map_err(|left| untouched(path, left))
+}
 
-pub(super) const DELETE_DIR: Does = Does {
-    call: |run, path| run.fs.delete_dir(path),
-    after: |run, is, path| is_gone(run, "delete_dir", is, path),
-};
-
-pub(super) const DELETE_RECURSIVELY: Does = Does {
-    call: |run, path| run.fs.delete_recursively(path).map_err(|left| untouched(path, left)),
-    after: |run, is, path| is_gone(run, "delete_recursively", is, path),
-};
-
-fn is_gone(run: &mut Run<'_>, op: &str, is: Is, path: &str) {
+pub(super) fn is_gone(run: &mut Run<'_>, what: &str, _: Is, path: &str) {
     let found = run.fs.path_exists(path);
-    let what = format!("{op} of {is:?}: path_exists afterwards");
-    run.expect(what, &found, NOT_FOUND);
+    run.expect(format_args!("{what}: path_exists afterwards"), &found, NOT_FOUND);
     let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
     let found = run.fs.is_directory(parent);
-    let what = format!("{op} of {is:?}: its parent afterwards");
     if run.has_directories() {
-        run.expect(what, &found, None);
+        run.expect(format_args!("{what}: its parent afterwards"), &found, None);
     }
 }
 

@@ -1,14 +1,11 @@
 //! The header's table: opening files, and files that are open.
 
-use super::conditions::{EXISTS, FP, Is};
-use super::run::{CONTENT, Does, Outcome, Run};
+use super::conditions::Is;
+use super::run::{CONTENT, Outcome, Run};
 use crate::filesystem::declared::{Append, Visible};
 use crate::filesystem::file::TestWritableFile;
 use crate::filesystem::handle::TestFilesystem;
 use tf_plugin_core::{Code, Error, Result, ensure};
-
-pub(super) const NEW_RANDOM_ACCESS_FILE: Does =
-    Does { call: |run, path| run.fs.new_random_access_file(path).map(drop), after: |_, _, _| {} };
 
 /// A file that is dropped at once, or closed if only that makes it visible.
 fn leave(run: &Run<'_>, opened: Result<TestWritableFile>) -> Result<()> {
@@ -18,31 +15,28 @@ fn leave(run: &Run<'_>, opened: Result<TestWritableFile>) -> Result<()> {
     }
 }
 
-pub(super) const NEW_WRITABLE_FILE: Does = Does {
-    call: |run, path| leave(run, run.fs.new_writable_file(path)),
-    after: |run, is, path| {
-        let what = format!("new_writable_file of {is:?}: an empty file is there");
-        run.expect_that(what, run.has(path, b""));
-    },
-};
+pub(super) fn new_writable_file(run: &Run<'_>, path: &str) -> Result<()> {
+    leave(run, run.fs.new_writable_file(path))
+}
 
-pub(super) const NEW_APPENDABLE_FILE: Does = Does {
-    call: |run, path| leave(run, run.fs.new_appendable_file(path)),
-    after: |run, is, path| {
-        let content = if is == Is::File { CONTENT } else { b"" };
-        let what = format!("new_appendable_file of {is:?}: the content is kept");
-        run.expect_that(what, run.has(path, content));
-    },
-};
+pub(super) fn is_empty(run: &mut Run<'_>, what: &str, _: Is, path: &str) {
+    run.expect_that(format_args!("{what}: an empty file is there"), run.has(path, b""));
+}
 
-pub(super) const NEW_READ_ONLY_MEMORY_REGION_FROM_FILE: Does = Does {
-    call: |run, path| {
-        let region = run.fs.new_read_only_memory_region_from_file(path)?;
-        ensure!(region.to_vec() == CONTENT, Error::data_loss("it is not the file's content"));
-        Ok(())
-    },
-    after: |_, _, _| {},
-};
+pub(super) fn new_appendable_file(run: &Run<'_>, path: &str) -> Result<()> {
+    leave(run, run.fs.new_appendable_file(path))
+}
+
+pub(super) fn is_kept(run: &mut Run<'_>, what: &str, is: Is, path: &str) {
+    let content = if is == Is::File { CONTENT } else { b"" };
+    run.expect_that(format_args!("{what}: the content is kept"), run.has(path, content));
+}
+
+pub(super) fn new_read_only_memory_region_from_file(run: &Run<'_>, path: &str) -> Result<()> {
+    let region = run.fs.new_read_only_memory_region_from_file(path)?;
+    ensure!(region.to_vec() == CONTENT, Error::data_loss("it is not the file's content"));
+    Ok(())
+}
 
 pub(super) fn new_read_only_memory_region_from_file_of_empty_file(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
@@ -53,50 +47,22 @@ pub(super) fn new_read_only_memory_region_from_file_of_empty_file(run: &mut Run<
     Ok(())
 }
 
-/// A question about a path that was opened for writing, which exists from then on.
-pub(super) struct Look {
-    name: &'static str,
-    call: fn(&TestFilesystem, &str) -> Result<()>,
-    want: Option<Code>,
-}
-
-impl Look {
-    const fn new(
-        name: &'static str,
-        want: Option<Code>,
-        call: fn(&TestFilesystem, &str) -> Result<()>,
-    ) -> Self {
-        Self { name, call, want }
-    }
-}
-
-pub(super) const PATH_EXISTS: Look =
-    Look::new("path_exists", None, |fs, path| fs.path_exists(path));
-pub(super) const STAT: Look = Look::new("stat", None, |fs, path| fs.stat(path).map(drop));
-pub(super) const IS_DIRECTORY: Look =
-    Look::new("is_directory", FP, |fs, path| fs.is_directory(path));
-pub(super) const GET_FILE_SIZE: Look =
-    Look::new("get_file_size", None, |fs, path| fs.get_file_size(path).map(drop));
-pub(super) const OPEN_FOR_READING: Look =
-    Look::new("new_random_access_file", None, |fs, path| fs.new_random_access_file(path).map(drop));
-pub(super) const OPEN_FOR_APPENDING: Look =
-    Look::new("new_appendable_file", None, |fs, path| fs.new_appendable_file(path).map(drop));
-pub(super) const CREATE_DIR: Look = Look::new("create_dir", EXISTS, |fs, path| fs.create_dir(path));
-pub(super) const GET_CHILDREN: Look = Look::new("get_children", None, |fs, path| {
+/// Whether the directory of a path lists it.
+pub(super) fn is_listed(fs: &TestFilesystem, path: &str) -> Result<()> {
     let (dir, name) = path.rsplit_once('/').unwrap_or_default();
     let listed = fs.get_children(dir)?.iter().any(|child| child == name.as_bytes());
     ensure!(listed, Error::not_found("the listing lacks it"));
     Ok(())
-});
-pub(super) const COPY_FILE: Look =
-    Look::new("copy_file", None, |fs, path| fs.copy_file(path, format!("{path}2")));
-pub(super) const RENAME_FILE: Look =
-    Look::new("rename_file", None, |fs, path| fs.rename_file(path, format!("{path}3")));
-pub(super) const DELETE_FILE: Look =
-    Look::new("delete_file", None, |fs, path| fs.delete_file(path));
+}
 
 /// Asks about a file that is open for writing, or that was dropped without a close.
-pub(super) fn look(run: &mut Run<'_>, look: &Look, is_open: bool) -> Outcome {
+pub(super) fn look(
+    run: &mut Run<'_>,
+    op: &str,
+    call: fn(&TestFilesystem, &str) -> Result<()>,
+    want: Option<Code>,
+    is_open: bool,
+) -> Outcome {
     run.needs_visible_at_create()?;
     let cell = run.cell()?;
     let path = format!("{cell}/missing");
@@ -109,7 +75,7 @@ pub(super) fn look(run: &mut Run<'_>, look: &Look, is_open: bool) -> Outcome {
             (None, "a file that was dropped without a close")
         }
     };
-    run.expect(format_args!("{} of {when}", look.name), &(look.call)(&run.fs, &path), look.want);
+    run.expect(format_args!("{op} of {when}"), &call(&run.fs, &path), want);
     drop(writer);
     Ok(())
 }

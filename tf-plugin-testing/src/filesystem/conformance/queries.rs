@@ -1,7 +1,7 @@
 //! The header's table: questions about paths, listings, patterns and names.
 
 use super::conditions::{Codes, Is, NOT_FOUND};
-use super::run::{CONTENT, Does, Outcome, Run};
+use super::run::{CONTENT, Outcome, Run};
 
 const ANYTHING: Codes = Codes {
     missing: NOT_FOUND,
@@ -11,30 +11,18 @@ const ANYTHING: Codes = Codes {
     full_dir: None,
 };
 
-pub(super) const PATH_EXISTS: Does =
-    Does { call: |run, path| run.fs.path_exists(path), after: |_, _, _| {} };
+pub(super) fn kind_and_length(run: &mut Run<'_>, what: &str, is: Is, path: &str) {
+    if let Ok(found) = run.fs.stat(path) {
+        let is_file = is == Is::File;
+        let length = if is_file { CONTENT.len() as u64 } else { found.length };
+        let right = found.is_directory != is_file && found.length == length;
+        run.expect_that(format_args!("{what}: kind and length"), right);
+    }
+}
 
-pub(super) const STAT: Does = Does {
-    call: |run, path| run.fs.stat(path).map(drop),
-    after: |run, is, path| {
-        if let Ok(found) = run.fs.stat(path) {
-            let is_file = is == Is::File;
-            let length = if is_file { CONTENT.len() as u64 } else { found.length };
-            let right = found.is_directory != is_file && found.length == length;
-            run.expect_that(format_args!("stat of {is:?}: kind and length"), right);
-        }
-    },
-};
-
-pub(super) const IS_DIRECTORY: Does =
-    Does { call: |run, path| run.fs.is_directory(path), after: |_, _, _| {} };
-
-pub(super) const GET_FILE_SIZE: Does = Does {
-    call: |run, path| run.fs.get_file_size(path).map(drop),
-    after: |run, is, path| {
-        run.gives(format_args!("get_file_size of {is:?}"), run.fs.get_file_size(path), 7);
-    },
-};
+pub(super) fn length(run: &mut Run<'_>, what: &str, _: Is, path: &str) {
+    run.gives(what, run.fs.get_file_size(path), 7);
+}
 
 pub(super) fn root_is_a_directory(run: &mut Run<'_>) -> Outcome {
     let root = run.fs.is_directory(format!("{}/", run.root));
@@ -74,13 +62,10 @@ pub(super) fn paths_exist_without_statuses(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) const GET_CHILDREN: Does = Does {
-    call: |run, path| run.fs.get_children(path).map(drop),
-    after: |run, is, path| {
-        let want: &[&[u8]] = if is == Is::FullDir { &[b"file"] } else { &[] };
-        run.names(format_args!("get_children of {is:?}"), run.fs.get_children(path), want);
-    },
-};
+pub(super) fn entries(run: &mut Run<'_>, what: &str, is: Is, path: &str) {
+    let want: &[&[u8]] = if is == Is::FullDir { &[b"file"] } else { &[] };
+    run.names(what, run.fs.get_children(path), want);
+}
 
 pub(super) fn get_children_of_files_and_directories(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;

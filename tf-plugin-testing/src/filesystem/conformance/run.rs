@@ -40,14 +40,9 @@ pub(super) enum Source<'r> {
 pub(super) struct Operation {
     pub(super) name: &'static str,
     pub(super) codes: Codes,
-    pub(super) does: Does,
-}
-
-/// How an operation is called.
-pub(super) struct Does {
     pub(super) call: fn(&Run<'_>, &str) -> Result<()>,
-    /// Looks at what a success did.
-    pub(super) after: fn(&mut Run<'_>, Is, &str),
+    /// Looks at what a success did to a path of this condition; the text says what was called.
+    pub(super) after: fn(&mut Run<'_>, &str, Is, &str),
 }
 
 /// One case, or all of the header's, on one filesystem.
@@ -454,10 +449,10 @@ impl Run<'_> {
         let cell = self.cell()?;
         let path = self.path(&cell, is)?;
         let what = format!("{} of {is:?}", op.name);
-        let result = (op.does.call)(self, &path);
+        let result = (op.call)(self, &path);
         let want = self.allowed(&op.codes, is);
         if self.expect_any(&what, &result, &want) && result.is_ok() {
-            (op.does.after)(self, is, &path);
+            (op.after)(self, &what, is, &path);
             if want[0].is_some() {
                 // Where the header wants it to be refused, it gets in nobody's way.
                 let stays = self.has(&format!("{cell}/file"), CONTENT)

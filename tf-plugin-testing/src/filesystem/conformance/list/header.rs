@@ -14,13 +14,13 @@ filesystem_cases! {
     ($) __filesystem_header_tests
     Opening {
         conditions {
-            new_random_access_file in files, "TensorFlow tells a missing checkpoint from a broken disk by NOT_FOUND":
+            new_random_access_file, "TensorFlow tells a missing checkpoint from a broken disk by NOT_FOUND":
                 NOT_FOUND | NOT_FOUND | OK | FAILED_PRECONDITION | FAILED_PRECONDITION;
-            new_writable_file in files, "a save that cannot be written must fail when it is opened, not at its end":
+            new_writable_file = files::new_writable_file, then files::is_empty, "a save that cannot be written must fail when it is opened, not at its end":
                 OK "an empty file exists" | NOT_FOUND | OK "it is empty" | FAILED_PRECONDITION | FAILED_PRECONDITION;
-            new_appendable_file in files, "Dataset.save and snapshots open new files with it, GFile(..., 'a') old ones":
+            new_appendable_file = files::new_appendable_file, then files::is_kept, "Dataset.save and snapshots open new files with it, GFile(..., 'a') old ones":
                 OK "an empty file exists" | NOT_FOUND | OK "its content is kept" | FAILED_PRECONDITION | FAILED_PRECONDITION;
-            new_read_only_memory_region_from_file in files, "TensorFlow maps memory-mapped models and constants":
+            new_read_only_memory_region_from_file = files::new_read_only_memory_region_from_file, "TensorFlow maps memory-mapped models and constants":
                 NOT_FOUND | NOT_FOUND | OK "the region is its content" | FAILED_PRECONDITION | FAILED_PRECONDITION;
         }
         of files {
@@ -30,17 +30,17 @@ filesystem_cases! {
     }
     OpenFiles {
         open_files "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them" {
-            path_exists PATH_EXISTS "of" " returns OK";
-            stat STAT "of" " returns OK";
-            is_directory IS_DIRECTORY "of" " returns FAILED_PRECONDITION";
-            get_file_size GET_FILE_SIZE "of" " returns OK";
-            new_random_access_file OPEN_FOR_READING "of" " returns OK";
-            new_appendable_file OPEN_FOR_APPENDING "of" " returns OK";
-            create_dir CREATE_DIR "of" " returns ALREADY_EXISTS";
-            get_children GET_CHILDREN "lists" "";
-            copy_file COPY_FILE "of" " returns OK";
-            rename_file RENAME_FILE "of" " returns OK";
-            delete_file DELETE_FILE "of" " returns OK";
+            path_exists OK "of" " returns OK" = |fs, path| fs.path_exists(path);
+            stat OK "of" " returns OK" = |fs, path| fs.stat(path).map(drop);
+            is_directory FAILED_PRECONDITION "of" " returns FAILED_PRECONDITION" = |fs, path| fs.is_directory(path);
+            get_file_size OK "of" " returns OK" = |fs, path| fs.get_file_size(path).map(drop);
+            new_random_access_file OK "of" " returns OK" = |fs, path| fs.new_random_access_file(path).map(drop);
+            new_appendable_file OK "of" " returns OK" = |fs, path| fs.new_appendable_file(path).map(drop);
+            create_dir ALREADY_EXISTS "of" " returns ALREADY_EXISTS" = |fs, path| fs.create_dir(path);
+            get_children OK "lists" "" = files::is_listed;
+            copy_file OK "of" " returns OK" = |fs, path| fs.copy_file(path, format!("{path}2"));
+            rename_file OK "of" " returns OK" = |fs, path| fs.rename_file(path, format!("{path}3"));
+            delete_file OK "of" " returns OK" = |fs, path| fs.delete_file(path);
         }
         because "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run forever" {
             read_all = |run| files::read(run, 0, 7, b"content", None),
@@ -67,9 +67,9 @@ filesystem_cases! {
     }
     Directories {
         conditions {
-            create_dir in directories, "TensorFlow makes directories level by level and tolerates ALREADY_EXISTS only":
+            create_dir, then directories::is_there, "TensorFlow makes directories level by level and tolerates ALREADY_EXISTS only":
                 OK "it exists" | NOT_FOUND | ALREADY_EXISTS | ALREADY_EXISTS | ALREADY_EXISTS;
-            recursively_create_dir in directories, "tf.io.write_file, SavedModel and snapshots make their directories with it":
+            recursively_create_dir, then directories::is_there, "tf.io.write_file, SavedModel and snapshots make their directories with it":
                 OK "it exists" | OK "it exists" | FAILED_PRECONDITION | OK | OK;
         }
         of directories {
@@ -79,11 +79,11 @@ filesystem_cases! {
     }
     Deleting {
         conditions {
-            delete_file in directories, "checkpoint managers delete old checkpoints and take NOT_FOUND for done":
+            delete_file, then directories::is_gone, "checkpoint managers delete old checkpoints and take NOT_FOUND for done":
                 NOT_FOUND | NOT_FOUND | OK "it is gone and its parent exists" | FAILED_PRECONDITION | FAILED_PRECONDITION;
-            delete_dir in directories, "a directory that still holds files must not be lost":
+            delete_dir, then directories::is_gone, "a directory that still holds files must not be lost":
                 NOT_FOUND | NOT_FOUND | FAILED_PRECONDITION | OK "it is gone and its parent exists" | FAILED_PRECONDITION;
-            delete_recursively in directories, "gfile.rmtree is one call of it, and reads both counters whatever the status":
+            delete_recursively = directories::delete_recursively, then directories::is_gone, "gfile.rmtree is one call of it, and reads both counters whatever the status":
                 NOT_FOUND | NOT_FOUND | OK "it is gone and its parent exists" | OK "it is gone and its parent exists" | OK "it is gone and its parent exists";
         }
     }
@@ -131,13 +131,13 @@ filesystem_cases! {
     }
     Queries {
         conditions {
-            path_exists in queries, "gfile.copy with overwrite=False takes an error for \"absent\" and overwrites":
+            path_exists, "gfile.copy with overwrite=False takes an error for \"absent\" and overwrites":
                 NOT_FOUND | NOT_FOUND | OK | OK | OK;
-            stat in queries, "GFile.read queries the size with it, much of TensorFlow the kind":
+            stat, then queries::kind_and_length, "GFile.read queries the size with it, much of TensorFlow the kind":
                 NOT_FOUND | NOT_FOUND | OK "kind and length are right" | OK "it is a directory" | OK "it is a directory";
-            is_directory in queries, "TensorFlow looks at the status only: OK for a file makes every file a directory":
+            is_directory, "TensorFlow looks at the status only: OK for a file makes every file a directory":
                 NOT_FOUND | NOT_FOUND | FAILED_PRECONDITION | OK | OK;
-            get_file_size in queries, "TensorFlow allocates as much as it says":
+            get_file_size, then queries::length, "TensorFlow allocates as much as it says":
                 NOT_FOUND | NOT_FOUND | OK "it is the file's length" | FAILED_PRECONDITION | FAILED_PRECONDITION;
         }
         of queries {
@@ -151,7 +151,7 @@ filesystem_cases! {
     }
     Listing {
         conditions {
-            get_children in queries, "gfile.listdir, walk and globs are made of it":
+            get_children, then queries::entries, "gfile.listdir, walk and globs are made of it":
                 NOT_FOUND | NOT_FOUND | FAILED_PRECONDITION | OK "lists nothing" | OK "lists the file";
         }
         patterns "file patterns of input pipelines are given to the plugin as they are" {

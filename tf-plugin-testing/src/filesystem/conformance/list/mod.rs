@@ -27,19 +27,39 @@ macro_rules! of_a_copy {
     };
 }
 
+/// How an operation is called.
+macro_rules! call {
+    ($op:ident) => {
+        |run, path| run.fs.$op(path).map(drop)
+    };
+    ($op:ident $call:path) => {
+        $call
+    };
+}
+
+/// What looks at an operation's success, if anything does.
+macro_rules! after {
+    () => {
+        |_, _, _, _| {}
+    };
+    ($after:path) => {
+        $after
+    };
+}
+
 /// A list of cases in which rows make several:
 ///
-/// - `conditions`: an operation, where it is and why it matters, then what it returns where the path is missing, its
-///   parent is missing, a file, an empty directory, a directory with a file in it. What is below a file, or can never
-///   be a name, is `FAILED_PRECONDITION` for all.
-/// - `open_files`: an operation on a file that is open for writing or was dropped.
+/// - `conditions`: an operation, its call if that is not the method alone, `then` what looks at its success, and why it
+///   matters; then what it returns where the path is missing, its parent is missing, a file, an empty directory, a
+///   directory with a file in it. What is below a file, or can never be a name, is `FAILED_PRECONDITION` for all.
+/// - `open_files`: an operation on a file that is open for writing or was dropped, and what it returns.
 /// - `transfers`: a question about both `rename_file` and `copy_file`.
 /// - `patterns`: a pattern, and what it matches.
 /// - `names`: a file of this name.
 macro_rules! filesystem_cases {
     ($d:tt $tests:ident $($group:ident {
         $(conditions {
-            $($op:ident in $module:ident, $op_why:literal:
+            $($op:ident $(= $call:path)?, $(then $after:path,)? $op_why:literal:
                 $missing:ident $($missing_effect:literal)?
                 | $parent_missing:ident $($parent_missing_effect:literal)?
                 | $file:ident $($file_effect:literal)?
@@ -47,7 +67,7 @@ macro_rules! filesystem_cases {
                 | $full_dir:ident $($full_dir_effect:literal)?;)*
         })?
         $(open_files $open_why:literal {
-            $($look:ident $table:ident $verb:literal $tail:literal;)*
+            $($look:ident $look_code:ident $verb:literal $tail:literal = $look_call:expr;)*
         })?
         $(transfers $rename_why:literal $($copy_why:literal)? {
             $($transfer:ident = $transfer_run:expr, $transfer_asks:literal;)*
@@ -72,7 +92,8 @@ macro_rules! filesystem_cases {
                     empty_dir: code!($empty_dir),
                     full_dir: code!($full_dir),
                 },
-                does: $module::[<$op:upper>],
+                call: call!($op $($call)?),
+                after: after!($($after)?),
             };
         )*)?)*
 
@@ -98,9 +119,9 @@ macro_rules! filesystem_cases {
                 })*)?
                 $(because ($open_why) {
                     $(
-                        [<$look _of_open_file>] = |run| look(run, &files::$table, true),
+                        [<$look _of_open_file>] = |run| look(run, stringify!($look), $look_call, code!($look_code), true),
                             concat!("`", stringify!($look), "` ", $verb, " a new file that is open for writing", $tail);
-                        [<$look _of_dropped_file>] = |run| look(run, &files::$table, false),
+                        [<$look _of_dropped_file>] = |run| look(run, stringify!($look), $look_call, code!($look_code), false),
                             concat!("`", stringify!($look), "` ", $verb, " a new file that was dropped without a close", $tail);
                     )*
                 })?
