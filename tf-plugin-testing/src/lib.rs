@@ -50,6 +50,8 @@ mod violations;
 pub mod __private {
     pub use crate::abi::processes::threads_start;
     pub use crate::abi::tensorflow::{Content, Context, Device, Handle, Tensor, TensorFlow};
+    #[cfg(feature = "filesystem")]
+    pub use tf_fs_plugin::__private::{Registration, Scheme};
 }
 
 /// The chapter on testing runs.

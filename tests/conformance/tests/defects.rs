@@ -9,13 +9,12 @@
 
 use memfs::MemFs;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
-use tf_fs_plugin::__private::{Registration, Scheme};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tf_plugin_conformance_tests::findings::{Findings, Noticed};
 use tf_plugin_conformance_tests::{Broken, Defect, MALFORMED, raw_host};
 use tf_plugin_testing::filesystem::model::{Name, Op, run};
 use tf_plugin_testing::filesystem::{
-    Append, Case, Conformance, Directories, Files, Host, Plugin, Verdict, Visible, cases, samples,
+    Append, Case, Conformance, Directories, Files, Host, Verdict, Visible, cases, samples,
 };
 
 /// Cases that take long: each is tried on one defect only.
@@ -40,21 +39,7 @@ fn is_slow(case: &Case) -> bool {
 /// All operations over memfs, without a defect: what those of the C boundary are put around.
 struct Whole;
 
-struct Mem;
-
-impl Scheme for Mem {
-    fn registration() -> &'static Registration {
-        static IT: Registration = Registration::new::<Broken<MemFs>, Mem>("mem");
-        &IT
-    }
-}
-
-impl Plugin for Whole {
-    fn registrations() -> &'static [&'static Registration] {
-        static ALL: LazyLock<[&'static Registration; 1]> = LazyLock::new(|| [Mem::registration()]);
-        &*ALL
-    }
-}
+tf_plugin_testing::__export_filesystems!(Whole: "mem" => Broken<MemFs>);
 
 /// A memfs with a defect, and what runs cases on it.
 struct Patient {

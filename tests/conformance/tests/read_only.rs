@@ -4,12 +4,9 @@ use Defect::*;
 use memfs::MemFs;
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
-use tf_fs_plugin::__private::{Registration, Scheme};
 use tf_fs_plugin::prelude::*;
 use tf_plugin_conformance_tests::{Broken, Defect, MALFORMED};
-use tf_plugin_testing::filesystem::{
-    Case, Conformance, Files, Host, Plugin, Verdict, cases, samples,
-};
+use tf_plugin_testing::filesystem::{Case, Conformance, Files, Host, Verdict, cases, samples};
 
 /// A memfs that holds the samples, with a defect or without. Nothing is written through this type.
 struct ReadOnly {
@@ -122,24 +119,10 @@ impl WritableFile for Nowhere {
     }
 }
 
-struct Mem;
-
-impl Scheme for Mem {
-    fn registration() -> &'static Registration {
-        static IT: Registration = Registration::new::<ReadOnly, Mem>("mem");
-        &IT
-    }
-}
-
 /// Exports nothing: `#[filesystem_plugin]` would.
 struct Exported;
 
-impl Plugin for Exported {
-    fn registrations() -> &'static [&'static Registration] {
-        static ALL: LazyLock<[&'static Registration; 1]> = LazyLock::new(|| [Mem::registration()]);
-        &*ALL
-    }
-}
+tf_plugin_testing::__export_filesystems!(Exported: "mem" => ReadOnly);
 
 tf_plugin_testing::filesystem::conformance! {
     Exported,

@@ -16,26 +16,7 @@ macro_rules! operations {
 
 /// Makes a type the export of filesystems: `export!(Export: "mem" => MemFs, "log" => LogFs);`.
 macro_rules! export {
-    ($export:ty: $($scheme:literal => $type:ty),+) => {
-        impl tf_plugin_testing::filesystem::Plugin for $export {
-            fn registrations() -> &'static [&'static tf_fs_plugin::__private::Registration] {
-                use tf_fs_plugin::__private::{Registration, Scheme};
-                static ALL: std::sync::LazyLock<Vec<&'static Registration>> =
-                    std::sync::LazyLock::new(|| vec![$({
-                        struct This;
-                        impl Scheme for This {
-                            fn registration() -> &'static Registration {
-                                static REGISTRATION: Registration =
-                                    Registration::new::<$type, This>($scheme);
-                                &REGISTRATION
-                            }
-                        }
-                        This::registration()
-                    }),+]);
-                &ALL
-            }
-        }
-    };
+    ($($filesystems:tt)*) => { tf_plugin_testing::__export_filesystems! { $($filesystems)* } };
 }
 
 /// The code that a call failed with.

@@ -19,14 +19,8 @@ const FILE_OPERATIONS: [&str; 6] = ["read", "append", "tell", "flush", "sync", "
 /// too.
 ///
 /// ```
-/// # use tf_fs_plugin::{__private::*, *};
-/// # #[derive(Default)] struct MemFs;
-/// # impl OperationTable for MemFs { const PROVIDED: Ops = Ops::STAT; }
-/// # impl Filesystem for MemFs {
-/// #     type Reader = Unsupported; type Writer = Unsupported; type Region = Unsupported; type Transaction = ();
-/// #     fn new(_: &str) -> Result<Self> { Ok(Self) }
-/// #     fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> { Ok(FileStatistics::file(6)) }
-/// # }
+/// # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/filesystem/toy.rs")); }
+/// # use toy::Toy as MemFs;
 /// use tf_fs_plugin::Code;
 /// use tf_plugin_testing::filesystem::{Fault, Faulty, Host};
 ///
@@ -260,14 +254,8 @@ impl<T: ReadOnlyMemoryRegion> ReadOnlyMemoryRegion for FaultyRegion<T> {
 /// panics if something is lost that must not be, or if an error does not come out.
 ///
 /// ```
-/// # use tf_fs_plugin::{__private::*, *};
-/// # #[derive(Default)] struct MemFs;
-/// # impl OperationTable for MemFs { const PROVIDED: Ops = Ops::STAT; }
-/// # impl Filesystem for MemFs {
-/// #     type Reader = Unsupported; type Writer = Unsupported; type Region = Unsupported; type Transaction = ();
-/// #     fn new(_: &str) -> Result<Self> { Ok(Self) }
-/// #     fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> { Ok(FileStatistics::file(6)) }
-/// # }
+/// # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/filesystem/toy.rs")); }
+/// # use toy::Toy as MemFs;
 /// use tf_fs_plugin::Code;
 /// use tf_plugin_testing::filesystem::{Fault, sweep};
 ///

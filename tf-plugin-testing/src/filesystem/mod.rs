@@ -7,45 +7,8 @@
 //! see, codes and messages included.
 //!
 //! ```
-//! # mod hidden {
-//! # use tf_fs_plugin::{__private::*, *};
-//! # pub struct Greetings;
-//! # impl OperationTable for Greetings {
-//! #     const PROVIDED: Ops = Ops::NEW_RANDOM_ACCESS_FILE.union(Ops::STAT);
-//! # }
-//! # impl Filesystem for Greetings {
-//! #     type Reader = Greetings;
-//! #     type Writer = Unsupported;
-//! #     type Region = Unsupported;
-//! #     type Transaction = ();
-//! #     fn new(_: &str) -> Result<Self> { Ok(Self) }
-//! #     fn new_random_access_file(&self, _: Uri<'_>) -> Result<Self> { Ok(Self) }
-//! #     fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
-//! #         if uri.path() == b"/hello" { Ok(FileStatistics::file(6)) } else { Err(Error::not_found(uri)) }
-//! #     }
-//! # }
-//! # impl RandomAccessFile for Greetings {
-//! #     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
-//! #         buf.fill_from(b"hello\n", offset);
-//! #         Ok(())
-//! #     }
-//! # }
-//! # struct Scheme1;
-//! # impl Scheme for Scheme1 {
-//! #     fn registration() -> &'static Registration {
-//! #         static IT: Registration = Registration::new::<Greetings, Scheme1>("greet");
-//! #         &IT
-//! #     }
-//! # }
-//! # impl Plugin for Greetings {
-//! #     fn registrations() -> &'static [&'static Registration] {
-//! #         static ALL: std::sync::LazyLock<[&'static Registration; 1]> =
-//! #             std::sync::LazyLock::new(|| [Scheme1::registration()]);
-//! #         &*ALL
-//! #     }
-//! # }
-//! # }
-//! # use hidden::Greetings;
+//! # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/filesystem/toy.rs")); }
+//! # use toy::Toy as Greetings;
 //! use tf_fs_plugin::Code;
 //! use tf_plugin_testing::filesystem::Host;
 //!
@@ -82,6 +45,7 @@ mod abi;
 mod conformance;
 mod declared;
 mod defaults;
+mod export;
 mod faulty;
 mod file;
 mod handle;

@@ -176,10 +176,8 @@ impl Suite {
 /// Makes a test of each [case](crate::filesystem::Case), so that `cargo test` lists them by name.
 ///
 /// ```no_run
-/// # struct MemFs;
-/// # impl tf_plugin_testing::filesystem::Plugin for MemFs {
-/// #     fn registrations() -> &'static [&'static tf_fs_plugin::__private::Registration] { &[] }
-/// # }
+/// # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/filesystem/toy.rs")); }
+/// # use toy::Toy as MemFs;
 /// tf_plugin_testing::filesystem::conformance!(MemFs, "mem://box/");
 /// ```
 ///
@@ -191,10 +189,8 @@ impl Suite {
 /// With options, of which only `root` must be there:
 ///
 /// ```no_run
-/// # struct LocalFs;
-/// # impl tf_plugin_testing::filesystem::Plugin for LocalFs {
-/// #     fn registrations() -> &'static [&'static tf_fs_plugin::__private::Registration] { &[] }
-/// # }
+/// # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/filesystem/toy.rs")); }
+/// # use toy::Toy as LocalFs;
 /// # mod tempfile { pub fn tempdir() -> std::io::Result<std::path::PathBuf> { Ok("/".into()) } }
 /// tf_plugin_testing::filesystem::conformance! {
 ///     LocalFs,
