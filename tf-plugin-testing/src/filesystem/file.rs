@@ -104,12 +104,6 @@ impl TestRandomAccessFile {
         self.0.mounted.violation("read", &self.0.name, what);
     }
 
-    /// The name that `translate_name` made of the one it was opened with.
-    #[must_use]
-    pub fn name(&self) -> &[u8] {
-        &self.0.name
-    }
-
     /// What the C functions of its table get. Valid until the file is dropped.
     #[must_use]
     pub fn as_ptr(&self) -> *mut TF_RandomAccessFile {
@@ -167,12 +161,6 @@ impl TestWritableFile {
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn close(&mut self) -> Result<()> {
         self.0.raw_close().unwrap_or_else(|| Err(unimplemented("Close", &self.0.name)))
-    }
-
-    /// The name that `translate_name` made of the one it was opened with.
-    #[must_use]
-    pub fn name(&self) -> &[u8] {
-        &self.0.name
     }
 
     /// What the C functions of its table get. Valid until the file is dropped.
@@ -236,12 +224,6 @@ impl TestReadOnlyMemoryRegion {
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         self.content().to_vec()
-    }
-
-    /// The name that `translate_name` made of the one it was opened with.
-    #[must_use]
-    pub fn name(&self) -> &[u8] {
-        &self.0.name
     }
 
     /// What the C functions of its table get. Valid until the region is dropped.
