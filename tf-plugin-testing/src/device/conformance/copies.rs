@@ -3,28 +3,16 @@
 use super::run::{Outcome, Run, content};
 use se_plugin::Pattern;
 
-/// A way to copy.
+/// A way to copy, by its callback.
+#[allow(non_camel_case_types, reason = "the names of the header")]
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Way {
-    StreamToDevice,
-    StreamToHost,
-    StreamOnDevice,
-    SyncToDevice,
-    SyncToHost,
-    SyncOnDevice,
-}
-
-impl Way {
-    fn callback(self) -> &'static str {
-        match self {
-            Self::StreamToDevice => "memcpy_htod",
-            Self::StreamToHost => "memcpy_dtoh",
-            Self::StreamOnDevice => "memcpy_dtod",
-            Self::SyncToDevice => "sync_memcpy_htod",
-            Self::SyncToHost => "sync_memcpy_dtoh",
-            Self::SyncOnDevice => "sync_memcpy_dtod",
-        }
-    }
+    memcpy_htod,
+    memcpy_dtoh,
+    memcpy_dtod,
+    sync_memcpy_htod,
+    sync_memcpy_dtoh,
+    sync_memcpy_dtod,
 }
 
 /// What is around the bytes that an operation is about, and must stay.
@@ -32,7 +20,6 @@ const AROUND: usize = 512;
 
 /// Copies `bytes` in one way, `offset` bytes behind where TensorFlow would, and looks also at what is around.
 pub(super) fn copy(run: &mut Run<'_>, way: Way, bytes: usize, offset: usize) -> Outcome {
-    let op = way.callback();
     let there = content(bytes, 3);
     let len = bytes as u64;
     let start = AROUND + offset;
@@ -40,18 +27,18 @@ pub(super) fn copy(run: &mut Run<'_>, way: Way, bytes: usize, offset: usize) -> 
     let mut wanted = around.clone();
     wanted[start..][..bytes].copy_from_slice(&there);
     let stream = run.stream()?;
-    if let Way::StreamToHost | Way::SyncToHost = way {
+    if let Way::memcpy_dtoh | Way::sync_memcpy_dtoh = way {
         let source = run.filled(&wanted)?;
         let mut back = around.clone();
         let part = &mut back[start..][..bytes];
         let copied = match way {
-            Way::StreamToHost => stream.copy_to_host(part, source.at(start)),
+            Way::memcpy_dtoh => stream.copy_to_host(part, source.at(start)),
             _ => run.device.copy_to_host(part, source.at(start)),
         };
-        run.ok(format_args!("`{op}` of {bytes} bytes"), copied)?;
-        run.equal(format_args!("the host's memory after `{op}`"), &back, &wanted);
+        run.ok(format_args!("`{way:?}` of {bytes} bytes"), copied)?;
+        run.equal(format_args!("the host's memory after `{way:?}`"), &back, &wanted);
         let unchanged = run.read(&source)?;
-        run.equal(format_args!("the source after `{op}`"), &unchanged, &wanted);
+        run.equal(format_args!("the source after `{way:?}`"), &unchanged, &wanted);
         return Ok(());
     }
     let target = run.filled(&around)?;
@@ -60,18 +47,18 @@ pub(super) fn copy(run: &mut Run<'_>, way: Way, bytes: usize, offset: usize) -> 
     whole.extend(&there);
     let source = run.filled(&whole)?;
     let copied = match way {
-        Way::StreamToDevice => stream.copy_to_device(target.at(start), &there),
-        Way::StreamOnDevice => stream
+        Way::memcpy_htod => stream.copy_to_device(target.at(start), &there),
+        Way::memcpy_dtod => stream
             .copy_on_device(target.at(start), source.at(offset), len)
             .and_then(|()| stream.synchronize()),
-        Way::SyncToDevice => run.device.copy_to_device(target.at(start), &there),
+        Way::sync_memcpy_htod => run.device.copy_to_device(target.at(start), &there),
         _ => run.device.copy_on_device(target.at(start), source.at(offset), len),
     };
-    run.ok(format_args!("`{op}` of {bytes} bytes"), copied)?;
+    run.ok(format_args!("`{way:?}` of {bytes} bytes"), copied)?;
     let back = run.read(&target)?;
-    run.equal(format_args!("the target and what is around it after `{op}`"), &back, &wanted);
+    run.equal(format_args!("the target and what is around it after `{way:?}`"), &back, &wanted);
     let unchanged = run.read(&source)?;
-    run.equal(format_args!("the source after `{op}`"), &unchanged, &whole);
+    run.equal(format_args!("the source after `{way:?}`"), &unchanged, &whole);
     Ok(())
 }
 

@@ -17,7 +17,7 @@ macro_rules! device_cases {
                 $($suffix:ident $bytes:expr, $text:literal;)*
             ];)*
         })*
-        $(copies { $($copy:ident $way:ident $callback:ident $copy_why:literal;)* })?
+        $(copies { $($copy:ident $way:ident $copy_why:literal;)* })?
         $(of $at:ident { $($of:ident $asks:literal, $why:literal;)* })*
         $(cases { $($plain:tt)* })?
     })*) => { pastey::paste! { case_list! {
@@ -31,17 +31,17 @@ macro_rules! device_cases {
             $($(
                 because ($copy_why) {
                     [<$copy _of_1_byte>] = |run| copies::copy(run, Way::$way, 1, 0),
-                        concat!("`", stringify!($callback), "` of 1 byte copies all of it, and nothing else changes");
+                        concat!("`", stringify!($way), "` of 1 byte copies all of it, and nothing else changes");
                     [<$copy _of_3_bytes>] = |run| copies::copy(run, Way::$way, 3, 0),
-                        concat!("`", stringify!($callback), "` of 3 bytes copies all of it, and nothing else changes");
+                        concat!("`", stringify!($way), "` of 3 bytes copies all of it, and nothing else changes");
                     [<$copy _of_4_kib>] = |run| copies::copy(run, Way::$way, 4096, 0),
-                        concat!("`", stringify!($callback), "` of 4 KiB copies all of it, and nothing else changes");
+                        concat!("`", stringify!($way), "` of 4 KiB copies all of it, and nothing else changes");
                     [<$copy _of_1_mib_and_1>] = |run| copies::copy(run, Way::$way, (1 << 20) + 1, 0),
-                        concat!("`", stringify!($callback), "` of 1 MiB and a byte copies all of it, and nothing else changes");
+                        concat!("`", stringify!($way), "` of 1 MiB and a byte copies all of it, and nothing else changes");
                 }
                 because ("TensorFlow slices tensors of single bytes") {
                     [<$copy _at_an_odd_address>] = |run| copies::copy(run, Way::$way, 1001, 3),
-                        concat!("`", stringify!($callback), "` copies also where the address is odd");
+                        concat!("`", stringify!($way), "` copies also where the address is odd");
                 }
             )*)?
             cases {
@@ -123,12 +123,12 @@ device_cases! {
     }
     Copies {
         copies {
-            stream_copy_to_device StreamToDevice memcpy_htod "every tensor gets to the device by it";
-            stream_copy_to_host StreamToHost memcpy_dtoh "every value that Python sees comes by it";
-            stream_copy_on_device StreamOnDevice memcpy_dtod "TensorFlow copies variables and lists by it";
-            sync_copy_to_device SyncToDevice sync_memcpy_htod "plugins of others and older releases call it";
-            sync_copy_to_host SyncToHost sync_memcpy_dtoh "plugins of others and older releases call it";
-            sync_copy_on_device SyncOnDevice sync_memcpy_dtod "plugins of others and older releases call it";
+            stream_copy_to_device memcpy_htod "every tensor gets to the device by it";
+            stream_copy_to_host memcpy_dtoh "every value that Python sees comes by it";
+            stream_copy_on_device memcpy_dtod "TensorFlow copies variables and lists by it";
+            sync_copy_to_device sync_memcpy_htod "plugins of others and older releases call it";
+            sync_copy_to_host sync_memcpy_dtoh "plugins of others and older releases call it";
+            sync_copy_on_device sync_memcpy_dtod "plugins of others and older releases call it";
         }
     }
     Fills {
