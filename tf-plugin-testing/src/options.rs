@@ -67,11 +67,11 @@ macro_rules! __conformance_options {
         $crate::__conformance_tests! { $kind __conformance_suite }
         #[test]
         fn conformance_in_python() {
-            __conformance_suite().test_in_python(::core::module_path!());
+            __conformance_suite().test_in_tensorflow(::core::module_path!(), false);
         }
         #[test]
         fn conformance_in_c() {
-            __conformance_suite().test_in_c(::core::module_path!());
+            __conformance_suite().test_in_tensorflow(::core::module_path!(), true);
         }
     };
     ($kind:ident $root:tt $suite:tt [$($keys:ident)*] $key:ident $($rest:tt)*) => {

@@ -59,21 +59,10 @@ impl Suite {
         }
     }
 
-    /// Runs the cases for Python as a test, if somebody requests them.
+    /// Runs the cases in Python or in C as a test, if somebody requests them; or is the process of those in C.
     #[track_caller]
-    pub fn test_in_python(&self, module: &str) {
-        self.test_in_tensorflow(Asked::in_python(module));
-    }
-
-    /// Runs the cases in C as a test, if somebody requests them; or is the process that they run in.
-    #[track_caller]
-    pub fn test_in_c(&self, module: &str) {
-        self.test_in_tensorflow(Asked::in_c::<Devices>(module));
-    }
-
-    #[track_caller]
-    fn test_in_tensorflow(&self, asked: Option<Asked<'_>>) {
-        let Some(asked) = asked else { return };
+    pub fn test_in_tensorflow(&self, module: &str, in_c: bool) {
+        let Some(asked) = Asked::new::<Devices>(module, in_c) else { return };
         let cases = asked.cases(Devices, &self.without);
         let cases = cases.limit(self.limit.max(Duration::from_secs(120)));
         asked.judge(&cases.run(self.device_type), self.name, "the device");

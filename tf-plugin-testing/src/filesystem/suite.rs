@@ -134,21 +134,10 @@ impl Suite {
         case.judge(conformance.run(case), &uri, "the filesystem");
     }
 
-    /// Runs the cases for Python as a test, if somebody requests them.
+    /// Runs the cases in Python or in C as a test, if somebody requests them; or is the process of those in C.
     #[track_caller]
-    pub fn test_in_python(&self, module: &str) {
-        self.test_in_tensorflow(Asked::in_python(module));
-    }
-
-    /// Runs the cases in C as a test, if somebody requests them; or is the process that they run in.
-    #[track_caller]
-    pub fn test_in_c(&self, module: &str) {
-        self.test_in_tensorflow(Asked::in_c::<Declared>(module));
-    }
-
-    #[track_caller]
-    fn test_in_tensorflow(&self, asked: Option<Asked<'_>>) {
-        let Some(asked) = asked else { return };
+    pub fn test_in_tensorflow(&self, module: &str, in_c: bool) {
+        let Some(asked) = Asked::new::<Declared>(module, in_c) else { return };
         let root = self.make_root();
         let uri = root.uri();
         let cases = asked.cases(self.declared.clone(), &self.without);

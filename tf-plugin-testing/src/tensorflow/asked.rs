@@ -26,28 +26,21 @@ fn path(name: &str) -> Option<PathBuf> {
 }
 
 impl<'m> Asked<'m> {
-    /// For the cases in Python; `None`, and a line that says so, if nobody asks.
+    /// For the cases in C, or in Python; `None`, and a line that says so, if nobody asks. Those in C run in this
+    /// executable, by the test `conformance_in_c` of the module; also `None` if this is that process, which has run
+    /// them then.
     #[must_use]
-    pub(crate) fn in_python(module: &'m str) -> Option<Self> {
-        let way = path("TF_PLUGIN_TEST_PYTHON").map(Way::Python);
-        Self::by(way, module)
-    }
-
-    /// For the cases in C; `None`, and a line that says so, if nobody asks. They run in this executable, by the test
-    /// `conformance_in_c` of the module; also `None` if this is that process, which has run them then.
-    #[must_use]
-    pub(crate) fn in_c<T: Tested>(module: &'m str) -> Option<Self> {
-        if T::work() {
+    pub(crate) fn new<T: Tested>(module: &'m str, in_c: bool) -> Option<Self> {
+        let way = if !in_c {
+            path("TF_PLUGIN_TEST_PYTHON").map(Way::Python)
+        } else if T::work() {
             return None;
-        }
-        // The name of the crate is none of a test's.
-        let modules = module.split_once("::").map(|(_, modules)| format!("{modules}::"));
-        let worker = format!("{}conformance_in_c", modules.unwrap_or_default());
-        let directory = path("TF_PLUGIN_TEST_C_LIBRARY");
-        Self::by(directory.map(|directory| Way::C { directory, worker }), module)
-    }
-
-    fn by(way: Option<Way>, module: &'m str) -> Option<Self> {
+        } else {
+            // The name of the crate is none of a test's.
+            let modules = module.split_once("::").map(|(_, modules)| format!("{modules}::"));
+            let worker = format!("{}conformance_in_c", modules.unwrap_or_default());
+            path("TF_PLUGIN_TEST_C_LIBRARY").map(|directory| Way::C { directory, worker })
+        };
         let asked = way.zip(path("TF_PLUGIN_TEST_LIBRARY")).map(|(way, library)| Self {
             way,
             library,
