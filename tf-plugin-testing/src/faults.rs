@@ -37,8 +37,8 @@ struct Rule {
 #[derive(Debug, Default)]
 struct Script {
     rules: Vec<Rule>,
-    /// Probability in 1/65,536, state, and the faults to choose from.
-    random: Option<(u16, u64, Vec<Fault>)>,
+    /// The probability, and the faults to choose from.
+    random: Option<(f64, fastrand::Rng, Vec<Fault>)>,
     counts: std::collections::BTreeMap<&'static str, u64>,
     calls: u64,
     faults: u64,
@@ -63,15 +63,10 @@ impl Script {
                     && (index - rule.from).is_multiple_of(rule.every)
         };
         let mut fault = self.rules.iter().find(meets).map(|rule| rule.fault);
-        if let (None, Some((chance, state, choices))) = (fault, &mut self.random) {
-            // The generator of Knuth's MMIX; its high bits are good enough to choose calls by.
-            *state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            if (*state >> 48) < u64::from(*chance) && !choices.is_empty() {
-                let index = (*state >> 16) % choices.len() as u64;
-                fault = choices.get(usize::try_from(index).unwrap_or_default()).copied();
-            }
+        if let (None, Some((probability, random, choices))) = (fault, &mut self.random)
+            && random.f64() < *probability
+        {
+            fault = random.choice(&*choices).copied();
         }
         self.faults += u64::from(fault.is_some());
         fault
@@ -156,11 +151,8 @@ impl Faults {
     /// Calls meet one of `faults` at random, with this probability between 0 and 1. The same seed and
     /// the same calls give the same faults.
     pub fn at_random(&self, seed: u64, probability: f64, faults: &[Fault]) -> &Self {
-        // Saturates at both ends.
-        let chance = (probability * 65_536.0) as u16;
-        // A seed of few bits set is spread over all.
-        let state = (seed ^ 0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        self.lock().random = Some((chance, state, faults.to_vec()));
+        let random = fastrand::Rng::with_seed(seed);
+        self.lock().random = Some((probability, random, faults.to_vec()));
         self
     }
 

@@ -109,14 +109,9 @@ pub(crate) fn together(checks: impl IntoIterator<Item = Outcome>) -> Outcome {
 /// Bytes that differ everywhere, others for each seed.
 #[must_use]
 pub(crate) fn payload(size: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 32) as u8
-    };
-    (0..size).map(|_| next()).collect()
+    let mut bytes = vec![0; size];
+    fastrand::Rng::with_seed(seed).fill(&mut bytes);
+    bytes
 }
 
 /// Runs something in threads, and gives what went wrong in the first that did.

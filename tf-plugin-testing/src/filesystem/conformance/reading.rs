@@ -34,13 +34,8 @@ pub(super) fn read_backwards(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn read_here_and_there(run: &mut Run<'_>) -> Outcome {
-    let mut state = 12_345_u64;
-    let mut next = move |below: u64| {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % below
-    };
-    let pieces: Vec<_> = (0..100).map(|_| (next(70_000), next(5_000) as usize)).collect();
+    let mut random = fastrand::Rng::with_seed(12_345);
+    let pieces: Vec<_> = (0..100).map(|_| (random.u64(..70_000), random.usize(..5_000))).collect();
     reads(run, &pattern(66_000), &pieces)
 }
 
