@@ -228,62 +228,45 @@ fn check_versions(offer: &TF_FilesystemPluginOps) -> Result<()> {
 /// The smaller of both sides' sizes, and zeros behind it.
 ///
 /// # Safety
-/// `table` must be null, or valid for `size` bytes or the whole of `T`, whichever is less; the all-zero
-/// bytes must be a `T`, and `size` must not cut a field in two.
-unsafe fn copy_table<T>(table: *const T, size: usize) -> T {
+/// `table` must be null, or valid for `size` bytes or the whole of `T`, whichever is less; `T` must be a struct of
+/// nullable function pointers.
+unsafe fn copy_table<T>(session: &Session, scheme: &[u8], table: *const T, size: usize) -> T {
+    let size = size.min(size_of::<T>());
+    // A function pointer of which only a part lies within the size is none.
+    let cut = size % size_of::<usize>();
+    if cut != 0 {
+        session.log.add(
+            OP,
+            scheme,
+            format!("a table of {size} bytes ends inside a function pointer; TensorFlow would call half an address"),
+        );
+    }
     let mut copy = MaybeUninit::<T>::zeroed();
     if !table.is_null() {
-        // SAFETY: `table` is valid for `size` bytes or the whole of `T`, whichever is less, and so is `copy`.
+        // SAFETY: `table` is valid for `size` bytes, of which there are no more than in `copy`.
         unsafe {
-            ptr::copy_nonoverlapping(
-                table.cast::<u8>(),
-                copy.as_mut_ptr().cast(),
-                size.min(size_of::<T>()),
-            );
+            ptr::copy_nonoverlapping(table.cast::<u8>(), copy.as_mut_ptr().cast(), size - cut);
         }
     }
-    // SAFETY: zeros, over which whole fields were copied.
+    // SAFETY: zeros, which are null, over which whole function pointers were copied.
     unsafe { copy.assume_init() }
 }
 
 /// # Safety
 /// As [`Host::register_raw`], for one scheme.
 unsafe fn copy_tables(session: &Session, scheme: &[u8], offer: &TF_FilesystemPluginOps) -> Tables {
-    // A function pointer of which only a part lies within the size is none.
-    let whole = |size: usize, ours: usize| {
-        let size = size.min(ours);
-        let cut = size % size_of::<usize>();
-        if cut != 0 {
-            session.log.add(
-                OP,
-                scheme,
-                format!("a table of {size} bytes ends inside a function pointer; TensorFlow would call half an address"),
-            );
-        }
-        size - cut
-    };
+    macro_rules! copy {
+        ($ops:ident $size:ident) => {
+            copy_table(session, scheme, offer.$ops, offer.$size)
+        };
+    }
     // SAFETY: the tables are structs of nullable function pointers, valid for their declared sizes.
     unsafe {
         Tables {
-            filesystem: copy_table(
-                offer.filesystem_ops,
-                whole(offer.filesystem_ops_size, size_of::<TF_FilesystemOps>()),
-            ),
-            random_access_file: copy_table(
-                offer.random_access_file_ops,
-                whole(offer.random_access_file_ops_size, size_of::<TF_RandomAccessFileOps>()),
-            ),
-            writable_file: copy_table(
-                offer.writable_file_ops,
-                whole(offer.writable_file_ops_size, size_of::<TF_WritableFileOps>()),
-            ),
-            read_only_memory_region: copy_table(
-                offer.read_only_memory_region_ops,
-                whole(
-                    offer.read_only_memory_region_ops_size,
-                    size_of::<TF_ReadOnlyMemoryRegionOps>(),
-                ),
-            ),
+            filesystem: copy!(filesystem_ops filesystem_ops_size),
+            random_access_file: copy!(random_access_file_ops random_access_file_ops_size),
+            writable_file: copy!(writable_file_ops writable_file_ops_size),
+            read_only_memory_region: copy!(read_only_memory_region_ops read_only_memory_region_ops_size),
         }
     }
 }
