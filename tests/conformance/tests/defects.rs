@@ -8,7 +8,7 @@
 //! ```
 
 use memfs::MemFs;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tf_plugin_conformance_tests::findings::{Findings, Noticed};
 use tf_plugin_conformance_tests::{Broken, Defect, MALFORMED, raw_host};
@@ -83,31 +83,26 @@ fn case(name: &str) -> Option<&'static Case> {
 }
 
 /// Does something for each defect, on as many threads as there are processors.
-fn for_each_defect<T: Send>(body: impl Fn(usize, Defect) -> T + Sync) -> Vec<T> {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::new());
+fn for_each_defect<T: Send>(body: impl Fn(Defect) -> T + Sync) -> Vec<T> {
+    // The last first: a child that hangs is waited for longest.
+    let next = Mutex::new(Defect::ALL.iter().enumerate().rev());
+    let results = Mutex::new(BTreeMap::new());
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
             scope.spawn(|| {
-                loop {
-                    // The last first: a child that hangs is waited for longest.
-                    let before = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(index) = (Defect::ALL.len() - 1).checked_sub(before) else { return };
-                    let (defect, _) = &Defect::ALL[index];
-                    let result = body(index, *defect);
-                    results.lock().expect("no panic").push((index, result));
+                while let Some((index, (defect, _))) = { next.lock().expect("no panic").next() } {
+                    let result = body(*defect);
+                    results.lock().expect("no panic").insert(index, result);
                 }
             });
         }
     });
-    let mut results = results.into_inner().expect("no panic");
-    results.sort_by_key(|(index, _)| *index);
-    results.into_iter().map(|(_, result)| result).collect()
+    results.into_inner().expect("no panic").into_values().collect()
 }
 
 /// Tries all cases on all defects.
 fn find() -> Findings {
-    let seen = for_each_defect(|_, defect| {
+    let seen = for_each_defect(|defect| {
         let patient = Patient::new(defect);
         let quick = Case::all().iter().copied().filter(|case| !is_slow(case));
         let mut cases: Vec<_> = quick.filter(|case| patient.fails(case)).collect();
@@ -134,7 +129,7 @@ fn the_record_is_true() {
         .filter(|one| noticed(*one).is_none())
         .collect();
     assert!(unnoticed.is_empty(), "no case notices {unnoticed:?}; {advice}");
-    let wrong: Vec<String> = for_each_defect(|_, defect| {
+    let wrong: Vec<String> = for_each_defect(|defect| {
         let patient = Patient::new(defect);
         let names = noticed(defect).into_iter().flat_map(Noticed::cases);
         let silent = names.filter(|name| !case(name).is_some_and(|case| patient.fails(case)));
