@@ -38,12 +38,6 @@ macro_rules! case_type {
             }
         }
 
-        impl crate::options::Named for Case {
-            fn name(&self) -> &'static str {
-                self.name
-            }
-        }
-
         impl Case {
             /// Ends a test as the case did on `on`, which is of this kind.
             #[track_caller]

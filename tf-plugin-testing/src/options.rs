@@ -1,7 +1,5 @@
 //! What both `conformance!` take as options.
 
-use crate::tensorflow::case::TensorFlowCase;
-
 /// What an option of `conformance!` takes that is a text.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
@@ -14,30 +12,18 @@ pub trait OptionText: Into<String> {}
 impl OptionText for &str {}
 impl OptionText for String {}
 
-/// What can be left out.
-#[doc(hidden)]
-pub trait Named {
-    fn name(&self) -> &'static str;
-}
-
-impl Named for TensorFlowCase {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-}
-
 /// The cases that are left out, each with the reason.
 #[derive(Debug, Default)]
 pub(crate) struct LeftOut(pub(crate) Vec<(&'static str, String)>);
 
 impl LeftOut {
-    pub(crate) fn add(&mut self, case: &impl Named, reason: impl OptionText) {
-        self.0.push((case.name(), reason.into()));
+    pub(crate) fn add(&mut self, case: &'static str, reason: impl OptionText) {
+        self.0.push((case, reason.into()));
     }
 
     /// Whether a case is among them; then it says why.
-    pub(crate) fn has(&self, case: &impl Named) -> bool {
-        let found = self.0.iter().find(|(name, _)| *name == case.name());
+    pub(crate) fn has(&self, case: &str) -> bool {
+        let found = self.0.iter().find(|(name, _)| *name == case);
         if let Some((_, reason)) = found {
             println!("left out: {reason}");
         }
@@ -129,7 +115,13 @@ macro_rules! __conformance_option {
     };
     ($kind:ident $r:tt $s:tt $k:tt without: [$($case:ident => $reason:expr),* $(,)?] $(, $($rest:tt)*)?) => {
         $crate::__conformance_option! {
-            @call $kind $r $s $k ($(.without(&$crate::$kind::cases::$case, $reason))*) $($($rest)*)?
+            @call $kind $r $s $k ($(.without(
+                {
+                    let _ = &$crate::$kind::cases::$case;
+                    ::core::stringify!($case)
+                },
+                $reason,
+            ))*) $($($rest)*)?
         }
     };
     (filesystem $r:tt $s:tt $k:tt $key:ident : $value:ident $(, $($rest:tt)*)?) => {
