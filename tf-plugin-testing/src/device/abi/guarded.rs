@@ -60,7 +60,7 @@ impl<T: Versioned> Guarded<T> {
         new
     }
 
-    pub(super) fn bytes(&mut self) -> &mut [u8] {
+    fn bytes(&mut self) -> &mut [u8] {
         let len = self.words.len() * 8;
         // SAFETY: all of the vector, as bytes.
         unsafe { core::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), len) }

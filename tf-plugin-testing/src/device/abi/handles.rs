@@ -85,18 +85,11 @@ impl TestDevice<'_> {
         let create = self.host.create_stream_with_options?;
         let mut given = options.map(|(size, priority)| {
             let options = SP_StreamOptions {
-                struct_size: size,
                 has_priority: priority.is_some().into(),
                 priority: priority.unwrap_or_default(),
                 ..SP_StreamOptions::default()
             };
-            let mut given = Guarded::<SP_StreamOptions>::new(size.max(8));
-            let covered = size.min(size_of::<SP_StreamOptions>());
-            // SAFETY: integers and a pointer, without padding that is not zero.
-            let bytes = unsafe {
-                core::slice::from_raw_parts(ptr::from_ref(&options).cast::<u8>(), covered)
-            };
-            given.bytes()[..covered].copy_from_slice(bytes);
+            let mut given = Guarded::holding(size.max(8), &options);
             given.words[0] = size as u64;
             given
         });

@@ -2,7 +2,7 @@
 
 use super::directories::{COPY_FILE, RENAME_FILE, Transfer, transfer};
 use super::run::{CONTENT, Outcome, Run, Stop};
-use super::steps::{append, create, file, open, pattern};
+use super::steps::{append, created, file, open, pattern};
 use crate::filesystem::declared::Visible;
 use crate::filesystem::file::TestRandomAccessFile;
 use tf_plugin_core::Code;
@@ -114,10 +114,8 @@ fn holds_one_of(run: &mut Run<'_>, what: &str, path: &str, contents: &[&[u8]]) {
 
 pub(super) fn two_writers_of_one_file(run: &mut Run<'_>) -> Outcome {
     needs_new_files(run)?;
-    let cell = run.bare_cell()?;
-    let path = format!("{cell}/data");
     let (one, other) = (pattern(LONG), other_pattern(LONG / 3));
-    let mut first = create(run, &path)?;
+    let (path, mut first) = created(run)?;
     run.must("append", first.append(&one[..PIECE]))?;
     // Nothing that could be flushed to where others see it is fine.
     let _ = first.flush();
@@ -137,13 +135,11 @@ pub(super) fn two_writers_of_one_file(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn writer_of_a_file_that_is_renamed_over(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    let path = format!("{cell}/data");
     let (one, other) = (pattern(LONG), other_pattern(LONG / 3));
-    let mut writer = create(run, &path)?;
+    let (path, mut writer) = created(run)?;
     run.must("append", writer.append(&one[..PIECE]))?;
     let _ = writer.flush();
-    let new = format!("{cell}/new");
+    let new = format!("{path}-new");
     run.write(&new, &other)?;
     transfer(run, &RENAME_FILE, &new, &path)?;
     let _ = writer.append(&one[PIECE..]);

@@ -9,10 +9,14 @@ pub(super) fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|index| (index ^ (index >> 8) ^ (index >> 16)) as u8).collect()
 }
 
+/// The path of a file in a directory of its own.
+pub(super) fn place(run: &mut Run<'_>) -> Outcome<String> {
+    Ok(format!("{}/data", run.bare_cell()?))
+}
+
 /// One file in a directory of its own.
 pub(super) fn file(run: &mut Run<'_>, content: &[u8]) -> Outcome<String> {
-    let cell = run.bare_cell()?;
-    let path = format!("{cell}/data");
+    let path = place(run)?;
     run.write(&path, content)?;
     Ok(path)
 }
@@ -31,13 +35,19 @@ pub(super) fn open(run: &mut Run<'_>, path: &str) -> Outcome<TestRandomAccessFil
     run.must(format_args!("new_random_access_file of {path}"), run.fs.new_random_access_file(path))
 }
 
+/// A new file in a directory of its own.
+pub(super) fn created(run: &mut Run<'_>) -> Outcome<(String, TestWritableFile)> {
+    let path = place(run)?;
+    let writer = create(run, &path)?;
+    Ok((path, writer))
+}
+
 /// A new file in a directory of its own, to which this was appended.
 pub(super) fn begun(
     run: &mut Run<'_>,
     content: impl AsRef<[u8]>,
 ) -> Outcome<(String, TestWritableFile)> {
-    let path = format!("{}/data", run.bare_cell()?);
-    let mut writer = create(run, &path)?;
+    let (path, mut writer) = created(run)?;
     run.must("append", writer.append(content.as_ref()))?;
     Ok((path, writer))
 }

@@ -3,7 +3,7 @@
 use super::conditions::{FP, NOT_FOUND};
 use super::replaced;
 use super::run::{Outcome, Run, Stop};
-use super::steps::create;
+use super::steps::{create, created, file};
 use crate::filesystem::declared::Visible;
 use crate::filesystem::file::TestWritableFile;
 use tf_plugin_core::{Code, Result};
@@ -46,9 +46,7 @@ pub(super) fn visible_after(
     publish: fn(&mut TestWritableFile) -> Result<()>,
 ) -> Outcome {
     run.needs_visible_at_flush()?;
-    let cell = run.bare_cell()?;
-    let path = format!("{cell}/data");
-    let mut writer = create(run, &path)?;
+    let (path, mut writer) = created(run)?;
     let mut content = Vec::new();
     for piece in [&b"one "[..], b"two "] {
         run.must("append", writer.append(piece))?;
@@ -68,9 +66,7 @@ pub(super) fn visibility_is_declared_right(run: &mut Run<'_>) -> Outcome {
         Visible::InPlace => return replaced::in_place_is_declared_right(run),
         Visible::Flush | Visible::Close => {}
     }
-    let cell = run.bare_cell()?;
-    let path = format!("{cell}/data");
-    run.write(&path, b"old")?;
+    let path = file(run, b"old")?;
     let mut writer = create(run, &path)?;
     run.must("append", writer.append(b"half of the"))?;
     let mut when = "flush";

@@ -2,15 +2,13 @@
 
 use super::conditions::NOT_FOUND;
 use super::run::{CONTENT, Outcome, Run, Stop};
-use super::steps::{append, begun, create, file, finish, pattern};
+use super::steps::{append, begun, create, created, file, finish, pattern, place};
 use crate::filesystem::declared::Append;
 use tf_plugin_core::Code;
 
 /// Writes a new file in pieces, and reads it.
 pub(super) fn writes<'p>(run: &mut Run<'_>, pieces: impl Iterator<Item = &'p [u8]>) -> Outcome {
-    let cell = run.bare_cell()?;
-    let path = format!("{cell}/data");
-    let mut writer = create(run, &path)?;
+    let (path, mut writer) = created(run)?;
     let mut content = Vec::new();
     for piece in pieces {
         run.must(format_args!("append of {} bytes", piece.len()), writer.append(piece))?;
@@ -196,9 +194,7 @@ pub(super) fn two_writers_of_different_files(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn a_writer_moves_between_threads(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    let path = format!("{cell}/data");
-    let mut writer = create(run, &path)?;
+    let (path, mut writer) = created(run)?;
     for index in 0..4_u8 {
         let (moved, added) = std::thread::scope(|scope| {
             let other = scope.spawn(move || {
@@ -243,8 +239,7 @@ pub(super) fn tell_begins_at_zero(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn tell_survives_flush(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    let mut writer = create(run, &format!("{cell}/data"))?;
+    let (_, mut writer) = created(run)?;
     for round in 1..=3_u64 {
         run.must("append", writer.append(b"abcd"))?;
         let flushed = if round == 2 { writer.sync() } else { writer.flush() };
@@ -255,8 +250,7 @@ pub(super) fn tell_survives_flush(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn stat_follows_every_change(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    let path = format!("{cell}/data");
+    let path = place(run)?;
     for len in [3_usize, 0, 70_000, 1] {
         run.write(&path, pattern(len))?;
         let found = run.fs.stat(&path).map(|found| (found.length, found.is_directory));

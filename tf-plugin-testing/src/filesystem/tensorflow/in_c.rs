@@ -91,7 +91,7 @@ impl Files {
         self.settings[declared] == true
     }
 
-    /// What a path below a file is answered with: where directories are implied nobody looks.
+    /// The codes for a path below a file and for the entries of a file: where directories are implied nobody looks.
     fn below_file(&self) -> &'static [Code] {
         if self.is("real") { PRECONDITION } else { &[Code::FailedPrecondition, Code::NotFound] }
     }
@@ -239,8 +239,6 @@ pub(super) fn c_codes(place: &Files) -> Outcome {
     place.write("file", b"content")?;
     let at = |name: &str| place.at(name);
     let stat = |name: &str| place.tf.stat(&at(name)).map(drop);
-    let of_file: &[Code] =
-        if place.is("real") { PRECONDITION } else { &[Code::FailedPrecondition, Code::NotFound] };
     let (left, files, directories) = place.tf.delete_recursively(&at("missing"));
     together([
         fails("TF_FileStat of nothing", NOT_FOUND, stat("missing")),
@@ -251,7 +249,7 @@ pub(super) fn c_codes(place: &Files) -> Outcome {
         fails("TF_DeleteFile of a directory", PRECONDITION, place.tf.delete_file(&at("full"))),
         fails("TF_DeleteDir of nothing", NOT_FOUND, place.tf.delete_dir(&at("missing"))),
         fails("TF_DeleteDir of a file", PRECONDITION, place.tf.delete_dir(&at("file"))),
-        fails("TF_GetChildren of a file", of_file, place.tf.children(&at("file"))),
+        fails("TF_GetChildren of a file", place.below_file(), place.tf.children(&at("file"))),
         fails("TF_DeleteRecursively of nothing", NOT_FOUND, left),
         same("what it says is left of nothing", (files, directories), (0, 1)),
     ])?;
