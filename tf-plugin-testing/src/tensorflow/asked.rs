@@ -1,7 +1,8 @@
 //! What `cargo tf-plugin test` asks a test for, by the environment.
 
 use super::case::Answer;
-use super::runs::{InTensorFlow, Tested, Way};
+use super::program::Program;
+use super::runs::{InTensorFlow, Tested};
 use crate::deviation::report;
 use crate::options::LeftOut;
 use crate::verdict::Verdict;
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 /// What is asked for.
 #[derive(Debug)]
 pub(crate) struct Asked<'m> {
-    way: Way,
+    program: Program,
     library: PathBuf,
     report: Option<PathBuf>,
     /// The module of the test, as `module_path!` gives it.
@@ -31,18 +32,18 @@ impl<'m> Asked<'m> {
     /// them then.
     #[must_use]
     pub(crate) fn new<T: Tested>(module: &'m str, in_c: bool) -> Option<Self> {
-        let way = if !in_c {
-            path("TF_PLUGIN_TEST_PYTHON").map(Way::Python)
+        let program = if !in_c {
+            path("TF_PLUGIN_TEST_PYTHON").map(Program::Python)
         } else if T::work() {
             return None;
         } else {
             // The name of the crate is none of a test's.
             let modules = module.split_once("::").map(|(_, modules)| format!("{modules}::"));
-            let worker = format!("{}conformance_in_c", modules.unwrap_or_default());
-            path("TF_PLUGIN_TEST_C_LIBRARY").map(|directory| Way::C { directory, worker })
+            let name = format!("{}conformance_in_c", modules.unwrap_or_default());
+            path("TF_PLUGIN_TEST_C_LIBRARY").map(|directory| Program::Test { name, directory })
         };
-        let asked = way.zip(path("TF_PLUGIN_TEST_LIBRARY")).map(|(way, library)| Self {
-            way,
+        let asked = program.zip(path("TF_PLUGIN_TEST_LIBRARY")).map(|(program, library)| Self {
+            program,
             library,
             report: path("TF_PLUGIN_TEST_REPORT"),
             module,
@@ -55,7 +56,7 @@ impl<'m> Asked<'m> {
 
     /// What runs the cases, without those that are left out.
     pub(crate) fn cases<T: Tested>(&self, tested: T, without: &LeftOut) -> InTensorFlow<T> {
-        let cases = InTensorFlow::by(self.way.clone(), self.library.clone(), tested);
+        let cases = InTensorFlow::by(self.program.clone(), self.library.clone(), tested);
         without.0.iter().fold(cases, |cases, (name, reason)| cases.without(*name, reason))
     }
 

@@ -38,7 +38,11 @@ const LOOK: Duration = Duration::from_millis(50);
 /// What is run, and in what.
 #[derive(Debug)]
 pub(super) struct Job<'j> {
-    pub program: Program<'j>,
+    pub program: &'j Program,
+    /// What Python runs.
+    pub text: &'static str,
+    /// What Python loads at import.
+    pub library: Option<&'j Path>,
     pub environment: &'j [(String, String)],
     /// Settings, or a list of such.
     pub settings: Value,
@@ -125,7 +129,7 @@ impl Said {
 impl Job<'_> {
     #[track_caller]
     fn start(&self, request: &Value) -> Said {
-        let mut command = self.program.command();
+        let mut command = self.program.command(self.library);
         command
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
@@ -140,7 +144,7 @@ impl Job<'_> {
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         // All three at once: each pipe is soon full. Nobody waits for the threads: something that the process has left
         // behind may keep the pipes forever.
-        let input = self.program.input(request);
+        let input = self.program.input(self.text, request);
         thread::spawn(move || {
             if let Some(mut stdin) = stdin {
                 for text in input {

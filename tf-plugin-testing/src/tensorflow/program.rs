@@ -3,34 +3,33 @@
 use serde_json::Value;
 use std::env;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What Python begins with. The rest comes by standard input, which is as long as need be.
 const START: &str = "import sys; exec(compile(sys.stdin.read(), '<cases>', 'exec'))";
 
+/// What runs the cases in Python.
+const RUNNER: &str = include_str!("runner.py");
+
 /// Tells a test of this executable that it is to work, and where TensorFlow's C library is.
 pub(super) const WORK_VARIABLE: &str = "TF_PLUGIN_TEST_WORK";
 
 /// What has TensorFlow and runs cases.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Program<'p> {
-    /// Python: a runner, and what it runs.
-    Python {
-        interpreter: &'p Path,
-        text: [&'static str; 2],
-        /// Loaded at import.
-        library: Option<&'p Path>,
-    },
+#[derive(Clone, Debug)]
+pub(super) enum Program {
+    /// This interpreter.
+    Python(PathBuf),
     /// This executable again, of which the test of this name [works](super::work). TensorFlow's C library is in the
     /// directory.
-    Test { name: &'p str, directory: &'p Path },
+    Test { name: String, directory: PathBuf },
 }
 
-impl Program<'_> {
-    pub(super) fn command(self) -> Command {
+impl Program {
+    /// The command, which loads this library at import.
+    pub(super) fn command(&self, library: Option<&Path>) -> Command {
         match self {
-            Self::Python { interpreter, library, .. } => {
+            Self::Python(interpreter) => {
                 let mut command = Command::new(interpreter);
                 command.args(["-c", START]).env("PYTHONUNBUFFERED", "1");
                 match library {
@@ -60,24 +59,23 @@ impl Program<'_> {
         }
     }
 
-    /// What the process reads.
-    pub(super) fn input(self, request: &Value) -> Vec<String> {
+    /// What the process reads: Python a program, too.
+    pub(super) fn input(&self, program: &str, request: &Value) -> Vec<String> {
         match self {
-            Self::Python { text, .. } => {
+            Self::Python(_) => {
                 // A string of JSON is one of Python, too.
                 let request = format!("REQUEST = {}\n", Value::String(request.to_string()));
-                let text = text.iter().map(|text| format!("{text}\n"));
-                [request].into_iter().chain(text).collect()
+                vec![request, format!("{RUNNER}\n"), format!("{program}\n")]
             }
             Self::Test { .. } => vec![request.to_string()],
         }
     }
 }
 
-impl fmt::Display for Program<'_> {
+impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Python { interpreter, .. } => write!(f, "{}", interpreter.display()),
+            Self::Python(interpreter) => write!(f, "{}", interpreter.display()),
             Self::Test { directory, .. } => write!(f, "TensorFlow in {}", directory.display()),
         }
     }

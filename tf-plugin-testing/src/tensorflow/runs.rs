@@ -8,9 +8,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What runs the cases in Python.
-const RUNNER: &str = include_str!("runner.py");
-
 /// What is tested: filesystems or devices, with what is declared of them.
 pub trait Tested: Default {
     /// The cases from Python.
@@ -32,15 +29,6 @@ pub trait Tested: Default {
     }
 }
 
-/// Which program has TensorFlow in it.
-#[derive(Clone, Debug)]
-pub(super) enum Way {
-    /// This interpreter.
-    Python(PathBuf),
-    /// This executable, with the libraries of a directory, and the test that works.
-    C { directory: PathBuf, worker: String },
-}
-
 type Environment = Vec<(String, String)>;
 
 /// Runs cases in a real TensorFlow: those from Python, or those in its C library.
@@ -54,7 +42,7 @@ type Environment = Vec<(String, String)>;
 /// ```
 #[derive(Debug)]
 pub struct InTensorFlow<T: Tested> {
-    way: Way,
+    program: Program,
     library: PathBuf,
     pub(crate) tested: T,
     environment: Environment,
@@ -67,7 +55,7 @@ impl<T: Tested> InTensorFlow<T> {
     /// From Python: with an interpreter that has TensorFlow, and a plugin, which is loaded when it imports TensorFlow.
     #[must_use]
     pub fn from_python(interpreter: impl Into<PathBuf>, library: impl Into<PathBuf>) -> Self {
-        Self::by(Way::Python(interpreter.into()), library.into(), T::default())
+        Self::by(Program::Python(interpreter.into()), library.into(), T::default())
     }
 
     /// In TensorFlow's C library, without Python: with the directory that has `libtensorflow_cc.so.2` and
@@ -97,13 +85,13 @@ impl<T: Tested> InTensorFlow<T> {
         library: impl Into<PathBuf>,
         worker: impl Into<String>,
     ) -> Self {
-        let way = Way::C { directory: directory.into(), worker: worker.into() };
-        Self::by(way, library.into(), T::default())
+        let program = Program::Test { name: worker.into(), directory: directory.into() };
+        Self::by(program, library.into(), T::default())
     }
 
-    pub(super) fn by(way: Way, library: PathBuf, tested: T) -> Self {
+    pub(super) fn by(program: Program, library: PathBuf, tested: T) -> Self {
         Self {
-            way,
+            program,
             library,
             tested,
             environment: Vec::new(),
@@ -163,21 +151,17 @@ impl<T: Tested> InTensorFlow<T> {
     /// Those of the two that this value runs.
     #[must_use]
     pub fn cases(&self) -> &'static [&'static TensorFlowCase] {
-        match self.way {
-            Way::Python(_) => T::PYTHON,
-            Way::C { .. } => T::C,
+        match self.program {
+            Program::Python(_) => T::PYTHON,
+            Program::Test { .. } => T::C,
         }
     }
 
     fn job<'j>(&'j self, library: Option<&'j Path>, settings: Value) -> Job<'j> {
-        let program = match &self.way {
-            Way::Python(interpreter) => {
-                Program::Python { interpreter, text: [RUNNER, T::PROGRAM], library }
-            }
-            Way::C { directory, worker } => Program::Test { name: worker, directory },
-        };
         Job {
-            program,
+            program: &self.program,
+            text: T::PROGRAM,
+            library,
             environment: &self.environment,
             settings,
             limit: self.limit,
