@@ -58,10 +58,10 @@ impl<F: Filesystem> OperationTable for Faulty<F> {
     const PROVIDED: Ops = F::PROVIDED;
 }
 
-/// Operations that call the inner one.
+/// Operations that call the inner one, some on `&mut self`.
 macro_rules! forward {
-    ($($op:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {$(
-        fn $op(&self, $($arg: $type),*) -> Result<$answer> {
+    ($($([$mut:ident])? $op:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {$(
+        fn $op(&$($mut)? self, $($arg: $type),*) -> Result<$answer> {
             self.faults.call(stringify!($op), || self.inner.$op($($arg),*))
         }
     )*};
@@ -117,6 +117,7 @@ impl<F: Filesystem> Filesystem for Faulty<F> {
         delete_file(uri: Uri<'_>) -> ();
         delete_dir(uri: Uri<'_>) -> ();
         stat(uri: Uri<'_>) -> FileStatistics;
+        get_file_size(uri: Uri<'_>) -> u64;
         get_children(uri: Uri<'_>) -> Entries;
         start_transaction() -> Arc<F::Transaction>;
         end_transaction(transaction: Arc<F::Transaction>) -> ();
@@ -146,10 +147,6 @@ impl<F: Filesystem> Filesystem for Faulty<F> {
                 self.stat(uri).map(|found| found.is_directory)
             }
         })
-    }
-
-    fn get_file_size(&self, uri: Uri<'_>) -> Result<u64> {
-        self.faults.call("get_file_size", || self.inner.get_file_size(uri))
     }
 
     fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
@@ -215,24 +212,12 @@ impl<T: RandomAccessFile> RandomAccessFile for FaultyFile<T> {
 }
 
 impl<T: WritableFile> WritableFile for FaultyFile<T> {
-    fn append(&mut self, data: &[u8]) -> Result<()> {
-        self.faults.call("append", || self.inner.append(data))
-    }
-
-    fn tell(&mut self) -> Result<u64> {
-        self.faults.call("tell", || self.inner.tell())
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        self.faults.call("flush", || self.inner.flush())
-    }
-
-    fn sync(&mut self) -> Result<()> {
-        self.faults.call("sync", || self.inner.sync())
-    }
-
-    fn close(&mut self) -> Result<()> {
-        self.faults.call("close", || self.inner.close())
+    forward! {
+        [mut] append(data: &[u8]) -> ();
+        [mut] tell() -> u64;
+        [mut] flush() -> ();
+        [mut] sync() -> ();
+        [mut] close() -> ();
     }
 }
 
