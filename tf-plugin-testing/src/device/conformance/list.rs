@@ -58,8 +58,6 @@ device_cases! {
         of loading {
             every_callback "No callback is missing that TensorFlow calls without a look",
                 "TensorFlow calls some callbacks through null pointers if they are missing";
-            names "Name and type are capital letters and `_`",
-                "TensorFlow aborts the process on other names";
             device_count_is_the_same "`get_device_count` returns the same number each time, and no error",
                 "TensorFlow calls it more than once and numbers the devices";
             all_devices_open "`create_device` of each ordinal returns a working device",

@@ -12,18 +12,6 @@ pub(super) fn every_callback(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn names(run: &mut Run<'_>) -> Outcome {
-    for name in run.host.names() {
-        let mut letters = name.bytes();
-        run.that(
-            format_args!("`{name}` is not made of capital letters and `_`"),
-            letters.next().is_some_and(|first| first.is_ascii_uppercase())
-                && letters.all(|byte| byte.is_ascii_uppercase() || byte == b'_'),
-        );
-    }
-    Ok(())
-}
-
 pub(super) fn device_count_is_the_same(run: &mut Run<'_>) -> Outcome {
     for _ in 0..3 {
         let count = run.host.device_count();
