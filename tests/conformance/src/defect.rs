@@ -201,14 +201,12 @@ defects! {
     RawForgetsOutOfRange "C: a read that met the end of the file is OK";
     RawEndWithAllBytes "C: a read that gave all bytes is OUT_OF_RANGE";
     RawReadOfNothingEnds "C: a read of 0 bytes is OUT_OF_RANGE";
-    RawClaimsUnwritten "C: a read claims bytes that it never wrote";
     RawLeaksOnFailedOpen "C: an open that fails leaves a state behind, which nobody frees";
     RawOpensNothing "C: opening a missing file is OK, without a file";
     RawSecondCloseFails "C: a second close is FAILED_PRECONDITION";
     RawFlushAfterCloseFails "C: flush after close is FAILED_PRECONDITION";
     RawNoClose "C: files have no close";
     RawIsDirectoryReturns "C: is_directory returns false for a file, with OK";
-    RawStatUnset "C: stat is OK and leaves the length as it was";
     RawCountersUnset "C: delete_recursively fails and leaves the counters as they were";
     RawSizeMinusOne "C: get_file_size of a directory is -1 with OK";
     RawCodeOutOfRange "C: an error has the code 17";

@@ -10,10 +10,10 @@ use tf_fs_plugin::__private::init_plugin;
 use tf_fs_plugin::sync::{Mutex, MutexGuard};
 use tf_fs_sys::host::Table;
 use tf_fs_sys::{
-    StatusFunctions, TF_Code, TF_FAILED_PRECONDITION, TF_FileStatistics, TF_Filesystem,
-    TF_FilesystemOps, TF_FilesystemPluginInfo, TF_INVALID_ARGUMENT, TF_NOT_FOUND, TF_OK,
-    TF_OUT_OF_RANGE, TF_RandomAccessFile, TF_RandomAccessFileOps, TF_ReadOnlyMemoryRegion,
-    TF_Status, TF_UNAVAILABLE, TF_WritableFile, TF_WritableFileOps,
+    StatusFunctions, TF_Code, TF_FAILED_PRECONDITION, TF_Filesystem, TF_FilesystemOps,
+    TF_FilesystemPluginInfo, TF_INVALID_ARGUMENT, TF_NOT_FOUND, TF_OK, TF_OUT_OF_RANGE,
+    TF_RandomAccessFile, TF_RandomAccessFileOps, TF_ReadOnlyMemoryRegion, TF_Status,
+    TF_UNAVAILABLE, TF_WritableFile, TF_WritableFileOps,
 };
 use tf_plugin_testing::filesystem::{Host, Plugin};
 
@@ -85,7 +85,6 @@ fn doctor(
         Defect::RawForgetsOutOfRange => reader.read = Some(read_forgets),
         Defect::RawEndWithAllBytes => reader.read = Some(read_ends_with_all),
         Defect::RawReadOfNothingEnds => reader.read = Some(read_of_nothing_ends),
-        Defect::RawClaimsUnwritten => reader.read = Some(read_claims),
         Defect::RawLeaksOnFailedOpen => filesystem.new_random_access_file = Some(open_leaks),
         Defect::RawOpensNothing => filesystem.new_random_access_file = Some(open_nothing),
         Defect::RawSecondCloseFails => {
@@ -99,7 +98,6 @@ fn doctor(
         }
         Defect::RawNoClose => writer.close = None,
         Defect::RawIsDirectoryReturns => filesystem.is_directory = Some(is_directory_returns),
-        Defect::RawStatUnset => filesystem.stat = Some(stat_unset),
         Defect::RawCountersUnset => filesystem.delete_recursively = Some(counters_unset),
         Defect::RawSizeMinusOne => filesystem.get_file_size = Some(size_minus_one),
         Defect::RawCodeOutOfRange => filesystem.path_exists = Some(code_17),
@@ -171,14 +169,6 @@ wrappers! {
         }
         read
     }
-    read_claims = reader.read(file: Reader, offset: u64, n: usize, buffer: *mut c_char; status) -> i64 |read| {
-        // Once a file: who reads until the end would never come to it.
-        if code(status) == TF_OUT_OF_RANGE && offset == 0 {
-            set(status, TF_OK);
-            return i64::try_from(n).unwrap_or_default();
-        }
-        read
-    }
     open_leaks = filesystem.new_random_access_file(fs: Fs, path: Path, file: *mut TF_RandomAccessFile; status) |_answer| {
         if code(status) != TF_OK {
             (*file).plugin_file = STATE;
@@ -235,21 +225,6 @@ unsafe extern "C" fn cleanup_writer(file: *mut TF_WritableFile) {
     unsafe {
         closed().remove(&(*file).plugin_file.addr());
         cleanup(file);
-    }
-}
-
-unsafe extern "C" fn stat_unset(
-    fs: Fs,
-    path: Path,
-    stats: *mut TF_FileStatistics,
-    status: *mut TF_Status,
-) {
-    let stat = right().filesystem.stat.expect("the right plugin has all operations");
-    // SAFETY: the host passes what the header says; the length is put back to what it was.
-    unsafe {
-        let before = (*stats).length;
-        stat(fs, path, stats, status);
-        (*stats).length = before;
     }
 }
 
