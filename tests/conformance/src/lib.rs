@@ -17,4 +17,4 @@ pub use broken::{Broken, MALFORMED};
 pub use defect::{DEFECT_VARIABLE, Defect};
 pub use renames::readers_find_whole_files;
 pub use tf_plugin_testing::filesystem::model;
-pub use tf_plugin_testing::filesystem::model::{Name, Op, config, run, sequence};
+pub use tf_plugin_testing::filesystem::model::{Name, Op, sequence};

@@ -1,10 +1,9 @@
 //! `localfs` in TensorFlow's conformance cases and against the model, with and without a root.
 
 use localfs::LocalFs;
-use proptest::prelude::*;
 use tempfile::TempDir;
 use tf_fs_plugin::{FilesystemOption, OptionValues, Result};
-use tf_plugin_conformance_tests::{config, readers_find_whole_files, run, sequence};
+use tf_plugin_conformance_tests::readers_find_whole_files;
 use tf_plugin_testing::filesystem::{Conformance, Host, TestRoot, Verdict, cases};
 
 /// A directory that is the root of `local://`.
@@ -70,23 +69,4 @@ fn writing_in_place_is_noticed() {
     let conformance = Conformance::new(&host, format!("local://{}", directory.path().display()));
     let verdict = conformance.run(&cases::reader_of_a_file_that_is_written_again);
     assert!(matches!(verdict, Verdict::Failed(_)), "{verdict:?}");
-}
-
-proptest! {
-    #![proptest_config(config())]
-
-    #[test]
-    fn random_operations_below_a_root(ops in sequence()) {
-        let root = Confined(directory());
-        let host = Host::load::<LocalFs>().expect("loaded");
-        root.prepare(&host).expect("a root");
-        run(&host, "local:///", &ops)?;
-    }
-
-    #[test]
-    fn random_operations_anywhere(ops in sequence()) {
-        let directory = directory();
-        let host = Host::load::<LocalFs>().expect("loaded");
-        run(&host, &format!("local://{}", directory.path().display()), &ops)?;
-    }
 }

@@ -4,7 +4,7 @@ use super::ops::{Name, Op, SLOTS};
 use super::tree::{File, Found, Model, Node, Path, Verdict, matches};
 use crate::filesystem::file::TestWritableFile;
 use crate::filesystem::host::Host;
-use proptest::test_runner::{Config as ProptestConfig, TestCaseError};
+use proptest::test_runner::TestCaseError;
 use tf_plugin_core::{Code, Error};
 
 type Outcome<T = ()> = Result<T, TestCaseError>;
@@ -23,14 +23,6 @@ struct Run<'h> {
     root: String,
     model: Model,
     writers: [Option<Writer>; SLOTS],
-}
-
-/// How many sequences are tried: at least 512, more if `PROPTEST_CASES` says so. The shortest sequence that fails is printed;
-/// nothing is kept in files.
-#[must_use]
-pub fn config() -> ProptestConfig {
-    let default = ProptestConfig::default();
-    ProptestConfig { cases: default.cases.max(512), failure_persistence: None, ..default }
 }
 
 /// Runs a sequence below `root`, the URI of an empty directory, and checks each answer and, at the end,
