@@ -1,54 +1,41 @@
 //! The operations that open files.
 
-use super::abi::files::{Handle, Open, OpenOp};
+use super::abi::files::Open;
 use super::file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWritableFile};
 use super::handle::{TestFilesystem, unsupported};
 use tf_plugin_core::{Code, Error, Result};
 
-impl TestFilesystem {
+/// Operations that open something, each with its C++ name, what it opens, and what makes that of an open handle.
+macro_rules! open_ops {
+    ($($(#[$doc:meta])* $op:ident, $cpp_name:literal -> $opened:ident = $make:expr;)*) => {
+        impl TestFilesystem {$(
+            $(#[$doc])*
+            ///
+            /// # Errors
+            /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
+            pub fn $op(&self, uri: impl AsRef<[u8]>) -> Result<$opened> {
+                let uri = uri.as_ref();
+                let slot = self.mounted.tables.filesystem.$op;
+                let slot = slot.ok_or_else(|| unsupported(uri, $cpp_name))?;
+                let name = self.translate_name(uri)?;
+                Open::new(&self.mounted, stringify!($op), slot, &name).map($make)
+            }
+        )*}
+    };
+}
+open_ops! {
     /// Opens a file for reading.
-    ///
-    /// # Errors
-    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
-    pub fn new_random_access_file(&self, uri: impl AsRef<[u8]>) -> Result<TestRandomAccessFile> {
-        let slot = self.mounted.tables.filesystem.new_random_access_file;
-        let opened = self.open("new_random_access_file", "NewRandomAccessFile", slot, uri.as_ref());
-        opened.map(TestRandomAccessFile)
-    }
-
+    new_random_access_file, "NewRandomAccessFile" -> TestRandomAccessFile = TestRandomAccessFile;
     /// Creates or empties a file and opens it for writing.
-    ///
-    /// # Errors
-    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
-    pub fn new_writable_file(&self, uri: impl AsRef<[u8]>) -> Result<TestWritableFile> {
-        let slot = self.mounted.tables.filesystem.new_writable_file;
-        self.open("new_writable_file", "NewWritableFile", slot, uri.as_ref()).map(TestWritableFile)
-    }
-
+    new_writable_file, "NewWritableFile" -> TestWritableFile = TestWritableFile;
     /// Opens a file for writing after its end; creates it if it is missing.
-    ///
-    /// # Errors
-    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
-    pub fn new_appendable_file(&self, uri: impl AsRef<[u8]>) -> Result<TestWritableFile> {
-        let slot = self.mounted.tables.filesystem.new_appendable_file;
-        self.open("new_appendable_file", "NewAppendableFile", slot, uri.as_ref())
-            .map(TestWritableFile)
-    }
-
+    new_appendable_file, "NewAppendableFile" -> TestWritableFile = TestWritableFile;
     /// Maps a file into memory.
-    ///
-    /// # Errors
-    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
-    pub fn new_read_only_memory_region_from_file(
-        &self,
-        uri: impl AsRef<[u8]>,
-    ) -> Result<TestReadOnlyMemoryRegion> {
-        let slot = self.mounted.tables.filesystem.new_read_only_memory_region_from_file;
-        const OP: &str = "new_read_only_memory_region_from_file";
-        let opened = self.open(OP, "NewReadOnlyMemoryRegionFromFile", slot, uri.as_ref());
-        opened.map(TestReadOnlyMemoryRegion::opened)
-    }
+    new_read_only_memory_region_from_file, "NewReadOnlyMemoryRegionFromFile" -> TestReadOnlyMemoryRegion =
+        TestReadOnlyMemoryRegion::opened;
+}
 
+impl TestFilesystem {
     /// Creates a file with this content, and closes it.
     ///
     /// # Errors
@@ -102,17 +89,5 @@ impl TestFilesystem {
                 return Err(Error::new(Code::DataLoss, what));
             }
         }
-    }
-
-    /// Opens something by a slot that has no default.
-    fn open<T: Handle>(
-        &self,
-        op: &'static str,
-        cpp_name: &str,
-        slot: Option<OpenOp<T>>,
-        uri: &[u8],
-    ) -> Result<Open<T>> {
-        let slot = slot.ok_or_else(|| unsupported(uri, cpp_name))?;
-        Open::new(&self.mounted, op, slot, &self.translate_name(uri)?)
     }
 }
