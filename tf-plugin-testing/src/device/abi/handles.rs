@@ -5,7 +5,7 @@ use super::guarded::Guarded;
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::Ordering;
-use se_plugin::{DevicePtr, Error, EventStatus, Pattern, Result};
+use se_plugin::{DevicePtr, Error, EventStatus, Pattern, Result, ensure};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tf_fs_sys::{
@@ -261,9 +261,7 @@ impl TestStream<'_> {
         let argument = Box::into_raw(Box::new(sender)).cast::<c_void>();
         // SAFETY: a function of the type that the header wants, and its argument.
         let accepted = unsafe { callback(&self.0.device, self.1, Some(called), argument) };
-        if accepted == 0 {
-            return Err(Error::internal("Failed to host callback."));
-        }
+        ensure!(accepted != 0, Error::internal("Failed to host callback."));
         Ok(receiver)
     }
 

@@ -2,6 +2,7 @@
 
 use super::run::{Block, Outcome, Run, Stop, content};
 use crate::deviation::Deviation;
+use tf_plugin_core::ensure;
 
 /// TensorFlow divides what it gets at multiples of it.
 const ALIGNMENT: u64 = 256;
@@ -84,7 +85,7 @@ pub(super) fn too_much_is_refused(run: &mut Run<'_>) -> Outcome {
 }
 
 /// How much is free, and how much of it a test may take.
-fn share(run: &mut Run<'_>, part: u64) -> Result<(u64, usize), Stop> {
+fn share(run: &mut Run<'_>, part: u64) -> Outcome<(u64, usize)> {
     let Some([free, _]) = run.device.memory_usage() else {
         return Err(Stop::Skip("the device does not know how much memory it has"));
     };
@@ -95,9 +96,7 @@ fn share(run: &mut Run<'_>, part: u64) -> Result<(u64, usize), Stop> {
 pub(super) fn freed_memory_comes_back(run: &mut Run<'_>) -> Outcome {
     let (free, bytes) = share(run, 4)?;
     let rounds = free / bytes.max(1) as u64 + 8;
-    if rounds > 10_000 {
-        return Err(Stop::Skip("the device has more memory than a test can use up"));
-    }
+    ensure!(rounds <= 10_000, Stop::Skip("the device has more memory than a test can use up"));
     for round in 0..rounds {
         let Some(memory) = run.device.allocate(bytes as u64) else {
             let what = format!("{bytes} bytes were allocated and freed {round} times");
@@ -116,9 +115,7 @@ pub(super) fn usage_counts_allocations(run: &mut Run<'_>) -> Outcome {
     let block = run.allocate(bytes)?;
     let (with, _) = share(run, 8)?;
     drop(block);
-    if with == before {
-        return Err(Stop::Skip("the device does not count what is allocated"));
-    }
+    ensure!(with != before, Stop::Skip("the device does not count what is allocated"));
     run.that(format_args!("{before} bytes were free and now {with}"), with < before);
     run.ok("`synchronize_all_activity`", run.device.synchronize())?;
     let (after, _) = share(run, 8)?;

@@ -14,7 +14,7 @@ pub(super) enum Stop {
     Skip(&'static str),
 }
 
-pub(super) type Outcome = std::result::Result<(), Stop>;
+pub(super) type Outcome<T = ()> = std::result::Result<T, Stop>;
 
 /// A case at work on an open device.
 pub(super) struct Run<'h> {
@@ -65,11 +65,7 @@ impl<'h> Run<'h> {
     }
 
     /// Notes an error where there should be none.
-    pub(super) fn ok<T>(
-        &mut self,
-        what: impl Display,
-        result: Result<T>,
-    ) -> std::result::Result<T, Stop> {
+    pub(super) fn ok<T>(&mut self, what: impl Display, result: Result<T>) -> Outcome<T> {
         result.map_err(|error| {
             let got = format!("{:?}", error.code());
             let deviation = Deviation::new(what).wanted("OK".into()).got(got);
@@ -93,7 +89,7 @@ impl<'h> Run<'h> {
     }
 
     /// Memory, which is a part of a machine that tests need.
-    pub(super) fn allocate(&mut self, len: usize) -> std::result::Result<Block<'h>, Stop> {
+    pub(super) fn allocate(&mut self, len: usize) -> Outcome<Block<'h>> {
         let device = self.device;
         match device.allocate(len as u64) {
             Some(start) => Ok(Block { device, start, len }),
@@ -106,7 +102,7 @@ impl<'h> Run<'h> {
     }
 
     /// Memory with this content.
-    pub(super) fn filled(&mut self, content: &[u8]) -> std::result::Result<Block<'h>, Stop> {
+    pub(super) fn filled(&mut self, content: &[u8]) -> Outcome<Block<'h>> {
         let block = self.allocate(content.len())?;
         let copied = self.device.copy_to_device(block.start(), content);
         self.ok("`sync_memcpy_htod`", copied)?;
@@ -114,20 +110,20 @@ impl<'h> Run<'h> {
     }
 
     /// The content of memory.
-    pub(super) fn read(&mut self, block: &Block<'_>) -> std::result::Result<Vec<u8>, Stop> {
+    pub(super) fn read(&mut self, block: &Block<'_>) -> Outcome<Vec<u8>> {
         let mut back = vec![0x5a; block.len];
         let copied = self.device.copy_to_host(&mut back, block.start());
         self.ok("`sync_memcpy_dtoh`", copied)?;
         Ok(back)
     }
 
-    pub(super) fn stream(&mut self) -> std::result::Result<TestStream<'h>, Stop> {
+    pub(super) fn stream(&mut self) -> Outcome<TestStream<'h>> {
         let (stream, made) = self.device.stream();
         self.ok("`create_stream`", made)?;
         Ok(stream)
     }
 
-    pub(super) fn event(&mut self) -> std::result::Result<TestEvent<'h>, Stop> {
+    pub(super) fn event(&mut self) -> Outcome<TestEvent<'h>> {
         let event = self.device.event();
         self.ok("`create_event`", event)
     }

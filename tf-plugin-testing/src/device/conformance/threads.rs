@@ -7,6 +7,7 @@ use crate::threads::on_threads;
 use se_plugin::{EventStatus, Pattern};
 use std::thread;
 use std::time::{Duration, Instant};
+use tf_plugin_core::ensure;
 
 const THREADS: usize = 8;
 const ROUNDS: u8 = 25;
@@ -44,9 +45,7 @@ fn there_and_back(
         fine("memcpy_htod", stream.copy_to_device(one, &there))?;
         fine("memcpy_dtod", stream.copy_on_device(other, one, len))?;
         fine("memcpy_dtoh", stream.copy_to_host(&mut back, other))?;
-        if back != there {
-            return Err(format!("{len} bytes are others after copies there and back"));
-        }
+        ensure!(back == there, format!("{len} bytes are others after copies there and back"));
         device.deallocate(one);
         device.deallocate(other);
     }
@@ -81,9 +80,7 @@ pub(super) fn threads_that_allocate(run: &mut Run<'_>) -> Outcome {
             let mut back = vec![0; there.len()];
             fine("sync_memcpy_dtoh", device.copy_to_host(&mut back, memory))?;
             device.deallocate(memory);
-            if back != there {
-                return Err("two threads have the same memory".into());
-            }
+            ensure!(back == there, "two threads have the same memory");
         }
         Ok(())
     })

@@ -10,7 +10,7 @@ use crate::threads::on_threads;
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tf_plugin_core::{Code, Error, Result};
+use tf_plugin_core::{Code, Error, Result, ensure};
 
 const THREADS: usize = 8;
 
@@ -45,9 +45,7 @@ pub(super) fn readers_of_one_file(run: &mut Run<'_>) -> Outcome {
             let offset = (index * 7001 + round * 1999) % content.len();
             let read = reader.read(offset as u64, 1500)?;
             let want = &content[offset..content.len().min(offset + 1500)];
-            if read != want {
-                return Err(Error::data_loss(format_args!("other bytes at {offset}")));
-            }
+            ensure!(read == want, Error::data_loss(format_args!("other bytes at {offset}")));
         }
         Ok(())
     })
@@ -58,9 +56,7 @@ pub(super) fn each_opens_the_same_file(run: &mut Run<'_>) -> Outcome {
     let path = file(run, &content)?;
     all_succeed(run, "eight threads open and read one file", |fs, _| {
         for _ in 0..10 {
-            if fs.read_file(&path)? != content {
-                return Err(Error::data_loss("other bytes"));
-            }
+            ensure!(fs.read_file(&path)? == content, Error::data_loss("other bytes"));
         }
         Ok(())
     })
