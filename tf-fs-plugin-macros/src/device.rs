@@ -142,33 +142,3 @@ fn graph_and_profiler(platform: &TokenStream, options: &Options) -> TokenStream 
         };
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn output(options: &str, item: &str) -> String {
-        let output = device_plugin(options.parse().unwrap(), item.parse().unwrap());
-        output.to_string().replace(' ', "")
-    }
-
-    const ITEM: &str = "impl Platform for T { const NAME: &'static str = \"X\"; }";
-
-    #[test]
-    fn mistakes_say_what_to_write() {
-        for (options, item, expected) in [
-            ("", "struct T;", "expected`implPlatformfor...`,foundastruct"),
-            ("", "impl T {}", "foundaninherent`impl`"),
-            ("", "impl platform for T {}", "write`Platform`"),
-            ("", "impl<X> Platform for T<X> {}", "`T<X>`isgeneric"),
-            ("name = \"X\"", ITEM, "constNAME:&'staticstr"),
-            ("autoload = false", ITEM, "unknownoption`autoload`"),
-            ("graph_pass", ITEM, "write`graph_pass=MyPass`"),
-            ("profiler =", ITEM, "write`profiler=&TIMELINE`"),
-            ("graph_pass = A, graph_pass = B", ITEM, "`graph_pass`isgiventwice"),
-        ] {
-            let output = output(options, item);
-            assert!(output.contains(expected), "{options} {item}: {output}");
-        }
-    }
-}

@@ -80,28 +80,3 @@ fn parse_schemes(input: ParseStream<'_>) -> syn::Result<Vec<syn::LitStr>> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_form_is_shown_after_a_mistake() {
-        for (text, expected) in [
-            ("", "which types does this plugin export?"),
-            ("A", "a scheme is a string literal"),
-            ("\"aa\"", "expected `|` or `=>` after a scheme"),
-            ("\"aa\" A", "expected `|` or `=>` after a scheme"),
-            ("\"aa\" | => A", "a scheme is a string literal"),
-            ("\"aa\" => A \"bb\" => B", "expected `,`, or `;` before options"),
-            ("\"aa\" => A, \"aa\" => B", "the scheme \"aa\" is listed twice"),
-            ("\"aa\" => A, \"bb-\" => B", "TensorFlow never finds the scheme \"bb-\""),
-        ] {
-            let mut errors = Errors::default();
-            parse_entries(text.parse().unwrap(), &mut errors);
-            let errors = errors.messages();
-            assert_eq!(errors.len(), 1, "{text}: {errors:?}");
-            assert!(errors[0].starts_with(expected), "{text}: {errors:?}");
-        }
-    }
-}

@@ -3,6 +3,7 @@
 use se_plugin::prelude::*;
 use std::marker::PhantomData;
 use tf_plugin_ui_tests::device::P;
+use tf_plugin_ui_tests::no_devices;
 
 // The attribute of the op is named T, and so should the parameter.
 struct Typed<U>(PhantomData<U>);
@@ -37,5 +38,26 @@ impl Kernel for WithoutAnOp {
 // Name and type are constants of the trait.
 #[device_plugin(name = "MINE")]
 struct Named;
+
+// The other options take expressions, and `autoload` is for filesystems.
+#[device_plugin(autoload = false, graph_pass, profiler =, graph_pass = Pass)]
+struct Optional;
+
+#[device_plugin]
+impl Named {}
+
+// The trait has a capital P.
+#[device_plugin]
+impl platform for Named {}
+
+// TensorFlow needs one concrete type.
+struct Generic<const N: usize>;
+
+#[device_plugin]
+impl<const N: usize> Platform for Generic<N> {
+    const NAME: &'static str = "MINE";
+    const TYPE: &'static str = "MINE";
+    no_devices!();
+}
 
 fn main() {}

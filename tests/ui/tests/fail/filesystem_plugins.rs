@@ -25,6 +25,16 @@ mod no_arrow {
     super::filesystem_plugins! { "mem" super::MemFs }
 }
 
+mod nothing_after_a_scheme {
+    use super::filesystem_plugins;
+
+    filesystem_plugins! { "mem" }
+}
+
+mod no_scheme_after_a_bar {
+    super::filesystem_plugins! { "mem" | => super::MemFs }
+}
+
 mod no_quotes {
     super::filesystem_plugins! { mem => super::MemFs }
 }

@@ -34,11 +34,18 @@ filesystems! {
     IsAConstant: #[filesystem_plugin(scheme = SCHEME)]
     IsABytesString: #[filesystem_plugin(scheme = b"mem")]
     IsAnExpression: #[filesystem_plugin(scheme = concat!("m", "em"))]
+    IsACharacter: #[filesystem_plugin(scheme = 'm')]
+    HasASuffix: #[filesystem_plugin(scheme = "mem"x)]
+    IsAConstantInAList: #[filesystem_plugin(schemes(SCHEME))]
     // Options have names, `scheme` a value and `schemes` a list.
     HasNoName: #[filesystem_plugin("mem")]
     IsInParentheses: #[filesystem_plugin(scheme("mem"))]
+    HasNoValue: #[filesystem_plugin(scheme)]
+    HasNothingAfterTheSign: #[filesystem_plugin(scheme =)]
     IsNotAList: #[filesystem_plugin(schemes = "mem")]
     IsAnEmptyList: #[filesystem_plugin(schemes())]
+    HasNoList: #[filesystem_plugin(schemes)]
+    HasNoCommaInItsList: #[filesystem_plugin(schemes("a1" "b1"))]
     IsGivenTwice: #[filesystem_plugin(scheme = "mem", scheme = "ram2")]
     IsGivenInBothWays: #[filesystem_plugin(scheme = "mem", schemes("a1", "b1"))]
     // `#[filesystem]` exports nothing.
@@ -46,7 +53,13 @@ filesystems! {
 
     OptionTakesNoValue: #[filesystem_plugin(scheme = "mem", allow_panic_abort = true)]
     OptionIsASwitch: #[filesystem_plugin(scheme = "mem", autoload = "off")]
+    SwitchHasNoValue: #[filesystem_plugin(scheme = "mem", autoload =)]
+    SwitchHasTwoValues: #[filesystem_plugin(scheme = "mem", autoload = false true)]
     OptionIsAPath: #[filesystem_plugin(scheme = "mem", crate = "tf_fs_plugin")]
+    PathIsMissing: #[filesystem_plugin(scheme = "mem", crate)]
+    PathHasArguments: #[filesystem_plugin(scheme = "mem", crate = tf_fs_plugin<u8>)]
+    OptionHasNoName: #[filesystem_plugin(scheme = "mem", = false)]
+    OptionIsEmpty: #[filesystem_plugin(scheme = "mem", , autoload = false)]
     OptionIsGivenTwice: #[filesystem_plugin(scheme = "mem", autoload = false, autoload = true)]
     // The scheme does not count as missing.
     OptionIsUnknown: #[filesystem_plugin(schem = "mem")]
