@@ -2,7 +2,7 @@
 
 use crate::child::{self, Finished};
 use crate::fork_server;
-use crate::script;
+use crate::{LIBRARY, Plugin, script};
 use cargo_tf_plugin::TensorFlow;
 use std::env;
 use std::ffi::OsStr;
@@ -50,6 +50,22 @@ impl Python {
             .env("TF_CPP_MIN_LOG_LEVEL", "2")
             .arg(script(name));
         Self { command, limit: LIMIT, is_a_fork: false }
+    }
+
+    /// Runs `steps` of a script on a plugin that is loaded at import, with `settings` in the environment. All must succeed.
+    #[track_caller]
+    pub fn steps(
+        tensorflow: &TensorFlow,
+        script: &str,
+        plugin: &'static str,
+        steps: &[&str],
+        settings: &[(&str, &str)],
+    ) -> Finished {
+        let python = Self::new(tensorflow, script).env(LIBRARY, Plugin::of(plugin).path());
+        let python = settings.iter().fold(python, |python, (name, value)| python.env(name, value));
+        let finished = python.args(steps).in_a_fork().run().success();
+        assert_eq!(finished.done(), steps);
+        finished
     }
 
     /// Adds an argument.

@@ -1,11 +1,23 @@
 //! Runs `tests/python/scenarios.py` and judges what it says.
 
+use crate::Plugin;
 use crate::python::Python;
 use cargo_tf_plugin::TensorFlow;
 use std::collections::BTreeMap;
 
-/// The script, for [`Python`].
-pub const SCRIPT: &str = "python/scenarios.py";
+const SCRIPT: &str = "python/scenarios.py";
+
+/// What object stores lack: a name there is not what a path on a disk is. The cases then expect what the documentation of
+/// the plugin says instead; none is left out.
+pub const OBJECT_STORES_LACK: &[&str] = &["normal_form", "hierarchy", "unclosed_files"];
+
+/// [`SCRIPT`] on a plugin of `examples/`, below `root`, with the abilities that the filesystem `lacks`.
+pub fn python(tensorflow: &TensorFlow, plugin: &'static str, root: &str, lacks: &[&str]) -> Python {
+    let library = Plugin::of(plugin).path();
+    let python =
+        Python::new(tensorflow, SCRIPT).arg("--plugin").arg(library).args(["--root", root]);
+    lacks.iter().fold(python, |python, lack| python.args(["--lacks", lack]))
+}
 
 /// The cases that this TensorFlow cannot do on any plugin.
 fn not_applicable(tensorflow: &TensorFlow) -> &'static [&'static str] {
@@ -13,8 +25,8 @@ fn not_applicable(tensorflow: &TensorFlow) -> &'static [&'static str] {
     if tensorflow.major_minor() < (2, 16) { &["keras_archive", "keras_weights"] } else { &[] }
 }
 
-/// Runs all cases in `python`, which is [`SCRIPT`] with its arguments. All must pass except for those that no plugin
-/// can do in this TensorFlow, and `unable`: what the server cannot do, each with the reason.
+/// Runs all cases in [`python`]. All must pass except for those that no plugin can do in this TensorFlow, and `unable`: what
+/// the server cannot do, each with the reason.
 ///
 /// # Panics
 /// When a case fails, or others than expected have run.

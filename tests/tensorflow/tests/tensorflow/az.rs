@@ -2,13 +2,10 @@
 
 use azurite::{ACCOUNT, Azurite, KEY};
 use cargo_tf_plugin::TensorFlow;
-use tf_plugin_tensorflow_tests::python::Python;
-use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow, scenarios};
+use tf_plugin_tensorflow_tests::scenarios::OBJECT_STORES_LACK;
+use tf_plugin_tensorflow_tests::{each_tensorflow, scenarios};
 
 each_tensorflow!(on_azurite);
-
-/// Where a name in Azure is not what a path on a disk is. The cases then expect what the README says instead.
-const LACKS: &[&str] = &["normal_form", "hierarchy", "unclosed_files"];
 
 /// What no blob can be.
 const UNABLE: &[(&str, &str)] = &[
@@ -24,14 +21,9 @@ const BACKSLASH: &str = "Azure takes a backslash for a slash, so the plugin refu
 
 fn on_azurite(tensorflow: &TensorFlow) {
     let azurite = Azurite::with_container("scenarios");
-    let mut python = Python::new(tensorflow, scenarios::SCRIPT)
-        .arg("--plugin")
-        .arg(Plugin::of("az").path())
-        .args(["--root", &format!("az://{ACCOUNT}/scenarios/tests")])
+    let root = format!("az://{ACCOUNT}/scenarios/tests");
+    let python = scenarios::python(tensorflow, "az", &root, OBJECT_STORES_LACK)
         .env("AZURE_STORAGE_KEY", KEY)
         .env("TF_AZ_BLOB_ENDPOINT", format!("{}/{ACCOUNT}", azurite.endpoint()));
-    for lack in LACKS {
-        python = python.args(["--lacks", lack]);
-    }
     scenarios::run(tensorflow, "az on Azurite", python, UNABLE);
 }

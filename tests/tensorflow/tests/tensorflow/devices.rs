@@ -2,7 +2,7 @@
 
 use cargo_tf_plugin::TensorFlow;
 use tf_plugin_tensorflow_tests::python::Python;
-use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, each_tensorflow};
+use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow};
 
 each_tensorflow!(
     tensors_go_there_and_back,
@@ -20,53 +20,41 @@ each_tensorflow!(
 
 const SCRIPT: &str = "tensorflow/python/devices.py";
 
-fn run(tensorflow: &TensorFlow, steps: &[String], devices: Option<&str>) {
-    run_plugin(tensorflow, "hostdevice", steps, devices);
-}
-
-fn run_plugin(
-    tensorflow: &TensorFlow,
-    plugin: &'static str,
-    steps: &[String],
-    devices: Option<&str>,
-) {
-    let library = Plugin::of(plugin).path();
-    let mut python = Python::new(tensorflow, SCRIPT).env(LIBRARY, library).args(steps);
-    if let Some(devices) = devices {
-        python = python.env("TF_SE_PLUGIN_DEVICES", devices);
-    }
-    let finished = python.in_a_fork().run().success();
-    assert_eq!(finished.done(), steps);
+fn run(tensorflow: &TensorFlow, steps: &[&str]) {
+    Python::steps(tensorflow, SCRIPT, "hostdevice", steps, &[]);
 }
 
 fn tensors_go_there_and_back(tensorflow: &TensorFlow) {
-    run(tensorflow, &["listed=1", "copies"].map(String::from), None);
+    run(tensorflow, &["listed=1", "copies"]);
 }
 
 fn a_second_load_adds_nothing(tensorflow: &TensorFlow) {
     let again = format!("load={}", Plugin::of("hostdevice").path().display());
-    run(tensorflow, &[again.clone(), again, "listed=1".into(), "copies".into()], None);
+    run(tensorflow, &[&again, &again, "listed=1", "copies"]);
 }
 
 fn the_variable_switches_devices_off(tensorflow: &TensorFlow) {
-    run(tensorflow, &["listed=0"].map(String::from), Some("0"));
-    run(tensorflow, &["listed=1", "copies"].map(String::from), Some("7"));
+    let run = |steps: &[&str], devices| {
+        let settings = [("TF_SE_PLUGIN_DEVICES", devices)];
+        Python::steps(tensorflow, SCRIPT, "hostdevice", steps, &settings);
+    };
+    run(&["listed=0"], "0");
+    run(&["listed=1", "copies"], "7");
 }
 
 fn kernels_compute(tensorflow: &TensorFlow) {
-    let steps = ["computes", "threads", "zeros_like", "other_types"];
-    run(tensorflow, &steps.map(String::from), None);
+    run(tensorflow, &["computes", "threads", "zeros_like", "other_types"]);
     // Kernels are registered once.
     let again = format!("load={}", Plugin::of("hostdevice").path().display());
-    run(tensorflow, &[again, "computes".into()], None);
+    run(tensorflow, &[&again, "computes"]);
 }
 
 fn kernels_that_do_something_wrong_raise_errors(tensorflow: &TensorFlow) {
-    run(tensorflow, &["fails"].map(String::from), None);
+    run(tensorflow, &["fails"]);
 }
 
 fn work_that_fails_is_reported_later(tensorflow: &TensorFlow) {
-    run(tensorflow, &["fails_later"].map(String::from), None);
+    run(tensorflow, &["fails_later"]);
 }
 
 fn variables_are_changed_in_place_where_tensorflow_lets_kernels(tensorflow: &TensorFlow) {
@@ -74,18 +62,18 @@ fn variables_are_changed_in_place_where_tensorflow_lets_kernels(tensorflow: &Ten
         "2.19.1" | "2.20.0" | "2.21.0" => "no_variables",
         _ => "variables",
     };
-    run(tensorflow, &[step].map(String::from), None);
+    run(tensorflow, &[step]);
 }
 
 fn kernels_read_attributes(tensorflow: &TensorFlow) {
-    run(tensorflow, &["attributes"].map(String::from), None);
+    run(tensorflow, &["attributes"]);
 }
 
 fn new_ops_have_shapes(tensorflow: &TensorFlow) {
-    run(tensorflow, &["ops"].map(String::from), None);
+    run(tensorflow, &["ops"]);
 }
 
 fn a_filesystem_and_a_device_share_a_library(tensorflow: &TensorFlow) {
-    let steps = ["listed=1", "exists=both://here", "computes"].map(String::from);
-    run_plugin(tensorflow, "bothfs", &steps, None);
+    let steps = ["listed=1", "exists=both://here", "computes"];
+    Python::steps(tensorflow, SCRIPT, "bothfs", &steps, &[]);
 }

@@ -3,7 +3,7 @@
 use cargo_tf_plugin::TensorFlow;
 use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
-use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, each_tensorflow};
+use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow};
 
 each_tensorflow!(
     a_pass_rewrites_graphs_on_the_device,
@@ -17,22 +17,12 @@ each_tensorflow!(
 
 const SCRIPT: &str = "tensorflow/python/graphs.py";
 
-/// Makes the pass of `hostdevice` fail.
-const PASS: &str = "HOSTDEVICE_GRAPH_PASS";
-
-fn run(tensorflow: &TensorFlow, steps: &[&str], pass: Option<&str>) -> Finished {
-    let library = Plugin::of("hostdevice").path();
-    let mut python = Python::new(tensorflow, SCRIPT).env(LIBRARY, library).args(steps);
-    if let Some(pass) = pass {
-        python = python.env(PASS, pass);
-    }
-    let finished = python.in_a_fork().run().success();
-    assert_eq!(finished.done(), steps);
-    finished
+fn run(tensorflow: &TensorFlow, steps: &[&str]) -> Finished {
+    Python::steps(tensorflow, SCRIPT, "hostdevice", steps, &[])
 }
 
 fn a_pass_rewrites_graphs_on_the_device(tensorflow: &TensorFlow) {
-    let finished = run(tensorflow, &["constant=5432.25", "elsewhere"], None);
+    let finished = run(tensorflow, &["constant=5432.25", "elsewhere"]);
     assert!(!finished.stderr.contains("PluggableGraphOptimizer failed"), "{}", finished.stderr);
 }
 
@@ -42,7 +32,8 @@ fn a_failing_pass_leaves_the_graph_and_what_the_sdk_has_mended(tensorflow: &Tens
         ("panic", "plugin panicked in `optimize_func`"),
         ("break", "there is no node `no such node`"),
     ] {
-        let finished = run(tensorflow, &["constant=1234.5", "jit"], Some(pass));
+        let (steps, settings) = (["constant=1234.5", "jit"], [("HOSTDEVICE_GRAPH_PASS", pass)]);
+        let finished = Python::steps(tensorflow, SCRIPT, "hostdevice", &steps, &settings);
         let told = finished
             .stderr
             .lines()
@@ -52,18 +43,18 @@ fn a_failing_pass_leaves_the_graph_and_what_the_sdk_has_mended(tensorflow: &Tens
 }
 
 fn functions_that_ask_for_xla_run(tensorflow: &TensorFlow) {
-    run(tensorflow, &["jit"], None);
+    run(tensorflow, &["jit"]);
 }
 
 fn variables_change_in_graphs(tensorflow: &TensorFlow) {
-    run(tensorflow, &["variables"], None);
+    run(tensorflow, &["variables"]);
 }
 
 fn a_profile_has_what_the_device_did(tensorflow: &TensorFlow) {
-    run(tensorflow, &["profile=1", "profile=1"], None);
+    run(tensorflow, &["profile=1", "profile=1"]);
 }
 
 fn a_second_load_changes_nothing(tensorflow: &TensorFlow) {
     let again = format!("load={}", Plugin::of("hostdevice").path().display());
-    run(tensorflow, &[&again, &again, "constant=5432.25", "profile=1", "jit"], None);
+    run(tensorflow, &[&again, &again, "constant=5432.25", "profile=1", "jit"]);
 }

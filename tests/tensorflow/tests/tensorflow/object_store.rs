@@ -3,7 +3,7 @@
 
 use cargo_tf_plugin::TensorFlow;
 use tf_plugin_tensorflow_tests::outside::read;
-use tf_plugin_tensorflow_tests::python::Python;
+use tf_plugin_tensorflow_tests::scenarios::OBJECT_STORES_LACK;
 use tf_plugin_tensorflow_tests::{Example, each_tensorflow, scenarios};
 
 each_tensorflow!(consumers; oldest and newest: the_chapter_prints_what_it_says);
@@ -42,12 +42,6 @@ fn the_chapter_prints_what_it_says(tensorflow: &TensorFlow) {
 
 fn consumers(tensorflow: &TensorFlow) {
     let example = Example::memstore();
-    let mut python = Python::new(tensorflow, scenarios::SCRIPT)
-        .arg("--plugin")
-        .arg(example.plugin.path())
-        .args(["--root", &example.root]);
-    for lack in ["hierarchy", "normal_form", "unclosed_files"] {
-        python = python.args(["--lacks", lack]);
-    }
+    let python = scenarios::python(tensorflow, example.package, &example.root, OBJECT_STORES_LACK);
     scenarios::run(tensorflow, example.package, python, &[]);
 }

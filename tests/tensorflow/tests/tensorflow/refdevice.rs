@@ -23,14 +23,7 @@ each_tensorflow!(
 const SCRIPT: &str = "tensorflow/python/refdevice.py";
 
 fn run(tensorflow: &TensorFlow, steps: &[&str], settings: &[(&str, &str)]) -> Finished {
-    let library = Plugin::of("refdevice").path();
-    let mut python = Python::new(tensorflow, SCRIPT).env(LIBRARY, library).args(steps);
-    for (name, value) in settings {
-        python = python.env(name, value);
-    }
-    let finished = python.in_a_fork().run().success();
-    assert_eq!(finished.done(), steps);
-    finished
+    Python::steps(tensorflow, SCRIPT, "refdevice", steps, settings)
 }
 
 fn each_operation_answers_as_on_the_cpu(tensorflow: &TensorFlow) {

@@ -1,19 +1,15 @@
 //! What TensorFlow's own consumers do with files, on `s3://` and three servers: `tests/python/scenarios.py`.
 
 use cargo_tf_plugin::TensorFlow;
-use tf_plugin_tensorflow_tests::python::Python;
 use tf_plugin_tensorflow_tests::s3::Store;
-use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow, scenarios};
+use tf_plugin_tensorflow_tests::scenarios::OBJECT_STORES_LACK;
+use tf_plugin_tensorflow_tests::{each_tensorflow, scenarios};
 
 each_tensorflow!(
     on_the_projects_server;
     oldest and newest:
     on_s3s_fs,
 );
-
-/// Where a name in S3 is not what a path on a disk is; the cases then expect what `SEMANTICS.md` says instead. None is
-/// left out.
-const LACKS: &[&str] = &["normal_form", "hierarchy", "unclosed_files"];
 
 fn on_the_projects_server(tensorflow: &TensorFlow) {
     run(tensorflow, "s3 on the project's server", &Store::own("scenarios", false), &[]);
@@ -57,12 +53,6 @@ const NOT_BESIDE: &str =
     "an object cannot be beside others that begin with its key and /: status 500";
 
 fn run(tensorflow: &TensorFlow, what: &str, store: &Store, unable: &[(&str, &str)]) {
-    let mut python = Python::new(tensorflow, scenarios::SCRIPT)
-        .arg("--plugin")
-        .arg(Plugin::of("s3").path())
-        .args(["--root", &store.root()]);
-    for lack in LACKS {
-        python = python.args(["--lacks", lack]);
-    }
+    let python = scenarios::python(tensorflow, "s3", &store.root(), OBJECT_STORES_LACK);
     scenarios::run(tensorflow, what, store.settings(python), unable);
 }
