@@ -133,27 +133,3 @@ fn devices() -> String {
     }
     text
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_page_gets_its_tables() {
-        let page = filled("# A\n\n<!-- cases: devices -->\n\nEnd\n");
-        assert!(page.starts_with("# A\n\n") && page.ends_with("\n\nEnd\n"), "{page}");
-        assert!(page.contains(
-            "\n## Loading\n\n| Case | What it checks | Why |\n|---|---|---|\n| `every_callback` | "
-        ));
-        assert!(page.contains("\n| the vendor is an empty text | `vendor` |\n"), "{page}");
-        let page = filled("<!-- cases: filesystems -->");
-        assert!(page.contains("| Case | What it checks | Why | Catches |\n|---|---|---|---|\n"));
-        assert!(page.contains("| `OpenCreates` | "), "{page}");
-    }
-
-    #[test]
-    #[should_panic(expected = "there is no table `nothing`")]
-    fn a_table_that_is_not_there_is_an_error() {
-        let _ = filled("<!-- cases: nothing -->");
-    }
-}

@@ -258,17 +258,6 @@ mod tests {
     }
 
     #[test]
-    fn links_lead_out_of_the_book() {
-        assert_eq!(
-            with_links_out(
-                r#"<a href="../README.html#a"><a href="../docs"><a href="b.html">"#,
-                "x"
-            ),
-            r#"<a href="x/README.md#a"><a href="x/docs"><a href="b.html">"#
-        );
-    }
-
-    #[test]
     fn broken_links_are_found() {
         let here = book().join("introduction.md");
         let broken = |text| broken_links(&here, &Document::parse(text)).len();
