@@ -40,7 +40,7 @@ pub const TF_FILESYSTEM_OPS_SIZE: usize = size_of::<TF_FilesystemOps>();
 /// What a plugin offers for one scheme. `scheme` and the four tables come from the plugin's
 /// allocator; the host frees them after it has copied what it needs, also when it refuses the scheme.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct TF_FilesystemPluginOps {
     /// The scheme without `://`, NUL-terminated.
     pub scheme: *mut c_char,
@@ -80,7 +80,7 @@ pub struct TF_FilesystemPluginOps {
 
 /// Filled by `TF_InitPlugin`; zeroed on entry.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct TF_FilesystemPluginInfo {
     /// Number of elements in `ops`.
     pub num_schemes: usize,

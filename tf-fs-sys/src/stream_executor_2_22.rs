@@ -9,7 +9,7 @@ use core::ffi::{c_int, c_void};
 
 /// What a stream is to be like.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct SP_StreamOptions {
     /// The end of the last field that the host knows.
     pub struct_size: usize,
@@ -19,12 +19,6 @@ pub struct SP_StreamOptions {
     pub has_priority: TF_Bool,
     /// The priority.
     pub priority: c_int,
-}
-
-impl Default for SP_StreamOptions {
-    fn default() -> Self {
-        Self { struct_size: 0, ext: core::ptr::null_mut(), has_priority: 0, priority: 0 }
-    }
 }
 
 /// Size in bytes of [`SP_StreamOptions`] up to the end of its last field.

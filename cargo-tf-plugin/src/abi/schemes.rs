@@ -19,13 +19,10 @@ impl Loaded {
         // SAFETY: the type that the header gives to the function of this name.
         let function: TF_InitPluginFn = unsafe { transmute(function) };
         let init = || {
-            // SAFETY: pointers, for which zeros are a value; TensorFlow calls the function as often as a library is
-            // registered.
-            unsafe {
-                let mut info: TF_FilesystemPluginInfo = std::mem::zeroed();
-                function(&raw mut info);
-                info
-            }
+            let mut info = TF_FilesystemPluginInfo::default();
+            // SAFETY: a zeroed struct to fill in; TensorFlow calls the function as often as a library is registered.
+            unsafe { function(&raw mut info) };
+            info
         };
         let info = init();
         tell(&Event::Offer {

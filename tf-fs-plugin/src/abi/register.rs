@@ -213,18 +213,7 @@ impl Offer {
             random_access_file_ops: raw(self.random_access_file),
             writable_file_ops: raw(self.writable_file),
             read_only_memory_region_ops: raw(self.memory_region),
-            filesystem_ops_abi: 0,
-            filesystem_ops_api: 0,
-            filesystem_ops_size: 0,
-            random_access_file_ops_abi: 0,
-            random_access_file_ops_api: 0,
-            random_access_file_ops_size: 0,
-            writable_file_ops_abi: 0,
-            writable_file_ops_api: 0,
-            writable_file_ops_size: 0,
-            read_only_memory_region_ops_abi: 0,
-            read_only_memory_region_ops_api: 0,
-            read_only_memory_region_ops_size: 0,
+            ..TF_FilesystemPluginOps::default()
         };
         TF_SetFilesystemVersionMetadata(&mut ops);
         ops.filesystem_ops_size = filesystem_ops_size;

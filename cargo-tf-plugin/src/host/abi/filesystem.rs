@@ -116,13 +116,12 @@ impl Filesystem {
     pub fn load(library: Library, scheme: Option<&str>) -> Result<Self, String> {
         let init = library.symbol(c"TF_InitPlugin");
         let init = init.ok_or("the plugin exports no TF_InitPlugin")?;
-        // SAFETY: the type that the header gives to the function of this name, and zeros are a value of its struct.
-        let info = unsafe {
+        let mut info = TF_FilesystemPluginInfo::default();
+        // SAFETY: the type that the header gives to the function of this name, which fills in a zeroed struct.
+        unsafe {
             let init: TF_InitPluginFn = transmute(init);
-            let mut info: TF_FilesystemPluginInfo = std::mem::zeroed();
             init(&raw mut info);
-            info
-        };
+        }
         let free = info.plugin_memory_free.ok_or("there is no plugin_memory_free")?;
         let mut all = (0..info.num_schemes).map(|index| {
             // SAFETY: the plugin says that there are `num_schemes` of them.

@@ -168,18 +168,16 @@ fn fill(plan: &Plan, info: &mut TF_FilesystemPluginInfo) {
         fn table<T: Copy>(name: &str, value: &Option<T>, tail: usize) -> *mut T {
             value.as_ref().map_or(ptr::null_mut(), |value| block(name, value, tail))
         }
-        // SAFETY: zeros are null pointers and numbers; the index is within the array.
-        unsafe {
-            let mut ops: TF_FilesystemPluginOps = core::mem::zeroed();
-            TF_SetFilesystemVersionMetadata(&mut ops);
-            ops.scheme = offer.scheme.map_or(ptr::null_mut(), |scheme| c_string("scheme", scheme));
-            ops.filesystem_ops = table("filesystem", &offer.filesystem, offer.tail);
-            ops.random_access_file_ops = table("random access file", &offer.random_access_file, 0);
-            ops.writable_file_ops = table("writable file", &offer.writable_file, 0);
-            ops.read_only_memory_region_ops = table("memory region", &offer.memory_region, 0);
-            offer.metadata.iter().for_each(|change| change(&mut ops));
-            array.add(index).write(ops);
-        }
+        let mut ops = TF_FilesystemPluginOps::default();
+        TF_SetFilesystemVersionMetadata(&mut ops);
+        ops.scheme = offer.scheme.map_or(ptr::null_mut(), |scheme| c_string("scheme", scheme));
+        ops.filesystem_ops = table("filesystem", &offer.filesystem, offer.tail);
+        ops.random_access_file_ops = table("random access file", &offer.random_access_file, 0);
+        ops.writable_file_ops = table("writable file", &offer.writable_file, 0);
+        ops.read_only_memory_region_ops = table("memory region", &offer.memory_region, 0);
+        offer.metadata.iter().for_each(|change| change(&mut ops));
+        // SAFETY: the index is within the array.
+        unsafe { array.add(index).write(ops) };
     }
     info.ops = array;
 }

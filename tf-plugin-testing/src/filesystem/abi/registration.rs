@@ -39,7 +39,7 @@ impl Host {
         &self,
         init: impl FnOnce(*mut TF_FilesystemPluginInfo),
     ) -> Result<()> {
-        let mut info = ZEROED;
+        let mut info = TF_FilesystemPluginInfo::default();
         init(&raw mut info);
         // SAFETY: `info` holds what `init` wrote, whose pointers are null or valid: `register_raw` requires it.
         unsafe { self.take_over(&info) }
@@ -54,7 +54,7 @@ impl Host {
     /// [`Faulty`]: crate::filesystem::Faulty
     pub fn serve<F: Filesystem>(&self, scheme: &str, filesystem: F) -> Result<()> {
         let registration = registration_of::<F>(scheme);
-        let mut info = ZEROED;
+        let mut info = TF_FilesystemPluginInfo::default();
         offer_all(&mut info, &[registration])?;
         with_given(filesystem, registration, || {
             // SAFETY: the tables are those of this SDK, whose functions keep the header's promises.
@@ -68,7 +68,7 @@ impl Host {
     /// # Errors
     /// As [`Host::register`].
     pub fn register_without<P: Plugin>(&self, ops: Ops) -> Result<()> {
-        let mut info = ZEROED;
+        let mut info = TF_FilesystemPluginInfo::default();
         // A plugin that cannot make its tables leaves `info` as it is, as `TF_InitPlugin` does.
         if let Err(error) = offer_all(&mut info, P::registrations()) {
             log::error!("the plugin cannot be registered: {error:#}");
@@ -155,13 +155,6 @@ impl Host {
         self.mount(mounted)
     }
 }
-
-const ZEROED: TF_FilesystemPluginInfo = TF_FilesystemPluginInfo {
-    num_schemes: 0,
-    ops: ptr::null_mut(),
-    plugin_memory_allocate: None,
-    plugin_memory_free: None,
-};
 
 /// Frees a block that came with a registration, unless it came twice.
 ///
