@@ -111,18 +111,4 @@ mod tests {
         assert_eq!(level_with(Some("3"), Some("9")), LevelFilter::Off);
         assert_eq!(level_with(Some("junk"), None), LevelFilter::Warn);
     }
-
-    #[test]
-    fn a_line_looks_like_tensorflows() {
-        let line = line(
-            "2026-11-20 18:34:00.123456",
-            &Record::builder()
-                .level(Level::Warn)
-                .file(Some("src/lib.rs"))
-                .line(Some(15))
-                .args(format_args!("disk is slow"))
-                .build(),
-        );
-        assert_eq!(line, "2026-11-20 18:34:00.123456: W lib.rs:15] disk is slow\n");
-    }
 }

@@ -88,7 +88,6 @@ impl<T> Exclusive<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]
     fn one_thread_at_a_time() {
@@ -112,16 +111,6 @@ mod tests {
             }
         });
         assert_eq!(value.with(|value| *value), Ok((4000, 4000)));
-    }
-
-    #[test]
-    fn a_panic_breaks_it_for_good() {
-        let value = Exclusive::new(1);
-        assert_eq!(value.with(|value| *value), Ok(1));
-        let panicked = catch_unwind(AssertUnwindSafe(|| value.with(|_| panic!("half-way"))));
-        assert!(panicked.is_err());
-        assert_eq!(value.with(|value| *value), Err(Unusable::Broken));
-        assert_eq!(value.with(|value| *value), Err(Unusable::Broken));
     }
 
     #[cfg(unix)]
