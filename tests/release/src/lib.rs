@@ -3,7 +3,6 @@
 use cargo_metadata::{Metadata, MetadataCommand, Package};
 use cargo_tf_plugin::forget_package;
 use public_api::PublicApi;
-use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -69,30 +68,6 @@ pub fn interface(package: &str, target: &Path) -> String {
         .build()
         .unwrap_or_else(|error| panic!("{} cannot be read: {error}", json.display()));
     interface.items().map(|item| format!("{item}\n")).collect()
-}
-
-/// Lines that only one of two texts has, with `-` and `+` in front.
-pub fn differences(old: &str, new: &str) -> String {
-    let mut counts: HashMap<&str, isize> = HashMap::new();
-    for line in old.lines() {
-        *counts.entry(line).or_default() += 1;
-    }
-    for line in new.lines() {
-        *counts.entry(line).or_default() -= 1;
-    }
-    let mut only = |text: &str, sign: char, way: isize| -> String {
-        let mut lines = String::new();
-        for line in text.lines() {
-            let count = counts.get_mut(line).expect("each line was counted");
-            if *count * way > 0 {
-                *count -= way;
-                lines.push_str(&format!("  {sign} {line}\n"));
-            }
-        }
-        lines
-    };
-    let gone = only(old, '-', 1);
-    gone + &only(new, '+', -1)
 }
 
 /// A file of the repository.
