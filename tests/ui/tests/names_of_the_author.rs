@@ -42,3 +42,9 @@ fn stat_is_provided() {
     let provided = <Registration as ::tf_fs_plugin::OperationTable>::PROVIDED;
     assert!(provided == ::tf_fs_plugin::Ops::STAT);
 }
+
+#[test]
+fn each_scheme_is_registered() {
+    let schemes = <Registration as ::tf_fs_plugin::__private::Plugin>::registrations();
+    assert_eq!(schemes.iter().map(|one| one.scheme()).collect::<Vec<_>>(), ["a1", "b1"]);
+}
