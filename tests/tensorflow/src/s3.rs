@@ -5,17 +5,10 @@ use crate::python::Python;
 use crate::{LIBRARY, Plugin, script};
 use cargo_tf_plugin::{Packages, TensorFlow};
 use s3_server::{Options, Server};
-use s3s::auth::SimpleAuth;
-use s3s::service::S3ServiceBuilder;
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::Ipv4Addr;
-use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use tempfile::TempDir;
-use tokio::net::TcpListener;
-use tokio::runtime::Runtime;
 
 /// What the tests sign with; the servers that check signatures know them.
 const ACCESS_KEY: &str = "tests";
@@ -34,7 +27,6 @@ pub struct Store {
 enum Running {
     Own(Server),
     Moto(Moto),
-    S3sFs(S3sFs),
 }
 
 impl Store {
@@ -57,13 +49,6 @@ impl Store {
         Self { bucket, endpoint, running: Running::Moto(moto) }
     }
 
-    /// The file-backed server of the `s3s` project, in this process: another implementation of everything above the
-    /// protocol, with different defects.
-    pub fn s3s_fs(bucket: &'static str) -> Self {
-        let (server, endpoint) = S3sFs::start(bucket);
-        Self { bucket, endpoint, running: Running::S3sFs(server) }
-    }
-
     /// `http://127.0.0.1:PORT`.
     pub fn endpoint(&self) -> &str {
         &self.endpoint
@@ -84,7 +69,7 @@ impl Store {
 
     /// The settings for this server, in the way that users give them: AWS's environment variables.
     fn variables(&self) -> Vec<(&'static str, &str)> {
-        let mut variables = vec![
+        vec![
             ("AWS_ENDPOINT_URL", self.endpoint.as_str()),
             ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
             ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
@@ -94,12 +79,7 @@ impl Store {
             ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null"),
             ("AWS_EC2_METADATA_DISABLED", "true"),
             ("NO_PROXY", "127.0.0.1"),
-        ];
-        if let Running::S3sFs(_) = self.running {
-            // A listing is status 500 while a file in it is deleted; with many threads it is requested again and again.
-            variables.extend([("AWS_MAX_ATTEMPTS", "15"), ("TF_S3_RETRY_BACKOFF_MS", "20")]);
-        }
-        variables
+        ]
     }
 
     /// Gives a Python process the settings for this server.
@@ -193,52 +173,5 @@ impl Drop for Moto {
         if let Err(error) = self.process.wait() {
             eprintln!("moto: {error}");
         }
-    }
-}
-
-/// `s3s-fs` with the delay switched off that its own program has on each connection.
-#[derive(Debug)]
-#[expect(dead_code, reason = "held until the end")]
-struct S3sFs {
-    runtime: Runtime,
-    directory: TempDir,
-}
-
-impl S3sFs {
-    fn start(bucket: &str) -> (Self, String) {
-        let directory = tempfile::tempdir().expect("a scratch directory");
-        fs::create_dir(directory.path().join(bucket)).expect("a bucket");
-        let filesystem = filesystem(directory.path());
-        let mut builder = S3ServiceBuilder::new(filesystem);
-        builder.set_auth(SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY));
-        let service = builder.build();
-
-        let runtime = Runtime::new().expect("a runtime");
-        let listener =
-            runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).expect("a port");
-        let endpoint = format!("http://{}", listener.local_addr().expect("an address"));
-        runtime.spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                // Without it each response waits for the client's delayed acknowledgement.
-                if stream.set_nodelay(true).is_err() {
-                    continue;
-                }
-                let service = service.clone();
-                tokio::spawn(async move {
-                    let stream = hyper_util::rt::TokioIo::new(stream);
-                    let http = hyper::server::conn::http1::Builder::new();
-                    // A client that goes away is not an error of the server.
-                    let _ = http.serve_connection(stream, service).await;
-                });
-            }
-        });
-        (Self { runtime, directory }, endpoint)
-    }
-}
-
-fn filesystem(directory: &Path) -> s3s_fs::FileSystem {
-    match s3s_fs::FileSystem::new(directory) {
-        Ok(filesystem) => filesystem,
-        Err(error) => panic!("{}: {error:?}", directory.display()),
     }
 }
