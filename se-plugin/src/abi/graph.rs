@@ -4,7 +4,7 @@ use super::device_type::device_type;
 use super::exports::Exported;
 use super::kernel::status::Status;
 use super::loads::{initialize, name_of_load};
-use super::versions::{Versioned as _, check_major_version, fill, read_at_least, set_field};
+use super::versions::{Versioned as _, check_major_version, fill, read_at_least};
 use crate::abi::host_buf::lent;
 use crate::graph::workarounds::Workarounds;
 use crate::graph::{Graph, GraphPass, OptimizerConfigs};
@@ -95,14 +95,12 @@ unsafe fn register<P: Exported>(
     let device_type =
         CString::new(name_of_load(device_type::<P>(), load)).map_err(Error::internal)?;
     // SAFETY: the host's `optimizer` and `optimizer_configs` are null or cover `struct_size` readable and
-    // writable bytes, and so does `params`.
+    // writable bytes; `params` covers all fields, as `read_at_least` has seen.
     unsafe {
         read_at_least(host.optimizer, TP_Optimizer::STRUCT_SIZE)?;
         fill(host.optimizer, &optimizer)?;
         fill(host.optimizer_configs, &configs.as_raw())?;
-        set_field!(
-            params => TP_OptimizerRegistrationParams.device_type = device_type.into_raw().cast_const()
-        );
+        (*params).device_type = device_type.into_raw().cast_const();
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use super::exports::PlatformExport;
 use super::loads::{initialize, name_of_load};
 use super::state::{DeviceState, into_handle, share, take};
 use super::versions::{
-    self, Refusal, Versioned as _, check_major_version, field, fill, read_at_least, set_field,
+    self, Refusal, Versioned as _, check_major_version, field, fill, read_at_least,
 };
 use crate::kernel::register::register as register_kernels;
 use crate::limit::limit;
@@ -159,13 +159,8 @@ unsafe fn register<P: Platform>(
         ext: into_handle::<_, c_void>(state),
         ..SP_Platform::default()
     };
-    let own = SE_PlatformRegistrationParams {
-        destroy_platform: Some(destroy_platform::<P>),
-        destroy_platform_fns: Some(destroy_platform_fns),
-        ..SE_PlatformRegistrationParams::default()
-    };
-    // SAFETY: `host.platform` and `host.platform_fns` are null or cover `struct_size` bytes, and so does
-    // `params`; the strings live in the state, as long as `ext`.
+    // SAFETY: `host.platform` and `host.platform_fns` are null or cover `struct_size` bytes; `params` covers
+    // all fields, as `read_at_least` has seen. The strings live in the state, as long as `ext`.
     unsafe {
         let needed = core::mem::offset_of!(SP_Platform, r#type) + size_of_val(&platform.r#type);
         let room = read_at_least(host.platform, needed);
@@ -179,10 +174,8 @@ unsafe fn register<P: Platform>(
         }
         fill(host.platform, &platform)?;
         fill(host.platform_fns, &platform_fns::<P>())?;
-        set_field!(params => SE_PlatformRegistrationParams.destroy_platform = own.destroy_platform);
-        set_field!(
-            params => SE_PlatformRegistrationParams.destroy_platform_fns = own.destroy_platform_fns
-        );
+        (*params).destroy_platform = Some(destroy_platform::<P>);
+        (*params).destroy_platform_fns = Some(destroy_platform_fns);
     }
     Ok(())
 }
@@ -222,11 +215,11 @@ unsafe extern "C" fn destroy_platform<P: Platform>(platform: *mut SP_Platform) {
         "destroy_platform",
         || (),
         || {
-            // SAFETY: the host passes the struct that `register` has filled; `ext` is cleared, so the
-            // reference is given back once.
+            // SAFETY: the host passes the struct that `register` has filled, which covers `ext` if `field!`
+            // finds it; `ext` is cleared, so the reference is given back once.
             unsafe {
                 if let Some(ext) = field!(platform => SP_Platform.ext) {
-                    set_field!(platform => SP_Platform.ext = ptr::null_mut());
+                    (*platform).ext = ptr::null_mut();
                     drop(take::<PlatformState<P>, c_void>(ext));
                 }
             }
@@ -319,11 +312,11 @@ unsafe extern "C" fn destroy_device<P: Platform>(_: *const SP_Platform, device: 
         "destroy_device",
         || (),
         || {
-            // SAFETY: the host passes a struct that `create_device` has filled; the handle is cleared, so
-            // the reference is given back once.
+            // SAFETY: the host passes a struct that `create_device` has filled, which covers the handle if
+            // `field!` finds it; the handle is cleared, so the reference is given back once.
             unsafe {
                 if let Some(handle) = field!(device => SP_Device.device_handle) {
-                    set_field!(device => SP_Device.device_handle = ptr::null_mut());
+                    (*device).device_handle = ptr::null_mut();
                     drop(take::<DeviceState<P::Device>, c_void>(handle));
                 }
             }

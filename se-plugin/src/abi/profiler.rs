@@ -3,7 +3,7 @@
 use super::device_type::device_type;
 use super::exports::{Exported, ProfilerExport};
 use super::loads::{initialize, name_of_load};
-use super::versions::{Versioned as _, check_major_version, field, fill, read_at_least, set_field};
+use super::versions::{Versioned as _, check_major_version, field, fill, read_at_least};
 use core::ffi::c_void;
 use core::ptr;
 use std::ffi::CString;
@@ -72,13 +72,8 @@ unsafe fn register<P: Exported>(
         collect_data_xspace: Some(collect_data_xspace),
         ..TP_ProfilerFns::default()
     };
-    let own = TF_ProfilerRegistrationParams {
-        destroy_profiler: Some(destroy_profiler),
-        destroy_profiler_fns: Some(destroy_profiler_fns),
-        ..TF_ProfilerRegistrationParams::default()
-    };
     // SAFETY: the host's `profiler` and `profiler_fns` are null or cover `struct_size` readable and writable
-    // bytes, and so does `params`.
+    // bytes; `params` covers all fields, as `read_at_least` has seen.
     unsafe {
         read_at_least(host.profiler, TP_Profiler::STRUCT_SIZE)?;
         read_at_least(host.profiler_fns, TP_ProfilerFns::STRUCT_SIZE)?;
@@ -86,10 +81,8 @@ unsafe fn register<P: Exported>(
         let profiler = TP_Profiler { ext, device_type, ..TP_Profiler::default() };
         fill(host.profiler, &profiler)?;
         fill(host.profiler_fns, &fns)?;
-        set_field!(params => TF_ProfilerRegistrationParams.destroy_profiler = own.destroy_profiler);
-        set_field!(
-            params => TF_ProfilerRegistrationParams.destroy_profiler_fns = own.destroy_profiler_fns
-        );
+        (*params).destroy_profiler = Some(destroy_profiler);
+        (*params).destroy_profiler_fns = Some(destroy_profiler_fns);
     }
     Ok(())
 }

@@ -7,7 +7,7 @@
 //! - A field of the host's struct is read only if `struct_size` covers it; else it reads as 0 or null
 //!   ([`read`], `field!`).
 //! - A field is written only if `struct_size` covers it, because beyond is the host's stack; then
-//!   `struct_size` says how far the struct is filled ([`fill`], `set_field!`).
+//!   `struct_size` says how far the struct is filled ([`fill`]).
 //! - Fields that only a newer host knows are left alone.
 //! - `struct_size` 0 is refused ([`Refusal::NoSize`]), and so is another major version
 //!   ([`check_major_version`]).
@@ -314,42 +314,6 @@ pub(crate) unsafe fn read_field<T: Versioned, V: Copy>(
     // SAFETY: the field lies within the struct, as was just checked.
     (field_at(offset, pick).end() <= host)
         .then(|| unsafe { record.cast::<u8>().add(offset).cast::<V>().read() })
-}
-
-/// Writes one field of a host's struct, leaving `struct_size` alone: for structs that the host has filled
-/// itself. Answers whether the struct covers it. An unsafe operation: the pointer is null or points to a
-/// struct of which `struct_size` bytes can be written.
-macro_rules! set_field {
-    ($record:expr => $type:ident.$field:ident = $value:expr) => {
-        $crate::abi::versions::write_field(
-            $record,
-            core::mem::offset_of!($type, $field),
-            |record: &$type| &record.$field,
-            $value,
-        )
-    };
-}
-pub(crate) use set_field;
-
-/// The body of `set_field!`.
-///
-/// # Safety
-/// `record` is null or points to a struct of which `struct_size` bytes can be written; `offset` is that of
-/// the field that `pick` picks.
-pub(crate) unsafe fn write_field<T: Versioned, V: Copy>(
-    record: *mut T,
-    offset: usize,
-    pick: fn(&T) -> &V,
-    value: V,
-) -> bool {
-    // SAFETY: `record` is null, or points to a struct with `struct_size` writable bytes.
-    let covers =
-        unsafe { size_of_host(record) }.is_ok_and(|host| field_at(offset, pick).end() <= host);
-    if covers {
-        // SAFETY: the field lies within the struct, as was just checked.
-        unsafe { record.cast::<u8>().add(offset).cast::<V>().write(value) };
-    }
-    covers
 }
 
 /// Refuses a host whose major version is another. Minor and patch versions tell nothing: releases
