@@ -285,8 +285,6 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::thread;
-    use std::time::Duration;
 
     /// What a stream has.
     #[derive(Default)]
@@ -324,59 +322,6 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_goes_on_is_waited_for() {
-        let parts = Parts::default();
-        let copy = parts.begin();
-        let token = Arc::clone(&copy);
-        parts.begun(copy, Ok(()));
-        let event = Ledger::default();
-        event.set(parts.ledgers[0].open());
-        assert!(!event.is_done() && !Arc::ptr_eq(&parts.begin(), &token));
-        let waiter = thread::spawn(move || {
-            event.wait();
-            event.is_done()
-        });
-        thread::sleep(Duration::from_millis(20));
-        assert!(!waiter.is_finished());
-        token.succeed();
-        assert!(waiter.join().unwrap());
-        assert!(parts.ledgers.iter().all(Ledger::is_done));
-    }
-
-    #[test]
-    fn a_failure_is_noted_unless_the_caller_has_it() {
-        let failed = || Error::unavailable("requested it");
-        for (fails_first, outcome, is_noted) in [
-            (true, Ok(()), true),
-            (true, Err(failed()), false),
-            (false, Ok(()), true),
-            (false, Err(failed()), false),
-        ] {
-            let parts = Parts::default();
-            let copy = parts.begin();
-            let token = Arc::clone(&copy);
-            let fail = |token: &Pending| token.complete("copy", Err(failed()));
-            if fails_first {
-                fail(&token);
-                parts.begun(copy, outcome);
-            } else {
-                // After an error of the method the copy is waited for.
-                let waits = outcome.is_err();
-                thread::scope(|scope| {
-                    let begin = || parts.begun(copy, outcome);
-                    let begun = scope.spawn(begin);
-                    while !waits && !begun.is_finished() {
-                        thread::yield_now();
-                    }
-                    fail(&token);
-                });
-            }
-            assert_eq!(parts.health.check().is_err(), is_noted, "{fails_first}");
-            assert!(!Arc::ptr_eq(&parts.begin(), &token), "one that has failed is not used again");
-        }
-    }
-
-    #[test]
     fn ledgers_that_wait_for_each_other_stay_small() {
         let (one, other) = (Ledger::default(), Ledger::default());
         let copy = Pending::new(Health::default());
@@ -388,19 +333,5 @@ mod tests {
         assert_eq!([one.open(), other.open()].map(|open| open.unwrap().len()), [1, 1]);
         copy.succeed();
         assert!(one.is_done() && other.is_done());
-    }
-
-    #[test]
-    fn a_copy_that_could_not_be_started_has_given_its_memory_up() {
-        let parts = Parts::default();
-        let copy = parts.begin();
-        let [token, late] = [(); 2].map(|()| Arc::clone(&copy));
-        let keeper = thread::spawn(move || {
-            thread::sleep(Duration::from_millis(50));
-            late.succeed();
-        });
-        parts.begun(copy, Err(Error::unavailable("not started")));
-        assert!(token.is_done());
-        keeper.join().unwrap();
     }
 }

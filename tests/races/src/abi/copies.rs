@@ -103,6 +103,7 @@ pub fn a_copy_that_fails() {
             let stream = Arc::new(Stream::default());
             let memory = Memory::new();
             let copy = stream.begin();
+            let failed = Arc::clone(&copy);
             let device = thread::spawn({
                 let (token, memory) = (Arc::clone(&copy), Arc::clone(&memory));
                 move || {
@@ -120,6 +121,7 @@ pub fn a_copy_that_fails() {
             memory.take();
             device.join().unwrap();
             assert_eq!(stream.health.check().is_err(), starts);
+            assert!(!Arc::ptr_eq(&stream.begin(), &failed), "one that has failed is used again");
         });
     }
 }
