@@ -4,7 +4,7 @@ use crate::platform::devices;
 use se_plugin::host::{Delay, DeviceRange, HostDevice, HostMemory, Ran, WorkerEvent, WorkerStream};
 use se_plugin::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Barrier, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use tf_plugin_testing::device::{Host, TestDevice};
 
@@ -42,27 +42,20 @@ fn content(memory: &HostMemory, range: DeviceRange) -> Vec<u8> {
 }
 
 #[test]
-fn content_survives_each_kind_of_copy_also_between_devices() {
+fn content_survives_a_copy_between_devices() {
     with_devices(|device, other| {
         let (stream, _) = device.stream();
-        for len in [1_usize, 255, 256, 10_000] {
-            let there: Vec<u8> = (0..len).map(|at| (at * 7) as u8).collect();
-            let [a, b] = [device, other].map(|device| device.allocate(len as u64).unwrap());
-            stream.copy_to_device(a, &there).unwrap();
-            stream.copy_on_device(b, a, len as u64).unwrap();
-            stream.synchronize().unwrap();
-            let mut back = vec![0; len];
-            other.copy_to_host(&mut back, b).unwrap();
-            assert_eq!(back, there);
-            stream.fill(a, Pattern::Byte(9), len as u64).unwrap();
-            stream.copy_to_host(&mut back, a).unwrap();
-            assert!(back.iter().all(|&byte| byte == 9));
-            device.deallocate(a);
-            other.deallocate(b);
-        }
-        let usage = device.memory_usage().unwrap();
-        assert_eq!(usage, [SIZE as i64; 2]);
-        assert!(device.allocator_stats(96).unwrap().num_allocs >= 4);
+        let there: Vec<u8> = (0..10_000).map(|at| (at * 7) as u8).collect();
+        let [a, b] = [device, other].map(|device| device.allocate(10_000).unwrap());
+        stream.copy_to_device(a, &there).unwrap();
+        stream.copy_on_device(b, a, 10_000).unwrap();
+        stream.synchronize().unwrap();
+        let mut back = vec![0; 10_000];
+        other.copy_to_host(&mut back, b).unwrap();
+        assert_eq!(back, there);
+        assert!(device.allocator_stats(96).unwrap().num_allocs >= 1);
+        device.deallocate(a);
+        other.deallocate(b);
     });
 }
 
@@ -98,32 +91,6 @@ fn eight_threads_use_one_device() {
         });
         device.synchronize().unwrap();
     });
-}
-
-#[test]
-fn work_is_done_in_order_and_later() {
-    let memory = HostMemory::new(SIZE).unwrap();
-    let stream = WorkerStream::new(&memory, Delay::up_to(Duration::from_millis(1), 7));
-    let target = range(&memory, 100);
-    let event = WorkerEvent::new();
-    assert_eq!(event.status().unwrap(), EventStatus::Complete, "never recorded");
-    let go = hold_up(&stream);
-    for step in 0..100 {
-        stream
-            .launch("step", [], [target], move |[], [target]| {
-                assert!(target[..step].iter().enumerate().all(|(at, &byte)| byte == at as u8));
-                target[step] = step as u8;
-                Ok(())
-            })
-            .unwrap();
-    }
-    stream.record_event(&event).unwrap();
-    assert_eq!(event.status().unwrap(), EventStatus::Pending, "nothing ran on this thread");
-    go.send(()).unwrap();
-    event.wait().unwrap();
-    assert_eq!(event.status().unwrap(), EventStatus::Complete);
-    stream.status().unwrap();
-    assert_eq!(content(&memory, target), (0..100).collect::<Vec<u8>>());
 }
 
 /// Without the waiting the second stream would be there first: the first one is held up.
@@ -179,28 +146,6 @@ fn the_latest_record_counts() {
     assert_eq!(event.status().unwrap(), EventStatus::Pending);
     go.send(()).unwrap();
     event.wait().unwrap();
-}
-
-#[test]
-fn two_tasks_on_one_range_are_an_error_and_not_a_race() {
-    let memory = HostMemory::new(SIZE).unwrap();
-    let [one, two] = [(); 2].map(|()| WorkerStream::new(&memory, Delay::NONE));
-    let target = range(&memory, 8);
-    let both = Arc::new(Barrier::new(2));
-    let (inside, done) = (Arc::clone(&both), Arc::clone(&both));
-    one.launch("first", [], [target], move |[], [target]| {
-        inside.wait();
-        target.fill(1);
-        inside.wait();
-        Ok(())
-    })
-    .unwrap();
-    done.wait();
-    two.launch("second", [target], [], |[_], []| Ok(())).unwrap();
-    let error = two.synchronize().unwrap_err();
-    assert!(error.message().contains("`second` and `first`"), "{error}");
-    done.wait();
-    one.synchronize().unwrap();
 }
 
 /// A cause whose destructor panics.
