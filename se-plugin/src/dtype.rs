@@ -129,18 +129,3 @@ impl fmt::Display for DType {
         f.pad(self.name())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_go_there_and_back() {
-        for &dtype in DType::ALL {
-            assert_eq!(DType::from_raw(dtype.as_raw()), Some(dtype), "{dtype}");
-        }
-        assert_eq!(DType::from_raw(sys::TF_FLOAT), Some(DType::Float32));
-        // A reference to a float32.
-        assert_eq!(DType::from_raw(101), None);
-    }
-}

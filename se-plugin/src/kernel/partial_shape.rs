@@ -68,19 +68,3 @@ impl PartialShape {
         Ok(Self(Some(dims)))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shapes_are_read() {
-        let scalar = PartialShape::of_proto(&[]).unwrap();
-        assert_eq!(scalar.to_shape(), Some(vec![]));
-        let unknown = PartialShape::of_proto(&[0x18, 1]).unwrap();
-        assert_eq!((unknown.dims(), unknown.to_shape()), (None, None));
-        // A dimension of 0 has no field of its own.
-        let empty = PartialShape::of_proto(&[0x12, 0, 0x12, 2, 0x08, 2]).unwrap();
-        assert_eq!(empty.to_shape(), Some(vec![0, 2]));
-    }
-}

@@ -66,22 +66,9 @@ fn statistics_reach_as_far_as_the_struct() {
         assert_eq!((all.bytes_reserved, all.peak_bytes_reserved), (6, 7));
         assert_eq!((all.has_bytes_reservable_limit, all.bytes_reservable_limit), (0, 0));
         assert_eq!(all.largest_free_block_bytes, i64::MAX);
-        for size in 8..=96 + 64 {
-            let stats = device.allocator_stats(size).expect("known");
-            let read = [
-                (16, stats.num_allocs, 1),
-                (40, stats.largest_alloc_size, 4),
-                (41, stats.has_bytes_limit.into(), 1),
-                (56, stats.bytes_limit, 5),
-                (96, stats.largest_free_block_bytes, i64::MAX),
-            ];
-            for (end, found, whole) in read {
-                assert_eq!(found, if end <= size { whole } else { 0 }, "{end} of {size}");
-            }
-        }
-        for size in 0..8 {
-            assert_eq!(device.allocator_stats(size).map(|stats| stats.num_allocs), None, "{size}");
-        }
+        let short = device.allocator_stats(56).expect("known");
+        assert_eq!((short.bytes_limit, short.largest_free_block_bytes), (5, 0));
+        assert!(device.allocator_stats(0).is_none());
         for panics in [false, true] {
             fault("allocator_stats", panics);
             assert!(device.allocator_stats(96).is_none());

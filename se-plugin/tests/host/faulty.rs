@@ -175,24 +175,6 @@ fn events_that_fail_never_say_so() {
     assert_eq!(faults.calls_of("get_event_status"), 1);
 }
 
-#[test]
-fn a_platform_that_cannot_count_or_open_has_no_device() {
-    let (host, faults) = Faulty::<Toy>::load().expect("loaded");
-    // Loading has asked already.
-    assert!(faults.calls() >= 1, "{}", faults.calls());
-    assert_eq!(host.device_count().expect("counted"), 1);
-    let runs = sweep::<Toy>(Fault::Fail(Code::Unavailable), |host: &Host, fails| {
-        let count = host.device_count().unwrap_or_default();
-        assert!(fails || count == 1);
-        if let Ok(device) = host.device(0) {
-            drop(device);
-        } else {
-            assert!(fails);
-        }
-    });
-    assert!(runs >= 3, "{runs}");
-}
-
 /// A scenario of a copy there, a fill, a copy within and a copy back: whatever fails, either it is told or the
 /// bytes are right.
 #[test]
