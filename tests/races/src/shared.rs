@@ -1,9 +1,9 @@
 //! Models of what devices and streams share.
 
+use crate::abi::copies::Memory;
 use crate::explore;
 use crate::health::Health;
 use crate::pieces::Pieces;
-use loom::cell::UnsafeCell;
 use loom::thread;
 use std::sync::Arc;
 use tf_plugin_core::Error;
@@ -45,25 +45,17 @@ pub fn a_failure_that_is_seen() {
     });
 }
 
-/// Memory of which loom sees every use.
-struct Memory(UnsafeCell<u32>);
-
-// SAFETY: loom reports two uses of a cell of which none is before the other.
-unsafe impl Sync for Memory {}
-// SAFETY: loom reports two unordered accesses of the cell.
-unsafe impl Send for Memory {}
-
 /// Three threads share two pieces: nobody has one that somebody else has, or had without giving it back.
 pub fn pieces_that_are_given_back() {
     explore(|| {
         let pieces = Arc::new(Pieces::new(2));
-        let memory = Arc::new([(); 2].map(|()| Memory(UnsafeCell::new(0))));
+        let memory = [(); 2].map(|()| Memory::new());
         let work = {
-            let (pieces, memory) = (Arc::clone(&pieces), Arc::clone(&memory));
+            let pieces = Arc::clone(&pieces);
             move || {
                 let Some(at) = pieces.take() else { return };
-                // SAFETY: loom reports another use at the same time.
-                memory[at as usize].0.with_mut(|at| unsafe { *at += 1 });
+                // Loom reports another use at the same time.
+                memory[at as usize].fill();
                 assert!(pieces.give_back(at));
             }
         };
