@@ -104,7 +104,7 @@ pub mod __private {
     pub use crate::abi::profiler::init_profiler;
     pub use crate::kernel::Element;
     pub use crate::kernel::op::OpRegistration;
-    pub use crate::kernel::registry::Registration;
+    pub use crate::kernel::registry::{Options, Registration};
     pub use crate::platform::check;
     pub use tf_fs_sys::{
         SE_InitPluginFn, SE_PlatformRegistrationParams, TF_InitGraphFn, TF_InitProfilerFn,

@@ -22,8 +22,8 @@ struct Options {
     op: Option<LitStr>,
     types: Vec<Types>,
     host_memory: Vec<LitStr>,
-    label: Option<LitStr>,
-    priority: Option<TokenStream>,
+    label: LitStr,
+    priority: TokenStream,
     variables: bool,
     variants: bool,
     krate: Path,
@@ -135,14 +135,7 @@ fn registrations(
         errors.over(op, format!("these are more than {MAX} kernels; name fewer types"));
         return None;
     };
-    let label = options.label.as_ref().map(|label| quote!(.label(#label)));
-    let priority = options.priority.as_ref().map(|priority| quote!(.priority(#priority)));
-    let variables = options.variables.then(|| quote!(.variables()));
-    let variants = options.variants.then(|| quote!(.variants()));
-    let host_memory = match options.host_memory.as_slice() {
-        [] => None,
-        names => Some(quote!(.host_memory(&[#(#names),*]))),
-    };
+    let Options { host_memory, label, priority, variables, variants, .. } = options;
     let self_type = &header.self_type;
     // Not a name that an author's type could have.
     let alias = match params.as_slice() {
@@ -175,17 +168,21 @@ fn registrations(
                 quote!((#name, <#ty as #private::Element>::DTYPE))
             }
         });
-        let types = match picked.len() {
-            0 => None,
-            _ => Some(quote!(.types(&[#(#constraints),*]))),
-        };
         output.extend(quote! {
             #private::collect! {
                 #private::Registration,
                 #private::Registration::new::<#kernel>(
                     #op,
                     ::core::concat!(::core::file!(), ":", ::core::line!()),
-                ) #types #host_memory #label #priority #variables #variants
+                    #private::Options {
+                        types: &[#(#constraints),*],
+                        host_memory: &[#(#host_memory),*],
+                        label: #label,
+                        priority: #priority,
+                        variables: #variables,
+                        variants: #variants,
+                    },
+                )
             }
         });
     }
@@ -211,8 +208,8 @@ fn parse(tokens: TokenStream, errors: &mut Errors) -> Options {
         op: None,
         types: Vec::new(),
         host_memory: Vec::new(),
-        label: None,
-        priority: None,
+        label: LitStr::new("", Span::call_site()),
+        priority: quote!(0),
         variables: false,
         variants: false,
         krate: syn::parse_quote!(::se_plugin),
@@ -244,12 +241,12 @@ fn parse(tokens: TokenStream, errors: &mut Errors) -> Options {
             "host_memory" => options.host_memory = strings(value, &name, errors),
             "label" => {
                 let example = "write `label = \"...\"`";
-                options.label = errors
-                    .ok((|input: ParseStream<'_>| string(input, &name, example)).parse2(value));
+                let parser = |input: ParseStream<'_>| string(input, &name, example);
+                options.label = errors.ok(parser.parse2(value)).unwrap_or(options.label);
             }
             "priority" => {
-                options.priority =
-                    errors.ok((|input: ParseStream<'_>| priority(input, &name)).parse2(value));
+                let parser = |input: ParseStream<'_>| priority(input, &name);
+                options.priority = errors.ok(parser.parse2(value)).unwrap_or(options.priority);
             }
             "variables" | "variants" => {
                 let is_set = match option.as_str() {

@@ -71,17 +71,18 @@ pub(crate) fn register<P: Platform>() {
 
 fn register_one(host: &HostApi, status: &Status, registration: &Registration) -> Result<()> {
     let builder = Builder::new(host, status, registration.op, registration.functions)?;
-    for &(attribute, dtype) in registration.types {
+    let options = registration.options;
+    for &(attribute, dtype) in options.types {
         builder.constrain(attribute, dtype)?;
     }
-    for argument in registration.host_memory {
+    for argument in options.host_memory {
         builder.host_memory(argument)?;
     }
-    if registration.priority != 0 {
-        builder.priority(registration.priority);
+    if options.priority != 0 {
+        builder.priority(options.priority);
     }
-    if !registration.label.is_empty() {
-        builder.label(registration.label)?;
+    if !options.label.is_empty() {
+        builder.label(options.label)?;
     }
     builder.register()
 }

@@ -16,20 +16,28 @@ use tf_plugin_core::{Error, Result, ensure};
 #[derive(Clone, Copy, Debug)]
 pub struct Registration {
     pub(crate) op: &'static str,
-    /// The types that attributes are to have.
-    pub(crate) types: &'static [(&'static str, DType)],
-    /// The arguments that are in host memory.
-    pub(crate) host_memory: &'static [&'static str],
-    pub(crate) label: &'static str,
-    pub(crate) priority: i32,
-    /// Whether the kernel needs the host's functions for variables.
-    pub(crate) variables: bool,
-    /// Whether the kernel needs the host's functions for variants.
-    pub(crate) variants: bool,
+    pub(crate) options: Options,
     pub(crate) functions: Functions,
-    platform: fn() -> TypeId,
+    pub(crate) platform: fn() -> TypeId,
     /// File and line of the attribute.
-    place: &'static str,
+    pub(crate) place: &'static str,
+}
+
+/// What else `#[kernel]` says of a kernel. By default it is for all types, with everything in device memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// The types that attributes are to have.
+    pub types: &'static [(&'static str, DType)],
+    /// The arguments that are in host memory.
+    pub host_memory: &'static [&'static str],
+    /// For nodes with this label only, if it is not empty.
+    pub label: &'static str,
+    /// Kernels with a higher one are preferred.
+    pub priority: i32,
+    /// Whether the kernel needs the host's functions for variables.
+    pub variables: bool,
+    /// Whether the kernel needs the host's functions for variants.
+    pub variants: bool,
 }
 
 static ALL: Collected<Registration> = Collected::new();
@@ -41,89 +49,36 @@ impl Registration {
         ALL.add(self);
     }
 
-    /// A kernel for all types, with everything in device memory.
+    /// A kernel for an op, whose attribute is at `place`.
     #[must_use]
-    pub const fn new<K: Kernel>(op: &'static str, place: &'static str) -> Self {
-        Self::with_functions::<K::Platform>(op, place, Functions::of_kernel::<K>())
-    }
-
-    /// The functions are of a kernel for `P`.
-    const fn with_functions<P: Platform>(
-        op: &'static str,
-        place: &'static str,
-        functions: Functions,
-    ) -> Self {
-        Self {
-            op,
-            types: &[],
-            host_memory: &[],
-            label: "",
-            priority: 0,
-            variables: false,
-            variants: false,
-            functions,
-            platform: TypeId::of::<P>,
-            place,
-        }
-    }
-
-    /// With the types that attributes are to have.
-    #[must_use]
-    pub const fn types(self, types: &'static [(&'static str, DType)]) -> Self {
-        Self { types, ..self }
-    }
-
-    /// With arguments in host memory.
-    #[must_use]
-    pub const fn host_memory(self, host_memory: &'static [&'static str]) -> Self {
-        Self { host_memory, ..self }
-    }
-
-    /// For nodes with a label only.
-    #[must_use]
-    pub const fn label(self, label: &'static str) -> Self {
-        Self { label, ..self }
-    }
-
-    /// Preferred to kernels of a lower priority; 0 without.
-    #[must_use]
-    pub const fn priority(self, priority: i32) -> Self {
-        Self { priority, ..self }
-    }
-
-    /// Only where the host has functions for variables.
-    #[must_use]
-    pub const fn variables(self) -> Self {
-        Self { variables: true, ..self }
-    }
-
-    /// Only where the host has functions for variants.
-    #[must_use]
-    pub const fn variants(self) -> Self {
-        Self { variants: true, ..self }
+    pub const fn new<K: Kernel>(op: &'static str, place: &'static str, options: Options) -> Self {
+        let functions = Functions::of_kernel::<K>();
+        Self { op, options, functions, platform: TypeId::of::<K::Platform>, place }
     }
 
     /// Whether there is a node that both match, and TensorFlow could not choose.
     fn overlaps(&self, other: &Self) -> bool {
         let of = |attribute: &str| {
-            other.types.iter().find(|(name, _)| *name == attribute).map(|&(_, dtype)| dtype)
+            other.options.types.iter().find(|(name, _)| *name == attribute).map(|&(_, dtype)| dtype)
         };
         self.op == other.op
-            && self.label == other.label
-            && self.priority == other.priority
-            && self.types.iter().all(|&(name, dtype)| of(name).is_none_or(|of| of == dtype))
+            && self.options.label == other.options.label
+            && self.options.priority == other.options.priority
+            && self.options.types.iter().all(|&(name, dtype)| of(name).is_none_or(|of| of == dtype))
     }
 
     /// Whether this is for nodes with a type in an attribute.
     pub(crate) fn is_for(&self, op: &str, attribute: &str, dtype: DType) -> bool {
-        let mut constraints = self.types.iter().filter(|(name, _)| *name == attribute);
-        self.op == op && self.label.is_empty() && constraints.all(|&(_, other)| other == dtype)
+        let mut constraints = self.options.types.iter().filter(|(name, _)| *name == attribute);
+        self.op == op
+            && self.options.label.is_empty()
+            && constraints.all(|&(_, other)| other == dtype)
     }
 
     /// Whether the op has the attributes and arguments that are named: with one that it does not have, the
     /// op would fail on all devices.
     pub(crate) fn check(&self, definition: &Definition) -> Result<()> {
-        for (name, _) in self.types {
+        for (name, _) in self.options.types {
             ensure!(
                 definition.type_attributes.iter().any(|has| has == name),
                 Error::invalid_argument(format!(
@@ -132,7 +87,7 @@ impl Registration {
                 ))
             );
         }
-        for name in self.host_memory {
+        for name in self.options.host_memory {
             ensure!(
                 definition.arguments.iter().any(|has| has == name),
                 Error::invalid_argument(format!(
@@ -148,7 +103,7 @@ impl Registration {
 impl fmt::Display for Registration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the kernel `{}` for {}", (self.functions.name)(), self.op)?;
-        for (index, (name, dtype)) in self.types.iter().enumerate() {
+        for (index, (name, dtype)) in self.options.types.iter().enumerate() {
             let between = if index == 0 { " with" } else { "," };
             write!(f, "{between} {name} = {dtype}")?;
         }
@@ -160,7 +115,7 @@ impl fmt::Display for Registration {
 pub(crate) fn of_platform<P: Platform>() -> Vec<&'static Registration> {
     let mut own: Vec<_> =
         ALL.all().into_iter().filter(|one| (one.platform)() == TypeId::of::<P>()).collect();
-    own.sort_by_key(|one| (one.op, one.place, one.types, (one.functions.name)()));
+    own.sort_by_key(|one| (one.op, one.place, one.options.types, (one.functions.name)()));
     own
 }
 
@@ -177,7 +132,7 @@ impl HostHas {
     }
 
     fn all_for(self, one: &Registration) -> bool {
-        (self.variables || !one.variables) && (self.variants || !one.variants)
+        (self.variables || !one.options.variables) && (self.variants || !one.options.variants)
     }
 }
 
@@ -225,8 +180,12 @@ mod tests {
     use crate::kernel::test_platform::Nothing;
     use crate::kernel::workarounds::Poison;
 
+    fn with(options: Options) -> Registration {
+        Registration::new::<Poison<Nothing, 0>>("Op", "here", options)
+    }
+
     fn registration(types: &'static [(&'static str, DType)]) -> Registration {
-        Registration::new::<Poison<Nothing, 0>>("Op", "here").types(types)
+        with(Options { types, ..Options::default() })
     }
 
     const ALL: HostHas = HostHas { variables: true, variants: true };
@@ -250,8 +209,8 @@ mod tests {
         let float = registration(FLOAT);
         for other in [
             registration(DOUBLE),
-            float.label("x"),
-            float.priority(1),
+            with(Options { label: "x", ..float.options }),
+            with(Options { priority: 1, ..float.options }),
             Registration { op: "Other", ..float },
         ] {
             let choice = choose([&float, &other], ALL);
@@ -261,10 +220,12 @@ mod tests {
 
     #[test]
     fn kernels_for_variables_and_variants_need_a_host_that_has_them() {
-        for (one, host) in [
-            (registration(FLOAT).variables(), HostHas { variables: false, ..ALL }),
-            (registration(FLOAT).variants(), HostHas { variants: false, ..ALL }),
+        let float = registration(FLOAT).options;
+        for (options, host) in [
+            (Options { variables: true, ..float }, HostHas { variables: false, ..ALL }),
+            (Options { variants: true, ..float }, HostHas { variants: false, ..ALL }),
         ] {
+            let one = with(options);
             assert_eq!(choose([&one], ALL).chosen.len(), 1);
             let choice = choose([&one], host);
             assert!(choice.chosen.is_empty() && choice.refused.is_empty());
@@ -286,11 +247,12 @@ mod tests {
             type_attributes: vec![String::from("T")],
             arguments: vec![String::from("x"), String::from("y")],
         };
-        let one = registration(FLOAT).host_memory(&["x", "y"]);
-        one.check(&definition).unwrap();
+        let on_host = |host_memory| with(Options { host_memory, ..Options::default() });
+        on_host(&["x", "y"]).check(&definition).unwrap();
+        registration(FLOAT).check(&definition).unwrap();
         let error = registration(INDEX).check(&definition).unwrap_err().to_string();
         assert!(error.contains("no attribute `Tidx`"), "{error}");
-        let error = one.host_memory(&["z"]).check(&definition).unwrap_err().to_string();
+        let error = on_host(&["z"]).check(&definition).unwrap_err().to_string();
         assert!(error.contains("no input or output `z`"), "{error}");
     }
 

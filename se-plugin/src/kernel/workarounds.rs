@@ -8,7 +8,7 @@
 use super::construction::OpKernelConstruction;
 use super::context::OpKernelContext;
 use super::interface::Kernel;
-use super::registry::{Registration, has_kernel};
+use super::registry::{Options, Registration, has_kernel};
 use crate::abi::device_type::device_type;
 use crate::abi::kernel::variables::host_has_variables;
 use crate::dtype::DType;
@@ -57,24 +57,26 @@ pub(crate) fn missing<P: Platform>(chosen: &[&Registration]) -> Vec<Registration
         chosen.iter().any(|one| one.is_for(op, attribute, dtype))
     };
     let [add, sub] = IN_PLACE.map(|one| one.op);
+    // TensorFlow lists the priorities of kernels: by this one `cargo tf-plugin coverage` knows that it fails.
+    let options = Options { host_memory: &["resource"], priority: -1, ..Options::default() };
     for poison in [
-        Registration::new::<Poison<P, 0>>(add, file!()),
-        Registration::new::<Poison<P, 1>>(sub, file!()),
+        Registration::new::<Poison<P, 0>>(add, file!(), options),
+        Registration::new::<Poison<P, 1>>(sub, file!(), options),
     ] {
         for types in TYPES {
             if types.iter().any(|&(attribute, dtype)| !has(poison.op, attribute, dtype)) {
-                // TensorFlow lists the priorities of kernels: by this one `cargo tf-plugin coverage` knows that it fails.
-                workarounds.push(poison.types(types).host_memory(&["resource"]).priority(-1));
+                workarounds.push(Registration { options: Options { types, ..options }, ..poison });
             }
         }
     }
-    const INT32: &[(&str, DType)] = &[("T", DType::Int32)];
+    let options =
+        Options { types: &[("T", DType::Int32)], host_memory: &["x", "y"], ..Options::default() };
     for workaround in [
-        Registration::new::<HostFill<P, 0>>("ZerosLike", file!()),
-        Registration::new::<HostFill<P, 1>>("OnesLike", file!()),
+        Registration::new::<HostFill<P, 0>>("ZerosLike", file!(), options),
+        Registration::new::<HostFill<P, 1>>("OnesLike", file!(), options),
     ] {
         if !has(workaround.op, "T", DType::Int32) {
-            workarounds.push(workaround.types(INT32).host_memory(&["x", "y"]));
+            workarounds.push(workaround);
         }
     }
     workarounds
@@ -172,7 +174,7 @@ mod tests {
     fn ops(chosen: &[&Registration]) -> Vec<String> {
         let ops = missing::<Nothing>(chosen);
         ops.iter()
-            .map(|workaround| format!("{} {}", workaround.op, workaround.types[0].1))
+            .map(|workaround| format!("{} {}", workaround.op, workaround.options.types[0].1))
             .collect()
     }
 
@@ -187,16 +189,14 @@ mod tests {
 
     #[test]
     fn what_the_author_has_is_left_alone() {
-        let place = "here";
-        let float: &[_] = &[("dtype", DType::Float32)];
-        let add = Registration::new::<Poison<Nothing, 0>>(IN_PLACE[0].op, place).types(float);
-        let workarounds = ops(&[&add]);
+        let all = Options::default();
+        let float = Options { types: &[("dtype", DType::Float32)], ..all };
+        let own = |op, options| Registration::new::<Poison<Nothing, 0>>(op, "here", options);
+        let workarounds = ops(&[&own(IN_PLACE[0].op, float)]);
         assert!(!workarounds.contains(&String::from("AssignAddVariableOp float32")));
         assert_eq!(workarounds.len(), 2 * 13 + 1);
-        let all = Registration::new::<Poison<Nothing, 0>>(IN_PLACE[0].op, place);
-        assert_eq!(ops(&[&all]).len(), 13 + 2);
-        let zeros = Registration::new::<Poison<Nothing, 0>>("ZerosLike", place);
-        assert_eq!(ops(&[&zeros]).len(), 2 * 13 + 1);
+        assert_eq!(ops(&[&own(IN_PLACE[0].op, all)]).len(), 13 + 2);
+        assert_eq!(ops(&[&own("ZerosLike", all)]).len(), 2 * 13 + 1);
     }
 
     #[test]

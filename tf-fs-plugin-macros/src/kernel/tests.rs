@@ -15,7 +15,8 @@ fn all_options_are_heeded() {
     let options = "op = \"X\", host_memory(\"a\", \"b\"), label = \"l\", priority = -2, variables, variants, \
                    crate = a::b";
     let all = output(options, PLAIN);
-    let expected = ".host_memory(&[\"a\",\"b\"]).label(\"l\").priority(-2).variables().variants()}";
+    let expected =
+        "host_memory:&[\"a\",\"b\"],label:\"l\",priority:-2,variables:true,variants:true";
     assert!(all.contains(expected), "{all}");
     assert!(!all.contains("::se_plugin"), "{all}");
     let plain = output("op = \"X\"", "impl a::Kernel for X {}");
