@@ -13,7 +13,7 @@ use std::ffi::CString;
 use tf_plugin_core::{Error, Result, ResultExt as _};
 
 /// A node for which a kernel is made: its name and its attributes.
-pub struct OpKernelConstruction<'a>(pub(super) Construction<'a>);
+pub struct OpKernelConstruction<'a>(pub(crate) Construction<'a>);
 
 impl OpKernelConstruction<'_> {
     /// The name of the node.

@@ -51,7 +51,7 @@ impl Outputs {
 }
 
 impl<'a, P: Platform> OpKernelContext<'a, P> {
-    pub(super) fn new(run: Run<'a, P::Device>) -> Self {
+    pub(crate) fn new(run: Run<'a, P::Device>) -> Self {
         Self { run, outputs: Outputs::default() }
     }
 
@@ -306,7 +306,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
     }
 
     /// All outputs must be there in the end.
-    pub(super) fn check_outputs(&self) -> Result<()> {
+    pub(crate) fn check_outputs(&self) -> Result<()> {
         let count = self.output_count();
         match (0..count).find(|&index| !self.outputs.has(index)) {
             None => Ok(()),

@@ -2,9 +2,6 @@
 
 use super::construction::OpKernelConstruction;
 use super::context::OpKernelContext;
-use crate::abi::kernel::construction::Construction;
-use crate::abi::kernel::run::Run;
-use crate::abi::kernel::trampoline::RawKernel;
 use crate::platform::Platform;
 use tf_plugin_core::Result;
 
@@ -28,19 +25,4 @@ pub trait Kernel: Sized + Send + Sync + 'static {
     /// # Errors
     /// Any; it becomes the error of the op in Python.
     fn compute(&self, context: &mut OpKernelContext<'_, Self::Platform>) -> Result<()>;
-}
-
-/// What the host calls: the methods above, with safe arguments.
-impl<K: Kernel> RawKernel for K {
-    type Platform = K::Platform;
-
-    fn create(construction: Construction<'_>) -> Result<Self> {
-        Self::new(&OpKernelConstruction(construction))
-    }
-
-    fn compute(&self, run: Run<'_, <K::Platform as Platform>::Device>) -> Result<()> {
-        let mut context = OpKernelContext::new(run);
-        Kernel::compute(self, &mut context)?;
-        context.check_outputs()
-    }
 }

@@ -1,7 +1,7 @@
 //! New ops.
 
 use crate::abi::kernel::ops::{self, NewOp};
-use crate::abi::kernel::shapes::{Infer, InferShapes, ShapeInferenceContext, infer};
+use crate::abi::kernel::shapes::{Infer, ShapeInferenceContext, infer};
 use crate::abi::kernel::status::{HostApi, Status};
 use crate::collected::Collected;
 use crate::wire::{Value, values};
@@ -28,14 +28,6 @@ pub trait OpDefinition: 'static {
     /// `INVALID_ARGUMENT` for inputs that do not match: the node is then not created.
     fn infer_shapes(shapes: &mut ShapeInferenceContext<'_>) -> Result<()> {
         shapes.set_unknown()
-    }
-}
-
-impl<O: OpDefinition> InferShapes for O {
-    const NAME: &'static str = O::NAME;
-
-    fn infer(shapes: &mut ShapeInferenceContext<'_>) -> Result<()> {
-        O::infer_shapes(shapes)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::status::Status;
 use crate::dtype::DType;
+use crate::kernel::OpDefinition;
 use core::ffi::c_int;
 use core::fmt;
 use core::marker::PhantomData;
@@ -18,19 +19,11 @@ use tf_plugin_core::{Error, Result, ensure};
 /// The function that infers shapes.
 pub(crate) type Infer = unsafe extern "C" fn(*mut TF_ShapeInferenceContext, *mut TF_Status);
 
-/// An op whose shapes are inferred.
-pub(crate) trait InferShapes {
-    /// Its name, for errors.
-    const NAME: &'static str;
-
-    fn infer(shapes: &mut ShapeInferenceContext<'_>) -> Result<()>;
-}
-
 /// Runs an author's inference of shapes.
 ///
 /// # Safety
 /// For the host alone: it passes a node and a status.
-pub(crate) unsafe extern "C" fn infer<O: InferShapes>(
+pub(crate) unsafe extern "C" fn infer<O: OpDefinition>(
     raw: *mut TF_ShapeInferenceContext,
     status: *mut TF_Status,
 ) {
@@ -39,7 +32,7 @@ pub(crate) unsafe extern "C" fn infer<O: InferShapes>(
         let statuses = StatusFunctions::get().map_err(Error::failed_precondition)?;
         let raw = NonNull::new(raw).ok_or_else(|| Error::internal("TensorFlow passed no node"))?;
         let status = Status::new(statuses)?;
-        O::infer(&mut ShapeInferenceContext { raw, host, status, call: PhantomData })
+        O::infer_shapes(&mut ShapeInferenceContext { raw, host, status, call: PhantomData })
     };
     // SAFETY: the host passes a status.
     unsafe { guard(O::NAME, status, (), body) };

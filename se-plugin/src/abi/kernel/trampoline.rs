@@ -4,7 +4,7 @@ use super::construction::{self, Construction};
 use super::run::{self, Node, Run};
 use crate::abi::device_type::device_type;
 use crate::device::Device;
-use crate::platform::Platform;
+use crate::kernel::{Kernel, OpKernelConstruction, OpKernelContext};
 use core::any::type_name;
 use core::ffi::c_void;
 use core::ptr;
@@ -16,18 +16,6 @@ use tf_plugin_core::{Error, Result};
 type Create = unsafe extern "C" fn(*mut TF_OpKernelConstruction) -> *mut c_void;
 type Compute = unsafe extern "C" fn(*mut c_void, *mut TF_OpKernelContext);
 type Delete = unsafe extern "C" fn(*mut c_void);
-
-/// A kernel, as these functions run it.
-pub(crate) trait RawKernel: Sized + Send + Sync + 'static {
-    /// The platform whose devices it is for.
-    type Platform: Platform;
-
-    /// Creates the kernel for a node.
-    fn create(construction: Construction<'_>) -> Result<Self>;
-
-    /// Runs it.
-    fn compute(&self, run: Run<'_, <Self::Platform as Platform>::Device>) -> Result<()>;
-}
 
 /// The functions of one kernel, all for the same type, and the devices that they can be registered for.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +29,7 @@ pub(crate) struct Functions {
 }
 
 impl Functions {
-    pub(crate) const fn of_kernel<K: RawKernel>() -> Self {
+    pub(crate) const fn of_kernel<K: Kernel>() -> Self {
         Self {
             create: create::<K>,
             compute: compute::<K>,
@@ -59,11 +47,11 @@ struct Made<K> {
     node: OnceLock<Node>,
 }
 
-unsafe extern "C" fn create<K: RawKernel>(raw: *mut TF_OpKernelConstruction) -> *mut c_void {
+unsafe extern "C" fn create<K: Kernel>(raw: *mut TF_OpKernelConstruction) -> *mut c_void {
     let op = type_name::<K>();
     let made = catch(op, || {
         // SAFETY: the host passes a construction, which lasts until this function returns.
-        K::create(unsafe { Construction::new(raw)? })
+        K::new(&OpKernelConstruction(unsafe { Construction::new(raw)? }))
     });
     match made {
         Ok(kernel) => Box::into_raw(Box::new(Made { kernel, node: OnceLock::new() })).cast(),
@@ -96,13 +84,17 @@ unsafe fn kernel_of<'a, K>(kernel: *mut c_void) -> Result<&'a Made<K>> {
         .ok_or_else(|| Error::internal("TensorFlow runs a kernel that could not be made"))
 }
 
-unsafe extern "C" fn compute<K: RawKernel>(kernel: *mut c_void, raw: *mut TF_OpKernelContext) {
+unsafe extern "C" fn compute<K: Kernel>(kernel: *mut c_void, raw: *mut TF_OpKernelContext) {
     let op = type_name::<K>();
     // SAFETY: the host passes what `create` has returned, and deletes it after its runs; and a run, which does
     // not end before this returns. The kernel is only ever registered for the devices of `K::Platform`.
     unsafe {
         match kernel_of::<K>(kernel) {
-            Ok(Made { kernel, node }) => compute_with(op, raw, node, &|run| kernel.compute(run)),
+            Ok(Made { kernel, node }) => compute_with(op, raw, node, &|run| {
+                let mut context = OpKernelContext::<K::Platform>::new(run);
+                kernel.compute(&mut context)?;
+                context.check_outputs()
+            }),
             Err(error) => run::fail(op, raw, error),
         }
     }
