@@ -1,6 +1,6 @@
 //! New ops.
 
-use crate::abi::kernel::ops::{self, NewOp};
+use crate::abi::kernel::ops;
 use crate::abi::kernel::shapes::{Infer, ShapeInferenceContext, infer};
 use crate::abi::kernel::status::{HostApi, Status};
 use crate::collected::Collected;
@@ -35,13 +35,13 @@ pub trait OpDefinition: 'static {
 /// **aborts the process** when the plugin is loaded: TensorFlow has no query for it.
 #[derive(Debug, Default)]
 pub struct OpDefinitionBuilder {
-    attributes: Vec<String>,
-    inputs: Vec<String>,
-    outputs: Vec<String>,
-    is_stateful: bool,
-    is_commutative: bool,
-    is_aggregate: bool,
-    allows_uninitialized_input: bool,
+    pub(crate) attributes: Vec<String>,
+    pub(crate) inputs: Vec<String>,
+    pub(crate) outputs: Vec<String>,
+    pub(crate) is_stateful: bool,
+    pub(crate) is_commutative: bool,
+    pub(crate) is_aggregate: bool,
+    pub(crate) allows_uninitialized_input: bool,
 }
 
 impl OpDefinitionBuilder {
@@ -151,18 +151,7 @@ impl OpRegistration {
             log::debug!("TensorFlow has an op {}", self.name);
             return Ok(());
         }
-        let new = NewOp {
-            name: self.name,
-            attributes: &op.attributes,
-            inputs: &op.inputs,
-            outputs: &op.outputs,
-            is_stateful: op.is_stateful,
-            is_commutative: op.is_commutative,
-            is_aggregate: op.is_aggregate,
-            allows_uninitialized_input: op.allows_uninitialized_input,
-            infer: self.infer,
-        };
-        ops::register(status, &new)
+        ops::register(status, self.name, &op, self.infer)
     }
 
     /// The op of a definition.

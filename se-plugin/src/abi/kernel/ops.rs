@@ -3,6 +3,7 @@
 use super::shapes::Infer;
 use super::status::Status;
 use crate::abi::host_buf::lent;
+use crate::kernel::OpDefinitionBuilder;
 use std::ffi::CString;
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{BufferFunctions, GrapplerFunctions, OpFunctions};
@@ -54,21 +55,13 @@ pub(crate) fn look_up<T>(
     }
 }
 
-/// A new op, in the language of TensorFlow's `REGISTER_OP`.
-pub(crate) struct NewOp<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) attributes: &'a [String],
-    pub(crate) inputs: &'a [String],
-    pub(crate) outputs: &'a [String],
-    pub(crate) is_stateful: bool,
-    pub(crate) is_commutative: bool,
-    pub(crate) is_aggregate: bool,
-    pub(crate) allows_uninitialized_input: bool,
-    pub(crate) infer: Infer,
-}
-
 /// Registers an op, of whose name there must be none: a second one would abort the process.
-pub(crate) fn register(status: &Status, op: &NewOp<'_>) -> Result<()> {
+pub(crate) fn register(
+    status: &Status,
+    name: &str,
+    op: &OpDefinitionBuilder,
+    infer: Infer,
+) -> Result<()> {
     let host = OpFunctions::get().map_err(Error::failed_precondition)?;
     let texts = |texts: &[String]| -> Result<Vec<CString>> {
         texts
@@ -76,10 +69,10 @@ pub(crate) fn register(status: &Status, op: &NewOp<'_>) -> Result<()> {
             .map(|text| CString::new(text.as_str()).map_err(Error::invalid_argument))
             .collect()
     };
-    let name = CString::new(op.name).map_err(Error::invalid_argument)?;
-    let attributes = texts(op.attributes)?;
-    let inputs = texts(op.inputs)?;
-    let outputs = texts(op.outputs)?;
+    let name = CString::new(name).map_err(Error::invalid_argument)?;
+    let attributes = texts(&op.attributes)?;
+    let inputs = texts(&op.inputs)?;
+    let outputs = texts(&op.outputs)?;
     // SAFETY: C strings, a builder that the host frees when it registers it, and a status.
     unsafe {
         let raw = (host.TF_NewOpDefinitionBuilder)(name.as_ptr());
@@ -103,7 +96,7 @@ pub(crate) fn register(status: &Status, op: &NewOp<'_>) -> Result<()> {
                 set(raw, true);
             }
         }
-        (host.TF_OpDefinitionBuilderSetShapeInferenceFunction)(raw, Some(op.infer));
+        (host.TF_OpDefinitionBuilderSetShapeInferenceFunction)(raw, Some(infer));
         (host.TF_RegisterOpDefinition)(raw, status.as_ptr());
     }
     status.check()
