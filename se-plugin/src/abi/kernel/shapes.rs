@@ -10,8 +10,7 @@ use core::ptr::NonNull;
 use std::ffi::CString;
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{
-    OpFunctions, StatusFunctions, TF_DimensionHandle, TF_ShapeHandle, TF_ShapeInferenceContext,
-    TF_Status,
+    OpFunctions, StatusFunctions, TF_ShapeHandle, TF_ShapeInferenceContext, TF_Status,
 };
 use tf_plugin_core::__private::boundary::guard;
 use tf_plugin_core::{Error, Result, ensure};
@@ -211,12 +210,16 @@ impl<'a> ShapeInferenceContext<'a> {
             (-rank..rank).contains(&index),
             Error::invalid_argument(format!("there is no dimension {index} of {rank}"))
         );
-        let dim = Dimension::new(self.host)?;
-        // SAFETY: a node of the host's, handles that are ours.
+        // SAFETY: a node of the host's and a handle that is ours. The handle of the dimension is not null, and is
+        // deleted once.
         let len = unsafe {
+            let dim = (self.host.TF_NewDimensionHandle)();
+            ensure!(!dim.is_null(), Error::resource_exhausted("TensorFlow made no dimension"));
             let get = self.host.TF_ShapeInferenceContextDim;
-            get(self.raw.as_ptr(), shape.raw.as_ptr(), index, dim.raw.as_ptr());
-            (self.host.TF_DimensionHandleValue)(dim.raw.as_ptr())
+            get(self.raw.as_ptr(), shape.raw.as_ptr(), index, dim);
+            let len = (self.host.TF_DimensionHandleValue)(dim);
+            (self.host.TF_DeleteDimensionHandle)(dim);
+            len
         };
         Ok((len >= 0).then_some(len))
     }
@@ -245,27 +248,5 @@ impl<'a> ShapeInferenceContext<'a> {
     ) -> Result<ShapeHandle<'a>> {
         let (first, second) = (first.raw.as_ptr(), second.raw.as_ptr());
         made!(self.TF_ShapeInferenceContextConcatenateShapes(first, second))
-    }
-}
-
-/// The length of a dimension, as the host has it.
-struct Dimension {
-    raw: NonNull<TF_DimensionHandle>,
-    host: &'static OpFunctions,
-}
-
-impl Dimension {
-    fn new(host: &'static OpFunctions) -> Result<Self> {
-        // SAFETY: the function takes nothing; the handle is ours.
-        let raw = NonNull::new(unsafe { (host.TF_NewDimensionHandle)() });
-        let raw = raw.ok_or_else(|| Error::resource_exhausted("TensorFlow made no dimension"))?;
-        Ok(Self { raw, host })
-    }
-}
-
-impl Drop for Dimension {
-    fn drop(&mut self) {
-        // SAFETY: ours, freed once.
-        unsafe { (self.host.TF_DeleteDimensionHandle)(self.raw.as_ptr()) }
     }
 }
