@@ -3,7 +3,7 @@
 use super::host_buf::lent;
 use super::kernel::status::HostApi;
 use crate::Platform;
-use crate::platform::{RESERVED_TYPES, is_identifier};
+use crate::platform::{is_identifier, is_reserved_type};
 use crate::wire::{Value, values};
 use std::sync::OnceLock;
 use tf_fs_sys::host::Table as _;
@@ -42,7 +42,7 @@ fn check(kind: &str, has_gpu_kernels: impl FnOnce() -> bool) -> Result<()> {
         Error::invalid_argument("it must be capital letters and `_`, beginning with a letter")
     );
     ensure!(
-        kind == "GPU" || !RESERVED_TYPES.contains(&kind),
+        kind == "GPU" || !is_reserved_type(kind),
         Error::invalid_argument("TensorFlow has kernels for it")
     );
     ensure!(
