@@ -7,61 +7,24 @@ use crate::abi::state::{StreamState, borrow};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::stream::Stream as _;
-use core::ffi::c_int;
 use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{
-    KernelExperimentalFunctions, TF_CopyTensorFn, TF_OpKernelContext, TF_Status, TF_Tensor,
+    KernelExperimentalFunctions, TF_CopyTensorFn, TF_OpKernelContext, TF_Tensor,
     TF_VariableInputLockHolder,
 };
 use tf_plugin_core::__private::boundary;
 use tf_plugin_core::{Code, Error, Result, ensure};
 
-type Lock = unsafe extern "C" fn(
-    *mut TF_OpKernelContext,
-    bool,
-    bool,
-    *const c_int,
-    usize,
-    TF_CopyTensorFn,
-    *mut *mut TF_VariableInputLockHolder,
-    *mut TF_Status,
-);
-type Get = unsafe extern "C" fn(
-    *mut TF_OpKernelContext,
-    c_int,
-    bool,
-    bool,
-    bool,
-    TF_CopyTensorFn,
-    *mut *mut TF_Tensor,
-    *mut TF_Status,
-);
-type Release = unsafe extern "C" fn(*mut TF_VariableInputLockHolder);
-
-/// The host's functions for variables.
-struct Functions {
-    lock: Lock,
-    get: Get,
-    release: Release,
-}
-
-impl Functions {
-    fn get() -> Option<Self> {
-        let table = KernelExperimentalFunctions::get().ok()?;
-        Some(Self {
-            lock: table.TF_MaybeLockVariableInputMutexesInOrder?,
-            get: table.TF_GetInputTensorFromVariable?,
-            release: table.TF_ReleaseVariableInputLockHolder?,
-        })
-    }
-}
-
 /// Whether TensorFlow exports what kernels need to change variables in place. 2.19 to 2.21 do not.
 #[must_use]
 pub fn host_has_variables() -> bool {
-    Functions::get().is_some()
+    KernelExperimentalFunctions::get().is_ok_and(|host| {
+        host.TF_MaybeLockVariableInputMutexesInOrder.is_some()
+            && host.TF_GetInputTensorFromVariable.is_some()
+            && host.TF_ReleaseVariableInputLockHolder.is_some()
+    })
 }
 
 /// Variables that a kernel has locked, as their tensors in the order that was requested.
@@ -76,7 +39,7 @@ pub(crate) struct Locked<'a> {
 /// A lock, released on drop.
 struct Held {
     holder: NonNull<TF_VariableInputLockHolder>,
-    release: Release,
+    release: unsafe extern "C" fn(*mut TF_VariableInputLockHolder),
 }
 
 impl Drop for Held {
@@ -88,13 +51,18 @@ impl Drop for Held {
 
 impl<'a> Locked<'a> {
     pub(crate) fn new<D: Device>(run: &'a Run<'_, D>, inputs: &[usize]) -> Result<Self> {
-        let functions = Functions::get().ok_or_else(|| {
-            Error::new(
+        let host = KernelExperimentalFunctions::get().map_err(Error::failed_precondition)?;
+        let (Some(lock), Some(get), Some(release)) = (
+            host.TF_MaybeLockVariableInputMutexesInOrder,
+            host.TF_GetInputTensorFromVariable,
+            host.TF_ReleaseVariableInputLockHolder,
+        ) else {
+            return Err(Error::new(
                 Code::Unimplemented,
                 "this TensorFlow does not export its functions for variables; register the kernel with \
                  `variables`, so that it is left out here",
-            )
-        })?;
+            ));
+        };
         for &input in inputs {
             // TensorFlow aborts on another type, and reads a handle where it is not.
             let dtype = run.input_dtype(input)?;
@@ -114,9 +82,9 @@ impl<'a> Locked<'a> {
         // and a status.
         unsafe {
             let (inputs, count) = (inputs.as_ptr(), inputs.len());
-            (functions.lock)(raw, true, false, inputs, count, copy, &raw mut holder, status);
+            lock(raw, true, false, inputs, count, copy, &raw mut holder, status);
         }
-        let lock = NonNull::new(holder).map(|holder| Held { holder, release: functions.release });
+        let lock = NonNull::new(holder).map(|holder| Held { holder, release });
         run.status.check()?;
         let lock = lock.ok_or_else(not_there)?;
         let mut tensors = Vec::with_capacity(inputs.len());
@@ -125,7 +93,7 @@ impl<'a> Locked<'a> {
             // SAFETY: `raw`, `copy` and `status` are those of the call that took the locks, which `lock` still
             // holds. The host sets `tensor` to one that we own.
             let tensor = unsafe {
-                (functions.get)(raw, input, true, false, false, copy, &raw mut tensor, status);
+                get(raw, input, true, false, false, copy, &raw mut tensor, status);
                 run.status.check()?;
                 ensure!(!tensor.is_null(), not_there());
                 Tensor::adopt(tensor, &run.host, &format_args!("the variable of input {input}"))?

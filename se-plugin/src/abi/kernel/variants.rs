@@ -7,37 +7,18 @@ use crate::device::Device;
 use crate::dtype::DType;
 use core::cell::RefCell;
 use tf_fs_sys::host::{Table as _, release};
-use tf_fs_sys::{
-    KernelExperimentalFunctions, TF_CopyTensorFn, TF_OpKernelContext, TF_Status, TF_Tensor,
-};
+use tf_fs_sys::{KernelExperimentalFunctions, TF_OpKernelContext, TF_Tensor};
 use tf_plugin_core::__private::boundary;
 use tf_plugin_core::{Code, Error, Result, ensure};
 
-type AddFn = Option<
-    unsafe extern "C" fn(*mut TF_OpKernelContext, *mut TF_Tensor, *mut TF_Tensor, *mut TF_Tensor),
->;
-
-/// The host's functions for variants.
-struct Functions {
-    add: unsafe extern "C" fn(*mut TF_OpKernelContext, AddFn, *mut TF_Status),
-    zeros_like: unsafe extern "C" fn(*mut TF_OpKernelContext, TF_CopyTensorFn, *mut TF_Status),
-}
-
-impl Functions {
-    fn get() -> Option<Self> {
-        let table = KernelExperimentalFunctions::get().ok()?;
-        Some(Self { add: table.TF_AddNVariant?, zeros_like: table.TF_ZerosLikeVariant? })
-    }
-
-    fn required() -> Result<Self> {
-        Self::get().ok_or_else(|| {
-            Error::new(
-                Code::Unimplemented,
-                "this TensorFlow does not export its functions for variants; register the kernel with \
-                 `variants`, so that it is left out here",
-            )
-        })
-    }
+/// An error for a function that this TensorFlow lacks.
+#[cold]
+fn not_exported() -> Error {
+    Error::new(
+        Code::Unimplemented,
+        "this TensorFlow does not export its functions for variants; register the kernel with \
+         `variants`, so that it is left out here",
+    )
 }
 
 /// Whether a release leaves it to the callback to delete its tensors, as the header says. 2.22 deletes them itself, with the
@@ -50,7 +31,8 @@ fn gives_away(release: Option<(u32, u32)>) -> bool {
 /// Whether TensorFlow exports what kernels need to compute with variants. 2.19 to 2.21 do not.
 #[must_use]
 pub fn host_has_variants() -> bool {
-    Functions::get().is_some()
+    KernelExperimentalFunctions::get()
+        .is_ok_and(|host| host.TF_AddNVariant.is_some() && host.TF_ZerosLikeVariant.is_some())
 }
 
 thread_local! {
@@ -63,7 +45,8 @@ impl<D: Device> Run<'_, D> {
     /// Makes output 0 the sum of the inputs, which are variants. Returns the tensors to add: two, and the sum's, in the
     /// order in which sums need each other.
     pub(crate) fn add_variants(&self) -> Result<Vec<[Tensor; 3]>> {
-        let functions = Functions::required()?;
+        let host = KernelExperimentalFunctions::get().map_err(Error::failed_precondition)?;
+        let add = host.TF_AddNVariant.ok_or_else(not_exported)?;
         for input in 0..self.inputs() {
             self.check_variant(input)?;
         }
@@ -71,19 +54,20 @@ impl<D: Device> Run<'_, D> {
         // SAFETY: a run that has not ended, whose inputs and output are variants, a callback that keeps what it gets,
         // and a status.
         self.collect(|| unsafe {
-            (functions.add)(self.raw.as_ptr(), Some(keep_three), self.status.as_ptr());
+            add(self.raw.as_ptr(), Some(keep_three), self.status.as_ptr());
         })
     }
 
     /// Makes output 0 what input 0 is, a variant, with other tensors in it. Returns each tensor, and the other.
     pub(crate) fn variant_like(&self) -> Result<Vec<[Tensor; 2]>> {
-        let functions = Functions::required()?;
+        let host = KernelExperimentalFunctions::get().map_err(Error::failed_precondition)?;
+        let zeros_like = host.TF_ZerosLikeVariant.ok_or_else(not_exported)?;
         self.check_variant(0)?;
         self.check_variant_output(1)?;
         // SAFETY: a run that has not ended, whose input and output 0 are variants, a callback that keeps what it gets, and a
         // status.
         self.collect(|| unsafe {
-            (functions.zeros_like)(self.raw.as_ptr(), Some(keep_two), self.status.as_ptr());
+            zeros_like(self.raw.as_ptr(), Some(keep_two), self.status.as_ptr());
         })
     }
 
