@@ -97,55 +97,44 @@ impl<P: Platform, const OP: usize> Kernel for Poison<P, OP> {
 
     fn compute(&self, _: &mut OpKernelContext<'_, P>) -> Result<()> {
         let op = IN_PLACE[OP];
-        let lacks = Lacks::new(has_kernel::<P>(op.computes, "T", self.dtype), host_has_variables());
-        Err(Error::new(Code::Unimplemented, lacks.text(op, device_type::<P>(), self.dtype)))
+        let has_computes = has_kernel::<P>(op.computes, "T", self.dtype);
+        let text = op.text(device_type::<P>(), self.dtype, has_computes, host_has_variables());
+        Err(Error::new(Code::Unimplemented, text))
     }
 }
 
-/// Why a variable cannot be changed in place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lacks {
-    /// No kernel for the op by which the graph pass replaces the change, and perhaps no way to write one in place.
-    Computation { in_place_too: bool },
-    /// No kernel that does it in place, which this TensorFlow allows; the graph pass does without in functions.
-    InPlace,
-    /// TensorFlow's functions for it; the graph pass does without in functions.
-    Host,
-}
-
-impl Lacks {
-    fn new(computes: bool, host_has_variables: bool) -> Self {
-        match (computes, host_has_variables) {
-            (false, in_place_too) => Self::Computation { in_place_too },
-            (true, true) => Self::InPlace,
-            (true, false) => Self::Host,
-        }
-    }
-
-    /// What failed, why, and what to do.
-    fn text(self, op: InPlace, device: &str, dtype: DType) -> String {
-        let InPlace { op, computes, method, sign } = op;
+impl InPlace {
+    /// What failed, why, and what to do: `has_computes` is whether the plugin has a kernel that `computes`, by which the
+    /// graph pass replaces the change in functions, and `host_has_variables` whether it could have one in place.
+    fn text(
+        self,
+        device: &str,
+        dtype: DType,
+        has_computes: bool,
+        host_has_variables: bool,
+    ) -> String {
+        let Self { op, computes, method, sign } = self;
         let failed = format!("`{method}` failed on a variable of {dtype} on {device}");
         let in_function = format!(
             "do it in a `tf.function` (in Keras: without `run_eagerly=True`), or write `v.assign(v {sign} d)` in \
              place of `v.{method}(d)`"
         );
-        match self {
-            Self::Computation { in_place_too } => {
-                let other = if in_place_too { format!(" or `{op}`") } else { String::new() };
-                format!(
-                    "{failed}: the plugin has no kernel `{computes}` of {dtype}{other}; add a kernel for \
-                     `{computes}` with T = {dtype}, or keep the variable on the CPU with \
-                     `tf.device(\"/device:CPU:0\")`"
-                )
-            }
-            Self::InPlace => format!(
-                "{failed}: the plugin has no kernel `{op}` of {dtype}; add one with `variables`, {in_function}"
-            ),
-            Self::Host => format!(
-                "{failed}: this TensorFlow does not let plugins change a variable in place; {in_function}"
-            ),
+        if !has_computes {
+            let other = if host_has_variables { format!(" or `{op}`") } else { String::new() };
+            return format!(
+                "{failed}: the plugin has no kernel `{computes}` of {dtype}{other}; add a kernel for \
+                 `{computes}` with T = {dtype}, or keep the variable on the CPU with \
+                 `tf.device(\"/device:CPU:0\")`"
+            );
         }
+        if host_has_variables {
+            return format!(
+                "{failed}: the plugin has no kernel `{op}` of {dtype}; add one with `variables`, {in_function}"
+            );
+        }
+        format!(
+            "{failed}: this TensorFlow does not let plugins change a variable in place; {in_function}"
+        )
     }
 }
 
@@ -201,9 +190,8 @@ mod tests {
 
     #[test]
     fn the_error_names_what_is_missing() {
-        let text = |op: usize, computes, host| {
-            Lacks::new(computes, host).text(IN_PLACE[op], "MY_NPU", DType::Float32)
-        };
+        let text =
+            |op: usize, computes, host| IN_PLACE[op].text("MY_NPU", DType::Float32, computes, host);
         for (op, method, computes, in_place, written) in [
             (0, "`assign_add`", "`AddV2`", "`AssignAddVariableOp`", "`v.assign(v + d)`"),
             (1, "`assign_sub`", "`Sub`", "`AssignSubVariableOp`", "`v.assign(v - d)`"),
