@@ -1,5 +1,6 @@
 //! Callbacks into the host.
 
+use super::kernel::status::Status;
 use super::pending::dropped;
 use crate::health::Health;
 use core::ffi::c_void;
@@ -78,32 +79,18 @@ impl HostCallback {
 /// # Safety
 /// `function` can be called once with `argument`.
 unsafe fn call(function: HostFunction, argument: Argument, outcome: Result<()>) -> Result<()> {
-    let host = match StatusFunctions::get() {
-        Ok(host) => host,
-        // Without a status the host would crash: better that its argument is lost.
-        Err(missing) => return Err(Error::internal(missing)),
-    };
+    // Without a status the host would crash: better that its argument is lost.
+    let status = Status::new(StatusFunctions::get().map_err(Error::internal)?)?;
     let failed = outcome.is_err();
-    // SAFETY: the status is created and deleted here, `function` and `argument` came from the host together,
-    // and the message
-    // is copied before the status is deleted.
+    // SAFETY: a status of the host that lives; `function` and `argument` came from the host together.
     unsafe {
-        let status = (host.TF_NewStatus)();
         if let Err(error) = outcome {
-            boundary::write_error(OP, status, error);
+            boundary::write_error(OP, status.as_ptr(), error);
         }
-        function(argument.0, status);
-        let result = match Code::from_raw((host.TF_GetCode)(status)) {
-            // What came in may still be there; then the work's own token has reported it.
-            Some(code) if !failed => {
-                let text = core::ffi::CStr::from_ptr((host.TF_Message)(status));
-                Err(Error::new(code, text.to_string_lossy().into_owned()))
-            }
-            _ => Ok(()),
-        };
-        (host.TF_DeleteStatus)(status);
-        result
+        function(argument.0, status.as_ptr());
     }
+    // What came in may still be there; then the work's own token has reported it.
+    if failed { Ok(()) } else { status.check() }
 }
 
 impl Drop for HostCallback {
