@@ -60,22 +60,29 @@ pub(crate) const fn field_at<Record, Value>(offset: usize, pick: fn(&Record) -> 
 }
 
 macro_rules! versioned {
-    ($($record:ident { $($field:ident),* $(,)? })*) => {$(
-        // SAFETY: `struct_size` comes first in each of these structs of integers, pointers and optional
-        // functions; that the list is complete is what the pattern below checks.
-        unsafe impl Versioned for $record {
-            const NAME: &'static str = stringify!($record);
-            const FIELDS: &'static [Field] = &[
-                $(field_at(core::mem::offset_of!($record, $field), |record: &$record| &record.$field)),*
-            ];
-            const STRUCT_SIZE: usize = {
-                let fields = <$record as Versioned>::FIELDS;
-                fields[fields.len() - 1].end()
-            };
+    ($($record:ident { $($field:ident),* $(,)? })*) => {
+        $(
+            // SAFETY: `struct_size` comes first in each of these structs of integers, pointers and optional
+            // functions; that the list is complete is what the pattern below checks.
+            unsafe impl Versioned for $record {
+                const NAME: &'static str = stringify!($record);
+                const FIELDS: &'static [Field] = &[
+                    $(field_at(core::mem::offset_of!($record, $field), |record: &$record| &record.$field)),*
+                ];
+                const STRUCT_SIZE: usize = {
+                    let fields = <$record as Versioned>::FIELDS;
+                    fields[fields.len() - 1].end()
+                };
+            }
+            const _: fn($record) = |$record { struct_size: _, $($field: _),* }| {};
+            const _: () = assert!(core::mem::offset_of!($record, struct_size) == 0);
+        )*
+
+        #[cfg(test)]
+        fn every_size_of_each() {
+            $(tests::every_size::<$record>();)*
         }
-        const _: fn($record) = |$record { struct_size: _, $($field: _),* }| {};
-        const _: () = assert!(core::mem::offset_of!($record, struct_size) == 0);
-    )*};
+    };
 }
 
 versioned! {

@@ -40,7 +40,7 @@ fn ones<T: Versioned>() -> Vec<u8> {
     bytes
 }
 
-fn every_size<T: Versioned>() {
+pub(super) fn every_size<T: Versioned>() {
     for size in 0..=T::STRUCT_SIZE + LONGER {
         let covered = |field: &&Field| field.end() <= size;
         let last = T::FIELDS.iter().filter(covered).map(|field| field.end()).next_back();
@@ -94,24 +94,7 @@ fn every_size<T: Versioned>() {
 
 #[test]
 fn structs_of_every_size_are_read_and_filled_within_it() {
-    every_size::<SE_PlatformRegistrationParams>();
-    every_size::<SP_Platform>();
-    every_size::<SP_PlatformFns>();
-    every_size::<SE_CreateDeviceParams>();
-    every_size::<SP_Device>();
-    every_size::<SE_CreateDeviceFnsParams>();
-    every_size::<SP_DeviceFns>();
-    every_size::<SE_CreateStreamExecutorParams>();
-    every_size::<SP_StreamExecutor>();
-    every_size::<SP_TimerFns>();
-    every_size::<SP_AllocatorStats>();
-    every_size::<SP_DeviceMemoryBase>();
-    every_size::<TP_OptimizerRegistrationParams>();
-    every_size::<TP_Optimizer>();
-    every_size::<TP_OptimizerConfigs>();
-    every_size::<TF_ProfilerRegistrationParams>();
-    every_size::<TP_Profiler>();
-    every_size::<TP_ProfilerFns>();
+    every_size_of_each();
 }
 
 #[test]
