@@ -1,10 +1,11 @@
 //! What a plugin exports in addition to its platform.
 
-use super::loads::{Export, Loads};
+use super::loads::Export;
 use crate::graph::GraphPass;
 use crate::platform::Platform;
 use crate::profiler::Profiler;
 use core::ffi::CStr;
+use core::sync::atomic::AtomicUsize;
 use std::ffi::CString;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use tf_plugin_core::{Error, Result};
@@ -12,7 +13,8 @@ use tf_plugin_core::{Error, Result};
 /// The platform, for the plugin's static.
 #[derive(Debug, Default)]
 pub struct PlatformExport {
-    pub(super) loads: Loads,
+    /// How often the plugin was loaded.
+    pub(super) loads: AtomicUsize,
     kind: OnceLock<CString>,
 }
 
@@ -20,7 +22,7 @@ impl PlatformExport {
     /// Not loaded yet.
     #[must_use]
     pub const fn new() -> Self {
-        Self { loads: Loads::new(), kind: OnceLock::new() }
+        Self { loads: AtomicUsize::new(0), kind: OnceLock::new() }
     }
 
     /// Keeps the type that the first load registers.

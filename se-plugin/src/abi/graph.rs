@@ -10,6 +10,7 @@ use crate::graph::workarounds::Workarounds;
 use crate::graph::{Graph, GraphPass, OptimizerConfigs};
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
+use core::sync::atomic::Ordering;
 use std::collections::BTreeSet;
 use std::ffi::CString;
 use tf_fs_sys::host::Table as _;
@@ -40,7 +41,7 @@ pub unsafe fn init_graph<P: Exported>(
     status: *mut TF_Status,
     load: Option<usize>,
 ) {
-    let load = load.unwrap_or_else(|| P::graph().loads.next());
+    let load = load.unwrap_or_else(|| P::graph().loads.fetch_add(1, Ordering::AcqRel));
     // SAFETY: `params` and `status` are those that the host passed to `TF_InitGraph`.
     unsafe {
         initialize(

@@ -1,28 +1,11 @@
 //! What happens whenever TensorFlow loads the plugin, which may be several times.
 
 use core::fmt::{self, Display};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::AtomicUsize;
 use std::sync::OnceLock;
 use tf_fs_sys::TF_Status;
 use tf_plugin_core::__private::boundary::{self, guard, log_error};
 use tf_plugin_core::Result;
-
-/// How often a plugin was loaded, for its static.
-#[derive(Debug, Default)]
-pub(crate) struct Loads(AtomicUsize);
-
-impl Loads {
-    /// Not loaded yet.
-    #[must_use]
-    pub(crate) const fn new() -> Self {
-        Self(AtomicUsize::new(0))
-    }
-
-    /// Behind which number this load comes.
-    pub(super) fn next(&self) -> usize {
-        self.0.fetch_add(1, Ordering::AcqRel)
-    }
-}
 
 /// The name that the `load`th repetition registers in place of `name`: capital letters only.
 pub(super) fn name_of_load(name: &str, load: usize) -> String {
@@ -64,7 +47,8 @@ pub(super) unsafe fn initialize(
 
 /// What the plugin's author makes, once: for the plugin's static.
 pub struct Export<T: ?Sized> {
-    pub(super) loads: Loads,
+    /// How often the plugin was loaded.
+    pub(super) loads: AtomicUsize,
     make: Option<fn() -> Box<T>>,
     /// `None` if it could not be made.
     made: OnceLock<Option<Box<T>>>,
@@ -74,7 +58,7 @@ impl<T: ?Sized> Export<T> {
     /// Not loaded yet; `make` makes it, if there is one.
     #[must_use]
     pub const fn new(make: Option<fn() -> Box<T>>) -> Self {
-        Self { loads: Loads::new(), make, made: OnceLock::new() }
+        Self { loads: AtomicUsize::new(0), make, made: OnceLock::new() }
     }
 
     /// It, made once for `op`; `None` if there is none or it panics, which the log says.

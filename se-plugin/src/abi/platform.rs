@@ -13,8 +13,9 @@ use crate::limit::limit;
 use crate::platform::Platform;
 use core::ffi::{c_int, c_void};
 use core::ptr;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::ffi::CString;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use tf_fs_sys::{
     SE_CreateDeviceFnsParams, SE_CreateDeviceParams, SE_CreateStreamExecutorParams, SE_MAJOR,
     SE_MINOR, SE_PATCH, SE_PlatformRegistrationParams, SP_Device, SP_DeviceFns, SP_Platform,
@@ -28,7 +29,7 @@ struct PlatformState<P: Platform> {
     name: CString,
     kind: CString,
     /// Why there are no devices, if that is known before they are counted.
-    declined: Mutex<bool>,
+    declined: AtomicBool,
     devices: OnceLock<Vec<Arc<DeviceState<P::Device>>>>,
 }
 
@@ -40,22 +41,16 @@ impl<P: Platform> PlatformState<P> {
         Ok(Self {
             name: name(P::NAME)?,
             kind: name(device_type::<P>())?,
-            declined: Mutex::new(load > 0),
+            declined: AtomicBool::new(load > 0),
             devices: OnceLock::new(),
         })
     }
 
     /// There will be no devices, and the log says why.
     fn decline(&self, why: &dyn core::fmt::Display) {
-        let mut declined = self.declined.lock().unwrap_or_else(PoisonError::into_inner);
-        if !*declined {
-            *declined = true;
+        if !self.declined.swap(true, Ordering::AcqRel) {
             log_error(&format_args!("{} has no devices: {why}", P::TYPE));
         }
-    }
-
-    fn is_declined(&self) -> bool {
-        *self.declined.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The devices, which are opened when they are first counted: TensorFlow 2.12 and 2.13 abort if one
@@ -63,7 +58,7 @@ impl<P: Platform> PlatformState<P> {
     fn devices(&self) -> &[Arc<DeviceState<P::Device>>] {
         self.devices.get_or_init(|| {
             let mut devices = Vec::new();
-            if self.is_declined() {
+            if self.declined.load(Ordering::Acquire) {
                 return devices;
             }
             let limit = limit();
@@ -112,7 +107,7 @@ pub unsafe fn init_plugin<P: Platform>(
     export: &PlatformExport,
 ) {
     let body = || {
-        let load = export.loads.next();
+        let load = export.loads.fetch_add(1, Ordering::AcqRel);
         if load == 0
             && let Some(refusal) = refusal::<P>()
         {

@@ -6,6 +6,7 @@ use super::loads::{initialize, name_of_load};
 use super::versions::{Versioned as _, check_major_version, field, fill, read_at_least};
 use core::ffi::c_void;
 use core::ptr;
+use core::sync::atomic::Ordering;
 use std::ffi::CString;
 use tf_fs_sys::{
     TF_ProfilerRegistrationParams, TF_Status, TP_MAJOR, TP_MINOR, TP_PATCH, TP_Profiler,
@@ -29,7 +30,7 @@ pub unsafe fn init_profiler<P: Exported>(
     status: *mut TF_Status,
     load: Option<usize>,
 ) {
-    let load = load.unwrap_or_else(|| P::profiler().export.loads.next());
+    let load = load.unwrap_or_else(|| P::profiler().export.loads.fetch_add(1, Ordering::AcqRel));
     // SAFETY: `params` and `status` are those that the host passed to `TF_InitProfiler`.
     unsafe {
         initialize(
