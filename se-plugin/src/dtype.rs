@@ -18,7 +18,10 @@ macro_rules! data_types {
             /// All types that this SDK knows.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            const fn known(raw: sys::TF_DataType) -> Option<Self> {
+            /// The type of a number, or `None` if this SDK does not know it.
+            #[must_use]
+            #[inline]
+            pub fn from_raw(raw: sys::TF_DataType) -> Option<Self> {
                 match raw {
                     $(sys::$raw => Some(Self::$name),)*
                     _ => None,
@@ -108,15 +111,6 @@ impl DType {
         self as sys::TF_DataType
     }
 
-    /// The type of a number, or `None` if this SDK does not know it.
-    #[must_use]
-    #[inline]
-    pub fn from_raw(raw: sys::TF_DataType) -> Option<Self> {
-        Self::known(raw)
-    }
-}
-
-impl DType {
     /// As [`from_raw`](Self::from_raw), with an error that says which number it is.
     pub(crate) fn known_or_error(raw: sys::TF_DataType) -> Result<Self> {
         let unknown = || format!("this SDK does not know the type {raw} of elements");
