@@ -31,7 +31,7 @@ pub trait Element: Sized {
     /// For errors.
     const NAME: &'static str;
     /// Reads the value of a field.
-    fn read(value: Wire<'_>) -> Result<Self>;
+    fn read(value: Value<'_>) -> Result<Self>;
     /// Appends the field.
     fn write(&self, out: &mut Vec<u8>);
     /// Reads a packed list, for types that are packed.
@@ -45,11 +45,6 @@ pub trait Element: Sized {
         }
     }
 }
-
-/// The value of a field, for a trait that others can name and not use.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub struct Wire<'a>(pub(super) Value<'a>);
 
 mod private {
     pub trait Sealed {}
@@ -77,7 +72,7 @@ fn last(value: &[u8]) -> Result<Option<(u32, Value<'_>)>> {
 impl<T: Element> Attribute for T {
     fn decode(value: &[u8]) -> Result<Self> {
         match last(value)? {
-            Some((number, value)) if number == T::NUMBER => T::read(Wire(value)),
+            Some((number, value)) if number == T::NUMBER => T::read(value),
             _ => Err(wrong(T::NAME)),
         }
     }
@@ -105,7 +100,7 @@ impl<T: Element> Attribute for Vec<T> {
             };
             match packed {
                 Some(list) => elements.extend(list?),
-                None => elements.push(T::read(Wire(value))?),
+                None => elements.push(T::read(value)?),
             }
         }
         Ok(elements)
@@ -123,8 +118,8 @@ macro_rules! varint {
             const NUMBER: u32 = $number;
             const NAME: &'static str = $name;
 
-            fn read(value: Wire<'_>) -> Result<Self> {
-                match value.0 {
+            fn read(value: Value<'_>) -> Result<Self> {
+                match value {
                     Value::Varint(value) => $from(value),
                     _ => Err(wrong(Self::NAME)),
                 }
@@ -159,8 +154,8 @@ impl Element for f32 {
     const NUMBER: u32 = 4;
     const NAME: &'static str = "float";
 
-    fn read(value: Wire<'_>) -> Result<Self> {
-        match value.0 {
+    fn read(value: Value<'_>) -> Result<Self> {
+        match value {
             Value::Fixed32(bytes) => Ok(Self::from_le_bytes(bytes)),
             _ => Err(wrong(Self::NAME)),
         }
@@ -186,8 +181,8 @@ impl Element for String {
     const NUMBER: u32 = 2;
     const NAME: &'static str = "string of UTF-8";
 
-    fn read(value: Wire<'_>) -> Result<Self> {
-        match value.0 {
+    fn read(value: Value<'_>) -> Result<Self> {
+        match value {
             Value::Bytes(bytes) => Self::from_utf8(bytes.to_vec()).map_err(|_| wrong(Self::NAME)),
             _ => Err(wrong(Self::NAME)),
         }
@@ -201,8 +196,8 @@ impl Element for PartialShape {
     const NUMBER: u32 = 7;
     const NAME: &'static str = "shape";
 
-    fn read(value: Wire<'_>) -> Result<Self> {
-        match value.0 {
+    fn read(value: Value<'_>) -> Result<Self> {
+        match value {
             Value::Bytes(shape) => Self::of_proto(shape),
             _ => Err(wrong(Self::NAME)),
         }
