@@ -27,7 +27,7 @@ pub(crate) struct Run<'a, D: Device> {
     pub(super) host: HostApi,
     pub(super) status: Status,
     stream: &'a StreamState<D>,
-    node: Node,
+    node: &'a Node,
     /// The author's in it.
     author: &'a D::Stream,
     _running: Running<'a, StreamState<D>>,
@@ -35,13 +35,11 @@ pub(crate) struct Run<'a, D: Device> {
 }
 
 /// What is the same in all runs of a kernel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Node {
-    inputs: usize,
-    outputs: usize,
-    /// Whether each of the first 64 is in host memory.
-    host_inputs: u64,
-    host_outputs: u64,
+    /// Whether each is in host memory.
+    inputs: Vec<bool>,
+    outputs: Vec<bool>,
 }
 
 impl Node {
@@ -56,16 +54,15 @@ impl Node {
         let (kernels, run, answer) = (host.kernels, raw.as_ptr(), status.as_ptr());
         // SAFETY: `run` is a run of a kernel that has not ended.
         let counts = unsafe { [(kernels.TF_NumInputs)(run), (kernels.TF_NumOutputs)(run)] };
-        let [inputs, outputs] = counts.map(|count| usize::try_from(count).unwrap_or(0));
-        let mut node = Self { inputs, outputs, host_inputs: 0, host_outputs: 0 };
-        for (count, bits, is_on_host) in [
-            (counts[0], &mut node.host_inputs, kernels.TF_IsHostMemoryInput),
-            (counts[1], &mut node.host_outputs, kernels.TF_IsHostMemoryOutput),
+        let mut node = Self::default();
+        for (count, on_host, is_on_host) in [
+            (counts[0], &mut node.inputs, kernels.TF_IsHostMemoryInput),
+            (counts[1], &mut node.outputs, kernels.TF_IsHostMemoryOutput),
         ] {
-            for index in 0..count.min(64) {
+            for index in 0..count {
                 // SAFETY: `run` is a run that has not ended, `index` is below its number of inputs or outputs,
                 // and `answer` is a status of ours.
-                *bits |= u64::from(unsafe { is_on_host(run, index, answer) }) << index;
+                on_host.push(unsafe { is_on_host(run, index, answer) });
                 status.check()?;
             }
         }
@@ -120,7 +117,10 @@ impl<'a, D: Device> Run<'a, D> {
     /// # Safety
     /// `raw` is a run, not ended during `'a`, of a kernel that is registered for devices of a platform with `D` alone, whose
     /// handles are those that the callbacks for `D` have made.
-    pub(super) unsafe fn new(raw: *mut TF_OpKernelContext, node: &OnceLock<Node>) -> Result<Self> {
+    pub(super) unsafe fn new(
+        raw: *mut TF_OpKernelContext,
+        node: &'a OnceLock<Node>,
+    ) -> Result<Self> {
         let host = HostApi::get().map_err(Error::failed_precondition)?;
         let raw = NonNull::new(raw)
             .ok_or_else(|| Error::internal("TensorFlow ran a kernel without a context"))?;
@@ -137,11 +137,11 @@ impl<'a, D: Device> Run<'a, D> {
         let author = stream.author()?;
         author.status()?;
         let node = match node.get() {
-            Some(node) => *node,
+            Some(node) => node,
             None => {
                 // SAFETY: `raw` is a run that has not ended.
                 let found = unsafe { Node::of(raw, &host, &status)? };
-                *node.get_or_init(|| found)
+                node.get_or_init(|| found)
             }
         };
         // SAFETY: `handle` is a live stream's, which an `Arc<StreamState<D>>` owns.
@@ -163,23 +163,23 @@ impl<'a, D: Device> Run<'a, D> {
     }
 
     pub(crate) fn inputs(&self) -> usize {
-        self.node.inputs
+        self.node.inputs.len()
     }
 
     pub(crate) fn outputs(&self) -> usize {
-        self.node.outputs
+        self.node.outputs.len()
     }
 
     /// An index in the range that the host aborts beyond.
     #[inline]
     pub(super) fn input_index(&self, index: usize) -> Result<c_int> {
-        let count = self.node.inputs;
+        let count = self.inputs();
         if index < count { Ok(index as c_int) } else { Err(beyond("input", index, count)) }
     }
 
     #[inline]
     fn output_index(&self, index: usize) -> Result<c_int> {
-        let count = self.node.outputs;
+        let count = self.outputs();
         if index < count { Ok(index as c_int) } else { Err(beyond("output", index, count)) }
     }
 
@@ -198,21 +198,13 @@ impl<'a, D: Device> Run<'a, D> {
     }
 
     pub(crate) fn input_is_on_host(&self, index: usize) -> Result<bool> {
-        let at = self.input_index(index)?;
-        if index < 64 {
-            return Ok(self.node.host_inputs >> index & 1 == 1);
-        }
-        // SAFETY: a run that has not ended, an index in range.
-        Ok(unsafe { ask!(self.TF_IsHostMemoryInput(at)) })
+        self.input_index(index)?;
+        Ok(self.node.inputs[index])
     }
 
     fn output_is_on_host(&self, index: usize) -> Result<bool> {
-        let at = self.output_index(index)?;
-        if index < 64 {
-            return Ok(self.node.host_outputs >> index & 1 == 1);
-        }
-        // SAFETY: a run that has not ended, an index in range.
-        Ok(unsafe { ask!(self.TF_IsHostMemoryOutput(at)) })
+        self.output_index(index)?;
+        Ok(self.node.outputs[index])
     }
 
     /// The indices of the inputs that have a name.
