@@ -10,8 +10,8 @@ use tf_plugin_core::{Error, Result};
 /// The field of `AttrValue` that holds a list; the others have in a list the numbers that they have here.
 const LIST: u32 = 1;
 
-/// A type that an attribute can have: `i64`, `f32`, `bool`, `String`, [`DType`], [`PartialShape`], and a `Vec` of
-/// each.
+/// A type that an attribute can have: `i64`, `i32`, `f32`, `bool`, `String`, [`DType`], [`PartialShape`], and a `Vec`
+/// of each.
 ///
 /// Tensors, functions and placeholders are there as bytes: [`Node::raw_attr`](super::Node::raw_attr).
 pub trait Attribute: Sized + private::Sealed {
@@ -141,8 +141,13 @@ macro_rules! varint {
 
 varint! {
     i64 = 3, "integer", |value: i64| value as u64, |value: u64| Ok(value as i64);
+    i32 = 3, "integer of 32 bits", |value: i32| value as u64, int32;
     bool = 5, "boolean", u64::from, |value: u64| Ok(value != 0);
     DType = 6, "type known to this SDK", |value: DType| value.as_raw().into(), dtype;
+}
+
+fn int32(raw: u64) -> Result<i32> {
+    i32::try_from(raw as i64).map_err(|_| wrong(<i32 as Element>::NAME))
 }
 
 fn dtype(raw: u64) -> Result<DType> {
@@ -224,6 +229,7 @@ mod tests {
     #[test]
     fn values_are_those_of_tensorflow() {
         round_trip(-1_i64, b"\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
+        round_trip(-1_i32, b"\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
         round_trip(true, b"\x28\x01");
         round_trip(1.5_f32, b"\x25\x00\x00\xc0\x3f");
         round_trip(String::from("SAME"), b"\x12\x04SAME");
@@ -261,6 +267,10 @@ mod tests {
         for (error, expected) in [
             (i64::decode(b"\x28\x01").unwrap_err(), "not a valid integer"),
             (i64::decode(b"").unwrap_err(), "not a valid integer"),
+            (
+                i32::decode(b"\x18\x80\x80\x80\x80\x08").unwrap_err(),
+                "not a valid integer of 32 bits",
+            ),
             (bool::decode(b"\x2a\x01x").unwrap_err(), "not a valid boolean"),
             (String::decode(b"\x12\x01\xff").unwrap_err(), "not a valid string of UTF-8"),
             (Vec::<i64>::decode(b"\x0a\x02\x28\x01").unwrap_err(), "not a valid list of integer"),

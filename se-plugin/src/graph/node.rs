@@ -100,7 +100,7 @@ impl<'a> Node<'a> {
     }
 
     /// Reads a serialised `NodeDef`.
-    pub(super) fn decode(node: &'a [u8]) -> Result<Self> {
+    pub(crate) fn decode(node: &'a [u8]) -> Result<Self> {
         let mut read = Node {
             name: Cow::Borrowed(""),
             op: Cow::Borrowed(""),
