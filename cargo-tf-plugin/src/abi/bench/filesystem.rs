@@ -49,20 +49,6 @@ pub(super) fn run(library: Library, scheme: &str, job: &Job) -> Result<()> {
     measured
 }
 
-/// Whether a slot is filled, before anything is made for it.
-macro_rules! need {
-    ($fs:expr, $table:ident, $name:ident) => {
-        if $fs.$table.$name.is_none() {
-            let table = match stringify!($table) {
-                "readers" => tables::RANDOM_ACCESS_FILE,
-                "writers" => tables::WRITABLE_FILE,
-                _ => tables::FILESYSTEM,
-            };
-            return Err(Failure::Missing(table.0, stringify!($name)).into());
-        }
-    };
-}
-
 /// How long `call` takes for each of these.
 fn each<'f>(paths: &[CString], mut call: impl FnMut(&CStr) -> Done<'f>) -> Result<Duration> {
     let start = Instant::now();
@@ -167,12 +153,10 @@ impl<'f> Bench<'f> {
             rows.time(ANY, |times| repeated(times, || fs.translate_name(&uri, |_| ())))
         })?;
         rows.row("path_exists, of a file", None, || {
-            need!(fs, ops, path_exists);
             let (path, _) = self.file(1)?;
             rows.time(ANY, |times| repeated(times, || fs.path_exists(&path)))
         })?;
         rows.row("path_exists, of nothing", None, || {
-            need!(fs, ops, path_exists);
             let path = path(fs, &format!("{}/tf-plugin-bench-nothing", self.directory()))?;
             rows.time(ANY, |times| {
                 repeated(times, || match fs.path_exists(&path) {
@@ -183,17 +167,14 @@ impl<'f> Bench<'f> {
             })
         })?;
         rows.row("stat, of a file", None, || {
-            need!(fs, ops, stat);
             let (path, _) = self.file(1)?;
             rows.time(ANY, |times| repeated(times, || fs.stat(&path).map(drop)))
         })?;
         rows.row("get_file_size", None, || {
-            need!(fs, ops, get_file_size);
             let (path, _) = self.file(1)?;
             rows.time(ANY, |times| repeated(times, || fs.get_file_size(&path).map(drop)))
         })?;
         rows.row("is_directory, of a directory", None, || {
-            need!(fs, ops, is_directory);
             let path = path(fs, self.directory())?;
             rows.time(ANY, |times| repeated(times, || fs.is_directory(&path).map(drop)))
         })
@@ -202,7 +183,6 @@ impl<'f> Bench<'f> {
     fn reading(&self, rows: &Rows<'_>) -> Result<()> {
         let fs = self.fs;
         rows.row("open and close", None, || {
-            need!(fs, ops, new_random_access_file);
             let (path, _) = self.file(1)?;
             rows.time(ANY, |times| repeated(times, || fs.open(&path).map(drop)))
         })?;
@@ -210,8 +190,6 @@ impl<'f> Bench<'f> {
             for size in [16, 4 << 10, 256 << 10, 1 << 20] {
                 let name = format!("read {} {how}", bytes(size as u64));
                 rows.row(name, Some(size as u64), || {
-                    need!(fs, ops, new_random_access_file);
-                    need!(fs, readers, read);
                     let (path, length) = self.large_file(size)?;
                     let file = fs.open(&path)?;
                     let mut buffer = vec![0; size];
@@ -241,7 +219,6 @@ impl<'f> Bench<'f> {
             }
         }
         rows.row(format!("map {} as a memory region", bytes(SIZE as u64)), None, || {
-            need!(fs, ops, new_read_only_memory_region_from_file);
             let (path, _) = self.file(SIZE)?;
             rows.time(ANY, |times| repeated(times, || fs.map(&path).map(drop)))
         })
@@ -251,12 +228,10 @@ impl<'f> Bench<'f> {
         let fs = self.fs;
         for size in [100, 64 << 10, 1 << 20] {
             rows.row(format!("append {}", bytes(size as u64)), Some(size as u64), || {
-                need!(fs, ops, new_writable_file);
-                need!(fs, writers, append);
                 let (path, block) = (self.path("appended")?, vec![7; size]);
                 let mut file = fs.create(&path, false)?;
                 let mut length = 0;
-                let timing = rows.time((LONGEST / size) as u64, |times| {
+                rows.time((LONGEST / size) as u64, |times| {
                     // Begun anew, so that no disk and no memory is filled.
                     if length + size * times as usize > LONGEST {
                         file.close()?;
@@ -265,36 +240,26 @@ impl<'f> Bench<'f> {
                     }
                     length += size * times as usize;
                     repeated(times, || file.append(&block))
-                });
-                let _ = file.close();
-                drop(file);
-                let _ = fs.delete_file(&path);
-                timing
+                })
             })?;
         }
         for (name, syncs) in [("flush, after 100 B", false), ("sync, after 100 B", true)] {
             rows.row(name, None, || {
-                need!(fs, ops, new_writable_file);
                 let path = self.path("flushed")?;
                 let mut file = fs.create(&path, false)?;
-                let timing = rows.time(FILES, |times| {
+                rows.time(FILES, |times| {
                     let mut took = Duration::ZERO;
                     for _ in 0..times {
                         file.append(&[7; 100])?;
                         took += repeated(1, || if syncs { file.sync() } else { file.flush() })?;
                     }
                     Ok(took)
-                });
-                let _ = file.close();
-                drop(file);
-                let _ = fs.delete_file(&path);
-                timing
+                })
             })?;
         }
         rows.row("close, after 100 B", None, || {
-            need!(fs, writers, close);
             let path = self.path("closed")?;
-            let timing = rows.time(FILES, |times| {
+            rows.time(FILES, |times| {
                 let mut took = Duration::ZERO;
                 for _ in 0..times {
                     let mut file = fs.create(&path, false)?;
@@ -302,17 +267,13 @@ impl<'f> Bench<'f> {
                     took += repeated(1, || file.close())?;
                 }
                 Ok(took)
-            });
-            let _ = fs.delete_file(&path);
-            timing
+            })
         })?;
         for size in [4 << 10, 1 << 20] {
             let name = format!("a file of {}: new, append, close", bytes(size as u64));
             rows.row(name, Some(size as u64), || {
                 let (path, block) = (self.path("whole")?, vec![7; size]);
-                let timing = rows.time(ANY, |times| repeated(times, || fs.write(&path, 1, &block)));
-                let _ = fs.delete_file(&path);
-                timing
+                rows.time(ANY, |times| repeated(times, || fs.write(&path, 1, &block)))
             })?;
         }
         Ok(())
@@ -322,9 +283,6 @@ impl<'f> Bench<'f> {
         let fs = self.fs;
         for (name, deletes) in [("new_writable_file and close", false), ("delete_file", true)] {
             rows.row(name, None, || {
-                if deletes {
-                    need!(fs, ops, delete_file);
-                }
                 self.made_and_removed(
                     rows,
                     !deletes,
@@ -335,49 +293,36 @@ impl<'f> Bench<'f> {
         }
         for (name, deletes) in [("create_dir", false), ("delete_dir", true)] {
             rows.row(name, None, || {
-                if deletes {
-                    need!(fs, ops, delete_dir);
-                } else {
-                    need!(fs, ops, create_dir);
-                }
                 let (make, remove) =
                     (|path: &CStr| fs.create_dir(path), |path: &CStr| fs.delete_dir(path));
                 self.made_and_removed(rows, !deletes, make, remove)
             })?;
         }
         rows.row("rename_file", None, || {
-            need!(fs, ops, rename_file);
             let mut names = [self.path("renamed-a")?, self.path("renamed-b")?];
             fs.write(&names[0], 1, &[7; 4096])?;
-            let timing = rows.time(FILES, |times| {
+            rows.time(FILES, |times| {
                 repeated(times, || {
                     fs.rename_file(&names[0], &names[1])?;
                     names.swap(0, 1);
                     Ok(())
                 })
-            });
-            let _ = fs.delete_file(&names[0]);
-            timing
+            })
         })?;
         for size in [4 << 10, 1 << 20] {
             rows.row(format!("copy_file of {}", bytes(size as u64)), Some(size as u64), || {
-                need!(fs, ops, copy_file);
                 let (to, (from, _)) = (self.path("copied")?, self.file(size)?);
-                let timing = rows.time(FILES, |times| repeated(times, || fs.copy_file(&from, &to)));
-                let _ = fs.delete_file(&to);
-                timing
+                rows.time(FILES, |times| repeated(times, || fs.copy_file(&from, &to)))
             })?;
         }
         rows.row("get_children of 1,000", None, || {
-            need!(fs, ops, get_children);
-            let list = self.entries()?;
+            let list = self.entries("get_children", fs.ops.get_children.is_some())?;
             rows.time(ANY, |times| {
                 repeated(times, || expect(fs.get_children(&list, |_| {})?, ENTRIES))
             })
         })?;
         rows.row("get_matching_paths, 100 of 1,000", None, || {
-            need!(fs, ops, get_matching_paths);
-            self.entries()?;
+            self.entries("get_matching_paths", fs.ops.get_matching_paths.is_some())?;
             // A pattern is not translated.
             let pattern = c(&self.uri("list/*7")?)?;
             rows.time(ANY, |times| {
@@ -403,8 +348,12 @@ impl<'f> Bench<'f> {
         })
     }
 
-    /// The directory that is listed, filled unless it is full already.
-    fn entries(&self) -> Result<CString> {
+    /// The directory that is listed, filled unless it is full already. It is costly to fill, so not if there is no
+    /// slot that lists it.
+    fn entries(&self, slot: &'static str, is_there: bool) -> Result<CString> {
+        if !is_there {
+            return Err(Failure::Missing(tables::FILESYSTEM.0, slot).into());
+        }
         let failed = |why: Why| match why {
             Why::Failed(why) => Why::Failed(format!("cannot create {ENTRIES} files: {why}")),
             other => other,
