@@ -84,8 +84,6 @@ fn goal(name: &str, text: &str) -> Result<Goal<Packages>> {
             let (python, site_packages) = python::ask(python, LOCATE)?;
             Ok(Packages { python, site_packages })
         },
-        // Nothing tells an interrupted installation of these from a complete one.
-        adopts: false,
     })
 }
 

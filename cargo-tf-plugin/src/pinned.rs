@@ -32,7 +32,6 @@ pub(crate) fn goal(version: &str) -> Goal<TensorFlow> {
             }
             Ok(tensorflow)
         },
-        adopts: true,
         not_found: format!(
             "the package index has no TensorFlow {version} for this Python and system; name another version, such as \
              {NEWEST}"

@@ -16,14 +16,10 @@ use anyhow::{Context, Result, bail};
 use fs4::FileExt;
 use indicatif::ProgressBar;
 use rustix::process::{Pid, Signal, kill_process_group};
-use serde_json::Value;
 
 use crate::interrupt::Held;
 use crate::output::{note, progress};
-use crate::python::{self, Interpreter, PYTHON_VARIABLE};
-
-/// Finds files that pip's records promise and that are not there.
-const VERIFY: &str = include_str!("../verify.py");
+use crate::python::{Interpreter, PYTHON_VARIABLE};
 
 /// The last lines of a program's output that are searched for the cause of its failure.
 const KEPT_LINES: usize = 1000;
@@ -47,8 +43,6 @@ pub(crate) struct Goal<T> {
     pub(crate) release: String,
     /// Looks quickly whether the interpreter of an environment has what it is made for.
     pub(crate) found: fn(&Self, &Path) -> Result<T>,
-    /// Whether an environment without a stamp may be taken over after a thorough look.
-    pub(crate) adopts: bool,
     /// What to do about a package that the index does not have.
     pub(crate) not_found: String,
 }
@@ -91,7 +85,7 @@ impl<T> Installation<T> {
         }
         let lock = self.lock()?;
         // Another process may have finished while this one waited.
-        if let Some(provided) = self.complete().or_else(|| self.adopt()) {
+        if let Some(provided) = self.complete() {
             return Ok(provided);
         }
         self.install(&lock)
@@ -111,27 +105,8 @@ impl<T> Installation<T> {
 
     /// A stamped environment whose interpreter still runs and whose packages are still there.
     fn complete(&self) -> Option<T> {
-        (fs::read_to_string(self.stamp()).ok()?.trim() == self.goal.stamp).then(|| self.usable())?
-    }
-
-    fn usable(&self) -> Option<T> {
-        (self.goal.found)(&self.goal, &self.interpreter()).ok()
-    }
-
-    /// An environment without a stamp, made by hand or by an earlier version of this tool: taken over if every
-    /// file that pip recorded is there and the packages fit each other.
-    fn adopt(&self) -> Option<T> {
-        let provided = self.goal.adopts.then(|| self.usable())??;
-        let python = self.interpreter();
-        if !python::ask::<Value>(&python, VERIFY).ok()?.get("missing")?.is_null() {
-            return None;
-        }
-        let check = self.pip(&python).arg("check").output().ok()?;
-        if !check.status.success() {
-            return None;
-        }
-        self.write_stamp().ok()?;
-        Some(provided)
+        let stamped = fs::read_to_string(self.stamp()).ok()?.trim() == self.goal.stamp;
+        stamped.then(|| (self.goal.found)(&self.goal, &self.interpreter()).ok())?
     }
 
     fn write_stamp(&self) -> Result<()> {
