@@ -201,7 +201,7 @@ fn run_counted(framework: &Path, plugin: &Path) -> Result<()> {
     be_many();
     load_framework(framework)?;
     let device = device(plugin)?;
-    for row in Row::ALL {
+    for &row in Row::ALL {
         let mut session = Session::new(&device, row)?;
         // Once for what happens on first use only.
         session.prepare();
@@ -228,7 +228,7 @@ struct Times {
 fn time(bench: &Bench<'_>) -> Result<Vec<Times>> {
     let devices = bench.devices()?;
     let mut times = Vec::new();
-    for row in Row::ALL {
+    for &row in Row::ALL {
         eprintln!("timing: {}", row.name());
         let mut sessions =
             devices.iter().map(|device| Session::new(device, row)).collect::<Result<Vec<_>>>()?;
@@ -251,21 +251,27 @@ fn time(bench: &Bench<'_>) -> Result<Vec<Times>> {
 
 fn count_table(counts: &[Vec<Count>; 2]) -> Table {
     let mut table = Table::new(&["callback", PLUGINS[0], PLUGINS[1], "ratio", "in `TF_SetStatus`"]);
-    for (index, row) in Row::ALL.into_iter().enumerate() {
+    for (index, row) in Row::ALL.iter().enumerate() {
         let [rust, cpp] = counts.each_ref().map(|counts| counts[index]);
         let each = |count: u64| number(count as f64 / row.operations() as f64);
         let ratio = rust.total as f64 / cpp.total as f64;
         let mark = if ratio <= GOAL { "" } else { " (!)" };
         let ratio = format!("{ratio:.2}{mark}");
-        table.push([row.name(), each(rust.total), each(cpp.total), ratio, each(rust.status)]);
+        table.push([
+            row.name().into(),
+            each(rust.total),
+            each(cpp.total),
+            ratio,
+            each(rust.status),
+        ]);
     }
     table
 }
 
 fn time_table(times: &[Times]) -> Table {
     let mut table = Table::new(&["callback", PLUGINS[0], PLUGINS[1], RATIO]);
-    for (row, Times { plugins: [rust, cpp], ratio }) in Row::ALL.into_iter().zip(times) {
-        table.push([row.name(), number(rust.median), number(cpp.median), ratio.to_string()]);
+    for (row, Times { plugins: [rust, cpp], ratio }) in Row::ALL.iter().zip(times) {
+        table.push([row.name().into(), number(rust.median), number(cpp.median), ratio.to_string()]);
     }
     table
 }

@@ -19,7 +19,7 @@ const LARGE: usize = 1024 * KIB;
 const EVENTS: usize = 64;
 
 macro_rules! rows {
-    (single { $($row:ident $name:literal)* } sized { $($copy:ident $function:literal)* }) => {
+    ($($row:ident $name:literal)*) => {
         /// A row of the table: a callback, or what TensorFlow makes of several.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Row {
@@ -27,99 +27,66 @@ macro_rules! rows {
                 #[doc = concat!($name, ".")]
                 $row,
             )*
-            $(
-                #[doc = concat!($function, " of so many bytes.")]
-                $copy(usize),
-            )*
         }
 
         impl Row {
+            /// All rows, in the order of the table.
+            pub const ALL: &[Self] = &[$(Self::$row,)*];
+
             /// What the table calls the row.
-            pub fn name(self) -> String {
-                let size = |bytes: usize| match bytes {
-                    LARGE => "1 MiB",
-                    _ => "4 KiB",
-                };
+            pub fn name(self) -> &'static str {
                 match self {
-                    $(Self::$row => $name.to_owned(),)*
-                    $(Self::$copy(bytes) => format!("{} {}", $function, size(bytes)),)*
+                    $(Self::$row => $name,)*
                 }
             }
         }
     };
 }
 rows! {
-    single {
-        Allocate "`allocate`"
-        Deallocate "`deallocate`"
-        AllocatorStats "`get_allocator_stats`"
-        MemoryUsage "`device_memory_usage`"
-        CreateStream "`create_stream`"
-        DestroyStream "`destroy_stream`"
-        WaitForStream "`create_stream_dependency`"
-        StreamStatus "`get_stream_status`"
-        CreateEvent "`create_event`"
-        DestroyEvent "`destroy_event`"
-        Record "`record_event`"
-        EventStatus "`get_event_status`"
-        WaitForEvent "`wait_for_event`"
-        BlockForEvent "`block_host_for_event`"
-        BlockUntilDone "`block_host_until_done`"
-        Synchronize "`synchronize_all_activity`"
-        SyncToDevice "`sync_memcpy_htod` 4 KiB"
-        SyncToHost "`sync_memcpy_dtoh` 4 KiB"
-        SyncOnDevice "`sync_memcpy_dtod` 4 KiB"
-        Zero "`mem_zero` 4 KiB"
-        Byte "`memset` 4 KiB"
-        Word "`memset32` 4 KiB"
-        HostCallback "`host_callback`"
-        Transfer "a tensor of 4 KiB to the device"
-    }
-    sized {
-        ToDevice "`memcpy_htod`"
-        ToHost "`memcpy_dtoh`"
-        OnDevice "`memcpy_dtod`"
-    }
+    Allocate "`allocate`"
+    Deallocate "`deallocate`"
+    AllocatorStats "`get_allocator_stats`"
+    MemoryUsage "`device_memory_usage`"
+    CreateStream "`create_stream`"
+    DestroyStream "`destroy_stream`"
+    WaitForStream "`create_stream_dependency`"
+    StreamStatus "`get_stream_status`"
+    CreateEvent "`create_event`"
+    DestroyEvent "`destroy_event`"
+    Record "`record_event`"
+    EventStatus "`get_event_status`"
+    WaitForEvent "`wait_for_event`"
+    BlockForEvent "`block_host_for_event`"
+    BlockUntilDone "`block_host_until_done`"
+    Synchronize "`synchronize_all_activity`"
+    ToDevice "`memcpy_htod` 4 KiB"
+    ToHost "`memcpy_dtoh` 4 KiB"
+    OnDevice "`memcpy_dtod` 4 KiB"
+    LargeToDevice "`memcpy_htod` 1 MiB"
+    LargeToHost "`memcpy_dtoh` 1 MiB"
+    SyncToDevice "`sync_memcpy_htod` 4 KiB"
+    SyncToHost "`sync_memcpy_dtoh` 4 KiB"
+    SyncOnDevice "`sync_memcpy_dtod` 4 KiB"
+    Zero "`mem_zero` 4 KiB"
+    Byte "`memset` 4 KiB"
+    Word "`memset32` 4 KiB"
+    HostCallback "`host_callback`"
+    Transfer "a tensor of 4 KiB to the device"
 }
 
 impl Row {
-    /// All rows, in the order of the table.
-    pub const ALL: [Self; 29] = [
-        Self::Allocate,
-        Self::Deallocate,
-        Self::AllocatorStats,
-        Self::MemoryUsage,
-        Self::CreateStream,
-        Self::DestroyStream,
-        Self::WaitForStream,
-        Self::StreamStatus,
-        Self::CreateEvent,
-        Self::DestroyEvent,
-        Self::Record,
-        Self::EventStatus,
-        Self::WaitForEvent,
-        Self::BlockForEvent,
-        Self::BlockUntilDone,
-        Self::Synchronize,
-        Self::ToDevice(SMALL),
-        Self::ToHost(SMALL),
-        Self::OnDevice(SMALL),
-        Self::ToDevice(LARGE),
-        Self::ToHost(LARGE),
-        Self::SyncToDevice,
-        Self::SyncToHost,
-        Self::SyncOnDevice,
-        Self::Zero,
-        Self::Byte,
-        Self::Word,
-        Self::HostCallback,
-        Self::Transfer,
-    ];
+    /// How many bytes a copy has.
+    fn bytes(self) -> usize {
+        match self {
+            Self::LargeToDevice | Self::LargeToHost => LARGE,
+            _ => SMALL,
+        }
+    }
 
     /// How many operations make up a round.
     pub fn operations(self) -> usize {
         match self {
-            Self::ToDevice(LARGE) | Self::ToHost(LARGE) => 10,
+            Self::LargeToDevice | Self::LargeToHost => 10,
             Self::CreateStream | Self::DestroyStream => 200,
             _ => 1000,
         }
@@ -149,10 +116,7 @@ static CALLED: AtomicU64 = AtomicU64::new(0);
 impl<'d> Session<'d> {
     /// Makes what the row needs.
     pub fn new(device: &'d Device, row: Row) -> Result<Self> {
-        let bytes = match row {
-            Row::ToDevice(bytes) | Row::ToHost(bytes) | Row::OnDevice(bytes) => bytes,
-            _ => SMALL,
-        };
+        let bytes = row.bytes();
         let session = Self {
             device,
             row,
@@ -235,15 +199,13 @@ impl<'d> Session<'d> {
             Row::BlockForEvent => turns.for_each(|(event, _)| drop(event.wait())),
             Row::BlockUntilDone => each.for_each(|_| drop(stream.synchronize())),
             Row::Synchronize => each.for_each(|_| drop(device.synchronize())),
-            Row::ToDevice(_) => stream.copying(&mut self.buffer, |copies| {
+            Row::ToDevice | Row::LargeToDevice => stream.copying(&mut self.buffer, |copies| {
                 each.for_each(|_| drop(copies.to_device(place)));
             }),
-            Row::ToHost(_) => stream.copying(&mut self.buffer, |copies| {
+            Row::ToHost | Row::LargeToHost => stream.copying(&mut self.buffer, |copies| {
                 each.for_each(|_| drop(copies.to_host(place)));
             }),
-            Row::OnDevice(bytes) => {
-                each.for_each(|_| drop(stream.copy_on_device(place, other, bytes)));
-            }
+            Row::OnDevice => each.for_each(|_| drop(stream.copy_on_device(place, other, SMALL))),
             Row::SyncToDevice => {
                 each.for_each(|_| drop(device.copy_to_device(place, &self.buffer)))
             }
