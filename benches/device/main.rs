@@ -16,15 +16,11 @@ use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use clap::Parser;
 use serde_json::Value;
-use tf_plugin_benches::callgrind::{self, Count, counted};
 use tf_plugin_benches::devices::rows::{Row, Session};
 use tf_plugin_benches::devices::same;
 use tf_plugin_benches::report::{self, Table, number};
-use tf_plugin_benches::stats::{Spread, ratios, take_turns};
-use tf_plugin_benches::{build, device, done, load_framework};
-
-/// What Rust may cost, relative to C++.
-const GOAL: f64 = 1.05;
+use tf_plugin_benches::stats::{RATIO, Spread, ratios, take_turns};
+use tf_plugin_benches::{build, callgrind, contest, device, done, load_framework};
 
 /// How fast a copy must be, relative to `memcpy`.
 const BANDWIDTH_GOAL: f64 = 0.95;
@@ -41,8 +37,6 @@ const COMPARE: &str = "--compare";
 const PLUGINS: [&str; 2] = ["Rust", "C++"];
 
 const DOCUMENT: &str = "device-benchmarks.md";
-
-const RATIO: &str = "ratio (quartiles)";
 
 /// The device SDK against C++.
 #[derive(Parser)]
@@ -180,9 +174,14 @@ fn callbacks(bench: &Bench<'_>) -> Result<String> {
             Row::ALL.len(),
             profiles,
         )?;
-        text += &format!("Instructions a call:\n\n{}\n", count_table(&counts));
+        let table = contest::count_table("callback", &PLUGINS, 1, Row::ALL, &counts);
+        text += &format!("Instructions a call:\n\n{table}\n");
     }
-    text += &format!("Nanoseconds a call:\n\n{}", time_table(&time(bench)?));
+    let (devices, rounds) = (bench.devices()?, bench.arguments.rounds(101));
+    let table = contest::time_table("callback", &PLUGINS, Row::ALL, rounds, |row| {
+        devices.iter().map(|device| Session::new(device, row)).collect()
+    })?;
+    text += &format!("Nanoseconds a call:\n\n{table}");
     Ok(text)
 }
 
@@ -201,79 +200,13 @@ fn run_counted(framework: &Path, plugin: &Path) -> Result<()> {
     be_many();
     load_framework(framework)?;
     let device = device(plugin)?;
-    for &row in Row::ALL {
-        let mut session = Session::new(&device, row)?;
-        // Once for what happens on first use only.
-        session.prepare();
-        session.run(row.operations());
-        session.prepare();
-        counted(&mut || session.run(row.operations()));
-        session.check().context("under callgrind")?;
-    }
-    Ok(())
+    contest::run_counted(Row::ALL, |row| Session::new(&device, row))
 }
 
 /// Compares the devices, which then have an error that stays.
 fn run_compared(framework: &Path, rust: &Path, cpp: &Path) -> Result<()> {
     load_framework(framework)?;
     same::check(&device(rust)?, &device(cpp)?)
-}
-
-/// Nanoseconds a call on each plugin, and Rust's relative to C++'s in the same round.
-struct Times {
-    plugins: [Spread; PLUGINS.len()],
-    ratio: Spread,
-}
-
-fn time(bench: &Bench<'_>) -> Result<Vec<Times>> {
-    let devices = bench.devices()?;
-    let mut times = Vec::new();
-    for &row in Row::ALL {
-        eprintln!("timing: {}", row.name());
-        let mut sessions =
-            devices.iter().map(|device| Session::new(device, row)).collect::<Result<Vec<_>>>()?;
-        let rounds = take_turns(devices.len(), bench.arguments.rounds(101), |index| {
-            let session = &mut sessions[index];
-            session.prepare();
-            let start = Instant::now();
-            session.run(black_box(row.operations()));
-            let elapsed = start.elapsed();
-            session.check()?;
-            Ok::<_, anyhow::Error>(elapsed.as_nanos() as f64 / row.operations() as f64)
-        })?;
-        times.push(Times {
-            plugins: [0, 1].map(|plugin| Spread::of(&rounds[plugin])),
-            ratio: ratios(&rounds[0], &rounds[1]),
-        });
-    }
-    Ok(times)
-}
-
-fn count_table(counts: &[Vec<Count>; 2]) -> Table {
-    let mut table = Table::new(&["callback", PLUGINS[0], PLUGINS[1], "ratio", "in `TF_SetStatus`"]);
-    for (index, row) in Row::ALL.iter().enumerate() {
-        let [rust, cpp] = counts.each_ref().map(|counts| counts[index]);
-        let each = |count: u64| number(count as f64 / row.operations() as f64);
-        let ratio = rust.total as f64 / cpp.total as f64;
-        let mark = if ratio <= GOAL { "" } else { " (!)" };
-        let ratio = format!("{ratio:.2}{mark}");
-        table.push([
-            row.name().into(),
-            each(rust.total),
-            each(cpp.total),
-            ratio,
-            each(rust.status),
-        ]);
-    }
-    table
-}
-
-fn time_table(times: &[Times]) -> Table {
-    let mut table = Table::new(&["callback", PLUGINS[0], PLUGINS[1], RATIO]);
-    for (row, Times { plugins: [rust, cpp], ratio }) in Row::ALL.iter().zip(times) {
-        table.push([row.name().into(), number(rust.median), number(cpp.median), ratio.to_string()]);
-    }
-    table
 }
 
 // Bandwidth.

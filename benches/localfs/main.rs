@@ -13,7 +13,7 @@ use clap::Parser;
 use serde_json::Value;
 use tf_plugin_benches::build;
 use tf_plugin_benches::report::{self, Table, number};
-use tf_plugin_benches::stats::{Spread, ratios};
+use tf_plugin_benches::stats::{RATIO, Spread, ratios};
 
 /// `localfs` against TensorFlow's own local filesystem.
 #[derive(Parser)]
@@ -67,7 +67,6 @@ fn main() -> Result<()> {
 
 /// One table, of the time on the clock and of the processors' time.
 fn table(answer: &Value) -> Result<Table> {
-    const RATIO: &str = "ratio (quartiles)";
     let mut table = Table::new(&[
         "what",
         "localfs, ms",

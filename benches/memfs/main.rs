@@ -6,25 +6,18 @@
 //! Instructions are also counted of `minimal.cc`, which does less.
 
 use std::env;
-use std::hint::black_box;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use clap::Parser;
-use tf_plugin_benches::callgrind::{self, Count, counted};
-use tf_plugin_benches::report::{self, Table, number};
+use tf_plugin_benches::report::{self, Table};
 use tf_plugin_benches::rows::{Names, Row, Session};
-use tf_plugin_benches::stats::{Spread, ratios, take_turns};
-use tf_plugin_benches::{build, filesystem, load_framework, same};
+use tf_plugin_benches::{build, callgrind, contest, filesystem, load_framework, same};
 
 /// Rounds of each row on each plugin; the plugins take turns.
 const ROUNDS: usize = 101;
-
-/// What Rust may cost, relative to C++.
-const GOAL: f64 = 1.05;
 
 const DOCUMENT: &str = "benchmarks.md";
 
@@ -87,13 +80,14 @@ fn main() -> Result<()> {
             Row::ALL.len(),
             profiles,
         )?;
-        let text = format!("Instructions an operation:\n\n{}\n{versions}", count_table(&counts));
-        show("memfs-counts", text)?;
+        // Nobody has to be as cheap as the last one.
+        let table =
+            contest::count_table("operation", &COUNTED, PLUGINS.len() - 1, &Row::ALL, &counts);
+        show("memfs-counts", format!("Instructions an operation:\n\n{table}\n{versions}"))?;
     }
     if !arguments.count {
-        let times = time(&framework, &plugins)?;
-        let text = format!("Nanoseconds an operation:\n\n{}\n{versions}", time_table(&times));
-        show("memfs-times", text)?;
+        let table = time(&framework, &plugins)?;
+        show("memfs-times", format!("Nanoseconds an operation:\n\n{table}\n{versions}"))?;
     }
     Ok(())
 }
@@ -103,26 +97,10 @@ fn run_counted(framework: &Path, plugin: &Path) -> Result<()> {
     load_framework(framework)?;
     let plugin = filesystem(plugin)?;
     let names = Names::create(&plugin)?;
-    for row in Row::ALL {
-        let mut session = Session::new(&plugin, &names, row)?;
-        // Once for what happens on first use only.
-        session.prepare()?;
-        session.run(row.operations());
-        session.prepare()?;
-        counted(&mut || session.run(row.operations()));
-        session.check(row.operations()).context("under callgrind")?;
-    }
-    Ok(())
+    contest::run_counted(&Row::ALL, |row| Session::new(&plugin, &names, row))
 }
 
-/// Nanoseconds an operation on each plugin, and Rust's relative to each other plugin's in the same
-/// round.
-struct Times {
-    plugins: [Spread; PLUGINS.len()],
-    ratios: [Spread; PLUGINS.len() - 1],
-}
-
-fn time(framework: &Path, plugins: &[PathBuf; 3]) -> Result<Vec<Times>> {
+fn time(framework: &Path, plugins: &[PathBuf; 3]) -> Result<Table> {
     load_framework(framework)?;
     let [rust, cpp, btree] = plugins;
     let plugins = [filesystem(rust)?, filesystem(cpp)?, filesystem(btree)?];
@@ -131,81 +109,8 @@ fn time(framework: &Path, plugins: &[PathBuf; 3]) -> Result<Vec<Times>> {
         same::check(rust, other)?;
     }
     let names: Vec<Names> = plugins.iter().map(Names::create).collect::<Result<_>>()?;
-    let mut times = Vec::new();
-    for row in Row::ALL {
-        eprintln!("timing: {}", row.name());
-        let mut sessions: Vec<Session<'_>> = plugins
-            .iter()
-            .zip(&names)
-            .map(|(plugin, names)| Session::new(plugin, names, row))
-            .collect::<Result<_>>()?;
-        let rounds =
-            take_turns(PLUGINS.len(), ROUNDS, |index| nanoseconds(&mut sessions[index], row))?;
-        times.push(Times {
-            plugins: [0, 1, 2].map(|plugin| Spread::of(&rounds[plugin])),
-            ratios: [1, 2].map(|other| ratios(&rounds[0], &rounds[other])),
-        });
-    }
-    Ok(times)
-}
-
-/// Nanoseconds an operation, in one round.
-fn nanoseconds(session: &mut Session<'_>, row: Row) -> Result<f64> {
-    session.prepare()?;
-    let start = Instant::now();
-    session.run(black_box(row.operations()));
-    let elapsed = start.elapsed();
-    session.check(row.operations())?;
-    Ok(elapsed.as_nanos() as f64 / row.operations() as f64)
-}
-
-fn count_table(counts: &[Vec<Count>; 4]) -> Table {
-    let mut table = Table::new(&[
-        "operation",
-        PLUGINS[0],
-        PLUGINS[1],
-        "ratio",
-        PLUGINS[2],
-        "ratio",
-        COUNTED[3],
-        "ratio",
-        "in `TF_SetStatus`",
-    ]);
-    for (index, row) in Row::ALL.into_iter().enumerate() {
-        let [rust, cpp, btree, minimal] = counts.each_ref().map(|counts| counts[index]);
-        let each = |count: u64| number(count as f64 / row.operations() as f64);
-        let ratio = |cpp: Count| {
-            let ratio = rust.total as f64 / cpp.total as f64;
-            format!("{ratio:.2}{}", if ratio <= GOAL { "" } else { " (!)" })
-        };
-        table.push([
-            row.name(),
-            each(rust.total),
-            each(cpp.total),
-            ratio(cpp),
-            each(btree.total),
-            ratio(btree),
-            each(minimal.total),
-            format!("{:.2}", rust.total as f64 / minimal.total as f64),
-            each(rust.status),
-        ]);
-    }
-    table
-}
-
-fn time_table(times: &[Times]) -> Table {
-    const RATIO: &str = "ratio (quartiles)";
-    let mut table = Table::new(&["operation", PLUGINS[0], PLUGINS[1], RATIO, PLUGINS[2], RATIO]);
-    for (row, Times { plugins: [rust, cpp, btree], ratios }) in Row::ALL.into_iter().zip(times) {
-        let [to_cpp, to_btree] = ratios.map(|ratio| ratio.to_string());
-        table.push([
-            row.name(),
-            number(rust.median),
-            number(cpp.median),
-            to_cpp,
-            number(btree.median),
-            to_btree,
-        ]);
-    }
-    table
+    contest::time_table("operation", &PLUGINS, &Row::ALL, ROUNDS, |row| {
+        let plugins = plugins.iter().zip(&names);
+        plugins.map(|(plugin, names)| Session::new(plugin, names, row)).collect()
+    })
 }

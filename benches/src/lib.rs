@@ -5,6 +5,7 @@
 mod abi;
 pub mod build;
 pub mod callgrind;
+pub mod contest;
 pub mod devices;
 pub mod report;
 pub mod rows;

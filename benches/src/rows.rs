@@ -8,7 +8,8 @@ use tf_fs_sys::{TF_NOT_FOUND, TF_OK, TF_OUT_OF_RANGE};
 
 use cargo_tf_plugin::host::{Filesystem, Reader, Writer, code_name};
 
-use crate::{c, done};
+use crate::contest::Row as _;
+use crate::{c, contest, done};
 
 /// How many files the measured directories hold in all.
 const FILES: usize = 1000;
@@ -57,9 +58,10 @@ impl Row {
         Self::Append(4 * KIB),
         Self::GetChildren,
     ];
+}
 
-    /// What the table calls the row.
-    pub fn name(self) -> String {
+impl contest::Row for Row {
+    fn name(self) -> String {
         let size = |bytes: usize| match bytes {
             bytes if bytes < KIB => format!("{bytes} B"),
             bytes => format!("{} KiB", bytes / KIB),
@@ -77,8 +79,8 @@ impl Row {
         }
     }
 
-    /// How many operations make up a round; a round takes about a millisecond.
-    pub fn operations(self) -> usize {
+    /// A round takes about a millisecond.
+    fn operations(self) -> usize {
         match self {
             Self::Read(LARGE) => 50,
             Self::Append(bytes) if bytes > KIB => 500,
@@ -176,9 +178,11 @@ impl<'p> Session<'p> {
         }
         Ok(session)
     }
+}
 
-    /// Prepares a round, outside the measured time: a row that appends begins with an empty file.
-    pub fn prepare(&mut self) -> Result<()> {
+impl contest::Session for Session<'_> {
+    /// A row that appends begins with an empty file.
+    fn prepare(&mut self) -> Result<()> {
         if matches!(self.row, Row::Append(_)) {
             self.writer = None;
             self.writer = Some(done(self.plugin.create(&self.names.written, false))?);
@@ -186,8 +190,7 @@ impl<'p> Session<'p> {
         Ok(())
     }
 
-    /// Runs the operation so many times.
-    pub fn run(&mut self, operations: usize) {
+    fn run(&mut self, operations: usize) {
         let Self { plugin, names, .. } = *self;
         let files = names.files.iter().cycle().take(operations);
         match self.row {
@@ -232,8 +235,7 @@ impl<'p> Session<'p> {
         }
     }
 
-    /// Checks that the last operation did what it was measured for.
-    pub fn check(&mut self, operations: usize) -> Result<()> {
+    fn check(&mut self) -> Result<()> {
         let expected = match self.row {
             Row::PathExistsMiss => TF_NOT_FOUND,
             Row::ReadEnd => TF_OUT_OF_RANGE,
@@ -244,7 +246,10 @@ impl<'p> Session<'p> {
         ensure!(code == expected, "{name}: {}: {}", code_name(code), status.message());
         if let (Row::Append(bytes), Some(writer)) = (self.row, &mut self.writer) {
             let length = done(writer.tell())?;
-            ensure!(length == (bytes * operations) as i64, "appending made {length} bytes");
+            ensure!(
+                length == (bytes * self.row.operations()) as i64,
+                "appending made {length} bytes"
+            );
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use tf_fs_sys::{SE_EVENT_COMPLETE, TF_OK};
 
 use cargo_tf_plugin::host::{Device, Event, Filling, Stream, code_name};
 
+use crate::contest::{self, Row as _};
 use crate::done;
 
 const KIB: usize = 1024;
@@ -33,8 +34,7 @@ macro_rules! rows {
             /// All rows, in the order of the table.
             pub const ALL: &[Self] = &[$(Self::$row,)*];
 
-            /// What the table calls the row.
-            pub fn name(self) -> &'static str {
+            fn text(self) -> &'static str {
                 match self {
                     $(Self::$row => $name,)*
                 }
@@ -82,9 +82,14 @@ impl Row {
             _ => SMALL,
         }
     }
+}
 
-    /// How many operations make up a round.
-    pub fn operations(self) -> usize {
+impl contest::Row for Row {
+    fn name(self) -> String {
+        self.text().to_owned()
+    }
+
+    fn operations(self) -> usize {
         match self {
             Self::LargeToDevice | Self::LargeToHost => 10,
             Self::CreateStream | Self::DestroyStream => 200,
@@ -143,8 +148,16 @@ impl<'d> Session<'d> {
         Ok(())
     }
 
-    /// Prepares a round, outside of what is measured: makes what the row destroys, or the reverse.
-    pub fn prepare(&mut self) {
+    fn release(&mut self) {
+        self.made_memory.drain(..).for_each(|address| drop(self.device.deallocate(address)));
+        self.made_streams.clear();
+        self.made_events.clear();
+    }
+}
+
+impl contest::Session for Session<'_> {
+    /// Makes what the row destroys, or the reverse.
+    fn prepare(&mut self) -> Result<()> {
         let Self { device, row, .. } = *self;
         let wanted = |destroys: Row| if row == destroys { row.operations() } else { 0 };
         self.release();
@@ -157,16 +170,10 @@ impl<'d> Session<'d> {
         }
         self.answers = 0;
         CALLED.store(0, Ordering::Relaxed);
+        Ok(())
     }
 
-    fn release(&mut self) {
-        self.made_memory.drain(..).for_each(|address| drop(self.device.deallocate(address)));
-        self.made_streams.clear();
-        self.made_events.clear();
-    }
-
-    /// Runs the operation so many times.
-    pub fn run(&mut self, operations: usize) {
+    fn run(&mut self, operations: usize) {
         let Self { device, row, places: [place, other], .. } = *self;
         let [stream, second] = &self.streams;
         let turns = self.events.iter().zip([stream, second].into_iter().cycle());
@@ -236,8 +243,7 @@ impl<'d> Session<'d> {
         black_box(&self.buffer);
     }
 
-    /// Checks that the last round did what it was measured for.
-    pub fn check(&self) -> Result<()> {
+    fn check(&mut self) -> Result<()> {
         let (row, operations) = (self.row, self.row.operations() as u64);
         self.done()?;
         let found = match row {
