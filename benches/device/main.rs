@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::env;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
@@ -20,7 +20,7 @@ use tf_plugin_benches::devices::rows::{Row, Session};
 use tf_plugin_benches::devices::same;
 use tf_plugin_benches::report::{self, Table, number};
 use tf_plugin_benches::stats::{RATIO, Spread, ratios, take_turns};
-use tf_plugin_benches::{build, callgrind, contest, device, done, load_framework};
+use tf_plugin_benches::{answer, build, callgrind, contest, device, done, load_framework};
 
 /// How fast a copy must be, relative to `memcpy`.
 const BANDWIDTH_GOAL: f64 = 0.95;
@@ -146,9 +146,7 @@ impl Bench<'_> {
         for plugin in plugins {
             command.arg("--plugin").arg(plugin);
         }
-        let output = command.stderr(Stdio::inherit()).output().context("cannot run Python")?;
-        ensure!(output.status.success(), "the measurement failed ({}); see above", output.status);
-        serde_json::from_slice(&output.stdout).context("no JSON from Python")
+        answer(&mut command)
     }
 }
 

@@ -4,16 +4,15 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use clap::Parser;
 use serde_json::Value;
-use tf_plugin_benches::build;
 use tf_plugin_benches::report::{self, Table, number};
 use tf_plugin_benches::stats::{RATIO, Spread, ratios};
+use tf_plugin_benches::{answer, build};
 
 /// `localfs` against TensorFlow's own local filesystem.
 #[derive(Parser)]
@@ -51,9 +50,7 @@ fn main() -> Result<()> {
     if let Some(only) = arguments.only {
         command.arg("--only").arg(only);
     }
-    let output = command.stderr(Stdio::inherit()).output().context("cannot run Python")?;
-    ensure!(output.status.success(), "the measurement failed ({}); see above", output.status);
-    let answer: Value = serde_json::from_slice(&output.stdout).context("no JSON from Python")?;
+    let answer = answer(&mut command)?;
 
     let text = format!(
         "{}\nTensorFlow {} · {} · {}\n",

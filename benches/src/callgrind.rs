@@ -36,55 +36,37 @@ pub fn count_each<const N: usize>(
         eprintln!("counting instructions: {name}");
         let directory = profiles.join(plugin.file_stem().unwrap_or_default());
         fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
-        let arguments = arguments.into_iter().chain([plugin.as_os_str()]);
-        *counts = count(&env::current_exe()?, arguments, plugin, calls, &directory)?;
+        let out = directory.join("callgrind");
+        let mut command = Command::new("valgrind");
+        command
+            .args(["--tool=callgrind", "--quiet", "--collect-atstart=no"])
+            .arg(format!("--toggle-collect={COUNTED_SYMBOL}"))
+            .arg(format!("--dump-after={COUNTED_SYMBOL}"))
+            // Plain names and numbers, as `read` wants them.
+            .args(["--compress-strings=no", "--compress-pos=no"])
+            .arg(format!("--callgrind-out-file={}", out.display()))
+            .arg(env::current_exe()?)
+            .args(arguments)
+            .arg(plugin);
+        let status = match command.status() {
+            Err(error) if error.kind() == ErrorKind::NotFound => bail!(
+                "valgrind, which counts the instructions, is not on this machine; install it \
+                 (Debian and Ubuntu: `apt-get install valgrind`) or measure time only with `-- --time`"
+            ),
+            status => status.context("cannot run valgrind")?,
+        };
+        ensure!(status.success(), "valgrind or the program under it failed ({status})");
+        *counts = (1..=calls)
+            .map(|part| {
+                let file = PathBuf::from(format!("{}.{part}", out.display()));
+                let profile = fs::read(&file).with_context(|| file.display().to_string())?;
+                let count = read(&String::from_utf8_lossy(&profile), plugin);
+                ensure!(count.total > 0, "row {part} of {calls} cost nothing in {name}");
+                Ok(count)
+            })
+            .collect::<Result<_>>()?;
     }
     Ok(counts)
-}
-
-/// Runs `executable` with `arguments` under callgrind, and counts in each call of [`counted`], in their
-/// order, the instructions that it spends in the shared library `plugin`. The profiles stay in
-/// `directory`, for `callgrind_annotate`.
-fn count<A: AsRef<OsStr>>(
-    executable: &Path,
-    arguments: impl IntoIterator<Item = A>,
-    plugin: &Path,
-    calls: usize,
-    directory: &Path,
-) -> Result<Vec<Count>> {
-    let out = directory.join("callgrind");
-    let mut command = Command::new("valgrind");
-    command
-        .args(["--tool=callgrind", "--quiet", "--collect-atstart=no"])
-        .arg(format!("--toggle-collect={COUNTED_SYMBOL}"))
-        .arg(format!("--dump-after={COUNTED_SYMBOL}"))
-        // Plain names and numbers, as `read` wants them.
-        .args(["--compress-strings=no", "--compress-pos=no"])
-        .arg(format!("--callgrind-out-file={}", out.display()))
-        .arg(executable)
-        .args(arguments);
-    let status = match command.status() {
-        Err(error) if error.kind() == ErrorKind::NotFound => bail!(
-            "valgrind, which counts the instructions, is not on this machine; install it \
-             (Debian and Ubuntu: `apt-get install valgrind`) or measure time only with `-- --time`"
-        ),
-        status => status.context("cannot run valgrind")?,
-    };
-    ensure!(status.success(), "valgrind or the program under it failed ({status})");
-    let counts: Vec<Count> = (1..)
-        .map(|part| PathBuf::from(format!("{}.{part}", out.display())))
-        .take_while(|file| file.exists())
-        .map(|file| {
-            let profile = fs::read(&file).with_context(|| file.display().to_string())?;
-            Ok(read(&String::from_utf8_lossy(&profile), plugin))
-        })
-        .collect::<Result<_>>()?;
-    ensure!(
-        counts.len() >= calls && counts.iter().take(calls).all(|count| count.total > 0),
-        "callgrind wrote {} profiles where {calls} rows were run, or empty ones",
-        counts.len()
-    );
-    Ok(counts.into_iter().take(calls).collect())
 }
 
 /// Sums, from a profile in callgrind's format without compression, what calls into `plugin` cost, and

@@ -12,10 +12,12 @@ pub mod rows;
 pub mod same;
 pub mod stats;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use cargo_tf_plugin::host::{Device, Done, Filesystem, Library};
+use serde_json::Value;
 use std::ffi::CString;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// Loads `libtensorflow_framework.so.2`, whose functions every plugin loaded later then calls.
 pub fn load_framework(framework: &Path) -> Result<()> {
@@ -32,6 +34,13 @@ pub fn filesystem(plugin: &Path) -> Result<Filesystem> {
 pub fn device(plugin: &Path) -> Result<Device> {
     let loaded = Library::open(plugin).and_then(Device::load);
     loaded.map_err(|why| anyhow!("{}: {why}", plugin.display()))
+}
+
+/// What a script answers in JSON.
+pub fn answer(command: &mut Command) -> Result<Value> {
+    let output = command.stderr(Stdio::inherit()).output().context("cannot run Python")?;
+    ensure!(output.status.success(), "the measurement failed ({}); see above", output.status);
+    serde_json::from_slice(&output.stdout).context("no JSON from Python")
 }
 
 /// What must succeed.
