@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Result, ensure};
 use tf_fs_sys::{SE_EVENT_COMPLETE, TF_OK};
 
-use cargo_tf_plugin::host::{Device, Event, Filling, Stream, code_name};
+use cargo_tf_plugin::host::{Device, Event, Stream, code_name};
 
 use crate::contest::{self, Row as _};
 use crate::done;
@@ -222,9 +222,9 @@ impl contest::Session for Session<'_> {
             Row::SyncOnDevice => {
                 each.for_each(|_| drop(device.copy_on_device(place, other, SMALL)))
             }
-            Row::Zero => each.for_each(|_| drop(stream.fill(place, Filling::Zero, SMALL))),
-            Row::Byte => each.for_each(|_| drop(stream.fill(place, Filling::Byte(7), SMALL))),
-            Row::Word => each.for_each(|_| drop(stream.fill(place, Filling::Word(7), SMALL))),
+            Row::Zero => each.for_each(|_| drop(stream.zero(place, SMALL))),
+            Row::Byte => each.for_each(|_| drop(stream.set(place, 7, SMALL))),
+            Row::Word => each.for_each(|_| drop(stream.set_words(place, 7, SMALL))),
             Row::HostCallback => {
                 self.answers =
                     each.filter(|_| stream.host_callback(&CALLED).is_ok()).count() as u64;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Result;
 
-use cargo_tf_plugin::host::{Device, Filling};
+use cargo_tf_plugin::host::Device;
 
 use crate::same::must_agree;
 
@@ -95,16 +95,17 @@ fn transcript(device: &Device) -> Vec<String> {
     say("wait_for_event", String::new());
     other.wait_for_stream(&stream);
     say("create_stream_dependency", String::new());
-    for (what, filling) in [
-        ("mem_zero", Filling::Zero),
-        ("memset", Filling::Byte(9)),
-        ("memset32", Filling::Word(0x0102_0304)),
-    ] {
-        stream.fill(b, filling, 996);
+    let fills: [(_, &dyn Fn(u64, usize)); 3] = [
+        ("mem_zero", &|at, len| drop(stream.zero(at, len))),
+        ("memset", &|at, len| drop(stream.set(at, 9, len))),
+        ("memset32", &|at, len| drop(stream.set_words(at, 0x0102_0304, len))),
+    ];
+    for (what, fill) in fills {
+        fill(b, 996);
         say(what, String::new());
         device.copy_to_host(&mut back, b);
         say(what, sum(&back));
-        stream.fill(null, filling, 0);
+        fill(null, 0);
         say(what, "of nothing".into());
     }
     other.copy_on_device(b, a, 500);

@@ -12,6 +12,6 @@
 #[allow(unsafe_code, reason = "calls C tables; every block is argued")]
 mod abi;
 
-pub use abi::device::{Copying, Device, Event, Filling, Memory, Stream};
+pub use abi::device::{Copying, Device, Event, Memory, Stream};
 pub use abi::filesystem::{Filesystem, Reader, Writer};
 pub use abi::{Done, Failure, Library, Status, code_name};

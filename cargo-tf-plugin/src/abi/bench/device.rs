@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cargo_tf_plugin::bench::{Job, bytes};
-use cargo_tf_plugin::host::{Device, Done, Failure, Filling, Library, Memory, Stream};
+use cargo_tf_plugin::host::{Device, Done, Failure, Library, Memory, Stream};
 use cargo_tf_plugin::tables;
 use tf_fs_sys::SE_EVENT_COMPLETE;
 
@@ -105,7 +105,7 @@ fn enqueued_copies(device: &Device, rows: &Rows<'_>) -> Result<()> {
         })?;
         rows.row(named("mem_zero"), Some(size as u64), || {
             let (at, stream) = (device.allocate(size)?, device.stream()?);
-            let zero = || stream.fill(at.address, Filling::Zero, size);
+            let zero = || stream.zero(at.address, size);
             rows.time(QUEUED, |times| waited(&stream, times, alone, zero))
         })?;
     }

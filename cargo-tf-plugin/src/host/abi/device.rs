@@ -46,17 +46,6 @@ pub struct Copying<'s> {
     len: usize,
 }
 
-/// What memory is filled with.
-#[derive(Clone, Copy, Debug)]
-pub enum Filling {
-    /// Zeros.
-    Zero,
-    /// A byte.
-    Byte(u8),
-    /// Four bytes.
-    Word(u32),
-}
-
 /// Memory of the device as TensorFlow passes it.
 fn range(address: u64, size: usize) -> SP_DeviceMemoryBase {
     SP_DeviceMemoryBase {
@@ -302,15 +291,6 @@ impl<'d> Stream<'d> {
     pub fn copying<R>(&self, buffer: &mut [u8], body: impl FnOnce(&Copying<'_>) -> R) -> R {
         let copying = Copying { stream: self, buffer: buffer.as_mut_ptr(), len: buffer.len() };
         body(&copying)
-    }
-
-    /// Calls `mem_zero`, `memset` or `memset32`.
-    pub fn fill(&self, target: u64, filling: Filling, bytes: usize) -> Done<'d> {
-        match filling {
-            Filling::Zero => self.zero(target, bytes),
-            Filling::Byte(byte) => self.set(target, byte, bytes),
-            Filling::Word(word) => self.set_words(target, word, bytes),
-        }
     }
 
     /// Calls `host_callback` with a function that counts its calls in `calls`.
