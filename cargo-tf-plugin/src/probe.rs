@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{Read as _, Seek as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -197,44 +197,30 @@ impl Run {
     }
 }
 
-#[derive(Clone, Debug)]
-pub struct Probe {
-    pub program: PathBuf,
-    /// For a library that names TensorFlow's as needed.
-    pub library_dir: Option<PathBuf>,
-    pub limit: Duration,
-}
-
-impl Probe {
-    /// By this program.
-    pub fn new(limit: Duration) -> Result<Self> {
-        let program = env::current_exe().context("cannot find the file of this program")?;
-        Ok(Self { program, library_dir: None, limit })
-    }
-
-    /// Loads the plugin and calls its entry points, in the user's environment without what may be secrets.
-    ///
-    /// # Errors
-    /// When the process cannot be started or watched; whatever the plugin does is not an error.
-    pub fn run(&self, plugin: &Path) -> Result<Run> {
-        // Dropped after the directory, which a signal would leave behind.
-        let _held = Held::new();
-        let scratch = tempfile::tempdir().context("cannot make a scratch directory")?;
-        let report = scratch.path().join("report");
-        let mut command = Command::new(&self.program);
-        command.arg(ARGUMENT).arg(plugin).arg(&report);
-        let withheld = secrets::withhold(&mut command);
-        prepare(&mut command, self.library_dir.as_deref());
-        let watched = watch(&mut command, self.limit)?;
-        let events = read(&report);
-        let output = last_lines(&watched.output, KEPT_LINES);
-        let last_step = events.iter().rev().find_map(|event| match event {
-            Event::Step(step) => Some(step.clone()),
-            _ => None,
-        });
-        let last_step = last_step.unwrap_or_else(|| "the start of the process".to_owned());
-        Ok(Run { end: end(&watched, &events, self.limit), events, last_step, output, withheld })
-    }
+/// Loads a plugin in a process of this program and calls its entry points, in the user's environment without what may be
+/// secrets, for no longer than `limit`; with `library_dir` for a library that names TensorFlow's as needed.
+///
+/// # Errors
+/// When the process cannot be started or watched; whatever the plugin does is not an error.
+pub(crate) fn run(plugin: &Path, library_dir: Option<&Path>, limit: Duration) -> Result<Run> {
+    let program = env::current_exe().context("cannot find the file of this program")?;
+    // Dropped after the directory, which a signal would leave behind.
+    let _held = Held::new();
+    let scratch = tempfile::tempdir().context("cannot make a scratch directory")?;
+    let report = scratch.path().join("report");
+    let mut command = Command::new(program);
+    command.arg(ARGUMENT).arg(plugin).arg(&report);
+    let withheld = secrets::withhold(&mut command);
+    prepare(&mut command, library_dir);
+    let watched = watch(&mut command, limit)?;
+    let events = read(&report);
+    let output = last_lines(&watched.output, KEPT_LINES);
+    let last_step = events.iter().rev().find_map(|event| match event {
+        Event::Step(step) => Some(step.clone()),
+        _ => None,
+    });
+    let last_step = last_step.unwrap_or_else(|| "the start of the process".to_owned());
+    Ok(Run { end: end(&watched, &events, limit), events, last_step, output, withheld })
 }
 
 /// Prepares a process that loads a plugin: what TensorFlow's libraries and the SDK say of themselves is not the plugin's,

@@ -12,7 +12,7 @@ use crate::artefact::Artefact;
 use crate::findings::{Findings, device, file, filesystem, layouts, loading};
 use crate::notes::NoteOf;
 use crate::operations::{Authors, TableReport, describe_table};
-use crate::probe::{End, Event, Kernel, Platform, Probe, Run, Scheme, Table};
+use crate::probe::{self, End, Event, Kernel, Platform, Run, Scheme, Table};
 use crate::releases::Release;
 
 /// Schemes with the same tables.
@@ -104,10 +104,8 @@ impl Report {
         let Some(limit) = limit else {
             return Ok(Self::new(artefact, Run::none(), tensorflow, None));
         };
-        let mut probe = Probe::new(limit)?;
-        probe.library_dir = library_dir.as_ref().map(|(directory, _)| directory.clone());
-        let path = std::path::absolute(path)?;
-        let run = probe.run(&path)?;
+        let directory = library_dir.as_ref().map(|(directory, _)| directory.as_path());
+        let run = probe::run(&std::path::absolute(path)?, directory, limit)?;
         let loaded_with = library_dir.map(|(_, version)| version);
         Ok(Self::new(artefact, run, tensorflow, loaded_with))
     }
