@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::findings::device::is_identifier;
+use crate::findings::filesystem::is_scheme;
+
 /// Names that Python has already, or that a plugin would hide from TensorFlow.
 const PYTHON_NAMES: &str = include_str!("python_names.txt");
 
@@ -154,12 +157,7 @@ impl Names {
         let own = name.replace(['-', '_'], "");
         let scheme = scheme.unwrap_or(&own).to_owned();
         if kind.has_filesystem() {
-            let plain = |c: char| c.is_ascii_alphanumeric() || c == '.';
-            // TensorFlow takes paths with a scheme of one letter for local ones.
-            if !scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-                || !scheme.chars().all(plain)
-                || scheme.len() < 2
-            {
+            if !is_scheme(&scheme) {
                 bail!(
                     "`{scheme}` cannot be a scheme of TensorFlow's: a scheme is an ASCII letter followed by one or \
                      more ASCII letters, digits and `.`; name one with `--scheme`"
@@ -174,10 +172,7 @@ impl Names {
         let own = module.to_ascii_uppercase();
         let device_type = device_type.unwrap_or(&own).to_owned();
         if kind.has_device() {
-            let plain = |c: char| c.is_ascii_uppercase() || c == '_';
-            if !device_type.starts_with(|c: char| c.is_ascii_uppercase())
-                || !device_type.chars().all(plain)
-            {
+            if !is_identifier(&device_type) {
                 bail!(
                     "`{device_type}` cannot be a type of TensorFlow's devices: a type is capital letters and `_`, beginning \
                      with a letter; name one with `--device-type`, such as MY_DEVICE"

@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cargo_metadata::Package;
 use cargo_metadata::semver::{BuildMetadata, Version};
-use chrono::{Datelike as _, TimeZone as _, Timelike as _, Utc};
+use chrono::{Datelike as _, TimeZone as _, Utc};
 use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
@@ -171,16 +171,9 @@ fn timestamp(epoch: Option<&str>) -> Result<DateTime> {
     };
     let known =
         i64::try_from(seconds).ok().and_then(|seconds| Utc.timestamp_opt(seconds, 0).single());
-    let time = known.and_then(|time| {
-        let (date, time) = (time.date_naive(), time.time());
-        if date.year() < 1980 {
-            return Some(DateTime::default());
-        }
-        let year = u16::try_from(date.year()).ok()?;
-        let [month, day] = [date.month(), date.day()].map(|number| number as u8);
-        let [hour, minute, second] =
-            [time.hour(), time.minute(), time.second()].map(|number| number as u8);
-        DateTime::from_date_and_time(year, month, day, hour, minute, second).ok()
+    let time = known.and_then(|time| match time.year() {
+        ..1980 => Some(DateTime::default()),
+        _ => time.naive_utc().try_into().ok(),
     });
     time.with_context(|| format!("{EPOCH_VARIABLE} is `{text}`, which is too late for an archive"))
 }

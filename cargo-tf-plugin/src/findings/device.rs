@@ -136,7 +136,8 @@ pub(crate) fn look_at_functions(table: &Table, has_unified_memory: bool, finding
     look_at_places(std::slice::from_ref(table), findings);
 }
 
-fn is_identifier(text: &str) -> bool {
+/// Whether TensorFlow takes it for the name or the type of a device.
+pub(crate) fn is_identifier(text: &str) -> bool {
     text.starts_with(|letter: char| letter.is_ascii_uppercase())
         && text.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_')
 }

@@ -117,7 +117,7 @@ pub(crate) fn look_at_tables(scheme: &Scheme, names: &[String], findings: &mut F
 }
 
 /// Whether TensorFlow reaches it: what begins with one letter and `://` is a local path.
-fn is_scheme(text: &str) -> bool {
+pub(crate) fn is_scheme(text: &str) -> bool {
     text.len() > 1
         && text.starts_with(|letter: char| letter.is_ascii_alphabetic())
         && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '.')
