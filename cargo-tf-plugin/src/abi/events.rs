@@ -1,13 +1,25 @@
 //! What is told, line by line, and the end.
 
+use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use cargo_tf_plugin::probe::Event;
+use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::Serialize;
 
-pub(super) static REPORT: OnceLock<Mutex<File>> = OnceLock::new();
+static REPORT: OnceLock<Mutex<File>> = OnceLock::new();
+
+/// Makes the file of what is told.
+pub(super) fn begin(report: &OsStr) -> io::Result<()> {
+    let report = File::create(report)?;
+    // Crashes are expected here and leave nothing behind.
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    let _ = setrlimit(Resource::Core, none);
+    let _ = REPORT.set(Mutex::new(report));
+    Ok(())
+}
 
 pub(super) fn tell(event: &impl Serialize) {
     let (Some(report), Ok(mut line)) = (REPORT.get(), serde_json::to_vec(event)) else { return };

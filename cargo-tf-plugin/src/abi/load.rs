@@ -2,35 +2,25 @@
 //! `register_filesystem_plugin`.
 
 use std::ffi::{CStr, OsStr, c_int, c_void};
-use std::fs::File;
 use std::mem::{offset_of, transmute};
 use std::path::Path;
 use std::process::ExitCode;
 use std::ptr::NonNull;
-use std::sync::Mutex;
 
 use cargo_tf_plugin::host::Library;
 use cargo_tf_plugin::probe::{Event, Platform, Slot, Table};
 use cargo_tf_plugin::tables;
-use rustix::process::{Resource, Rlimit, setrlimit};
 use tf_fs_sys::*;
 
-use super::events::{REPORT, leave, step, tell};
+use super::events::{begin, leave, step, tell};
 use super::standins::{Status, text};
 
 /// Loads `plugin` and writes what it does to the file `report`.
 pub(crate) fn run(plugin: &OsStr, report: &OsStr) -> ExitCode {
-    let report = match File::create(report) {
-        Ok(report) => report,
-        Err(error) => {
-            eprintln!("error: cannot write {}: {error}", Path::new(report).display());
-            return ExitCode::FAILURE;
-        }
-    };
-    // Crashes are expected here and leave nothing behind.
-    let none = Rlimit { current: Some(0), maximum: Some(0) };
-    let _ = setrlimit(Resource::Core, none);
-    let _ = REPORT.set(Mutex::new(report));
+    if let Err(error) = begin(report) {
+        eprintln!("error: cannot write {}: {error}", Path::new(report).display());
+        return ExitCode::FAILURE;
+    }
     step("dlopen");
     match Library::open(Path::new(plugin)) {
         Ok(library) => {

@@ -12,22 +12,8 @@ use crate::totals::{self, Slot};
 
 /// All that is counted.
 fn slots() -> impl Iterator<Item = &'static Slot> {
-    let filesystems = filesystem::operations::SLOTS
-        .used()
-        .chain(filesystem::readers::SLOTS.used())
-        .chain(filesystem::writers::SLOTS.used())
-        .chain(filesystem::regions::SLOTS.used());
-    let devices = device::registration::SLOTS
-        .used()
-        .chain(device::platform::SLOTS.used())
-        .chain(device::device::SLOTS.used())
-        .chain(device::executor::SLOTS.used())
-        .chain(device::stream_options::SLOTS.used())
-        .chain(device::timer::SLOTS.used())
-        .chain(device::optimizer::SLOTS.used())
-        .chain(device::profiling::SLOTS.used())
-        .chain(device::profiler::SLOTS.used());
-    [entry::slot()].into_iter().chain(filesystems).chain(devices).chain(kernel::SLOTS.used())
+    let tables = filesystem::used().chain(device::used());
+    [entry::slot()].into_iter().chain(tables).chain(kernel::SLOTS.used())
 }
 
 static LOADED: AtomicBool = AtomicBool::new(false);

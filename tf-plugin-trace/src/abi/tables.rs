@@ -12,7 +12,8 @@ pub(super) fn too_many(what: &str, subject: &str) {
     }
 }
 
-/// For each table: a module with `wrap`, which puts wrappers in front of its functions, and `SLOTS`.
+/// For each table: a module with `wrap`, which puts wrappers in front of its functions, and `SLOTS`; and `used`, the slots
+/// in use of all of them.
 ///
 /// Each function is given with its arguments, which must be those of the table's type, and with what is said of a
 /// call that has come back besides what [`tell`](super::said::tell) says; `before` keeps what the call may change. `as`
@@ -177,7 +178,11 @@ macro_rules! tables {
                 }
             }
         }
-    )*};
+    )*
+        pub(super) fn used() -> impl Iterator<Item = &'static $crate::totals::Slot> {
+            core::iter::empty()$(.chain($module::SLOTS.used()))*
+        }
+    };
 }
 pub(super) use tables;
 

@@ -6,32 +6,25 @@ mod places;
 mod rows;
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
 use cargo_tf_plugin::bench::{Event, Job};
 use cargo_tf_plugin::host::Library;
-use rustix::process::{Resource, Rlimit, setrlimit};
 
 use self::rows::{STOPPED, Why};
-use super::events::{REPORT, leave, tell};
+use super::events::{begin, leave, tell};
 
 /// Does the job, and writes what comes of it to the file `report`.
 pub(crate) fn run(job: &OsStr, report: &OsStr) -> ExitCode {
     let job = job.to_str().and_then(|job| serde_json::from_str::<Job>(job).ok());
-    let (Some(job), Ok(report)) = (job, File::create(Path::new(report))) else {
+    let (Some(job), Ok(())) = (job, begin(report)) else {
         eprintln!("error: this is started by `cargo tf-plugin bench` alone");
         return ExitCode::FAILURE;
     };
-    let none = Rlimit { current: Some(0), maximum: Some(0) };
-    let _ = setrlimit(Resource::Core, none);
-    let _ = REPORT.set(Mutex::new(report));
     thread::spawn(|| {
         // It ends with the command, whatever ends that.
         let _ = io::stdin().read_to_end(&mut Vec::new());
