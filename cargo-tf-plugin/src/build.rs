@@ -3,12 +3,11 @@
 use std::env;
 use std::env::consts::DLL_EXTENSION;
 use std::ffi::OsString;
-use std::io::BufReader;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use cargo_metadata::{Message, Package, Target};
+use cargo_metadata::{Artifact, Message, Package, Target};
 use serde_json::Value;
 
 use crate::workspace::Workspace;
@@ -36,20 +35,8 @@ impl Workspace {
     /// Builds the program of a package that has its name, in the profile `dev`, and returns its path.
     pub(crate) fn build_program(&self, package: &str) -> Result<PathBuf> {
         let mut command = cargo();
-        command
-            .current_dir(self.root())
-            .args(["build", "--package", package, "--bin", package])
-            .arg("--message-format=json-render-diagnostics")
-            .stderr(Stdio::inherit());
-        let built = command.output().context("cannot run cargo")?;
-        if !built.status.success() {
-            bail!("`{package}` does not build ({}); cargo's messages are above", built.status);
-        }
-        let mut messages = Message::parse_stream(&*built.stdout).filter_map(Result::ok);
-        let program = messages.find_map(|message| match message {
-            Message::CompilerArtifact(artifact) => artifact.executable,
-            _ => None,
-        });
+        command.current_dir(self.root()).args(["build", "--package", package, "--bin", package]);
+        let program = built(command, package)?.into_iter().find_map(|made| made.executable);
         program.map(Into::into).with_context(|| format!("cargo has built no program `{package}`"))
     }
 
@@ -59,46 +46,44 @@ impl Workspace {
         has_library(package)?;
         let profile = profile(package)?;
         let mut command = if linking.zig { cargo_as(ZIGBUILD.into()) } else { cargo() };
-        let program = command.get_program().to_owned();
-        let failed = || format!("cannot run {}", program.display());
         // Another list of crate types is another configuration of the target: cargo would rebuild it each time, here
         // and at the next `cargo build --release`.
         match profile {
             RELEASE => command.args(["build", "--lib"]),
             _ => command.args(["rustc", "--lib", "--crate-type", "cdylib"]),
         };
-        command
-            .current_dir(self.root())
-            .args(["--package", name, "--profile", profile])
-            .arg("--message-format=json-render-diagnostics");
+        command.current_dir(self.root()).args(["--package", name, "--profile", profile]);
         if let Some(target) = &linking.target {
             command.args(["--target", target]);
         }
-        let mut child = command.stdout(Stdio::piped()).spawn().with_context(failed)?;
-        let mut plugin = None;
-        if let Some(messages) = child.stdout.take() {
-            for message in Message::parse_stream(BufReader::new(messages)) {
-                let Message::CompilerArtifact(artifact) =
-                    message.context("cannot read cargo's messages")?
-                else {
-                    continue;
-                };
-                if artifact.target.is_cdylib() && artifact.package_id == package.id {
-                    plugin = artifact
-                        .filenames
-                        .into_iter()
-                        .find(|file| file.extension() == Some(DLL_EXTENSION));
-                }
-            }
-        }
-        let status = child.wait().with_context(failed)?;
-        if !status.success() {
-            bail!("the package `{name}` does not build ({status}); cargo's messages are above");
-        }
+        let mut made = built(command, name)?.into_iter();
+        let plugin = made
+            .find(|made| made.target.is_cdylib() && made.package_id == package.id)
+            .and_then(|made| {
+                made.filenames.into_iter().find(|file| file.extension() == Some(DLL_EXTENSION))
+            });
         plugin
             .map(Into::into)
             .with_context(|| format!("cargo has built no shared library of the package `{name}`"))
     }
+}
+
+/// Runs a build of a package, with cargo's messages on standard error; what it has made.
+fn built(mut command: Command, package: &str) -> Result<Vec<Artifact>> {
+    command.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
+    let built = command
+        .output()
+        .with_context(|| format!("cannot run {}", command.get_program().display()))?;
+    let status = built.status;
+    if !status.success() {
+        bail!("the package `{package}` does not build ({status}); cargo's messages are above");
+    }
+    let messages = Message::parse_stream(&*built.stdout).filter_map(|message| match message {
+        Ok(Message::CompilerArtifact(artifact)) => Some(Ok(artifact)),
+        Ok(_) => None,
+        Err(error) => Some(Err(error)),
+    });
+    messages.collect::<Result<_, _>>().context("cannot read cargo's messages")
 }
 
 /// Refuses a package that makes no shared library.

@@ -69,14 +69,10 @@ impl Project {
     pub(crate) fn build(&self) -> Result<PathBuf> {
         self.workspace.build(&self.package, &Linking::default())
     }
-
-    /// How pip names the wheel: as cargo names the package, or as its manifest says.
-    pub(crate) fn distribution(&self) -> Result<&str> {
-        distribution(&self.package)
-    }
 }
 
-fn distribution(package: &Package) -> Result<&str> {
+/// How pip names the wheel: as cargo names the package, or as its manifest says.
+pub(crate) fn distribution(package: &Package) -> Result<&str> {
     let wanted = &package.metadata["tf-plugin"]["wheel"];
     let name = match wanted {
         Value::Null => return Ok(&package.name),

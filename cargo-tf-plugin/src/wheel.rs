@@ -17,7 +17,7 @@ use zip::{CompressionMethod, DateTime, ZipWriter};
 
 use crate::output::write_file;
 use crate::platform::{Compat, Library};
-use crate::project::Project;
+use crate::project::{Project, distribution};
 use crate::template::is_taken_in_python;
 
 const MODULE: &str = include_str!("wheel/__init__.py");
@@ -45,7 +45,7 @@ impl Wheel {
         compat: Option<Compat>,
     ) -> Result<Self> {
         let package = &project.package;
-        let name = project.distribution()?;
+        let name = distribution(package)?;
         let module = name.replace('-', "_");
         if is_taken_in_python(&module) {
             bail!(
