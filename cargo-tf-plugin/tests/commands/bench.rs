@@ -1,13 +1,12 @@
 //! What `bench` measures and says, and that nothing is left of it. The times themselves are only looked at for sense.
 
 use crate::program;
-use crate::said::{self, assert_all, root};
+use crate::said::{self, assert_all, root, wait_until};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::overlay::Overlay;
@@ -189,16 +188,6 @@ fn what_is_installed_is_measured_or_refused() {
 /// A process that does not notice is ended after a minute.
 const SOON: Duration = Duration::from_secs(40);
 
-/// Waits until something is true.
-#[track_caller]
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(60), "{what} did not come");
-        thread::sleep(Duration::from_millis(10));
-    }
-}
-
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).expect("a directory");
     entries
@@ -262,7 +251,7 @@ fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {
         let mut command = command(&["--root", &uri, "--seconds", "1000", "--timeout", "2000"]);
         command.args(through).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = command.spawn().expect("the command runs");
-        until("a file to measure with", || {
+        wait_until("it makes no file to measure with", || {
             names(directory.path()).iter().any(|name| {
                 name.starts_with("tf-plugin-bench-")
                     && !names(&directory.path().join(name)).is_empty()
@@ -271,8 +260,7 @@ fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {
         child
     };
     let end = |child: &mut Child, signal| {
-        let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid")).expect("a pid");
-        kill_process(pid, signal).expect("it runs");
+        kill_process(Pid::from_child(child), signal).expect("it runs");
         child.wait().expect("it ends")
     };
     let mut child = begin(&["--no-tf", "--filter", "stat"]);
@@ -287,7 +275,7 @@ fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {
 
     let mut child = begin(&["--no-tf", "--filter", "stat"]);
     end(&mut child, Signal::KILL);
-    until("the end of what was made", || names(directory.path()) == ["own"]);
+    wait_until("what was made is left", || names(directory.path()) == ["own"]);
     // Its own scratch directory is what nobody can remove for it.
     for name in names(temporary.path()) {
         fs::remove_dir_all(temporary.path().join(name)).expect("removed");
@@ -321,14 +309,13 @@ fn ctrl_c_ends_the_measurement_in_tensorflow_and_nothing_is_left() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the command runs");
-    until("a file to measure with", || {
+    wait_until("it makes no file to measure with", || {
         let made = names(directory.path());
         made.iter()
             .any(|name| names(&directory.path().join(name)).iter().any(|name| name == "file-4096"))
     });
-    let pid = Pid::from_raw(i32::try_from(child.id()).expect("a pid")).expect("a pid");
     let start = Instant::now();
-    kill_process(pid, Signal::INT).expect("it runs");
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
     assert!(start.elapsed() < SOON, "it had to be ended");
     assert!(names(directory.path()).is_empty(), "{:?}", names(directory.path()));

@@ -4,11 +4,10 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::check::{check, command, filesystem};
-use crate::said::{assert_says, run};
+use crate::said::{assert_says, run, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
@@ -58,15 +57,6 @@ fn a_plugin_that_hangs_is_ended_with_what_it_has_started() {
     wait_until("it loads nothing", || left_of(filesystem()) > 0);
     kill_process(Pid::from_child(&waiting), Signal::INT).expect("it runs");
     assert_eq!(waiting.wait().expect("it ends").code(), Some(1));
-}
-
-#[track_caller]
-fn wait_until(otherwise: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while !holds() {
-        assert!(Instant::now() < deadline, "{otherwise}");
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// How many processes there are that load a plugin to let it hang.

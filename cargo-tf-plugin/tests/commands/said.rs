@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
 
 pub(crate) fn root() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -45,5 +47,15 @@ pub(crate) fn assert_says(text: &str, words: &str) {
 pub(crate) fn assert_all(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "`{part}` is missing in:\n{text}");
+    }
+}
+
+/// Waits until something is so, for a minute at most.
+#[track_caller]
+pub(crate) fn wait_until(otherwise: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{otherwise}");
+        thread::sleep(Duration::from_millis(10));
     }
 }

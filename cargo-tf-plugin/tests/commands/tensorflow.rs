@@ -1,12 +1,11 @@
 //! The TensorFlow that the library provides is a real one.
 
 use crate::program;
+use crate::said::wait_until;
 use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::Stdio;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use rustix::process::{Pid, Signal, kill_process};
@@ -61,11 +60,7 @@ fn an_installation_that_is_interrupted_leaves_nothing() {
         command.env("XDG_CACHE_HOME", cache.path()).env_remove("CARGO_TARGET_DIR");
         let mut tool = command.stderr(Stdio::piped()).spawn().expect("it runs");
         let venv = cache.path().join("tf-plugin/tf-venv").join(NEWEST);
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while !venv.join("pyvenv.cfg").exists() {
-            assert!(Instant::now() < deadline, "it installs nothing");
-            thread::sleep(Duration::from_millis(10));
-        }
+        wait_until("it installs nothing", || venv.join("pyvenv.cfg").exists());
         // To it alone: what it has started does not know.
         kill_process(Pid::from_child(&tool), signal).expect("it runs");
         let status = tool.wait().expect("it ends");
