@@ -162,26 +162,18 @@ fn a_filesystem_in_cpp_is_looked_at_too() {
     assert_says(&text, "Filesystem plain://, other://");
 }
 
-/// With the words that TensorFlow has for it, where it has some.
+/// Those that TensorFlow refuses are below.
 #[test]
 fn faults_of_a_filesystem_are_found() {
     for (fault, code, words) in [
-        ("no-allocator", 1, "does not provide `plugin_memory_allocate`"),
         ("no-scheme", 0, "offers no scheme"),
-        ("null-scheme", 1, "`nullptr` URI scheme"),
         ("bad-scheme", 1, "\"my-fs\", which TensorFlow never finds"),
-        ("taken", 1, "\"file\", which is TensorFlow's own"),
-        ("no-init", 1, "Trying to register filesystem without `init` operation"),
-        ("abi", 1, "Plugin ABI (7) for filesystem operations doesn't match expected core ABI (0)"),
         ("api", 0, "API 7 for TF_FilesystemOps; TensorFlow logs that and goes on"),
         ("no-size", 1, "TF_FilesystemOps has 0 bytes, and the operations from init on are cut off"),
         ("short", 0, "has 64 bytes, and the operations from delete_file on are cut off"),
-        ("no-tables", 1, "Filesystem allows creation of random access files but no operations"),
-        ("no-file-cleanup", 1, "without `cleanup` operation on random access files"),
         ("no-read", 0, "has no `read` in TF_RandomAccessFileOps"),
         ("no-translate", 0, "takes scheme and host away"),
         ("garbage", 1, "`delete_file` in TF_FilesystemOps points to no function of any library"),
-        ("init-fails", 1, "`init of plain://` returns UNAVAILABLE: no server"),
     ] {
         let (found, text) = check(filesystem(), fault);
         assert_eq!(found, code, "{fault}: {text}");
@@ -272,18 +264,10 @@ fn faults_of_a_device_are_found() {
     for (fault, code, words) in [
         ("", 0, "Device PLAIN platform PLAIN_C devices 2 on this machine: Plain One"),
         ("device-fails", 1, "`create_device` returns UNAVAILABLE: no memory"),
-        ("fails", 1, "`SE_InitPlugin` returns UNAVAILABLE: wrong driver; TensorFlow aborts"),
-        ("executor-fails", 1, "`create_stream_executor` returns UNAVAILABLE: no driver"),
-        ("name", 1, "Device name/type 'plain2' must match [A-Z][A-Z_]*"),
-        ("no-type", 1, "'type' field in SP_Platform must be set"),
         ("no-count", 1, "'get_device_count' field in SP_PlatformFns is null"),
         ("no-memcpy-dtod", 1, "'memcpy_dtod' field in SP_StreamExecutor is null"),
-        ("no-allocate", 1, "'allocate' field in SP_StreamExecutor must be set"),
         ("no-timers", 0, "must be set for TensorFlow 2.12 and 2.13"),
-        ("no-size", 1, "`SP_StreamExecutor` structure with `struct_size` field set to"),
         ("overrun", 1, "writes behind the end of SP_StreamExecutor"),
-        ("unified", 1, "'unified_memory_allocate' field in SP_StreamExecutor must be set"),
-        ("no-destroy", 1, "'destroy_platform' field in SE_PlatformRegistrationParams must be set"),
     ] {
         let (found, text) = check(device(), fault);
         assert_eq!(found, code, "{fault}: {text}");
@@ -321,8 +305,10 @@ fn check_says_of_filesystems_what_tensorflow_says() {
         let line = line.unwrap_or_else(|| panic!("nothing about {fault} in:\n{said}"));
         let (status, words) = line.split_once('|').expect("a code and a text");
         let (code, text) = check(filesystem(), fault);
-        assert_eq!(code == 0, status == "0", "{fault}: TensorFlow says {words}\n{text}");
+        assert_eq!(code, i32::from(status != "0"), "{fault}: TensorFlow says {words}\n{text}");
         assert_says(&text, words.trim_end_matches('.'));
+        let refused = text.lines().any(|line| line.starts_with("error ")) && text.contains("fix:");
+        assert_eq!(refused, code == 1, "{fault}: {text}");
     }
 }
 
@@ -433,7 +419,6 @@ fn what_is_no_plugin_is_refused_with_the_next_step() {
             PathBuf::from("nothing"),
             "there is no file `nothing`, and no package to build caused by: the workspace in",
         ),
-        (PathBuf::from("tf-fs-sys"), "makes no shared library; write `crate-type"),
     ] {
         let (code, text) = run(command().arg(&path));
         assert_eq!(code, 1, "{}: {text}", path.display());
@@ -446,9 +431,6 @@ fn what_is_no_plugin_is_refused_with_the_next_step() {
     assert_eq!(code, 1, "{text}");
     assert_says(&text, "exports none of the functions that TensorFlow looks for");
 
-    let (code, text) = run(&mut command());
-    assert_eq!(code, 1, "{text}");
-    assert_says(&text, "which package? name one of the plugins in the workspace in ");
     let (code, text) = run(command().arg(filesystem()).args(["--tf", "2.1.0"]));
     assert_eq!(code, 1, "{text}");
     assert_says(&text, "TensorFlow 2.1.0 cannot load these plugins");

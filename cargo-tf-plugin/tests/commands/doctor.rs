@@ -157,7 +157,4 @@ fn error_texts_are_explained() {
     let (code, text) = run(doctor().args(["--explain", "the printer is on fire"]));
     assert_eq!(code, 1, "{text}");
     assert_says(&text, "this text is not known");
-    let (code, text) = run(doctor().args(["--tf", "/nonexistent/python"]));
-    assert_eq!(code, 1, "{text}");
-    assert_says(&text, "there is no /nonexistent/python; name a virtual environment");
 }
