@@ -101,7 +101,8 @@ impl Trace {
         command.env("LD_PRELOAD", preload).env(LIBRARY, plugin);
         command.env(PROCESS, process::id().to_string());
         let loaded = tracer.with_file_name(format!("loaded-{}", process::id()));
-        forget_killed(tracer.parent().unwrap_or(Path::new(".")));
+        // That of an earlier program with this number, which was killed. Others stay: they are empty.
+        let _ = fs::remove_file(&loaded);
         command.env(LOADED, loaded);
         // `NO_COLOR` and its like are looked at there.
         let choice = anstream::AutoStream::choice(&stderr());
@@ -137,20 +138,6 @@ impl Trace {
         let now = clock_gettime(ClockId::Monotonic);
         command.env(START, (now.tv_sec * 1_000_000_000 + now.tv_nsec).to_string());
         Ok(())
-    }
-}
-
-/// Removes the marks of programs that were killed, or have ended without removing theirs; and one of this process's
-/// number, which begins now.
-fn forget_killed(directory: &Path) {
-    // What stays is empty, and in nobody's way.
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let number = name.to_str().and_then(|name| name.strip_prefix("loaded-"));
-        let Some(number) = number.and_then(|number| number.parse::<u32>().ok()) else { continue };
-        if number == process::id() || !Path::new(&format!("/proc/{number}")).exists() {
-            let _ = fs::remove_file(entry.path());
-        }
     }
 }
 
@@ -218,24 +205,6 @@ mod tests {
         let text = fs::read_to_string(path.join("src/settings.rs")).expect("it is there");
         for value in [LIBRARY, CALLS, CHROME, START, PROCESS, LOADED, COLOUR, HEADINGS] {
             assert!(text.contains(&format!("str = \"{value}\";")), "{value}");
-        }
-    }
-
-    #[test]
-    fn marks_of_programs_that_are_gone_are_removed() {
-        let directory = tempfile::tempdir().expect("a directory");
-        // No system counts that far.
-        let gone = ["loaded-4294967295".to_owned(), format!("loaded-{}", process::id())];
-        let stay = ["loaded-1", "loaded-x", "libtf_plugin_tracer.so"].map(str::to_owned);
-        for name in gone.iter().chain(&stay) {
-            fs::write(directory.path().join(name), "").expect("written");
-        }
-        forget_killed(directory.path());
-        for name in &gone {
-            assert!(!directory.path().join(name).exists(), "{name}");
-        }
-        for name in &stay {
-            assert!(directory.path().join(name).exists(), "{name}");
         }
     }
 
