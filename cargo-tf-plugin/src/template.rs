@@ -80,11 +80,11 @@ impl Kind {
             Self::Device => {}
         }
         if self.has_filesystem() {
-            files.extend(from!("fs": "tests/python/filesystem.py", "benches/filesystem.rs"));
+            files.extend(from!("fs": "tests/python/filesystem.py"));
         }
         if self.has_device() {
             files.extend(from!("device": "src/device.rs", "tests/device.rs",
-                "tests/python/device.py", "tests/python/training.py", "benches/device.rs"));
+                "tests/python/device.py", "tests/python/training.py"));
         }
         files
     }

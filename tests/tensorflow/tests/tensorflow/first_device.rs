@@ -29,8 +29,8 @@ fn train(tensorflow: &TensorFlow, library: &Path, device_type: &str) {
 
 fn a_device_of_the_template_trains_a_dense_model(tensorflow: &TensorFlow) {
     let manifest = read(&format!("{TEMPLATE}/manifest.toml"));
-    let sources = ["src/lib.rs", "src/device.rs", "benches/device.rs"]
-        .map(|file| (file, read(&format!("{TEMPLATE}/{file}"))));
+    let sources =
+        ["src/lib.rs", "src/device.rs"].map(|file| (file, read(&format!("{TEMPLATE}/{file}"))));
     train(tensorflow, &build("template-plugin", &manifest, &sources, false), "TEMPLATE_PLUGIN");
 }
 
