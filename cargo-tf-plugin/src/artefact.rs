@@ -40,7 +40,7 @@ const TENSORFLOW_LIBRARIES: [&str; 2] = ["libtensorflow_framework.", "libtensorf
 const NOTES: &str = ".note.tf_plugin";
 
 /// A shared library.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Artefact {
     pub(crate) path: PathBuf,
     /// In bytes.
@@ -116,17 +116,7 @@ impl Artefact {
             size: metadata.len(),
             sha256: Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect(),
             machine: format!("{:?}", file.architecture()).to_lowercase(),
-            entry_points: Vec::new(),
-            other_exports: Vec::new(),
-            needed: Vec::new(),
-            floors: BTreeMap::new(),
-            versions: BTreeMap::new(),
-            c_imports: BTreeSet::new(),
-            cpp_imports: BTreeSet::new(),
-            text_relocations: false,
-            executable_stack: false,
-            notes: Vec::new(),
-            writer_defaults: 0,
+            ..Self::default()
         };
         artefact
             .fill(&file)

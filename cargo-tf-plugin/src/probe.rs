@@ -102,7 +102,7 @@ pub struct Scheme {
     pub tables: Vec<Table>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
     /// Its name in the header.
     pub name: String,
@@ -129,7 +129,7 @@ pub struct Slot {
 }
 
 /// What `SE_InitPlugin` has filled in.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Platform {
     pub name: Option<String>,
     pub device_type: Option<String>,
@@ -153,7 +153,7 @@ pub struct Kernel {
 }
 
 /// How the loading process ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
     Done,
@@ -167,12 +167,14 @@ pub enum End {
     Exited(i32),
     /// It was not done within this many seconds.
     Hung(u64),
+    /// The plugin was not loaded.
+    #[default]
     NotRun,
     /// It did not stop talking: it has written more than this many bytes to its standard output and error.
     Flooded(u64),
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Run {
     pub events: Vec<Event>,
     pub end: End,
@@ -182,19 +184,6 @@ pub struct Run {
     pub output: Vec<String>,
     /// The variables of the environment that were kept from it, by name.
     pub withheld: Vec<String>,
-}
-
-impl Run {
-    /// That of a plugin that is not loaded.
-    pub(crate) fn none() -> Self {
-        Self {
-            events: Vec::new(),
-            end: End::NotRun,
-            last_step: String::new(),
-            output: Vec::new(),
-            withheld: Vec::new(),
-        }
-    }
 }
 
 /// Loads a plugin in a process of this program and calls its entry points, in the user's environment without what may be

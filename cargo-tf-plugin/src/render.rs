@@ -20,7 +20,7 @@ pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
-const CAREFUL: Style = AnsiColor::Yellow.on_default();
+pub(crate) const CAREFUL: Style = AnsiColor::Yellow.on_default();
 
 pub(crate) fn painted(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")

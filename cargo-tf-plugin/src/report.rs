@@ -23,7 +23,7 @@ pub(crate) struct Filesystem {
 }
 
 /// A device.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Device {
     pub(crate) platform: Platform,
     /// The structs of functions: the platform's, then what its functions fill in.
@@ -44,21 +44,10 @@ impl Device {
         };
         self.devices.map(|count| format!("{count} on this machine{names}"))
     }
-
-    fn of(platform: Platform) -> Self {
-        Self {
-            platform,
-            tables: Vec::new(),
-            devices: None,
-            hardware: Vec::new(),
-            graph_pass_for: None,
-            profiler_for: None,
-        }
-    }
 }
 
 /// All of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Report {
     pub(crate) artefact: Artefact,
     pub(crate) filesystems: Vec<Filesystem>,
@@ -102,7 +91,7 @@ impl Report {
         // Its own functions are enough for a plugin that uses no more than the C interface.
         let library_dir = library_dir.filter(|_| artefact.needs_tensorflow());
         let Some(limit) = limit else {
-            return Ok(Self::new(artefact, Run::none(), tensorflow, None));
+            return Ok(Self::new(artefact, Run::default(), tensorflow, None));
         };
         let directory = library_dir.as_ref().map(|(directory, _)| directory.as_path());
         let run = probe::run(&std::path::absolute(path)?, directory, limit)?;
@@ -117,18 +106,13 @@ impl Report {
         loaded_with: Option<String>,
     ) -> Self {
         let mut report = Self {
-            filesystems: Vec::new(),
-            device: None,
-            kernels: Vec::new(),
-            ops: Vec::new(),
-            registers_on_import: false,
             tensorflow,
             loaded_with,
             end: run.end.clone(),
             output: run.output.clone(),
             withheld: run.withheld.clone(),
-            findings: Findings::default(),
             artefact,
+            ..Self::default()
         };
         let mut findings = Findings::default();
         file::look(&report.artefact, &report.tensorflow, &mut findings);
@@ -177,7 +161,7 @@ impl Report {
                     let is_noted = notes.iter().any(|note| note.of == NoteOf::Device);
                     device::look_at_platform(&platform, is_noted, findings);
                     let functions = platform.functions.clone();
-                    self.device = Some(Device::of(platform));
+                    self.device = Some(Device { platform, ..Device::default() });
                     self.add_functions(functions, findings);
                 }
                 Event::Functions(table) => self.add_functions(table, findings),

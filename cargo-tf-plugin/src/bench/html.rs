@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::bench::job::{Outcome, Row};
-use crate::bench::report::{Part, Report, megabytes, nanoseconds, ratio};
+use crate::bench::report::{Part, Report, number, ratio};
 use crate::bench::text::busy;
 use crate::render::size;
 
@@ -103,14 +103,14 @@ fn cells(
 ) -> Markup {
     match &row.outcome {
         Outcome::Measured { timing, reference } => html! {
-            td { (nanoseconds(timing.median_ns)) }
-            td { @if let Some(bytes) = row.bytes { (megabytes(timing.megabytes(bytes))) } }
+            td { (number(timing.median_ns)) }
+            td { @if let Some(bytes) = row.bytes { (number(timing.megabytes(bytes))) } }
             td class="spread soft" {
-                (nanoseconds(timing.min_ns)) " to " (nanoseconds(timing.p90_ns))
+                (number(timing.min_ns)) " to " (number(timing.p90_ns))
             }
             @if part.reference.is_some() {
                 td class="side" {
-                    @if let Some(other) = reference { (nanoseconds(other.median_ns)) }
+                    @if let Some(other) = reference { (number(other.median_ns)) }
                 }
                 (cell(row.ratio(), 1.0, 3.0))
             }

@@ -133,8 +133,8 @@ pub(crate) fn ratio(value: f64) -> String {
     }
 }
 
-/// Nanoseconds, in groups of three digits; with a decimal where there are few.
-pub(crate) fn nanoseconds(value: f64) -> String {
+/// A number, in groups of three digits; with a decimal where there are few.
+pub(crate) fn number(value: f64) -> String {
     if value < 99.95 {
         return format!("{value:.1}");
     }
@@ -147,10 +147,6 @@ pub(crate) fn nanoseconds(value: f64) -> String {
         text.push(digit);
     }
     text
-}
-
-pub(crate) fn megabytes(value: f64) -> String {
-    if value < 99.95 { format!("{value:.1}") } else { nanoseconds(value) }
 }
 
 #[cfg(test)]
@@ -202,8 +198,8 @@ pub(crate) mod tests {
 
     #[test]
     fn numbers_are_as_people_read_them() {
-        assert_eq!([9.96, 123.4, 1e6].map(nanoseconds), ["10.0", "123", "1,000,000"]);
-        assert_eq!(nanoseconds(1234.5), "1,234");
+        assert_eq!([9.96, 123.4, 1e6].map(number), ["10.0", "123", "1,000,000"]);
+        assert_eq!(number(1234.5), "1,234");
         let said = [0.004, 0.5, 1.0, 12.34, 250.0].map(ratio);
         assert_eq!(said, ["0.004×", "0.50×", "1.00×", "12.3×", "250×"]);
     }

@@ -2,13 +2,11 @@
 
 use std::fmt::Write as _;
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 
 use crate::bench::job::{Outcome, Row};
-use crate::bench::report::{Part, Report, megabytes, nanoseconds, ratio};
-use crate::render::{BAD, BOLD, DIM, GOOD, line, painted, wrapped};
-
-const CAREFUL: Style = AnsiColor::Yellow.on_default();
+use crate::bench::report::{Part, Report, number, ratio};
+use crate::render::{BAD, BOLD, CAREFUL, DIM, GOOD, line, painted, wrapped};
 
 /// The widths of the columns behind the name.
 const NUMBER: usize = 13;
@@ -78,19 +76,17 @@ fn row(text: &mut String, part: &Part, row: &Row, width: usize, since: Option<Op
     let _ = write!(text, "    {:<width$}", row.name);
     match &row.outcome {
         Outcome::Measured { timing, reference } => {
-            let rate =
-                row.bytes.map_or_else(String::new, |bytes| megabytes(timing.megabytes(bytes)));
-            let spread =
-                format!("{} to {}", nanoseconds(timing.min_ns), nanoseconds(timing.p90_ns));
+            let rate = row.bytes.map_or_else(String::new, |bytes| number(timing.megabytes(bytes)));
+            let spread = format!("{} to {}", number(timing.min_ns), number(timing.p90_ns));
             let _ = write!(
                 text,
                 "{:>NUMBER$}{rate:>RATE$}{}",
-                nanoseconds(timing.median_ns),
+                number(timing.median_ns),
                 painted(DIM, &format!("{spread:>SPREAD$}"))
             );
             if part.reference.is_some() {
                 let reference =
-                    reference.map_or_else(|| "-".to_owned(), |other| nanoseconds(other.median_ns));
+                    reference.map_or_else(|| "-".to_owned(), |other| number(other.median_ns));
                 let _ =
                     write!(text, "{reference:>NUMBER$}{}", coloured(row.ratio(), RATIO, 1.0, 3.0));
             }

@@ -144,14 +144,9 @@ fn wait(command: &mut Command, held: &Held) -> Result<ExitStatus> {
         }
         if let (Some(signal), false) = (held.signal(), passed) {
             passed = true;
-            if signal != Signal::INT.as_raw()
-                && let (Some(signal), Some(child)) = (
-                    Signal::from_named_raw(signal),
-                    i32::try_from(child.id()).ok().and_then(Pid::from_raw),
-                )
-            {
+            if let Some(signal) = Signal::from_named_raw(signal).filter(|it| *it != Signal::INT) {
                 // It may have ended by itself.
-                let _ = kill_process(child, signal);
+                let _ = kill_process(Pid::from_child(&child), signal);
             }
         }
         sleep(Duration::from_millis(20));

@@ -96,11 +96,7 @@ impl<T> Installation<T> {
     }
 
     fn interpreter(&self) -> PathBuf {
-        if cfg!(windows) {
-            self.venv.join("Scripts").join("python.exe")
-        } else {
-            self.venv.join("bin").join("python")
-        }
+        self.venv.join("bin/python")
     }
 
     /// A stamped environment whose interpreter still runs and whose packages are still there.

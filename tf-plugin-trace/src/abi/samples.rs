@@ -56,11 +56,9 @@ pub(super) fn leaked<T>(seed: usize) -> *mut T {
     let room: &'static mut [u64] = Box::leak(vec![0; SIZE / 8].into_boxed_slice());
     if type_name::<T>() == type_name::<c_char>() {
         let text = format!("path{seed}");
-        for (byte, c) in room.iter_mut().zip([0_u64]) {
-            let mut bytes = [0; 8];
-            bytes[..text.len()].copy_from_slice(text.as_bytes());
-            *byte = c | u64::from_ne_bytes(bytes);
-        }
+        let mut bytes = [0; 8];
+        bytes[..text.len()].copy_from_slice(text.as_bytes());
+        room[0] = u64::from_ne_bytes(bytes);
     }
     room.as_mut_ptr().cast()
 }

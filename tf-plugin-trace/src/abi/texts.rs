@@ -49,7 +49,7 @@ impl Texts {
         });
         if let Some(place) = place {
             let text = Box::into_raw(Box::new(text));
-            release(self.texts[place].swap(text, Ordering::AcqRel));
+            drop(owned(self.texts[place].swap(text, Ordering::AcqRel)));
         }
     }
 
@@ -73,10 +73,6 @@ impl Texts {
     pub(super) fn forget(&self, object: usize) {
         drop(self.take(object));
     }
-}
-
-fn release(text: *mut String) {
-    drop(owned(text));
 }
 
 fn owned(text: *mut String) -> Option<String> {
