@@ -18,8 +18,8 @@ use clap::Parser;
 use serde_json::Value;
 use tf_plugin_benches::devices::rows::{Row, Session};
 use tf_plugin_benches::devices::same;
-use tf_plugin_benches::report::{self, Table, number};
-use tf_plugin_benches::stats::{RATIO, Spread, ratios, take_turns};
+use tf_plugin_benches::report::{self, RATIO, Table, number};
+use tf_plugin_benches::stats::{Spread, ratios, take_turns};
 use tf_plugin_benches::{answer, build, callgrind, contest, device, done, load_framework};
 
 /// How fast a copy must be, relative to `memcpy`.

@@ -10,8 +10,8 @@ use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use clap::Parser;
 use serde_json::Value;
-use tf_plugin_benches::report::{self, Table, number};
-use tf_plugin_benches::stats::{RATIO, Spread, ratios};
+use tf_plugin_benches::report::{self, RATIO, Table, number};
+use tf_plugin_benches::stats::{Spread, ratios};
 use tf_plugin_benches::{answer, build};
 
 /// `localfs` against TensorFlow's own local filesystem.

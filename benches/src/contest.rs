@@ -6,8 +6,8 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 
 use crate::callgrind::{Count, counted};
-use crate::report::{Table, number};
-use crate::stats::{RATIO, Spread, ratios, take_turns};
+use crate::report::{RATIO, Table, number};
+use crate::stats::{Spread, ratios, take_turns};
 
 /// What Rust may cost, relative to C++.
 const GOAL: f64 = 1.05;

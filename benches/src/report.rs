@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+/// The heading of a column of ratios.
+pub const RATIO: &str = "ratio (quartiles)";
+
 /// A Markdown table whose first column is text and whose others are numbers.
 #[derive(Debug)]
 pub struct Table {

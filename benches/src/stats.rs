@@ -29,9 +29,6 @@ impl fmt::Display for Spread {
     }
 }
 
-/// The heading of a column of [`ratios`].
-pub const RATIO: &str = "ratio (quartiles)";
-
 /// The spread of the ratios of values that belong together.
 pub fn ratios(values: &[f64], to: &[f64]) -> Spread {
     Spread::of(&values.iter().zip(to).map(|(value, to)| value / to).collect::<Vec<_>>())
