@@ -57,6 +57,24 @@ fn wrong(expected: &str) -> Error {
     Error::invalid_argument(format!("the value is not a valid {expected}"))
 }
 
+#[cold]
+fn other(expected: &str, found: u32) -> Error {
+    let kinds = [
+        "list",
+        "string",
+        "integer",
+        "float",
+        "boolean",
+        "type",
+        "shape",
+        "tensor",
+        "placeholder",
+        "function",
+    ];
+    let found = kinds.get((found as usize).wrapping_sub(1)).unwrap_or(&"unknown");
+    wrong(&format!("{expected}, but of the kind {found}"))
+}
+
 /// The last of the fields of a `oneof`, which is the one that counts.
 fn last(value: &[u8]) -> Result<Option<(u32, Value<'_>)>> {
     let mut found = None;
@@ -73,7 +91,8 @@ impl<T: Element> Attribute for T {
     fn decode(value: &[u8]) -> Result<Self> {
         match last(value)? {
             Some((number, value)) if number == T::NUMBER => T::read(value),
-            _ => Err(wrong(T::NAME)),
+            Some((number, _)) => Err(other(T::NAME, number)),
+            None => Err(wrong(T::NAME)),
         }
     }
 
@@ -86,13 +105,14 @@ impl<T: Element> Attribute for Vec<T> {
     fn decode(value: &[u8]) -> Result<Self> {
         let list = match last(value)? {
             Some((LIST, Value::Bytes(list))) => list,
-            _ => return Err(wrong(&format!("list of {}", T::NAME))),
+            Some((number, _)) => return Err(other(&format!("list of {}", T::NAME), number)),
+            None => return Err(wrong(&format!("list of {}", T::NAME))),
         };
         let mut elements = Vec::new();
         for field in values(list) {
             let (number, value) = field?;
             if number != T::NUMBER {
-                return Err(wrong(&format!("list of {}", T::NAME)));
+                return Err(other(&format!("list of {}", T::NAME), number));
             }
             let packed = match value {
                 Value::Bytes(list) => T::read_packed(list),
@@ -147,12 +167,13 @@ varint! {
 }
 
 fn int32(raw: u64) -> Result<i32> {
-    i32::try_from(raw as i64).map_err(|_| wrong(<i32 as Element>::NAME))
+    let value = raw as i64;
+    i32::try_from(value).map_err(|_| wrong(&format!("{}: {value}", <i32 as Element>::NAME)))
 }
 
 fn dtype(raw: u64) -> Result<DType> {
     let dtype = TF_DataType::try_from(raw).ok().and_then(DType::from_raw);
-    dtype.ok_or_else(|| wrong(<DType as Element>::NAME))
+    dtype.ok_or_else(|| wrong(&format!("{}: {raw}", <DType as Element>::NAME)))
 }
 
 impl Element for f32 {
@@ -265,7 +286,7 @@ mod tests {
     #[test]
     fn other_types_are_errors() {
         for (error, expected) in [
-            (i64::decode(b"\x28\x01").unwrap_err(), "not a valid integer"),
+            (i64::decode(b"\x28\x01").unwrap_err(), "not a valid integer, but of the kind boolean"),
             (i64::decode(b"").unwrap_err(), "not a valid integer"),
             (
                 i32::decode(b"\x18\x80\x80\x80\x80\x08").unwrap_err(),
@@ -274,7 +295,7 @@ mod tests {
             (bool::decode(b"\x2a\x01x").unwrap_err(), "not a valid boolean"),
             (String::decode(b"\x12\x01\xff").unwrap_err(), "not a valid string of UTF-8"),
             (Vec::<i64>::decode(b"\x0a\x02\x28\x01").unwrap_err(), "not a valid list of integer"),
-            (DType::decode(b"\x30\x7f").unwrap_err(), "not a valid type known to this SDK"),
+            (DType::decode(b"\x30\x7f").unwrap_err(), "not a valid type known to this SDK: 127"),
             (Vec::<i64>::decode(b"\x18\x01").unwrap_err(), "not a valid list of integer"),
             (Vec::<f32>::decode(b"\x0a\x05\x22\x03abc").unwrap_err(), "malformed"),
             (PartialShape::decode(b"\x3a\x02\x12\x05").unwrap_err(), "malformed"),

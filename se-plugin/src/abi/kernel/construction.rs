@@ -13,7 +13,7 @@ use core::ptr::{self, NonNull};
 use std::borrow::Cow;
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{BufferFunctions, TF_OpKernelConstruction};
-use tf_plugin_core::{Error, Result, ensure};
+use tf_plugin_core::{Error, Result};
 
 /// A node for which a kernel is made: its name and its attributes.
 pub(crate) struct Construction<'a> {
@@ -68,11 +68,15 @@ impl Construction<'_> {
         let node = unsafe {
             let get = self.host.kernels.TF_OpKernelConstruction_GetNodeDef;
             let buffer = get(self.raw.as_ptr(), self.status.as_ptr());
+            let node = if buffer.is_null() {
+                Err(Error::internal("TensorFlow passed no node"))
+            } else {
+                let content = (buffers.TF_GetBuffer)(buffer);
+                let node = lent(content.data, content.length).map(<[u8]>::to_vec);
+                (buffers.TF_DeleteBuffer)(buffer);
+                node
+            };
             self.status.check()?;
-            ensure!(!buffer.is_null(), Error::internal("TensorFlow passed no node"));
-            let content = (buffers.TF_GetBuffer)(buffer);
-            let node = lent(content.data, content.length).map(<[u8]>::to_vec);
-            (buffers.TF_DeleteBuffer)(buffer);
             node?
         };
         Ok(self.node.get_or_init(|| node))
