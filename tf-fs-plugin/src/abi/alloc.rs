@@ -137,7 +137,8 @@ pub(super) unsafe fn give_entries(
         return Err(nul_inside(name));
     }
     let mut array = Block::uninit(names.len())?;
-    let mut strings = Vec::with_capacity(names.len());
+    let mut strings = Vec::new();
+    strings.try_reserve_exact(names.len()).map_err(|_| out_of_memory())?;
     for name in names {
         strings.push(c_buffer(name)?);
     }
