@@ -231,7 +231,7 @@ impl<'f> Bench<'f> {
                 let (path, block) = (self.path("appended")?, vec![7; size]);
                 let mut file = fs.create(&path, false)?;
                 let mut length = 0;
-                rows.time((LONGEST / size) as u64, |times| {
+                let timing = rows.time((LONGEST / size) as u64, |times| {
                     // Begun anew, so that no disk and no memory is filled.
                     if length + size * times as usize > LONGEST {
                         file.close()?;
@@ -240,21 +240,25 @@ impl<'f> Bench<'f> {
                     }
                     length += size * times as usize;
                     repeated(times, || file.append(&block))
-                })
+                })?;
+                file.close()?;
+                Ok(timing)
             })?;
         }
         for (name, syncs) in [("flush, after 100 B", false), ("sync, after 100 B", true)] {
             rows.row(name, None, || {
                 let path = self.path("flushed")?;
                 let mut file = fs.create(&path, false)?;
-                rows.time(FILES, |times| {
+                let timing = rows.time(FILES, |times| {
                     let mut took = Duration::ZERO;
                     for _ in 0..times {
                         file.append(&[7; 100])?;
                         took += repeated(1, || if syncs { file.sync() } else { file.flush() })?;
                     }
                     Ok(took)
-                })
+                })?;
+                file.close()?;
+                Ok(timing)
             })?;
         }
         rows.row("close, after 100 B", None, || {
