@@ -133,8 +133,7 @@ fn venv() -> PathBuf {
 fn a_new_device_is_tested_in_tensorflow() {
     let fresh = Fresh::make("a-device-with-a-long-name", &["--device", "--device-type", "D"]);
     fresh.is_formatted();
-    // The active environment is the default.
-    let said = succeeds(tool(&fresh.directory, &["test"]).env("VIRTUAL_ENV", venv()));
+    let said = succeeds(tool(&fresh.directory, &["test", "--tf"]).arg(venv()));
     assert_all(
         &said,
         &[
@@ -155,7 +154,8 @@ fn a_new_device_is_tested_in_tensorflow() {
 fn a_new_object_store_works_before_it_is_edited() {
     let fresh = Fresh::make("blobs", &["--object-store"]);
     fresh.is_formatted();
-    let said = succeeds(tool(&fresh.directory, &["test", "--tf"]).arg(venv()));
+    // The active environment is the default.
+    let said = succeeds(tool(&fresh.directory, &["test"]).env("VIRTUAL_ENV", venv()));
     assert_all(
         &said,
         &[

@@ -162,11 +162,13 @@ fn a_filesystem_in_cpp_is_looked_at_too() {
     assert_says(&text, "Filesystem plain://, other://");
 }
 
-/// Those that TensorFlow refuses are below.
+/// Those of which TensorFlow says all that `check` does are below.
 #[test]
 fn faults_of_a_filesystem_are_found() {
     for (fault, code, words) in [
         ("no-scheme", 0, "offers no scheme"),
+        ("taken", 1, "\"file\", which is TensorFlow's own"),
+        ("init-fails", 1, "`init of plain://` returns UNAVAILABLE: no server"),
         ("bad-scheme", 1, "\"my-fs\", which TensorFlow never finds"),
         ("api", 0, "API 7 for TF_FilesystemOps; TensorFlow logs that and goes on"),
         ("no-size", 1, "TF_FilesystemOps has 0 bytes, and the operations from init on are cut off"),
@@ -263,6 +265,8 @@ fn a_plugin_does_not_see_secrets() {
 fn faults_of_a_device_are_found() {
     for (fault, code, words) in [
         ("", 0, "Device PLAIN platform PLAIN_C devices 2 on this machine: Plain One"),
+        ("fails", 1, "`SE_InitPlugin` returns UNAVAILABLE: wrong driver; TensorFlow aborts"),
+        ("executor-fails", 1, "`create_stream_executor` returns UNAVAILABLE: no driver"),
         ("device-fails", 1, "`create_device` returns UNAVAILABLE: no memory"),
         ("no-count", 1, "'get_device_count' field in SP_PlatformFns is null"),
         ("no-memcpy-dtod", 1, "'memcpy_dtod' field in SP_StreamExecutor is null"),
@@ -336,6 +340,7 @@ fn check_says_of_devices_what_tensorflow_says() {
         let words = words.split_once(": ").and_then(|(_, words)| words.split_once(") "));
         let words = words.expect("a code and a text").0.trim_end_matches('.');
         assert_says(&text, words);
+        assert!(text.contains("fix:"), "{fault}: {text}");
     }
 }
 

@@ -193,9 +193,10 @@ def differ(found, expected):
 def main(names):
     layers_cases()
     losses_cases()
-    runs = [("gradients", name) for name in CASES] + [("trained", name) for name in OPTIMIZERS]
-    problems = []
-    for kind, name in [run for run in runs if run[1] in names] if names else runs[::SAMPLE]:
+    runs, problems = [], []
+    for kind, each in ("gradients", CASES), ("trained", OPTIMIZERS):
+        runs += [(kind, name) for number, name in enumerate(each) if (name in names if names else number % SAMPLE == 0)]
+    for kind, name in runs:
         run = gradients if kind == "gradients" else trained
         try:
             expected, found = run(name, CPU)[0], run(name, DEVICE)

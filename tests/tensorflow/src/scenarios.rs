@@ -11,7 +11,7 @@ const SCRIPT: &str = "python/scenarios.py";
 /// the plugin says instead; none is left out.
 pub const OBJECT_STORES_LACK: &[&str] = &["normal_form", "hierarchy", "unclosed_files"];
 
-/// [`SCRIPT`] on a plugin of `examples/`, below `root`, with the abilities that the filesystem `lacks`.
+/// The script of scenarios on a plugin of `examples/`, below `root`, with the abilities that the filesystem `lacks`.
 pub fn python(tensorflow: &TensorFlow, plugin: &'static str, root: &str, lacks: &[&str]) -> Python {
     let library = Plugin::of(plugin).path();
     let python =

@@ -362,6 +362,9 @@ fn a_table_of_tensorflow_2_22_is_traced_to_its_end() {
         |table| unsafe { transmute::<TF_FilesystemOpsWithoutTransactions, [usize; COUNT]>(table) };
     let pairs = addresses(table).into_iter().zip(addresses(own.without_transactions()));
     assert!(pairs.into_iter().all(|(now, before)| now != before && now != 0));
+    // Where the header of 2.22 has it.
+    let set = own.set_filesystem_configuration.expect("it is there") as usize;
+    assert_eq!(addresses(own.without_transactions())[184 / size_of::<usize>()], set);
 }
 
 #[test]

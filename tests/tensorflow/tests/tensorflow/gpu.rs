@@ -177,7 +177,6 @@ fn applications_in(version: &str, models: &[&str]) {
     }
 }
 
-/// `.ci/run` trains MobileNetV2 in the release candidate.
 #[test]
 fn an_application_trains_on_the_device_alone() {
     applications_in(cargo_tf_plugin::NEWEST, &["ViT"]);

@@ -71,7 +71,10 @@ fn sweep(topic: &str, persistent: bool) {
                         // Of a sample, each operation and each kind of fault has its part.
                         let skipped = match persistent {
                             true => (number / kinds.len() + number % kinds.len()) % one_in(5),
-                            false => (k + number) % op.sample.max(one_in(8)),
+                            false => {
+                                (k + number / kinds.len() + number % kinds.len())
+                                    % op.sample.max(one_in(8))
+                            }
                         };
                         if skipped != 0 && only.is_empty() {
                             if persistent {

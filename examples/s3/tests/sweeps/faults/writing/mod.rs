@@ -259,7 +259,9 @@ fn sweep(topic: &str, persistent: bool) {
                         // Of a sample, each operation and each kind of fault has its part.
                         let place =
                             number / kinds.len() + number % kinds.len() + at.map_or(0, |(k, _)| k);
-                        if !place.is_multiple_of(one_in(5)) && only.is_empty() {
+                        if !place.is_multiple_of(one_in(if persistent { 3 } else { 5 }))
+                            && only.is_empty()
+                        {
                             continue;
                         }
                         let tried = unhurried(|| try_one(store, op, log, kind, at), |wrong| wrong);
