@@ -85,7 +85,7 @@ fn batches(context: &Run<'_>, op: &'static str, is_back: bool) -> Result<()> {
     }
     if inner.len() > MOST_AXES {
         return Err(wrong(format!(
-            "block_shape has {} axes that are not combined, and must not have more than {MOST_AXES}",
+            "Maximum number of non-combined block dimensions is {} but must not exceed {MOST_AXES}",
             inner.len()
         )));
     }
