@@ -80,6 +80,7 @@ fn goal(name: &str, text: &str) -> Result<Goal<Packages>> {
         stamp_name: "packages-complete",
         requirements,
         release: NEWEST.to_owned(),
+        first_import: None,
         found: |_, python| {
             let (python, site_packages) = python::ask(python, LOCATE)?;
             Ok(Packages { python, site_packages })

@@ -32,6 +32,7 @@ pub(crate) fn goal(version: &str) -> Goal<TensorFlow> {
             }
             Ok(tensorflow)
         },
+        first_import: Some("import tensorflow as tf; tf.keras.layers"),
         not_found: format!(
             "the package index has no TensorFlow {version} for this Python and system; name another version, such as \
              {NEWEST}"

@@ -43,6 +43,9 @@ pub(crate) struct Goal<T> {
     pub(crate) release: String,
     /// Looks quickly whether the interpreter of an environment has what it is made for.
     pub(crate) found: fn(&Self, &Path) -> Result<T>,
+    /// Python code that imports what most programs do. Once, so that its bytecode is there: where PYTHONDONTWRITEBYTECODE is
+    /// set, as in many container images, each program would compile it, which takes TensorFlow from 3 s to 8 s.
+    pub(crate) first_import: Option<&'static str>,
     /// What to do about a package that the index does not have.
     pub(crate) not_found: String,
 }
@@ -179,6 +182,13 @@ impl<T> Installation<T> {
             return Err(self.pip_failure(status, &output));
         }
 
+        if let Some(code) = self.goal.first_import {
+            // Without Python's variables, that one among them.
+            let mut import = isolated(&self.interpreter());
+            import.args(["-c", code]).env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
+            // What fails here fails again for somebody who wants to know why.
+            let _ = self.run(import, lock, held, "importing it once")?;
+        }
         let provided = (self.goal.found)(&self.goal, &self.interpreter()).with_context(|| {
             format!(
                 "pip succeeded, but {} is not there; please run the command again",

@@ -36,6 +36,11 @@ fn the_newest_pinned_release_is_provided_and_found_again() {
     assert_eq!(tensorflow.version(), NEWEST);
     assert_eq!(tensorflow.major_minor(), (2, 21));
     assert_real(&tensorflow);
+    // Also where Python is told to write no bytecode.
+    for module in ["tensorflow/python/framework", "keras/src/layers"] {
+        let compiled = tensorflow.site_packages().join(module).join("__pycache__");
+        assert!(compiled.is_dir(), "{} is missing", compiled.display());
+    }
     let again = TensorFlow::pinned(NEWEST).expect("TensorFlow is there already");
     assert_eq!(again, tensorflow);
     let by_python = TensorFlow::from_python(tensorflow.python()).expect("its Python has it");
