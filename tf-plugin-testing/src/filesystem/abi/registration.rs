@@ -236,7 +236,7 @@ unsafe fn copy_table<T>(session: &Session, scheme: &[u8], table: *const T, size:
     }
     let mut copy = MaybeUninit::<T>::zeroed();
     if !table.is_null() {
-        // SAFETY: `table` is valid for `size` bytes, of which there are no more than in `copy`.
+        // SAFETY: `table` is valid for `size` bytes, and `copy` has at least as many.
         unsafe {
             ptr::copy_nonoverlapping(table.cast::<u8>(), copy.as_mut_ptr().cast(), size - cut);
         }
