@@ -19,6 +19,8 @@ pub(crate) struct Settings {
     pub(crate) timeout: Option<Duration>,
     /// Whether cooperative matrices may be used.
     pub(crate) cooperative: bool,
+    /// Whether NVIDIA's libraries may be used.
+    pub(crate) libraries: bool,
     /// Where compiled programs are kept.
     pub(crate) cache: Option<PathBuf>,
     /// Where counts are written.
@@ -48,6 +50,7 @@ impl Settings {
             memory: parsed("RUST_GPU_MEMORY_MIB", mib, "RUST_GPU_MEMORY_MIB=512")?,
             timeout: parsed("RUST_GPU_TIMEOUT_S", seconds, timeout)?,
             cooperative: flag("RUST_GPU_COOPERATIVE_MATRICES")?,
+            libraries: flag("RUST_GPU_NVIDIA_LIBRARIES")?,
             cache: cache.unwrap_or_else(cache::of_user),
             counters: setting("RUST_GPU_COUNTERS")?.map(Into::into),
         })

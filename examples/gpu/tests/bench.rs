@@ -73,7 +73,7 @@ fn main() {
         let vulkan = with(lavapipe::environment());
         let test = move || run(vulkan, Backend::Vulkan, part);
         trials.push(Trial::test(format!("vulkan::{part}"), test));
-        let cuda = Cuda::new();
+        let cuda = Cuda::with_libraries();
         let process = with(cuda.environment(None));
         let test = move || run(process, Backend::Cuda, part).inspect(|()| drop(cuda));
         trials.push(Trial::test(format!("cuda::{part}"), test));

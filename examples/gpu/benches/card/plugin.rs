@@ -13,7 +13,7 @@ use tf_plugin_testing::device::{Host, TestDevice, TestStream};
 pub(crate) struct Plugin {
     pub(crate) card: String,
     device: GpuDevice,
-    stream: GpuStream,
+    pub(crate) stream: GpuStream,
     memory: Vec<(DevicePtr, u64)>,
     programs: Vec<Program>,
 }

@@ -18,8 +18,20 @@ thread_local! {
     static HANGS: Cell<bool> = const { Cell::new(false) };
 }
 
+/// What the call does.
+enum Kind {
+    /// It loses the card.
+    Lost,
+    /// What it enqueues never finishes.
+    Hang,
+    /// It fails, and nothing else.
+    Fail,
+    /// It does nothing, and succeeds.
+    Skip,
+}
+
 struct Fault {
-    hangs: bool,
+    kind: Kind,
     function: String,
     number: u64,
     calls: AtomicU64,
@@ -30,12 +42,19 @@ impl Fault {
         let text = std::env::var(FAULT).ok()?;
         let mut words = text.split(' ');
         let (kind, function, number) = (words.next()?, words.next()?, words.next()?);
-        let (hangs, number) = (kind == "hang", number.parse().ok()?);
-        Some(Self { hangs, function: function.to_owned(), number, calls: AtomicU64::new(0) })
+        let kind = match kind {
+            "lost" => Kind::Lost,
+            "hang" => Kind::Hang,
+            "fail" => Kind::Fail,
+            "skip" => Kind::Skip,
+            _ => return None,
+        };
+        let (function, number) = (function.to_owned(), number.parse().ok()?);
+        Some(Self { kind, function, number, calls: AtomicU64::new(0) })
     }
 }
 
-/// Counts a call. Whether the card is lost in it.
+/// Counts a call. Whether it fails, with the card or alone.
 pub(crate) fn happens(function: &str) -> bool {
     let Some(fault) = ENVIRONMENT.as_ref().filter(|fault| fault.function == function) else {
         return false;
@@ -43,14 +62,24 @@ pub(crate) fn happens(function: &str) -> bool {
     if fault.calls.fetch_add(1, Ordering::Relaxed) + 1 != fault.number {
         return false;
     }
-    if fault.hangs {
-        eprintln!("{HAPPENED}hang in {function}");
-        HANGS.set(true);
-        return false;
+    match fault.kind {
+        Kind::Lost => {
+            eprintln!("{HAPPENED}lost in {function}");
+            LOST.store(true, Ordering::SeqCst);
+        }
+        Kind::Hang => {
+            eprintln!("{HAPPENED}hang in {function}");
+            HANGS.set(true);
+        }
+        Kind::Fail => eprintln!("{HAPPENED}failed in {function}"),
+        Kind::Skip => eprintln!("{HAPPENED}skipped {function}"),
     }
-    eprintln!("{HAPPENED}lost in {function}");
-    LOST.store(true, Ordering::SeqCst);
-    true
+    !matches!(fault.kind, Kind::Hang)
+}
+
+/// Whether a call that fails says that it has succeeded.
+pub(crate) fn is_silent() -> bool {
+    ENVIRONMENT.as_ref().is_some_and(|fault| matches!(fault.kind, Kind::Skip))
 }
 
 /// Loses the card because of a kernel.

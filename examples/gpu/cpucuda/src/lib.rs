@@ -1,4 +1,5 @@
-//! CUDA without a GPU, for tests: a library in place of `libcuda.so.1`, `libnvrtc.so.12` and `libcublas.so.12`. It compiles CUDA C++ with the
+//! CUDA without a GPU, for tests: a library in place of `libcuda.so.1`, `libnvrtc.so.12`, `libcublas.so.12` and
+//! `libcudnn.so.9`. It compiles CUDA C++ with the
 //! `c++` of the machine and runs it on the processor. It checks more than a GPU does, and injects faults.
 //!
 //! A process gets it from [`Cuda::environment`]. `abi` contains the functions that it loads.
@@ -33,6 +34,7 @@ const CACHE: &str = "CPU_CUDA_CACHE";
 const DRIVER: [&str; 2] = ["libcuda.so", "libcuda.so.1"];
 const NVRTC: [&str; 2] = ["libnvrtc.so", "libnvrtc.so.12"];
 const CUBLAS: [&str; 2] = ["libcublas.so", "libcublas.so.12"];
+const CUDNN: [&str; 2] = ["libcudnn.so", "libcudnn.so.9"];
 
 /// A directory with the libraries.
 #[derive(Debug)]
@@ -57,13 +59,13 @@ impl Cuda {
         Self::with(&[DRIVER])
     }
 
-    /// The driver, NVRTC and cuBLAS.
+    /// The driver, NVRTC, cuBLAS and cuDNN.
     ///
     /// # Panics
     /// As [`Cuda::new`].
     #[must_use]
-    pub fn with_cublas() -> Self {
-        Self::with(&[DRIVER, NVRTC, CUBLAS])
+    pub fn with_libraries() -> Self {
+        Self::with(&[DRIVER, NVRTC, CUBLAS, CUDNN])
     }
 
     fn with(libraries: &[[&str; 2]]) -> Self {
@@ -84,7 +86,8 @@ impl Cuda {
     ///
     /// `lost FUNCTION NUMBER`: the call of that number fails with `CUDA_ERROR_LAUNCH_FAILED`, as does every later call that
     /// needs the context. `hang FUNCTION NUMBER`: what that call enqueues never finishes, and what waits for it or frees
-    /// memory parks for good.
+    /// memory parks for good. `fail FUNCTION NUMBER`, for a function of cuDNN: that call fails, and nothing else;
+    /// `skip FUNCTION NUMBER`: it succeeds, but does nothing.
     #[must_use]
     pub fn environment(&self, fault: Option<&str>) -> Vec<(&'static str, OsString)> {
         let mut libraries = self.0.path().as_os_str().to_owned();

@@ -164,6 +164,11 @@ impl Gpu {
         Ok(pipeline)
     }
 
+    /// Whether a library computes this convolution, with these numbers, in the place of the shader.
+    pub(crate) fn convolves(&self, shader: &Shader, constants: &[u32], numbers: &[u32]) -> bool {
+        self.check_process().is_ok() && self.driver.convolves(shader, constants, numbers)
+    }
+
     fn made(&self, shader: &Shader, constants: &[u32]) -> Option<Pipeline> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         made.get(shader.name)?.get(constants).copied()

@@ -130,8 +130,9 @@ impl Convolve {
         self.0.plan.shape()
     }
 
-    fn program(&self, op: &'static str, what: What) -> Result<Program> {
-        self.0.with(op, what, &self.0.split(None, what), [DType::Float32; 2], &[], Program::of)
+    fn program(&self, op: &'static str, what: What, is_whole: bool) -> Result<Program> {
+        let split = self.0.split(None, what, is_whole);
+        self.0.with(op, what, &split, [DType::Float32; 2], &[], Program::of)
     }
 
     /// `Conv2D`, on images, the filter and the result.
@@ -139,7 +140,7 @@ impl Convolve {
     /// # Errors
     /// Those of the kernel.
     pub fn results(&self) -> Result<Program> {
-        self.program("Conv2D", What::Results)
+        self.program("Conv2D", What::Results, false)
     }
 
     /// `Conv2DBackpropInput`, on the gradient of the result, the filter and the gradient of the images.
@@ -147,17 +148,29 @@ impl Convolve {
     /// # Errors
     /// Those of the kernel.
     pub fn images(&self) -> Result<Program> {
-        self.program("Conv2DBackpropInput", What::Images)
+        self.program("Conv2DBackpropInput", What::Images, false)
     }
 
     /// `Conv2DBackpropFilter`, on images, the gradient of the result and the gradient of the filter, or of its parts: then
-    /// the sum of so many parts follows, on those and the gradient of the filter.
+    /// the sum of so many parts follows, on those and the gradient of the filter. As a stream of the plugin has it, or any program on
+    /// any card.
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn filter(&self) -> Result<(Program, Option<(usize, Program)>)> {
-        let (op, parts) = ("Conv2DBackpropFilter", self.0.split(None, What::Filter).parts);
-        let first = self.program(op, What::Filter)?;
+    pub fn filter(
+        &self,
+        stream: Option<&GpuStream>,
+    ) -> Result<(Program, Option<(usize, Program)>)> {
+        let op = "Conv2DBackpropFilter";
+        let whole = self.program(op, What::Filter, true)?;
+        let convolves = |stream: &GpuStream| {
+            stream.queue.gpu.convolves(whole.shader, &whole.constants, &whole.numbers)
+        };
+        if stream.is_some_and(convolves) {
+            return Ok((whole, None));
+        }
+        let parts = self.0.split(None, What::Filter, false).parts;
+        let first = self.program(op, What::Filter, false)?;
         if parts == 1 {
             return Ok((first, None));
         }

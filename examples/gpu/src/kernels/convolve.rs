@@ -98,7 +98,15 @@ impl Convolution {
             return Ok(());
         }
         let cooperative = cooperative(context.stream(), a.dtype(), self.sizes(what));
-        let split = self.split(cooperative, what);
+        let types = [a.dtype(), out.dtype()];
+        let mut split = self.split(cooperative, what, true);
+        let is_whole = |launch: &Launch<'_>| {
+            let gpu = &context.stream().queue.gpu;
+            Ok(gpu.convolves(launch.shader, launch.constants, launch.numbers))
+        };
+        if matches!(what, What::Filter) && !self.with(op, what, &split, types, &[], is_whole)? {
+            split = self.split(cooperative, what, false);
+        }
         let launch = |out: &DeviceTensor| {
             let (types, operands) = ([a.dtype(), out.dtype()], [a.into(), b.into(), out.into()]);
             self.with(op, what, &split, types, &operands, |launch| launch.enqueue(context))
@@ -134,15 +142,20 @@ impl Convolution {
         }
     }
 
-    /// How the results are divided among workgroups.
-    pub(super) fn split(&self, cooperative: Option<CooperativeMatrix>, what: What) -> Split {
+    /// How the results are divided among workgroups; sums are computed as a whole or in parts.
+    pub(super) fn split(
+        &self,
+        cooperative: Option<CooperativeMatrix>,
+        what: What,
+        is_whole: bool,
+    ) -> Split {
         let (groups, [rows, columns]) = (self.plan.groups, self.sizes(what));
         let (mut parts, mut part) = (1, 0);
         if let What::Filter = what {
             // A filter is small, and the sum is long: so that there is work for a whole card, parts of it are summed
             // on their own.
             let positions = self.positions();
-            parts = Tiles::missing(cooperative, rows, columns, groups);
+            parts = if is_whole { 1 } else { Tiles::missing(cooperative, rows, columns, groups) };
             parts = parts.min(positions.div_ceil(POSITIONS)).max(1);
             part = positions.div_ceil(parts).max(1);
             parts = positions.div_ceil(part).max(1);

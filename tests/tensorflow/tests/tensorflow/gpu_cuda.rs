@@ -18,16 +18,23 @@ fn run(script: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Finished 
 
 /// Without names, all ops.
 fn sweep(ops: &[&str]) -> usize {
-    sweep_on(&Cuda::new(), ops)
+    done(&sweep_on(&Cuda::new(), None, ops))
 }
 
-fn sweep_on(cuda: &Cuda, ops: &[&str]) -> usize {
-    let own = [("RUST_GPU_TYPE", "RUST_GPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
-    let environment = cuda.environment(None);
+fn done(finished: &Finished) -> usize {
+    finished.stdout.lines().filter(|line| line.starts_with("ok ")).count()
+}
+
+fn sweep_on(cuda: &Cuda, fault: Option<&str>, ops: &[&str]) -> Finished {
+    let own = [
+        ("RUST_GPU_TYPE", "RUST_GPU"),
+        ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU"),
+        ("TF_CPP_MIN_LOG_LEVEL", "1"),
+    ];
+    let environment = cuda.environment(fault);
     let (name, sample) = sample(16);
     let settings = [&own[..], &[LACKS_TYPES, (name, &sample), CUDA]].concat();
-    let finished = run_on(environment, NEWEST, "refdevice_sweep", ops, &settings);
-    finished.stdout.lines().filter(|line| line.starts_with("ok ")).count()
+    run_on(environment, NEWEST, "refdevice_sweep", ops, &settings)
 }
 
 /// What no training has; `each_operation_answers_as_on_the_cpu` has all.
@@ -46,17 +53,40 @@ fn operations_answer_as_on_the_cpu() {
     assert_eq!(sweep(&ops), ops.len());
 }
 
-/// In the place of a shader.
+/// In the place of shaders.
 #[test]
-fn cublas_multiplies_as_on_the_cpu() {
-    assert_eq!(sweep_on(&Cuda::with_cublas(), &["MatMul"]), 1);
+fn nvidias_libraries_multiply_and_convolve_as_on_the_cpu() {
+    let ops = ["MatMul", "Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput"];
+    assert_eq!(done(&sweep_on(&Cuda::with_libraries(), None, &ops)), ops.len());
+}
+
+#[test]
+fn the_shader_convolves_where_cudnn_fails() {
+    let without = "RUST_GPU convolves without cuDNN: ";
+    for (fault, said) in [
+        // The first call is one of the trial.
+        ("fail cudnnConvolutionForward 1", without),
+        ("skip cudnnTransformTensor 1", &format!("{without}a convolution of it is wrong")),
+        ("fail cudnnConvolutionForward 2", "RUST_GPU uses its own kernels: cuDNN cannot convolve"),
+    ] {
+        let finished = sweep_on(&Cuda::with_libraries(), Some(fault), &["Conv2D"]);
+        let said = finished.stderr.lines().filter(|line| line.contains(said)).count();
+        assert_eq!((done(&finished), said), (1, 1), "{fault}: {}", finished.stderr);
+    }
 }
 
 #[cfg(feature = "matrix")]
 #[test]
-fn cublas_computes_all_products_as_on_the_cpu() {
-    let ops = ["BatchMatMul", "BatchMatMulV2", "Conv2D", "Conv2DBackpropInput", "Einsum"];
-    assert_eq!(sweep_on(&Cuda::with_cublas(), &ops), ops.len());
+fn nvidias_libraries_compute_all_products_as_on_the_cpu() {
+    let ops = [
+        "BatchMatMul",
+        "BatchMatMulV2",
+        "Conv3D",
+        "Conv3DBackpropFilterV2",
+        "Conv3DBackpropInputV2",
+        "Einsum",
+    ];
+    assert_eq!(done(&sweep_on(&Cuda::with_libraries(), None, &ops)), ops.len());
 }
 
 #[cfg(feature = "matrix")]
@@ -112,8 +142,7 @@ fn a_lost_card_is_an_error_for_good() {
 fn memory_ends_with_an_error_and_training_goes_on() {
     let finished =
         run("refdevice", &["memory", "train=dense,sgd"], &[("RUST_GPU_MEMORY_MIB", "64")]);
-    let done = finished.stdout.lines().filter(|line| line.starts_with("ok ")).count();
-    assert_eq!(done, 2, "{}", finished.stdout);
+    assert_eq!(done(&finished), 2, "{}", finished.stdout);
 }
 
 #[test]

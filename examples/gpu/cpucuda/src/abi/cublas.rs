@@ -1,12 +1,12 @@
 //! The functions of cuBLAS.
 
+use super::elements::{Elements, Kind};
 use super::queue::on_device;
 use crate::device::DEVICE;
 use cudarc::cublas::sys::{
     cublasComputeType_t, cublasGemmAlgo_t, cublasHandle_t, cublasMath_t, cublasOperation_t,
     cublasStatus_t, cudaDataType, cudaStream_t,
 };
-use half::{bf16, f16};
 use std::ffi::{c_int, c_longlong, c_void};
 use std::sync::Mutex;
 
@@ -56,8 +56,7 @@ pub(crate) unsafe extern "C" fn cublasSetMathMode(
 /// A matrix of a batch, column after column.
 #[derive(Clone, Copy)]
 struct Matrix {
-    at: usize,
-    kind: cudaDataType,
+    elements: Elements,
     /// Elements from one column to the next, and from one matrix to the next.
     pitch: i64,
     step: i64,
@@ -68,36 +67,6 @@ impl Matrix {
     fn index(&self, batch: i64, row: i64, column: i64) -> i64 {
         let (inner, outer) = if self.is_transposed { (column, row) } else { (row, column) };
         batch * self.step + outer * self.pitch + inner
-    }
-
-    /// # Safety
-    /// The matrix has this element, in memory that lives.
-    unsafe fn get(&self, index: i64) -> f32 {
-        let index = index as usize;
-        // SAFETY: as the caller says.
-        unsafe {
-            match self.kind {
-                cudaDataType::CUDA_R_32F => (self.at as *const f32).add(index).read(),
-                cudaDataType::CUDA_R_16F => (self.at as *const f16).add(index).read().to_f32(),
-                _ => (self.at as *const bf16).add(index).read().to_f32(),
-            }
-        }
-    }
-
-    /// # Safety
-    /// As for [`get`](Self::get).
-    unsafe fn set(&self, index: i64, value: f32) {
-        let index = index as usize;
-        // SAFETY: as the caller says.
-        unsafe {
-            match self.kind {
-                cudaDataType::CUDA_R_32F => (self.at as *mut f32).add(index).write(value),
-                cudaDataType::CUDA_R_16F => {
-                    (self.at as *mut f16).add(index).write(f16::from_f32(value));
-                }
-                _ => (self.at as *mut bf16).add(index).write(bf16::from_f32(value)),
-            }
-        }
     }
 
     /// How many bytes a batch of matrices of so many rows and columns takes, or `None` if they overlap in a way that
@@ -111,8 +80,7 @@ impl Matrix {
             return Some(0);
         }
         let last = (count - 1) * self.step + (outer - 1) * self.pitch + inner;
-        let size = if self.kind == cudaDataType::CUDA_R_32F { 4 } else { 2 };
-        Some(last as usize * size)
+        Some(last as usize * self.elements.kind.size())
     }
 }
 
@@ -152,7 +120,13 @@ pub(crate) unsafe extern "C" fn cublasGemmStridedBatchedEx(
     }
     let matrix = |at: usize, kind, pitch: c_int, step, op| {
         let is_transposed = op != cublasOperation_t::CUBLAS_OP_N;
-        Matrix { at, kind, pitch: pitch.into(), step, is_transposed }
+        let kind = match kind {
+            cudaDataType::CUDA_R_32F => Kind::F32,
+            cudaDataType::CUDA_R_16F => Kind::F16,
+            _ => Kind::Bf16,
+        };
+        let elements = Elements { at, kind };
+        Matrix { elements, pitch: pitch.into(), step, is_transposed }
     };
     let none = cublasOperation_t::CUBLAS_OP_N;
     let a = matrix(a.addr(), a_kind, a_pitch, a_step, a_op);
@@ -167,7 +141,7 @@ pub(crate) unsafe extern "C" fn cublasGemmStridedBatchedEx(
         match matrix.bytes(count, rows, columns) {
             None => return INVALID,
             Some(0) => {}
-            Some(bytes) => match on_device(matrix.at as u64, bytes) {
+            Some(bytes) => match on_device(matrix.elements.at as u64, bytes) {
                 Ok(block) => held.push(block),
                 Err(_) => return INVALID,
             },
@@ -183,11 +157,11 @@ pub(crate) unsafe extern "C" fn cublasGemmStridedBatchedEx(
                     let term = |at| {
                         let (a_at, b_at) = (a.index(batch, row, at), b.index(batch, at, column));
                         // SAFETY: the matrices have these elements, and their blocks are held.
-                        unsafe { a.get(a_at) * b.get(b_at) }
+                        unsafe { a.elements.get(a_at) * b.elements.get(b_at) }
                     };
                     let sum = (0..k).map(term).sum();
                     // SAFETY: as above.
-                    unsafe { c.set(c.index(batch, row, column), sum) };
+                    unsafe { c.elements.set(c.index(batch, row, column), sum) };
                 }
             }
         }

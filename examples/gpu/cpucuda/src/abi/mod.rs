@@ -1,7 +1,9 @@
-//! What a program loads: the functions of the driver, of NVRTC and of cuBLAS, and the memory and libraries behind them.
+//! What a program loads: the functions of the driver, of NVRTC, of cuBLAS and of cuDNN, and the memory and libraries behind them.
 
 mod cublas;
+mod cudnn;
 mod driver;
+mod elements;
 pub(crate) mod library;
 pub(crate) mod memory;
 mod nvrtc;

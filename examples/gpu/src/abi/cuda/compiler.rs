@@ -1,7 +1,7 @@
 //! Shaders, compiled for the card by NVRTC.
 
 use super::libraries::NVRTC;
-use super::products::Product;
+use super::substitutes::Substitute;
 use super::{Card, failed};
 use crate::abi::driver::{Done, Pipeline, Shader};
 use crate::program::{ENTRY, program};
@@ -41,8 +41,8 @@ pub(super) fn load() -> Result<()> {
 /// A compiled shader, which stays for good.
 pub(super) struct Kernel {
     pub(super) function: CUfunction,
-    /// What cuBLAS can compute in its place.
-    pub(super) product: Option<Product>,
+    /// What a library can compute in its place.
+    pub(super) substitute: Option<Substitute>,
 }
 
 /// A program of NVRTC, which is destroyed.
@@ -83,8 +83,8 @@ impl Card {
         // SAFETY: the module was loaded, and stays.
         let function = unsafe { result::module::get_function(module, entry) }
             .map_err(|error| failed(&what, error))?;
-        let product = Product::of(shader, constants);
-        Ok(Pipeline(Box::into_raw(Box::new(Kernel { function, product })) as u64))
+        let substitute = Substitute::of(shader, constants);
+        Ok(Pipeline(Box::into_raw(Box::new(Kernel { function, substitute })) as u64))
     }
 }
 

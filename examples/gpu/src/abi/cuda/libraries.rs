@@ -26,6 +26,16 @@ pub(super) const CUBLAS: Beside = Beside {
     wheel: &["nvidia/cublas/lib/libcublasLt.so.12", "nvidia/cublas/lib/libcublas.so.12"],
 };
 
+/// Convolves. It multiplies matrices by cuBLAS.
+pub(super) const CUDNN: Beside = Beside {
+    is_there: cudarc::cudnn::sys::is_culib_present,
+    wheel: &[
+        "nvidia/cublas/lib/libcublasLt.so.12",
+        "nvidia/cublas/lib/libcublas.so.12",
+        "nvidia/cudnn/lib/libcudnn.so.9",
+    ],
+};
+
 impl Beside {
     /// Looks for it. Returns whether it is there.
     pub(super) fn find(&self) -> bool {

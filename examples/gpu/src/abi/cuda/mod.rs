@@ -1,10 +1,12 @@
 //! CUDA: the driver, and NVRTC, which compiles the shaders. Both are looked for at run time.
 
 mod compiler;
+mod convolutions;
 mod frees;
 mod libraries;
 mod products;
 mod recorder;
+mod substitutes;
 
 pub(crate) use compiler::image;
 
@@ -17,7 +19,7 @@ use cudarc::driver::{DriverError, result};
 use frees::Frees;
 use se_plugin::{Code, Error, Result};
 use std::fmt::Display;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 /// What the programs need: arguments that are not copied.
 const LEAST_CAPABILITY: (i32, i32) = (7, 0);
@@ -30,6 +32,9 @@ struct Card {
     stream: sys::CUstream,
     capability: (i32, i32),
     cublas: Option<products::Cublas>,
+    cudnn: Option<convolutions::Cudnn>,
+    /// The first time that one of them cannot do what it should.
+    refused: Once,
     cache: Option<Cache>,
 }
 
@@ -196,7 +201,15 @@ fn open_in(
     settings: &Settings,
 ) -> Result<Opened> {
     let none = std::ptr::null_mut();
-    let mut card = Card { context, stream: none, capability, cublas: None, cache: None };
+    let mut card = Card {
+        context,
+        stream: none,
+        capability,
+        cublas: None,
+        cudnn: None,
+        refused: Once::new(),
+        cache: None,
+    };
     let of_card = |failure: Failure| failure.error(None);
     let entered = card.enter().map_err(of_card)?;
     card.stream = result::stream::create(result::stream::StreamKind::NonBlocking)
@@ -205,15 +218,25 @@ fn open_in(
     // It is compiled, whatever is kept.
     card.compile(&Shader { name: "band", code: &[] }, &[4]).map_err(of_card)?;
     card.cache = settings.cache.as_deref().and_then(Cache::open);
-    card.cublas = products::Cublas::open(card.stream).unwrap_or_else(|failure| {
-        log::warn!(
-            "RUST_GPU multiplies matrices without cuBLAS: {}",
-            failure.error(None).message()
-        );
-        None
-    });
-    // What others use, and cuBLAS, is not there.
-    let (free, _) = result::mem_get_info().map_err(refused("see how much memory there is"))?;
+    let without = |what, failure: Failure| {
+        log::warn!("RUST_GPU {what}: {}", failure.error(None).message());
+    };
+    let free = || {
+        let info = result::mem_get_info().map_err(refused("see how much memory there is"));
+        info.map(|(free, _)| free)
+    };
+    if settings.libraries {
+        card.cublas = products::Cublas::open(card.stream).unwrap_or_else(|failure| {
+            without("multiplies matrices without cuBLAS", failure);
+            None
+        });
+        card.cudnn = convolutions::Cudnn::open(card.stream, free()?).unwrap_or_else(|failure| {
+            without("convolves without cuDNN", failure);
+            None
+        });
+    }
+    // What others use, and the libraries, is not there.
+    let free = free()?;
     drop(entered);
     let card = Arc::new(card);
     let frees = Frees::new(&card).map_err(of_card)?;
@@ -283,5 +306,12 @@ impl Driver for Cuda {
     fn compile(&self, shader: &Shader, constants: &[u32]) -> Done<Pipeline> {
         let _entered = self.card.enter()?;
         self.card.compile(shader, constants)
+    }
+
+    fn convolves(&self, shader: &Shader, constants: &[u32], numbers: &[u32]) -> bool {
+        let Some(cudnn) = &self.card.cudnn else { return false };
+        let convolution = convolutions::Convolution::of(shader, constants);
+        let takes = |_: Entered| convolution.is_some_and(|of| cudnn.takes(of, numbers));
+        self.card.enter().is_ok_and(takes)
     }
 }

@@ -1,12 +1,12 @@
 //! Products of matrices by cuBLAS, where it is, in the place of the shader `matmul`.
 
+use super::broken;
 use super::libraries::CUBLAS;
-use super::{Card, broken};
+use super::substitutes::pushed;
 use crate::abi::driver::{Done, Shader};
 use cudarc::cublas::result::{self, CublasError};
 use cudarc::cublas::sys;
-use cudarc::driver::DriverError;
-use cudarc::driver::sys::{CUresult, CUstream, cuStreamQuery};
+use cudarc::driver::sys::CUstream;
 use std::sync::{Mutex, PoisonError};
 
 /// The shader in whose place it computes, and its constants and numbers: `shaders/matmul.comp`.
@@ -64,31 +64,23 @@ impl Product {
 impl Operands {
     /// Those that are pushed, if cuBLAS has sizes of them: it counts with 31 bits, and old ones compute no more than
     /// [`MOST_COUNT`] at a time and leave sums of nothing as they were.
-    pub(super) fn of(push: &[u8]) -> Option<Self> {
-        let (addresses, numbers) = push.split_at_checked(24)?;
-        let address = |at: usize| {
-            let bytes = addresses.get(8 * at..8 * at + 8)?;
-            Some(u64::from_ne_bytes(bytes.try_into().ok()?))
-        };
-        let number = |at: usize| {
-            let bytes = numbers.get(4 * at..4 * at + 4)?;
-            Some(u32::from_ne_bytes(bytes.try_into().ok()?))
-        };
-        let size = |at: usize| i32::try_from(number(at)?).ok();
-        let (inner, count) = (size(1)?, size(3)?);
+    fn of(push: &[u8]) -> Option<Self> {
+        let ([a, b, out], [rows, inner, columns, count, a_step, b_step]) = pushed(push)?;
+        let size = |number| i32::try_from(number).ok();
+        let (inner, count) = (size(inner)?, size(count)?);
         if inner == 0 || count > MOST_COUNT {
             return None;
         }
         Some(Self {
-            a: address(0)?,
-            b: address(1)?,
-            out: address(2)?,
-            rows: size(0)?,
+            a,
+            b,
+            out,
+            rows: size(rows)?,
             inner,
-            columns: size(2)?,
+            columns: size(columns)?,
             count,
-            a_step: number(4)?.into(),
-            b_step: number(5)?.into(),
+            a_step: a_step.into(),
+            b_step: b_step.into(),
         })
     }
 }
@@ -110,13 +102,15 @@ impl Cublas {
         Ok(Some(Self(Mutex::new(handle))))
     }
 
-    /// Enqueues products into the stream.
+    /// Enqueues products into the stream, if it has them. Returns whether it does.
     ///
     /// # Safety
     /// The context is that of this thread; the matrices are in memory of the card, which lives until they are computed.
-    unsafe fn enqueue(&self, product: Product, operands: &Operands) -> Result<(), CublasError> {
+    pub(super) unsafe fn enqueue(&self, product: Product, push: &[u8]) -> Result<bool, String> {
+        use sys::cublasStatus_t as Status;
+        let Some(operands) = Operands::of(push) else { return Ok(false) };
         let Product { kind, is_transposed: [ta, tb] } = product;
-        let Operands { a, b, out, rows, inner, columns, count, a_step, b_step } = *operands;
+        let Operands { a, b, out, rows, inner, columns, count, a_step, b_step } = operands;
         let transposed = |is| match is {
             true => sys::cublasOperation_t::CUBLAS_OP_T,
             false => sys::cublasOperation_t::CUBLAS_OP_N,
@@ -125,7 +119,7 @@ impl Cublas {
         // cuBLAS goes along columns first: what it sees are the transposed matrices, and out' = b' a'.
         let handle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the handle is this context's; of the matrices it is as the caller says, and they have these sizes.
-        unsafe {
+        let enqueued = unsafe {
             result::gemm_strided_batched_ex(
                 *handle,
                 transposed(tb),
@@ -152,36 +146,17 @@ impl Cublas {
                 sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
                 sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
             )
-        }
-    }
-}
-
-impl Card {
-    /// Computes what the shader would, if cuBLAS can. Returns whether it does.
-    ///
-    /// # Safety
-    /// The context is that of this thread; the matrices are in memory of the card, which lives until they are computed.
-    pub(super) unsafe fn multiply(&self, product: Option<Product>, push: &[u8]) -> Done<bool> {
-        let (Some(cublas), Some(product)) = (&self.cublas, product) else { return Ok(false) };
-        let Some(operands) = Operands::of(push) else { return Ok(false) };
-        // SAFETY: as the caller says.
-        let Err(error) = (unsafe { cublas.enqueue(product, &operands) }) else { return Ok(true) };
-        use sys::cublasStatus_t as Status;
-        match error.0 {
+        };
+        match enqueued {
+            Ok(()) => Ok(true),
             // The shader may be what this card has instead.
-            Status::CUBLAS_STATUS_NOT_SUPPORTED
-            | Status::CUBLAS_STATUS_ARCH_MISMATCH
-            | Status::CUBLAS_STATUS_INVALID_VALUE
-            | Status::CUBLAS_STATUS_ALLOC_FAILED => return Ok(false),
-            _ => {}
-        }
-        // It does not say what has happened to the card before.
-        // SAFETY: the stream is this context's.
-        match unsafe { cuStreamQuery(self.stream) } {
-            CUresult::CUDA_SUCCESS | CUresult::CUDA_ERROR_NOT_READY => {
-                Err(broken("multiply matrices", error.to_string()))
-            }
-            cause => Err(super::failed("multiply matrices", DriverError(cause))),
+            Err(CublasError(
+                Status::CUBLAS_STATUS_NOT_SUPPORTED
+                | Status::CUBLAS_STATUS_ARCH_MISMATCH
+                | Status::CUBLAS_STATUS_INVALID_VALUE
+                | Status::CUBLAS_STATUS_ALLOC_FAILED,
+            )) => Ok(false),
+            Err(error) => Err(error.to_string()),
         }
     }
 }

@@ -103,8 +103,10 @@ impl Recorder for Commands {
         self.stamp()?;
         // SAFETY: `compile` made it, for good.
         let kernel = unsafe { &*(pipeline.0 as *const Kernel) };
-        // SAFETY: the context is that of this thread; the memory that is used lives, as the caller says.
-        if unsafe { self.card.multiply(kernel.product, push)? } {
+        if let Some(substitute) = kernel.substitute
+            // SAFETY: the context is that of this thread; the memory that is used lives, as the caller says.
+            && unsafe { self.card.compute(substitute, push)? }
+        {
             return Ok(());
         }
         // The driver copies as much of it as the kernel has.

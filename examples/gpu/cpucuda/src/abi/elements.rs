@@ -1,0 +1,53 @@
+//! Numbers in memory of the device, as the libraries compute with them: in 32 bits.
+
+use half::{bf16, f16};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    F32,
+    F16,
+    Bf16,
+}
+
+impl Kind {
+    pub(super) fn size(self) -> usize {
+        if self == Self::F32 { 4 } else { 2 }
+    }
+}
+
+/// Where the first of them is.
+#[derive(Clone, Copy)]
+pub(super) struct Elements {
+    pub(super) at: usize,
+    pub(super) kind: Kind,
+}
+
+impl Elements {
+    /// # Safety
+    /// There is this element, in memory that lives.
+    pub(super) unsafe fn get(&self, index: i64) -> f32 {
+        let index = index as usize;
+        // SAFETY: as the caller says.
+        unsafe {
+            match self.kind {
+                Kind::F32 => (self.at as *const f32).add(index).read(),
+                Kind::F16 => (self.at as *const f16).add(index).read().to_f32(),
+                Kind::Bf16 => (self.at as *const bf16).add(index).read().to_f32(),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`get`](Self::get).
+    pub(super) unsafe fn set(&self, index: i64, value: f32) {
+        let index = index as usize;
+        // SAFETY: as the caller says.
+        unsafe {
+            match self.kind {
+                Kind::F32 => (self.at as *mut f32).add(index).write(value),
+                Kind::F16 => (self.at as *mut f16).add(index).write(f16::from_f32(value)),
+                Kind::Bf16 => (self.at as *mut bf16).add(index).write(bf16::from_f32(value)),
+            }
+        }
+    }
+}

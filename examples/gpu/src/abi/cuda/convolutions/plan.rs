@@ -1,0 +1,267 @@
+//! A convolution as cuDNN describes it, ready to be enqueued.
+
+use super::sizes::{Axis, Convolution, Sizes, What};
+use cudarc::cudnn::result::{self, CudnnError};
+use cudarc::cudnn::sys;
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+
+/// What cuDNN aligns its memory to.
+pub(super) const ALIGNMENT: usize = 256;
+/// There are no more algorithms.
+const MOST_ALGORITHMS: usize = 16;
+
+/// What cuDNN describes something with, which is destroyed.
+struct Descriptor<T: Copy> {
+    handle: T,
+    destroy: unsafe fn(T) -> Result<(), CudnnError>,
+}
+
+impl<T: Copy> Drop for Descriptor<T> {
+    fn drop(&mut self) {
+        // SAFETY: it was created, and nothing uses it later. There is nothing to do about an error.
+        let _ = unsafe { (self.destroy)(self.handle) };
+    }
+}
+
+type Tensor = Descriptor<sys::cudnnTensorDescriptor_t>;
+
+/// A tensor whose channels are its second size, and last or first in memory.
+fn tensor(
+    kind: sys::cudnnDataType_t,
+    format: sys::cudnnTensorFormat_t,
+    sizes: &[c_int],
+) -> Result<Tensor, CudnnError> {
+    let handle = result::create_tensor_descriptor()?;
+    let descriptor = Descriptor { handle, destroy: result::destroy_tensor_descriptor };
+    let (count, sizes) = (sizes.len() as c_int, sizes.as_ptr());
+    // SAFETY: there are so many sizes.
+    unsafe { sys::cudnnSetTensorNdDescriptorEx(handle, format, kind, count, sizes) }.result()?;
+    Ok(descriptor)
+}
+
+/// How cuDNN computes it.
+#[derive(Clone, Copy)]
+enum Algorithm {
+    Results(sys::cudnnConvolutionFwdAlgo_t),
+    Images(sys::cudnnConvolutionBwdDataAlgo_t),
+    Filter(sys::cudnnConvolutionBwdFilterAlgo_t),
+}
+
+/// What is ready to be enqueued.
+pub(super) struct Plan {
+    images: Tensor,
+    results: Tensor,
+    filter: Descriptor<sys::cudnnFilterDescriptor_t>,
+    convolution: Descriptor<sys::cudnnConvolutionDescriptor_t>,
+    /// The filter as TensorFlow has it, with the results last, and as cuDNN has it, with the results first.
+    orders: [Tensor; 2],
+    /// The bytes of the filter.
+    bytes: usize,
+    algorithm: Algorithm,
+    /// The bytes that the algorithm needs meanwhile.
+    needed: usize,
+}
+
+/// The first algorithm that cuDNN suggests, among those that always have the same results, in so much memory, with the bits that
+/// the type has, and what it needs of the memory.
+macro_rules! choose {
+    ($get:ident($($argument:expr),*) -> $perf:ident, $space:expr, $is_exact:expr) => {{
+        use sys::cudnnMathType_t::{CUDNN_TENSOR_OP_MATH, CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION};
+        let mut found = [const { MaybeUninit::<sys::$perf>::uninit() }; MOST_ALGORITHMS];
+        let mut count = 0;
+        let (most, all) = (MOST_ALGORITHMS as c_int, found.as_mut_ptr().cast());
+        // SAFETY: handle and descriptors live; there is a place for so many.
+        unsafe { result::$get($($argument),*, most, &raw mut count, all) }?;
+        let found = found.iter().take(usize::try_from(count).unwrap_or_default());
+        // SAFETY: cuDNN has written so many.
+        found.map(|found| unsafe { found.assume_init_read() }).find_map(|found| {
+            let is_good = found.status == sys::cudnnStatus_t::CUDNN_STATUS_SUCCESS
+                && found.determinism == sys::cudnnDeterminism_t::CUDNN_DETERMINISTIC
+                && found.memory <= $space
+                && !($is_exact
+                    && matches!(
+                        found.mathType,
+                        CUDNN_TENSOR_OP_MATH | CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION
+                    ));
+            is_good.then_some((found.algo, found.memory))
+        })
+    }};
+}
+
+impl Plan {
+    /// What cuDNN suggests, if it is in so much memory.
+    pub(super) fn new(
+        cudnn: sys::cudnnHandle_t,
+        space: usize,
+        convolution: Convolution,
+        sizes: Sizes,
+    ) -> Result<Option<Self>, CudnnError> {
+        use sys::cudnnTensorFormat_t::{CUDNN_TENSOR_NCHW as FIRST, CUDNN_TENSOR_NHWC as LAST};
+        let Convolution { what, kind, .. } = convolution;
+        let Sizes { images, channels, results, groups, .. } = sizes;
+        let along = |of: fn(&Axis) -> c_int| sizes.along(convolution, of);
+        let with = |first: [c_int; 2], of| [&first[..], &along(of)].concat();
+        let each = channels / groups;
+
+        let elements =
+            along(|axis| axis.size).into_iter().try_fold(each, |all, size| all.checked_mul(size));
+        let Some(elements) = elements else { return Ok(None) };
+        let bytes = elements as usize * results as usize * convolution.bytes();
+        let Some(space) = space.checked_sub(bytes.next_multiple_of(ALIGNMENT)) else {
+            return Ok(None);
+        };
+        let order = |format| tensor(kind, format, &[1, results, elements, 1]);
+        let orders = [order(LAST)?, order(FIRST)?];
+
+        let images = tensor(kind, LAST, &with([images, channels], |axis| axis.images))?;
+        let outcome = tensor(kind, LAST, &with([sizes.images, results], |axis| axis.count))?;
+        let handle = result::create_filter_descriptor()?;
+        let filter = Descriptor { handle, destroy: result::destroy_filter_descriptor };
+        let all = with([results, each], |axis| axis.size);
+        let count = all.len() as c_int;
+        // SAFETY: there are so many sizes.
+        unsafe { result::set_filternd_descriptor(handle, kind, LAST, count, all.as_ptr()) }?;
+
+        let handle = result::create_convolution_descriptor()?;
+        let described = Descriptor { handle, destroy: result::destroy_convolution_descriptor };
+        let (pads, strides) = (along(|axis| axis.before), along(|axis| axis.stride));
+        let dilations = along(|axis| axis.dilation);
+        // A float has all its bits, as on the CPU; by default it would be multiplied as TF32.
+        let is_exact = kind == sys::cudnnDataType_t::CUDNN_DATA_FLOAT;
+        let math = match is_exact {
+            true => sys::cudnnMathType_t::CUDNN_FMA_MATH,
+            false => sys::cudnnMathType_t::CUDNN_TENSOR_OP_MATH,
+        };
+        // SAFETY: there are as many of each.
+        unsafe {
+            result::set_convolutionnd_descriptor(
+                handle,
+                pads.len() as c_int,
+                pads.as_ptr(),
+                strides.as_ptr(),
+                dilations.as_ptr(),
+                // What TensorFlow calls a convolution.
+                sys::cudnnConvolutionMode_t::CUDNN_CROSS_CORRELATION,
+                sys::cudnnDataType_t::CUDNN_DATA_FLOAT,
+            )?;
+            result::set_convolution_group_count(handle, groups)?;
+            result::set_convolution_math_type(handle, math)?;
+        }
+
+        let (x, w, y) = (images.handle, filter.handle, outcome.handle);
+        let chosen = match what {
+            What::Results => choose!(
+                get_convolution_forward_algorithm(cudnn, x, w, handle, y)
+                    -> cudnnConvolutionFwdAlgoPerf_t,
+                space,
+                is_exact
+            )
+            .map(|(chosen, needed)| (Algorithm::Results(chosen), needed)),
+            What::Images => choose!(
+                get_convolution_backward_data_algorithm(cudnn, w, y, handle, x)
+                    -> cudnnConvolutionBwdDataAlgoPerf_t,
+                space,
+                is_exact
+            )
+            .map(|(chosen, needed)| (Algorithm::Images(chosen), needed)),
+            What::Filter => choose!(
+                get_convolution_backward_filter_algorithm(cudnn, x, y, handle, w)
+                    -> cudnnConvolutionBwdFilterAlgoPerf_t,
+                space,
+                is_exact
+            )
+            .map(|(chosen, needed)| (Algorithm::Filter(chosen), needed)),
+        };
+        Ok(chosen.map(|(algorithm, needed)| Self {
+            images,
+            results: outcome,
+            filter,
+            convolution: described,
+            orders,
+            bytes,
+            algorithm,
+            needed,
+        }))
+    }
+
+    /// # Safety
+    /// The context is that of this thread; the tensors have these addresses, as the shader takes them, and the workspace has what
+    /// was planned, in memory of the card, which lives until they are computed.
+    pub(super) unsafe fn enqueue(
+        &self,
+        handle: sys::cudnnHandle_t,
+        workspace: u64,
+        [a, b, out]: [u64; 3],
+    ) -> Result<(), CudnnError> {
+        let (one, zero) = (1.0_f32, 0.0_f32);
+        let (one, zero) = ((&raw const one).cast(), (&raw const zero).cast());
+        let [ours, theirs] = &self.orders;
+        let filter = workspace;
+        let needed = (workspace + self.bytes.next_multiple_of(ALIGNMENT) as u64) as *mut _;
+        let (x, w, y) = (self.images.handle, self.filter.handle, self.results.handle);
+        let convolution = self.convolution.handle;
+        // SAFETY: handle and descriptors live; the filters have these sizes.
+        let order = |of: &Tensor, from: u64, to: &Tensor, out: u64| unsafe {
+            let (from, out) = (from as *const _, out as *mut _);
+            sys::cudnnTransformTensor(handle, one, of.handle, from, zero, to.handle, out).result()
+        };
+        if !matches!(self.algorithm, Algorithm::Filter(_)) {
+            order(ours, b, theirs, filter)?;
+        }
+        // SAFETY: handle and descriptors live; the tensors have these sizes, and the workspace has what is needed.
+        unsafe {
+            match self.algorithm {
+                Algorithm::Results(algorithm) => result::convolution_forward(
+                    handle,
+                    one,
+                    x,
+                    a as *const _,
+                    w,
+                    filter as *const _,
+                    convolution,
+                    algorithm,
+                    needed,
+                    self.needed,
+                    zero,
+                    y,
+                    out as *mut _,
+                ),
+                Algorithm::Images(algorithm) => result::convolution_backward_data(
+                    handle,
+                    one,
+                    w,
+                    filter as *const _,
+                    y,
+                    a as *const _,
+                    convolution,
+                    algorithm,
+                    needed,
+                    self.needed,
+                    zero,
+                    x,
+                    out as *mut _,
+                ),
+                Algorithm::Filter(algorithm) => result::convolution_backward_filter(
+                    handle,
+                    one,
+                    x,
+                    a as *const _,
+                    y,
+                    b as *const _,
+                    convolution,
+                    algorithm,
+                    needed,
+                    self.needed,
+                    zero,
+                    w,
+                    filter as *mut _,
+                ),
+            }?;
+        }
+        if matches!(self.algorithm, Algorithm::Filter(_)) {
+            order(theirs, filter, ours, out)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! What NVIDIA's libraries compute in the place of shaders.
+
+use super::convolutions::Convolution;
+use super::products::Product;
+use super::{Card, failed};
+use crate::abi::driver::{Done, Shader};
+use cudarc::driver::DriverError;
+use cudarc::driver::sys::{CUresult, cuStreamQuery};
+
+/// What a library computes in the place of a shader with its constants.
+#[derive(Clone, Copy)]
+pub(super) enum Substitute {
+    Product(Product),
+    Convolution(Convolution),
+}
+
+impl Substitute {
+    pub(super) fn of(shader: &Shader, constants: &[u32]) -> Option<Self> {
+        let product = || Product::of(shader, constants).map(Self::Product);
+        product().or_else(|| Convolution::of(shader, constants).map(Self::Convolution))
+    }
+}
+
+impl Card {
+    /// Computes what the shader would, if a library can. Returns whether it does.
+    ///
+    /// # Safety
+    /// The context is that of this thread; the tensors are in memory of the card, which lives until they are computed.
+    pub(super) unsafe fn compute(&self, substitute: Substitute, push: &[u8]) -> Done<bool> {
+        let (library, what, computed) = match substitute {
+            Substitute::Product(product) => {
+                let Some(cublas) = &self.cublas else { return Ok(false) };
+                // SAFETY: as the caller says.
+                ("cuBLAS", "multiply matrices", unsafe { cublas.enqueue(product, push) })
+            }
+            Substitute::Convolution(convolution) => {
+                let Some(cudnn) = &self.cudnn else { return Ok(false) };
+                // SAFETY: as the caller says.
+                ("cuDNN", "convolve", unsafe { cudnn.enqueue(convolution, push) })
+            }
+        };
+        let Err(cause) = computed else { return Ok(computed.unwrap_or_default()) };
+        // A library does not say what has happened to the card before.
+        // SAFETY: the stream is this context's.
+        match unsafe { cuStreamQuery(self.stream) } {
+            CUresult::CUDA_SUCCESS | CUresult::CUDA_ERROR_NOT_READY => {
+                self.refused.call_once(|| {
+                    log::warn!("RUST_GPU uses its own kernels: {library} cannot {what}: {cause}");
+                });
+                Ok(false)
+            }
+            lost => Err(failed(what, DriverError(lost))),
+        }
+    }
+}
+
+/// The addresses that are pushed to a shader first, and the numbers behind them.
+pub(super) fn pushed<const A: usize, const N: usize>(push: &[u8]) -> Option<([u64; A], [u32; N])> {
+    let (addresses, numbers) = push.split_at_checked(8 * A)?;
+    let numbers = numbers.get(..4 * N)?;
+    let (mut all, mut rest) = ([0; A], [0; N]);
+    for (address, bytes) in all.iter_mut().zip(addresses.chunks_exact(8)) {
+        *address = u64::from_ne_bytes(bytes.try_into().ok()?);
+    }
+    for (number, bytes) in rest.iter_mut().zip(numbers.chunks_exact(4)) {
+        *number = u32::from_ne_bytes(bytes.try_into().ok()?);
+    }
+    Some((all, rest))
+}
