@@ -1,6 +1,7 @@
 """Works with a card until it is lost, and goes on without it.
 
     lost_card.py lost ERROR     small steps until one fails, for a card that the environment lets fail
+    lost_card.py convolve ERROR the same with convolutions
     lost_card.py slow ERROR     matrix products that take the card minutes, with a limit of seconds
 
     lost_card.py leave ''        the same without a limit and without waiting for them: only the end of the process could
@@ -43,8 +44,10 @@ def function(x):
     return tf.nn.relu(tf.matmul(x, x) + 1.0)
 
 
-def step(numbers):
+def step(numbers, way):
     x = tf.constant(numbers)
+    if way == "convolve":
+        x = tf.nn.conv2d(x[tf.newaxis, :, :, tf.newaxis], tf.ones([3, 3, 1, 1]), 1, "SAME")[0, :, :, 0]
     y = function(tf.tanh(x))
     y.numpy()
     # More memory with each step.
@@ -83,7 +86,7 @@ def main():
     if way == "slow":
         error = error_of(lambda: slow(numbers))
     else:
-        errors = (error_of(lambda: step(np.eye(16 + 16 * size, dtype="float32"))) for size in range(60))
+        errors = (error_of(lambda: step(np.eye(16 + 16 * size, dtype="float32"), way)) for size in range(60))
         error = next((error for error in errors if error), None)
     check(error, "the card is not lost")
     print("first: %s: %s" % (type(error).__name__, error))

@@ -34,7 +34,13 @@ const CACHE: &str = "CPU_CUDA_CACHE";
 const DRIVER: [&str; 2] = ["libcuda.so", "libcuda.so.1"];
 const NVRTC: [&str; 2] = ["libnvrtc.so", "libnvrtc.so.12"];
 const CUBLAS: [&str; 2] = ["libcublas.so", "libcublas.so.12"];
-const CUDNN: [&str; 2] = ["libcudnn.so", "libcudnn.so.9"];
+const CUDNN: [&str; 5] = [
+    "libcudnn.so",
+    "libcudnn.so.9",
+    "libcudnn_cnn.so.9",
+    "libcudnn_graph.so.9",
+    "libcudnn_ops.so.9",
+];
 
 /// A directory with the libraries.
 #[derive(Debug)]
@@ -47,7 +53,7 @@ impl Cuda {
     /// If it is missing.
     #[must_use]
     pub fn new() -> Self {
-        Self::with(&[DRIVER, NVRTC])
+        Self::with(&[&DRIVER, &NVRTC])
     }
 
     /// The driver alone.
@@ -56,7 +62,7 @@ impl Cuda {
     /// As [`Cuda::new`].
     #[must_use]
     pub fn without_nvrtc() -> Self {
-        Self::with(&[DRIVER])
+        Self::with(&[&DRIVER])
     }
 
     /// The driver, NVRTC, cuBLAS and cuDNN.
@@ -65,17 +71,17 @@ impl Cuda {
     /// As [`Cuda::new`].
     #[must_use]
     pub fn with_libraries() -> Self {
-        Self::with(&[DRIVER, NVRTC, CUBLAS, CUDNN])
+        Self::with(&[&DRIVER, &NVRTC, &CUBLAS, &CUDNN])
     }
 
-    fn with(libraries: &[[&str; 2]]) -> Self {
+    fn with(libraries: &[&[&str]]) -> Self {
         let directory = tempfile::tempdir().expect("a scratch directory");
         let test = std::env::current_exe().expect("a test is a file");
         let built = test.with_file_name(format!("{DLL_PREFIX}cpu_cuda{DLL_SUFFIX}"));
         let library = directory.path().join("library");
         fs::copy(&built, &library)
             .unwrap_or_else(|error| panic!("cannot copy {}: {error}", built.display()));
-        for name in libraries.iter().flatten() {
+        for name in libraries.iter().copied().flatten() {
             // Links, which a process loads once: all libraries have the same device.
             fs::hard_link(&library, directory.path().join(name)).expect("a link");
         }

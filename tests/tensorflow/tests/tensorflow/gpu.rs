@@ -247,7 +247,7 @@ fn counted(run: impl FnOnce(&str)) -> BTreeMap<String, u64> {
 fn fused_ops_compute_what_they_do_one_by_one() {
     let (steps, least) = match is_whole() {
         true => (["ops", "trees=60", "shapes"], 200),
-        false => (["ops=sample", "trees=6", "shapes"], 60),
+        false => (["ops=sample", "trees=6", "shapes"], 40),
     };
     let counts = fusion_in(cargo_tf_plugin::NEWEST, &steps, &[]);
     assert!(counts[FUSED] > least, "{counts:?}");

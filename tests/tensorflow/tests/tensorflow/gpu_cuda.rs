@@ -57,22 +57,36 @@ fn operations_answer_as_on_the_cpu() {
 #[test]
 fn nvidias_libraries_multiply_and_convolve_as_on_the_cpu() {
     let ops = ["MatMul", "Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput"];
-    assert_eq!(done(&sweep_on(&Cuda::with_libraries(), None, &ops)), ops.len());
+    let finished = sweep_on(&Cuda::with_libraries(), None, &ops);
+    let warns = finished.stderr.lines().any(|line| line.contains("cuDNN"));
+    assert_eq!((done(&finished), warns), (ops.len(), false), "{}", finished.stderr);
 }
 
 #[test]
 fn the_shader_convolves_where_cudnn_fails() {
-    let without = "RUST_GPU convolves without cuDNN: ";
-    for (fault, said) in [
-        // The first call is one of the trial.
-        ("fail cudnnConvolutionForward 1", without),
-        ("skip cudnnTransformTensor 1", &format!("{without}a convolution of it is wrong")),
-        ("fail cudnnConvolutionForward 2", "RUST_GPU uses its own kernels: cuDNN cannot convolve"),
+    // The first twelve calls of each are the trial's.
+    let own = "RUST_GPU uses its own kernels: cuDNN cannot convolve: CUDNN_STATUS_EXECUTION_FAILED";
+    let wrong = "RUST_GPU does without cuDNN for convolutions (float32, images): it computes";
+    for (fault, op, said) in [
+        ("skip cudnnConvolutionForward 1", "Conv2D", wrong),
+        ("fail cudnnConvolutionForward 13", "Conv2D", own),
+        ("fail cudnnConvolutionBackwardData 13", "Conv2DBackpropInput", own),
+        ("fail cudnnConvolutionBackwardFilter 13", "Conv2DBackpropFilter", own),
     ] {
-        let finished = sweep_on(&Cuda::with_libraries(), Some(fault), &["Conv2D"]);
+        let finished = sweep_on(&Cuda::with_libraries(), Some(fault), &[op]);
         let said = finished.stderr.lines().filter(|line| line.contains(said)).count();
         assert_eq!((done(&finished), said), (1, 1), "{fault}: {}", finished.stderr);
     }
+}
+
+/// What is left of the batch, and everything later, has the error of the card.
+#[test]
+fn a_card_that_is_lost_in_cudnn_is_an_error() {
+    let cuda = Cuda::with_libraries();
+    let fault = cuda.environment(Some("lost cudnnConvolutionForward 13"));
+    let settings = [CUDA, ("TF_CPP_MIN_LOG_LEVEL", "1")];
+    let finished = lose_card("convolve", "CUDA_ERROR_LAUNCH_FAILED", &settings, fault, true);
+    assert!(finished.stderr.contains(cpu_cuda::HAPPENED), "{}", finished.stderr);
 }
 
 #[cfg(feature = "matrix")]

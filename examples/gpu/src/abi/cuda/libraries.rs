@@ -28,13 +28,28 @@ pub(super) const CUBLAS: Beside = Beside {
 
 /// Convolves. It multiplies matrices by cuBLAS.
 pub(super) const CUDNN: Beside = Beside {
-    is_there: cudarc::cudnn::sys::is_culib_present,
+    is_there: is_cudnn_there,
     wheel: &[
         "nvidia/cublas/lib/libcublasLt.so.12",
         "nvidia/cublas/lib/libcublas.so.12",
+        "nvidia/cudnn/lib/libcudnn_graph.so.9",
+        "nvidia/cudnn/lib/libcudnn_ops.so.9",
+        "nvidia/cudnn/lib/libcudnn_cnn.so.9",
         "nvidia/cudnn/lib/libcudnn.so.9",
     ],
 };
+
+/// Whether the system finds cuDNN and its parts: without one of them its first call ends the process.
+///
+/// # Safety
+/// cuDNN may be loaded by any process.
+unsafe fn is_cudnn_there() -> bool {
+    let parts = ["libcudnn_graph.so.9", "libcudnn_ops.so.9", "libcudnn_cnn.so.9"];
+    // SAFETY: as the caller says.
+    let is_there = |part: &&str| unsafe { Library::open(Some(part), RTLD_NOW) }.is_ok();
+    // SAFETY: as the caller says.
+    parts.iter().all(is_there) && unsafe { cudarc::cudnn::sys::is_culib_present() }
+}
 
 impl Beside {
     /// Looks for it. Returns whether it is there.

@@ -19,7 +19,7 @@ use cudarc::driver::{DriverError, result};
 use frees::Frees;
 use se_plugin::{Code, Error, Result};
 use std::fmt::Display;
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
 /// What the programs need: arguments that are not copied.
 const LEAST_CAPABILITY: (i32, i32) = (7, 0);
@@ -33,8 +33,6 @@ struct Card {
     capability: (i32, i32),
     cublas: Option<products::Cublas>,
     cudnn: Option<convolutions::Cudnn>,
-    /// The first time that one of them cannot do what it should.
-    refused: Once,
     cache: Option<Cache>,
 }
 
@@ -201,15 +199,8 @@ fn open_in(
     settings: &Settings,
 ) -> Result<Opened> {
     let none = std::ptr::null_mut();
-    let mut card = Card {
-        context,
-        stream: none,
-        capability,
-        cublas: None,
-        cudnn: None,
-        refused: Once::new(),
-        cache: None,
-    };
+    let mut card =
+        Card { context, stream: none, capability, cublas: None, cudnn: None, cache: None };
     let of_card = |failure: Failure| failure.error(None);
     let entered = card.enter().map_err(of_card)?;
     card.stream = result::stream::create(result::stream::StreamKind::NonBlocking)

@@ -7,7 +7,7 @@ use crate::abi::driver::{Done, Shader};
 use cudarc::cublas::result::{self, CublasError};
 use cudarc::cublas::sys;
 use cudarc::driver::sys::CUstream;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, Once, PoisonError};
 
 /// The shader in whose place it computes, and its constants and numbers: `shaders/matmul.comp`.
 const SHADER: &str = "matmul";
@@ -16,7 +16,11 @@ const SHADER: &str = "matmul";
 const MOST_COUNT: i32 = 65_535;
 
 /// cuBLAS, opened for a card.
-pub(super) struct Cublas(Mutex<sys::cublasHandle_t>);
+pub(super) struct Cublas {
+    handle: Mutex<sys::cublasHandle_t>,
+    /// The first failure that is not the card's.
+    pub(super) failed: Once,
+}
 
 // SAFETY: the handle is an address that any thread may use, one at a time.
 unsafe impl Send for Cublas {}
@@ -99,7 +103,7 @@ impl Cublas {
         let mode = sys::cublasMath_t::CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
         // SAFETY: the handle is of this context.
         unsafe { sys::cublasSetMathMode(handle, mode) }.result().map_err(what)?;
-        Ok(Some(Self(Mutex::new(handle))))
+        Ok(Some(Self { handle: Mutex::new(handle), failed: Once::new() }))
     }
 
     /// Enqueues products into the stream, if it has them. Returns whether it does.
@@ -117,7 +121,7 @@ impl Cublas {
         };
         let (one, zero) = (1.0_f32, 0.0_f32);
         // cuBLAS goes along columns first: what it sees are the transposed matrices, and out' = b' a'.
-        let handle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the handle is this context's; of the matrices it is as the caller says, and they have these sizes.
         let enqueued = unsafe {
             result::gemm_strided_batched_ex(

@@ -1,8 +1,8 @@
 //! What NVIDIA's libraries compute in the place of shaders.
 
+use super::Card;
 use super::convolutions::Convolution;
 use super::products::Product;
-use super::{Card, failed};
 use crate::abi::driver::{Done, Shader};
 use cudarc::driver::DriverError;
 use cudarc::driver::sys::{CUresult, cuStreamQuery};
@@ -27,16 +27,18 @@ impl Card {
     /// # Safety
     /// The context is that of this thread; the tensors are in memory of the card, which lives until they are computed.
     pub(super) unsafe fn compute(&self, substitute: Substitute, push: &[u8]) -> Done<bool> {
-        let (library, what, computed) = match substitute {
+        let (library, failed, what, computed) = match substitute {
             Substitute::Product(product) => {
                 let Some(cublas) = &self.cublas else { return Ok(false) };
                 // SAFETY: as the caller says.
-                ("cuBLAS", "multiply matrices", unsafe { cublas.enqueue(product, push) })
+                ("cuBLAS", &cublas.failed, "multiply matrices", unsafe {
+                    cublas.enqueue(product, push)
+                })
             }
             Substitute::Convolution(convolution) => {
                 let Some(cudnn) = &self.cudnn else { return Ok(false) };
                 // SAFETY: as the caller says.
-                ("cuDNN", "convolve", unsafe { cudnn.enqueue(convolution, push) })
+                ("cuDNN", &cudnn.failed, "convolve", unsafe { cudnn.enqueue(convolution, push) })
             }
         };
         let Err(cause) = computed else { return Ok(computed.unwrap_or_default()) };
@@ -44,14 +46,17 @@ impl Card {
         // SAFETY: the stream is this context's.
         match unsafe { cuStreamQuery(self.stream) } {
             CUresult::CUDA_SUCCESS | CUresult::CUDA_ERROR_NOT_READY => {
-                self.refused.call_once(|| {
-                    log::warn!("RUST_GPU uses its own kernels: {library} cannot {what}: {cause}");
-                });
+                failed.call_once(|| warn(library, what, &cause));
                 Ok(false)
             }
-            lost => Err(failed(what, DriverError(lost))),
+            lost => Err(super::failed(what, DriverError(lost))),
         }
     }
+}
+
+/// Says that a shader computes what a library cannot.
+pub(super) fn warn(library: &str, what: &str, cause: &str) {
+    log::warn!("RUST_GPU uses its own kernels: {library} cannot {what}: {cause}");
 }
 
 /// The addresses that are pushed to a shader first, and the numbers behind them.

@@ -11,7 +11,7 @@ use cudarc::cudnn::sys::{
     cudnnConvolutionMode_t, cudnnDataType_t, cudnnDeterminism_t, cudnnFilterDescriptor_t,
     cudnnHandle_t, cudnnMathType_t, cudnnStatus_t, cudnnTensorDescriptor_t, cudnnTensorFormat_t,
 };
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::sync::Mutex;
 
 const INVALID: cudnnStatus_t = cudnnStatus_t::CUDNN_STATUS_BAD_PARAM;
@@ -52,6 +52,17 @@ macro_rules! functions {
 #[allow(non_snake_case, reason = "cuDNN's name")]
 pub(crate) unsafe extern "C" fn cudnnGetVersion() -> usize {
     9_02_01
+}
+
+/// # Safety
+/// As cuDNN says of this function.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case, reason = "cuDNN's name")]
+pub(crate) unsafe extern "C" fn cudnnGetErrorString(status: cudnnStatus_t) -> *const c_char {
+    match status {
+        cudnnStatus_t::CUDNN_STATUS_EXECUTION_FAILED => c"CUDNN_STATUS_EXECUTION_FAILED".as_ptr(),
+        _ => c"another error".as_ptr(),
+    }
 }
 
 /// Writes a new descriptor, or handle.
@@ -281,6 +292,23 @@ functions! {
         ], most, count, all)
     }
 
+    cudnnGetConvolutionForwardWorkspaceSize(
+        _handle: cudnnHandle_t,
+        images: cudnnTensorDescriptor_t,
+        filter: cudnnFilterDescriptor_t,
+        convolution: cudnnConvolutionDescriptor_t,
+        results: cudnnTensorDescriptor_t,
+        algorithm: cudnnConvolutionFwdAlgo_t,
+        bytes: *mut usize,
+    ) {
+        // SAFETY: the descriptors were made, and live.
+        unsafe { Convolved::new(images, filter, results, convolution) }?;
+        let is_large = algorithm == cudnnConvolutionFwdAlgo_t::CUDNN_CONVOLUTION_FWD_ALGO_FFT;
+        // SAFETY: a number may be written there.
+        unsafe { bytes.write(if is_large { 1 << 40 } else { WORKSPACE }) };
+        Ok(())
+    }
+
     cudnnConvolutionForward(
         handle: cudnnHandle_t,
         alpha: *const c_void,
@@ -326,6 +354,23 @@ functions! {
         ], most, count, all)
     }
 
+    cudnnGetConvolutionBackwardDataWorkspaceSize(
+        _handle: cudnnHandle_t,
+        filter: cudnnFilterDescriptor_t,
+        results: cudnnTensorDescriptor_t,
+        convolution: cudnnConvolutionDescriptor_t,
+        images: cudnnTensorDescriptor_t,
+        algorithm: cudnnConvolutionBwdDataAlgo_t,
+        bytes: *mut usize,
+    ) {
+        // SAFETY: the descriptors were made, and live.
+        unsafe { Convolved::new(images, filter, results, convolution) }?;
+        let is_large = algorithm == cudnnConvolutionBwdDataAlgo_t::CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT;
+        // SAFETY: a number may be written there.
+        unsafe { bytes.write(if is_large { 1 << 40 } else { WORKSPACE }) };
+        Ok(())
+    }
+
     cudnnConvolutionBackwardData(
         handle: cudnnHandle_t,
         alpha: *const c_void,
@@ -369,6 +414,23 @@ functions! {
             Algorithm::CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED,
             Algorithm::CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1
         ], most, count, all)
+    }
+
+    cudnnGetConvolutionBackwardFilterWorkspaceSize(
+        _handle: cudnnHandle_t,
+        images: cudnnTensorDescriptor_t,
+        results: cudnnTensorDescriptor_t,
+        convolution: cudnnConvolutionDescriptor_t,
+        filter: cudnnFilterDescriptor_t,
+        algorithm: cudnnConvolutionBwdFilterAlgo_t,
+        bytes: *mut usize,
+    ) {
+        // SAFETY: the descriptors were made, and live.
+        unsafe { Convolved::new(images, filter, results, convolution) }?;
+        let is_large = algorithm == cudnnConvolutionBwdFilterAlgo_t::CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT;
+        // SAFETY: a number may be written there.
+        unsafe { bytes.write(if is_large { 1 << 40 } else { WORKSPACE }) };
+        Ok(())
     }
 
     cudnnConvolutionBackwardFilter(

@@ -48,6 +48,11 @@ enum Algorithm {
     Filter(sys::cudnnConvolutionBwdFilterAlgo_t),
 }
 
+// SAFETY: descriptors are addresses that any thread may use; nothing changes them once the plan is made.
+unsafe impl Send for Plan {}
+// SAFETY: as above.
+unsafe impl Sync for Plan {}
+
 /// What is ready to be enqueued.
 pub(super) struct Plan {
     images: Tensor,
@@ -66,25 +71,38 @@ pub(super) struct Plan {
 /// The first algorithm that cuDNN suggests, among those that always have the same results, in so much memory, with the bits that
 /// the type has, and what it needs of the memory.
 macro_rules! choose {
-    ($get:ident($($argument:expr),*) -> $perf:ident, $space:expr, $is_exact:expr) => {{
+    (
+        $suggest:ident, $needed:ident, $perf:ident,
+        ($cudnn:expr, $a:expr, $b:expr, $convolution:expr, $c:expr), $space:expr, $is_exact:expr
+    ) => {{
         use sys::cudnnMathType_t::{CUDNN_TENSOR_OP_MATH, CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION};
         let mut found = [const { MaybeUninit::<sys::$perf>::uninit() }; MOST_ALGORITHMS];
         let mut count = 0;
         let (most, all) = (MOST_ALGORITHMS as c_int, found.as_mut_ptr().cast());
         // SAFETY: handle and descriptors live; there is a place for so many.
-        unsafe { result::$get($($argument),*, most, &raw mut count, all) }?;
+        unsafe { result::$suggest($cudnn, $a, $b, $convolution, $c, most, &raw mut count, all) }?;
         let found = found.iter().take(usize::try_from(count).unwrap_or_default());
         // SAFETY: cuDNN has written so many.
         found.map(|found| unsafe { found.assume_init_read() }).find_map(|found| {
-            let is_good = found.status == sys::cudnnStatus_t::CUDNN_STATUS_SUCCESS
-                && found.determinism == sys::cudnnDeterminism_t::CUDNN_DETERMINISTIC
-                && found.memory <= $space
-                && !($is_exact
-                    && matches!(
-                        found.mathType,
-                        CUDNN_TENSOR_OP_MATH | CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION
-                    ));
-            is_good.then_some((found.algo, found.memory))
+            let is_coarse = matches!(
+                found.mathType,
+                CUDNN_TENSOR_OP_MATH | CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION
+            );
+            if found.status != sys::cudnnStatus_t::CUDNN_STATUS_SUCCESS
+                || found.determinism != sys::cudnnDeterminism_t::CUDNN_DETERMINISTIC
+                || ($is_exact && is_coarse)
+            {
+                return None;
+            }
+            // What it needs depends on how it multiplies.
+            // SAFETY: handle and descriptors live.
+            let needed = unsafe {
+                if !$is_exact {
+                    result::set_convolution_math_type($convolution, found.mathType).ok()?;
+                }
+                result::$needed($cudnn, $a, $b, $convolution, $c, found.algo).ok()?
+            };
+            (needed <= $space).then_some((found.algo, needed))
         })
     }};
 }
@@ -152,27 +170,38 @@ impl Plan {
         let (x, w, y) = (images.handle, filter.handle, outcome.handle);
         let chosen = match what {
             What::Results => choose!(
-                get_convolution_forward_algorithm(cudnn, x, w, handle, y)
-                    -> cudnnConvolutionFwdAlgoPerf_t,
+                get_convolution_forward_algorithm,
+                get_convolution_forward_workspace_size,
+                cudnnConvolutionFwdAlgoPerf_t,
+                (cudnn, x, w, handle, y),
                 space,
                 is_exact
             )
             .map(|(chosen, needed)| (Algorithm::Results(chosen), needed)),
             What::Images => choose!(
-                get_convolution_backward_data_algorithm(cudnn, w, y, handle, x)
-                    -> cudnnConvolutionBwdDataAlgoPerf_t,
+                get_convolution_backward_data_algorithm,
+                get_convolution_backward_data_workspace_size,
+                cudnnConvolutionBwdDataAlgoPerf_t,
+                (cudnn, w, y, handle, x),
                 space,
                 is_exact
             )
             .map(|(chosen, needed)| (Algorithm::Images(chosen), needed)),
             What::Filter => choose!(
-                get_convolution_backward_filter_algorithm(cudnn, x, y, handle, w)
-                    -> cudnnConvolutionBwdFilterAlgoPerf_t,
+                get_convolution_backward_filter_algorithm,
+                get_convolution_backward_filter_workspace_size,
+                cudnnConvolutionBwdFilterAlgoPerf_t,
+                (cudnn, x, y, handle, w),
                 space,
                 is_exact
             )
             .map(|(chosen, needed)| (Algorithm::Filter(chosen), needed)),
         };
+        if chosen.is_none() {
+            log::info!(
+                "RUST_GPU convolves by its own kernel: cuDNN has none in {space} bytes for {sizes:?}"
+            );
+        }
         Ok(chosen.map(|(algorithm, needed)| Self {
             images,
             results: outcome,
@@ -198,7 +227,7 @@ impl Plan {
         let (one, zero) = ((&raw const one).cast(), (&raw const zero).cast());
         let [ours, theirs] = &self.orders;
         let filter = workspace;
-        let needed = (workspace + self.bytes.next_multiple_of(ALIGNMENT) as u64) as *mut _;
+        let space = (workspace + self.bytes.next_multiple_of(ALIGNMENT) as u64) as *mut _;
         let (x, w, y) = (self.images.handle, self.filter.handle, self.results.handle);
         let convolution = self.convolution.handle;
         // SAFETY: handle and descriptors live; the filters have these sizes.
@@ -221,7 +250,7 @@ impl Plan {
                     filter as *const _,
                     convolution,
                     algorithm,
-                    needed,
+                    space,
                     self.needed,
                     zero,
                     y,
@@ -236,7 +265,7 @@ impl Plan {
                     a as *const _,
                     convolution,
                     algorithm,
-                    needed,
+                    space,
                     self.needed,
                     zero,
                     x,
@@ -251,7 +280,7 @@ impl Plan {
                     b as *const _,
                     convolution,
                     algorithm,
-                    needed,
+                    space,
                     self.needed,
                     zero,
                     w,

@@ -3,6 +3,7 @@
 use crate::abi::driver::Shader;
 use cudarc::cudnn::sys;
 use std::ffi::c_int;
+use std::fmt::{Display, Formatter};
 
 /// The shader in whose place cuDNN computes.
 const SHADER: &str = "convolve";
@@ -47,6 +48,23 @@ impl Convolution {
 
     pub(super) fn bytes(&self) -> usize {
         if self.kind == sys::cudnnDataType_t::CUDNN_DATA_FLOAT { 4 } else { 2 }
+    }
+}
+
+impl Display for Convolution {
+    fn fmt(&self, out: &mut Formatter<'_>) -> std::fmt::Result {
+        let what = match self.what {
+            What::Results => "convolutions",
+            What::Images => "gradients of images",
+            What::Filter => "gradients of filters",
+        };
+        let kind = match self.kind {
+            sys::cudnnDataType_t::CUDNN_DATA_FLOAT => "float32",
+            sys::cudnnDataType_t::CUDNN_DATA_HALF => "float16",
+            _ => "bfloat16",
+        };
+        let of = if self.is_deep { "volumes" } else { "images" };
+        write!(out, "{what} ({kind}, {of})")
     }
 }
 

@@ -1,60 +1,80 @@
 //! Whether cuDNN computes what the shader does. If not, it would show nowhere but in a model that does not learn.
 
-use super::Opened;
 use super::sizes::{Axis, Convolution, Sizes, What};
-use cudarc::cudnn::sys::cudnnDataType_t;
-use cudarc::driver::DriverError;
-use cudarc::driver::result;
+use super::{Cudnn, text};
+use cudarc::cudnn::sys::cudnnDataType_t::{self, *};
+use cudarc::driver::sys::CUstream;
+use cudarc::driver::{DriverError, result};
+use half::{bf16, f16};
 
 /// The most elements of a tensor of the trial.
-const MOST: usize = 512;
+const MOST: usize = 2048;
 /// Bytes for its three tensors, behind the workspace.
 pub(super) const SPACE: usize = 3 * 4 * MOST;
 
-/// No two sizes that could be taken for each other are the same.
-const SIZES: Sizes = Sizes {
-    images: 2,
-    channels: 4,
-    results: 6,
-    groups: 2,
-    axes: [
-        Axis { images: 1, size: 1, stride: 1, dilation: 1, before: 0, count: 1 },
-        Axis { images: 5, size: 3, stride: 2, dilation: 1, before: 1, count: 3 },
-        Axis { images: 7, size: 2, stride: 1, dilation: 2, before: 0, count: 5 },
-    ],
-};
+/// A convolution as most are, and one that has everything. No two sizes that could be taken for each other are the same.
+const SHAPES: [Sizes; 2] = [
+    Sizes {
+        images: 2,
+        channels: 4,
+        results: 6,
+        groups: 1,
+        axes: [
+            Axis { images: 3, size: 1, stride: 1, dilation: 1, before: 0, count: 3 },
+            Axis { images: 5, size: 3, stride: 1, dilation: 1, before: 1, count: 5 },
+            Axis { images: 7, size: 3, stride: 1, dilation: 1, before: 1, count: 7 },
+        ],
+    },
+    Sizes {
+        images: 2,
+        channels: 4,
+        results: 6,
+        groups: 2,
+        axes: [
+            Axis { images: 3, size: 2, stride: 1, dilation: 1, before: 0, count: 2 },
+            Axis { images: 5, size: 3, stride: 2, dilation: 1, before: 1, count: 3 },
+            Axis { images: 7, size: 2, stride: 1, dilation: 2, before: 0, count: 5 },
+        ],
+    },
+];
 
-/// Elements of images, filter and results.
-const LENGTHS: [usize; 3] = [2 * 5 * 7 * 4, 3 * 2 * 2 * 6, 2 * 3 * 5 * 6];
+/// Of images, what they are with a depth of 1.
+const FLAT: Axis = Axis { images: 1, size: 1, stride: 1, dilation: 1, before: 0, count: 1 };
 
-/// Small whole numbers, whose sums a float holds.
-fn numbers(len: usize, step: usize) -> Vec<f32> {
-    (0..len).map(|at| (at * step % 7) as f32 - 3.0).collect()
+/// All places along so many axes.
+fn places(sizes: [i32; 3]) -> impl Iterator<Item = [i32; 3]> {
+    let [a, b, c] = sizes;
+    (0..a * b * c).map(move |at| [at / c / b, at / c % b, at % c])
 }
 
 /// Calls `with` with the places of an element of the images, of the filter and of the results, for each of their products.
-fn products(mut with: impl FnMut(usize, usize, usize)) {
-    let [_, down, right] = SIZES.axes;
-    let (each, of_group) = (SIZES.channels / SIZES.groups, SIZES.results / SIZES.groups);
-    let index = |first, sizes: &[(i32, i32)]| {
-        sizes.iter().fold(first, |index, (at, size)| index * size + at) as usize
+fn products(sizes: &Sizes, mut with: impl FnMut(usize, usize, usize)) {
+    let of = |part: fn(&Axis) -> i32| sizes.axes.each_ref().map(part);
+    let (each, of_group) = (sizes.channels / sizes.groups, sizes.results / sizes.groups);
+    let index = |first: i32, place: [i32; 3], sizes: [i32; 3], (channel, channels): (i32, i32)| {
+        let all = place.iter().zip(sizes).fold(first, |index, (at, size)| index * size + at);
+        (all * channels + channel) as usize
     };
-    for image in 0..SIZES.images {
-        for (y, x) in (0..down.count).flat_map(|y| (0..right.count).map(move |x| (y, x))) {
-            for (r, s) in (0..down.size).flat_map(|r| (0..right.size).map(move |s| (r, s))) {
-                let row = y * down.stride + r * down.dilation - down.before;
-                let column = x * right.stride + s * right.dilation - right.before;
-                if !(0..down.images).contains(&row) || !(0..right.images).contains(&column) {
+    let (images, size, count) =
+        (of(|axis| axis.images), of(|axis| axis.size), of(|axis| axis.count));
+    for image in 0..sizes.images {
+        for window in places(count) {
+            for element in places(size) {
+                let place = [0, 1, 2].map(|at| {
+                    let Axis { stride, dilation, before, .. } = sizes.axes[at];
+                    window[at] * stride + element[at] * dilation - before
+                });
+                if !place.iter().zip(images).all(|(at, size)| (0..size).contains(at)) {
                     continue;
                 }
-                for (c, k) in (0..each).flat_map(|c| (0..SIZES.results).map(move |k| (c, k))) {
-                    let (rows, columns) = ((row, down.images), (column, right.images));
-                    let channel = (k / of_group * each + c, SIZES.channels);
-                    let result = (k, SIZES.results);
+                for (c, k) in (0..each).flat_map(|c| (0..sizes.results).map(move |k| (c, k))) {
+                    let channel = (k / of_group * each + c, sizes.channels);
+                    let [_, height, width] = size;
+                    let [d, r, s] = element;
                     with(
-                        index(image, &[rows, columns, channel]),
-                        index(r, &[(s, right.size), (c, each), result]),
-                        index(image, &[(y, down.count), (x, right.count), result]),
+                        index(image, place, images, channel),
+                        index(d, [r, s, c], [height, width, each], (k, sizes.results)),
+                        index(image, window, count, (k, sizes.results)),
                     );
                 }
             }
@@ -62,16 +82,37 @@ fn products(mut with: impl FnMut(usize, usize, usize)) {
     }
 }
 
-/// Images, a filter and results; of them the one that is computed from the others.
-fn tensors(what: What) -> [Vec<f32>; 3] {
-    let [mut images, mut filter, mut results] =
-        [0, 1, 2].map(|tensor| numbers(LENGTHS[tensor], tensor + 3));
+/// How many elements images, filter and results have.
+fn lengths(sizes: &Sizes) -> [usize; 3] {
+    let product = |part: fn(&Axis) -> i32| sizes.axes.iter().map(part).product::<i32>();
+    [
+        sizes.images * product(|axis| axis.images) * sizes.channels,
+        product(|axis| axis.size) * sizes.channels / sizes.groups * sizes.results,
+        sizes.images * product(|axis| axis.count) * sizes.results,
+    ]
+    .map(|len| len as usize)
+}
+
+/// Images, a filter and results; of them the one that is computed from the others. All sums are whole numbers that the type, or a
+/// 32-bit float, has, but one with fewer bits, such as TF32, has not.
+fn tensors(sizes: &Sizes, what: What, is_exact: bool) -> [Vec<f32>; 3] {
+    let scale = if is_exact { 2049.0 } else { 1.0 };
+    let numbers = |tensor: usize| {
+        let scale = if tensor == 0 { 1.0 } else { scale };
+        let number = |at: usize| ((at * (tensor + 3) % 7) as f32 - 3.0) * scale;
+        (0..lengths(sizes)[tensor]).map(number).collect::<Vec<_>>()
+    };
+    // The scaled one is a factor of each way, and the only one.
+    let [mut images, mut filter, mut results] = match what {
+        What::Images => [numbers(0), numbers(1), numbers(2).iter().map(|x| x / scale).collect()],
+        _ => [0, 1, 2].map(numbers),
+    };
     match what {
         What::Results => results.fill(0.0),
         What::Images => images.fill(0.0),
         What::Filter => filter.fill(0.0),
     }
-    products(|image, element, result| match what {
+    products(sizes, |image, element, result| match what {
         What::Results => results[result] += images[image] * filter[element],
         What::Images => images[image] += results[result] * filter[element],
         What::Filter => filter[element] += images[image] * results[result],
@@ -79,56 +120,97 @@ fn tensors(what: What) -> [Vec<f32>; 3] {
     [images, filter, results]
 }
 
-/// Computes each way of a small convolution, waits for it, and says what is wrong. The context is that of this thread.
-pub(super) fn run(opened: &mut Opened) -> Result<(), String> {
-    for what in [What::Results, What::Images, What::Filter] {
-        let [images, filter, results] = tensors(what);
-        let (a, b, expected) = match what {
-            What::Results => (images, filter, results),
-            What::Images => (results, filter, images),
-            What::Filter => (images, results, filter),
-        };
-        let found = compute(opened, what, [&a, &b], expected.len())?;
-        // Some algorithms transform what they multiply.
-        let is_close = |(found, expected): (&f32, &f32)| (found - expected).abs() < 0.01;
-        if !found.iter().zip(&expected).all(is_close) {
-            let name = match what {
-                What::Results => "a convolution",
-                What::Images => "a gradient of images",
-                What::Filter => "a gradient of a filter",
-            };
-            return Err(format!("{name} of it is wrong; install another version"));
-        }
+fn encode(kind: cudnnDataType_t, numbers: &[f32]) -> Vec<u8> {
+    let numbers = numbers.iter();
+    match kind {
+        CUDNN_DATA_FLOAT => numbers.flat_map(|x| x.to_ne_bytes()).collect(),
+        CUDNN_DATA_HALF => numbers.flat_map(|x| f16::from_f32(*x).to_ne_bytes()).collect(),
+        _ => numbers.flat_map(|x| bf16::from_f32(*x).to_ne_bytes()).collect(),
     }
-    Ok(())
 }
 
-fn compute(
-    opened: &mut Opened,
-    what: What,
-    factors: [&[f32]; 2],
-    len: usize,
-) -> Result<Vec<f32>, String> {
-    let kind = cudnnDataType_t::CUDNN_DATA_FLOAT;
-    let convolution = Convolution { what, kind, is_deep: false };
-    let (handle, stream, (workspace, space)) = (opened.handle, opened.stream, opened.workspace);
-    let at = |tensor: u64| workspace + space as u64 + tensor * 4 * MOST as u64;
-    let places = [at(0), at(1), at(2)];
-    let text = |error: DriverError| error.to_string();
-    for (place, factor) in places.into_iter().zip(factors) {
-        // SAFETY: the place has space for it, and this stream alone uses it; the driver copies the factor before it returns.
-        unsafe { result::memcpy_htod_async(place, factor, stream) }.map_err(text)?;
+fn decode(kind: cudnnDataType_t, bytes: &[u8]) -> Vec<f32> {
+    let two = bytes.chunks_exact(2).map(|two| [two[0], two[1]]);
+    match kind {
+        CUDNN_DATA_FLOAT => {
+            let four = bytes.chunks_exact(4).map(|four| [four[0], four[1], four[2], four[3]]);
+            four.map(f32::from_ne_bytes).collect()
+        }
+        CUDNN_DATA_HALF => two.map(|two| f16::from_ne_bytes(two).to_f32()).collect(),
+        _ => two.map(|two| bf16::from_ne_bytes(two).to_f32()).collect(),
     }
-    let plan = opened.plan(convolution, SIZES).map_err(|error| error.to_string())?;
-    let plan = plan.ok_or("it has none of them")?;
+}
+
+/// Computes small convolutions of each kind, waits for them, and returns the kinds that are wrong, with a warning. The context is
+/// that of this thread, and nothing else is in the stream.
+pub(super) fn wrong(cudnn: &Cudnn, stream: CUstream) -> Vec<Convolution> {
+    let mut wrong = Vec::new();
+    for (kind, is_deep) in [
+        (CUDNN_DATA_FLOAT, false),
+        (CUDNN_DATA_HALF, false),
+        (CUDNN_DATA_BFLOAT16, false),
+        (CUDNN_DATA_FLOAT, true),
+        (CUDNN_DATA_HALF, true),
+        (CUDNN_DATA_BFLOAT16, true),
+    ] {
+        for what in [What::Results, What::Images, What::Filter] {
+            let convolution = Convolution { what, kind, is_deep };
+            let tried =
+                SHAPES.iter().try_for_each(|sizes| compare(cudnn, stream, convolution, *sizes));
+            if let Err(why) = tried {
+                log::warn!(
+                    "RUST_GPU does without cuDNN for {convolution}: {why}; \
+                     RUST_GPU_NVIDIA_LIBRARIES=0 leaves it out from the start"
+                );
+                wrong.push(convolution);
+            }
+        }
+    }
+    wrong
+}
+
+/// Says what is wrong with a convolution, if cuDNN has it.
+fn compare(
+    cudnn: &Cudnn,
+    stream: CUstream,
+    convolution: Convolution,
+    mut sizes: Sizes,
+) -> Result<(), String> {
+    let Convolution { what, kind, is_deep } = convolution;
+    if !is_deep {
+        sizes.axes[0] = FLAT;
+    }
+    let Some(plan) = cudnn.plan(convolution, sizes) else { return Ok(()) };
+    let [images, filter, results] = tensors(&sizes, what, kind == CUDNN_DATA_FLOAT);
+    let (a, b, expected) = match what {
+        What::Results => (images, filter, results),
+        What::Images => (results, filter, images),
+        What::Filter => (images, results, filter),
+    };
+    let (workspace, space) = cudnn.workspace;
+    let places = [0, 1, 2].map(|tensor| workspace + (space + tensor * 4 * MOST) as u64);
+    let cause = |error: DriverError| error.to_string();
+    for (place, factor) in places.into_iter().zip([a, b]) {
+        let factor = encode(kind, &factor);
+        // SAFETY: the place has space for it, and this stream alone uses it; the driver copies the factor before it returns.
+        unsafe { result::memcpy_htod_async(place, &factor, stream) }.map_err(cause)?;
+    }
     // SAFETY: the context is that of this thread; the tensors have these sizes.
-    unsafe { plan.enqueue(handle, workspace, places) }.map_err(|error| error.to_string())?;
-    let mut found = vec![0.0; len];
-    // SAFETY: the tensor has so many elements, and `found` lives until the stream was waited for.
-    unsafe { result::memcpy_dtoh_async(&mut found, places[2], stream) }.map_err(text)?;
+    unsafe { cudnn.compute(&plan, places) }.map_err(text)?;
+    let mut found = encode(kind, &expected);
+    found.fill(0);
+    // SAFETY: the tensor has so many bytes, and `found` lives until the stream was waited for.
+    unsafe { result::memcpy_dtoh_async(&mut found, places[2], stream) }.map_err(cause)?;
     // SAFETY: the stream is this context's.
-    unsafe { result::stream::synchronize(stream) }.map_err(text)?;
-    Ok(found)
+    unsafe { result::stream::synchronize(stream) }.map_err(cause)?;
+    // Some algorithms transform what they multiply, and a 16-bit float is rounded.
+    let part = if kind == CUDNN_DATA_FLOAT { 0.0 } else { 0.02 };
+    let is_close =
+        |(found, expected): (&f32, &f32)| (found - expected).abs() <= 0.5 + part * expected.abs();
+    match decode(kind, &found).iter().zip(&expected).all(is_close) {
+        true => Ok(()),
+        false => Err(String::from("it computes something else; install another version")),
+    }
 }
 
 #[cfg(test)]
@@ -136,10 +218,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_trial_has_even_windows_and_its_tensors_have_space() {
-        assert!(SIZES.axes.iter().all(Axis::is_even));
-        assert!(LENGTHS.iter().all(|&len| len <= MOST));
-        let [_, _, results] = tensors(What::Results);
-        assert!(results.iter().any(|&sum| sum != 0.0));
+    fn the_trials_have_even_windows_space_and_exact_sums() {
+        for sizes in SHAPES {
+            assert!(sizes.axes.iter().all(Axis::is_even), "{sizes:?}");
+            assert!(lengths(&sizes).iter().all(|&len| len <= MOST), "{sizes:?}");
+            for what in [What::Results, What::Images, What::Filter] {
+                let all = tensors(&sizes, what, true);
+                let number = match what {
+                    What::Results => 2,
+                    What::Images => 0,
+                    What::Filter => 1,
+                };
+                let sums = &all[number];
+                assert!(sums.iter().any(|sum| *sum != 0.0), "{sizes:?}");
+                // A sum of rounded factors is another one.
+                let is_exact = |sum: &f32| sum % 2049.0 == 0.0 && sum.abs() < 16_777_216.0;
+                assert!(sums.iter().all(is_exact), "{what:?} {sizes:?}");
+                let of_one = tensors(&sizes, what, false);
+                assert!(of_one[number].iter().all(|sum| sum.abs() < 2048.0), "{what:?} {sizes:?}");
+            }
+        }
     }
 }
