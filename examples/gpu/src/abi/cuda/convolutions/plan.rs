@@ -198,7 +198,7 @@ impl Plan {
             .map(|(chosen, needed)| (Algorithm::Filter(chosen), needed)),
         };
         if chosen.is_none() {
-            log::info!(
+            log::debug!(
                 "RUST_GPU convolves by its own kernel: cuDNN has none in {space} bytes for {sizes:?}"
             );
         }
