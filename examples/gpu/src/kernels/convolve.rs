@@ -1,6 +1,7 @@
 //! Convolutions: products of matrices (`shaders/convolve.comp`), or, where a filter has each channel for itself, sums
 //! (`shaders/window.comp`).
 
+use super::arrange::{Walk, fill, strides};
 use super::matrix::{Products, Tiles};
 use super::reduce::sum;
 use super::window::{self, Geometry, Plan, windows};
@@ -100,11 +101,19 @@ impl Convolution {
         let cooperative = cooperative(context.stream(), a.dtype(), self.sizes(what));
         let types = [a.dtype(), out.dtype()];
         let mut split = self.split(cooperative, what, true);
-        let is_whole = |launch: &Launch<'_>| {
-            let gpu = &context.stream().queue.gpu;
-            Ok(gpu.convolves(launch.shader, launch.constants, launch.numbers))
+        let gpu = &context.stream().queue.gpu;
+        let is_of_library = |of: &Self| {
+            let split = of.split(cooperative, what, true);
+            of.with(op, what, &split, types, &[], |launch| {
+                Ok(gpu.convolves(launch.shader, launch.constants, launch.numbers))
+            })
         };
-        if matches!(what, What::Filter) && !self.with(op, what, &split, types, &[], is_whole)? {
+        if !is_of_library(self)? {
+            if let Some(padded) = self.padded()
+                && is_of_library(&padded)?
+            {
+                return self.enqueue_padded(&padded, context, op, what, [a, b], out);
+            }
             split = self.split(cooperative, what, false);
         }
         let launch = |out: &DeviceTensor| {
@@ -118,6 +127,52 @@ impl Convolution {
         let sums = context.temporary(DType::Float32, &sums)?;
         launch(&sums)?;
         sum(context, op, &sums, &[0], out)
+    }
+
+    /// The same of images with zeros around them, instead of windows that reach beyond: a library may pad by as much
+    /// behind as before only.
+    fn padded(&self) -> Option<Self> {
+        let Plan { is_deep, mut images, mut windows, results, groups } = self.plan;
+        for (input, of) in images[1..].iter_mut().zip(&mut windows) {
+            *input =
+                of.count.checked_sub(1)? * of.stride + of.size.checked_sub(1)? * of.dilation + 1;
+            (of.input, of.before) = (*input, 0);
+        }
+        let plan = Plan { is_deep, images, windows, results, groups };
+        (images != self.plan.images).then_some(Self { plan, each: self.each })
+    }
+
+    /// As [`enqueue`](Self::enqueue), by way of padded images.
+    fn enqueue_padded(
+        &self,
+        padded: &Self,
+        context: &Run<'_>,
+        op: &'static str,
+        what: What,
+        [a, b]: [&DeviceTensor; 2],
+        out: &DeviceTensor,
+    ) -> Result<()> {
+        let (images, around) = (self.plan.images, padded.plan.images);
+        let (mut sizes, mut first) = (images, [0; 5]);
+        for (axis, of) in (1..).zip(self.plan.windows) {
+            first[axis] = of.before;
+            sizes[axis] = images[axis].min(around[axis].saturating_sub(of.before));
+        }
+        let target = strides(&around);
+        let mut walk = Walk::new(&sizes, &strides(&images), &target);
+        walk.from[1] = first.iter().zip(&target).map(|(at, step)| at * *step as usize).sum();
+        let around = context.temporary(a.dtype(), &around.map(|size| size as i64))?;
+        let zero = Operand::Value(0);
+        if let What::Images = what {
+            padded.enqueue(context, op, what, [a, b], &around)?;
+            if sizes != images {
+                fill(context, op, zero, out)?;
+            }
+            return walk.reversed().enqueue(context, op, (&around).into(), out);
+        }
+        fill(context, op, zero, &around)?;
+        walk.enqueue(context, op, a.into(), &around)?;
+        padded.enqueue(context, op, what, [&around, b], out)
     }
 
     /// Windows of all images.

@@ -229,7 +229,7 @@ pub(super) const COUNTERS: &str = "RUST_GPU_COUNTERS";
 const FUSED: &str = "RustGpuElementwise";
 
 /// What the device has counted while `run` ran with the file.
-fn counted(run: impl FnOnce(&str)) -> BTreeMap<String, u64> {
+pub(super) fn counted(run: impl FnOnce(&str)) -> BTreeMap<String, u64> {
     let file = tempfile::NamedTempFile::new().expect("a file");
     let path = file.path().to_str().expect("UTF-8");
     run(path);

@@ -1,7 +1,7 @@
 //! The device on CUDA in real TensorFlow: on the processor, by `cpu-cuda`, which compiles each shader with each of its
 //! constants by the machine's C++ compiler.
 
-use super::gpu::{LACKS_TYPES, leaves_the_cpu_on, lose_card, run_on, sample};
+use super::gpu::{COUNTERS, LACKS_TYPES, counted, leaves_the_cpu_on, lose_card, run_on, sample};
 use cargo_tf_plugin::NEWEST;
 use cpu_cuda::Cuda;
 use tf_plugin_conformance_tests::effort::is_whole;
@@ -26,6 +26,15 @@ fn done(finished: &Finished) -> usize {
 }
 
 fn sweep_on(cuda: &Cuda, fault: Option<&str>, ops: &[&str]) -> Finished {
+    sweep_with(cuda, fault, ops, &[])
+}
+
+fn sweep_with(
+    cuda: &Cuda,
+    fault: Option<&str>,
+    ops: &[&str],
+    settings: &[(&str, &str)],
+) -> Finished {
     let own = [
         ("RUST_GPU_TYPE", "RUST_GPU"),
         ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU"),
@@ -33,7 +42,7 @@ fn sweep_on(cuda: &Cuda, fault: Option<&str>, ops: &[&str]) -> Finished {
     ];
     let environment = cuda.environment(fault);
     let (name, sample) = sample(16);
-    let settings = [&own[..], &[LACKS_TYPES, (name, &sample), CUDA]].concat();
+    let settings = [&own[..], &[LACKS_TYPES, (name, &sample), CUDA], settings].concat();
     run_on(environment, NEWEST, "refdevice_sweep", ops, &settings)
 }
 
@@ -57,9 +66,21 @@ fn operations_answer_as_on_the_cpu() {
 #[test]
 fn nvidias_libraries_multiply_and_convolve_as_on_the_cpu() {
     let ops = ["MatMul", "Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput"];
-    let finished = sweep_on(&Cuda::with_libraries(), None, &ops);
+    let mut finished = None;
+    let launches = counted(|counters| {
+        let counters = [(COUNTERS, counters)];
+        finished = Some(sweep_with(&Cuda::with_libraries(), None, &ops, &counters));
+    });
+    let finished = finished.expect("a sweep");
     let warns = finished.stderr.lines().any(|line| line.contains("cuDNN"));
     assert_eq!((done(&finished), warns), (ops.len(), false), "{}", finished.stderr);
+    // Where images are padded more behind than before, they are copied first.
+    for op in &ops[1..] {
+        let mut lines = finished.stdout.lines();
+        let cases = lines.find_map(|line| line.strip_prefix(&format!("ok {op} ")));
+        let cases: u64 = cases.and_then(|cases| cases.parse().ok()).expect("a number of cases");
+        assert!(launches[*op] > cases, "{op}: {launches:?}");
+    }
 }
 
 #[test]
@@ -133,7 +154,7 @@ fn applications_train_on_the_device_alone() {
 #[test]
 fn fused_ops_compute_what_they_do_one_by_one() {
     let counts = tempfile::NamedTempFile::new().expect("a file");
-    let counters = [(super::gpu::COUNTERS, counts.path().to_str().expect("UTF-8"))];
+    let counters = [(COUNTERS, counts.path().to_str().expect("UTF-8"))];
     let finished = run("fusion", &["ops", "trees=20", "shapes"], &counters);
     finished.must_have_done("shapes");
 }
