@@ -34,11 +34,13 @@ const CACHE: &str = "CPU_CUDA_CACHE";
 const DRIVER: [&str; 2] = ["libcuda.so", "libcuda.so.1"];
 const NVRTC: [&str; 2] = ["libnvrtc.so", "libnvrtc.so.12"];
 const CUBLAS: [&str; 2] = ["libcublas.so", "libcublas.so.12"];
-const CUDNN: [&str; 5] = [
+const CUDNN: [&str; 7] = [
     "libcudnn.so",
     "libcudnn.so.9",
     "libcudnn_cnn.so.9",
+    "libcudnn_engines_precompiled.so.9",
     "libcudnn_graph.so.9",
+    "libcudnn_heuristic.so.9",
     "libcudnn_ops.so.9",
 ];
 

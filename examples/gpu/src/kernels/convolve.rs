@@ -111,8 +111,10 @@ impl Convolution {
         if !is_of_library(self)? {
             if let Some(padded) = self.padded()
                 && is_of_library(&padded)?
+                // Without memory for it the shader does without.
+                && let Ok(around) = padded.images(context, a.dtype())
             {
-                return self.enqueue_padded(&padded, context, op, what, [a, b], out);
+                return self.enqueue_padded((&padded, &around), context, op, what, [a, b], out);
             }
             split = self.split(cooperative, what, false);
         }
@@ -129,9 +131,20 @@ impl Convolution {
         sum(context, op, &sums, &[0], out)
     }
 
-    /// The same of images with zeros around them, instead of windows that reach beyond: a library may pad by as much
-    /// behind as before only.
+    /// Images are padded as much behind as before, which is what libraries have.
+    fn is_even(&self) -> bool {
+        self.plan.windows.iter().all(|of| {
+            let reach = of.size.saturating_sub(1) * of.dilation + 1;
+            let rest = (of.input + 2 * of.before).checked_sub(reach);
+            rest.is_some_and(|rest| rest / of.stride + 1 == of.count)
+        })
+    }
+
+    /// The same of images with zeros around them, if they are not padded evenly.
     fn padded(&self) -> Option<Self> {
+        if self.is_even() {
+            return None;
+        }
         let Plan { is_deep, mut images, mut windows, results, groups } = self.plan;
         for (input, of) in images[1..].iter_mut().zip(&mut windows) {
             *input =
@@ -139,40 +152,44 @@ impl Convolution {
             (of.input, of.before) = (*input, 0);
         }
         let plan = Plan { is_deep, images, windows, results, groups };
-        (images != self.plan.images).then_some(Self { plan, each: self.each })
+        Some(Self { plan, each: self.each })
+    }
+
+    /// Memory for the images of this convolution.
+    fn images(&self, context: &Run<'_>, dtype: DType) -> Result<DeviceTensor> {
+        context.temporary(dtype, &self.plan.images.map(|size| size as i64))
     }
 
     /// As [`enqueue`](Self::enqueue), by way of padded images.
     fn enqueue_padded(
         &self,
-        padded: &Self,
+        (padded, around): (&Self, &DeviceTensor),
         context: &Run<'_>,
         op: &'static str,
         what: What,
         [a, b]: [&DeviceTensor; 2],
         out: &DeviceTensor,
     ) -> Result<()> {
-        let (images, around) = (self.plan.images, padded.plan.images);
+        let (images, wider) = (self.plan.images, padded.plan.images);
         let (mut sizes, mut first) = (images, [0; 5]);
         for (axis, of) in (1..).zip(self.plan.windows) {
             first[axis] = of.before;
-            sizes[axis] = images[axis].min(around[axis].saturating_sub(of.before));
+            sizes[axis] = images[axis].min(wider[axis].saturating_sub(of.before));
         }
-        let target = strides(&around);
+        let target = strides(&wider);
         let mut walk = Walk::new(&sizes, &strides(&images), &target);
         walk.from[1] = first.iter().zip(&target).map(|(at, step)| at * *step as usize).sum();
-        let around = context.temporary(a.dtype(), &around.map(|size| size as i64))?;
         let zero = Operand::Value(0);
         if let What::Images = what {
-            padded.enqueue(context, op, what, [a, b], &around)?;
+            padded.enqueue(context, op, what, [a, b], around)?;
             if sizes != images {
                 fill(context, op, zero, out)?;
             }
-            return walk.reversed().enqueue(context, op, (&around).into(), out);
+            return walk.reversed().enqueue(context, op, around.into(), out);
         }
-        fill(context, op, zero, &around)?;
-        walk.enqueue(context, op, a.into(), &around)?;
-        padded.enqueue(context, op, what, [&around, b], out)
+        fill(context, op, zero, around)?;
+        walk.enqueue(context, op, a.into(), around)?;
+        padded.enqueue(context, op, what, [around, b], out)
     }
 
     /// Windows of all images.

@@ -34,19 +34,22 @@ pub(super) const CUDNN: Beside = Beside {
         "nvidia/cublas/lib/libcublas.so.12",
         "nvidia/cudnn/lib/libcudnn_graph.so.9",
         "nvidia/cudnn/lib/libcudnn_ops.so.9",
+        "nvidia/cudnn/lib/libcudnn_engines_precompiled.so.9",
+        "nvidia/cudnn/lib/libcudnn_heuristic.so.9",
         "nvidia/cudnn/lib/libcudnn_cnn.so.9",
         "nvidia/cudnn/lib/libcudnn.so.9",
     ],
 };
 
-/// Whether the system finds cuDNN and its parts: without one of them its first call ends the process.
+/// Whether the system finds cuDNN and the parts that convolutions need: without one of them a call may end the process.
 ///
 /// # Safety
 /// cuDNN may be loaded by any process.
 unsafe fn is_cudnn_there() -> bool {
-    let parts = ["libcudnn_graph.so.9", "libcudnn_ops.so.9", "libcudnn_cnn.so.9"];
+    let parts = ["graph", "ops", "engines_precompiled", "heuristic", "cnn"];
     // SAFETY: as the caller says.
-    let is_there = |part: &&str| unsafe { Library::open(Some(part), RTLD_NOW) }.is_ok();
+    let open = |name: String| unsafe { Library::open(Some(name), RTLD_NOW) };
+    let is_there = |part: &&str| open(format!("libcudnn_{part}.so.9")).is_ok();
     // SAFETY: as the caller says.
     parts.iter().all(is_there) && unsafe { cudarc::cudnn::sys::is_culib_present() }
 }

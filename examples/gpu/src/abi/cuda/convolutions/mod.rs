@@ -73,7 +73,7 @@ impl Cudnn {
             wrong: Vec::new(),
             failed: Once::new(),
         };
-        opened.wrong = trial::wrong(&opened, stream);
+        opened.wrong = trial::wrong(&opened, stream).map_err(|error| failed("try cuDNN", error))?;
         Ok(Some(opened))
     }
 

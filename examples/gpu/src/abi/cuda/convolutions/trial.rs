@@ -1,14 +1,14 @@
 //! Whether cuDNN computes what the shader does. If not, it would show nowhere but in a model that does not learn.
 
 use super::sizes::{Axis, Convolution, Sizes, What};
-use super::{Cudnn, text};
+use super::{Cudnn, is_refusal, text};
 use cudarc::cudnn::sys::cudnnDataType_t::{self, *};
 use cudarc::driver::sys::CUstream;
 use cudarc::driver::{DriverError, result};
 use half::{bf16, f16};
 
 /// The most elements of a tensor of the trial.
-const MOST: usize = 2048;
+const MOST: usize = 4096;
 /// Bytes for its three tensors, behind the workspace.
 pub(super) const SPACE: usize = 3 * 4 * MOST;
 
@@ -16,8 +16,8 @@ pub(super) const SPACE: usize = 3 * 4 * MOST;
 const SHAPES: [Sizes; 2] = [
     Sizes {
         images: 2,
-        channels: 4,
-        results: 6,
+        channels: 8,
+        results: 16,
         groups: 1,
         axes: [
             Axis { images: 3, size: 1, stride: 1, dilation: 1, before: 0, count: 3 },
@@ -143,7 +143,10 @@ fn decode(kind: cudnnDataType_t, bytes: &[u8]) -> Vec<f32> {
 
 /// Computes small convolutions of each kind, waits for them, and returns the kinds that are wrong, with a warning. The context is
 /// that of this thread, and nothing else is in the stream.
-pub(super) fn wrong(cudnn: &Cudnn, stream: CUstream) -> Vec<Convolution> {
+///
+/// # Errors
+/// The driver's.
+pub(super) fn wrong(cudnn: &Cudnn, stream: CUstream) -> Result<Vec<Convolution>, DriverError> {
     let mut wrong = Vec::new();
     for (kind, is_deep) in [
         (CUDNN_DATA_FLOAT, false),
@@ -155,18 +158,29 @@ pub(super) fn wrong(cudnn: &Cudnn, stream: CUstream) -> Vec<Convolution> {
     ] {
         for what in [What::Results, What::Images, What::Filter] {
             let convolution = Convolution { what, kind, is_deep };
-            let tried =
-                SHAPES.iter().try_for_each(|sizes| compare(cudnn, stream, convolution, *sizes));
-            if let Err(why) = tried {
-                log::warn!(
+            let mut why = None;
+            for sizes in SHAPES {
+                why = why.or(compare(cudnn, stream, convolution, sizes)?);
+            }
+            match why {
+                None => continue,
+                Some(Wrong::Refused) => {}
+                Some(Wrong::Because(why)) => log::warn!(
                     "RUST_GPU does without cuDNN for {convolution}: {why}; \
                      RUST_GPU_NVIDIA_LIBRARIES=0 leaves it out from the start"
-                );
-                wrong.push(convolution);
+                ),
             }
+            wrong.push(convolution);
         }
     }
-    wrong
+    Ok(wrong)
+}
+
+/// Why a kind of convolutions is not used.
+enum Wrong {
+    /// cuDNN does not have it.
+    Refused,
+    Because(String),
 }
 
 /// Says what is wrong with a convolution, if cuDNN has it.
@@ -175,12 +189,12 @@ fn compare(
     stream: CUstream,
     convolution: Convolution,
     mut sizes: Sizes,
-) -> Result<(), String> {
+) -> Result<Option<Wrong>, DriverError> {
     let Convolution { what, kind, is_deep } = convolution;
     if !is_deep {
         sizes.axes[0] = FLAT;
     }
-    let Some(plan) = cudnn.plan(convolution, sizes) else { return Ok(()) };
+    let Some(plan) = cudnn.plan(convolution, sizes) else { return Ok(None) };
     let [images, filter, results] = tensors(&sizes, what, kind == CUDNN_DATA_FLOAT);
     let (a, b, expected) = match what {
         What::Results => (images, filter, results),
@@ -189,28 +203,32 @@ fn compare(
     };
     let (workspace, space) = cudnn.workspace;
     let places = [0, 1, 2].map(|tensor| workspace + (space + tensor * 4 * MOST) as u64);
-    let cause = |error: DriverError| error.to_string();
-    for (place, factor) in places.into_iter().zip([a, b]) {
-        let factor = encode(kind, &factor);
-        // SAFETY: the place has space for it, and this stream alone uses it; the driver copies the factor before it returns.
-        unsafe { result::memcpy_htod_async(place, &factor, stream) }.map_err(cause)?;
-    }
-    // SAFETY: the context is that of this thread; the tensors have these sizes.
-    unsafe { cudnn.compute(&plan, places) }.map_err(text)?;
-    let mut found = encode(kind, &expected);
-    found.fill(0);
-    // SAFETY: the tensor has so many bytes, and `found` lives until the stream was waited for.
-    unsafe { result::memcpy_dtoh_async(&mut found, places[2], stream) }.map_err(cause)?;
+    let (factors, mut found) = ([encode(kind, &a), encode(kind, &b)], encode(kind, &expected));
+    let computed = (|| {
+        for (place, factor) in places.into_iter().zip(&factors) {
+            // SAFETY: the place has space for it, and this stream alone uses it; `factors` live until the stream was waited for.
+            unsafe { result::memcpy_htod_async(place, factor, stream) }?;
+        }
+        // SAFETY: the context is that of this thread; the tensors have these sizes.
+        let computed = unsafe { cudnn.compute(&plan, places) };
+        // SAFETY: the tensor has so many bytes, and `found` lives until the stream was waited for.
+        unsafe { result::memcpy_dtoh_async(&mut found, places[2], stream) }?;
+        Ok(computed)
+    })();
     // SAFETY: the stream is this context's.
-    unsafe { result::stream::synchronize(stream) }.map_err(cause)?;
+    unsafe { result::stream::synchronize(stream) }?;
+    match computed? {
+        Ok(()) => {}
+        Err(error) if is_refusal(error) => return Ok(Some(Wrong::Refused)),
+        Err(error) => return Ok(Some(Wrong::Because(text(error)))),
+    }
     // Some algorithms transform what they multiply, and a 16-bit float is rounded.
     let part = if kind == CUDNN_DATA_FLOAT { 0.0 } else { 0.02 };
     let is_close =
         |(found, expected): (&f32, &f32)| (found - expected).abs() <= 0.5 + part * expected.abs();
-    match decode(kind, &found).iter().zip(&expected).all(is_close) {
-        true => Ok(()),
-        false => Err(String::from("it computes something else; install another version")),
-    }
+    let is_right = decode(kind, &found).iter().zip(&expected).all(is_close);
+    let why = || String::from("it computes something else; install another version");
+    Ok((!is_right).then(|| Wrong::Because(why())))
 }
 
 #[cfg(test)]
