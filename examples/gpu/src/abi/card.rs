@@ -164,6 +164,11 @@ impl Gpu {
         Ok(pipeline)
     }
 
+    /// Whether there is a library that computes convolutions.
+    pub(crate) fn has_convolutions(&self) -> bool {
+        self.driver.has_convolutions()
+    }
+
     /// Whether a library computes this convolution, with these numbers, in the place of the shader.
     pub(crate) fn convolves(&self, shader: &Shader, constants: &[u32], numbers: &[u32]) -> bool {
         self.check_process().is_ok() && self.driver.convolves(shader, constants, numbers)

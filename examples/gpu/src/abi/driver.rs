@@ -147,6 +147,11 @@ pub(super) trait Driver: Send + Sync {
     /// Compiles a shader with these values of its specialization constants 0, 1, ….
     fn compile(&self, shader: &Shader, constants: &[u32]) -> Done<Pipeline>;
 
+    /// Whether there is a library that computes convolutions.
+    fn has_convolutions(&self) -> bool {
+        false
+    }
+
     /// Whether a library computes this convolution in the place of the shader.
     fn convolves(&self, _shader: &Shader, _constants: &[u32], _numbers: &[u32]) -> bool {
         false

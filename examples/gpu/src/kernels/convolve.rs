@@ -108,7 +108,9 @@ impl Convolution {
                 Ok(gpu.convolves(launch.shader, launch.constants, launch.numbers))
             })
         };
-        if !is_of_library(self)? {
+        if !gpu.has_convolutions() {
+            split = self.split(cooperative, what, false);
+        } else if !is_of_library(self)? {
             if let Some(padded) = self.padded()
                 && is_of_library(&padded)?
                 // Without memory for it the shader does without.

@@ -299,6 +299,10 @@ impl Driver for Cuda {
         self.card.compile(shader, constants)
     }
 
+    fn has_convolutions(&self) -> bool {
+        self.card.cudnn.is_some()
+    }
+
     fn convolves(&self, shader: &Shader, constants: &[u32], numbers: &[u32]) -> bool {
         let Some(cudnn) = &self.card.cudnn else { return false };
         let convolution = convolutions::Convolution::of(shader, constants);

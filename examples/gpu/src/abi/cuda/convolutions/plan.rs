@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 
 /// What cuDNN aligns its memory to.
 pub(super) const ALIGNMENT: usize = 256;
-/// There are no more algorithms.
+/// More algorithms than cuDNN has: 8 for results, and fewer for gradients.
 const MOST_ALGORITHMS: usize = 16;
 
 /// What cuDNN describes something with, which is destroyed.
@@ -72,7 +72,7 @@ pub(super) struct Plan {
 /// the type has, and what it needs of the memory.
 macro_rules! choose {
     (
-        $suggest:ident, $needed:ident, $perf:ident,
+        $way:ident: $suggest:ident, $needed:ident, $perf:ident,
         ($cudnn:expr, $a:expr, $b:expr, $convolution:expr, $c:expr), $space:expr, $is_exact:expr
     ) => {{
         use sys::cudnnMathType_t::{CUDNN_TENSOR_OP_MATH, CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION};
@@ -102,7 +102,7 @@ macro_rules! choose {
                 }
                 result::$needed($cudnn, $a, $b, $convolution, $c, found.algo).ok()?
             };
-            (needed <= $space).then_some((found.algo, needed))
+            (needed <= $space).then_some((Algorithm::$way(found.algo), needed))
         })
     }};
 }
@@ -170,32 +170,29 @@ impl Plan {
         let (x, w, y) = (images.handle, filter.handle, outcome.handle);
         let chosen = match what {
             What::Results => choose!(
-                get_convolution_forward_algorithm,
+                Results: get_convolution_forward_algorithm,
                 get_convolution_forward_workspace_size,
                 cudnnConvolutionFwdAlgoPerf_t,
                 (cudnn, x, w, handle, y),
                 space,
                 is_exact
-            )
-            .map(|(chosen, needed)| (Algorithm::Results(chosen), needed)),
+            ),
             What::Images => choose!(
-                get_convolution_backward_data_algorithm,
+                Images: get_convolution_backward_data_algorithm,
                 get_convolution_backward_data_workspace_size,
                 cudnnConvolutionBwdDataAlgoPerf_t,
                 (cudnn, w, y, handle, x),
                 space,
                 is_exact
-            )
-            .map(|(chosen, needed)| (Algorithm::Images(chosen), needed)),
+            ),
             What::Filter => choose!(
-                get_convolution_backward_filter_algorithm,
+                Filter: get_convolution_backward_filter_algorithm,
                 get_convolution_backward_filter_workspace_size,
                 cudnnConvolutionBwdFilterAlgoPerf_t,
                 (cudnn, x, y, handle, w),
                 space,
                 is_exact
-            )
-            .map(|(chosen, needed)| (Algorithm::Filter(chosen), needed)),
+            ),
         };
         if chosen.is_none() {
             log::debug!(
