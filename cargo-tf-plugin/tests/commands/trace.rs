@@ -35,6 +35,12 @@ fn compiled(name: &str) -> PathBuf {
     compile(&source(name), &[], &library.to_string_lossy(), &[])
 }
 
+/// Compiled once: a second test that compiled it anew would truncate the file that the first one loads.
+fn filesystem() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| compiled("filesystem.cc"))
+}
+
 const FILES: &str = include_str!("scripts/files.py");
 
 #[test]
@@ -288,7 +294,7 @@ fn an_installed_device_is_traced_where_it_is() {
 fn plugins_in_cpp_are_traced_of_which_the_library_is_all_there_is() {
     // A filesystem that a program registers by itself, and one that fails; beside another plugin, that is not traced.
     let other = program::plugin("memfs");
-    let library = compiled("filesystem.cc");
+    let library = filesystem();
     let script = "
 import tensorflow as tf
 print(tf.io.gfile.exists('mem://host/none'))
@@ -303,7 +309,7 @@ except Exception as error:
         ("init-fails", "UNAVAILABLE: no server", "False\nUnavailableError no server\n"),
     ] {
         let mut command = run(NEWEST, &["--trace"]);
-        command.env("FAULT", fault).arg("--library").arg(&library);
+        command.env("FAULT", fault).arg("--library").arg(library);
         command.env("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", &other);
         let traced = python(command, &script);
         assert_eq!((traced.code, traced.out.as_str()), (Some(0), said), "{}", traced.err);
@@ -377,8 +383,7 @@ fn what_cannot_be_traced_is_refused() {
     };
     let missing = scratch().join("none/trace.json");
     let missing = missing.to_str().expect("UTF-8");
-    let library = compiled("filesystem.cc");
-    let library = library.to_str().expect("UTF-8");
+    let library = filesystem().to_str().expect("UTF-8");
     let error = refused(&["--library", library, "--trace-chrome", missing]);
     assert!(error.contains("trace.json; is its directory there, and writable?"), "{error}");
     let error = refused(&["--library", missing, "--trace"]);
