@@ -112,6 +112,12 @@ impl Plugin {
             let there = there.map_or_else(String::new, |there| format!(", {there}"));
             let device_type = device.platform.device_type.as_deref().unwrap_or("(null)");
             render::line(text, "  device", &format!("{device_type}{there}"));
+            if device.devices == Some(0) {
+                // It may have said why.
+                for line in &report.output {
+                    let _ = writeln!(text, "  {}", painted(DIM, &format!("| {line}")));
+                }
+            }
         }
     }
 }

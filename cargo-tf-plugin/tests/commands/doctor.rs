@@ -79,6 +79,24 @@ fn good_plugins_are_listed_and_are_there_after_the_import() {
     }
 }
 
+/// The card is named, or why there is none.
+#[test]
+fn hardware_is_named_or_what_keeps_it_from_being_used() {
+    let environment = Environment::new().with("gpu", "libgpu.so");
+    let mut doctor = environment.doctor();
+    let (code, text) = run(doctor.envs(lavapipe::driver()).arg("--no-import"));
+    assert_eq!(code, 0, "{text}");
+    assert_says(&text, "device GPU, 1 on this machine: llvmpipe (LLVM");
+    assert_says(&text, "by Vulkan (llvmpipe Mesa");
+    let (code, text) = run(doctor.env("RUST_GPU_CARD", "arc"));
+    assert_eq!(code, 0, "{text}");
+    assert_says(&text, "device GPU, 0 on this machine");
+    assert_says(
+        &text,
+        "RUST_GPU has no devices: RUST_GPU_CARD is `arc`, and no card can be used: `llvmpipe",
+    );
+}
+
 /// The one that is listed first is the one that serves the scheme.
 #[test]
 fn who_wins_a_clash_is_named() {

@@ -74,6 +74,12 @@ pub struct GpuDevice {
 }
 
 impl GpuDevice {
+    /// The card's name, by the driver.
+    #[must_use]
+    pub fn card(&self) -> &str {
+        &self.gpu.name
+    }
+
     fn direct(&self) -> Result<MutexGuard<'_, Batch>> {
         self.gpu.check_process()?;
         Ok(self.direct.lock().unwrap_or_else(PoisonError::into_inner))
@@ -139,6 +145,6 @@ impl Device for GpuDevice {
         self.health.check()
     }
     fn hardware_name(&self) -> Option<String> {
-        Some(self.gpu.name.clone())
+        Some(format!("{} by {}", self.gpu.name, self.gpu.through))
     }
 }

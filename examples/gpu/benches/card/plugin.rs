@@ -28,7 +28,7 @@ impl Plugin {
     pub(crate) fn open() -> Result<Self> {
         let device = GpuPlatform::new().and_then(|platform| platform.open(0)).map_err(text)?;
         let stream = device.create_stream().map_err(text)?;
-        let card = device.hardware_name().context("a card without a name")?;
+        let card = device.card().to_owned();
         Ok(Self { card, device, stream, memory: Vec::new(), programs: Vec::new() })
     }
 

@@ -231,15 +231,32 @@ fn open_in(
     drop(entered);
     let card = Arc::new(card);
     let frees = Frees::new(&card).map_err(of_card)?;
+    let through = through(&card).map_err(refused("ask for the driver's version"))?;
     let driver = Box::new(Cuda { card, frees });
     Ok(Opened {
         driver,
         name: name.to_owned(),
+        through,
         total: free as u64,
         // cuBLAS has them.
         cooperative: None,
         is_software: false,
     })
+}
+
+/// What the card is used by: `CUDA 12.9 (compute capability 9.0, cuBLAS)`.
+fn through(card: &Card) -> Result<String, DriverError> {
+    let mut version = 0;
+    // SAFETY: it is a place for a number.
+    unsafe { sys::cuDriverGetVersion(&raw mut version) }.result()?;
+    let libraries = [(card.cublas.is_some(), ", cuBLAS"), (card.cudnn.is_some(), ", cuDNN")];
+    let libraries = libraries.map(|(is_there, name)| if is_there { name } else { "" }).concat();
+    let (major, minor) = card.capability;
+    Ok(format!(
+        "CUDA {}.{} (compute capability {major}.{minor}{libraries})",
+        version / 1000,
+        version % 1000 / 10
+    ))
 }
 
 impl Card {

@@ -7,7 +7,9 @@ mod pipeline;
 mod recorder;
 
 use super::card::Opened;
-use super::driver::{Done, Driver, Failure, Kind, Memory, Pipeline, Recorder, Shader};
+use super::driver::{
+    CooperativeMatrix, Done, Driver, Failure, Kind, Memory, Pipeline, Recorder, Shader,
+};
 use crate::settings::Settings;
 use ash::vk;
 use se_plugin::{Code, Error, Result};
@@ -202,6 +204,25 @@ fn open_device(
     unsafe { vulkan.create_device(card, &info, None) }
 }
 
+/// What the card is used by: `Vulkan (llvmpipe Mesa 22.3.6 (LLVM 15.0.6), ...)`.
+fn through(
+    vulkan: &ash::Instance,
+    card: vk::PhysicalDevice,
+    cooperative: Option<&CooperativeMatrix>,
+) -> String {
+    let mut driver = vk::PhysicalDeviceDriverProperties::default();
+    let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut driver);
+    // SAFETY: `card` is of `vulkan`; the chain holds a struct of Vulkan 1.2, which the card knows.
+    unsafe { vulkan.get_physical_device_properties2(card, &mut properties) };
+    let name = driver.driver_name_as_c_str().unwrap_or_default().to_string_lossy();
+    let version = driver.driver_info_as_c_str().unwrap_or_default().to_string_lossy();
+    let matrices = match cooperative {
+        Some(matrix) => format!("cooperative matrices of {matrix}"),
+        None => String::from("no cooperative matrices"),
+    };
+    format!("Vulkan ({name} {version}, {matrices})")
+}
+
 fn create(
     instance: Instance,
     card: vk::PhysicalDevice,
@@ -256,6 +277,7 @@ fn create(
         let families = vulkan.get_physical_device_queue_family_properties(card);
         (vulkan.get_physical_device_properties(card), families)
     };
+    let through = through(vulkan, card, cooperative.as_ref());
     let has_clock = families[family as usize].timestamp_valid_bits > 0;
     let tick = if has_clock { properties.limits.timestamp_period.into() } else { 0.0 };
     let card = Card {
@@ -271,6 +293,7 @@ fn create(
     Ok(Opened {
         driver: Box::new(Vulkan(Arc::new(card))),
         name: name.to_owned(),
+        through,
         total: memory.memory_heaps[heap].size,
         cooperative,
         is_software: properties.device_type == vk::PhysicalDeviceType::CPU,
