@@ -129,7 +129,10 @@ impl Batch {
         let has_room = |block: &Block| self.staged + bytes <= block.bytes();
         if !self.staging.as_ref().is_some_and(has_room) {
             let size = (self.staged + bytes).next_power_of_two().min(MOST_STAGED);
-            let block = Block::mapped(&self.gpu, size.max(bytes).max(LEAST_STAGING))?;
+            let least = bytes.max(LEAST_STAGING);
+            let block = Block::mapped(&self.gpu, size.max(least));
+            // Data would be missing, and nothing could use the stream any more.
+            let block = block.or_else(|_| Block::mapped(&self.gpu, least))?;
             self.uses.extend(self.staging.replace(block).map(Arc::new));
             self.staged = 0;
         }
