@@ -31,6 +31,17 @@ fn hash(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
+/// The key and the program in a file, unless it is torn.
+fn parts(file: &[u8]) -> Option<(&[u8], &[u8])> {
+    let rest = file.strip_prefix(MARK)?;
+    let (sum, rest) = rest.split_first_chunk()?;
+    let (len, content) = rest.split_first_chunk()?;
+    if u64::from_le_bytes(*sum) != hash(content) {
+        return None;
+    }
+    content.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)
+}
+
 /// The directory that the setting names; the inner `None` for none.
 pub(crate) fn parse(text: &str) -> Option<Option<PathBuf>> {
     match text {
@@ -84,21 +95,28 @@ impl Cache {
         self.directory.join(format!("{:016x}{SUFFIX}", hash(key.as_bytes())))
     }
 
-    /// What was kept with this key. A file that is torn or of something else is none.
+    /// What was kept with this key. A file that is torn or of something else is none; a line says so.
     pub(crate) fn get(&self, key: &str) -> Option<Vec<u8>> {
         let path = self.file(key);
         let file = fs::read(&path).ok()?;
-        let rest = file.strip_prefix(MARK)?;
-        let (sum, rest) = rest.split_first_chunk()?;
-        let (len, content) = rest.split_first_chunk()?;
-        let (found, program) =
-            content.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
-        if u64::from_le_bytes(*sum) != hash(content) || found != key.as_bytes() {
+        let Some((found, program)) = parts(&file) else {
+            self.refuse(key, "it is torn, or of another version of this plugin");
+            return None;
+        };
+        if found != key.as_bytes() {
             return None;
         }
         // It was used. There is nothing to do about an error.
         let _ = fs::File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
         Some(program.to_vec())
+    }
+
+    /// Says that what was kept with this key is of no use.
+    pub(crate) fn refuse(&self, key: &str, why: &str) {
+        log::warn!(
+            "RUST_GPU compiles the program in `{}` again, which replaces the file: {why}",
+            self.file(key).display()
+        );
     }
 
     /// Keeps a program. Without success a line says why, once, and nothing is lost but time.

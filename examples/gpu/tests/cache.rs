@@ -53,6 +53,12 @@ fn succeeds(output: &Output) -> Result<String, Failed> {
     if output.status.success() { Ok(said) } else { Err(said.into()) }
 }
 
+/// So many lines have the text.
+fn says(said: &str, text: &str, count: usize) -> Result<(), Failed> {
+    let lines = said.lines().filter(|line| line.contains(text)).count();
+    if lines == count { Ok(()) } else { Err(format!("{lines} lines of `{text}`: {said}").into()) }
+}
+
 fn the_next_process_needs_no_compiler() -> Result<(), Failed> {
     let (cuda, scratch) = (Cuda::new(), tempfile::tempdir()?);
     let [cache, code, opened] =
@@ -68,9 +74,18 @@ fn the_next_process_needs_no_compiler() -> Result<(), Failed> {
     succeeds(&run(&cuda, "add", &without, false))?;
     // What the driver refuses is compiled again: what is kept is where `cpu-cuda` has its code.
     fs::rename(&code, scratch.path().join("gone"))?;
-    succeeds(&run(&cuda, "add", &Kept { cache: &cache, code: &code }, true))?;
-    succeeds(&run(&cuda, "add", &without, false))?;
-    Ok(())
+    let said = succeeds(&run(&cuda, "add", &Kept { cache: &cache, code: &code }, true))?;
+    says(&said, "again, which replaces the file: the driver: ", 1)?;
+    let said = succeeds(&run(&cuda, "add", &without, false))?;
+    says(&said, "again, which", 0)?;
+    // So is what is torn.
+    for file in fs::read_dir(&cache)? {
+        fs::File::options().write(true).open(file?.path())?.set_len(30)?;
+    }
+    let said = succeeds(&run(&cuda, "add", &Kept { cache: &cache, code: &code }, true))?;
+    says(&said, "again, which replaces the file: it is torn", 1)?;
+    let said = succeeds(&run(&cuda, "add", &without, false))?;
+    says(&said, "again, which", 0)
 }
 
 fn a_directory_that_cannot_be_written_is_one_line() -> Result<(), Failed> {
@@ -80,11 +95,7 @@ fn a_directory_that_cannot_be_written_is_one_line() -> Result<(), Failed> {
     let code = scratch.path().join("code");
     let said =
         succeeds(&run(&cuda, "add", &Kept { cache: &file.join("programs"), code: &code }, true))?;
-    let lines = said.lines().filter(|line| line.contains("cannot keep compiled programs in `"));
-    match lines.count() {
-        1 => Ok(()),
-        count => Err(format!("{count} lines: {said}").into()),
-    }
+    says(&said, "cannot keep compiled programs in `", 1)
 }
 
 fn main() {

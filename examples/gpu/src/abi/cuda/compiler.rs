@@ -5,8 +5,8 @@ use super::substitutes::Substitute;
 use super::{Card, failed};
 use crate::abi::driver::{Done, Pipeline, Shader};
 use crate::program::{ENTRY, program};
-use cudarc::driver::result;
 use cudarc::driver::sys::CUfunction;
+use cudarc::driver::{DriverError, result};
 use cudarc::nvrtc::result as nvrtc;
 use cudarc::nvrtc::sys;
 use se_plugin::{Error, Result};
@@ -66,9 +66,14 @@ impl Card {
         // end.
         let load = |image: &[u8]| unsafe { result::module::load_data(image.as_ptr().cast()) };
         let key = options.key(&source);
-        let kept = self.cache.as_ref().and_then(|cache| cache.get(&key));
-        // Another driver may have taken it.
-        let module = match kept.and_then(|image| load(&image).ok()) {
+        let cached = || {
+            let cache = self.cache.as_ref()?;
+            let loaded = load(&cache.get(&key)?);
+            // Another driver has taken it.
+            let refused = |error: &DriverError| cache.refuse(&key, &format!("the driver: {error}"));
+            loaded.inspect_err(refused).ok()
+        };
+        let module = match cached() {
             Some(module) => module,
             None => {
                 let image = options.compile(&source).map_err(broken)?;
