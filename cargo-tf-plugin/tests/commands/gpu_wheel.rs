@@ -2,9 +2,10 @@
 
 use crate::crates::{Site, fails, succeeds};
 use crate::program::{tool, with_tensorflow};
-use crate::said::{assert_all, root};
+use crate::said::{assert_all, ran, root};
 use cargo_tf_plugin::NEWEST;
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -59,6 +60,7 @@ fn the_commands_know_the_type_of_its_devices() {
     let said = succeeds(&mut check);
     let device = ["Device GPU", "1 on this machine: llvmpipe (LLVM", "no errors, no warnings"];
     assert_all(&said, &device);
+    assert_all(&said, &["by Vulkan (llvmpipe Mesa", "no cooperative matrices)"]);
 
     let scratch = tempfile::tempdir().expect("a scratch directory");
     let script = scratch.path().join("sums.py");
@@ -67,6 +69,65 @@ fn the_commands_know_the_type_of_its_devices() {
     let mut coverage = with_tensorflow(NEWEST, "coverage");
     coverage.args(["--package", "gpu"]).arg(script).envs(lavapipe::driver());
     assert_all(&succeeds(&mut coverage), &["what ran on GPU", "AddV2 float32"]);
+}
+
+/// Attributes with the type of elements; others have that of indices or axes.
+const ELEMENTS: [&str; 7] = ["T", "TInput", "Tout", "Tparams", "SrcT", "DstT", "dtype"];
+
+/// The name of a type in Python.
+fn python_type(name: &str) -> &str {
+    match name {
+        "half" => "float16",
+        "float" => "float32",
+        "double" => "float64",
+        same => same,
+    }
+}
+
+/// Kernels by the types of their elements, as Markdown, and how many ops they are for: what most ops have comes first.
+fn table(kernels: &[Value]) -> (String, usize) {
+    let mut ops: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for kernel in kernels {
+        let types = ops.entry(kernel["op"].as_str().expect("a name")).or_default();
+        for constraint in kernel["types"].as_array().expect("types") {
+            let (attribute, name) =
+                constraint.as_str().and_then(|c| c.split_once('=')).expect("two");
+            types.extend(ELEMENTS.contains(&attribute).then(|| python_type(name)));
+        }
+    }
+    let count = ops.len();
+    let mut rows: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+    for (op, types) in ops {
+        rows.entry(types).or_default().push(op);
+    }
+    let mut rows: Vec<_> = rows.into_iter().collect();
+    rows.sort_by_key(|(_, ops)| std::cmp::Reverse(ops.len()));
+    let mut table = String::from("| Types of elements | Ops |\n|---|---|\n");
+    for (types, ops) in rows {
+        let types = Vec::from_iter(types).join(", ");
+        let types = if types.is_empty() { "those of the op" } else { &types };
+        table += &format!("| {types} | {} |\n", ops.join(", "));
+    }
+    (table, count)
+}
+
+#[test]
+fn the_readme_lists_its_ops() {
+    let mut check = tool();
+    check.current_dir(root()).args(["tf-plugin", "check", "gpu", "--json"]);
+    let said: Value = serde_json::from_str(&ran(&mut check).out).expect("JSON");
+    let (table, count) = table(said["kernels"].as_array().expect("kernels"));
+    let path = root().join("examples/gpu/README.md");
+    let readme = fs::read_to_string(&path).expect("the README");
+    let (before, rest) = readme.split_once("<!-- ops -->\n").expect("the begin of the table");
+    let (found, after) = rest.split_once("<!-- end -->").expect("its end");
+    if std::env::var_os("GPU_WRITE_OPS").is_some() {
+        let readme = format!("{before}<!-- ops -->\n{table}<!-- end -->{after}");
+        fs::write(path, readme).expect("the README is written");
+    } else {
+        assert!(before.contains(&format!("It has [{count} ops](#ops)")), "{count}");
+        assert_eq!(found, table, "run this test with GPU_WRITE_OPS=1, which writes the table");
+    }
 }
 
 /// It compiles the crate's tests with other features than the workspace, which takes a minute.

@@ -49,7 +49,8 @@ impl Loader {
     /// | `lost FUNCTION NUMBER` | the call of that number fails with `VK_ERROR_DEVICE_LOST` |
     /// | `hang vkQueueSubmit NUMBER` | that submission and all later ones are dropped, and what frees memory then waits for the card for good |
     /// | `late FUNCTION NUMBER` | each call returns up to that many milliseconds later, never as late as the one before |
-    /// | `lacks FEATURE 0` | cards do not have this feature of Vulkan 1.2, such as `buffer_device_address` |
+    /// | `lacks FEATURE 0` | cards do not have this feature, such as `buffer_device_address`, no `compute_queue`, or not `vulkan_1_3` |
+    /// | `full FUNCTION NUMBER` | that call fails with `VK_ERROR_OUT_OF_DEVICE_MEMORY` |
     ///
     /// # Panics
     /// If the environment has no loader.
@@ -86,6 +87,7 @@ enum Kind {
     Hang,
     Late,
     Lacks,
+    Full,
 }
 
 /// What is to happen in this process.
@@ -106,6 +108,7 @@ impl Fault {
             "hang" => Kind::Hang,
             "late" => Kind::Late,
             "lacks" => Kind::Lacks,
+            "full" => Kind::Full,
             _ => return None,
         };
         let number = number.parse().ok()?;
@@ -140,6 +143,10 @@ impl Fault {
             Kind::Lost => is_it.then(|| {
                 eprintln!("{HAPPENED}lost in {function}");
                 ash::vk::Result::ERROR_DEVICE_LOST
+            }),
+            Kind::Full => is_it.then(|| {
+                eprintln!("{HAPPENED}full in {function}");
+                ash::vk::Result::ERROR_OUT_OF_DEVICE_MEMORY
             }),
             Kind::Hang => (call >= self.number).then(|| {
                 if is_it {

@@ -2,6 +2,7 @@
 
 use super::text;
 use crate::device::Table;
+use crate::fault;
 use crate::program::Program;
 use cudarc::nvrtc::sys::{nvrtcProgram, nvrtcResult};
 use std::ffi::{CStr, c_char, c_int, c_uint};
@@ -67,6 +68,9 @@ const CAPABILITIES: [c_int; 3] = [70, 75, 90];
 
 functions! {
     nvrtcVersion(major: *mut c_int, minor: *mut c_int) {
+        if fault::happens("nvrtcVersion") {
+            return Ok(());
+        }
         // SAFETY: CUDA's rules make them places for results; `put` rejects null.
         unsafe {
             put(major, 12)?;

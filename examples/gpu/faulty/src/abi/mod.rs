@@ -23,8 +23,19 @@ static LOADER: LazyLock<Option<vk::PFN_vkGetInstanceProcAddr>> = LazyLock::new(|
     }
 });
 
-/// The function of the real loader or of a layer that gives the functions of a device.
+/// That of the real loader or of a layer.
 static OF_DEVICES: OnceLock<vk::PFN_vkGetDeviceProcAddr> = OnceLock::new();
+
+/// Keeps the function that was found, of this type, and returns the one in its place.
+macro_rules! replaced {
+    ($real:ident: $type:ident, $found:ident, $function:ident) => {{
+        // SAFETY: the function of this name has this type; and the one in its place is called as any function of its type.
+        unsafe {
+            $real.get_or_init(|| std::mem::transmute::<Function, vk::$type>($found));
+            Some(std::mem::transmute::<vk::$type, Function>($function))
+        }
+    }};
+}
 
 /// # Safety
 /// As Vulkan says: `name` is a string.
@@ -39,29 +50,26 @@ pub(crate) unsafe extern "system" fn vkGetInstanceProcAddr(
     let found = unsafe { loader(instance, name) }?;
     // SAFETY: `name` is a string, by Vulkan's rules.
     let name = unsafe { CStr::from_ptr(name) };
-    if name == c"vkGetPhysicalDeviceFeatures2" {
-        // SAFETY: the function of this name has this type; and this one is called as any function of its type.
-        unsafe {
-            FEATURES.get_or_init(|| {
-                std::mem::transmute::<Function, vk::PFN_vkGetPhysicalDeviceFeatures2>(found)
-            });
-            return Some(std::mem::transmute::<vk::PFN_vkGetPhysicalDeviceFeatures2, Function>(
-                features,
-            ));
+    match name.to_str().ok()? {
+        "vkGetDeviceProcAddr" => replaced!(OF_DEVICES: PFN_vkGetDeviceProcAddr, found, of_device),
+        "vkGetPhysicalDeviceFeatures2" => {
+            replaced!(FEATURES: PFN_vkGetPhysicalDeviceFeatures2, found, features)
         }
-    }
-    if name != c"vkGetDeviceProcAddr" {
-        return Some(found);
-    }
-    // SAFETY: the function of this name has this type; and this one is called as any function of its type.
-    unsafe {
-        OF_DEVICES
-            .get_or_init(|| std::mem::transmute::<Function, vk::PFN_vkGetDeviceProcAddr>(found));
-        Some(std::mem::transmute::<vk::PFN_vkGetDeviceProcAddr, Function>(of_device))
+        "vkGetPhysicalDeviceProperties" => {
+            replaced!(PROPERTIES: PFN_vkGetPhysicalDeviceProperties, found, properties)
+        }
+        "vkGetPhysicalDeviceQueueFamilyProperties" => {
+            replaced!(FAMILIES: PFN_vkGetPhysicalDeviceQueueFamilyProperties, found, families)
+        }
+        _ => Some(found),
     }
 }
 
-/// The function of the real loader that lists a card's features.
+/// What cards lack in this process.
+fn lacks() -> Option<&'static str> {
+    FAULT.as_ref().and_then(Fault::lacks)
+}
+
 static FEATURES: OnceLock<vk::PFN_vkGetPhysicalDeviceFeatures2> = OnceLock::new();
 
 /// # Safety
@@ -74,12 +82,23 @@ unsafe extern "system" fn features(
         // SAFETY: the arguments are those of the caller.
         unsafe { real(card, features) };
     }
-    let Some(lacks) = FAULT.as_ref().and_then(Fault::lacks) else { return };
-    // SAFETY: `features` is a struct, and begins a chain of structs.
-    let mut next = unsafe { (*features).p_next }.cast::<vk::BaseOutStructure<'_>>();
+    let Some(lacks) = lacks() else { return };
+    // SAFETY: `features` is a struct, which nobody else has now, and begins a chain of structs.
+    let first = unsafe { &mut *features };
+    if lacks == "shader_int64" {
+        first.features.shader_int64 = vk::FALSE;
+    }
+    let mut next = first.p_next.cast::<vk::BaseOutStructure<'_>>();
     while !next.is_null() {
         // SAFETY: each struct of a chain begins as this one.
         let of = unsafe { &mut *next };
+        if of.s_type == vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_1_FEATURES {
+            // SAFETY: a struct of this type has this number, and nobody else has it now.
+            let old = unsafe { &mut *next.cast::<vk::PhysicalDeviceVulkan11Features<'_>>() };
+            if lacks == "storage_buffer16_bit_access" {
+                old.storage_buffer16_bit_access = vk::FALSE;
+            }
+        }
         if of.s_type == vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_2_FEATURES {
             // SAFETY: a struct of this type has this number, and nobody else has it now.
             let newer = unsafe { &mut *next.cast::<vk::PhysicalDeviceVulkan12Features<'_>>() };
@@ -87,11 +106,51 @@ unsafe extern "system" fn features(
                 "buffer_device_address" => newer.buffer_device_address = vk::FALSE,
                 "timeline_semaphore" => newer.timeline_semaphore = vk::FALSE,
                 "scalar_block_layout" => newer.scalar_block_layout = vk::FALSE,
+                "storage_buffer8_bit_access" => newer.storage_buffer8_bit_access = vk::FALSE,
                 _ => {}
             }
-            return;
         }
         next = of.p_next;
+    }
+}
+
+static PROPERTIES: OnceLock<vk::PFN_vkGetPhysicalDeviceProperties> = OnceLock::new();
+
+/// # Safety
+/// As Vulkan says of `vkGetPhysicalDeviceProperties`.
+unsafe extern "system" fn properties(
+    card: vk::PhysicalDevice,
+    properties: *mut vk::PhysicalDeviceProperties,
+) {
+    if let Some(real) = PROPERTIES.get() {
+        // SAFETY: the arguments are those of the caller.
+        unsafe { real(card, properties) };
+    }
+    if lacks() == Some("vulkan_1_3") {
+        // SAFETY: `properties` is a struct, which nobody else has now.
+        unsafe { (*properties).api_version = vk::API_VERSION_1_2 };
+    }
+}
+
+static FAMILIES: OnceLock<vk::PFN_vkGetPhysicalDeviceQueueFamilyProperties> = OnceLock::new();
+
+/// # Safety
+/// As Vulkan says of `vkGetPhysicalDeviceQueueFamilyProperties`.
+unsafe extern "system" fn families(
+    card: vk::PhysicalDevice,
+    count: *mut u32,
+    families: *mut vk::QueueFamilyProperties,
+) {
+    if let Some(real) = FAMILIES.get() {
+        // SAFETY: the arguments are those of the caller.
+        unsafe { real(card, count, families) };
+    }
+    if families.is_null() || lacks() != Some("compute_queue") {
+        return;
+    }
+    // SAFETY: `count` is a number, and says how many of `families` were written, which nobody else has now.
+    for family in unsafe { std::slice::from_raw_parts_mut(families, *count as usize) } {
+        family.queue_flags &= !vk::QueueFlags::COMPUTE;
     }
 }
 

@@ -1,27 +1,27 @@
-//! The device conformance cases on both backends, each a test: on lavapipe, and on CUDA on the processor.
+//! The card on both backends, by the safe traits and the in-process host: on lavapipe, and on CUDA on the processor. Each test is a
+//! process of its own, so that what the validation layer writes is that of the test.
+
+mod addresses;
+mod refused;
 
 use cpu_cuda::Cuda;
 use faulty_vulkan::Loader;
 use gpu::GpuPlatform;
-use libtest_mimic::{Arguments, Trial};
-use se_plugin::Platform as _;
+use libtest_mimic::{Arguments, Failed, Trial};
+use se_plugin::{Device as _, Platform as _};
 use std::ffi::OsString;
 use std::process::Command;
 use std::time::Duration;
 use tf_plugin_testing::device::{Case, Verdict, run_case};
 
-/// The case that a process is to run, or [`OPEN`].
-const ONE: &str = "GPU_CONFORMANCE_CASE";
-/// Without a device all cases would be skipped.
-const OPEN: &str = "there_is_a_device";
+/// What a process is to do: the name of a conformance case, or one of those here.
+const ONE: &str = "GPU_CARD_CASE";
 
-/// In a process of its own, so that what the validation layer writes is that of this case.
-fn run(
-    environment: impl IntoIterator<Item = (&'static str, OsString)>,
-    case: &str,
-) -> Result<(), libtest_mimic::Failed> {
+type Environment = Vec<(&'static str, OsString)>;
+
+fn run(environment: Environment, what: &str) -> Result<(), Failed> {
     let program = std::env::current_exe()?;
-    let output = Command::new(program).envs(environment).env(ONE, case).output()?;
+    let output = Command::new(program).envs(environment).env(ONE, what).output()?;
     let said = String::from_utf8_lossy(&output.stdout);
     let mistakes = lavapipe::mistakes(&said);
     if output.status.success() && mistakes.is_empty() {
@@ -30,10 +30,27 @@ fn run(
     Err(format!("{}\n{said}{}", output.status, String::from_utf8_lossy(&output.stderr)).into())
 }
 
+/// Without a device all cases would be skipped.
+fn there_is_a_device() {
+    let device = GpuPlatform::new().and_then(|platform| platform.open(0)).expect("a device");
+    let name = device.hardware_name().expect("a name");
+    let ways = [" by Vulkan (llvmpipe Mesa ", " by CUDA 12.9 (compute capability 9.0"];
+    assert!(ways.iter().any(|way| name.contains(way)), "{name}");
+}
+
+/// What is tried here besides the conformance cases.
+const OWN: [(&str, fn()); 3] = [
+    ("there_is_a_device", there_is_a_device),
+    ("odd_addresses", addresses::odd),
+    ("addresses_outside_of_the_memory", addresses::outside),
+];
+
 fn run_one(name: &str) {
-    if name == OPEN {
-        GpuPlatform::new().expect("a device");
-        return;
+    if let Some(why) = name.strip_prefix(refused::SAYS) {
+        return refused::says(why);
+    }
+    if let Some((_, test)) = OWN.iter().find(|(own, _)| *own == name) {
+        return test();
     }
     let case = Case::all().iter().find(|case| case.name() == name).expect("a case");
     match run_case::<GpuPlatform>(case, Duration::from_secs(60)) {
@@ -47,7 +64,8 @@ fn main() {
     if let Ok(name) = std::env::var(ONE) {
         return run_one(&name);
     }
-    let names = || Case::all().iter().map(|case| case.name()).chain([OPEN]);
+    let own = || OWN.iter().map(|(name, _)| *name);
+    let names = || Case::all().iter().map(|case| case.name()).chain(own());
     let mut trials: Vec<_> = names()
         .map(|name| {
             let test = move || run(lavapipe::environment(), name);
@@ -58,6 +76,10 @@ fn main() {
         let test = move || run(Cuda::new().environment(None), name);
         Trial::test(format!("cuda::{name}"), test)
     }));
+    trials.extend(own().map(|name| {
+        let test = move || run(Cuda::with_libraries().environment(None), name);
+        Trial::test(format!("nvidias_libraries::{name}"), test)
+    }));
     // What waits for the card too little has luck otherwise; and batches of two streams are sent in either order.
     for (name, late) in
         [("late", "late vkQueueSubmit 5"), ("reordered", "late vkEndCommandBuffer 5")]
@@ -67,5 +89,6 @@ fn main() {
             Trial::test(format!("{name}_vulkan::{case}"), test)
         }));
     }
+    trials.extend(refused::trials());
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

@@ -1,0 +1,51 @@
+//! Cards that cannot be used, and why.
+
+use crate::run;
+use cpu_cuda::Cuda;
+use faulty_vulkan::Loader;
+use gpu::GpuPlatform;
+use libtest_mimic::Trial;
+use se_plugin::Platform as _;
+
+/// Begins what a process is to do that opens no card: a part of the error follows.
+pub(crate) const SAYS: &str = "refused: ";
+
+/// What lavapipe lacks, and what is said then.
+const LACKS: [(&str, &str); 8] = [
+    ("vulkan_1_3", "its driver is older than Vulkan 1.3"),
+    ("buffer_device_address", "its driver has no buffer device addresses"),
+    ("timeline_semaphore", "its driver has no timeline semaphores"),
+    ("scalar_block_layout", "its driver has no scalar block layout"),
+    ("storage_buffer8_bit_access", "its shaders cannot access bytes"),
+    ("storage_buffer16_bit_access", "its shaders cannot access 16-bit numbers"),
+    ("shader_int64", "its shaders have no 64-bit integers"),
+    ("compute_queue", "it has no queue for compute"),
+];
+
+/// The card is refused with this text.
+pub(crate) fn says(why: &str) {
+    let Err(error) = GpuPlatform::new() else { panic!("the card is not refused") };
+    let error = error.to_string();
+    assert!(error.contains(why), "{error}");
+}
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let mut trials: Vec<_> = LACKS
+        .map(|(feature, said)| {
+            let test = move || {
+                let (loader, fault) = (Loader::new(), format!("lacks {feature} 0"));
+                let environment = loader.environment(lavapipe::environment(), &fault);
+                run(environment, &format!("{SAYS}{said}"))
+            };
+            Trial::test(format!("refused::{feature}"), test)
+        })
+        .into();
+    trials.push(Trial::test("refused::an_old_nvrtc", || {
+        let cuda = Cuda::new();
+        let mut environment = cuda.environment(Some("skip nvrtcVersion 1"));
+        environment.push(("RUST_GPU_BACKEND", "cuda".into()));
+        let said = "CUDA needs a newer NVRTC than the 0.0 that was found; run `pip install";
+        run(environment, &format!("{SAYS}{said}"))
+    }));
+    trials
+}
