@@ -63,6 +63,15 @@ fn the_gpu_demo_trains_as_on_the_cpu() {
     assert!(code == 1 && said.contains("--steps is for refdevice and gpu"), "{said}");
 }
 
+/// All steps of both models: without a card, three minutes.
+#[cfg(feature = "matrix")]
+#[test]
+fn the_whole_gpu_demo_trains_as_on_the_cpu() {
+    let lines =
+        ["of 360 digits held out are right", "the losses of the first 50 steps are the same"];
+    assert_complete(&["gpu"], &lines);
+}
+
 #[test]
 fn the_demo_scripts_fail_clearly_without_what_they_need() {
     let this = file!();

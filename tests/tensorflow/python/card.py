@@ -1,0 +1,143 @@
+"""What programs do with a card; a step for each argument, in their order.
+
+    growth     memory grows with what is used, and TensorFlow says how much that is; as the first step
+    threads    16 threads compute at once
+    far        elements behind the first 128 MiB of a tensor
+    fork       a fork of a process that uses the card is told that it cannot, and the process goes on
+    train      losses are those of the CPU
+    pressure   with a limit of 64 MiB: a batch that is too large is an error, and one that nearly is trains as on the CPU
+
+Writes `ok STEP` after each step; the first that fails ends the process.
+"""
+import os
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import tensorflow as tf
+
+CARD, CPU = "/device:GPU:0", "/device:CPU:0"
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(what)
+
+
+def growth():
+    [card] = tf.config.list_physical_devices("GPU")
+    # What scripts for a GPU say, and no other can be had here.
+    tf.config.experimental.set_memory_growth(card, True)
+    with tf.device(CARD):
+        small = tf.ones([16]) + 1.0
+        before = tf.config.experimental.get_memory_info("GPU:0")
+        large = tf.ones([1 << 20]) + 1.0
+        after = tf.config.experimental.get_memory_info("GPU:0")
+        check(before["current"] + (4 << 20) <= after["current"] <= after["peak"], "%r, then %r" % (before, after))
+        # Memory of a whole card would be much more.
+        check(after["peak"] < 64 << 20, "%r is in use" % after)
+        check(float(large[-1]) == float(small[-1]) == 2.0, "%r" % large)
+        del large
+        left = tf.config.experimental.get_memory_info("GPU:0")
+        check(left["current"] < after["current"] and left["peak"] >= after["peak"], "%r, then %r" % (after, left))
+
+
+@tf.function(input_signature=[tf.TensorSpec([None, None])])
+def steps(x):
+    for _ in tf.range(6):
+        x = tf.tanh(tf.matmul(x, x) * 0.1 + x)
+    return x
+
+
+def threads():
+    results = {}
+
+    def compute(number, device):
+        # Sizes differ, and so do the shaders' numbers.
+        x = np.random.default_rng(number).normal(size=(20 + number, 20 + number)).astype("float32")
+        with tf.device(device):
+            results[device, number] = [steps(tf.constant(x + turn)).numpy() for turn in range(3)]
+
+    for device in CARD, CPU:
+        started = [threading.Thread(target=compute, args=(number, device)) for number in range(16)]
+        for thread in started:
+            thread.start()
+        for thread in started:
+            thread.join()
+    for number in range(16):
+        for found, expected in zip(results[CARD, number], results[CPU, number]):
+            check(np.allclose(found, expected, rtol=1e-4, atol=1e-5), "thread %d: %r, %r" % (number, found, expected))
+
+
+def far():
+    length = 40 << 20
+    with tf.device(CARD):
+        y = tf.fill([length], 2.0) * 3.0
+        check(y[-3:].numpy().tolist() == [6.0] * 3, "the end is %r" % y[-3:])
+        longer = tf.concat([y, tf.constant([1.0, 2.0, 3.0])], 0) * 2.0
+        check(longer[-4:].numpy().tolist() == [12.0, 2.0, 4.0, 6.0], "the end is %r" % longer[-4:])
+        check(tf.gather(longer, [length + 1, 5]).numpy().tolist() == [4.0, 12.0], "what is gathered")
+        sums = tf.reduce_sum(tf.reshape(y, [8, -1]), 1).numpy()
+        check(np.allclose(sums, length // 8 * 6.0, rtol=1e-5), "the sums are %r" % sums)
+        check(not (longer.numpy()[:-3] != 12.0).any(), "what is copied to the host")
+
+
+def fork():
+    with tf.device(CARD):
+        x = tf.ones([4]) + 1.0
+        x.numpy()
+        child = os.fork()
+        if child == 0:
+            try:
+                (x + 1.0).numpy()
+            except tf.errors.OpError as error:
+                os._exit(0 if "start processes with `spawn`" in str(error) else 2)
+            os._exit(1)
+        deadline = time.monotonic() + 30
+        while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if ended == (0, 0):
+            os.kill(child, signal.SIGKILL)
+        check(ended == (child, 0), "the fork has ended with %r" % (ended,))
+        check((x + 1.0).numpy().tolist() == [3.0] * 4, "the process does not go on")
+
+
+def losses(device, rows):
+    with tf.device(device):
+        x = tf.random.stateless_normal([rows, 64], [1, 2])
+        y = tf.reduce_mean(x, 1, keepdims=True)
+        weights = tf.Variable(tf.random.stateless_normal([64, 32], [3, 4]) * 0.1)
+        found = []
+        for _ in range(4):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(tf.tanh(tf.matmul(x, weights)) - y))
+            [gradient] = tape.gradient(loss, [weights])
+            weights.assign(weights - 2.0 * gradient)
+            found.append(float(loss))
+    return np.array(found)
+
+
+def train(rows=1 << 10):
+    found, expected = losses(CARD, rows), losses(CPU, rows)
+    check(found[-1] < found[0] and np.allclose(found, expected, rtol=1e-4), "the losses are %r, not %r" % (found, expected))
+
+
+def pressure():
+    try:
+        losses(CARD, 1 << 18)
+    except tf.errors.ResourceExhaustedError as error:
+        check("GPU" in str(error), "the error is %s" % error)
+    else:
+        sys.exit("the batch fits into the card's memory")
+    train(3 << 14)
+    peak = tf.config.experimental.get_memory_info("GPU:0")["peak"]
+    check(32 << 20 < peak <= 64 << 20, "the peak is %d" % peak)
+
+
+STEPS = {"growth": growth, "threads": threads, "far": far, "fork": fork, "train": train, "pressure": pressure}
+
+for step in sys.argv[1:]:
+    STEPS[step]()
+    print("ok " + step, flush=True)
