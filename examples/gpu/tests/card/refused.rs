@@ -22,6 +22,35 @@ const LACKS: [(&str, &str); 8] = [
     ("compute_queue", "it has no queue for compute"),
 ];
 
+/// Settings that are not understood, or name no card, and what is said then.
+const SETTINGS: [(&str, &str, &str); 9] = [
+    (
+        "RUST_GPU_BACKEND",
+        "metal",
+        "RUST_GPU_BACKEND=metal is not understood; write RUST_GPU_BACKEND=cuda or ",
+    ),
+    ("RUST_GPU_CACHE", "here", "RUST_GPU_CACHE=here is not understood; write RUST_GPU_CACHE=/"),
+    ("RUST_GPU_CARD", "arc", "RUST_GPU_CARD is `arc`, and no card can be used: `llvmpipe"),
+    (
+        "RUST_GPU_COOPERATIVE_MATRICES",
+        "no",
+        "is not understood; write RUST_GPU_COOPERATIVE_MATRICES=0",
+    ),
+    (
+        "RUST_GPU_FUSE",
+        "off",
+        "RUST_GPU_FUSE=off is not understood; write RUST_GPU_FUSE=0 or RUST_GPU_FUSE=1",
+    ),
+    ("RUST_GPU_MEMORY_MIB", "much", "is not understood; write RUST_GPU_MEMORY_MIB=512"),
+    ("RUST_GPU_NVIDIA_LIBRARIES", "no", "is not understood; write RUST_GPU_NVIDIA_LIBRARIES=0"),
+    (
+        "RUST_GPU_TIMEOUT_S",
+        "soon",
+        "RUST_GPU_TIMEOUT_S=soon is not understood; write RUST_GPU_TIMEOUT_S=300",
+    ),
+    ("RUST_GPU_TIMEOUT_S", "-1", "RUST_GPU_TIMEOUT_S=-1 is not understood"),
+];
+
 /// The card is refused with this text.
 pub(crate) fn says(why: &str) {
     let Err(error) = GpuPlatform::new() else { panic!("the card is not refused") };
@@ -40,6 +69,15 @@ pub(crate) fn trials() -> Vec<Trial> {
             Trial::test(format!("refused::{feature}"), test)
         })
         .into();
+    trials.extend(SETTINGS.map(|(name, value, said)| {
+        let test = move || {
+            let mut environment = lavapipe::environment();
+            environment.retain(|(known, _)| *known != name);
+            environment.push((name, value.into()));
+            run(environment, &format!("{SAYS}{said}"))
+        };
+        Trial::test(format!("refused::{name}={value}"), test)
+    }));
     trials.push(Trial::test("refused::an_old_nvrtc", || {
         let cuda = Cuda::new();
         let mut environment = cuda.environment(Some("skip nvrtcVersion 1"));

@@ -275,7 +275,7 @@ pub(super) fn counted(run: impl FnOnce(&str)) -> BTreeMap<String, u64> {
 fn fused_ops_compute_what_they_do_one_by_one() {
     let (steps, least) = match is_whole() {
         true => (["ops", "trees=60", "shapes"], 200),
-        false => (["ops=sample", "trees=6", "shapes"], 40),
+        false => (["ops=sample", "trees=6", "shapes=sample"], 20),
     };
     let counts = fusion_in(cargo_tf_plugin::NEWEST, &steps, &[]);
     assert!(counts[FUSED] > least, "{counts:?}");
@@ -283,30 +283,23 @@ fn fused_ops_compute_what_they_do_one_by_one() {
 
 #[test]
 fn fusion_keeps_what_others_use_and_wait_for() {
-    fusion_in(
-        cargo_tf_plugin::NEWEST,
-        &["users", "controls", "functions", "session", "chains", "exports"],
-        &[],
-    );
+    let functions = if is_whole() { "functions" } else { "functions=sample" };
+    let steps = ["users", "controls", functions, "session", "chains", "exports"];
+    fusion_in(cargo_tf_plugin::NEWEST, &steps, &[]);
 }
 
 /// The type that the device has, and not the one that TensorFlow refused.
 #[test]
 fn ops_are_fused_on_devices_of_another_type() {
     let settings = [("RUST_GPU_TYPE", "CPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
-    fusion_in(cargo_tf_plugin::NEWEST, &["users"], &settings);
+    let counts = fusion_in(cargo_tf_plugin::NEWEST, &["chains"], &settings);
+    assert!(counts[FUSED] > 0, "{counts:?}");
 }
 
 #[test]
 fn a_setting_switches_fusion_off() {
     let counts = fusion_in(cargo_tf_plugin::NEWEST, &["off"], &[("RUST_GPU_FUSE", "0")]);
     assert!(!counts.contains_key(FUSED), "{counts:?}");
-}
-
-#[test]
-fn a_setting_of_fusion_that_is_not_understood_leaves_the_cpu() {
-    let said = "RUST_GPU_FUSE=off is not understood; write RUST_GPU_FUSE=0 or RUST_GPU_FUSE=1";
-    leaves_the_cpu(&[("RUST_GPU_FUSE", "off")], said);
 }
 
 /// What a transformer's training has launched, of which the losses are the CPU's.
@@ -374,12 +367,6 @@ fn memory_ends_with_an_error_and_training_goes_on() {
     run("card", &["pressure"], &[("RUST_GPU_MEMORY_MIB", "64")]).must_have_done("pressure");
 }
 
-#[test]
-fn a_limit_that_is_no_number_leaves_the_cpu() {
-    let said = "RUST_GPU_MEMORY_MIB=much is not understood; write RUST_GPU_MEMORY_MIB=512";
-    leaves_the_cpu(&[("RUST_GPU_MEMORY_MIB", "much")], said);
-}
-
 #[track_caller]
 fn leaves_the_cpu(settings: &[(&str, &str)], said: &str) {
     leaves_the_cpu_on(lavapipe::environment(), settings, said);
@@ -397,12 +384,6 @@ pub(super) fn leaves_the_cpu_on(
     let lines = finished.stderr.lines().filter(|line| line.contains("RUST_GPU has no devices"));
     let lines: Vec<_> = lines.collect();
     assert!(lines.len() == 1 && lines[0].contains(said), "{said}: {}", finished.stderr);
-}
-
-#[test]
-fn a_timeout_that_is_no_number_leaves_the_cpu() {
-    let said = "RUST_GPU_TIMEOUT_S=soon is not understood; write RUST_GPU_TIMEOUT_S=300";
-    leaves_the_cpu(&[("RUST_GPU_TIMEOUT_S", "soon")], said);
 }
 
 /// Runs `lost_card.py`, which must end by itself, whatever the card does.
@@ -521,10 +502,4 @@ fn a_missing_loader_leaves_the_cpu() {
 fn a_missing_driver_leaves_the_cpu() {
     let none = [("VK_DRIVER_FILES", "/nonexistent"), ("VK_ICD_FILENAMES", "/nonexistent")];
     leaves_the_cpu(&none, "install the Vulkan driver of the card");
-}
-
-#[test]
-fn a_setting_that_names_no_card_leaves_the_cpu() {
-    let said = "RUST_GPU_CARD is `arc`, and no card can be used: `llvmpipe";
-    leaves_the_cpu(&[("RUST_GPU_CARD", "arc")], said);
 }

@@ -88,14 +88,15 @@ fn the_shader_convolves_where_cudnn_fails() {
     // The first twelve calls of each are the trial's.
     let own = "RUST_GPU uses its own kernels: cuDNN cannot convolve: CUDNN_STATUS_EXECUTION_FAILED";
     let wrong = "RUST_GPU does without cuDNN for convolutions (float32, images): it computes";
-    for (fault, op, said) in [
+    let faults = [
         ("skip cudnnConvolutionForward 1", "Conv2D", wrong),
+        ("fail cudnnConvolutionBackwardFilter 13", "Conv2DBackpropFilter", own),
         ("fail cudnnConvolutionForward 13", "Conv2D", own),
         ("fail cudnnConvolutionBackwardData 13", "Conv2DBackpropInput", own),
-        ("fail cudnnConvolutionBackwardFilter 13", "Conv2DBackpropFilter", own),
-    ] {
+    ];
+    for (fault, op, said) in &faults[..if is_whole() { 4 } else { 2 }] {
         let finished = sweep_on(&Cuda::with_libraries(), Some(fault), &[op]);
-        let said = finished.stderr.lines().filter(|line| line.contains(said)).count();
+        let said = finished.stderr.lines().filter(|line| line.contains(*said)).count();
         assert_eq!((done(&finished), said), (1, 1), "{fault}: {}", finished.stderr);
     }
 }
@@ -215,10 +216,4 @@ fn vulkan_is_used_where_cuda_cannot_be_and_a_line_says_why() {
 #[test]
 fn no_driver_leaves_the_cpu() {
     leaves_the_cpu_on(Vec::new(), &[CUDA], "cannot load `libcuda.so.1`");
-}
-
-#[test]
-fn a_setting_that_names_no_backend_leaves_the_cpu() {
-    let said = "RUST_GPU_BACKEND=metal is not understood; write RUST_GPU_BACKEND=cuda or RUST_GPU_BACKEND=vulkan";
-    leaves_the_cpu_on(Vec::new(), &[("RUST_GPU_BACKEND", "metal")], said);
 }
