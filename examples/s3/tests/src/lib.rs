@@ -17,6 +17,7 @@ pub mod table;
 pub use store::{IMPATIENT, Store, host};
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tf_fs_plugin::Code;
 use tf_plugin_testing::filesystem::TestFilesystem;
@@ -42,6 +43,21 @@ pub fn code<T: std::fmt::Debug>(result: tf_fs_plugin::Result<T>) -> Code {
 /// Bytes in which no two neighbouring pieces are alike: position and `seed` tell each.
 #[must_use]
 pub fn content(len: usize, seed: u64) -> Vec<u8> {
+    /// What was made, by its seed: it takes long where nothing is optimised.
+    static MADE: Mutex<BTreeMap<u64, Vec<u8>>> = Mutex::new(BTreeMap::new());
+    // In a fork another thread may have had the lock.
+    let Ok(mut made) = MADE.try_lock() else { return new_content(len, seed) };
+    if made.len() > 100 {
+        made.clear();
+    }
+    let known = made.entry(seed).or_default();
+    if known.len() < len {
+        *known = new_content(len, seed);
+    }
+    known[..len].to_vec()
+}
+
+fn new_content(len: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut bytes = Vec::with_capacity(len + 8);
     while bytes.len() < len {
@@ -65,6 +81,6 @@ pub fn eventually(within: Duration, mut done: impl FnMut() -> bool) -> bool {
         if Instant::now() >= end {
             return false;
         }
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
