@@ -35,7 +35,7 @@ fn compiled(name: &str) -> PathBuf {
     compile(&source(name), &[], &library.to_string_lossy(), &[])
 }
 
-/// Compiled once: a second test that compiled it anew would truncate the file that the first one loads.
+/// Compiled once: a second test that compiled it again would truncate the file that the first one loads.
 fn filesystem() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| compiled("filesystem.cc"))

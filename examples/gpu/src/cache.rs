@@ -114,7 +114,7 @@ impl Cache {
     /// Says that what was kept with this key is of no use.
     pub(crate) fn refuse(&self, key: &str, why: &str) {
         log::warn!(
-            "RUST_GPU compiles the program in `{}` again, which replaces the file: {why}",
+            "RUST_GPU does not use the compiled program in `{}`, and compiles it again: {why}",
             self.file(key).display()
         );
     }

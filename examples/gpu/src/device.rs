@@ -145,6 +145,6 @@ impl Device for GpuDevice {
         self.health.check()
     }
     fn hardware_name(&self) -> Option<String> {
-        Some(format!("{} by {}", self.gpu.name, self.gpu.through))
+        Some(format!("{} by {}", self.gpu.name, self.gpu.driver_info))
     }
 }

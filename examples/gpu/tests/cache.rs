@@ -75,17 +75,17 @@ fn the_next_process_needs_no_compiler() -> Result<(), Failed> {
     // What the driver refuses is compiled again: what is kept is where `cpu-cuda` has its code.
     fs::rename(&code, scratch.path().join("gone"))?;
     let said = succeeds(&run(&cuda, "add", &Kept { cache: &cache, code: &code }, true))?;
-    says(&said, "again, which replaces the file: the driver: ", 1)?;
+    says(&said, "compiles it again: the driver: ", 1)?;
     let said = succeeds(&run(&cuda, "add", &without, false))?;
-    says(&said, "again, which", 0)?;
+    says(&said, "compiles it again", 0)?;
     // So is what is torn.
     for file in fs::read_dir(&cache)? {
         fs::File::options().write(true).open(file?.path())?.set_len(30)?;
     }
     let said = succeeds(&run(&cuda, "add", &Kept { cache: &cache, code: &code }, true))?;
-    says(&said, "again, which replaces the file: it is torn", 1)?;
+    says(&said, "compiles it again: it is torn", 1)?;
     let said = succeeds(&run(&cuda, "add", &without, false))?;
-    says(&said, "again, which", 0)
+    says(&said, "compiles it again", 0)
 }
 
 fn a_directory_that_cannot_be_written_is_one_line() -> Result<(), Failed> {

@@ -10,7 +10,7 @@
     eager                          Keras' eager steps train, or say what to do where they cannot
     transformer                    a small transformer trains as on the CPU; between two lines `--- the device` on stderr TensorFlow says
                                    where each operation of it is placed
-    refused                        there is no device, and the CPU works
+    refused                        there is no device, and the CPU trains
 
 Writes `ok STEP` after each step; the first that fails ends the process.
 """
@@ -315,7 +315,13 @@ def transformer(_):
 
 def refused(_):
     check(listed() == [], "there is a device")
-    check(float(tf.constant(1.0) + 1.0) == 2.0, "the CPU does not work")
+    weights, losses = tf.Variable([[0.5], [-1.0]]), []
+    for _ in range(4):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(tf.matmul([[1.0, 2.0], [3.0, 4.0]], weights) - 1.0))
+        weights.assign_sub(0.02 * tape.gradient(loss, weights))
+        losses.append(float(loss))
+    check(sorted(losses, reverse=True) == losses and losses[3] < losses[0] / 2, "the losses are %r" % losses)
 
 
 STEPS = {"train": train, "devices": devices, "memory": memory, "trace": trace, "updates": updates, "constants": constants, "eager": eager, "transformer": transformer, "refused": refused}

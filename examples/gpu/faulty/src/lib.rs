@@ -135,6 +135,9 @@ impl Fault {
         match self.kind {
             Kind::Lacks => None,
             Kind::Late => {
+                if call == 1 {
+                    eprintln!("{HAPPENED}late in {function}");
+                }
                 // Multiples of the golden ratio: neighbours differ, and all are different.
                 let part = (call as f64 * 0.618_033_988_75).fract();
                 std::thread::sleep(Duration::from_secs_f64(part * self.number as f64 / 1e3));

@@ -4,7 +4,7 @@ use super::block::{Block, Place};
 use super::card::Gpu;
 use super::clock::{Measured, now};
 use super::driver::{Done, MOST_COMMANDS, PUSH_BYTES, Pipeline, Recorder, Spot};
-use se_plugin::{Error, Result, ensure};
+use se_plugin::{Code, Error, Result, ensure};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -130,9 +130,13 @@ impl Batch {
         if !self.staging.as_ref().is_some_and(has_room) {
             let size = (self.staged + bytes).next_power_of_two().min(MOST_STAGED);
             let least = bytes.max(LEAST_STAGING);
-            let block = Block::mapped(&self.gpu, size.max(least));
-            // Data would be missing, and nothing could use the stream any more.
-            let block = block.or_else(|_| Block::mapped(&self.gpu, least))?;
+            // Without it data would be missing, and nothing could use the stream any more.
+            let block = match Block::mapped(&self.gpu, size.max(least)) {
+                Err(error) if size > least && error.code() == Code::ResourceExhausted => {
+                    Block::mapped(&self.gpu, least)?
+                }
+                block => block?,
+            };
             self.uses.extend(self.staging.replace(block).map(Arc::new));
             self.staged = 0;
         }

@@ -32,8 +32,8 @@ pub(super) struct Opened {
     pub(super) driver: Box<dyn Driver>,
     /// By the driver.
     pub(super) name: String,
-    /// The driver's, and what is used of the card besides what each one has: for people.
-    pub(super) through: String,
+    /// Names the driver and what it offers, for people.
+    pub(super) driver_info: String,
     /// Bytes of device memory.
     pub(super) total: u64,
     /// Those that shaders can use.
@@ -60,8 +60,8 @@ pub(crate) struct Gpu {
     pub(crate) total: u64,
     /// The card's name, by the driver.
     pub(crate) name: String,
-    /// The driver's, and what is used of the card besides what each one has.
-    pub(crate) through: String,
+    /// Names the driver and what it offers.
+    pub(crate) driver_info: String,
     /// Whether it is a driver for the processor.
     pub(crate) is_software: bool,
     /// What the driver has, and no setting forbids.
@@ -104,7 +104,7 @@ impl Gpu {
             watchdog: Watchdog::new(opened.is_software),
             total: opened.total,
             name: opened.name,
-            through: opened.through,
+            driver_info: opened.driver_info,
             is_software: opened.is_software,
             offered: opened.cooperative,
             cooperative: Mutex::default(),

@@ -56,7 +56,7 @@ impl Card {
     }
 }
 
-/// Small integers, whose sums and products have no error of rounding.
+/// Small integers.
 fn numbers(dtype: DType, len: usize) -> Vec<u8> {
     let numbers = (0..len).map(|index| (index % 7) as f32 - 2.0);
     match dtype {

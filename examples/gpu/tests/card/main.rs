@@ -3,9 +3,10 @@
 
 mod addresses;
 mod refused;
+mod staging;
 
 use cpu_cuda::Cuda;
-use faulty_vulkan::Loader;
+use faulty_vulkan::{HAPPENED, Loader};
 use gpu::GpuPlatform;
 use libtest_mimic::{Arguments, Failed, Trial};
 use se_plugin::{Device as _, Platform as _};
@@ -19,35 +20,44 @@ const ONE: &str = "GPU_CARD_CASE";
 
 type Environment = Vec<(&'static str, OsString)>;
 
-fn run(environment: Environment, what: &str) -> Result<(), Failed> {
+/// Returns what the process has written to stderr.
+fn process(environment: Environment, what: &str) -> Result<String, Failed> {
     let program = std::env::current_exe()?;
     let output = Command::new(program).envs(environment).env(ONE, what).output()?;
     let said = String::from_utf8_lossy(&output.stdout);
     let mistakes = lavapipe::mistakes(&said);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.success() && mistakes.is_empty() {
-        return Ok(());
+        return Ok(errors);
     }
-    Err(format!("{}\n{said}{}", output.status, String::from_utf8_lossy(&output.stderr)).into())
+    Err(format!("{}\n{said}{errors}", output.status).into())
 }
 
-/// Without a device all cases would be skipped.
-fn there_is_a_device() {
-    let device = GpuPlatform::new().and_then(|platform| platform.open(0)).expect("a device");
-    let name = device.hardware_name().expect("a name");
-    let ways = [" by Vulkan (llvmpipe Mesa ", " by CUDA 12.9 (compute capability 9.0"];
-    assert!(ways.iter().any(|way| name.contains(way)), "{name}");
+fn run(environment: Environment, what: &str) -> Result<(), Failed> {
+    process(environment, what).map(drop)
 }
+
+/// Begins what a process is to do: open the card, whose name has this text.
+const NAMED: &str = "named: ";
+
+/// What a process is to do: copy without the memory that is allocated for copies usually.
+const STAGED: &str = "staged";
 
 /// What is tried here besides the conformance cases.
-const OWN: [(&str, fn()); 3] = [
-    ("there_is_a_device", there_is_a_device),
-    ("odd_addresses", addresses::odd),
-    ("addresses_outside_of_the_memory", addresses::outside),
-];
+const OWN: [(&str, fn()); 2] =
+    [("odd_addresses", addresses::odd), ("addresses_outside_of_the_memory", addresses::outside)];
 
 fn run_one(name: &str) {
     if let Some(why) = name.strip_prefix(refused::SAYS) {
         return refused::says(why);
+    }
+    if let Some(text) = name.strip_prefix(NAMED) {
+        let device = GpuPlatform::new().and_then(|platform| platform.open(0)).expect("a device");
+        let name = device.hardware_name().expect("a name");
+        return assert!(name.contains(text), "{name}");
+    }
+    if name == STAGED {
+        return staging::with_less();
     }
     if let Some((_, test)) = OWN.iter().find(|(own, _)| *own == name) {
         return test();
@@ -89,6 +99,27 @@ fn main() {
             Trial::test(format!("{name}_vulkan::{case}"), test)
         }));
     }
+    // Without a device all cases would be skipped.
+    let named = |text: &str| format!("{NAMED}{text}");
+    trials.push(Trial::test("vulkan::there_is_a_device", move || {
+        run(lavapipe::environment(), &named(" by Vulkan (llvmpipe Mesa "))
+    }));
+    for (cuda, libraries) in
+        [(Cuda::new as fn() -> _, ""), (Cuda::with_libraries, ", cuBLAS, cuDNN")]
+    {
+        let test = move || {
+            let text = format!(" by CUDA 12.9 (compute capability 9.0{libraries})");
+            run(cuda().environment(None), &named(&text))
+        };
+        trials.push(Trial::test(format!("cuda::there_is_a_device{libraries}"), test));
+    }
+    trials.push(Trial::test("copies_go_on_with_less_staging_memory", || {
+        // The first allocation is the device's.
+        let loader = Loader::new();
+        let environment = loader.environment(lavapipe::environment(), "full vkAllocateMemory 2");
+        let errors = process(environment, STAGED)?;
+        if errors.contains(HAPPENED) { Ok(()) } else { Err("the driver had all memory".into()) }
+    }));
     trials.extend(refused::trials());
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

@@ -3,7 +3,6 @@
 use faulty_vulkan::Loader;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::time::{Duration, Instant};
 use tf_plugin_conformance_tests::effort::{is_whole, one_in};
 use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
@@ -132,7 +131,7 @@ with_optimizers! {
     tensorflow_2_22_0rc0 "2.22.0rc0";
 }
 
-/// One that lets no plugin change variables, beside the newest.
+/// Besides the newest, one that lets no plugin change variables.
 #[cfg(feature = "matrix")]
 mod tensorflow_2_20_0 {
     const VERSION: &str = "2.20.0";
@@ -346,13 +345,14 @@ fn late_streams_change_nothing() {
         let mistakes = lavapipe::mistakes(&finished.stdout);
         assert!(mistakes.is_empty(), "{fault}: the validation layer: {mistakes:#?}");
         assert_eq!(finished.done().len(), steps.len(), "{fault}: {}", finished.stdout);
+        assert!(finished.stderr.contains(faulty_vulkan::HAPPENED), "{fault}: {}", finished.stderr);
     }
 }
 
-/// Steps of `card.py`, but for that with a limit.
+/// Steps of `card.py` that need no limit.
 #[test]
 fn programs_have_memory_threads_and_forks() {
-    let steps = ["growth", "threads", "far", "fork"];
+    let steps = ["statistics", "threads", "far", "fork", "twice"];
     let finished = run("card", &steps, &[]);
     assert_eq!(finished.done().len(), steps.len(), "{}", finished.stdout);
 }
@@ -386,87 +386,6 @@ pub(super) fn leaves_the_cpu_on(
     assert!(lines.len() == 1 && lines[0].contains(said), "{said}: {}", finished.stderr);
 }
 
-/// Runs `lost_card.py`, which must end by itself, whatever the card does.
-pub(super) fn lose_card(
-    way: &str,
-    error: &str,
-    settings: &[(&str, &str)],
-    environment: Vec<(&str, OsString)>,
-    in_a_fork: bool,
-) -> Finished {
-    let tensorflow = tensorflow(cargo_tf_plugin::NEWEST);
-    let mut python = Python::new(&tensorflow, "tensorflow/python/lost_card.py")
-        .env(LIBRARY, Plugin::of("gpu").path())
-        .args([way, error])
-        .limit(180);
-    for (name, value) in environment {
-        python = python.env(name, value);
-    }
-    for (name, value) in settings {
-        python = python.env(name, value);
-    }
-    let finished = if in_a_fork { python.in_a_fork().run() } else { python.run() }.success();
-    finished.must_have_done(way);
-    finished
-}
-
-/// Lavapipe is at the matrix products for minutes after the process has ended.
-#[test]
-fn a_card_that_takes_too_long_is_an_error_and_the_process_ends() {
-    let since = Instant::now();
-    let error = "has not finished a batch for 3 s";
-    let limit = [("RUST_GPU_TIMEOUT_S", "3")];
-    let finished = lose_card("slow", error, &limit, lavapipe::driver(), false);
-    assert!(since.elapsed() < Duration::from_secs(60), "{:?}", since.elapsed());
-    for said in ["DeadlineExceededError", "`MatMul`", "raise RUST_GPU_TIMEOUT_S", "`llvmpipe"] {
-        assert!(finished.stdout.contains(said), "{said}: {}", finished.stdout);
-    }
-}
-
-#[test]
-fn a_process_ends_while_the_card_is_at_work() {
-    let since = Instant::now();
-    lose_card("leave", "", &[], lavapipe::driver(), false);
-    assert!(since.elapsed() < Duration::from_secs(60), "{:?}", since.elapsed());
-}
-
-/// Lets the calls of a function with these numbers fail, each in a process.
-fn each_fault(kind: &str, function: &str, numbers: &[u32], error: &str, settings: &[(&str, &str)]) {
-    let loader = Loader::new();
-    for number in numbers {
-        let fault = format!("{kind} {function} {number}");
-        let environment = loader.environment(lavapipe::environment(), &fault);
-        // A fork ends as a process does but for a few instructions: call 2 runs in a process of its own.
-        let finished = lose_card("lost", error, settings, environment, *number != 2);
-        let mistakes = lavapipe::mistakes(&finished.stdout);
-        assert!(mistakes.is_empty(), "{fault}: the validation layer: {mistakes:#?}");
-        assert!(finished.stderr.contains(faulty_vulkan::HAPPENED), "{fault}: {}", finished.stderr);
-        assert!(!finished.stderr.contains("panicked"), "{fault}: {}", finished.stderr);
-    }
-}
-
-/// `examples/gpu/tests/lost.rs` has more of the calls.
-#[test]
-fn a_lost_card_is_an_error_for_good() {
-    for (function, what, numbers) in [
-        ("vkQueueSubmit", "send a batch", &[2, 10, 1][..]),
-        ("vkWaitSemaphores", "wait for a batch", &[1, 10]),
-        ("vkAllocateMemory", "allocate ", &[3, 1]),
-        ("vkMapMemory", "map memory", &[1]),
-        ("vkCreateComputePipelines", "compile the shader", &[1]),
-    ] {
-        let numbers = if is_whole() { numbers } else { &numbers[..1] };
-        each_fault("lost", function, numbers, &format!("vulkan cannot {what}"), &[]);
-    }
-}
-
-#[test]
-fn a_card_that_hangs_is_an_error_for_good() {
-    let limit = [("RUST_GPU_TIMEOUT_S", "3")];
-    let error = "has not finished a batch for 3 s";
-    each_fault("hang", "vkQueueSubmit", &[2, 10], error, &limit);
-}
-
 /// `examples/gpu/tests/card/refused.rs` has all features.
 #[test]
 fn a_card_that_lacks_a_feature_leaves_the_cpu() {
@@ -476,17 +395,16 @@ fn a_card_that_lacks_a_feature_leaves_the_cpu() {
     leaves_the_cpu_on(environment, &[], "its driver has no buffer device addresses");
 }
 
-/// The driver has too little memory once: for a region of TensorFlow's, which asks for a smaller one then, or for a copy.
+/// The driver has too little memory for a region once. TensorFlow then requests a smaller one.
 #[test]
-fn training_goes_on_without_the_memory_that_was_asked_for() {
+fn training_goes_on_in_a_smaller_region() {
     let loader = Loader::new();
-    for number in if is_whole() { 1..=5 } else { 2..=3 } {
-        let fault = format!("full vkAllocateMemory {number}");
-        let environment = loader.environment(lavapipe::environment(), &fault);
-        let finished = run_on(environment, cargo_tf_plugin::NEWEST, "card", &["train"], &[]);
-        finished.must_have_done("train");
-        assert!(finished.stderr.contains(faulty_vulkan::HAPPENED), "{fault}: {}", finished.stderr);
-    }
+    let environment = loader.environment(lavapipe::environment(), "full vkAllocateMemory 2");
+    let finished = run_on(environment, cargo_tf_plugin::NEWEST, "card", &["train"], &[]);
+    finished.must_have_done("train");
+    assert!(finished.stderr.contains(faulty_vulkan::HAPPENED), "{}", finished.stderr);
+    let mistakes = lavapipe::mistakes(&finished.stdout);
+    assert!(mistakes.is_empty(), "the validation layer: {mistakes:#?}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The device on CUDA in real TensorFlow: on the processor, by `cpu-cuda`, which compiles each shader with each of its
 //! constants by the machine's C++ compiler.
 
-use super::gpu::{COUNTERS, LACKS_TYPES, counted, leaves_the_cpu_on, lose_card, run_on, sample};
+use super::gpu::{COUNTERS, LACKS_TYPES, counted, leaves_the_cpu_on, run_on, sample};
+use super::gpu_lost::lose_card;
 use cargo_tf_plugin::NEWEST;
 use cpu_cuda::Cuda;
 use tf_plugin_conformance_tests::effort::is_whole;

@@ -12,6 +12,7 @@ mod fork_server;
 mod gpu;
 mod gpu_cooperative;
 mod gpu_cuda;
+mod gpu_lost;
 mod graphs;
 mod host;
 mod https;

@@ -84,22 +84,23 @@ unsafe extern "system" fn features(
     }
     let Some(lacks) = lacks() else { return };
     // SAFETY: `features` is a struct, which nobody else has now, and begins a chain of structs.
-    let first = unsafe { &mut *features };
-    if lacks == "shader_int64" {
-        first.features.shader_int64 = vk::FALSE;
-    }
-    let mut next = first.p_next.cast::<vk::BaseOutStructure<'_>>();
+    let mut next = unsafe {
+        if lacks == "shader_int64" {
+            (*features).features.shader_int64 = vk::FALSE;
+        }
+        (*features).p_next.cast::<vk::BaseOutStructure<'_>>()
+    };
     while !next.is_null() {
         // SAFETY: each struct of a chain begins as this one.
-        let of = unsafe { &mut *next };
-        if of.s_type == vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_1_FEATURES {
+        let (kind, after) = unsafe { ((*next).s_type, (*next).p_next) };
+        if kind == vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_1_FEATURES {
             // SAFETY: a struct of this type has this number, and nobody else has it now.
             let old = unsafe { &mut *next.cast::<vk::PhysicalDeviceVulkan11Features<'_>>() };
             if lacks == "storage_buffer16_bit_access" {
                 old.storage_buffer16_bit_access = vk::FALSE;
             }
         }
-        if of.s_type == vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_2_FEATURES {
+        if kind == vk::StructureType::PHYSICAL_DEVICE_VULKAN_1_2_FEATURES {
             // SAFETY: a struct of this type has this number, and nobody else has it now.
             let newer = unsafe { &mut *next.cast::<vk::PhysicalDeviceVulkan12Features<'_>>() };
             match lacks {
@@ -110,7 +111,7 @@ unsafe extern "system" fn features(
                 _ => {}
             }
         }
-        next = of.p_next;
+        next = after;
     }
 }
 

@@ -9,7 +9,7 @@ use cudarc::driver::sys::CUfunction;
 use cudarc::driver::{DriverError, result};
 use cudarc::nvrtc::result as nvrtc;
 use cudarc::nvrtc::sys;
-use se_plugin::{Error, Result};
+use se_plugin::{Code, Error, Result};
 use std::ffi::{CStr, CString, c_char};
 
 /// The oldest NVRTC that has `__grid_constant__`, by which arguments are not copied.
@@ -69,8 +69,13 @@ impl Card {
         let cached = || {
             let cache = self.cache.as_ref()?;
             let loaded = load(&cache.get(&key)?);
-            // Another driver has taken it.
-            let refused = |error: &DriverError| cache.refuse(&key, &format!("the driver: {error}"));
+            // Another driver has taken it, unless the card is lost or has no memory.
+            let refused = |error: &DriverError| {
+                let failure = failed(&what, *error);
+                if !failure.is_lost && failure.code != Code::ResourceExhausted {
+                    cache.refuse(&key, &format!("the driver: {}", failure.cause));
+                }
+            };
             loaded.inspect_err(refused).ok()
         };
         let module = match cached() {

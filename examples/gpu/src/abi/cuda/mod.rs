@@ -231,12 +231,12 @@ fn open_in(
     drop(entered);
     let card = Arc::new(card);
     let frees = Frees::new(&card).map_err(of_card)?;
-    let through = through(&card).map_err(refused("ask for the driver's version"))?;
+    let driver_info = driver_info(&card).map_err(refused("query the driver's version"))?;
     let driver = Box::new(Cuda { card, frees });
     Ok(Opened {
         driver,
         name: name.to_owned(),
-        through,
+        driver_info,
         total: free as u64,
         // cuBLAS has them.
         cooperative: None,
@@ -244,8 +244,8 @@ fn open_in(
     })
 }
 
-/// What the card is used by: `CUDA 12.9 (compute capability 9.0, cuBLAS)`.
-fn through(card: &Card) -> Result<String, DriverError> {
+/// Names the driver and what it offers: `CUDA 12.9 (compute capability 9.0, cuBLAS)`.
+fn driver_info(card: &Card) -> Result<String, DriverError> {
     let mut version = 0;
     // SAFETY: it is a place for a number.
     unsafe { sys::cuDriverGetVersion(&raw mut version) }.result()?;

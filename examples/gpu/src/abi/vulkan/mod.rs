@@ -204,8 +204,8 @@ fn open_device(
     unsafe { vulkan.create_device(card, &info, None) }
 }
 
-/// What the card is used by: `Vulkan (llvmpipe Mesa 22.3.6 (LLVM 15.0.6), ...)`.
-fn through(
+/// Names the driver and what it offers: `Vulkan (llvmpipe Mesa 22.3.6 (LLVM 15.0.6), no cooperative matrices)`.
+fn driver_info(
     vulkan: &ash::Instance,
     card: vk::PhysicalDevice,
     cooperative: Option<&CooperativeMatrix>,
@@ -277,7 +277,7 @@ fn create(
         let families = vulkan.get_physical_device_queue_family_properties(card);
         (vulkan.get_physical_device_properties(card), families)
     };
-    let through = through(vulkan, card, cooperative.as_ref());
+    let driver_info = driver_info(vulkan, card, cooperative.as_ref());
     let has_clock = families[family as usize].timestamp_valid_bits > 0;
     let tick = if has_clock { properties.limits.timestamp_period.into() } else { 0.0 };
     let card = Card {
@@ -293,7 +293,7 @@ fn create(
     Ok(Opened {
         driver: Box::new(Vulkan(Arc::new(card))),
         name: name.to_owned(),
-        through,
+        driver_info,
         total: memory.memory_heaps[heap].size,
         cooperative,
         is_software: properties.device_type == vk::PhysicalDeviceType::CPU,
