@@ -92,7 +92,8 @@ for argument in sys.argv[1:]:
     print("%s: %d operations on the device, on the CPU %r; loss, changes and predictions differ by %.1e, %.1e, %.1e" % (
         name, sum(own.values()), others, *differences), flush=True)
     # Normalized over few images, errors of rounding grow: the changes of the CPU with and without oneDNN differ by 1e-2.
-    limits = (1e-2, 1e-1, 5e-2) if policy else (1e-4, 5e-2, 1e-3)
+    # Each rounds at other places: the vision transformer differs by 4e-5, 2e-3 and 6e-4 in float16, by 7e-4, 2e-2 and 1e-2 in bfloat16.
+    limits = (5e-3, 1e-1, 5e-2) if policy else (1e-4, 5e-2, 1e-3)
     if not all(of <= limit for of, limit in zip(differences, limits)):
         sys.exit("%s differs" % name)
     if others:
