@@ -150,6 +150,8 @@ pub struct Kernel {
     pub types: Vec<String>,
     /// Arguments in host memory.
     pub host_memory: Vec<String>,
+    /// Of kernels for the same node TensorFlow takes that with the largest.
+    pub priority: i32,
 }
 
 /// How the loading process ended.

@@ -102,7 +102,7 @@ macro_rules! nothing {
 }
 
 nothing! {
-    TF_SetPayload, TSL_SetPayload, TF_ForEachPayload, TF_KernelBuilder_Priority, TF_KernelBuilder_Label,
+    TF_SetPayload, TSL_SetPayload, TF_ForEachPayload, TF_KernelBuilder_Label,
     TF_OpDefinitionBuilderAddAttr, TF_OpDefinitionBuilderAddInput, TF_OpDefinitionBuilderAddOutput,
     TF_OpDefinitionBuilderSetIsCommutative, TF_OpDefinitionBuilderSetIsAggregate,
     TF_OpDefinitionBuilderSetIsStateful, TF_OpDefinitionBuilderSetAllowsUninitializedInput,
@@ -215,7 +215,7 @@ standins! {
         _delete: *const c_void,
     ) -> *mut KernelBuilder {
         let (op, device) = (text(op).unwrap_or_default(), text(device).unwrap_or_default());
-        let kernel = Kernel { op, device, types: Vec::new(), host_memory: Vec::new() };
+        let kernel = Kernel { op, device, types: Vec::new(), host_memory: Vec::new(), priority: 0 };
         Box::into_raw(Box::new(KernelBuilder(kernel)))
     }
     fn [TF_KernelBuilder_TypeConstraint](
@@ -229,6 +229,9 @@ standins! {
     }
     fn [TF_KernelBuilder_HostMemory](builder: *mut KernelBuilder, argument: *const c_char) {
         (*builder).0.host_memory.extend(text(argument));
+    }
+    fn [TF_KernelBuilder_Priority](builder: *mut KernelBuilder, priority: i32) {
+        (*builder).0.priority = priority;
     }
     fn [TF_RegisterKernelBuilder](
         _name: *const c_char,

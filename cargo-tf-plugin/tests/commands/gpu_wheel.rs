@@ -87,7 +87,9 @@ fn python_type(name: &str) -> &str {
 /// Kernels by the types of their elements, as Markdown, and how many ops they are for: what most ops have comes first.
 fn table(kernels: &[Value]) -> (String, usize) {
     let mut ops: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for kernel in kernels {
+    // The SDK's, which only fail, have a negative priority.
+    let computes = |kernel: &&Value| kernel["priority"].as_i64().expect("a priority") >= 0;
+    for kernel in kernels.iter().filter(computes) {
         let types = ops.entry(kernel["op"].as_str().expect("a name")).or_default();
         for constraint in kernel["types"].as_array().expect("types") {
             let (attribute, name) =
