@@ -95,7 +95,7 @@ impl Cache {
         self.directory.join(format!("{:016x}{SUFFIX}", hash(key.as_bytes())))
     }
 
-    /// What was kept with this key. A file that is torn or of something else is none; a line says so.
+    /// What was kept with this key. A torn file is none, and a line says so; a file with another key is none.
     pub(crate) fn get(&self, key: &str) -> Option<Vec<u8>> {
         let path = self.file(key);
         let file = fs::read(&path).ok()?;

@@ -116,7 +116,7 @@ pub(crate) fn outside() {
     assert_eq!(copied.code(), Code::InvalidArgument, "{copied}");
     card.device.deallocate(b).expect("it is the device's");
     let tensors = [(a, bytes), (b, bytes), (out, bytes)];
-    let error = program.enqueue(&card.stream, &tensors).expect_err("memory that is no more");
+    let error = program.enqueue(&card.stream, &tensors).expect_err("memory that was freed");
     assert_eq!(error.code(), Code::InvalidArgument, "{error}");
     // None of that is for good.
     let tensors = [(a, bytes), (a, bytes), (out, bytes)];

@@ -59,7 +59,7 @@ fn each_fault(kind: &str, function: &str, numbers: &[u32], error: &str, settings
     for number in numbers {
         let fault = format!("{kind} {function} {number}");
         let environment = loader.environment(lavapipe::environment(), &fault);
-        // A fork ends as a process does but for a few instructions: call 2 runs in a process of its own.
+        // A fork ends as a process does, except for a few instructions: call 2 runs in a process of its own.
         let finished = lose_card("lost", error, settings, environment, *number != 2);
         let mistakes = lavapipe::mistakes(&finished.stdout);
         assert!(mistakes.is_empty(), "{fault}: the validation layer: {mistakes:#?}");
