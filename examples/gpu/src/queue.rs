@@ -336,12 +336,12 @@ impl Queue {
         self.health.check()
     }
 
-    /// Copies from the host, in pieces: while the card copies one, the processor stages the next.
+    /// Copies from the host, in pieces: while the card copies one, the processor stages the next, by several threads.
     fn upload(&self, recorder: &mut Recorder, target: &Place, source: &HostSource) -> Result<()> {
         for piece in pieces(source.len()) {
-            let (start, is_last) = (piece.start, piece.end == source.len());
-            let target = target.at(start as u64);
-            recorder.batch()?.upload(&target, piece.len(), |to| source.read(start, to))?;
+            let is_last = piece.end == source.len();
+            let target = target.at(piece.start as u64);
+            recorder.batch()?.upload_part(&target, source, piece)?;
             if !is_last {
                 self.send_open(recorder);
             }
@@ -349,7 +349,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Copies to the host, in pieces: while the card copies one, the processor takes the one before.
+    /// Copies to the host, in pieces: while the card copies one, the processor takes the one before, by several threads.
     fn download(
         &self,
         recorder: &mut Recorder,
@@ -359,8 +359,7 @@ impl Queue {
         if target.len() <= PIECE {
             let staged = recorder.batch()?.download(source, target.len())?;
             self.finish(recorder)?;
-            target.write(0, recorder.batch()?.staged(staged));
-            return Ok(());
+            return recorder.batch()?.take(staged, target, 0);
         }
         recorder.batch()?;
         let mut other = recorder.idle()?;
@@ -402,7 +401,7 @@ impl Queue {
         target: &mut HostTarget,
     ) -> Result<()> {
         batch.wait()?;
-        target.write(start, batch.staged(staged));
+        batch.take(staged, target, start)?;
         self.record(batch.measured());
         Ok(())
     }

@@ -1,10 +1,12 @@
 //! Batches of commands.
 
+mod crew;
+
 use super::block::{Block, Place};
 use super::card::Gpu;
 use super::clock::{Measured, now};
 use super::driver::{Done, MOST_COMMANDS, PUSH_BYTES, Pipeline, Recorder, Spot};
-use se_plugin::{Code, Error, Result, ensure};
+use se_plugin::{Code, Error, HostSource, HostTarget, Result, ensure};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -169,6 +171,25 @@ impl Batch {
         })
     }
 
+    /// Records a copy of a part of TensorFlow's memory, which is read now, by several threads if the part is large.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the part is outside of that memory; as for [`upload`](Self::upload).
+    pub(crate) fn upload_part(
+        &mut self,
+        target: &Place,
+        source: &HostSource,
+        part: Range<usize>,
+    ) -> Result<()> {
+        check_part(&part, source.len())?;
+        self.upload(target, part.len(), |to| {
+            let from = source.as_ptr().wrapping_add(part.start);
+            // SAFETY: `to` is as long as the part, which is within the source, and TensorFlow's memory can be read while the
+            // source exists. `to` is staging memory, of which TensorFlow knows nothing.
+            unsafe { crew::copy(to.as_mut_ptr(), from, to.len()) };
+        })
+    }
+
     /// Records a copy from or to the staging memory.
     fn record_staged(
         &mut self,
@@ -182,7 +203,7 @@ impl Batch {
         recorded
     }
 
-    /// Records a copy to the host, which is in [`staged`](Self::staged) once the batch is done.
+    /// Records a copy to the host, which [`staged`](Self::staged) and [`take`](Self::take) have once the batch is done.
     ///
     /// # Errors
     /// As for [`upload`](Self::upload).
@@ -206,6 +227,26 @@ impl Batch {
             return &[];
         }
         self.staging.as_mut().and_then(|block| block.host().get(staged.0)).unwrap_or_default()
+    }
+
+    /// Copies what a batch that is done has copied to TensorFlow's memory, from this byte of it on; by several threads if it is
+    /// large.
+    ///
+    /// # Errors
+    /// `INTERNAL` if that memory is shorter.
+    pub(crate) fn take(
+        &mut self,
+        staged: Staged,
+        target: &mut HostTarget,
+        start: usize,
+    ) -> Result<()> {
+        let from = self.staged(staged);
+        check_part(&(start..start.saturating_add(from.len())), target.len())?;
+        let to = target.as_mut_ptr().wrapping_add(start);
+        // SAFETY: the part is within the target, which is borrowed alone, and TensorFlow's memory can be written while it
+        // exists. `from` is borrowed staging memory, at which the card is not, and of which TensorFlow knows nothing.
+        unsafe { crew::copy(to, from.as_ptr(), from.len()) };
+        Ok(())
     }
 
     /// Records a fill with a pattern, which is one byte four times unless the range is aligned to 4.
@@ -334,6 +375,13 @@ impl Drop for Batch {
         // SAFETY: nothing is recorded that was not waited for.
         unsafe { self.recorder.destroy() };
     }
+}
+
+/// Fails if the part is not within so many bytes of TensorFlow's memory.
+fn check_part(part: &Range<usize>, bytes: usize) -> Result<()> {
+    let fits = part.start <= part.end && part.end <= bytes;
+    ensure!(fits, Error::internal("part outside of the host's memory"));
+    Ok(())
 }
 
 #[cold]

@@ -44,8 +44,11 @@ const NAMED: &str = "named: ";
 const STAGED: &str = "staged";
 
 /// What is tried here besides the conformance cases.
-const OWN: [(&str, fn()); 2] =
-    [("odd_addresses", addresses::odd), ("addresses_outside_of_the_memory", addresses::outside)];
+const OWN: [(&str, fn()); 3] = [
+    ("odd_addresses", addresses::odd),
+    ("addresses_outside_of_the_memory", addresses::outside),
+    ("large_copies", staging::large),
+];
 
 fn run_one(name: &str) {
     if let Some(why) = name.strip_prefix(refused::SAYS) {
