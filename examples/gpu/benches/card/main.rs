@@ -43,8 +43,8 @@ struct Arguments {
     /// Measures one part.
     #[arg(long, value_parser = PARTS.map(|(name, _)| name))]
     only: Option<String>,
-    /// Where `libnvrtc.so.12`, `libcublas.so.12` and `libcublasLt.so.12` are, if neither the dynamic linker nor the toolkit's
-    /// directory has them.
+    /// Where `libnvrtc.so.12`, `libcublas.so.12` and `libcublasLt.so.12` are, or those of CUDA 13, if neither the dynamic linker nor
+    /// the toolkit's directory has them.
     #[arg(long, value_name = "DIRECTORY")]
     libraries: Vec<PathBuf>,
     /// Given by this program to itself: a backend that crashes leaves the other one.

@@ -42,7 +42,7 @@ impl Blas {
         let mut cuda = Cuda::open(card)?;
         // SAFETY: NVIDIA's libraries may be loaded by any process.
         if !unsafe { cublas_sys::is_culib_present() && cublaslt_sys::is_culib_present() } {
-            bail!("cannot load libcublas.so.12 and libcublasLt.so.12");
+            bail!("cannot load libcublas and libcublasLt of CUDA 12 or 13");
         }
         let bytes = size * size * if is_half { 2 } else { 4 };
         for _ in 0..3 {

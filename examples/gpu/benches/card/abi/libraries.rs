@@ -4,13 +4,21 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::path::{Path, PathBuf};
 
 /// What the plugin and cuBLAS need, each after those that it uses itself.
-const NAMES: [&str; 3] = ["libnvrtc.so.12", "libcublasLt.so.12", "libcublas.so.12"];
+const NAMES: [&str; 6] = [
+    "libnvrtc.so.12",
+    "libcublasLt.so.12",
+    "libcublas.so.12",
+    "libnvrtc.so.13",
+    "libcublasLt.so.13",
+    "libcublas.so.13",
+];
 
 /// Directories of the toolkit that the dynamic linker may not know.
-const DIRECTORIES: [&str; 4] = [
+const DIRECTORIES: [&str; 5] = [
     "/usr/local/cuda/lib64",
     "/usr/local/cuda/targets/x86_64-linux/lib",
     "/usr/local/cuda-12/lib64",
+    "/usr/local/cuda-13/lib64",
     "/opt/cuda/lib64",
 ];
 

@@ -3,6 +3,21 @@
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::path::{Path, PathBuf};
 
+/// These files, and those of cuDNN.
+macro_rules! with_cudnn {
+    ($($file:literal),*) => {
+        [
+            $($file,)*
+            "nvidia/cudnn/lib/libcudnn_graph.so.9",
+            "nvidia/cudnn/lib/libcudnn_ops.so.9",
+            "nvidia/cudnn/lib/libcudnn_engines_precompiled.so.9",
+            "nvidia/cudnn/lib/libcudnn_heuristic.so.9",
+            "nvidia/cudnn/lib/libcudnn_cnn.so.9",
+            "nvidia/cudnn/lib/libcudnn.so.9",
+        ]
+    };
+}
+
 /// A library beside the driver.
 pub(super) struct Beside {
     /// Whether the system finds it.
@@ -10,34 +25,31 @@ pub(super) struct Beside {
     /// # Safety
     /// The library may be loaded by any process.
     pub(super) is_there: unsafe fn() -> bool,
-    /// Its files in the wheel, below the directory of all packages, in the order in which they are loaded.
-    pub(super) wheel: &'static [&'static str],
+    /// Its files in the wheels for CUDA 12 and 13, below the directory of all packages, in the order in which they are loaded.
+    pub(super) wheels: [&'static [&'static str]; 2],
 }
 
 /// Compiles kernels.
 pub(super) const NVRTC: Beside = Beside {
     is_there: cudarc::nvrtc::sys::is_culib_present,
-    wheel: &["nvidia/cuda_nvrtc/lib/libnvrtc.so.12"],
+    wheels: [&["nvidia/cuda_nvrtc/lib/libnvrtc.so.12"], &["nvidia/cu13/lib/libnvrtc.so.13"]],
 };
 
 /// Multiplies matrices.
 pub(super) const CUBLAS: Beside = Beside {
     is_there: cudarc::cublas::sys::is_culib_present,
-    wheel: &["nvidia/cublas/lib/libcublasLt.so.12", "nvidia/cublas/lib/libcublas.so.12"],
+    wheels: [
+        &["nvidia/cublas/lib/libcublasLt.so.12", "nvidia/cublas/lib/libcublas.so.12"],
+        &["nvidia/cu13/lib/libcublasLt.so.13", "nvidia/cu13/lib/libcublas.so.13"],
+    ],
 };
 
 /// Convolves. It multiplies matrices by cuBLAS.
 pub(super) const CUDNN: Beside = Beside {
     is_there: is_cudnn_there,
-    wheel: &[
-        "nvidia/cublas/lib/libcublasLt.so.12",
-        "nvidia/cublas/lib/libcublas.so.12",
-        "nvidia/cudnn/lib/libcudnn_graph.so.9",
-        "nvidia/cudnn/lib/libcudnn_ops.so.9",
-        "nvidia/cudnn/lib/libcudnn_engines_precompiled.so.9",
-        "nvidia/cudnn/lib/libcudnn_heuristic.so.9",
-        "nvidia/cudnn/lib/libcudnn_cnn.so.9",
-        "nvidia/cudnn/lib/libcudnn.so.9",
+    wheels: [
+        &with_cudnn!("nvidia/cublas/lib/libcublasLt.so.12", "nvidia/cublas/lib/libcublas.so.12"),
+        &with_cudnn!("nvidia/cu13/lib/libcublasLt.so.13", "nvidia/cu13/lib/libcublas.so.13"),
     ],
 };
 
@@ -67,7 +79,7 @@ impl Beside {
         unsafe { (self.is_there)() }
     }
 
-    /// Loads it for good, if its wheel is in this directory of packages. From then on it is found by its name.
+    /// Loads it for good, if a wheel of it is in this directory of packages. From then on it is found by its name.
     pub(super) fn find_in(&self, packages: &Path) -> bool {
         let load = |file: &&str| {
             let path = packages.join(file);
@@ -75,7 +87,7 @@ impl Beside {
             let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) };
             library.map(Library::into_raw).is_ok()
         };
-        self.wheel.iter().all(load) && self.is_there()
+        self.wheels.iter().any(|wheel| wheel.iter().all(load)) && self.is_there()
     }
 }
 

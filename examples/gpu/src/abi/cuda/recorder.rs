@@ -5,8 +5,8 @@ use super::{Card, failed};
 use crate::abi::clock::now;
 use crate::abi::driver::{Done, LARGEST_BATCH, PUSH_BYTES, Pipeline, Recorder, Spot};
 use crate::program::THREADS;
-use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUevent_flags, CUresult};
+use cudarc::driver::{DriverError, result};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -150,7 +150,7 @@ impl Recorder for Commands {
                 }
                 CUresult::CUDA_ERROR_NOT_READY => {}
                 error => {
-                    return Err(failed("wait for a batch", cudarc::driver::DriverError(error)));
+                    return Err(failed("wait for a batch", DriverError(error)));
                 }
             }
             match since.elapsed() {
@@ -168,7 +168,7 @@ impl Recorder for Commands {
         let [first, ..] = events else { return Ok(None) };
         let since = |event: &sys::CUevent| {
             // SAFETY: both events are this context's, and done.
-            unsafe { result::event::elapsed(*first, *event) }
+            unsafe { elapsed(*first, *event) }
                 .map(|milliseconds| (f64::from(milliseconds) * 1e6) as i64)
                 .map_err(|error| failed("read timestamps", error))
         };
@@ -190,4 +190,19 @@ impl Recorder for Commands {
             let _ = unsafe { result::event::destroy(event) };
         }
     }
+}
+
+/// Milliseconds from one event to another one, by the function that all drivers have: cudarc has that of CUDA 12.8.
+///
+/// # Safety
+/// Both events are of the context of this thread.
+unsafe fn elapsed(first: sys::CUevent, event: sys::CUevent) -> Result<f32, DriverError> {
+    type Function = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> CUresult;
+    // SAFETY: the driver is loaded, for good; its function has this type.
+    let function = unsafe { sys::culib().get::<Function>(b"cuEventElapsedTime\0") };
+    let function = function.map_err(|_| DriverError(CUresult::CUDA_ERROR_NOT_FOUND))?;
+    let mut milliseconds = 0.0;
+    // SAFETY: as the caller says; it is a place for a number.
+    unsafe { function(&raw mut milliseconds, first, event) }.result()?;
+    Ok(milliseconds)
 }
