@@ -34,6 +34,11 @@ pub(crate) enum Task {
         target: Place,
         source: HostSource,
     },
+    /// Few bytes, which nobody else has.
+    Write {
+        target: Place,
+        bytes: Vec<u8>,
+    },
     Download {
         target: HostTarget,
         source: Place,
@@ -424,6 +429,10 @@ impl Queue {
                 source.complete(copied.as_ref().map(drop).map_err(again));
                 copied
             }
+            Task::Write { target, bytes } => health.and_then(|()| {
+                let batch = recorder.batch()?;
+                batch.upload(&target, bytes.len(), |to| to.copy_from_slice(&bytes))
+            }),
             Task::Download { mut target, source } => {
                 let copied = health.and_then(|()| self.download(recorder, &mut target, &source));
                 if copied.is_err() {

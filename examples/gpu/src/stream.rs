@@ -44,6 +44,18 @@ impl GpuStream {
         Ok(())
     }
 
+    /// Writes few bytes to a tensor of them, such as numbers that a kernel has in host memory.
+    pub(crate) fn write(
+        &self,
+        op: &'static str,
+        target: &DeviceTensor,
+        bytes: Vec<u8>,
+    ) -> Result<()> {
+        let Some(ptr) = target.ptr() else { return Ok(()) };
+        let target = self.regions.find(op, ptr, bytes.len() as u64)?;
+        self.push(Task::Write { target, bytes })
+    }
+
     fn wait_for(&self, point: Point) -> Result<()> {
         if point.is_of(&self.queue) || point.is_done() {
             return Ok(());

@@ -6,6 +6,7 @@
     fork        a fork of a process that uses the card is told that it cannot, and the process goes on
     twice       the plugin is loaded once more
     train       losses are those of the CPU
+    lengths     an op by itself whose lengths are integers, and which has an output in host memory
     pressure    with a limit of 64 MiB: a batch that is too large is an error, and one that nearly is trains as on the CPU
 
 Writes `ok STEP` after each step; the first that fails ends the process.
@@ -132,6 +133,22 @@ def train(rows=1 << 10):
     check(found[-1] < found[0] and np.allclose(found, expected, rtol=1e-4), "the losses are %r, not %r" % (found, expected))
 
 
+def lengths():
+    units, inputs = 3, 5
+    columns = 4 * units
+    tensors = [tf.random.normal(shape) for shape in ((4, 2, inputs), (1, 2, units), (columns * (inputs + units + 2),))]
+
+    def outputs(of):
+        x, state, params = tensors
+        with tf.device(CARD):
+            return tf.raw_ops.CudnnRNNV3(input=x, input_h=state, input_c=state, params=params, sequence_lengths=of, rnn_mode="lstm",
+                                         is_training=True, time_major=True)[0].numpy()
+
+    whole, ended = outputs([4, 4]), outputs([4, 2])
+    check(np.array_equal(whole[:, 0], ended[:, 0]) and np.array_equal(whole[:2, 1], ended[:2, 1]), "%r, then %r" % (whole, ended))
+    check(whole[2:, 1].all() and not ended[2:, 1].any(), "%r, then %r" % (whole, ended))
+
+
 def pressure():
     try:
         losses(CARD, 1 << 18)
@@ -144,7 +161,8 @@ def pressure():
     check(32 << 20 < peak <= 64 << 20, "the peak is %d" % peak)
 
 
-STEPS = {"statistics": statistics, "threads": threads, "far": far, "fork": fork, "twice": twice, "train": train, "pressure": pressure}
+STEPS = {"statistics": statistics, "threads": threads, "far": far, "fork": fork, "twice": twice, "train": train, "lengths": lengths,
+         "pressure": pressure}
 
 for step in sys.argv[1:]:
     STEPS[step]()

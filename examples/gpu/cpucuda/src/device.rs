@@ -119,6 +119,8 @@ pub(crate) struct Device {
     /// How often the context is retained.
     pub(crate) retained: Mutex<u32>,
     pub(crate) memory: Memory,
+    /// How many streams and calls are at the memory.
+    users: Mutex<usize>,
     /// Page-locked memory of the host.
     pub(crate) host: Memory,
     pub(crate) streams: Table<Stream>,
@@ -133,6 +135,33 @@ pub(crate) struct Device {
 pub(crate) static DEVICE: LazyLock<Device> = LazyLock::new(Device::default);
 
 impl Device {
+    /// Does something with the memory of the device. Otherwise nothing reaches it, as the host reaches no card's: a program
+    /// that tries ends.
+    pub(crate) fn reach<R>(&self, act: impl FnOnce() -> R) -> R {
+        self.count(|users| *users += 1);
+        let result = act();
+        self.count(|users| *users -= 1);
+        result
+    }
+
+    fn count(&self, change: impl FnOnce(&mut usize)) {
+        let mut users = self.users.lock().unwrap();
+        let before = *users;
+        change(&mut users);
+        if before == 0 || *users == 0 {
+            for region in self.memory.0.lock().unwrap().values() {
+                region.open(*users > 0);
+            }
+        }
+    }
+
+    /// Adds a block of memory.
+    pub(crate) fn add(&self, region: Region) -> u64 {
+        let users = self.users.lock().unwrap();
+        region.open(*users > 0);
+        self.memory.insert(region)
+    }
+
     pub(crate) fn check(&self, needs: Needs) -> Result<(), CUresult> {
         if needs != Needs::Nothing && !self.is_initialized.load(Ordering::Relaxed) {
             return Err(CUresult::CUDA_ERROR_NOT_INITIALIZED);

@@ -1,5 +1,6 @@
 //! Streams: a thread each, which takes work in order. Events are positions in them.
 
+use crate::device::DEVICE;
 use crate::fault;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
@@ -130,7 +131,7 @@ fn work(receiver: Receiver<Work>, progress: &Progress) {
             Work::Run(_) | Work::Wait(_) if fault::is_lost() => {}
             Work::Wait(record) => record.wait(),
             Work::Run(task) => {
-                if let Err(why) = task() {
+                if let Err(why) = DEVICE.reach(task) {
                     fault::lose(&why);
                 }
             }

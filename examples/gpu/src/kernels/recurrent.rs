@@ -119,6 +119,25 @@ impl<'a> Recurrent<'a> {
         self.time * self.batch
     }
 
+    /// The lengths of the sequences, which are in host memory as TensorFlow's kernels have them: it copies those of an op that runs
+    /// by itself twice otherwise, since another output is there too, and reads memory of the device the second time.
+    fn lengths(&self) -> Result<DeviceTensor> {
+        let lengths = self.context.host_input::<i32>(4)?;
+        let lengths = lengths.as_slice();
+        ensure!(
+            lengths.len() == self.batch,
+            wrong(format!(
+                "sequence_lengths has {} elements and not {}",
+                lengths.len(),
+                self.batch
+            ))
+        );
+        let bytes = lengths.iter().flat_map(|length| length.to_ne_bytes()).collect();
+        let own = self.context.temporary(DType::Int32, &[lengths.len() as i64])?;
+        self.context.stream().write(self.op, &own, bytes)?;
+        Ok(own)
+    }
+
     /// Elements of a state.
     fn state(&self) -> usize {
         self.batch * self.units
@@ -246,13 +265,10 @@ const SUM_COLUMNS: u32 = 5;
 fn forward(context: &Run<'_>, op: &'static str, layer: &Layer, has_lengths: bool) -> Result<()> {
     let [input, h, c, params] = [0, 1, 2, 3].map(|index| context.input(index));
     let (input, h, c, params) = (input?, h?, c?, params?);
-    let lengths = has_lengths.then(|| context.input(4)).transpose()?;
     let run = Recurrent::new(context, op, layer, [&input, &h, &c, &params])?;
     let is_lstm = layer.cell == Cell::Lstm;
     let (columns, state, size) = (run.columns(), run.state(), [run.batch, run.units]);
-    if let Some(lengths) = &lengths {
-        check_lengths(lengths, run.batch)?;
-    }
+    let lengths = has_lengths.then(|| run.lengths()).transpose()?;
 
     let mut shape = shape(&input)?;
     shape[2] = run.units;
@@ -315,18 +331,9 @@ fn forward(context: &Run<'_>, op: &'static str, layer: &Layer, has_lengths: bool
     Ok(())
 }
 
-fn check_lengths(lengths: &DeviceTensor, batch: usize) -> Result<()> {
-    ensure!(
-        lengths.len() == batch,
-        wrong(format!("sequence_lengths has {} elements and not {batch}", lengths.len()))
-    );
-    Ok(())
-}
-
 fn backward(context: &Run<'_>, op: &'static str, layer: &Layer, has_lengths: bool) -> Result<()> {
     let [input, h, c, params] = [0, 1, 2, 3].map(|index| context.input(index));
     let (input, h, c, params) = (input?, h?, c?, params?);
-    let lengths = has_lengths.then(|| context.input(4)).transpose()?;
     let run = Recurrent::new(context, op, layer, [&input, &h, &c, &params])?;
     // Behind the outputs of the forward op.
     let first = if has_lengths { 8 } else { 7 };
@@ -334,9 +341,7 @@ fn backward(context: &Run<'_>, op: &'static str, layer: &Layer, has_lengths: boo
     let (dy, last_dh, last_dc, kept) = (dy?, last_dh?, last_dc?, kept?);
     let is_lstm = layer.cell == Cell::Lstm;
     let (columns, state, size) = (run.columns(), run.state(), [run.batch, run.units]);
-    if let Some(lengths) = &lengths {
-        check_lengths(lengths, run.batch)?;
-    }
+    let lengths = has_lengths.then(|| run.lengths()).transpose()?;
     let reserve = run.reserve();
     let expected = [(&dy, run.rows() * run.units), (&last_dh, state), (&kept, reserve.end)];
     let last_c = is_lstm.then_some((&last_dc, state));
@@ -436,6 +441,6 @@ macro_rules! recurrent {
 recurrent! {
     "CudnnRNN" Forward [] forward false;
     "CudnnRNNBackprop" Backward [] backward false;
-    "CudnnRNNV3" ForwardV3 [, host_memory("host_reserved")] forward true;
-    "CudnnRNNBackpropV3" BackwardV3 [, host_memory("host_reserved")] backward true;
+    "CudnnRNNV3" ForwardV3 [, host_memory("sequence_lengths", "host_reserved")] forward true;
+    "CudnnRNNBackpropV3" BackwardV3 [, host_memory("sequence_lengths", "host_reserved")] backward true;
 }

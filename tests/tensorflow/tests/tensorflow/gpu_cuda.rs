@@ -180,6 +180,12 @@ fn memory_ends_with_an_error_and_training_goes_on() {
     run("card", &["pressure"], &[("RUST_GPU_MEMORY_MIB", "64")]).must_have_done("pressure");
 }
 
+/// TensorFlow reads memory of the card as if it were the host's if the lengths are there.
+#[test]
+fn an_op_with_lengths_runs_by_itself() {
+    run("card", &["lengths"], &[]).must_have_done("lengths");
+}
+
 #[test]
 fn a_driver_without_nvrtc_leaves_the_cpu() {
     let cuda = Cuda::without_nvrtc();

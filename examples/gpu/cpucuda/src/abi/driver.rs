@@ -3,7 +3,7 @@
 use super::{functions, put, text};
 use crate::abi::library::Module;
 use crate::abi::memory::Region;
-use crate::device::{CONTEXT, CURRENT, DEVICE, Memory};
+use crate::device::{CONTEXT, CURRENT, DEVICE};
 use crate::fault;
 use cudarc::driver::sys::{
     CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUfunction, CUmodule, CUresult,
@@ -98,11 +98,11 @@ fn check(device: CUdevice) -> Result<(), CUresult> {
 }
 
 /// Allocates from the device or the host.
-fn allocate(memory: &Memory, bytes: usize) -> Result<u64, CUresult> {
+fn allocate(bytes: usize, insert: impl FnOnce(Region) -> u64) -> Result<u64, CUresult> {
     if bytes == 0 {
         return Err(INVALID);
     }
-    Ok(memory.insert(Region::new(bytes).ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?))
+    Ok(insert(Region::new(bytes).ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?))
 }
 
 functions! {
@@ -212,7 +212,7 @@ functions! {
             return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
         }
         // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
-        unsafe { put(address, allocate(&DEVICE.memory, bytes)?) }
+        unsafe { put(address, allocate(bytes, |region| DEVICE.add(region))?) }
     }
 
     cuMemFree_v2(address: CUdeviceptr) Context {
@@ -221,7 +221,7 @@ functions! {
     }
 
     cuMemHostAlloc(address: *mut *mut c_void, bytes: usize, _flags: c_uint) Context {
-        let allocated = allocate(&DEVICE.host, bytes)? as usize;
+        let allocated = allocate(bytes, |region| DEVICE.host.insert(region))? as usize;
         // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(address, std::ptr::with_exposed_provenance_mut(allocated)) }
     }

@@ -48,6 +48,15 @@ impl Region {
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes as u64
     }
+
+    /// Lets the process read and write it, or ends it then.
+    pub(crate) fn open(&self, is_open: bool) {
+        let access = if is_open { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_NONE };
+        let map = self.map as *mut libc::c_void;
+        // SAFETY: these bytes are part of the map, which is this block's. Who uses it while it is closed is to end.
+        let done = unsafe { libc::mprotect(map, self.mapped - GUARD, access) };
+        assert_eq!(done, 0, "the system protects memory");
+    }
 }
 
 impl Drop for Region {

@@ -74,7 +74,7 @@ functions! {
     cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void, bytes: usize) Context {
         let block = on_device(to, bytes)?;
         // SAFETY: the caller has `bytes` bytes, and the block is held.
-        unsafe { from.cast::<u8>().copy_to(to as *mut u8, bytes) };
+        DEVICE.reach(|| unsafe { from.cast::<u8>().copy_to(to as *mut u8, bytes) });
         drop(block);
         Ok(())
     }
@@ -82,7 +82,7 @@ functions! {
     cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize) Context {
         let block = on_device(from, bytes)?;
         // SAFETY: the caller has space for `bytes` bytes, and the block is held.
-        unsafe { (from as *const u8).copy_to(to.cast(), bytes) };
+        DEVICE.reach(|| unsafe { (from as *const u8).copy_to(to.cast(), bytes) });
         drop(block);
         Ok(())
     }

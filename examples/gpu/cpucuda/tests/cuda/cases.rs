@@ -44,6 +44,7 @@ pub(crate) const CASES: &[Case] = &[
         succeeds: false,
         ..works("free_in_use", free_in_use)
     },
+    Case { succeeds: false, ..works("read_by_the_host", read_by_the_host) },
     Case {
         fault: Some("lost cuLaunchKernel 2"),
         says: "lost in cuLaunchKernel",
@@ -403,4 +404,11 @@ fn hang() {
     assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
     // What drops the memory would wait as well.
     std::process::exit(0);
+}
+
+fn read_by_the_host() {
+    let _fixture = Fixture::new();
+    let kept = allocate(1 << 10).expect("memory");
+    // The process ends here, and not with success.
+    crate::abi::read(kept);
 }

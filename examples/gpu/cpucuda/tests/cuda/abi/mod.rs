@@ -76,6 +76,12 @@ pub(crate) fn free(at: u64) -> Result<(), DriverError> {
     unsafe { result::free_sync(at) }
 }
 
+/// Reads a byte of the device, as a program must not.
+pub(crate) fn read(at: u64) -> u8 {
+    // SAFETY: the byte is allocated; what happens is what the test is about.
+    unsafe { std::ptr::with_exposed_provenance::<u8>(at as usize).read_volatile() }
+}
+
 pub(crate) fn versions() -> (i32, (i32, i32)) {
     let (mut driver, mut major, mut minor) = (0, 0, 0);
     // SAFETY: the pointers are those of variables.
