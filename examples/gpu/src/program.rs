@@ -37,8 +37,8 @@ pub(crate) fn program(name: &str, constants: &[u32]) -> Result<String> {
         Some((file, "float")) => (file, ""),
         _ => (name, ""),
     };
-    let values: Vec<_> = constants.iter().map(|value| format!("{value}u")).collect();
-    let mut program = format!("#define CONSTANTS {}\n", values.join(", "));
+    let values: String = constants.iter().map(|value| format!("{value}u, ")).collect();
+    let mut program = format!("#define CONSTANTS {values}\n");
     program.push_str(include_str!("shaders/cuda.h"));
     program.push_str(compute);
     program.push_str("struct Shader {\n");
@@ -98,7 +98,8 @@ fn translate_text(name: &str, source: &str, program: &mut String) -> Result<()> 
             return Err(unknown());
         } else {
             // The constants that are pushed are the kernel's argument.
-            line.replace("layout(push_constant, scalar) uniform Push", "struct Push")
+            line.replace("[[unroll]] ", "")
+                .replace("layout(push_constant, scalar) uniform Push", "struct Push")
                 .replace("} push;", "}; const Push &push;")
         };
         program.push_str(&translated);

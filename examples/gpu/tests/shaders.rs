@@ -7,10 +7,15 @@ use std::path::Path;
 /// What a file is compiled to: its name and the definitions.
 fn variants(name: &str, source: &str) -> Vec<(String, Vec<&'static str>)> {
     if source.contains("#include \"products.glsl\"") {
-        return vec![
+        let mut variants = vec![
             (format!("{name}.spv"), vec![]),
             (format!("{name}.cooperative.spv"), vec!["-DCOOPERATIVE"]),
         ];
+        if source.contains("FULL") {
+            variants
+                .push((format!("{name}.full.cooperative.spv"), vec!["-DCOOPERATIVE", "-DFULL"]));
+        }
+        return variants;
     }
     // One that computes with `COMPUTE`, and does not define it, does so with floats and with integers.
     match source.contains("COMPUTE") && !source.contains("#define COMPUTE") {

@@ -2,7 +2,7 @@
 
 use crate::contestant::{Contestant, Launch};
 use anyhow::{Context as _, Result, anyhow};
-use gpu::bench::{self, Program};
+use gpu::bench::{self, Addresses, Program};
 use gpu::{GpuDevice, GpuPlatform, GpuStream};
 use se_plugin::kernel::DType;
 use se_plugin::{Device as _, DevicePtr, HostBuf, Platform as _, Stream as _};
@@ -34,7 +34,8 @@ impl Plugin {
 
     /// Prepares `MatMul` of square matrices, as the kernel chooses it for this card.
     pub(crate) fn matmul(&mut self, dtype: DType, size: usize) -> Result<usize> {
-        let program = bench::matmul(Some(&self.stream), dtype, [size; 3]).map_err(text)?;
+        let program = bench::matmul(Some(&self.stream), dtype, [size; 3], Addresses::Aligned)
+            .map_err(text)?;
         self.prepare(program)
     }
 

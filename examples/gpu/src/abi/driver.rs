@@ -90,6 +90,8 @@ pub(crate) struct CooperativeMatrix {
     pub(crate) subgroup: u32,
     /// The largest tile for which the card has registers, in 16 rows and columns.
     pub(crate) most: u32,
+    /// Whether sums can become 16-bit floats within the matrix units.
+    pub(crate) stores: bool,
 }
 
 impl Display for CooperativeMatrix {
@@ -103,9 +105,12 @@ impl CooperativeMatrix {
     /// The ends of the names of shaders that use them: `shaders/cooperative.glsl`.
     pub(crate) const SHADERS: &'static str = ".cooperative";
 
+    /// How many elements of a sum are multiplied between two barriers.
+    pub(crate) const DEPTH: u32 = 32;
+
     /// Whether the shaders can divide a tile, of 16 times as many rows and columns, into them.
     pub(crate) fn fits(&self, each: u32) -> bool {
-        let Self { m, n, k, subgroup, most } = *self;
+        let Self { m, n, k, subgroup, most, .. } = *self;
         // As in the shaders.
         let subgroups = 256_u32.checked_div(subgroup).unwrap_or_default();
         let down = if subgroups > 8 { 4 } else { 2 };
@@ -118,7 +123,7 @@ impl CooperativeMatrix {
             && subgroup.is_power_of_two()
             && whole(16 * each / down, m)
             && whole(16 * each / across, n)
-            && whole(32, k)
+            && whole(Self::DEPTH, k)
     }
 
     /// Whether the shaders can use them on a card with so many bytes of shared memory.
@@ -227,7 +232,7 @@ mod tests {
     #[test]
     fn tiles_are_divided_as_the_cards_have_it() {
         let of = |[m, n, k]: [u32; 3], subgroup, most| {
-            let matrix = CooperativeMatrix { m, n, k, subgroup, most };
+            let matrix = CooperativeMatrix { m, n, k, subgroup, most, stores: true };
             ([4, 8].map(|each| matrix.fits(each)), matrix.is_usable(32 << 10))
         };
         for (card, matrix, subgroup, most, fits, is_usable) in [
@@ -244,7 +249,7 @@ mod tests {
         ] {
             assert_eq!(of(matrix, subgroup, most), (fits, is_usable), "{card}");
         }
-        let matrix = CooperativeMatrix { m: 16, n: 16, k: 16, subgroup: 32, most: 8 };
+        let matrix = CooperativeMatrix { m: 16, n: 16, k: 16, subgroup: 32, most: 8, stores: true };
         assert!(!matrix.is_usable(16 << 10));
     }
 }

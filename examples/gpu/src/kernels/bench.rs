@@ -88,6 +88,25 @@ pub fn elementwise(op: &'static str, dtype: DType, len: usize) -> Result<Program
     elementwise::with(op, [number, 0], [dtype; 2], len, &axes, &[], Program::of)
 }
 
+/// Whether the addresses of a program's tensors are multiples of 16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Addresses {
+    /// They are.
+    Aligned,
+    /// They need not be.
+    Any,
+}
+
+impl Addresses {
+    /// Factors at such addresses.
+    fn factors(self) -> Vec<Operand<'static>> {
+        match self {
+            Self::Aligned => Vec::new(),
+            Self::Any => DevicePtr::new(1).map(|ptr| Operand::Bytes(ptr, 0)).into_iter().collect(),
+        }
+    }
+}
+
 /// `MatMul`, on the factors and the product, as a stream of the plugin has it, or any program on any card.
 ///
 /// # Errors
@@ -96,32 +115,39 @@ pub fn matmul(
     stream: Option<&GpuStream>,
     dtype: DType,
     [rows, inner, columns]: [usize; 3],
+    addresses: Addresses,
 ) -> Result<Program> {
     let transposed = [false; 2];
     Products { transposed, rows, inner, columns, count: 1, steps: [0; 2] }.with(
         stream.and_then(|stream| cooperative(stream, dtype, [rows, columns])),
         "MatMul",
         dtype,
-        &[],
+        &addresses.factors(),
         Program::of,
     )
 }
 
 /// A convolution of 32-bit floats, with the padding `SAME`.
-pub struct Convolve(Convolution);
+pub struct Convolve(Convolution, Addresses);
 
 impl Convolve {
     /// That of images [images, rows, columns, channels] and square filters.
     ///
     /// # Errors
     /// Those of the kernel.
-    pub fn new(images: [usize; 4], size: usize, stride: usize, results: usize) -> Result<Self> {
+    pub fn new(
+        images: [usize; 4],
+        size: usize,
+        stride: usize,
+        results: usize,
+        addresses: Addresses,
+    ) -> Result<Self> {
         let [count, rows, columns, channels] = images;
         let along = |input, size, stride| Windows::new(input, size, stride, 1, Padding::Same);
         let windows = [along(1, 1, 1)?, along(rows, size, stride)?, along(columns, size, stride)?];
         let images = [count, 1, rows, columns, channels];
         let plan = Plan { is_deep: false, images, windows, results, groups: 1 };
-        Ok(Self(Convolution { plan, each: channels }))
+        Ok(Self(Convolution { plan, each: channels }, addresses))
     }
 
     /// The shape of the result.
@@ -132,7 +158,7 @@ impl Convolve {
 
     fn program(&self, op: &'static str, what: What, is_whole: bool) -> Result<Program> {
         let split = self.0.split(None, what, is_whole);
-        self.0.with(op, what, &split, [DType::Float32; 2], &[], Program::of)
+        self.0.with(op, what, &split, [DType::Float32; 2], &self.1.factors(), Program::of)
     }
 
     /// `Conv2D`, on images, the filter and the result.

@@ -265,12 +265,11 @@ impl Convolution {
             return product.with(split.cooperative, op, out, operands, then);
         }
         // Neighbours are channels, or results, of a group.
-        let is_wide = [self.each, self.plan.results / self.plan.groups.max(1)];
+        let lines = [self.each, self.plan.results / self.plan.groups.max(1)];
         let (shader, constants) = split.tiles.shader(
             [shader!("convolve"), shader!("convolve.cooperative")],
             &[what as u32, element_type(input)?, element_type(out)?, self.plan.is_deep.into()],
-            operands,
-            is_wide.iter().all(|size| size.is_multiple_of(8)),
+            split.tiles.is_wide(operands, &lines),
         );
         then(&Launch {
             op,

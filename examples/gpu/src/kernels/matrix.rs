@@ -51,24 +51,38 @@ impl Tiles {
         BUSY.div_ceil((across * down * count).max(1))
     }
 
-    /// The one of two shaders, without and with cooperative matrices, and the values of its constants. `is_wide` says whether
-    /// eight neighbours in memory are in a matrix, or outside of it, together.
+    /// Whether neighbours in memory, as many as are read at once, are in a matrix or outside of it together: there is a multiple of
+    /// so many in each line.
+    pub(super) fn is_wide(&self, operands: &[Operand<'_>], lines: &[usize]) -> bool {
+        let neighbours = if self.cooperative.is_some() { 8 } else { 4 };
+        lines.iter().all(|line| line.is_multiple_of(neighbours))
+            && operands.iter().take(2).all(|factor| factor.is_multiple_of(16))
+    }
+
+    /// Whether no tile of such a product has a gap, and the card can store sums of full ones as 16-bit floats.
+    pub(super) fn is_full(&self, sizes: [usize; 3]) -> bool {
+        let tile = 16 * self.each;
+        let parts = [tile, CooperativeMatrix::DEPTH, tile].map(|part| part as usize);
+        self.cooperative.is_some_and(|matrix| matrix.stores)
+            && sizes.iter().zip(parts).all(|(size, part)| size.is_multiple_of(part))
+    }
+
+    /// The one of two shaders, without and with cooperative matrices, and the values of its constants.
     pub(super) fn shader(
         &self,
         [plain, cooperative]: [&'static Shader; 2],
         own: &[u32],
-        operands: &[Operand<'_>],
         is_wide: bool,
     ) -> (&'static Shader, Vec<u32>) {
         let mut constants = vec![self.each];
         constants.extend_from_slice(own);
+        // Those of `shaders/tile.glsl` and `shaders/cooperative.glsl` have the same ids in each shader.
+        constants.resize(5, 0);
+        constants.push(is_wide.into());
         let Some(CooperativeMatrix { m, n, k, subgroup, .. }) = self.cooperative else {
             return (plain, constants);
         };
-        let is_wide = is_wide && operands.iter().take(2).all(|factor| factor.is_multiple_of(16));
-        // Those of `shaders/cooperative.glsl` have the same ids in each shader.
-        constants.resize(5, 0);
-        constants.extend([is_wide.into(), m, n, k, subgroup]);
+        constants.extend([m, n, k, subgroup]);
         (cooperative, constants)
     }
 }
@@ -111,11 +125,17 @@ impl Products {
         let Self { transposed: [ta, tb], rows, inner, columns, count, steps } = *self;
         let tiles = Tiles::new(cooperative, rows, columns, count);
         let lines = [if ta { rows } else { inner }, if tb { inner } else { columns }];
-        let is_wide = [lines, steps].as_flattened().iter().all(|size| size.is_multiple_of(8));
+        let is_wide = tiles.is_wide(operands, [lines, steps].as_flattened());
+        let is_full = is_wide
+            && tiles.is_full([rows, inner, columns])
+            && operands.get(2).is_none_or(|out| out.is_multiple_of(16));
+        let cooperative = match is_full {
+            true => shader!("matmul.full.cooperative"),
+            false => shader!("matmul.cooperative"),
+        };
         let (shader, constants) = tiles.shader(
-            [shader!("matmul"), shader!("matmul.cooperative")],
+            [shader!("matmul"), cooperative],
             &[element_type(dtype)?, ta.into(), tb.into()],
-            operands,
             is_wide,
         );
         then(&Launch {

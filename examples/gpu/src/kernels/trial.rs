@@ -56,12 +56,12 @@ struct Trial<'a> {
 }
 
 /// Elements of each of its tensors.
-const LEN: usize = 1 << 21;
+const LEN: usize = 1 << 22;
 /// Rows, columns and elements of a sum of the matrices whose product is timed.
 const SIDE: usize = 1 << 10;
 
-/// Rows, elements of a sum and columns, and the number, of products that have the largest tiles.
-const LARGE: ([usize; 3], usize) = ([136, 40, 136], 64);
+/// Rows, elements of a sum and columns, and the number, of products that have the largest tiles: with gaps, and full ones.
+const LARGE: [([usize; 3], usize); 2] = [([136, 40, 136], 64), ([128, 32, 128], 256)];
 
 impl<'a> Trial<'a> {
     fn new(gpu: &'a Arc<Gpu>) -> Result<Self> {
@@ -72,7 +72,7 @@ impl<'a> Trial<'a> {
     }
 
     fn run(&self, matrix: CooperativeMatrix) -> Result<()> {
-        // Neighbours in memory are together in a matrix, or not; tiles are of both sizes, and not full.
+        // Neighbours in memory are together in a matrix, or not; tiles are of both sizes, and full or not.
         for (size, transposed) in [
             (72, [false, false]),
             (72, [false, true]),
@@ -80,11 +80,14 @@ impl<'a> Trial<'a> {
             (72, [true, true]),
             (74, [true, false]),
             (74, [false, true]),
+            (64, [true, false]),
+            (64, [false, true]),
         ] {
             self.check(matrix, transposed, [size; 3], 1)?;
         }
-        let (sizes, count) = LARGE;
-        self.check(matrix, [false; 2], sizes, count)?;
+        for (sizes, count) in LARGE {
+            self.check(matrix, [false; 2], sizes, count)?;
+        }
         // Of a driver for the processor it is known.
         if self.gpu.is_software { Ok(()) } else { self.compare(matrix) }
     }
@@ -184,12 +187,18 @@ mod tests {
 
     #[test]
     fn tiles_of_both_sizes_are_tried() {
-        let matrix = CooperativeMatrix { m: 16, n: 16, k: 16, subgroup: 32, most: 8 };
-        let each = |rows, columns, count| Tiles::new(Some(matrix), rows, columns, count).each;
-        let ([rows, _, columns], count) = LARGE;
-        assert_eq!((each(72, 72, 1), each(rows, columns, count)), (4, 8));
-        assert!(rows * columns * count <= LEN && SIDE * SIDE <= LEN);
+        let matrix = CooperativeMatrix { m: 16, n: 16, k: 16, subgroup: 32, most: 8, stores: true };
+        let tiles = |rows, columns, count| Tiles::new(Some(matrix), rows, columns, count);
+        let of = |sizes @ [rows, _, columns]: [usize; 3], count| {
+            let tiles = tiles(rows, columns, count);
+            (tiles.each, tiles.is_full(sizes))
+        };
+        assert_eq!([of([72; 3], 1), of([64; 3], 1)], [(4, false), (4, true)]);
+        assert_eq!(LARGE.map(|(sizes, count)| of(sizes, count)), [(8, false), (8, true)]);
+        for ([rows, _, columns], count) in LARGE {
+            assert!(rows * columns * count <= LEN && SIDE * SIDE <= LEN);
+        }
         let few = CooperativeMatrix { most: 4, ..matrix };
-        assert_eq!(Tiles::new(Some(few), rows, columns, count).each, 4);
+        assert_eq!(Tiles::new(Some(few), 136, 136, 64).each, 4);
     }
 }

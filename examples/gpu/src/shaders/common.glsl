@@ -4,8 +4,8 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #extension GL_EXT_shader_8bit_storage : require
 #extension GL_EXT_shader_16bit_storage : require
-#ifdef COOPERATIVE
 #extension GL_EXT_control_flow_attributes : require
+#ifdef COOPERATIVE
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
@@ -23,6 +23,8 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer U64 { int64_
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer U32 { uint v[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 2) buffer U16 { uint16_t v[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 1) buffer U8 { uint8_t v[]; };
+layout(buffer_reference, scalar, buffer_reference_align = 16) buffer F128 { vec4 v[]; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer P64 { uvec2 v[]; };
 
 // Types of elements: `element_type` in `src/launch.rs`.
 const uint T_F32 = 0, T_F16 = 1, T_BF16 = 2, T_I64 = 3, T_I32 = 4, T_I16 = 5, T_I8 = 6, T_U8 = 7, T_U16 = 8, T_U32 = 9,
@@ -65,6 +67,17 @@ COMPUTE load(uint64_t at, uint i, uint type) {
         default: return COMPUTE(U64(at).v[i]);
     }
 }
+
+#ifdef IS_FLOAT
+// Four neighbours, of which the first is at a multiple of four: floats.
+vec4 load_four(uint64_t at, uint i, uint type) {
+    if (type == T_F32) return F128(at).v[i];
+    uvec2 bits = P64(at).v[i];
+    if (type == T_BF16) return vec4(from_bf16(bits.x), uintBitsToFloat(bits.x & 0xffff0000u), from_bf16(bits.y), uintBitsToFloat(bits.y & 0xffff0000u));
+    vec2 first = unpackHalf2x16(bits.x), last = unpackHalf2x16(bits.y);
+    return vec4(first.x, first.y, last.x, last.y);
+}
+#endif
 
 void store(uint64_t at, uint i, uint type, COMPUTE x) {
     switch (type) {

@@ -26,16 +26,28 @@ const int B_LAYOUT = B_ALONG_K ? gl_CooperativeMatrixLayoutColumnMajor : gl_Coop
 const uint MOST_VECTORS = 128 * (32 / 8 + 1);
 shared uvec4 a_tile[MOST_VECTORS];
 shared uvec4 b_tile[MOST_VECTORS];
+#ifndef FULL
 shared float products[SUBGROUPS * M * N];
+#endif
 
 // What an invocation brings.
 const uint VECTORS = TILE * DEPTH / 8 / 256;
 uvec4 a_next[VECTORS], b_next[VECTORS];
 
 layout(buffer_reference, scalar, buffer_reference_align = 16) buffer Vectors { uvec4 v[]; };
+#ifdef FULL
+layout(buffer_reference, scalar, buffer_reference_align = 16) buffer Halves { float16_t v[]; };
+#endif
 
-uvec4 vector(uint64_t matrix, uint index) { return index == NONE ? uvec4(0) : Vectors(matrix).v[index / 8]; }
-uint bits(uint64_t matrix, uint index) { return index == NONE ? 0u : uint(U16(matrix).v[index]); }
+// Loads do not depend on a branch, so that several are under way: one outside of the matrix reads its start.
+uvec4 vector(uint64_t matrix, uint index) {
+    uvec4 eight = Vectors(matrix).v[(index == NONE ? 0 : index) / 8];
+    return index == NONE ? uvec4(0) : eight;
+}
+uint bits(uint64_t matrix, uint index) {
+    uint x = uint(U16(matrix).v[index == NONE ? 0 : index]);
+    return index == NONE ? 0u : x;
+}
 
 // Line and `k` of the first element of a vector of a tile.
 uvec2 place(uint part, uint width, bool is_along_k) {
@@ -43,6 +55,10 @@ uvec2 place(uint part, uint width, bool is_along_k) {
     return is_along_k ? uvec2(y, x) : uvec2(x, y);
 }
 
+#ifdef FULL
+#define EIGHT(name, matrix, index, is_along_k) \
+    uvec4 name(uint batch, uint line, uint k, uint to) { return Vectors(matrix).v[index(batch, line, k) / 8]; }
+#else
 #define EIGHT(name, matrix, index, is_along_k) \
     uvec4 name(uint batch, uint line, uint k, uint to) { \
         if (IS_WIDE) return vector(matrix, k < to ? index(batch, line, k) : NONE); \
@@ -53,6 +69,7 @@ uvec2 place(uint part, uint width, bool is_along_k) {
         } \
         return eight; \
     }
+#endif
 EIGHT(a_eight, push.a, a_index, A_ALONG_K)
 EIGHT(b_eight, push.b, b_index, B_ALONG_K)
 
@@ -96,6 +113,16 @@ void multiply(uint batch, uint row, uint column, uint from, uint to) {
         }
         barrier();
     }
+#ifdef FULL
+    // An element at a time takes a card of NVIDIA longer than the products.
+    [[unroll]] for (uint i = 0; i < DOWN; i++)
+        [[unroll]] for (uint j = 0; j < ACROSS; j++) {
+            coopmat<float16_t, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator> rounded =
+                coopmat<float16_t, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>(sums[i * ACROSS + j]);
+            uint first = out_index(batch, row + down + i * M, column + right + j * N);
+            coopMatStore(rounded, Halves(push.out_).v, first, push.columns, gl_CooperativeMatrixLayoutRowMajor);
+        }
+#else
     [[unroll]] for (uint i = 0; i < DOWN; i++)
         [[unroll]] for (uint j = 0; j < ACROSS; j++) {
             coopMatStore(sums[i * ACROSS + j], products, gl_SubgroupID * M * N, N, gl_CooperativeMatrixLayoutRowMajor);
@@ -104,4 +131,5 @@ void multiply(uint batch, uint row, uint column, uint from, uint to) {
                 finish(batch, row + down + i * M + at / N, column + right + j * N + at % N, products[gl_SubgroupID * M * N + at]);
             subgroupBarrier();
         }
+#endif
 }

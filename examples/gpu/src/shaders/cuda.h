@@ -25,13 +25,13 @@ typedef Elements<uint8_t> U8;
 #define SHARED(TYPE, NAME, COUNT) \
     struct NAME##_of_block { \
         TYPE &operator[](uint i) const { \
-            __shared__ TYPE elements[COUNT]; \
+            alignas(16) __shared__ TYPE elements[COUNT]; \
             return elements[i]; \
         } \
     } NAME
 
 struct bvec2 { bool x, y; };
-template <typename T> struct Pair {
+template <typename T> struct alignas(2 * sizeof(T)) Pair {
     T x, y;
     Pair() = default;
     explicit Pair(T both) : x(both), y(both) {}
@@ -43,13 +43,16 @@ struct uvec4 {
     uint x, y, z, w;
     uvec4(uint first, uint second, uint third, uint fourth) : x(first), y(second), z(third), w(fourth) {}
 };
-struct vec4 {
+struct alignas(16) vec4 {
     float v[4];
     vec4() = default;
     explicit vec4(float all) : v{all, all, all, all} {}
     vec4(float first, float second, float third, float fourth) : v{first, second, third, fourth} {}
     float &operator[](uint i) { return v[i]; }
+    float operator[](uint i) const { return v[i]; }
 };
+typedef Elements<uvec2> P64;
+typedef Elements<vec4> F128;
 
 template <typename T> Pair<T> operator+(Pair<T> a, Pair<T> b) { return Pair<T>(a.x + b.x, a.y + b.y); }
 template <typename T> Pair<T> &operator+=(Pair<T> &a, Pair<T> b) { return a = a + b; }
@@ -73,13 +76,14 @@ inline void umulExtended(uint a, uint b, uint &high, uint &low) {
     high = uint(product >> 32);
     low = uint(product);
 }
-// Of the lower 16 bits: the second number is not used.
-inline vec2 unpackHalf2x16(uint x) {
+// Of the lower 16 bits.
+inline float unpack_half(uint x) {
     uint size = (x & 0x7fffu) << 13, sign = (x & 0x8000u) << 16;
     // 2^112 is what the exponents differ by; an infinity or a NaN has its exponent already.
     float magnitude = size >= 0x0f800000u ? __uint_as_float(size | 0x7f800000u) : __uint_as_float(size) * 5.192296858534828e33f;
-    return vec2(__uint_as_float(__float_as_uint(magnitude) | sign), 0.0f);
+    return __uint_as_float(__float_as_uint(magnitude) | sign);
 }
+inline vec2 unpackHalf2x16(uint x) { return vec2(unpack_half(x), unpack_half(x >> 16)); }
 
 // Under other names, since CUDA has functions of these.
 inline float least(float a, float b) { return fminf(a, b); }
@@ -121,6 +125,6 @@ inline float mixture(float a, float b, float part) { return a * (1.0f - part) + 
 // The barrier behind it does that too.
 #define memoryBarrierBuffer()
 
-// The specialization constant with this id.
-constexpr uint constants[] = {CONSTANTS};
-constexpr uint constant(uint id, uint otherwise) { return id < sizeof(constants) / sizeof(uint) ? constants[id] : otherwise; }
+// The specialization constant with this id. A shader may have none, and NVRTC has no empty arrays: one more is at the end.
+constexpr uint constants[] = {CONSTANTS 0u};
+constexpr uint constant(uint id, uint otherwise) { return id + 1 < sizeof(constants) / sizeof(uint) ? constants[id] : otherwise; }

@@ -6,6 +6,9 @@
 COMPUTE flag(bool is) { return COMPUTE(is ? 1 : 0); }
 
 #ifdef IS_FLOAT
+// Whether the bits are. NVIDIA's driver makes `max` and `min` of comparisons of floats, which lose NaN and the sign of zero.
+bool is_within(float x, uint first, uint last) { return floatBitsToUint(x) - first <= last - first; }
+
 precise COMPUTE compute(uint op, float a, float b, float number, uint type) {
     switch (op) {
         case 3: return a / b;
@@ -41,8 +44,8 @@ precise COMPUTE compute(uint op, float a, float b, float number, uint type) {
         case 30: return -0.5f * b * a * a * a;
         case 31: return -b * a * a;
         case 32: return b > 0.0f ? a : a * number;
-        case 45: return a < 0.0f ? 0.0f : a;
-        case 46: return a < 0.0f ? 0.0f : a > 6.0f ? 6.0f : a;
+        case 45: return is_within(a, 0x80000001u, 0xff800000u) ? 0.0f : a;
+        case 46: return is_within(a, 0x80000001u, 0xff800000u) ? 0.0f : is_within(a, 0x40c00001u, 0x7f800000u) ? 6.0f : a;
         case 47: return a < 0.0f ? expm1_(a) : a;
         case 48: return a < 0.0f ? 1.7580993408473768f * expm1_(a) : 1.0507009873554805f * a;
         case 49: return softplus(a);

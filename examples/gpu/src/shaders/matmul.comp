@@ -7,6 +7,13 @@ layout(constant_id = 1) const uint TYPE = 0;
 layout(constant_id = 2) const bool A_IS_TRANSPOSED = false;
 layout(constant_id = 3) const bool B_IS_TRANSPOSED = false;
 
+// Whether all tiles are full, along `k` too, and wide. Then sums are stored by the matrix units.
+#ifdef FULL
+const bool IS_FULL = true;
+#else
+const bool IS_FULL = false;
+#endif
+
 const bool A_ALONG_K = !A_IS_TRANSPOSED, B_ALONG_K = B_IS_TRANSPOSED;
 
 layout(push_constant, scalar) uniform Push {
@@ -17,17 +24,19 @@ layout(push_constant, scalar) uniform Push {
 } push;
 
 uint a_index(uint batch, uint i, uint k) {
-    if (i >= push.rows) return NONE;
+    if (!IS_FULL && i >= push.rows) return NONE;
     return batch * push.a_batch + (A_IS_TRANSPOSED ? k * push.rows + i : i * push.inner + k);
 }
 
 uint b_index(uint batch, uint j, uint k) {
-    if (j >= push.columns) return NONE;
+    if (!IS_FULL && j >= push.columns) return NONE;
     return batch * push.b_batch + (B_IS_TRANSPOSED ? j * push.inner + k : k * push.columns + j);
 }
 
+uint out_index(uint batch, uint i, uint j) { return (batch * push.rows + i) * push.columns + j; }
+
 void finish(uint batch, uint i, uint j, float sum) {
-    if (i < push.rows && j < push.columns) store(push.out_, (batch * push.rows + i) * push.columns + j, TYPE, sum);
+    if (i < push.rows && j < push.columns) store(push.out_, out_index(batch, i, j), TYPE, sum);
 }
 
 #include "products.glsl"

@@ -7,41 +7,77 @@
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint EACH = 2;
+// Whether four neighbours in memory, from a multiple of four on, are all in the matrix or all outside, and are aligned.
+layout(constant_id = 5) const bool IS_WIDE = false;
 
 const uint TILE = 16 * EACH;
-// Both tiles fit into the 16 KiB of shared memory that every card has.
-const uint DEPTH = EACH > 4 ? 8 : 16;
-// One more, so that neighbours along `k` are not in the same bank.
-const uint PITCH = TILE + 1;
+// Each thread brings four neighbours of each matrix. Both tiles fit into the 16 KiB of shared memory that every card has.
+const uint DEPTH = 64 / EACH;
+// A few more, so that neighbours along `k` are not in the same bank.
+const uint PITCH = TILE + 4;
 
 shared float a_tile[DEPTH * PITCH];
 shared float b_tile[DEPTH * PITCH];
 
-// The index along the side of the tile, and along `k`, of an element of it: neighbours in memory go to neighbouring threads.
-uvec2 place(uint part, bool is_along_k) {
-    return is_along_k ? uvec2(part / DEPTH, part % DEPTH) : uvec2(part % TILE, part / TILE);
+// What this thread brings: the first line, and `k`, of its four in a tile.
+uvec2 place(bool is_along_k) {
+    uint lane = gl_LocalInvocationIndex;
+    return is_along_k ? uvec2(lane / (DEPTH / 4), lane % (DEPTH / 4) * 4) : uvec2(lane % (TILE / 4) * 4, lane / (TILE / 4));
 }
 
-float element(uint64_t matrix, uint index) { return index == NONE ? 0.0f : load(matrix, index, TYPE); }
+// Loads do not depend on a branch, so that several are under way: one outside of the matrix reads its start.
+float element(uint64_t matrix, uint index) {
+    float x = load(matrix, index == NONE ? 0 : index, TYPE);
+    return index == NONE ? 0.0f : x;
+}
+vec4 elements_from(uint64_t matrix, uint index) {
+    vec4 four = load_four(matrix, (index == NONE ? 0 : index) / 4, TYPE);
+    return index == NONE ? vec4(0.0f) : four;
+}
 
+#define FOUR(name, matrix, index, is_along_k) \
+    vec4 name(uint batch, uint line, uint k, uint to) { \
+        if (IS_WIDE) return elements_from(matrix, k < to ? index(batch, line, k) : NONE); \
+        vec4 four; \
+        for (uint at = 0; at < 4; at++) { \
+            uint other = is_along_k ? line : line + at, depth = is_along_k ? k + at : k; \
+            four[at] = element(matrix, depth < to ? index(batch, other, depth) : NONE); \
+        } \
+        return four; \
+    }
+FOUR(a_four, push.a, a_index, A_ALONG_K)
+FOUR(b_four, push.b, b_index, B_ALONG_K)
+
+void put_a(uvec2 place, uint at, float x) { a_tile[A_ALONG_K ? (place.y + at) * PITCH + place.x : place.y * PITCH + place.x + at] = x; }
+void put_b(uvec2 place, uint at, float x) { b_tile[B_ALONG_K ? (place.y + at) * PITCH + place.x : place.y * PITCH + place.x + at] = x; }
+
+// The EACH lines of a thread: up to four neighbours, and as many 64 further on.
+uint line_of(uint thread, uint i) { return EACH == 2 ? thread * 2 + i : i / 4 * 64 + thread * 4 + i % 4; }
+
+// Loops over sums are unrolled: where an index of them is left, drivers put them into memory.
 void multiply(uint batch, uint row, uint column, uint from, uint to) {
-    uint lane = gl_LocalInvocationIndex, y = lane / 16, x = lane % 16;
-    float sums[EACH * EACH];
-    for (uint at = 0; at < EACH * EACH; at++) sums[at] = 0.0f;
-    for (uint k = from; k < to; k += DEPTH) {
-        for (uint part = lane; part < TILE * DEPTH; part += 256) {
-            uvec2 a = place(part, A_ALONG_K), b = place(part, B_ALONG_K);
-            a_tile[a.y * PITCH + a.x] = element(push.a, k + a.y < to ? a_index(batch, row + a.x, k + a.y) : NONE);
-            b_tile[b.y * PITCH + b.x] = element(push.b, k + b.y < to ? b_index(batch, column + b.x, k + b.y) : NONE);
+    uint y = gl_LocalInvocationIndex / 16, x = gl_LocalInvocationIndex % 16;
+    uvec2 a_place = place(A_ALONG_K), b_place = place(B_ALONG_K);
+    float sums[EACH * EACH], a[EACH], b[EACH];
+    [[unroll]] for (uint at = 0; at < EACH * EACH; at++) sums[at] = 0.0f;
+    for (uint k = from; from < to; k += DEPTH) {
+        // They arrive while the tiles before are multiplied.
+        vec4 a_next = a_four(batch, row + a_place.x, k + a_place.y, to);
+        vec4 b_next = b_four(batch, column + b_place.x, k + b_place.y, to);
+        if (k > from) {
+            for (uint depth = 0; depth < DEPTH; depth++) {
+                [[unroll]] for (uint i = 0; i < EACH; i++) a[i] = a_tile[depth * PITCH + line_of(y, i)];
+                [[unroll]] for (uint j = 0; j < EACH; j++) b[j] = b_tile[depth * PITCH + line_of(x, j)];
+                [[unroll]] for (uint i = 0; i < EACH; i++)
+                    [[unroll]] for (uint j = 0; j < EACH; j++) sums[i * EACH + j] = MULTIPLY_ADD(a[i], b[j], sums[i * EACH + j]);
+            }
         }
+        if (k >= to) break;
         barrier();
-        for (uint depth = 0; depth < DEPTH; depth++)
-            for (uint i = 0; i < EACH; i++)
-                for (uint j = 0; j < EACH; j++)
-                    sums[i * EACH + j] =
-                        MULTIPLY_ADD(a_tile[depth * PITCH + y + i * 16], b_tile[depth * PITCH + x + j * 16], sums[i * EACH + j]);
+        [[unroll]] for (uint at = 0; at < 4; at++) put_a(a_place, at, a_next[at]);
+        [[unroll]] for (uint at = 0; at < 4; at++) put_b(b_place, at, b_next[at]);
         barrier();
     }
-    for (uint i = 0; i < EACH; i++)
-        for (uint j = 0; j < EACH; j++) finish(batch, row + y + i * 16, column + x + j * 16, sums[i * EACH + j]);
+    [[unroll]] for (uint i = 0; i < EACH; i++)
+        [[unroll]] for (uint j = 0; j < EACH; j++) finish(batch, row + line_of(y, i), column + line_of(x, j), sums[i * EACH + j]);
 }

@@ -1,6 +1,6 @@
 //! Kernels on memory at addresses that are multiples of an element's size and of nothing larger, and outside of the device's.
 
-use gpu::bench::{self, Convolve, Program};
+use gpu::bench::{self, Addresses, Convolve, Program};
 use gpu::{GpuDevice, GpuPlatform, GpuStream};
 use se_plugin::kernel::DType;
 use se_plugin::{Code, Device as _, DevicePtr, HostBuf, Platform as _, Result, Stream as _};
@@ -47,12 +47,21 @@ impl Card {
         Ok(bytes)
     }
 
-    /// The program has the same result at an odd address.
-    fn compare(&self, program: &Program, inputs: &[Vec<u8>], out: usize, size: u64) {
+    /// A program has the same result at an odd address, where it is another one.
+    fn compare(
+        &self,
+        program: impl Fn(Addresses) -> Result<Program>,
+        inputs: &[Vec<u8>],
+        out: usize,
+        size: u64,
+    ) {
         let [aligned, odd] =
-            [0, size].map(|shift| self.result(program, inputs, out, shift).expect("it runs"));
-        assert!(aligned.iter().any(|byte| *byte != 0), "{} computes nothing", program.name());
-        assert_eq!(aligned, odd, "{}", program.name());
+            [(Addresses::Aligned, 0), (Addresses::Any, size)].map(|(of, shift)| {
+                let program = program(of).expect("a program");
+                (program.name(), self.result(&program, inputs, out, shift).expect("it runs"))
+            });
+        assert!(aligned.1.iter().any(|byte| *byte != 0), "{} computes nothing", aligned.0);
+        assert_eq!(aligned, odd);
     }
 }
 
@@ -73,28 +82,26 @@ pub(crate) fn odd() {
     for dtype in [DType::Float32, DType::Float16, DType::Bfloat16] {
         let size = dtype.size().expect("a size");
         let of = |len: usize| numbers(dtype, len);
-        let add = bench::elementwise("AddV2", dtype, 1037).expect("a program");
-        card.compare(&add, &[of(1037), of(1037)], 1037 * size, size as u64);
-        for [rows, inner, columns] in [[33, 20, 17], [64, 64, 64]] {
-            let product = bench::matmul(Some(&card.stream), dtype, [rows, inner, columns]);
+        let add = |_| bench::elementwise("AddV2", dtype, 1037);
+        card.compare(add, &[of(1037), of(1037)], 1037 * size, size as u64);
+        for shape @ [rows, inner, columns] in [[33, 20, 17], [64, 64, 64]] {
+            let product = |addresses| bench::matmul(Some(&card.stream), dtype, shape, addresses);
             let inputs = [of(rows * inner), of(inner * columns)];
-            let product = product.expect("a program");
-            card.compare(&product, &inputs, rows * columns * size, size as u64);
+            card.compare(product, &inputs, rows * columns * size, size as u64);
         }
     }
     let of = |len: usize| numbers(DType::Float32, len);
-    let convolve = Convolve::new([1, 9, 8, 4], 3, 1, 8).expect("a convolution");
-    let (images, filter, results) = (9 * 8 * 4, 9 * 4 * 8, convolve.shape().iter().product());
-    let (first, parts) = convolve.filter(Some(&card.stream)).expect("a program");
-    let parts = parts.map_or(1, |(parts, _)| parts);
-    for (program, inputs, out) in [
-        (convolve.results(), [images, filter], results),
-        (convolve.images(), [results, filter], images),
-        (Ok(first), [images, results], parts * filter),
-    ] {
-        let program = program.expect("a program");
-        card.compare(&program, &inputs.map(of), out * 4, 4);
-    }
+    let convolve = |addresses| Convolve::new([1, 9, 8, 4], 3, 1, 8, addresses);
+    let filters = |addresses| convolve(addresses)?.filter(Some(&card.stream));
+    let results = convolve(Addresses::Any).expect("a convolution").shape().iter().product();
+    let parts = filters(Addresses::Any).expect("a program").1.map_or(1, |(parts, _)| parts);
+    let (images, filter) = (9 * 8 * 4, 9 * 4 * 8);
+    let compare = |program: &dyn Fn(Addresses) -> Result<Program>, inputs: [usize; 2], out| {
+        card.compare(program, &inputs.map(of), out * 4, 4);
+    };
+    compare(&|of| convolve(of)?.results(), [images, filter], results);
+    compare(&|of| convolve(of)?.images(), [results, filter], images);
+    compare(&|of| Ok(filters(of)?.0), [images, results], parts * filter);
 }
 
 pub(crate) fn outside() {

@@ -6,7 +6,7 @@ use crate::contestant::{Contestant as _, Launch, signs};
 use crate::stats::{Spread, ratios, take_turns};
 use crate::table::{Goal, Row};
 use anyhow::{Result, ensure};
-use gpu::bench;
+use gpu::bench::{self, Addresses};
 use half::f16;
 use se_plugin::kernel::DType;
 use std::time::Instant;
@@ -143,7 +143,7 @@ fn product(bench: &mut Bench, is_half: bool) -> Result<Vec<Row>> {
     let mut found = vec![0; bytes[0].len()];
     let out = bench.tensor(&found)?;
     let dtype = if is_half { DType::Float16 } else { DType::Float32 };
-    let plain = || bench::matmul(None, dtype, [size; 3]);
+    let plain = || bench::matmul(None, dtype, [size; 3], Addresses::Aligned);
     let program = prepare(bench, plain)?;
     // What the plugin has on this card, in the place of which the other program has the plain one again.
     let chosen = bench.plugin.matmul(dtype, size)?;

@@ -8,7 +8,7 @@ use crate::stats::{Spread, ratios, take_turns};
 use crate::table::{Goal, Row};
 use anyhow::{Context as _, Result, ensure};
 use gpu::GpuStream;
-use gpu::bench::{self, Convolve, Program};
+use gpu::bench::{self, Addresses, Convolve, Program};
 use se_plugin::kernel::DType;
 use std::time::Instant;
 
@@ -120,7 +120,8 @@ impl Step {
     fn layer(&mut self, layer: &Layer, is_first: bool, stream: Option<&GpuStream>) -> Result<()> {
         use Tensor::*;
         let Layer { images, size, stride, results, is_end } = *layer;
-        let convolve = Convolve::new(images, size, stride, results).map_err(text)?;
+        let convolve =
+            Convolve::new(images, size, stride, results, Addresses::Aligned).map_err(text)?;
         let len: usize = convolve.shape().iter().product();
         self.need(&[Images, OfImages], images.iter().product());
         self.need(&[Filter, OfFilter], size * size * images[3] * results);
@@ -173,7 +174,10 @@ fn plan(is_whole: bool, stream: Option<&GpuStream>) -> Result<(usize, Step)> {
     let (tensors, classes) = ([Tensor::Images, Tensor::Filter, Tensor::Result], 1000);
     step.need(&[Tensor::Filter], channels * classes);
     step.need(&[Tensor::Result], batch * classes);
-    step.push(bench::matmul(None, DType::Float32, [batch, channels, classes]), &tensors)?;
+    step.push(
+        bench::matmul(None, DType::Float32, [batch, channels, classes], Addresses::Aligned),
+        &tensors,
+    )?;
     Ok((batch, step))
 }
 

@@ -24,7 +24,7 @@ pub(super) fn load() -> Result<()> {
         "run `pip install nvidia-cuda-nvrtc-cu12`, or install the CUDA toolkit, 11.7 or newer";
     if !NVRTC.find() {
         return Err(Error::failed_precondition(format!(
-            "CUDA needs NVRTC to compile kernels: cannot load `libnvrtc.so.12`; {HELP}"
+            "CUDA needs NVRTC to compile kernels: cannot load `libnvrtc.so.12` or `libnvrtc.so.13`; {HELP}"
         )));
     }
     let (mut major, mut minor) = (0, 0);
@@ -204,9 +204,16 @@ mod tests {
             if name.ends_with(CooperativeMatrix::SHADERS) {
                 continue;
             }
-            // The oldest card, current ones, and one that is not known yet.
-            for (value, capability) in [(1, (7, 0)), (2, (9, 0)), (8, (12, 0)), (1, (12, 7))] {
-                let source = program(name, &[value; 20]).expect("a program");
+            // The oldest card, current ones, and one that is not known yet; without constants, as shaders are compiled that have none.
+            let all = [
+                (&[1; 20][..], (7, 0)),
+                (&[2; 20], (9, 0)),
+                (&[8; 20], (12, 0)),
+                (&[1; 20], (12, 7)),
+                (&[], (9, 0)),
+            ];
+            for (constants, capability) in all {
+                let source = program(name, constants).expect("a program");
                 let code = image(&source, capability);
                 let code = code.unwrap_or_else(|error| panic!("{name}: {error}"));
                 let is_ptx = String::from_utf8_lossy(&code).contains(".visible .entry run(");

@@ -51,7 +51,7 @@ pub(super) struct Operands {
 impl Product {
     /// That of a shader with these constants, if it is one.
     pub(super) fn of(shader: &Shader, constants: &[u32]) -> Option<Self> {
-        let [_, kind, a, b] = *constants else { return None };
+        let [_, kind, a, b, ..] = *constants else { return None };
         if shader.name != SHADER {
             return None;
         }

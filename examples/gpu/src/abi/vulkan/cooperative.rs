@@ -76,14 +76,21 @@ fn find_in(
             && kind.scope == vk::ScopeKHR::SUBGROUP
     };
     let most = if properties.vendor_id == FEW_REGISTERS { 4 } else { 8 };
-    let kinds = kinds.map_err(|_| "it does not list them")?.into_iter().filter(is_ours);
-    kinds
-        .map(|kind| {
-            let (m, n, k) = (kind.m_size, kind.n_size, kind.k_size);
-            CooperativeMatrix { m, n, k, subgroup, most }
-        })
-        .filter(|matrix| matrix.is_usable(properties.limits.max_compute_shared_memory_size))
-        // The one of which a tile needs the fewest.
-        .max_by_key(|matrix| (matrix.m * matrix.n, matrix.k))
-        .ok_or("none is of float16, with sums in float32, and fits into the shaders' tiles")
+    let kinds = kinds.map_err(|_| "it does not list them")?;
+    let stores = |m, n| {
+        let is_half = |kind: &vk::CooperativeMatrixPropertiesKHR<'_>| {
+            (kind.m_size, kind.n_size, kind.result_type, kind.scope)
+                == (m, n, half, vk::ScopeKHR::SUBGROUP)
+        };
+        kinds.iter().any(is_half)
+    };
+    let ours = kinds.iter().filter(|kind| is_ours(kind));
+    ours.map(|kind| {
+        let (m, n, k) = (kind.m_size, kind.n_size, kind.k_size);
+        CooperativeMatrix { m, n, k, subgroup, most, stores: stores(m, n) }
+    })
+    .filter(|matrix| matrix.is_usable(properties.limits.max_compute_shared_memory_size))
+    // The one of which a tile needs the fewest.
+    .max_by_key(|matrix| (matrix.m * matrix.n, matrix.k))
+    .ok_or("none is of float16, with sums in float32, and fits into the shaders' tiles")
 }

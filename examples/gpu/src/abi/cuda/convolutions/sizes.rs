@@ -27,7 +27,7 @@ pub(in crate::abi::cuda) struct Convolution {
 impl Convolution {
     /// That of a shader with these constants, if it is one whose elements and results have one type.
     pub(in crate::abi::cuda) fn of(shader: &Shader, constants: &[u32]) -> Option<Self> {
-        let [_, what, kind, out, is_deep] = *constants else { return None };
+        let [_, what, kind, out, is_deep, ..] = *constants else { return None };
         if shader.name != SHADER || kind != out {
             return None;
         }
