@@ -133,6 +133,7 @@ mod tests {
             ("layout(push_constant, scalar) uniform Push {", "struct Push {\n"),
             ("} push;", "}; const Push &push;\n"),
             ("    const uint local = 1;", "    const uint local = 1;\n"),
+            ("    [[unroll]] for (;;) {", "    for (;;) {\n"),
         ] {
             assert_eq!(translated(line), expected, "{line}");
         }

@@ -92,6 +92,8 @@ pub(crate) struct CooperativeMatrix {
     pub(crate) most: u32,
     /// Whether sums can become 16-bit floats within the matrix units.
     pub(crate) stores: bool,
+    /// Whether they are for tiles with gaps too.
+    pub(crate) parts: bool,
 }
 
 impl Display for CooperativeMatrix {
@@ -232,7 +234,7 @@ mod tests {
     #[test]
     fn tiles_are_divided_as_the_cards_have_it() {
         let of = |[m, n, k]: [u32; 3], subgroup, most| {
-            let matrix = CooperativeMatrix { m, n, k, subgroup, most, stores: true };
+            let matrix = CooperativeMatrix { m, n, k, subgroup, most, stores: true, parts: true };
             ([4, 8].map(|each| matrix.fits(each)), matrix.is_usable(32 << 10))
         };
         for (card, matrix, subgroup, most, fits, is_usable) in [
@@ -249,7 +251,15 @@ mod tests {
         ] {
             assert_eq!(of(matrix, subgroup, most), (fits, is_usable), "{card}");
         }
-        let matrix = CooperativeMatrix { m: 16, n: 16, k: 16, subgroup: 32, most: 8, stores: true };
+        let matrix = CooperativeMatrix {
+            m: 16,
+            n: 16,
+            k: 16,
+            subgroup: 32,
+            most: 8,
+            stores: true,
+            parts: true,
+        };
         assert!(!matrix.is_usable(16 << 10));
     }
 }

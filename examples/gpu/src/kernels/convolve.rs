@@ -98,6 +98,9 @@ impl Convolution {
         if out.is_empty() {
             return Ok(());
         }
+        if a.is_empty() || b.is_empty() {
+            return fill(context, op, Operand::Value(0), out);
+        }
         let cooperative = cooperative(context.stream(), a.dtype(), self.sizes(what));
         let types = [a.dtype(), out.dtype()];
         let mut split = self.split(cooperative, what, true);
@@ -224,6 +227,8 @@ impl Convolution {
         is_whole: bool,
     ) -> Split {
         let (groups, [rows, columns]) = (self.plan.groups, self.sizes(what));
+        // Their tiles have gaps, unless they are products.
+        let cooperative = cooperative.filter(|of| of.parts || self.product(what).is_some());
         let (mut parts, mut part) = (1, 0);
         if let What::Filter = what {
             // A filter is small, and the sum is long: so that there is work for a whole card, parts of it are summed

@@ -64,6 +64,7 @@ impl Tiles {
         let tile = 16 * self.each;
         let parts = [tile, CooperativeMatrix::DEPTH, tile].map(|part| part as usize);
         self.cooperative.is_some_and(|matrix| matrix.stores)
+            && !sizes.contains(&0)
             && sizes.iter().zip(parts).all(|(size, part)| size.is_multiple_of(part))
     }
 
@@ -124,11 +125,14 @@ impl Products {
     ) -> Result<R> {
         let Self { transposed: [ta, tb], rows, inner, columns, count, steps } = *self;
         let tiles = Tiles::new(cooperative, rows, columns, count);
+        let is_full = tiles.is_full([rows, inner, columns])
+            && operands.iter().all(|operand| operand.is_multiple_of(16))
+            && steps.iter().all(|step| step.is_multiple_of(8));
+        if !is_full && cooperative.is_some_and(|matrix| !matrix.parts) {
+            return self.with(None, op, dtype, operands, then);
+        }
         let lines = [if ta { rows } else { inner }, if tb { inner } else { columns }];
         let is_wide = tiles.is_wide(operands, [lines, steps].as_flattened());
-        let is_full = is_wide
-            && tiles.is_full([rows, inner, columns])
-            && operands.get(2).is_none_or(|out| out.is_multiple_of(16));
         let cooperative = match is_full {
             true => shader!("matmul.full.cooperative"),
             false => shader!("matmul.cooperative"),

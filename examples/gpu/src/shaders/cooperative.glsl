@@ -88,7 +88,7 @@ void multiply(uint batch, uint row, uint column, uint from, uint to) {
     coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator> sums[DOWN * ACROSS];
     [[unroll]] for (uint at = 0; at < DOWN * ACROSS; at++)
         sums[at] = coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>(0.0f);
-    fetch(batch, row, column, from, to);
+    if (from < to) fetch(batch, row, column, from, to);
     for (uint k = from; k < to; k += DEPTH) {
         [[unroll]] for (uint at = 0; at < VECTORS; at++) {
             uint part = gl_LocalInvocationIndex + at * 256;

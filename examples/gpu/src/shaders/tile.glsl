@@ -65,7 +65,9 @@ void multiply(uint batch, uint row, uint column, uint from, uint to) {
         vec4 a_next = a_four(batch, row + a_place.x, k + a_place.y, to);
         vec4 b_next = b_four(batch, column + b_place.x, k + b_place.y, to);
         if (k > from) {
-            for (uint depth = 0; depth < DEPTH; depth++) {
+            // A constant for large tiles, of which drivers unroll the loop. Small matrices may end before.
+            uint depths = EACH > 2 ? DEPTH : min(DEPTH, to + DEPTH - k);
+            for (uint depth = 0; depth < depths; depth++) {
                 [[unroll]] for (uint i = 0; i < EACH; i++) a[i] = a_tile[depth * PITCH + line_of(y, i)];
                 [[unroll]] for (uint j = 0; j < EACH; j++) b[j] = b_tile[depth * PITCH + line_of(x, j)];
                 [[unroll]] for (uint i = 0; i < EACH; i++)

@@ -43,6 +43,9 @@ const NAMED: &str = "named: ";
 /// What a process is to do: copy without the memory that is allocated for copies usually.
 const STAGED: &str = "staged";
 
+/// What a process is to do, with a card that has matrix units: products with full tiles, and others.
+const FULL: &str = "full_tiles";
+
 /// What is tried here besides the conformance cases.
 const OWN: [(&str, fn()); 3] = [
     ("odd_addresses", addresses::odd),
@@ -61,6 +64,9 @@ fn run_one(name: &str) {
     }
     if name == STAGED {
         return staging::with_less();
+    }
+    if name == FULL {
+        return addresses::full();
     }
     if let Some((_, test)) = OWN.iter().find(|(own, _)| *own == name) {
         return test();
@@ -116,6 +122,16 @@ fn main() {
         };
         trials.push(Trial::test(format!("cuda::there_is_a_device{libraries}"), test));
     }
+    trials.push(Trial::test("newest_vulkan::full_tiles", || {
+        let output =
+            lavapipe::newest::command(&std::env::current_exe()?).env(ONE, FULL).output()?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        if output.status.success() && lavapipe::mistakes(&said).is_empty() {
+            return Ok(());
+        }
+        let errors = String::from_utf8_lossy(&output.stderr);
+        Err(format!("{}\n{said}{errors}", output.status).into())
+    }));
     trials.push(Trial::test("copies_go_on_with_less_staging_memory", || {
         // The first allocation is the device's.
         let loader = Loader::new();

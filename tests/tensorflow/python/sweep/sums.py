@@ -100,7 +100,7 @@ def matrices():
             case("BatchMatMulV2", call("BatchMatMulV2", x=None, y=None), numbers((70_000, 1, 2), dtype), numbers((70_000, 2, 1), dtype))
         if LACKS_TYPES and dtype == "float16":
             # What matrix units multiply: sizes that are multiples of eight and not, in tiles of both sizes, full and not.
-            for m, k, n in [(64, 64, 64), (136, 72, 200), (70, 45, 101), (256, 33, 40), (2112, 24, 2100)]:
+            for m, k, n in [(64, 64, 64), (136, 72, 200), (70, 45, 101), (256, 33, 40), (2112, 24, 2100), (64, 0, 64), (70, 0, 101)]:
                 for ta in (False, True):
                     for tb in (False, True):
                         a, b = (k, m) if ta else (m, k), (n, k) if tb else (k, n)

@@ -106,6 +106,18 @@ fn own_path() -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     #[test]
+    fn wheels_of_cuda_13_are_looked_into_too() {
+        let [twelve, thirteen] = super::NVRTC.wheels.map(|wheel| wheel[0]);
+        let packages = tempfile::tempdir().expect("a directory");
+        assert!(!super::NVRTC.find_in(packages.path()));
+        let there = packages.path().join(thirteen);
+        std::fs::create_dir_all(there.parent().expect("a directory")).expect("directories");
+        // That of CUDA 12, which has the same functions.
+        std::os::unix::fs::symlink(cpu_cuda::nvrtc().join(twelve), there).expect("a link");
+        assert!(super::NVRTC.find_in(packages.path()));
+    }
+
+    #[test]
     fn the_file_of_this_code_is_found() {
         assert_eq!(super::own_path(), std::env::current_exe().ok());
     }

@@ -172,10 +172,10 @@ mod tests {
     #[test]
     fn products_are_those_of_the_shader() {
         let shader = |name| Shader { name, code: &[] };
-        let product = Product::of(&shader("matmul"), &[2, 1, 0, 1]);
+        let product = Product::of(&shader("matmul"), &[2, 1, 0, 1, 0, 1]);
         let kind = sys::cudaDataType::CUDA_R_16F;
         assert_eq!(product, Some(Product { kind, is_transposed: [false, true] }));
-        assert_eq!(Product::of(&shader("matmul"), &[2, 3, 0, 1]), None);
+        assert_eq!(Product::of(&shader("matmul"), &[2, 3, 0, 1, 0, 1]), None);
         assert_eq!(Product::of(&shader("convolve"), &[2, 1, 0, 1]), None);
     }
 

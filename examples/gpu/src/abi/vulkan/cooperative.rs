@@ -87,7 +87,7 @@ fn find_in(
     let ours = kinds.iter().filter(|kind| is_ours(kind));
     ours.map(|kind| {
         let (m, n, k) = (kind.m_size, kind.n_size, kind.k_size);
-        CooperativeMatrix { m, n, k, subgroup, most, stores: stores(m, n) }
+        CooperativeMatrix { m, n, k, subgroup, most, stores: stores(m, n), parts: true }
     })
     .filter(|matrix| matrix.is_usable(properties.limits.max_compute_shared_memory_size))
     // The one of which a tile needs the fewest.

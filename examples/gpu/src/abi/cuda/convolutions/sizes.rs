@@ -157,18 +157,21 @@ mod tests {
 
     #[test]
     fn convolutions_are_those_of_the_shader() {
-        let convolution = Convolution::of(&SHADER, &[2, 1, 2, 2, 0]);
+        let convolution = Convolution::of(&SHADER, &[2, 1, 2, 2, 0, 1]);
         let kind = sys::cudnnDataType_t::CUDNN_DATA_BFLOAT16;
         assert_eq!(convolution, Some(Convolution { what: What::Images, kind, is_deep: false }));
         // Sums of 16-bit floats in 32 bits, parts of a whole.
-        assert_eq!(Convolution::of(&SHADER, &[2, 2, 1, 0, 0]), None);
-        assert_eq!(Convolution::of(&SHADER, &[2, 3, 0, 0, 0]), None);
-        assert_eq!(Convolution::of(&Shader { name: "window", code: &[] }, &[2, 0, 0, 0, 0]), None);
+        assert_eq!(Convolution::of(&SHADER, &[2, 2, 1, 0, 0, 1]), None);
+        assert_eq!(Convolution::of(&SHADER, &[2, 3, 0, 0, 0, 1]), None);
+        assert_eq!(
+            Convolution::of(&Shader { name: "window", code: &[] }, &[2, 0, 0, 0, 0, 1]),
+            None
+        );
     }
 
     #[test]
     fn sizes_are_those_that_are_pushed() {
-        let filter = Convolution::of(&SHADER, &[2, 2, 0, 0, 0]).expect("a gradient of a filter");
+        let filter = Convolution::of(&SHADER, &[2, 2, 0, 0, 0, 1]).expect("a gradient of a filter");
         let results = Convolution { what: What::Results, ..filter };
         // Two images of 5 x 7 with 4 channels, 6 results in 2 groups; windows of 3 x 2 by 2 x 1, as in the trial.
         let pushed = [30, 2, 5, 7, 4, 6, 3, 2, 2, 1, 1, 2, 1, 0, 3, 5, 2, 1, 1, 1, 1, 0, 1];
