@@ -110,6 +110,11 @@ impl CooperativeMatrix {
     /// How many elements of a sum are multiplied between two barriers.
     pub(crate) const DEPTH: u32 = 32;
 
+    /// As NVIDIA's cards have them.
+    #[cfg(test)]
+    pub(crate) const USUAL: Self =
+        Self { m: 16, n: 16, k: 16, subgroup: 32, most: 8, stores: true, parts: true };
+
     /// Whether the shaders can divide a tile, of 16 times as many rows and columns, into them.
     pub(crate) fn fits(&self, each: u32) -> bool {
         let Self { m, n, k, subgroup, most, .. } = *self;
@@ -251,15 +256,6 @@ mod tests {
         ] {
             assert_eq!(of(matrix, subgroup, most), (fits, is_usable), "{card}");
         }
-        let matrix = CooperativeMatrix {
-            m: 16,
-            n: 16,
-            k: 16,
-            subgroup: 32,
-            most: 8,
-            stores: true,
-            parts: true,
-        };
-        assert!(!matrix.is_usable(16 << 10));
+        assert!(!CooperativeMatrix::USUAL.is_usable(16 << 10));
     }
 }

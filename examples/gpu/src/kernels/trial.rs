@@ -234,15 +234,7 @@ mod tests {
 
     #[test]
     fn tiles_of_both_sizes_are_tried() {
-        let matrix = CooperativeMatrix {
-            m: 16,
-            n: 16,
-            k: 16,
-            subgroup: 32,
-            most: 8,
-            stores: true,
-            parts: true,
-        };
+        let matrix = CooperativeMatrix::USUAL;
         let tiles = |rows, columns, count| Tiles::new(Some(matrix), rows, columns, count);
         let of = |sizes @ [rows, _, columns]: [usize; 3], count| {
             let tiles = tiles(rows, columns, count);
