@@ -57,8 +57,8 @@ struct Trial<'a> {
 
 /// Elements of each of its tensors.
 const LEN: usize = 1 << 22;
-/// Rows, columns and elements of a sum of the matrices whose product is timed.
-const SIDE: usize = 1 << 10;
+/// Rows, columns and elements of a sum of the matrices whose product is timed: tiles are full, and not.
+const SIDES: [usize; 2] = [1 << 10, (1 << 10) + 8];
 
 /// Rows, elements of a sum and columns, and the number, of products that have the largest tiles: with gaps, and full ones.
 const LARGE: [([usize; 3], usize); 2] = [([136, 40, 136], 64), ([128, 32, 128], 256)];
@@ -92,14 +92,15 @@ impl<'a> Trial<'a> {
         // A driver for the processor takes seconds for it, and what it takes for products is known.
         if !self.gpu.is_software {
             self.check(matrix, [false; 2], full.0, full.1)?;
-            let [with, without] = self.times(matrix, SIDE)?;
+            let [full, gaps] = SIDES;
+            let [with, without] = self.times(matrix, full)?;
             ensure!(
                 with < without * 2,
                 Error::internal(format!(
                     "a product takes {with:?} with them and {without:?} without"
                 ))
             );
-            let [with, without] = self.times(matrix, SIDE + 8)?;
+            let [with, without] = self.times(matrix, gaps)?;
             matrix.parts = with < without * 6 / 5;
         }
         Ok(matrix)
@@ -243,8 +244,12 @@ mod tests {
         assert_eq!([of([72; 3], 1), of([64; 3], 1)], [(4, false), (4, true)]);
         assert_eq!(LARGE.map(|(sizes, count)| of(sizes, count)), [(8, false), (8, true)]);
         for ([rows, _, columns], count) in LARGE {
-            assert!(rows * columns * count <= LEN && (SIDE + 8) * (SIDE + 8) <= LEN);
+            assert!(rows * columns * count <= LEN);
         }
+        for side in SIDES {
+            assert!(side * side <= LEN);
+        }
+        assert_eq!(SIDES.map(|side| of([side; 3], 1).1), [true, false]);
         let few = CooperativeMatrix { most: 4, ..matrix };
         assert_eq!(Tiles::new(Some(few), 136, 136, 64).each, 4);
     }

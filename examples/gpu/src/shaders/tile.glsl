@@ -48,8 +48,8 @@ vec4 elements_from(uint64_t matrix, uint index) {
 FOUR(a_four, push.a, a_index, A_ALONG_K)
 FOUR(b_four, push.b, b_index, B_ALONG_K)
 
-void put_a(uvec2 place, uint at, float x) { a_tile[A_ALONG_K ? (place.y + at) * PITCH + place.x : place.y * PITCH + place.x + at] = x; }
-void put_b(uvec2 place, uint at, float x) { b_tile[B_ALONG_K ? (place.y + at) * PITCH + place.x : place.y * PITCH + place.x + at] = x; }
+// Where one of the four is in a tile.
+uint spot(uvec2 place, uint at, bool is_along_k) { return place.y * PITCH + place.x + at * (is_along_k ? PITCH : 1); }
 
 // The EACH lines of a thread: up to four neighbours, and as many 64 further on.
 uint line_of(uint thread, uint i) { return EACH == 2 ? thread * 2 + i : i / 4 * 64 + thread * 4 + i % 4; }
@@ -76,8 +76,8 @@ void multiply(uint batch, uint row, uint column, uint from, uint to) {
         }
         if (k >= to) break;
         barrier();
-        [[unroll]] for (uint at = 0; at < 4; at++) put_a(a_place, at, a_next[at]);
-        [[unroll]] for (uint at = 0; at < 4; at++) put_b(b_place, at, b_next[at]);
+        [[unroll]] for (uint at = 0; at < 4; at++) a_tile[spot(a_place, at, A_ALONG_K)] = a_next[at];
+        [[unroll]] for (uint at = 0; at < 4; at++) b_tile[spot(b_place, at, B_ALONG_K)] = b_next[at];
         barrier();
     }
     [[unroll]] for (uint i = 0; i < EACH; i++)

@@ -21,9 +21,8 @@ const ONE: &str = "GPU_CARD_CASE";
 type Environment = Vec<(&'static str, OsString)>;
 
 /// Returns what the process has written to stderr.
-fn process(environment: Environment, what: &str) -> Result<String, Failed> {
-    let program = std::env::current_exe()?;
-    let output = Command::new(program).envs(environment).env(ONE, what).output()?;
+fn process(mut program: Command, what: &str) -> Result<String, Failed> {
+    let output = program.env(ONE, what).output()?;
     let said = String::from_utf8_lossy(&output.stdout);
     let mistakes = lavapipe::mistakes(&said);
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -33,18 +32,25 @@ fn process(environment: Environment, what: &str) -> Result<String, Failed> {
     Err(format!("{}\n{said}{errors}", output.status).into())
 }
 
+/// This program.
+fn program(environment: Environment) -> std::io::Result<Command> {
+    let mut program = Command::new(std::env::current_exe()?);
+    program.envs(environment);
+    Ok(program)
+}
+
 fn run(environment: Environment, what: &str) -> Result<(), Failed> {
-    process(environment, what).map(drop)
+    process(program(environment)?, what).map(drop)
 }
 
 /// Begins what a process is to do: open the card, whose name has this text.
 const NAMED: &str = "named: ";
 
-/// What a process is to do: copy without the memory that is allocated for copies usually.
-const STAGED: &str = "staged";
+/// What is tried only where the driver lacks the memory that is allocated for copies usually.
+const STAGED: (&str, fn()) = ("staged", staging::with_less);
 
-/// What a process is to do, with a card that has matrix units: products with full tiles, and others.
-const FULL: &str = "full_tiles";
+/// What is tried only on a card that has matrix units.
+const FULL: (&str, fn()) = ("full_tiles", addresses::full);
 
 /// What is tried here besides the conformance cases.
 const OWN: [(&str, fn()); 3] = [
@@ -62,13 +68,7 @@ fn run_one(name: &str) {
         let name = device.hardware_name().expect("a name");
         return assert!(name.contains(text), "{name}");
     }
-    if name == STAGED {
-        return staging::with_less();
-    }
-    if name == FULL {
-        return addresses::full();
-    }
-    if let Some((_, test)) = OWN.iter().find(|(own, _)| *own == name) {
+    if let Some((_, test)) = OWN.iter().chain([&STAGED, &FULL]).find(|(own, _)| *own == name) {
         return test();
     }
     let case = Case::all().iter().find(|case| case.name() == name).expect("a case");
@@ -123,20 +123,13 @@ fn main() {
         trials.push(Trial::test(format!("cuda::there_is_a_device{libraries}"), test));
     }
     trials.push(Trial::test("newest_vulkan::full_tiles", || {
-        let output =
-            lavapipe::newest::command(&std::env::current_exe()?).env(ONE, FULL).output()?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        if output.status.success() && lavapipe::mistakes(&said).is_empty() {
-            return Ok(());
-        }
-        let errors = String::from_utf8_lossy(&output.stderr);
-        Err(format!("{}\n{said}{errors}", output.status).into())
+        process(lavapipe::newest::command(&std::env::current_exe()?), FULL.0).map(drop)
     }));
     trials.push(Trial::test("copies_go_on_with_less_staging_memory", || {
         // The first allocation is the device's.
         let loader = Loader::new();
         let environment = loader.environment(lavapipe::environment(), "full vkAllocateMemory 2");
-        let errors = process(environment, STAGED)?;
+        let errors = process(program(environment)?, STAGED.0)?;
         if errors.contains(HAPPENED) { Ok(()) } else { Err("the driver had all memory".into()) }
     }));
     trials.extend(refused::trials());
