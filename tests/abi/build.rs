@@ -1,5 +1,8 @@
 //! Generates the code that measures every record and constant of `tf-fs-sys`.
 
+#[path = "src/records.rs"]
+mod records;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -19,7 +22,7 @@ fn main() -> Result<(), Error> {
         if matches!(module, "lib" | "layout" | "host" | "operations") {
             continue;
         }
-        for item in syn::parse_file(&fs::read_to_string(&path)?)?.items {
+        for item in records::expanded(syn::parse_file(&fs::read_to_string(&path)?)?.items)? {
             measure(&mut code, &format!("tf_fs_sys::{module}"), &item)?;
         }
     }

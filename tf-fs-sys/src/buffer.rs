@@ -17,8 +17,7 @@ pub struct TF_Buffer {
     pub data_deallocator: Option<unsafe extern "C" fn(data: *mut c_void, length: usize)>,
 }
 
-#[cfg(feature = "host")]
-crate::host::host_functions! {
+crate::layout::host_functions! {
     /// The functions of `tf_buffer.h`, in `libtensorflow_framework.so.2`.
     pub struct BufferFunctions {
         /// Makes a buffer with a copy of `proto_len` bytes.

@@ -80,8 +80,7 @@ pub const TF_UINT2: TF_DataType = 32;
 /// 2.21.
 pub const TF_FLOAT4_E2M1FN: TF_DataType = 33;
 
-#[cfg(feature = "host")]
-crate::host::host_functions! {
+crate::layout::host_functions! {
     /// The function of `tf_datatype.h`, in `libtensorflow_framework.so.2`.
     pub struct DataTypeFunctions {
         /// The size of an element in bytes; 0 for types of variable length, such as [`TF_STRING`],

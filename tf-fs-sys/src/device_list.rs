@@ -1,34 +1,25 @@
 //! The functions of `tensorflow/c/c_api.h` that list devices.
 
-#[cfg(feature = "host")]
-use crate::status::TF_Status;
-#[cfg(feature = "host")]
-use core::ffi::{c_char, c_int};
+use crate::layout::{Status, Text};
+use core::ffi::c_int;
+
+type DeviceList = *const TF_DeviceList;
 
 crate::layout::opaque! {
     /// Devices. Opaque.
     pub struct TF_DeviceList;
 }
 
-#[cfg(feature = "host")]
-crate::host::host_functions! {
+crate::layout::host_functions! {
     /// The devices in a list, in `libtensorflow_cc.so.2`.
     pub struct DeviceListFunctions {
         /// Frees a list.
         required fn TF_DeleteDeviceList(list: *mut TF_DeviceList);
         /// How many there are.
-        required fn TF_DeviceListCount(list: *const TF_DeviceList) -> c_int;
+        required fn TF_DeviceListCount(list: DeviceList) -> c_int;
         /// The whole name of one, which is the list's.
-        required fn TF_DeviceListName(
-            list: *const TF_DeviceList,
-            index: c_int,
-            status: *mut TF_Status,
-        ) -> *const c_char;
+        required fn TF_DeviceListName(list: DeviceList, index: c_int, status: Status) -> Text;
         /// The type of one, which is the list's.
-        required fn TF_DeviceListType(
-            list: *const TF_DeviceList,
-            index: c_int,
-            status: *mut TF_Status,
-        ) -> *const c_char;
+        required fn TF_DeviceListType(list: DeviceList, index: c_int, status: Status) -> Text;
     }
 }

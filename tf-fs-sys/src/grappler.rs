@@ -4,13 +4,13 @@
 //! say what TensorFlow 2.12 to 2.21 really does.
 
 use crate::buffer::TF_Buffer;
-#[cfg(feature = "host")]
 use crate::c_api_macros::TF_Bool;
-use crate::layout::offset_of_end;
-use crate::status::TF_Status;
-#[cfg(feature = "host")]
-use core::ffi::c_int;
-use core::ffi::{c_char, c_uint, c_void};
+use crate::layout::{Status, Text};
+use core::ffi::{c_char, c_int, c_uint, c_void};
+
+type Item = *const TF_GrapplerItem;
+type Properties = *mut TF_GraphProperties;
+type Library = *mut TF_FunctionLibraryDefinition;
 
 /// Major version of this API: differs if the two sides cannot work together.
 pub const GO_MAJOR: i32 = 0;
@@ -39,123 +39,90 @@ crate::layout::opaque! {
     pub struct TF_FunctionLibraryDefinition;
 }
 
-/// Which of TensorFlow's own graph passes stay on, for all graphs of a process that has a device of
-/// the plugin's type. Default and on are the same, except for `disable_model_pruning`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TP_OptimizerConfigs {
-    /// [`TP_OPTIMIZER_CONFIGS_STRUCT_SIZE`].
-    pub struct_size: usize,
-    /// Reserved.
-    pub ext: *mut c_void,
-    /// On: nodes that nothing needs stay in the graph.
-    pub disable_model_pruning: TF_TriState,
-    /// Choosing between implementations of a function.
-    pub implementation_selector: TF_TriState,
-    /// Inlining and specialising functions.
-    pub function_optimization: TF_TriState,
-    /// Merging nodes that compute the same.
-    pub common_subgraph_elimination: TF_TriState,
-    /// Simplifying arithmetic.
-    pub arithmetic_optimization: TF_TriState,
-    /// Removing assertions and prints.
-    pub debug_stripper: TF_TriState,
-    /// Computing constants in advance.
-    pub constant_folding: TF_TriState,
-    /// Simplifying computations of shapes.
-    pub shape_optimization: TF_TriState,
-    /// Using 16-bit floats where that is safe.
-    pub auto_mixed_precision: TF_TriState,
-    /// Using bfloat16 in oneDNN.
-    pub auto_mixed_precision_onednn_bfloat16: TF_TriState,
-    /// Using bfloat16 in oneDNN, by its old name.
-    pub auto_mixed_precision_mkl: TF_TriState,
-    /// Moving small ops to the host.
-    pub pin_to_host_optimization: TF_TriState,
-    /// Changing the order of dimensions to what the device prefers.
-    pub layout_optimizer: TF_TriState,
-    /// Fusing common groups of ops.
-    pub remapping: TF_TriState,
-    /// Simplifying loops.
-    pub loop_optimization: TF_TriState,
-    /// Removing control dependencies.
-    pub dependency_optimization: TF_TriState,
-    /// Distributing a graph over devices.
-    pub auto_parallel: TF_TriState,
-    /// Lowering the peak use of memory.
-    pub memory_optimization: TF_TriState,
-    /// Allocating together what is used together.
-    pub scoped_allocator_optimization: TF_TriState,
+crate::layout::records! {
+    /// Which of TensorFlow's own graph passes stay on, for all graphs of a process that has a device of
+    /// the plugin's type. Default and on are the same, except for `disable_model_pruning`.
+    pub struct TP_OptimizerConfigs, TP_OPTIMIZER_CONFIGS_STRUCT_SIZE, ext {
+        /// On: nodes that nothing needs stay in the graph.
+        pub disable_model_pruning: TF_TriState,
+        /// Choosing between implementations of a function.
+        pub implementation_selector: TF_TriState,
+        /// Inlining and specialising functions.
+        pub function_optimization: TF_TriState,
+        /// Merging nodes that compute the same.
+        pub common_subgraph_elimination: TF_TriState,
+        /// Simplifying arithmetic.
+        pub arithmetic_optimization: TF_TriState,
+        /// Removing assertions and prints.
+        pub debug_stripper: TF_TriState,
+        /// Computing constants in advance.
+        pub constant_folding: TF_TriState,
+        /// Simplifying computations of shapes.
+        pub shape_optimization: TF_TriState,
+        /// Using 16-bit floats where that is safe.
+        pub auto_mixed_precision: TF_TriState,
+        /// Using bfloat16 in oneDNN.
+        pub auto_mixed_precision_onednn_bfloat16: TF_TriState,
+        /// Using bfloat16 in oneDNN, by its old name.
+        pub auto_mixed_precision_mkl: TF_TriState,
+        /// Moving small ops to the host.
+        pub pin_to_host_optimization: TF_TriState,
+        /// Changing the order of dimensions to what the device prefers.
+        pub layout_optimizer: TF_TriState,
+        /// Fusing common groups of ops.
+        pub remapping: TF_TriState,
+        /// Simplifying loops.
+        pub loop_optimization: TF_TriState,
+        /// Removing control dependencies.
+        pub dependency_optimization: TF_TriState,
+        /// Distributing a graph over devices.
+        pub auto_parallel: TF_TriState,
+        /// Lowering the peak use of memory.
+        pub memory_optimization: TF_TriState,
+        /// Allocating together what is used together.
+        pub scoped_allocator_optimization: TF_TriState,
+    }
+
+    /// The callbacks of a graph pass.
+    pub struct TP_Optimizer, TP_OPTIMIZER_STRUCT_SIZE, ext {
+        /// Creates the pass's state for one graph. Null: no state.
+        fn create_func() -> *mut c_void;
+        /// Rewrites a graph, a serialised `GraphDef`, into an empty buffer in which the plugin sets all
+        /// three fields. Required; runs for every graph of at least four nodes in the process, also for
+        /// those without the plugin's devices, twice each. With `TF_ABORTED` the graph stays as it is;
+        /// with any other error so it does, and the error is logged.
+        fn optimize_func(
+            optimizer: *mut c_void, input_graph: *const TF_Buffer, item: Item,
+            output_graph: *mut TF_Buffer, status: Status
+        );
+        /// Frees the state. Required with `create_func`, and the other way round.
+        fn destroy_func(optimizer: *mut c_void);
+    }
+
+    /// Filled by `TF_InitGraph`.
+    pub struct TP_OptimizerRegistrationParams, TP_OPTIMIZER_REGISTRATION_PARAMS_STRUCT_SIZE, ext {
+        /// The host's [`GO_MAJOR`].
+        pub major_version: i32,
+        /// The host's [`GO_MINOR`].
+        pub minor_version: i32,
+        /// The host's [`GO_PATCH`].
+        pub patch_version: i32,
+        /// To be set by the plugin: the type of its devices, NUL-terminated; lives as long as the process.
+        /// A second pass for one type ends the process.
+        pub device_type: Text,
+        /// To be filled by the plugin, within the `struct_size` found in it.
+        pub optimizer_configs: *mut TP_OptimizerConfigs,
+        /// To be filled by the plugin, within the `struct_size` found in it.
+        pub optimizer: *mut TP_Optimizer,
+    }
 }
-
-/// Size in bytes of [`TP_OptimizerConfigs`] up to the end of its last field.
-pub const TP_OPTIMIZER_CONFIGS_STRUCT_SIZE: usize =
-    offset_of_end!(TP_OptimizerConfigs, scoped_allocator_optimization);
-
-/// The callbacks of a graph pass.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TP_Optimizer {
-    /// [`TP_OPTIMIZER_STRUCT_SIZE`].
-    pub struct_size: usize,
-    /// Reserved.
-    pub ext: *mut c_void,
-    /// Creates the pass's state for one graph. Null: no state.
-    pub create_func: Option<unsafe extern "C" fn() -> *mut c_void>,
-    /// Rewrites a graph, a serialised `GraphDef`, into an empty buffer in which the plugin sets all
-    /// three fields. Required; runs for every graph of at least four nodes in the process, also for
-    /// those without the plugin's devices, twice each. With `TF_ABORTED` the graph stays as it is;
-    /// with any other error so it does, and the error is logged.
-    pub optimize_func: Option<
-        unsafe extern "C" fn(
-            optimizer: *mut c_void,
-            input_graph: *const TF_Buffer,
-            item: *const TF_GrapplerItem,
-            output_graph: *mut TF_Buffer,
-            status: *mut TF_Status,
-        ),
-    >,
-    /// Frees the state. Required with `create_func`, and the other way round.
-    pub destroy_func: Option<unsafe extern "C" fn(optimizer: *mut c_void)>,
-}
-
-/// Size in bytes of [`TP_Optimizer`] up to the end of its last field.
-pub const TP_OPTIMIZER_STRUCT_SIZE: usize = offset_of_end!(TP_Optimizer, destroy_func);
-
-/// Filled by `TF_InitGraph`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TP_OptimizerRegistrationParams {
-    /// [`TP_OPTIMIZER_REGISTRATION_PARAMS_STRUCT_SIZE`], from the host.
-    pub struct_size: usize,
-    /// Reserved.
-    pub ext: *mut c_void,
-    /// The host's [`GO_MAJOR`].
-    pub major_version: i32,
-    /// The host's [`GO_MINOR`].
-    pub minor_version: i32,
-    /// The host's [`GO_PATCH`].
-    pub patch_version: i32,
-    /// To be set by the plugin: the type of its devices, NUL-terminated; lives as long as the process.
-    /// A second pass for one type ends the process.
-    pub device_type: *const c_char,
-    /// To be filled by the plugin, within the `struct_size` found in it.
-    pub optimizer_configs: *mut TP_OptimizerConfigs,
-    /// To be filled by the plugin, within the `struct_size` found in it.
-    pub optimizer: *mut TP_Optimizer,
-}
-
-/// Size in bytes of [`TP_OptimizerRegistrationParams`] up to the end of its last field.
-pub const TP_OPTIMIZER_REGISTRATION_PARAMS_STRUCT_SIZE: usize =
-    offset_of_end!(TP_OptimizerRegistrationParams, optimizer);
 
 /// Type of the function `TF_InitGraph` that a plugin exports. The host calls it for each load of the
 /// shared library. An error **aborts the process**.
 pub type TF_InitGraphFn =
-    unsafe extern "C" fn(params: *mut TP_OptimizerRegistrationParams, status: *mut TF_Status);
+    unsafe extern "C" fn(params: *mut TP_OptimizerRegistrationParams, status: Status);
 
-#[cfg(feature = "host")]
-crate::host::host_functions! {
+crate::layout::host_functions! {
     /// The functions of `grappler.h`. All live in `libtensorflow_cc.so.2`, not in the library where a
     /// device plugin's other functions are, so all are optional.
     ///
@@ -166,101 +133,55 @@ crate::host::host_functions! {
         /// Number and size of the names of the nodes that a pass must keep: those that are fed,
         /// fetched, initialised or named by the user.
         optional fn TF_GetNodesToPreserveListSize(
-            item: *const TF_GrapplerItem,
-            num_values: *mut c_int,
-            storage_size: *mut usize,
-            status: *mut TF_Status,
+            item: Item, num_values: *mut c_int, storage_size: *mut usize, status: Status
         );
         /// The names of the nodes that a pass must keep.
         optional fn TF_GetNodesToPreserveList(
-            item: *const TF_GrapplerItem,
-            values: *mut *mut c_char,
-            lengths: *mut usize,
-            num_values: c_int,
-            storage: *mut c_void,
-            storage_size: usize,
-            status: *mut TF_Status,
+            item: Item, values: *mut *mut c_char, lengths: *mut usize, num_values: c_int, storage: *mut c_void,
+            storage_size: usize, status: Status
         );
         /// Number and size of the names of the nodes that are fetched.
-        optional fn TF_GetFetchNodesListSize(
-            item: *const TF_GrapplerItem,
-            num_values: *mut c_int,
-            storage_size: *mut usize,
-            status: *mut TF_Status,
-        );
+        optional fn TF_GetFetchNodesListSize(item: Item, num_values: *mut c_int, storage_size: *mut usize, status: Status);
         /// The names of the nodes that are fetched.
         optional fn TF_GetFetchNodesList(
-            item: *const TF_GrapplerItem,
-            values: *mut *mut c_char,
-            lengths: *mut usize,
-            num_values: c_int,
-            storage: *mut c_void,
-            storage_size: usize,
-            status: *mut TF_Status,
+            item: Item, values: *mut *mut c_char, lengths: *mut usize, num_values: c_int, storage: *mut c_void,
+            storage_size: usize, status: Status
         );
         /// Makes an empty set of properties for a graph, which must outlive it.
         /// [`TF_DeleteGraphProperties`](Self::TF_DeleteGraphProperties) frees it.
-        optional fn TF_NewGraphProperties(
-            item: *const TF_GrapplerItem,
-        ) -> *mut TF_GraphProperties;
+        optional fn TF_NewGraphProperties(item: Item) -> Properties;
         /// Frees a set of properties.
-        optional fn TF_DeleteGraphProperties(graph_properties: *mut TF_GraphProperties);
+        optional fn TF_DeleteGraphProperties(graph_properties: Properties);
         /// Finds types and shapes out without running the graph. `assume_valid_feeds` takes the shapes
         /// of what is fed for granted; `aggressive_shape_inference` also computes small values;
         /// the last two keep the values of constants.
         optional fn TF_InferStatically(
-            graph_properties: *mut TF_GraphProperties,
-            assume_valid_feeds: TF_Bool,
-            aggressive_shape_inference: TF_Bool,
-            include_input_tensor_values: TF_Bool,
-            include_output_tensor_values: TF_Bool,
-            status: *mut TF_Status,
+            graph_properties: Properties, assume_valid_feeds: TF_Bool, aggressive_shape_inference: TF_Bool,
+            include_input_tensor_values: TF_Bool, include_output_tensor_values: TF_Bool, status: Status
         );
         /// The number of a node's inputs with known properties.
         optional fn TF_GetInputPropertiesListSize(
-            graph_properties: *mut TF_GraphProperties,
-            name: *const c_char,
-            num_values: *mut c_int,
-            status: *mut TF_Status,
+            graph_properties: Properties, name: Text, num_values: *mut c_int, status: Status
         );
         /// The number of a node's outputs with known properties.
         optional fn TF_GetOutputPropertiesListSize(
-            graph_properties: *mut TF_GraphProperties,
-            name: *const c_char,
-            num_values: *mut c_int,
-            status: *mut TF_Status,
+            graph_properties: Properties, name: Text, num_values: *mut c_int, status: Status
         );
         /// The properties of a node's inputs: fills `num_values` buffers, which are the caller's, each
         /// with a serialised `OpInfo.TensorProperties`.
         optional fn TF_GetInputPropertiesList(
-            graph_properties: *mut TF_GraphProperties,
-            name: *const c_char,
-            properties: *mut *mut TF_Buffer,
-            num_values: c_int,
-            status: *mut TF_Status,
+            graph_properties: Properties, name: Text, properties: *mut *mut TF_Buffer, num_values: c_int, status: Status
         );
         /// The properties of a node's outputs, in the same way.
         optional fn TF_GetOutputPropertiesList(
-            graph_properties: *mut TF_GraphProperties,
-            name: *const c_char,
-            properties: *mut *mut TF_Buffer,
-            num_values: c_int,
-            status: *mut TF_Status,
+            graph_properties: Properties, name: Text, properties: *mut *mut TF_Buffer, num_values: c_int, status: Status
         );
         /// Makes the library of a graph, given as a serialised `GraphDef`.
         /// [`TF_DeleteFunctionLibraryDefinition`](Self::TF_DeleteFunctionLibraryDefinition) frees it.
-        optional fn TF_NewFunctionLibraryDefinition(
-            graph_buf: *const TF_Buffer,
-            status: *mut TF_Status,
-        ) -> *mut TF_FunctionLibraryDefinition;
+        optional fn TF_NewFunctionLibraryDefinition(graph_buf: *const TF_Buffer, status: Status) -> Library;
         /// Frees a library.
-        optional fn TF_DeleteFunctionLibraryDefinition(fn_lib: *mut TF_FunctionLibraryDefinition);
+        optional fn TF_DeleteFunctionLibraryDefinition(fn_lib: Library);
         /// Fills `buf` with the definition of an op, a serialised `OpDef`.
-        optional fn TF_LookUpOpDef(
-            fn_lib: *mut TF_FunctionLibraryDefinition,
-            name: *const c_char,
-            buf: *mut TF_Buffer,
-            status: *mut TF_Status,
-        );
+        optional fn TF_LookUpOpDef(fn_lib: Library, name: Text, buf: *mut TF_Buffer, status: Status);
     }
 }

@@ -3,20 +3,18 @@
 //! Notes on behaviour say what TensorFlow 2.12 to 2.21 really does. `TF_GetRendezvous` (since 2.16) is
 //! left out: it is for back ends that move tensors between devices by themselves.
 
-use crate::layout::offset_of_end;
-use crate::status::TF_Status;
-#[cfg(feature = "host")]
-use crate::{
-    buffer::TF_Buffer,
-    c_api_macros::TF_Bool,
-    datatype::TF_DataType,
-    stream_executor::SP_Stream,
-    string_view::TF_StringView,
-    tensor::{TF_AllocatorAttributes, TF_Tensor},
-};
-#[cfg(feature = "host")]
-use core::ffi::c_char;
-use core::ffi::{c_int, c_void};
+use crate::buffer::TF_Buffer;
+use crate::c_api_macros::TF_Bool;
+use crate::datatype::TF_DataType;
+use crate::layout::{Status, Text};
+use crate::stream_executor::SP_Stream;
+use crate::string_view::TF_StringView;
+use crate::tensor::{TF_AllocatorAttributes, TF_Tensor, Tensor};
+use core::ffi::{c_char, c_int, c_void};
+
+pub(crate) type Context = *mut TF_OpKernelContext;
+pub(crate) type Construction = *mut TF_OpKernelConstruction;
+type KernelBuilder = *mut TF_KernelBuilder;
 
 crate::layout::opaque! {
     /// A kernel in the making. Opaque.
@@ -37,13 +35,11 @@ crate::layout::opaque! {
 
 /// Makes the state of a kernel, for one node, and returns it. A failure is reported by
 /// `TF_OpKernelConstruction_Failure`.
-pub type TF_CreateKernelFn =
-    Option<unsafe extern "C" fn(ctx: *mut TF_OpKernelConstruction) -> *mut c_void>;
+pub type TF_CreateKernelFn = Option<unsafe extern "C" fn(ctx: Construction) -> *mut c_void>;
 
 /// Runs a kernel, with the state that the create function returned. Several threads run one kernel at
 /// once. Must not be null: the host calls it without having checked.
-pub type TF_ComputeKernelFn =
-    Option<unsafe extern "C" fn(kernel: *mut c_void, ctx: *mut TF_OpKernelContext)>;
+pub type TF_ComputeKernelFn = Option<unsafe extern "C" fn(kernel: *mut c_void, ctx: Context)>;
 
 /// Runs an asynchronous kernel. Exactly once, on this thread or another, `done` is passed to
 /// `TF_RunAsyncOpKernelDoneCallback`: **before this function returns**. `done` points to the stack of the host's
@@ -51,7 +47,7 @@ pub type TF_ComputeKernelFn =
 pub type TF_ComputeAsyncKernelFn = Option<
     unsafe extern "C" fn(
         kernel: *mut c_void,
-        ctx: *mut TF_OpKernelContext,
+        ctx: Context,
         done: *mut TF_AsyncOpKernelDoneCallback,
     ),
 >;
@@ -59,31 +55,23 @@ pub type TF_ComputeAsyncKernelFn = Option<
 /// Frees the state of a kernel, null if there was no create function.
 pub type TF_DeleteKernelFn = Option<unsafe extern "C" fn(kernel: *mut c_void)>;
 
-/// Parameters and results of `TF_InputRange`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TF_InputRange_Args {
-    /// [`TF_InputRange_Args_STRUCT_SIZE`], set by the caller.
-    pub struct_size: usize,
-    /// Reserved.
-    pub r#priv: *mut c_void,
-    /// Answer: the index of the first input of that name.
-    pub start: c_int,
-    /// Answer: the index after the last input of that name.
-    pub stop: c_int,
-    /// A status of the caller's, in which the host reports an error.
-    pub status: *mut TF_Status,
+crate::layout::records! {
+    /// Parameters and results of `TF_InputRange`; the caller sets `struct_size`.
+    pub struct TF_InputRange_Args, TF_InputRange_Args_STRUCT_SIZE, r#priv {
+        /// Answer: the index of the first input of that name.
+        pub start: c_int,
+        /// Answer: the index after the last input of that name.
+        pub stop: c_int,
+        /// A status of the caller's, in which the host reports an error.
+        pub status: Status,
+    }
 }
-
-/// Size in bytes of [`TF_InputRange_Args`] up to the end of its last field.
-pub const TF_InputRange_Args_STRUCT_SIZE: usize = offset_of_end!(TF_InputRange_Args, status);
 
 /// Type of the function `TF_InitKernel` that a plugin exports, in which it registers its kernels and
 /// ops. It cannot report an error. A shared library that is filesystem and device has one for both.
 pub type TF_InitKernelFn = unsafe extern "C" fn();
 
-#[cfg(feature = "host")]
-crate::host::host_functions! {
+crate::layout::host_functions! {
     /// The functions of `kernels.h`, in `libtensorflow_framework.so.2`.
     ///
     /// Strings are NUL-terminated and copied. A `TF_Tensor*` or `TF_Buffer*` that a function returns
@@ -99,347 +87,185 @@ crate::host::host_functions! {
         /// Starts a kernel for an op on a type of device. Freed by registering it or by
         /// [`TF_DeleteKernelBuilder`](Self::TF_DeleteKernelBuilder), never both.
         required fn TF_NewKernelBuilder(
-            op_name: *const c_char,
-            device_name: *const c_char,
-            create_func: TF_CreateKernelFn,
-            compute_func: TF_ComputeKernelFn,
-            delete_func: TF_DeleteKernelFn,
-        ) -> *mut TF_KernelBuilder;
+            op_name: Text, device_name: Text, create_func: TF_CreateKernelFn, compute_func: TF_ComputeKernelFn,
+            delete_func: TF_DeleteKernelFn
+        ) -> KernelBuilder;
         /// Starts an asynchronous kernel. Not before TensorFlow 2.13.
         optional fn TF_NewAsyncKernelBuilder(
-            op_name: *const c_char,
-            device_name: *const c_char,
-            create_func: TF_CreateKernelFn,
-            compute_async_func: TF_ComputeAsyncKernelFn,
-            delete_func: TF_DeleteKernelFn,
-        ) -> *mut TF_KernelBuilder;
+            op_name: Text, device_name: Text, create_func: TF_CreateKernelFn, compute_async_func: TF_ComputeAsyncKernelFn,
+            delete_func: TF_DeleteKernelFn
+        ) -> KernelBuilder;
         /// Restricts the kernel to one type in the given attribute. A type that the host does not know
         /// is `TF_UNIMPLEMENTED`; an attribute that the op does not have is only reported when the op
         /// runs.
         required fn TF_KernelBuilder_TypeConstraint(
-            kernel_builder: *mut TF_KernelBuilder,
-            attr_name: *const c_char,
-            data_type: TF_DataType,
-            status: *mut TF_Status,
+            kernel_builder: KernelBuilder, attr_name: Text, data_type: TF_DataType, status: Status
         );
         /// Says that an input or output is in host memory. A name that the op does not have is only
         /// reported when the op runs. What is in host memory is read and written before `compute`
         /// returns.
-        required fn TF_KernelBuilder_HostMemory(
-            kernel_builder: *mut TF_KernelBuilder,
-            arg_name: *const c_char,
-        );
+        required fn TF_KernelBuilder_HostMemory(kernel_builder: KernelBuilder, arg_name: Text);
         /// Of several kernels that fit, the one with the highest priority is taken.
-        required fn TF_KernelBuilder_Priority(
-            kernel_builder: *mut TF_KernelBuilder,
-            priority_number: i32,
-        );
+        required fn TF_KernelBuilder_Priority(kernel_builder: KernelBuilder, priority_number: i32);
         /// Restricts the kernel to nodes with this label.
-        required fn TF_KernelBuilder_Label(
-            kernel_builder: *mut TF_KernelBuilder,
-            label: *const c_char,
-        );
+        required fn TF_KernelBuilder_Label(kernel_builder: KernelBuilder, label: Text);
         /// Registers a kernel under a name of the caller's choice and frees `builder`. Nearly every
         /// mistake, such as a second kernel for the same types, is only reported when the op runs.
-        required fn TF_RegisterKernelBuilder(
-            kernel_name: *const c_char,
-            builder: *mut TF_KernelBuilder,
-            status: *mut TF_Status,
-        );
+        required fn TF_RegisterKernelBuilder(kernel_name: Text, builder: KernelBuilder, status: Status);
         /// As `TF_RegisterKernelBuilder`, by a serialised `KernelDef` unless that is null.
         required fn TF_RegisterKernelBuilderWithKernelDef(
-            serialized_kernel_def: *const c_char,
-            name: *const c_char,
-            builder: *mut TF_KernelBuilder,
-            status: *mut TF_Status,
+            serialized_kernel_def: Text, name: Text, builder: KernelBuilder, status: Status
         );
         /// Frees a kernel that is not registered.
-        required fn TF_DeleteKernelBuilder(builder: *mut TF_KernelBuilder);
+        required fn TF_DeleteKernelBuilder(builder: KernelBuilder);
         /// The plugin's own stream that this run is to use. Null with an error on a device that is not a
         /// plugin's.
-        required fn TF_GetStream(
-            ctx: *mut TF_OpKernelContext,
-            status: *mut TF_Status,
-        ) -> SP_Stream;
+        required fn TF_GetStream(ctx: Context, status: Status) -> SP_Stream;
         /// The number of inputs.
-        required fn TF_NumInputs(ctx: *mut TF_OpKernelContext) -> c_int;
+        required fn TF_NumInputs(ctx: Context) -> c_int;
         /// The number of outputs.
-        required fn TF_NumOutputs(ctx: *mut TF_OpKernelContext) -> c_int;
+        required fn TF_NumOutputs(ctx: Context) -> c_int;
         /// Fills in an input. Null without an error is possible: an input that is missing.
-        required fn TF_GetInput(
-            ctx: *mut TF_OpKernelContext,
-            i: c_int,
-            tensor: *mut *mut TF_Tensor,
-            status: *mut TF_Status,
-        );
+        required fn TF_GetInput(ctx: Context, i: c_int, tensor: *mut Tensor, status: Status);
         /// The indices of the inputs of a name.
-        required fn TF_InputRange(
-            ctx: *mut TF_OpKernelContext,
-            name: *const c_char,
-            args: *mut TF_InputRange_Args,
-        );
+        required fn TF_InputRange(ctx: Context, name: Text, args: *mut TF_InputRange_Args);
         /// The type of an input. **Aborts the process** if the index is out of range.
-        required fn TF_InputDatatype(ctx: *mut TF_OpKernelContext, index: c_int) -> TF_DataType;
+        required fn TF_InputDatatype(ctx: Context, index: c_int) -> TF_DataType;
         /// Sets an output. The tensor stays the caller's. An output that a kernel does not set is an
         /// empty tensor for the next, without a message.
-        required fn TF_SetOutput(
-            ctx: *mut TF_OpKernelContext,
-            i: c_int,
-            tensor: *const TF_Tensor,
-            status: *mut TF_Status,
-        );
+        required fn TF_SetOutput(ctx: Context, i: c_int, tensor: *const TF_Tensor, status: Status);
         /// An output that was set or allocated.
-        required fn TF_GetMutableOutput(
-            ctx: *mut TF_OpKernelContext,
-            i: c_int,
-            status: *mut TF_Status,
-        ) -> *mut TF_Tensor;
+        required fn TF_GetMutableOutput(ctx: Context, i: c_int, status: Status) -> Tensor;
         /// Fills in the functions that are known, a serialised `FunctionDefLibrary`.
         required fn TF_GetSerializedFunctionDefLibrary(
-            ctx: *mut TF_OpKernelContext,
-            serialized_function_def_library: *mut TF_Buffer,
-            status: *mut TF_Status,
+            ctx: Context, serialized_function_def_library: *mut TF_Buffer, status: Status
         );
         /// Fills in the configuration of the session, a serialised `ConfigProto`.
-        required fn TF_GetSerializedConfigProto(
-            ctx: *mut TF_OpKernelContext,
-            serialized_config_proto: *mut TF_Buffer,
-            status: *mut TF_Status,
-        );
+        required fn TF_GetSerializedConfigProto(ctx: Context, serialized_config_proto: *mut TF_Buffer, status: Status);
         /// Fills in an input that is a handle, a serialised `ResourceHandleProto`.
         required fn TF_GetSerializedResourceHandleProto(
-            ctx: *mut TF_OpKernelContext,
-            i: c_int,
-            serialized_resource_handle_proto: *mut TF_Buffer,
-            status: *mut TF_Status,
+            ctx: Context, i: c_int, serialized_resource_handle_proto: *mut TF_Buffer, status: Status
         );
         /// Says that a kernel could not be made. The status stays the caller's.
-        required fn TF_OpKernelConstruction_Failure(
-            ctx: *mut TF_OpKernelConstruction,
-            status: *mut TF_Status,
-        );
+        required fn TF_OpKernelConstruction_Failure(ctx: Construction, status: Status);
         /// Says that a run failed. The status stays the caller's.
-        required fn TF_OpKernelContext_Failure(
-            ctx: *mut TF_OpKernelContext,
-            status: *mut TF_Status,
-        );
+        required fn TF_OpKernelContext_Failure(ctx: Context, status: Status);
         /// The type that an output is to have. **Aborts the process** if the index is out of range.
-        required fn TF_ExpectedOutputDataType(ctx: *mut TF_OpKernelContext, i: c_int) -> TF_DataType;
+        required fn TF_ExpectedOutputDataType(ctx: Context, i: c_int) -> TF_DataType;
         /// Whether an input is in host memory.
-        required fn TF_IsHostMemoryInput(
-            ctx: *mut TF_OpKernelContext,
-            i: c_int,
-            status: *mut TF_Status,
-        ) -> bool;
+        required fn TF_IsHostMemoryInput(ctx: Context, i: c_int, status: Status) -> bool;
         /// Whether an output is in host memory.
-        required fn TF_IsHostMemoryOutput(
-            ctx: *mut TF_OpKernelContext,
-            i: c_int,
-            status: *mut TF_Status,
-        ) -> bool;
+        required fn TF_IsHostMemoryOutput(ctx: Context, i: c_int, status: Status) -> bool;
         /// Number of the step that this run belongs to.
-        required fn TF_StepId(ctx: *mut TF_OpKernelContext) -> i64;
+        required fn TF_StepId(ctx: Context) -> i64;
         /// The node, a serialised `NodeDef`.
-        required fn TF_OpKernelConstruction_GetNodeDef(
-            ctx: *mut TF_OpKernelConstruction,
-            status: *mut TF_Status,
-        ) -> *mut TF_Buffer;
+        required fn TF_OpKernelConstruction_GetNodeDef(ctx: Construction, status: Status) -> *mut TF_Buffer;
         /// Number of the frame, which a loop opens, that this run belongs to.
-        required fn TF_GetFrameId(ctx: *mut TF_OpKernelContext) -> u64;
+        required fn TF_GetFrameId(ctx: Context) -> u64;
         /// Number of the iteration that this run belongs to.
-        required fn TF_GetIterId(ctx: *mut TF_OpKernelContext) -> i64;
+        required fn TF_GetIterId(ctx: Context) -> i64;
         /// As `TF_StepId`.
-        required fn TF_GetStepId(ctx: *mut TF_OpKernelContext) -> i64;
+        required fn TF_GetStepId(ctx: Context) -> i64;
         /// Index of the device.
-        required fn TF_GetDeviceId(ctx: *mut TF_OpKernelContext) -> c_int;
+        required fn TF_GetDeviceId(ctx: Context) -> c_int;
         /// Name of the device. Borrowed from the kernel. Not before TensorFlow 2.16.
-        optional fn TF_GetDeviceName(ctx: *mut TF_OpKernelContext) -> TF_StringView;
+        optional fn TF_GetDeviceName(ctx: Context) -> TF_StringView;
         /// The version of the graph's format.
-        required fn TF_GetGraphDefVersion(ctx: *mut TF_OpKernelContext) -> c_int;
+        required fn TF_GetGraphDefVersion(ctx: Context) -> c_int;
         /// Name of the node. Borrowed from the kernel.
-        required fn TF_GetOpKernelName(ctx: *mut TF_OpKernelContext) -> TF_StringView;
+        required fn TF_GetOpKernelName(ctx: Context) -> TF_StringView;
         /// The container that resources are put into unless they name one. Borrowed from the kernel.
-        required fn TF_GetResourceMgrDefaultContainerName(
-            ctx: *mut TF_OpKernelContext,
-        ) -> TF_StringView;
+        required fn TF_GetResourceMgrDefaultContainerName(ctx: Context) -> TF_StringView;
         /// What the node calls an input. Borrowed from the kernel.
-        required fn TF_GetOpKernelRequestedInput(
-            ctx: *mut TF_OpKernelContext,
-            index: usize,
-        ) -> TF_StringView;
+        required fn TF_GetOpKernelRequestedInput(ctx: Context, index: usize) -> TF_StringView;
         /// How much room an attribute takes: `list_size` is the number of elements of a list, -1 if it
         /// is none; `total_size` the bytes of a string or of all strings of a list, or the dimensions
         /// of a shape (-1 if their number is unknown) or of all shapes of a list.
         required fn TF_OpKernelConstruction_GetAttrSize(
-            ctx: *mut TF_OpKernelConstruction,
-            attr_name: *const c_char,
-            list_size: *mut i32,
-            total_size: *mut i32,
-            status: *mut TF_Status,
+            ctx: Construction, attr_name: Text, list_size: *mut i32, total_size: *mut i32, status: Status
         );
         /// Reads a type.
         required fn TF_OpKernelConstruction_GetAttrType(
-            ctx: *mut TF_OpKernelConstruction,
-            attr_name: *const c_char,
-            val: *mut TF_DataType,
-            status: *mut TF_Status,
+            ctx: Construction, attr_name: Text, val: *mut TF_DataType, status: Status
         );
         /// Reads an integer that fits 32 bits.
-        required fn TF_OpKernelConstruction_GetAttrInt32(
-            ctx: *mut TF_OpKernelConstruction,
-            attr_name: *const c_char,
-            val: *mut i32,
-            status: *mut TF_Status,
-        );
+        required fn TF_OpKernelConstruction_GetAttrInt32(ctx: Construction, attr_name: Text, val: *mut i32, status: Status);
         /// Reads an integer.
-        required fn TF_OpKernelConstruction_GetAttrInt64(
-            ctx: *mut TF_OpKernelConstruction,
-            attr_name: *const c_char,
-            val: *mut i64,
-            status: *mut TF_Status,
-        );
+        required fn TF_OpKernelConstruction_GetAttrInt64(ctx: Construction, attr_name: Text, val: *mut i64, status: Status);
         /// Reads a float.
-        required fn TF_OpKernelConstruction_GetAttrFloat(
-            ctx: *mut TF_OpKernelConstruction,
-            attr_name: *const c_char,
-            val: *mut f32,
-            status: *mut TF_Status,
-        );
+        required fn TF_OpKernelConstruction_GetAttrFloat(ctx: Construction, attr_name: Text, val: *mut f32, status: Status);
         /// Reads a boolean.
         required fn TF_OpKernelConstruction_GetAttrBool(
-            ctx: *mut TF_OpKernelConstruction,
-            attr_name: *const c_char,
-            val: *mut TF_Bool,
-            status: *mut TF_Status,
+            ctx: Construction, attr_name: Text, val: *mut TF_Bool, status: Status
         );
         /// Reads at most `max_length` bytes of a string, without a NUL behind them.
         required fn TF_OpKernelConstruction_GetAttrString(
-            ctx: *mut TF_OpKernelConstruction,
-            attr_name: *const c_char,
-            val: *mut c_char,
-            max_length: usize,
-            status: *mut TF_Status,
+            ctx: Construction, attr_name: Text, val: *mut c_char, max_length: usize, status: Status
         );
         /// Reads a tensor.
         required fn TF_OpKernelConstruction_GetAttrTensor(
-            ctx: *mut TF_OpKernelConstruction,
-            attr_name: *const c_char,
-            val: *mut *mut TF_Tensor,
-            status: *mut TF_Status,
+            ctx: Construction, attr_name: Text, val: *mut Tensor, status: Status
         );
         /// Reads a list of types.
         required fn TF_OpKernelConstruction_GetAttrTypeList(
-            ctx: *mut TF_OpKernelConstruction,
-            attr_name: *const c_char,
-            vals: *mut TF_DataType,
-            max_vals: c_int,
-            status: *mut TF_Status,
+            ctx: Construction, attr_name: Text, vals: *mut TF_DataType, max_vals: c_int, status: Status
         );
         /// Reads a list of integers that fit 32 bits.
         required fn TF_OpKernelConstruction_GetAttrInt32List(
-            ctx: *mut TF_OpKernelConstruction,
-            attr_name: *const c_char,
-            vals: *mut i32,
-            max_vals: c_int,
-            status: *mut TF_Status,
+            ctx: Construction, attr_name: Text, vals: *mut i32, max_vals: c_int, status: Status
         );
         /// Reads a list of integers.
         required fn TF_OpKernelConstruction_GetAttrInt64List(
-            ctx: *mut TF_OpKernelConstruction,
-            attr_name: *const c_char,
-            vals: *mut i64,
-            max_vals: c_int,
-            status: *mut TF_Status,
+            ctx: Construction, attr_name: Text, vals: *mut i64, max_vals: c_int, status: Status
         );
         /// Reads a list of floats.
         required fn TF_OpKernelConstruction_GetAttrFloatList(
-            ctx: *mut TF_OpKernelConstruction,
-            attr_name: *const c_char,
-            vals: *mut f32,
-            max_vals: c_int,
-            status: *mut TF_Status,
+            ctx: Construction, attr_name: Text, vals: *mut f32, max_vals: c_int, status: Status
         );
         /// Reads a list of booleans.
         required fn TF_OpKernelConstruction_GetAttrBoolList(
-            ctx: *mut TF_OpKernelConstruction,
-            attr_name: *const c_char,
-            vals: *mut TF_Bool,
-            max_vals: c_int,
-            status: *mut TF_Status,
+            ctx: Construction, attr_name: Text, vals: *mut TF_Bool, max_vals: c_int, status: Status
         );
         /// Reads a list of strings: `values` and `lengths` of at least `max_values` elements each,
         /// where the values point into `storage`, of `storage_size` bytes, without NULs.
         required fn TF_OpKernelConstruction_GetAttrStringList(
-            ctx: *mut TF_OpKernelConstruction,
-            attr_name: *const c_char,
-            values: *mut *mut c_char,
-            lengths: *mut usize,
-            max_values: c_int,
-            storage: *mut c_void,
-            storage_size: usize,
-            status: *mut TF_Status,
+            ctx: Construction, attr_name: Text, values: *mut *mut c_char, lengths: *mut usize, max_values: c_int,
+            storage: *mut c_void, storage_size: usize, status: Status
         );
         /// Reads a list of tensors; each that is not null is the caller's.
         required fn TF_OpKernelConstruction_GetAttrTensorList(
-            ctx: *mut TF_OpKernelConstruction,
-            attr_name: *const c_char,
-            vals: *mut *mut TF_Tensor,
-            max_values: c_int,
-            status: *mut TF_Status,
+            ctx: Construction, attr_name: Text, vals: *mut Tensor, max_values: c_int, status: Status
         );
         /// Reads a function, a serialised `NameAttrList`; null on an error.
         required fn TF_OpKernelConstruction_GetAttrFunction(
-            ctx: *mut TF_OpKernelConstruction,
-            attr_name: *const c_char,
-            status: *mut TF_Status,
+            ctx: Construction, attr_name: Text, status: Status
         ) -> *mut TF_Buffer;
         /// Whether the node has an attribute.
-        required fn TF_OpKernelConstruction_HasAttr(
-            ctx: *mut TF_OpKernelConstruction,
-            attr_name: *const c_char,
-            status: *mut TF_Status,
-        ) -> bool;
+        required fn TF_OpKernelConstruction_HasAttr(ctx: Construction, attr_name: Text, status: Status) -> bool;
         /// Name of the node. Borrowed from the construction.
-        required fn TF_OpKernelConstruction_GetName(
-            ctx: *mut TF_OpKernelConstruction,
-        ) -> TF_StringView;
+        required fn TF_OpKernelConstruction_GetName(ctx: Construction) -> TF_StringView;
         /// Allocates an output, in device memory unless the kernel is registered otherwise. `dtype` and
         /// `len` are ignored: the op decides.
         required fn TF_AllocateOutput(
-            context: *mut TF_OpKernelContext,
-            index: c_int,
-            dtype: TF_DataType,
-            dims: *const i64,
-            num_dims: c_int,
-            len: usize,
-            status: *mut TF_Status,
-        ) -> *mut TF_Tensor;
+            context: Context, index: c_int, dtype: TF_DataType, dims: *const i64, num_dims: c_int, len: usize,
+            status: Status
+        ) -> Tensor;
         /// Makes an output of the memory of one of the candidates that nobody else uses, whose index goes
         /// into `forwarded_input`; or allocates one, and the index is -1. `forwarded_input` may be
         /// null.
         required fn TF_ForwardInputOrAllocateOutput(
-            context: *mut TF_OpKernelContext,
-            candidate_input_indices: *const c_int,
-            num_candidate_input_indices: c_int,
-            output_index: c_int,
-            output_dims: *const i64,
-            output_num_dims: c_int,
-            forwarded_input: *mut c_int,
-            status: *mut TF_Status,
-        ) -> *mut TF_Tensor;
+            context: Context, candidate_input_indices: *const c_int, num_candidate_input_indices: c_int, output_index: c_int,
+            output_dims: *const i64, output_num_dims: c_int, forwarded_input: *mut c_int, status: Status
+        ) -> Tensor;
         /// Allocates a tensor for the length of the run. `alloc_attrs` may be null: device memory.
         required fn TF_AllocateTemp(
-            context: *mut TF_OpKernelContext,
-            dtype: TF_DataType,
-            dims: *const i64,
-            num_dims: c_int,
-            alloc_attrs: *mut TF_AllocatorAttributes,
-            status: *mut TF_Status,
-        ) -> *mut TF_Tensor;
+            context: Context, dtype: TF_DataType, dims: *const i64, num_dims: c_int,
+            alloc_attrs: *mut TF_AllocatorAttributes, status: Status
+        ) -> Tensor;
         /// Says that work of this run continues after `compute` has returned. Not before TensorFlow 2.15.
-        optional fn TF_IncNumDeferredOps(context: *mut TF_OpKernelContext);
+        optional fn TF_IncNumDeferredOps(context: Context);
         /// Says that such work is done; once for each `TF_IncNumDeferredOps`. Not before TensorFlow
         /// 2.15.
-        optional fn TF_DecNumDeferredOps(context: *mut TF_OpKernelContext);
+        optional fn TF_DecNumDeferredOps(context: Context);
     }
 }

@@ -7,9 +7,9 @@
 //! | [`status`] | `tensorflow/c/tf_status.h` |
 //! | [`file_statistics`] | `tensorflow/c/tf_file_statistics.h` |
 //! | [`filesystem`], [`filesystem_ops`], [`filesystem_registration`] | `tensorflow/c/experimental/filesystem/filesystem_interface.h` |
-//! | `registration` | the functions of `tensorflow/c/c_api.h` that load a filesystem plugin and name the release |
-//! | `device_registration` | the function of `tensorflow/c/c_api_experimental.h` that loads a device plugin |
-//! | `registered_kernels` | the function of `tensorflow/c/c_api.h` that lists the kernels of an op |
+//! | [`registration`] | the functions of `tensorflow/c/c_api.h` that load a filesystem plugin and name the release |
+//! | [`device_registration`] | the function of `tensorflow/c/c_api_experimental.h` that loads a device plugin |
+//! | [`registered_kernels`] | the function of `tensorflow/c/c_api.h` that lists the kernels of an op |
 //! | [`device_list`], [`mod@env`], [`eager`] | for tests, what programs call: of `tensorflow/c/c_api.h`, `tensorflow/c/env.h` and `tensorflow/c/eager/c_api.h` |
 //! | [`stream_executor`], [`stream_executor_fns`], [`stream_executor_platform`] | `tensorflow/c/experimental/stream_executor/stream_executor.h` |
 //! | [`kernels`] | `tensorflow/c/kernels.h` |
@@ -22,7 +22,7 @@
 //! | [`attrtype`] | `tensorflow/c/tf_attrtype.h` |
 //! | [`buffer`] | `tensorflow/c/tf_buffer.h` |
 //! | [`string_view`] | the string type of `tensorflow/c/c_api.h` |
-//! | `tstring`, [`ctstring`] | `tensorflow/c/tf_tstring.h`, and its string type |
+//! | [`tstring`], [`ctstring`] | `tensorflow/c/tf_tstring.h`, and its string type |
 //! | [`logging`] | `tensorflow/c/logging.h` |
 //! | [`operations`] | none: the list of a filesystem's operations, for everything that goes through them all |
 //! | [`c_api_macros`] | `tensorflow/c/c_api_macros.h` |
@@ -53,7 +53,6 @@ pub mod c_api_macros;
 pub mod ctstring;
 pub mod datatype;
 pub mod device_list;
-#[cfg(feature = "host")]
 pub mod device_registration;
 pub mod eager;
 pub mod env;
@@ -72,9 +71,7 @@ pub mod logging;
 pub mod operations;
 pub mod ops;
 pub mod profiler;
-#[cfg(feature = "host")]
 pub mod registered_kernels;
-#[cfg(feature = "host")]
 pub mod registration;
 pub mod status;
 pub mod stream_executor;
@@ -83,7 +80,6 @@ pub mod stream_executor_fns;
 pub mod stream_executor_platform;
 pub mod string_view;
 pub mod tensor;
-#[cfg(feature = "host")]
 pub mod tstring;
 
 pub use attrtype::*;
@@ -102,11 +98,11 @@ pub use filesystem_registration::*;
 pub use grappler::*;
 pub use kernels::*;
 pub use kernels_experimental::*;
+pub use layout::{Record, Versioned};
 pub use logging::*;
 pub use operations::*;
 pub use ops::*;
 pub use profiler::*;
-#[cfg(feature = "host")]
 pub use registered_kernels::*;
 pub use status::*;
 pub use stream_executor::*;

@@ -1,8 +1,8 @@
 //! `tensorflow/c/logging.h`: writing to TensorFlow's log. TensorFlow 2.21 has neither the header nor the
 //! functions.
 
-#[cfg(feature = "host")]
-use core::ffi::{c_char, c_int};
+use crate::layout::Text;
+use core::ffi::c_int;
 
 /// Severity of a log line: one of the constants of this module.
 pub type TF_LogLevel = core::ffi::c_uint;
@@ -16,17 +16,16 @@ pub const TF_ERROR: TF_LogLevel = 2;
 /// Ends the process with SIGABRT once the line is written.
 pub const TF_FATAL: TF_LogLevel = 3;
 
-#[cfg(feature = "host")]
-crate::host::host_functions! {
+crate::layout::host_functions! {
     /// The functions of `logging.h`, in `libtensorflow_framework.so.2` up to TensorFlow 2.20. Each
     /// takes a `printf` format, NUL-terminated, and its arguments; a text that is not a constant belongs
     /// behind the format `%s`.
     pub struct LoggingFunctions {
         /// Writes a line of the given severity.
-        optional fn TF_Log(level: TF_LogLevel, fmt: *const c_char; ...);
+        optional fn TF_Log(level: TF_LogLevel, fmt: Text; ...);
         /// Writes a line if the user requested this much detail (`TF_CPP_MAX_VLOG_LEVEL`).
-        optional fn TF_VLog(level: c_int, fmt: *const c_char; ...);
+        optional fn TF_VLog(level: c_int, fmt: Text; ...);
         /// As `TF_VLog`, for debug builds of TensorFlow.
-        optional fn TF_DVLog(level: c_int, fmt: *const c_char; ...);
+        optional fn TF_DVLog(level: c_int, fmt: Text; ...);
     }
 }

@@ -1,16 +1,12 @@
 //! The function of `tensorflow/c/c_api.h` that lists the kernels of an op.
 
 use crate::buffer::TF_Buffer;
-use crate::status::TF_Status;
-use core::ffi::c_char;
+use crate::layout::{Status, Text};
 
-crate::host::host_functions! {
+crate::layout::host_functions! {
     /// The kernels that are registered, in `libtensorflow_cc.so.2`.
     pub struct RegisteredKernelsFunctions {
         /// Those of an op, a serialised `KernelList`, for `TF_DeleteBuffer` to free; null with another status than `TF_OK`.
-        required fn TF_GetRegisteredKernelsForOp(
-            name: *const c_char,
-            status: *mut TF_Status,
-        ) -> *mut TF_Buffer;
+        required fn TF_GetRegisteredKernelsForOp(name: Text, status: Status) -> *mut TF_Buffer;
     }
 }

@@ -1,8 +1,7 @@
 //! `tensorflow/c/tf_status.h`: the status object and its codes.
 
-#[cfg(feature = "host")]
-use core::ffi::c_int;
-use core::ffi::{c_char, c_uint, c_void};
+use crate::layout::{Status, Text};
+use core::ffi::{c_char, c_int, c_uint, c_void};
 
 crate::layout::opaque! {
     /// A status object of the host: a code, a message and payloads. Opaque; only ever behind a pointer.
@@ -57,36 +56,27 @@ pub const TF_UNAUTHENTICATED: TF_Code = 16;
 pub type TF_PayloadVisitor =
     Option<unsafe extern "C" fn(key: *const c_char, value: *const c_char, capture: *mut c_void)>;
 
-#[cfg(feature = "host")]
-crate::host::host_functions! {
+crate::layout::host_functions! {
     /// The functions of `tf_status.h`. All live in `libtensorflow_framework.so.2`. Required are those
     /// without which no plugin can work.
     pub struct StatusFunctions {
         /// Makes a status, `TF_OK`, that [`TF_DeleteStatus`](Self::TF_DeleteStatus) frees. Never null.
-        required fn TF_NewStatus() -> *mut TF_Status;
+        required fn TF_NewStatus() -> Status;
         /// Frees a status; null is allowed.
-        required fn TF_DeleteStatus(status: *mut TF_Status);
+        required fn TF_DeleteStatus(status: Status);
         /// Sets code and message. The message is copied; it must be non-null (TensorFlow up to 2.20
         /// crashes on null) and valid UTF-8 (Python raises `UnicodeDecodeError` in place of the
         /// error otherwise). Payloads set before are dropped.
-        required fn TF_SetStatus(status: *mut TF_Status, code: TF_Code, message: *const c_char);
+        required fn TF_SetStatus(status: Status, code: TF_Code, message: Text);
         /// Adds a payload, both strings copied; does nothing on a `TF_OK` status.
-        optional fn TF_SetPayload(status: *mut TF_Status, key: *const c_char, value: *const c_char);
+        optional fn TF_SetPayload(status: Status, key: Text, value: Text);
         /// Sets the code that belongs to an `errno`, and `context: strerror` as the message.
-        optional fn TF_SetStatusFromIOError(
-            status: *mut TF_Status,
-            error_code: c_int,
-            context: *const c_char,
-        );
+        optional fn TF_SetStatusFromIOError(status: Status, error_code: c_int, context: Text);
         /// The code.
         required fn TF_GetCode(status: *const TF_Status) -> TF_Code;
         /// The message, empty for `TF_OK`. Borrowed from the status until its next change.
-        required fn TF_Message(status: *const TF_Status) -> *const c_char;
+        required fn TF_Message(status: *const TF_Status) -> Text;
         /// Calls `visitor` for each payload. Not exported before TensorFlow 2.14.
-        optional fn TF_ForEachPayload(
-            status: *const TF_Status,
-            visitor: TF_PayloadVisitor,
-            capture: *mut c_void,
-        );
+        optional fn TF_ForEachPayload(status: *const TF_Status, visitor: TF_PayloadVisitor, capture: *mut c_void);
     }
 }

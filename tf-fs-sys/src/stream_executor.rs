@@ -27,7 +27,6 @@
 //! - Nothing may unwind into the host.
 //! - At process exit the host destroys nothing.
 
-use crate::layout::offset_of_end;
 use core::ffi::{c_char, c_uint, c_void};
 
 /// Major version of this API: differs if the two sides cannot work together.
@@ -55,54 +54,43 @@ pub type SP_Event = *mut SP_Event_st;
 /// A stopwatch between two points in a stream.
 pub type SP_Timer = *mut SP_Timer_st;
 
-/// Functions of timers. TensorFlow 2.12 and 2.13 demand and use timers, 2.14 to 2.21 neither.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SP_TimerFns {
-    /// [`SP_TIMER_FNS_STRUCT_SIZE`].
-    pub struct_size: usize,
-    /// Reserved.
-    pub ext: *mut c_void,
-    /// The nanoseconds between `start_timer` and `stop_timer`.
-    pub nanoseconds: Option<unsafe extern "C" fn(timer: SP_Timer) -> u64>,
+type Device = *const SP_Device;
+
+crate::layout::records! {
+    /// Functions of timers. TensorFlow 2.12 and 2.13 demand and use timers, 2.14 to 2.21 neither.
+    pub struct SP_TimerFns, SP_TIMER_FNS_STRUCT_SIZE, ext {
+        /// The nanoseconds between `start_timer` and `stop_timer`.
+        fn nanoseconds(timer: SP_Timer) -> u64;
+    }
+
+    /// What an allocator has done so far; sizes are in bytes. It has no `ext`. With a `struct_size` of 0 the host
+    /// logs an error and has no statistics.
+    #[derive(PartialEq, Eq)]
+    pub struct SP_AllocatorStats, SP_ALLOCATORSTATS_STRUCT_SIZE {
+        /// Number of allocations so far.
+        pub num_allocs: i64,
+        /// Allocated now.
+        pub bytes_in_use: i64,
+        /// The most that was allocated at any time.
+        pub peak_bytes_in_use: i64,
+        /// The largest single allocation.
+        pub largest_alloc_size: i64,
+        /// Whether `bytes_limit` holds; 0 or 1.
+        pub has_bytes_limit: i8,
+        /// The most that can be allocated.
+        pub bytes_limit: i64,
+        /// Reserved, whether allocated or not.
+        pub bytes_reserved: i64,
+        /// The most that was reserved at any time.
+        pub peak_bytes_reserved: i64,
+        /// Whether `bytes_reservable_limit` holds; 0 or 1.
+        pub has_bytes_reservable_limit: i8,
+        /// The most that can be reserved.
+        pub bytes_reservable_limit: i64,
+        /// The largest free block.
+        pub largest_free_block_bytes: i64,
+    }
 }
-
-/// Size in bytes of [`SP_TimerFns`] up to the end of its last field.
-pub const SP_TIMER_FNS_STRUCT_SIZE: usize = offset_of_end!(SP_TimerFns, nanoseconds);
-
-/// What an allocator has done so far; sizes are in bytes. It has no `ext`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SP_AllocatorStats {
-    /// [`SP_ALLOCATORSTATS_STRUCT_SIZE`]; with 0 the host logs an error and has no statistics.
-    pub struct_size: usize,
-    /// Number of allocations so far.
-    pub num_allocs: i64,
-    /// Allocated now.
-    pub bytes_in_use: i64,
-    /// The most that was allocated at any time.
-    pub peak_bytes_in_use: i64,
-    /// The largest single allocation.
-    pub largest_alloc_size: i64,
-    /// Whether `bytes_limit` holds; 0 or 1.
-    pub has_bytes_limit: i8,
-    /// The most that can be allocated.
-    pub bytes_limit: i64,
-    /// Reserved, whether allocated or not.
-    pub bytes_reserved: i64,
-    /// The most that was reserved at any time.
-    pub peak_bytes_reserved: i64,
-    /// Whether `bytes_reservable_limit` holds; 0 or 1.
-    pub has_bytes_reservable_limit: i8,
-    /// The most that can be reserved.
-    pub bytes_reservable_limit: i64,
-    /// The largest free block.
-    pub largest_free_block_bytes: i64,
-}
-
-/// Size in bytes of [`SP_AllocatorStats`] up to the end of its last field.
-pub const SP_ALLOCATORSTATS_STRUCT_SIZE: usize =
-    offset_of_end!(SP_AllocatorStats, largest_free_block_bytes);
 
 /// The status of an event: one of the four constants below.
 pub type SE_EventStatus = c_uint;
@@ -115,101 +103,58 @@ pub const SE_EVENT_PENDING: SE_EventStatus = 2;
 /// The work before the event is done, or the event was never recorded.
 pub const SE_EVENT_COMPLETE: SE_EventStatus = 3;
 
-/// A range of device memory.
-///
-/// The host takes `opaque` for an address: it slices allocations by adding to it. For all calls but
-/// `allocate` it makes the struct again from the address, so `payload` is lost.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SP_DeviceMemoryBase {
-    /// [`SP_DEVICE_MEMORY_BASE_STRUCT_SIZE`]; the host logs an error if `allocate` leaves 0.
-    pub struct_size: usize,
-    /// Reserved.
-    pub ext: *mut c_void,
-    /// The address; null for none.
-    pub opaque: *mut c_void,
-    /// The size in bytes. Of the copy in a copy; 0 in `deallocate`.
-    pub size: u64,
-    /// Free for the plugin in the header; 0 in every call of the host's.
-    pub payload: u64,
+crate::layout::records! {
+    /// A range of device memory.
+    ///
+    /// The host takes `opaque` for an address: it slices allocations by adding to it. For all calls but
+    /// `allocate` it makes the struct again from the address, so `payload` is lost. It logs an error if `allocate`
+    /// leaves a `struct_size` of 0.
+    pub struct SP_DeviceMemoryBase, SP_DEVICE_MEMORY_BASE_STRUCT_SIZE, ext {
+        /// The address; null for none.
+        pub opaque: *mut c_void,
+        /// The size in bytes. Of the copy in a copy; 0 in `deallocate`.
+        pub size: u64,
+        /// Free for the plugin in the header; 0 in every call of the host's.
+        pub payload: u64,
+    }
+
+    /// One device. The host copies it after `create_device`, so only its content has an identity. The
+    /// strings outlive the device. A `struct_size` of 0 makes the device fail (and TensorFlow 2.12 and 2.13 abort);
+    /// `ext` is free for the plugin.
+    pub struct SP_Device, SP_DEVICE_STRUCT_SIZE, ext {
+        /// Index of the device, from 0.
+        pub ordinal: i32,
+        /// The plugin's state for the device; the host never looks at it.
+        pub device_handle: *mut c_void,
+        /// Name of the hardware, NUL-terminated, or null. Shown nowhere.
+        pub hardware_name: *const c_char,
+        /// Name of the vendor, NUL-terminated, or null. Shown nowhere.
+        pub device_vendor: *const c_char,
+        /// PCI address as in `0000:00:02.1`, NUL-terminated, or null. Shown nowhere.
+        pub pci_bus_id: *const c_char,
+    }
+
+    /// Parameters of `create_device`.
+    pub struct SE_CreateDeviceParams, SE_CREATE_DEVICE_PARAMS_STRUCT_SIZE, ext {
+        /// Index of the device to create, from 0.
+        pub ordinal: i32,
+        /// To be filled by the plugin, within the `struct_size` found in it.
+        pub device: *mut SP_Device,
+    }
+
+    /// Functions that describe a device. Each may be null; a negative result means "unknown".
+    pub struct SP_DeviceFns, SP_DEVICE_FNS_STRUCT_SIZE, ext {
+        /// The NUMA node that the device is attached to.
+        fn get_numa_node(device: Device) -> i32;
+        /// Bandwidth of the device's own memory in bytes a second.
+        fn get_memory_bandwidth(device: Device) -> i64;
+        /// Estimated floating-point operations a nanosecond. Never requested.
+        fn get_gflops(device: Device) -> f64;
+    }
+
+    /// Parameters of `create_device_fns`.
+    pub struct SE_CreateDeviceFnsParams, SE_CREATE_DEVICE_FNS_PARAMS_STRUCT_SIZE, ext {
+        /// To be filled by the plugin, within the `struct_size` found in it.
+        pub device_fns: *mut SP_DeviceFns,
+    }
 }
-
-/// Size in bytes of [`SP_DeviceMemoryBase`] up to the end of its last field.
-pub const SP_DEVICE_MEMORY_BASE_STRUCT_SIZE: usize = offset_of_end!(SP_DeviceMemoryBase, payload);
-
-/// One device. The host copies it after `create_device`, so only its content has an identity. The
-/// strings outlive the device.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SP_Device {
-    /// [`SP_DEVICE_STRUCT_SIZE`]; 0 makes the device fail (and TensorFlow 2.12 and 2.13 abort).
-    pub struct_size: usize,
-    /// Free for the plugin.
-    pub ext: *mut c_void,
-    /// Index of the device, from 0.
-    pub ordinal: i32,
-    /// The plugin's state for the device; the host never looks at it.
-    pub device_handle: *mut c_void,
-    /// Name of the hardware, NUL-terminated, or null. Shown nowhere.
-    pub hardware_name: *const c_char,
-    /// Name of the vendor, NUL-terminated, or null. Shown nowhere.
-    pub device_vendor: *const c_char,
-    /// PCI address as in `0000:00:02.1`, NUL-terminated, or null. Shown nowhere.
-    pub pci_bus_id: *const c_char,
-}
-
-/// Size in bytes of [`SP_Device`] up to the end of its last field.
-pub const SP_DEVICE_STRUCT_SIZE: usize = offset_of_end!(SP_Device, pci_bus_id);
-
-/// Parameters of `create_device`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SE_CreateDeviceParams {
-    /// [`SE_CREATE_DEVICE_PARAMS_STRUCT_SIZE`], from the host.
-    pub struct_size: usize,
-    /// Reserved.
-    pub ext: *mut c_void,
-    /// Index of the device to create, from 0.
-    pub ordinal: i32,
-    /// To be filled by the plugin, within the `struct_size` found in it.
-    pub device: *mut SP_Device,
-}
-
-/// Size in bytes of [`SE_CreateDeviceParams`] up to the end of its last field.
-pub const SE_CREATE_DEVICE_PARAMS_STRUCT_SIZE: usize =
-    offset_of_end!(SE_CreateDeviceParams, device);
-
-/// Functions that describe a device. Each may be null; a negative result means "unknown".
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SP_DeviceFns {
-    /// [`SP_DEVICE_FNS_STRUCT_SIZE`].
-    pub struct_size: usize,
-    /// Reserved.
-    pub ext: *mut c_void,
-    /// The NUMA node that the device is attached to.
-    pub get_numa_node: Option<unsafe extern "C" fn(device: *const SP_Device) -> i32>,
-    /// Bandwidth of the device's own memory in bytes a second.
-    pub get_memory_bandwidth: Option<unsafe extern "C" fn(device: *const SP_Device) -> i64>,
-    /// Estimated floating-point operations a nanosecond. Never requested.
-    pub get_gflops: Option<unsafe extern "C" fn(device: *const SP_Device) -> f64>,
-}
-
-/// Size in bytes of [`SP_DeviceFns`] up to the end of its last field.
-pub const SP_DEVICE_FNS_STRUCT_SIZE: usize = offset_of_end!(SP_DeviceFns, get_gflops);
-
-/// Parameters of `create_device_fns`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SE_CreateDeviceFnsParams {
-    /// [`SE_CREATE_DEVICE_FNS_PARAMS_STRUCT_SIZE`], from the host.
-    pub struct_size: usize,
-    /// Reserved.
-    pub ext: *mut c_void,
-    /// To be filled by the plugin, within the `struct_size` found in it.
-    pub device_fns: *mut SP_DeviceFns,
-}
-
-/// Size in bytes of [`SE_CreateDeviceFnsParams`] up to the end of its last field.
-pub const SE_CREATE_DEVICE_FNS_PARAMS_STRUCT_SIZE: usize =
-    offset_of_end!(SE_CreateDeviceFnsParams, device_fns);

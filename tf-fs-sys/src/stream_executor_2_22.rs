@@ -1,50 +1,35 @@
 //! What TensorFlow 2.22 has in addition to [`stream_executor`](crate::stream_executor), as 2.22.0rc0 declares it.
 
 use crate::c_api_macros::TF_Bool;
-use crate::layout::offset_of_end;
-use crate::status::TF_Status;
+use crate::layout::Status;
 use crate::stream_executor::{SP_Device, SP_Stream};
 use crate::stream_executor_fns::{SP_STREAMEXECUTOR_STRUCT_SIZE, SP_StreamExecutor};
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 
-/// What a stream is to be like.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SP_StreamOptions {
-    /// The end of the last field that the host knows.
-    pub struct_size: usize,
-    /// Reserved.
-    pub ext: *mut c_void,
-    /// Whether `priority` counts.
-    pub has_priority: TF_Bool,
-    /// The priority.
-    pub priority: c_int,
-}
+crate::layout::records! {
+    /// What a stream is to be like.
+    pub struct SP_StreamOptions, SP_STREAM_OPTIONS_STRUCT_SIZE, ext {
+        /// Whether `priority` counts.
+        pub has_priority: TF_Bool,
+        /// The priority.
+        pub priority: c_int,
+    }
 
-/// Size in bytes of [`SP_StreamOptions`] up to the end of its last field.
-pub const SP_STREAM_OPTIONS_STRUCT_SIZE: usize = offset_of_end!(SP_StreamOptions, priority);
-
-/// [`SP_StreamExecutor`] as TensorFlow has it from 2.22 on. Only a host whose `struct_size` covers it has room for the
-/// last field.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct SP_StreamExecutorWithStreamOptions {
-    /// What all releases have; its `struct_size` is that of the whole.
-    pub executor: SP_StreamExecutor,
-    /// Creates a stream as `create_stream` does, with options.
-    pub create_stream_with_options: Option<
-        unsafe extern "C" fn(
-            device: *const SP_Device,
-            options: *const SP_StreamOptions,
-            stream: *mut SP_Stream,
-            status: *mut TF_Status,
-        ),
-    >,
+    /// [`SP_StreamExecutor`] as TensorFlow has it from 2.22 on. Only a host whose `struct_size` covers it has room for the
+    /// last field.
+    pub struct SP_StreamExecutorWithStreamOptions {
+        /// What all releases have; its `struct_size` is that of the whole.
+        pub executor: SP_StreamExecutor,
+        /// Creates a stream as `create_stream` does, with options.
+        fn create_stream_with_options(
+            device: *const SP_Device, options: *const SP_StreamOptions, stream: *mut SP_Stream, status: Status
+        );
+    }
 }
 
 /// Size in bytes of [`SP_StreamExecutorWithStreamOptions`] up to the end of its last field.
 pub const SP_STREAMEXECUTOR_WITH_STREAM_OPTIONS_STRUCT_SIZE: usize =
-    offset_of_end!(SP_StreamExecutorWithStreamOptions, create_stream_with_options);
+    size_of::<SP_StreamExecutorWithStreamOptions>();
 
 // The field is where the header's is: behind the last one of the others.
 const _: () = assert!(

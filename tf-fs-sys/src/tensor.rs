@@ -1,25 +1,19 @@
 //! `tensorflow/c/tf_tensor.h`: tensors.
 
 use crate::c_api_macros::TF_Bool;
-use crate::layout::offset_of_end;
-#[cfg(feature = "host")]
-use crate::{datatype::TF_DataType, status::TF_Status};
-#[cfg(feature = "host")]
+use crate::datatype::TF_DataType;
+use crate::layout::Status;
 use core::ffi::{c_int, c_void};
 
-/// How a tensor's memory is to be allocated.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TF_AllocatorAttributes {
-    /// [`TF_ALLOCATOR_ATTRIBUTES_STRUCT_SIZE`]; the host refuses 0 with `TF_INVALID_ARGUMENT`.
-    pub struct_size: usize,
-    /// Whether the memory is to be the host's rather than the device's.
-    pub on_host: TF_Bool,
-}
+pub(crate) type Tensor = *mut TF_Tensor;
 
-/// Size in bytes of [`TF_AllocatorAttributes`] up to the end of its last field.
-pub const TF_ALLOCATOR_ATTRIBUTES_STRUCT_SIZE: usize =
-    offset_of_end!(TF_AllocatorAttributes, on_host);
+crate::layout::records! {
+    /// How a tensor's memory is to be allocated. The host refuses a `struct_size` of 0 with `TF_INVALID_ARGUMENT`.
+    pub struct TF_AllocatorAttributes, TF_ALLOCATOR_ATTRIBUTES_STRUCT_SIZE {
+        /// Whether the memory is to be the host's rather than the device's.
+        pub on_host: TF_Bool,
+    }
+}
 
 crate::layout::opaque! {
     /// An array of elements of one type, row by row, in host or device memory. Opaque; only ever behind a
@@ -31,12 +25,10 @@ crate::layout::opaque! {
 
 /// Frees the `len` bytes of a tensor that `TF_NewTensor` was given; `arg` is what it was given with
 /// them.
-#[cfg(feature = "host")]
 pub type TF_TensorDeallocator =
     Option<unsafe extern "C" fn(data: *mut c_void, len: usize, arg: *mut c_void)>;
 
-#[cfg(feature = "host")]
-crate::host::host_functions! {
+crate::layout::host_functions! {
     /// The functions of `tf_tensor.h`, in `libtensorflow_framework.so.2`.
     pub struct TensorFunctions {
         /// Makes a tensor of memory that the caller provides: `len` bytes at `data`, which
@@ -44,33 +36,23 @@ crate::host::host_functions! {
         /// and freed at once. Null, after a call of `deallocator`, if `len` is less than type and
         /// shape need; a greater one is the size of the tensor.
         required fn TF_NewTensor(
-            data_type: TF_DataType,
-            dims: *const i64,
-            num_dims: c_int,
-            data: *mut c_void,
-            len: usize,
-            deallocator: TF_TensorDeallocator,
-            deallocator_arg: *mut c_void,
-        ) -> *mut TF_Tensor;
+            data_type: TF_DataType, dims: *const i64, num_dims: c_int, data: *mut c_void, len: usize,
+            deallocator: TF_TensorDeallocator, deallocator_arg: *mut c_void
+        ) -> Tensor;
         /// The alignment in bytes that memory for `TF_NewTensor` should have. Not before TensorFlow
         /// 2.17.
         optional fn TF_TensorDefaultAlignment() -> usize;
         /// Makes a tensor in host memory, `len` bytes, not initialised.
-        required fn TF_AllocateTensor(
-            data_type: TF_DataType,
-            dims: *const i64,
-            num_dims: c_int,
-            len: usize,
-        ) -> *mut TF_Tensor;
+        required fn TF_AllocateTensor(data_type: TF_DataType, dims: *const i64, num_dims: c_int, len: usize) -> Tensor;
         /// A new tensor with the content of `tensor`, which is deleted; or null, and `tensor` stays,
         /// if that is not possible.
-        required fn TF_TensorMaybeMove(tensor: *mut TF_Tensor) -> *mut TF_Tensor;
+        required fn TF_TensorMaybeMove(tensor: Tensor) -> Tensor;
         /// Frees a tensor, and its memory with the last that refers to it; null is allowed.
-        required fn TF_DeleteTensor(tensor: *mut TF_Tensor);
+        required fn TF_DeleteTensor(tensor: Tensor);
         /// The type of the elements.
         required fn TF_TensorType(tensor: *const TF_Tensor) -> TF_DataType;
         /// Gives the tensor another shape.
-        required fn TF_SetShape(tensor: *mut TF_Tensor, dims: *const i64, num_dims: c_int);
+        required fn TF_SetShape(tensor: Tensor, dims: *const i64, num_dims: c_int);
         /// The number of dimensions.
         required fn TF_NumDims(tensor: *const TF_Tensor) -> c_int;
         /// The length of one dimension. The index must be at least 0 and below `TF_NumDims`.
@@ -86,12 +68,8 @@ crate::host::host_functions! {
         /// `TF_INVALID_ARGUMENT` if the sizes in bytes differ, or an element of either type has no
         /// fixed size.
         required fn TF_TensorBitcastFrom(
-            from: *const TF_Tensor,
-            data_type: TF_DataType,
-            to: *mut TF_Tensor,
-            new_dims: *const i64,
-            num_new_dims: c_int,
-            status: *mut TF_Status,
+            from: *const TF_Tensor, data_type: TF_DataType, to: Tensor, new_dims: *const i64, num_new_dims: c_int,
+            status: Status
         );
         /// Whether the memory is aligned as TensorFlow prefers it.
         required fn TF_TensorIsAligned(tensor: *const TF_Tensor) -> bool;

@@ -3,7 +3,7 @@
 use crate::ctstring::{TF_TString, TF_TString_Type};
 use core::ffi::c_char;
 
-crate::host::host_functions! {
+crate::layout::host_functions! {
     /// The functions of `tf_tstring.h`, in `libtensorflow_cc.so.2`.
     ///
     /// Elements of a tensor that the host allocated (`TF_AllocateOutput`, `TF_AllocateTemp`) are

@@ -30,14 +30,14 @@ pub(crate) fn compare(
     source: &syn::File,
     numbers: impl IntoIterator<Item = (String, i128)>,
 ) -> Result<Comparison, String> {
-    let aliases = Aliases::of(source);
+    let aliases = Aliases::of(source)?;
     let nothing = BTreeSet::new();
     let rust = Reader::read(source, &aliases, &nothing)?;
     let names = rust.kinds.keys().filter(|name| !name.contains([':', ' '])).cloned().collect();
     let types = aliases.names();
-    let headers = header::read(tensorflow, include_dirs, &names, &types)?;
+    let headers = header::read(tensorflow, include_dirs, &names, types)?;
 
-    let header_aliases = Aliases::of(&headers.file);
+    let header_aliases = Aliases::of(&headers.file)?;
     let integers = common_integers(&aliases, &header_aliases);
     let mut rust = Reader::read(source, &aliases, &integers)?;
     rust.numbers.extend(numbers);
@@ -61,7 +61,8 @@ pub(crate) fn compare(
     for (name, kind) in &rust.kinds {
         let Some(theirs) = header.kinds.get(name) else {
             // A shorthand of tf-fs-sys; what mentions it is compared with the header.
-            let shorthand = kind.starts_with("fn(") && aliases.is_used(name);
+            let is_of_field = || rust.kinds.iter().any(|(of, other)| of != name && other == kind);
+            let shorthand = kind.starts_with("fn(") && (aliases.is_used(name) || is_of_field());
             let host = rust.host.get(name);
             let declared = DECLARED.iter().any(|(names, _)| names.contains(&name.as_str()));
             if host == Some(&true) {

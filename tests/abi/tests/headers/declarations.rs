@@ -38,35 +38,45 @@ impl Declarations {
 }
 
 /// The type aliases of one side.
+#[derive(Default)]
 pub(crate) struct Aliases {
     targets: BTreeMap<String, Type>,
+    public: BTreeSet<String>,
     used: RefCell<BTreeSet<String>>,
 }
 
 impl Aliases {
-    pub(crate) fn of(file: &syn::File) -> Self {
-        let target = |item: &Item| match item {
-            Item::Type(item) if is_public(&item.vis) => {
-                Some((item.ident.to_string(), (*item.ty).clone()))
+    /// # Errors
+    /// When two aliases of one name, which only private ones can have, are different types.
+    pub(crate) fn of(file: &syn::File) -> Result<Self, String> {
+        let mut aliases = Self::default();
+        for item in &file.items {
+            let (name, target, visibility) = match item {
+                Item::Type(item) => (item.ident.to_string(), (*item.ty).clone(), &item.vis),
+                // bindgen's way with an alias of an enum.
+                Item::Use(item) => {
+                    let UseTree::Path(path) = &item.tree else { continue };
+                    let UseTree::Rename(to) = &*path.tree else { continue };
+                    let of = &to.ident;
+                    (to.rename.to_string(), syn::parse_quote!(#of), &item.vis)
+                }
+                _ => continue,
+            };
+            if is_public(visibility) {
+                aliases.public.insert(name.clone());
             }
-            // bindgen's way with an alias of an enum.
-            Item::Use(item) => match &item.tree {
-                UseTree::Path(path) => match &*path.tree {
-                    UseTree::Rename(to) => {
-                        let of = &to.ident;
-                        Some((to.rename.to_string(), syn::parse_quote!(#of)))
-                    }
-                    _ => None,
-                },
-                _ => None,
-            },
-            _ => None,
-        };
-        Self { targets: file.items.iter().filter_map(target).collect(), used: RefCell::default() }
+            let text = target.to_token_stream().to_string();
+            let other = aliases.targets.insert(name.clone(), target);
+            if other.is_some_and(|other| other.to_token_stream().to_string() != text) {
+                return Err(format!("two types have the name `{name}`; rename one"));
+            }
+        }
+        Ok(aliases)
     }
 
-    pub(crate) fn names(&self) -> BTreeSet<String> {
-        self.targets.keys().cloned().collect()
+    /// The names of those that are public.
+    pub(crate) fn names(&self) -> &BTreeSet<String> {
+        &self.public
     }
 
     /// Whether another declaration mentions the alias.
@@ -86,7 +96,7 @@ impl Aliases {
             }
             integer(&name).is_some()
         };
-        let names = self.targets.keys().filter(|name| !name.starts_with("macro_"));
+        let names = self.public.iter().filter(|name| !name.starts_with("macro_"));
         names.filter(|name| is_integer(name)).map(|name| plain(name)).collect()
     }
 }
@@ -145,8 +155,8 @@ impl<'a> Reader<'a> {
         named_integers: &'a BTreeSet<String>,
     ) -> Result<Declarations, String> {
         let mut reader = Self { aliases, named_integers, declarations: Declarations::default() };
-        for (name, target) in &aliases.targets {
-            let kind = reader.resolve(target)?;
+        for name in &aliases.public {
+            let kind = reader.resolve(&aliases.targets[name])?;
             reader.add(name, kind);
         }
         for item in &file.items {

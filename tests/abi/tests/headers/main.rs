@@ -16,6 +16,8 @@ mod doctored;
 mod header;
 mod lists;
 mod mirror;
+#[path = "../../src/records.rs"]
+mod records;
 
 use std::collections::BTreeSet;
 

@@ -9,8 +9,10 @@ use tf_fs_sys::{
     SP_StreamExecutorWithStreamOptions, TF_FilesystemOps, TF_FilesystemOpsWithoutTransactions,
 };
 
+use crate::records;
+
 /// The modules that are no mirror of a header.
-const OTHERS: &[&str] = &["lib", "host", "layout", "operations"];
+const OTHERS: &[&str] = &["lib", "host", "operations"];
 
 /// The modules with what is different in TensorFlow 2.22.
 const OF_2_22: &[&str] = &["filesystem_2_22", "stream_executor_2_22"];
@@ -34,7 +36,9 @@ pub(crate) fn sources() -> Vec<(String, String)> {
 /// All declarations for a release.
 pub(crate) fn declarations(sources: &[(String, String)], is_2_22: bool) -> syn::File {
     let parse = |(module, text): &(String, String)| {
-        syn::parse_file(text).unwrap_or_else(|problem| panic!("{module}.rs: {problem}")).items
+        syn::parse_file(text)
+            .and_then(|file| records::expanded(file.items))
+            .unwrap_or_else(|problem| panic!("{module}.rs: {problem}"))
     };
     let (added, common): (Vec<_>, Vec<_>) =
         sources.iter().partition(|(module, _)| OF_2_22.contains(&module.as_str()));
