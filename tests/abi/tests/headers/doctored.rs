@@ -15,6 +15,13 @@ static TENSORFLOW: LazyLock<TensorFlow> =
 /// A header or module, a text in it, its replacement, and what one problem must contain.
 type Edit = (&'static str, &'static str, &'static str, &'static [&'static str]);
 
+/// A table of edits. Where only problems are given they come from an edit above.
+macro_rules! edits {
+    ($($name:tt $(: $from:literal => $to:literal)? gives $($part:literal),+;)*) => {
+        &[$(($name, concat!($($from)?), concat!($($to)?), &[$($part),+])),*]
+    };
+}
+
 const FILESYSTEM: &str = "tensorflow/c/experimental/filesystem/filesystem_interface.h";
 const STATISTICS: &str = "tensorflow/c/tf_file_statistics.h";
 const STATUS: &str = "tensorflow/c/tf_status.h";
@@ -28,176 +35,79 @@ const KERNELS: &str = "tensorflow/c/kernels.h";
 const GRAPPLER: &str = "tensorflow/c/experimental/grappler/grappler.h";
 
 /// Mistakes in the headers, all of them made at once.
-const HEADERS: &[Edit] = &[
+const HEADERS: &[Edit] = edits! {
     // Fields: missing, added, swapped, of another type, size or place.
-    (
-        FILESYSTEM,
-        "void (*flush_caches)(const TF_Filesystem* filesystem);",
-        "void (*drop_all)(void);",
-        &["`TF_FilesystemOps::drop_all`", "only the header"],
-    ),
-    (
-        FILESYSTEM,
-        "int type_tag;    // type of values in the values union\n  int num_values;",
-        "int num_values; int type_tag;",
-        &["`TF_Filesystem_Option_Value`", "{ num_values, type_tag, values }` in the header"],
-    ),
-    (
-        FILESYSTEM,
-        "  int per_file;",
-        "  int64_t per_file;",
-        &["`TF_Filesystem_Option::per_file`", "`i64` in the header and `i32`"],
-    ),
-    (
-        FILESYSTEM,
-        "    int buf_length;\n",
-        "    int buf_length; int buf_capacity;\n",
-        &["`TF_Filesystem_Option_Value_Buffer::buf_capacity`", "only the header"],
-    ),
-    (
-        FILESYSTEM,
-        "int num_files, TF_Status** statuses",
-        "size_t num_files, TF_Status** statuses",
-        &["`TF_FilesystemOps::paths_exist`", "usize"],
-    ),
-    (
-        STATISTICS,
-        "int64_t length;",
-        "int64_t length[2];",
-        &["`TF_FileStatistics::mtime_nsec`", "Offset", "is 16 ", "and 8 "],
-    ),
-    (
-        STATISTICS,
-        "bool is_directory;",
-        "bool is_directory[9];",
-        &["`TF_FileStatistics`", "Size", "is 40 ", "and 24 "],
-    ),
-    (
-        STRING,
-        "uint8_t raw[24];",
-        "uint8_t raw[32];",
-        &["`TF_TString`", "Size", "is 32 ", "and 24 "],
-    ),
+    FILESYSTEM: "void (*flush_caches)(const TF_Filesystem* filesystem);" => "void (*drop_all)(void);"
+        gives "`TF_FilesystemOps::drop_all`", "only the header";
+    FILESYSTEM: "int type_tag;    // type of values in the values union\n  int num_values;"
+        => "int num_values; int type_tag;"
+        gives "`TF_Filesystem_Option_Value`", "{ num_values, type_tag, values }` in the header";
+    FILESYSTEM: "  int per_file;" => "  int64_t per_file;"
+        gives "`TF_Filesystem_Option::per_file`", "`i64` in the header and `i32`";
+    FILESYSTEM: "    int buf_length;\n" => "    int buf_length; int buf_capacity;\n"
+        gives "`TF_Filesystem_Option_Value_Buffer::buf_capacity`", "only the header";
+    FILESYSTEM: "int num_files, TF_Status** statuses" => "size_t num_files, TF_Status** statuses"
+        gives "`TF_FilesystemOps::paths_exist`", "usize";
+    STATISTICS: "int64_t length;" => "int64_t length[2];" gives "`TF_FileStatistics::mtime_nsec`", "Offset", "is 16 ", "and 8 ";
+    STATISTICS: "bool is_directory;" => "bool is_directory[9];" gives "`TF_FileStatistics`", "Size", "is 40 ", "and 24 ";
+    STRING: "uint8_t raw[24];" => "uint8_t raw[32];" gives "`TF_TString`", "Size", "is 32 ", "and 24 ";
     // Other types.
-    (
-        FILESYSTEM,
-        "typedef union TF_Filesystem_Option_Value_Union {",
-        "typedef struct TF_Filesystem_Option_Value_Union {",
-        &["`TF_Filesystem_Option_Value_Union`", "union"],
-    ),
-    (
-        FILESYSTEM,
-        "typedef enum TF_Filesystem_Option_Type {",
-        "typedef struct TF_LockFile { void* plugin_file; } TF_LockFile;\n\
-         typedef enum TF_Filesystem_Option_Type : unsigned char {",
-        &["`TF_Filesystem_Option_Type`", "`u8` in the header"],
-    ),
-    (FILESYSTEM, "", "", &["`TF_LockFile`", "only the header"]),
-    (
-        STREAM_EXECUTOR,
-        "typedef struct SP_Timer_st* SP_Timer;",
-        "typedef struct SP_Event_st* SP_Timer;",
-        &["`SP_Timer`", "`*mut SP_Event_st` in the header"],
-    ),
+    FILESYSTEM: "typedef union TF_Filesystem_Option_Value_Union {" => "typedef struct TF_Filesystem_Option_Value_Union {"
+        gives "`TF_Filesystem_Option_Value_Union`", "union";
+    FILESYSTEM: "typedef enum TF_Filesystem_Option_Type {"
+        => "typedef struct TF_LockFile { void* plugin_file; } TF_LockFile;\n\
+         typedef enum TF_Filesystem_Option_Type : unsigned char {"
+        gives "`TF_Filesystem_Option_Type`", "`u8` in the header";
+    FILESYSTEM gives "`TF_LockFile`", "only the header";
+    STREAM_EXECUTOR: "typedef struct SP_Timer_st* SP_Timer;" => "typedef struct SP_Event_st* SP_Timer;"
+        gives "`SP_Timer`", "`*mut SP_Event_st` in the header";
     // Constants, macros and sizes up to a field.
-    (
-        FILESYSTEM,
-        "TF_Filesystem_Option_Type_Int = 0,",
-        "TF_Filesystem_Option_Type_Int = 1,",
-        &["`TF_Filesystem_Num_Option_Types`", "Value", "is 4 ", "and 3 "],
-    ),
-    (
-        FILESYSTEM,
-        "constexpr int TF_FILESYSTEM_OPS_API = 0;",
-        "constexpr int64_t TF_FILESYSTEM_OPS_API = 0;\nconstexpr int TF_FILESYSTEM_OPS_NEW = 0;",
-        &["`TF_FILESYSTEM_OPS_API`", "`constant i64` in the header"],
-    ),
-    (FILESYSTEM, "", "", &["`TF_FILESYSTEM_OPS_NEW`", "only the header"]),
-    (
-        STATUS,
-        "#define TF_DATA_LOSS TSL_DATA_LOSS",
-        "#define TF_DATA_ROT TSL_DATA_LOSS",
-        &["`TF_DATA_ROT`", "only the header"],
-    ),
-    (STATUS, "", "", &["`TF_DATA_LOSS`", "only tf-fs-sys"]),
-    (STATUS, "", "", &["`TSL_DATA_LOSS`", "only the header"]),
-    (
-        STATUS,
-        "#define TF_INTERNAL TSL_INTERNAL",
-        "#define TF_INTERNAL TSL_UNAVAILABLE",
-        &["`TF_INTERNAL`", "Value", "is 14 ", "and 13 "],
-    ),
-    (
-        STREAM_EXECUTOR,
-        "#define SE_MAJOR 0",
-        "#define SE_MAJOR 1",
-        &["`SE_MAJOR`", "is 1 ", "and 0 "],
-    ),
-    (
-        STREAM_EXECUTOR,
-        "TF_OFFSET_OF_END(SP_Platform, force_memory_growth)",
-        "TF_OFFSET_OF_END(SP_Platform, use_bfc_allocator)",
-        &["`SP_PLATFORM_STRUCT_SIZE`", "is 34 ", "and 35 "],
-    ),
-    (
-        DATA_TYPE,
-        "  TF_INT2 = 31,",
-        "  TF_INT2 = 31, TF_INT1 = 34,",
-        &["`TF_INT1`", "only the header"],
-    ),
+    FILESYSTEM: "TF_Filesystem_Option_Type_Int = 0," => "TF_Filesystem_Option_Type_Int = 1,"
+        gives "`TF_Filesystem_Num_Option_Types`", "Value", "is 4 ", "and 3 ";
+    FILESYSTEM: "constexpr int TF_FILESYSTEM_OPS_API = 0;"
+        => "constexpr int64_t TF_FILESYSTEM_OPS_API = 0;\nconstexpr int TF_FILESYSTEM_OPS_NEW = 0;"
+        gives "`TF_FILESYSTEM_OPS_API`", "`constant i64` in the header";
+    FILESYSTEM gives "`TF_FILESYSTEM_OPS_NEW`", "only the header";
+    STATUS: "#define TF_DATA_LOSS TSL_DATA_LOSS" => "#define TF_DATA_ROT TSL_DATA_LOSS" gives "`TF_DATA_ROT`", "only the header";
+    STATUS gives "`TF_DATA_LOSS`", "only tf-fs-sys";
+    STATUS gives "`TSL_DATA_LOSS`", "only the header";
+    STATUS: "#define TF_INTERNAL TSL_INTERNAL" => "#define TF_INTERNAL TSL_UNAVAILABLE"
+        gives "`TF_INTERNAL`", "Value", "is 14 ", "and 13 ";
+    STREAM_EXECUTOR: "#define SE_MAJOR 0" => "#define SE_MAJOR 1" gives "`SE_MAJOR`", "is 1 ", "and 0 ";
+    STREAM_EXECUTOR: "TF_OFFSET_OF_END(SP_Platform, force_memory_growth)"
+        => "TF_OFFSET_OF_END(SP_Platform, use_bfc_allocator)" gives "`SP_PLATFORM_STRUCT_SIZE`", "is 34 ", "and 35 ";
+    DATA_TYPE: "  TF_INT2 = 31," => "  TF_INT2 = 31, TF_INT1 = 34," gives "`TF_INT1`", "only the header";
     // Functions of the host and of plugins.
-    (
-        STATUS,
-        "TF_CAPI_EXPORT extern void TF_DeleteStatus(TF_Status*);",
-        "TF_CAPI_EXPORT extern void TF_CopyStatus(TF_Status*);",
-        &["`TF_CopyStatus`", "only the header"],
-    ),
-    (STATUS, "", "", &["`TF_DeleteStatus`", "only tf-fs-sys", "required function"]),
-    (
-        STATUS,
-        "extern TF_Code TF_GetCode(const TF_Status* s);",
-        "extern int TF_GetCode(TF_Status* s);",
-        &["`TF_GetCode`", "`fn(*mut TF_Status) -> i32` in the header"],
-    ),
-    (
-        API,
-        "extern void TF_RegisterFilesystemPlugin(",
-        "extern int TF_RegisterFilesystemPlugin(",
-        &["`TF_RegisterFilesystemPlugin`", "-> i32` in the header"],
-    ),
-    (
-        FILESYSTEM,
-        "extern void TF_InitPlugin(TF_FilesystemPluginInfo* plugin_info);",
-        "extern int TF_InitPlugin(TF_FilesystemPluginInfo* plugin_info);",
-        &["`TF_InitPlugin`", "-> i32` in the header"],
-    ),
-    (KERNELS, "void TF_InitKernel();", "", &["`TF_InitKernelFn`", "only tf-fs-sys"]),
+    STATUS: "TF_CAPI_EXPORT extern void TF_DeleteStatus(TF_Status*);"
+        => "TF_CAPI_EXPORT extern void TF_CopyStatus(TF_Status*);" gives "`TF_CopyStatus`", "only the header";
+    STATUS gives "`TF_DeleteStatus`", "only tf-fs-sys", "required function";
+    STATUS: "extern TF_Code TF_GetCode(const TF_Status* s);" => "extern int TF_GetCode(TF_Status* s);"
+        gives "`TF_GetCode`", "`fn(*mut TF_Status) -> i32` in the header";
+    API: "extern void TF_RegisterFilesystemPlugin(" => "extern int TF_RegisterFilesystemPlugin("
+        gives "`TF_RegisterFilesystemPlugin`", "-> i32` in the header";
+    FILESYSTEM: "extern void TF_InitPlugin(TF_FilesystemPluginInfo* plugin_info);"
+        => "extern int TF_InitPlugin(TF_FilesystemPluginInfo* plugin_info);"
+        gives "`TF_InitPlugin`", "-> i32` in the header";
+    KERNELS: "void TF_InitKernel();" => "" gives "`TF_InitKernelFn`", "only tf-fs-sys";
     // The function with a body.
-    (
-        FILESYSTEM,
-        "  ops->writable_file_ops_size = TF_WRITABLE_FILE_OPS_SIZE;",
-        "  ops->writable_file_ops_api = 2;",
-        &["`TF_SetFilesystemVersionMetadata -> writable_file_ops_size`", "only tf-fs-sys"],
-    ),
-    (FILESYSTEM, "", "", &["`TF_SetFilesystemVersionMetadata -> writable_file_ops_api`", "`2`"]),
-];
+    FILESYSTEM: "  ops->writable_file_ops_size = TF_WRITABLE_FILE_OPS_SIZE;" => "  ops->writable_file_ops_api = 2;"
+        gives "`TF_SetFilesystemVersionMetadata -> writable_file_ops_size`", "only tf-fs-sys";
+    FILESYSTEM gives "`TF_SetFilesystemVersionMetadata -> writable_file_ops_api`", "`2`";
+};
 
 /// Mistakes in the sources, all of them made at once; their layouts are not measured. Most of [`HEADERS`] would
 /// be reported in the same way from this side.
-const SOURCES: &[Edit] = &[
-    (
-        "file_statistics",
-        "#[repr(C)]",
-        "#[repr(C, packed)]",
-        &["`TF_FileStatistics`", "repr(C,packed)"],
-    ),
-    (
-        "filesystem",
-        "pub owner: *mut TF_Filesystem,",
-        "pub owner: *mut TF_Filesystem, pub generation: u64,",
-        &["`TF_TransactionToken::generation`", "only tf-fs-sys"],
-    ),
-];
+const SOURCES: &[Edit] = edits! {
+    "file_statistics": "#[repr(C)]" => "#[repr(C, packed)]" gives "`TF_FileStatistics`", "repr(C,packed)";
+    // Inside of `records!` and by a private alias.
+    "stream_executor": "fn get_gflops(device: Device) -> f64;" => "fn get_gflops(device: Device) -> f32;"
+        gives "`SP_DeviceFns::get_gflops`", "-> f32` in tf-fs-sys";
+    "stream_executor": "pub payload: u64," => "pub payload: i64," gives "`SP_DeviceMemoryBase::payload`", "`i64` in tf-fs-sys";
+    "profiler": "type Profiler = *const TP_Profiler;" => "type Profiler = *mut TP_Profiler;"
+        gives "`TP_ProfilerFns::start`", "`fn(*mut TP_Profiler, *mut TF_Status)` in tf-fs-sys";
+    "filesystem": "pub owner: *mut TF_Filesystem," => "pub owner: *mut TF_Filesystem, pub generation: u64,"
+        gives "`TF_TransactionToken::generation`", "only tf-fs-sys";
+};
 
 /// The edited texts by name, given how each is read.
 fn edited(edits: &[Edit], read: impl Fn(&str) -> String) -> BTreeMap<&'static str, String> {
@@ -302,6 +212,7 @@ fn a_source_without_counterpart_in_c_is_refused() {
         ("#[repr(C)] pub struct TF_A { pub x: String }", "TF_A::x"),
         ("#[repr(C)] pub struct TF_A { pub x: &'static [u8] }", "TF_A::x"),
         ("host_functions! { pub struct T { perhaps fn TF_B(); } }", "host_functions"),
+        ("type A = i32; type A = u32;", "`A`"),
     ] {
         let source = syn::parse_file(text).expect("Rust");
         let problem = compare(&TENSORFLOW, &[], &source, []).err().expect(text);
