@@ -64,7 +64,7 @@ pub(crate) fn compare(
             let is_of_field = || rust.kinds.iter().any(|(of, other)| of != name && other == kind);
             let shorthand = kind.starts_with("fn(") && (aliases.is_used(name) || is_of_field());
             let host = rust.host.get(name);
-            let declared = DECLARED.iter().any(|(names, _)| names.contains(&name.as_str()));
+            let declared = DECLARED.iter().any(|(names, _)| names.split(' ').any(|it| it == name));
             if host == Some(&true) {
                 result.problems.push(format!(
                     "`{name}`: only tf-fs-sys has this required function; remove it, or make it \

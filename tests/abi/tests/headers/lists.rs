@@ -1,5 +1,8 @@
 //! What is compared, and what not all releases have: the lists to extend for a new header.
 
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
 /// Headers of which `tf-fs-sys` mirrors everything, in an order in which they can be included.
 pub(crate) const WHOLE: &[&str] = &[
     "tensorflow/c/c_api_macros.h",
@@ -38,104 +41,53 @@ pub(crate) const OPAQUE: &[&str] = &["TF_TString"];
 
 /// What not all releases from 2.12 on declare: names, and the releases that have them. Only optional
 /// functions, types and constants can be here.
-pub(crate) const DECLARED: &[(&[&str], Releases)] = &[
-    (
-        &[
-            "TF_AsyncOpKernelDoneCallback",
-            "TF_NewAsyncKernelBuilder",
-            "TF_RunAsyncOpKernelDoneCallback",
-        ],
-        Releases::since(2, 13),
-    ),
-    (&["TF_ForEachPayload"], Releases::since(2, 14)),
-    (&["TF_INT4", "TF_UINT4"], Releases::since(2, 15)),
-    (&["TF_IncNumDeferredOps", "TF_DecNumDeferredOps"], Releases::since(2, 15)),
-    (&["TF_TemporaryVariable", "TF_DestroyTemporaryVariable"], Releases::since(2, 15)),
-    (&["TF_GetDeviceName"], Releases::since(2, 16)),
-    (&["TF_TensorDefaultAlignment"], Releases::since(2, 17)),
-    (
-        &["TF_FLOAT8_E4M3FNUZ", "TF_FLOAT8_E4M3B11FNUZ", "TF_FLOAT8_E5M2FNUZ"],
-        Releases::since(2, 19),
-    ),
-    (&["TF_INT2", "TF_UINT2"], Releases::since(2, 20)),
-    (&["TF_FLOAT4_E2M1FN"], Releases::since(2, 21)),
-    (&["TF_LogLevel", "TF_INFO", "TF_WARNING", "TF_ERROR", "TF_FATAL"], Releases::until(2, 20)),
-    (&["TF_Log", "TF_VLog", "TF_DVLog"], Releases::until(2, 20)),
+pub(crate) const DECLARED: &[(&str, Releases)] = &[
+    ("TF_AsyncOpKernelDoneCallback", since(2, 13)),
+    ("TF_NewAsyncKernelBuilder TF_RunAsyncOpKernelDoneCallback", since(2, 13)),
+    ("TF_ForEachPayload", since(2, 14)),
+    ("TF_INT4 TF_UINT4 TF_IncNumDeferredOps TF_DecNumDeferredOps", since(2, 15)),
+    ("TF_TemporaryVariable TF_DestroyTemporaryVariable", since(2, 15)),
+    ("TF_GetDeviceName", since(2, 16)),
+    ("TF_TensorDefaultAlignment", since(2, 17)),
+    ("TF_FLOAT8_E4M3FNUZ TF_FLOAT8_E4M3B11FNUZ TF_FLOAT8_E5M2FNUZ", since(2, 19)),
+    ("TF_INT2 TF_UINT2", since(2, 20)),
+    ("TF_FLOAT4_E2M1FN", since(2, 21)),
+    ("TF_LogLevel TF_INFO TF_WARNING TF_ERROR TF_FATAL TF_Log TF_VLog TF_DVLog", until(2, 20)),
 ];
 
-/// What not all releases from 2.12 on export, as [`DECLARED`]: functions only.
-pub(crate) const EXPORTED: &[(&[&str], Releases)] = &[
-    (&["TF_NewAsyncKernelBuilder", "TF_RunAsyncOpKernelDoneCallback"], Releases::since(2, 13)),
-    (&["TF_ForEachPayload"], Releases::since(2, 14)),
-    (&["TF_IncNumDeferredOps", "TF_DecNumDeferredOps"], Releases::since(2, 15)),
-    (&["TF_GetDeviceName"], Releases::since(2, 16)),
-    (&["TF_TensorDefaultAlignment"], Releases::since(2, 17)),
-    (&["TF_Log", "TF_VLog", "TF_DVLog"], Releases::until(2, 20)),
-    // The headers of 2.19 to 2.21 declare these, and no library has them.
-    (
-        &[
-            "TF_AddNVariant",
-            "TF_AssignRefVariable",
-            "TF_AssignUpdateVariable",
-            "TF_AssignVariable",
-            "TF_GetInputByName",
-            "TF_GetInputTensorFromVariable",
-            "TF_IsRefInput",
-            "TF_MaybeLockVariableInputMutexesInOrder",
-            "TF_OpKernelConstruction_GetAttrTensorShape",
-            "TF_OpKernelContext_ForwardRefInputToRefOutput",
-            "TF_ReleaseVariableInputLockHolder",
-            "TF_ZerosLikeVariant",
-        ],
-        Releases::since(2, 12).but_not((2, 19), (2, 21)),
-    ),
-    (
-        &["TF_TemporaryVariable", "TF_DestroyTemporaryVariable"],
-        Releases::since(2, 15).but_not((2, 19), (2, 21)),
-    ),
-];
+/// Functions that the headers of 2.19 to 2.21 declare and no library has.
+const DECLARED_ONLY: &str = "TF_AddNVariant TF_AssignRefVariable TF_AssignUpdateVariable \
+    TF_AssignVariable TF_DestroyTemporaryVariable TF_GetInputByName TF_GetInputTensorFromVariable \
+    TF_IsRefInput TF_MaybeLockVariableInputMutexesInOrder TF_OpKernelConstruction_GetAttrTensorShape \
+    TF_OpKernelContext_ForwardRefInputToRefOutput TF_ReleaseVariableInputLockHolder \
+    TF_TemporaryVariable TF_ZerosLikeVariant";
 
-/// A range of releases, each given by major and minor number; both ends belong to it. There may be a gap in it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Releases {
-    /// The first.
-    first: (u32, u32),
-    /// The last.
-    last: (u32, u32),
-    /// First and last of those in between that are none of them.
-    gap: Option<[(u32, u32); 2]>,
+/// Releases, each by major and minor number.
+type Releases = RangeInclusive<(u32, u32)>;
+
+const fn since(major: u32, minor: u32) -> Releases {
+    (major, minor)..=(u32::MAX, u32::MAX)
 }
 
-impl Releases {
-    const fn since(major: u32, minor: u32) -> Self {
-        Self { first: (major, minor), last: (u32::MAX, u32::MAX), gap: None }
-    }
-
-    const fn until(major: u32, minor: u32) -> Self {
-        Self { first: (0, 0), last: (major, minor), gap: None }
-    }
-
-    const fn but_not(self, first: (u32, u32), last: (u32, u32)) -> Self {
-        Self { gap: Some([first, last]), ..self }
-    }
-
-    /// Whether `release` is one of them.
-    pub(crate) fn contains(&self, release: (u32, u32)) -> bool {
-        (self.first..=self.last).contains(&release)
-            && self.gap.is_none_or(|[first, last]| !(first..=last).contains(&release))
-    }
+const fn until(major: u32, minor: u32) -> Releases {
+    (0, 0)..=(major, minor)
 }
 
-/// The names of `table` ([`DECLARED`] or [`EXPORTED`]) that `release` lacks, sorted.
-pub(crate) fn absent_from(
-    table: &[(&'static [&'static str], Releases)],
-    release: (u32, u32),
-) -> Vec<&'static str> {
-    let mut names: Vec<&str> = table
-        .iter()
-        .filter(|(_, releases)| !releases.contains(release))
-        .flat_map(|(names, _)| names.iter().copied())
-        .collect();
+/// The names of [`DECLARED`] that the headers of `release` lack, sorted.
+pub(crate) fn not_declared(release: (u32, u32)) -> Vec<&'static str> {
+    let absent = DECLARED.iter().filter(|(_, releases)| !releases.contains(&release));
+    let mut names: Vec<&str> = absent.flat_map(|(names, _)| names.split(' ')).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Those of `functions` that the libraries of `release` lack, sorted.
+pub(crate) fn not_exported(release: (u32, u32), functions: &BTreeSet<&str>) -> Vec<&'static str> {
+    let mut names = not_declared(release);
+    names.retain(|name| functions.contains(name));
+    if ((2, 19)..=(2, 21)).contains(&release) {
+        names.extend(DECLARED_ONLY.split(' '));
+    }
     names.sort_unstable();
     names
 }

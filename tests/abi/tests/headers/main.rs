@@ -1,7 +1,7 @@
 //! `tf-fs-sys` against the headers and libraries of real TensorFlow releases.
 //!
-//! Nothing is listed by hand. bindgen reads the headers, syn what bindgen writes and the sources of
-//! `tf-fs-sys`; a name on one side only is a problem, and so is one whose type differs. The build script
+//! Both sides are read: the headers by bindgen, what bindgen writes and the sources of `tf-fs-sys` by syn.
+//! A name on one side only is a problem, and so is one whose type differs. The build script
 //! generates code that says sizes, offsets and values, which bindgen says of the headers. A program loads the
 //! libraries and binds every table of functions, to see that what is exported is found and can be called.
 //!
@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 
 use cargo_tf_plugin::{CANDIDATES, MATRIX, NEWEST, TensorFlow};
 use compare::{Comparison, compare};
-use lists::{DECLARED, absent_from};
+use lists::not_declared;
 
 /// The releases to compare with, newest last; the last one is that which the environment names.
 fn releases() -> Vec<TensorFlow> {
@@ -60,7 +60,7 @@ fn declarations_are_those_of_the_headers() {
         );
         assert_eq!(
             comparison.absent.iter().map(String::as_str).collect::<Vec<_>>(),
-            absent_from(DECLARED, tensorflow.major_minor()),
+            not_declared(tensorflow.major_minor()),
             "what the headers of TensorFlow {version} lack"
         );
         // The comparison has compared them; here is only seen that there was something to compare.
