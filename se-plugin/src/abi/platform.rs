@@ -17,9 +17,9 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::ffi::CString;
 use std::sync::{Arc, OnceLock};
 use tf_fs_sys::{
-    SE_CreateDeviceFnsParams, SE_CreateDeviceParams, SE_CreateStreamExecutorParams, SE_MAJOR,
-    SE_MINOR, SE_PATCH, SE_PlatformRegistrationParams, SP_Device, SP_DeviceFns, SP_Platform,
-    SP_PlatformFns, SP_StreamExecutor, SP_TimerFns, TF_Status,
+    Record as _, SE_CreateDeviceFnsParams, SE_CreateDeviceParams, SE_CreateStreamExecutorParams,
+    SE_MAJOR, SE_MINOR, SE_PATCH, SE_PlatformRegistrationParams, SP_Device, SP_DeviceFns,
+    SP_Platform, SP_PlatformFns, SP_StreamExecutor, SP_TimerFns, TF_Status,
 };
 use tf_plugin_core::__private::boundary::{self, guard, guard_quiet, log_error};
 use tf_plugin_core::{Error, Result};

@@ -14,128 +14,8 @@
 
 use core::fmt;
 use core::ptr;
-use tf_fs_sys::{
-    SE_CreateDeviceFnsParams, SE_CreateDeviceParams, SE_CreateStreamExecutorParams,
-    SE_PlatformRegistrationParams, SP_AllocatorStats, SP_Device, SP_DeviceFns, SP_DeviceMemoryBase,
-    SP_Platform, SP_PlatformFns, SP_StreamExecutor, SP_StreamOptions, SP_TimerFns,
-    TF_ProfilerRegistrationParams, TP_Optimizer, TP_OptimizerConfigs,
-    TP_OptimizerRegistrationParams, TP_Profiler, TP_ProfilerFns,
-};
+pub use tf_fs_sys::Versioned;
 use tf_plugin_core::Error;
-
-/// A field behind `struct_size`: where it begins and how long it is, in bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Field {
-    pub(crate) offset: usize,
-    pub(crate) size: usize,
-}
-
-impl Field {
-    pub(crate) const fn end(self) -> usize {
-        self.offset + self.size
-    }
-}
-
-/// A struct that begins with `struct_size`.
-///
-/// # Safety
-/// `struct_size` is the first field, zeros are a valid value, and `FIELDS` are all other fields.
-pub unsafe trait Versioned: Copy + Default {
-    /// The name in the header.
-    const NAME: &'static str;
-    /// All fields but `struct_size`, in their order.
-    const FIELDS: &'static [Field];
-    /// The end of the last field.
-    const STRUCT_SIZE: usize;
-}
-
-/// The size of the field that the function picks.
-const fn size_of_field<Record, Value>(_pick: fn(&Record) -> &Value) -> usize {
-    size_of::<Value>()
-}
-
-/// Where the field that the function picks lies, if it begins at `offset`.
-pub(crate) const fn field_at<Record, Value>(offset: usize, pick: fn(&Record) -> &Value) -> Field {
-    Field { offset, size: size_of_field(pick) }
-}
-
-macro_rules! versioned {
-    ($($record:ident { $($field:ident),* $(,)? })*) => {
-        $(
-            // SAFETY: `struct_size` comes first in each of these structs of integers, pointers and optional
-            // functions; that the list is complete is what the pattern below checks.
-            unsafe impl Versioned for $record {
-                const NAME: &'static str = stringify!($record);
-                const FIELDS: &'static [Field] = &[
-                    $(field_at(core::mem::offset_of!($record, $field), |record: &$record| &record.$field)),*
-                ];
-                const STRUCT_SIZE: usize = {
-                    let fields = <$record as Versioned>::FIELDS;
-                    fields[fields.len() - 1].end()
-                };
-            }
-            const _: fn($record) = |$record { struct_size: _, $($field: _),* }| {};
-            const _: () = assert!(core::mem::offset_of!($record, struct_size) == 0);
-        )*
-
-        #[cfg(test)]
-        fn every_size_of_each() {
-            $(tests::every_size::<$record>();)*
-        }
-    };
-}
-
-versioned! {
-    SE_PlatformRegistrationParams {
-        ext, major_version, minor_version, patch_version, platform, platform_fns, destroy_platform,
-        destroy_platform_fns,
-    }
-    SP_Platform { ext, name, r#type, supports_unified_memory, use_bfc_allocator, force_memory_growth }
-    SP_PlatformFns {
-        ext, get_device_count, create_device, destroy_device, create_device_fns, destroy_device_fns,
-        create_stream_executor, destroy_stream_executor, create_timer_fns, destroy_timer_fns,
-    }
-    SE_CreateDeviceParams { ext, ordinal, device }
-    SP_Device { ext, ordinal, device_handle, hardware_name, device_vendor, pci_bus_id }
-    SE_CreateDeviceFnsParams { ext, device_fns }
-    SP_DeviceFns { ext, get_numa_node, get_memory_bandwidth, get_gflops }
-    SE_CreateStreamExecutorParams { ext, stream_executor }
-    SP_StreamExecutor {
-        ext, allocate, deallocate, host_memory_allocate, host_memory_deallocate,
-        unified_memory_allocate, unified_memory_deallocate, get_allocator_stats, device_memory_usage,
-        create_stream, destroy_stream, create_stream_dependency, get_stream_status, create_event,
-        destroy_event, get_event_status, record_event, wait_for_event, create_timer, destroy_timer,
-        start_timer, stop_timer, memcpy_dtoh, memcpy_htod, memcpy_dtod, sync_memcpy_dtoh,
-        sync_memcpy_htod, sync_memcpy_dtod, block_host_for_event, block_host_until_done,
-        synchronize_all_activity, mem_zero, memset, memset32, host_callback,
-    }
-    SP_StreamOptions { ext, has_priority, priority }
-    SP_TimerFns { ext, nanoseconds }
-    SP_AllocatorStats {
-        num_allocs, bytes_in_use, peak_bytes_in_use, largest_alloc_size, has_bytes_limit, bytes_limit,
-        bytes_reserved, peak_bytes_reserved, has_bytes_reservable_limit, bytes_reservable_limit,
-        largest_free_block_bytes,
-    }
-    SP_DeviceMemoryBase { ext, opaque, size, payload }
-    TP_OptimizerRegistrationParams {
-        ext, major_version, minor_version, patch_version, device_type, optimizer_configs, optimizer,
-    }
-    TP_Optimizer { ext, create_func, optimize_func, destroy_func }
-    TP_OptimizerConfigs {
-        ext, disable_model_pruning, implementation_selector, function_optimization,
-        common_subgraph_elimination, arithmetic_optimization, debug_stripper, constant_folding,
-        shape_optimization, auto_mixed_precision, auto_mixed_precision_onednn_bfloat16,
-        auto_mixed_precision_mkl, pin_to_host_optimization, layout_optimizer, remapping,
-        loop_optimization, dependency_optimization, auto_parallel, memory_optimization,
-        scoped_allocator_optimization,
-    }
-    TF_ProfilerRegistrationParams {
-        ext, major_version, minor_version, patch_version, profiler, profiler_fns, destroy_profiler,
-        destroy_profiler_fns,
-    }
-    TP_Profiler { ext, device_type }
-    TP_ProfilerFns { ext, start, stop, collect_data_xspace }
-}
 
 /// Why a struct of the host is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,13 +97,10 @@ pub unsafe fn read<T: Versioned>(record: *const T) -> Result<T, Refusal> {
     // type, and in `copy` no field overlaps another.
     unsafe {
         (&raw mut copy).cast::<usize>().write(host);
-        for field in T::FIELDS.iter().filter(|field| field.end() <= host) {
-            let from = record.cast::<u8>().add(field.offset);
-            ptr::copy_nonoverlapping(
-                from,
-                (&raw mut copy).cast::<u8>().add(field.offset),
-                field.size,
-            );
+        for field in T::FIELDS.iter().filter(|field| field.end <= host) {
+            let from = record.cast::<u8>().add(field.start);
+            let to = (&raw mut copy).cast::<u8>().add(field.start);
+            ptr::copy_nonoverlapping(from, to, field.len());
         }
     }
     Ok(copy)
@@ -282,10 +159,10 @@ unsafe fn fill_part<T: Versioned>(record: *mut T, with: &T, host: usize) -> usiz
     let mut filled = size_of::<usize>();
     // SAFETY: only bytes of fields within both structs.
     unsafe {
-        for field in T::FIELDS.iter().filter(|field| field.end() <= host) {
-            let from = ptr::from_ref(with).cast::<u8>().add(field.offset);
-            ptr::copy_nonoverlapping(from, record.cast::<u8>().add(field.offset), field.size);
-            filled = field.end();
+        for field in T::FIELDS.iter().filter(|field| field.end <= host) {
+            let from = ptr::from_ref(with).cast::<u8>().add(field.start);
+            ptr::copy_nonoverlapping(from, record.cast::<u8>().add(field.start), field.len());
+            filled = field.end;
         }
         record.cast::<usize>().write(filled);
     }
@@ -314,12 +191,12 @@ pub(crate) use field;
 pub(crate) unsafe fn read_field<T: Versioned, V: Copy>(
     record: *const T,
     offset: usize,
-    pick: fn(&T) -> &V,
+    _pick: fn(&T) -> &V,
 ) -> Option<V> {
     // SAFETY: `record` is null, or points to a struct with `struct_size` readable bytes.
     let host = unsafe { size_of_host(record).ok()? };
     // SAFETY: the field lies within the struct, as was just checked.
-    (field_at(offset, pick).end() <= host)
+    (offset + size_of::<V>() <= host)
         .then(|| unsafe { record.cast::<u8>().add(offset).cast::<V>().read() })
 }
 
