@@ -2,6 +2,11 @@
 //! function is missing.
 
 use crate::probe::{Scheme, Table};
+use tf_fs_sys::{
+    Record, SP_DeviceFns, SP_PlatformFns, SP_StreamExecutor, SP_StreamExecutorWithStreamOptions,
+    SP_TimerFns, TF_RandomAccessFileOps, TF_ReadOnlyMemoryRegionOps, TF_WritableFileOps,
+    TP_Optimizer, TP_ProfilerFns,
+};
 
 /// A struct's name with those of its functions.
 pub type Names = (&'static str, &'static [&'static str]);
@@ -38,49 +43,35 @@ pub fn taken_for_in_2_22(operation: &str) -> Option<&'static str> {
     FILESYSTEM_2_22.1.get(at).copied().filter(|name| *name != operation)
 }
 
-/// Names a struct's functions, all of which are its fields.
-macro_rules! names {
-    ($($(#[$doc:meta])* $name:ident: $struct:ident [$($field:ident)*] $($longer:ident [$($last:ident)*])?;)*) => {$(
-        $(#[$doc])*
-        pub const $name: Names = {
-            $(let _ = core::mem::offset_of!(tf_fs_sys::$struct, $field);)*
-            $($(let _ = core::mem::offset_of!(tf_fs_sys::$longer, $last);)*)?
-            (stringify!($struct), &[$(stringify!($field),)* $($(stringify!($last),)*)?])
-        };
-    )*};
+const fn names<T: Record>() -> Names {
+    (T::NAME, T::FUNCTIONS)
 }
-names! {
-    /// Operations of files open for reading.
-    RANDOM_ACCESS_FILE: TF_RandomAccessFileOps [cleanup read];
-    /// Operations of files open for writing.
-    WRITABLE_FILE: TF_WritableFileOps [cleanup append tell flush sync close];
-    /// Operations of mapped files.
-    MEMORY_REGION: TF_ReadOnlyMemoryRegionOps [cleanup data length];
-    /// The platform's functions.
-    PLATFORM_FNS: SP_PlatformFns [
-        get_device_count create_device destroy_device create_device_fns destroy_device_fns
-        create_stream_executor destroy_stream_executor create_timer_fns destroy_timer_fns
-    ];
-    /// What a device says about itself.
-    DEVICE_FNS: SP_DeviceFns [get_numa_node get_memory_bandwidth get_gflops];
-    /// Memory, streams, events and copies; the last since TensorFlow 2.22.
-    STREAM_EXECUTOR: SP_StreamExecutor [
-        allocate deallocate host_memory_allocate host_memory_deallocate
-        unified_memory_allocate unified_memory_deallocate get_allocator_stats device_memory_usage
-        create_stream destroy_stream create_stream_dependency get_stream_status
-        create_event destroy_event get_event_status record_event wait_for_event
-        create_timer destroy_timer start_timer stop_timer
-        memcpy_dtoh memcpy_htod memcpy_dtod sync_memcpy_dtoh sync_memcpy_htod sync_memcpy_dtod
-        block_host_for_event block_host_until_done synchronize_all_activity
-        mem_zero memset memset32 host_callback
-    ] SP_StreamExecutorWithStreamOptions [create_stream_with_options];
-    /// Timers.
-    TIMER_FNS: SP_TimerFns [nanoseconds];
-    /// A pass over graphs.
-    OPTIMIZER: TP_Optimizer [create_func optimize_func destroy_func];
-    /// A profiler.
-    PROFILER_FNS: TP_ProfilerFns [start stop collect_data_xspace];
-}
+
+/// Operations of files open for reading.
+pub const RANDOM_ACCESS_FILE: Names = names::<TF_RandomAccessFileOps>();
+/// Operations of files open for writing.
+pub const WRITABLE_FILE: Names = names::<TF_WritableFileOps>();
+/// Operations of mapped files.
+pub const MEMORY_REGION: Names = names::<TF_ReadOnlyMemoryRegionOps>();
+/// The platform's functions.
+pub const PLATFORM_FNS: Names = names::<SP_PlatformFns>();
+/// What a device says about itself.
+pub const DEVICE_FNS: Names = names::<SP_DeviceFns>();
+/// Memory, streams, events and copies; the last since TensorFlow 2.22.
+pub const STREAM_EXECUTOR: Names = (SP_StreamExecutor::NAME, &WITH_STREAM_OPTIONS);
+/// Timers.
+pub const TIMER_FNS: Names = names::<SP_TimerFns>();
+/// A pass over graphs.
+pub const OPTIMIZER: Names = names::<TP_Optimizer>();
+/// A profiler.
+pub const PROFILER_FNS: Names = names::<TP_ProfilerFns>();
+
+const WITH_STREAM_OPTIONS: [&str; SP_StreamExecutor::FUNCTIONS.len() + 1] = {
+    const OLDER: &[&str] = SP_StreamExecutor::FUNCTIONS;
+    let mut names = [SP_StreamExecutorWithStreamOptions::FUNCTIONS[0]; OLDER.len() + 1];
+    names.split_at_mut(OLDER.len()).0.copy_from_slice(OLDER);
+    names
+};
 
 impl Table {
     /// Whether the function `name` is there.
