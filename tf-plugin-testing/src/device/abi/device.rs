@@ -39,7 +39,7 @@ impl Host {
             device: device.as_mut_ptr(),
             ..Default::default()
         };
-        let create = self.fns.create_device.expect("was checked");
+        let create = self.fns.create_device.expect("every callback is there");
         pretended::with(self.sizes.takes_errors, || {
             // SAFETY: the structs that the callback wants.
             self.status("create_device", |status| unsafe {
@@ -228,7 +228,7 @@ impl TestDevice<'_> {
 
 impl Drop for TestDevice<'_> {
     fn drop(&mut self) {
-        let destroy = self.host.fns.destroy_device.expect("was checked");
+        let destroy = self.host.fns.destroy_device.expect("every callback is there");
         // SAFETY: created and not destroyed before; streams and events borrow the device, so none is left.
         unsafe { destroy(&self.host.platform, &mut self.device) };
         self.host.live.fetch_sub(1, Ordering::AcqRel);

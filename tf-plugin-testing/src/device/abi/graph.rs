@@ -1,14 +1,13 @@
 //! The host's side of graph passes.
 
-use super::guarded::{Guarded, must, must_have, sizes};
+use super::guarded::{Guarded, sizes};
 use crate::abi::status::{Status, install};
-use crate::violations::Log;
-use crate::violations::Violation;
+use crate::violations::{Log, Violation};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 use se_plugin::__private::testing::versions::Versioned as _;
 use se_plugin::__private::{Exported, init_graph};
-use se_plugin::{Code, Error, Result};
+use se_plugin::{Code, Result};
 use std::sync::{Arc, Once};
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{
@@ -80,13 +79,8 @@ impl GraphHost {
         let params = params.take(&log, OP)?;
         let configs = configs.take(&log, OP)?;
         let optimizer = optimizer.take(&log, OP)?;
-        must(!params.device_type.is_null(), "device_type", "TP_OptimizerRegistrationParams")?;
-        must_have!(optimizer, TP_Optimizer: optimize_func);
-        if optimizer.create_func.is_some() != optimizer.destroy_func.is_some() {
-            return Err(Error::failed_precondition(
-                "Both 'create_func' and 'destroy_func' must be set in TP_Optimizer, or none.",
-            ));
-        }
+        assert!(!params.device_type.is_null(), "the SDK names each platform");
+        assert_eq!(optimizer.create_func.is_some(), optimizer.destroy_func.is_some());
         // SAFETY: a C string that lives as long as the process.
         let device_type = unsafe { CStr::from_ptr(params.device_type) };
         let device_type = device_type.to_string_lossy().into_owned();
@@ -120,7 +114,7 @@ impl GraphHost {
         let mut output = TF_Buffer::default();
         let item: *const Item<'_> = preserved;
         let item: *const *const Item<'_> = &item;
-        let optimize = self.optimizer.optimize_func.expect("was checked");
+        let optimize = self.optimizer.optimize_func.expect("every callback is there");
         let status = Status::new(&self.log, OP, b"");
         // SAFETY: the arguments that the callbacks want, in their order.
         unsafe {

@@ -1,4 +1,4 @@
-//! Structs on the host's memory, with guard bytes behind them, and what must be in them.
+//! Structs on the host's memory, with guard bytes behind them, and the names in them.
 
 use crate::violations::Log;
 use core::ffi::CStr;
@@ -82,36 +82,17 @@ impl<T: Versioned> Guarded<T> {
         }
         // SAFETY: the memory is a struct of `struct_size` bytes; were that too large now, `read` would
         // still stay within the fields of `T`, which all lie in the memory.
-        unsafe { versions::read(self.as_mut_ptr()) }.map_err(|_| {
-            let name = T::NAME;
-            let constant = struct_size_constant(name);
-            Error::failed_precondition(format!(
-                "Expected initialized `{name}` structure with `struct_size` field set to {constant}. \
-                 Found `struct_size` = 0."
-            ))
-        })
+        Ok(unsafe { versions::read(self.as_mut_ptr()) }?)
     }
-}
-
-fn struct_size_constant(name: &str) -> String {
-    let name = match name {
-        "SP_StreamExecutor" => "SP_STREAMEXECUTOR",
-        "SP_PlatformFns" => "SP_PLATFORM_FNS",
-        "SP_TimerFns" => "SP_TIMER_FNS",
-        "SP_DeviceFns" => "SP_DEVICE_FNS",
-        "SP_Platform" => "SP_PLATFORM",
-        "SP_Device" => "SP_DEVICE",
-        other => other,
-    };
-    format!("{name}_STRUCT_SIZE")
 }
 
 /// A name that a plugin may register.
 ///
 /// # Safety
-/// A C string.
+/// Null or a C string.
 pub(super) unsafe fn check_name(text: *const core::ffi::c_char) -> Result<String> {
-    // SAFETY: `text` is a C string.
+    assert!(!text.is_null(), "the SDK names each platform");
+    // SAFETY: `text` is not null, and so a C string.
     let text = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
     let fits = text.starts_with(|first: char| first.is_ascii_uppercase())
         && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
@@ -122,20 +103,3 @@ pub(super) unsafe fn check_name(text: *const core::ffi::c_char) -> Result<String
     }
     Ok(text)
 }
-
-pub(super) fn must(is_set: bool, field: &str, record: &str) -> Result<()> {
-    if is_set {
-        return Ok(());
-    }
-    Err(Error::failed_precondition(format!("'{field}' field in {record} must be set.")))
-}
-
-/// Refuses a struct in which one of these functions is null, as TensorFlow does.
-macro_rules! must_have {
-    ($of:expr, $record:ident: $($field:ident)*) => {
-        $($crate::device::abi::guarded::must(
-            $of.$field.is_some(), stringify!($field), stringify!($record)
-        )?;)*
-    };
-}
-pub(super) use must_have;

@@ -1,6 +1,6 @@
 //! A host into which a platform is loaded.
 
-use super::guarded::{Guarded, check_name, must, must_have, sizes};
+use super::guarded::{Guarded, check_name, sizes};
 use crate::abi::status::{Status, install};
 use crate::violations::{Log, Violation};
 use core::ffi::CStr;
@@ -49,7 +49,7 @@ pub struct Host {
     pub(super) executor: SP_StreamExecutor,
     pub(super) create_stream_with_options: CreateStreamWithOptions,
     pub(super) timer_fns: SP_TimerFns,
-    destroy_platform: Option<unsafe extern "C" fn(*mut SP_Platform)>,
+    destroy_platform: unsafe extern "C" fn(*mut SP_Platform),
     /// What is created less what is destroyed.
     pub(super) live: AtomicI64,
 }
@@ -94,15 +94,11 @@ impl Host {
         let params = params.take(&log, "SE_InitPlugin")?;
         let platform = platform.take(&log, "SE_InitPlugin")?;
         let fns = fns.take(&log, "SE_InitPlugin")?;
-        must_have!(params, SE_PlatformRegistrationParams: destroy_platform destroy_platform_fns);
-        for (what, text) in [("name", platform.name), ("type", platform.r#type)] {
-            must(!text.is_null(), what, "SP_Platform")?;
-            // SAFETY: a C string that lives as long as the platform.
+        assert!(params.destroy_platform_fns.is_some(), "the SDK fills its table");
+        for text in [platform.name, platform.r#type] {
+            // SAFETY: null, or a C string that lives as long as the platform.
             unsafe { check_name(text) }?;
         }
-        must_have!(fns, SP_PlatformFns:
-            get_device_count create_device destroy_device create_device_fns destroy_device_fns
-            create_stream_executor destroy_stream_executor);
         let mut host = Self {
             log,
             sizes,
@@ -112,7 +108,7 @@ impl Host {
             executor: SP_StreamExecutor::default(),
             create_stream_with_options: None,
             timer_fns: SP_TimerFns::default(),
-            destroy_platform: params.destroy_platform,
+            destroy_platform: params.destroy_platform.expect("every callback is there"),
             live: AtomicI64::new(0),
         };
         host.load_tables()?;
@@ -126,7 +122,7 @@ impl Host {
             device_fns: device_fns.as_mut_ptr(),
             ..Default::default()
         };
-        let create = self.fns.create_device_fns.expect("was checked");
+        let create = self.fns.create_device_fns.expect("every callback is there");
         // SAFETY: the structs that the callback wants.
         self.status("create_device_fns", |status| unsafe {
             create(&self.platform, &mut params, status)
@@ -139,7 +135,7 @@ impl Host {
             stream_executor: executor.as_mut_ptr(),
             ..Default::default()
         };
-        let create = self.fns.create_stream_executor.expect("was checked");
+        let create = self.fns.create_stream_executor.expect("every callback is there");
         // SAFETY: the platform that the plugin filled, `params` with its size, whose executor has as much
         // memory as it says, and a status.
         self.status("create_stream_executor", |status| unsafe {
@@ -199,7 +195,7 @@ impl Host {
     /// The plugin's.
     pub fn device_count(&self) -> Result<usize> {
         let mut count = -1;
-        let get = self.fns.get_device_count.expect("was checked");
+        let get = self.fns.get_device_count.expect("every callback is there");
         pretended::with(self.sizes.takes_errors, || {
             // SAFETY: the platform as it was filled.
             self.status("get_device_count", |status| unsafe {
@@ -224,9 +220,7 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        if let Some(destroy) = self.destroy_platform {
-            // SAFETY: the platform as it was filled, destroyed once; devices borrow the host.
-            unsafe { destroy(&mut self.platform) };
-        }
+        // SAFETY: the platform as it was filled, destroyed once; devices borrow the host.
+        unsafe { (self.destroy_platform)(&mut self.platform) };
     }
 }

@@ -1,9 +1,8 @@
 //! The host's side of profilers.
 
-use super::guarded::{Guarded, check_name, must, must_have, sizes};
+use super::guarded::{Guarded, check_name, sizes};
 use crate::abi::status::{Status, install};
-use crate::violations::Log;
-use crate::violations::Violation;
+use crate::violations::{Log, Violation};
 use core::ptr;
 use se_plugin::__private::testing::versions::Versioned as _;
 use se_plugin::__private::{Exported, init_profiler};
@@ -75,22 +74,17 @@ impl ProfilerHost {
         let params = params.take(&log, OP)?;
         let [mut first, mut second] = [profiler.take(&log, OP)?; 2];
         let [mut first_fns, mut second_fns] = [fns.take(&log, OP)?; 2];
-        must(!first.device_type.is_null(), "device_type", "TP_Profiler")?;
-        // SAFETY: a C string that lives as long as the process.
+        // SAFETY: null, or a C string that lives as long as the process.
         let device_type = unsafe { check_name(first.device_type) }?;
-        must_have!(first_fns, TP_ProfilerFns: start stop collect_data_xspace);
-        must_have!(params, TF_ProfilerRegistrationParams: destroy_profiler destroy_profiler_fns);
         let (kept, kept_fns) = (first, first_fns);
+        let destroy = params.destroy_profiler.expect("every callback is there");
+        let destroy_fns = params.destroy_profiler_fns.expect("every callback is there");
         // What TensorFlow does with two copies, before it uses a third.
-        if let (Some(destroy), Some(destroy_fns)) =
-            (params.destroy_profiler, params.destroy_profiler_fns)
-        {
-            for (profiler, fns) in [(&mut first, &mut first_fns), (&mut second, &mut second_fns)] {
-                // SAFETY: structs that the plugin has filled.
-                unsafe {
-                    destroy(profiler);
-                    destroy_fns(fns);
-                }
+        for (profiler, fns) in [(&mut first, &mut first_fns), (&mut second, &mut second_fns)] {
+            // SAFETY: structs that the plugin has filled.
+            unsafe {
+                destroy(profiler);
+                destroy_fns(fns);
             }
         }
         Ok(Self { log, device_type, profiler: kept, fns: kept_fns })
@@ -105,7 +99,7 @@ impl ProfilerHost {
     fn call(&self, op: &'static str, callback: Option<Callback>) -> Result<()> {
         let status = Status::new(&self.log, op, b"");
         // SAFETY: the profiler and a status.
-        unsafe { callback.expect("was checked")(&self.profiler, status.as_ptr()) };
+        unsafe { callback.expect("every callback is there")(&self.profiler, status.as_ptr()) };
         status.result()
     }
 
@@ -129,7 +123,7 @@ impl ProfilerHost {
         const OP: &str = "collect_data_xspace";
         /// What an uninitialised number happens to be.
         const JUNK: usize = 0x7a7a_7a7a;
-        let collect = self.fns.collect_data_xspace.expect("was checked");
+        let collect = self.fns.collect_data_xspace.expect("every callback is there");
         let mut size = JUNK;
         let status = Status::new(&self.log, OP, b"");
         // SAFETY: the profiler, no buffer, a place for the size, and a status.
@@ -151,7 +145,7 @@ impl ProfilerHost {
     /// # Errors
     /// The plugin's.
     pub fn take(&self, size: usize) -> Result<Vec<u8>> {
-        let collect = self.fns.collect_data_xspace.expect("was checked");
+        let collect = self.fns.collect_data_xspace.expect("every callback is there");
         let (mut buffer, mut asked) = (vec![0; size], size);
         let status = Status::new(&self.log, "collect_data_xspace", b"");
         // SAFETY: the profiler, a buffer with its size, and a status.
