@@ -168,15 +168,14 @@ impl Host {
         status.result()
     }
 
-    /// The members of `SP_StreamExecutor` and `SP_PlatformFns` that are null.
+    /// The members of `SP_StreamExecutor`, `SP_PlatformFns` and `SP_TimerFns` that are null: the struct, and the offset.
     #[must_use]
-    pub fn null_members(&self) -> Vec<usize> {
-        fn nulls<T: Versioned>(record: &T) -> impl Iterator<Item = usize> {
+    pub fn null_members(&self) -> Vec<(&'static str, usize)> {
+        fn nulls<T: Versioned>(record: &T) -> impl Iterator<Item = (&'static str, usize)> {
             let words = ptr::from_ref(record).cast::<usize>();
             // SAFETY: each field from 16 on is a pointer of a word.
-            (16..T::STRUCT_SIZE)
-                .step_by(8)
-                .filter(move |at| unsafe { words.add(at / 8).read() } == 0)
+            let is_null = move |at: &usize| unsafe { words.add(at / 8).read() } == 0;
+            (16..T::STRUCT_SIZE).step_by(8).filter(is_null).map(|at| (T::NAME, at))
         }
         nulls(&self.executor).chain(nulls(&self.fns)).chain(nulls(&self.timer_fns)).collect()
     }

@@ -6,7 +6,9 @@ use crate::deviation::Deviation;
 pub(super) fn every_callback(run: &mut Run<'_>) -> Outcome {
     let missing = run.host.null_members();
     run.that(
-        format_args!("callbacks are missing, at the offsets {missing:?} of their tables"),
+        format_args!(
+            "callbacks are missing, each with its table and its offset there: {missing:?}"
+        ),
         missing.is_empty(),
     );
     Ok(())
