@@ -28,10 +28,10 @@ sizes! {
 /// A host into which the graph pass of a plugin is loaded: the SDK's own, then the author's.
 #[derive(Debug)]
 pub struct GraphHost {
-    log: Arc<Log>,
-    device_type: String,
-    configs: TP_OptimizerConfigs,
-    optimizer: TP_Optimizer,
+    pub(super) log: Arc<Log>,
+    pub(super) device_type: String,
+    pub(super) configs: TP_OptimizerConfigs,
+    pub(super) optimizer: TP_Optimizer,
 }
 
 // SAFETY: the pointers in the structs are the plugin's, whose callbacks are called from any thread.

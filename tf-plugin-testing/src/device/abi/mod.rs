@@ -6,6 +6,8 @@ mod guarded;
 mod handles;
 mod host;
 mod profiler;
+#[cfg(test)]
+mod violations;
 
 pub use device::TestDevice;
 pub use graph::{GraphHost, GraphSizes};

@@ -25,10 +25,10 @@ sizes! {
 /// A host into which the profiler of a plugin is loaded.
 #[derive(Debug)]
 pub struct ProfilerHost {
-    log: Arc<Log>,
-    device_type: String,
-    profiler: TP_Profiler,
-    fns: TP_ProfilerFns,
+    pub(super) log: Arc<Log>,
+    pub(super) device_type: String,
+    pub(super) profiler: TP_Profiler,
+    pub(super) fns: TP_ProfilerFns,
 }
 
 // SAFETY: the pointers in the structs are the plugin's, whose callbacks are called from any thread.
