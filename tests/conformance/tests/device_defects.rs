@@ -6,7 +6,7 @@ use se_plugin::{AllocatorStats, HostTimer, Timer};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tf_plugin_testing::device::{Case, Verdict, cases, run_case};
+use tf_plugin_testing::device::{Case, Fault, Verdict, cases, run_case, sweep};
 
 /// What is wrong with a device.
 macro_rules! list {
@@ -380,4 +380,13 @@ fn each_defect_is_found() {
     });
     let missed = lock(&missed);
     assert!(missed.is_empty(), "not found: {missed:#?}");
+}
+
+#[test]
+#[should_panic = "is allocated already"]
+fn a_sweep_fails_where_a_rule_of_the_c_boundary_is_broken() {
+    sweep::<Defective<{ Defect::MemoryTwice as usize }>>(Fault::Panic, |host, _| {
+        let device = host.device(0).expect("nothing fails");
+        let _ = [device.allocate(8192), device.allocate(64)];
+    });
 }

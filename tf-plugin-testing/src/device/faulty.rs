@@ -322,8 +322,8 @@ impl<S: Stream> Timer<FaultyStream<S>> for FaultyTimer<S> {
 /// ```
 ///
 /// # Panics
-/// If the scenario does, if it does not make the call again that is to meet the fault, or if the platform cannot be
-/// registered although no call of it fails.
+/// If the scenario does, if it does not make the call again that is to meet the fault, if the platform cannot be
+/// registered although no call of it fails, or if the plugin breaks a rule of the C boundary.
 #[track_caller]
 pub fn sweep<P: Platform>(fault: Fault, scenario: impl Fn(&Host, bool)) -> u64 {
     let run = |call: Option<u64>| {
@@ -332,7 +332,10 @@ pub fn sweep<P: Platform>(fault: Fault, scenario: impl Fn(&Host, bool)) -> u64 {
             faults.at_call(call, fault);
         }
         match Faulty::<P>::load_with(&faults) {
-            Ok(host) => scenario(&host, call.is_some()),
+            Ok(host) => {
+                scenario(&host, call.is_some());
+                host.check();
+            }
             Err(error) => assert!(call.is_some(), "the platform cannot be registered: {error:#}"),
         }
         faults

@@ -215,6 +215,13 @@ impl Host {
     pub fn violations(&self) -> Vec<Violation> {
         self.log.take()
     }
+
+    /// Panics if there are violations, or if something that was created is not destroyed.
+    #[track_caller]
+    pub(in crate::device) fn check(&self) {
+        self.log.check();
+        assert_eq!(self.live(), 0, "devices, streams, events and timers that are not destroyed");
+    }
 }
 
 impl Drop for Host {
