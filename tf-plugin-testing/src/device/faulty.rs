@@ -1,50 +1,25 @@
 //! A device around another that fails, waits or panics when it is told to.
 
 use super::abi::Host;
-use crate::faults::faults_of_each;
-use crate::faults::{Fault, Faults};
-use se_plugin::DevicePtr;
-use se_plugin::Platform;
-use se_plugin::Timer;
-use se_plugin::{AllocatorStats, Device, MemoryUsage};
-use se_plugin::{Event, EventStatus, Pattern, Stream, StreamOptions};
-use se_plugin::{HostAllocator, HostBuf, HostCallback, HostSource, HostTarget};
+use crate::faults::{Fault, Faults, faults_of_each};
+use se_plugin::{
+    AllocatorStats, Device, DevicePtr, Event, EventStatus, HostAllocator, HostBuf, HostCallback,
+    HostSource, HostTarget, MemoryUsage, Pattern, Platform, Stream, StreamOptions, Timer,
+};
 use std::cell::RefCell;
 use std::time::Duration;
 use tf_plugin_core::Result;
 
-/// What can meet a fault.
-const OPERATIONS: &[&str] = &[
-    "get_device_count",
-    "create_device",
-    "allocate",
-    "deallocate",
-    "device_memory_usage",
-    "create_stream",
-    "create_stream_with_options",
-    "create_event",
-    "create_timer",
-    "sync_memcpy_htod",
-    "sync_memcpy_dtoh",
-    "sync_memcpy_dtod",
-    "synchronize_all_activity",
-    "memcpy_htod",
-    "memcpy_dtoh",
-    "memcpy_dtod",
-    "mem_zero",
-    "memset",
-    "memset32",
-    "create_stream_dependency",
-    "record_event",
-    "wait_for_event",
-    "host_callback",
-    "block_host_until_done",
-    "get_stream_status",
-    "get_event_status",
-    "block_host_for_event",
-    "start_timer",
-    "stop_timer",
-];
+/// What can meet a fault, separated by spaces.
+const OPERATIONS: &str = "get_device_count create_device allocate deallocate device_memory_usage create_stream \
+    create_stream_with_options create_event create_timer sync_memcpy_htod sync_memcpy_dtoh sync_memcpy_dtod \
+    synchronize_all_activity memcpy_htod memcpy_dtoh memcpy_dtod mem_zero memset memset32 \
+    create_stream_dependency record_event wait_for_event host_callback block_host_until_done get_stream_status \
+    get_event_status block_host_for_event start_timer stop_timer";
+
+fn no_faults() -> Faults {
+    Faults::of(OPERATIONS.split(' '), "stream_executor.h")
+}
 
 thread_local! {
     /// What controls the next platform, which is made without an argument.
@@ -89,7 +64,7 @@ impl<P: Platform> Faulty<P> {
     /// Wraps a platform that the test has made; no fault is met yet.
     #[must_use]
     pub fn new(inner: P) -> (Self, Faults) {
-        let faults = Faults::of(OPERATIONS.iter().copied(), "stream_executor.h");
+        let faults = no_faults();
         (Self { inner, faults: faults.clone() }, faults)
     }
 
@@ -98,7 +73,7 @@ impl<P: Platform> Faulty<P> {
     /// # Errors
     /// As for [`Host::load`].
     pub fn load() -> Result<(Host, Faults)> {
-        let faults = Faults::of(OPERATIONS.iter().copied(), "stream_executor.h");
+        let faults = no_faults();
         Self::load_with(&faults).map(|host| (host, faults))
     }
 
@@ -327,7 +302,7 @@ impl<S: Stream> Timer<FaultyStream<S>> for FaultyTimer<S> {
 #[track_caller]
 pub fn sweep<P: Platform>(fault: Fault, scenario: impl Fn(&Host, bool)) -> u64 {
     let run = |call: Option<u64>| {
-        let faults = Faults::of(OPERATIONS.iter().copied(), "stream_executor.h");
+        let faults = no_faults();
         if let Some(call) = call {
             faults.at_call(call, fault);
         }

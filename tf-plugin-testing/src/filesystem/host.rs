@@ -13,9 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tf_fs_plugin::__private::Plugin;
-use tf_fs_plugin::FileStatistics;
-use tf_fs_plugin::Ops;
-use tf_fs_plugin::Undeleted;
+use tf_fs_plugin::{FileStatistics, Ops, Undeleted};
 use tf_plugin_core::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tf_plugin_core::{Code, Error, Result};
 
