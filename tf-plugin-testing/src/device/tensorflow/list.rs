@@ -92,7 +92,7 @@ tensorflow_cases! {
         }
         "Copies and kernels" {
             c_copies
-                "`TFE_TensorHandleCopyToDevice`, `TFE_TensorHandleResolve`, and copies to the CPU and to a second device, of each type and several shapes, up to 16 MiB and a byte", "each value that a program looks at is copied";
+                "`TFE_TensorHandleCopyToDevice`, `TFE_TensorHandleResolve`, and copies to the CPU and to a second device, of bytes in several shapes, up to 16 MiB and a byte", "each value that a program looks at is copied";
             c_threads_compute
                 "Eight threads add, each to what it has put there, as the CPU does", "all kernels share one stream";
         }
