@@ -55,95 +55,37 @@ impl Name {
     }
 }
 
-/// One operation. Writers that are open are in slots.
+/// One operation. Writers that are open are in slots. `StatUntidy` is about a name that is written in a way that is not
+/// canonical.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the operations of the header, with their arguments")]
 pub enum Op {
-    NewWritable {
-        slot: usize,
-        path: Name,
-    },
-    NewAppendable {
-        slot: usize,
-        path: Name,
-    },
-    Append {
-        slot: usize,
-        data: Vec<u8>,
-    },
-    Tell {
-        slot: usize,
-    },
-    Flush {
-        slot: usize,
-    },
-    Sync {
-        slot: usize,
-    },
-    Close {
-        slot: usize,
-    },
-    Cleanup {
-        slot: usize,
-    },
-    Read {
-        path: Name,
-        offset: u64,
-        n: usize,
-    },
-    Map {
-        path: Name,
-    },
-    CreateDir {
-        path: Name,
-    },
-    RecursivelyCreateDir {
-        path: Name,
-    },
-    DeleteFile {
-        path: Name,
-    },
-    DeleteDir {
-        path: Name,
-    },
-    DeleteRecursively {
-        path: Name,
-    },
-    Rename {
-        src: Name,
-        dst: Name,
-    },
-    Copy {
-        src: Name,
-        dst: Name,
-    },
-    PathExists {
-        path: Name,
-    },
-    PathsExist {
-        paths: Vec<Name>,
-    },
-    Stat {
-        path: Name,
-    },
-    IsDirectory {
-        path: Name,
-    },
-    GetFileSize {
-        path: Name,
-    },
-    GetChildren {
-        path: Name,
-    },
-    GetMatchingPaths {
-        pattern: Vec<String>,
-    },
+    NewWritable { slot: usize, path: Name },
+    NewAppendable { slot: usize, path: Name },
+    Append { slot: usize, data: Vec<u8> },
+    Tell { slot: usize },
+    Flush { slot: usize },
+    Sync { slot: usize },
+    Close { slot: usize },
+    Cleanup { slot: usize },
+    Read { path: Name, offset: u64, n: usize },
+    Map { path: Name },
+    CreateDir { path: Name },
+    RecursivelyCreateDir { path: Name },
+    DeleteFile { path: Name },
+    DeleteDir { path: Name },
+    DeleteRecursively { path: Name },
+    Rename { src: Name, dst: Name },
+    Copy { src: Name, dst: Name },
+    PathExists { path: Name },
+    PathsExist { paths: Vec<Name> },
+    Stat { path: Name },
+    IsDirectory { path: Name },
+    GetFileSize { path: Name },
+    GetChildren { path: Name },
+    GetMatchingPaths { pattern: Vec<String> },
     FlushCaches,
-    /// The same name, written in a way that is not canonical.
-    StatUntidy {
-        path: Name,
-        tidy: usize,
-    },
+    StatUntidy { path: Name, tidy: usize },
 }
 
 impl Op {
