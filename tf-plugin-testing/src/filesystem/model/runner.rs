@@ -69,6 +69,14 @@ fn judge<T>(answer: Result<T, Error>, verdict: &Verdict) -> Outcome<Option<T>> {
     fail(format!("got {got}, wanted {}", verdict.wanted()))
 }
 
+/// The path of a name of [`Op::resolved`].
+fn at(name: &Name) -> &Path {
+    match name {
+        Name::Path(path) => path,
+        other => unreachable!("{other:?} is not resolved"),
+    }
+}
+
 impl Run<'_> {
     /// All operations, of which those that were begun are in `done`.
     fn all(&mut self, ops: &[Op], done: &mut Vec<Op>) -> Outcome {
@@ -194,12 +202,12 @@ impl Run<'_> {
         call(writer, file)
     }
 
+    /// One operation, whose names are resolved.
     fn step(&mut self, op: &Op) -> Outcome {
         let host = self.host;
-        let resolve = |name: &Name| name.resolve(&self.model);
         match op {
-            Op::NewWritable { slot, path } => self.open(*slot, &resolve(path), false),
-            Op::NewAppendable { slot, path } => self.open(*slot, &resolve(path), true),
+            Op::NewWritable { slot, path } => self.open(*slot, at(path), false),
+            Op::NewAppendable { slot, path } => self.open(*slot, at(path), true),
             Op::Append { slot, data } => self.with_writer(*slot, |writer, file| {
                 let verdict = match writer.closed {
                     true => Verdict::of(Code::FailedPrecondition),
@@ -245,9 +253,9 @@ impl Run<'_> {
                 self.drop_writer(*slot);
                 Ok(())
             }
-            Op::Read { path, offset, n } => self.read(&resolve(path), *offset, *n),
+            Op::Read { path, offset, n } => self.read(at(path), *offset, *n),
             Op::Map { path } => {
-                let path = &resolve(path);
+                let path = at(path);
                 if let Found::Node(Node::File(file)) = self.model.find(path)
                     && !file.pending.is_empty()
                 {
@@ -267,7 +275,7 @@ impl Run<'_> {
                 Ok(())
             }
             Op::CreateDir { path } => {
-                let path = &resolve(path);
+                let path = at(path);
                 let verdict = self.model.create_dir(path);
                 if judge(host.create_dir(self.uri(path)), &verdict)?.is_some() {
                     self.model.insert(path.clone(), Node::Dir);
@@ -275,7 +283,7 @@ impl Run<'_> {
                 Ok(())
             }
             Op::RecursivelyCreateDir { path } => {
-                let path = &resolve(path);
+                let path = at(path);
                 let verdict = self.model.recursively_create_dir(path);
                 if judge(host.recursively_create_dir(self.uri(path)), &verdict)?.is_some() {
                     for end in 1..=path.len() {
@@ -285,12 +293,12 @@ impl Run<'_> {
                 Ok(())
             }
             Op::DeleteFile { path } => {
-                let path = &resolve(path);
+                let path = at(path);
                 let verdict = self.model.read_file(path);
                 self.delete(path, host.delete_file(self.uri(path)), &verdict)
             }
             Op::DeleteDir { path } => {
-                let path = &resolve(path);
+                let path = at(path);
                 if path.is_empty() {
                     // A filesystem may treat its root as it likes.
                     return Ok(());
@@ -299,7 +307,7 @@ impl Run<'_> {
                 self.delete(path, host.delete_dir(self.uri(path)), &verdict)
             }
             Op::DeleteRecursively { path } => {
-                let path = &resolve(path);
+                let path = at(path);
                 if path.is_empty() {
                     return Ok(());
                 }
@@ -311,14 +319,14 @@ impl Run<'_> {
                 }
                 self.delete(path, deleted.map_err(|left| left.error), &verdict)
             }
-            Op::Rename { src, dst } => self.transfer(&resolve(src), &resolve(dst), true),
-            Op::Copy { src, dst } => self.transfer(&resolve(src), &resolve(dst), false),
+            Op::Rename { src, dst } => self.transfer(at(src), at(dst), true),
+            Op::Copy { src, dst } => self.transfer(at(src), at(dst), false),
             Op::PathExists { path } => {
-                let path = &resolve(path);
+                let path = at(path);
                 judge(host.path_exists(self.uri(path)), &self.model.look(path)).map(drop)
             }
             Op::PathsExist { paths } => {
-                let paths: Vec<Path> = paths.iter().map(resolve).collect();
+                let paths: Vec<&Path> = paths.iter().map(at).collect();
                 let uris: Vec<String> = paths.iter().map(|path| self.uri(path)).collect();
                 let answers = judge(host.paths_exist(&uris), &Verdict::ok())?.unwrap_or_default();
                 ensure(answers.len() == paths.len(), || format!("{} answers", answers.len()))?;
@@ -328,19 +336,19 @@ impl Run<'_> {
                 Ok(())
             }
             Op::Stat { path } => {
-                let path = &resolve(path);
+                let path = at(path);
                 self.stat(path, &self.uri(path))
             }
             Op::StatUntidy { path, tidy } => {
-                let path = &resolve(path);
+                let path = at(path);
                 self.stat(path, &self.untidy(path, *tidy))
             }
             Op::IsDirectory { path } => {
-                let path = &resolve(path);
+                let path = at(path);
                 judge(host.is_directory(self.uri(path)), &self.model.read_dir(path)).map(drop)
             }
             Op::GetFileSize { path } => {
-                let path = &resolve(path);
+                let path = at(path);
                 let verdict = self.model.read_file(path);
                 if let Some(size) = judge(host.get_file_size(self.uri(path)), &verdict)? {
                     let fits = self.model.file(path).is_some_and(|file| file.may_have(size));
@@ -349,7 +357,7 @@ impl Run<'_> {
                 Ok(())
             }
             Op::GetChildren { path } => {
-                let path = &resolve(path);
+                let path = at(path);
                 let verdict = self.model.read_dir(path);
                 if let Some(mut names) = judge(host.get_children(self.uri(path)), &verdict)? {
                     names.sort_unstable();
