@@ -309,6 +309,16 @@ fn the_defaults_that_never_end_or_crash() {
     found(
         filesystem(|ops| ops.path_exists = Some(broken::not_found)),
         |host| assert_eq!(code(host.recursively_create_dir("x://h/a/b")), Code::Internal),
+#[test]
+fn configuration() {
+    found! { get_filesystem_configuration => options_without_their_number,
+    "OK without the number of options",
+    |host| drop(host.filesystem("x").expect("there").get_filesystem_configuration().expect("OK")) }
+    found! { get_filesystem_configuration_keys => keys_without_their_number,
+    "OK without keys or their number",
+    |host| drop(host.filesystem("x").expect("there").get_filesystem_configuration_keys().expect("OK")) }
+}
+
         "recursively_create_dir",
         "never ends",
     );
