@@ -1,7 +1,7 @@
 //! The slots of configuration options.
 
 use super::mounted::{Mounted, c_path};
-use super::transactions::null_slot;
+use super::transactions::{call, null_slot};
 use crate::filesystem::handle::TestFilesystem;
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
@@ -55,14 +55,10 @@ impl TestFilesystem {
     /// # Errors
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn set_filesystem_configuration_option(&self, option: &FilesystemOption) -> Result<()> {
-        const OP: &str = "set_filesystem_configuration_option";
-        let slot = self.mounted.tables.filesystem.set_filesystem_configuration_option;
-        let slot = slot.ok_or_else(|| null_slot(OP))?;
         let mut owned = OwnedOption::new(option)?;
         let raw = raw(&mut owned);
-        // SAFETY: an initialised filesystem of this table, an option and a status.
-        let call = |status| unsafe { slot(self.as_ptr(), &raw const raw, status) };
-        self.mounted.call(OP, option.name.as_bytes(), call).0
+        let name = option.name.as_bytes();
+        call!(self, name, set_filesystem_configuration_option(&raw const raw)).0
     }
 
     /// All options of the filesystem. TensorFlow never asks.
@@ -70,14 +66,9 @@ impl TestFilesystem {
     /// # Errors
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn get_filesystem_configuration(&self) -> Result<Vec<FilesystemOption>> {
-        const OP: &str = "get_filesystem_configuration";
-        let slot = self.mounted.tables.filesystem.get_filesystem_configuration;
-        let slot = slot.ok_or_else(|| null_slot(OP))?;
         let (mut array, mut count) = (ptr::null_mut(), UNSET_COUNT);
-        // SAFETY: an initialised filesystem of this table, two places for the answer and a status.
-        let call = |status| unsafe { slot(self.as_ptr(), &mut array, &mut count, status) };
-        let (result, ()) = self.mounted.call(OP, b"", call);
-        self.mounted.answer(OP, b"", result, array, count)
+        let (result, ()) = call!(self, b"", get_filesystem_configuration(&mut array, &mut count));
+        self.mounted.answer("get_filesystem_configuration", b"", result, array, count)
     }
 
     /// One option by its key. TensorFlow never asks.
@@ -86,14 +77,10 @@ impl TestFilesystem {
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn get_filesystem_configuration_option(&self, key: &str) -> Result<FilesystemOption> {
         const OP: &str = "get_filesystem_configuration_option";
-        let slot = self.mounted.tables.filesystem.get_filesystem_configuration_option;
-        let slot = slot.ok_or_else(|| null_slot(OP))?;
         let (key, mut option) = (key.as_bytes(), ptr::null_mut());
         let c = c_path(key);
-        // SAFETY: an initialised filesystem of this table, a C string, a place for the answer and a
-        // status.
-        let call = |status| unsafe { slot(self.as_ptr(), c.as_ptr(), &mut option, status) };
-        let (result, ()) = self.mounted.call(OP, key, call);
+        let (result, ()) =
+            call!(self, key, get_filesystem_configuration_option(c.as_ptr(), &mut option));
         let count = if result.is_ok() { 1 } else { UNSET_COUNT };
         let found = self.mounted.answer(OP, key, result, option, count)?.pop();
         found.ok_or_else(|| Error::internal("the plugin answered OK without an option"))
@@ -106,12 +93,9 @@ impl TestFilesystem {
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn get_filesystem_configuration_keys(&self) -> Result<Vec<String>> {
         const OP: &str = "get_filesystem_configuration_keys";
-        let slot = self.mounted.tables.filesystem.get_filesystem_configuration_keys;
-        let slot = slot.ok_or_else(|| null_slot(OP))?;
         let (mut keys, mut count) = (ptr::null_mut::<c_char>(), UNSET_COUNT);
-        // SAFETY: an initialised filesystem of this table, two places for the answer and a status.
-        let call = |status| unsafe { slot(self.as_ptr(), &mut keys, &mut count, status) };
-        let (result, ()) = self.mounted.call(OP, b"", call);
+        let (result, ()) =
+            call!(self, b"", get_filesystem_configuration_keys(&mut keys, &mut count));
         if let Err(error) = result {
             if !keys.is_null() || count != UNSET_COUNT {
                 self.violation(OP, b"", "failed but wrote keys, which nobody frees");

@@ -5,7 +5,7 @@ use crate::filesystem::handle::TestFilesystem;
 use core::ffi::c_int;
 use core::ptr;
 use std::sync::Arc;
-use tf_fs_sys::{TF_TransactionForPathOp, TF_TransactionToken};
+use tf_fs_sys::TF_TransactionToken;
 use tf_plugin_core::{Code, Error, Result};
 
 /// A transaction of a filesystem. Ended with [`TestFilesystem::end_transaction`] only, not when it is
@@ -49,20 +49,30 @@ pub(super) fn null_slot(op: &str) -> Error {
     )
 }
 
+/// Calls a slot that TensorFlow never calls.
+macro_rules! call {
+    ($filesystem:expr, $subject:expr, $slot:ident($($argument:expr),*)) => {{
+        const OP: &str = stringify!($slot);
+        let filesystem: &TestFilesystem = $filesystem;
+        let slot = filesystem.mounted.tables.filesystem.$slot.ok_or_else(|| null_slot(OP))?;
+        // SAFETY: an initialised filesystem of this table, arguments as the header wants them, which live until the
+        // call is over, and a status. Tokens are those that some filesystem gave.
+        filesystem.mounted.call(OP, $subject, |status| unsafe {
+            slot(filesystem.as_ptr(), $($argument,)* status)
+        })
+    }};
+}
+pub(super) use call;
+
 impl TestFilesystem {
     /// Starts a transaction. TensorFlow up to 2.21 calls none of the transaction operations.
     ///
     /// # Errors
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn start_transaction(&self) -> Result<TestTransaction> {
-        const OP: &str = "start_transaction";
-        let slot = self.mounted.tables.filesystem.start_transaction;
-        let slot = slot.ok_or_else(|| null_slot(OP))?;
         let mut token = ptr::null_mut();
-        // SAFETY: an initialised filesystem of this table, a place for the token and a status.
-        let call = |status| unsafe { slot(self.as_ptr(), &mut token, status) };
-        let answer = self.mounted.call(OP, b"", call);
-        self.judge_token(OP, b"", answer, token)
+        let answer = call!(self, b"", start_transaction(&mut token));
+        self.judge_token("start_transaction", b"", answer, token)
     }
 
     /// Ends a transaction; `transaction` may be of another filesystem or ended already, to see what
@@ -71,14 +81,8 @@ impl TestFilesystem {
     /// # Errors
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn end_transaction(&self, transaction: &TestTransaction) -> Result<()> {
-        const OP: &str = "end_transaction";
-        let slot = self.mounted.tables.filesystem.end_transaction;
-        let slot = slot.ok_or_else(|| null_slot(OP))?;
-        // SAFETY: an initialised filesystem of this table, a token that some filesystem gave and a
-        // status.
-        let call = |status| unsafe { slot(self.as_ptr(), transaction.token, status) };
-        let (result, returned) = self.mounted.call(OP, b"", call);
-        self.judge_zero(OP, b"", &result, returned);
+        let (result, returned) = call!(self, b"", end_transaction(transaction.token));
+        self.judge_zero("end_transaction", b"", &result, returned);
         result
     }
 
@@ -91,16 +95,11 @@ impl TestFilesystem {
         uri: impl AsRef<[u8]>,
         transaction: &TestTransaction,
     ) -> Result<()> {
-        const OP: &str = "add_to_transaction";
         let path = self.translate_name(uri)?;
-        let slot = self.mounted.tables.filesystem.add_to_transaction;
-        let slot = slot.ok_or_else(|| null_slot(OP))?;
         let c = c_path(&path);
-        // SAFETY: an initialised filesystem of this table, a C string, a token that some filesystem
-        // gave and a status.
-        let call = |status| unsafe { slot(self.as_ptr(), c.as_ptr(), transaction.token, status) };
-        let (result, returned) = self.mounted.call(OP, &path, call);
-        self.judge_zero(OP, &path, &result, returned);
+        let (result, returned) =
+            call!(self, &path, add_to_transaction(c.as_ptr(), transaction.token));
+        self.judge_zero("add_to_transaction", &path, &result, returned);
         result
     }
 
@@ -109,8 +108,10 @@ impl TestFilesystem {
     /// # Errors
     /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn get_transaction_for_path(&self, uri: impl AsRef<[u8]>) -> Result<TestTransaction> {
-        let slot = self.mounted.tables.filesystem.get_transaction_for_path;
-        self.transaction_for_path("get_transaction_for_path", slot, uri.as_ref())
+        let path = self.translate_name(uri)?;
+        let (c, mut token) = (c_path(&path), ptr::null_mut());
+        let answer = call!(self, &path, get_transaction_for_path(c.as_ptr(), &mut token));
+        self.judge_token("get_transaction_for_path", &path, answer, token)
     }
 
     /// The transaction that a path is part of, or a new one.
@@ -121,24 +122,10 @@ impl TestFilesystem {
         &self,
         uri: impl AsRef<[u8]>,
     ) -> Result<TestTransaction> {
-        let slot = self.mounted.tables.filesystem.get_or_start_transaction_for_path;
-        self.transaction_for_path("get_or_start_transaction_for_path", slot, uri.as_ref())
-    }
-
-    fn transaction_for_path(
-        &self,
-        op: &'static str,
-        slot: Option<TF_TransactionForPathOp>,
-        uri: &[u8],
-    ) -> Result<TestTransaction> {
         let path = self.translate_name(uri)?;
-        let slot = slot.ok_or_else(|| null_slot(op))?;
         let (c, mut token) = (c_path(&path), ptr::null_mut());
-        // SAFETY: an initialised filesystem of this table, a C string, a place for the token and a
-        // status.
-        let call = |status| unsafe { slot(self.as_ptr(), c.as_ptr(), &mut token, status) };
-        let answer = self.mounted.call(op, &path, call);
-        self.judge_token(op, &path, answer, token)
+        let answer = call!(self, &path, get_or_start_transaction_for_path(c.as_ptr(), &mut token));
+        self.judge_token("get_or_start_transaction_for_path", &path, answer, token)
     }
 
     /// A transaction as text for people.
