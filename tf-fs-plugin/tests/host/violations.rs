@@ -65,6 +65,11 @@ fn reads() {
     found(read!(read_short), read_8, "read", "needs OUT_OF_RANGE");
     found(read!(read_all_at_end), read_8, "read", "returned 8: with OUT_OF_RANGE");
     found(read!(read_nothing_written), read_8, "read", "never wrote byte 0");
+    let read_much = |host: &Host| {
+        let file = host.new_random_access_file(P).expect("opened");
+        assert_eq!(file.read(0, 1 << 20).expect("read").len(), 1 << 20);
+    };
+    found(read!(read_but_one), read_much, "read", "never wrote byte 524288");
     found(read!(read_error_with_bytes), read_8, "read", "returned 1: with an error");
     found(read!(read_end_minus_one), read_8, "read", "returned -1: with OUT_OF_RANGE");
     for offset in [0, 1] {
@@ -305,11 +310,6 @@ fn transactions() {
 }
 
 #[test]
-fn the_defaults_that_never_end_or_crash() {
-    found(
-        filesystem(|ops| ops.path_exists = Some(broken::not_found)),
-        |host| assert_eq!(code(host.recursively_create_dir("x://h/a/b")), Code::Internal),
-#[test]
 fn configuration() {
     found! { get_filesystem_configuration => options_without_their_number,
     "OK without the number of options",
@@ -319,6 +319,11 @@ fn configuration() {
     |host| drop(host.filesystem("x").expect("there").get_filesystem_configuration_keys().expect("OK")) }
 }
 
+#[test]
+fn the_defaults_that_never_end_or_crash() {
+    found(
+        filesystem(|ops| ops.path_exists = Some(broken::not_found)),
+        |host| assert_eq!(code(host.recursively_create_dir("x://h/a/b")), Code::Internal),
         "recursively_create_dir",
         "never ends",
     );

@@ -1,6 +1,6 @@
 //! Open files and mapped regions.
 
-use super::memory::Buffer;
+use super::memory::{Buffer, is_as_made};
 use super::mounted::{EMPTY, Mounted, c_path};
 use core::ffi::{c_char, c_void};
 use core::ptr;
@@ -123,8 +123,14 @@ pub(in crate::filesystem) struct RawRead {
     pub(in crate::filesystem) margins_are_intact: bool,
     /// The bytes that the plugin claims, at most as many as were requested.
     pub(in crate::filesystem) content: Vec<u8>,
-    /// Where a claimed byte is as the host had made it.
-    pub(in crate::filesystem) untouched: Vec<usize>,
+    seed: u8,
+}
+
+impl RawRead {
+    /// Whether the plugin claims this byte, and it is as the host had made it.
+    pub(in crate::filesystem) fn is_untouched(&self, index: usize) -> bool {
+        self.content.get(index).is_some_and(|byte| is_as_made(index, *byte, self.seed))
+    }
 }
 
 impl Open<TF_RandomAccessFile> {
@@ -152,7 +158,7 @@ impl Open<TF_RandomAccessFile> {
             returned,
             margins_are_intact: buffer.margins_are_intact(),
             content: buffer.content(claimed).to_vec(),
-            untouched: buffer.untouched(claimed),
+            seed,
         })
     }
 }
