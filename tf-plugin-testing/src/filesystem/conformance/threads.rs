@@ -287,7 +287,9 @@ pub(super) fn forked_children(run: &mut Run<'_>) -> Outcome {
             !end.success() && !is_other
         });
         stop.store(true, Ordering::Relaxed);
-        let answers: Vec<_> = threads.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        let panicked = |_| Err(Error::internal("a thread panicked"));
+        let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(panicked));
+        let answers: Vec<_> = ended.collect();
         (end, answers)
     });
     for answer in answers {
