@@ -2,6 +2,7 @@
 
 use super::conditions::Is;
 use super::run::{CONTENT, Outcome, Run};
+use super::steps::{create, open};
 use crate::filesystem::declared::{Append, Visible};
 use crate::filesystem::file::TestWritableFile;
 use crate::filesystem::handle::TestFilesystem;
@@ -88,12 +89,11 @@ pub(super) fn read(
     want: Option<Code>,
 ) -> Outcome {
     let cell = run.cell()?;
-    if let Ok(file) = run.fs.new_random_access_file(format!("{cell}/file")) {
-        let (read, status) = file.read_with_status(offset, n);
-        let what = format!("read of {n} bytes at {offset} of 7");
-        run.expect(&what, &status, want);
-        run.expect_that(format_args!("{what}: the bytes"), read == bytes);
-    }
+    let file = open(run, &format!("{cell}/file"))?;
+    let (read, status) = file.read_with_status(offset, n);
+    let what = format!("read of {n} bytes at {offset} of 7");
+    run.expect(&what, &status, want);
+    run.expect_that(format_args!("{what}: the bytes"), read == bytes);
     Ok(())
 }
 
@@ -101,8 +101,7 @@ pub(super) fn read(
 pub(super) fn write_append_replace(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
     let path = format!("{cell}/missing");
-    let opened = run.fs.new_writable_file(&path);
-    let Ok(mut file) = opened else { return Ok(()) };
+    let mut file = create(run, &path)?;
     let mut position = 0;
     for piece in [&b"ab"[..], b"", b"c"] {
         run.expect("append", &file.append(piece), None);
@@ -118,8 +117,10 @@ pub(super) fn write_append_replace(run: &mut Run<'_>) -> Outcome {
     run.expect("a second close", &file.close(), None);
     drop(file);
     run.expect_that("close: the content is there", run.has(&path, b"abc"));
-    if run.declared.append == Append::Supported
-        && let Ok(mut file) = run.fs.new_appendable_file(&path)
+    let appends = run.declared.append == Append::Supported;
+    if let Some(opened) = appends.then(|| run.fs.new_appendable_file(&path))
+        && run.expect("new_appendable_file", &opened, None)
+        && let Ok(mut file) = opened
     {
         run.expect("append to an existing file", &file.append(b"def"), None);
         run.expect("flush of an existing file", &file.flush(), None);
@@ -132,10 +133,9 @@ pub(super) fn write_append_replace(run: &mut Run<'_>) -> Outcome {
             tail.is_ok_and(|tail| tail == b"def"),
         );
     }
-    if let Ok(mut file) = run.fs.new_writable_file(&path) {
-        run.expect("close without data", &file.close(), None);
-        drop(file);
-        run.expect_that("new_writable_file: the old content is gone", run.has(&path, b""));
-    }
+    let mut file = create(run, &path)?;
+    run.expect("close without data", &file.close(), None);
+    drop(file);
+    run.expect_that("new_writable_file: the old content is gone", run.has(&path, b""));
     Ok(())
 }
