@@ -1,6 +1,6 @@
 //! Operations that run as they come: `tensorflow/c/eager/c_api.h`.
 
-use super::library::{Device, TensorFlow, number, start, text};
+use super::library::{Device, TensorFlow, call, number, start, text};
 use super::tensor::{Content, Tensor};
 use core::ffi::CStr;
 use core::ptr;
@@ -64,36 +64,28 @@ impl TensorFlow {
     /// # Errors
     /// Those of TensorFlow: a device may refuse.
     pub fn context(&self) -> Result<Context<'_>> {
-        // SAFETY: the options are made and deleted here.
-        let context = unsafe {
-            let options = (self.eager.TFE_NewContextOptions)();
-            let context = self.check(|status| (self.eager.TFE_NewContext)(options, status));
-            (self.eager.TFE_DeleteContextOptions)(options);
-            context?
-        };
-        Ok(Context { tensorflow: self, context })
+        // SAFETY: it takes nothing.
+        let options = unsafe { (self.eager.TFE_NewContextOptions)() };
+        let context = call!(self, eager.TFE_NewContext(options));
+        // SAFETY: the options are from above, and nothing uses them any more.
+        unsafe { (self.eager.TFE_DeleteContextOptions)(options) };
+        Ok(Context { tensorflow: self, context: context? })
     }
 }
 
 impl Context<'_> {
     /// Its devices.
     pub fn devices(&self) -> Result<Vec<Device>> {
-        // SAFETY: a context and a status; the list is the caller's.
-        unsafe {
-            let list = self.tensorflow.check(|status| {
-                (self.tensorflow.eager.TFE_ContextListDevices)(self.context, status)
-            })?;
-            self.tensorflow.listed(list)
-        }
+        let list = call!(self.tensorflow, eager.TFE_ContextListDevices(self.context))?;
+        // SAFETY: the list is the caller's.
+        unsafe { self.tensorflow.listed(list) }
     }
 
     /// A handle of a tensor, which is in host memory.
     pub fn handle(&self, tensor: &Tensor) -> Result<Handle<'_>> {
         let tensor = self.tensorflow.in_c(tensor)?;
-        // SAFETY: a tensor and a status; the handle has a share of the tensor.
-        let handle = self.tensorflow.check(|status| unsafe {
-            (self.tensorflow.eager.TFE_NewTensorHandle)(tensor.tensor, status)
-        })?;
+        // The handle has a share of the tensor.
+        let handle = call!(self.tensorflow, eager.TFE_NewTensorHandle(tensor.tensor))?;
         Ok(Handle { tensorflow: self.tensorflow, handle })
     }
 
@@ -107,39 +99,29 @@ impl Context<'_> {
         device: Option<&str>,
         outputs: usize,
     ) -> Result<Vec<Handle<'_>>> {
-        let (tensorflow, eager) = (self.tensorflow, &self.tensorflow.eager);
+        let tensorflow = self.tensorflow;
         let name = text(operation)?;
-        // SAFETY: a context, a C string and a status.
-        let op = tensorflow
-            .check(|status| unsafe { (eager.TFE_NewOp)(self.context, name.as_ptr(), status) })?;
+        let op = call!(tensorflow, eager.TFE_NewOp(self.context, name.as_ptr()))?;
         let op = Op { tensorflow, op };
         if let Some(device) = device {
             let device = text(device)?;
-            // SAFETY: an operation, a C string and a status.
-            tensorflow.check(|status| unsafe {
-                (eager.TFE_OpSetDevice)(op.op, device.as_ptr(), status);
-            })?;
+            call!(tensorflow, eager.TFE_OpSetDevice(op.op, device.as_ptr()))?;
         }
         for input in inputs {
-            // SAFETY: an operation, a tensor and a status, all alive.
-            tensorflow.check(|status| unsafe {
-                (eager.TFE_OpAddInput)(op.op, input.handle, status);
-            })?;
+            call!(tensorflow, eager.TFE_OpAddInput(op.op, input.handle))?;
         }
         if let Some((name, types)) = types {
             let name = text(name)?;
             // SAFETY: an operation, a C string, and values that are copied, with their number.
             unsafe {
                 let count = number(types.len());
-                (eager.TFE_OpSetAttrTypeList)(op.op, name.as_ptr(), start(types), count);
+                let set = tensorflow.eager.TFE_OpSetAttrTypeList;
+                set(op.op, name.as_ptr(), start(types), count);
             }
         }
         let mut found = vec![ptr::null_mut(); outputs];
         let mut count = number(outputs);
-        // SAFETY: an operation, room for the answers, which is said, and a status.
-        tensorflow.check(|status| unsafe {
-            (eager.TFE_Execute)(op.op, found.as_mut_ptr(), &raw mut count, status);
-        })?;
+        call!(tensorflow, eager.TFE_Execute(op.op, found.as_mut_ptr(), &raw mut count))?;
         found.truncate(usize::try_from(count).unwrap_or(0));
         Ok(found.into_iter().map(|handle| Handle { tensorflow, handle }).collect())
     }
@@ -161,34 +143,26 @@ impl Context<'_> {
 impl Handle<'_> {
     /// Its content, which is waited for.
     pub fn tensor(&self) -> Result<Tensor> {
-        // SAFETY: a tensor and a status; what comes is the caller's.
-        let tensor = unsafe {
-            let resolve =
-                |status| (self.tensorflow.eager.TFE_TensorHandleResolve)(self.handle, status);
-            let tensor = self.tensorflow.check(resolve)?;
-            self.tensorflow.owned(tensor)
-        };
+        let tensor = call!(self.tensorflow, eager.TFE_TensorHandleResolve(self.handle))?;
+        // SAFETY: what comes is the caller's.
+        let tensor = unsafe { self.tensorflow.owned(tensor) };
         self.tensorflow.in_rust(&tensor)
     }
 
     /// A copy on another device.
     pub fn copy_to<'c>(&self, context: &'c Context<'_>, device: &str) -> Result<Handle<'c>> {
-        let device = text(device)?;
-        // SAFETY: a tensor of the context, the context, a C string and a status, all alive.
-        let handle = self.tensorflow.check(|status| unsafe {
-            let copy = self.tensorflow.eager.TFE_TensorHandleCopyToDevice;
-            copy(self.handle, context.context, device.as_ptr(), status)
-        })?;
+        let name = text(device)?;
+        let handle = call!(
+            self.tensorflow,
+            eager.TFE_TensorHandleCopyToDevice(self.handle, context.context, name.as_ptr())
+        )?;
         Ok(Handle { tensorflow: context.tensorflow, handle })
     }
 
     /// The device in whose memory it is.
     pub fn backing_device(&self) -> Result<String> {
-        let name = self.tensorflow.eager.TFE_TensorHandleBackingDeviceName;
-        // SAFETY: a tensor and a status; the name is copied while the tensor lives.
-        unsafe {
-            let name = self.tensorflow.check(|status| name(self.handle, status))?;
-            Ok(CStr::from_ptr(name).to_string_lossy().into_owned())
-        }
+        let name = call!(self.tensorflow, eager.TFE_TensorHandleBackingDeviceName(self.handle))?;
+        // SAFETY: a C string, which is copied while the tensor lives.
+        Ok(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
     }
 }

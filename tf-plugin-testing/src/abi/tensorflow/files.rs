@@ -1,6 +1,6 @@
 //! The files of `tensorflow/c/env.h`.
 
-use super::library::{TensorFlow, text};
+use super::library::{TensorFlow, call, text};
 use core::ffi::{CStr, c_char};
 use core::mem::{self, MaybeUninit};
 use core::ptr;
@@ -11,33 +11,26 @@ impl TensorFlow {
     /// Creates a directory.
     pub fn create_dir(&self, path: &str) -> Result<()> {
         let path = text(path)?;
-        // SAFETY: a C string and a status.
-        self.check(|status| unsafe { (self.env.TF_CreateDir)(path.as_ptr(), status) })
+        call!(self, env.TF_CreateDir(path.as_ptr()))
     }
 
     /// Deletes an empty directory.
     pub fn delete_dir(&self, path: &str) -> Result<()> {
         let path = text(path)?;
-        // SAFETY: a C string and a status.
-        self.check(|status| unsafe { (self.env.TF_DeleteDir)(path.as_ptr(), status) })
+        call!(self, env.TF_DeleteDir(path.as_ptr()))
     }
 
     /// Deletes a file.
     pub fn delete_file(&self, path: &str) -> Result<()> {
         let path = text(path)?;
-        // SAFETY: a C string and a status.
-        self.check(|status| unsafe { (self.env.TF_DeleteFile)(path.as_ptr(), status) })
+        call!(self, env.TF_DeleteFile(path.as_ptr()))
     }
 
     /// Deletes a tree; also answers how many files and directories are left.
     pub fn delete_recursively(&self, path: &str) -> (Result<()>, i64, i64) {
         let (mut files, mut dirs) = (-7, -7);
         let result = text(path).and_then(|path| {
-            // SAFETY: a C string, two counters and a status.
-            self.check(|status| unsafe {
-                let path = path.as_ptr();
-                (self.env.TF_DeleteRecursively)(path, &raw mut files, &raw mut dirs, status);
-            })
+            call!(self, env.TF_DeleteRecursively(path.as_ptr(), &raw mut files, &raw mut dirs))
         });
         (result, files, dirs)
     }
@@ -46,10 +39,7 @@ impl TensorFlow {
     pub fn stat(&self, path: &str) -> Result<TF_FileStatistics> {
         let path = text(path)?;
         let mut statistics = MaybeUninit::uninit();
-        // SAFETY: a C string, a place for the answer and a status.
-        self.check(|status| unsafe {
-            (self.env.TF_FileStat)(path.as_ptr(), statistics.as_mut_ptr(), status);
-        })?;
+        call!(self, env.TF_FileStat(path.as_ptr(), statistics.as_mut_ptr()))?;
         // SAFETY: an OK status means that the host has filled it.
         Ok(unsafe { statistics.assume_init() })
     }
@@ -57,9 +47,7 @@ impl TensorFlow {
     /// The entries of a directory.
     pub fn children(&self, path: &str) -> Result<Vec<String>> {
         let path = text(path)?;
-        // SAFETY: a C string and a status.
-        let stream =
-            self.check(|status| unsafe { (self.env.TF_GetChildren)(path.as_ptr(), status) })?;
+        let stream = call!(self, env.TF_GetChildren(path.as_ptr()))?;
         let mut names = Vec::new();
         let mut name: *const c_char = ptr::null();
         // SAFETY: the stream is the one that was made above, until it is ended below; a name is a C
@@ -77,10 +65,7 @@ impl TensorFlow {
     pub fn create(&self, path: &str) -> Result<Writer<'_>> {
         let path = text(path)?;
         let mut handle = ptr::null_mut();
-        // SAFETY: a C string, a place for the answer and a status.
-        self.check(|status| unsafe {
-            (self.env.TF_NewWritableFile)(path.as_ptr(), &raw mut handle, status);
-        })?;
+        call!(self, env.TF_NewWritableFile(path.as_ptr(), &raw mut handle))?;
         Ok(Writer { tensorflow: self, handle })
     }
 }
@@ -98,27 +83,18 @@ unsafe impl Send for Writer<'_> {}
 impl Writer<'_> {
     /// Appends.
     pub fn append(&mut self, data: &[u8]) -> Result<()> {
-        // SAFETY: an open file, a readable buffer with its length, and a status.
-        self.tensorflow.check(|status| unsafe {
-            let (data, length) = (data.as_ptr().cast(), data.len());
-            (self.tensorflow.env.TF_AppendWritableFile)(self.handle, data, length, status);
-        })
+        let start = data.as_ptr().cast();
+        call!(self.tensorflow, env.TF_AppendWritableFile(self.handle, start, data.len()))
     }
 
     /// Flushes.
     pub fn flush(&mut self) -> Result<()> {
-        // SAFETY: an open file and a status.
-        self.tensorflow.check(|status| unsafe {
-            (self.tensorflow.env.TF_FlushWritableFile)(self.handle, status);
-        })
+        call!(self.tensorflow, env.TF_FlushWritableFile(self.handle))
     }
 
     /// Makes durable.
     pub fn sync(&mut self) -> Result<()> {
-        // SAFETY: an open file and a status.
-        self.tensorflow.check(|status| unsafe {
-            (self.tensorflow.env.TF_SyncWritableFile)(self.handle, status);
-        })
+        call!(self.tensorflow, env.TF_SyncWritableFile(self.handle))
     }
 
     /// Closes; the host then deletes its file object.
@@ -131,10 +107,8 @@ impl Writer<'_> {
         if handle.is_null() {
             return Ok(());
         }
-        // SAFETY: an open file, which this call deletes; nobody else has it any more.
-        self.tensorflow.check(|status| unsafe {
-            (self.tensorflow.env.TF_CloseWritableFile)(handle, status);
-        })
+        // It deletes the file, which nobody else has any more.
+        call!(self.tensorflow, env.TF_CloseWritableFile(handle))
     }
 }
 

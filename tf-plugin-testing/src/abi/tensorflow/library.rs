@@ -53,6 +53,16 @@ pub(super) fn number(number: usize) -> i32 {
     i32::try_from(number).expect("there are not so many")
 }
 
+/// Calls a function of one of the tables with a status: what it returns, or the error of the status.
+macro_rules! call {
+    ($tensorflow:expr, $table:ident.$function:ident($($argument:expr),*)) => {{
+        let tensorflow: &TensorFlow = $tensorflow;
+        // SAFETY: arguments as the header wants them, which live until the call is over, and a status.
+        tensorflow.check(|status| unsafe { (tensorflow.$table.$function)($($argument,)* status) })
+    }};
+}
+pub(super) use call;
+
 impl TensorFlow {
     /// Loads the libraries in `directory` as the dynamic linker does for a program that is linked against them:
     /// visible for everything loaded later, and functions looked up on their first call.
@@ -126,10 +136,7 @@ impl TensorFlow {
     /// Registers a filesystem plugin.
     pub fn register_filesystem(&self, library: &Path) -> Result<()> {
         let library = path_text(library)?;
-        // SAFETY: a C string and a status. What the plugin does is what is tested.
-        self.check(|status| unsafe {
-            (self.registration.TF_RegisterFilesystemPlugin)(library.as_ptr(), status);
-        })
+        call!(self, registration.TF_RegisterFilesystemPlugin(library.as_ptr()))
     }
 
     /// Loads a device plugin.
@@ -138,10 +145,7 @@ impl TensorFlow {
     /// Those of TensorFlow, which ends the process for some.
     pub fn load_device(&self, library: &Path) -> Result<()> {
         let library = path_text(library)?;
-        // SAFETY: a C string and a status. What the plugin does is what is tested.
-        let handle = self.check(|status| unsafe {
-            (self.devices.TF_LoadPluggableDeviceLibrary)(library.as_ptr(), status)
-        })?;
+        let handle = call!(self, devices.TF_LoadPluggableDeviceLibrary(library.as_ptr()))?;
         // SAFETY: the handle is the caller's; the library stays loaded.
         unsafe { (self.devices.TF_DeletePluggableDeviceLibraryHandle)(handle) };
         Ok(())
@@ -159,14 +163,13 @@ impl TensorFlow {
             // SAFETY: a C string of the list, which is freed below.
             unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
         };
-        // SAFETY: `list` is a list of TensorFlow's, and each index is below its length.
+        let one = |index| -> Result<Device> {
+            let found = name(call!(self, lists.TF_DeviceListName(list, index))?);
+            let kind = name(call!(self, lists.TF_DeviceListType(list, index))?);
+            Ok(Device { name: found, kind })
+        };
+        // SAFETY: `list` is a list of TensorFlow's, which is freed when the names are copied.
         unsafe {
-            let one = |index| -> Result<Device> {
-                let of = |status| (self.lists.TF_DeviceListName)(list, index, status);
-                let found = name(self.check(of)?);
-                let of = |status| (self.lists.TF_DeviceListType)(list, index, status);
-                Ok(Device { name: found, kind: name(self.check(of)?) })
-            };
             let count = (self.lists.TF_DeviceListCount)(list);
             let devices = (0..count).map(one).collect();
             (self.lists.TF_DeleteDeviceList)(list);
