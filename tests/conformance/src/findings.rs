@@ -1,7 +1,7 @@
 //! Which cases were seen to notice which defects.
 //!
 //! To try all cases on all defects takes minutes. The files in `findings/` record what was seen, the tests try these
-//! pairs again, and the book shows them.
+//! pairs again, and the book shows them. `c.txt` was chosen by hand: one defect for each case.
 
 use crate::Defect;
 use std::collections::BTreeMap;

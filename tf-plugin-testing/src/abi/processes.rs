@@ -15,14 +15,8 @@ pub(crate) fn leave(status: i32) -> ! {
     unsafe { libc::_exit(status) }
 }
 
-/// Runs something in a copy of this process, which has this thread alone, and waits for the end of the copy.
-pub(crate) fn in_a_fork(work: impl FnOnce()) -> ExitStatus {
-    // What panics has said so.
-    in_a_child(0, || i32::from(catch_unwind(AssertUnwindSafe(work)).is_err()))
-}
-
 /// Runs something in a copy of this process, which has this thread alone, and waits for the end of the copy. It is what
-/// `work` returns; or `SIGALRM`, if that takes more than some seconds, if those are not 0.
+/// `work` returns; or `SIGALRM`, if that takes more than some seconds.
 pub(crate) fn in_a_child(seconds: u32, work: impl FnOnce() -> i32) -> ExitStatus {
     // SAFETY: the copy runs `work` and ends here. What it calls takes no lock that another thread may hold, or is
     // tried for that and ended by the alarm.
@@ -62,12 +56,6 @@ pub fn threads_start() -> bool {
         std::thread::sleep(Duration::from_micros(100));
     }
     true
-}
-
-/// Sets a variable of the environment.
-pub(crate) fn set_variable(name: &str, value: &str) {
-    // SAFETY: the one caller is the only thread of a process that was just forked.
-    unsafe { std::env::set_var(name, value) };
 }
 
 /// Kills all that is in the process group that `child` was made the leader of.

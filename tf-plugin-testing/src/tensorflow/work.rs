@@ -1,8 +1,7 @@
 //! The process of cases in C: it loads TensorFlow's C library, runs cases, and answers as `runner.py` does.
 
-use super::process::LAST_WORDS;
 use super::program::WORK_VARIABLE;
-use crate::abi::processes::{end_with_parent, in_a_fork, leave, set_variable};
+use crate::abi::processes::end_with_parent;
 use crate::abi::tensorflow::TensorFlow;
 use crate::deviation::Deviation;
 use crate::threads::on_threads;
@@ -10,12 +9,9 @@ use serde_json::{Value, json};
 use std::env;
 use std::fmt::{Debug, Display};
 use std::io::{self, Write as _};
-use std::os::unix::process::ExitStatusExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tf_plugin_core::{Code, Error, Result};
 
 /// Why a case ends early.
@@ -158,70 +154,24 @@ pub(crate) fn work<P: Place>(cases: &[Named<P>]) -> bool {
     end_with_parent();
     let request = io::read_to_string(io::stdin()).expect("a request");
     let request: Value = serde_json::from_str(&request).expect("a request is JSON");
-    let seconds = |key: &str| Duration::from_secs_f64(request[key].as_f64().unwrap_or(120.0));
-    let limits = Limits { case: seconds("limit"), start: seconds("start_limit") };
-    let jobs = request["jobs"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let tensorflow = match TensorFlow::load(&directory) {
-        Ok(tensorflow) => tensorflow,
-        Err(problem) => {
-            say(&json!({ "job": 0, "broken": problem }));
-            return true;
-        }
-    };
-    let names = |list: &Value| -> Vec<String> {
-        let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
-        list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect()
-    };
-    if request["order"].is_array() {
-        let watch = Watch::new(limits);
-        let settings = jobs.first().unwrap_or(&Value::Null);
-        let left_out = |name: &str| request["cases"][name].as_str();
-        job(tensorflow, 0, settings, &names(&request["order"]), left_out, cases, &watch);
-        // What follows may hang, too.
-        watch.over("the end of the process", limits.around());
-        return true;
-    }
-    for (number, settings) in jobs.iter().enumerate() {
-        let status = in_a_fork(|| {
-            for (name, value) in settings["environment"].as_object().into_iter().flatten() {
-                set_variable(name, value.as_str().unwrap_or_default());
-            }
-            let watch = Watch::new(limits);
-            let of_job = names(&settings["cases"]);
-            job(tensorflow, number, settings, &of_job, |_| None, cases, &watch);
-        });
-        if status.signal().is_some() || !status.success() {
-            say(&json!({ "job": number, "killed": status.to_string() }));
-        }
+    let place = || P::new(TensorFlow::load(&directory)?, &request["jobs"][0]);
+    let place = catch_unwind(place);
+    match place.unwrap_or_else(|_| Err("the plugin cannot be used: a panic".into())) {
+        Ok(place) => run_all(place, &request, cases),
+        Err(problem) => say(&json!({ "job": 0, "broken": problem })),
     }
     true
 }
 
-/// Runs the cases of a job.
-fn job<'r, P: Place>(
-    tensorflow: &'static TensorFlow,
-    number: usize,
-    settings: &Value,
-    names: &[String],
-    left_out: impl Fn(&str) -> Option<&'r str>,
-    cases: &[Named<P>],
-    watch: &Watch,
-) {
-    watch.over("loading the plugin", watch.limits.around());
-    let place = catch_unwind(AssertUnwindSafe(|| P::new(tensorflow, settings)));
-    let place = place.unwrap_or_else(|_| Err("the plugin cannot be used: a panic".into()));
-    let mut place = match place {
-        Ok(place) => place,
-        Err(problem) => return say(&json!({ "job": number, "broken": problem })),
-    };
-    for name in names {
-        if let Some(reason) = left_out(name) {
+/// Runs the cases that the request names.
+fn run_all<P: Place>(mut place: P, request: &Value, cases: &[Named<P>]) {
+    for name in request["order"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        if let Some(reason) = request["cases"][name].as_str() {
             let outcome = "left out";
-            say(&json!({ "job": number, "case": name, "outcome": outcome, "reason": reason }));
+            say(&json!({ "job": 0, "case": name, "outcome": outcome, "reason": reason }));
             continue;
         }
-        say(&json!({ "job": number, "case": name, "outcome": "begun" }));
-        watch.over(name, watch.limits.case);
+        say(&json!({ "job": 0, "case": name, "outcome": "begun" }));
         let started = Instant::now();
         let outcome = catch_unwind(AssertUnwindSafe(|| run(&mut place, name, cases)));
         let outcome = outcome
@@ -237,13 +187,12 @@ fn job<'r, P: Place>(
         let deviations: Vec<_> = deviations.collect();
         let seconds = started.elapsed().as_secs_f64();
         say(&json!({
-            "job": number, "case": name, "outcome": outcome, "reason": reason,
+            "job": 0, "case": name, "outcome": outcome, "reason": reason,
             "deviations": deviations, "seconds": seconds,
         }));
     }
-    watch.over("the end of the last case", watch.limits.around());
     drop(place);
-    say(&json!({ "job": number, "done": true }));
+    say(&json!({ "job": 0, "done": true }));
 }
 
 fn run<P: Place>(place: &mut P, name: &str, cases: &[Named<P>]) -> Outcome {
@@ -272,58 +221,7 @@ fn say(told: &Value) {
     let _ = stdout.flush();
 }
 
-/// How long something may take.
-#[derive(Clone, Copy, Debug)]
-struct Limits {
-    case: Duration,
-    start: Duration,
-}
-
-impl Limits {
-    /// For what comes before the cases and after them. Whoever has started this process ends it earlier, and says more
-    /// of it; this is for copies that it does not see.
-    fn around(self) -> Duration {
-        self.start + 2 * LAST_WORDS
-    }
-}
-
-/// What is being done, since when, and for how long at most.
-type Now = (String, Instant, Duration);
-
-/// Ends the process when something takes too long.
-struct Watch {
-    limits: Limits,
-    at: Arc<Mutex<Now>>,
-}
-
-impl Watch {
-    fn new(limits: Limits) -> Self {
-        let now = (String::from("the start"), Instant::now(), limits.around());
-        let at = Arc::new(Mutex::new(now));
-        let watched = Arc::clone(&at);
-        let watch = move || {
-            loop {
-                let (what, since, limit) =
-                    watched.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                if since.elapsed() > limit {
-                    // Nobody to tell is not a reason to stay.
-                    let _ = writeln!(io::stderr(), "{what} is not done after {limit:?}");
-                    leave(1);
-                }
-                thread::sleep(Duration::from_millis(20));
-            }
-        };
-        thread::Builder::new().name("watch".into()).spawn(watch).expect("a thread");
-        Self { limits, at }
-    }
-
-    fn over(&self, what: &str, limit: Duration) {
-        let now = (what.to_owned(), Instant::now(), limit);
-        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = now;
-    }
-}
-
-/// What a job names with a path.
+/// What the settings name with a path.
 #[must_use]
 pub(crate) fn path(settings: &Value, key: &str) -> PathBuf {
     Path::new(settings[key].as_str().unwrap_or_default()).to_owned()
