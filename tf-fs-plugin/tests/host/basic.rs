@@ -4,7 +4,6 @@ use crate::full::{Full, Reader, Writer};
 use tf_fs_plugin::*;
 
 /// The least that one can read, write and list with; the rest is for the defaults.
-#[derive(Debug)]
 pub(crate) struct Basic(Full);
 
 export!(Basic: "basic" => Basic);

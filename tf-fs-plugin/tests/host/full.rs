@@ -1,6 +1,7 @@
-//! A filesystem in memory that writes every operation, and fails or panics where a test wants it.
+//! `memfs` with every operation, which fails or panics where a test wants it.
 
 use crate::trips::{trip, trip_or_panic};
+use memfs::{File, MemFs};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -8,22 +9,13 @@ use std::time::{Duration, SystemTime};
 use tf_fs_plugin::__private::testing::defaults;
 use tf_fs_plugin::*;
 
-type Content = Arc<Mutex<Vec<u8>>>;
-
-#[derive(Clone, Debug)]
-enum Node {
-    Dir,
-    File(Content),
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The filesystem.
-#[derive(Debug)]
 pub(crate) struct Full {
-    nodes: Arc<Mutex<BTreeMap<Vec<u8>, Node>>>,
+    files: MemFs,
     options: Mutex<BTreeMap<String, FilesystemOption>>,
     transactions: Mutex<Vec<Arc<Tx>>>,
 }
@@ -68,20 +60,13 @@ fn born<T>(value: T) -> T {
     value
 }
 
-#[derive(Debug)]
-pub(crate) struct Reader(Content);
+pub(crate) struct Reader(File);
 
-#[derive(Debug)]
-pub(crate) struct Writer {
-    content: Content,
-    buffered: Vec<u8>,
-}
+pub(crate) struct Writer(File);
 
-#[derive(Debug)]
 pub(crate) struct Region(Vec<u8>);
 
 /// A transaction: the paths in it.
-#[derive(Debug)]
 pub(crate) struct Tx {
     paths: Mutex<Vec<Vec<u8>>>,
 }
@@ -89,69 +74,15 @@ pub(crate) struct Tx {
 export!(Full: "full" => Full);
 
 impl Full {
-    fn nodes(&self) -> MutexGuard<'_, BTreeMap<Vec<u8>, Node>> {
-        lock(&self.nodes)
-    }
-
-    /// What is at a path; an ancestor that is a file is an error.
-    fn look(&self, uri: Uri<'_>) -> Result<Option<Node>> {
-        if uri.is_root() {
-            return Ok(Some(Node::Dir));
+    /// Deletes what is at a path and all below it.
+    fn delete(&self, uri: Uri<'_>) -> Result<()> {
+        if !self.files.stat(uri)?.is_directory {
+            return self.files.delete_file(uri);
         }
-        let nodes = self.nodes();
-        for ancestor in uri.ancestors() {
-            if let Some(Node::File(_)) = nodes.get(ancestor.as_bytes()) {
-                return Err(Error::expected_directory(uri));
-            }
+        for child in &self.files.get_children(uri)? {
+            self.delete(Uri::new(&uri.join(child)))?;
         }
-        Ok(nodes.get(uri.as_bytes()).cloned())
-    }
-
-    fn get(&self, uri: Uri<'_>) -> Result<Node> {
-        self.look(uri)?.ok_or_else(|| Error::not_found(uri))
-    }
-
-    fn file(&self, uri: Uri<'_>) -> Result<Content> {
-        match self.get(uri)? {
-            Node::File(content) => Ok(content),
-            Node::Dir => Err(Error::expected_file(uri)),
-        }
-    }
-
-    fn dir(&self, uri: Uri<'_>) -> Result<()> {
-        match self.get(uri)? {
-            Node::Dir => Ok(()),
-            Node::File(_) => Err(Error::expected_directory(uri)),
-        }
-    }
-
-    /// The file at a path, created if it is missing.
-    fn file_to_write(&self, uri: Uri<'_>) -> Result<Content> {
-        match self.look(uri)? {
-            Some(Node::File(content)) => Ok(content),
-            Some(Node::Dir) => Err(Error::expected_file(uri)),
-            None => {
-                self.parent(uri)?;
-                let content = Content::default();
-                let node = Node::File(Arc::clone(&content));
-                self.nodes().insert(uri.as_bytes().to_vec(), node);
-                Ok(content)
-            }
-        }
-    }
-
-    fn parent(&self, uri: Uri<'_>) -> Result<()> {
-        uri.parent().map_or(Ok(()), |parent| self.dir(parent))
-    }
-
-    fn children(&self, uri: Uri<'_>) -> Vec<Vec<u8>> {
-        let nodes = self.nodes();
-        let below = nodes.keys().filter_map(|name| uri.strip_from(name));
-        below.filter(|rest| !rest.contains(&b'/')).map(<[u8]>::to_vec).collect()
-    }
-
-    fn exists(&self, uri: Uri<'_>) -> Result<bool> {
-        self.look(uri).map(|node| node.is_some())
+        self.files.delete_dir(uri)
     }
 
     fn transaction_of(&self, uri: Uri<'_>) -> Option<Arc<Tx>> {
@@ -191,10 +122,10 @@ impl Filesystem for Full {
     type Region = Region;
     type Transaction = Tx;
 
-    fn new(_scheme: &str) -> Result<Self> {
+    fn new(scheme: &str) -> Result<Self> {
         trip("init")?;
         Ok(born(Self {
-            nodes: Arc::default(),
+            files: MemFs::new(scheme)?,
             options: Mutex::default(),
             transactions: Mutex::default(),
         }))
@@ -202,37 +133,30 @@ impl Filesystem for Full {
 
     fn new_random_access_file(&self, uri: Uri<'_>) -> Result<Reader> {
         trip("new_random_access_file")?;
-        self.file(uri).map(|content| born(Reader(content)))
+        self.files.new_random_access_file(uri).map(|file| born(Reader(file)))
     }
 
     fn new_writable_file(&self, uri: Uri<'_>) -> Result<Writer> {
         trip("new_writable_file")?;
-        let content = self.file_to_write(uri)?;
-        lock(&content).clear();
-        Ok(born(Writer { content, buffered: Vec::new() }))
+        self.files.new_writable_file(uri).map(|file| born(Writer(file)))
     }
 
     fn new_appendable_file(&self, uri: Uri<'_>) -> Result<Writer> {
         trip("new_appendable_file")?;
-        let content = self.file_to_write(uri)?;
-        Ok(born(Writer { content, buffered: Vec::new() }))
+        self.files.new_appendable_file(uri).map(|file| born(Writer(file)))
     }
 
     fn new_read_only_memory_region_from_file(&self, uri: Uri<'_>) -> Result<Region> {
         trip("new_read_only_memory_region_from_file")?;
-        let content = self.file(uri)?;
-        let content = lock(&content).clone();
+        let mut file = self.files.new_random_access_file(uri)?;
+        let mut content = vec![0; file.tell()? as usize];
+        file.read_at(0, &mut ReadBuf::from_slice(&mut content))?;
         Ok(born(Region(content)))
     }
 
     fn create_dir(&self, uri: Uri<'_>) -> Result<()> {
         trip("create_dir")?;
-        if self.exists(uri)? {
-            return Err(Error::already_exists(uri));
-        }
-        self.parent(uri)?;
-        self.nodes().insert(uri.as_bytes().to_vec(), Node::Dir);
-        Ok(())
+        self.files.create_dir(uri)
     }
 
     fn recursively_create_dir(&self, uri: Uri<'_>) -> Result<()> {
@@ -242,26 +166,17 @@ impl Filesystem for Full {
 
     fn delete_file(&self, uri: Uri<'_>) -> Result<()> {
         trip("delete_file")?;
-        self.file(uri)?;
-        self.nodes().remove(uri.as_bytes());
-        Ok(())
+        self.files.delete_file(uri)
     }
 
     fn delete_dir(&self, uri: Uri<'_>) -> Result<()> {
         trip("delete_dir")?;
-        self.dir(uri)?;
-        if !self.children(uri).is_empty() {
-            return Err(Error::expected_empty_directory(uri));
-        }
-        self.nodes().remove(uri.as_bytes());
-        Ok(())
+        self.files.delete_dir(uri)
     }
 
     fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
         trip("delete_recursively").map_err(|error| Undeleted { error, files: 3, dirs: 2 })?;
-        self.get(uri)?;
-        self.nodes().retain(|name, _| name != uri.as_bytes() && uri.strip_from(name).is_none());
-        Ok(())
+        Ok(self.delete(uri)?)
     }
 
     fn rename_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
@@ -276,35 +191,33 @@ impl Filesystem for Full {
 
     fn path_exists(&self, uri: Uri<'_>) -> Result<bool> {
         trip("path_exists")?;
-        self.exists(uri)
+        defaults::path_exists(&self.files, uri)
     }
 
     fn paths_exist(&self, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
         match trip("paths_exist") {
             // Too few answers.
             Err(_) => Vec::new(),
-            Ok(()) => uris.iter().map(|uri| self.exists(*uri)).collect(),
+            Ok(()) => uris.iter().map(|uri| defaults::path_exists(&self.files, *uri)).collect(),
         }
     }
 
     fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
         trip("stat")?;
-        let statistics = match self.get(uri)? {
-            Node::Dir => FileStatistics::directory(),
-            Node::File(content) => FileStatistics::file(lock(&content).len() as u64),
-        };
-        Ok(statistics
-            .with_modified(SystemTime::UNIX_EPOCH + Duration::new(1_700_000_000, 123_456_789)))
+        let time = SystemTime::UNIX_EPOCH + Duration::new(1_700_000_000, 123_456_789);
+        Ok(self.files.stat(uri)?.with_modified(time))
     }
 
     fn is_directory(&self, uri: Uri<'_>) -> Result<bool> {
         trip("is_directory")?;
-        Ok(matches!(self.get(uri)?, Node::Dir))
+        Ok(self.files.stat(uri)?.is_directory)
     }
 
     fn get_file_size(&self, uri: Uri<'_>) -> Result<u64> {
         trip("get_file_size")?;
-        Ok(lock(&*self.file(uri)?).len() as u64)
+        let statistics = self.files.stat(uri)?;
+        ensure!(!statistics.is_directory, Error::expected_file(uri));
+        Ok(statistics.length)
     }
 
     fn translate_name(&self, uri: &[u8]) -> Vec<u8> {
@@ -316,8 +229,7 @@ impl Filesystem for Full {
 
     fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
         trip("get_children")?;
-        self.dir(uri)?;
-        Ok(self.children(uri).into_iter().collect())
+        self.files.get_children(uri)
     }
 
     fn get_matching_paths(&self, pattern: Uri<'_>) -> Result<Entries> {
@@ -403,37 +315,31 @@ impl Filesystem for Full {
 impl RandomAccessFile for Reader {
     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
         trip("read")?;
-        buf.fill_from(&lock(&self.0), offset);
-        Ok(())
+        self.0.read_at(offset, buf)
     }
 }
 
 impl WritableFile for Writer {
     fn append(&mut self, data: &[u8]) -> Result<()> {
         trip("append")?;
-        self.buffered.extend_from_slice(data);
-        Ok(())
+        self.0.append(data)
     }
 
     fn tell(&mut self) -> Result<u64> {
         trip("tell")?;
-        Ok((lock(&self.content).len() + self.buffered.len()) as u64)
+        self.0.tell()
     }
 
     fn flush(&mut self) -> Result<()> {
-        trip("flush")?;
-        lock(&self.content).append(&mut self.buffered);
-        Ok(())
+        trip("flush")
     }
 
     fn sync(&mut self) -> Result<()> {
-        trip("sync")?;
-        self.flush()
+        trip("sync")
     }
 
     fn close(&mut self) -> Result<()> {
-        trip("close")?;
-        self.flush()
+        trip("close")
     }
 }
 
