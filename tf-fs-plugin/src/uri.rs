@@ -408,6 +408,7 @@ mod tests {
         clean("x://h/a/../../b/..", "x://h/");
         clean("x://../a", "x://../a");
         clean("../../etc", "/etc");
+        clean("x://h/%2e%2e/a", "x://h/%2e%2e/a");
     }
 
     #[test]

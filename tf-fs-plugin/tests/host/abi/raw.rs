@@ -85,6 +85,10 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
     fn place<T>(given: Given, value: &mut T) -> *mut T {
         if given.place { value } else { ptr::null_mut() }
     }
+    let is_done = || given.status && status.result().is_ok();
+    let written_only_if_done = |is_written: bool| {
+        assert!(is_done() || !is_written, "{op} did nothing but wrote an answer");
+    };
     // SAFETY: every argument is null, which is what is tested, or valid as the header says; what a
     // slot opens or allocates for the host is freed.
     let returned = unsafe {
@@ -102,6 +106,7 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
         let list = |slot: TF_ListOp| {
             let mut entries: *mut *mut c_char = ptr::null_mut();
             let count = slot(f, p, place(given, &mut entries), s);
+            written_only_if_done(!entries.is_null());
             if !entries.is_null() {
                 for index in 0..usize::try_from(count).expect("a count") {
                     libc::free(entries.add(index).read().cast());
@@ -120,13 +125,16 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
             ($slot:ident, $type:ident.$state:ident, $table:ident) => {{
                 let mut opened = $type { $state: ptr::null_mut() };
                 $slot(f, p, place(given, &mut opened), s);
+                written_only_if_done(!opened.$state.is_null());
                 fs.tables().$table.cleanup.expect("required")(&mut opened);
                 None
             }};
         }
-        let token_for = |slot: TF_TransactionForPathOp| {
+        let token_from = |slot: &dyn Fn(*mut *mut TF_TransactionToken) -> c_int| {
             let mut token = ptr::null_mut();
-            Some(i64::from(slot(f, p, place(given, &mut token), s)))
+            let returned = slot(place(given, &mut token));
+            written_only_if_done(!token.is_null());
+            Some(i64::from(returned))
         };
         slot! {
             new_random_access_file: slot => open!(slot, TF_RandomAccessFile.plugin_file, random_access_file);
@@ -142,7 +150,8 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
                 let (mut files, mut dirs) = (7, 7);
                 slot(f, p, place(given, &mut files), place(given, &mut dirs), s);
                 // Written on every way if there is a place.
-                assert!(!given.place || (files, dirs) != (7, 7));
+                let left = if is_done() { (0, 0) } else { (0, 1) };
+                assert!(!given.place || (files, dirs) == left);
                 None
             };
             rename_file: slot => void!(slot(f, p, c"full://h/renamed".as_ptr(), s));
@@ -156,7 +165,9 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
             };
             stat: slot => {
                 let mut statistics = TF_FileStatistics::default();
-                void!(slot(f, p, place(given, &mut statistics), s))
+                slot(f, p, place(given, &mut statistics), s);
+                written_only_if_done(statistics != TF_FileStatistics::default());
+                None
             };
             is_directory: slot => Some(i64::from(slot(f, p, s)));
             get_file_size: slot => Some(slot(f, p, s));
@@ -168,14 +179,11 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
             get_children: slot => list(slot);
             get_matching_paths: slot => list(slot);
             flush_caches: slot => void!(slot(f));
-            start_transaction: slot => {
-                let mut token = ptr::null_mut();
-                Some(i64::from(slot(f, place(given, &mut token), s)))
-            };
+            start_transaction: slot => token_from(&|token| slot(f, token, s));
             end_transaction: slot => Some(i64::from(slot(f, ptr::null_mut(), s)));
             add_to_transaction: slot => Some(i64::from(slot(f, p, ptr::null_mut(), s)));
-            get_transaction_for_path: slot => token_for(slot);
-            get_or_start_transaction_for_path: slot => token_for(slot);
+            get_transaction_for_path: slot => token_from(&|token| slot(f, p, token, s));
+            get_or_start_transaction_for_path: slot => token_from(&|token| slot(f, p, token, s));
             decode_transaction_token: slot => {
                 let text = slot(f, ptr::null());
                 libc::free(text.cast());
@@ -185,18 +193,22 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
                 let (mut options, mut count) = (ptr::null_mut::<TF_Filesystem_Option>(), 0);
                 slot(f, place(given, &mut options), place(given, &mut count), s);
                 assert_eq!(count, 0, "the tests set no option before");
+                written_only_if_done(!options.is_null());
                 libc::free(options.cast());
                 None
             };
             set_filesystem_configuration: slot => void!(slot(f, ptr::null(), 1, s));
             get_filesystem_configuration_option: slot => {
                 let mut option = ptr::null_mut();
-                void!(slot(f, p, place(given, &mut option), s))
+                slot(f, p, place(given, &mut option), s);
+                written_only_if_done(!option.is_null());
+                None
             };
             set_filesystem_configuration_option: slot => void!(slot(f, ptr::null(), s));
             get_filesystem_configuration_keys: slot => {
                 let (mut keys, mut count) = (ptr::null_mut::<c_char>(), 0);
                 slot(f, place(given, &mut keys), place(given, &mut count), s);
+                written_only_if_done(!keys.is_null() || count != 0);
                 libc::free(keys.cast());
                 None
             };
@@ -263,7 +275,7 @@ pub(crate) fn read(
     (returned, status.result())
 }
 
-/// Appends a null buffer, or one byte of which `n` are said to be there.
+/// Appends a null buffer, or eight bytes of which `n` are said to be there.
 pub(crate) fn append(
     file: &TestWritableFile,
     tables: &Tables,
@@ -277,7 +289,8 @@ pub(crate) fn append(
         Buffer::Null => ptr::null(),
         Buffer::Small => memory.as_ptr().cast(),
     };
-    // SAFETY: as for `read`.
+    // SAFETY: an open file and a status; the buffer is null or has `n` bytes, or `n` is more than any
+    // buffer has, which is what is tested.
     unsafe {
         tables.writable_file.append.expect("filled")(file.as_ptr(), start, n, status.0);
     }
@@ -347,22 +360,6 @@ pub(crate) fn clean_up_twice(file: &TestRandomAccessFile, tables: &Tables) -> (i
         cleanup(file.as_ptr());
     }
     read(file, tables, 0, 1, Buffer::Small)
-}
-
-/// Calls an operation with a path that is bytes, and tells the status. Without the host's
-/// `translate_name` before.
-pub(crate) fn path_op(fs: &TestFilesystem, op: &str, path: &[u8]) -> Result<()> {
-    let ops = fs.tables().filesystem;
-    let slot = match op {
-        "path_exists" => ops.path_exists,
-        "create_dir" => ops.create_dir,
-        other => panic!("no call for `{other}`"),
-    };
-    let path = CString::new(path).expect("no NUL");
-    let status = Status::new();
-    // SAFETY: an initialised filesystem of this table, a C string and a status.
-    unsafe { slot.expect("filled")(fs.as_ptr(), path.as_ptr(), status.0) };
-    status.result()
 }
 
 /// Requests a negative number of paths.
