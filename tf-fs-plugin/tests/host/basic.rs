@@ -70,23 +70,3 @@ impl Filesystem for Rootless {
         Err(Error::not_found(uri))
     }
 }
-
-/// A filesystem with two schemes, one of which does not work.
-#[derive(Debug)]
-pub(crate) struct Half;
-
-export!(Half: "broken" => Half, "half" => Half);
-
-#[tf_fs_plugin::filesystem]
-impl Filesystem for Half {
-    fn new(scheme: &str) -> Result<Self> {
-        if scheme == "broken" {
-            return Err(Error::new(Code::Unauthenticated, "no key"));
-        }
-        Ok(Self)
-    }
-
-    fn stat(&self, _: Uri<'_>) -> Result<FileStatistics> {
-        Ok(FileStatistics::file(1))
-    }
-}

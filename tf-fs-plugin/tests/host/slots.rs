@@ -1,7 +1,7 @@
 //! Which slots are filled for which methods.
 
 use crate::abi::raw;
-use crate::basic::{Basic, Half, Rootless};
+use crate::basic::{Basic, Rootless};
 use crate::full::Full;
 use crate::support::fails;
 use std::collections::BTreeSet;
@@ -163,15 +163,6 @@ fn slots_can_be_taken_out() {
     }
     host.register_without::<Full>(Ops::NONE).expect("loaded");
     assert_eq!(filled(&host.filesystem("full").expect("there").tables().filesystem).len(), 33);
-}
-
-#[test]
-fn a_scheme_that_fails_does_not_stop_the_other() {
-    let host = Host::new();
-    fails(host.register::<Half>(), Code::Unauthenticated, "no key");
-    assert_eq!(host.schemes(), ["half"]);
-    fails(host.register::<Half>(), Code::Unauthenticated, "no key");
-    assert_eq!(host.stat("half://h/x").expect("there").length, 1);
 }
 
 mod again {

@@ -50,23 +50,6 @@ fn a_transaction_is_gone_even_if_ending_it_fails() {
     assert_eq!(code(host.end_transaction(&one)), Code::NotFound);
 }
 
-#[test]
-fn many_transactions_at_a_time() {
-    let (host, fs) = fixture();
-    let paths: Vec<String> = (0..100).map(|index| format!("full://h/{index}")).collect();
-    let transactions: Vec<_> = paths
-        .iter()
-        .map(|path| fs.get_or_start_transaction_for_path(path).expect("started"))
-        .collect();
-    for (path, transaction) in paths.iter().zip(&transactions) {
-        assert!(fs.get_transaction_for_path(path).expect("found") == *transaction);
-    }
-    for transaction in &transactions {
-        host.end_transaction(transaction).expect("ended");
-    }
-    assert_eq!(last_transaction().strong_count(), 0);
-}
-
 fn options() -> Vec<FilesystemOption> {
     vec![
         FilesystemOption::new(
