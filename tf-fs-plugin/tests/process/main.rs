@@ -1,11 +1,10 @@
-//! What is of the whole process: the count of statuses, the logger.
+//! What is of the whole process: the logger, and mistakes that end it.
 
-#[allow(unsafe_code, reason = "calls the functions that the host gives to plugins")]
+#[allow(unsafe_code, reason = "a hand-made plugin, and a mistake on purpose")]
 mod abi;
 
 use abi::hand_made::{Offer, Plan, register};
 use std::sync::Mutex;
-use tf_fs_plugin::Code;
 use tf_plugin_testing::filesystem::Host;
 
 /// One test at a time.
@@ -52,42 +51,7 @@ fn another_api_number_is_only_logged() {
         ]
     );
     assert_eq!(abi::hand_made::live_blocks(), [""; 0]);
-}
-
-#[test]
-fn statuses_are_counted() {
-    let _alone = ALONE.lock();
-    let host = Host::new();
     assert_eq!(Host::live_statuses(), 0);
-    let status = abi::new_status();
-    assert_eq!(Host::live_statuses(), 1);
-    abi::set_from_io_error(status, 2, c"opening");
-    let (code, message) = abi::content(status);
-    assert_eq!(Code::from_raw(code), Some(Code::NotFound));
-    assert!(message.starts_with("opening: No such file"), "{message}");
-    abi::set_from_io_error(status, 0, c"fine");
-    assert_eq!(abi::content(status), (0, String::new()));
-    abi::set(status, 13, c"bad", &[(c"k", c"v"), (c"k2", c"v2"), (c"k", c"again")]);
-    assert_eq!(abi::payloads(status), [("k2", "v2"), ("k", "again")].map(own));
-    abi::set(status, 0, c"no message and no payload with OK", &[(c"k", c"v")]);
-    assert_eq!((abi::content(status), abi::payloads(status)), ((0, String::new()), vec![]));
-    abi::delete(status);
-    abi::delete_null();
-    assert_eq!(Host::live_statuses(), 0);
-    drop(host);
-
-    // A pointer that is not a status ends the process, with a word about it.
-    if std::env::var_os(CHILD).is_some() {
-        abi::set(status, 0, c"", &[]);
-    }
-    let this = std::env::current_exe().expect("the test");
-    let child = std::process::Command::new(this)
-        .args(["--exact", "statuses_are_counted", "--nocapture"])
-        .env(CHILD, "1")
-        .output()
-        .expect("started");
-    let text = String::from_utf8_lossy(&child.stderr);
-    assert!(!child.status.success() && text.contains("which is not a status"), "{text}");
 }
 
 /// Makes a mistake if this variable requests one, so that a run under AddressSanitizer or valgrind can
@@ -105,10 +69,4 @@ fn a_mistake_on_purpose() {
         Ok("use-after-free") => abi::use_after_free(),
         Ok(other) => panic!("{MISTAKE} is `leak` or `use-after-free`, not `{other}`"),
     }
-}
-
-const CHILD: &str = "TF_FS_PLUGIN_TEST_OF_A_DELETED_STATUS";
-
-fn own((key, value): (&str, &str)) -> (String, String) {
-    (key.to_owned(), value.to_owned())
 }

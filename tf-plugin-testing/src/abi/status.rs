@@ -351,4 +351,67 @@ mod tests {
             assert_ne!(other, mine);
         }
     }
+
+    /// As a plugin calls them.
+    #[test]
+    fn a_status_says_what_was_set_last() {
+        unsafe extern "C" fn visit(key: *const c_char, value: *const c_char, list: *mut c_void) {
+            // SAFETY: two C strings, and the list that `payloads` below passes.
+            unsafe {
+                let payload = [key, value].map(|text| CStr::from_ptr(text).to_owned());
+                (*list.cast::<Vec<[CString; 2]>>()).push(payload);
+            }
+        }
+        let plugin = &FUNCTIONS;
+        let mine = || lock(number()).live.len();
+        let before = mine();
+        // SAFETY: the functions take any status, and strings that outlive the calls; a message is read before the
+        // status changes.
+        unsafe {
+            let status = (plugin.TF_NewStatus)();
+            assert!(mine() == before + 1 && live() > before);
+            let content =
+                || ((plugin.TF_GetCode)(status), CStr::from_ptr((plugin.TF_Message)(status)));
+            let payloads = || {
+                let mut list: Vec<[CString; 2]> = Vec::new();
+                plugin.TF_ForEachPayload.unwrap()(status, Some(visit), (&raw mut list).cast());
+                list
+            };
+            let add = |key: &CStr, value: &CStr| {
+                plugin.TF_SetPayload.unwrap()(status, key.as_ptr(), value.as_ptr());
+            };
+            let set_from_io_error = plugin.TF_SetStatusFromIOError.unwrap();
+            set_from_io_error(status, 2, c"opening".as_ptr());
+            let (code, message) = content();
+            assert_eq!(Code::from_raw(code), Some(Code::NotFound));
+            assert!(message.to_bytes().starts_with(b"opening: No such file"), "{message:?}");
+            set_from_io_error(status, 0, c"fine".as_ptr());
+            assert_eq!(content(), (TF_OK, c""));
+            (plugin.TF_SetStatus)(status, 13, c"bad".as_ptr());
+            assert_eq!(content(), (13, c"bad"));
+            add(c"k", c"v");
+            add(c"k2", c"v2");
+            add(c"k", c"again");
+            assert_eq!(payloads(), [[c"k2", c"v2"], [c"k", c"again"]]);
+            (plugin.TF_SetStatus)(status, TF_OK, c"no message and no payload with OK".as_ptr());
+            add(c"k", c"v");
+            assert_eq!((content(), payloads()), ((TF_OK, c""), Vec::new()));
+            (plugin.TF_DeleteStatus)(status);
+            (plugin.TF_DeleteStatus)(ptr::null_mut());
+            assert_eq!(mine(), before);
+            // The child below ends within the call.
+            if std::env::var_os(CHILD).is_some() {
+                return (plugin.TF_SetStatus)(status, TF_OK, c"".as_ptr());
+            }
+        }
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "abi::status::tests::a_status_says_what_was_set_last", "--nocapture"])
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&child.stderr);
+        assert!(!child.status.success() && text.contains("which is not a status"), "{text}");
+    }
+
+    const CHILD: &str = "TF_PLUGIN_TEST_OF_A_DELETED_STATUS";
 }
