@@ -1,14 +1,25 @@
-//! An operation that `#[cfg]` removes is not provided, and its type may go with it.
+//! What `#[cfg]` removes is neither exported nor provided, wherever the attribute stands; the type of an operation may go
+//! with it.
 
 #![deny(warnings)]
 #![allow(clippy::non_minimal_cfg, reason = "a condition that always holds is the case")]
 
+use tf_fs_plugin::__private::Plugin;
 use tf_fs_plugin::prelude::*;
 use tf_fs_plugin::{OperationTable, Ops};
 
 struct MemFs;
 
-#[filesystem_plugin(scheme = "mem")]
+#[filesystem_plugin(scheme = "one")]
+#[cfg(any())]
+impl Filesystem for MemFs {}
+
+#[cfg(any())]
+#[filesystem_plugin(scheme = "two")]
+impl Filesystem for MemFs {}
+
+#[filesystem_plugin(scheme = "three")]
+#[cfg(all())]
 impl Filesystem for MemFs {
     #[cfg(any())]
     type Writer = Missing;
@@ -54,4 +65,10 @@ fn what_cfg_removes_is_not_provided() {
         MemFs::PROVIDED,
         Ops::STAT.union(Ops::DELETE_DIR).union(Ops::NEW_READ_ONLY_MEMORY_REGION_FROM_FILE)
     );
+}
+
+#[test]
+fn what_cfg_removes_is_not_registered() {
+    assert_eq!(MemFs::registrations()[0].scheme(), "three");
+    assert_eq!(MemFs::registrations().len(), 1);
 }
