@@ -121,6 +121,25 @@ macro_rules! platform {
     };
 }
 
-pub(crate) use {devices, forward, forward_device, platform};
+/// The sizes of a host whose structs have so many bytes more than this release's.
+macro_rules! longer {
+    ($sizes:ident { $($record:ident),* }, $more:expr) => {{
+        let ours = $sizes::default();
+        $sizes { $($record: ours.$record + $more,)* ..ours }
+    }};
+}
+
+/// Loads hosts in which one struct has fewer bytes than the plugin needs: each error names the struct.
+macro_rules! refuses_shorter {
+    ($load:expr, $sizes:ident { $($record:ident: $needed:expr, $name:literal;)* }) => {$(
+        for $record in 0..$needed {
+            let error = $load($sizes { $record, ..$sizes::default() }).expect_err("no room");
+            assert_eq!(error.code(), se_plugin::Code::InvalidArgument, "{error}");
+            assert!(error.message().contains($name), "{}: {error}", $record);
+        }
+    )*};
+}
+
+pub(crate) use {devices, forward, forward_device, longer, platform, refuses_shorter};
 
 platform!(HostPlatform, graph: None, profiler: Some(|| Box::new(&TIMELINE)));

@@ -1,6 +1,6 @@
 //! Profilers in the in-process host.
 
-use crate::platform::{HostPlatform, platform};
+use crate::platform::{HostPlatform, longer, platform, refuses_shorter};
 use crate::switch::Switch;
 use se_plugin::Code;
 use se_plugin::prelude::*;
@@ -111,26 +111,14 @@ fn hosts_of_other_versions() {
     let ours = ProfilerSizes::default();
     let load = |sizes| ProfilerHost::load_with::<WithProfiler>(sizes, 0);
     for more in 0..=64 {
-        let host = load(ProfilerSizes {
-            params: ours.params + more,
-            profiler: ours.profiler + more,
-            profiler_fns: ours.profiler_fns + more,
-            major: ours.major,
-        });
-        let host = host.unwrap();
+        let sizes = longer!(ProfilerSizes { params, profiler, profiler_fns }, more);
+        let host = load(sizes).unwrap();
         assert!(!host.profile(|| ()).unwrap().is_empty());
         assert_eq!(host.violations(), [], "{more}");
     }
-    for params in 0..ours.params {
-        let error = load(ProfilerSizes { params, ..ours }).expect_err("no room");
-        assert_eq!(error.code(), Code::InvalidArgument, "{params}: {error}");
-    }
-    for profiler in 0..ours.profiler {
-        let error = load(ProfilerSizes { profiler, ..ours }).expect_err("no room");
-        assert!(error.message().contains("TP_Profiler"), "{profiler}: {error}");
-    }
-    for profiler_fns in 0..ours.profiler_fns {
-        let error = load(ProfilerSizes { profiler_fns, ..ours }).expect_err("no room");
-        assert!(error.message().contains("TP_ProfilerFns"), "{profiler_fns}: {error}");
-    }
+    refuses_shorter!(load, ProfilerSizes {
+        params: ours.params, "TF_ProfilerRegistrationParams";
+        profiler: ours.profiler, "TP_Profiler ";
+        profiler_fns: ours.profiler_fns, "TP_ProfilerFns";
+    });
 }

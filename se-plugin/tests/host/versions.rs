@@ -1,8 +1,8 @@
 //! Hosts of other versions: no device, no error, nothing written behind a struct.
 
-use crate::platform::{HostPlatform, PRIORITIES};
+use crate::platform::{HostPlatform, PRIORITIES, longer, refuses_shorter};
 use se_plugin::__private::PlatformExport;
-use se_plugin::{Code, Platform as _};
+use se_plugin::Platform as _;
 use std::ffi::CStr;
 use tf_plugin_testing::device::{Host, Sizes};
 
@@ -24,18 +24,19 @@ fn devices(sizes: Sizes) -> usize {
 
 #[test]
 fn longer_structs_are_taken() {
-    let ours = Sizes::default();
     for more in 0..=64 {
-        let sizes = Sizes {
-            params: ours.params + more,
-            platform: ours.platform + more,
-            platform_fns: ours.platform_fns + more,
-            device_fns: ours.device_fns + more,
-            stream_executor: ours.stream_executor + more,
-            timer_fns: ours.timer_fns + more,
-            device: ours.device + more,
-            ..ours
-        };
+        let sizes = longer!(
+            Sizes {
+                params,
+                platform,
+                platform_fns,
+                device_fns,
+                stream_executor,
+                timer_fns,
+                device
+            },
+            more
+        );
         assert_eq!(devices(sizes), 1, "{more}");
     }
 }
@@ -99,20 +100,12 @@ fn optional_fields_may_be_missing() {
 
 #[test]
 fn tables_without_room_are_refused_with_the_reason() {
-    let all = Sizes::default();
-    for params in 0..64 {
-        let error = load(Sizes { params, ..all }).expect_err("no room");
-        assert_eq!(error.code(), Code::InvalidArgument, "{params}: {error}");
-    }
-    for platform in 0..32 {
-        let error = load(Sizes { platform, ..all }).expect_err("no room");
-        assert!(error.message().contains("SP_Platform"), "{platform}: {error}");
-    }
-    for platform_fns in 0..72 {
-        let error = load(Sizes { platform_fns, ..all }).expect_err("no room");
-        assert!(error.message().contains("SP_PlatformFns"), "{platform_fns}: {error}");
-    }
-    let error = load(Sizes { params: 0, ..all }).expect_err("no size");
+    refuses_shorter!(load, Sizes {
+        params: 64, "SE_PlatformRegistrationParams";
+        platform: 32, "SP_Platform ";
+        platform_fns: 72, "SP_PlatformFns";
+    });
+    let error = load(Sizes { params: 0, ..Sizes::default() }).expect_err("no size");
     assert!(error.message().contains("struct_size"), "{error}");
 }
 
