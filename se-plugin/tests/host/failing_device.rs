@@ -15,8 +15,8 @@ pub(crate) static SWITCH: Switch = Switch::new();
 /// Copies that nobody has made yet.
 pub(crate) static KEPT: Mutex<Vec<HostSource>> = Mutex::new(Vec::new());
 
-pub(crate) fn fault(op: &'static str, panics: bool) {
-    SWITCH.set(op, panics);
+pub(crate) fn fault(op: &'static str, panics: bool) -> usize {
+    SWITCH.set(op, panics)
 }
 
 fn trip(op: &str) -> Result<()> {

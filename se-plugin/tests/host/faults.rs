@@ -28,7 +28,7 @@ fn run(op: &'static str, panics: bool, takes_errors: bool) -> Result<()> {
         let _ = device.null_event().status();
         let called = stream.host_callback().expect("made in any case");
         let _ = (stream.synchronize(), stream.status(), device.memory_usage());
-        fault("", false);
+        let met = fault("", false);
         stream.synchronize().ok();
         assert_eq!(called.try_iter().count(), 1, "{op}: the host callback is made once");
         fault(op, panics);
@@ -36,7 +36,9 @@ fn run(op: &'static str, panics: bool, takes_errors: bool) -> Result<()> {
         let _ = device.copy_to_host(&mut back, memory);
         device.deallocate(memory);
         let _ = device.allocate(5000).map(|memory| device.deallocate(memory));
-        fault("", false);
+        let _ = device.synchronize();
+        let met = met + fault("", false);
+        assert!(met > 0 || op.is_empty(), "`{op}` was never called");
         device.synchronize()
     })
 }

@@ -3,15 +3,23 @@
 use se_plugin::{Error, Result};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The method that fails, and whether it panics. One test at a time uses it.
+/// The method that fails. One test at a time uses it.
 pub(crate) struct Switch {
-    fault: Mutex<(&'static str, bool)>,
+    fault: Mutex<Fault>,
     user: Mutex<()>,
+}
+
+struct Fault {
+    op: &'static str,
+    panics: bool,
+    /// How often it was called.
+    met: usize,
 }
 
 impl Switch {
     pub(crate) const fn new() -> Self {
-        Self { fault: Mutex::new(("", false)), user: Mutex::new(()) }
+        let none = Fault { op: "", panics: false, met: 0 };
+        Self { fault: Mutex::new(none), user: Mutex::new(()) }
     }
 
     /// Keeps others from using it.
@@ -19,18 +27,20 @@ impl Switch {
         self.user.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on `op` fails; none, if it is empty.
-    pub(crate) fn set(&self, op: &'static str, panics: bool) {
-        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = (op, panics);
+    /// From now on `op` fails; none, if it is empty. Returns how often the last one was called.
+    pub(crate) fn set(&self, op: &'static str, panics: bool) -> usize {
+        let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *fault, Fault { op, panics, met: 0 }).met
     }
 
     /// What `op` calls.
     pub(crate) fn trip(&self, op: &str) -> Result<()> {
-        let (wanted, panics) = *self.fault.lock().unwrap_or_else(PoisonError::into_inner);
-        match (wanted == op, panics) {
-            (false, _) => Ok(()),
-            (true, true) => panic!("requested it"),
-            (true, false) => Err(Error::unavailable("requested it")),
+        let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        if fault.op != op {
+            return Ok(());
         }
+        fault.met += 1;
+        assert!(!fault.panics, "requested it");
+        Err(Error::unavailable("requested it"))
     }
 }
