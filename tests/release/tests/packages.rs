@@ -185,10 +185,12 @@ fn walk(directory: &Path) -> Vec<std::path::PathBuf> {
 fn the_changelog_has_this_version() {
     let (text, version) = (read("CHANGELOG.md"), version());
     let headings: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
-    let first = headings.first().copied().unwrap_or_default();
+    assert!(!headings.is_empty(), "CHANGELOG.md has no chapters");
+    // Before the first release there is none with a version.
+    let newest = headings.iter().find(|heading| **heading != "Unreleased");
     assert!(
-        first == "Unreleased" || first.starts_with(&format!("{version} - ")),
-        "the first chapter of CHANGELOG.md is `{first}`, and is to be `Unreleased` or `{version} - YYYY-MM-DD`"
+        newest.is_none_or(|newest| newest.starts_with(&format!("{version} - "))),
+        "the newest release in CHANGELOG.md is {newest:?}, and is to be `{version} - YYYY-MM-DD`"
     );
     for heading in &headings {
         let is_date = |date: &str| {
