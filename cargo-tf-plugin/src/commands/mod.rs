@@ -113,6 +113,7 @@ mod tests {
         let mut found = Vec::new();
         for path in [
             "../README.md",
+            "../docs/check.md",
             "../docs/packaging.md",
             "../docs/performance.md",
             "../docs/trace.md",
