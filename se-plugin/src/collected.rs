@@ -1,6 +1,6 @@
 //! What is handed in from anywhere in a plugin when its library is loaded.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::sync::{Mutex, lock};
 
 /// A list that constructors of the library add to, before anybody reads it.
 ///
@@ -14,17 +14,13 @@ impl<T> Collected<T> {
         Self(Mutex::new(Vec::new()))
     }
 
-    fn list(&self) -> MutexGuard<'_, Vec<&'static T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn add(&self, one: &'static T) {
-        self.list().push(one);
+        lock(&self.0).push(one);
     }
 
     /// All of them, in no particular order.
     pub(crate) fn all(&self) -> Vec<&'static T> {
-        self.list().clone()
+        lock(&self.0).clone()
     }
 }
 

@@ -1,10 +1,11 @@
 //! How often the tasks of a device ran, for a file that users and tests read.
 
+use crate::sync::lock;
 use crate::{Result, ResultExt as _};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The runs of a device's tasks by the name of their operation, for a file: one object of JSON, `{"MatMul": 2}`. Clones
 /// count together.
@@ -34,17 +35,13 @@ impl Counters {
     /// The same with the name of the card as `card` in the file.
     #[must_use]
     pub fn with_card(self, name: &str) -> Self {
-        self.runs().card = Some(name.to_owned());
+        lock(&self.runs).card = Some(name.to_owned());
         self
-    }
-
-    fn runs(&self) -> MutexGuard<'_, Runs> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a run.
     pub fn count(&self, op: &'static str) {
-        let mut runs = self.runs();
+        let mut runs = lock(&self.runs);
         *runs.by_op.entry(op).or_insert(0) += 1;
         runs.is_written = false;
     }
@@ -55,7 +52,7 @@ impl Counters {
     /// # Errors
     /// Those of the file.
     pub fn write(&self) -> Result<()> {
-        let mut runs = self.runs();
+        let mut runs = lock(&self.runs);
         if runs.is_written {
             return Ok(());
         }

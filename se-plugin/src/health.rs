@@ -1,7 +1,7 @@
 //! Sticky errors.
 
-use crate::sync::{AtomicBool, Mutex, Ordering};
-use std::sync::{Arc, PoisonError};
+use crate::sync::{AtomicBool, Mutex, Ordering, lock};
+use std::sync::Arc;
 use tf_plugin_core::__private::boundary;
 use tf_plugin_core::{Code, Error, Result};
 
@@ -37,7 +37,7 @@ impl Health {
         for failure in
             [Some(&self.0), self.0.device.as_ref().map(|device| &device.0)].into_iter().flatten()
         {
-            let mut first = failure.first.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut first = lock(&failure.first);
             first.get_or_insert_with(|| (error.code(), text.clone()));
             failure.happened.store(true, Ordering::Release);
         }
@@ -51,7 +51,7 @@ impl Health {
 
     #[cold]
     fn first(&self) -> Result<()> {
-        match &*self.0.first.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*lock(&self.0.first) {
             Some((code, text)) => Err(Error::new(*code, text.clone())),
             None => Ok(()),
         }

@@ -7,3 +7,8 @@ pub(crate) use core::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering,
 };
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+
+/// Takes a lock, also after a panic of a thread that held it: what these locks guard is whole at any time.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -2,7 +2,8 @@
 
 use crate::abi::host_callback::HostCallback;
 use crate::stream::Stream;
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::sync::lock;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tf_plugin_core::Result;
 
@@ -41,7 +42,7 @@ impl HostTimer {
         let times = Arc::clone(&self.times);
         stream.host_callback(HostCallback::new(move |result| {
             result?;
-            set(&mut times.lock().unwrap_or_else(PoisonError::into_inner), Instant::now());
+            set(&mut lock(&times), Instant::now());
             Ok(())
         }))
     }
@@ -57,7 +58,7 @@ impl<S: Stream> Timer<S> for HostTimer {
     }
 
     fn elapsed(&self) -> Duration {
-        let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = lock(&self.times);
         match (times.start, times.stop) {
             (Some(start), Some(stop)) => stop.duration_since(start),
             _ => Duration::ZERO,

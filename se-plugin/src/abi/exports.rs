@@ -4,10 +4,11 @@ use super::loads::Export;
 use crate::graph::GraphPass;
 use crate::platform::Platform;
 use crate::profiler::Profiler;
+use crate::sync::lock;
 use core::ffi::CStr;
 use core::sync::atomic::AtomicUsize;
 use std::ffi::CString;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 use tf_plugin_core::{Error, Result};
 
 /// The platform, for the plugin's static.
@@ -77,12 +78,12 @@ impl ProfilerExport {
             return Err(Error::resource_exhausted("the profile has 2 GiB or more"));
         }
         let size = bytes.len();
-        *self.collected.lock().unwrap_or_else(PoisonError::into_inner) = bytes;
+        *lock(&self.collected) = bytes;
         Ok(size)
     }
 
     pub(super) fn take_collected(&self) -> Vec<u8> {
-        core::mem::take(&mut *self.collected.lock().unwrap_or_else(PoisonError::into_inner))
+        core::mem::take(&mut *lock(&self.collected))
     }
 }
 

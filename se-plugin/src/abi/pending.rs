@@ -1,7 +1,7 @@
 //! Work of which host memory is part, and that is not done yet.
 
 use crate::health::Health;
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, Condvar, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, Condvar, Mutex, MutexGuard, Ordering, lock};
 use core::ptr;
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
@@ -37,10 +37,6 @@ impl Pending {
         Arc::new(Self { health, state, failure, done })
     }
 
-    fn failure(&self) -> MutexGuard<'_, Option<Error>> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The author's method for `op` has returned without an error.
     #[cold]
     fn enqueued(&self, op: &'static str) {
@@ -68,13 +64,13 @@ impl Pending {
     #[cold]
     fn wake(&self) {
         // Who has seen that the copy is not done waits by now, or has not looked yet.
-        drop(self.failure());
+        drop(lock(&self.failure));
         self.done.notify_all();
     }
 
     #[cold]
     fn fail(&self, op: &'static str, error: Error) {
-        *self.failure() = Some(error);
+        *lock(&self.failure) = Some(error);
         // The thread that sets its bit second sees the other bit.
         if self.state.fetch_or(FAILED, Ordering::AcqRel) & ENQUEUED != 0 {
             self.note(op);
@@ -82,7 +78,7 @@ impl Pending {
     }
 
     fn note(&self, op: &'static str) {
-        let failure = self.failure().take();
+        let failure = lock(&self.failure).take();
         if let Some(error) = failure {
             self.health.note(op, &error);
         }
@@ -97,10 +93,10 @@ impl Pending {
         if self.is_done() {
             return;
         }
-        let mut lock = self.failure();
+        let mut failure = lock(&self.failure);
         self.state.fetch_or(AWAITED, Ordering::AcqRel);
         while !self.is_done() {
-            lock = self.done.wait(lock).unwrap_or_else(PoisonError::into_inner);
+            failure = self.done.wait(failure).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -199,10 +195,6 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    fn list(&self) -> MutexGuard<'_, Vec<Arc<Pending>>> {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     #[inline]
     fn is_used(&self) -> bool {
         self.is_used.load(Ordering::Acquire)
@@ -211,7 +203,7 @@ impl Ledger {
     /// Locks what is not done now.
     #[cold]
     fn open_list(&self) -> MutexGuard<'_, Vec<Arc<Pending>>> {
-        let mut list = self.list();
+        let mut list = lock(&self.list);
         list.retain(|pending| !pending.is_done());
         self.is_used.store(!list.is_empty(), Ordering::Release);
         list
@@ -257,7 +249,7 @@ impl Ledger {
 
     #[cold]
     fn replace(&self, new: Vec<Arc<Pending>>) {
-        let mut list = self.list();
+        let mut list = lock(&self.list);
         self.is_used.store(!new.is_empty(), Ordering::Release);
         *list = new;
     }

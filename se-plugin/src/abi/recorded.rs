@@ -1,7 +1,7 @@
 //! Where an event was recorded last.
 
-use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
-use std::sync::{PoisonError, Weak};
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
+use std::sync::Weak;
 
 /// The stream in which an event is recorded.
 #[derive(Debug)]
@@ -19,10 +19,6 @@ impl<S> Default for Recorded<S> {
 }
 
 impl<S> Recorded<S> {
-    fn lock(&self) -> MutexGuard<'_, Weak<S>> {
-        self.stream.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The event was recorded in the stream at `address`, to which `weak` makes a reference.
     #[inline]
     pub(super) fn set(&self, address: usize, weak: impl FnOnce() -> Weak<S>) {
@@ -33,7 +29,7 @@ impl<S> Recorded<S> {
 
     #[cold]
     fn remember(&self, new: Weak<S>) {
-        let mut stream = self.lock();
+        let mut stream = lock(&self.stream);
         // Before the reference that keeps the old address from being another stream's goes.
         self.at.store(new.as_ptr().addr(), Ordering::Release);
         *stream = new;
@@ -41,7 +37,7 @@ impl<S> Recorded<S> {
 
     /// All work before the event is done.
     pub(super) fn clear(&self) {
-        let _stream = self.lock();
+        let _stream = lock(&self.stream);
         self.at.store(0, Ordering::Release);
     }
 
@@ -56,7 +52,7 @@ impl<S> Recorded<S> {
     ///
     /// The event stays recorded: another thread may have recorded it again in the meantime, in the same stream.
     pub(super) fn drain(&self, drain: impl FnOnce(&S)) {
-        let stream = self.lock().upgrade();
+        let stream = lock(&self.stream).upgrade();
         if let Some(stream) = stream {
             drain(&stream);
         }

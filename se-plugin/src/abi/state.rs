@@ -9,13 +9,14 @@ use crate::health::Health;
 use crate::memory::DevicePtr;
 use crate::reserve::Reserve;
 use crate::stream::Stream as _;
+use crate::sync::lock;
 use crate::timer::Timer;
 use core::ffi::{CStr, c_void};
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::ffi::CString;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use tf_fs_sys::SP_Device;
 use tf_plugin_core::__private::boundary;
 use tf_plugin_core::{Error, Result};
@@ -83,7 +84,7 @@ impl<D: Device> DeviceState<D> {
             ));
             boundary::discard(OP, error);
         });
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = lock(&self.memory);
         *memory = answer.unwrap_or(*memory);
         let MemoryUsage { free, total } = *memory;
         // What will be set aside is not the host's, whose limit this becomes: TensorFlow 2.12 requests less only after

@@ -1,8 +1,8 @@
 //! Work whose memory TensorFlow takes back before it is done.
 
-use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use core::ptr;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use tf_plugin_core::Result;
 
 /// The streams of a device that kernels enqueue work into, and how much they have.
@@ -33,14 +33,10 @@ impl<S> Work<S> {
         self.enqueued.load(Ordering::Acquire)
     }
 
-    fn list(&self) -> MutexGuard<'_, Vec<Weak<S>>> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Puts a stream into the list, unless another thread has done it since `progress` was looked at.
     #[cold]
     fn register(&self, progress: &Progress, stream: Weak<S>) {
-        let mut streams = self.list();
+        let mut streams = lock(&self.streams);
         if progress.works() {
             return;
         }
@@ -52,13 +48,13 @@ impl<S> Work<S> {
 
     /// The streams with work that still exist. The others were drained.
     fn streams(&self) -> Vec<Arc<S>> {
-        self.list().iter().filter_map(Weak::upgrade).collect()
+        lock(&self.streams).iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Whether no stream but this one has work.
     fn is_only(&self, stream: &S) -> bool {
         let is_it = |other: &Weak<S>| ptr::eq(other.as_ptr(), stream);
-        self.list().iter().all(|other| is_it(other) || other.strong_count() == 0)
+        lock(&self.streams).iter().all(|other| is_it(other) || other.strong_count() == 0)
     }
 }
 

@@ -10,9 +10,10 @@ use crate::abi::host_buf::HostBuf;
 use crate::device::{AllocatorStats, Device, MemoryUsage};
 use crate::health::Health;
 use crate::memory::DevicePtr;
+use crate::sync::lock;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use tf_plugin_core::{Code, Error, Result};
 
 /// A complete device, which needs only kernels: its memory is [`HostMemory`], and its streams are
@@ -30,10 +31,6 @@ pub struct HostDevice {
     made: AtomicU64,
     /// What will be free once the streams are at these points.
     retired: Mutex<Vec<(DevicePtr, Vec<Point>)>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl HostDevice {

@@ -6,8 +6,9 @@ use crate::abi::host::ledger::{Borrow, Ledger};
 use crate::abi::host_buf::HostBuf;
 use crate::device::{AllocatorStats, MemoryUsage};
 use crate::memory::DevicePtr;
+use crate::sync::lock;
 use core::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tf_plugin_core::{Error, Result, sync};
 
 /// Host memory that acts as device memory.
@@ -74,10 +75,6 @@ impl HostMemory {
         Ok(Self { shared })
     }
 
-    fn allocator(&self) -> MutexGuard<'_, Allocator> {
-        self.shared.allocator.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Allocates `bytes` at a multiple of 256, in the first gap that is large enough.
     ///
     /// # Errors
@@ -88,7 +85,7 @@ impl HostMemory {
             return Err(Error::invalid_argument("an allocation has at least one byte"));
         }
         self.check_process()?;
-        let mut allocator = self.allocator();
+        let mut allocator = lock(&self.shared.allocator);
         let offset = allocator.allocate(bytes).ok_or_else(|| {
             let (used, all) = (allocator.in_use(), allocator.len());
             Error::resource_exhausted(format!(
@@ -106,7 +103,7 @@ impl HostMemory {
     /// `INVALID_ARGUMENT` if nothing was allocated there; `FAILED_PRECONDITION` in a process that was forked off.
     pub fn deallocate(&self, memory: DevicePtr) -> Result<()> {
         self.check_process()?;
-        let freed = self.allocator().free(self.offset(memory));
+        let freed = lock(&self.shared.allocator).free(self.offset(memory));
         freed.ok_or_else(|| not_allocated(memory))
     }
 
@@ -118,7 +115,7 @@ impl HostMemory {
 
     /// Whether an allocation starts there.
     pub(super) fn is_allocated(&self, memory: DevicePtr) -> bool {
-        self.allocator().is_allocated(self.offset(memory))
+        lock(&self.shared.allocator).is_allocated(self.offset(memory))
     }
 
     /// What is in use, and all of it; nothing in a process that was forked off, which does not have the memory.
@@ -127,7 +124,7 @@ impl HostMemory {
         if self.check_process().is_err() {
             return MemoryUsage::default();
         }
-        let allocator = self.allocator();
+        let allocator = lock(&self.shared.allocator);
         MemoryUsage { free: allocator.len() - allocator.in_use(), total: allocator.len() }
     }
 
@@ -137,7 +134,7 @@ impl HostMemory {
         if self.check_process().is_err() {
             return AllocatorStats::default();
         }
-        self.allocator().stats()
+        lock(&self.shared.allocator).stats()
     }
 
     /// Copies to the memory, now.
@@ -245,7 +242,7 @@ impl HostMemory {
     }
 
     fn ranges(&self, op: &'static str, ranges: &[DeviceRange]) -> Result<Vec<Range<usize>>> {
-        let allocator = self.allocator();
+        let allocator = lock(&self.shared.allocator);
         let range = |range: &DeviceRange| {
             let Some(start) = range.start().filter(|_| range.bytes() > 0) else {
                 if range.bytes() == 0 {
@@ -271,7 +268,7 @@ impl HostMemory {
     /// Holds the lock that a thread of a parent may hold when a process is forked off.
     #[cfg(test)]
     pub(crate) fn hold(&self) -> impl Sized + '_ {
-        self.allocator()
+        lock(&self.shared.allocator)
     }
 
     fn offset(&self, address: DevicePtr) -> u64 {
@@ -281,7 +278,7 @@ impl HostMemory {
 
     /// The memory of this plugin's that the address is in; this one if it is in none.
     pub(super) fn owner(&self, address: DevicePtr) -> Self {
-        let is_in = |memory: &Self| memory.offset(address) < memory.allocator().len();
+        let is_in = |memory: &Self| memory.offset(address) < lock(&memory.shared.allocator).len();
         if is_in(self) {
             return self.clone();
         }

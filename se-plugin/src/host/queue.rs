@@ -7,9 +7,10 @@ use super::range::DeviceRange;
 use crate::abi::host::ledger::Borrow;
 use crate::health::Health;
 use crate::profiler;
+use crate::sync::lock;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 use tf_plugin_core::__private::boundary;
@@ -73,7 +74,7 @@ impl Point {
         if self.is_done() {
             return;
         }
-        let waiting = self.core.progress.wait_while(self.core.queue(), |_| !self.is_done());
+        let waiting = self.core.progress.wait_while(lock(&self.core.queue), |_| !self.is_done());
         drop(waiting.unwrap_or_else(PoisonError::into_inner));
     }
 
@@ -82,7 +83,7 @@ impl Point {
     /// # Errors
     /// `FAILED_PRECONDITION` on the stream's own, which would wait forever.
     pub(super) fn wait_elsewhere(&self) -> Result<()> {
-        if !self.is_done() && self.core.queue().id == Some(thread::current().id()) {
+        if !self.is_done() && lock(&self.core.queue).id == Some(thread::current().id()) {
             return Err(Error::failed_precondition(
                 "a task waits for its own stream, which waits for the task; wait on another thread",
             ));
@@ -120,17 +121,13 @@ impl Core {
         }
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The end of what is in the stream now.
     pub(super) fn end(self: &Arc<Self>) -> Point {
-        Point { core: Arc::clone(self), number: self.queue().pushed }
+        Point { core: Arc::clone(self), number: lock(&self.queue).pushed }
     }
 
     pub(super) fn push(self: &Arc<Self>, task: Task) -> Result<Point> {
-        let mut queue = self.queue();
+        let mut queue = lock(&self.queue);
         if queue.worker.is_none() {
             let delays = queue.delays.take();
             let core = Arc::clone(self);
@@ -168,7 +165,7 @@ impl Core {
     /// Lets the thread end behind what is in the queue, and waits for that.
     pub(super) fn close(&self) {
         let worker = {
-            let mut queue = self.queue();
+            let mut queue = lock(&self.queue);
             queue.is_closed = true;
             queue.worker.take()
         };
@@ -192,7 +189,7 @@ impl Core {
     fn work(&self, mut delays: Delays) {
         loop {
             let is_empty = |queue: &mut Queue| queue.tasks.is_empty() && !queue.is_closed;
-            let waiting = self.filled.wait_while(self.queue(), is_empty);
+            let waiting = self.filled.wait_while(lock(&self.queue), is_empty);
             let task = waiting.unwrap_or_else(PoisonError::into_inner).tasks.pop_front();
             let Some(Task { op, is_work, run }) = task else { return };
             let mut hold = Duration::ZERO;
@@ -220,7 +217,7 @@ impl Core {
                 }
                 boundary::discard(op, error);
             }
-            let queue = self.queue();
+            let queue = lock(&self.queue);
             self.done.fetch_add(1, Ordering::Release);
             drop(queue);
             self.progress.notify_all();
@@ -236,7 +233,7 @@ pub(super) fn sleep(time: Duration) {
 
 impl core::fmt::Debug for Core {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let (pushed, done) = (self.queue().pushed, self.done.load(Ordering::Acquire));
+        let (pushed, done) = (lock(&self.queue).pushed, self.done.load(Ordering::Acquire));
         f.debug_struct("Core").field("pushed", &pushed).field("done", &done).finish_non_exhaustive()
     }
 }

@@ -2,10 +2,11 @@
 
 use super::interface::Profiler;
 use super::xspace::{XEvent, XLine, XPlane, XSpace};
+use crate::sync::lock;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tf_plugin_core::Result;
 
@@ -78,16 +79,12 @@ impl Timeline {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The line of this name of a device. It stays for the life of the timeline: look it up once, when a stream is
     /// made, and not for each event.
     #[must_use]
     pub fn line(&self, ordinal: usize, name: impl Into<Cow<'static, str>>) -> Line {
         let line = (ordinal, name.into());
-        let lines = &mut self.state().lines;
+        let lines = &mut lock(&self.state).lines;
         let number = lines.iter().position(|other| *other == line).unwrap_or_else(|| {
             lines.push(line);
             lines.len() - 1
@@ -114,7 +111,7 @@ impl Timeline {
         if !self.is_active() {
             return;
         }
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if start_ns < state.started {
             return;
         }
@@ -143,7 +140,7 @@ impl Drop for Span<'_> {
 
 impl Profiler for Timeline {
     fn start(&self) -> Result<()> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         state.events.clear();
         state.left_out = 0;
         state.started = now();
@@ -157,7 +154,7 @@ impl Profiler for Timeline {
     }
 
     fn collect(&self) -> Result<XSpace> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let events = std::mem::take(&mut state.events);
         let left_out = std::mem::take(&mut state.left_out);
         let mut planes: BTreeMap<usize, BTreeMap<u32, XLine>> = BTreeMap::new();
@@ -237,7 +234,7 @@ mod tests {
         for _ in 0..MAX_EVENTS + 2 {
             timeline.record(line, "event", start, LONG);
         }
-        assert_eq!(timeline.state().left_out, 2);
+        assert_eq!(lock(&timeline.state).left_out, 2);
         let space = timeline.collect().unwrap();
         assert_eq!(space.planes[0].lines[0].events.len(), MAX_EVENTS);
         timeline.record(line, "of a profile that nobody collected", start, LONG);

@@ -1,9 +1,10 @@
 //! Who uses which part of a memory, now.
 
 use super::mapping::Mapping;
+use crate::sync::lock;
 use core::ops::Range;
 use core::slice;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use tf_plugin_core::{Error, Result};
 
 /// Memory of which tasks borrow ranges: many may read one range, and only one may write it.
@@ -49,10 +50,6 @@ impl Ledger {
         self.mapping.check_process()
     }
 
-    fn users(&self) -> MutexGuard<'_, Users> {
-        self.users.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Borrows ranges, all of them or none. Empty ranges are not borrowed.
     ///
     /// # Errors
@@ -73,7 +70,7 @@ impl Ledger {
             assert!(range.start <= range.end, "ranges do not end before they start");
             self.mapping.at(range.start, range.len());
         }
-        let mut users = self.users();
+        let mut users = lock(&self.users);
         let borrow = users.last + 1;
         let before = users.uses.len();
         let ranges = reads.iter().map(|range| (range, false));
@@ -147,7 +144,7 @@ impl Borrow {
 
 impl Drop for Borrow {
     fn drop(&mut self) {
-        self.ledger.users().uses.retain(|one| one.borrow != self.number);
+        lock(&self.ledger.users).uses.retain(|one| one.borrow != self.number);
     }
 }
 
@@ -187,7 +184,7 @@ mod tests {
         assert!(ledger.borrow("reader", vec![199..201], vec![]).is_err());
         assert!(ledger.borrow("writer", vec![], vec![199..201]).is_err());
         drop(writer);
-        assert!(ledger.users().uses.is_empty(), "refused borrows leave nothing behind");
+        assert!(lock(&ledger.users).uses.is_empty(), "refused borrows leave nothing behind");
     }
 
     #[test]
@@ -197,7 +194,7 @@ mod tests {
             let error = ledger.borrow("twice", reads, writes).unwrap_err();
             assert!(error.message().contains("among what it writes"), "{error}");
         }
-        assert!(ledger.users().uses.is_empty());
+        assert!(lock(&ledger.users).uses.is_empty());
     }
 
     #[test]
