@@ -48,7 +48,7 @@ mod violations;
 /// without notice.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::abi::processes::threads_start;
+    pub use crate::abi::processes::{in_a_child, threads_start};
     pub use crate::abi::tensorflow::{Content, Context, Device, Handle, Tensor, TensorFlow};
     #[cfg(feature = "filesystem")]
     pub use tf_fs_plugin::__private::{Registration, Scheme};

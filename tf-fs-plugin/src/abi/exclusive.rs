@@ -117,6 +117,7 @@ mod tests {
     #[test]
     fn a_child_does_not_wait_for_a_thread_of_its_parent() {
         use std::sync::mpsc;
+        use tf_plugin_testing::__private::in_a_child;
         fork::watch();
         let value = Exclusive::new(1);
         let ((held, is_held), (release, is_released)) = (mpsc::channel(), mpsc::channel::<()>());
@@ -129,22 +130,12 @@ mod tests {
                 })
             });
             is_held.recv().unwrap();
-            // SAFETY: the child calls nothing that needs a lock, and ends by `_exit`, at the latest by
-            // the alarm.
-            let status = unsafe {
-                let child = libc::fork();
-                if child == 0 {
-                    libc::alarm(10);
-                    let twice = [(), ()].map(|()| value.with(|value| *value));
-                    libc::_exit(i32::from(twice != [Err(Unusable::Forked); 2]));
-                }
-                assert!(child > 0, "cannot fork");
-                let mut status = -1;
-                assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
-                status
-            };
+            let status = in_a_child(10, || {
+                let twice = [(), ()].map(|()| value.with(|value| *value));
+                i32::from(twice != [Err(Unusable::Forked); 2])
+            });
             release.send(()).unwrap();
-            assert_eq!(status, 0, "the child waited, or used the value");
+            assert!(status.success(), "the child waited, or used the value: {status}");
         });
         assert_eq!(value.with(|value| *value), Ok(1), "the parent goes on");
     }

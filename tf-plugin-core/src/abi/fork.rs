@@ -230,9 +230,9 @@ pub fn watch() {
 mod tests {
     use super::*;
     use crate::sync::{Mutex, RwLock};
-    use std::io;
     use std::panic::catch_unwind;
     use std::sync::{Mutex as StdMutex, MutexGuard as StdMutexGuard, PoisonError, mpsc};
+    use tf_plugin_testing::__private::in_a_child;
 
     /// Forks one at a time: a test that makes one wait must not hold up the other's. As in a plugin that is loaded, they are
     /// looked at before the first.
@@ -242,27 +242,11 @@ mod tests {
         ALONE.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs something in a child, which has 10 seconds for it, and returns how it ended.
-    fn in_a_child(work: impl FnOnce() -> bool) -> i32 {
-        // SAFETY: the child takes locks that are free in it or end with a panic, and ends.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            // SAFETY: both end this process only; the alarm, if it waits.
-            unsafe {
-                libc::alarm(10);
-                libc::_exit(i32::from(!work()));
-            }
-        }
-        assert!(child > 0, "cannot fork: {}", io::Error::last_os_error());
-        let mut status = -1;
-        loop {
-            // SAFETY: a child of this process that no other thread waits for.
-            if unsafe { libc::waitpid(child, &raw mut status, 0) } == child {
-                return status;
-            }
-            let error = io::Error::last_os_error();
-            assert!(error.kind() == io::ErrorKind::Interrupted, "cannot wait: {error}");
-        }
+    /// Asserts that `work` returns true in a child, which has 10 seconds for it.
+    #[track_caller]
+    fn holds_in_a_child(work: impl FnOnce() -> bool, otherwise: &str) {
+        let status = in_a_child(10, || i32::from(!work()));
+        assert!(status.success(), "{status}; exit status 1: {otherwise}; SIGALRM: it waited");
     }
 
     #[test]
@@ -301,12 +285,12 @@ mod tests {
                 });
             }
             for _ in 0..100 {
-                let status = in_a_child(|| {
+                let is_whole = || {
                     let (pair, mut rows) = (PAIR.lock().unwrap(), ROWS.write().unwrap());
                     rows.0 += 1;
                     pair.0 == pair.1 && rows.0 == rows.1 + 1
-                });
-                assert_eq!(status, 0, "0x100: half changed; 0xe: waited");
+                };
+                holds_in_a_child(is_whole, "half changed");
             }
         });
     }
@@ -324,13 +308,13 @@ mod tests {
                 let _ = is_released.recv();
             });
             is_held.recv().unwrap();
-            let status = in_a_child(|| {
+            let fails = || {
                 std::panic::set_hook(Box::new(|_| {}));
                 let other = OTHER.lock().is_ok_and(|other| *other == 2);
                 other && catch_unwind(|| LOCK.lock().is_ok()).is_err()
-            });
+            };
+            holds_in_a_child(fails, "it was taken, or the other was not");
             drop(release);
-            assert_eq!(status, 0, "0x100: it was taken, or the other was not; 0xe: waited");
         });
         assert_eq!(*LOCK.lock().unwrap(), 1, "the parent goes on");
     }
@@ -344,11 +328,11 @@ mod tests {
             // Waits for the lock meanwhile, so no thread may wait for this one.
             let waiting = scope.spawn(|| *LOCK.lock().unwrap());
             let began = Instant::now();
-            let status = in_a_child(|| {
+            let is_free = || {
                 drop(guard);
                 *LOCK.lock().unwrap() == 1
-            });
-            assert_eq!(status, 0);
+            };
+            holds_in_a_child(is_free, "it was changed");
             assert!(began.elapsed() < Duration::from_secs(5), "the fork waited");
             assert_eq!(waiting.join().unwrap(), 1);
         });
@@ -374,9 +358,9 @@ mod tests {
                 let _ = format!("{rows:?}");
             });
             is_printing.recv().unwrap();
-            assert_eq!(in_a_child(|| mutex.lock().is_ok()), 0, "0xe: waited");
+            holds_in_a_child(|| mutex.lock().is_ok(), "poisoned");
             is_printing.recv().unwrap();
-            assert_eq!(in_a_child(|| rows.write().is_ok()), 0, "0xe: waited");
+            holds_in_a_child(|| rows.write().is_ok(), "poisoned");
         });
     }
 
@@ -464,7 +448,7 @@ mod tests {
                 std::thread::sleep(PATIENCE / 10);
             });
             is_held.recv().unwrap();
-            assert_eq!(in_a_child(|| !may_be_abandoned()), 0, "the fork gave up at once");
+            holds_in_a_child(|| !may_be_abandoned(), "the fork gave up at once");
         });
         drop(guard);
     }
@@ -483,15 +467,15 @@ mod tests {
                 let _ = is_released.recv();
             });
             is_held.recv().unwrap();
-            let status = in_a_child(|| {
+            let waits = || {
                 let reading = BUSY.read().unwrap();
                 let writing = std::thread::spawn(|| *BUSY.write().unwrap() += 1);
                 std::thread::sleep(3 * LIMIT);
                 drop(reading);
                 may_be_abandoned() && writing.join().is_ok()
-            });
+            };
+            holds_in_a_child(waits, "the busy lock was taken for an abandoned one");
             drop(release);
-            assert_eq!(status, 0, "0x100: the busy lock was taken for an abandoned one");
         });
     }
 }

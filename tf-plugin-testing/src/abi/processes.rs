@@ -16,8 +16,8 @@ pub(crate) fn leave(status: i32) -> ! {
 }
 
 /// Runs something in a copy of this process, which has this thread alone, and waits for the end of the copy. It is what
-/// `work` returns; or `SIGALRM`, if that takes more than some seconds.
-pub(crate) fn in_a_child(seconds: u32, work: impl FnOnce() -> i32) -> ExitStatus {
+/// `work` returns; or `SIGALRM`, if that takes more than some seconds, if those are not 0.
+pub fn in_a_child(seconds: u32, work: impl FnOnce() -> i32) -> ExitStatus {
     // SAFETY: the copy runs `work` and ends here. What it calls takes no lock that another thread may hold, or is
     // tried for that and ended by the alarm.
     let child = unsafe { libc::fork() };
