@@ -1,6 +1,6 @@
 //! The queue of a worker stream, and its thread.
 
-use super::delay::{Delay, Delays};
+use super::delay::Delay;
 use super::memory::HostMemory;
 use super::observer::{Observer, Ran};
 use super::range::DeviceRange;
@@ -20,6 +20,7 @@ use tf_plugin_core::{Error, Result};
 pub(super) struct Core {
     pub(super) memory: HostMemory,
     pub(super) health: Health,
+    delay: Delay,
     number: u64,
     observer: Option<Arc<dyn Observer>>,
     queue: Mutex<Queue>,
@@ -39,7 +40,6 @@ struct Queue {
     is_closed: bool,
     worker: Option<JoinHandle<()>>,
     id: Option<ThreadId>,
-    delays: Option<Delays>,
 }
 
 pub(super) struct Task {
@@ -101,14 +101,8 @@ impl Core {
         number: u64,
         observer: Option<Arc<dyn Observer>>,
     ) -> Self {
-        let queue = Queue {
-            tasks: VecDeque::new(),
-            pushed: 0,
-            is_closed: false,
-            worker: None,
-            id: None,
-            delays: Some(delay.of_stream(number)),
-        };
+        let queue =
+            Queue { tasks: VecDeque::new(), pushed: 0, is_closed: false, worker: None, id: None };
         Self {
             memory: memory.clone(),
             health,
@@ -122,6 +116,7 @@ impl Core {
     }
 
     /// The end of what is in the stream now.
+            delay,
     pub(super) fn end(self: &Arc<Self>) -> Point {
         Point { core: Arc::clone(self), number: lock(&self.queue).pushed }
     }
@@ -129,11 +124,10 @@ impl Core {
     pub(super) fn push(self: &Arc<Self>, task: Task) -> Result<Point> {
         let mut queue = lock(&self.queue);
         if queue.worker.is_none() {
-            let delays = queue.delays.take();
             let core = Arc::clone(self);
             let worker = thread::Builder::new()
                 .name(String::from("device stream"))
-                .spawn(move || core.work(delays.unwrap_or_else(|| Delay::NONE.of_stream(0))))?;
+                .spawn(move || core.work())?;
             queue.id = Some(worker.thread().id());
             queue.worker = Some(worker);
         }
@@ -186,7 +180,8 @@ impl Core {
     }
 
     /// What the thread does.
-    fn work(&self, mut delays: Delays) {
+    fn work(&self) {
+        let mut delays = self.delay.of_stream(self.number);
         loop {
             let is_empty = |queue: &mut Queue| queue.tasks.is_empty() && !queue.is_closed;
             let waiting = self.filled.wait_while(lock(&self.queue), is_empty);
