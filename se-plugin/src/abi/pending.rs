@@ -5,7 +5,7 @@ use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, Condvar, Mutex, MutexGuard, O
 use core::ptr;
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
-use tf_plugin_core::{Error, Result};
+use tf_plugin_core::{Error, Origin, Result};
 
 /// One copy from or to the host.
 ///
@@ -15,6 +15,8 @@ use tf_plugin_core::{Error, Result};
 #[derive(Debug)]
 pub(super) struct Pending {
     health: Health,
+    /// The process that began the copy. A fork of it does not have the thread that would complete it.
+    origin: Origin,
     /// The bits below.
     state: AtomicU8,
     /// Why the copy failed, until a caller notes it. Also the lock of those who wait.
@@ -34,7 +36,7 @@ const AWAITED: u8 = 8;
 impl Pending {
     fn new(health: Health) -> Arc<Self> {
         let (state, failure, done) = Default::default();
-        Arc::new(Self { health, state, failure, done })
+        Arc::new(Self { health, origin: Origin::here(), state, failure, done })
     }
 
     /// The author's method for `op` has returned without an error.
@@ -86,7 +88,19 @@ impl Pending {
 
     #[inline]
     pub(super) fn is_done(&self) -> bool {
-        self.state.load(Ordering::Acquire) & DONE != 0
+        self.state.load(Ordering::Acquire) & DONE != 0 || self.is_abandoned()
+    }
+
+    /// Whether this process is a fork of the one that began the copy. Then nothing uses the memory here, and the copy
+    /// has failed.
+    fn is_abandoned(&self) -> bool {
+        if self.origin.is_here() {
+            return false;
+        }
+        let text = "it began in the process that this one is a fork of, and nothing completes it here; start \
+                    processes that use devices with `spawn`";
+        self.complete("a copy", Err(Error::failed_precondition(text)));
+        true
     }
 
     pub(super) fn wait(&self) {
@@ -110,12 +124,12 @@ impl Spare {
     #[inline]
     pub(super) fn begin(&self, health: impl FnOnce() -> Health) -> Arc<Pending> {
         match self.take() {
-            Some(pending) => {
+            Some(pending) if pending.origin.is_here() => {
                 // Nobody else looks at it: it was done before anybody could wait for it.
                 pending.state.store(0, Ordering::Relaxed);
                 pending
             }
-            None => Pending::new(health()),
+            _ => Pending::new(health()),
         }
     }
 

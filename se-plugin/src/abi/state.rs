@@ -334,3 +334,41 @@ pub(super) unsafe fn shared_device<D: Device>(
 fn no_device() -> Error {
     Error::failed_precondition("TensorFlow passed no device, because `create_device` has failed")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{HostDevice, HostMemory};
+    use tf_plugin_testing::__private::in_a_child;
+
+    #[test]
+    fn a_fork_does_not_wait_for_the_copies_of_its_parent() {
+        let device = HostDevice::new(HostMemory::new(1 << 20).unwrap());
+        let device = Arc::new(DeviceState::new(device, false, false).unwrap());
+        let author = device.device.create_stream().unwrap();
+        let stream = StreamState::new(Some(author), Arc::clone(&device));
+        let begin = || {
+            let mut begun = None;
+            let copy = |token| {
+                begun = Some(token);
+                Ok(())
+            };
+            stream.begin_copy("copy", copy).unwrap();
+            begun.unwrap()
+        };
+        let open = begin();
+        let done = |token: Arc<Pending>| {
+            token.succeed();
+            Ok(())
+        };
+        stream.begin_copy("a copy that the next one uses again", done).unwrap();
+        let status = in_a_child(10, || {
+            device.copies.wait();
+            let has_failed = stream.check().is_err() && device.health.check().is_err();
+            i32::from(!(has_failed && device.copies.is_done() && !begin().is_done()))
+        });
+        assert!(status.success(), "{status}");
+        assert!(!device.copies.is_done() && stream.check().is_ok(), "the parent goes on");
+        open.succeed();
+    }
+}

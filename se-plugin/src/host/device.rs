@@ -71,7 +71,7 @@ impl HostDevice {
         let mut streams = lock(&self.streams);
         streams.retain(|stream| stream.strong_count() > 0);
         let streams = streams.iter().filter_map(Weak::upgrade);
-        streams.map(|stream| stream.end()).filter(|end| !end.is_done()).collect()
+        streams.filter_map(|stream| stream.end().ok()).filter(|end| !end.is_done()).collect()
     }
 
     /// Frees what can be freed by now, or, with `wait`, all of it. In a fork it fails before it takes a lock.

@@ -2,8 +2,9 @@
 
 use super::queue::Point;
 use crate::stream::{Event, EventStatus};
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 use tf_plugin_core::Result;
+use tf_plugin_core::sync::Mutex;
 
 /// An event of [`WorkerStream`](super::WorkerStream)s: how far the stream was when it was last recorded.
 #[derive(Debug, Default)]
@@ -30,11 +31,10 @@ impl WorkerEvent {
 
 impl Event for WorkerEvent {
     fn status(&self) -> Result<EventStatus> {
-        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(match &*latest {
-            Some(point) if !point.is_done() => EventStatus::Pending,
-            _ => EventStatus::Complete,
-        })
+        match self.latest() {
+            Some(point) if !point.is_done() => point.check_process().map(|()| EventStatus::Pending),
+            _ => Ok(EventStatus::Complete),
+        }
     }
 
     fn wait(&self) -> Result<()> {

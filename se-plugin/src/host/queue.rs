@@ -17,7 +17,7 @@ use tf_plugin_core::__private::boundary;
 use tf_plugin_core::{Error, Result};
 
 /// What the thread, events and other streams share.
-pub(super) struct Core {
+pub(crate) struct Core {
     pub(super) memory: HostMemory,
     pub(super) health: Health,
     delay: Delay,
@@ -78,12 +78,22 @@ impl Point {
         drop(waiting.unwrap_or_else(PoisonError::into_inner));
     }
 
+    /// # Errors
+    /// `FAILED_PRECONDITION` in a process that was forked off, which does not have the thread.
+    pub(super) fn check_process(&self) -> Result<()> {
+        self.core.memory.check_process()
+    }
+
     /// Waits on a thread that is not the stream's own.
     ///
     /// # Errors
-    /// `FAILED_PRECONDITION` on the stream's own, which would wait forever.
+    /// `FAILED_PRECONDITION` on the stream's own, which would wait forever, and in a process that was forked off.
     pub(super) fn wait_elsewhere(&self) -> Result<()> {
-        if !self.is_done() && lock(&self.core.queue).id == Some(thread::current().id()) {
+        if self.is_done() {
+            return Ok(());
+        }
+        self.check_process()?;
+        if lock(&self.core.queue).id == Some(thread::current().id()) {
             return Err(Error::failed_precondition(
                 "a task waits for its own stream, which waits for the task; wait on another thread",
             ));
@@ -106,6 +116,7 @@ impl Core {
         Self {
             memory: memory.clone(),
             health,
+            delay,
             number,
             observer,
             queue: Mutex::new(queue),
@@ -115,10 +126,19 @@ impl Core {
         }
     }
 
+    /// Holds the lock that a thread of a parent may hold when a process is forked off.
+    #[cfg(test)]
+    pub(crate) fn hold(&self) -> impl Sized + '_ {
+        lock(&self.queue)
+    }
+
     /// The end of what is in the stream now.
-            delay,
-    pub(super) fn end(self: &Arc<Self>) -> Point {
-        Point { core: Arc::clone(self), number: lock(&self.queue).pushed }
+    ///
+    /// # Errors
+    /// `FAILED_PRECONDITION` in a process that was forked off.
+    pub(super) fn end(self: &Arc<Self>) -> Result<Point> {
+        self.memory.check_process()?;
+        Ok(Point { core: Arc::clone(self), number: lock(&self.queue).pushed })
     }
 
     pub(super) fn push(self: &Arc<Self>, task: Task) -> Result<Point> {
@@ -158,16 +178,19 @@ impl Core {
 
     /// Lets the thread end behind what is in the queue, and waits for that.
     pub(super) fn close(&self) {
+        // A fork has no thread, and the lock of the queue may be taken there forever.
+        if self.memory.check_process().is_err() {
+            return;
+        }
         let worker = {
             let mut queue = lock(&self.queue);
             queue.is_closed = true;
             queue.worker.take()
         };
         self.filled.notify_one();
-        // The last owner may be a task; then the thread ends by itself. In a fork there is no thread.
+        // The last owner may be a task; then the thread ends by itself.
         if let Some(worker) = worker
             && worker.thread().id() != thread::current().id()
-            && self.memory.check("drop", &[]).is_ok()
         {
             // It catches panics, so there is none.
             let _ = worker.join();

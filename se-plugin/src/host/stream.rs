@@ -49,7 +49,7 @@ impl WorkerStream {
         Self { core: Arc::new(Core::new(memory, health, delay, number, observer)) }
     }
 
-    pub(super) fn core(&self) -> &Arc<Core> {
+    pub(crate) fn core(&self) -> &Arc<Core> {
         &self.core
     }
 
@@ -254,11 +254,11 @@ impl Stream for WorkerStream {
         if Arc::ptr_eq(&self.core, &other.core) {
             return Ok(());
         }
-        self.wait_for("wait_stream", other.core.end())
+        self.wait_for("wait_stream", other.core.end()?)
     }
 
     fn record_event(&self, event: &WorkerEvent) -> Result<()> {
-        event.set(self.core.end());
+        event.set(self.core.end()?);
         Ok(())
     }
 
@@ -278,11 +278,12 @@ impl Stream for WorkerStream {
     }
 
     fn synchronize(&self) -> Result<()> {
-        self.core.end().wait_elsewhere()?;
+        self.core.end()?.wait_elsewhere()?;
         self.status()
     }
 
     fn status(&self) -> Result<()> {
+        self.core.memory.check_process()?;
         self.core.health.check()
     }
 }

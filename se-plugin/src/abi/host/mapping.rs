@@ -137,8 +137,11 @@ mod tests {
     use super::*;
     use crate::Code;
     use crate::device::{AllocatorStats, Device as _};
-    use crate::host::{HostDevice, HostMemory};
+    use crate::host::{HostDevice, HostMemory, WorkerEvent};
+    use crate::stream::{Event as _, Stream as _};
     use core::sync::atomic::{AtomicI32, Ordering};
+    use std::sync::{Arc, mpsc};
+    use tf_plugin_testing::__private::in_a_child;
 
     /// The number that `getpid` returns; 0 for the true one.
     static PRETENDED: AtomicI32 = AtomicI32::new(0);
@@ -154,36 +157,25 @@ mod tests {
         }
     }
 
-    /// How the child ends that runs `work` with the number of this process, as one that is forked off after its end may
-    /// have.
-    fn in_child_of_the_same_number(work: impl FnOnce() -> bool) -> c_int {
+    /// Asserts that `work` returns true in a child with the number of this process, as one that is forked off after its
+    /// end may have.
+    #[track_caller]
+    fn holds_in_a_child_of_the_same_number(name: &str, work: impl FnOnce() -> bool) {
         let parent = std::process::id().cast_signed();
-        // SAFETY: the child runs `work`, which takes no lock of other threads, and ends without returning.
-        match unsafe { libc::fork() } {
-            0 => {
-                let child = std::process::id().cast_signed();
-                PRETENDED.store(parent, Ordering::Relaxed);
-                let is_recycled = child != parent && std::process::id().cast_signed() == parent;
-                // SAFETY: both end this process only; the alarm, if it waits for a lock of its parent.
-                unsafe { libc::alarm(10) };
-                // SAFETY: ends the process without running anything else.
-                unsafe { libc::_exit(if is_recycled && work() { 0 } else { 1 }) }
-            }
-            child => {
-                assert!(child > 0, "{}", io::Error::last_os_error());
-                let mut status = 0;
-                // SAFETY: a child of this process that nothing else waits for, and a place for its status.
-                assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-                status
-            }
-        }
+        let status = in_a_child(10, || {
+            let child = std::process::id().cast_signed();
+            PRETENDED.store(parent, Ordering::Relaxed);
+            let is_recycled = child != parent && std::process::id().cast_signed() == parent;
+            i32::from(!(is_recycled && work()))
+        });
+        assert!(status.success(), "{name}: {status}");
     }
 
     #[test]
     fn a_child_does_not_take_the_memory_of_its_parent_for_its_own() {
         let mapping = Mapping::new(4096, false).unwrap();
         assert!(mapping.check_process().is_ok());
-        assert_eq!(in_child_of_the_same_number(|| mapping.check_process().is_err()), 0);
+        holds_in_a_child_of_the_same_number("check", || mapping.check_process().is_err());
         assert!(mapping.check_process().is_ok());
     }
 
@@ -195,9 +187,16 @@ mod tests {
         let is_refused = |result: Result<()>| {
             result.is_err_and(|error| error.code() == Code::FailedPrecondition)
         };
-        let held = memory.hold();
+        let [stream, other] = [(); 2].map(|()| device.create_stream().unwrap());
+        let (event, new) = (WorkerEvent::new(), WorkerEvent::new());
+        let (go, gate) = mpsc::channel();
+        let wait = move |[]: [&[u8]; 0], []: [&mut [u8]; 0]| gate.recv().map_err(Error::internal);
+        stream.launch("slow", [], [], wait).unwrap();
+        stream.record_event(&event).unwrap();
+        let core = Arc::clone(stream.core());
+        let held = (memory.hold(), core.hold());
         type Case<'a> = (&'a str, &'a dyn Fn() -> bool);
-        let cases: [Case<'_>; 9] = [
+        let cases: [Case<'_>; 18] = [
             ("allocate", &|| is_refused(memory.allocate(8).map(drop))),
             ("deallocate", &|| is_refused(memory.deallocate(at))),
             ("write", &|| is_refused(memory.write("write", at, &[0; 8]))),
@@ -207,18 +206,30 @@ mod tests {
             ("memory_usage", &|| is_refused(device.memory_usage().map(drop))),
             ("allocator_stats", &|| device.allocator_stats().is_none()),
             ("a new memory", &|| HostMemory::new(1 << 20).is_ok()),
+            ("synchronize", &|| is_refused(device.synchronize())),
+            ("synchronize a stream", &|| is_refused(stream.synchronize())),
+            ("status of a stream", &|| is_refused(stream.status())),
+            ("record_event", &|| is_refused(stream.record_event(&new))),
+            ("wait_stream", &|| is_refused(other.wait_stream(&stream))),
+            ("wait_event", &|| is_refused(other.wait_event(&event))),
+            ("status of an event", &|| is_refused(event.status().map(drop))),
+            ("wait for an event", &|| is_refused(event.wait())),
+            ("an event that was never recorded", &|| new.wait().is_ok()),
         ];
         for (name, work) in cases {
-            assert_eq!(in_child_of_the_same_number(work), 0, "{name}; 0xe: waited");
+            holds_in_a_child_of_the_same_number(name, work);
         }
+        let mut dropped = Some(stream);
+        holds_in_a_child_of_the_same_number("drop", || dropped.take().is_some());
         drop(held);
+        go.send(()).unwrap();
         memory.deallocate(at).unwrap();
     }
 
     #[test]
     fn a_child_does_not_unmap_what_is_not_its_own() {
         let mut mapping = Some(Mapping::new(4096, false).unwrap());
-        let status = in_child_of_the_same_number(|| {
+        holds_in_a_child_of_the_same_number("another mapping", || {
             let place = mapping.as_ref().unwrap().view.as_ptr();
             // Its parent's memory is not there; something of the child's is mapped at the same place.
             // SAFETY: a new mapping where nothing is mapped: the parent's is not inherited.
@@ -239,6 +250,5 @@ mod tests {
             // SAFETY: queries whether the page is mapped, and writes nothing.
             unsafe { libc::msync(own, 4096, libc::MS_ASYNC) == 0 }
         });
-        assert_eq!(status, 0);
     }
 }
