@@ -10,7 +10,7 @@ use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 use tf_fs_sys::{SP_AllocatorStats, SP_Device, SP_DeviceMemoryBase, TF_Bool};
 use tf_plugin_core::__private::boundary::{self, catch};
-use tf_plugin_core::{Code, Error, Result};
+use tf_plugin_core::{Code, Error, Result, ensure};
 
 /// Requests of up to so many bytes TensorFlow repeats forever if they get nothing, when it divides
 /// regions itself: it requests nine tenths, rounded up to a multiple of 256, which is as much again.
@@ -98,6 +98,12 @@ callbacks! {
             if size == 0 {
                 return Ok(None);
             }
+            // SAFETY: the host passes null or a struct with its size.
+            let place = unsafe { field!(memory => SP_DeviceMemoryBase.opaque) };
+            ensure!(
+                place.is_some(),
+                Error::invalid_argument("TensorFlow passed no place for an address")
+            );
             device.set_aside();
             Ok(match catch(ALLOCATE, || device.device.allocate(size)) {
                 Ok(address) if address.is_usable() => Some(address),
@@ -183,3 +189,39 @@ pub(super) unsafe extern "C" fn unified_memory_allocate(
 }
 
 pub(super) unsafe extern "C" fn unified_memory_deallocate(_: *const SP_Device, _: *mut c_void) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::state::into_handle;
+    use crate::abi::versions::Versioned as _;
+    use crate::host::{HostDevice, HostMemory};
+    use core::mem::offset_of;
+    use std::sync::Arc;
+
+    #[test]
+    fn without_a_place_for_the_address_nothing_is_allocated() {
+        let device = HostDevice::new(HostMemory::new(1 << 20).unwrap());
+        let memory = device.memory().clone();
+        let state = Arc::new(DeviceState::new(device, false, false).unwrap());
+        let device = SP_Device {
+            struct_size: SP_Device::STRUCT_SIZE,
+            device_handle: into_handle(Arc::clone(&state)),
+            ..SP_Device::default()
+        };
+        let end = offset_of!(SP_DeviceMemoryBase, size);
+        for (struct_size, allocations) in [(0, 0), (8, 0), (end - 1, 0), (end, 1)] {
+            let mut place = SP_DeviceMemoryBase { struct_size, ..SP_DeviceMemoryBase::default() };
+            // SAFETY: a device of this type, and a struct that has its size or more.
+            unsafe { allocate::<HostDevice>(&raw const device, 8, 0, &raw mut place) };
+            assert_eq!(memory.stats().allocations, allocations, "{struct_size}");
+        }
+        // SAFETY: a device of this type, and no struct.
+        unsafe { allocate::<HostDevice>(&raw const device, 8, 0, ptr::null_mut()) };
+        assert_eq!(memory.stats().allocations, 1);
+        // SAFETY: the handle from above, which is not used afterwards.
+        drop(unsafe {
+            crate::abi::state::take::<DeviceState<HostDevice>, _>(device.device_handle)
+        });
+    }
+}
