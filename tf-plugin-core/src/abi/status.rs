@@ -29,7 +29,7 @@ unsafe fn set(status: *mut TF_Status, code: TF_Code, message: &CStr) {
 
 #[cold]
 fn lost(missing: MissingSymbol) {
-    log::error!("a status is lost: {missing}");
+    log_error(&format_args!("a status is lost: {missing}"));
 }
 
 /// Sets `TF_OK`.
@@ -261,7 +261,9 @@ impl core::fmt::Display for Panic {
 
 #[cfg(test)]
 mod tests {
+    use super::super::guard::guard;
     use super::*;
+    use std::process::Command;
 
     /// What both ways of making a message give.
     #[track_caller]
@@ -287,5 +289,34 @@ mod tests {
         assert!(long.ends_with("é…"));
         let uneven = message(&format!("a{}", "é".repeat(5000)));
         assert!(uneven.ends_with("é…"));
+    }
+
+    /// In a separate process, which has this logger alone.
+    #[test]
+    fn a_logger_that_panics_does_not_unwind_out_of_a_slot() {
+        const CHILD: &str = "TF_PLUGIN_TEST_PANICKING_LOGGER";
+        struct Panics;
+        impl log::Log for Panics {
+            fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+                true
+            }
+            fn log(&self, record: &log::Record<'_>) {
+                panic!("cannot log: {}", record.args());
+            }
+            fn flush(&self) {}
+        }
+        if std::env::var_os(CHILD).is_some() {
+            log::set_logger(&Panics).expect("the only logger");
+            log::set_max_level(log::LevelFilter::Error);
+            let status = core::ptr::dangling_mut();
+            // SAFETY: without a host nothing looks at the status.
+            unsafe { guard("slot", status, (), || Ok(())) };
+            return;
+        }
+        let mut child = Command::new(std::env::current_exe().expect("a path"));
+        child.arg("a_logger_that_panics_does_not_unwind_out_of_a_slot").env(CHILD, "1");
+        let output = child.output().expect("the test runs itself");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "{text}");
     }
 }
