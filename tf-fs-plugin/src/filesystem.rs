@@ -332,7 +332,8 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
 
     /// Returns a transaction as text for people.
     ///
-    /// Default, if you implement any other transaction operation: the SDK prints its address.
+    /// Default, if you implement `start_transaction`, `get_transaction_for_path` or
+    /// `get_or_start_transaction_for_path`: the SDK prints its address.
     fn decode_transaction_token(&self, transaction: &Arc<Self::Transaction>) -> String {
         format!("transaction {:p}", Arc::as_ptr(transaction))
     }

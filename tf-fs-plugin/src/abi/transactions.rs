@@ -34,7 +34,8 @@ pub(super) const fn add_to<F: Filesystem>(ops: TF_FilesystemOps) -> TF_Filesyste
             None
         },
         decode_transaction_token: if_written!(
-            DECODE_TRANSACTION_TOKEN | START_TRANSACTION | GET_OR_START_TRANSACTION_FOR_PATH
+            DECODE_TRANSACTION_TOKEN | START_TRANSACTION | GET_TRANSACTION_FOR_PATH
+                | GET_OR_START_TRANSACTION_FOR_PATH
                 => decode_transaction_token::<F>
         ),
         ..ops

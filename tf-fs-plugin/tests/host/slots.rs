@@ -38,7 +38,9 @@ const ALWAYS: [&str; 7] = [
 fn implied(op: &str) -> &'static [&'static str] {
     match op {
         "stat" => &["path_exists"],
-        "start_transaction" | "get_or_start_transaction_for_path" => &["decode_transaction_token"],
+        "start_transaction" | "get_transaction_for_path" | "get_or_start_transaction_for_path" => {
+            &["decode_transaction_token"]
+        }
         "get_filesystem_configuration" => {
             &["get_filesystem_configuration_option", "get_filesystem_configuration_keys"]
         }
