@@ -3,7 +3,7 @@
 use crate::conditions::split;
 use crate::errors::Errors;
 use crate::schemes::{self, Scheme, Schemes};
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quote::quote;
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
@@ -128,7 +128,8 @@ pub(crate) fn parse(tokens: TokenStream, of: Macro, errors: &mut Errors) -> Opti
             }
             "schemes" => {
                 scheme_is_unclear = true;
-                for literal in parse_schemes(value, &name, errors) {
+                let read = |input: ParseStream<'_>| schemes::literal(input, SCHEMES);
+                for literal in literals(value, &name, SCHEMES, errors, read) {
                     options.schemes.extend(schemes.add(&literal, errors));
                 }
             }
@@ -216,22 +217,44 @@ fn parse_scheme(input: ParseStream<'_>, name: &Ident) -> syn::Result<LitStr> {
     Ok(literal)
 }
 
-fn parse_schemes(value: TokenStream, name: &Ident, errors: &mut Errors) -> Vec<LitStr> {
-    let mut tokens = value.into_iter();
-    let (Some(TokenTree::Group(list)), None) = (tokens.next(), tokens.next()) else {
-        errors.at(name.span(), format!("expected a list; write {SCHEMES}"));
-        return Vec::new();
-    };
-    let list = split(list.stream());
-    if list.is_empty() {
-        errors.at(name.span(), format!("the list of schemes is empty; write {SCHEMES}"));
-    }
+/// The literals in the parentheses after a name, each of which `read` reads.
+pub(crate) fn literals(
+    value: TokenStream,
+    name: &Ident,
+    example: &str,
+    errors: &mut Errors,
+    read: impl Fn(ParseStream<'_>) -> syn::Result<LitStr>,
+) -> Vec<LitStr> {
     let parser = |input: ParseStream<'_>| {
-        let literal = schemes::literal(input, SCHEMES)?;
+        let literal = read(input)?;
         end(input)?;
         Ok(literal)
     };
-    list.into_iter().filter_map(|element| errors.ok(parser.parse2(element))).collect()
+    let elements = list(value, name, example, errors);
+    elements.into_iter().filter_map(|element| errors.ok(parser.parse2(element))).collect()
+}
+
+/// What stands in the parentheses after a name.
+pub(crate) fn list(
+    value: TokenStream,
+    name: &Ident,
+    example: &str,
+    errors: &mut Errors,
+) -> Vec<TokenStream> {
+    let mut tokens = value.into_iter();
+    match (tokens.next(), tokens.next()) {
+        (Some(TokenTree::Group(list)), None) if list.delimiter() == Delimiter::Parenthesis => {
+            let list = split(list.stream());
+            if list.is_empty() {
+                errors.at(name.span(), format!("the list is empty; write {example}"));
+            }
+            list
+        }
+        _ => {
+            errors.at(name.span(), format!("expected a list; write {example}"));
+            Vec::new()
+        }
+    }
 }
 
 fn parse_switch(input: ParseStream<'_>, name: &Ident) -> syn::Result<bool> {
@@ -283,4 +306,19 @@ pub(crate) fn end(input: ParseStream<'_>) -> syn::Result<()> {
     let rest = quote!(#rest).to_string();
     let message = format!("expected a `,` here, found `{rest}`; separate options with `,`");
     Err(syn::Error::new(span, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_in_parentheses() {
+        for options in ["schemes[\"aa\"]", "schemes{\"aa\"}", "schemes(\"aa\") \"bb\""] {
+            let mut errors = Errors::default();
+            let tokens = options.parse().unwrap();
+            assert!(parse(tokens, Macro::FilesystemPlugin, &mut errors).schemes.is_empty());
+            assert_eq!(errors.messages(), [format!("expected a list; write {SCHEMES}")]);
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! `#[kernel]`.
 
-use crate::args::{end, parse_crate, value};
+use crate::args::{list, literals, parse_crate, value};
 use crate::conditions::{self, split};
 use crate::errors::Errors;
 use crate::item::{self, Item, text};
@@ -305,37 +305,13 @@ fn priority(input: ParseStream<'_>, name: &Ident) -> syn::Result<TokenStream> {
     })
 }
 
-/// What stands in the parentheses after a name.
-fn list(value: TokenStream, name: &Ident, example: &str, errors: &mut Errors) -> Vec<TokenStream> {
-    let mut tokens = value.into_iter();
-    match (tokens.next(), tokens.next()) {
-        (Some(TokenTree::Group(list)), None) if list.delimiter() == Delimiter::Parenthesis => {
-            let list = split(list.stream());
-            if list.is_empty() {
-                errors.at(name.span(), format!("the list is empty; write {example}"));
-            }
-            list
-        }
-        _ => {
-            errors.at(name.span(), format!("expected a list; write {example}"));
-            Vec::new()
-        }
-    }
-}
-
 fn strings(value: TokenStream, name: &Ident, errors: &mut Errors) -> Vec<LitStr> {
     let example = "`host_memory(\"perm\")`";
-    let parser = |input: ParseStream<'_>| {
+    literals(value, name, example, errors, |input| {
+        let message = format!("expected the name of an input or output; write {example}");
         let span = input.span();
-        let literal: LitStr = input.parse().map_err(|_| {
-            let message = format!("expected the name of an input or output; write {example}");
-            syn::Error::new(span, message)
-        })?;
-        end(input)?;
-        Ok(literal)
-    };
-    let elements = list(value, name, example, errors);
-    elements.into_iter().filter_map(|element| errors.ok(parser.parse2(element))).collect()
+        input.parse().map_err(|_| syn::Error::new(span, message))
+    })
 }
 
 fn types(value: TokenStream, name: &Ident, all: &mut Vec<Types>, errors: &mut Errors) {
