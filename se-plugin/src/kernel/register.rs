@@ -1,14 +1,13 @@
 //! Registering kernels and ops with the host.
 
 use super::op::{self, OpRegistration};
-use super::registry::{self, Choice, HostHas, Registration};
+use super::registry::{self, Choice, HostHas};
 use super::workarounds;
-use crate::abi::kernel::builder::Builder;
-use crate::abi::kernel::status::{HostApi, Status};
+use crate::abi::kernel::register::register as register_one;
+use crate::abi::kernel::status::HostApi;
 use crate::platform::Platform;
 use std::collections::BTreeMap;
 use tf_plugin_core::__private::boundary::{guard_quiet, log_error};
-use tf_plugin_core::Result;
 
 /// Registers all kernels of a platform, once a process: a second registration of a kernel makes its op fail.
 /// What cannot be registered is logged; the rest is registered.
@@ -67,22 +66,4 @@ pub(crate) fn register<P: Platform>() {
         Ok(())
     };
     guard_quiet("the registration of kernels", || (), body);
-}
-
-fn register_one(host: &HostApi, status: &Status, registration: &Registration) -> Result<()> {
-    let builder = Builder::new(host, status, registration.op, registration.functions)?;
-    let options = registration.options;
-    for &(attribute, dtype) in options.types {
-        builder.constrain(attribute, dtype)?;
-    }
-    for argument in options.host_memory {
-        builder.host_memory(argument)?;
-    }
-    if options.priority != 0 {
-        builder.priority(options.priority);
-    }
-    if !options.label.is_empty() {
-        builder.label(options.label)?;
-    }
-    builder.register()
 }
