@@ -245,7 +245,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
     /// `UNIMPLEMENTED` if TensorFlow does not export what this needs (2.19 to 2.21); `FAILED_PRECONDITION`
     /// for a variable without a value; those of a missing variable.
     pub fn variables(&self, inputs: &[usize]) -> Result<Variables<'_>> {
-        Variables::lock(&self.run, inputs)
+        Variables::new(self.run.lock_variables(inputs)?)
     }
 
     /// Adds the inputs, which are variants such as TensorLists, to output 0: `AddN` of variants. TensorFlow takes them

@@ -1,9 +1,8 @@
 //! Variables.
 
 use super::tensor::DeviceTensor;
-use crate::abi::kernel::run::Run;
-use crate::abi::kernel::variables::Locked;
-use crate::device::Device;
+use crate::abi::kernel::tensor::Tensor;
+use crate::abi::kernel::variables::Lock;
 use core::fmt;
 use core::ops::Deref;
 use tf_plugin_core::Result;
@@ -14,13 +13,12 @@ use tf_plugin_core::Result;
 pub struct Variables<'a> {
     // Before the lock, so that the memory has no other user once another thread has the lock.
     tensors: Vec<DeviceTensor>,
-    _lock: Locked<'a>,
+    _lock: Lock<'a>,
 }
 
 impl<'a> Variables<'a> {
-    pub(super) fn lock<D: Device>(run: &'a Run<'_, D>, inputs: &[usize]) -> Result<Self> {
-        let mut lock = Locked::new(run, inputs)?;
-        let tensors = lock.tensors.drain(..).map(DeviceTensor::new).collect::<Result<_>>()?;
+    pub(super) fn new((tensors, lock): (Vec<Tensor>, Lock<'a>)) -> Result<Self> {
+        let tensors = tensors.into_iter().map(DeviceTensor::new).collect::<Result<_>>()?;
         Ok(Self { tensors, _lock: lock })
     }
 }

@@ -27,30 +27,24 @@ pub fn host_has_variables() -> bool {
     })
 }
 
-/// Variables that a kernel has locked, as their tensors in the order that was requested.
-pub(crate) struct Locked<'a> {
-    // Before the lock, so that the memory has no other user once another thread has the lock.
-    pub(crate) tensors: Vec<Tensor>,
-    _lock: Held,
+/// A lock of variables, released on drop.
+pub(crate) struct Lock<'a> {
+    holder: NonNull<TF_VariableInputLockHolder>,
+    release: unsafe extern "C" fn(*mut TF_VariableInputLockHolder),
     /// A lock is released on the thread that has taken it.
     context: PhantomData<(&'a (), *mut ())>,
 }
 
-/// A lock, released on drop.
-struct Held {
-    holder: NonNull<TF_VariableInputLockHolder>,
-    release: unsafe extern "C" fn(*mut TF_VariableInputLockHolder),
-}
-
-impl Drop for Held {
+impl Drop for Lock<'_> {
     fn drop(&mut self) {
         // SAFETY: the host's, released once.
         unsafe { (self.release)(self.holder.as_ptr()) }
     }
 }
 
-impl<'a> Locked<'a> {
-    pub(crate) fn new<D: Device>(run: &'a Run<'_, D>, inputs: &[usize]) -> Result<Self> {
+impl<D: Device> Run<'_, D> {
+    /// Locks variables. Returns their tensors in the order that is requested, to be dropped before the lock.
+    pub(crate) fn lock_variables(&self, inputs: &[usize]) -> Result<(Vec<Tensor>, Lock<'_>)> {
         let host = KernelExperimentalFunctions::get().map_err(Error::failed_precondition)?;
         let (Some(lock), Some(get), Some(release)) = (
             host.TF_MaybeLockVariableInputMutexesInOrder,
@@ -65,17 +59,17 @@ impl<'a> Locked<'a> {
         };
         for &input in inputs {
             // TensorFlow aborts on another type, and reads a handle where it is not.
-            let dtype = run.input_dtype(input)?;
+            let dtype = self.input_dtype(input)?;
             ensure!(
-                dtype == DType::Resource && run.input_is_on_host(input)?,
+                dtype == DType::Resource && self.input_is_on_host(input)?,
                 Error::invalid_argument(format!(
                     "input {input} of {dtype} is not a variable's handle in host memory; name the handles, \
                      and each of them in `host_memory(...)` of `#[kernel]`"
                 ))
             );
         }
-        let inputs = run.input_indices(inputs)?;
-        let (raw, status) = (run.raw.as_ptr(), run.status.as_ptr());
+        let inputs = self.input_indices(inputs)?;
+        let (raw, status) = (self.raw.as_ptr(), self.status.as_ptr());
         let copy: TF_CopyTensorFn = Some(copy::<D>);
         let mut holder = ptr::null_mut();
         // SAFETY: a run that has not ended, as many indices in range as are said, a place for the result
@@ -84,8 +78,9 @@ impl<'a> Locked<'a> {
             let (inputs, count) = (inputs.as_ptr(), inputs.len());
             lock(raw, true, false, inputs, count, copy, &raw mut holder, status);
         }
-        let lock = NonNull::new(holder).map(|holder| Held { holder, release });
-        run.status.check()?;
+        let lock =
+            NonNull::new(holder).map(|holder| Lock { holder, release, context: PhantomData });
+        self.status.check()?;
         let lock = lock.ok_or_else(not_there)?;
         let mut tensors = Vec::with_capacity(inputs.len());
         for &input in &inputs {
@@ -94,13 +89,13 @@ impl<'a> Locked<'a> {
             // holds. The host sets `tensor` to one that we own.
             let tensor = unsafe {
                 get(raw, input, true, false, false, copy, &raw mut tensor, status);
-                run.status.check()?;
+                self.status.check()?;
                 ensure!(!tensor.is_null(), not_there());
-                Tensor::adopt(tensor, &run.host, &format_args!("the variable of input {input}"))?
+                Tensor::adopt(tensor, &self.host, &format_args!("the variable of input {input}"))?
             };
             tensors.push(tensor);
         }
-        Ok(Self { tensors, _lock: lock, context: PhantomData })
+        Ok((tensors, lock))
     }
 }
 
