@@ -7,9 +7,10 @@ use crate::abi::kernel::run::Run;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::platform::Platform;
-use core::cell::{Cell, RefCell};
+use core::cell::RefCell;
 use core::fmt;
 use core::ops::Range;
+use smallvec::{SmallVec, smallvec};
 use std::borrow::Cow;
 use std::ffi::CString;
 use tf_plugin_core::{Error, Result, ensure};
@@ -23,36 +24,14 @@ use tf_plugin_core::{Error, Result, ensure};
 /// that is not for an empty tensor, so the SDK makes an error of it.
 pub struct OpKernelContext<'a, P: Platform> {
     run: Run<'a, P::Device>,
-    outputs: Outputs,
-}
-
-/// Which outputs were set.
-#[derive(Default)]
-struct Outputs {
-    first: Cell<u64>,
-    /// From the 64th on.
-    rest: RefCell<Vec<usize>>,
-}
-
-impl Outputs {
-    fn has(&self, index: usize) -> bool {
-        match index {
-            0..64 => self.first.get() >> index & 1 == 1,
-            _ => self.rest.borrow().contains(&index),
-        }
-    }
-
-    fn add(&self, index: usize) {
-        match index {
-            0..64 => self.first.set(self.first.get() | 1 << index),
-            _ => self.rest.borrow_mut().push(index),
-        }
-    }
+    /// Which outputs were made.
+    made: RefCell<SmallVec<[bool; 16]>>,
 }
 
 impl<'a, P: Platform> OpKernelContext<'a, P> {
     pub(crate) fn new(run: Run<'a, P::Device>) -> Self {
-        Self { run, outputs: Outputs::default() }
+        let made = RefCell::new(smallvec![false; run.outputs()]);
+        Self { run, made }
     }
 
     /// The stream into which the kernel's work belongs.
@@ -169,12 +148,13 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
     /// Creates an output that does not exist yet.
     fn make<T>(&self, index: usize, make: impl FnOnce() -> Result<T>) -> Result<T> {
         ensure!(
-            !self.outputs.has(index),
+            self.made.borrow().get(index) != Some(&true),
             Error::internal(format!("output {index} was made already"))
         );
-        let made = make()?;
-        self.outputs.add(index);
-        Ok(made)
+        let output = make()?;
+        // `make` has checked that there is such an output.
+        self.made.borrow_mut()[index] = true;
+        Ok(output)
     }
 
     /// Creates an output in device memory, with memory that holds anything.
@@ -307,11 +287,12 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
 
     /// All outputs must be there in the end.
     pub(crate) fn check_outputs(&self) -> Result<()> {
-        let count = self.output_count();
-        match (0..count).find(|&index| !self.outputs.has(index)) {
+        let made = self.made.borrow();
+        match made.iter().position(|made| !made) {
             None => Ok(()),
             Some(index) => Err(Error::internal(format!(
-                "the kernel made no output {index} of {count}; call `output`, or one of its like, for each"
+                "the kernel made no output {index} of {}; call `output`, or one of its like, for each",
+                made.len()
             ))),
         }
     }

@@ -3,9 +3,9 @@
 use super::status::{HostApi, Status};
 use crate::dtype::DType;
 use crate::memory::DevicePtr;
-use core::ffi::c_int;
 use core::fmt;
 use core::ptr::NonNull;
+use smallvec::SmallVec;
 use tf_fs_sys::{TF_DataType, TF_Tensor, TensorFunctions};
 use tf_plugin_core::{Code, Error, Result, ensure};
 
@@ -14,7 +14,8 @@ pub(crate) struct Tensor {
     raw: NonNull<TF_Tensor>,
     host: &'static TensorFunctions,
     dtype: DType,
-    shape: Dims,
+    /// Most tensors have no more dimensions.
+    shape: SmallVec<[i64; 4]>,
     elements: usize,
     bytes: usize,
     data: *mut u8,
@@ -47,8 +48,9 @@ impl Tensor {
                 (host.TF_DeleteTensor)(at);
                 return Err(unknown(dtype, what));
             };
-            let shape = Dims::new((host.TF_NumDims)(at), |index| (host.TF_Dim)(at, index));
-            let elements = elements_of(shape.as_slice()).unwrap_or(0);
+            let rank = (host.TF_NumDims)(at);
+            let shape: SmallVec<_> = (0..rank).map(|index| (host.TF_Dim)(at, index)).collect();
+            let elements = elements_of(&shape).unwrap_or(0);
             let (bytes, data) = ((host.TF_TensorByteSize)(at), (host.TF_TensorData)(at).cast());
             Ok(Self { raw, host, dtype, shape, elements, bytes, data })
         }
@@ -106,7 +108,7 @@ impl Tensor {
 
     #[inline]
     pub(crate) fn shape(&self) -> &[i64] {
-        self.shape.as_slice()
+        &self.shape
     }
 
     #[inline]
@@ -176,37 +178,6 @@ impl Drop for Tensor {
     }
 }
 
-/// As many dimensions as nearly all tensors have, without an allocation.
-const INLINE: usize = 4;
-
-enum Dims {
-    Inline { rank: usize, dims: [i64; INLINE] },
-    Heap(Vec<i64>),
-}
-
-impl Dims {
-    #[inline]
-    fn new(rank: c_int, dim: impl Fn(c_int) -> i64) -> Self {
-        let rank = rank.max(0);
-        if rank as usize > INLINE {
-            return Self::Heap((0..rank).map(dim).collect());
-        }
-        let mut dims = [0; INLINE];
-        for (index, place) in (0..rank).zip(&mut dims) {
-            *place = dim(index);
-        }
-        Self::Inline { rank: rank as usize, dims }
-    }
-
-    #[inline]
-    fn as_slice(&self) -> &[i64] {
-        match self {
-            Self::Inline { rank, dims } => &dims[..*rank],
-            Self::Heap(dims) => dims,
-        }
-    }
-}
-
 /// How many dimensions TensorFlow's tensors can have.
 const MAX_RANK: usize = 254;
 
@@ -258,15 +229,6 @@ mod tests {
             &[1; 255],
         ] {
             assert!(elements_of(bad).is_err(), "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn dimensions_are_kept_whatever_their_number() {
-        for rank in [0, 1, 4, 5, 20] {
-            let dims = Dims::new(rank, |index| i64::from(index) + 2);
-            let expected: Vec<i64> = (0..rank).map(|index| i64::from(index) + 2).collect();
-            assert_eq!(dims.as_slice(), expected);
         }
     }
 }
