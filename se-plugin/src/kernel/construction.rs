@@ -2,8 +2,8 @@
 
 use super::element::Element;
 use super::partial_shape::PartialShape;
-use super::tensor::HostTensor;
 use crate::abi::kernel::construction::Construction;
+use crate::abi::kernel::host_tensor::HostTensor;
 use crate::dtype::DType;
 use crate::graph::Node;
 use core::fmt;
@@ -98,6 +98,6 @@ impl<T: crate::graph::Attribute> Read for T {
 
 impl<T: Element> Read for HostTensor<T> {
     fn read(construction: &OpKernelConstruction<'_>, name: &str) -> Result<Self> {
-        construction.0.tensor(&c_string(name)?, T::DTYPE).map(Self)
+        construction.0.tensor(&c_string(name)?)
     }
 }

@@ -1,8 +1,9 @@
 //! One run of a kernel.
 
 use super::element::Element;
-use super::tensor::{DeviceTensor, HostTensor, HostTensorMut};
+use super::tensor::DeviceTensor;
 use super::variables::Variables;
+use crate::abi::kernel::host_tensor::{HostTensor, HostTensorMut};
 use crate::abi::kernel::run::Run;
 use crate::device::Device;
 use crate::dtype::DType;
@@ -113,7 +114,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
     /// # Errors
     /// `INVALID_ARGUMENT` without such an input, if it is in device memory, or if it has another type.
     pub fn host_input<T: Element>(&self, index: usize) -> Result<HostTensor<T>> {
-        self.run.host_input(index, T::DTYPE).map(HostTensor)
+        self.run.host_input(index)
     }
 
     /// The only element of an input in host memory.
@@ -204,7 +205,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         index: usize,
         shape: &[i64],
     ) -> Result<HostTensorMut<'_, T>> {
-        self.make(index, || self.run.host_output(index, shape, T::DTYPE).map(HostTensorMut))
+        self.make(index, || self.run.host_output(index, shape))
     }
 
     /// Creates a tensor in device memory that is not an output, with memory that holds anything.

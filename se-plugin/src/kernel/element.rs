@@ -1,7 +1,7 @@
 //! Rust types of elements.
 
-use crate::abi::kernel::plain::Plain;
 use crate::dtype::DType;
+use bytemuck::checked::{CheckedCastError, try_cast_slice, try_cast_slice_mut};
 use core::fmt;
 
 /// A Rust type that is a type of elements.
@@ -12,16 +12,43 @@ use core::fmt;
     note = "write `f32`, `f64`, `i8`, `i16`, `i32`, `i64`, `u8`, `u16`, `u32`, `u64`, `bool` or, with the feature \
             `half`, `half::f16` or `half::bf16`"
 )]
-pub trait Element: Plain + Copy + Default + PartialEq + fmt::Debug + Send + Sync + 'static {
+pub trait Element: Cast + Copy + Default + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// Its name in TensorFlow.
     const DTYPE: DType;
 }
+
+mod cast {
+    use super::*;
+
+    /// Plain bytes, as TensorFlow has elements in host memory. Not bytemuck's traits themselves: an author's trait above
+    /// [`Element`] would inherit what they name.
+    pub trait Cast: Sized {
+        #[doc(hidden)]
+        fn elements(bytes: &[u8]) -> Result<&[Self], CheckedCastError>;
+
+        #[doc(hidden)]
+        fn elements_mut(bytes: &mut [u8]) -> Result<&mut [Self], CheckedCastError>;
+    }
+}
+
+use cast::Cast;
 
 macro_rules! elements {
     ($($(#[$attribute:meta])* $element:ty => $dtype:ident;)*) => {$(
         $(#[$attribute])*
         impl Element for $element {
             const DTYPE: DType = DType::$dtype;
+        }
+
+        $(#[$attribute])*
+        impl Cast for $element {
+            fn elements(bytes: &[u8]) -> Result<&[Self], CheckedCastError> {
+                try_cast_slice(bytes)
+            }
+
+            fn elements_mut(bytes: &mut [u8]) -> Result<&mut [Self], CheckedCastError> {
+                try_cast_slice_mut(bytes)
+            }
         }
     )*};
 }
@@ -65,5 +92,12 @@ mod tests {
         check::<u64>();
         check::<bool>();
         assert_eq!(DType::String.size(), None);
+    }
+    #[test]
+    fn bytes_that_are_not_elements_differ_from_addresses_that_do_not_fit() {
+        assert_eq!(bool::elements(&[0, 1]), Ok(&[false, true][..]));
+        assert_eq!(bool::elements(&[2]), Err(CheckedCastError::InvalidBitPattern));
+        let odd = &bytemuck::bytes_of(&[0_u64; 2])[1..9];
+        assert!(matches!(u64::elements(odd), Err(CheckedCastError::PodCastError(_))));
     }
 }

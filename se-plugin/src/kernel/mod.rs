@@ -74,6 +74,7 @@ pub(crate) mod test_platform;
 mod variables;
 pub(crate) mod workarounds;
 
+pub use crate::abi::kernel::host_tensor::{HostTensor, HostTensorMut};
 pub use crate::abi::kernel::shapes::{ShapeHandle, ShapeInferenceContext};
 pub use crate::abi::kernel::variables::host_has_variables;
 pub use crate::abi::kernel::variants::host_has_variants;
@@ -85,5 +86,5 @@ pub use interface::Kernel;
 pub use op::{OpDefinition, OpDefinitionBuilder, host_has_op};
 pub use partial_shape::PartialShape;
 pub use registry::has_kernel;
-pub use tensor::{DeviceTensor, HostTensor, HostTensorMut};
+pub use tensor::DeviceTensor;
 pub use variables::Variables;

@@ -1,7 +1,5 @@
-//! Tensors.
+//! Tensors in device memory.
 
-use super::element::Element;
-use crate::abi::kernel::elements::{Elements, ElementsMut};
 use crate::abi::kernel::tensor::Tensor;
 use crate::dtype::DType;
 use crate::memory::DevicePtr;
@@ -77,52 +75,5 @@ impl DeviceTensor {
 impl fmt::Debug for DeviceTensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "DeviceTensor({} {:?} at {:?})", self.dtype(), self.shape(), self.ptr)
-    }
-}
-
-/// A tensor in host memory, for reading.
-pub struct HostTensor<T>(pub(super) Elements<T>);
-
-impl<T: Element> HostTensor<T> {
-    /// The elements, row by row.
-    #[must_use]
-    pub fn as_slice(&self) -> &[T] {
-        self.0.as_slice()
-    }
-
-    /// The length of each dimension; none for a scalar.
-    #[must_use]
-    pub fn shape(&self) -> &[i64] {
-        self.0.tensor().shape()
-    }
-}
-
-impl<T: Element> fmt::Debug for HostTensor<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HostTensor({} {:?})", T::DTYPE, self.shape())
-    }
-}
-
-/// An output in host memory, which begins as zeros. Write it before the kernel
-/// returns.
-pub struct HostTensorMut<'a, T>(pub(super) ElementsMut<'a, T>);
-
-impl<T: Element> HostTensorMut<'_, T> {
-    /// The elements, row by row.
-    #[must_use]
-    pub fn as_mut_slice(&mut self) -> &mut [T] {
-        self.0.as_mut_slice()
-    }
-
-    /// The length of each dimension; none for a scalar.
-    #[must_use]
-    pub fn shape(&self) -> &[i64] {
-        self.0.tensor().shape()
-    }
-}
-
-impl<T: Element> fmt::Debug for HostTensorMut<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HostTensorMut({} {:?})", T::DTYPE, self.shape())
     }
 }

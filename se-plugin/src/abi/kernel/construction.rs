@@ -1,11 +1,10 @@
 //! A node for which a kernel is made, as the host has it.
 
-use super::elements::Elements;
-use super::plain::Plain;
+use super::host_tensor::HostTensor;
 use super::status::{self, HostApi, Status, ask, text};
 use super::tensor::Tensor;
 use crate::abi::host_buf::lent;
-use crate::dtype::DType;
+use crate::kernel::Element;
 use core::cell::OnceCell;
 use core::ffi::CStr;
 use core::marker::PhantomData;
@@ -46,14 +45,14 @@ impl Construction<'_> {
         Ok(unsafe { ask!(self.TF_OpKernelConstruction_HasAttr(name.as_ptr())) })
     }
 
-    pub(crate) fn tensor<T: Plain>(&self, name: &CStr, dtype: DType) -> Result<Elements<T>> {
+    pub(crate) fn tensor<T: Element>(&self, name: &CStr) -> Result<HostTensor<T>> {
         let what = &"the tensor";
         let mut raw = ptr::null_mut();
         // SAFETY: a construction that has not ended, a C string, and a place for the result. The
         // tensor is then ours; attributes are in host memory and never change.
         unsafe {
             ask!(self.TF_OpKernelConstruction_GetAttrTensor(name.as_ptr(), &raw mut raw));
-            Elements::new(Tensor::adopt(raw, &self.host, what)?, dtype, what)
+            HostTensor::new(Tensor::adopt(raw, &self.host, what)?, what)
         }
     }
 

@@ -1,9 +1,8 @@
 //! Kernels, as the host has them: what it calls for them, and what they call of it. `crate::kernel` stands on this.
 
 pub(crate) mod construction;
-pub(crate) mod elements;
+pub(crate) mod host_tensor;
 pub(crate) mod ops;
-pub(crate) mod plain;
 pub(crate) mod register;
 pub(crate) mod run;
 pub(crate) mod shapes;

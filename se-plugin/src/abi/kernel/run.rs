@@ -1,13 +1,13 @@
 //! One run of a kernel, as the host has it.
 
-use super::elements::{Elements, ElementsMut};
-use super::plain::Plain;
+use super::host_tensor::{HostTensor, HostTensorMut};
 use super::status::{self, HostApi, Status, ask, text};
 use super::tensor::{Argument, Tensor, elements_of};
 use crate::abi::state::{StreamState, weak};
 use crate::abi::work::Running;
 use crate::device::Device;
 use crate::dtype::DType;
+use crate::kernel::Element;
 use crate::stream::Stream as _;
 use core::ffi::c_int;
 use core::marker::PhantomData;
@@ -242,12 +242,12 @@ impl<'a, D: Device> Run<'a, D> {
     }
 
     /// An input in host memory.
-    pub(crate) fn host_input<T: Plain>(&self, index: usize, dtype: DType) -> Result<Elements<T>> {
+    pub(crate) fn host_input<T: Element>(&self, index: usize) -> Result<HostTensor<T>> {
         let what = Argument("input", index);
         ensure!(self.input_is_on_host(index)?, in_device_memory(&what));
         let tensor = self.tensor(index)?;
         // SAFETY: in host memory; TensorFlow writes to no tensor that has another user.
-        unsafe { Elements::new(tensor, dtype, &what) }
+        unsafe { HostTensor::new(tensor, &what) }
     }
 
     /// The index of an output that is in the memory that the caller names.
@@ -293,21 +293,20 @@ impl<'a, D: Device> Run<'a, D> {
     }
 
     /// Creates an output in host memory.
-    pub(crate) fn host_output<T: Plain>(
+    pub(crate) fn host_output<T: Element>(
         &self,
         index: usize,
         shape: &[i64],
-        dtype: DType,
-    ) -> Result<ElementsMut<'_, T>> {
+    ) -> Result<HostTensorMut<'_, T>> {
         // Before there is memory: the host gives the output the op's type, and leaks the tensor of a second attempt.
         let own = self.output_dtype(index)?;
         ensure!(
-            own == dtype,
-            Error::invalid_argument(format!("output {index} is of {own}, not of {dtype}"))
+            own == T::DTYPE,
+            Error::invalid_argument(format!("output {index} is of {own}, not of {}", T::DTYPE))
         );
         let tensor = self.allocate(index, shape, true)?;
         // SAFETY: new memory of the host's, which nothing sees before the kernel returns.
-        unsafe { ElementsMut::new(tensor, dtype, &Argument("output", index)) }
+        unsafe { HostTensorMut::new(tensor, &Argument("output", index)) }
     }
 
     /// Creates an output of the memory of one of the candidates, or of new memory. Returns it, and the input.

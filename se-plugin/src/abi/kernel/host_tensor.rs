@@ -1,0 +1,135 @@
+//! Tensors in host memory.
+
+use super::tensor::Tensor;
+use crate::kernel::Element;
+use bytemuck::checked::CheckedCastError;
+use core::fmt;
+use core::marker::PhantomData;
+use tf_plugin_core::{Error, Result, ensure};
+
+/// Whether the elements of a tensor are of the type `T`, and in memory of which a slice may be made.
+fn check<T: Element>(tensor: &Tensor, what: &dyn fmt::Display) -> Result<()> {
+    ensure!(
+        tensor.dtype() == T::DTYPE,
+        Error::invalid_argument(format!("{what} is of {}, not of {}", tensor.dtype(), T::DTYPE))
+    );
+    let len = tensor.elements().checked_mul(size_of::<T>());
+    let fits = len.is_some_and(|len| len <= tensor.bytes())
+        && isize::try_from(tensor.bytes()).is_ok()
+        && !tensor.data().is_null();
+    if fits || tensor.elements() == 0 { Ok(()) } else { Err(unsuitable(what)) }
+}
+
+#[cold]
+fn unsuitable(what: &dyn fmt::Display) -> Error {
+    Error::internal(format!("TensorFlow passed {what} in unsuitable memory"))
+}
+
+/// Why the bytes of a tensor are not elements.
+#[cold]
+fn not_elements<T: Element>(error: CheckedCastError, what: &dyn fmt::Display) -> Error {
+    let text = || format!("{what} has bytes that are not a valid {}", T::DTYPE);
+    match error {
+        // `tf.io.decode_raw` makes such bytes of a `bool`.
+        CheckedCastError::InvalidBitPattern => Error::invalid_argument(text()),
+        CheckedCastError::PodCastError(_) => unsuitable(what),
+    }
+}
+
+/// A tensor in host memory, for reading.
+pub struct HostTensor<T> {
+    tensor: Tensor,
+    elements: PhantomData<T>,
+}
+
+impl<T: Element> HostTensor<T> {
+    /// # Safety
+    /// The tensor is in host memory, initialised, and not written to while this exists.
+    pub(super) unsafe fn new(tensor: Tensor, what: &dyn fmt::Display) -> Result<Self> {
+        check::<T>(&tensor, what)?;
+        let new = Self { tensor, elements: PhantomData };
+        new.elements().map_err(|error| not_elements::<T>(error, what))?;
+        Ok(new)
+    }
+
+    fn elements(&self) -> Result<&[T], CheckedCastError> {
+        match self.tensor.elements() {
+            0 => Ok(&[]),
+            // SAFETY: `check` has seen that `data` points to so many bytes of host memory, which are initialised, and which
+            // nothing writes while `self` holds the tensor.
+            len => T::elements(unsafe {
+                core::slice::from_raw_parts(self.tensor.data(), len * size_of::<T>())
+            }),
+        }
+    }
+
+    /// The elements, row by row.
+    #[must_use]
+    pub fn as_slice(&self) -> &[T] {
+        self.elements().unwrap_or_default()
+    }
+
+    /// The length of each dimension; none for a scalar.
+    #[must_use]
+    pub fn shape(&self) -> &[i64] {
+        self.tensor.shape()
+    }
+}
+
+impl<T: Element> fmt::Debug for HostTensor<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HostTensor({} {:?})", T::DTYPE, self.shape())
+    }
+}
+
+/// An output in host memory, which begins as zeros. Write it before the kernel
+/// returns.
+pub struct HostTensorMut<'a, T> {
+    tensor: Tensor,
+    elements: PhantomData<&'a mut T>,
+}
+
+impl<T: Element> HostTensorMut<'_, T> {
+    /// # Safety
+    /// The tensor is in host memory, which nothing else uses while this exists.
+    pub(super) unsafe fn new(tensor: Tensor, what: &dyn fmt::Display) -> Result<Self> {
+        check::<T>(&tensor, what)?;
+        if tensor.elements() > 0 {
+            // SAFETY: `data` points to `bytes` bytes of host memory, which nothing else uses while the new
+            // value holds the tensor.
+            unsafe { tensor.data().write_bytes(0, tensor.bytes()) };
+        }
+        let mut new = Self { tensor, elements: PhantomData };
+        new.elements().map_err(|error| not_elements::<T>(error, what))?;
+        Ok(new)
+    }
+
+    fn elements(&mut self) -> Result<&mut [T], CheckedCastError> {
+        match self.tensor.elements() {
+            0 => Ok(&mut []),
+            // SAFETY: `check` has seen that `data` points to so many bytes of host memory, which `new` has filled, and which
+            // nothing else uses while `self` holds the tensor.
+            len => T::elements_mut(unsafe {
+                core::slice::from_raw_parts_mut(self.tensor.data(), len * size_of::<T>())
+            }),
+        }
+    }
+
+    /// The elements, row by row.
+    #[must_use]
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        self.elements().unwrap_or_default()
+    }
+
+    /// The length of each dimension; none for a scalar.
+    #[must_use]
+    pub fn shape(&self) -> &[i64] {
+        self.tensor.shape()
+    }
+}
+
+impl<T: Element> fmt::Debug for HostTensorMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HostTensorMut({} {:?})", T::DTYPE, self.shape())
+    }
+}
