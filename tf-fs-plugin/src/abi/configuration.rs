@@ -1,7 +1,7 @@
 //! The slots of configuration options.
 
 use super::alloc::{Block, c_buffer, c_string};
-use super::registration::if_written;
+use super::registration::table;
 use super::state::{Path, State, bytes, null_argument, place, slots};
 use crate::filesystem::Filesystem;
 use crate::ops::Ops;
@@ -22,25 +22,15 @@ const BUFFER: c_int = TF_Filesystem_Option_Type_Buffer as c_int;
 
 /// Adds the slots of configuration options to a table.
 pub(super) const fn add_to<F: Filesystem>(ops: TF_FilesystemOps) -> TF_FilesystemOps {
-    TF_FilesystemOps {
-        get_filesystem_configuration: if_written!(
-            GET_FILESYSTEM_CONFIGURATION => get_filesystem_configuration::<F>
-        ),
-        set_filesystem_configuration: if_written!(
-            SET_FILESYSTEM_CONFIGURATION | SET_FILESYSTEM_CONFIGURATION_OPTION
-                => set_filesystem_configuration::<F>
-        ),
-        get_filesystem_configuration_option: if_written!(
-            GET_FILESYSTEM_CONFIGURATION_OPTION | GET_FILESYSTEM_CONFIGURATION
-                => get_filesystem_configuration_option::<F>
-        ),
-        set_filesystem_configuration_option: if_written!(
-            SET_FILESYSTEM_CONFIGURATION_OPTION => set_filesystem_configuration_option::<F>
-        ),
-        get_filesystem_configuration_keys: if_written!(
-            GET_FILESYSTEM_CONFIGURATION_KEYS | GET_FILESYSTEM_CONFIGURATION
-                => get_filesystem_configuration_keys::<F>
-        ),
+    table! {
+        get_filesystem_configuration if GET_FILESYSTEM_CONFIGURATION;
+        set_filesystem_configuration
+            if SET_FILESYSTEM_CONFIGURATION | SET_FILESYSTEM_CONFIGURATION_OPTION;
+        get_filesystem_configuration_option
+            if GET_FILESYSTEM_CONFIGURATION_OPTION | GET_FILESYSTEM_CONFIGURATION;
+        set_filesystem_configuration_option if SET_FILESYSTEM_CONFIGURATION_OPTION;
+        get_filesystem_configuration_keys
+            if GET_FILESYSTEM_CONFIGURATION_KEYS | GET_FILESYSTEM_CONFIGURATION;
         ..ops
     }
 }

@@ -3,7 +3,7 @@
 use super::alloc::{Block, c_buffer, c_string, give_entries};
 use super::files::{OpenWriter, RegionState};
 use super::given;
-use super::registration::{Scheme, if_written};
+use super::registration::{Scheme, table};
 use super::state::{Path, State, bytes, drop_state, null_argument, place, slots};
 use crate::defaults;
 use crate::filesystem::{Filesystem, Undeleted};
@@ -30,32 +30,29 @@ pub(super) type Init = unsafe extern "C" fn(*mut TF_Filesystem, *mut TF_Status);
 /// Null means TensorFlow's default. Where that is dangerous, or where TensorFlow has none although one
 /// follows from what is written, the slot is always filled and the trait's default body runs.
 pub(super) const fn ops<F: Filesystem>(init: Init) -> TF_FilesystemOps {
-    TF_FilesystemOps {
-        init: Some(init),
-        cleanup: Some(cleanup::<F>),
-        new_random_access_file: if_written!(NEW_RANDOM_ACCESS_FILE => new_random_access_file::<F>),
-        new_writable_file: if_written!(NEW_WRITABLE_FILE => new_writable_file::<F>),
-        new_appendable_file: if_written!(NEW_APPENDABLE_FILE => new_appendable_file::<F>),
-        new_read_only_memory_region_from_file: if_written!(
-            NEW_READ_ONLY_MEMORY_REGION_FROM_FILE => new_read_only_memory_region_from_file::<F>
-        ),
-        create_dir: if_written!(CREATE_DIR => create_dir::<F>),
-        recursively_create_dir: Some(recursively_create_dir::<F>),
-        delete_file: if_written!(DELETE_FILE => delete_file::<F>),
-        delete_dir: if_written!(DELETE_DIR => delete_dir::<F>),
-        delete_recursively: if_written!(DELETE_RECURSIVELY => delete_recursively::<F>),
-        rename_file: Some(rename_file::<F>),
-        copy_file: Some(copy_file::<F>),
-        path_exists: if_written!(PATH_EXISTS | STAT => path_exists::<F>),
-        paths_exist: if_written!(PATHS_EXIST => paths_exist::<F>),
-        stat: if_written!(STAT => stat::<F>),
-        is_directory: if_written!(IS_DIRECTORY => is_directory::<F>),
-        get_file_size: if_written!(GET_FILE_SIZE => get_file_size::<F>),
-        translate_name: Some(translate_name::<F>),
-        get_children: if_written!(GET_CHILDREN => get_children::<F>),
-        get_matching_paths: Some(get_matching_paths::<F>),
-        flush_caches: if_written!(FLUSH_CACHES => flush_caches::<F>),
-        ..TF_FilesystemOps::EMPTY
+    table! {
+        cleanup;
+        new_random_access_file if NEW_RANDOM_ACCESS_FILE;
+        new_writable_file if NEW_WRITABLE_FILE;
+        new_appendable_file if NEW_APPENDABLE_FILE;
+        new_read_only_memory_region_from_file if NEW_READ_ONLY_MEMORY_REGION_FROM_FILE;
+        create_dir if CREATE_DIR;
+        recursively_create_dir;
+        delete_file if DELETE_FILE;
+        delete_dir if DELETE_DIR;
+        delete_recursively if DELETE_RECURSIVELY;
+        rename_file;
+        copy_file;
+        path_exists if PATH_EXISTS | STAT;
+        paths_exist if PATHS_EXIST;
+        stat if STAT;
+        is_directory if IS_DIRECTORY;
+        get_file_size if GET_FILE_SIZE;
+        translate_name;
+        get_children if GET_CHILDREN;
+        get_matching_paths;
+        flush_caches if FLUSH_CACHES;
+        ..TF_FilesystemOps { init: Some(init), ..TF_FilesystemOps::EMPTY }
     }
 }
 

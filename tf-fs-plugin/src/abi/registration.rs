@@ -8,13 +8,18 @@ use tf_fs_sys::{
 };
 use tf_plugin_core::__private::note::Note;
 
-/// `$slot` if the author wrote any of `$op`, else null.
-macro_rules! if_written {
-    ($($op:ident)|+ => $slot:expr) => {
-        if F::PROVIDED.intersects(Ops::NONE$(.union(Ops::$op))+) { Some($slot) } else { None }
+/// A table with these slots: those without an `if`, and those of which the author wrote any operation behind it. Others are
+/// null.
+macro_rules! table {
+    ($($slot:ident $(if $($op:ident)|+)?;)* ..$others:expr) => {
+        TF_FilesystemOps { $($slot: table!(@$slot $($($op)|+)?),)* ..$others }
+    };
+    (@$slot:ident) => { Some($slot::<F>) };
+    (@$slot:ident $($op:ident)|+) => {
+        if F::PROVIDED.intersects(Ops::NONE$(.union(Ops::$op))+) { Some($slot::<F>) } else { None }
     };
 }
-pub(super) use if_written;
+pub(super) use table;
 
 /// A scheme as a type, because the C function `init` has no argument that could name it.
 pub trait Scheme: 'static {

@@ -1,7 +1,7 @@
 //! The slots of transactions.
 
 use super::alloc::c_string;
-use super::registration::if_written;
+use super::registration::table;
 use super::state::{Path, State, place, slots};
 use crate::filesystem::Filesystem;
 use crate::ops::Ops;
@@ -15,30 +15,21 @@ type NewToken = *mut *mut TF_TransactionToken;
 
 /// Adds the slots of transactions to a table.
 pub(super) const fn add_to<F: Filesystem>(ops: TF_FilesystemOps) -> TF_FilesystemOps {
-    TF_FilesystemOps {
-        start_transaction: if_written!(START_TRANSACTION => start_transaction::<F>),
-        end_transaction: if_written!(END_TRANSACTION => end_transaction::<F>),
-        add_to_transaction: if_written!(ADD_TO_TRANSACTION => add_to_transaction::<F>),
-        get_transaction_for_path: if_written!(
-            GET_TRANSACTION_FOR_PATH => get_transaction_for_path::<F>
-        ),
-        get_or_start_transaction_for_path: if F::PROVIDED
-            .contains(Ops::GET_OR_START_TRANSACTION_FOR_PATH)
-            || F::PROVIDED.contains(
-                Ops::START_TRANSACTION
-                    .union(Ops::ADD_TO_TRANSACTION)
-                    .union(Ops::GET_TRANSACTION_FOR_PATH),
-            ) {
-            Some(get_or_start_transaction_for_path::<F>)
-        } else {
-            None
-        },
-        decode_transaction_token: if_written!(
-            DECODE_TRANSACTION_TOKEN | START_TRANSACTION | GET_TRANSACTION_FOR_PATH
-                | GET_OR_START_TRANSACTION_FOR_PATH
-                => decode_transaction_token::<F>
-        ),
+    let parts =
+        Ops::START_TRANSACTION.union(Ops::ADD_TO_TRANSACTION).union(Ops::GET_TRANSACTION_FOR_PATH);
+    let ops = table! {
+        start_transaction if START_TRANSACTION;
+        end_transaction if END_TRANSACTION;
+        add_to_transaction if ADD_TO_TRANSACTION;
+        get_transaction_for_path if GET_TRANSACTION_FOR_PATH;
+        get_or_start_transaction_for_path if GET_OR_START_TRANSACTION_FOR_PATH;
+        decode_transaction_token if DECODE_TRANSACTION_TOKEN
+            | START_TRANSACTION | GET_TRANSACTION_FOR_PATH | GET_OR_START_TRANSACTION_FOR_PATH;
         ..ops
+    };
+    match F::PROVIDED.contains(parts) {
+        true => table! { get_or_start_transaction_for_path; ..ops },
+        false => ops,
     }
 }
 
