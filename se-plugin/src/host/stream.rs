@@ -91,7 +91,17 @@ impl WorkerStream {
         writes: [DeviceRange; W],
         work: impl FnOnce([&[u8]; R], [&mut [u8]; W]) -> Result<()> + Send + 'static,
     ) -> Result<()> {
-        self.start(op, reads.into(), writes.into(), None, Box::new(arrays(work))).map(drop)
+        self.launch_boxed(op, &reads, &writes, Box::new(arrays(work)))
+    }
+
+    fn launch_boxed(
+        &self,
+        op: &'static str,
+        reads: &[DeviceRange],
+        writes: &[DeviceRange],
+        work: Box<Work>,
+    ) -> Result<()> {
+        self.start(op, reads.to_vec(), writes.to_vec(), None, work).map(drop)
     }
 
     /// As [`launch`](Self::launch), for as many ranges as there are.
@@ -194,10 +204,15 @@ type Work = dyn FnOnce(Vec<&[u8]>, Vec<&mut [u8]>) -> Result<()> + Send;
 fn arrays<const R: usize, const W: usize>(
     work: impl FnOnce([&[u8]; R], [&mut [u8]; W]) -> Result<()> + Send + 'static,
 ) -> impl FnOnce(Vec<&[u8]>, Vec<&mut [u8]>) -> Result<()> + Send + 'static {
-    move |reads, writes| match (reads.try_into(), writes.try_into()) {
-        (Ok(reads), Ok(writes)) => work(reads, writes),
-        _ => Err(Error::internal("there are as many slices as ranges")),
+    move |reads, writes| {
+        let (reads, writes) = (array(reads)?, array(writes)?);
+        work(reads, writes)
     }
+}
+
+/// Not in `arrays`, which the library has for each kind of work.
+fn array<T, const N: usize>(slices: Vec<T>) -> Result<[T; N]> {
+    slices.try_into().map_err(|_| Error::internal("there are as many slices as ranges"))
 }
 
 impl Stream for WorkerStream {

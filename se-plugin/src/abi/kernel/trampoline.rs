@@ -3,14 +3,14 @@
 use super::construction::{self, Construction};
 use super::run::{self, Node, Run};
 use crate::abi::device_type::device_type;
-use crate::device::Device;
 use crate::kernel::{Kernel, OpKernelConstruction, OpKernelContext};
+use crate::platform::Platform;
 use core::any::type_name;
 use core::ffi::c_void;
 use core::ptr;
 use std::sync::OnceLock;
 use tf_fs_sys::{TF_OpKernelConstruction, TF_OpKernelContext};
-use tf_plugin_core::__private::boundary::{catch, guard_quiet};
+use tf_plugin_core::__private::boundary::{catch, discard};
 use tf_plugin_core::{Error, Result};
 
 type Create = unsafe extern "C" fn(*mut TF_OpKernelConstruction) -> *mut c_void;
@@ -32,90 +32,91 @@ impl Functions {
     pub(crate) const fn of_kernel<K: Kernel>() -> Self {
         Self {
             create: create::<K>,
-            compute: compute::<K>,
-            delete: delete::<K>,
+            compute: compute::<K::Platform>,
+            delete: delete::<K::Platform>,
             device_type: device_type::<K::Platform>,
             name: type_name::<K>,
         }
     }
 }
 
+/// A kernel whose type only `create` knows. A device has hundreds of them: what needs no type of its own is once in the library.
+trait AnyKernel<P: Platform>: Send + Sync {
+    fn compute(&self, context: &mut OpKernelContext<'_, P>) -> Result<()>;
+}
+
+impl<K: Kernel> AnyKernel<K::Platform> for K {
+    fn compute(&self, context: &mut OpKernelContext<'_, K::Platform>) -> Result<()> {
+        Kernel::compute(self, context)
+    }
+}
+
 /// A kernel of a node.
-struct Made<K> {
-    kernel: K,
+struct Made<P> {
+    kernel: Box<dyn AnyKernel<P>>,
+    /// The type, for errors.
+    name: &'static str,
     /// What the first run has found.
     node: OnceLock<Node>,
 }
 
 unsafe extern "C" fn create<K: Kernel>(raw: *mut TF_OpKernelConstruction) -> *mut c_void {
-    let op = type_name::<K>();
-    let made = catch(op, || {
-        // SAFETY: the host passes a construction, which lasts until this function returns.
-        K::new(&OpKernelConstruction(unsafe { Construction::new(raw)? }))
+    // SAFETY: the host passes a construction, which lasts until this function returns.
+    unsafe { create_by(type_name::<K>(), raw, boxed::<K>) }
+}
+
+fn boxed<K: Kernel>(node: &OpKernelConstruction<'_>) -> Result<Box<dyn AnyKernel<K::Platform>>> {
+    match K::new(node) {
+        Ok(kernel) => Ok(Box::new(kernel)),
+        Err(error) => Err(error),
+    }
+}
+
+/// # Safety
+/// `raw` is null or a construction that does not end before this returns.
+unsafe fn create_by<P: Platform>(
+    name: &'static str,
+    raw: *mut TF_OpKernelConstruction,
+    new: fn(&OpKernelConstruction<'_>) -> Result<Box<dyn AnyKernel<P>>>,
+) -> *mut c_void {
+    let made = catch(name, || {
+        // SAFETY: `raw` is null or a construction that has not ended.
+        new(&OpKernelConstruction(unsafe { Construction::new(raw)? }))
     });
     match made {
-        Ok(kernel) => Box::into_raw(Box::new(Made { kernel, node: OnceLock::new() })).cast(),
+        Ok(kernel) => Box::into_raw(Box::new(Made { kernel, name, node: OnceLock::new() })).cast(),
         Err(error) => {
             // SAFETY: `raw` is the host's construction, which has not ended.
-            unsafe { construction::fail(op, raw, error) };
+            unsafe { construction::fail(name, raw, error) };
             ptr::null_mut()
         }
     }
 }
 
-unsafe extern "C" fn delete<K>(kernel: *mut c_void) {
-    let op = type_name::<K>();
-    let body = || {
-        if !kernel.is_null() {
-            // SAFETY: made by `create` for this `K`, and deleted once.
-            drop(unsafe { Box::from_raw(kernel.cast::<Made<K>>()) });
-        }
-        Ok(())
-    };
-    guard_quiet(op, || (), body);
-}
-
-/// # Safety
-/// `kernel` is null or from `create` of this `K`, and not deleted during `'a`.
-unsafe fn kernel_of<'a, K>(kernel: *mut c_void) -> Result<&'a Made<K>> {
-    // SAFETY: `kernel` is null, or `create` of this `K` returned it as a `Box<Made<K>>` that `delete` has not
-    // freed.
-    unsafe { kernel.cast::<Made<K>>().as_ref() }
-        .ok_or_else(|| Error::internal("TensorFlow runs a kernel that could not be made"))
-}
-
-unsafe extern "C" fn compute<K: Kernel>(kernel: *mut c_void, raw: *mut TF_OpKernelContext) {
-    let op = type_name::<K>();
-    // SAFETY: the host passes what `create` has returned, and deletes it after its runs; and a run, which does
-    // not end before this returns. The kernel is only ever registered for the devices of `K::Platform`.
-    unsafe {
-        match kernel_of::<K>(kernel) {
-            Ok(Made { kernel, node }) => compute_with(op, raw, node, &|run| {
-                let mut context = OpKernelContext::<K::Platform>::new(run);
-                kernel.compute(&mut context)?;
-                context.check_outputs()
-            }),
-            Err(error) => run::fail(op, raw, error),
-        }
+unsafe extern "C" fn delete<P: Platform>(kernel: *mut c_void) {
+    if kernel.is_null() {
+        return;
     }
+    // SAFETY: made by `create` for a kernel of this `P`, and deleted once.
+    let made = unsafe { Box::from_raw(kernel.cast::<Made<P>>()) };
+    discard(made.name, made);
 }
 
-/// What is the same for all kernels of a type of devices, so that the library has it once.
-///
-/// # Safety
-/// `raw` is a run on a device of type `D`, and does not end before this returns.
-unsafe fn compute_with<D: Device>(
-    op: &'static str,
-    raw: *mut TF_OpKernelContext,
-    node: &OnceLock<Node>,
-    body: &dyn Fn(Run<'_, D>) -> Result<()>,
-) {
-    let result = catch(op, || {
-        // SAFETY: `raw` is null, or a run of a kernel for devices of `D` that has not ended.
-        body(unsafe { Run::new(raw, node)? })
+unsafe extern "C" fn compute<P: Platform>(kernel: *mut c_void, raw: *mut TF_OpKernelContext) {
+    // SAFETY: `kernel` is null, or `create` for a kernel of this `P` returned it as a `Box<Made<P>>`, which `delete` does not
+    // free before this returns.
+    let made = unsafe { kernel.cast::<Made<P>>().as_ref() };
+    let name = made.map_or("compute", |made| made.name);
+    let result = catch(name, || {
+        let made =
+            made.ok_or_else(|| Error::internal("TensorFlow runs a kernel that could not be made"))?;
+        // SAFETY: `raw` is null, or a run that has not ended, of a kernel that is only ever registered for the devices of `P`.
+        let mut context = OpKernelContext::new(unsafe { Run::new(raw, &made.node)? });
+        made.kernel.compute(&mut context)?;
+        context.check_outputs()
     });
     if let Err(error) = result {
-        // SAFETY: the run has not ended.
-        unsafe { run::fail(op, raw, error) };
+        // SAFETY: `raw` is null or a run that has not ended.
+        unsafe { run::fail(name, raw, error) };
     }
 }
