@@ -32,15 +32,19 @@ pub(crate) const THREADS: u32 = 256;
 /// # Errors
 /// `INTERNAL` for an unknown shader, or a line that is not understood.
 pub(crate) fn program(name: &str, constants: &[u32]) -> Result<String> {
-    let (file, compute) = match name.rsplit_once('.') {
-        Some((file, "int64")) => (file, "#define COMPUTE int64_t\n"),
-        Some((file, "float")) => (file, ""),
-        _ => (name, ""),
-    };
+    let mut parts = name.split('.');
+    let file = parts.next().unwrap_or_default();
+    let definitions = parts.map(|part| match part {
+        "int64" => "#define COMPUTE int64_t\n".to_owned(),
+        "long" => "#define LONG\n".to_owned(),
+        most if most.parse::<u32>().is_ok() => format!("#define MOST_STEPS {most}\n"),
+        _ => String::new(),
+    });
+    let definitions: String = definitions.collect();
     let values: String = constants.iter().map(|value| format!("{value}u, ")).collect();
     let mut program = format!("#define CONSTANTS {values}\n");
     program.push_str(include_str!("shaders/cuda.h"));
-    program.push_str(compute);
+    program.push_str(&definitions);
     program.push_str("struct Shader {\n");
     translate(&format!("{file}.comp"), &mut program)?;
     program.push_str(&format!(

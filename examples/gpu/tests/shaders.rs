@@ -17,6 +17,10 @@ fn variants(name: &str, source: &str) -> Vec<(String, Vec<&'static str>)> {
         }
         return variants;
     }
+    if source.contains("MOST_STEPS") {
+        let of = |steps, definition| (format!("{name}.{steps}.spv"), vec![definition]);
+        return vec![of(2, "-DMOST_STEPS=2"), of(4, "-DMOST_STEPS=4"), of(8, "-DMOST_STEPS=8")];
+    }
     // One that computes with `COMPUTE`, and does not define it, does so with floats and with integers.
     match source.contains("COMPUTE") && !source.contains("#define COMPUTE") {
         true => vec![

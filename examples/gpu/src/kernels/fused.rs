@@ -155,7 +155,11 @@ impl<T> Fused<T> {
         let operands: Vec<Operand<'_>> = inputs.iter().chain([out]).map(Operand::from).collect();
         Launch {
             op: OP,
-            shader: shader!("fused"),
+            shader: match self.steps.len() {
+                0..=2 => shader!("fused.2"),
+                3..=4 => shader!("fused.4"),
+                _ => shader!("fused.8"),
+            },
             constants: &constants,
             operands: &operands,
             numbers: &numbers,
