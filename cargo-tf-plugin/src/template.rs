@@ -1,8 +1,8 @@
 //! The crates that `cargo tf-plugin new` makes.
 //!
 //! They are in `templates/`, as ordinary Rust with a name of their own in it, and become a crate when that name is
-//! replaced. Only their manifests have another file name: cargo leaves directories with a `Cargo.toml` out of
-//! packages.
+//! replaced. Filesystems begin with an example of the book. Only their manifests have another file name: cargo leaves
+//! directories with a `Cargo.toml` out of packages.
 
 use std::borrow::Cow;
 use std::fs;
@@ -75,7 +75,8 @@ impl Kind {
                 files.extend([("src/store.rs", store().into()), (path, test.into())]);
             }
             Self::Filesystem | Self::Both => {
-                files.extend(from!("fs": "src/filesystem.rs", "tests/filesystem.rs"));
+                files.push(("src/filesystem.rs", filesystem().into()));
+                files.extend(from!("fs": "tests/filesystem.rs"));
             }
             Self::Device => {}
         }
@@ -100,18 +101,35 @@ const STORE_CASES: &str = "    visible: flush,
     ],
 ";
 
-/// The object store that a new crate begins with: the book's example, with the names of the templates.
+/// The filesystem that a new crate begins with.
+fn filesystem() -> String {
+    let introduction = "\
+//! A filesystem in memory, to begin with: replace the bodies of the methods with calls to your storage.
+//!
+//! For a missing operation TensorFlow's or the SDK's default runs: copying and globs use the operations here.";
+    example(introduction, include_str!("../templates/fs/memfs"))
+        .replace("MemFs", "TemplatePluginFs")
+        .replace("\"mem\"", "\"templateplugin\"")
+        .replace("mem://", "templateplugin://")
+}
+
+/// The object store that a new crate begins with.
 fn store() -> String {
-    let example = include_str!("../templates/object-store/memstore");
-    let code = example.find("use bytes").map_or(example, |start| &example[start..]);
-    let code =
-        code.replace("MemStore", "TemplatePluginStore").replace("memstore", "templateplugin");
-    format!(
-        "//! An object store in memory, to begin with: replace the bodies of `ObjectStore` with requests to your store.\n\
-         //!\n\
-         //! Each method makes one request, once: the engine reads ahead, writes in parts, lists and repeats. What a store\n\
-         //! does not have is left out.\n\n{code}"
-    )
+    let introduction = "\
+//! An object store in memory, to begin with: replace the bodies of `ObjectStore` with requests to your store.
+//!
+//! Each method makes one request, once: the engine reads ahead, writes in parts, lists and repeats. What a store
+//! does not have is left out.";
+    example(introduction, include_str!("../templates/object-store/memstore"))
+        .replace("MemStore", "TemplatePluginStore")
+        .replace("memstore", "templateplugin")
+}
+
+/// The code of an example of the book, with another introduction.
+fn example(introduction: &str, source: &str) -> String {
+    // What is about the crate ends with an empty line.
+    let code = source.split_once("\n\n").map_or(source, |(_, code)| code);
+    format!("{introduction}\n\n{code}")
 }
 
 /// The names in a new crate, all made from one.
