@@ -31,11 +31,11 @@ pub struct New {
     path: Option<PathBuf>,
 
     /// The filesystem's scheme; by default the name without `-`.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "device")]
     scheme: Option<String>,
 
     /// The type of the device; by default the name in capital letters.
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", conflicts_with_all = ["fs", "object_store"])]
     device_type: Option<String>,
 
     /// Depend on the SDK in a clone of its repository; the default if this command was built from one.
@@ -72,25 +72,6 @@ impl New {
             KindArguments { device: true, .. } => Kind::Device,
             KindArguments { .. } => Kind::Both,
         };
-        // Better than to leave out what was requested.
-        for (option, given, fits, kinds) in [
-            (
-                "--scheme",
-                self.scheme.is_some(),
-                kind.has_filesystem(),
-                "`--fs`, `--object-store` or `--both`",
-            ),
-            (
-                "--device-type",
-                self.device_type.is_some(),
-                kind.has_device(),
-                "`--device` or `--both`",
-            ),
-        ] {
-            if given && !fits {
-                bail!("`{option}` goes with {kinds}; write one of them, or leave it out");
-            }
-        }
         let names =
             Names::new(&self.name, kind, self.scheme.as_deref(), self.device_type.as_deref())?;
         let sdk = self.sdk.as_deref().map_or_else(|| Ok(Sdk::own()), Sdk::at)?;

@@ -401,10 +401,6 @@ fn what_cannot_be_made_leaves_nothing() {
     assert!(new(&["json", "--fs"]).contains("choose another name"));
     assert!(new(&["xy", "--fs", "--sdk", "nowhere"]).contains("is not a clone of the SDK"));
     assert!(new(&["xy", "--fs", "--path", "a/b"]).contains("create it first"));
-    let said = new(&["xy", "--device", "--scheme", "xy"]);
-    assert!(said.contains("`--scheme` goes with `--fs`, `--object-store` or `--both`"), "{said}");
-    let said = new(&["xy", "--fs", "--device-type", "XY"]);
-    assert!(said.contains("`--device-type` goes with `--device` or `--both`"), "{said}");
     let bytes = OsStr::from_bytes(b"x\xff");
     let said = fails(tool(here, &["new", "xy", "--fs", "--path"]).arg(bytes));
     assert!(said.contains("which is not UTF-8; name another directory"), "{said}");
@@ -414,7 +410,13 @@ fn what_cannot_be_made_leaves_nothing() {
     fs::create_dir(here.join("xy")).expect("made");
     assert!(new(&["xy", "--fs"]).contains("xy already exists"));
     assert_eq!(fs::read_dir(here.join("xy")).expect("a directory").count(), 0, "it was filled");
-    let output = tool(here, &["new", "y"]).output().expect("it runs");
-    assert_eq!(output.status.code(), Some(2), "a kind must be named");
-    assert!(text(&output).contains("--fs|--object-store|--device|--both"), "{}", text(&output));
+    for (kind, said) in [
+        (&[][..], "--fs|--object-store|--device|--both"),
+        (&["--device", "--scheme", "xy"], "'--device' cannot be used with '--scheme <SCHEME>'"),
+        (&["--fs", "--device-type", "XY"], "'--fs' cannot be used with '--device-type <TYPE>'"),
+    ] {
+        let output = tool(here, &["new", "y"]).args(kind).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        assert!(text(&output).contains(said), "{}", text(&output));
+    }
 }
