@@ -198,14 +198,6 @@ impl Artefact {
     pub(crate) fn needs_tensorflow(&self) -> bool {
         self.needed.iter().any(|name| is_tensorflow_library(name))
     }
-
-    /// The tag of the wheels that can hold it, by the versions of the system's libraries alone.
-    pub(crate) fn manylinux(&self) -> Option<String> {
-        let (major, minor) = self.floors.get("GLIBC")?.version.split_once('.')?;
-        // `manylinux1` and `manylinux2010` are no longer accepted by builders of wheels.
-        let minor = minor.split('.').next()?.parse::<u32>().ok()?.max(17);
-        Some(format!("manylinux_{major}_{minor}_{}", self.machine))
-    }
 }
 
 pub(crate) fn is_tensorflow_library(name: &str) -> bool {

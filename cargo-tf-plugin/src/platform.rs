@@ -87,20 +87,34 @@ impl FromStr for Compat {
     }
 }
 
-/// Functions of glibc by their versions.
-type Functions = BTreeMap<Glibc, Vec<String>>;
+impl Artefact {
+    /// The oldest glibc that can load it.
+    pub(crate) fn glibc(&self) -> Glibc {
+        let named = self.versions.keys().filter_map(|name| Glibc::of_symbol_version(name));
+        named.fold(Glibc::OF_RUST, Glibc::max)
+    }
 
-/// A plugin's shared library, with what decides where it can be loaded.
+    /// Needed libraries that not every Linux has.
+    pub(crate) fn foreign(&self) -> Vec<&str> {
+        let known = |name: &&str| EVERYWHERE.iter().any(|start| name.starts_with(start));
+        self.needed.iter().map(String::as_str).filter(|name| !known(name)).collect()
+    }
+
+    /// The platform tag of a wheel with it: as old as it allows, or as the author wants.
+    pub(crate) fn platform(&self, compat: Option<Compat>) -> String {
+        if self.foreign().is_empty() {
+            format!("{}_{}", compat.unwrap_or(Compat(self.glibc())), self.machine)
+        } else {
+            format!("linux_{}", self.machine)
+        }
+    }
+}
+
+/// A plugin's shared library.
 #[derive(Clone, Debug)]
 pub(crate) struct Library {
     pub(crate) artefact: Artefact,
     pub(crate) content: Vec<u8>,
-    /// The oldest glibc that can load it.
-    pub(crate) glibc: Glibc,
-    /// The versions of glibc that it names, with functions that are of them.
-    functions: Functions,
-    /// Needed libraries that not every Linux has.
-    pub(crate) foreign: Vec<String>,
 }
 
 impl Library {
@@ -133,17 +147,7 @@ impl Library {
             );
         }
         let content = fs::read(path).with_context(|| format!("cannot read {shown}"))?;
-        let mut functions = Functions::new();
-        for (version, names) in &artefact.versions {
-            if let Some(version) = Glibc::of_symbol_version(version) {
-                functions.entry(version).or_default().extend(names.iter().cloned());
-            }
-        }
-        let newest = functions.keys().next_back();
-        let glibc = newest.map_or(Glibc::OF_RUST, |newest| Glibc::OF_RUST.max(*newest));
-        let known = |name: &&String| EVERYWHERE.iter().any(|start| name.starts_with(start));
-        let foreign = artefact.needed.iter().filter(|name| !known(name)).cloned().collect();
-        Ok(Self { artefact, content, glibc, functions, foreign })
+        Ok(Self { artefact, content })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -170,34 +174,30 @@ impl Library {
         self.artefact.entry_points.iter().any(|name| *name != "TF_InitPlugin")
     }
 
-    /// The platform tag of a wheel with this library: as old as the library allows, or as the author wants.
-    pub(crate) fn platform(&self, compat: Option<Compat>) -> String {
-        if self.foreign.is_empty() {
-            format!("{}_{}", compat.unwrap_or(Compat(self.glibc)), self.artefact.machine)
-        } else {
-            format!("linux_{}", self.artefact.machine)
-        }
-    }
-
     /// Whether the library can be loaded wherever `compat` promises it.
     pub(crate) fn keeps(&self, compat: Compat) -> Result<()> {
-        if !self.foreign.is_empty() {
+        let (glibc, foreign) = (self.artefact.glibc(), self.artefact.foreign());
+        if !foreign.is_empty() {
             bail!(
                 "{} needs {}, which not every system of {compat} has; link it statically, or leave `--compat` out",
                 self.path().display(),
-                self.foreign.join(", ")
+                foreign.join(", ")
             );
         }
-        if self.glibc <= compat.0 {
+        if glibc <= compat.0 {
             return Ok(());
         }
+        let mut functions = BTreeMap::<Glibc, Vec<&str>>::new();
+        for (version, names) in &self.artefact.versions {
+            if let Some(version) = Glibc::of_symbol_version(version).filter(|it| *it > compat.0) {
+                functions.entry(version).or_default().extend(names.iter().map(String::as_str));
+            }
+        }
         let mut reasons = String::new();
-        let too_new =
-            |(version, names): &(&Glibc, &Vec<_>)| **version > compat.0 && !names.is_empty();
-        for (version, names) in self.functions.iter().rev().filter(too_new) {
+        for (version, names) in functions.iter().rev().filter(|(_, names)| !names.is_empty()) {
             let more = names.len().saturating_sub(SHOWN_FUNCTIONS);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let shown = names.iter().take(SHOWN_FUNCTIONS).map(String::as_str).collect::<Vec<_>>();
+            let shown = &names[..names.len().min(SHOWN_FUNCTIONS)];
             reasons.push_str(&format!("\n  glibc {version:<5} {}{more}", shown.join(", ")));
         }
         bail!(
@@ -207,10 +207,10 @@ impl Library {
              - build on an older system, such as PyPA's container {compat}_{}\n  \
              - leave `--compat` out: the plugin is for {} then",
             self.path().display(),
-            self.glibc,
+            glibc,
             compat.0,
             self.artefact.machine,
-            Compat(self.glibc)
+            Compat(glibc)
         )
     }
 }
@@ -279,16 +279,19 @@ mod tests {
 
     #[test]
     fn what_a_library_needs_is_its_platform() {
-        let alone = library(PLUGIN, &[]).expect("a plugin");
+        let mut alone = library(PLUGIN, &[]).expect("a plugin");
         let machine = std::env::consts::ARCH;
-        assert_eq!(alone.platform(None), format!("manylinux_2_17_{machine}"));
+        assert_eq!(alone.artefact.platform(None), format!("manylinux_2_17_{machine}"));
         let compat = Compat(Glibc(2, 28));
-        assert_eq!(alone.platform(Some(compat)), format!("manylinux_2_28_{machine}"));
+        assert_eq!(alone.artefact.platform(Some(compat)), format!("manylinux_2_28_{machine}"));
         alone.keeps(compat).expect("it needs less");
+        // A version that no function has.
+        alone.artefact.versions.insert("GLIBC_ABI_DT_RELR".to_owned(), Vec::new());
+        assert_eq!(alone.artefact.platform(None), format!("manylinux_2_36_{machine}"));
 
         let with_ssl = library(PLUGIN, &["libssl.so.3", "libm.so.9"]).expect("a plugin");
-        assert_eq!(with_ssl.foreign, ["libssl.so.3"]);
-        assert_eq!(with_ssl.platform(None), format!("linux_{machine}"));
+        assert_eq!(with_ssl.artefact.foreign(), ["libssl.so.3"]);
+        assert_eq!(with_ssl.artefact.platform(None), format!("linux_{machine}"));
         let error = with_ssl.keeps(compat).expect_err("not every system has it").to_string();
         assert!(error.contains("needs libssl.so.3"), "{error}");
 
@@ -307,7 +310,7 @@ mod tests {
         let code = "extern void *dlsym(void *, const char *);
             void TF_InitPlugin(void) { dlsym((void *)0, \"x\"); }";
         let plugin = library(code, &[]).expect("a plugin");
-        assert_eq!(plugin.glibc, Glibc(2, 34));
+        assert_eq!(plugin.artefact.glibc(), Glibc(2, 34));
         plugin.keeps(Compat(Glibc(2, 34))).expect("it is new enough");
         let error = plugin.keeps(Compat(Glibc(2, 28))).expect_err("too new").to_string();
         for line in [

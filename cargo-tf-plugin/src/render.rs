@@ -108,9 +108,7 @@ fn head(text: &mut String, report: &Report, verbose: bool) {
     if !floors.is_empty() {
         line(text, "needs at least", &floors.join(", "));
     }
-    if let Some(tag) = artefact.manylinux() {
-        line(text, "wheel tag", &tag);
-    }
+    line(text, "wheel tag", &artefact.platform(None));
     line(text, "libraries", &list(&artefact.needed));
     let entry_points: Vec<String> =
         artefact.entry_points.iter().map(|name| (*name).to_owned()).collect();

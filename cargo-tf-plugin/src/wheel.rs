@@ -65,7 +65,7 @@ impl Wheel {
         let file = library.path().file_name().and_then(|name| name.to_str());
         let file = file.context("the plugin's file has no name in UTF-8")?;
         let version = python_version(&package.version)?;
-        let platform = library.platform(compat);
+        let platform = library.artefact.platform(compat);
         let tag = format!("py3-none-{platform}");
         let info = format!("{module}-{version}.dist-info");
         let summary = summary(package);

@@ -93,24 +93,25 @@ impl Build {
     /// Builds the library and says where it is and where it works.
     pub fn run(self) -> Result<()> {
         let (_, library) = self.what.build()?;
-        let platform = library.platform(self.what.compat);
+        let (glibc, foreign) = (library.artefact.glibc(), library.artefact.foreign());
+        let platform = library.artefact.platform(self.what.compat);
         if self.json {
             let known = serde_json::json!({
                 "path": library.path(),
                 "bytes": library.content.len(),
-                "glibc": library.glibc.to_string(),
+                "glibc": glibc.to_string(),
                 "platform": platform,
-                "foreign_libraries": library.foreign,
+                "foreign_libraries": foreign,
             });
             say!("{known}")?;
             return Ok(());
         }
         say!("plugin    {}", library.path().display())?;
         say!("size      {} KiB", library.content.len().div_ceil(1024))?;
-        say!("glibc     {} or newer", library.glibc)?;
+        say!("glibc     {glibc} or newer")?;
         say!("platform  {platform}")?;
-        if !library.foreign.is_empty() {
-            say!("needs     {}, which not every Linux has", library.foreign.join(", "))?;
+        if !foreign.is_empty() {
+            say!("needs     {}, which not every Linux has", foreign.join(", "))?;
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ impl Wheel {
                 "path": path,
                 "bytes": wheel.content.len(),
                 "module": wheel.module,
-                "foreign_libraries": library.foreign,
+                "foreign_libraries": library.artefact.foreign(),
             });
             say!("{known}")?;
         } else {
@@ -60,11 +60,12 @@ fn report(wheel: &wheel::Wheel, library: &Library, path: &Path) -> Result<()> {
     say!("{} ({} KiB)\n", path.display(), wheel.content.len().div_ceil(1024))?;
     say!("  pip install {}", path.display())?;
     say!("  python -m {} doctor", wheel.module)?;
-    if !library.foreign.is_empty() {
+    let foreign = library.artefact.foreign();
+    if !foreign.is_empty() {
         note!(
             "\nwarning: the plugin needs {}, which not every Linux has: this wheel is for this machine and such as it,\n\
              and PyPI refuses it; link those libraries statically",
-            library.foreign.join(", ")
+            foreign.join(", ")
         );
     }
     Ok(())
