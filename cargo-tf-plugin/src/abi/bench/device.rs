@@ -39,15 +39,13 @@ fn memory(device: &Device, rows: &Rows<'_>) -> Result<()> {
             if device.table.deallocate.is_none() {
                 return Err(Failure::Missing(tables::STREAM_EXECUTOR.0, "deallocate").into());
             }
-            rows.time(ANY, |times| repeated(times, || device.allocate(size).map(drop)))
+            rows.repeat(ANY, || device.allocate(size).map(drop))
         })?;
     }
     rows.row("host_memory_allocate and _deallocate 1 MiB", None, || {
-        rows.time(ANY, |times| repeated(times, || device.host_memory(1 << 20)))
+        rows.repeat(ANY, || device.host_memory(1 << 20))
     })?;
-    rows.row("device_memory_usage", None, || {
-        rows.time(ANY, |times| repeated(times, || device.memory_usage().map(drop)))
-    })
+    rows.row("device_memory_usage", None, || rows.repeat(ANY, || device.memory_usage().map(drop)))
 }
 
 /// Memory with something in it: pages that were never written to are read faster than they are.
@@ -62,16 +60,15 @@ fn waiting_copies(device: &Device, rows: &Rows<'_>) -> Result<()> {
         let named = |op: &str| format!("{op} {}", bytes(size as u64));
         rows.row(named("sync_memcpy_htod"), Some(size as u64), || {
             let (to, host) = (device.allocate(size)?, vec![7; size]);
-            rows.time(ANY, |times| repeated(times, || device.copy_to_device(to.address, &host)))
+            rows.repeat(ANY, || device.copy_to_device(to.address, &host))
         })?;
         rows.row(named("sync_memcpy_dtoh"), Some(size as u64), || {
             let (from, mut host) = (filled(device, size)?, vec![0; size]);
-            rows.time(ANY, |times| repeated(times, || device.copy_to_host(&mut host, from.address)))
+            rows.repeat(ANY, || device.copy_to_host(&mut host, from.address))
         })?;
         rows.row(named("sync_memcpy_dtod"), Some(size as u64), || {
             let (from, to) = (filled(device, size)?, device.allocate(size)?);
-            let copy = || device.copy_on_device(to.address, from.address, size);
-            rows.time(ANY, |times| repeated(times, copy))
+            rows.repeat(ANY, || device.copy_on_device(to.address, from.address, size))
         })?;
     }
     Ok(())
@@ -114,26 +111,22 @@ fn enqueued_copies(device: &Device, rows: &Rows<'_>) -> Result<()> {
 
 fn streams(device: &Device, rows: &Rows<'_>) -> Result<()> {
     rows.row("create_stream and destroy_stream", None, || {
-        rows.time(ANY, |times| repeated(times, || device.stream().map(drop)))
+        rows.repeat(ANY, || device.stream().map(drop))
     })?;
     rows.row("create_event and destroy_event", None, || {
-        rows.time(ANY, |times| repeated(times, || device.event().map(drop)))
+        rows.repeat(ANY, || device.event().map(drop))
     })?;
     rows.row("record_event, then block_host_for_event", None, || {
         let (stream, event) = (device.stream()?, device.event()?);
-        rows.time(ANY, |times| {
-            repeated(times, || stream.record(&event).and_then(|()| event.wait()))
-        })
+        rows.repeat(ANY, || stream.record(&event).and_then(|()| event.wait()))
     })?;
     rows.row("get_event_status, of a complete event", None, || {
         let (stream, event) = (device.stream()?, device.event()?);
         stream.record(&event)?;
         stream.finish()?;
-        rows.time(ANY, |times| {
-            repeated(times, || match event.status()? {
-                SE_EVENT_COMPLETE => Ok(()),
-                other => Err(Failure::Wrong(format!("it returns {other}, not SE_EVENT_COMPLETE"))),
-            })
+        rows.repeat(ANY, || match event.status()? {
+            SE_EVENT_COMPLETE => Ok(()),
+            other => Err(Failure::Wrong(format!("it returns {other}, not SE_EVENT_COMPLETE"))),
         })
     })?;
     rows.row("a stream waits for another's event", None, || {
@@ -162,11 +155,11 @@ fn streams(device: &Device, rows: &Rows<'_>) -> Result<()> {
     })?;
     rows.row("block_host_until_done, of an idle stream", None, || {
         let stream = device.stream()?;
-        rows.time(ANY, |times| repeated(times, || stream.synchronize()))
+        rows.repeat(ANY, || stream.synchronize())
     })?;
     rows.row("synchronize_all_activity, of an idle device", None, || {
         let _stream = device.stream()?;
-        rows.time(ANY, |times| repeated(times, || device.synchronize()))
+        rows.repeat(ANY, || device.synchronize())
     })
 }
 

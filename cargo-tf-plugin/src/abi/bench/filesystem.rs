@@ -150,33 +150,31 @@ impl<'f> Bench<'f> {
         let fs = self.fs;
         rows.row("translate_name", None, || {
             let uri = c(&format!("{}/some/file", self.directory()))?;
-            rows.time(ANY, |times| repeated(times, || fs.translate_name(&uri, |_| ())))
+            rows.repeat(ANY, || fs.translate_name(&uri, |_| ()))
         })?;
         rows.row("path_exists, of a file", None, || {
             let (path, _) = self.file(1)?;
-            rows.time(ANY, |times| repeated(times, || fs.path_exists(&path)))
+            rows.repeat(ANY, || fs.path_exists(&path))
         })?;
         rows.row("path_exists, of nothing", None, || {
             let path = path(fs, &format!("{}/tf-plugin-bench-nothing", self.directory()))?;
-            rows.time(ANY, |times| {
-                repeated(times, || match fs.path_exists(&path) {
-                    Err(Failure::Status(status)) if status.code() == TF_NOT_FOUND => Ok(()),
-                    Ok(()) => Err(Failure::Wrong("OK, instead of NOT_FOUND".to_owned())),
-                    other => other,
-                })
+            rows.repeat(ANY, || match fs.path_exists(&path) {
+                Err(Failure::Status(status)) if status.code() == TF_NOT_FOUND => Ok(()),
+                Ok(()) => Err(Failure::Wrong("OK, instead of NOT_FOUND".to_owned())),
+                other => other,
             })
         })?;
         rows.row("stat, of a file", None, || {
             let (path, _) = self.file(1)?;
-            rows.time(ANY, |times| repeated(times, || fs.stat(&path).map(drop)))
+            rows.repeat(ANY, || fs.stat(&path).map(drop))
         })?;
         rows.row("get_file_size", None, || {
             let (path, _) = self.file(1)?;
-            rows.time(ANY, |times| repeated(times, || fs.get_file_size(&path).map(drop)))
+            rows.repeat(ANY, || fs.get_file_size(&path).map(drop))
         })?;
         rows.row("is_directory, of a directory", None, || {
             let path = path(fs, self.directory())?;
-            rows.time(ANY, |times| repeated(times, || fs.is_directory(&path).map(drop)))
+            rows.repeat(ANY, || fs.is_directory(&path).map(drop))
         })
     }
 
@@ -184,7 +182,7 @@ impl<'f> Bench<'f> {
         let fs = self.fs;
         rows.row("open and close", None, || {
             let (path, _) = self.file(1)?;
-            rows.time(ANY, |times| repeated(times, || fs.open(&path).map(drop)))
+            rows.repeat(ANY, || fs.open(&path).map(drop))
         })?;
         for (how, random) in [("in order", false), ("anywhere", true)] {
             for size in [16, 4 << 10, 256 << 10, 1 << 20] {
@@ -196,31 +194,29 @@ impl<'f> Bench<'f> {
                     let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
                     let mut at = 0;
                     let blocks = length / size;
-                    rows.time(ANY, |times| {
-                        repeated(times, || {
-                            if random {
-                                // xorshift: any numbers will do.
-                                state ^= state << 13;
-                                state ^= state >> 7;
-                                state ^= state << 17;
-                                at = (state % blocks as u64) as usize;
-                            } else {
-                                at = (at + 1) % blocks;
+                    rows.repeat(ANY, || {
+                        if random {
+                            // xorshift: any numbers will do.
+                            state ^= state << 13;
+                            state ^= state >> 7;
+                            state ^= state << 17;
+                            at = (state % blocks as u64) as usize;
+                        } else {
+                            at = (at + 1) % blocks;
+                        }
+                        match file.read((at * size) as u64, &mut buffer) {
+                            (n, Ok(())) if usize::try_from(n) != Ok(size) => {
+                                Err(Failure::Wrong(format!("OK with {n} of {size} bytes")))
                             }
-                            match file.read((at * size) as u64, &mut buffer) {
-                                (n, Ok(())) if usize::try_from(n) != Ok(size) => {
-                                    Err(Failure::Wrong(format!("OK with {n} of {size} bytes")))
-                                }
-                                (_, done) => done,
-                            }
-                        })
+                            (_, done) => done,
+                        }
                     })
                 })?;
             }
         }
         rows.row(format!("map {} as a memory region", bytes(SIZE as u64)), None, || {
             let (path, _) = self.file(SIZE)?;
-            rows.time(ANY, |times| repeated(times, || fs.map(&path).map(drop)))
+            rows.repeat(ANY, || fs.map(&path).map(drop))
         })
     }
 
@@ -277,7 +273,7 @@ impl<'f> Bench<'f> {
             let name = format!("a file of {}: new, append, close", bytes(size as u64));
             rows.row(name, Some(size as u64), || {
                 let (path, block) = (self.path("whole")?, vec![7; size]);
-                rows.time(ANY, |times| repeated(times, || fs.write(&path, 1, &block)))
+                rows.repeat(ANY, || fs.write(&path, 1, &block))
             })?;
         }
         Ok(())
@@ -305,33 +301,27 @@ impl<'f> Bench<'f> {
         rows.row("rename_file", None, || {
             let mut names = [self.path("renamed-a")?, self.path("renamed-b")?];
             fs.write(&names[0], 1, &[7; 4096])?;
-            rows.time(FILES, |times| {
-                repeated(times, || {
-                    fs.rename_file(&names[0], &names[1])?;
-                    names.swap(0, 1);
-                    Ok(())
-                })
+            rows.repeat(FILES, || {
+                fs.rename_file(&names[0], &names[1])?;
+                names.swap(0, 1);
+                Ok(())
             })
         })?;
         for size in [4 << 10, 1 << 20] {
             rows.row(format!("copy_file of {}", bytes(size as u64)), Some(size as u64), || {
                 let (to, (from, _)) = (self.path("copied")?, self.file(size)?);
-                rows.time(FILES, |times| repeated(times, || fs.copy_file(&from, &to)))
+                rows.repeat(FILES, || fs.copy_file(&from, &to))
             })?;
         }
         rows.row("get_children of 1,000", None, || {
             let list = self.entries("get_children", fs.ops.get_children.is_some())?;
-            rows.time(ANY, |times| {
-                repeated(times, || expect(fs.get_children(&list, |_| {})?, ENTRIES))
-            })
+            rows.repeat(ANY, || expect(fs.get_children(&list, |_| {})?, ENTRIES))
         })?;
         rows.row("get_matching_paths, 100 of 1,000", None, || {
             self.entries("get_matching_paths", fs.ops.get_matching_paths.is_some())?;
             // A pattern is not translated.
             let pattern = c(&self.uri("list/*7")?)?;
-            rows.time(ANY, |times| {
-                repeated(times, || expect(fs.get_matching_paths(&pattern, |_| {})?, ENTRIES / 10))
-            })
+            rows.repeat(ANY, || expect(fs.get_matching_paths(&pattern, |_| {})?, ENTRIES / 10))
         })
     }
 

@@ -86,6 +86,15 @@ impl<'j> Rows<'j> {
     ) -> Result<Timing> {
         measure(self.job.seconds, most, stopped, body)?.ok_or(Why::Stopped)
     }
+
+    /// The times of `call`.
+    pub(super) fn repeat<'h>(
+        &self,
+        most: u64,
+        mut call: impl FnMut() -> Done<'h>,
+    ) -> Result<Timing> {
+        self.time(most, |times| repeated(times, &mut call))
+    }
 }
 
 impl From<Failure<'_>> for Why {
