@@ -348,6 +348,7 @@ fn where_there_is_no_plugin_each_command_says_so() {
         ("plain", &["test"], "write `crate-type = [\"cdylib\", \"rlib\"]`"),
         ("plain", &["check"], "write `crate-type = [\"cdylib\", \"rlib\"]`"),
         ("bare", &["wheel"], "does not say what it brings"),
+        ("one", &["demo"], "run the demo in a clone of the project"),
         ("one/src", &["build"], "exports nothing that TensorFlow looks for"),
     ] {
         let said = fails(&mut tool(&here.join(directory), arguments));

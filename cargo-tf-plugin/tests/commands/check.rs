@@ -23,7 +23,7 @@ pub(crate) fn filesystem() -> &'static Path {
     LIBRARY.get_or_init(|| compile(&source("filesystem.cc"), &[], "libplain.so", &[]))
 }
 
-fn device() -> &'static Path {
+pub(crate) fn device() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| compile(&source("device.cc"), &[], "libdevice.so", &[]))
 }

@@ -104,15 +104,3 @@ fn the_demo_scripts_fail_clearly_without_what_they_need() {
         assert!(!said.contains("Traceback"), "{said}");
     }
 }
-
-#[test]
-fn in_another_project_the_demo_says_where_to_go() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let manifest = "[package]\nname = \"other\"\nversion = \"0.1.0\"\n";
-    std::fs::write(directory.path().join("Cargo.toml"), manifest).expect("a file");
-    std::fs::create_dir(directory.path().join("src")).expect("a directory");
-    std::fs::write(directory.path().join("src/lib.rs"), "").expect("a file");
-    let (code, said) = run(program::tool().current_dir(directory.path()).arg("demo"));
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains("run the demo in a clone of the project"), "{said}");
-}

@@ -4,10 +4,11 @@
 use crate::program;
 use crate::said::{Ran, ran, root};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
+use crate::check::{device, filesystem};
 use crate::overlay::Overlay;
 use crate::plugins::{compile, source};
 use crate::traced::{HEADINGS, Line, events, lines, totals};
@@ -28,17 +29,6 @@ fn python(mut command: Command, script: &str) -> Ran {
 fn scratch() -> &'static Path {
     static SCRATCH: OnceLock<TempDir> = OnceLock::new();
     SCRATCH.get_or_init(|| tempfile::tempdir().expect("a scratch directory")).path()
-}
-
-fn compiled(name: &str) -> PathBuf {
-    let library = Path::new(name).with_extension("so");
-    compile(&source(name), &[], &library.to_string_lossy(), &[])
-}
-
-/// Compiled once: a second test that compiled it again would truncate the file that the first one loads.
-fn filesystem() -> &'static Path {
-    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| compiled("filesystem.cc"))
 }
 
 const FILES: &str = include_str!("scripts/files.py");
@@ -228,18 +218,12 @@ with tf.device('/device:RUST_REF:0'):
 @tf.function
 def function(x): return tf.matmul(x, x) + x
 print(function(tf.ones([4, 4])).numpy().sum())";
-    let plain = python(run(NEWEST, &["--package", "refdevice"]), script);
-    assert_eq!(
-        (plain.code, plain.out.as_str()),
-        (Some(0), "[11. 22. 33.]\n80.0\n"),
-        "{}",
-        plain.err
-    );
     let file = scratch().join("device.txt");
     let mut command = run(NEWEST, &["--package", "refdevice", "--trace", "--trace-file"]);
     command.arg(&file);
     let traced = python(command, script);
-    assert_eq!((traced.code, &traced.out), (Some(0), &plain.out), "{}", traced.err);
+    let result = (traced.code, traced.out.as_str());
+    assert_eq!(result, (Some(0), "[11. 22. 33.]\n80.0\n"), "{}", traced.err);
     let text = fs::read_to_string(&file).expect("the file");
     let (lines, totals) = (lines(&text), totals(&traced.err));
     let results = |call: &str| -> Vec<&str> {
@@ -326,7 +310,7 @@ except Exception as error:
     }
 
     let mut command = run(NEWEST, &["--trace"]);
-    command.arg("--library").arg(compiled("device.cc"));
+    command.arg("--library").arg(device());
     let device = python(
         command,
         "import tensorflow as tf; print(len(tf.config.list_physical_devices('PLAIN')))",
@@ -336,7 +320,7 @@ except Exception as error:
     assert_eq!(count.expect(&device.err).result, "2");
 
     // Kernels of a library that is linked with TensorFlow's functions; those of TensorFlow's own are not among them.
-    let library = compiled("traced.cc");
+    let library = compile(&source("traced.cc"), &[], "libtraced.so", &[]);
     let script = "
 from tensorflow.python.eager import context, execute
 context.context().ensure_initialized()
