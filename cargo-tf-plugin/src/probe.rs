@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use serde::{Deserialize, Serialize};
 
 use crate::interrupt::Held;
@@ -266,24 +266,25 @@ pub(crate) fn supervise(
         .spawn()
         .with_context(|| format!("cannot run {}", program.display()))?;
     let group = Pid::from_child(&child);
+    // Leaves the process for `Child::wait`, so that its number stays taken until the group is killed.
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let mut flooded = false;
-    let status = loop {
-        let status = child.try_wait().context("cannot wait for a process")?;
+    let by_itself = loop {
+        let ended = waitid(WaitId::Pid(group), options).context("cannot wait for a process")?;
         let over = is_over(&mut child);
-        if status.is_some() {
-            break status;
+        if ended.is_some() {
+            break true;
         }
         flooded = log.metadata().is_ok_and(|log| log.len() > MOST_OUTPUT);
         if flooded || over {
-            break None;
+            break false;
         }
         thread::sleep(Duration::from_millis(5));
     };
     // Of most there is nothing left.
     let _ = kill_process_group(group, Signal::KILL);
-    if status.is_none() {
-        child.wait().context("cannot wait for a process")?;
-    }
+    let status = child.wait().context("cannot wait for a process")?;
+    let status = by_itself.then_some(status);
     let mut said = Vec::new();
     log.rewind().and_then(|()| log.read_to_end(&mut said)).context("cannot read what it said")?;
     Ok(Watched { status, flooded, output: String::from_utf8_lossy(&said).into_owned() })
