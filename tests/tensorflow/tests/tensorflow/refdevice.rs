@@ -29,14 +29,11 @@ fn run(tensorflow: &TensorFlow, steps: &[&str], settings: &[(&str, &str)]) -> Fi
 fn each_operation_answers_as_on_the_cpu(tensorflow: &TensorFlow) {
     let scratch = tempfile::tempdir().expect("a scratch directory");
     // The device changes variables in place, and adds lists, only where TensorFlow lets it.
-    let in_place = match tensorflow.version() {
-        "2.19.1" | "2.20.0" | "2.21.0" => "0",
-        _ => "1",
-    };
+    let in_place = !((2, 19)..=(2, 21)).contains(&tensorflow.major_minor());
     let finished = Python::new(tensorflow, "tensorflow/python/refdevice_sweep.py")
         .env(LIBRARY, Plugin::of("refdevice").path())
         .env("REFDEVICE_COUNTERS", scratch.path().join("counters"))
-        .env("REFDEVICE_SWEEP_VARIABLES", in_place)
+        .env("REFDEVICE_SWEEP_VARIABLES", if in_place { "1" } else { "0" })
         .env("TF_PLUGIN_SWEEP_SAMPLE", one_in(4).to_string())
         .in_a_fork()
         .run()
