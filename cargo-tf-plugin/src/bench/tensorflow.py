@@ -1,6 +1,6 @@
 """Measures a plugin in TensorFlow, beside what TensorFlow has itself: python -c SCRIPT JOB REPORT
 
-JOB is JSON; see `Job` in bench/mod.rs for both sides. One event a line goes into the file REPORT. Both sides of a row
+JOB is JSON; see `Job` in bench/job.rs for both sides. One event a line goes into the file REPORT. Both sides of a row
 take turns, so that what else the machine does falls on both. It ends, and removes what it has made, when its standard
 input ends.
 """

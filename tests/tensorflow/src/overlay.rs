@@ -10,7 +10,7 @@ use tempfile::TempDir;
 /// The directory that TensorFlow scans at import.
 const PLUGINS: &str = "tensorflow-plugins";
 
-/// A virtual environment whose `site-packages` holds links to the packages of a TensorFlow release, and a
+/// A virtual environment whose `site-packages` holds links to the packages of a TensorFlow release, and
 /// its own `tensorflow-plugins` directory. Dropping the value removes it.
 #[derive(Debug)]
 pub struct Overlay {
