@@ -227,6 +227,20 @@ impl Shared {
 #[derive(Debug)]
 pub(super) struct Arrival(Arc<Shared>);
 
+/// Where it ends early, as by a panic of the store's code, nobody waits for its bytes any more.
+impl Drop for Arrival {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        if state.done || state.cancelled || state.failure.is_some() {
+            return;
+        }
+        let text = "the task that received its bytes ended early; look for a panic in the log";
+        state.failure = Some(Failure(Code::Internal, text.into()));
+        drop(state);
+        self.0.arrived.notify_waiters();
+    }
+}
+
 /// What the arrival may do next.
 enum Next {
     Read(usize),

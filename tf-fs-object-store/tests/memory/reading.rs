@@ -66,3 +66,23 @@ fn a_weak_etag_binds_no_request_and_the_version_is_compared_all_the_same() {
     let error = reader.read_at(size as u64 - 10, &mut buf).unwrap_err();
     assert_eq!((error.code(), buf.filled().len()), (Code::FailedPrecondition, 0));
 }
+
+#[test]
+fn a_panic_of_the_store_is_an_error_and_no_wait_for_ever() {
+    let (plugin, body) = (plugin(&[]), content(5_000_000));
+    plugin.put("f", body.clone());
+    plugin.inject("get", [Fault::Panics]);
+    let (done, outcome) = std::sync::mpsc::channel();
+    let other = plugin.clone();
+    std::thread::spawn(move || done.send(other.read("f", 100_000)));
+    let outcome = outcome.recv_timeout(std::time::Duration::from_secs(20));
+    match outcome.expect("it waits for ever") {
+        // Who comes after the panic makes a request of its own.
+        Ok(bytes) => assert!(bytes == body),
+        Err(error) => {
+            assert_eq!(error.code(), Code::Internal, "{error:#}");
+            assert!(error.message().contains("look for a panic"), "{error:#}");
+        }
+    }
+    assert!(plugin.read("f", 100_000).unwrap() == body);
+}

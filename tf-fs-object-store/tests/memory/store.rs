@@ -50,6 +50,8 @@ pub(crate) enum Fault {
     BreaksOff,
     /// It is never answered.
     Hangs,
+    /// The store's code panics while the body arrives.
+    Panics,
 }
 
 #[derive(Debug)]
@@ -67,6 +69,7 @@ pub(crate) struct Plugin(pub(crate) Arc<Connection<Memory>>);
 pub(crate) struct Bytewise {
     left: Bytes,
     breaks_off: bool,
+    panics: bool,
 }
 
 fn settings(contents: &Mutex<Contents>) -> Settings {
@@ -183,7 +186,9 @@ impl ObjectStore for Bucket {
         let left = bytes.slice(start as usize..end as usize);
         let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(*version);
         let head = Head::new(size, end).with_etag(etag).with_modified(modified);
-        Ok((head, Bytewise { left, breaks_off: fault == Some(Fault::BreaksOff) }))
+        let [breaks_off, panics] =
+            [Fault::BreaksOff, Fault::Panics].map(|kind| fault == Some(kind));
+        Ok((head, Bytewise { left, breaks_off, panics }))
     }
 
     async fn list(&self, query: &ListOptions, token: Option<&str>) -> Result<Page, RequestError> {
@@ -301,6 +306,7 @@ impl Body for Bytewise {
         &mut self,
         to: &mut (impl BufMut + Send + ?Sized),
     ) -> Result<usize, RequestError> {
+        assert!(!self.panics, "the store's code has a defect");
         if self.breaks_off && self.left.len() <= 1000 {
             return Err(RequestError::new(Class::Transient, "broken off"));
         }
