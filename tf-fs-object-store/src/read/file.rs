@@ -45,8 +45,7 @@ pub(super) struct File<C: Client> {
     source: Arc<Source<C::Store>>,
     version: Version,
     state: Mutex<State>,
-    /// Once a reader came to the end.
-    end: Mutex<Option<End>>,
+    end: Mutex<End>,
 }
 
 #[derive(Debug)]
@@ -221,6 +220,9 @@ impl<C: Client> File<C> {
         if offset >= end {
             if buf.remaining() > 0 && !self.source.assumption.is_confirmed() {
                 self.connection.block_on(self.confirm_end())?;
+            } else if buf.remaining() > 0 && !self.knows_tail() {
+                // Where this fails, the file ends all the same.
+                let _ = self.connection.block_on(self.confirm_end());
             }
             return self.finish(self.version.size, buf);
         }
@@ -266,9 +268,12 @@ impl<C: Client> File<C> {
     }
 
     fn finish(&self, end: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
-        if end == self.version.size && buf.remaining() > 0 {
-            buf.end_of_file();
-            self.end_is_told(buf.filled());
+        if end == self.version.size {
+            let is_told = buf.remaining() > 0;
+            if is_told {
+                buf.end_of_file();
+            }
+            self.end_is_reached(buf.filled(), is_told);
         }
         Ok(())
     }

@@ -223,3 +223,26 @@ fn keys_and_buckets_do_not_meet() {
         kept(&directory, keys.len());
     }
 }
+
+#[test]
+fn what_is_appended_is_seen_where_the_end_came_from_the_disk() {
+    let directory = directory();
+    let size = 3 * MIB + 5;
+    // The last read ends where the file does, or there is none.
+    for is_read in [true, false] {
+        let [first, second] = [0; 2].map(|_| process(&directory, GIB));
+        for process in [&first, &second] {
+            process.put("f", content(size, 0));
+        }
+        first.read("f", MIB).unwrap();
+        kept(&directory, 4);
+        let reader = open(&second, "f").unwrap();
+        if is_read {
+            assert!(range(&reader, size - 100, 100).unwrap() == content(size, 0)[size - 100..]);
+        }
+        assert!(range(&reader, size, 100).unwrap().is_empty());
+        second.put("f", content(size + 50, 0));
+        assert!(range(&reader, size, 100).unwrap() == content(size + 50, 0)[size..]);
+        assert!(range(&reader, 0, 100).unwrap() == content(100, 0));
+    }
+}

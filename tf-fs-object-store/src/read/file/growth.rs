@@ -15,35 +15,44 @@ use tokio::time::Instant;
 /// Bytes before the end that have to be the same in a longer version.
 const SAME: u64 = 4 << 10;
 
-/// A reader was told that the file ends.
-#[derive(Debug)]
+/// A reader came to the end of the file.
+#[derive(Debug, Default)]
 pub(super) struct End {
-    /// When the store was last known to say so too, or the reader first asked.
-    told: Instant,
+    /// Once it was told that the file ends: when the store was last known to say so too, or the reader first asked.
+    told: Option<Instant>,
     /// The last bytes, as far as they were at hand.
     tail: Vec<u8>,
 }
 
 impl<C: Client> File<C> {
-    /// Notes that a reader came to the end, where `read` are the bytes that it was just given before that.
-    pub(super) fn end_is_told(&self, read: &[u8]) {
+    /// Notes that a reader came to the end, where `read` are the bytes that it was just given before that. `is_told`: it
+    /// wanted more.
+    pub(super) fn end_is_reached(&self, read: &[u8], is_told: bool) {
         let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
-        if end.is_none() {
-            let tail = self
+        if end.tail.is_empty() {
+            end.tail = self
                 .tail_at_hand()
                 .unwrap_or_else(|| read[read.len().saturating_sub(SAME as usize)..].to_vec());
-            *end = Some(End { told: Instant::now(), tail });
+        }
+        if is_told {
+            end.told.get_or_insert_with(Instant::now);
         }
     }
 
-    /// Asks for the last bytes, since what was remembered of the object says that it ends there.
+    /// Whether a longer version can be compared with this one.
+    pub(super) fn knows_tail(&self) -> bool {
+        let end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        self.version.size == 0 || !end.tail.is_empty() || self.tail_at_hand().is_some()
+    }
+
+    /// Asks for the last bytes, since what was remembered of the object says that it ends there, or nobody has read them.
     pub(super) async fn confirm_end(&self) -> Result<()> {
         let size = self.version.size;
         let range = Range::new(size.saturating_sub(SAME), size);
         let mut fetch = Fetch::new(Arc::clone(&self.source), range, "read");
         let mut tail = Vec::with_capacity(length(range));
         while fetch.fill(&mut tail).await? > 0 {}
-        self.end_is_told(&tail);
+        self.end_is_reached(&tail, true);
         Ok(())
     }
 
@@ -66,7 +75,7 @@ impl<C: Client> File<C> {
         }
         let end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         let ttl = self.source.store.settings().listing_ttl;
-        end.as_ref().is_some_and(|end| end.told.elapsed() >= ttl)
+        end.told.is_some_and(|told| told.elapsed() >= ttl)
     }
 
     /// The object as it is now, if it has been appended to.
@@ -76,8 +85,8 @@ impl<C: Client> File<C> {
     pub(in super::super) async fn grown(&self) -> Result<Option<Self>> {
         let tail = {
             let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(end) = end.as_mut() else { return Ok(None) };
-            end.told = Instant::now();
+            let Some(told) = end.told.as_mut() else { return Ok(None) };
+            *told = Instant::now();
             end.tail.clone()
         };
         let old = &self.source;
