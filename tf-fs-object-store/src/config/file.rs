@@ -57,6 +57,7 @@ fn parse(settings: &Table, text: &str, path: &str) -> Result<Layers> {
                 "`bucket` is not a section; write [bucket.\"name\"] and the settings below it",
             ));
         };
+        let mut spellings = BTreeMap::new();
         for (bucket, values) in buckets {
             let shown = shown(&bucket);
             let Toml::Table(values) = values else {
@@ -66,6 +67,11 @@ fn parse(settings: &Table, text: &str, path: &str) -> Result<Layers> {
             };
             let name =
                 name_of_bucket(settings, &bucket).context(format_args!("[bucket.\"{shown}\"]"))?;
+            if let Some(first) = spellings.insert(name.clone(), shown.to_string()) {
+                return Err(Error::invalid_argument(format_args!(
+                    "[bucket.\"{first}\"] and [bucket.\"{shown}\"] are the same bucket; write one section"
+                )));
+            }
             let layer = layers.buckets.entry(name).or_default();
             for (key, value) in values {
                 let place = format!("bucket.\"{shown}\".{key}");
@@ -195,6 +201,17 @@ mod tests {
             for part in parts {
                 assert!(error.message().contains(part), "{text}: {error}");
             }
+        }
+    }
+
+    #[test]
+    fn a_bucket_has_one_section_however_it_is_spelled() {
+        let table = Table { bucket: |name| Ok(name.to_ascii_lowercase().into()), ..TABLE };
+        let text = "[bucket.Data]\nregion = \"r\"\n[bucket.other]\n[bucket.data]\nregion = \"s\"";
+        let error = parse(&table, text, "p").unwrap_err();
+        assert_eq!(error.code(), Code::InvalidArgument, "{error}");
+        for part in ["[bucket.\"Data\"]", "[bucket.\"data\"]"] {
+            assert!(error.message().contains(part), "{error}");
         }
     }
 
