@@ -42,7 +42,7 @@ pub(crate) fn marks_directory(response: &Response) -> bool {
 }
 
 /// As if there were no blob: there is no file of this name.
-fn refuse_directory(key: &str, response: &Response) -> Result<(), Failed> {
+pub(crate) fn refuse_directory(key: &str, response: &Response) -> Result<(), Failed> {
     if key.ends_with('/') || !marks_directory(response) {
         return Ok(());
     }
@@ -200,7 +200,11 @@ impl ObjectStore for Container {
     }
 
     async fn stored(&self, name: &Name) -> Result<(Stored, Attributes), Failed> {
-        write::stored(&self.properties(&name.key).await?)
+        let response = self.properties(&name.key).await?;
+        if !name.key.ends_with('/') && marks_directory(&response) {
+            return Err(Failed::Other(Error::expected_file(name)));
+        }
+        write::stored(&response)
     }
 
     async fn is_ours(

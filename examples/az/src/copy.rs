@@ -1,11 +1,12 @@
 //! Copies made by the store.
 
 use crate::account::Account;
-use crate::container::{Container, meta};
+use crate::container::{Container, meta, refuse_directory};
+use crate::{list, write};
 use std::sync::Arc;
 use std::time::Duration;
 use tf_fs_object_store::http::{Failed, Method};
-use tf_fs_object_store::{CopyOptions, Failure as _, ObjectMeta, retry};
+use tf_fs_object_store::{Class, CopyOptions, Failure as _, ObjectMeta, retry};
 use tf_fs_plugin::prelude::*;
 
 /// How long is waited before the store is asked whether a copy is done: within an account it is at once.
@@ -29,13 +30,27 @@ pub(crate) async fn copy(
             options.src
         ))));
     }
-    let known = options.known.as_ref();
+    let (known, key) = (options.known.as_ref(), &options.src.key);
+    // The marker of a directory is empty, and Azure would copy it as any blob.
+    if !key.ends_with('/') && matches!(options.len, None | Some(0)) {
+        refuse_directory(key, &from.properties(key).await?)?;
+    }
     let call = to
         .call(Method::PUT, &options.dst.key)
         // There may be a SAS in it.
-        .with_secret("x-ms-copy-source", &source.url(&from.name, &options.src.key))?
+        .with_secret("x-ms-copy-source", &source.url(&from.name, key))?
         .with_optional("x-ms-source-if-match", known.and_then(|known| known.strong_etag()))?;
-    let mut response = target.send(call, &[202]).await?;
+    let mut response = match target.send(call, &[202]).await {
+        Err(failed) if failed.class() == Class::NotFound => {
+            // The marker may be a blob without the `/`.
+            if !list::is_folder(from, key).await? {
+                return Err(failed);
+            }
+            write::put_marker(to, &options.dst.key).await?;
+            return Ok(None);
+        }
+        response => response?,
+    };
     let mut wait = FIRST_WAIT;
     let id = response.header("x-ms-copy-id").map(str::to_owned);
     loop {
