@@ -27,8 +27,10 @@ const MARGIN: Duration = Duration::from_secs(5 * 60);
 /// After a renewal, whether or not there is a new token, the next one is requested so much later: a service that does not
 /// respond, or whose tokens are short, would delay each request.
 const PAUSE: Duration = Duration::from_secs(30);
-/// A machine in Azure responds at once.
-const IMDS_TIMEOUT: Duration = Duration::from_secs(1);
+/// A machine in Azure accepts a connection at once.
+const IMDS_CONNECT: Duration = Duration::from_secs(1);
+/// The response may take longer, with the first token of an identity.
+const IMDS_TIMEOUT: Duration = Duration::from_secs(10);
 /// So long no identity is looked for where there was none.
 const NOBODY_FOR: Duration = Duration::from_secs(60);
 /// How long `az` may take: it is a Python program that makes requests.
@@ -41,7 +43,7 @@ enum Source {
     Secret { url: String, client: String, secret: Secret },
     Workload { url: String, client: String, file: PathBuf },
     AppService { endpoint: String, header: Secret, client: Option<String> },
-    Imds { endpoint: String, client: Option<String> },
+    Imds { endpoint: String, client: Option<String>, is_named: bool },
     Cli { tenant: Option<String> },
 }
 
@@ -125,8 +127,10 @@ impl Tokens {
             vec![Source::AppService { endpoint, header, client }]
         } else {
             let endpoint = text("imds_endpoint");
+            // Then there is one.
+            let is_named = endpoint.is_some() || client.is_some();
             let endpoint = endpoint.unwrap_or_else(|| "http://169.254.169.254".to_owned());
-            vec![Source::Imds { endpoint, client }, Source::Cli { tenant }]
+            vec![Source::Imds { endpoint, client, is_named }, Source::Cli { tenant }]
         };
         Ok(Some(Self {
             sources,
@@ -158,7 +162,7 @@ impl Tokens {
             },
             Some(Err(_)) => return self.nobody(),
             None => {
-                let mut found = Ok(None);
+                let (mut found, mut unreachable) = (Ok(None), None);
                 for (index, source) in self.sources.iter().enumerate() {
                     found = self.request(source).await;
                     match &found {
@@ -168,10 +172,17 @@ impl Tokens {
                             state.chosen = Some(Ok(index));
                             break;
                         }
+                        // This may be another machine, whose user is signed in.
+                        Err(Failed::Transport(..)) => {
+                            unreachable = std::mem::replace(&mut found, Ok(None)).err();
+                        }
                         Err(_) => break,
                     }
                 }
-                found
+                match (found, unreachable) {
+                    (Ok(None), Some(failed)) => Err(failed),
+                    (found, _) => found,
+                }
             }
         };
         state.requested = Some(Instant::now());
@@ -260,7 +271,7 @@ impl Tokens {
                 let response = self.near()?.send(request).await?;
                 self.token(response, source).await.map(Some)
             }
-            Source::Imds { endpoint, client } => {
+            Source::Imds { endpoint, client, is_named } => {
                 let url = with_client(
                     format!(
                         "{endpoint}/metadata/identity/oauth2/token?api-version=2018-02-01&resource={RESOURCE}"
@@ -270,11 +281,17 @@ impl Tokens {
                 let mut request = get(&url)?;
                 request.headers_mut().insert("metadata", HeaderValue::from_static("true"));
                 let near = self.near()?;
+                let answer = tokio::time::timeout(IMDS_TIMEOUT, near.send(request)).await;
+                let stalled = |_| Err(Failed::Stalled(endpoint.clone(), IMDS_TIMEOUT));
                 // Elsewhere nobody responds, or another cloud's service does.
-                match tokio::time::timeout(IMDS_TIMEOUT, near.send(request)).await {
-                    Ok(Ok(response)) if matches!(response.status, 200 | 429 | 500..) => {
+                match answer.unwrap_or_else(stalled) {
+                    Ok(response)
+                        if *is_named || matches!(response.status, 200 | 410 | 429 | 500..) =>
+                    {
                         self.token(response, source).await.map(Some)
                     }
+                    Err(failed @ Failed::Stalled(..)) if self.is_required => Err(failed),
+                    Err(failed) if *is_named => Err(failed),
                     _ => Ok(None),
                 }
             }
@@ -286,7 +303,7 @@ impl Tokens {
     fn near(&self) -> Result<Http, Failed> {
         let settings = HttpSettings {
             proxy: Proxy::None,
-            connect_timeout: IMDS_TIMEOUT,
+            connect_timeout: IMDS_CONNECT,
             ..self.settings.clone()
         };
         Http::new(settings).map_err(Failed::Other)
@@ -318,7 +335,12 @@ impl Tokens {
                     let body: Value = serde_json::from_slice(body).unwrap_or_default();
                     let text = |name: &str| body[name].as_str().map(str::to_owned);
                     (refusal.code, refusal.message) = (text("error"), text("error_description"));
-                    if !matches!(refusal.status, 408 | 429 | 500..) {
+                    let is_imds = matches!(source, Source::Imds { .. });
+                    if is_imds && matches!(refusal.status, 404 | 410) {
+                        // While the service is updated.
+                        refusal.class = Some(Class::Transient);
+                        refusal.error_code = Some(Code::Unavailable);
+                    } else if !matches!(refusal.status, 408 | 429 | 500..) {
                         refusal.class = Some(Class::Permanent);
                         refusal.error_code = Some(Code::Unauthenticated);
                     }

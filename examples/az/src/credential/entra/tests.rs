@@ -7,7 +7,10 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A service that responds with these bodies in turn, and ends the connection for an empty one. Counts the requests.
+const LATE: &str = "later: ";
+
+/// A service that responds with these bodies in turn, after `LATE` in 1.5 seconds, or with a number as the status, and ends
+/// the connection for an empty one. Counts the requests.
 fn service(bodies: &'static [&'static str]) -> (Tokens, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -18,10 +21,16 @@ fn service(bodies: &'static [&'static str]) -> (Tokens, Arc<AtomicUsize>) {
             counted.fetch_add(1, Ordering::SeqCst);
             let mut lines = BufReader::new(connection.try_clone().unwrap()).lines();
             while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+            let late = body.strip_prefix(LATE);
+            if late.is_some() {
+                std::thread::sleep(Duration::from_millis(1500));
+            }
+            let body = late.unwrap_or(body);
             if !body.is_empty() {
                 let len = body.len();
+                let status = if body.len() == 3 { body } else { "200" };
                 let head = format!(
-                    "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {len}\r\n\r\n"
+                    "HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {len}\r\n\r\n"
                 );
                 connection.write_all(format!("{head}{body}").as_bytes()).unwrap();
             }
@@ -140,4 +149,32 @@ async fn a_token_is_forgotten_once_and_nobody_is_for_a_while() {
         tokens.look_again().await;
         assert_eq!(tokens.state.lock().await.chosen.is_some(), is_kept);
     }
+}
+
+#[tokio::test]
+async fn a_managed_identity_that_does_not_respond_now_is_no_missing_one() {
+    const LATER: &str = r#"later: {"access_token":"one","expires_in":3600}"#;
+    const TOKEN: &str = r#"{"access_token":"two","expires_in":3600}"#;
+    let (tokens, _) = service(&[LATER]);
+    assert_eq!(got(&tokens).await.as_deref(), Some("one"));
+    // While the service is updated; too many requests; the connection breaks off.
+    let (tokens, _) = service(&["410", "404", "429", "500", "", TOKEN]);
+    for n in 0..5 {
+        let failed = tokens.get().await.expect_err("no token");
+        assert_eq!(failed.class(), Class::Transient, "{n}: {failed}");
+        let error = failed.into_error("read", &"x", 1);
+        assert_eq!(error.code(), Code::Unavailable, "{n}: {error:#}");
+    }
+    assert_eq!(got(&tokens).await.as_deref(), Some("two"));
+    // The settings are wrong: that does not pass.
+    let (tokens, _) = service(&["400"]);
+    let failed = tokens.get().await.expect_err("no such identity");
+    assert_eq!(failed.class(), Class::Permanent, "{failed}");
+    // An identity that is named is not given up for none at all.
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://{closed}");
+    let settings = of_variables(&[("AZURE_POD_IDENTITY_AUTHORITY_HOST", &url)]).unwrap();
+    let tokens = Tokens::find(&settings, &crate::client::http(&settings).unwrap());
+    let failed = tokens.unwrap().unwrap().get().await.expect_err("nobody listens");
+    assert_eq!(failed.class(), Class::Transient, "{failed}");
 }
