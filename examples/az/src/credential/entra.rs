@@ -9,9 +9,10 @@ use crate::settings::{Secret, Settings};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use std::fmt;
+use std::io::Read as _;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tf_fs_object_store::http::{
     Chunks, Failed, HeaderValue, Http, HttpSettings, Proxy, Request, Response,
@@ -295,7 +296,7 @@ impl Tokens {
                     _ => Ok(None),
                 }
             }
-            Source::Cli { tenant } => cli(tenant.as_deref()).await,
+            Source::Cli { tenant } => cli("az", tenant.as_deref()).await,
         }
     }
 
@@ -418,26 +419,40 @@ fn token_of(json: &[u8]) -> Option<Token> {
 }
 
 /// A token of who is signed in by `az login`; `None` if there is no `az`, or nobody is.
-async fn cli(tenant: Option<&str>) -> Result<Option<Token>, Failed> {
-    let mut command = Command::new("az");
+async fn cli(az: &str, tenant: Option<&str>) -> Result<Option<Token>, Failed> {
+    let mut command = Command::new(az);
     command.args(["account", "get-access-token", "--output", "json", "--resource", RESOURCE]);
     if let Some(tenant) = tenant {
         command.args(["--tenant", tenant]);
     }
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let Ok(mut child) = command.spawn() else { return Ok(None) };
+    let Ok(child) = command.spawn() else { return Ok(None) };
+    let mut child = Running(child);
     let started = tokio::time::Instant::now();
     // What it writes fits into the pipe.
-    while let Ok(None) = child.try_wait() {
-        if started.elapsed() > CLI_TIMEOUT {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Ok(None);
+    let status = loop {
+        match child.0.try_wait() {
+            Ok(None) if started.elapsed() <= CLI_TIMEOUT => {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            status => break status.ok().flatten(),
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    let (Some(status), Some(mut stdout)) = (status, child.0.stdout.take()) else { return Ok(None) };
+    let mut output = Vec::new();
+    let is_read = status.success() && stdout.read_to_end(&mut output).is_ok();
+    Ok(is_read.then(|| token_of(&output)).flatten())
+}
+
+/// A program that ends when nobody waits for it any more: the engine gives up requests that take too long.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both do nothing where it has been waited for.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
-    let output = child.wait_with_output().ok().filter(|output| output.status.success());
-    Ok(output.and_then(|output| token_of(&output.stdout)))
 }
 
 #[cfg(test)]

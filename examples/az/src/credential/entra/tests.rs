@@ -178,3 +178,20 @@ async fn a_managed_identity_that_does_not_respond_now_is_no_missing_one() {
     let failed = tokens.unwrap().unwrap().get().await.expect_err("nobody listens");
     assert_eq!(failed.class(), Class::Transient, "{failed}");
 }
+
+#[tokio::test]
+async fn az_ends_with_the_request_that_waits_for_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let directory = tempfile::tempdir().unwrap();
+    let [az, pid] = ["az", "pid"].map(|name| directory.path().join(name));
+    let script = format!("#!/bin/sh\necho $$ > {}\nexec sleep 60\n", pid.display());
+    std::fs::write(&az, script).unwrap();
+    std::fs::set_permissions(&az, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let az = az.to_str().unwrap();
+    let waiting = tokio::time::timeout(Duration::from_millis(500), cli(az, None)).await;
+    assert!(waiting.is_err());
+    let pid = std::fs::read_to_string(pid).unwrap();
+    let process = format!("/proc/{}", pid.trim());
+    assert!(!std::path::Path::new(&process).exists(), "it still runs, or nobody has waited for it");
+}
