@@ -28,6 +28,7 @@ use origin::{Origin, is_whole};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock, PoisonError, Weak};
+use std::time::Instant;
 use tf_fs_object_store::http::{Http, HttpSettings, Proxy, Tls};
 use tf_fs_object_store::{Connect, Connection, Current, Name, Process};
 use tf_fs_plugin::prelude::*;
@@ -46,7 +47,14 @@ struct Shared {
     /// Of this process, or of its parent until the first use after a fork.
     connection: Current<Client>,
     /// Whole files that were received a moment ago, or are open.
-    spooled: Mutex<HashMap<Name, Weak<Spooled>>>,
+    spooled: Mutex<HashMap<Name, Received>>,
+}
+
+/// A whole file, when it was received, and with which settings.
+struct Received {
+    file: Weak<Spooled>,
+    at: Instant,
+    configured: Arc<Configured>,
 }
 
 static SHARED: LazyLock<Arc<Shared>> = LazyLock::new(Arc::default);
@@ -154,15 +162,22 @@ impl Https {
         }
     }
 
-    /// A whole file that is here already.
+    /// A whole file that was received a moment ago. An older one that is still open may not be the server's any more, and
+    /// with other settings it may not be ours to read.
     fn spooled(&self, name: &Name) -> Result<Option<Arc<Spooled>>> {
-        Ok(self.0.spooled.lock()?.get(name).and_then(Weak::upgrade))
+        let configured = self.settings()?;
+        let all = self.0.spooled.lock()?;
+        let is_good = |received: &&Received| {
+            received.at.elapsed() < configured.default.cache
+                && Arc::ptr_eq(&received.configured, &configured)
+        };
+        Ok(all.get(name).filter(is_good).and_then(|received| received.file.upgrade()))
     }
 
     /// Receives a whole file, and keeps it for a moment: what asks for its length opens it next, or the other way round.
     fn receive(&self, name: &Name) -> Result<Arc<Spooled>> {
         let connection = self.connection()?;
-        let settings = &connection.client.settings;
+        let Client { settings, configured, .. } = &connection.client;
         let spooled = connection.block_on(async {
             let origin = connection.bucket(&name.bucket).await?;
             let first = std::sync::Mutex::new(origin.take_whole(&name.key));
@@ -175,8 +190,9 @@ impl Https {
         })?;
         let spooled = Arc::new(spooled);
         let mut all = self.0.spooled.lock()?;
-        all.retain(|_, spooled| spooled.strong_count() > 0);
-        all.insert(name.clone(), Arc::downgrade(&spooled));
+        all.retain(|_, received| received.file.strong_count() > 0);
+        let (file, configured) = (Arc::downgrade(&spooled), Arc::clone(configured));
+        all.insert(name.clone(), Received { file, at: Instant::now(), configured });
         let (kept, time) = (Arc::clone(&spooled), settings.cache);
         connection.process.spawn(async move {
             tokio::time::sleep(time).await;

@@ -7,6 +7,8 @@ use flate2::write::GzEncoder;
 use https::{Https, Settings};
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write};
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 use tf_fs_plugin::prelude::*;
@@ -98,6 +100,44 @@ fn a_look_whether_a_file_exists_keeps_no_connection() {
         let end = connection.read(&mut [0]);
         assert!(!matches!(&end, Err(error) if error.kind() == ErrorKind::WouldBlock), "{end:?}");
     }
+}
+
+#[test]
+fn an_open_file_does_not_stand_for_what_the_server_has_later() {
+    let version = Arc::new(AtomicUsize::new(0));
+    let now = Arc::clone(&version);
+    let server = Server::new(move |_, _| Content::new(1000, now.load(Ordering::Relaxed)).whole());
+    let cache = Duration::from_millis(300);
+    let fs = Https::with(Settings { cache, ..settings() });
+    let url = server.url("f");
+    let old = open(&fs, &url).unwrap();
+    version.store(1, Ordering::Relaxed);
+    assert!(read(&fs, &url).unwrap() == *Content::new(1000, 0).bytes, "received a moment ago");
+    thread::sleep(cache);
+    assert!(read(&fs, &url).unwrap() == *Content::new(1000, 1).bytes);
+    assert!(read_in(&old, 1000).unwrap() == *Content::new(1000, 0).bytes, "one version");
+}
+
+#[test]
+fn what_a_token_opened_is_not_open_without_it() {
+    let server = Server::new(|request, _| match request.header("authorization") {
+        Some("Bearer sesame") => Content::new(1000, 0).whole(),
+        _ => Reply::new(401),
+    });
+    let fs = Https::new("http").unwrap();
+    let set = |key: &str, value: &str| {
+        let values = OptionValues::Buffer(vec![value.as_bytes().to_vec()]);
+        let option = FilesystemOption::new(key, values);
+        fs.set_filesystem_configuration_option(&option).unwrap();
+    };
+    set("listing_ttl_ms", "60000");
+    set("bearer_tokens", &format!("http://127.0.0.1:{}=sesame", server.port));
+    let url = server.url("f");
+    let _open = open(&fs, &url).unwrap();
+    assert_eq!(read(&fs, &url).unwrap().len(), 1000);
+    assert_eq!(server.take_log().iter().filter(|request| request.method == "GET").count(), 1);
+    set("bearer_tokens", "other.example.com=x");
+    assert_eq!(error(open(&fs, &url)).0, Code::Unauthenticated);
 }
 
 #[test]
