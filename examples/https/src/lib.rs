@@ -99,7 +99,7 @@ impl tf_fs_object_store::Client for Client {
             settings,
             credentials: self.credentials.clone(),
             places: std::sync::Mutex::default(),
-            wholes: std::sync::Mutex::default(),
+            wholes: Arc::default(),
         })
     }
 

@@ -6,7 +6,8 @@ use crate::name;
 use bytes::BufMut;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 use tf_fs_object_store::http::{
     Chunks, Failed, HeaderValue, Http, HttpBody, Method, Refusal, Request, Response, Uri as Url,
     header,
@@ -34,8 +35,8 @@ pub struct Origin {
     pub(crate) credentials: Credentials,
     /// Where redirects led, by key and version: all of an open file is read there.
     pub(crate) places: Mutex<HashMap<(String, String), Url>>,
-    /// Whole files that came when a part was requested, by key.
-    pub(crate) wholes: Mutex<HashMap<String, Response>>,
+    /// Whole files that came when a part was requested, by key, and when.
+    pub(crate) wholes: Arc<Mutex<HashMap<String, (Instant, Response)>>>,
 }
 
 /// The bytes of a response; none past the end of a file.
@@ -72,7 +73,7 @@ impl fmt::Debug for Origin {
 impl Origin {
     /// The whole file that came when a part of it was requested, for who opens it.
     pub(crate) fn take_whole(&self, key: &str) -> Option<Response> {
-        lock(&self.wholes).remove(key)
+        lock(&self.wholes).remove(key).map(|(_, response)| response)
     }
 
     fn whole(&self, key: &str, response: Option<Response>) -> Failed {
@@ -81,7 +82,16 @@ impl Origin {
             if wholes.len() >= WHOLES {
                 wholes.clear();
             }
-            wholes.insert(key.to_owned(), response);
+            wholes.insert(key.to_owned(), (Instant::now(), response));
+            drop(wholes);
+            // Who reads an open file does not open it now, and nobody else may: it would keep its connection.
+            let (wholes, patience) = (Arc::downgrade(&self.wholes), self.settings.stall_timeout);
+            tokio::spawn(async move {
+                tokio::time::sleep(patience).await;
+                if let Some(wholes) = wholes.upgrade() {
+                    lock(&wholes).retain(|_, (since, _)| since.elapsed() < patience);
+                }
+            });
         }
         let error = Error::failed_precondition("the server sends it only whole; open it again");
         Failed::Other(error.with_payload(WHOLE, ""))
@@ -310,7 +320,7 @@ mod tests {
             settings: Settings::default(),
             credentials: Credentials::default(),
             places: Mutex::default(),
-            wholes: Mutex::default(),
+            wholes: Arc::default(),
         };
         let signed = "https://i/f?signature=sesame";
         let place = (signed.to_owned(), "version".to_owned());

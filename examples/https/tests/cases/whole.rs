@@ -9,6 +9,7 @@ use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 use tf_fs_plugin::prelude::*;
@@ -138,6 +139,49 @@ fn what_a_token_opened_is_not_open_without_it() {
     assert_eq!(server.take_log().iter().filter(|request| request.method == "GET").count(), 1);
     set("bearer_tokens", "other.example.com=x");
     assert_eq!(error(open(&fs, &url)).0, Code::Unauthenticated);
+}
+
+#[test]
+fn a_whole_answer_that_nobody_opens_keeps_no_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/f", listener.local_addr().unwrap());
+    let (says, hears) = channel();
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    thread::spawn(move || {
+        for connection in listener.incoming() {
+            let n = counted.fetch_add(1, Ordering::Relaxed);
+            let (mut connection, says) = (connection.unwrap(), says.clone());
+            thread::spawn(move || {
+                let mut lines = BufReader::new(connection.try_clone().unwrap()).lines();
+                let _ = lines.next();
+                while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+                // Without an ETag: first a part that breaks off, then all.
+                let head = match n {
+                    0 => "206 X\r\nContent-Range: bytes 0-9/900000\r\nContent-Length: 10",
+                    _ => "200 X\r\nContent-Length: 900000",
+                };
+                let response = format!("HTTP/1.1 {head}\r\n\r\n");
+                let _ = connection.write_all(response.as_bytes());
+                if n > 0 {
+                    connection.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+                    let end = connection.read(&mut [0]);
+                    let _ = says.send(end.map_err(|error| error.kind()));
+                }
+            });
+        }
+    });
+    let fs = fs();
+    let file = open(&fs, &url).unwrap();
+    let mut bytes = [0; 1000];
+    let error = file.read_at(0, &mut ReadBuf::from_slice(&mut bytes)).unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition, "{error:#}");
+    let mut ended = 0;
+    while ended < count.load(Ordering::Relaxed) - 1 {
+        let end = hears.recv_timeout(Duration::from_secs(20)).unwrap();
+        assert_ne!(end, Err(ErrorKind::WouldBlock), "the connection is kept");
+        ended += 1;
+    }
 }
 
 #[test]
