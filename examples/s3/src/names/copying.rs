@@ -1,7 +1,7 @@
 //! Copies made by the store.
 
 use super::pages::payer;
-use super::request::{encryption, storage_class};
+use super::request::{acl, encryption, storage_class};
 use crate::cause::Cause;
 use crate::connection::{Bucket, Condition};
 use crate::write::checksum::{md5_etag_of_parts, same_etag};
@@ -122,6 +122,7 @@ impl Copy<'_> {
             .set_server_side_encryption(encryption(self.to))
             .set_ssekms_key_id(self.to.settings.sse_kms_key_id.clone())
             .set_storage_class(storage_class(self.to))
+            .set_acl(acl(self.to))
             .set_request_payer(payer(self.to))
             .send()
             .await;
@@ -163,6 +164,7 @@ impl Copy<'_> {
             .set_server_side_encryption(encryption(self.to))
             .set_ssekms_key_id(self.to.settings.sse_kms_key_id.clone())
             .set_storage_class(storage_class(self.to))
+            .set_acl(acl(self.to))
             .set_request_payer(payer(self.to));
         let make = || async { create.clone().send().await.map_err(|error| self.to.cause(error)) };
         let created = retry(&**self.to, "CreateMultipartUpload", self.dst, make).await?;

@@ -4,7 +4,7 @@ use super::pages::payer;
 use crate::cause::Cause;
 use crate::connection::Bucket;
 use aws_sdk_s3::primitives::ByteStream;
-use aws_sdk_s3::types::{ServerSideEncryption, StorageClass};
+use aws_sdk_s3::types::{ObjectCannedAcl, ServerSideEncryption, StorageClass};
 use tf_fs_object_store::{BucketPage, Name};
 
 /// What other tools write for a directory.
@@ -22,6 +22,7 @@ pub(crate) async fn put_marker(bucket: &Bucket, marker: &Name) -> Result<(), Cau
         .content_type(DIRECTORY)
         .set_server_side_encryption(encryption(bucket))
         .set_ssekms_key_id(bucket.settings.sse_kms_key_id.clone())
+        .set_acl(acl(bucket))
         .set_request_payer(payer(bucket))
         .send()
         .await
@@ -60,4 +61,9 @@ pub(super) fn encryption(bucket: &Bucket) -> Option<ServerSideEncryption> {
 /// Where the store keeps what is written.
 pub(super) fn storage_class(bucket: &Bucket) -> Option<StorageClass> {
     bucket.settings.storage_class.as_deref().map(StorageClass::from)
+}
+
+/// Who may access what is written.
+pub(super) fn acl(bucket: &Bucket) -> Option<ObjectCannedAcl> {
+    bucket.settings.acl.as_deref().map(ObjectCannedAcl::from)
 }

@@ -1,7 +1,7 @@
 //! Files as this process and others see them.
 
 use super::{MIB, create};
-use s3_server::{Fault, What, When};
+use s3_server::{Fault, Request, What, When};
 use tf_fs_plugin::Code;
 use tf_plugin_s3_tests::child::alone;
 use tf_plugin_s3_tests::this_test;
@@ -67,20 +67,41 @@ fn settings_go_with_every_object() {
     file.flush().unwrap();
     file.append(b"more").unwrap();
     file.close().unwrap();
-    let log = store.log();
-    for request in &log {
+    assert_makes(&store.log(), 3, Some("application/x-tfrecord"), Some("STANDARD_IA"));
+    // Copies: with one request, by a rename, and in parts.
+    store.reset_log();
+    fs().copy_file(store.uri("file"), store.uri("copy")).unwrap();
+    fs().rename_file(store.uri("copy"), store.uri("moved")).unwrap();
+    assert_makes(&store.log(), 2, None, Some("STANDARD_IA"));
+    store.put_sparse(store.bucket(), "d/large", 256 << 20);
+    fs().get_children(store.uri("d")).unwrap();
+    store.reset_log();
+    fs().copy_file(store.uri("d/large"), store.uri("copy")).unwrap();
+    assert_makes(&store.log(), 1, None, Some("STANDARD_IA"));
+    // An empty marker has no storage class: some charge for more bytes than there are.
+    store.reset_log();
+    fs().create_dir(store.uri("new")).unwrap();
+    assert_makes(&store.log(), 1, Some("application/x-directory"), None);
+}
+
+/// All requests have the settings of all, and those that make an object, of which there are so many, those of objects.
+fn assert_makes(log: &[Request], count: usize, content_type: Option<&str>, class: Option<&str>) {
+    for request in log {
         assert_eq!(request.headers["x-amz-request-payer"], "requester", "{request:?}");
     }
-    let makes = |operation| matches!(operation, "PutObject" | "CreateMultipartUpload");
+    let makes =
+        |operation| matches!(operation, "PutObject" | "CopyObject" | "CreateMultipartUpload");
     let made: Vec<_> = log.iter().filter(|request| makes(request.operation)).collect();
-    assert_eq!(made.len(), 3);
+    assert_eq!(made.len(), count, "{made:?}");
     for request in made {
-        let header = |name: &str| request.headers[name].as_str();
-        assert_eq!(header("x-amz-server-side-encryption"), "aws:kms");
-        assert_eq!(header("x-amz-server-side-encryption-aws-kms-key-id"), "a-key");
-        assert_eq!(header("x-amz-storage-class"), "STANDARD_IA");
-        assert_eq!(header("content-type"), "application/x-tfrecord");
-        assert_eq!(header("x-amz-acl"), "bucket-owner-full-control");
+        let header = |name: &str| request.headers.get(name).map(String::as_str);
+        assert_eq!(header("x-amz-server-side-encryption"), Some("aws:kms"));
+        assert_eq!(header("x-amz-server-side-encryption-aws-kms-key-id"), Some("a-key"));
+        assert_eq!(header("x-amz-storage-class"), class);
+        assert_eq!(header("x-amz-acl"), Some("bucket-owner-full-control"));
+        if content_type.is_some() {
+            assert_eq!(header("content-type"), content_type);
+        }
     }
 }
 
