@@ -136,11 +136,17 @@ impl<'a> Publishing<'a> {
         if self.guard.is_unknown(&cause) {
             return cause.again();
         }
-        match self.guard.is_refused(&cause) {
-            true => cause.with_class(Class::Precondition),
-            false => cause,
+        match self.sent {
+            _ if self.guard.is_refused(&cause) => cause.with_class(Class::Precondition),
+            // Another request was under way. Of an upload, all parts would have to be sent again.
+            Sent::Whole(_) if is_conflict(&cause) => cause.with_class(Class::Transient),
+            _ => cause,
         }
     }
+}
+
+fn is_conflict(cause: &Cause) -> bool {
+    matches!(cause.code(), Some("ConditionalRequestConflict" | "OperationAborted"))
 }
 
 impl Publication for Publishing<'_> {

@@ -106,6 +106,28 @@ fn assert_makes(log: &[Request], count: usize, content_type: Option<&str>, class
 }
 
 #[test]
+fn a_conflict_with_another_request_passes_except_for_an_upload() {
+    let store = Store::new("writing-conflict");
+    for name in ["ConditionalRequestConflict", "OperationAborted"] {
+        let conflict = |operation| {
+            store.clear_faults();
+            let fault = Fault::new(When::Nth(1), What::status(409, name)).operation(operation);
+            store.inject(fault)
+        };
+        let put = conflict("PutObject");
+        host().write_file(store.uri("small"), name.as_bytes()).unwrap();
+        assert_eq!(store.met(put), 1);
+        assert_eq!(store.get("small").unwrap(), name.as_bytes());
+        conflict("CompleteMultipartUpload");
+        let mut file = create(&store, "large");
+        file.append(&content(20 * MIB, 1)).unwrap();
+        assert_eq!(code(file.close()), Code::Aborted, "{name}");
+        drop(file);
+        assert_eq!(store.keys(), ["small"]);
+    }
+}
+
+#[test]
 fn many_files_share_little_memory_and_none_waits_for_another() {
     // The budget is that of the process.
     alone(this_test!(), write_many_files);
