@@ -180,6 +180,11 @@ impl Bucket {
         }
     }
 
+    /// Whether both are buckets of one store, which copies from one to the other.
+    pub(crate) fn is_of_store_of(&self, other: &Self) -> bool {
+        self.endpoint.url == other.endpoint.url
+    }
+
     /// Where requests for the bucket's objects go.
     ///
     /// # Errors

@@ -40,7 +40,7 @@ pub(crate) async fn copy(
     options: CopyOptions<'_>,
 ) -> Result<Outcome, Cause> {
     let CopyOptions { src, dst, known, len, replaced, .. } = options;
-    if from.settings.endpoint_url != to.settings.endpoint_url {
+    if !from.is_of_store_of(to) {
         return Err(Cause::from(Error::unimplemented(format_args!(
             "{src}: cannot be copied to {dst}, because the buckets are of different stores; read one and write the other"
         ))));

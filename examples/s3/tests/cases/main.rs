@@ -1,6 +1,7 @@
 //! `s3://`, a test at a time.
 
 mod config;
+mod copying;
 mod credentials;
 mod deleting;
 mod errors;

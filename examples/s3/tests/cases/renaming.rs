@@ -488,13 +488,3 @@ fn a_copy_of_other_bytes_is_not_taken_for_one_of_those_that_are_known() {
     store.inject(Fault::new(When::All, What::ChangedEtag).operation("CopyObject"));
     assert_eq!(copy("c"), counts([("ListObjectsV2", 1)]));
 }
-
-#[test]
-fn buckets_of_different_stores() {
-    let (here, there) = (Store::new("renaming-here"), Store::new("renaming-there"));
-    here.put("file", "x");
-    let error = fs().copy_file(here.uri("file"), there.uri("file")).unwrap_err();
-    assert_eq!(error.code(), Code::Unimplemented);
-    assert!(error.message().contains("read one and write the other"), "{error}");
-    assert!(there.keys().is_empty());
-}
