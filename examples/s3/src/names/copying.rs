@@ -94,14 +94,19 @@ impl Copy<'_> {
             Err(cause) if known.is_some() && matches!(cause.status(), Some(412 | 501)) => {
                 Err(Failed::Changed.into())
             }
-            Err(cause) if may_be_too_long(&cause) => {
+            Err(cause) => {
+                let one_request = match cause {
+                    _ if may_be_too_long(&cause) => ONE_REQUEST,
+                    // Some stores do not respond before the copy is made: of a part that takes less time.
+                    Cause::Failed(Failed::Stalled(..)) => IN_PARTS - 1,
+                    _ => return Err(cause),
+                };
                 match retry(&**self.from, "HeadObject", self.src, || self.head()).await {
-                    Ok(head) if len(&head)? > ONE_REQUEST => Ok(self.parts_of(head).await?),
+                    Ok(head) if len(&head)? > one_request => Ok(self.parts_of(head).await?),
                     // What was said of the copy tells more.
                     _ => Err(cause),
                 }
             }
-            Err(cause) => Err(cause),
         }
     }
 

@@ -1,8 +1,8 @@
-//! Copies of one store and of others.
+//! Copies, of one store and of others, and of stores that take their time.
 
-use s3_server::Options;
+use s3_server::{Fault, Options, What, When};
 use tf_fs_plugin::Code;
-use tf_plugin_s3_tests::{Store, child, fs, host, this_test};
+use tf_plugin_s3_tests::{IMPATIENT, Store, child, fs, host, this_test};
 
 #[test]
 fn buckets_of_different_stores() {
@@ -57,4 +57,19 @@ fn stores_that_aws_profiles_name_are_told_apart() {
         assert!(store.log().iter().all(|request| request.operation == "ListObjectsV2"));
         assert_eq!(store.keys(), ["file"]);
     }
+}
+
+#[test]
+fn a_store_that_responds_when_a_copy_is_made_copies_parts() {
+    let store = Store::with("copying-slow", &[IMPATIENT, &[("max_attempts", "1")]].concat());
+    store.put_sparse(store.bucket(), "large", 300 << 20);
+    store.inject(Fault::new(When::All, What::DoneThenStall).operation("CopyObject"));
+    // Its length is not known.
+    fs().rename_file(store.uri("large"), store.uri("moved")).unwrap();
+    assert_eq!(store.keys(), ["moved"]);
+    assert_eq!(store.stat(store.bucket(), "moved").unwrap().parts.len(), 5);
+    // A shorter one is not worth parts.
+    store.put("small", "x");
+    let error = fs().rename_file(store.uri("small"), store.uri("moved")).unwrap_err();
+    assert_eq!(error.code(), Code::DeadlineExceeded, "{error:#}");
 }
