@@ -279,7 +279,8 @@ impl Bucket {
             return true;
         }
         let code = element(body, "Code").filter(|_| (400..=499).contains(&status));
-        let there = || header("date").and_then(date);
+        // That of a response from a cache is of an earlier time.
+        let there = || header("date").filter(|_| header("age").is_none()).and_then(date);
         let may_renew =
             |is_said| self.credentials.as_ref().is_some_and(|cache| cache.expire(is_said));
         match code.as_deref() {

@@ -190,7 +190,10 @@ fn a_refused_head_tells_the_time() {
     };
     let reply = Reply::new(403, "RequestTimeTooSkewed");
     let old = reply.clone().header("date", "Sat, 01 Jan 2000 00:00:00 GMT");
-    append(&store("head-clock"), old).unwrap();
+    append(&store("head-clock"), old.clone()).unwrap();
+    // What a cache kept says what time it was then.
+    let error = append(&store("cached-clock"), old.header("age", "3600")).unwrap_err();
+    assert_eq!(error.code(), Code::PermissionDenied, "{error:#}");
     // Where the clocks are the same, access was denied.
     let error = append(&store("no-clock"), reply).unwrap_err();
     assert_eq!(error.code(), Code::PermissionDenied, "{error:#}");
