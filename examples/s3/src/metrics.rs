@@ -1,6 +1,7 @@
 //! Counters, and how Python reads them: as the file `s3:///metrics.json`.
 
 use aws_sdk_s3::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_s3::operation::create_multipart_upload::CreateMultipartUploadOutput;
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::interceptors::context::{
     BeforeDeserializationInterceptorContextRef, BeforeTransmitInterceptorContextMut,
@@ -8,12 +9,19 @@ use aws_smithy_runtime_api::client::interceptors::context::{
 };
 use aws_smithy_runtime_api::client::orchestrator::Metadata;
 use aws_smithy_types::config_bag::{Storable, StoreReplace};
-use std::sync::atomic::{AtomicI64, Ordering};
+use percent_encoding::percent_decode_str;
+use std::collections::BTreeSet;
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 use tf_fs_object_store::http::Counts;
+use tf_fs_plugin::sync::{Mutex, MutexGuard};
 
-/// Multipart uploads of this process that are neither complete nor aborted.
-static OPEN_UPLOADS: AtomicI64 = AtomicI64::new(0);
+/// The ids of multipart uploads of this process that are neither complete nor aborted.
+static OPEN_UPLOADS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+fn open_uploads() -> MutexGuard<'static, BTreeSet<String>> {
+    OPEN_UPLOADS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 static COUNTS: Counts<16, 13> = Counts::new(
     [
@@ -72,7 +80,7 @@ pub(crate) fn failed(kind: &str) {
 /// All counters of the process since it began, as the text of `s3:///metrics.json`.
 pub(crate) fn json(budget_used: usize, budget_limit: usize) -> String {
     let mut all = COUNTS.json(budget_used, budget_limit);
-    all.insert("open_uploads".into(), OPEN_UPLOADS.load(Ordering::Relaxed).into());
+    all.insert("open_uploads".into(), open_uploads().len().into());
     serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
 }
 
@@ -89,14 +97,23 @@ impl Observer {
 }
 
 /// An attempt that was sent, and its answer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Sent {
     at: Instant,
     answer: Option<(Duration, u16)>,
+    /// The upload that it is about.
+    upload: Option<String>,
 }
 
 impl Storable for Sent {
     type Storer = StoreReplace<Self>;
+}
+
+/// The upload that a request of this URL is about.
+fn upload_of(url: &str) -> Option<String> {
+    let (_, query) = url.split_once('?')?;
+    let id = query.split('&').find_map(|parameter| parameter.strip_prefix("uploadId="))?;
+    Some(percent_decode_str(id).decode_utf8_lossy().into_owned())
 }
 
 impl Intercept for Observer {
@@ -118,11 +135,12 @@ impl Intercept for Observer {
 
     fn read_before_transmit(
         &self,
-        _: &BeforeTransmitInterceptorContextRef<'_>,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
         _: &RuntimeComponents,
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        cfg.interceptor_state().store_put(Sent { at: Instant::now(), answer: None });
+        let upload = upload_of(context.request().uri());
+        cfg.interceptor_state().store_put(Sent { at: Instant::now(), answer: None, upload });
         Ok(())
     }
 
@@ -132,7 +150,7 @@ impl Intercept for Observer {
         _: &RuntimeComponents,
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        if let Some(&sent) = cfg.load::<Sent>() {
+        if let Some(sent) = cfg.load::<Sent>().cloned() {
             let answer = Some((sent.at.elapsed(), context.response().status().as_u16()));
             cfg.interceptor_state().store_put(Sent { answer, ..sent });
         }
@@ -146,22 +164,23 @@ impl Intercept for Observer {
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         // What failed before it was sent is no request.
-        let Some(&Sent { at, answer }) = cfg.load::<Sent>() else { return Ok(()) };
+        let Some(Sent { at, answer, upload }) = cfg.load::<Sent>().cloned() else { return Ok(()) };
         let operation = cfg.load::<Metadata>().map_or("other", Metadata::name);
         let latency = answer.map_or_else(|| at.elapsed(), |(latency, _)| latency);
         let status = answer.map(|(_, status)| status);
         attempt(operation, latency, status);
         // An error may come under a status of success.
-        let done = matches!(context.output_or_error(), Some(Ok(_)));
-        match operation {
-            "CreateMultipartUpload" if done => {
-                OPEN_UPLOADS.fetch_add(1, Ordering::Relaxed);
-            }
-            // 404: it was complete or aborted by an attempt whose answer was lost.
-            "CompleteMultipartUpload" | "AbortMultipartUpload" if done || status == Some(404) => {
-                OPEN_UPLOADS.fetch_sub(1, Ordering::Relaxed);
-            }
-            _ => {}
+        let output = context.output_or_error().and_then(Result::ok);
+        let created =
+            output.and_then(|output| output.downcast_ref::<CreateMultipartUploadOutput>());
+        if let Some(id) = created.and_then(|created| created.upload_id()) {
+            open_uploads().insert(id.to_owned());
+        }
+        // 404: it was complete or aborted by an attempt whose answer was lost.
+        let is_over = output.is_some() || status == Some(404);
+        let may_end = matches!(operation, "CompleteMultipartUpload" | "AbortMultipartUpload");
+        if let Some(id) = upload.filter(|_| may_end && is_over) {
+            open_uploads().remove(&id);
         }
         cfg.interceptor_state().unset::<Sent>();
         Ok(())

@@ -92,4 +92,17 @@ fn count_everything() {
         tf_plugin_s3_tests::eventually(Duration::from_secs(5), || metrics()["open_uploads"] == 0)
     );
     assert!(store.open_uploads().is_empty());
+    // Gone when it is to be completed, and still gone when it is to be aborted.
+    let gone = || Fault::new(When::All, What::status(404, "NoSuchUpload"));
+    for operation in ["CompleteMultipartUpload", "AbortMultipartUpload"] {
+        store.inject(gone().operation(operation));
+    }
+    let mut file = host().new_writable_file(store.uri("larger")).unwrap();
+    file.append(&content(6 << 20, 4)).unwrap();
+    let _ = file.close().unwrap_err();
+    drop(file);
+    assert!(
+        store.log().iter().any(|request| request.faulted && request.operation.starts_with("Abort"))
+    );
+    assert_eq!(metrics()["open_uploads"], 0);
 }
