@@ -10,6 +10,7 @@ use aws_sdk_s3::operation::create_session::CreateSessionError;
 use aws_smithy_runtime_api::client::endpoint::error::ResolveEndpointError;
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::error::operation::BuildError;
+use std::error::Error as StdError;
 use std::fmt::Display;
 use std::time::Duration;
 use tf_fs_object_store::http::{Failed, PROXY_WANTS_CREDENTIALS, causes, is_timeout, retry_after};
@@ -27,6 +28,8 @@ pub(crate) enum Cause {
     Unconfirmed(Error),
     /// Ready-made, with all that is to be said.
     Finished(Class, Error),
+    /// There are no credentials to sign with.
+    NoCredentials(Class, Error),
 }
 
 /// What the store said.
@@ -53,7 +56,7 @@ impl Bucket {
             _ if find::<CredentialsError>(&error).is_some()
                 || find::<NoCredentials>(&error).is_some() =>
             {
-                Failed::Other(of_credentials(&error)).into()
+                Cause::no_credentials(&error)
             }
             _ if find::<ResolveEndpointError>(&error).is_some()
                 || find::<BuildError>(&error).is_some() =>
@@ -105,6 +108,14 @@ impl Cause {
         let class = class_of(answer.status, answer.code.as_deref());
         let retry_after = wait.and_then(retry_after);
         Self::Answer(Box::new(Refusal { answer, class, retry_after, is_mended }))
+    }
+
+    /// From the error of whoever was to give credentials.
+    #[cold]
+    pub(crate) fn no_credentials(error: &(dyn StdError + 'static)) -> Self {
+        let may_pass = find::<NoCredentials>(error).is_some_and(|error| error.may_pass);
+        let class = if may_pass { Class::Transient } else { Class::Permanent };
+        Self::NoCredentials(class, of_credentials(error))
     }
 
     /// The status of the answer, if there was one.
@@ -202,7 +213,7 @@ impl Failure for Cause {
             Self::Answer(refusal) => refusal.class,
             Self::Failed(failed) => failed.class(),
             Self::Unconfirmed(_) => Class::Permanent,
-            Self::Finished(class, _) => *class,
+            Self::Finished(class, _) | Self::NoCredentials(class, _) => *class,
         }
     }
 
@@ -220,7 +231,9 @@ impl Failure for Cause {
                 format!("the store responds with HTTP {}", refusal.answer.status)
             }
             Self::Failed(failed) => failed.summary(),
-            Self::Unconfirmed(error) | Self::Finished(_, error) => error.message().to_owned(),
+            Self::Unconfirmed(error) | Self::Finished(_, error) | Self::NoCredentials(_, error) => {
+                error.message().to_owned()
+            }
         }
     }
 
@@ -242,7 +255,7 @@ impl Failure for Cause {
             }
             Self::Failed(failed) => failed.may_be_done(),
             Self::Unconfirmed(_) => true,
-            Self::Finished(..) => false,
+            Self::Finished(..) | Self::NoCredentials(..) => false,
         }
     }
 
@@ -260,6 +273,10 @@ impl Failure for Cause {
                 if reason == CHECKSUM { error.with_code(Code::DataLoss) } else { error }
             }
             Self::Finished(_, error) | Self::Unconfirmed(error) => error,
+            Self::NoCredentials(_, error) => {
+                metrics::failed("credentials");
+                error.context(format_args!("{what}: {op}"))
+            }
         }
     }
 }

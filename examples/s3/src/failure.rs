@@ -218,7 +218,6 @@ pub(crate) fn of_answer(op: &str, what: &dyn Display, answer: &Answer, attempts:
 /// The error of credentials that cannot be had.
 #[cold]
 pub(crate) fn of_credentials(error: &(dyn StdError + 'static)) -> Error {
-    metrics::failed("credentials");
     match find::<NoCredentials>(error) {
         Some(tried) => Error::new(Code::Unauthenticated, tried.to_string()),
         None => Error::new(Code::Unauthenticated, format!("no AWS credentials: {}", causes(error))),

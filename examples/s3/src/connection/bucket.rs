@@ -6,6 +6,7 @@ use super::credentials::{Cache, Chain};
 use super::region::{FALLBACK, Located, REGION_HEADER, Resolver, asked_for};
 use super::route::Route;
 use super::tls;
+use crate::cause::Cause;
 use crate::config::BucketSettings;
 use crate::failure::{element, is_about_old_credentials};
 use crate::get::Shown;
@@ -230,15 +231,11 @@ impl Bucket {
     /// The credentials to sign with; `None`: requests are not signed.
     ///
     /// # Errors
-    /// `UNAUTHENTICATED` with the sources that were tried.
-    pub(crate) async fn credentials(&self) -> Result<Option<Credentials>> {
-        match &self.credentials {
-            None => Ok(None),
-            Some(cache) => {
-                let credentials = cache.get().await;
-                Ok(Some(credentials.map_err(|error| crate::failure::of_credentials(&error))?))
-            }
-        }
+    /// [`Cause::NoCredentials`] with the sources that were tried.
+    pub(crate) async fn credentials(&self) -> Result<Option<Credentials>, Cause> {
+        let Some(cache) = &self.credentials else { return Ok(None) };
+        let credentials = cache.get().await.map_err(|error| Cause::no_credentials(&error))?;
+        Ok(Some(credentials))
     }
 
     /// The TLS settings for connections of our own.

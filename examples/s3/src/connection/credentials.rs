@@ -1,7 +1,12 @@
 //! Where credentials are from, and how long they are kept.
 
-use super::http::client;
+mod cache;
+
+pub(crate) use cache::Cache;
+
+use super::http::{Unanswered, client};
 use crate::config::{BucketSettings, Profile};
+use crate::failure::find;
 use aws_config::ecs::EcsCredentialsProvider;
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
 use aws_config::imds;
@@ -19,30 +24,15 @@ use http::HeaderValue;
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
-use tf_fs_object_store::attempt;
+use std::time::{Duration, Instant};
 use tf_fs_object_store::http::{Proxy, causes};
-use tf_fs_plugin::prelude::*;
-
-/// How long all sources together may take. A credential process or SSO may take its time.
-const LOAD_TIMEOUT: Duration = Duration::from_secs(30);
+use tf_fs_object_store::{Class, Failure as _};
 
 /// How long the metadata service of an EC2 instance may take, where there is one.
 const IMDS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long the silence of the metadata service is remembered, so that not every request waits for it.
 const IMDS_MEMORY: Duration = Duration::from_secs(30);
-
-/// Credentials this near to their end are replaced.
-const RENEW_BEFORE: Duration = Duration::from_secs(5 * 60);
-
-/// Credentials this near to their end are not used.
-const EXPIRES_BEFORE: Duration = Duration::from_secs(10);
-
-/// Credentials younger than this were no better when a store refuses them.
-const FRESH: Duration = Duration::from_secs(1);
-/// The same of those that are what was refused before.
-const STALE: Duration = Duration::from_secs(60);
 
 /// The sources of credentials, one after the other, as the AWS SDK asks them.
 pub(super) struct Chain {
@@ -139,9 +129,18 @@ fn variable(name: &str) -> Option<String> {
 }
 
 /// Why there are no credentials: what was tried, and what came of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct NoCredentials {
     tried: Vec<(String, String)>,
+    /// A service did not respond: later it may.
+    pub(crate) may_pass: bool,
+}
+
+impl NoCredentials {
+    fn timed_out(after: Duration) -> Self {
+        let reason = format!("not tried to the end in {} s", after.as_secs());
+        Self { tried: vec![("all sources".to_owned(), reason)], may_pass: true }
+    }
 }
 
 impl fmt::Display for NoCredentials {
@@ -174,6 +173,19 @@ enum Outcome {
     Absent(String),
     /// It is set up but does not work. Going on would use credentials that nobody meant.
     Broken(String),
+    /// The same, and its service did not respond.
+    Unanswered(String),
+}
+
+impl Outcome {
+    /// Of a source that is set up.
+    fn of(error: &CredentialsError, reason: String) -> Self {
+        let is_unanswered = match find::<Unanswered>(error) {
+            Some(Unanswered(failed)) => failed.class() == Class::Transient,
+            None => matches!(error, CredentialsError::ProviderTimedOut(_)),
+        };
+        if is_unanswered { Self::Unanswered(reason) } else { Self::Broken(reason) }
+    }
 }
 
 impl Chain {
@@ -196,7 +208,7 @@ impl Chain {
                 true => Ok(fixed.clone()),
                 false => {
                     let tried = vec![("settings".to_owned(), UNSENDABLE.to_owned())];
-                    Err(NoCredentials { tried })
+                    Err(NoCredentials { tried, may_pass: false })
                 }
             };
         }
@@ -221,9 +233,13 @@ impl Chain {
                     tried.push((self.name(source), reason));
                     break;
                 }
+                Err(Outcome::Unanswered(reason)) => {
+                    tried.push((self.name(source), reason));
+                    return Err(NoCredentials { tried, may_pass: true });
+                }
             }
         }
-        Err(NoCredentials { tried })
+        Err(NoCredentials { tried, may_pass: false })
     }
 
     fn name(&self, source: Source) -> String {
@@ -271,7 +287,7 @@ impl Chain {
                     CredentialsError::CredentialsNotLoaded(_) => {
                         Outcome::Absent("it has no credentials".to_owned())
                     }
-                    error => Outcome::Broken(causes(&error)),
+                    error => Outcome::of(&error, causes(&error)),
                 })
             }
             Source::WebIdentity => {
@@ -288,10 +304,8 @@ impl Chain {
                 }
                 let provider =
                     WebIdentityTokenCredentialsProvider::builder().configure(&config).build();
-                provider
-                    .provide_credentials()
-                    .await
-                    .map_err(|error| Outcome::Broken(causes(&error)))
+                let credentials = provider.provide_credentials().await;
+                credentials.map_err(|error| Outcome::of(&error, causes(&error)))
             }
             Source::Container => {
                 let variables = [
@@ -307,11 +321,12 @@ impl Chain {
                 provider.provide_credentials().await.map_err(|error| {
                     let causes = causes(&error);
                     // The SDK's text repeats the token.
-                    Outcome::Broken(if causes.contains("auth token") {
+                    let reason = if causes.contains("auth token") {
                         "AWS_CONTAINER_AUTHORIZATION_TOKEN (or the file of …_FILE) cannot be sent: it has a line break or a control character".to_owned()
                     } else {
                         format!("{name}: {causes}")
-                    })
+                    };
+                    Outcome::of(&error, reason)
                 })
             }
             Source::Instance => {
@@ -380,121 +395,4 @@ fn absent<T>(reason: impl Into<String>) -> Result<T, Outcome> {
 
 fn broken<T>(reason: impl Into<String>) -> Result<T, Outcome> {
     Err(Outcome::Broken(reason.into()))
-}
-
-/// Credentials, kept until shortly before they end. One load at a time; whoever comes meanwhile waits for it.
-pub(crate) struct Cache {
-    chain: Chain,
-    loaded: Mutex<Option<Loaded>>,
-    /// What a store refused last.
-    refused: Mutex<Option<Credentials>>,
-    loading: tokio::sync::Mutex<()>,
-}
-
-struct Loaded {
-    credentials: Credentials,
-    at: Instant,
-    /// A renewal that failed is not tried again before this.
-    retry: Option<Instant>,
-}
-
-impl fmt::Debug for Cache {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cache").field("profile", &self.chain.profile).finish_non_exhaustive()
-    }
-}
-
-impl Cache {
-    pub(super) fn new(chain: Chain) -> Self {
-        Self {
-            chain,
-            loaded: Mutex::default(),
-            refused: Mutex::default(),
-            loading: tokio::sync::Mutex::default(),
-        }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Loaded>> {
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The credentials that are kept, if they need no renewal.
-    fn kept(&self) -> Option<Credentials> {
-        let loaded = self.lock();
-        let loaded = loaded.as_ref()?;
-        let wait = if loaded.retry.is_some_and(|retry| Instant::now() < retry) {
-            EXPIRES_BEFORE
-        } else {
-            RENEW_BEFORE
-        };
-        // Short-lived ones would be renewed all the time.
-        let is_young = loaded.at.elapsed() < Duration::from_secs(60);
-        let wait = if is_young { EXPIRES_BEFORE } else { wait };
-        ends_after(&loaded.credentials, wait).then(|| loaded.credentials.clone())
-    }
-
-    /// The credentials of now.
-    ///
-    /// # Errors
-    /// Which sources were tried and why each failed.
-    pub(crate) async fn get(&self) -> Result<Credentials, CredentialsError> {
-        if let Some(credentials) = self.kept() {
-            return Ok(credentials);
-        }
-        let _loading = self.loading.lock().await;
-        if let Some(credentials) = self.kept() {
-            return Ok(credentials);
-        }
-        let result = match tokio::time::timeout(LOAD_TIMEOUT, self.chain.load()).await {
-            Ok(Ok(credentials)) => Ok(credentials),
-            Ok(Err(error)) => Err(CredentialsError::provider_error(error)),
-            Err(_) => Err(CredentialsError::provider_timed_out(LOAD_TIMEOUT)),
-        };
-        let mut loaded = self.lock();
-        match (result, loaded.as_mut()) {
-            (Ok(credentials), _) => {
-                let at = Instant::now();
-                *loaded = Some(Loaded { credentials: credentials.clone(), at, retry: None });
-                Ok(credentials)
-            }
-            // The old ones still do for a while.
-            (Err(error), Some(old)) if ends_after(&old.credentials, EXPIRES_BEFORE) => {
-                log::warn!(
-                    "credentials could not be renewed, the old ones are used until they end: {}",
-                    causes(&error)
-                );
-                old.retry = Some(Instant::now() + Duration::from_secs(15));
-                Ok(old.credentials.clone())
-            }
-            (Err(error), _) => Err(error),
-        }
-    }
-
-    /// A store refused the credentials as too old: forgets them. Whether newer ones may be had. If it did not say why, only
-    /// those of a session may be meant, which ends.
-    pub(crate) fn expire(&self, is_said: bool) -> bool {
-        let mut loaded = self.lock();
-        let Some(Loaded { credentials, at, .. }) = &*loaded else { return true };
-        if !is_said && credentials.session_token().is_none() {
-            return false;
-        }
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same = refused.as_ref().is_some_and(|refused| is_same(refused, credentials));
-        // Than what was refused, with which this request was signed too.
-        let is_newer = refused.is_some() && !is_same && *at > attempt().began;
-        if is_newer || at.elapsed() < FRESH {
-            return is_newer;
-        }
-        let may_help = !is_same || at.elapsed() >= STALE;
-        *refused = loaded.take().map(|loaded| loaded.credentials);
-        may_help
-    }
-}
-
-fn is_same(one: &Credentials, other: &Credentials) -> bool {
-    one.access_key_id() == other.access_key_id() && one.session_token() == other.session_token()
-}
-
-fn ends_after(credentials: &Credentials, wait: Duration) -> bool {
-    credentials.expiry().is_none_or(|end| end > SystemTime::now() + wait)
 }

@@ -15,7 +15,7 @@ pub(super) async fn get(
     route: &Route,
     wanted: GetOptions<'_>,
 ) -> Result<(Head, Body), Cause> {
-    let credentials = bucket.credentials().await.map_err(Failed::Other)?;
+    let credentials = bucket.credentials().await?;
     let request =
         request::request(bucket, route, wanted, credentials.as_ref()).map_err(Failed::Other)?;
     let stall = bucket.settings.engine.stall_timeout;

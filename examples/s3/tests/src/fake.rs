@@ -37,7 +37,8 @@ impl fmt::Debug for Fake {
 }
 
 impl Fake {
-    /// Answers every request by what `answer` says: status, headers, body. `None`: no response ever comes.
+    /// Answers every request by what `answer` says: status and body. `None`: no response ever comes. Status 0: the
+    /// connection is closed without one.
     ///
     /// # Panics
     /// If there is no port.
@@ -82,6 +83,9 @@ fn serve(
             std::thread::sleep(std::time::Duration::from_secs(60));
             return;
         };
+        if status == 0 {
+            return;
+        }
         let kind = if body.starts_with('<') { "text/xml" } else { "application/json" };
         let text = format!(
             "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\nx-aws-ec2-metadata-token-ttl-seconds: 21600\r\ncontent-length: {}\r\n\r\n{body}",

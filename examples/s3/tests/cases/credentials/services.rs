@@ -58,6 +58,46 @@ fn web_identity() {
 }
 
 #[test]
+fn a_service_that_is_not_up_yet_is_waited_for() {
+    if is_child() {
+        return;
+    }
+    let (store, home) = (store(), Home::new());
+    want_token(&store, "W");
+    // The SDK makes three attempts for each of ours.
+    let late = |answer: String| {
+        let calls = AtomicUsize::new(0);
+        Fake::start(move |_| match calls.fetch_add(1, Ordering::Relaxed) {
+            0..8 => Some((0, String::new())),
+            _ => Some((200, answer.clone())),
+        })
+    };
+    let service = late(sts("AssumeRoleWithWebIdentity", &store, "W"));
+    let (url, token) = (service.url(), home.write("token", "jwt-of-pod"));
+    let pod = [
+        ("AWS_ROLE_ARN", Some("arn:aws:iam::1:role/r")),
+        ("AWS_ENDPOINT_URL_STS", Some(url.as_str())),
+        ("AWS_WEB_IDENTITY_TOKEN_FILE", Some(token.as_str())),
+    ];
+    assert_eq!(read(this_test!(), &store, &pod).content(), "content");
+    let service = late(json(&store, "W"));
+    let url = format!("{}/keys", service.url());
+    let container = [("AWS_CONTAINER_CREDENTIALS_FULL_URI", Some(url.as_str()))];
+    assert_eq!(read(this_test!(), &store, &container).content(), "content");
+    // But not for ever.
+    let service = Fake::start(|_| Some((0, String::new())));
+    let url = format!("{}/keys", service.url());
+    let gone = [
+        ("AWS_CONTAINER_CREDENTIALS_FULL_URI", Some(url.as_str())),
+        ("TF_S3_MAX_ATTEMPTS", Some("2")),
+    ];
+    let gone = read(this_test!(), &store, &gone);
+    let text = gone.error("Unauthenticated");
+    assert!(text.contains(&store.uri("k")) && text.contains("container: "), "{text}");
+    assert_eq!(service.asked().len(), 6);
+}
+
+#[test]
 fn a_service_is_trusted_by_the_bundle() {
     if is_child() {
         return;
