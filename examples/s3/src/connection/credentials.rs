@@ -10,6 +10,7 @@ use crate::failure::find;
 use aws_config::ecs::EcsCredentialsProvider;
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
 use aws_config::imds;
+use aws_config::imds::client::error::{ImdsError, TokenError};
 use aws_config::imds::credentials::ImdsCredentialsProvider;
 use aws_config::profile::{ProfileFileCredentialsProvider, ProfileFileRegionProvider};
 use aws_config::provider_config::ProviderConfig;
@@ -63,7 +64,7 @@ impl Sources {
         }
     }
 
-    fn imds(&self) -> imds::Client {
+    fn metadata_service(&self) -> imds::client::Builder {
         imds::Client::builder()
             .configure(&self.config(&self.local))
             .max_attempts(1)
@@ -71,7 +72,6 @@ impl Sources {
             .read_timeout(IMDS_TIMEOUT)
             .operation_attempt_timeout(IMDS_TIMEOUT)
             .operation_timeout(IMDS_TIMEOUT * 2)
-            .build()
     }
 
     fn config(&self, client: &SharedHttpClient) -> ProviderConfig {
@@ -84,8 +84,22 @@ impl Sources {
         silence.is_some_and(|since| since.elapsed() < IMDS_MEMORY)
     }
 
-    fn was_silent(&self) {
-        *self.silence.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    /// What the metadata service says: if nothing, it is asked once more, since a packet may be lost, and silence is
+    /// remembered.
+    async fn listen<T, E: StdError + 'static, R: Future<Output = Result<T, E>>>(
+        &self,
+        ask: impl Fn() -> R,
+    ) -> Result<T, E> {
+        match ask().await {
+            Err(error) if is_silence(&error) => {}
+            outcome => return outcome,
+        }
+        ask().await.inspect_err(|error| {
+            if is_silence(error) {
+                let mut silence = self.silence.lock().unwrap_or_else(PoisonError::into_inner);
+                *silence = Some(Instant::now());
+            }
+        })
     }
 
     /// The region that the profile names, else the one that this EC2 instance is in.
@@ -107,16 +121,24 @@ impl Sources {
         if !is_amazon || imds_is_disabled() || self.is_silent() {
             return None;
         }
-        let imds = self.imds();
-        match imds.get("/latest/meta-data/placement/region").await {
+        let imds = self.metadata_service().build();
+        match self.listen(|| imds.get("/latest/meta-data/placement/region")).await {
             Ok(region) => Some(Region::new(region.as_ref().to_owned())),
             Err(error) => {
                 log::debug!("the EC2 metadata service names no region: {}", causes(&error));
-                self.was_silent();
                 None
             }
         }
     }
+}
+
+/// Whether the metadata service did not respond, as far as the error tells.
+fn is_silence(error: &(dyn StdError + 'static)) -> bool {
+    let is_answer = match find::<ImdsError>(error) {
+        Some(ImdsError::ErrorResponse(_)) | None => true,
+        Some(_) => find::<TokenError>(error).is_some(),
+    };
+    !is_answer || find::<Unanswered>(error).is_some()
 }
 
 fn imds_is_disabled() -> bool {
@@ -338,12 +360,10 @@ impl Chain {
                 }
                 let provider = ImdsCredentialsProvider::builder()
                     .configure(&self.sources.config(&self.sources.local))
-                    .imds_client(self.sources.imds())
+                    .imds_client(self.sources.metadata_service().build())
                     .build();
-                provider.provide_credentials().await.map_err(|error| {
-                    self.sources.was_silent();
-                    Outcome::Absent(causes(&error))
-                })
+                let credentials = self.sources.listen(|| provider.provide_credentials()).await;
+                credentials.map_err(|error| Outcome::Absent(causes(&error)))
             }
         }
     }
@@ -396,3 +416,6 @@ fn absent<T>(reason: impl Into<String>) -> Result<T, Outcome> {
 fn broken<T>(reason: impl Into<String>) -> Result<T, Outcome> {
     Err(Outcome::Broken(reason.into()))
 }
+
+#[cfg(test)]
+mod tests;
