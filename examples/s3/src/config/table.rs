@@ -84,7 +84,7 @@ const SETTINGS: &[Setting] = &[
         "How long a failing request is retried: the time of failed attempts and of the waits between them. Each \
          attempt counts as `stall_timeout_ms` at most. The last attempt starts within this time. 0: one attempt."),
     Setting::new("retry_mode", &["AWS_RETRY_MODE"], Kind::OneOf(&["standard", "adaptive"]), "standard",
-        "`adaptive` also slows down before the store requests it."),
+        "`adaptive` also slows down after error codes of overload that Amazon S3 uses. Reads are not slowed down."),
     Setting::new("retry_backoff_ms", &[], Kind::Milliseconds { min: 1, max: 60_000 }, "100",
         "The maximum wait before the second attempt; it doubles with each further attempt. The wait itself is random. \
          `Retry-After` of the store takes precedence."),
