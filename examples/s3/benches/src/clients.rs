@@ -95,7 +95,7 @@ struct Peers {
 
 impl Clients {
     /// Builds the plugin, unless there is one at `plugin`, and installs what is missing, with `peers` also the other
-    /// clients. `before` is an earlier library.
+    /// clients. `before` is an earlier library. Relative paths begin at the root of the workspace.
     ///
     /// # Errors
     /// When something does not build or cannot be installed.
@@ -116,10 +116,11 @@ impl Clients {
         std::fs::create_dir_all(&directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;
         let plugin = match plugin {
-            Some(plugin) => std::path::absolute(plugin)?,
+            // Cargo runs a benchmark in the directory of its package.
+            Some(plugin) => workspace.root().join(plugin),
             None => workspace.build_plugin("s3")?,
         };
-        let before = before.map(std::path::absolute).transpose()?;
+        let before = before.map(|before| workspace.root().join(before));
         Ok(Self { newest, plugin, before, peers, directory })
     }
 
