@@ -18,15 +18,27 @@ fn variants(name: &str, source: &str) -> Vec<(String, Vec<&'static str>)> {
         return variants;
     }
     if source.contains("MOST_STEPS") {
-        let of = |steps, definition| (format!("{name}.{steps}.spv"), vec![definition]);
-        return vec![of(2, "-DMOST_STEPS=2"), of(4, "-DMOST_STEPS=4"), of(8, "-DMOST_STEPS=8")];
+        let steps = [("2", "-DMOST_STEPS=2"), ("4", "-DMOST_STEPS=4"), ("8", "-DMOST_STEPS=8")];
+        let variants = steps.map(|(most, steps)| {
+            [
+                (format!("{name}.{most}.spv"), vec![steps]),
+                (format!("{name}.long.{most}.spv"), vec![steps, "-DLONG"]),
+            ]
+        });
+        return variants.into_iter().flatten().collect();
     }
     // One that computes with `COMPUTE`, and does not define it, does so with floats and with integers.
     match source.contains("COMPUTE") && !source.contains("#define COMPUTE") {
-        true => vec![
-            (format!("{name}.float.spv"), vec![]),
-            (format!("{name}.int64.spv"), vec!["-DCOMPUTE=int64_t"]),
-        ],
+        true => {
+            let mut variants = vec![
+                (format!("{name}.float.spv"), vec![]),
+                (format!("{name}.int64.spv"), vec!["-DCOMPUTE=int64_t"]),
+            ];
+            if source.contains("#include \"elementwise.glsl\"") {
+                variants.push((format!("{name}.long.spv"), vec!["-DLONG"]));
+            }
+            variants
+        }
         false => vec![(format!("{name}.spv"), vec![])],
     }
 }

@@ -3,9 +3,21 @@
 use super::*;
 use core::marker::PhantomData;
 
-/// The shader for elements of this type.
-fn shader_of(dtype: DType) -> &'static Shader {
-    if is_float(dtype) { shader!("elementwise.float") } else { shader!("elementwise.int64") }
+/// The ops on floats that are under `LONG` in `shaders/elementwise.glsl`.
+const LONG: &[u32] = &[11, 14, 59, 60, 61, 62, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83];
+
+/// Whether an op on floats is in the shaders for long ones.
+pub(super) fn is_long(number: u32) -> bool {
+    LONG.contains(&number)
+}
+
+/// The shader of an op for elements of this type.
+fn shader_of(number: u32, dtype: DType) -> &'static Shader {
+    match (is_float(dtype), is_long(number)) {
+        (false, _) => shader!("elementwise.int64"),
+        (true, false) => shader!("elementwise.float"),
+        (true, true) => shader!("elementwise.long"),
+    }
 }
 
 /// Computes op `number` of each two elements of the inputs, which are broadcast. `alpha` is the op's attribute, or 0.
@@ -71,7 +83,7 @@ pub(super) fn with<R>(
     }
     let (from, to) = (element_type(input)?, element_type(out)?);
     // What is converted to a float, or from one, is computed with as one.
-    let shader = if is_float(out) { shader_of(out) } else { shader_of(input) };
+    let shader = shader_of(number, if is_float(out) { out } else { input });
     then(&Launch {
         op,
         shader,
@@ -308,3 +320,16 @@ const _: () = {
         }
     }
 };
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn long_ops_are_those_of_the_shader() {
+        let source = include_str!("../shaders/elementwise.glsl");
+        let (_, long) = source.split_once("#ifdef LONG").unwrap();
+        let (long, _) = long.split_once("#endif").unwrap();
+        let cases = long.split("case ").skip(1);
+        let numbers = cases.map(|case| case.split(':').next().unwrap().parse().unwrap());
+        assert_eq!(numbers.collect::<Vec<u32>>(), super::LONG);
+    }
+}

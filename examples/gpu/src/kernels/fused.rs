@@ -1,6 +1,6 @@
 //! Elementwise ops that follow each other, as one launch: what [`Fusion`](crate::fusion::Fusion) makes of them.
 
-use super::elementwise::{self, fusible};
+use super::elementwise::{self, fusible, is_long};
 use super::*;
 use core::marker::PhantomData;
 use se_plugin::kernel::{OpDefinition, OpDefinitionBuilder};
@@ -155,17 +155,26 @@ impl<T> Fused<T> {
         let operands: Vec<Operand<'_>> = inputs.iter().chain([out]).map(Operand::from).collect();
         Launch {
             op: OP,
-            shader: match self.steps.len() {
-                0..=2 => shader!("fused.2"),
-                3..=4 => shader!("fused.4"),
-                _ => shader!("fused.8"),
-            },
+            shader: self.shader(),
             constants: &constants,
             operands: &operands,
             numbers: &numbers,
             groups: groups(out.len()),
         }
         .enqueue(context)
+    }
+
+    /// The one that a driver compiles in the least time.
+    fn shader(&self) -> &'static Shader {
+        let is_long = self.steps.iter().any(|step| is_long(step.op));
+        match (self.steps.len(), is_long) {
+            (0..=2, false) => shader!("fused.2"),
+            (3..=4, false) => shader!("fused.4"),
+            (_, false) => shader!("fused.8"),
+            (0..=2, true) => shader!("fused.long.2"),
+            (3..=4, true) => shader!("fused.long.4"),
+            (_, true) => shader!("fused.long.8"),
+        }
     }
 
     /// A launch for each step, since the axes are more than can be pushed.
