@@ -34,7 +34,7 @@ impl Container {
     }
 }
 
-/// Whether a blob stands for a directory: Azure's tools write such blobs, and an account with a hierarchical namespace shows
+/// Whether a blob marks a directory: Azure's tools write such blobs, and an account with a hierarchical namespace shows
 /// its directories so. Their names do not end in `/`.
 pub(crate) fn marks_directory(response: &Response) -> bool {
     response.header(&format!("x-ms-meta-{}", list::FOLDER)) == Some("true")
@@ -46,7 +46,7 @@ pub(crate) fn refuse_directory(key: &str, response: &Response) -> Result<(), Fai
     if key.ends_with('/') || !marks_directory(response) {
         return Ok(());
     }
-    let message = Some("the blob stands for a directory".to_owned());
+    let message = Some("the blob is the marker of a directory".to_owned());
     Err(Failed::Refused(Box::new(Refusal { status: 404, message, ..Refusal::default() })))
 }
 

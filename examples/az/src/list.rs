@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use tf_fs_object_store::http::{Failed, Method, date, number};
 use tf_fs_object_store::{Class, Failure as _, ListOptions, Object, ObjectMeta, Page};
 
-/// The name of the metadata by which Azure's tools mark a blob that stands for a directory; the value is `true`.
+/// The name of the metadata by which Azure's tools mark a blob as a directory; the value is `true`.
 pub(crate) const FOLDER: &str = "hdi_isfolder";
 
 /// A page has at most 5,000 names, each of at most 1,024 characters.
@@ -25,7 +25,7 @@ pub(crate) async fn blobs(
     if options.delimiter {
         call = call.with_query("delimiter", "/");
     }
-    // Metadata tells which blobs stand for directories.
+    // Metadata tells which blobs mark directories.
     call = call.with_query("include", "metadata");
     let xml = request(container, call, options, token).await?;
     let mut page = page_of_blobs(&xml, options.delimiter).map_err(Failed::Invalid)?;
@@ -36,7 +36,7 @@ pub(crate) async fn blobs(
     Ok(page)
 }
 
-/// Whether the blob of this name, but for the `/` at its end, stands for a directory.
+/// Whether the blob of this name, except for the `/` at its end, marks a directory.
 pub(crate) async fn is_folder(container: &Container, prefix: &str) -> Result<bool, Failed> {
     match prefix.strip_suffix('/') {
         None | Some("") => Ok(false),
@@ -84,7 +84,7 @@ async fn request(
     response.collect(MOST, container.settings.stall_timeout).await
 }
 
-/// A blob that stands for a directory has its key and `/` in the page.
+/// A blob that marks a directory has its key and `/` in the page.
 fn page_of_blobs(xml: &[u8], has_delimiter: bool) -> Result<Page, String> {
     let mut page = Page::default();
     let mut folders = BTreeSet::new();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn blobs_that_stand_for_directories_are_no_files() {
+    fn blobs_that_mark_directories_are_no_files() {
         let xml = b"<E><Blobs>\
             <Blob><Name>d</Name><Properties><Content-Length>0</Content-Length></Properties>\
             <Metadata><Hdi_isfolder>true</Hdi_isfolder></Metadata></Blob>\

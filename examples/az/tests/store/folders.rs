@@ -1,4 +1,4 @@
-//! Blobs that stand for directories, as other tools write them.
+//! Blobs that mark directories, as other tools write them.
 
 use crate::common::{AZURITE, Store, plugin};
 use crate::uri;
@@ -6,7 +6,7 @@ use azurite::KEY;
 use tf_fs_plugin::prelude::*;
 
 #[test]
-fn blobs_of_other_tools_that_stand_for_directories_are_directories() {
+fn blobs_of_other_tools_that_mark_directories_are_directories() {
     let store = Store::new("folders");
     for key in ["d", "e", "f", "f/g"] {
         store.script(key, "await blob.upload('', 0, {metadata: {hdi_isfolder: 'true'}})");
