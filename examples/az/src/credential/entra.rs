@@ -3,16 +3,17 @@
 //! What the environment names counts: an application with a secret, a workload with a file of Kubernetes, the managed
 //! identity of App Service. If it names none: the managed identity of this machine, then who is signed in by `az login`.
 
+mod login;
+
+use self::login::cli;
 use crate::account::keeps_secrets;
 use crate::client::http_settings;
 use crate::settings::{Secret, Settings};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use std::fmt;
-use std::io::Read as _;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tf_fs_object_store::http::{
     Chunks, Failed, HeaderValue, Http, HttpSettings, Proxy, Request, Response,
@@ -34,8 +35,6 @@ const IMDS_CONNECT: Duration = Duration::from_secs(1);
 const IMDS_TIMEOUT: Duration = Duration::from_secs(10);
 /// So long no identity is looked for where there was none.
 const NOBODY_FOR: Duration = Duration::from_secs(60);
-/// How long `az` may take: it is a Python program that makes requests.
-const CLI_TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest response of a service of tokens.
 const LARGEST: usize = 1 << 20;
 
@@ -416,43 +415,6 @@ fn token_of(json: &[u8]) -> Option<Token> {
         (None, None) => SystemTime::now() + 2 * MARGIN,
     };
     (!text.is_empty()).then(|| Token { text: Secret::new(text), ends })
-}
-
-/// A token of who is signed in by `az login`; `None` if there is no `az`, or nobody is.
-async fn cli(az: &str, tenant: Option<&str>) -> Result<Option<Token>, Failed> {
-    let mut command = Command::new(az);
-    command.args(["account", "get-access-token", "--output", "json", "--resource", RESOURCE]);
-    if let Some(tenant) = tenant {
-        command.args(["--tenant", tenant]);
-    }
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let Ok(child) = command.spawn() else { return Ok(None) };
-    let mut child = Running(child);
-    let started = tokio::time::Instant::now();
-    // What it writes fits into the pipe.
-    let status = loop {
-        match child.0.try_wait() {
-            Ok(None) if started.elapsed() <= CLI_TIMEOUT => {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-            status => break status.ok().flatten(),
-        }
-    };
-    let (Some(status), Some(mut stdout)) = (status, child.0.stdout.take()) else { return Ok(None) };
-    let mut output = Vec::new();
-    let is_read = status.success() && stdout.read_to_end(&mut output).is_ok();
-    Ok(is_read.then(|| token_of(&output)).flatten())
-}
-
-/// A program that ends when nobody waits for it any more: the engine gives up requests that take too long.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Both do nothing where it has been waited for.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use super::*;
 use crate::settings::of_variables;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -39,6 +41,16 @@ fn service(bodies: &'static [&'static str]) -> (Tokens, Arc<AtomicUsize>) {
     let settings = of_variables(&[("AZURE_POD_IDENTITY_AUTHORITY_HOST", &url)]).unwrap();
     let http = crate::client::http(&settings).unwrap();
     (Tokens::find(&settings, &http).unwrap().unwrap(), count)
+}
+
+/// Makes a program in place of `az`. A shell writes it: a program that this process has open for writing cannot be run, nor
+/// while a child that another test just started still has it open.
+fn write_az(directory: &Path, script: &str) -> String {
+    let az = directory.join("az");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#"printf '#!/bin/sh\n%s\n' "$1" > "$0" && chmod 700 "$0""#]);
+    assert!(shell.arg(&az).arg(script).status().unwrap().success());
+    az.to_str().unwrap().to_owned()
 }
 
 async fn got(tokens: &Tokens) -> Option<String> {
@@ -181,17 +193,34 @@ async fn a_managed_identity_that_does_not_respond_now_is_no_missing_one() {
 
 #[tokio::test]
 async fn az_ends_with_the_request_that_waits_for_it() {
-    use std::os::unix::fs::PermissionsExt as _;
-
     let directory = tempfile::tempdir().unwrap();
-    let [az, pid] = ["az", "pid"].map(|name| directory.path().join(name));
-    let script = format!("#!/bin/sh\necho $$ > {}\nexec sleep 60\n", pid.display());
-    std::fs::write(&az, script).unwrap();
-    std::fs::set_permissions(&az, std::fs::Permissions::from_mode(0o700)).unwrap();
-    let az = az.to_str().unwrap();
-    let waiting = tokio::time::timeout(Duration::from_millis(500), cli(az, None)).await;
-    assert!(waiting.is_err());
-    let pid = std::fs::read_to_string(pid).unwrap();
-    let process = format!("/proc/{}", pid.trim());
-    assert!(!std::path::Path::new(&process).exists(), "it still runs, or nobody has waited for it");
+    let pids = directory.path().join("pids");
+    // As the real one: a shell that waits for its child.
+    let script = format!("sleep 60 &\necho $$ $! > '{}'\nwait", pids.display());
+    let az = write_az(directory.path(), &script);
+    let started = async {
+        loop {
+            match std::fs::read_to_string(&pids) {
+                Ok(text) if text.ends_with('\n') => break text,
+                _ => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        }
+    };
+    let pids = tokio::select! {
+        outcome = cli(&az, None) => panic!("it ended: {}", outcome.is_ok()),
+        pids = tokio::time::timeout(Duration::from_secs(20), started) => pids.expect("it starts"),
+    };
+    let (shell, child) = pids.trim().split_once(' ').unwrap();
+    let shell = format!("/proc/{shell}");
+    assert!(!Path::new(&shell).exists(), "it still runs, or nobody has waited for it");
+    // It is another process that waits for this one, at some time or never.
+    let runs = || {
+        let stat = std::fs::read_to_string(format!("/proc/{child}/stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    let killed = Instant::now();
+    while runs() {
+        assert!(killed.elapsed() < Duration::from_secs(20), "its child still runs");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
