@@ -44,7 +44,7 @@ enum Source {
     Workload { url: String, client: String, file: PathBuf },
     AppService { endpoint: String, header: Secret, client: Option<String> },
     Imds { endpoint: String, client: Option<String>, is_named: bool },
-    Cli { tenant: Option<String> },
+    Cli { az: String, tenant: Option<String> },
 }
 
 /// The tokens of one identity.
@@ -130,7 +130,8 @@ impl Tokens {
             // Then there is one.
             let is_named = endpoint.is_some() || client.is_some();
             let endpoint = endpoint.unwrap_or_else(|| "http://169.254.169.254".to_owned());
-            vec![Source::Imds { endpoint, client, is_named }, Source::Cli { tenant }]
+            let cli = Source::Cli { az: "az".to_owned(), tenant };
+            vec![Source::Imds { endpoint, client, is_named }, cli]
         };
         Ok(Some(Self {
             sources,
@@ -156,7 +157,7 @@ impl Tokens {
             state.chosen = None;
         }
         let renewed = match state.chosen {
-            Some(Ok(chosen)) => match self.request(&self.sources[chosen]).await {
+            Some(Ok(chosen)) => match self.request(&self.sources[chosen], true).await {
                 Ok(None) => Err(Failed::invalid("the identity is gone")),
                 renewed => renewed,
             },
@@ -164,7 +165,7 @@ impl Tokens {
             None => {
                 let (mut found, mut unreachable) = (Ok(None), None);
                 for (index, source) in self.sources.iter().enumerate() {
-                    found = self.request(source).await;
+                    found = self.request(source, false).await;
                     match &found {
                         Ok(None) => log::debug!("az://: {} has no identity", source.name()),
                         Ok(Some(_)) => {
@@ -173,7 +174,9 @@ impl Tokens {
                             break;
                         }
                         // This may be another machine, whose user is signed in.
-                        Err(Failed::Transport(..)) => {
+                        Err(failed)
+                            if matches!(source, Source::Imds { .. }) && !is_busy(failed) =>
+                        {
                             unreachable = std::mem::replace(&mut found, Ok(None)).err();
                         }
                         Err(_) => break,
@@ -237,8 +240,8 @@ impl Tokens {
         )))
     }
 
-    /// A new token; `None` if the source is not there.
-    async fn request(&self, source: &Source) -> Result<Option<Token>, Failed> {
+    /// A new token; `None` if the source is not there. One that was chosen had a token before.
+    async fn request(&self, source: &Source, was_chosen: bool) -> Result<Option<Token>, Failed> {
         match source {
             Source::Secret { url, client, secret } => {
                 let form = [("client_id", &**client), ("client_secret", secret.expose())];
@@ -283,19 +286,20 @@ impl Tokens {
                 let near = self.near()?;
                 let answer = tokio::time::timeout(IMDS_TIMEOUT, near.send(request)).await;
                 let stalled = |_| Err(Failed::Stalled(endpoint.clone(), IMDS_TIMEOUT));
+                let is_expected = *is_named || was_chosen;
                 // Elsewhere nobody responds, or another cloud's service does.
                 match answer.unwrap_or_else(stalled) {
                     Ok(response)
-                        if *is_named || matches!(response.status, 200 | 410 | 429 | 500..) =>
+                        if is_expected || matches!(response.status, 200 | 410 | 429 | 500..) =>
                     {
                         self.token(response, source).await.map(Some)
                     }
                     Err(failed @ Failed::Stalled(..)) if self.is_required => Err(failed),
-                    Err(failed) if *is_named => Err(failed),
+                    Err(failed) if is_expected => Err(failed),
                     _ => Ok(None),
                 }
             }
-            Source::Cli { tenant } => cli("az", tenant.as_deref()).await,
+            Source::Cli { az, tenant } => cli(az, tenant.as_deref()).await,
         }
     }
 
@@ -371,6 +375,11 @@ impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tokens").field("of", &self.describe()).finish_non_exhaustive()
     }
+}
+
+/// Whether a metadata service said that it is busy, so there is an identity.
+fn is_busy(failed: &Failed) -> bool {
+    matches!(failed, Failed::Refused(refusal) if matches!(refusal.status, 410 | 429 | 500..))
 }
 
 fn unusable() -> Failed {

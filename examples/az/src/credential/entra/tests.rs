@@ -11,9 +11,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const LATE: &str = "later: ";
 
-/// A service that responds with these bodies in turn, after `LATE` in 1.5 seconds, or with a number as the status, and ends
-/// the connection for an empty one. Counts the requests.
-fn service(bodies: &'static [&'static str]) -> (Tokens, Arc<AtomicUsize>) {
+/// The name of no program.
+const NO_AZ: &str = "/nonexistent/az";
+
+/// The URL of a service that responds with these bodies in turn, after `LATE` in 1.5 seconds, or with a number as the status,
+/// and ends the connection for an empty one. Counts the requests.
+fn serve(bodies: &'static [&'static str]) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let count = Arc::new(AtomicUsize::new(0));
@@ -38,9 +41,28 @@ fn service(bodies: &'static [&'static str]) -> (Tokens, Arc<AtomicUsize>) {
             }
         }
     });
-    let settings = of_variables(&[("AZURE_POD_IDENTITY_AUTHORITY_HOST", &url)]).unwrap();
+    (url, count)
+}
+
+/// Tokens by these variables, from the metadata service at this URL, or by this program in place of `az`.
+fn find(variables: &[(&str, &str)], url: &str, program: &str) -> Tokens {
+    let settings = of_variables(variables).unwrap();
     let http = crate::client::http(&settings).unwrap();
-    (Tokens::find(&settings, &http).unwrap().unwrap(), count)
+    let mut tokens = Tokens::find(&settings, &http).unwrap().unwrap();
+    for source in &mut tokens.sources {
+        match source {
+            Source::Imds { endpoint, .. } => *endpoint = url.to_owned(),
+            Source::Cli { az, .. } => *az = program.to_owned(),
+            _ => {}
+        }
+    }
+    tokens
+}
+
+/// Tokens of a metadata service that the settings name.
+fn service(bodies: &'static [&'static str]) -> (Tokens, Arc<AtomicUsize>) {
+    let (url, count) = serve(bodies);
+    (find(&[("AZURE_POD_IDENTITY_AUTHORITY_HOST", &url)], &url, NO_AZ), count)
 }
 
 /// Makes a program in place of `az`. A shell writes it: a program that this process has open for writing cannot be run, nor
@@ -185,10 +207,51 @@ async fn a_managed_identity_that_does_not_respond_now_is_no_missing_one() {
     // An identity that is named is not given up for none at all.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = format!("http://{closed}");
-    let settings = of_variables(&[("AZURE_POD_IDENTITY_AUTHORITY_HOST", &url)]).unwrap();
-    let tokens = Tokens::find(&settings, &crate::client::http(&settings).unwrap());
-    let failed = tokens.unwrap().unwrap().get().await.expect_err("nobody listens");
+    let tokens = find(&[("AZURE_POD_IDENTITY_AUTHORITY_HOST", &url)], &url, NO_AZ);
+    let failed = tokens.get().await.expect_err("nobody listens");
     assert_eq!(failed.class(), Class::Transient, "{failed}");
+}
+
+#[tokio::test]
+async fn az_login_is_tried_where_the_metadata_service_refuses() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = r#"{"accessToken":"from az","expires_on":4000000000}"#;
+    let az = write_az(directory.path(), &format!("echo '{json}'"));
+    // Other clouds' services say this, and Azure's where the identity is not this machine's.
+    for statuses in [&["400"], &["401"], &["403"], &["404"], &[""]] {
+        for name in [None, Some("AZURE_CLIENT_ID"), Some("AZURE_POD_IDENTITY_AUTHORITY_HOST")] {
+            let (url, count) = serve(statuses);
+            let variables = name.map(|name| (name, &*url));
+            let tokens = find(variables.as_slice(), &url, &az);
+            let text = format!("{statuses:?} {name:?}");
+            assert_eq!(got(&tokens).await.as_deref(), Some("from az"), "{text}");
+            assert_eq!(count.load(Ordering::SeqCst), 1, "{text}");
+        }
+    }
+    // There is an identity, which may do more or less than who is signed in.
+    for statuses in [&["410"], &["429"], &["500"]] {
+        let tokens = find(&[], &serve(statuses).0, &az);
+        let failed = tokens.get().await.expect_err("a token");
+        assert_eq!(failed.class(), Class::Transient, "{statuses:?}: {failed}");
+    }
+}
+
+#[tokio::test]
+async fn a_default_identity_that_had_a_token_is_not_gone_at_once() {
+    const ONE: &str = r#"{"access_token":"one","expires_in":100}"#;
+    const TWO: &str = r#"{"access_token":"two","expires_in":3600}"#;
+    let (url, count) = serve(&[ONE, "404", "404", "", TWO]);
+    let tokens = find(&[], &url, NO_AZ);
+    assert_eq!(got(&tokens).await.as_deref(), Some("one"));
+    wait_for_the_pause(&tokens).await;
+    assert_eq!(got(&tokens).await.as_deref(), Some("one"), "the old one still does");
+    tokens.forget(&Secret::new("one")).await;
+    for n in 2..4 {
+        assert_eq!(count.load(Ordering::SeqCst), n);
+        let failed = tokens.get().await.expect_err("no token");
+        assert_eq!(failed.class(), Class::Transient, "{n}: {failed}");
+    }
+    assert_eq!(got(&tokens).await.as_deref(), Some("two"));
 }
 
 #[tokio::test]
