@@ -12,11 +12,13 @@ use crate::settings::{Secret, Settings};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use std::fmt;
+use std::io::ErrorKind;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tf_fs_object_store::http::{
-    Chunks, Failed, HeaderValue, Http, HttpSettings, Proxy, Request, Response,
+    Chunks, Failed, HeaderValue, Http, HttpSettings, Proxy, Request, Response, causes, is_timeout,
+    will_stay,
 };
 use tf_fs_object_store::{Class, Failure as _};
 use tf_fs_plugin::prelude::*;
@@ -66,6 +68,8 @@ struct State {
     chosen: Option<Result<usize, SystemTime>>,
     /// When a token was requested last.
     requested: Option<Instant>,
+    /// The last search or renewal, if it failed, and when it began.
+    failed: Option<(Instant, Failed)>,
 }
 
 #[derive(Clone)]
@@ -142,11 +146,13 @@ impl Tokens {
         }))
     }
 
-    /// A token that is valid for a while; `None` if there is no identity and none is required.
+    /// A token that is valid for a while; `None` if there is no identity and none is required. A request that waited
+    /// while another one searched in vain does not search again.
     ///
     /// # Errors
     /// By class; `UNAUTHENTICATED` if there is no identity.
     pub(crate) async fn get(&self) -> Result<Option<Secret>, Failed> {
+        let asked = Instant::now();
         let mut state = self.state.lock().await;
         let now = SystemTime::now();
         let margin = if state.has_paused() { MARGIN } else { Duration::ZERO };
@@ -156,6 +162,12 @@ impl Tokens {
         if self.is_required && state.has_paused() && state.chosen.is_some_and(|it| it.is_err()) {
             state.chosen = None;
         }
+        if let Some((_, failed)) = state.failed.as_ref().filter(|(began, _)| *began >= asked)
+            && let Some(failed) = copy_of(failed)
+        {
+            return Err(failed);
+        }
+        let began = Instant::now();
         let renewed = match state.chosen {
             Some(Ok(chosen)) => match self.request(&self.sources[chosen], true).await {
                 Ok(None) => Err(Failed::invalid("the identity is gone")),
@@ -201,7 +213,10 @@ impl Tokens {
                     log::warn!("az://: the token could not be renewed: {}", failed.summary());
                     Ok(Some(token.text.clone()))
                 }
-                None => Err(failed),
+                None => {
+                    state.failed = copy_of(&failed).map(|failed| (began, failed));
+                    Err(failed)
+                }
             },
         }
     }
@@ -380,6 +395,20 @@ impl fmt::Debug for Tokens {
 /// Whether a metadata service said that it is busy, so there is an identity.
 fn is_busy(failed: &Failed) -> bool {
     matches!(failed, Failed::Refused(refusal) if matches!(refusal.status, 410 | 429 | 500..))
+}
+
+/// The failure for another request; `None` if that one had better try itself.
+fn copy_of(failed: &Failed) -> Option<Failed> {
+    Some(match failed {
+        Failed::Refused(refusal) => Failed::Refused(refusal.clone()),
+        Failed::Stalled(endpoint, time) => Failed::Stalled(endpoint.clone(), *time),
+        Failed::Transport(endpoint, error) if !will_stay(&**error) => {
+            let kind = if is_timeout(&**error) { ErrorKind::TimedOut } else { ErrorKind::Other };
+            let copy = std::io::Error::new(kind, causes(&**error));
+            Failed::Transport(endpoint.clone(), Box::new(copy))
+        }
+        _ => return None,
+    })
 }
 
 fn unusable() -> Failed {

@@ -255,6 +255,22 @@ async fn a_default_identity_that_had_a_token_is_not_gone_at_once() {
 }
 
 #[tokio::test]
+async fn who_waits_for_a_failing_search_does_not_repeat_it() {
+    let (url, count) = serve(&["404"; 8]);
+    let tokens = find(&[("AZURE_CLIENT_ID", "me")], &url, NO_AZ);
+    let get = || tokens.get();
+    let (a, b, c, d) = tokio::join!(get(), get(), get(), get());
+    for outcome in [a, b, c, d] {
+        let failed = outcome.expect_err("no token");
+        assert_eq!(failed.class(), Class::Transient, "{failed}");
+    }
+    // The others came after the first search had begun: one of them repeats it.
+    assert_eq!(count.load(Ordering::SeqCst), 2);
+    tokens.get().await.expect_err("no token");
+    assert_eq!(count.load(Ordering::SeqCst), 3, "later it is looked for again");
+}
+
+#[tokio::test]
 async fn az_ends_with_the_request_that_waits_for_it() {
     let directory = tempfile::tempdir().unwrap();
     let pids = directory.path().join("pids");
