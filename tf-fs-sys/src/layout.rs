@@ -22,7 +22,8 @@ pub trait Record {
 /// A struct that begins with `struct_size`.
 ///
 /// # Safety
-/// `struct_size` is the first field, zeros are a valid value, and [`FIELDS`](Record::FIELDS) are all other fields.
+/// The struct is `repr(C)`. `struct_size`, a `usize`, is its first field, [`FIELDS`](Record::FIELDS) are all others, and
+/// zeros are a valid value. [`STRUCT_SIZE`](Self::STRUCT_SIZE) keeps its default.
 pub unsafe trait Versioned: Record + Copy + Default {
     /// The offset of the first byte after the last field: what the headers' macro `TF_OFFSET_OF_END` gives. Unlike
     /// `size_of` of the struct it leaves out the padding behind that field, where a newer release may put the next one.
@@ -41,7 +42,7 @@ pub(crate) const fn range<Struct, Field>(
 /// Declares tables of functions, `fn name(arguments) -> result;`, and other structs that grow from release to release,
 /// with fields as in `pub name: type,`.
 ///
-/// `pub struct X, X_STRUCT_SIZE, ext` is a versioned struct: it begins with `struct_size` and the reserved pointer `ext`,
+/// `pub struct X, X_STRUCT_SIZE, ext` is a versioned struct: it begins with `struct_size` and the pointer `ext`,
 /// and `X_STRUCT_SIZE` is its size.
 macro_rules! records {
     (@range $record:ident $field:ident) => {
@@ -65,7 +66,7 @@ macro_rules! records {
                 #[doc = concat!("[`", stringify!($size), "`], or the size that the host knows.")]
                 pub struct_size: usize,
                 $(
-                    /// Reserved.
+                    /// Reserved, except where the documentation of the struct says that it is free for the plugin.
                     pub $ext: *mut core::ffi::c_void,
                 )?
             )?
