@@ -35,12 +35,13 @@ pub(crate) fn program(name: &str, constants: &[u32]) -> Result<String> {
     let mut parts = name.split('.');
     let file = parts.next().unwrap_or_default();
     let definitions = parts.map(|part| match part {
-        "int64" => "#define COMPUTE int64_t\n".to_owned(),
-        "long" => "#define LONG\n".to_owned(),
-        most if most.parse::<u32>().is_ok() => format!("#define MOST_STEPS {most}\n"),
-        _ => String::new(),
+        "float" => Ok(String::new()),
+        "int64" => Ok("#define COMPUTE int64_t\n".to_owned()),
+        "long" => Ok("#define LONG\n".to_owned()),
+        most if most.parse::<u32>().is_ok() => Ok(format!("#define MOST_STEPS {most}\n")),
+        _ => Err(unknown_shader(name)),
     });
-    let definitions: String = definitions.collect();
+    let definitions = definitions.collect::<Result<String>>()?;
     let values: String = constants.iter().map(|value| format!("{value}u, ")).collect();
     let mut program = format!("#define CONSTANTS {values}\n");
     program.push_str(include_str!("shaders/cuda.h"));
@@ -57,8 +58,11 @@ pub(crate) fn program(name: &str, constants: &[u32]) -> Result<String> {
 /// Appends a file, with those that it includes in their places.
 fn translate(name: &str, program: &mut String) -> Result<()> {
     let source = SOURCES.iter().find(|(file, _)| *file == name).map(|(_, source)| *source);
-    let source = source.ok_or_else(|| Error::internal(format!("`{name}` is not a shader")))?;
-    translate_text(name, source, program)
+    translate_text(name, source.ok_or_else(|| unknown_shader(name))?, program)
+}
+
+fn unknown_shader(name: &str) -> Error {
+    Error::internal(format!("`{name}` is not a shader"))
 }
 
 fn translate_text(name: &str, source: &str, program: &mut String) -> Result<()> {
@@ -154,7 +158,22 @@ mod tests {
             let error = translate_text("a file", line, &mut String::new()).unwrap_err();
             assert!(error.to_string().contains(line), "{line}: {error}");
         }
-        assert!(program("none", &[]).unwrap_err().to_string().contains("`none.comp`"));
+    }
+
+    #[test]
+    fn what_is_not_a_shader_is_an_error() {
+        for (name, unknown) in [
+            ("none", "none.comp"),
+            ("elementwise.double", "elementwise.double"),
+            ("matmul.full.cooperative", "matmul.full.cooperative"),
+            ("fused.long.", "fused.long."),
+        ] {
+            let error = program(name, &[]).unwrap_err().to_string();
+            assert!(error.contains(&format!("`{unknown}` is not a shader")), "{name}: {error}");
+        }
+        for name in ["elementwise.float", "reduce.int64", "fused.long.8", "matmul"] {
+            assert!(program(name, &[]).is_ok(), "{name}");
+        }
     }
 
     #[test]
