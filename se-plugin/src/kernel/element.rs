@@ -1,7 +1,7 @@
 //! Rust types of elements.
 
 use crate::dtype::DType;
-use bytemuck::checked::{CheckedCastError, try_cast_slice, try_cast_slice_mut};
+use bytemuck::checked::{CheckedCastError, try_cast_slice};
 use core::fmt;
 
 /// A Rust type that is a type of elements.
@@ -24,10 +24,7 @@ mod cast {
     /// [`Element`] would inherit what they name.
     pub trait Cast: Sized {
         #[doc(hidden)]
-        fn elements(bytes: &[u8]) -> Result<&[Self], CheckedCastError>;
-
-        #[doc(hidden)]
-        fn elements_mut(bytes: &mut [u8]) -> Result<&mut [Self], CheckedCastError>;
+        fn __cast(bytes: &[u8]) -> Result<&[Self], CheckedCastError>;
     }
 }
 
@@ -42,12 +39,8 @@ macro_rules! elements {
 
         $(#[$attribute])*
         impl Cast for $element {
-            fn elements(bytes: &[u8]) -> Result<&[Self], CheckedCastError> {
+            fn __cast(bytes: &[u8]) -> Result<&[Self], CheckedCastError> {
                 try_cast_slice(bytes)
-            }
-
-            fn elements_mut(bytes: &mut [u8]) -> Result<&mut [Self], CheckedCastError> {
-                try_cast_slice_mut(bytes)
             }
         }
     )*};
@@ -93,11 +86,12 @@ mod tests {
         check::<bool>();
         assert_eq!(DType::String.size(), None);
     }
+
     #[test]
     fn bytes_that_are_not_elements_differ_from_addresses_that_do_not_fit() {
-        assert_eq!(bool::elements(&[0, 1]), Ok(&[false, true][..]));
-        assert_eq!(bool::elements(&[2]), Err(CheckedCastError::InvalidBitPattern));
+        assert_eq!(bool::__cast(&[0, 1]), Ok(&[false, true][..]));
+        assert_eq!(bool::__cast(&[2]), Err(CheckedCastError::InvalidBitPattern));
         let odd = &bytemuck::bytes_of(&[0_u64; 2])[1..9];
-        assert!(matches!(u64::elements(odd), Err(CheckedCastError::PodCastError(_))));
+        assert!(matches!(u64::__cast(odd), Err(CheckedCastError::PodCastError(_))));
     }
 }

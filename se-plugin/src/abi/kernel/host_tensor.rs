@@ -36,6 +36,23 @@ fn not_elements<T: Element>(error: CheckedCastError, what: &dyn fmt::Display) ->
     }
 }
 
+/// Checks that the bytes of a tensor are elements.
+///
+/// # Safety
+/// [`check`] has accepted the tensor, which is in host memory, initialised, and not written to before this returns.
+unsafe fn check_elements<T: Element>(tensor: &Tensor, what: &dyn fmt::Display) -> Result<()> {
+    if tensor.elements() == 0 {
+        return Ok(());
+    }
+    let len = tensor.elements() * size_of::<T>();
+    // SAFETY: `check` has seen that `data` points to `len` bytes, which are initialised and which nothing writes meanwhile.
+    let bytes = unsafe { core::slice::from_raw_parts(tensor.data(), len) };
+    match T::__cast(bytes) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(not_elements::<T>(error, what)),
+    }
+}
+
 /// A tensor in host memory, for reading.
 pub struct HostTensor<T> {
     tensor: Tensor,
@@ -47,26 +64,20 @@ impl<T: Element> HostTensor<T> {
     /// The tensor is in host memory, initialised, and not written to while this exists.
     pub(super) unsafe fn new(tensor: Tensor, what: &dyn fmt::Display) -> Result<Self> {
         check::<T>(&tensor, what)?;
-        let new = Self { tensor, elements: PhantomData };
-        new.elements().map_err(|error| not_elements::<T>(error, what))?;
-        Ok(new)
-    }
-
-    fn elements(&self) -> Result<&[T], CheckedCastError> {
-        match self.tensor.elements() {
-            0 => Ok(&[]),
-            // SAFETY: `check` has seen that `data` points to so many bytes of host memory, which are initialised, and which
-            // nothing writes while `self` holds the tensor.
-            len => T::elements(unsafe {
-                core::slice::from_raw_parts(self.tensor.data(), len * size_of::<T>())
-            }),
-        }
+        // SAFETY: `check` has accepted the tensor, and this function requires the rest.
+        unsafe { check_elements::<T>(&tensor, what)? };
+        Ok(Self { tensor, elements: PhantomData })
     }
 
     /// The elements, row by row.
     #[must_use]
     pub fn as_slice(&self) -> &[T] {
-        self.elements().unwrap_or_default()
+        match self.tensor.elements() {
+            0 => &[],
+            // SAFETY: bytemuck has accepted the bytes of so many elements as a `[T]` in `new`, and nothing writes them while
+            // `self` holds the tensor.
+            len => unsafe { core::slice::from_raw_parts(self.tensor.data().cast(), len) },
+        }
     }
 
     /// The length of each dimension; none for a scalar.
@@ -99,26 +110,20 @@ impl<T: Element> HostTensorMut<'_, T> {
             // value holds the tensor.
             unsafe { tensor.data().write_bytes(0, tensor.bytes()) };
         }
-        let mut new = Self { tensor, elements: PhantomData };
-        new.elements().map_err(|error| not_elements::<T>(error, what))?;
-        Ok(new)
-    }
-
-    fn elements(&mut self) -> Result<&mut [T], CheckedCastError> {
-        match self.tensor.elements() {
-            0 => Ok(&mut []),
-            // SAFETY: `check` has seen that `data` points to so many bytes of host memory, which `new` has filled, and which
-            // nothing else uses while `self` holds the tensor.
-            len => T::elements_mut(unsafe {
-                core::slice::from_raw_parts_mut(self.tensor.data(), len * size_of::<T>())
-            }),
-        }
+        // SAFETY: `check` has accepted the tensor, the bytes are zeros, and nothing else uses them.
+        unsafe { check_elements::<T>(&tensor, what)? };
+        Ok(Self { tensor, elements: PhantomData })
     }
 
     /// The elements, row by row.
     #[must_use]
     pub fn as_mut_slice(&mut self) -> &mut [T] {
-        self.elements().unwrap_or_default()
+        match self.tensor.elements() {
+            0 => &mut [],
+            // SAFETY: bytemuck has accepted the bytes of so many elements as a `[T]` in `new`. Only the slices from here have
+            // written `T`s there since, and `&mut self` is the only way to one while `self` holds the tensor.
+            len => unsafe { core::slice::from_raw_parts_mut(self.tensor.data().cast(), len) },
+        }
     }
 
     /// The length of each dimension; none for a scalar.
