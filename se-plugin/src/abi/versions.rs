@@ -106,6 +106,19 @@ pub unsafe fn read<T: Versioned>(record: *const T) -> Result<T, Refusal> {
     Ok(copy)
 }
 
+/// Refuses a struct of the host of which fewer than `needed` bytes are there.
+///
+/// # Safety
+/// `record` is null or points to a struct that begins with `struct_size`.
+pub(crate) unsafe fn require<T: Versioned>(record: *const T, needed: usize) -> Result<(), Refusal> {
+    // SAFETY: `record` is null, or points to a struct that begins with `struct_size`.
+    let found = unsafe { size_of_host(record)? };
+    if found < needed {
+        return Err(Refusal::TooShort { record: T::NAME, found, needed });
+    }
+    Ok(())
+}
+
 /// As [`read`], for a struct without which nothing can be done unless `needed` bytes of it are there.
 ///
 /// # Safety
@@ -116,10 +129,7 @@ pub(crate) unsafe fn read_at_least<T: Versioned>(
 ) -> Result<T, Refusal> {
     // SAFETY: `record` is null, or points to a struct with `struct_size` readable bytes.
     unsafe {
-        let found = size_of_host(record)?;
-        if found < needed {
-            return Err(Refusal::TooShort { record: T::NAME, found, needed });
-        }
+        require(record, needed)?;
         read(record)
     }
 }

@@ -3,18 +3,22 @@
 use super::callback::{Argument, callbacks};
 use crate::abi::host_memory::{HostAllocator, Ordinary};
 use crate::abi::state::DeviceState;
-use crate::abi::versions::{field, fill};
+use crate::abi::versions::{field, fill, require};
 use crate::device::Device;
 use crate::memory::DevicePtr;
 use core::ffi::c_void;
+use core::mem::offset_of;
 use core::ptr::{self, NonNull};
 use tf_fs_sys::{SP_AllocatorStats, SP_Device, SP_DeviceMemoryBase, TF_Bool};
 use tf_plugin_core::__private::boundary::{self, catch};
-use tf_plugin_core::{Code, Error, Result, ensure};
+use tf_plugin_core::{Code, Error, Result};
 
 /// Requests of up to so many bytes TensorFlow repeats forever if they get nothing, when it divides
 /// regions itself: it requests nine tenths, rounded up to a multiple of 256, which is as much again.
 const REPEATED_FOR_EVER: u64 = 2304;
+
+/// How much of an [`SP_DeviceMemoryBase`] an address needs.
+const END_OF_ADDRESS: usize = offset_of!(SP_DeviceMemoryBase, opaque) + size_of::<*mut c_void>();
 
 const ALLOCATE: &str = "allocate";
 const DEALLOCATE: &str = "deallocate";
@@ -99,11 +103,7 @@ callbacks! {
                 return Ok(None);
             }
             // SAFETY: the host passes null or a struct with its size.
-            let place = unsafe { field!(memory => SP_DeviceMemoryBase.opaque) };
-            ensure!(
-                place.is_some(),
-                Error::invalid_argument("TensorFlow passed no place for an address")
-            );
+            unsafe { require(memory, END_OF_ADDRESS)? };
             device.set_aside();
             Ok(match catch(ALLOCATE, || device.device.allocate(size)) {
                 Ok(address) if address.is_usable() => Some(address),
@@ -196,7 +196,6 @@ mod tests {
     use crate::abi::state::into_handle;
     use crate::abi::versions::Versioned as _;
     use crate::host::{HostDevice, HostMemory};
-    use core::mem::offset_of;
     use std::sync::Arc;
 
     #[test]

@@ -104,6 +104,7 @@ fn structs_of_every_size_are_read_and_filled_within_it() {
         SE_CreateDeviceFnsParams SP_DeviceFns SE_CreateStreamExecutorParams SP_StreamExecutor
         SP_StreamOptions SP_TimerFns SP_AllocatorStats SP_DeviceMemoryBase TP_OptimizerRegistrationParams
         TP_Optimizer TP_OptimizerConfigs TF_ProfilerRegistrationParams TP_Profiler TP_ProfilerFns
+        TF_InputRange_Args TF_AllocatorAttributes
     }
 }
 
@@ -124,6 +125,19 @@ fn a_single_field_needs_all_of_its_bytes() {
             read(ptr::null::<SP_Device>()).err(),
             Some(Refusal::Null { record: "SP_Device" })
         );
+    }
+}
+
+#[test]
+fn a_struct_that_is_too_short_is_named() {
+    for size in 0..=SP_DeviceMemoryBase::STRUCT_SIZE {
+        let mut memory = Memory::new::<SP_DeviceMemoryBase>(size);
+        // SAFETY: memory for any size.
+        let required = unsafe { require(memory.record::<SP_DeviceMemoryBase>(), 24) };
+        assert_eq!(required.is_ok(), size >= 24, "{size}");
+        if let Err(refusal) = required {
+            assert!(refusal.to_string().contains("SP_DeviceMemoryBase"), "{refusal}");
+        }
     }
 }
 
