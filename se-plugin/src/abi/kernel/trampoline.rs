@@ -40,7 +40,8 @@ impl Functions {
     }
 }
 
-/// A kernel whose type only `create` knows. A device has hundreds of them: what needs no type of its own is once in the library.
+/// A kernel whose type only `create` knows. A library has hundreds of kernel types: code that does not depend on the type is
+/// compiled once.
 trait AnyKernel<P: Platform>: Send + Sync {
     fn compute(&self, context: &mut OpKernelContext<'_, P>) -> Result<()>;
 }
