@@ -1,6 +1,6 @@
 //! Sticky errors.
 
-use crate::sync::{AtomicBool, Mutex, Ordering, lock};
+use crate::sync::{AtomicBool, ForkMutex, Ordering, lock_across_forks};
 use std::sync::Arc;
 use tf_plugin_core::__private::boundary;
 use tf_plugin_core::{Code, Error, Result};
@@ -14,7 +14,7 @@ pub(crate) struct Health(Arc<Failure>);
 #[derive(Debug, Default)]
 struct Failure {
     happened: AtomicBool,
-    first: Mutex<Option<(Code, String)>>,
+    first: ForkMutex<Option<(Code, String)>>,
     /// The device's, if this is a stream's.
     device: Option<Health>,
 }
@@ -37,7 +37,7 @@ impl Health {
         for failure in
             [Some(&self.0), self.0.device.as_ref().map(|device| &device.0)].into_iter().flatten()
         {
-            let mut first = lock(&failure.first);
+            let mut first = lock_across_forks(&failure.first);
             first.get_or_insert_with(|| (error.code(), text.clone()));
             failure.happened.store(true, Ordering::Release);
         }
@@ -51,7 +51,7 @@ impl Health {
 
     #[cold]
     fn first(&self) -> Result<()> {
-        match &*lock(&self.0.first) {
+        match &*lock_across_forks(&self.0.first) {
             Some((code, text)) => Err(Error::new(*code, text.clone())),
             None => Ok(()),
         }
@@ -61,6 +61,7 @@ impl Health {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sync::holds_in_a_child_forked_beside;
     use core::fmt;
 
     #[derive(Debug)]
@@ -81,5 +82,15 @@ mod tests {
         let error = health.check().unwrap_err();
         assert_eq!(error.code(), Code::Unavailable);
         assert!(error.message().contains("`copy` failed"), "{error}");
+    }
+
+    #[test]
+    fn a_fork_notes_failures_while_another_thread_does() {
+        let health = Health::default();
+        let take = || lock_across_forks(&health.0.first);
+        holds_in_a_child_forked_beside(take, || {
+            health.note("copy", &Error::unavailable("gone"));
+            health.check().is_err()
+        });
     }
 }

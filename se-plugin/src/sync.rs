@@ -6,9 +6,38 @@
 pub(crate) use core::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering,
 };
-pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::MutexGuard;
+pub(crate) use std::sync::{Condvar, Mutex};
+/// A lock that is unlocked in a forked child. A fork waits for its holder, so it is for memory only.
+pub(crate) use tf_plugin_core::sync::{Mutex as ForkMutex, MutexGuard as ForkMutexGuard};
 
 /// Takes a lock, also after a panic of a thread that held it: what these locks guard is whole at any time.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// As [`lock`].
+pub(crate) fn lock_across_forks<T>(mutex: &ForkMutex<T>) -> ForkMutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Asserts that `work` returns true in a child that is forked while another thread has what `take` returns.
+#[cfg(test)]
+#[track_caller]
+pub(crate) fn holds_in_a_child_forked_beside<G>(
+    take: impl FnOnce() -> G + Send,
+    work: impl FnOnce() -> bool,
+) {
+    let (taken, is_taken) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let guard = take();
+            taken.send(()).unwrap();
+            std::thread::sleep(core::time::Duration::from_millis(50));
+            drop(guard);
+        });
+        is_taken.recv().unwrap();
+        let status = tf_plugin_testing::__private::in_a_child(10, || i32::from(!work()));
+        assert!(status.success(), "{status}; SIGALRM: it waited");
+    });
 }

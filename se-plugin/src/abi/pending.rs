@@ -1,7 +1,10 @@
 //! Work of which host memory is part, and that is not done yet.
 
 use crate::health::Health;
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, Condvar, Mutex, MutexGuard, Ordering, lock};
+use crate::sync::{
+    AtomicBool, AtomicPtr, AtomicU8, Condvar, ForkMutex, ForkMutexGuard, Mutex, Ordering, lock,
+    lock_across_forks,
+};
 use core::ptr;
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
@@ -19,7 +22,8 @@ pub(super) struct Pending {
     origin: Origin,
     /// The bits below.
     state: AtomicU8,
-    /// Why the copy failed, until a caller notes it. Also the lock of those who wait.
+    /// Why the copy failed, until a caller notes it. Also the lock of those who wait. Not taken in a fork of `origin`, where
+    /// it may be locked forever.
     failure: Mutex<Option<Error>>,
     done: Condvar,
 }
@@ -49,7 +53,9 @@ impl Pending {
 
     /// The memory for `op` is used no more.
     pub(super) fn complete(&self, op: &'static str, outcome: Result<()>) {
-        if let Err(error) = outcome {
+        if let Err(error) = outcome
+            && !self.is_abandoned()
+        {
             self.fail(op, error);
         }
         self.succeed();
@@ -65,6 +71,10 @@ impl Pending {
 
     #[cold]
     fn wake(&self) {
+        // In a fork nobody waits: see `is_done`.
+        if !self.origin.is_here() {
+            return;
+        }
         // Who has seen that the copy is not done waits by now, or has not looked yet.
         drop(lock(&self.failure));
         self.done.notify_all();
@@ -93,14 +103,24 @@ impl Pending {
 
     /// Whether this process is a fork of the one that began the copy. Then nothing uses the memory here, and the copy
     /// has failed.
+    #[inline]
     fn is_abandoned(&self) -> bool {
-        if self.origin.is_here() {
-            return false;
+        let is_abandoned = !self.origin.is_here();
+        if is_abandoned {
+            self.abandon();
         }
-        let text = "it began in the process that this one is a fork of, and nothing completes it here; start \
-                    processes that use devices with `spawn`";
-        self.complete("a copy", Err(Error::failed_precondition(text)));
-        true
+        is_abandoned
+    }
+
+    #[cold]
+    fn abandon(&self) {
+        if self.state.load(Ordering::Acquire) & DONE == 0 {
+            let text = "it began in the process that this one is a fork of, and nothing completes it here; start \
+                        processes that use devices with `spawn`";
+            self.health.note("memcpy", &Error::failed_precondition(text));
+            // Only now: who sees that it is done sees the failure.
+            self.state.fetch_or(DONE, Ordering::AcqRel);
+        }
     }
 
     pub(super) fn wait(&self) {
@@ -202,7 +222,7 @@ pub(super) fn dropped(what: &str) -> Error {
 /// The copies that a stream, an event or a device has to wait for.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    list: Mutex<Vec<Arc<Pending>>>,
+    list: ForkMutex<Vec<Arc<Pending>>>,
     /// Whether there may be any. Changes under the lock; who does not lock sees at least what happened
     /// before, in the order in which the host calls.
     is_used: AtomicBool,
@@ -216,8 +236,8 @@ impl Ledger {
 
     /// Locks what is not done now.
     #[cold]
-    fn open_list(&self) -> MutexGuard<'_, Vec<Arc<Pending>>> {
-        let mut list = lock(&self.list);
+    fn open_list(&self) -> ForkMutexGuard<'_, Vec<Arc<Pending>>> {
+        let mut list = lock_across_forks(&self.list);
         list.retain(|pending| !pending.is_done());
         self.is_used.store(!list.is_empty(), Ordering::Release);
         list
@@ -263,7 +283,7 @@ impl Ledger {
 
     #[cold]
     fn replace(&self, new: Vec<Arc<Pending>>) {
-        let mut list = lock(&self.list);
+        let mut list = lock_across_forks(&self.list);
         self.is_used.store(!new.is_empty(), Ordering::Release);
         *list = new;
     }
@@ -291,6 +311,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sync::holds_in_a_child_forked_beside;
 
     /// What a stream has.
     #[derive(Default)]
@@ -339,5 +360,37 @@ mod tests {
         assert_eq!([one.open(), other.open()].map(|open| open.unwrap().len()), [1, 1]);
         copy.succeed();
         assert!(one.is_done() && other.is_done());
+    }
+
+    #[test]
+    fn a_fork_fails_the_copies_of_its_parent_whatever_lock_a_thread_has() {
+        let parts = Parts::default();
+        let copy = parts.begin();
+        parts.begun(Arc::clone(&copy), Ok(()));
+        let [ledger, _] = &parts.ledgers;
+        holds_in_a_child_forked_beside(
+            || ledger.open_list(),
+            || {
+                ledger.wait();
+                ledger.is_done() && parts.health.check().is_err()
+            },
+        );
+        // A thread of the parent waits.
+        copy.state.fetch_or(AWAITED, Ordering::AcqRel);
+        for is_completed in [true, false] {
+            holds_in_a_child_forked_beside(
+                || lock(&copy.failure),
+                || {
+                    if is_completed {
+                        copy.complete("copy", Err(Error::unavailable("gone")));
+                    }
+                    copy.wait();
+                    let text = parts.health.check().unwrap_err().to_string();
+                    copy.is_done() && text.contains("`memcpy`") && text.contains("`spawn`")
+                },
+            );
+        }
+        assert!(!copy.is_done() && parts.health.check().is_ok(), "the parent goes on");
+        copy.succeed();
     }
 }

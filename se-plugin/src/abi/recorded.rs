@@ -1,6 +1,6 @@
 //! Where an event was recorded last.
 
-use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
+use crate::sync::{AtomicUsize, ForkMutex, Ordering, lock_across_forks};
 use std::sync::Weak;
 
 /// The stream in which an event is recorded.
@@ -9,12 +9,12 @@ pub(super) struct Recorded<S> {
     /// The stream's address; 0 where all work is known to be done. Changes under the lock.
     at: AtomicUsize,
     /// The stream at that address, which so is not an other's.
-    stream: Mutex<Weak<S>>,
+    stream: ForkMutex<Weak<S>>,
 }
 
 impl<S> Default for Recorded<S> {
     fn default() -> Self {
-        Self { at: AtomicUsize::new(0), stream: Mutex::new(Weak::new()) }
+        Self { at: AtomicUsize::new(0), stream: ForkMutex::new(Weak::new()) }
     }
 }
 
@@ -29,7 +29,7 @@ impl<S> Recorded<S> {
 
     #[cold]
     fn remember(&self, new: Weak<S>) {
-        let mut stream = lock(&self.stream);
+        let mut stream = lock_across_forks(&self.stream);
         // Before the reference that keeps the old address from being another stream's goes.
         self.at.store(new.as_ptr().addr(), Ordering::Release);
         *stream = new;
@@ -37,7 +37,7 @@ impl<S> Recorded<S> {
 
     /// All work before the event is done.
     pub(super) fn clear(&self) {
-        let _stream = lock(&self.stream);
+        let _stream = lock_across_forks(&self.stream);
         self.at.store(0, Ordering::Release);
     }
 
@@ -52,9 +52,26 @@ impl<S> Recorded<S> {
     ///
     /// The event stays recorded: another thread may have recorded it again in the meantime, in the same stream.
     pub(super) fn drain(&self, drain: impl FnOnce(&S)) {
-        let stream = lock(&self.stream).upgrade();
+        let stream = lock_across_forks(&self.stream).upgrade();
         if let Some(stream) = stream {
             drain(&stream);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::holds_in_a_child_forked_beside;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_fork_records_events_while_another_thread_does() {
+        let (recorded, stream) = (Recorded::default(), Arc::new(()));
+        let take = || lock_across_forks(&recorded.stream);
+        holds_in_a_child_forked_beside(take, || {
+            recorded.set(Arc::as_ptr(&stream).addr(), || Arc::downgrade(&stream));
+            recorded.is_somewhere()
+        });
     }
 }
