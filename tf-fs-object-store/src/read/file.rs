@@ -220,9 +220,6 @@ impl<C: Client> File<C> {
         if offset >= end {
             if buf.remaining() > 0 && !self.source.assumption.is_confirmed() {
                 self.connection.block_on(self.confirm_end())?;
-            } else if buf.remaining() > 0 && !self.knows_tail() {
-                // Where this fails, the file ends all the same.
-                let _ = self.connection.block_on(self.confirm_end());
             }
             return self.finish(self.version.size, buf);
         }
@@ -274,6 +271,10 @@ impl<C: Client> File<C> {
                 buf.end_of_file();
             }
             self.end_is_reached(buf.filled(), is_told);
+            if is_told {
+                // Later the store may have only a longer version.
+                self.complete_tail();
+            }
         }
         Ok(())
     }

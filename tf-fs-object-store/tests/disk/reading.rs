@@ -1,8 +1,9 @@
 //! What is read again comes from the disk, and is what the store has now.
 
+use super::store::Fault;
 use super::{GIB, MIB, blocks, content, directory, kept, open, process, range};
 use std::time::Duration;
-use tf_fs_object_store::metrics;
+use tf_fs_object_store::{Class, metrics};
 use tf_fs_plugin::prelude::*;
 
 #[test]
@@ -226,10 +227,10 @@ fn keys_and_buckets_do_not_meet() {
 
 #[test]
 fn what_is_appended_is_seen_where_the_end_came_from_the_disk() {
-    let directory = directory();
     let size = 3 * MIB + 5;
-    // The last read ends where the file does, or there is none.
-    for is_read in [true, false] {
+    // The last read ends where the file does, or behind it, or there is none.
+    for last in [Some(100), Some(101), None] {
+        let directory = directory();
         let [first, second] = [0; 2].map(|_| process(&directory, GIB));
         for process in [&first, &second] {
             process.put("f", content(size, 0));
@@ -237,12 +238,66 @@ fn what_is_appended_is_seen_where_the_end_came_from_the_disk() {
         first.read("f", MIB).unwrap();
         kept(&directory, 4);
         let reader = open(&second, "f").unwrap();
-        if is_read {
-            assert!(range(&reader, size - 100, 100).unwrap() == content(size, 0)[size - 100..]);
+        if let Some(len) = last {
+            assert!(range(&reader, size - 100, len).unwrap() == content(size, 0)[size - 100..]);
         }
-        assert!(range(&reader, size, 100).unwrap().is_empty());
+        if last != Some(101) {
+            assert!(range(&reader, size, 100).unwrap().is_empty());
+        }
+        assert_eq!(second.requests("get").len(), 1, "the end is on the disk");
         second.put("f", content(size + 50, 0));
         assert!(range(&reader, size, 100).unwrap() == content(size + 50, 0)[size..]);
         assert!(range(&reader, 0, 100).unwrap() == content(100, 0));
+    }
+}
+
+#[test]
+fn a_longer_object_with_the_same_last_byte_is_another_one() {
+    let size = 3 * MIB + 5;
+    for len in [1, 2] {
+        let directory = directory();
+        let [first, second] = [0; 2].map(|_| process(&directory, GIB));
+        for process in [&first, &second] {
+            process.put("f", content(size, 0));
+        }
+        first.read("f", MIB).unwrap();
+        kept(&directory, 4);
+        let reader = open(&second, "f").unwrap();
+        assert!(range(&reader, size - 1, len).unwrap() == content(size, 0)[size - 1..]);
+        assert!(range(&reader, size, 100).unwrap().is_empty());
+        let mut other = content(size + 50, 1);
+        other[size - 1] = content(size, 0)[size - 1];
+        second.put("f", other);
+        let error = range(&reader, size, 100).unwrap_err();
+        assert_eq!(error.code(), Code::FailedPrecondition, "{error:#}");
+    }
+}
+
+#[test]
+fn the_end_is_requested_once_while_the_store_is_down() {
+    for ttl in [Duration::ZERO, Duration::from_secs(1000)] {
+        let directory = directory();
+        let [first, second] = [0; 2].map(|_| process(&directory, GIB));
+        second.contents().listing_ttl = ttl;
+        for process in [&first, &second] {
+            process.put("f", content(2 * MIB, 0));
+        }
+        first.read("f", MIB).unwrap();
+        kept(&directory, 2);
+        let reader = open(&second, "f").unwrap();
+        blocks(&directory).iter().for_each(|block| std::fs::remove_file(block).unwrap());
+        second.inject("get", [Fault::Fails(Class::Transient); 3]);
+        assert!(range(&reader, 2 * MIB, 100).unwrap().is_empty());
+        assert!(range(&reader, 2 * MIB, 100).unwrap().is_empty());
+        // The first is of the opening, and then there are three attempts.
+        let requests = second.requests("get").len();
+        if !ttl.is_zero() {
+            assert_eq!(requests, 4);
+            continue;
+        }
+        // The store is up again: one request says so, and another one is for the end.
+        assert_eq!(requests, 6);
+        second.put("f", content(2 * MIB + 50, 0));
+        assert!(range(&reader, 2 * MIB, 100).unwrap() == content(2 * MIB + 50, 0)[2 * MIB..]);
     }
 }

@@ -20,8 +20,10 @@ const SAME: u64 = 4 << 10;
 pub(super) struct End {
     /// Once it was told that the file ends: when the store was last known to say so too, or the reader first asked.
     told: Option<Instant>,
-    /// The last bytes, as far as they were at hand.
+    /// All of [`File::tail`], or nothing while it is not known.
     tail: Vec<u8>,
+    /// It was requested. While the store may be down it is not requested again.
+    is_requested: bool,
 }
 
 impl<C: Client> File<C> {
@@ -30,25 +32,36 @@ impl<C: Client> File<C> {
     pub(super) fn end_is_reached(&self, read: &[u8], is_told: bool) {
         let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         if end.tail.is_empty() {
-            end.tail = self
-                .tail_at_hand()
-                .unwrap_or_else(|| read[read.len().saturating_sub(SAME as usize)..].to_vec());
+            let tail =
+                read.len().checked_sub(length(self.tail())).map(|from| read[from..].to_vec());
+            end.tail = tail.or_else(|| self.tail_at_hand()).unwrap_or_default();
         }
         if is_told {
             end.told.get_or_insert_with(Instant::now);
         }
     }
 
-    /// Whether a longer version can be compared with this one.
-    pub(super) fn knows_tail(&self) -> bool {
-        let end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
-        self.version.size == 0 || !end.tail.is_empty() || self.tail_at_hand().is_some()
+    /// Requests the last bytes if they are not known. Where this fails, the file ends all the same.
+    pub(super) fn complete_tail(&self) {
+        {
+            let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+            if end.is_requested || !end.tail.is_empty() || self.version.size == 0 {
+                return;
+            }
+            end.is_requested = true;
+        }
+        let _ = self.connection.block_on(self.confirm_end());
     }
 
-    /// Asks for the last bytes, since what was remembered of the object says that it ends there, or nobody has read them.
-    pub(super) async fn confirm_end(&self) -> Result<()> {
+    /// What has to be the same in a longer version.
+    fn tail(&self) -> Range {
         let size = self.version.size;
-        let range = Range::new(size.saturating_sub(SAME), size);
+        Range::new(size.saturating_sub(SAME), size)
+    }
+
+    /// Requests the last bytes: what was remembered of the object says that it ends there, or nobody has read them.
+    pub(super) async fn confirm_end(&self) -> Result<()> {
+        let range = self.tail();
         let mut fetch = Fetch::new(Arc::clone(&self.source), range, "read");
         let mut tail = Vec::with_capacity(length(range));
         while fetch.fill(&mut tail).await? > 0 {}
@@ -56,15 +69,27 @@ impl<C: Client> File<C> {
         Ok(())
     }
 
+    /// The last bytes, if all of them are in memory or on the disk.
     fn tail_at_hand(&self) -> Option<Vec<u8>> {
-        let size = self.version.size;
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let part = state.part_at(size.checked_sub(1)?, size)?;
-        drop(state);
-        let range = Range::new(part.range().start.max(size.saturating_sub(SAME)), size);
-        let mut tail = vec![0; length(range)];
-        let copied = part.copy(range, &mut ReadBuf::from_slice(&mut tail));
-        (copied == tail.len()).then_some(tail)
+        let wanted = self.tail();
+        let mut tail = vec![0; length(wanted)];
+        let mut buf = ReadBuf::from_slice(&mut tail);
+        let mut position = wanted.start;
+        while position < wanted.end {
+            let rest = Range::new(position, wanted.end);
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let part = state.part_at(position, wanted.end);
+            drop(state);
+            let copied = match part {
+                Some(part) => part.copy(rest, &mut buf) as u64,
+                None => self.source.cached().map_or(0, |cached| cached.read(rest, &mut buf)),
+            };
+            if copied == 0 {
+                return None;
+            }
+            position += copied;
+        }
+        Some(tail)
     }
 
     /// Whether a read at `offset` should look if the object has grown: the reader asks for more again, and
@@ -99,6 +124,8 @@ impl<C: Client> File<C> {
         let Some(head) = fetch.open().await? else { return Ok(None) };
         let version = source.version().expect("settled by the answer").clone();
         if version.size == size {
+            // The store is up.
+            self.end.lock().unwrap_or_else(PoisonError::into_inner).is_requested = false;
             return Ok(None);
         }
         let mut same = Vec::with_capacity(tail.len()).limit(tail.len());
