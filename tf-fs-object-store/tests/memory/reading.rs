@@ -68,7 +68,7 @@ fn a_weak_etag_binds_no_request_and_the_version_is_compared_all_the_same() {
 }
 
 #[test]
-fn a_panic_of_the_store_is_an_error_and_no_wait_for_ever() {
+fn a_panic_of_the_store_is_an_error_and_does_not_hang() {
     let (plugin, body) = (plugin(&[]), content(5_000_000));
     plugin.put("f", body.clone());
     plugin.inject("get", [Fault::Panics]);
