@@ -19,6 +19,8 @@ use aws_credential_types::Credentials;
 use aws_credential_types::provider::ProvideCredentials;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_smithy_runtime_api::client::result::SdkError;
 use aws_types::os_shim_internal::{Env, Fs};
 use aws_types::region::Region;
 use http::HeaderValue;
@@ -28,9 +30,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tf_fs_object_store::http::{Proxy, causes};
 use tf_fs_object_store::{Class, Failure as _};
-
-/// How long the metadata service of an EC2 instance may take, where there is one.
-const IMDS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long the silence of the metadata service is remembered, so that not every request waits for it.
 const IMDS_MEMORY: Duration = Duration::from_secs(30);
@@ -51,6 +50,8 @@ pub(super) struct Sources {
     /// For what only this machine can reach.
     local: SharedHttpClient,
     silence: Mutex<Option<Instant>>,
+    /// How long the metadata service of an EC2 instance may take, where there is one.
+    imds_timeout: Duration,
 }
 
 impl Sources {
@@ -61,6 +62,7 @@ impl Sources {
             services: client(Proxy::Environment),
             local: client(Proxy::None),
             silence: Mutex::default(),
+            imds_timeout: Duration::from_secs(1),
         }
     }
 
@@ -68,10 +70,10 @@ impl Sources {
         imds::Client::builder()
             .configure(&self.config(&self.local))
             .max_attempts(1)
-            .connect_timeout(IMDS_TIMEOUT)
-            .read_timeout(IMDS_TIMEOUT)
-            .operation_attempt_timeout(IMDS_TIMEOUT)
-            .operation_timeout(IMDS_TIMEOUT * 2)
+            .connect_timeout(self.imds_timeout)
+            .read_timeout(self.imds_timeout)
+            .operation_attempt_timeout(self.imds_timeout)
+            .operation_timeout(self.imds_timeout * 2)
     }
 
     fn config(&self, client: &SharedHttpClient) -> ProviderConfig {
@@ -141,6 +143,18 @@ fn is_silence(error: &(dyn StdError + 'static)) -> bool {
     !is_answer || find::<Unanswered>(error).is_some()
 }
 
+/// Whether the metadata service responded, and was only busy.
+fn is_busy(error: &(dyn StdError + 'static)) -> bool {
+    let status = match find::<ImdsError>(error) {
+        Some(ImdsError::ErrorResponse(answer)) => Some(answer.response().status()),
+        _ => find::<SdkError<TokenError, HttpResponse>>(error)
+            .and_then(SdkError::raw_response)
+            .map(HttpResponse::status),
+    };
+    // 501 and 505 do not pass.
+    status.is_some_and(|status| matches!(status.as_u16(), 429 | 500 | 502..=504 | 506..=599))
+}
+
 fn imds_is_disabled() -> bool {
     std::env::var("AWS_EC2_METADATA_DISABLED")
         .is_ok_and(|value| value.trim().eq_ignore_ascii_case("true"))
@@ -154,15 +168,8 @@ fn variable(name: &str) -> Option<String> {
 #[derive(Clone, Debug)]
 pub(crate) struct NoCredentials {
     tried: Vec<(String, String)>,
-    /// A service did not respond: later it may.
+    /// A service did not respond, or was busy: later it may respond.
     pub(crate) may_pass: bool,
-}
-
-impl NoCredentials {
-    fn timed_out(after: Duration) -> Self {
-        let reason = format!("not tried to the end in {} s", after.as_secs());
-        Self { tried: vec![("all sources".to_owned(), reason)], may_pass: true }
-    }
 }
 
 impl fmt::Display for NoCredentials {
@@ -195,7 +202,7 @@ enum Outcome {
     Absent(String),
     /// It is set up but does not work. Going on would use credentials that nobody meant.
     Broken(String),
-    /// The same, and its service did not respond.
+    /// The same, and its service did not respond, or was busy.
     Unanswered(String),
 }
 
@@ -207,6 +214,16 @@ impl Outcome {
             None => matches!(error, CredentialsError::ProviderTimedOut(_)),
         };
         if is_unanswered { Self::Unanswered(reason) } else { Self::Broken(reason) }
+    }
+
+    /// Of a source that has no result when the time is over.
+    fn timed_out(source: Source, limit: Duration) -> Self {
+        let reason = format!("no result in {} s", limit.as_secs());
+        match source {
+            // Another attempt would start its `credential_process` again, and the first may still run.
+            Source::Profile => Self::Broken(reason),
+            _ => Self::Unanswered(reason),
+        }
     }
 }
 
@@ -224,7 +241,9 @@ impl Chain {
         Self { fixed, profile: settings.profile.clone(), region, sources }
     }
 
-    async fn load(&self) -> Result<Credentials, NoCredentials> {
+    /// Queries the sources, which together may take up to `limit`.
+    async fn load(&self, limit: Duration) -> Result<Credentials, NoCredentials> {
+        let end = tokio::time::Instant::now() + limit;
         if let Some(fixed) = &self.fixed {
             return match is_sendable(fixed) {
                 true => Ok(fixed.clone()),
@@ -241,7 +260,8 @@ impl Chain {
             if source == Source::Environment && skips_environment {
                 continue;
             }
-            match self.ask(source).await {
+            let asked = tokio::time::timeout_at(end, self.ask(source)).await;
+            match asked.unwrap_or_else(|_| Err(Outcome::timed_out(source, limit))) {
                 Ok(credentials) if !is_sendable(&credentials) => {
                     tried.push((self.name(source), UNSENDABLE.to_owned()));
                     break;
@@ -363,7 +383,10 @@ impl Chain {
                     .imds_client(self.sources.metadata_service().build())
                     .build();
                 let credentials = self.sources.listen(|| provider.provide_credentials()).await;
-                credentials.map_err(|error| Outcome::Absent(causes(&error)))
+                credentials.map_err(|error| match is_busy(&error) {
+                    true => Outcome::Unanswered(causes(&error)),
+                    false => Outcome::Absent(causes(&error)),
+                })
             }
         }
     }

@@ -87,8 +87,13 @@ fn serve(
             return;
         }
         let kind = if body.starts_with('<') { "text/xml" } else { "application/json" };
+        // The AWS SDK takes a response with this header for a token, whatever its status.
+        let ttl = match status {
+            200 => "x-aws-ec2-metadata-token-ttl-seconds: 21600\r\n",
+            _ => "",
+        };
         let text = format!(
-            "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\nx-aws-ec2-metadata-token-ttl-seconds: 21600\r\ncontent-length: {}\r\n\r\n{body}",
+            "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\n{ttl}content-length: {}\r\n\r\n{body}",
             body.len()
         );
         if writer.write_all(text.as_bytes()).is_err() {

@@ -94,8 +94,7 @@ impl Cache {
             return Err(CredentialsError::provider_error(error.clone()));
         }
         let began = Instant::now();
-        let result = tokio::time::timeout(LOAD_TIMEOUT, self.chain.load()).await;
-        let result = result.unwrap_or_else(|_| Err(NoCredentials::timed_out(LOAD_TIMEOUT)));
+        let result = self.chain.load(LOAD_TIMEOUT).await;
         *last = result.as_ref().err().map(|error| (began, error.clone()));
         let result = result.map_err(CredentialsError::provider_error);
         let mut loaded = self.lock();

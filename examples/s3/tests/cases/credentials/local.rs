@@ -174,3 +174,19 @@ fn a_process() {
     let failed = read(this_test!(), &store, &[at_home, ("PATH", Some("/bin:/usr/bin"))]);
     assert!(failed.error("Unauthenticated").contains("profile `default`: "), "{failed:?}");
 }
+
+#[test]
+fn a_process_that_hangs_is_started_once() {
+    if is_child() {
+        return;
+    }
+    let (store, home) = (store(), Home::new());
+    let runs = home.write("runs", "");
+    let script = home.write("hang.sh", &format!("echo run >> {runs}\nexec sleep 40\n"));
+    home.write(".aws/config", &format!("[default]\ncredential_process = /bin/sh {script}\n"));
+    let change = [("HOME", Some(home.path())), ("PATH", Some("/bin:/usr/bin"))];
+    let failed = read(this_test!(), &store, &change);
+    let text = failed.error("Unauthenticated");
+    assert!(text.contains("profile `default`: no result in 30 s"), "{text}");
+    assert_eq!(std::fs::read_to_string(runs).unwrap(), "run\n");
+}

@@ -242,6 +242,38 @@ fn an_instance() {
     assert!(roleless.asked().len() >= 4, "{:?}", roleless.asked());
 }
 
+#[test]
+fn an_instance_whose_service_is_busy_is_waited_for() {
+    if is_child() {
+        return;
+    }
+    let store = store();
+    want_token(&store, "M");
+    let (keys, calls) = (json(&store, "M"), AtomicUsize::new(0));
+    let busy = move |n: usize, asked: &Asked| match n {
+        // For the token, for the role's name, for its keys.
+        0 => Some((503, String::new())),
+        2 => Some((429, String::new())),
+        5 => Some((500, String::new())),
+        _ => metadata(asked, &keys),
+    };
+    let service = Fake::start(move |asked| busy(calls.fetch_add(1, Ordering::Relaxed), asked));
+    let url = service.url();
+    let on = [
+        ("AWS_EC2_METADATA_DISABLED", None),
+        ("AWS_EC2_METADATA_SERVICE_ENDPOINT", Some(url.as_str())),
+    ];
+    assert_eq!(read(this_test!(), &store, &on).content(), "content");
+    assert_eq!(service.asked().len(), 9, "{:?}", service.asked());
+    // Another service, which does not have that method.
+    let other = Fake::start(|_| Some((501, String::new())));
+    let url = other.url();
+    let on = [on[0], ("AWS_EC2_METADATA_SERVICE_ENDPOINT", Some(url.as_str()))];
+    let none = read(this_test!(), &store, &on);
+    assert!(none.error("Unauthenticated").contains("EC2 instance: "), "{none:?}");
+    assert_eq!(other.asked().len(), 1, "{:?}", other.asked());
+}
+
 /// Makes the store accept new credentials only, and a service give out expired ones so many times before.
 fn renewing(store: &Store, times: usize) -> Fake {
     let expired = Credentials::new("OLD", "old").session_token("O").expired();
