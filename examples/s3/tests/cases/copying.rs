@@ -61,7 +61,7 @@ fn stores_that_aws_profiles_name_are_told_apart() {
 
 #[test]
 fn a_store_that_responds_when_a_copy_is_made_copies_parts() {
-    let store = Store::with("copying-slow", &[IMPATIENT, &[("max_attempts", "1")]].concat());
+    let store = Store::with("copying-slow", IMPATIENT);
     store.put_sparse(store.bucket(), "large", 300 << 20);
     store.inject(Fault::new(When::All, What::DoneThenStall).operation("CopyObject"));
     // Its length is not known.
