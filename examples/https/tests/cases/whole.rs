@@ -104,19 +104,20 @@ fn a_look_whether_a_file_exists_keeps_no_connection() {
 }
 
 #[test]
-fn an_open_file_does_not_stand_for_what_the_server_has_later() {
-    let version = Arc::new(AtomicUsize::new(0));
-    let now = Arc::clone(&version);
-    let server = Server::new(move |_, _| Content::new(1000, now.load(Ordering::Relaxed)).whole());
-    let cache = Duration::from_millis(300);
-    let fs = Https::with(Settings { cache, ..settings() });
-    let url = server.url("f");
-    let old = open(&fs, &url).unwrap();
-    version.store(1, Ordering::Relaxed);
-    assert!(read(&fs, &url).unwrap() == *Content::new(1000, 0).bytes, "received a moment ago");
-    thread::sleep(cache);
-    assert!(read(&fs, &url).unwrap() == *Content::new(1000, 1).bytes);
-    assert!(read_in(&old, 1000).unwrap() == *Content::new(1000, 0).bytes, "one version");
+fn an_open_file_is_opened_again_until_the_cache_expires() {
+    for (cache, seen) in [(Duration::from_secs(60), 0), (Duration::from_millis(1), 1)] {
+        let version = Arc::new(AtomicUsize::new(0));
+        let now = Arc::clone(&version);
+        let server =
+            Server::new(move |_, _| Content::new(1000, now.load(Ordering::Relaxed)).whole());
+        let fs = Https::with(Settings { cache, ..settings() });
+        let url = server.url("f");
+        let old = open(&fs, &url).unwrap();
+        version.store(1, Ordering::Relaxed);
+        thread::sleep(Duration::from_millis(2));
+        assert!(read(&fs, &url).unwrap() == *Content::new(1000, seen).bytes, "{cache:?}");
+        assert!(read_in(&old, 1000).unwrap() == *Content::new(1000, 0).bytes, "one version");
+    }
 }
 
 #[test]
