@@ -29,7 +29,7 @@ pub(crate) fn start_limit(of_a_case: Duration) -> Duration {
     asked.map_or_else(|| Duration::from_secs(120).max(of_a_case), Duration::from_secs)
 }
 
-/// A process that is over its limit gets so much more to say where it is: it ends a case by itself.
+/// A process that is over its limit gets so much more to say where it is: Python ends a case by itself.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// How often it is looked whether a process is still there.

@@ -193,7 +193,7 @@ impl<T: Tested> InTensorFlow<T> {
     /// forks of one that has loaded TensorFlow. For tests of the cases themselves.
     ///
     /// # Panics
-    /// As [`InTensorFlow::run`].
+    /// As [`InTensorFlow::run`]; for cases in C.
     #[doc(hidden)]
     #[must_use]
     #[track_caller]
@@ -202,6 +202,10 @@ impl<T: Tested> InTensorFlow<T> {
         on: &str,
         jobs: &[(Environment, Vec<&'static TensorFlowCase>)],
     ) -> Vec<Vec<Answer>> {
+        assert!(
+            matches!(self.program, Program::Python(_)),
+            "only Python forks for each job; call `run` for the cases in C"
+        );
         let scratch = Scratch::new();
         let settings = jobs.iter().map(|(environment, cases)| {
             let mut settings = self.tested.settings(&self.library, on, scratch.path());
