@@ -186,7 +186,7 @@ async fn a_token_is_forgotten_once_and_nobody_is_for_a_while() {
 }
 
 #[tokio::test]
-async fn a_managed_identity_that_does_not_respond_now_is_no_missing_one() {
+async fn a_managed_identity_that_does_not_respond_now_is_not_taken_for_missing() {
     const LATER: &str = r#"later: {"access_token":"one","expires_in":3600}"#;
     const TOKEN: &str = r#"{"access_token":"two","expires_in":3600}"#;
     let (tokens, _) = service(&[LATER]);
