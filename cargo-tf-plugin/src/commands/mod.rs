@@ -118,7 +118,6 @@ mod tests {
             "../docs/performance.md",
             "../docs/trace.md",
             "../docs/coverage.md",
-            "../docs/check.md",
             "templates/fs/README.md",
             "templates/object-store/README.md",
             "templates/device/README.md",
