@@ -48,7 +48,6 @@ impl Drop for Running {
         // Once it has been waited for, its number may be another's.
         if let Ok(None) = self.0.try_wait() {
             let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
-            let _ = self.0.kill();
             let _ = self.0.wait();
         }
     }
