@@ -1,8 +1,9 @@
 //! What is read again comes from the disk, and is what the store has now.
 
-use super::store::Fault;
+use super::store::{Fault, Plugin};
 use super::{GIB, MIB, blocks, content, directory, kept, open, process, range};
 use std::time::Duration;
+use tempfile::TempDir;
 use tf_fs_object_store::{Class, metrics};
 use tf_fs_plugin::prelude::*;
 
@@ -225,18 +226,24 @@ fn keys_and_buckets_do_not_meet() {
     }
 }
 
+/// A process whose file `f`, of four blocks, another one has read to the disk.
+fn beside_a_reader(directory: &TempDir, size: usize) -> Plugin {
+    let [first, second] = [0; 2].map(|_| process(directory, GIB));
+    for process in [&first, &second] {
+        process.put("f", content(size, 0));
+    }
+    first.read("f", MIB).unwrap();
+    kept(directory, 4);
+    second
+}
+
 #[test]
 fn what_is_appended_is_seen_where_the_end_came_from_the_disk() {
     let size = 3 * MIB + 5;
     // The last read ends where the file does, or behind it, or there is none.
     for last in [Some(100), Some(101), None] {
         let directory = directory();
-        let [first, second] = [0; 2].map(|_| process(&directory, GIB));
-        for process in [&first, &second] {
-            process.put("f", content(size, 0));
-        }
-        first.read("f", MIB).unwrap();
-        kept(&directory, 4);
+        let second = beside_a_reader(&directory, size);
         let reader = open(&second, "f").unwrap();
         if let Some(len) = last {
             assert!(range(&reader, size - 100, len).unwrap() == content(size, 0)[size - 100..]);
@@ -256,12 +263,7 @@ fn a_longer_object_with_the_same_last_byte_is_another_one() {
     let size = 3 * MIB + 5;
     for len in [1, 2] {
         let directory = directory();
-        let [first, second] = [0; 2].map(|_| process(&directory, GIB));
-        for process in [&first, &second] {
-            process.put("f", content(size, 0));
-        }
-        first.read("f", MIB).unwrap();
-        kept(&directory, 4);
+        let second = beside_a_reader(&directory, size);
         let reader = open(&second, "f").unwrap();
         assert!(range(&reader, size - 1, len).unwrap() == content(size, 0)[size - 1..]);
         assert!(range(&reader, size, 100).unwrap().is_empty());
