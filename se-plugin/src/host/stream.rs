@@ -94,6 +94,7 @@ impl WorkerStream {
         self.launch_boxed(op, &reads, &writes, Box::new(arrays(work)))
     }
 
+    /// Not in `launch`, which the library has for each kind of work.
     fn launch_boxed(
         &self,
         op: &'static str,

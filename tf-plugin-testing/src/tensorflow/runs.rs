@@ -193,7 +193,7 @@ impl<T: Tested> InTensorFlow<T> {
     /// forks of one that has loaded TensorFlow. For tests of the cases themselves.
     ///
     /// # Panics
-    /// As [`InTensorFlow::run`]; for cases in C.
+    /// As [`InTensorFlow::run`], and for cases in C, which have one process.
     #[doc(hidden)]
     #[must_use]
     #[track_caller]
