@@ -3,6 +3,7 @@
 mod artefacts;
 mod az;
 mod conformance;
+mod defects_of_tensorflow_io;
 mod device_faults;
 mod devices;
 // Its crates are built for a release only: `author` and `readme` train with the same ones in the newest TensorFlow.
@@ -25,7 +26,6 @@ mod refdevice;
 mod s3_demo;
 mod s3_disk_cache;
 mod s3_process;
-mod s3_regressions;
 mod s3_scale;
 mod s3_scenarios;
 mod s3_tensorboard;
