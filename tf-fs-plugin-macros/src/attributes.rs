@@ -3,27 +3,18 @@
 use crate::args::{self, Macro};
 use crate::errors::Errors;
 use crate::export::{self, Served};
-use crate::item::{self, Item, text};
+use crate::item::{self, text};
 use crate::table;
 use proc_macro2::TokenStream;
-use quote::{ToTokens as _, quote};
+use quote::ToTokens as _;
 
-/// The output of `#[filesystem]`.
-pub(crate) fn filesystem(options: TokenStream, item: TokenStream) -> TokenStream {
-    expand(options, item, Macro::Filesystem)
-}
-
-/// The output of `#[filesystem_plugin]`.
-pub(crate) fn filesystem_plugin(options: TokenStream, item: TokenStream) -> TokenStream {
-    expand(options, item, Macro::FilesystemPlugin)
-}
-
-fn expand(options: TokenStream, item: TokenStream, of: Macro) -> TokenStream {
+/// The output of one of the two.
+pub(crate) fn expand(options: TokenStream, item: TokenStream, of: Macro) -> TokenStream {
     let mut errors = Errors::default();
     let options = args::parse(options, of, &mut errors);
     let output = match item::parse(item, "Filesystem", &mut errors) {
-        Item::Other(item) => item,
-        Item::Filesystem(mut item) => {
+        Err(other) => other,
+        Ok(mut item) => {
             let mut output = table::expand(&mut item, of, &options.krate, &mut errors);
             let generics = &item.header.generics;
             let ty = &item.header.self_type;
@@ -47,6 +38,5 @@ fn expand(options: TokenStream, item: TokenStream, of: Macro) -> TokenStream {
             output
         }
     };
-    let errors = errors.into_tokens();
-    quote!(#errors #output)
+    errors.before(output)
 }

@@ -3,7 +3,7 @@
 use crate::args::{self, Macro, Options};
 use crate::errors::Errors;
 use crate::export::{note, only_one, panic_abort};
-use crate::item::{self, Item, text};
+use crate::item::{self, text};
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote};
 
@@ -12,8 +12,8 @@ pub(crate) fn device_plugin(options: TokenStream, item: TokenStream) -> TokenStr
     let mut errors = Errors::default();
     let options = args::parse(options, Macro::DevicePlugin, &mut errors);
     let output = match item::parse(item, "Platform", &mut errors) {
-        Item::Other(item) => item,
-        Item::Filesystem(item) => {
+        Err(other) => other,
+        Ok(item) => {
             let mut output = item.with_items(TokenStream::new());
             let generics = &item.header.generics;
             let ty = &item.header.self_type;
@@ -32,8 +32,7 @@ pub(crate) fn device_plugin(options: TokenStream, item: TokenStream) -> TokenStr
             output
         }
     };
-    let errors = errors.into_tokens();
-    quote!(#errors #output)
+    errors.before(output)
 }
 
 fn export(platform: &TokenStream, options: &Options) -> TokenStream {

@@ -49,18 +49,16 @@ impl Errors {
         result.map_err(|error| self.push(error)).ok()
     }
 
-    /// Items that make the compiler report the mistakes.
-    pub(crate) fn into_tokens(self) -> TokenStream {
-        self.0
-            .into_iter()
-            .map(|Mistake { error, condition }| {
-                let errors = error.into_iter().map(|error| error.to_compile_error());
-                match condition {
-                    None => quote!(#(#errors)*),
-                    Some(condition) => quote!(#(#[cfg(#condition)] #errors)*),
-                }
-            })
-            .collect()
+    /// Items that make the compiler report the mistakes, and `output` behind them.
+    pub(crate) fn before(self, output: TokenStream) -> TokenStream {
+        let mistakes = self.0.into_iter().map(|Mistake { error, condition }| {
+            let errors = error.into_iter().map(|error| error.to_compile_error());
+            match condition {
+                None => quote!(#(#errors)*),
+                Some(condition) => quote!(#(#[cfg(#condition)] #errors)*),
+            }
+        });
+        mistakes.chain([output]).collect()
     }
 
     #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::conditions;
 use crate::errors::Errors;
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
-use syn::parse::{Parse, ParseStream};
+use syn::parse::{ParseStream, Parser as _};
 use syn::spanned::Spanned as _;
 use syn::{Attribute, Generics, Path, Token, Type};
 
@@ -47,15 +47,13 @@ pub(crate) struct AssociatedType {
     pub(crate) condition: Option<TokenStream>,
 }
 
-/// What an attribute stands on.
-pub(crate) enum Item {
-    Filesystem(Box<FilesystemImpl>),
-    /// Something else, which was reported, and what to emit in its place.
-    Other(TokenStream),
-}
-
-/// Reads what an attribute stands on.
-pub(crate) fn parse(item: TokenStream, wanted: &str, errors: &mut Errors) -> Item {
+/// Reads an `impl` of the trait `wanted`. If an attribute stands on something else, that is reported; the answer is what to
+/// emit in its place.
+pub(crate) fn parse(
+    item: TokenStream,
+    wanted: &str,
+    errors: &mut Errors,
+) -> Result<FilesystemImpl, TokenStream> {
     let mut tokens = Vec::new();
     flatten(item.clone(), &mut tokens);
     let body = match tokens.pop() {
@@ -74,14 +72,11 @@ pub(crate) fn parse(item: TokenStream, wanted: &str, errors: &mut Errors) -> Ite
                  of the trait"
             ),
         );
-        return Item::Other(item);
+        return Err(item);
     };
-    let Some(header) = errors.ok(syn::parse2(tokens.into_iter().collect())) else {
-        return Item::Other(item);
-    };
-    let mut header = match header {
-        AnyHeader::Trait(header) => header,
-        AnyHeader::Inherent(self_type) => {
+    let mut header = match errors.ok(read_header.parse2(tokens.into_iter().collect())) {
+        Some(Ok(header)) => header,
+        Some(Err(self_type)) => {
             errors.over(
                 &self_type,
                 format!(
@@ -90,8 +85,9 @@ pub(crate) fn parse(item: TokenStream, wanted: &str, errors: &mut Errors) -> Ite
                     text(&self_type),
                 ),
             );
-            return Item::Other(item);
+            return Err(item);
         }
+        None => return Err(item),
     };
     let last = header.trait_path.segments.last();
     let last = last.map(|last| last.ident.to_string()).unwrap_or_default();
@@ -110,7 +106,7 @@ pub(crate) fn parse(item: TokenStream, wanted: &str, errors: &mut Errors) -> Ite
                 text(&header.trait_path),
             ),
         );
-        return Item::Other(item);
+        return Err(item);
     }
     if let Some(negative) = header.negative {
         errors.at(
@@ -119,18 +115,13 @@ pub(crate) fn parse(item: TokenStream, wanted: &str, errors: &mut Errors) -> Ite
                 "`impl !{wanted}` says that the type does not implement `{wanted}`; remove the `!`"
             ),
         );
-        return Item::Other(TokenStream::new());
+        return Err(TokenStream::new());
     }
     let body = own_what_is_borrowed(&mut header, body, wanted, errors);
-    let mut read = FilesystemImpl {
-        header: *header,
-        methods: Vec::new(),
-        types: Vec::new(),
-        macros: Vec::new(),
-        body,
-    };
+    let (methods, types, macros) = Default::default();
+    let mut read = FilesystemImpl { header, methods, types, macros, body };
     read.read_items();
-    Item::Filesystem(Box::new(read))
+    Ok(read)
 }
 
 impl FilesystemImpl {
@@ -140,8 +131,7 @@ impl FilesystemImpl {
         let (generics, _, where_clause) = generics.split_for_impl();
         let mut content = self.body.stream();
         content.extend(items);
-        let mut body = Group::new(Delimiter::Brace, content);
-        body.set_span(self.body.span());
+        let body = with_content(&self.body, content);
         quote! {
             #(#attributes)*
             #qualifiers #generics #trait_path for #self_type #where_clause
@@ -246,7 +236,7 @@ fn take_attributes(
 }
 
 /// Undoes the invisible groups in which fragments of a `macro_rules!` macro arrive.
-fn flatten(tokens: TokenStream, into: &mut Vec<TokenTree>) {
+pub(crate) fn flatten(tokens: TokenStream, into: &mut Vec<TokenTree>) {
     for token in tokens {
         match token {
             TokenTree::Group(group) if group.delimiter() == Delimiter::None => {
@@ -257,6 +247,13 @@ fn flatten(tokens: TokenStream, into: &mut Vec<TokenTree>) {
     }
 }
 
+/// A group with another content, in the same place.
+pub(crate) fn with_content(group: &Group, content: TokenStream) -> Group {
+    let mut changed = Group::new(group.delimiter(), content);
+    changed.set_span(group.span());
+    changed
+}
+
 fn is_ident(token: &TokenTree, text: &str) -> bool {
     matches!(token, TokenTree::Ident(ident) if ident == text)
 }
@@ -265,42 +262,29 @@ fn is_punct(token: &TokenTree, text: char) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == text)
 }
 
-enum AnyHeader {
-    Trait(Box<Header>),
-    Inherent(Box<Type>),
-}
-
-impl Parse for AnyHeader {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let attributes = input.call(Attribute::parse_outer)?;
-        let mut qualifiers = TokenStream::new();
-        while !input.peek(Token![impl]) {
-            input.parse::<TokenTree>()?.to_tokens(&mut qualifiers);
-        }
-        input.parse::<Token![impl]>()?.to_tokens(&mut qualifiers);
-        let mut generics: Generics = input.parse()?;
-        let negative: Option<Token![!]> = input.parse()?;
-        let first: Type = input.parse()?;
-        if !input.peek(Token![for]) {
-            input.parse::<TokenStream>()?;
-            return Ok(Self::Inherent(Box::new(first)));
-        }
-        input.parse::<Token![for]>()?;
-        let self_type = input.parse()?;
-        generics.where_clause = input.parse()?;
-        let trait_path = match first {
-            Type::Path(path) if path.qself.is_none() => path.path,
-            other => return Err(syn::Error::new(other.span(), "expected a trait")),
-        };
-        Ok(Self::Trait(Box::new(Header {
-            attributes,
-            qualifiers,
-            generics,
-            negative,
-            trait_path,
-            self_type,
-        })))
+/// Reads what stands before the braces; of an inherent `impl` its type.
+fn read_header(input: ParseStream<'_>) -> syn::Result<Result<Header, Box<Type>>> {
+    let attributes = input.call(Attribute::parse_outer)?;
+    let mut qualifiers = TokenStream::new();
+    while !input.peek(Token![impl]) {
+        input.parse::<TokenTree>()?.to_tokens(&mut qualifiers);
     }
+    input.parse::<Token![impl]>()?.to_tokens(&mut qualifiers);
+    let mut generics: Generics = input.parse()?;
+    let negative: Option<Token![!]> = input.parse()?;
+    let first: Type = input.parse()?;
+    if !input.peek(Token![for]) {
+        input.parse::<TokenStream>()?;
+        return Ok(Err(Box::new(first)));
+    }
+    input.parse::<Token![for]>()?;
+    let self_type = input.parse()?;
+    generics.where_clause = input.parse()?;
+    let trait_path = match first {
+        Type::Path(path) if path.qself.is_none() => path.path,
+        other => return Err(syn::Error::new(other.span(), "expected a trait")),
+    };
+    Ok(Ok(Header { attributes, qualifiers, generics, negative, trait_path, self_type }))
 }
 
 /// What an item is, and its keyword.
@@ -380,9 +364,7 @@ fn own_what_is_borrowed(
     }
     // `'_` in a signature is another one.
     let is_static = |name: &Ident| name != "_" && is_static(name);
-    let mut owned = Group::new(body.delimiter(), replace_lifetimes(body.stream(), &is_static));
-    owned.set_span(body.span());
-    owned
+    with_content(&body, replace_lifetimes(body.stream(), &is_static))
 }
 
 /// `tokens` with `'static` in place of the lifetimes that `is_static` picks.
@@ -397,9 +379,7 @@ fn replace_lifetimes(tokens: TokenStream, is_static: &dyn Fn(&Ident) -> bool) ->
             }
             TokenTree::Group(group) => {
                 let stream = replace_lifetimes(group.stream(), is_static);
-                let mut replaced = Group::new(group.delimiter(), stream);
-                replaced.set_span(group.span());
-                replaced.into()
+                with_content(&group, stream).into()
             }
             token => token,
         }

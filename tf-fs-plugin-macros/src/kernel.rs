@@ -3,8 +3,8 @@
 use crate::args::{list, literals, parse_crate, value};
 use crate::conditions::{self, split};
 use crate::errors::Errors;
-use crate::item::{self, Item, text};
-use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use crate::item::{self, text};
+use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
@@ -40,8 +40,8 @@ pub(crate) fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let options = parse(flatten(options), &mut errors);
     let output = match item::parse(item, "Kernel", &mut errors) {
-        Item::Other(item) => item,
-        Item::Filesystem(item) => {
+        Err(other) => other,
+        Ok(item) => {
             let mut output = item.with_items(TokenStream::new());
             if let Some(registrations) = registrations(&item.header, &options, &mut errors) {
                 let attributes: Vec<_> =
@@ -55,27 +55,18 @@ pub(crate) fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
             output
         }
     };
-    let errors = errors.into_tokens();
-    quote!(#errors #output)
+    errors.before(output)
 }
 
 /// Undoes the invisible groups in which fragments of a `macro_rules!` macro arrive, at any depth.
 fn flatten(tokens: TokenStream) -> TokenStream {
-    let mut flat = TokenStream::new();
-    for token in tokens {
-        match token {
-            TokenTree::Group(group) if group.delimiter() == Delimiter::None => {
-                flat.extend(flatten(group.stream()));
-            }
-            TokenTree::Group(group) => {
-                let mut inner = Group::new(group.delimiter(), flatten(group.stream()));
-                inner.set_span(group.span());
-                flat.extend([TokenTree::Group(inner)]);
-            }
-            token => flat.extend([token]),
-        }
-    }
-    flat
+    let mut flat = Vec::new();
+    item::flatten(tokens, &mut flat);
+    let at_any_depth = |token| match token {
+        TokenTree::Group(group) => item::with_content(&group, flatten(group.stream())).into(),
+        token => token,
+    };
+    flat.into_iter().map(at_any_depth).collect()
 }
 
 fn registrations(

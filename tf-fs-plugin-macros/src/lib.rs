@@ -4,6 +4,7 @@
 //! cannot be: a table of the operations that are there, one type for each scheme, and the functions
 //! that TensorFlow looks for in a shared library.
 
+use args::Macro;
 use proc_macro::TokenStream;
 
 mod args;
@@ -68,7 +69,7 @@ mod table;
 /// here, so such a macro is an error.
 #[proc_macro_attribute]
 pub fn filesystem_plugin(options: TokenStream, item: TokenStream) -> TokenStream {
-    attributes::filesystem_plugin(options.into(), item.into()).into()
+    attributes::expand(options.into(), item.into(), Macro::FilesystemPlugin).into()
 }
 
 /// Exports a platform as a TensorFlow plugin. Goes on `impl Platform for T`, of the crate `se-plugin`.
@@ -141,7 +142,7 @@ pub fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
 /// - `crate = ::renamed`: where `tf-fs-plugin` is, if not at `::tf_fs_plugin`.
 #[proc_macro_attribute]
 pub fn filesystem(options: TokenStream, item: TokenStream) -> TokenStream {
-    attributes::filesystem(options.into(), item.into()).into()
+    attributes::expand(options.into(), item.into(), Macro::Filesystem).into()
 }
 
 /// Exports several filesystem types as one TensorFlow plugin. Each type has

@@ -1,6 +1,6 @@
 //! `filesystem_plugins! { ... }`.
 
-use crate::args::{self, Macro, Options};
+use crate::args::{self, Macro};
 use crate::errors::Errors;
 use crate::export::{self, Served};
 use crate::schemes::{self, Schemes};
@@ -17,19 +17,13 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
     let (entries, options) = at_semicolon(input);
     let options = args::parse(options, Macro::FilesystemPlugins, &mut errors);
     let served = parse_entries(entries, &mut errors);
-    let exports = exports(&served, &options, &errors);
-    let errors = errors.into_tokens();
-    quote!(#errors #exports)
-}
-
-fn exports(served: &[Served<TokenStream>], options: &Options, errors: &Errors) -> TokenStream {
-    let exports = export::expand(&quote!(FilesystemPlugins), served, options, errors);
-    quote! {
+    let exports = export::expand(&quote!(FilesystemPlugins), &served, &options, &errors);
+    errors.before(quote! {
         /// All filesystems that this plugin exports; no value of it exists.
         #[derive(Debug)]
         pub enum FilesystemPlugins {}
         #exports
-    }
+    })
 }
 
 /// What stands before and after the first `;`.

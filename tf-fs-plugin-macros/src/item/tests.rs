@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn parse_text(text: &str) -> (Item, Vec<String>) {
+fn parse_text(text: &str) -> (Result<FilesystemImpl, TokenStream>, Vec<String>) {
     let mut errors = Errors::default();
     let item = parse(text.parse().unwrap(), "Filesystem", &mut errors);
     (item, errors.messages())
@@ -10,7 +10,7 @@ fn parse_text(text: &str) -> (Item, Vec<String>) {
 
 fn read(text: &str) -> FilesystemImpl {
     match parse_text(text) {
-        (Item::Filesystem(item), errors) if errors.is_empty() => *item,
+        (Ok(item), errors) if errors.is_empty() => item,
         (_, errors) => panic!("{text}: {errors:?}"),
     }
 }
@@ -22,7 +22,7 @@ fn methods(body: &str) -> Vec<String> {
 
 fn error(text: &str) -> String {
     match parse_text(text) {
-        (Item::Other(output), errors) if errors.len() == 1 => {
+        (Err(output), errors) if errors.len() == 1 => {
             assert_eq!(output.to_string(), text.parse::<TokenStream>().unwrap().to_string());
             errors[0].clone()
         }
@@ -62,7 +62,7 @@ fn fragments_of_macro_rules_are_read() {
     let ty = TokenTree::Group(Group::new(Delimiter::None, quote!(T)));
     let mut errors = Errors::default();
     let item = quote!(impl Filesystem for #ty { #method fn b() {} });
-    let Item::Filesystem(item) = parse(item, "Filesystem", &mut errors) else {
+    let Ok(item) = parse(item, "Filesystem", &mut errors) else {
         panic!("{:?}", errors.messages());
     };
     let names: Vec<_> = item.methods.iter().map(|method| method.name.to_string()).collect();
@@ -137,7 +137,7 @@ fn a_borrowing_filesystem_is_made_static() {
         let (item, errors) = parse_text(item);
         assert_eq!(errors.len(), 1, "{errors:?}");
         assert!(errors[0].ends_with("cannot borrow; own the data, such as by an `Arc`"));
-        let Item::Filesystem(item) = item else { panic!("{errors:?}") };
+        let Ok(item) = item else { panic!("{errors:?}") };
         let output = item.with_items(quote!()).to_string();
         assert_eq!(output.replace(' ', ""), expected.replace(' ', ""));
     }
