@@ -42,17 +42,12 @@ const SCHEME: &str = "`scheme = \"mem\"`";
 const SCHEMES: &str = "`schemes(\"s3\", \"s3a\")`";
 
 impl Macro {
-    fn options(self) -> &'static [&'static str] {
-        match self {
-            Self::FilesystemPlugin => {
-                &["scheme", "schemes", "autoload", "allow_panic_abort", "crate"]
-            }
-            Self::Filesystem => &["crate"],
-            Self::FilesystemPlugins => &["autoload", "allow_panic_abort", "crate"],
-            Self::DevicePlugin => &["graph_pass", "profiler", "allow_panic_abort", "crate"],
-        }
+    fn has(self, option: &str) -> bool {
+        let mut usages = self.usage().split('`').skip(1).step_by(2);
+        usages.any(|usage| usage.split([' ', '(']).next() == Some(option))
     }
 
+    /// The options in backticks, as they are written.
     fn usage(self) -> &'static str {
         match self {
             Self::FilesystemPlugin => {
@@ -89,27 +84,21 @@ pub(crate) fn parse(tokens: TokenStream, of: Macro, errors: &mut Errors) -> Opti
     // A mistake in an option may hide the scheme: then it is not reported as missing.
     let mut scheme_is_unclear = false;
     for tokens in split(tokens) {
-        let span =
-            tokens.clone().into_iter().next().map_or_else(Span::call_site, |first| first.span());
-        let mut rest = tokens.clone().into_iter();
-        let name = match rest.next() {
-            Some(TokenTree::Ident(name)) => name,
-            Some(TokenTree::Literal(_)) if of == Macro::FilesystemPlugin => {
-                scheme_is_unclear = true;
-                errors.over(
+        let Some((name, option, value)) = named(&tokens) else {
+            scheme_is_unclear = true;
+            match tokens.clone().into_iter().next() {
+                Some(TokenTree::Literal(_)) if of == Macro::FilesystemPlugin => errors.over(
                     &tokens,
                     format!("expected an option, found a literal; write `scheme = {tokens}`"),
-                );
-                continue;
+                ),
+                first => errors.at(
+                    first.map_or_else(Span::call_site, |first| first.span()),
+                    format!("expected an option: {}", of.usage()),
+                ),
             }
-            _ => {
-                scheme_is_unclear = true;
-                errors.at(span, format!("expected an option: {}", of.usage()));
-                continue;
-            }
+            continue;
         };
-        let option = name.unraw().to_string();
-        if !of.options().contains(&option.as_str()) {
+        if !of.has(&option) {
             scheme_is_unclear = true;
             errors.at(name.span(), unknown(&option, of));
             continue;
@@ -118,7 +107,6 @@ pub(crate) fn parse(tokens: TokenStream, of: Macro, errors: &mut Errors) -> Opti
             errors.at(name.span(), message);
             continue;
         }
-        let value: TokenStream = rest.collect();
         match option.as_str() {
             "scheme" => {
                 let parser = |input: ParseStream<'_>| parse_scheme(input, &name);
@@ -133,31 +121,13 @@ pub(crate) fn parse(tokens: TokenStream, of: Macro, errors: &mut Errors) -> Opti
                     options.schemes.extend(schemes.add(&literal, errors));
                 }
             }
-            "autoload" => {
-                let parser = |input: ParseStream<'_>| parse_switch(input, &name);
-                options.autoload = errors.ok(parser.parse2(value)).unwrap_or(true);
-            }
-            "allow_panic_abort" => {
-                options.allow_panic_abort = true;
-                if !value.is_empty() {
-                    errors.over(
-                        value,
-                        "`allow_panic_abort` takes no value; write `allow_panic_abort`",
-                    );
-                }
-            }
-            "graph_pass" => {
-                let parser = |input: ParseStream<'_>| parse_expression(input, &name, "MyPass");
-                options.graph_pass = errors.ok(parser.parse2(value));
-            }
-            "profiler" => {
-                let parser = |input: ParseStream<'_>| parse_expression(input, &name, "&TIMELINE");
-                options.profiler = errors.ok(parser.parse2(value));
-            }
+            "autoload" => options.autoload = switch(value, &name, errors).unwrap_or(true),
+            "allow_panic_abort" => options.allow_panic_abort = flag(value, &option, errors),
+            "graph_pass" => options.graph_pass = expression(value, &name, "MyPass", errors),
+            "profiler" => options.profiler = expression(value, &name, "&TIMELINE", errors),
             _ => {
-                let krate = if of == Macro::DevicePlugin { "se-plugin" } else { "tf-fs-plugin" };
-                let parser = |input: ParseStream<'_>| parse_crate(input, &name, krate);
-                options.krate = errors.ok(parser.parse2(value)).unwrap_or(options.krate);
+                let sdk = if of == Macro::DevicePlugin { "se-plugin" } else { "tf-fs-plugin" };
+                options.krate = krate(value, &name, sdk, errors).unwrap_or(options.krate);
             }
         }
         seen.push(option);
@@ -171,27 +141,32 @@ pub(crate) fn parse(tokens: TokenStream, of: Macro, errors: &mut Errors) -> Opti
     options
 }
 
+/// The name that an option begins with, also as text, and what follows; `None` if it begins with something else.
+pub(crate) fn named(option: &TokenStream) -> Option<(Ident, String, TokenStream)> {
+    let mut rest = option.clone().into_iter();
+    let Some(TokenTree::Ident(name)) = rest.next() else { return None };
+    let text = name.unraw().to_string();
+    Some((name, text, rest.collect()))
+}
+
 fn unknown(option: &str, of: Macro) -> String {
-    if of == Macro::DevicePlugin && ["name", "type"].contains(&option) {
-        return format!(
+    match (of, option) {
+        (Macro::DevicePlugin, "name" | "type") => format!(
             "name and type are constants of the trait; write `const {}: &'static str = \"MY_DEVICE\";` in \
              the `impl`",
             option.to_ascii_uppercase()
-        );
+        ),
+        (Macro::Filesystem, "scheme" | "schemes") => {
+            "`#[filesystem]` exports nothing, so it takes no scheme; write \
+             `#[filesystem_plugin(scheme = \"mem\")]`, or list the type in \
+             `filesystem_plugins! { \"mem\" => ... }`"
+                .to_owned()
+        }
+        (Macro::FilesystemPlugins, "scheme" | "schemes") => {
+            "schemes are listed with their types; write `\"mem\" => MemFs`".to_owned()
+        }
+        _ => format!("unknown option `{option}`; expected {}", of.usage()),
     }
-    if of == Macro::DevicePlugin {
-        return format!("unknown option `{option}`; expected {}", of.usage());
-    }
-    if of != Macro::FilesystemPlugin && ["scheme", "schemes"].contains(&option) {
-        return match of {
-            Macro::Filesystem => "`#[filesystem]` exports nothing, so it takes no scheme; write \
-                 `#[filesystem_plugin(scheme = \"mem\")]`, or list the type in \
-                 `filesystem_plugins! { \"mem\" => ... }`"
-                .to_owned(),
-            _ => "schemes are listed with their types; write `\"mem\" => MemFs`".to_owned(),
-        };
-    }
-    format!("unknown option `{option}`; expected {}", of.usage())
 }
 
 fn repeated(option: &str, seen: &[String]) -> Option<String> {
@@ -257,47 +232,64 @@ pub(crate) fn list(
     }
 }
 
-fn parse_switch(input: ParseStream<'_>, name: &Ident) -> syn::Result<bool> {
+fn switch(tokens: TokenStream, name: &Ident, errors: &mut Errors) -> Option<bool> {
     let message = format!("expected `{name} = true` or `{name} = false`");
-    value(input, name, &message, |input| Ok(input.parse::<LitBool>()?.value))
+    value(tokens, name, &message, errors, |input| Ok(input.parse::<LitBool>()?.value))
+}
+
+/// An option that is its name alone, and set by that.
+pub(crate) fn flag(value: TokenStream, option: &str, errors: &mut Errors) -> bool {
+    if !value.is_empty() {
+        errors.over(value, format!("`{option}` takes no value; write `{option}`"));
+    }
+    true
 }
 
 /// Whatever it is, the compiler says what is wrong with it.
-fn parse_expression(
-    input: ParseStream<'_>,
+fn expression(
+    tokens: TokenStream,
     name: &Ident,
     example: &str,
-) -> syn::Result<TokenStream> {
+    errors: &mut Errors,
+) -> Option<TokenStream> {
     let message = format!("expected an expression; write `{name} = {example}`");
-    if input.parse::<Token![=]>().is_err() || input.is_empty() {
-        return Err(syn::Error::new(name.span(), message));
-    }
-    input.parse()
+    value(tokens, name, &message, errors, |input| {
+        if input.is_empty() { Err(input.error("nothing")) } else { input.parse() }
+    })
 }
 
-pub(crate) fn parse_crate(input: ParseStream<'_>, name: &Ident, krate: &str) -> syn::Result<Path> {
-    let message = format!("expected the path of the crate `{krate}`; write `crate = ::renamed`");
-    value(input, name, &message, |input| input.call(Path::parse_mod_style))
+pub(crate) fn krate(
+    tokens: TokenStream,
+    name: &Ident,
+    sdk: &str,
+    errors: &mut Errors,
+) -> Option<Path> {
+    let message = format!("expected the path of the crate `{sdk}`; write `crate = ::renamed`");
+    value(tokens, name, &message, errors, |input| input.call(Path::parse_mod_style))
 }
 
 /// What stands behind the `=` after a name, and nothing more. `message` is the mistake if it is
 /// something else.
 pub(crate) fn value<T>(
-    input: ParseStream<'_>,
+    tokens: TokenStream,
     name: &Ident,
     message: &str,
+    errors: &mut Errors,
     parse: impl FnOnce(ParseStream<'_>) -> syn::Result<T>,
-) -> syn::Result<T> {
-    if input.parse::<Token![=]>().is_err() {
-        return Err(syn::Error::new(name.span(), message));
-    }
-    let span = if input.is_empty() { name.span() } else { input.span() };
-    let value = parse(input).map_err(|_| syn::Error::new(span, message))?;
-    end(input)?;
-    Ok(value)
+) -> Option<T> {
+    let parser = |input: ParseStream<'_>| {
+        if input.parse::<Token![=]>().is_err() {
+            return Err(syn::Error::new(name.span(), message));
+        }
+        let span = if input.is_empty() { name.span() } else { input.span() };
+        let value = parse(input).map_err(|_| syn::Error::new(span, message))?;
+        end(input)?;
+        Ok(value)
+    };
+    errors.ok(parser.parse2(tokens))
 }
 
-pub(crate) fn end(input: ParseStream<'_>) -> syn::Result<()> {
+fn end(input: ParseStream<'_>) -> syn::Result<()> {
     if input.is_empty() {
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! `#[kernel]`.
 
-use crate::args::{list, literals, parse_crate, value};
+use crate::args::{flag, krate, list, literals, named, value};
 use crate::conditions::{self, split};
 use crate::errors::Errors;
 use crate::item::{self, text};
@@ -208,51 +208,34 @@ fn parse(tokens: TokenStream, errors: &mut Errors) -> Options {
     let mut seen: Vec<String> = Vec::new();
     let mut op_is_unclear = false;
     for tokens in split(tokens) {
-        let mut rest = tokens.clone().into_iter();
-        let Some(TokenTree::Ident(name)) = rest.next() else {
+        let Some((name, option, value)) = named(&tokens) else {
             op_is_unclear = true;
             errors.over(&tokens, format!("expected an option: {USAGE}"));
             continue;
         };
-        let option = name.unraw().to_string();
         if seen.contains(&option) {
             errors.at(name.span(), format!("`{option}` is given twice; remove one of the two"));
             continue;
         }
-        let value: TokenStream = rest.collect();
         match option.as_str() {
             "op" => {
                 op_is_unclear = true;
-                let example = "write `op = \"Relu\"`";
-                options.op = errors
-                    .ok((|input: ParseStream<'_>| string(input, &name, example)).parse2(value))
-                    .filter(|op| is_op(op, errors));
+                let op = string(value, &name, "`op = \"Relu\"`", errors);
+                options.op = op.filter(|op| is_op(op, errors));
             }
             "types" => types(value, &name, &mut options.types, errors),
             "host_memory" => options.host_memory = strings(value, &name, errors),
             "label" => {
-                let example = "write `label = \"...\"`";
-                let parser = |input: ParseStream<'_>| string(input, &name, example);
-                options.label = errors.ok(parser.parse2(value)).unwrap_or(options.label);
+                let label = string(value, &name, "`label = \"...\"`", errors);
+                options.label = label.unwrap_or(options.label);
             }
             "priority" => {
-                let parser = |input: ParseStream<'_>| priority(input, &name);
-                options.priority = errors.ok(parser.parse2(value)).unwrap_or(options.priority);
+                options.priority = priority(value, &name, errors).unwrap_or(options.priority);
             }
-            "variables" | "variants" => {
-                let is_set = match option.as_str() {
-                    "variables" => &mut options.variables,
-                    _ => &mut options.variants,
-                };
-                *is_set = true;
-                if !value.is_empty() {
-                    let message = format!("`{option}` takes no value; write `{option}`");
-                    errors.over(value, message);
-                }
-            }
+            "variables" => options.variables = flag(value, &option, errors),
+            "variants" => options.variants = flag(value, &option, errors),
             "crate" => {
-                let parser = |input: ParseStream<'_>| parse_crate(input, &name, "se-plugin");
-                options.krate = errors.ok(parser.parse2(value)).unwrap_or(options.krate);
+                options.krate = krate(value, &name, "se-plugin", errors).unwrap_or(options.krate);
             }
             _ => {
                 op_is_unclear = true;
@@ -284,12 +267,13 @@ fn is_op(op: &LitStr, errors: &mut Errors) -> bool {
     is_name
 }
 
-fn string(input: ParseStream<'_>, name: &Ident, example: &str) -> syn::Result<LitStr> {
-    value(input, name, &format!("expected a string literal; {example}"), |input| input.parse())
+fn string(tokens: TokenStream, name: &Ident, example: &str, errors: &mut Errors) -> Option<LitStr> {
+    let message = format!("expected a string literal; write {example}");
+    value(tokens, name, &message, errors, |input| input.parse())
 }
 
-fn priority(input: ParseStream<'_>, name: &Ident) -> syn::Result<TokenStream> {
-    value(input, name, "expected a whole number; write `priority = 1`", |input| {
+fn priority(tokens: TokenStream, name: &Ident, errors: &mut Errors) -> Option<TokenStream> {
+    value(tokens, name, "expected a whole number; write `priority = 1`", errors, |input| {
         let minus: Option<Token![-]> = input.parse()?;
         let number: LitInt = input.parse()?;
         Ok(quote!(#minus #number))
