@@ -29,54 +29,34 @@ fn out_of_memory() -> Error {
 }
 
 /// A block of values of `T`. Freed when dropped, unless the host got it.
-pub(super) struct Block<T> {
-    start: *mut T,
-    count: usize,
-}
+pub(super) struct Block<T>(*mut T);
 
 impl<T: Copy> Block<T> {
-    /// Room for `count` values of `T`, whose all-zero bytes must be a value.
-    pub(super) fn zeroed(count: usize) -> Result<Self> {
-        // SAFETY: any size is allowed.
-        Self::allocated(count, |size| unsafe { allocate(size) })
-    }
-
     /// Room for `count` values of `T`, all of which must be written before any is read.
     fn uninit(count: usize) -> Result<Self> {
+        let size = count.checked_mul(size_of::<T>()).ok_or_else(out_of_memory)?;
         // SAFETY: any size is allowed; one byte at least, so that null always means failure. What is
         // written at once need not be zeroed first, and `malloc` is quicker than `calloc`.
-        Self::allocated(count, |size| unsafe { libc::malloc(size.max(1)) })
-    }
-
-    #[inline]
-    fn allocated(count: usize, allocate: impl FnOnce(usize) -> *mut c_void) -> Result<Self> {
-        let size = count.checked_mul(size_of::<T>()).ok_or_else(out_of_memory)?;
-        let start = allocate(size).cast::<T>();
-        if start.is_null() { Err(out_of_memory()) } else { Ok(Self { start, count }) }
+        let start = unsafe { libc::malloc(size.max(1)) }.cast::<T>();
+        if start.is_null() { Err(out_of_memory()) } else { Ok(Self(start)) }
     }
 
     pub(super) fn of(values: &[T]) -> Result<Self> {
         let block = Self::uninit(values.len())?;
         // SAFETY: the block has room for `values.len()` values, `malloc` aligns for any C type (all
         // that is put here), and a fresh block overlaps nothing.
-        unsafe { ptr::copy_nonoverlapping(values.as_ptr(), block.start, values.len()) };
+        unsafe { ptr::copy_nonoverlapping(values.as_ptr(), block.0, values.len()) };
         Ok(block)
-    }
-
-    pub(super) fn set(&mut self, index: usize, value: T) {
-        assert!(index < self.count, "a write behind a block");
-        // SAFETY: in bounds as just checked, and this is the only owner.
-        unsafe { self.start.add(index).write(value) };
     }
 
     /// The start, which stays the block's.
     pub(super) fn as_ptr(&self) -> *mut T {
-        self.start
+        self.0
     }
 
     /// Gives the block to the host, which frees it with [`free`].
     pub(super) fn into_raw(self) -> *mut T {
-        let start = self.start;
+        let start = self.0;
         core::mem::forget(self);
         start
     }
@@ -84,8 +64,27 @@ impl<T: Copy> Block<T> {
 
 impl<T> Drop for Block<T> {
     fn drop(&mut self) {
-        // SAFETY: `start` came from this module's allocations and was not given away, or `forget` had run.
-        unsafe { free(self.start.cast()) }
+        // SAFETY: the start came from `malloc` and was not given away, or `forget` had run.
+        unsafe { free(self.0.cast()) }
+    }
+}
+
+/// Blocks that the host is to get together or not at all. Freed when dropped, unless the host got them.
+#[derive(Default)]
+pub(super) struct Blocks(Vec<Block<u8>>);
+
+impl Blocks {
+    /// Keeps a block; its start.
+    pub(super) fn keep<T: Copy>(&mut self, block: Block<T>) -> *mut T {
+        let start = block.into_raw();
+        self.0.push(Block(start.cast()));
+        start
+    }
+
+    /// Gives all blocks to the host, and the array that points to them.
+    pub(super) fn give<T: Copy>(self, array: Block<T>) -> *mut T {
+        self.0.into_iter().for_each(core::mem::forget);
+        array.into_raw()
     }
 }
 
@@ -115,8 +114,8 @@ pub(super) fn c_buffer(bytes: &[u8]) -> Result<Block<c_char>> {
     // SAFETY: the block has one byte more than `bytes`, and a fresh block overlaps nothing. All of it
     // is written.
     unsafe {
-        ptr::copy_nonoverlapping(bytes.as_ptr(), block.start.cast(), bytes.len());
-        block.start.add(bytes.len()).write(0);
+        ptr::copy_nonoverlapping(bytes.as_ptr(), block.0.cast(), bytes.len());
+        block.0.add(bytes.len()).write(0);
     }
     Ok(block)
 }
@@ -136,17 +135,16 @@ pub(super) unsafe fn give_entries(
         let name = names.iter().find(|name| has_nul(name)).unwrap_or_default();
         return Err(nul_inside(name));
     }
-    let mut array = Block::uninit(names.len())?;
-    let mut strings = Vec::new();
-    strings.try_reserve_exact(names.len()).map_err(|_| out_of_memory())?;
-    for name in names {
-        strings.push(c_buffer(name)?);
-    }
-    for (index, string) in strings.into_iter().enumerate() {
-        array.set(index, string.into_raw());
+    let array = Block::<*mut c_char>::uninit(names.len())?;
+    let mut strings = Blocks::default();
+    strings.0.try_reserve_exact(names.len()).map_err(|_| out_of_memory())?;
+    for (index, name) in names.iter().enumerate() {
+        let string = strings.keep(c_buffer(name)?);
+        // SAFETY: the array has room for as many strings as there are names.
+        unsafe { array.0.add(index).write(string) };
     }
     // SAFETY: `entries` is the host's place for the array, valid for a write.
-    unsafe { entries.write(array.into_raw()) };
+    unsafe { entries.write(strings.give(array)) };
     Ok(count)
 }
 
@@ -168,8 +166,8 @@ mod tests {
 
     #[test]
     fn impossible_sizes_are_errors() {
-        assert!(Block::<u64>::zeroed(usize::MAX).is_err());
-        assert!(Block::<u8>::zeroed(usize::MAX / 2).is_err());
+        assert!(Block::<u64>::uninit(usize::MAX).is_err());
+        assert!(Block::<u8>::uninit(usize::MAX / 2).is_err());
     }
 
     #[test]

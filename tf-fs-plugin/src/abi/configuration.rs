@@ -1,6 +1,6 @@
 //! The slots of configuration options.
 
-use super::alloc::{Block, c_buffer, c_string};
+use super::alloc::{Block, Blocks, c_buffer, c_string};
 use super::registration::table;
 use super::state::{Path, State, bytes, null_argument, place, slots};
 use crate::filesystem::Filesystem;
@@ -42,8 +42,7 @@ slots! {
         let (options, num_options) = (place(options)?, place(num_options)?);
         let answer = state.filesystem.get_filesystem_configuration()?;
         let count = length(answer.len())?;
-        let owned = answer.iter().map(OwnedOption::new).collect::<Result<Vec<_>>>()?;
-        *options = give_options(owned)?;
+        *options = give_options(&answer)?;
         *num_options = count;
         Ok(())
     }
@@ -59,7 +58,7 @@ slots! {
     ) {
         let place = place(option)?;
         let answer = state.filesystem.get_filesystem_configuration_option(text(key)?)?;
-        *place = give_options(vec![OwnedOption::new(&answer)?])?;
+        *place = give_options(&[answer])?;
         Ok(())
     }
     fn set_filesystem_configuration_option(filesystem: state, option: *const TF_Filesystem_Option) {
@@ -93,90 +92,62 @@ fn length(len: usize) -> Result<c_int> {
         .map_err(|_| Error::resource_exhausted("more values than TensorFlow can take"))
 }
 
-/// An option in memory for the host. What is not given away is freed when it is dropped.
+/// An option in memory for the host. Freed when it is dropped.
 #[doc(hidden)]
 pub struct OwnedOption {
-    name: Block<c_char>,
-    description: Block<c_char>,
-    per_file: c_int,
-    type_tag: c_int,
-    num_values: c_int,
-    values: Block<TF_Filesystem_Option_Value_Union>,
-    buffers: Vec<Block<c_char>>,
-    value: Block<TF_Filesystem_Option_Value>,
+    raw: TF_Filesystem_Option,
+    _blocks: Blocks,
 }
 
 impl OwnedOption {
     pub fn new(option: &FilesystemOption) -> Result<Self> {
-        use TF_Filesystem_Option_Value_Union as Union;
-        let mut buffers = Vec::new();
-        let (type_tag, values): (_, Vec<Union>) = match &option.values {
-            OptionValues::Int(values) => {
-                (INT, values.iter().map(|&int_val| Union { int_val }).collect())
-            }
-            OptionValues::Real(values) => {
-                (REAL, values.iter().map(|&real_val| Union { real_val }).collect())
-            }
-            OptionValues::Buffer(values) => {
-                let mut unions = Vec::with_capacity(values.len());
-                for value in values {
-                    let block = c_buffer(value)?;
-                    let buffer_val = TF_Filesystem_Option_Value_Buffer {
-                        buf: block.as_ptr(),
-                        buf_length: length(value.len())?,
-                    };
-                    unions.push(Union { buffer_val });
-                    buffers.push(block);
-                }
-                (BUFFER, unions)
-            }
-        };
-        Ok(Self {
-            name: c_string(option.name.as_bytes())?,
-            description: c_string(option.description.as_bytes())?,
-            per_file: c_int::from(option.per_file),
-            type_tag,
-            num_values: length(values.len())?,
-            values: Block::of(&values)?,
-            buffers,
-            value: Block::zeroed(1)?,
-        })
+        let mut blocks = Blocks::default();
+        Ok(Self { raw: for_host(option, &mut blocks)?, _blocks: blocks })
     }
 
     /// The option, as long as this lives.
-    pub fn raw(&mut self) -> TF_Filesystem_Option {
-        let value = TF_Filesystem_Option_Value {
-            type_tag: self.type_tag,
-            num_values: self.num_values,
-            values: self.values.as_ptr(),
-        };
-        self.value.set(0, value);
-        TF_Filesystem_Option {
-            name: self.name.as_ptr(),
-            description: self.description.as_ptr(),
-            per_file: self.per_file,
-            value: self.value.as_ptr(),
-        }
-    }
-
-    /// Gives all blocks to the host. Cannot fail, so that nothing is given by halves.
-    fn into_raw(mut self) -> TF_Filesystem_Option {
-        let raw = self.raw();
-        for block in self.buffers.into_iter().chain([self.name, self.description]) {
-            block.into_raw();
-        }
-        self.values.into_raw();
-        self.value.into_raw();
-        raw
+    pub fn raw(&self) -> TF_Filesystem_Option {
+        self.raw
     }
 }
 
-fn give_options(owned: Vec<OwnedOption>) -> Result<*mut TF_Filesystem_Option> {
-    let mut array = Block::zeroed(owned.len())?;
-    for (index, option) in owned.into_iter().enumerate() {
-        array.set(index, option.into_raw());
-    }
-    Ok(array.into_raw())
+/// An option for the host, of which `blocks` keeps all parts.
+fn for_host(option: &FilesystemOption, blocks: &mut Blocks) -> Result<TF_Filesystem_Option> {
+    use TF_Filesystem_Option_Value_Union as Union;
+    let (type_tag, values): (_, Vec<Union>) = match &option.values {
+        OptionValues::Int(values) => {
+            (INT, values.iter().map(|&int_val| Union { int_val }).collect())
+        }
+        OptionValues::Real(values) => {
+            (REAL, values.iter().map(|&real_val| Union { real_val }).collect())
+        }
+        OptionValues::Buffer(values) => {
+            let buffers = values.iter().map(|value| {
+                let buf = blocks.keep(c_buffer(value)?);
+                let buf_length = length(value.len())?;
+                Ok(Union { buffer_val: TF_Filesystem_Option_Value_Buffer { buf, buf_length } })
+            });
+            (BUFFER, buffers.collect::<Result<_>>()?)
+        }
+    };
+    let value = TF_Filesystem_Option_Value {
+        type_tag,
+        num_values: length(values.len())?,
+        values: blocks.keep(Block::of(&values)?),
+    };
+    Ok(TF_Filesystem_Option {
+        name: blocks.keep(c_string(option.name.as_bytes())?),
+        description: blocks.keep(c_string(option.description.as_bytes())?),
+        per_file: c_int::from(option.per_file),
+        value: blocks.keep(Block::of(&[value])?),
+    })
+}
+
+fn give_options(options: &[FilesystemOption]) -> Result<*mut TF_Filesystem_Option> {
+    let mut blocks = Blocks::default();
+    let options = options.iter().map(|option| for_host(option, &mut blocks));
+    let array = Block::of(&options.collect::<Result<Vec<_>>>()?)?;
+    Ok(blocks.give(array))
 }
 
 /// A C array of the host.

@@ -1,6 +1,6 @@
 //! Registration: what `TF_InitPlugin` gives to the host.
 
-use super::alloc::{self, Block, c_string};
+use super::alloc::{self, Block, Blocks, c_string};
 pub use super::given::with_given;
 pub use super::registration::{Registration, Scheme};
 use super::registration::{Tables, TablesOf};
@@ -15,8 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use tf_fs_sys::host::Table;
 use tf_fs_sys::{
     StatusFunctions, TF_FilesystemOps, TF_FilesystemOpsWithoutTransactions,
-    TF_FilesystemPluginInfo, TF_FilesystemPluginOps, TF_RandomAccessFileOps,
-    TF_ReadOnlyMemoryRegionOps, TF_SetFilesystemVersionMetadata, TF_WritableFileOps,
+    TF_FilesystemPluginInfo, TF_FilesystemPluginOps, TF_SetFilesystemVersionMetadata,
 };
 use tf_plugin_core::__private::boundary::{Panic, fork, log_error, watch_panics};
 use tf_plugin_core::Result;
@@ -137,88 +136,54 @@ fn fill(
     registrations: impl Iterator<Item = &'static Registration>,
 ) -> Result<()> {
     let release = tf_fs_sys::host::release();
-    let offers = registrations.map(|registration| Offer::new(registration, release));
+    let mut blocks = Blocks::default();
+    let offers = registrations.map(|registration| offer(registration, release, &mut blocks));
     let offers = offers.collect::<Result<Vec<_>>>()?;
-    let mut array = Block::zeroed(offers.len())?;
+    let array = Block::of(&offers)?;
     info.num_schemes = offers.len();
-    for (index, offer) in offers.into_iter().enumerate() {
-        array.set(index, offer.into_raw());
-    }
-    info.ops = array.into_raw();
+    info.ops = blocks.give(array);
     info.plugin_memory_allocate = Some(alloc::allocate);
     info.plugin_memory_free = Some(alloc::free);
     Ok(())
 }
 
-/// A scheme's tables in memory for the host, which frees each block. What is not given away is freed
-/// when it is dropped.
-struct Offer {
-    scheme: Block<core::ffi::c_char>,
-    filesystem: FilesystemTable,
-    random_access_file: Option<Block<TF_RandomAccessFileOps>>,
-    writable_file: Option<Block<TF_WritableFileOps>>,
-    memory_region: Option<Block<TF_ReadOnlyMemoryRegionOps>>,
+/// A scheme's tables in memory for the host, which frees each block that `blocks` keeps.
+fn offer(
+    registration: &'static Registration,
+    release: Option<(u32, u32)>,
+    blocks: &mut Blocks,
+) -> Result<TF_FilesystemPluginOps> {
+    fn keep<T: Copy>(blocks: &mut Blocks, table: Option<T>) -> Result<*mut T> {
+        table.map_or(Ok(core::ptr::null_mut()), |table| Ok(blocks.keep(Block::of(&[table])?)))
+    }
+    let tables = registration.tables;
+    let (filesystem_ops, filesystem_ops_size) =
+        filesystem_table(&tables.filesystem, release, blocks)?;
+    let mut ops = TF_FilesystemPluginOps {
+        scheme: blocks.keep(c_string(registration.scheme.as_bytes())?),
+        filesystem_ops,
+        random_access_file_ops: keep(blocks, tables.random_access_file)?,
+        writable_file_ops: keep(blocks, tables.writable_file)?,
+        read_only_memory_region_ops: keep(blocks, tables.memory_region)?,
+        ..TF_FilesystemPluginOps::default()
+    };
+    TF_SetFilesystemVersionMetadata(&mut ops);
+    ops.filesystem_ops_size = filesystem_ops_size;
+    Ok(ops)
 }
 
-/// A table as the host's release has it.
-enum FilesystemTable {
-    Whole(Block<TF_FilesystemOps>),
-    WithoutTransactions(Block<TF_FilesystemOpsWithoutTransactions>),
-}
-
-impl FilesystemTable {
-    fn new(ops: &TF_FilesystemOps, release: Option<(u32, u32)>) -> Result<Self> {
-        // The ABI number is the same, so only the release says which one the host reads.
-        Ok(if release >= Some((2, 22)) {
-            Self::WithoutTransactions(Block::of(&[ops.without_transactions()])?)
-        } else {
-            Self::Whole(Block::of(&[*ops])?)
-        })
+/// The table as the host's release has it, with its size in bytes.
+fn filesystem_table(
+    ops: &TF_FilesystemOps,
+    release: Option<(u32, u32)>,
+    blocks: &mut Blocks,
+) -> Result<(*mut TF_FilesystemOps, usize)> {
+    // The ABI number is the same, so only the release says which one the host reads.
+    if release >= Some((2, 22)) {
+        let table = blocks.keep(Block::of(&[ops.without_transactions()])?);
+        return Ok((table.cast(), size_of::<TF_FilesystemOpsWithoutTransactions>()));
     }
-
-    /// The table with its size in bytes.
-    fn into_raw(self) -> (*mut TF_FilesystemOps, usize) {
-        match self {
-            Self::Whole(block) => (block.into_raw(), size_of::<TF_FilesystemOps>()),
-            Self::WithoutTransactions(block) => {
-                (block.into_raw().cast(), size_of::<TF_FilesystemOpsWithoutTransactions>())
-            }
-        }
-    }
-}
-
-impl Offer {
-    fn new(registration: &'static Registration, release: Option<(u32, u32)>) -> Result<Self> {
-        fn block<T: Copy>(table: &Option<T>) -> Result<Option<Block<T>>> {
-            table.as_ref().map(|table| Block::of(core::slice::from_ref(table))).transpose()
-        }
-        let tables = registration.tables;
-        Ok(Self {
-            scheme: c_string(registration.scheme.as_bytes())?,
-            filesystem: FilesystemTable::new(&tables.filesystem, release)?,
-            random_access_file: block(&tables.random_access_file)?,
-            writable_file: block(&tables.writable_file)?,
-            memory_region: block(&tables.memory_region)?,
-        })
-    }
-
-    fn into_raw(self) -> TF_FilesystemPluginOps {
-        fn raw<T: Copy>(block: Option<Block<T>>) -> *mut T {
-            block.map_or(core::ptr::null_mut(), Block::into_raw)
-        }
-        let (filesystem_ops, filesystem_ops_size) = self.filesystem.into_raw();
-        let mut ops = TF_FilesystemPluginOps {
-            scheme: self.scheme.into_raw(),
-            filesystem_ops,
-            random_access_file_ops: raw(self.random_access_file),
-            writable_file_ops: raw(self.writable_file),
-            read_only_memory_region_ops: raw(self.memory_region),
-            ..TF_FilesystemPluginOps::default()
-        };
-        TF_SetFilesystemVersionMetadata(&mut ops);
-        ops.filesystem_ops_size = filesystem_ops_size;
-        ops
-    }
+    Ok((blocks.keep(Block::of(&[*ops])?), size_of::<TF_FilesystemOps>()))
 }
 
 #[cfg(test)]
@@ -228,11 +193,8 @@ mod tests {
     #[test]
     fn the_host_s_release_decides_which_table_it_gets() {
         let size = |release| {
-            let table = FilesystemTable::new(&TF_FilesystemOps::default(), release);
-            let (table, size) = table.expect("memory").into_raw();
-            // SAFETY: the table was just given away.
-            unsafe { alloc::free(table.cast()) };
-            size
+            let mut blocks = Blocks::default();
+            filesystem_table(&TF_FilesystemOps::EMPTY, release, &mut blocks).expect("memory").1
         };
         assert_eq!([None, Some((2, 12)), Some((2, 21))].map(size), [264; 3]);
         assert_eq!([Some((2, 22)), Some((3, 0))].map(size), [216; 2]);
