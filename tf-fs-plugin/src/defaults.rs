@@ -235,14 +235,10 @@ fn translated<'p, F: Filesystem>(fs: &F, path: &'p [u8]) -> Cow<'p, [u8]> {
 }
 
 fn exists<F: Filesystem>(fs: &F, path: &[u8]) -> Result<bool> {
-    let only_directories = path.ends_with(b"/");
-    if only_directories {
-        return match fs.is_directory(Uri::new(&translated(fs, path))) {
-            Err(error) if is_absent(&error) => Ok(false),
-            other => other,
-        };
-    }
-    match fs.path_exists(Uri::new(&translated(fs, path))) {
+    let translated = translated(fs, path);
+    let uri = Uri::new(&translated);
+    // A slash at the end stands for directories only.
+    match if path.ends_with(b"/") { fs.is_directory(uri) } else { fs.path_exists(uri) } {
         Err(error) if is_absent(&error) => Ok(false),
         other => other,
     }

@@ -48,10 +48,10 @@ impl<R: ReadOnlyMemoryRegion> RegionState<R> {
         // SAFETY: just made, and only used here. The content borrows `region`, which nothing touches
         // until the state is dropped; the other two fields are written through the same pointer.
         let asked = catch_unwind(AssertUnwindSafe(|| unsafe {
-            let (start, len) = (*state).region.content().parts();
-            (*state).start = start;
-            (*state).len = len;
-            len
+            let content = (*state).region.content();
+            (*state).start = content.as_ptr();
+            (*state).len = content.len();
+            content.len()
         }));
         if let Ok(1..) = asked {
             return Ok(state.cast());

@@ -52,10 +52,6 @@ impl<'a> RegionContent<'a> {
         unsafe { core::ptr::copy_nonoverlapping(self.start, copy.as_mut_ptr(), self.len) };
         copy
     }
-
-    pub(super) fn parts(&self) -> (*const u8, usize) {
-        (self.start, self.len)
-    }
 }
 
 impl<'a> From<&'a [u8]> for RegionContent<'a> {
