@@ -99,13 +99,6 @@ impl Full {
         transaction
     }
 
-    fn option(&self, key: &str) -> Result<FilesystemOption> {
-        lock(&self.options)
-            .get(key)
-            .cloned()
-            .ok_or_else(|| Error::not_found(format_args!("option `{key}`")))
-    }
-
     fn set_option(&self, option: &FilesystemOption) -> Result<()> {
         if option.name == "fixed" {
             return Err(Error::invalid_argument("option `fixed` cannot be set"));
@@ -115,200 +108,133 @@ impl Full {
     }
 }
 
-#[tf_fs_plugin::filesystem]
-impl Filesystem for Full {
-    type Reader = Reader;
-    type Writer = Writer;
-    type Region = Region;
-    type Transaction = Tx;
-
-    fn new(scheme: &str) -> Result<Self> {
-        trip("init")?;
-        Ok(born(Self {
-            files: MemFs::new(scheme)?,
-            options: Mutex::default(),
-            transactions: Mutex::default(),
-        }))
-    }
-
-    fn new_random_access_file(&self, uri: Uri<'_>) -> Result<Reader> {
-        trip("new_random_access_file")?;
-        self.files.new_random_access_file(uri).map(|file| born(Reader(file)))
-    }
-
-    fn new_writable_file(&self, uri: Uri<'_>) -> Result<Writer> {
-        trip("new_writable_file")?;
-        self.files.new_writable_file(uri).map(|file| born(Writer(file)))
-    }
-
-    fn new_appendable_file(&self, uri: Uri<'_>) -> Result<Writer> {
-        trip("new_appendable_file")?;
-        self.files.new_appendable_file(uri).map(|file| born(Writer(file)))
-    }
-
-    fn new_read_only_memory_region_from_file(&self, uri: Uri<'_>) -> Result<Region> {
-        trip("new_read_only_memory_region_from_file")?;
-        let mut file = self.files.new_random_access_file(uri)?;
-        let mut content = vec![0; file.tell()? as usize];
-        file.read_at(0, &mut ReadBuf::from_slice(&mut content))?;
-        Ok(born(Region(content)))
-    }
-
-    fn create_dir(&self, uri: Uri<'_>) -> Result<()> {
-        trip("create_dir")?;
-        self.files.create_dir(uri)
-    }
-
-    fn recursively_create_dir(&self, uri: Uri<'_>) -> Result<()> {
-        trip("recursively_create_dir")?;
-        defaults::recursively_create_dir(self, uri)
-    }
-
-    fn delete_file(&self, uri: Uri<'_>) -> Result<()> {
-        trip("delete_file")?;
-        self.files.delete_file(uri)
-    }
-
-    fn delete_dir(&self, uri: Uri<'_>) -> Result<()> {
-        trip("delete_dir")?;
-        self.files.delete_dir(uri)
-    }
-
-    fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
-        trip("delete_recursively").map_err(|error| Undeleted { error, files: 3, dirs: 2 })?;
-        Ok(self.delete(uri)?)
-    }
-
-    fn rename_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
-        trip("rename_file")?;
-        defaults::rename_file(self, src, dst)
-    }
-
-    fn copy_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
-        trip("copy_file")?;
-        defaults::copy_file(self, src, dst)
-    }
-
-    fn path_exists(&self, uri: Uri<'_>) -> Result<bool> {
-        trip("path_exists")?;
-        defaults::path_exists(&self.files, uri)
-    }
-
-    fn paths_exist(&self, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
-        match trip("paths_exist") {
-            // Too few answers.
-            Err(_) => Vec::new(),
-            Ok(()) => uris.iter().map(|uri| defaults::path_exists(&self.files, *uri)).collect(),
+/// The filesystem with these items, and with operations that a test may make fail before they do what stands behind them.
+macro_rules! filesystem {
+    ({ $($items:tt)* } $this:ident {
+        $($op:ident($($arg:ident: $type:ty),*) -> $answer:ty $body:block)*
+    }) => {
+        #[tf_fs_plugin::filesystem]
+        impl Filesystem for Full {
+            $($items)*
+            $(
+                fn $op(&self, $($arg: $type),*) -> Result<$answer> {
+                    trip(stringify!($op))?;
+                    let $this = self;
+                    $body
+                }
+            )*
         }
-    }
+    };
+}
+filesystem! {
+    {
+        type Reader = Reader;
+        type Writer = Writer;
+        type Region = Region;
+        type Transaction = Tx;
 
-    fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
-        trip("stat")?;
-        let time = SystemTime::UNIX_EPOCH + Duration::new(1_700_000_000, 123_456_789);
-        Ok(self.files.stat(uri)?.with_modified(time))
-    }
-
-    fn is_directory(&self, uri: Uri<'_>) -> Result<bool> {
-        trip("is_directory")?;
-        Ok(self.files.stat(uri)?.is_directory)
-    }
-
-    fn get_file_size(&self, uri: Uri<'_>) -> Result<u64> {
-        trip("get_file_size")?;
-        let statistics = self.files.stat(uri)?;
-        ensure!(!statistics.is_directory, Error::expected_file(uri));
-        Ok(statistics.length)
-    }
-
-    fn translate_name(&self, uri: &[u8]) -> Vec<u8> {
-        trip_or_panic("translate_name");
-        let name = Uri::canonical(uri).into_owned();
-        // What TensorFlow expects of the root.
-        if name == b"full:///" { b"/".to_vec() } else { name }
-    }
-
-    fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
-        trip("get_children")?;
-        self.files.get_children(uri)
-    }
-
-    fn get_matching_paths(&self, pattern: Uri<'_>) -> Result<Entries> {
-        trip("get_matching_paths")?;
-        defaults::get_matching_paths(self, pattern)
-    }
-
-    fn flush_caches(&self) {
-        trip_or_panic("flush_caches");
-    }
-
-    fn start_transaction(&self) -> Result<Arc<Tx>> {
-        trip("start_transaction")?;
-        Ok(self.begin())
-    }
-
-    fn end_transaction(&self, transaction: Arc<Tx>) -> Result<()> {
-        trip("end_transaction")?;
-        lock(&self.transactions).retain(|other| !Arc::ptr_eq(other, &transaction));
-        Ok(())
-    }
-
-    fn add_to_transaction(&self, uri: Uri<'_>, transaction: &Arc<Tx>) -> Result<()> {
-        trip("add_to_transaction")?;
-        match self.transaction_of(uri) {
-            Some(other) if !Arc::ptr_eq(&other, transaction) => {
-                Err(Error::failed_precondition(format_args!("{uri} is in another transaction")))
-            }
-            _ => {
-                lock(&transaction.paths).push(uri.as_bytes().to_vec());
-                Ok(())
+        fn new(scheme: &str) -> Result<Self> {
+            trip("init")?;
+            let (options, transactions) = Default::default();
+            Ok(born(Self { files: MemFs::new(scheme)?, options, transactions }))
+        }
+        fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
+            trip("delete_recursively").map_err(|error| Undeleted { error, files: 3, dirs: 2 })?;
+            Ok(self.delete(uri)?)
+        }
+        fn paths_exist(&self, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
+            match trip("paths_exist") {
+                // Too few answers.
+                Err(_) => Vec::new(),
+                Ok(()) => uris.iter().map(|uri| defaults::path_exists(&self.files, *uri)).collect(),
             }
         }
+        fn translate_name(&self, uri: &[u8]) -> Vec<u8> {
+            trip_or_panic("translate_name");
+            let name = Uri::canonical(uri).into_owned();
+            // What TensorFlow expects of the root.
+            if name == b"full:///" { b"/".to_vec() } else { name }
+        }
+        fn flush_caches(&self) {
+            trip_or_panic("flush_caches");
+        }
+        fn decode_transaction_token(&self, transaction: &Arc<Tx>) -> String {
+            trip_or_panic("decode_transaction_token");
+            let paths = lock(&transaction.paths);
+            let paths: Vec<String> = paths.iter().map(|path| Uri::new(path).to_string()).collect();
+            format!("[{}]\0", paths.join(", "))
+        }
     }
-
-    fn get_transaction_for_path(&self, uri: Uri<'_>) -> Result<Option<Arc<Tx>>> {
-        trip("get_transaction_for_path")?;
-        Ok(self.transaction_of(uri))
-    }
-
-    fn get_or_start_transaction_for_path(&self, uri: Uri<'_>) -> Result<Arc<Tx>> {
-        trip("get_or_start_transaction_for_path")?;
-        Ok(self.transaction_of(uri).unwrap_or_else(|| {
-            let transaction = self.begin();
+    this {
+        new_random_access_file(uri: Uri<'_>) -> Reader {
+            this.files.new_random_access_file(uri).map(|file| born(Reader(file)))
+        }
+        new_writable_file(uri: Uri<'_>) -> Writer {
+            this.files.new_writable_file(uri).map(|file| born(Writer(file)))
+        }
+        new_appendable_file(uri: Uri<'_>) -> Writer {
+            this.files.new_appendable_file(uri).map(|file| born(Writer(file)))
+        }
+        new_read_only_memory_region_from_file(uri: Uri<'_>) -> Region {
+            let mut file = this.files.new_random_access_file(uri)?;
+            let mut content = vec![0; file.tell()? as usize];
+            file.read_at(0, &mut ReadBuf::from_slice(&mut content))?;
+            Ok(born(Region(content)))
+        }
+        create_dir(uri: Uri<'_>) -> () { this.files.create_dir(uri) }
+        recursively_create_dir(uri: Uri<'_>) -> () { defaults::recursively_create_dir(this, uri) }
+        delete_file(uri: Uri<'_>) -> () { this.files.delete_file(uri) }
+        delete_dir(uri: Uri<'_>) -> () { this.files.delete_dir(uri) }
+        rename_file(src: Uri<'_>, dst: Uri<'_>) -> () { defaults::rename_file(this, src, dst) }
+        copy_file(src: Uri<'_>, dst: Uri<'_>) -> () { defaults::copy_file(this, src, dst) }
+        path_exists(uri: Uri<'_>) -> bool { defaults::path_exists(&this.files, uri) }
+        stat(uri: Uri<'_>) -> FileStatistics {
+            let time = SystemTime::UNIX_EPOCH + Duration::new(1_700_000_000, 123_456_789);
+            Ok(this.files.stat(uri)?.with_modified(time))
+        }
+        is_directory(uri: Uri<'_>) -> bool { Ok(this.files.stat(uri)?.is_directory) }
+        get_file_size(uri: Uri<'_>) -> u64 {
+            let statistics = this.files.stat(uri)?;
+            ensure!(!statistics.is_directory, Error::expected_file(uri));
+            Ok(statistics.length)
+        }
+        get_children(uri: Uri<'_>) -> Entries { this.files.get_children(uri) }
+        get_matching_paths(pattern: Uri<'_>) -> Entries { defaults::get_matching_paths(this, pattern) }
+        start_transaction() -> Arc<Tx> { Ok(this.begin()) }
+        end_transaction(transaction: Arc<Tx>) -> () {
+            lock(&this.transactions).retain(|other| !Arc::ptr_eq(other, &transaction));
+            Ok(())
+        }
+        add_to_transaction(uri: Uri<'_>, transaction: &Arc<Tx>) -> () {
+            let other = this.transaction_of(uri).filter(|other| !Arc::ptr_eq(other, transaction));
+            if other.is_some() {
+                return Err(Error::failed_precondition(format_args!("{uri} is in another transaction")));
+            }
             lock(&transaction.paths).push(uri.as_bytes().to_vec());
-            transaction
-        }))
-    }
-
-    fn decode_transaction_token(&self, transaction: &Arc<Tx>) -> String {
-        trip_or_panic("decode_transaction_token");
-        let paths = lock(&transaction.paths);
-        let paths: Vec<String> = paths.iter().map(|path| Uri::new(path).to_string()).collect();
-        format!("[{}]\0", paths.join(", "))
-    }
-
-    fn get_filesystem_configuration(&self) -> Result<Vec<FilesystemOption>> {
-        trip("get_filesystem_configuration")?;
-        Ok(lock(&self.options).values().cloned().collect())
-    }
-
-    fn set_filesystem_configuration(&self, options: &[FilesystemOption]) -> Result<()> {
-        trip("set_filesystem_configuration")?;
-        options.iter().try_for_each(|option| self.set_option(option))
-    }
-
-    fn get_filesystem_configuration_option(&self, key: &str) -> Result<FilesystemOption> {
-        trip("get_filesystem_configuration_option")?;
-        self.option(key)
-    }
-
-    fn set_filesystem_configuration_option(&self, option: &FilesystemOption) -> Result<()> {
-        trip("set_filesystem_configuration_option")?;
-        self.set_option(option)
-    }
-
-    fn get_filesystem_configuration_keys(&self) -> Result<Vec<String>> {
-        trip("get_filesystem_configuration_keys")?;
-        Ok(lock(&self.options).keys().cloned().collect())
+            Ok(())
+        }
+        get_transaction_for_path(uri: Uri<'_>) -> Option<Arc<Tx>> { Ok(this.transaction_of(uri)) }
+        get_or_start_transaction_for_path(uri: Uri<'_>) -> Arc<Tx> {
+            Ok(this.transaction_of(uri).unwrap_or_else(|| {
+                let transaction = this.begin();
+                lock(&transaction.paths).push(uri.as_bytes().to_vec());
+                transaction
+            }))
+        }
+        get_filesystem_configuration() -> Vec<FilesystemOption> {
+            Ok(lock(&this.options).values().cloned().collect())
+        }
+        set_filesystem_configuration(options: &[FilesystemOption]) -> () {
+            options.iter().try_for_each(|option| this.set_option(option))
+        }
+        get_filesystem_configuration_option(key: &str) -> FilesystemOption {
+            let option = lock(&this.options).get(key).cloned();
+            option.ok_or_else(|| Error::not_found(format_args!("option `{key}`")))
+        }
+        set_filesystem_configuration_option(option: &FilesystemOption) -> () { this.set_option(option) }
+        get_filesystem_configuration_keys() -> Vec<String> {
+            Ok(lock(&this.options).keys().cloned().collect())
+        }
     }
 }
 
