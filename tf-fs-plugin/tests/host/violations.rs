@@ -10,6 +10,15 @@ use tf_plugin_testing::filesystem::Host;
 
 const P: &str = "x://h/p";
 
+/// A host with a plugin that `break_it` has broken.
+fn broken_host(break_it: impl FnOnce(&mut Offer)) -> Host {
+    let host = Host::new();
+    let mut offer = Offer::good(c"x");
+    break_it(&mut offer);
+    register(&host, &Plan::of([offer])).expect("good");
+    host
+}
+
 /// Runs `call` on a plugin that `break_it` has broken, and checks that exactly one violation comes of
 /// it, with this operation and part of its text.
 #[track_caller]
@@ -122,10 +131,7 @@ fn regions() {
         OP,
         "answer differently",
     );
-    let host = Host::new();
-    let mut offer = Offer::good(c"x");
-    region(|_| {})(&mut offer);
-    register(&host, &Plan::of([offer])).expect("good");
+    let host = broken_host(region(|_| {}));
     let region = host.new_read_only_memory_region_from_file(P).expect("opened");
     assert_eq!(region.to_vec(), hand_made::CONTENT);
 }
@@ -229,21 +235,22 @@ fn files_without_an_end() {
 #[test]
 fn listings() {
     let children = |host: &Host| drop(host.get_children(P));
-    let op = |slot| filesystem(move |ops| ops.get_children = Some(slot));
     found! { get_children => list_negative, "returned -1 with OK", children }
     found! { get_children => list_no_array, "returned 2 without entries", children }
     found! { get_children => list_error_with_count, "returned 0 with an error", children }
+    found! { get_matching_paths => list_null_entry, "entry is null",
+    |host| assert_eq!(host.get_matching_paths("x://h/*").expect("OK"), [b"x://h/a"]) }
+    found! { get_matching_paths => list_without_scheme, "pattern's scheme",
+    |host| drop(host.get_matching_paths("x://h/*")) }
 
-    let host = Host::new();
-    let mut offer = Offer::good(c"x");
-    op(broken::list_odd_names)(&mut offer);
-    filesystem(|ops| ops.get_matching_paths = Some(broken::list_null_entry))(&mut offer);
-    register(&host, &Plan::of([offer])).expect("good");
-    let _ = host.get_children(P);
-    let texts: Vec<String> =
-        host.take_violations().into_iter().map(|violation| violation.what).collect();
+    let listed = |slot| {
+        let host = broken_host(filesystem(|ops| ops.get_children = Some(slot)));
+        let _ = host.get_children(P);
+        let violations = host.take_violations().into_iter();
+        violations.map(|violation| violation.what).collect::<Vec<_>>()
+    };
     assert_eq!(
-        texts,
+        listed(broken::list_odd_names),
         [
             "\"a\" is in the list twice",
             "\"\" is not the last component of a name",
@@ -251,21 +258,8 @@ fn listings() {
             "\"..\" is not the last component of a name",
         ]
     );
-    assert_eq!(host.get_matching_paths("x://h/*").expect("OK"), [b"x://h/a"]);
-    assert!(host.take_violations()[0].what.contains("entry is null"));
-    drop(host);
-
-    let host = Host::new();
-    let mut offer = Offer::good(c"x");
-    op(broken::list_one_block_twice)(&mut offer);
-    filesystem(|ops| ops.get_matching_paths = Some(broken::list_without_scheme))(&mut offer);
-    register(&host, &Plan::of([offer])).expect("good");
-    let _ = host.get_children(P);
-    let violations = host.take_violations();
-    assert!(violations[0].what.contains("came twice"), "{violations:?}");
-    let _ = host.get_matching_paths("x://h/*");
-    let violations = host.take_violations();
-    assert!(violations[0].what.contains("pattern's scheme"), "{violations:?}");
+    let violations = listed(broken::list_one_block_twice);
+    assert!(violations[0].contains("came twice"), "{violations:?}");
     assert_eq!(hand_made::live_blocks(), [""; 0]);
 }
 
@@ -354,32 +348,25 @@ fn the_defaults_that_never_end_or_crash() {
     expected = "the plugin broke 1 rule(s) of the C boundary:\n  `delete_file` on \"/p\": the status was never set"
 )]
 fn the_end_of_the_host_panics_with_the_list() {
-    let host = Host::new();
-    let mut offer = Offer::good(c"x");
-    filesystem(|ops| ops.delete_file = Some(broken::never_set))(&mut offer);
-    register(&host, &Plan::of([offer])).expect("good");
+    let host = broken_host(filesystem(|ops| ops.delete_file = Some(broken::never_set)));
     let _ = host.delete_file(P);
 }
 
 #[test]
 #[should_panic(expected = "on which TensorFlow's default crashes")]
 fn check_panics_with_the_list() {
-    let host = Host::new();
-    register(&host, &Plan::of([Offer::good(c"x")])).expect("good");
+    let host = broken_host(|_| {});
     let _ = host.get_matching_paths("x://h*/q");
     host.check();
 }
 
 #[test]
 fn tensorflows_glob_swallows_errors_and_asks_about_each_match() {
-    let host = Host::new();
-    let mut offer = Offer::good(c"x");
-    filesystem(|ops| {
+    let host = broken_host(filesystem(|ops| {
         ops.get_children = Some(broken::list_sub);
         ops.path_exists = Some(broken::ok_path);
         ops.is_directory = Some(broken::sub_is_a_directory);
-    })(&mut offer);
-    register(&host, &Plan::of([offer])).expect("good");
+    }));
     let found = host.get_matching_paths("x://h/s*/*/o?her").expect("OK");
     assert_eq!(found, [b"x://h/sub/sub/other"]);
     assert_eq!(host.get_matching_paths("x://h/a/b").expect("OK"), [b"x://h/a/b"]);
