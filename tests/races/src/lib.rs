@@ -52,3 +52,11 @@ fn explore_up_to(interruptions: usize, model: impl Fn() + Send + Sync + 'static)
     explorer.preemption_bound.get_or_insert(interruptions);
     explorer.check(model);
 }
+
+/// A thread with a share of what other threads use, too.
+fn spawn_with<S: 'static, T: 'static>(
+    share: S,
+    run: impl FnOnce(S) -> T + 'static,
+) -> loom::thread::JoinHandle<T> {
+    loom::thread::spawn(move || run(share))
+}

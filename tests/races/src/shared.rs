@@ -1,9 +1,9 @@
 //! Models of what devices and streams share.
 
 use crate::abi::copies::Memory;
-use crate::explore;
 use crate::health::Health;
 use crate::pieces::Pieces;
+use crate::{explore, spawn_with};
 use loom::thread;
 use std::sync::Arc;
 use tf_plugin_core::Error;
@@ -32,9 +32,8 @@ pub fn streams_that_fail() {
 pub fn a_failure_that_is_seen() {
     explore(|| {
         let health = Health::default();
-        let noting = thread::spawn({
-            let health = health.clone();
-            move || health.note("copy", &Error::unavailable("gone"))
+        let noting = spawn_with(health.clone(), |health| {
+            health.note("copy", &Error::unavailable("gone"));
         });
         if let Err(error) = health.check() {
             assert!(error.message().contains("gone"));

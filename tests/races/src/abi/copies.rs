@@ -2,7 +2,7 @@
 
 use super::pending::{Ledger, Pending, Spare, begun};
 use crate::health::Health;
-use crate::{explore, explore_up_to};
+use crate::{explore, explore_up_to, spawn_with};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
@@ -64,8 +64,7 @@ impl Memory {
 
 /// The thread of a device, which does the copy.
 fn copied(copy: &Arc<Pending>, memory: &Arc<Memory>) -> thread::JoinHandle<()> {
-    let (token, memory) = (Arc::clone(copy), Arc::clone(memory));
-    thread::spawn(move || {
+    spawn_with((Arc::clone(copy), Arc::clone(memory)), |(token, memory)| {
         memory.fill();
         token.succeed();
     })
@@ -104,12 +103,10 @@ pub fn a_copy_that_fails() {
             let memory = Memory::new();
             let copy = stream.begin();
             let failed = Arc::clone(&copy);
-            let device = thread::spawn({
-                let (token, memory) = (Arc::clone(&copy), Arc::clone(&memory));
-                move || {
-                    memory.fill();
-                    token.complete("copy", Err(gone()));
-                }
+            let shares = (Arc::clone(&copy), Arc::clone(&memory));
+            let device = spawn_with(shares, |(token, memory)| {
+                memory.fill();
+                token.complete("copy", Err(gone()));
             });
             if starts {
                 stream.begun(copy, Ok(()));
@@ -133,12 +130,9 @@ pub fn two_who_wait_for_a_copy() {
         let copy = streams[0].begin();
         let token = Arc::clone(&copy);
         streams[0].begun(copy, Ok(()));
-        let other = thread::spawn({
-            let streams = Arc::clone(&streams);
-            move || {
-                streams[1].ledgers[0].add_all(streams[0].ledgers[0].open());
-                streams[1].record().wait();
-            }
+        let other = spawn_with(Arc::clone(&streams), |streams| {
+            streams[1].ledgers[0].add_all(streams[0].ledgers[0].open());
+            streams[1].record().wait();
         });
         let device = thread::spawn(move || token.succeed());
         streams[0].record().wait();
@@ -155,15 +149,12 @@ pub fn a_ledger_that_is_cleared_up() {
         let (stream, memory) = (Arc::new(Stream::default()), Memory::new());
         let copy = stream.begin();
         let device = copied(&copy, &memory);
-        let other = thread::spawn({
-            let stream = Arc::clone(&stream);
-            move || {
-                let copy = stream.begin();
-                let token = Arc::clone(&copy);
-                stream.begun(copy, Ok(()));
-                token.succeed();
-                assert!(stream.ledgers[1].is_done() || stream.ledgers[1].open().is_some());
-            }
+        let other = spawn_with(Arc::clone(&stream), |stream| {
+            let copy = stream.begin();
+            let token = Arc::clone(&copy);
+            stream.begun(copy, Ok(()));
+            token.succeed();
+            assert!(stream.ledgers[1].is_done() || stream.ledgers[1].open().is_some());
         });
         stream.begun(copy, Ok(()));
         let event = stream.record();
@@ -183,12 +174,10 @@ pub fn an_event_that_is_passed_on() {
         let (event, passed) = (Arc::new(Ledger::default()), Arc::new(AtomicBool::new(false)));
         let copy = stream.begin();
         let device = copied(&copy, &memory);
-        let poller = thread::spawn({
-            let (event, passed) = (Arc::clone(&event), Arc::clone(&passed));
-            move || {
-                if passed.load(Ordering::Acquire) && event.is_done() {
-                    memory.take();
-                }
+        let shares = (Arc::clone(&event), Arc::clone(&passed));
+        let poller = spawn_with(shares, move |(event, passed)| {
+            if passed.load(Ordering::Acquire) && event.is_done() {
+                memory.take();
             }
         });
         stream.begun(copy, Ok(()));

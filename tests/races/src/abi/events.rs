@@ -1,7 +1,7 @@
 //! Events that are recorded again and again, and looked at by other threads.
 
 use super::recorded::Recorded;
-use crate::explore;
+use crate::{explore, spawn_with};
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 // Not loom's: what it orders would hide what the model is about.
@@ -22,25 +22,24 @@ fn is_in(event: &Recorded<Stream>, stream: &Arc<Stream>) -> bool {
 /// TensorFlow passes the event to the thread that polls, and gets it back to record it elsewhere.
 pub fn an_event_that_goes_round() {
     explore(|| {
-        let (event, turn) = (Arc::new(Recorded::default()), Arc::new(AtomicUsize::new(0)));
-        let streams = Arc::new([1, 2].map(Arc::new));
-        let poller = thread::spawn({
-            let (event, turn, streams) =
-                (Arc::clone(&event), Arc::clone(&turn), Arc::clone(&streams));
-            move || match turn.load(Ordering::Acquire) {
+        let shared = Arc::new((Recorded::default(), AtomicUsize::new(0), [1, 2].map(Arc::new)));
+        let poller = spawn_with(Arc::clone(&shared), |shared| {
+            let (event, turn, streams) = &*shared;
+            match turn.load(Ordering::Acquire) {
                 0 => {}
                 1 => {
-                    assert!(is_in(&event, &streams[0]));
+                    assert!(is_in(event, &streams[0]));
                     turn.store(2, Ordering::Release);
                 }
                 _ => unreachable!("it is this thread's turn"),
             }
         });
-        record(&event, &streams[0]);
+        let (event, turn, streams) = &*shared;
+        record(event, &streams[0]);
         turn.store(1, Ordering::Release);
         if turn.load(Ordering::Acquire) == 2 {
-            record(&event, &streams[1]);
-            assert!(is_in(&event, &streams[1]));
+            record(event, &streams[1]);
+            assert!(is_in(event, &streams[1]));
         }
         poller.join().unwrap();
     });
@@ -52,10 +51,7 @@ pub fn an_event_that_is_recorded_again_meanwhile() {
     explore(|| {
         let (event, stream) = (Arc::new(Recorded::default()), Arc::new(1));
         record(&event, &stream);
-        let poller = thread::spawn({
-            let event = Arc::clone(&event);
-            move || event.drain(|_| thread::yield_now())
-        });
+        let poller = spawn_with(Arc::clone(&event), |event| event.drain(|_| thread::yield_now()));
         record(&event, &stream);
         poller.join().unwrap();
         assert!(is_in(&event, &stream));
@@ -70,8 +66,7 @@ pub fn two_who_record_where_a_stream_has_gone() {
         record(&event, &old);
         drop(old);
         let recorders = [2, 3].map(|number| {
-            let event = Arc::clone(&event);
-            thread::spawn(move || {
+            spawn_with(Arc::clone(&event), move |event| {
                 let stream = Arc::new(number);
                 record(&event, &stream);
                 stream
@@ -93,12 +88,9 @@ pub fn a_stream_that_goes() {
     explore(|| {
         let (event, old) = (Arc::new(Recorded::default()), Arc::new(1));
         record(&event, &old);
-        let poller = thread::spawn({
-            let event = Arc::clone(&event);
-            move || {
-                assert!(event.is_somewhere());
-                event.drain(|stream| assert_eq!(*stream, 1));
-            }
+        let poller = spawn_with(Arc::clone(&event), |event| {
+            assert!(event.is_somewhere());
+            event.drain(|stream| assert_eq!(*stream, 1));
         });
         drop(old);
         poller.join().unwrap();

@@ -1,7 +1,7 @@
 //! Kernels that enqueue work, and copies from the host that must not overtake it.
 
 use super::work::{Progress, Running, Waits, Work};
-use crate::explore;
+use crate::{explore, spawn_with};
 use loom::thread;
 use std::collections::BTreeSet;
 // Not loom's: what they order would hide what the model is about.
@@ -80,16 +80,11 @@ pub fn first_kernels_of_a_stream() {
     explore(|| {
         let device = Arc::new(Device::default());
         let [compute, copies] = [(); 2].map(|()| Stream::new(&device));
-        let first = thread::spawn({
-            let compute = Arc::clone(&compute);
-            move || compute.kernel(1)
-        });
-        let second = thread::spawn({
-            let (compute, copies) = (Arc::clone(&compute), Arc::clone(&copies));
-            move || {
-                compute.kernel(2);
-                copies.copy(&[2]);
-            }
+        let first = spawn_with(Arc::clone(&compute), |compute| compute.kernel(1));
+        let shares = (Arc::clone(&compute), Arc::clone(&copies));
+        let second = spawn_with(shares, |(compute, copies)| {
+            compute.kernel(2);
+            copies.copy(&[2]);
         });
         first.join().unwrap();
         second.join().unwrap();
@@ -103,17 +98,12 @@ pub fn waiting_for_one_stream_of_two() {
         let device = Arc::new(Device::default());
         let [old, new, copies] = [(); 3].map(|()| Stream::new(&device));
         old.kernel(1);
-        let first = thread::spawn({
-            let new = Arc::clone(&new);
-            move || new.kernel(2)
-        });
-        let second = thread::spawn({
-            let (old, new, copies) = (Arc::clone(&old), Arc::clone(&new), Arc::clone(&copies));
-            move || {
-                new.kernel(3);
-                copies.wait_for(&old).unwrap();
-                copies.copy(&[1, 3]);
-            }
+        let first = spawn_with(Arc::clone(&new), |new| new.kernel(2));
+        let shares = (Arc::clone(&old), Arc::clone(&new), Arc::clone(&copies));
+        let second = spawn_with(shares, |(old, new, copies)| {
+            new.kernel(3);
+            copies.wait_for(&old).unwrap();
+            copies.copy(&[1, 3]);
         });
         first.join().unwrap();
         second.join().unwrap();
