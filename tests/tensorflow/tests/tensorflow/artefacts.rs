@@ -95,44 +95,26 @@ fn check(package: &'static str, exports: &[&str], largest: usize) {
     println!("{package}: {} bytes, needs {:?}", library.size, library.needed);
 }
 
-#[test]
-fn memfs() {
-    check("memfs", &["TF_InitKernel", "TF_InitPlugin"], LARGEST);
-}
-
-#[test]
-fn https() {
-    check("https", &["TF_InitKernel", "TF_InitPlugin"], LARGEST_WITH_TLS);
-}
-
-#[test]
-fn localfs() {
-    check("localfs", &["TF_InitKernel", "TF_InitPlugin"], LARGEST);
-}
-
 /// What a device exports.
 const DEVICE: &[&str] =
     &["SE_InitPlugin", "TF_InitGraph", "TF_InitProfiler", "tf_plugin_device_type"];
 
+/// What a filesystem exports.
+const FILESYSTEM: &[&str] = &["TF_InitKernel", "TF_InitPlugin"];
+
 #[test]
-fn refdevice() {
+fn libraries_export_their_entry_points_and_need_what_every_linux_has() {
+    check("memfs", FILESYSTEM, LARGEST);
+    check("https", FILESYSTEM, LARGEST_WITH_TLS);
+    check("localfs", FILESYSTEM, LARGEST);
+    // Without automatic registration there is one entry point.
+    check("manualfs", &["TF_InitPlugin"], LARGEST);
+    check("s3", FILESYSTEM, LARGEST_S3);
     // Each of 131 operations is there for each of its types.
     check("refdevice", DEVICE, 10_000_000);
-}
-
-#[test]
-fn a_device_of_few_kernels() {
+    // A device of few kernels.
     check("hostdevice", DEVICE, LARGEST);
-}
-
-#[test]
-fn a_filesystem_and_a_device() {
-    check("bothfs", &[DEVICE, &["TF_InitKernel", "TF_InitPlugin"]].concat(), LARGEST);
-}
-
-#[test]
-fn s3() {
-    check("s3", &["TF_InitKernel", "TF_InitPlugin"], LARGEST_S3);
+    check("bothfs", &[DEVICE, FILESYSTEM].concat(), LARGEST);
 }
 
 /// What users get has its exports trimmed by `lto`. A crate with C functions of its own is among its dependencies: they
@@ -151,11 +133,6 @@ fn s3_as_cargo_builds_it_for_release() {
         .find(|word| word.ends_with("/libs3.so") && word.contains("/release/"))
         .expect("cargo names the library");
     let library = Library::read(&fs::read(library).expect("cargo has built it"));
-    let entries = ["TF_InitKernel", "TF_InitPlugin"].map(str::to_owned);
-    assert_eq!(library.exported, BTreeSet::from(entries));
-}
-
-#[test]
-fn without_automatic_registration_there_is_one_entry_point() {
-    check("manualfs", &["TF_InitPlugin"], LARGEST);
+    let entries = FILESYSTEM.iter().map(|name| (*name).to_owned());
+    assert_eq!(library.exported, entries.collect());
 }
