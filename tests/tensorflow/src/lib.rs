@@ -117,36 +117,23 @@ pub struct Example {
 impl Example {
     /// `examples/memfs`.
     pub fn memfs() -> Self {
-        Self {
-            package: "memfs",
-            scheme: "mem",
-            plugin: Plugin::of("memfs"),
-            root: String::from("mem://box/tests"),
-            scratch: None,
-        }
+        Self::new("memfs", "mem", String::from("mem://box/tests"))
     }
 
     /// `examples/memstore`.
     pub fn memstore() -> Self {
-        Self {
-            package: "memstore",
-            scheme: "memstore",
-            plugin: Plugin::of("memstore"),
-            root: String::from("memstore://bucket/tests"),
-            scratch: None,
-        }
+        Self::new("memstore", "memstore", String::from("memstore://bucket/tests"))
     }
 
     /// `examples/localfs`, with a root in a new directory that vanishes with the value.
     pub fn localfs() -> Self {
         let scratch = tempfile::tempdir().expect("a scratch directory");
-        Self {
-            package: "localfs",
-            scheme: "local",
-            plugin: Plugin::of("localfs"),
-            root: format!("local://{}/tests", scratch.path().display()),
-            scratch: Some(scratch),
-        }
+        let root = format!("local://{}/tests", scratch.path().display());
+        Self { scratch: Some(scratch), ..Self::new("localfs", "local", root) }
+    }
+
+    fn new(package: &'static str, scheme: &'static str, root: String) -> Self {
+        Self { package, scheme, plugin: Plugin::of(package), root, scratch: None }
     }
 
     /// Where the root is on disk, if it is.
