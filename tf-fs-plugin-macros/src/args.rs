@@ -2,8 +2,8 @@
 
 use crate::conditions::split;
 use crate::errors::Errors;
-use crate::schemes::{self, Scheme, Schemes};
-use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
+use crate::schemes::{self, Schemes};
+use proc_macro2::{Delimiter, Ident, Literal, Span, TokenStream, TokenTree};
 use quote::quote;
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
@@ -25,7 +25,7 @@ pub(crate) enum Macro {
 /// The options of a macro.
 pub(crate) struct Options {
     /// Valid and without duplicates.
-    pub(crate) schemes: Vec<Scheme>,
+    pub(crate) schemes: Vec<Literal>,
     /// Whether `TF_InitKernel` is exported.
     pub(crate) autoload: bool,
     /// Whether the crate may be built with `panic = "abort"`.

@@ -8,12 +8,7 @@ use quote::quote;
 ///
 /// An attribute macro sees the items before the compiler removes those whose `cfg` does not hold.
 pub(crate) fn of<'a>(attributes: impl IntoIterator<Item = &'a TokenStream>) -> Option<TokenStream> {
-    all(attributes.into_iter().filter_map(of_attribute))
-}
-
-/// Holds if all predicates hold; `None` if there is none.
-pub(crate) fn all(predicates: impl IntoIterator<Item = TokenStream>) -> Option<TokenStream> {
-    combine(predicates, |all| quote!(all(#(#all),*)))
+    combine(attributes.into_iter().filter_map(of_attribute), |all| quote!(all(#(#all),*)))
 }
 
 /// Holds if any predicate holds; an item without a predicate is always there.

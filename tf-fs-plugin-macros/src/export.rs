@@ -2,22 +2,21 @@
 
 use crate::args::Options;
 use crate::errors::Errors;
-use crate::schemes::Scheme;
-use proc_macro2::TokenStream;
-use quote::{ToTokens, format_ident, quote};
+use proc_macro2::{Literal, TokenStream};
+use quote::{format_ident, quote};
 
 /// A filesystem type with the schemes that it serves.
-pub(crate) struct Served<T> {
-    pub(crate) ty: T,
-    pub(crate) schemes: Vec<Scheme>,
+pub(crate) struct Served {
+    pub(crate) ty: TokenStream,
+    pub(crate) schemes: Vec<Literal>,
 }
 
 /// The exports of a crate; `plugin` is the type that represents them in tests.
 ///
 /// A second plugin in the crate is an error only once there are no other `errors`.
-pub(crate) fn expand<T: ToTokens>(
-    plugin: &T,
-    served: &[Served<T>],
+pub(crate) fn expand(
+    plugin: &TokenStream,
+    served: &[Served],
     options: &Options,
     errors: &Errors,
 ) -> TokenStream {
@@ -30,14 +29,13 @@ pub(crate) fn expand<T: ToTokens>(
             // Not names that an author's type could have: theirs is resolved in here too.
             let marker = format_ident!("__TfFsPluginScheme{}", registrations.len());
             let registration = format_ident!("__TF_FS_PLUGIN_REGISTRATION_{}", registrations.len());
-            // Made as below, so that the compiler says only once what is wrong with the type.
+            // The same tokens twice, so that the compiler says only once what is wrong with the type.
             let registered = quote!(#private::Registration::new::<#ty, #marker>(#scheme));
             let panics = quote!(::core::cfg!(panic = "abort"));
             items.extend(note(&private, &quote!(#scheme), &quote!(#registered.note(#panics))));
             items.extend(quote! {
                 struct #marker;
-                static #registration: #private::Registration =
-                    #private::Registration::new::<#ty, #marker>(#scheme);
+                static #registration: #private::Registration = #registered;
                 impl #private::Scheme for #marker {
                     fn registration() -> &'static #private::Registration {
                         &#registration

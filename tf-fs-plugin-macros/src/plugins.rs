@@ -34,7 +34,7 @@ fn at_semicolon(input: TokenStream) -> (TokenStream, TokenStream) {
     (entries, tokens.collect())
 }
 
-fn parse_entries(entries: TokenStream, errors: &mut Errors) -> Vec<Served<TokenStream>> {
+fn parse_entries(entries: TokenStream, errors: &mut Errors) -> Vec<Served> {
     let mut served = Vec::new();
     if entries.is_empty() {
         errors

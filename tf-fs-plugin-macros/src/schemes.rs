@@ -1,30 +1,19 @@
 //! Which schemes TensorFlow can reach.
 
 use crate::errors::Errors;
-use proc_macro2::{Literal, Span, TokenStream};
-use quote::ToTokens;
+use proc_macro2::{Literal, Span};
 use syn::LitStr;
 
 /// The schemes that TensorFlow registers itself, in all versions.
 const BUILT_IN: [&str; 3] = ["file", "ram", "gs"];
-
-/// A scheme that TensorFlow can reach, as the author wrote it.
-#[derive(Clone)]
-pub(crate) struct Scheme(Literal);
-
-impl ToTokens for Scheme {
-    fn to_tokens(&self, tokens: &mut TokenStream) {
-        self.0.to_tokens(tokens);
-    }
-}
 
 /// The schemes of one plugin, of which none is there twice.
 #[derive(Default)]
 pub(crate) struct Schemes(Vec<String>);
 
 impl Schemes {
-    /// The scheme, unless there is a mistake in it.
-    pub(crate) fn add(&mut self, literal: &LitStr, errors: &mut Errors) -> Option<Scheme> {
+    /// The scheme as the author wrote it, unless there is a mistake in it.
+    pub(crate) fn add(&mut self, literal: &LitStr, errors: &mut Errors) -> Option<Literal> {
         let scheme = literal.value();
         if let Err(message) = check(&scheme) {
             errors.at(literal.span(), message);
@@ -38,7 +27,7 @@ impl Schemes {
             return None;
         }
         self.0.push(scheme);
-        Some(Scheme(literal.token()))
+        Some(literal.token())
     }
 }
 
