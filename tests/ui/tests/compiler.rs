@@ -13,23 +13,9 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Once;
 
 /// Whose words are on record.
 const RUST: &str = "1.95.";
-
-/// The cases. Their crate is in no workspace, so cargo would write all debug information, for dependencies as well; it
-/// reads this configuration on its way up from the crate's folder.
-fn cases() -> trybuild::TestCases {
-    static CONFIGURED: Once = Once::new();
-    CONFIGURED.call_once(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-        let folder = target.join("tests/trybuild/.cargo");
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("config.toml"), "[profile.dev]\ndebug = false\n").unwrap();
-    });
-    trybuild::TestCases::new()
-}
 
 #[test]
 fn mistakes_are_explained() {
@@ -41,5 +27,11 @@ fn mistakes_are_explained() {
          or put the new release into {} and write the errors again with `TRYBUILD=overwrite`",
         file!(),
     );
-    cases().compile_fail("tests/fail/*.rs");
+    // The cases' crate is in no workspace, so cargo would write all debug information, for dependencies as well; it reads
+    // this configuration on its way up from the crate's folder.
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let folder = target.join("tests/trybuild/.cargo");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("config.toml"), "[profile.dev]\ndebug = false\n").unwrap();
+    trybuild::TestCases::new().compile_fail("tests/fail/*.rs");
 }
