@@ -8,42 +8,32 @@ pub(crate) struct Basic(Full);
 
 export!(Basic: "basic" => Basic);
 
-#[tf_fs_plugin::filesystem]
-impl Filesystem for Basic {
-    type Reader = Reader;
-    type Writer = Writer;
+macro_rules! forward {
+    ($($op:ident -> $answer:ty;)*) => {
+        #[tf_fs_plugin::filesystem]
+        impl Filesystem for Basic {
+            type Reader = Reader;
+            type Writer = Writer;
 
-    fn new(scheme: &str) -> Result<Self> {
-        Full::new(scheme).map(Self)
-    }
-
-    fn new_random_access_file(&self, uri: Uri<'_>) -> Result<Reader> {
-        self.0.new_random_access_file(uri)
-    }
-
-    fn new_writable_file(&self, uri: Uri<'_>) -> Result<Writer> {
-        self.0.new_writable_file(uri)
-    }
-
-    fn create_dir(&self, uri: Uri<'_>) -> Result<()> {
-        self.0.create_dir(uri)
-    }
-
-    fn delete_file(&self, uri: Uri<'_>) -> Result<()> {
-        self.0.delete_file(uri)
-    }
-
-    fn delete_dir(&self, uri: Uri<'_>) -> Result<()> {
-        self.0.delete_dir(uri)
-    }
-
-    fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
-        self.0.stat(uri)
-    }
-
-    fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
-        self.0.get_children(uri)
-    }
+            fn new(scheme: &str) -> Result<Self> {
+                Full::new(scheme).map(Self)
+            }
+            $(
+                fn $op(&self, uri: Uri<'_>) -> Result<$answer> {
+                    self.0.$op(uri)
+                }
+            )*
+        }
+    };
+}
+forward! {
+    new_random_access_file -> Reader;
+    new_writable_file -> Writer;
+    create_dir -> ();
+    delete_file -> ();
+    delete_dir -> ();
+    stat -> FileStatistics;
+    get_children -> Entries;
 }
 
 /// A filesystem in which nothing exists, not even its root.
