@@ -43,10 +43,6 @@ fn measure(code: &mut String, module: &str, item: &Item) -> Result<(), Error> {
             writeln!(code, "(\"Value of {name}\", {module}::{name} as i128),")?;
             return Ok(());
         }
-        Item::Macro(item) if item.mac.path.segments.iter().any(|s| s.ident == "opaque") => {
-            let types: syn::File = item.mac.parse_body()?;
-            return types.items.iter().try_for_each(|item| measure(code, module, item));
-        }
         _ => return Ok(()),
     };
     let ty = format!("{module}::{name}");

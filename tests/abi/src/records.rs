@@ -1,20 +1,34 @@
-//! What `records!` of `tf-fs-sys` makes of its structs, as the compiler sees it. The build script reads them too.
+//! What `records!` and `opaque!` of `tf-fs-sys` declare, as the compiler sees it. The build script reads them too.
 
 use syn::parse::{ParseStream, Parser as _};
-use syn::{Attribute, Field, ForeignItemFn, Ident, Item, Token, Visibility, braced, parse_quote};
+use syn::{
+    Attribute, Field, File, ForeignItemFn, Ident, Item, ItemMacro, Token, Visibility, braced,
+    parse_quote,
+};
 
-/// The items with those that `records!` declares in its place.
+/// The items with those that `records!` and `opaque!` declare in their place.
 pub(crate) fn expanded(items: Vec<Item>) -> syn::Result<Vec<Item>> {
     let mut all = Vec::new();
     for item in items {
         match item {
-            Item::Macro(item) if item.mac.path.segments.iter().any(|s| s.ident == "records") => {
+            Item::Macro(item) if invokes(&item, "records") => {
                 all.extend(records.parse2(item.mac.tokens)?);
+            }
+            Item::Macro(item) if invokes(&item, "opaque") => {
+                let types: File = item.mac.parse_body()?;
+                all.extend(
+                    types.items.iter().map(|item| -> Item { parse_quote!(#[repr(C)] #item) }),
+                );
             }
             item => all.push(item),
         }
     }
     Ok(all)
+}
+
+/// Whether a macro of this name is invoked, by whatever path.
+pub(crate) fn invokes(item: &ItemMacro, name: &str) -> bool {
+    item.mac.path.segments.iter().any(|segment| segment.ident == name)
 }
 
 fn records(input: ParseStream<'_>) -> syn::Result<Vec<Item>> {

@@ -13,6 +13,8 @@ use syn::{
     PointerMutability, ReturnType, Type, UseTree, Visibility,
 };
 
+use crate::records::invokes;
+
 /// What one side declares.
 #[derive(Debug, Default)]
 pub(crate) struct Declarations {
@@ -193,41 +195,22 @@ impl<'a> Reader<'a> {
             }
             Item::Const(item) => self.layout(&item.expr.to_token_stream().to_string())?,
             Item::Fn(item) if is_public(&item.vis) => {
-                let kind = self.function(&item.sig)?;
-                self.add(&item.sig.ident.to_string(), kind);
-                self.declarations.assignments(
-                    &item.sig.ident.to_string(),
-                    &item.block.to_token_stream().to_string(),
-                );
+                self.named_function(&item.sig)?;
+                let body = item.block.to_token_stream().to_string();
+                self.declarations.assignments(&item.sig.ident.to_string(), &body);
             }
             Item::ForeignMod(item) => {
                 for function in &item.items {
                     if let ForeignItem::Fn(function) = function {
-                        let kind = self.function(&function.sig)?;
-                        self.add(&function.sig.ident.to_string(), kind);
+                        self.named_function(&function.sig)?;
                     }
                 }
             }
-            Item::Macro(item)
-                if item.mac.path.segments.iter().any(|s| s.ident == "host_functions") =>
-            {
+            Item::Macro(item) if invokes(item, "host_functions") => {
                 let functions = self
                     .host_functions(item.mac.tokens.clone())
                     .map_err(|problem| format!("host_functions!: {problem}"))?;
-                for function in functions {
-                    let kind = self.function(&function.sig)?;
-                    self.add(&function.sig.ident.to_string(), kind);
-                }
-            }
-            Item::Macro(item) if item.mac.path.segments.iter().any(|s| s.ident == "opaque") => {
-                let types: syn::File =
-                    item.mac.parse_body().map_err(|problem| format!("opaque!: {problem}"))?;
-                for item in &types.items {
-                    let Item::Struct(item) = item else {
-                        return Err("opaque!: not a struct".into());
-                    };
-                    self.add(&plain(&item.ident.to_string()), "opaque".into());
-                }
+                functions.iter().try_for_each(|function| self.named_function(&function.sig))?;
             }
             _ => {}
         }
@@ -341,6 +324,12 @@ impl<'a> Reader<'a> {
         parser.parse2(tokens)
     }
 
+    fn named_function(&mut self, signature: &syn::Signature) -> Result<(), String> {
+        let kind = self.function(signature)?;
+        self.add(&signature.ident.to_string(), kind);
+        Ok(())
+    }
+
     fn function(&self, signature: &syn::Signature) -> Result<String, String> {
         let mut inputs = Vec::new();
         for input in &signature.inputs {
@@ -402,18 +391,11 @@ impl<'a> Reader<'a> {
                 }
             }
             Type::Ptr(pointer) => {
-                let target = self.spell(&pointer.elem)?;
-                Ok(match pointer.mutability {
-                    PointerMutability::Const(_) => format!("*const {target}"),
-                    PointerMutability::Mut(_) => format!("*mut {target}"),
-                })
+                let is_mut = matches!(pointer.mutability, PointerMutability::Mut(_));
+                self.spell_pointer(is_mut, &pointer.elem)
             }
             Type::Reference(reference) => {
-                let target = self.spell(&reference.elem)?;
-                Ok(match reference.mutability {
-                    None => format!("*const {target}"),
-                    Some(_) => format!("*mut {target}"),
-                })
+                self.spell_pointer(reference.mutability.is_some(), &reference.elem)
             }
             Type::FnPtr(function) => {
                 let abi = function.abi.as_ref().and_then(|abi| abi.name.as_ref());
@@ -434,6 +416,10 @@ impl<'a> Reader<'a> {
             Type::Tuple(tuple) if tuple.elems.is_empty() => Ok("()".into()),
             _ => Err("a type that C does not have".into()),
         }
+    }
+
+    fn spell_pointer(&self, is_mut: bool, target: &Type) -> Result<String, String> {
+        Ok(format!("*{} {}", if is_mut { "mut" } else { "const" }, self.spell(target)?))
     }
 
     /// As [`Reader::spell`], with named integers resolved at the top level too.
