@@ -2,8 +2,8 @@
 
 use super::alloc::{self, Block, Blocks, c_string};
 pub use super::given::with_given;
+use super::registration::Tables;
 pub use super::registration::{Registration, Scheme};
-use super::registration::{Tables, TablesOf};
 use super::{configuration, files, filesystem, transactions};
 use crate::filesystem::Filesystem;
 use crate::ops::Ops;
@@ -33,12 +33,8 @@ pub trait Plugin: 'static {
     fn registrations() -> &'static [&'static Registration];
 }
 
-impl<F: Filesystem, S: Scheme> TablesOf<F, S> {
-    pub(super) const TABLES: &'static Tables = &tables::<F>(filesystem::init::<F, S>);
-}
-
 /// The tables of `F`, whose filesystems `init` makes.
-const fn tables<F: Filesystem>(init: filesystem::Init) -> Tables {
+pub(super) const fn tables<F: Filesystem>(init: filesystem::Init) -> Tables {
     Tables {
         filesystem: configuration::add_to::<F>(transactions::add_to::<F>(filesystem::ops::<F>(
             init,
@@ -95,12 +91,6 @@ pub unsafe fn init_plugin(
     }
 }
 
-struct GivenTables<F>(core::marker::PhantomData<F>);
-
-impl<F: Filesystem> GivenTables<F> {
-    const TABLES: &'static Tables = &tables::<F>(filesystem::init_given::<F>);
-}
-
 /// The registration of a type and a scheme: one each for the whole process, since the host's side
 /// keeps references forever.
 #[must_use]
@@ -113,7 +103,7 @@ pub fn registration_of<F: Filesystem>(scheme: &str) -> &'static Registration {
         Box::leak(Box::new(Registration {
             scheme: Box::leak(scheme.to_owned().into_boxed_str()),
             provided: F::PROVIDED,
-            tables: GivenTables::<F>::TABLES,
+            tables: const { &tables::<F>(filesystem::init_given::<F>) },
             live: AtomicUsize::new(0),
         }))
     })

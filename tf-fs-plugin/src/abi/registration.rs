@@ -1,5 +1,7 @@
 //! A scheme with the tables that serve it, and the filesystems of it that the host has.
 
+use super::filesystem;
+use super::register::tables;
 use crate::filesystem::Filesystem;
 use crate::ops::Ops;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -47,9 +49,6 @@ pub(super) struct Tables {
     pub(super) memory_region: Option<TF_ReadOnlyMemoryRegionOps>,
 }
 
-/// Carries the tables of `F` under the scheme `S` as a constant, which is where all slots are known.
-pub(super) struct TablesOf<F, S>(core::marker::PhantomData<(F, S)>);
-
 impl Registration {
     /// The registration of `F` under `scheme`, for the static that `S` refers to.
     #[must_use]
@@ -57,7 +56,7 @@ impl Registration {
         Self {
             scheme,
             provided: F::PROVIDED,
-            tables: TablesOf::<F, S>::TABLES,
+            tables: const { &tables::<F>(filesystem::init::<F, S>) },
             live: AtomicUsize::new(0),
         }
     }
