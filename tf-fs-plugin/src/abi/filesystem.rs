@@ -10,6 +10,7 @@ use crate::filesystem::{Filesystem, Undeleted};
 use crate::ops::Ops;
 use crate::uri::Uri;
 use core::ffi::{c_char, c_int};
+use core::sync::atomic::Ordering;
 use tf_fs_sys::{
     TF_FileStatistics, TF_Filesystem, TF_FilesystemOps, TF_RandomAccessFile,
     TF_ReadOnlyMemoryRegion, TF_Status, TF_WritableFile,
@@ -60,8 +61,12 @@ pub(super) unsafe extern "C" fn init<F: Filesystem, S: Scheme>(
     filesystem: *mut TF_Filesystem,
     status: *mut TF_Status,
 ) {
+    let state = || {
+        let registration = S::registration();
+        Ok(State::new(F::new(registration.scheme())?, registration))
+    };
     // SAFETY: the host passes a zeroed filesystem and a status.
-    unsafe { init_with(filesystem, status, || State::<F>::new(S::registration())) }
+    unsafe { init_with(filesystem, status, state) }
 }
 
 /// As [`init`] for a filesystem that a test has made.
@@ -72,7 +77,7 @@ pub(super) unsafe extern "C" fn init_given<F: Filesystem>(
     let state = || {
         let (given, registration) = given::take::<F>()
             .ok_or_else(|| Error::internal("the host runs `init` a second time"))?;
-        Ok(State::with(given, registration))
+        Ok(State::new(given, registration))
     };
     // SAFETY: the host passes a zeroed filesystem and a status.
     unsafe { init_with(filesystem, status, state) }
@@ -94,7 +99,7 @@ unsafe fn init_with<F: Filesystem>(
             // Not before, so that `new` can install a logger of the author's.
             crate::logging::init();
             let state = state?;
-            state.registration.filesystem_made();
+            state.registration.live.fetch_add(1, Ordering::AcqRel);
             filesystem.plugin_filesystem = Box::into_raw(Box::new(state)).cast();
             Ok(())
         });
@@ -109,7 +114,7 @@ unsafe extern "C" fn cleanup<F: Filesystem>(filesystem: *mut TF_Filesystem) {
             // SAFETY: the host passes a filesystem of this table, for the last time.
             unsafe {
                 if let Ok(state) = State::<F>::of(filesystem) {
-                    state.registration.filesystem_dropped();
+                    state.registration.live.fetch_sub(1, Ordering::AcqRel);
                     drop_state::<State<F>>(&mut (*filesystem).plugin_filesystem);
                 }
             }

@@ -8,7 +8,7 @@ use super::{configuration, files, filesystem, transactions};
 use crate::filesystem::Filesystem;
 use crate::ops::Ops;
 use core::any::TypeId;
-use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::BTreeMap;
 use std::panic::catch_unwind;
 use std::sync::{Mutex, PoisonError};
@@ -78,7 +78,8 @@ pub unsafe fn init_plugin(
             log_error(&format_args!("the plugin cannot be registered: {missing}"));
             return;
         }
-        let fresh = registrations.iter().copied().filter(|registration| !registration.is_live());
+        let is_live = |one: &Registration| one.live.load(Ordering::Acquire) > 0;
+        let fresh = registrations.iter().copied().filter(|one| !is_live(one));
         // SAFETY: `info` is null, or points to a zeroed `TF_FilesystemPluginInfo` of the host.
         if let Some(info) = unsafe { info.as_mut() }
             && let Err(error) = fill(info, fresh)

@@ -4,7 +4,7 @@ use super::filesystem;
 use super::register::tables;
 use crate::filesystem::Filesystem;
 use crate::ops::Ops;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::AtomicUsize;
 use tf_fs_sys::{
     TF_FilesystemOps, TF_RandomAccessFileOps, TF_ReadOnlyMemoryRegionOps, TF_WritableFileOps,
 };
@@ -71,19 +71,5 @@ impl Registration {
     #[must_use]
     pub const fn scheme(&self) -> &'static str {
         self.scheme
-    }
-
-    /// The host has one more filesystem of this registration.
-    pub(super) fn filesystem_made(&self) {
-        self.live.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// The host has dropped one.
-    pub(super) fn filesystem_dropped(&self) {
-        self.live.fetch_sub(1, Ordering::AcqRel);
-    }
-
-    pub(super) fn is_live(&self) -> bool {
-        self.live.load(Ordering::Acquire) > 0
     }
 }

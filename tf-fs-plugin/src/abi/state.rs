@@ -49,12 +49,7 @@ pub(super) struct State<F: Filesystem> {
 }
 
 impl<F: Filesystem> State<F> {
-    pub(super) fn new(registration: &'static Registration) -> Result<Self> {
-        Ok(Self::with(F::new(registration.scheme())?, registration))
-    }
-
-    /// The state of a filesystem that was made already.
-    pub(super) fn with(filesystem: F, registration: &'static Registration) -> Self {
+    pub(super) fn new(filesystem: F, registration: &'static Registration) -> Self {
         Self {
             filesystem,
             registration,
@@ -139,28 +134,16 @@ impl<F: Filesystem> State<F> {
         unsafe { self.with_uri(src, |src| self.with_uri(dst, |dst| op(src, dst))) }
     }
 
-    /// Checks that the path that the host passes belongs to this filesystem.
-    ///
-    /// # Errors
-    /// `INVALID_ARGUMENT` for null, `code` for another filesystem's scheme.
-    ///
-    /// # Safety
-    /// `path` must be null or a C string.
-    pub(super) unsafe fn require_own(&self, path: *const c_char, code: Code) -> Result<()> {
-        // SAFETY: `path` is null or a C string.
-        let path = unsafe { bytes(path) }?;
-        self.check_scheme(Uri::new(path)).map_err(|error| error.with_code(code))
-    }
-
     /// Checks that a name belongs to this filesystem; one without a scheme does.
     #[cold]
     pub(super) fn check_scheme(&self, uri: Uri<'_>) -> Result<()> {
-        let scheme = uri.scheme();
-        if scheme == self.registration.scheme() || scheme.is_empty() {
-            Ok(())
-        } else {
-            Err(foreign(uri, self.registration.scheme()))
+        let (scheme, own) = (uri.scheme(), self.registration.scheme());
+        if scheme == own || scheme.is_empty() {
+            return Ok(());
         }
+        Err(Error::failed_precondition(format_args!(
+            "{uri}: this filesystem serves `{own}://`, not `{scheme}://`"
+        )))
     }
 }
 
@@ -202,14 +185,6 @@ fn not_initialised() -> Error {
 #[cold]
 pub(super) fn null_argument() -> Error {
     Error::new(Code::InvalidArgument, "an argument is a null pointer")
-}
-
-#[cold]
-fn foreign(uri: Uri<'_>, scheme: &str) -> Error {
-    Error::failed_precondition(format_args!(
-        "{uri}: this filesystem serves `{scheme}://`, not `{}://`",
-        uri.scheme()
-    ))
 }
 
 /// The state behind an open file or region.

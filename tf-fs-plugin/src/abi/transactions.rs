@@ -2,9 +2,10 @@
 
 use super::alloc::c_string;
 use super::registration::table;
-use super::state::{Path, State, place, slots};
+use super::state::{Path, State, bytes, place, slots};
 use crate::filesystem::Filesystem;
 use crate::ops::Ops;
+use crate::uri::Uri;
 use core::ffi::{c_char, c_int};
 use tf_fs_sys::{TF_Filesystem, TF_FilesystemOps, TF_Status, TF_TransactionToken};
 use tf_plugin_core::__private::boundary::{guard, guard_quiet};
@@ -66,7 +67,8 @@ slots! {
     ) -> c_int, or -1 {
         let place = place(token)?;
         // Only this operation has a separate code for a path of another filesystem.
-        state.require_own(path, Code::NotFound)?;
+        let own = state.check_scheme(Uri::new(bytes(path)?));
+        own.map_err(|error| error.with_code(Code::NotFound))?;
         let transaction =
             state.with_uri(path, |uri| state.filesystem.get_or_start_transaction_for_path(uri))?;
         *place = state.tokens.lock()?.token(filesystem, transaction)?;
