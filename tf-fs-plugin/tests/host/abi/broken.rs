@@ -1,7 +1,7 @@
 //! Operations of hand-made plugins, most of them wrong in one way each.
 
 use super::hand_made::{STATE, c_string, raw_block, set};
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
 use std::cell::Cell;
 use tf_fs_sys::host::Table;
@@ -17,13 +17,21 @@ thread_local! {
     static CALLS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Slots that only answer: `name(arguments) -> type { code, value }`.
-macro_rules! answers {
-    ($($name:ident($($arg:ident: $type:ty),*; $status:ident) $(-> $ret:ty)? { $code:expr $(, $value:expr)? })*) => {$(
-        pub(crate) unsafe extern "C" fn $name($($arg: $type,)* $status: *mut TF_Status) $(-> $ret)? {
+/// Slots that write some answers, set a status and return: `name(arguments) -> type { code, value; statements }`.
+macro_rules! slots {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)? { $code:expr $(, $value:expr)? $(; $($before:tt)*)? }
+    )*) => {$(
+        $(#[$doc])*
+        pub(crate) unsafe extern "C" fn $name($($arg: $type,)* status: *mut TF_Status) $(-> $ret)? {
             $(let _ = $arg;)*
-            // SAFETY: the host passes a status.
-            unsafe { set($status, $code, c"broken") };
+            // SAFETY: the host passes a status, and what the header says between: C strings, places for answers, and a
+            // buffer of `n` bytes, which has a margin on each side.
+            unsafe {
+                $($($before)*)?
+                set(status, $code, c"broken");
+            }
             $($value)?
         }
     )*};
@@ -31,64 +39,128 @@ macro_rules! answers {
 
 type Fs = *const TF_Filesystem;
 type Path = *const c_char;
+type Reader = *const TF_RandomAccessFile;
+type Writer = *const TF_WritableFile;
+type Buffer = *mut c_char;
+type Names = *mut *mut *mut c_char;
+type NewToken = *mut *mut TF_TransactionToken;
+type Statistics = *mut TF_FileStatistics;
 
-answers! {
-    ok_path(fs: Fs, path: Path; status) { TF_OK }
-    not_found(fs: Fs, path: Path; status) { TF_NOT_FOUND }
-    code_17(fs: Fs, path: Path; status) { 17 }
-    open_nothing(fs: Fs, path: Path, file: *mut TF_RandomAccessFile; status) { TF_OK }
-    read_too_much(f: *const TF_RandomAccessFile, o: u64, n: usize, b: *mut c_char; status) -> i64 { TF_OK, n as i64 + 1 }
-    read_minus_one(f: *const TF_RandomAccessFile, o: u64, n: usize, b: *mut c_char; status) -> i64 { TF_OK, -1 }
-    read_short(f: *const TF_RandomAccessFile, o: u64, n: usize, b: *mut c_char; status) -> i64 { TF_OK, 0 }
-    read_all_at_end(f: *const TF_RandomAccessFile, o: u64, n: usize, b: *mut c_char; status) -> i64 { TF_OUT_OF_RANGE, n as i64 }
-    read_nothing_written(f: *const TF_RandomAccessFile, o: u64, n: usize, b: *mut c_char; status) -> i64 { TF_OK, n as i64 }
-    read_error_with_bytes(f: *const TF_RandomAccessFile, o: u64, n: usize, b: *mut c_char; status) -> i64 { TF_UNAVAILABLE, 1 }
-    read_end_minus_one(f: *const TF_RandomAccessFile, o: u64, n: usize, b: *mut c_char; status) -> i64 { TF_OUT_OF_RANGE, -1 }
-    tell_negative(f: *const TF_WritableFile; status) -> i64 { TF_OK, -5 }
-    tell_error_with_value(f: *const TF_WritableFile; status) -> i64 { TF_UNAVAILABLE, 5 }
-    counters_unset(fs: Fs, path: Path, files: *mut u64, dirs: *mut u64; status) { TF_NOT_FOUND }
-    stat_unset(fs: Fs, path: Path, stats: *mut TF_FileStatistics; status) { TF_OK }
-    is_directory_true_for_a_file(fs: Fs, path: Path; status) -> bool { TF_FAILED_PRECONDITION, true }
-    is_directory_false_and_ok(fs: Fs, path: Path; status) -> bool { TF_OK, false }
-    size_minus_one(fs: Fs, path: Path; status) -> i64 { TF_OK, -1 }
-    size_with_error(fs: Fs, path: Path; status) -> i64 { TF_NOT_FOUND, 0 }
-    list_negative(fs: Fs, path: Path, entries: *mut *mut *mut c_char; status) -> c_int { TF_OK, -1 }
-    list_no_array(fs: Fs, path: Path, entries: *mut *mut *mut c_char; status) -> c_int { TF_OK, 2 }
-    list_error_with_count(fs: Fs, path: Path, entries: *mut *mut *mut c_char; status) -> c_int { TF_NOT_FOUND, 0 }
-    start_nothing(fs: Fs, token: *mut *mut TF_TransactionToken; status) -> c_int { TF_OK, 0 }
-    start_with_one(fs: Fs, token: *mut *mut TF_TransactionToken; status) -> c_int { TF_NOT_FOUND, 1 }
+slots! {
+    ok_path(fs: Fs, path: Path) { TF_OK }
+    not_found(fs: Fs, path: Path) { TF_NOT_FOUND }
+    code_17(fs: Fs, path: Path) { 17 }
+    open_nothing(fs: Fs, path: Path, file: *mut TF_RandomAccessFile) { TF_OK }
+    open_reader(fs: Fs, path: Path, file: *mut TF_RandomAccessFile) { TF_OK; (*file).plugin_file = STATE; }
+    open_reader_and_fail(fs: Fs, path: Path, file: *mut TF_RandomAccessFile) {
+        TF_UNAVAILABLE; (*file).plugin_file = STATE;
+    }
+    open_writer(fs: Fs, path: Path, file: *mut TF_WritableFile) { TF_OK; (*file).plugin_file = STATE; }
+    open_region(fs: Fs, path: Path, region: *mut TF_ReadOnlyMemoryRegion) {
+        TF_OK; (*region).plugin_memory_region = STATE;
+    }
+    read_too_much(f: Reader, o: u64, n: usize, b: Buffer) -> i64 { TF_OK, n as i64 + 1 }
+    read_minus_one(f: Reader, o: u64, n: usize, b: Buffer) -> i64 { TF_OK, -1 }
+    read_short(f: Reader, o: u64, n: usize, b: Buffer) -> i64 { TF_OK, 0 }
+    read_all_at_end(f: Reader, o: u64, n: usize, b: Buffer) -> i64 { TF_OUT_OF_RANGE, n as i64 }
+    read_nothing_written(f: Reader, o: u64, n: usize, b: Buffer) -> i64 { TF_OK, n as i64 }
+    read_error_with_bytes(f: Reader, o: u64, n: usize, b: Buffer) -> i64 { TF_UNAVAILABLE, 1 }
+    read_end_minus_one(f: Reader, o: u64, n: usize, b: Buffer) -> i64 { TF_OUT_OF_RANGE, -1 }
+    /// Writes `n` bytes and one outside: for offset 0 behind them, else before.
+    read_outside(f: Reader, offset: u64, n: usize, buffer: Buffer) -> i64 {
+        TF_OK, n as i64;
+        ptr::write_bytes(buffer, b'x', n);
+        let outside = if offset == 0 { buffer.add(n) } else { buffer.sub(1) };
+        *outside = !*outside;
+    }
+    /// All but the byte in the middle.
+    read_but_one(f: Reader, o: u64, n: usize, buffer: Buffer) -> i64 {
+        TF_OK, n as i64;
+        let left_out = buffer.add(n / 2).read();
+        ptr::write_bytes(buffer, b'x', n);
+        buffer.add(n / 2).write(left_out);
+    }
+    append(f: Writer, buffer: *const c_char, n: usize) {
+        TF_OK; assert_eq!(buffer.is_null(), n == 0, "nothing comes as null");
+    }
+    tell_negative(f: Writer) -> i64 { TF_OK, -5 }
+    tell_error_with_value(f: Writer) -> i64 { TF_UNAVAILABLE, 5 }
+    counters_unset(fs: Fs, path: Path, files: *mut u64, dirs: *mut u64) { TF_NOT_FOUND }
+    counters_left(fs: Fs, path: Path, files: *mut u64, dirs: *mut u64) { TF_OK; (*files, *dirs) = (2, 1); }
+    stat_unset(fs: Fs, path: Path, stats: Statistics) { TF_OK }
+    stat_negative(fs: Fs, path: Path, stats: Statistics) {
+        TF_OK;
+        (*stats).length = -1;
+        (*stats).mtime_nsec = -1_500_000_000;
+        (*stats).is_directory = false;
+    }
+    stat_fails_but_writes(fs: Fs, path: Path, stats: Statistics) { TF_NOT_FOUND; (*stats).length = 3; }
+    /// Another byte than a `bool` of C++ has.
+    stat_odd_bool(fs: Fs, path: Path, stats: Statistics) {
+        TF_OK;
+        (*stats).length = 3;
+        (*stats).mtime_nsec = 3;
+        (&raw mut (*stats).is_directory).cast::<u8>().write(2);
+    }
+    is_directory_true_for_a_file(fs: Fs, path: Path) -> bool { TF_FAILED_PRECONDITION, true }
+    is_directory_false_and_ok(fs: Fs, path: Path) -> bool { TF_OK, false }
+    size_minus_one(fs: Fs, path: Path) -> i64 { TF_OK, -1 }
+    size_with_error(fs: Fs, path: Path) -> i64 { TF_NOT_FOUND, 0 }
+    list_negative(fs: Fs, path: Path, entries: Names) -> c_int { TF_OK, -1 }
+    list_no_array(fs: Fs, path: Path, entries: Names) -> c_int { TF_OK, 2 }
+    list_error_with_count(fs: Fs, path: Path, entries: Names) -> c_int { TF_NOT_FOUND, 0 }
+    list_odd_names(fs: Fs, path: Path, entries: Names) -> c_int {
+        TF_OK, 5;
+        assert!((*entries).is_null());
+        *entries = list([Some(c""), Some(c"a/b"), Some(c".."), Some(c"a"), Some(c"a")]);
+    }
+    list_null_entry(fs: Fs, path: Path, entries: Names) -> c_int {
+        TF_OK, 2;
+        assert!((*entries).is_null());
+        *entries = list([Some(c"x://h/a"), None]);
+    }
+    list_without_scheme(fs: Fs, path: Path, entries: Names) -> c_int { TF_OK, 1; *entries = list([Some(c"/a")]); }
+    /// A directory that holds `sub`, at any depth.
+    list_sub(fs: Fs, path: Path, entries: Names) -> c_int {
+        TF_OK, 2; *entries = list([Some(c"sub"), Some(c"other")]);
+    }
+    /// The same block as two entries.
+    list_one_block_twice(fs: Fs, path: Path, entries: Names) -> c_int {
+        TF_OK, 2;
+        *entries = list([Some(c"a"), None]);
+        *(*entries).add(1) = **entries;
+    }
+    start_nothing(fs: Fs, token: NewToken) -> c_int { TF_OK, 0 }
+    start_with_one(fs: Fs, token: NewToken) -> c_int { TF_NOT_FOUND, 1 }
+    start_foreign(fs: Fs, token: NewToken) -> c_int { TF_OK, 0; *token = (&raw const FOREIGN.0).cast_mut(); }
+    keys_without_their_number(fs: Fs, keys: *mut *mut c_char, count: *mut c_int) {
+        TF_OK; (*keys, *count) = (c_string("keys", c"a"), -1);
+    }
+    options_without_their_number(fs: Fs, options: *mut *mut TF_Filesystem_Option, count: *mut c_int) {
+        TF_OK; (*options, *count) = (raw_block("options", 1).cast(), -1);
+    }
 }
 
-/// Slots with a body: `name(arguments; status) -> type { ... }`.
-macro_rules! slots {
-    ($($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*; $status:ident) $(-> $ret:ty)? $body:block)*) => {$(
-        $(#[$doc])*
-        pub(crate) unsafe extern "C" fn $name($($arg: $type,)* $status: *mut TF_Status) $(-> $ret)? $body
-    )*};
+/// An array of entries, of which `None` is null.
+fn list<const N: usize>(names: [Option<&CStr>; N]) -> *mut *mut c_char {
+    let array = raw_block("entries", size_of::<[*mut c_char; N]>()).cast::<[*mut c_char; N]>();
+    let entries = names.map(|name| name.map_or(ptr::null_mut(), |name| c_string("entry", name)));
+    // SAFETY: a fresh block of the size of the array; `malloc` aligns for pointers.
+    unsafe { array.write(entries) };
+    array.cast()
 }
 
-/// Slots that fill in a state, and then set a status.
-macro_rules! opening {
-    ($($name:ident($file:ident.$state:ident) { $code:ident, $message:literal })*) => {$(
-        pub(crate) unsafe extern "C" fn $name(
-            _: Fs,
-            _: Path,
-            file: *mut $file,
-            status: *mut TF_Status,
-        ) {
-            // SAFETY: the host passes a place for the file and a status, both valid.
-            unsafe {
-                (*file).$state = STATE;
-                set(status, $code, $message);
-            }
-        }
-    )*};
-}
-opening! {
-    open_reader(TF_RandomAccessFile.plugin_file) { TF_OK, c"" }
-    open_reader_and_fail(TF_RandomAccessFile.plugin_file) { TF_UNAVAILABLE, c"broken" }
-    open_writer(TF_WritableFile.plugin_file) { TF_OK, c"" }
-    open_region(TF_ReadOnlyMemoryRegion.plugin_memory_region) { TF_OK, c"" }
+pub(crate) unsafe extern "C" fn sub_is_a_directory(
+    _: Fs,
+    path: Path,
+    status: *mut TF_Status,
+) -> bool {
+    // SAFETY: the host passes a C string and a status.
+    unsafe {
+        let is_directory = CStr::from_ptr(path).to_bytes().ends_with(b"sub");
+        set(status, if is_directory { TF_OK } else { TF_FAILED_PRECONDITION }, c"");
+        is_directory
+    }
 }
 
 pub(crate) unsafe extern "C" fn length_zero(_: *const TF_ReadOnlyMemoryRegion) -> u64 {
@@ -165,50 +237,6 @@ pub(crate) unsafe extern "C" fn paths_exist_lies(
     true
 }
 
-/// A listing: `None` is a null entry.
-unsafe fn list(
-    names: &[Option<&core::ffi::CStr>],
-    entries: *mut *mut *mut c_char,
-    status: *mut TF_Status,
-) -> c_int {
-    let array = raw_block("entries", size_of_val(names)).cast::<*mut c_char>();
-    for (index, name) in names.iter().enumerate() {
-        let entry = name.map_or(ptr::null_mut(), |name| c_string("entry", name));
-        // SAFETY: the array has as many elements as there are names.
-        unsafe { array.add(index).write(entry) };
-    }
-    // SAFETY: the host passes a place for the array, which holds null, and a status.
-    unsafe {
-        assert!((*entries).is_null());
-        *entries = array;
-        set(status, TF_OK, c"");
-    }
-    c_int::try_from(names.len()).expect("few names")
-}
-
-/// Listings of these names.
-macro_rules! listing {
-    ($($(#[$doc:meta])* $name:ident: [$($entry:expr),*];)*) => {$(
-        $(#[$doc])*
-        pub(crate) unsafe extern "C" fn $name(
-            _: Fs,
-            _: Path,
-            entries: *mut *mut *mut c_char,
-            status: *mut TF_Status,
-        ) -> c_int {
-            // SAFETY: the host passes a place for the array, which holds null, and a status.
-            unsafe { list(&[$($entry),*], entries, status) }
-        }
-    )*};
-}
-listing! {
-    list_odd_names: [Some(c""), Some(c"a/b"), Some(c".."), Some(c"a"), Some(c"a")];
-    list_null_entry: [Some(c"x://h/a"), None];
-    list_without_scheme: [Some(c"/a")];
-    /// A directory that holds `sub`, at any depth.
-    list_sub: [Some(c"sub"), Some(c"other")];
-}
-
 static FOREIGN: Foreign =
     Foreign(TF_TransactionToken { token: ptr::null_mut(), owner: ptr::null_mut() });
 struct Foreign(TF_TransactionToken);
@@ -220,111 +248,4 @@ pub(crate) unsafe extern "C" fn decode_to_null(
     _: *const TF_TransactionToken,
 ) -> *mut c_char {
     ptr::null_mut()
-}
-
-slots! {
-    /// Writes `n` bytes and one on each side.
-    read_outside(_file: *const TF_RandomAccessFile, offset: u64, n: usize, buffer: *mut c_char; status) -> i64 {
-        // SAFETY: the host's buffer has margins, which is what is tested; offset 0 means behind, else
-        // before.
-        unsafe {
-            ptr::write_bytes(buffer, b'x', n);
-            let outside = if offset == 0 { buffer.add(n) } else { buffer.sub(1) };
-            *outside = !*outside;
-            set(status, TF_OK, c"");
-        }
-        n as i64
-    }
-    counters_left(_fs: Fs, _path: Path, files: *mut u64, dirs: *mut u64; status) {
-        // SAFETY: the host passes two counters and a status.
-        unsafe {
-            *files = 2;
-            *dirs = 1;
-            set(status, TF_OK, c"");
-        }
-    }
-    stat_negative(_fs: Fs, _path: Path, stats: *mut TF_FileStatistics; status) {
-        // SAFETY: the host passes statistics to fill and a status.
-        unsafe {
-            stats.write(TF_FileStatistics {
-                length: -1,
-                mtime_nsec: -1_500_000_000,
-                is_directory: false,
-            });
-            set(status, TF_OK, c"");
-        }
-    }
-    stat_fails_but_writes(_fs: Fs, _path: Path, stats: *mut TF_FileStatistics; status) {
-        // SAFETY: the host passes a place for the statistics and a status, both valid.
-        unsafe {
-            (*stats).length = 3;
-            set(status, TF_NOT_FOUND, c"broken");
-        }
-    }
-    stat_odd_bool(_fs: Fs, _path: Path, stats: *mut TF_FileStatistics; status) {
-        // SAFETY: the host passes a place for the statistics and a status, both valid; a byte is written where C++
-        // has a `bool`.
-        unsafe {
-            (*stats).length = 3;
-            (*stats).mtime_nsec = 3;
-            (&raw mut (*stats).is_directory).cast::<u8>().write(2);
-            set(status, TF_OK, c"");
-        }
-    }
-    /// The same block as two entries.
-    list_one_block_twice(_fs: Fs, _path: Path, entries: *mut *mut *mut c_char; status) -> c_int {
-        // SAFETY: the host's arguments are passed on; the array has two elements.
-        unsafe {
-            let count = list(&[Some(c"a"), None], entries, status);
-            *(*entries).add(1) = **entries;
-            count
-        }
-    }
-    start_foreign(_fs: Fs, token: *mut *mut TF_TransactionToken; status) -> c_int {
-        // SAFETY: the host passes a place for the token and a status.
-        unsafe {
-            *token = (&raw const FOREIGN.0).cast_mut();
-            set(status, TF_OK, c"");
-        }
-        0
-    }
-    /// All but the byte in the middle.
-    read_but_one(_file: *const TF_RandomAccessFile, _offset: u64, n: usize, buffer: *mut c_char; status) -> i64 {
-        // SAFETY: the host passes a buffer of `n` bytes and a status.
-        unsafe {
-            let left_out = buffer.add(n / 2).read();
-            ptr::write_bytes(buffer, b'x', n);
-            buffer.add(n / 2).write(left_out);
-            set(status, TF_OK, c"");
-        }
-        n as i64
-    }
-    keys_without_their_number(_fs: Fs, keys: *mut *mut c_char, count: *mut c_int; status) {
-        // SAFETY: the host passes two places for the answer and a status.
-        unsafe {
-            (*keys, *count) = (c_string("keys", c"a"), -1);
-            set(status, TF_OK, c"");
-        }
-    }
-    options_without_their_number(_fs: Fs, options: *mut *mut TF_Filesystem_Option, count: *mut c_int; status) {
-        // SAFETY: the host passes two places for the answer and a status.
-        unsafe {
-            (*options, *count) = (raw_block("options", 1).cast(), -1);
-            set(status, TF_OK, c"");
-        }
-    }
-    append(_file: *const TF_WritableFile, buffer: *const c_char, n: usize; status) {
-        assert_eq!(buffer.is_null(), n == 0, "nothing comes as null");
-        // SAFETY: the host passes a status.
-        unsafe { set(status, TF_OK, c"") }
-    }
-    sub_is_a_directory(_fs: Fs, path: Path; status) -> bool {
-        // SAFETY: the host passes a C string and a status.
-        unsafe {
-            let is_directory = core::ffi::CStr::from_ptr(path).to_bytes().ends_with(b"sub");
-            let code = if is_directory { TF_OK } else { TF_FAILED_PRECONDITION };
-            set(status, code, c"");
-            is_directory
-        }
-    }
 }
