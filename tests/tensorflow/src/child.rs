@@ -25,9 +25,7 @@ pub struct Finished {
 /// Runs a process to its end. When the limit is over, it and all that it started are killed, after a
 /// moment for Python's `faulthandler` to say where it hangs.
 pub fn run(mut command: Command, limit: Duration) -> Finished {
-    // Files, because a pipe stays open as long as any grandchild lives.
-    let stdout = tempfile::tempfile().expect("a file for the output");
-    let stderr = tempfile::tempfile().expect("a file for the messages");
+    let (stdout, stderr) = (output(), output());
     let write_to = |file: &File| Stdio::from(file.try_clone().expect("one more handle"));
     let what = format!("{command:?}");
     let mut child = command
@@ -61,6 +59,11 @@ pub fn run(mut command: Command, limit: Duration) -> Finished {
     let status = child.wait().expect("a killed child ends");
     let status = in_time.then_some(status);
     Finished::new(what, status, limit, [stdout, stderr])
+}
+
+/// A file, because a pipe stays open as long as any grandchild lives.
+pub(crate) fn output() -> File {
+    tempfile::tempfile().expect("a file for the output")
 }
 
 impl Finished {

@@ -1,6 +1,6 @@
 //! Python processes that are forks of one that has imported TensorFlow: the import takes most of the time of a script.
 
-use crate::child::Finished;
+use crate::child::{Finished, output};
 use crate::script;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -120,9 +120,4 @@ pub(crate) fn run(command: &Command, limit: Duration) -> Finished {
         .as_i64()
         .map(|status| ExitStatus::from_raw(i32::try_from(status).expect("a status of `waitpid`")));
     Finished::new(format!("{command:?}"), status, limit, [stdout, stderr])
-}
-
-/// A file, because a pipe stays open as long as any grandchild lives.
-fn output() -> File {
-    tempfile::tempfile().expect("a file for the output")
 }

@@ -1,7 +1,6 @@
 //! A separate Python environment that shares the packages of another.
 
 use cargo_tf_plugin::TensorFlow;
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -42,13 +41,9 @@ impl Overlay {
 
         let packages = root.path().join(&site_packages);
         fs::create_dir_all(packages.join(PLUGINS)).expect("site-packages");
-        for entry in fs::read_dir(tensorflow.site_packages()).expect("the packages") {
-            let entry = entry.expect("a package");
-            if entry.file_name() != OsStr::new(PLUGINS) {
-                symlink(entry.path(), packages.join(entry.file_name())).expect("a package");
-            }
-        }
-        Self { root, site_packages, python }
+        let overlay = Self { root, site_packages, python };
+        overlay.link_missing(tensorflow.site_packages());
+        overlay
     }
 
     /// The interpreter.

@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 #[derive(Debug)]
 #[must_use]
 pub struct Python {
-    command: Command,
+    pub(crate) command: Command,
     limit: Duration,
     is_a_fork: bool,
 }

@@ -83,9 +83,9 @@ impl Store {
     }
 
     /// Gives a Python process the settings for this server.
-    pub fn settings(&self, python: Python) -> Python {
-        let python = foreign_variables().iter().fold(python, |python, name| python.without(name));
-        self.variables().iter().fold(python, |python, (name, value)| python.env(name, value))
+    pub fn settings(&self, mut python: Python) -> Python {
+        self.set(&mut python.command);
+        python
     }
 
     /// A script in a fork of a process that has imported TensorFlow, with the plugin and the settings for this server.
@@ -96,21 +96,16 @@ impl Store {
 
     /// Gives any process the settings for this server.
     pub fn set(&self, command: &mut Command) {
-        for name in foreign_variables() {
-            command.env_remove(name);
+        // Not those that the person who runs the tests may have.
+        for (name, _) in env::vars_os() {
+            let text = name.to_string_lossy();
+            let is_foreign = ["AWS_", "S3_"].iter().any(|prefix| text.starts_with(prefix));
+            if is_foreign || text.to_lowercase().ends_with("_proxy") {
+                command.env_remove(&name);
+            }
         }
         command.envs(self.variables());
     }
-}
-
-/// Settings that the person who runs the tests may have.
-fn foreign_variables() -> Vec<String> {
-    let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let foreign = |name: &String| {
-        ["AWS_", "S3_"].iter().any(|prefix| name.starts_with(prefix))
-            || name.to_lowercase().ends_with("_proxy")
-    };
-    names.filter(foreign).collect()
 }
 
 /// A Python in which `import tensorflow` loads the plugin, and nothing else does.
