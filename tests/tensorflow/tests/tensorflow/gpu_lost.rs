@@ -1,6 +1,6 @@
 //! A card on Vulkan that is lost or hangs, in real TensorFlow.
 
-use super::gpu::file;
+use super::gpu::{file, run_python};
 use cargo_tf_plugin::NEWEST;
 use faulty_vulkan::Loader;
 use std::ffi::OsString;
@@ -8,27 +8,19 @@ use std::time::{Duration, Instant};
 use tf_plugin_conformance_tests::effort::is_whole;
 use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
-use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, tensorflow};
+use tf_plugin_tensorflow_tests::tensorflow;
 
 /// Runs `lost_card.py`, which must end by itself, whatever the card does.
 pub(super) fn lose_card(
     way: &str,
     error: &str,
     settings: &[(&str, &str)],
-    environment: Vec<(&str, OsString)>,
+    environment: Vec<(&'static str, OsString)>,
     in_a_fork: bool,
 ) -> Finished {
-    let mut python = Python::new(&tensorflow(NEWEST), &file("lost_card"))
-        .env(LIBRARY, Plugin::of("gpu").path())
-        .args([way, error])
-        .limit(180);
-    for (name, value) in environment {
-        python = python.env(name, value);
-    }
-    for (name, value) in settings {
-        python = python.env(name, value);
-    }
-    let finished = if in_a_fork { python.in_a_fork().run() } else { python.run() }.success();
+    let python = Python::new(&tensorflow(NEWEST), &file("lost_card")).limit(180);
+    let python = if in_a_fork { python.in_a_fork() } else { python };
+    let finished = run_python(python, environment, &[way, error], settings);
     finished.must_have_done(way);
     finished
 }
