@@ -1,6 +1,7 @@
 //! Filesystems with few operations, with names of their own, and with code that fails in odd places.
 
 use crate::support::{code, fails};
+use crate::trips::Bomb;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -109,24 +110,10 @@ impl Filesystem for NoCreation {
         Ok([uri.file_name()].into_iter().collect())
     }
     fn paths_exist(&self, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
-        uris.iter().map(|_| Err(Error::unavailable("off").with_source(Bomb))).collect()
+        uris.iter().map(|_| Err(Error::unavailable("off").with_source(Bomb::QUIET))).collect()
     }
 }
 export!(NoCreation: "fixed" => NoCreation);
-
-#[derive(Debug)]
-struct Bomb;
-impl std::fmt::Display for Bomb {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a bomb")
-    }
-}
-impl std::error::Error for Bomb {}
-impl Drop for Bomb {
-    fn drop(&mut self) {
-        panic!("the bomb went off");
-    }
-}
 
 #[test]
 fn a_directory_that_is_there_need_not_be_created() {

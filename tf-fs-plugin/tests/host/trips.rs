@@ -52,9 +52,14 @@ pub(crate) fn disarm() -> bool {
 
 /// A value that panics when it is dropped, and an error that may panic when it is shown.
 #[derive(Debug)]
-struct Bomb {
+pub(crate) struct Bomb {
     silent: bool,
     live: bool,
+}
+
+impl Bomb {
+    /// One that has a text, and panics when it is dropped.
+    pub(crate) const QUIET: Self = Self { silent: true, live: true };
 }
 
 impl Drop for Bomb {
@@ -96,7 +101,7 @@ pub(crate) fn trip(place: &str) -> Result<()> {
             panic!("boom in {place}")
         }
         Some(Trip::PanicWithBomb) => {
-            let bomb = Bomb { silent: true, live: true };
+            let bomb = Bomb::QUIET;
             LINE.set(line!() + 1);
             std::panic::panic_any(bomb)
         }
