@@ -290,38 +290,34 @@ impl<'a> Reader<'a> {
         let Some(TokenTree::Group(functions)) = table.into_iter().last() else {
             return Err(syn::Error::new(proc_macro2::Span::call_site(), "no functions"));
         };
-        let mut tokens = TokenStream::new();
-        let mut required = None;
-        for token in functions.stream() {
-            match &token {
-                TokenTree::Ident(word) if *word == "required" => required = Some(true),
-                TokenTree::Ident(word) if *word == "optional" => required = Some(false),
-                TokenTree::Ident(name) if *name != "fn" && required.is_some() => {
-                    self.declarations.host.extend(required.take().map(|it| (name.to_string(), it)));
-                    tokens.extend([token]);
-                }
-                TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis => {
-                    let commas = group.stream().into_iter().map(|token| match &token {
-                        TokenTree::Punct(mark) if mark.as_char() == ';' => {
-                            Punct::new(',', Spacing::Alone).into()
-                        }
-                        _ => token,
-                    });
-                    tokens.extend(
-                        [Group::new(Delimiter::Parenthesis, commas.collect())].map(TokenTree::from),
-                    );
-                }
-                _ => tokens.extend([token]),
+        let comma = |token| match &token {
+            TokenTree::Punct(mark) if mark.as_char() == ';' => {
+                Punct::new(',', Spacing::Alone).into()
             }
-        }
+            _ => token,
+        };
+        let tokens = functions.stream().into_iter().map(|token| match &token {
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis => {
+                let arguments = group.stream().into_iter().map(comma).collect();
+                Group::new(Delimiter::Parenthesis, arguments).into()
+            }
+            _ => token,
+        });
         let parser = |input: syn::parse::ParseStream<'_>| {
             let mut functions = Vec::new();
             while !input.is_empty() {
-                functions.push(input.parse()?);
+                input.call(Attribute::parse_outer)?;
+                let need: syn::Ident = input.parse()?;
+                if need != "required" && need != "optional" {
+                    return Err(syn::Error::new(need.span(), "not `required` or `optional`"));
+                }
+                let function: ForeignItemFn = input.parse()?;
+                self.declarations.host.insert(function.sig.ident.to_string(), need == "required");
+                functions.push(function);
             }
             Ok(functions)
         };
-        parser.parse2(tokens)
+        parser.parse2(tokens.collect())
     }
 
     fn named_function(&mut self, signature: &syn::Signature) -> Result<(), String> {
