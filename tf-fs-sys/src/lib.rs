@@ -1,31 +1,7 @@
 //! TensorFlow's plugin C ABI, and nothing else.
 //!
-//! One module a C header, written by hand, with the names of the headers:
-//!
-//! | Module | Header |
-//! |---|---|
-//! | [`status`] | `tensorflow/c/tf_status.h` |
-//! | [`file_statistics`] | `tensorflow/c/tf_file_statistics.h` |
-//! | [`filesystem`], [`filesystem_ops`], [`filesystem_registration`] | `tensorflow/c/experimental/filesystem/filesystem_interface.h` |
-//! | [`registration`] | the functions of `tensorflow/c/c_api.h` that load a filesystem plugin and name the release |
-//! | [`device_registration`] | the function of `tensorflow/c/c_api_experimental.h` that loads a device plugin |
-//! | [`registered_kernels`] | the function of `tensorflow/c/c_api.h` that lists the kernels of an op |
-//! | [`device_list`], [`mod@env`], [`eager`] | for tests, what programs call: of `tensorflow/c/c_api.h`, `tensorflow/c/env.h` and `tensorflow/c/eager/c_api.h` |
-//! | [`stream_executor`], [`stream_executor_fns`], [`stream_executor_platform`] | `tensorflow/c/experimental/stream_executor/stream_executor.h` |
-//! | [`kernels`] | `tensorflow/c/kernels.h` |
-//! | [`kernels_experimental`] | `tensorflow/c/kernels_experimental.h` |
-//! | [`ops`] | `tensorflow/c/ops.h` |
-//! | [`grappler`] | `tensorflow/c/experimental/grappler/grappler.h` |
-//! | [`profiler`] | `tensorflow/c/experimental/pluggable_profiler/pluggable_profiler.h` |
-//! | [`tensor`] | `tensorflow/c/tf_tensor.h` |
-//! | [`datatype`] | `tensorflow/c/tf_datatype.h` |
-//! | [`attrtype`] | `tensorflow/c/tf_attrtype.h` |
-//! | [`buffer`] | `tensorflow/c/tf_buffer.h` |
-//! | [`string_view`] | the string type of `tensorflow/c/c_api.h` |
-//! | [`tstring`], [`ctstring`] | `tensorflow/c/tf_tstring.h`, and its string type |
-//! | [`logging`] | `tensorflow/c/logging.h` |
-//! | [`operations`] | none: the list of a filesystem's operations, for everything that goes through them all |
-//! | [`c_api_macros`] | `tensorflow/c/c_api_macros.h` |
+//! One module a C header, or a part of one, written by hand, with the names of the headers. The first line of each module
+//! names the header; [`operations`] lists the operations of a filesystem for everything that goes through them all.
 //!
 //! The crate links against no TensorFlow. The functions that TensorFlow provides (`TF_SetStatus` …)
 //! sit in tables of function pointers that are filled on first use from the libraries which the
