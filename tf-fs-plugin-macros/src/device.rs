@@ -35,53 +35,16 @@ pub(crate) fn device_plugin(options: TokenStream, item: TokenStream) -> TokenStr
     errors.before(output)
 }
 
+/// What the library exports. `TF_InitGraph` and `TF_InitProfiler` are also for a plugin that has neither: the SDK has a
+/// pass of its own.
 fn export(platform: &TokenStream, options: &Options) -> TokenStream {
     let krate = &options.krate;
     let private = quote!(#krate::__private);
     let panic_abort = panic_abort(options);
-    let graph_and_profiler = graph_and_profiler(platform, options);
     let kind = quote!(<#platform as #krate::Platform>::TYPE);
     let made = quote!(#private::note::Note::device(#kind, ::core::cfg!(panic = "abort")));
     let note = note(&private, &kind, &made);
     let only_one = only_one(&quote!(a_crate_exports_only_one_platform));
-    quote! {
-        #panic_abort
-
-        #only_one
-
-        const _: () = #private::check::<#platform>();
-
-        const _: () = {
-            static __SE_PLUGIN_PLATFORM: #private::PlatformExport = #private::PlatformExport::new();
-            #[unsafe(no_mangle)]
-            unsafe extern "C" fn SE_InitPlugin(
-                params: *mut #private::SE_PlatformRegistrationParams,
-                status: *mut #private::TF_Status,
-            ) {
-                // SAFETY: the host passes its own structs, each with its size, and a status.
-                unsafe { #private::init_plugin::<#platform>(params, status, &__SE_PLUGIN_PLATFORM) }
-            }
-            // The type in the header.
-            const _: #private::SE_InitPluginFn = SE_InitPlugin;
-            // For Python: the type that a setting may have chosen, until the library is unloaded; null before TensorFlow
-            // has loaded it.
-            #[unsafe(no_mangle)]
-            extern "C" fn tf_plugin_device_type() -> *const ::core::ffi::c_char {
-                __SE_PLUGIN_PLATFORM
-                    .device_type()
-                    .map_or(::core::ptr::null(), ::core::ffi::CStr::as_ptr)
-            }
-        };
-
-        #graph_and_profiler
-        #note
-    }
-}
-
-/// `TF_InitGraph` and `TF_InitProfiler`. Also for a plugin that has neither: the SDK has a pass of its own.
-fn graph_and_profiler(platform: &TokenStream, options: &Options) -> TokenStream {
-    let krate = &options.krate;
-    let private = quote!(#krate::__private);
     // A function each, so that the compiler's errors are about the author's expression alone.
     let constructor = |name: TokenStream, bound: TokenStream, expression: &Option<TokenStream>| {
         let Some(expression) = expression else {
@@ -105,9 +68,16 @@ fn graph_and_profiler(platform: &TokenStream, options: &Options) -> TokenStream 
         &options.profiler,
     );
     quote! {
+        #panic_abort
+
+        #only_one
+
+        const _: () = #private::check::<#platform>();
+
         const _: () = {
             #make_graph_pass
             #make_profiler
+            static __SE_PLUGIN_PLATFORM: #private::PlatformExport = #private::PlatformExport::new();
             static __SE_PLUGIN_GRAPH: #private::GraphExport = #private::GraphExport::new(#graph_pass);
             static __SE_PLUGIN_PROFILER: #private::ProfilerExport =
                 #private::ProfilerExport::new(#profiler);
@@ -118,6 +88,14 @@ fn graph_and_profiler(platform: &TokenStream, options: &Options) -> TokenStream 
                 fn profiler() -> &'static #private::ProfilerExport {
                     &__SE_PLUGIN_PROFILER
                 }
+            }
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn SE_InitPlugin(
+                params: *mut #private::SE_PlatformRegistrationParams,
+                status: *mut #private::TF_Status,
+            ) {
+                // SAFETY: the host passes its own structs, each with its size, and a status.
+                unsafe { #private::init_plugin::<#platform>(params, status, &__SE_PLUGIN_PLATFORM) }
             }
             #[unsafe(no_mangle)]
             unsafe extern "C" fn TF_InitGraph(
@@ -136,8 +114,19 @@ fn graph_and_profiler(platform: &TokenStream, options: &Options) -> TokenStream 
                 unsafe { #private::init_profiler::<#platform>(params, status, ::core::option::Option::None) }
             }
             // The types in the headers.
+            const _: #private::SE_InitPluginFn = SE_InitPlugin;
             const _: #private::TF_InitGraphFn = TF_InitGraph;
             const _: #private::TF_InitProfilerFn = TF_InitProfiler;
+            // For Python: the type that a setting may have chosen, until the library is unloaded; null before TensorFlow
+            // has loaded it.
+            #[unsafe(no_mangle)]
+            extern "C" fn tf_plugin_device_type() -> *const ::core::ffi::c_char {
+                __SE_PLUGIN_PLATFORM
+                    .device_type()
+                    .map_or(::core::ptr::null(), ::core::ffi::CStr::as_ptr)
+            }
         };
+
+        #note
     }
 }
