@@ -14,9 +14,9 @@ use tf_plugin_core::{Error, Result};
 ///
 /// Methods have the names of the operations in TensorFlow's `filesystem_interface.h`. **TensorFlow
 /// sees the methods that you implement**: `#[filesystem_plugin]` reads which methods the `impl`
-/// contains. Any other operation is a null pointer, and TensorFlow's own default runs. Where that
-/// default hangs, crashes or returns wrong results, the SDK's default runs instead; each method
-/// says which. The default bodies below are those SDK defaults, so a method may call any other,
+/// contains. Any other operation is a null pointer, and TensorFlow's own default runs: it returns `UNIMPLEMENTED`, unless the
+/// method names another default. Where TensorFlow's hangs, crashes or returns wrong results, the SDK's default runs
+/// instead; each method says which. The default bodies below are those SDK defaults, so a method may call any other,
 /// implemented or not.
 ///
 /// You may leave out an associated type that none of your methods needs.
@@ -61,8 +61,6 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     ///
     /// # Errors
     /// *not found*; *is a directory*.
-    ///
-    /// Default: TensorFlow returns `UNIMPLEMENTED`.
     fn new_random_access_file(&self, uri: Uri<'_>) -> Result<Self::Reader> {
         unwritten(uri, "new_random_access_file")
     }
@@ -72,8 +70,6 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     ///
     /// # Errors
     /// *not found* if the parent is missing; *is a directory*.
-    ///
-    /// Default: TensorFlow returns `UNIMPLEMENTED`.
     fn new_writable_file(&self, uri: Uri<'_>) -> Result<Self::Writer> {
         unwritten(uri, "new_writable_file")
     }
@@ -82,8 +78,6 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     ///
     /// # Errors
     /// *not found* if the parent is missing; *is a directory*.
-    ///
-    /// Default: TensorFlow returns `UNIMPLEMENTED`.
     fn new_appendable_file(&self, uri: Uri<'_>) -> Result<Self::Writer> {
         unwritten(uri, "new_appendable_file")
     }
@@ -93,8 +87,6 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     ///
     /// # Errors
     /// *not found*; *is a directory*.
-    ///
-    /// Default: TensorFlow returns `UNIMPLEMENTED`.
     fn new_read_only_memory_region_from_file(&self, uri: Uri<'_>) -> Result<Self::Region> {
         unwritten(uri, "new_read_only_memory_region_from_file")
     }
@@ -104,8 +96,6 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// # Errors
     /// *not found* if the parent is missing; [`Error::already_exists`] if the path is a directory or
     /// a file.
-    ///
-    /// Default: TensorFlow returns `UNIMPLEMENTED`.
     fn create_dir(&self, uri: Uri<'_>) -> Result<()> {
         unwritten(uri, "create_dir")
     }
@@ -126,8 +116,6 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     ///
     /// # Errors
     /// *not found*; *is a directory*.
-    ///
-    /// Default: TensorFlow returns `UNIMPLEMENTED`.
     fn delete_file(&self, uri: Uri<'_>) -> Result<()> {
         unwritten(uri, "delete_file")
     }
@@ -136,8 +124,6 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     ///
     /// # Errors
     /// *not found*; *not a directory*; [`Error::expected_empty_directory`].
-    ///
-    /// Default: TensorFlow returns `UNIMPLEMENTED`.
     fn delete_dir(&self, uri: Uri<'_>) -> Result<()> {
         unwritten(uri, "delete_dir")
     }
@@ -248,8 +234,6 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     ///
     /// # Errors
     /// *not found*; *not a directory*.
-    ///
-    /// Default: TensorFlow returns `UNIMPLEMENTED`.
     fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
         unwritten(uri, "get_children")
     }
