@@ -5,24 +5,10 @@ use tf_fs_plugin::prelude::*;
 #[filesystem_plugin(scheme = "mem")]
 fn mem() {}
 
-#[filesystem_plugin(scheme = "mem")]
-mod mem {
-    pub fn helper() {}
-}
-
-#[filesystem_plugin(scheme = "mem")]
-struct Struct;
-
 #[filesystem]
 struct StructUnderFilesystem {
     size: u64,
 }
-
-#[filesystem_plugin(scheme = "mem")]
-trait Mem {}
-
-#[filesystem_plugin(scheme = "mem")]
-enum Enum {}
 
 struct MemFs;
 

@@ -1,26 +1,42 @@
-//! A library has one `TF_InitPlugin`. `cargo check` finds it, wherever the two are.
+//! A library has one `TF_InitPlugin`: no second attribute and no second list of plugins, nor one next to the other.
+//! `cargo check` finds it, wherever they are.
 
-mod a {
-    use tf_fs_plugin::prelude::*;
+use tf_fs_plugin::prelude::*;
 
-    struct A;
+struct MemFs;
 
-    #[filesystem_plugin(scheme = "a1")]
-    impl Filesystem for A {
-        fn new(_: &str) -> Result<Self> {
-            Ok(Self)
-        }
+#[filesystem]
+impl Filesystem for MemFs {
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self)
     }
 }
 
+mod a {
+    super::filesystem_plugins! { "a1" => super::MemFs }
+}
+
 mod b {
-    pub mod c {
+    super::filesystem_plugins! { "b1" => super::MemFs }
+}
+
+struct Exported;
+
+#[filesystem_plugin(scheme = "mem")]
+impl Filesystem for Exported {
+    fn new(_: &str) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+mod c {
+    pub mod d {
         use tf_fs_plugin::prelude::*;
 
-        struct B;
+        struct InAModule;
 
-        #[filesystem_plugin(scheme = "b1")]
-        impl Filesystem for B {
+        #[filesystem_plugin(scheme = "c1")]
+        impl Filesystem for InAModule {
             fn new(_: &str) -> Result<Self> {
                 Ok(Self)
             }
