@@ -47,8 +47,11 @@ impl Platform for All {
 pub struct Relu<T, U>(PhantomData<(T, U)>);
 
 #[kernel(op = "Relu", types(T = [f32, f64], U = i32))]
-#[kernel(op = "Relu6", types(T = [f32, f64], U = [i32, i64]), priority = 1)]
-impl<T: Element, U: Element> Kernel for Relu<T, U> {
+#[kernel(op = "Sum", types(T = [f32, f64], U = [i32, i64]), host_memory("reduction_indices"), priority = 1)]
+impl<T: Element, U> Kernel for Relu<T, U>
+where
+    U: Element,
+{
     type Platform = All;
 
     fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
@@ -59,10 +62,38 @@ impl<T: Element, U: Element> Kernel for Relu<T, U> {
     }
 }
 
-/// A kernel of an op that is defined here.
+macro_rules! kernels {
+    ($($name:ident $op:literal $ty:ty, $also:path;)*) => {$(
+        /// One of several.
+        #[derive(Debug)]
+        pub struct $name;
+
+        #[kernel(op = $op, types(T = [$ty, $also]))]
+        #[kernel(op = "Other", label = $op, types(T = $ty), priority = -1)]
+        impl Kernel for $name {
+            type Platform = All;
+
+            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+                construction.attr::<Vec<DType>>("types").map(|_| Self)
+            }
+            fn compute(&self, context: &mut OpKernelContext<'_, All>) -> Result<()> {
+                context.variables(&[0])?;
+                Ok(())
+            }
+        }
+    )*};
+}
+
+kernels! {
+    Abs "Abs" f32, f64;
+    Inv "Inv" i32, i64;
+}
+
+/// A kernel of an op that is defined here, and for types that Rust does not have.
 #[derive(Debug)]
 pub struct Later;
 
+#[kernel(op = "Send", types(T = [DType::Variant, DType::String, DType::Resource]), variables, variants)]
 #[kernel(op = "Later")]
 impl Kernel for Later {
     type Platform = All;
@@ -106,8 +137,15 @@ mod files {
 }
 
 fn main() {
-    assert!(has_kernel::<All>("Relu", "T", DType::Float64));
-    assert!(has_kernel::<All>("Relu6", "U", DType::Int64));
-    assert!(!has_kernel::<All>("Relu", "U", DType::Int64));
-    assert!(has_kernel::<All>("Later", "T", DType::Float32));
+    for (op, attribute, dtype, expected) in [
+        ("Relu", "T", DType::Float64, true),
+        ("Relu", "U", DType::Int64, false),
+        ("Sum", "U", DType::Int64, true),
+        ("Abs", "T", DType::Float64, true),
+        ("Abs", "T", DType::Int32, false),
+        ("Other", "T", DType::Float32, false),
+        ("Later", "T", DType::Float32, true),
+    ] {
+        assert_eq!(has_kernel::<All>(op, attribute, dtype), expected, "{op} {attribute} {dtype:?}");
+    }
 }

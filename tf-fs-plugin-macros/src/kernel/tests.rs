@@ -12,11 +12,11 @@ const PLAIN: &str = "impl Kernel for Relu { fn new() {} }";
 
 #[test]
 fn all_options_are_heeded() {
-    let options = "op = \"X\", host_memory(\"a\", \"b\"), label = \"l\", priority = -2, variables, variants, \
-                   crate = a::b";
+    let options = "op = \"X\", types(T = [a::DType::Variant]), host_memory(\"a\", \"b\"), label = \"l\", \
+                   priority = -2, variables, variants, crate = a::b";
     let all = output(options, PLAIN);
-    let expected =
-        "host_memory:&[\"a\",\"b\"],label:\"l\",priority:-2,variables:true,variants:true";
+    let expected = "types:&[(\"T\",a::DType::Variant)],host_memory:&[\"a\",\"b\"],label:\"l\",priority:-2,\
+                    variables:true,variants:true";
     assert!(all.contains(expected), "{all}");
     assert!(!all.contains("::se_plugin"), "{all}");
     let plain = output("op = \"X\"", "impl a::Kernel for X {}");
