@@ -75,10 +75,8 @@ fn registrations(
     errors: &mut Errors,
 ) -> Option<TokenStream> {
     let op = options.op.as_ref()?;
-    let private = {
-        let krate = &options.krate;
-        quote!(#krate::__private)
-    };
+    let krate = &options.krate;
+    let private = quote!(#krate::__private);
     let mut params = Vec::new();
     for param in &header.generics.params {
         let param = match param {
@@ -129,13 +127,7 @@ fn registrations(
     let Options { host_memory, label, priority, variables, variants, .. } = options;
     let self_type = &header.self_type;
     // Not a name that an author's type could have.
-    let alias = match params.as_slice() {
-        [] => quote!(type __SeKernel = #self_type;),
-        params => quote! {
-            type __SeKernel<#(#params),*> = #self_type;
-        },
-    };
-    let mut output = alias;
+    let mut output = quote!(type __SeKernel<#(#params),*> = #self_type;);
     for number in 0..count {
         // The last attribute changes fastest.
         let mut rest = number;
@@ -147,10 +139,6 @@ fn registrations(
         let arguments = params.iter().map(|param| {
             picked.iter().find(|(attribute, _)| attribute == param).map(|(_, ty)| *ty)
         });
-        let kernel = match params.len() {
-            0 => quote!(__SeKernel),
-            _ => quote!(__SeKernel<#(#arguments),*>),
-        };
         let constraints = picked.iter().map(|(attribute, ty)| {
             let name = LitStr::new(&attribute.unraw().to_string(), attribute.span());
             if is_constant(ty) {
@@ -162,7 +150,7 @@ fn registrations(
         output.extend(quote! {
             #private::collect! {
                 #private::Registration,
-                #private::Registration::new::<#kernel>(
+                #private::Registration::new::<__SeKernel<#(#arguments),*>>(
                     #op,
                     ::core::concat!(::core::file!(), ":", ::core::line!()),
                     #private::Options {
