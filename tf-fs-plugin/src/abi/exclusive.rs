@@ -4,21 +4,13 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tf_plugin_core::__private::boundary::fork;
+use tf_plugin_core::{Error, Result};
 
 const FREE: u64 = 0;
 /// An operation panicked half-way.
 const BROKEN: u64 = 1;
 /// By a thread of the process of generation 0; then of 1, and so on.
 const HELD: u64 = 2;
-
-/// Why a value cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Unusable {
-    /// An earlier operation panicked.
-    Broken,
-    /// A thread used it at the moment of a fork, and there is no such thread in this process.
-    Forked,
-}
 
 /// A value that is used by one thread at a time.
 ///
@@ -40,9 +32,13 @@ impl<T> Exclusive<T> {
         Self { state: AtomicU64::new(FREE), value: UnsafeCell::new(value) }
     }
 
-    /// Runs `op` on the value.
+    /// Runs `op` on the value, an open file.
+    ///
+    /// # Errors
+    /// `INTERNAL` if an earlier `op` panicked; `FAILED_PRECONDITION` if a thread used the value at the moment of a fork, and
+    /// there is no such thread in this process.
     #[inline]
-    pub(super) fn with<R>(&self, op: impl FnOnce(&mut T) -> R) -> Result<R, Unusable> {
+    pub(super) fn with<R>(&self, op: impl FnOnce(&mut T) -> R) -> Result<R> {
         /// Leaves the value free or, if `op` panicked, broken.
         struct Leave<'l>(&'l AtomicU64, u64);
         impl Drop for Leave<'_> {
@@ -66,7 +62,7 @@ impl<T> Exclusive<T> {
 
     /// Waits for the value after a swap that `found` it not free.
     #[cold]
-    fn wait(&self, held: u64, mut found: u64) -> Result<(), Unusable> {
+    fn wait(&self, held: u64, mut found: u64) -> Result<()> {
         let mut looks = 0_u32;
         while found == held {
             looks = looks.saturating_add(1);
@@ -81,13 +77,22 @@ impl<T> Exclusive<T> {
             return Ok(());
         }
         self.state.store(found, Ordering::Release);
-        Err(if found == BROKEN { Unusable::Broken } else { Unusable::Forked })
+        Err(if found == BROKEN {
+            Error::internal(
+                "the file is broken: an earlier operation on it panicked, so data may be missing",
+            )
+        } else {
+            Error::failed_precondition(
+                "the file was being written when this process was forked; it belongs to the parent",
+            )
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tf_plugin_core::Code;
 
     #[test]
     fn one_thread_at_a_time() {
@@ -105,12 +110,12 @@ mod tests {
                             }
                             *second += 1;
                         });
-                        assert_eq!(used, Ok(()));
+                        used.unwrap();
                     }
                 });
             }
         });
-        assert_eq!(value.with(|value| *value), Ok((4000, 4000)));
+        assert_eq!(value.with(|value| *value).unwrap(), (4000, 4000));
     }
 
     #[cfg(unix)]
@@ -131,12 +136,12 @@ mod tests {
             });
             is_held.recv().unwrap();
             let status = in_a_child(10, || {
-                let twice = [(), ()].map(|()| value.with(|value| *value));
-                i32::from(twice != [Err(Unusable::Forked); 2])
+                let twice = [(), ()].map(|()| value.with(|value| *value).map_err(|e| e.code()));
+                i32::from(twice != [Err(Code::FailedPrecondition); 2])
             });
             release.send(()).unwrap();
             assert!(status.success(), "the child waited, or used the value: {status}");
         });
-        assert_eq!(value.with(|value| *value), Ok(1), "the parent goes on");
+        assert_eq!(value.with(|value| *value).unwrap(), 1, "the parent goes on");
     }
 }

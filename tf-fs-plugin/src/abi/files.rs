@@ -1,6 +1,6 @@
 //! The slots of open files and mapped regions.
 
-use super::exclusive::{Exclusive, Unusable};
+use super::exclusive::Exclusive;
 use super::state::{drop_state, null_argument, opened};
 use crate::file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile};
 use crate::read_buf::ReadBuf;
@@ -150,20 +150,7 @@ unsafe fn with_writer<W: WritableFile, T>(
     // SAFETY: `file` is null or a file of `W`'s table, so its `plugin_file` is null or a live `WriterState<W>`.
     let state =
         unsafe { opened::<WriterState<W>>(file.as_ref().ok_or_else(null_argument)?.plugin_file) }?;
-    let answer = state.with(|writer| if writer.closed { when_closed() } else { op(writer) });
-    answer.map_err(unusable)?
-}
-
-#[cold]
-fn unusable(why: Unusable) -> Error {
-    match why {
-        Unusable::Broken => Error::internal(
-            "the file is broken: an earlier operation on it panicked, so data may be missing",
-        ),
-        Unusable::Forked => Error::failed_precondition(
-            "the file was being written when this process was forked; it belongs to the parent",
-        ),
-    }
+    state.with(|writer| if writer.closed { when_closed() } else { op(writer) })?
 }
 
 #[cold]
