@@ -9,18 +9,14 @@ use tf_plugin_core::{Code, Error, Result};
 
 /// The transactions that the host holds a token of, by the token's address. A token that is not in
 /// here is never looked into, so a stale or foreign one does no harm.
-pub(super) struct Tokens<T> {
-    live: HashMap<usize, (Block<TF_TransactionToken>, Arc<T>)>,
-    /// The address of the token of each transaction in `live`, by the transaction's own.
-    by_transaction: HashMap<usize, usize>,
-}
+pub(super) struct Tokens<T>(HashMap<usize, (Block<TF_TransactionToken>, Arc<T>)>);
 
 // SAFETY: the blocks are owned memory that is only used through the lock around `Tokens`.
 unsafe impl<T: Send + Sync> Send for Tokens<T> {}
 
 impl<T> Default for Tokens<T> {
     fn default() -> Self {
-        Self { live: HashMap::new(), by_transaction: HashMap::new() }
+        Self(HashMap::new())
     }
 }
 
@@ -31,27 +27,25 @@ impl<T> Tokens<T> {
         owner: *const TF_Filesystem,
         transaction: Arc<T>,
     ) -> Result<*mut TF_TransactionToken> {
-        let identity = Arc::as_ptr(&transaction).addr();
-        if let Some(&address) = self.by_transaction.get(&identity) {
-            return Ok(core::ptr::with_exposed_provenance_mut(address));
+        let has_one = |(_, known): &&(_, Arc<T>)| Arc::ptr_eq(known, &transaction);
+        if let Some((block, _)) = self.0.values().find(has_one) {
+            return Ok(block.as_ptr());
         }
         let token = Arc::as_ptr(&transaction).cast_mut().cast::<c_void>();
         let block = Block::of(&[TF_TransactionToken { token, owner: owner.cast_mut() }])?;
-        let address = block.as_ptr().expose_provenance();
-        self.live.insert(address, (block, transaction));
-        self.by_transaction.insert(identity, address);
-        Ok(core::ptr::with_exposed_provenance_mut(address))
+        let start = block.as_ptr();
+        self.0.insert(start.addr(), (block, transaction));
+        Ok(start)
     }
 
     /// Forgets a token, which is freed.
     pub(super) fn remove(&mut self, token: *const TF_TransactionToken) -> Result<Arc<T>> {
-        let (_, transaction) = self.live.remove(&token.addr()).ok_or_else(unknown)?;
-        self.by_transaction.remove(&Arc::as_ptr(&transaction).addr());
+        let (_, transaction) = self.0.remove(&token.addr()).ok_or_else(unknown)?;
         Ok(transaction)
     }
 
     pub(super) fn find(&self, token: *const TF_TransactionToken) -> Result<Arc<T>> {
-        let (_, transaction) = self.live.get(&token.addr()).ok_or_else(unknown)?;
+        let (_, transaction) = self.0.get(&token.addr()).ok_or_else(unknown)?;
         Ok(Arc::clone(transaction))
     }
 }
