@@ -1,4 +1,4 @@
-//! The C boundary: everything unsafe in this crate, and nothing else.
+//! The C boundary: everything unsafe in this crate, and the types that make it safe.
 //!
 //! `platform`, `executor`, `graph` and `profiler` hold one `extern "C"` function a slot of TensorFlow's tables. Each is a
 //! few lines around a guard: arguments are checked and converted, the author's method runs, a panic is

@@ -1,7 +1,6 @@
 //! The trait of a kernel.
 
-use super::construction::OpKernelConstruction;
-use super::context::OpKernelContext;
+use super::{OpKernelConstruction, OpKernelContext};
 use crate::platform::Platform;
 use tf_plugin_core::Result;
 

@@ -61,7 +61,6 @@
 //! `types(T = [DType::Variant]), variants`, and without `host_memory`.
 
 mod construction;
-mod context;
 mod element;
 mod interface;
 pub(crate) mod op;
@@ -71,20 +70,19 @@ pub(crate) mod registry;
 mod tensor;
 #[cfg(test)]
 pub(crate) mod test_platform;
-mod variables;
 pub(crate) mod workarounds;
 
+pub use crate::abi::kernel::construction::OpKernelConstruction;
+pub use crate::abi::kernel::context::OpKernelContext;
 pub use crate::abi::kernel::host_tensor::{HostTensor, HostTensorMut};
 pub use crate::abi::kernel::shapes::{ShapeHandle, ShapeInferenceContext};
-pub use crate::abi::kernel::variables::host_has_variables;
+pub use crate::abi::kernel::variables::{Variables, host_has_variables};
 pub use crate::abi::kernel::variants::host_has_variants;
 pub use crate::dtype::DType;
-pub use construction::{Attribute, OpKernelConstruction};
-pub use context::OpKernelContext;
+pub use construction::Attribute;
 pub use element::Element;
 pub use interface::Kernel;
 pub use op::{OpDefinition, OpDefinitionBuilder, host_has_op};
 pub use partial_shape::PartialShape;
 pub use registry::has_kernel;
 pub use tensor::DeviceTensor;
-pub use variables::Variables;

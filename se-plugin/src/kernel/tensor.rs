@@ -21,12 +21,12 @@ pub struct DeviceTensor {
 
 impl DeviceTensor {
     #[inline]
-    pub(super) fn new(tensor: Tensor) -> Result<Self> {
+    pub(crate) fn new(tensor: Tensor) -> Result<Self> {
         let ptr = tensor.device_ptr()?;
         Ok(Self { tensor: Arc::new(tensor), ptr })
     }
 
-    pub(super) fn tensor(&self) -> &Tensor {
+    pub(crate) fn tensor(&self) -> &Tensor {
         &self.tensor
     }
 

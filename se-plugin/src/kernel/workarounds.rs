@@ -5,10 +5,9 @@
 //! what to write. Those for int32 `ZerosLike` and `OnesLike` read an input of the device on the host: they
 //! get kernels whose input is on the host, too.
 
-use super::construction::OpKernelConstruction;
-use super::context::OpKernelContext;
 use super::interface::Kernel;
 use super::registry::{Options, Registration, has_kernel};
+use super::{OpKernelConstruction, OpKernelContext};
 use crate::abi::device_type::device_type;
 use crate::abi::kernel::variables::host_has_variables;
 use crate::dtype::DType;

@@ -1,21 +1,22 @@
-//! A node for which a kernel is made, as the host has it.
+//! A node for which a kernel is made, and its attributes.
 
 use super::host_tensor::HostTensor;
-use super::status::{self, HostApi, Status, ask, text};
+use super::status::{HostApi, Status, ask, text};
 use super::tensor::Tensor;
 use crate::abi::host_buf::lent;
-use crate::kernel::Element;
+use crate::kernel::{Attribute, Element};
 use core::cell::OnceCell;
-use core::ffi::CStr;
+use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
 use std::borrow::Cow;
+use std::ffi::CString;
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{BufferFunctions, TF_OpKernelConstruction};
-use tf_plugin_core::{Error, Result};
+use tf_plugin_core::{Error, Result, ResultExt as _};
 
 /// A node for which a kernel is made: its name and its attributes.
-pub(crate) struct Construction<'a> {
+pub struct OpKernelConstruction<'a> {
     raw: NonNull<TF_OpKernelConstruction>,
     host: HostApi,
     status: Status,
@@ -23,7 +24,7 @@ pub(crate) struct Construction<'a> {
     call: PhantomData<&'a mut TF_OpKernelConstruction>,
 }
 
-impl Construction<'_> {
+impl OpKernelConstruction<'_> {
     /// # Safety
     /// `raw` is a construction of the host's, not ended while this exists.
     pub(super) unsafe fn new(raw: *mut TF_OpKernelConstruction) -> Result<Self> {
@@ -34,18 +35,34 @@ impl Construction<'_> {
         Ok(Self { raw, host, status, node: OnceCell::new(), call: PhantomData })
     }
 
-    pub(crate) fn name(&self) -> Cow<'_, str> {
+    /// The name of the node.
+    #[must_use]
+    pub fn name(&self) -> Cow<'_, str> {
         // SAFETY: a construction that has not ended, and with it the text.
         unsafe { text((self.host.kernels.TF_OpKernelConstruction_GetName)(self.raw.as_ptr())) }
     }
 
     /// Whether the node has an attribute.
-    pub(crate) fn has(&self, name: &CStr) -> Result<bool> {
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for a name with a NUL.
+    pub fn has_attr(&self, name: &str) -> Result<bool> {
+        let name = CString::new(name).map_err(Error::invalid_argument)?;
         // SAFETY: a construction that has not ended, and a C string.
         Ok(unsafe { ask!(self.TF_OpKernelConstruction_HasAttr(name.as_ptr())) })
     }
 
-    pub(crate) fn tensor<T: Element>(&self, name: &CStr) -> Result<HostTensor<T>> {
+    /// Reads an attribute: an `i64`, `i32`, `f32`, `bool`, `String` or [`DType`](crate::kernel::DType), a `Vec` of one of
+    /// these, a [`PartialShape`](crate::kernel::PartialShape), or a [`HostTensor`].
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT`, naming the attribute, if the node does not have it or it is of another type.
+    pub fn attr<T: Attribute>(&self, name: &str) -> Result<T> {
+        T::read(self, name).context(format_args!("attribute `{name}`"))
+    }
+
+    pub(crate) fn tensor<T: Element>(&self, name: &str) -> Result<HostTensor<T>> {
+        let name = CString::new(name).map_err(Error::invalid_argument)?;
         let what = &"the tensor";
         let mut raw = ptr::null_mut();
         // SAFETY: a construction that has not ended, a C string, and a place for the result. The
@@ -82,16 +99,8 @@ impl Construction<'_> {
     }
 }
 
-/// Tells the host that a kernel could not be made.
-///
-/// # Safety
-/// `raw` is null or a construction that has not ended.
-#[cold]
-pub(super) unsafe fn fail(op: &'static str, raw: *mut TF_OpKernelConstruction, error: Error) {
-    // SAFETY: `status::fail` calls this only for a `raw` that is not null, a construction that has not ended.
-    // The host copies the status.
-    let tell = |host: &HostApi, status| unsafe {
-        (host.kernels.TF_OpKernelConstruction_Failure)(raw, status)
-    };
-    status::fail(op, !raw.is_null(), error, tell);
+impl fmt::Debug for OpKernelConstruction<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpKernelConstruction").field("name", &self.name()).finish_non_exhaustive()
+    }
 }

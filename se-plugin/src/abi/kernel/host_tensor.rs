@@ -1,7 +1,10 @@
 //! Tensors in host memory.
 
+use super::context::OpKernelContext;
 use super::tensor::Tensor;
+use crate::dtype::DType;
 use crate::kernel::Element;
+use crate::platform::Platform;
 use bytemuck::checked::CheckedCastError;
 use core::fmt;
 use core::marker::PhantomData;
@@ -90,6 +93,22 @@ impl<T: Element> HostTensor<T> {
 impl<T: Element> fmt::Debug for HostTensor<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "HostTensor({} {:?})", T::DTYPE, self.shape())
+    }
+}
+
+impl<P: Platform> OpKernelContext<'_, P> {
+    /// The elements of an input in host memory that is of int32 or int64.
+    ///
+    /// # Errors
+    /// As for [`host_input`](Self::host_input).
+    pub fn host_integers(&self, index: usize) -> Result<Vec<i64>> {
+        match self.input_dtype(index)? {
+            DType::Int32 => {
+                let tensor = self.host_input::<i32>(index)?;
+                Ok(tensor.as_slice().iter().map(|&element| element.into()).collect())
+            }
+            _ => Ok(self.host_input::<i64>(index)?.as_slice().to_vec()),
+        }
     }
 }
 

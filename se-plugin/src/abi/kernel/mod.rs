@@ -1,10 +1,10 @@
 //! Kernels, as the host has them: what it calls for them, and what they call of it. `crate::kernel` stands on this.
 
 pub(crate) mod construction;
+pub(crate) mod context;
 pub(crate) mod host_tensor;
 pub(crate) mod ops;
 pub(crate) mod register;
-pub(crate) mod run;
 pub(crate) mod shapes;
 pub(crate) mod status;
 pub(crate) mod tensor;

@@ -100,30 +100,28 @@ impl Drop for Status {
     }
 }
 
-/// Passes an error to `tell`, in a status that lives for the call; to the log where nobody takes it.
+/// Tells the host what failed with the function that `pick` picks, for a construction or a run; logs it where there is none.
+///
+/// # Safety
+/// `raw` is null, or a construction or a run that has not ended.
 #[cold]
-pub(super) fn fail(
+pub(super) unsafe fn fail<T>(
     op: &'static str,
-    there_is_somebody: bool,
+    raw: *mut T,
+    pick: fn(&KernelFunctions) -> unsafe extern "C" fn(*mut T, *mut TF_Status),
     error: Error,
-    tell: impl FnOnce(&HostApi, *mut TF_Status),
 ) {
-    let told = HostApi::get().map_err(Error::failed_precondition).and_then(|host| {
-        let status = host.new_status()?;
-        Ok((host, status))
-    });
-    match told {
-        Ok((host, status)) if there_is_somebody => {
-            // SAFETY: a status of the host that lives.
-            unsafe { boundary::write_error(op, status.as_ptr(), error) };
-            tell(&host, status.as_ptr());
+    let told = HostApi::get().map_err(Error::failed_precondition);
+    match told.and_then(|host| Ok((host, host.new_status()?))) {
+        Ok((host, status)) if !raw.is_null() => {
+            // SAFETY: a status of the host that lives, which the host copies, and a construction or a run that has not
+            // ended.
+            unsafe {
+                boundary::write_error(op, status.as_ptr(), error);
+                pick(host.kernels)(raw, status.as_ptr());
+            }
         }
-        _ => {
-            boundary::log_error(&format_args!(
-                "`{op}` failed and TensorFlow has no way to receive the error: {error:#}"
-            ));
-            boundary::discard(op, error);
-        }
+        _ => boundary::guard_quiet(op, || (), || Err(error)),
     }
 }
 

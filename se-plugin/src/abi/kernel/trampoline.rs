@@ -1,9 +1,10 @@
 //! The functions that the host calls for a kernel.
 
-use super::construction::{self, Construction};
-use super::run::{self, Node, Run};
+use super::construction::OpKernelConstruction;
+use super::context::{Node, OpKernelContext};
+use super::status::fail;
 use crate::abi::device_type::device_type;
-use crate::kernel::{Kernel, OpKernelConstruction, OpKernelContext};
+use crate::kernel::Kernel;
 use crate::platform::Platform;
 use core::any::type_name;
 use core::ffi::c_void;
@@ -82,13 +83,13 @@ unsafe fn create_by<P: Platform>(
 ) -> *mut c_void {
     let made = catch(name, || {
         // SAFETY: `raw` is null or a construction that has not ended.
-        new(&OpKernelConstruction(unsafe { Construction::new(raw)? }))
+        new(&unsafe { OpKernelConstruction::new(raw)? })
     });
     match made {
         Ok(kernel) => Box::into_raw(Box::new(Made { kernel, name, node: OnceLock::new() })).cast(),
         Err(error) => {
             // SAFETY: `raw` is the host's construction, which has not ended.
-            unsafe { construction::fail(name, raw, error) };
+            unsafe { fail(name, raw, |host| host.TF_OpKernelConstruction_Failure, error) };
             ptr::null_mut()
         }
     }
@@ -112,12 +113,12 @@ unsafe extern "C" fn compute<P: Platform>(kernel: *mut c_void, raw: *mut TF_OpKe
         let made =
             made.ok_or_else(|| Error::internal("TensorFlow runs a kernel that could not be made"))?;
         // SAFETY: `raw` is null, or a run that has not ended, of a kernel that is only ever registered for the devices of `P`.
-        let mut context = OpKernelContext::new(unsafe { Run::new(raw, &made.node)? });
+        let mut context = unsafe { OpKernelContext::new(raw, &made.node)? };
         made.kernel.compute(&mut context)?;
         context.check_outputs()
     });
     if let Err(error) = result {
         // SAFETY: `raw` is null or a run that has not ended.
-        unsafe { run::fail(name, raw, error) };
+        unsafe { fail(name, raw, |host| host.TF_OpKernelContext_Failure, error) };
     }
 }

@@ -1,13 +1,16 @@
 //! Variables, as the host has them.
 
-use super::run::{Run, fail, stream_of};
-use super::status::HostApi;
+use super::context::{OpKernelContext, stream_of};
+use super::status::{HostApi, fail};
 use super::tensor::Tensor;
 use crate::abi::state::{StreamState, borrow};
-use crate::device::Device;
 use crate::dtype::DType;
+use crate::kernel::DeviceTensor;
+use crate::platform::Platform;
 use crate::stream::Stream as _;
+use core::fmt;
 use core::marker::PhantomData;
+use core::ops::Deref;
 use core::ptr::{self, NonNull};
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{
@@ -27,8 +30,31 @@ pub fn host_has_variables() -> bool {
     })
 }
 
+/// Variables that a kernel has locked, as their tensors in the order that was requested.
+///
+/// Work that is enqueued before this is dropped reads and changes the variables in the order of the locks.
+pub struct Variables<'a> {
+    // Before the lock, so that the memory has no other user once another thread has the lock.
+    tensors: Vec<DeviceTensor>,
+    _lock: Lock<'a>,
+}
+
+impl Deref for Variables<'_> {
+    type Target = [DeviceTensor];
+
+    fn deref(&self) -> &[DeviceTensor] {
+        &self.tensors
+    }
+}
+
+impl fmt::Debug for Variables<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.tensors).finish()
+    }
+}
+
 /// A lock of variables, released on drop.
-pub(crate) struct Lock<'a> {
+struct Lock<'a> {
     holder: NonNull<TF_VariableInputLockHolder>,
     release: unsafe extern "C" fn(*mut TF_VariableInputLockHolder),
     /// A lock is released on the thread that has taken it.
@@ -42,9 +68,16 @@ impl Drop for Lock<'_> {
     }
 }
 
-impl<D: Device> Run<'_, D> {
-    /// Locks variables. Returns their tensors in the order that is requested, to be dropped before the lock.
-    pub(crate) fn lock_variables(&self, inputs: &[usize]) -> Result<(Vec<Tensor>, Lock<'_>)> {
+impl<P: Platform> OpKernelContext<'_, P> {
+    /// Locks the variables whose handles are the given inputs, for reading and changing in place, until the
+    /// answer is dropped: after the work is enqueued.
+    ///
+    /// Only for kernels that are registered with `variables`.
+    ///
+    /// # Errors
+    /// `UNIMPLEMENTED` if TensorFlow does not export what this needs (2.19 to 2.21); `FAILED_PRECONDITION`
+    /// for a variable without a value; those of a missing variable.
+    pub fn variables(&self, inputs: &[usize]) -> Result<Variables<'_>> {
         let host = KernelExperimentalFunctions::get().map_err(Error::failed_precondition)?;
         let (Some(lock), Some(get), Some(release)) = (
             host.TF_MaybeLockVariableInputMutexesInOrder,
@@ -70,7 +103,7 @@ impl<D: Device> Run<'_, D> {
         }
         let inputs = self.input_indices(inputs)?;
         let (raw, status) = (self.raw.as_ptr(), self.status.as_ptr());
-        let copy: TF_CopyTensorFn = Some(copy::<D>);
+        let copy: TF_CopyTensorFn = Some(copy::<P>);
         let mut holder = ptr::null_mut();
         // SAFETY: a run that has not ended, as many indices in range as are said, a place for the result
         // and a status.
@@ -93,9 +126,9 @@ impl<D: Device> Run<'_, D> {
                 ensure!(!tensor.is_null(), not_there());
                 Tensor::adopt(tensor, &self.host, &format_args!("the variable of input {input}"))?
             };
-            tensors.push(tensor);
+            tensors.push(DeviceTensor::new(tensor)?);
         }
-        Ok((tensors, lock))
+        Ok(Variables { tensors, _lock: lock })
     }
 }
 
@@ -106,7 +139,7 @@ fn not_there() -> Error {
 }
 
 /// Copies a variable that another thread reads, before it is changed. The host gives both tensors away.
-unsafe extern "C" fn copy<D: Device>(
+unsafe extern "C" fn copy<P: Platform>(
     raw: *mut TF_OpKernelContext,
     source: *mut TF_Tensor,
     target: *mut TF_Tensor,
@@ -117,12 +150,12 @@ unsafe extern "C" fn copy<D: Device>(
         let status = host.new_status()?;
         let raw =
             NonNull::new(raw).ok_or_else(|| Error::internal("TensorFlow passed no context"))?;
-        // SAFETY: a run of a kernel for devices of `D`, and two tensors that are ours.
+        // SAFETY: a run of a kernel for devices of `P`, and two tensors that are ours.
         let (source, target, stream) = unsafe {
             let source = Tensor::adopt(source, &host, &"a variable");
             let target = Tensor::adopt(target, &host, &"memory for a variable");
             let handle = stream_of(raw, &host, &status)?;
-            let stream = borrow::<StreamState<D>, _>(handle).ok_or_else(not_there)?;
+            let stream = borrow::<StreamState<P::Device>, _>(handle).ok_or_else(not_there)?;
             (source?, target?, stream)
         };
         ensure!(
@@ -138,6 +171,6 @@ unsafe extern "C" fn copy<D: Device>(
     });
     if let Err(error) = copied {
         // SAFETY: the run has not ended.
-        unsafe { fail(OP, raw, error) };
+        unsafe { fail(OP, raw, |host| host.TF_OpKernelContext_Failure, error) };
     }
 }

@@ -1,10 +1,11 @@
 //! Variants, as the host has them: it takes them apart, and lets the plugin compute with the tensors in them.
 
-use super::run::{Run, fail};
-use super::status::HostApi;
+use super::context::OpKernelContext;
+use super::status::{HostApi, fail};
 use super::tensor::{Tensor, not_plain};
-use crate::device::Device;
 use crate::dtype::DType;
+use crate::kernel::DeviceTensor;
+use crate::platform::Platform;
 use core::cell::RefCell;
 use tf_fs_sys::host::{Table as _, release};
 use tf_fs_sys::{KernelExperimentalFunctions, TF_OpKernelContext, TF_Tensor};
@@ -36,58 +37,114 @@ pub fn host_has_variants() -> bool {
 }
 
 thread_local! {
-    /// The tensors of the host's call on this thread, in its order; `None` outside of a call. The host's callbacks
-    /// have no argument of the plugin's, so they leave their tensors here, and work on them begins after the call.
-    static TENSORS: RefCell<Option<Vec<Tensor>>> = const { RefCell::new(None) };
+    /// The tensors of the host's call on this thread, in its order, those of one callback together; `None` outside of a
+    /// call. The host's callbacks have no argument of the plugin's, so they leave their tensors here, and work on them
+    /// begins after the call.
+    static TENSORS: RefCell<Option<Vec<Vec<Tensor>>>> = const { RefCell::new(None) };
 }
 
-impl<D: Device> Run<'_, D> {
+impl<P: Platform> OpKernelContext<'_, P> {
+    /// Adds the inputs, which are variants such as TensorLists, to output 0: `AddN` of variants. TensorFlow takes them
+    /// apart, and `add` enqueues each sum of two tensors in them to a third. All three have one type and one shape. Tensors
+    /// that only one variant has are shared, without a call of `add`. It must fail for types that it does not support.
+    ///
+    /// Of several variants each sum has memory of its own until this returns: of three lists of tensors that is as much as
+    /// two lists.
+    ///
+    /// Only for kernels that are registered with `variants`.
+    ///
+    /// # Errors
+    /// `UNIMPLEMENTED` if TensorFlow does not export what this needs (2.19 to 2.21), or for tensors whose elements are not
+    /// plain bytes, such as variants; `INVALID_ARGUMENT` if an input is not a variant in device memory, or two tensors differ in
+    /// type or shape; `INTERNAL` if output 0 was made already; those of TensorFlow, such as for lists of different lengths, and
+    /// those of `add`.
+    pub fn add_variants(
+        &self,
+        mut add: impl FnMut(&DeviceTensor, &DeviceTensor, &DeviceTensor) -> Result<()>,
+    ) -> Result<()> {
+        for tensors in self.variants_to_add()? {
+            let [a, b, sum] = tensors.map(DeviceTensor::new);
+            let (a, b, sum) = (a?, b?, sum?);
+            for other in [&b, &sum] {
+                ensure!(
+                    a.dtype() == other.dtype() && a.shape() == other.shape(),
+                    Error::invalid_argument(format!(
+                        "tensors in variants must have the same type, size and shape to be added: {} {:?} != {} {:?}",
+                        a.dtype(),
+                        a.shape(),
+                        other.dtype(),
+                        other.shape()
+                    ))
+                );
+            }
+            add(&a, &b, &sum)?;
+        }
+        Ok(())
+    }
+
+    /// Makes output 0 a variant like input 0, such as a TensorList, with zeros in it: `ZerosLike` of a variant. TensorFlow
+    /// takes it apart, and `fill` enqueues zeros to the second tensor, which has the first's type and shape. An error of
+    /// TensorFlow's, for an input that is not a scalar, is the op's, and this returns `Ok`.
+    ///
+    /// Only for kernels that are registered with `variants`.
+    ///
+    /// # Errors
+    /// As for [`add_variants`](Self::add_variants).
+    pub fn zeros_like_variant(
+        &self,
+        mut fill: impl FnMut(&DeviceTensor, &DeviceTensor) -> Result<()>,
+    ) -> Result<()> {
+        for tensors in self.variants_to_fill()? {
+            let [like, zeros] = tensors.map(DeviceTensor::new);
+            fill(&like?, &zeros?)?;
+        }
+        Ok(())
+    }
+
     /// Makes output 0 the sum of the inputs, which are variants. Returns the tensors to add: two, and the sum's, in the
     /// order in which sums need each other.
-    pub(crate) fn add_variants(&self) -> Result<Vec<[Tensor; 3]>> {
-        let host = KernelExperimentalFunctions::get().map_err(Error::failed_precondition)?;
-        let add = host.TF_AddNVariant.ok_or_else(not_exported)?;
-        for input in 0..self.inputs() {
-            self.check_variant(input)?;
-        }
-        self.check_variant_output(self.inputs())?;
-        // SAFETY: a run that has not ended, whose inputs and output are variants, a callback that keeps what it gets,
-        // and a status.
-        self.collect(|| unsafe {
-            add(self.raw.as_ptr(), Some(keep_three), self.status.as_ptr());
+    fn variants_to_add(&self) -> Result<Vec<[Tensor; 3]>> {
+        self.make(0, || {
+            let host = KernelExperimentalFunctions::get().map_err(Error::failed_precondition)?;
+            let add = host.TF_AddNVariant.ok_or_else(not_exported)?;
+            self.check_variants(self.input_count())?;
+            // SAFETY: a run that has not ended, whose inputs and output are variants, a callback that keeps what it gets,
+            // and a status.
+            self.collect(|| unsafe {
+                add(self.raw.as_ptr(), Some(keep_three), self.status.as_ptr());
+            })
         })
     }
 
     /// Makes output 0 what input 0 is, a variant, with other tensors in it. Returns each tensor, and the other.
-    pub(crate) fn variant_like(&self) -> Result<Vec<[Tensor; 2]>> {
-        let host = KernelExperimentalFunctions::get().map_err(Error::failed_precondition)?;
-        let zeros_like = host.TF_ZerosLikeVariant.ok_or_else(not_exported)?;
-        self.check_variant(0)?;
-        self.check_variant_output(1)?;
-        // SAFETY: a run that has not ended, whose input and output 0 are variants, a callback that keeps what it gets, and a
-        // status.
-        self.collect(|| unsafe {
-            zeros_like(self.raw.as_ptr(), Some(keep_two), self.status.as_ptr());
+    fn variants_to_fill(&self) -> Result<Vec<[Tensor; 2]>> {
+        self.make(0, || {
+            let host = KernelExperimentalFunctions::get().map_err(Error::failed_precondition)?;
+            let zeros_like = host.TF_ZerosLikeVariant.ok_or_else(not_exported)?;
+            self.check_variants(1)?;
+            // SAFETY: a run that has not ended, whose input and output 0 are variants, a callback that keeps what it gets,
+            // and a status.
+            self.collect(|| unsafe {
+                zeros_like(self.raw.as_ptr(), Some(keep_two), self.status.as_ptr());
+            })
         })
     }
 
-    fn check_variant(&self, input: usize) -> Result<()> {
-        let dtype = self.input_dtype(input)?;
-        ensure!(
-            dtype == DType::Variant,
-            Error::invalid_argument(format!("input {input} is of {dtype}, not a variant"))
-        );
-        ensure!(
-            !self.input_is_on_host(input)?,
-            Error::invalid_argument(format!(
-                "input {input} is in host memory; register the kernel without `host_memory`"
-            ))
-        );
-        Ok(())
-    }
-
-    /// The host reads input 0 and writes output 0, without looking whether they are there.
-    fn check_variant_output(&self, inputs: usize) -> Result<()> {
+    /// Checks so many inputs. The host reads input 0 and writes output 0, without looking whether they are there.
+    fn check_variants(&self, inputs: usize) -> Result<()> {
+        for input in 0..inputs {
+            let dtype = self.input_dtype(input)?;
+            ensure!(
+                dtype == DType::Variant,
+                Error::invalid_argument(format!("input {input} is of {dtype}, not a variant"))
+            );
+            ensure!(
+                !self.input_is_on_host(input)?,
+                Error::invalid_argument(format!(
+                    "input {input} is in host memory; register the kernel without `host_memory`"
+                ))
+            );
+        }
         ensure!(inputs > 0, Error::invalid_argument("the op has no inputs"));
         let dtype = self.output_dtype(0)?;
         ensure!(
@@ -100,17 +157,9 @@ impl<D: Device> Run<'_, D> {
     fn collect<const N: usize>(&self, call: impl FnOnce()) -> Result<Vec<[Tensor; N]>> {
         TENSORS.set(Some(Vec::new()));
         call();
-        let tensors = TENSORS.take().unwrap_or_default();
+        let groups = TENSORS.take().unwrap_or_default();
         self.status.check()?;
-        let mut groups = Vec::with_capacity(tensors.len() / N);
-        let mut group = Vec::with_capacity(N);
-        for tensor in tensors {
-            group.push(tensor);
-            if group.len() == N {
-                groups.extend(<[Tensor; N]>::try_from(core::mem::take(&mut group)));
-            }
-        }
-        Ok(groups)
+        Ok(groups.into_iter().filter_map(|group| group.try_into().ok()).collect())
     }
 }
 
@@ -131,7 +180,7 @@ unsafe fn received(raw: *mut TF_Tensor, host: &HostApi) -> Result<Tensor> {
     unsafe { Tensor::share(raw, host, &status, &what) }
 }
 
-/// Keeps what the host passes to a callback of [`Run::collect`].
+/// Keeps what the host passes to a callback of a call in `collect`.
 ///
 /// # Safety
 /// `raw` is null or a run that has not ended; each of `tensors` is null, or a tensor that lives for the call and that nothing
@@ -145,7 +194,7 @@ unsafe fn keep<const N: usize>(raw: *mut TF_OpKernelContext, tensors: [*mut TF_T
         let tensors = tensors.into_iter().collect::<Result<Vec<_>>>()?;
         TENSORS.with_borrow_mut(|kept| match kept {
             Some(kept) => {
-                kept.extend(tensors);
+                kept.push(tensors);
                 Ok(())
             }
             None => Err(Error::internal("TensorFlow takes a variant apart on another thread")),
@@ -153,7 +202,7 @@ unsafe fn keep<const N: usize>(raw: *mut TF_OpKernelContext, tensors: [*mut TF_T
     });
     if let Err(error) = kept {
         // SAFETY: `raw` is null or a run that has not ended.
-        unsafe { fail(OP, raw, error) };
+        unsafe { fail(OP, raw, |host| host.TF_OpKernelContext_Failure, error) };
     }
 }
 

@@ -1,0 +1,487 @@
+//! One run of a kernel.
+
+use super::host_tensor::{HostTensor, HostTensorMut};
+use super::status::{HostApi, Status, ask, text};
+use super::tensor::{Argument, Tensor, elements_of};
+use crate::abi::state::{StreamState, weak};
+use crate::abi::work::Running;
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::kernel::{DeviceTensor, Element};
+use crate::platform::Platform;
+use crate::stream::Stream as _;
+use core::cell::RefCell;
+use core::ffi::c_int;
+use core::fmt;
+use core::ops::Range;
+use core::ptr::{self, NonNull};
+use smallvec::{SmallVec, smallvec};
+use std::borrow::Cow;
+use std::ffi::CString;
+use std::sync::OnceLock;
+use tf_fs_sys::{
+    SP_Stream, TF_InputRange_Args, TF_InputRange_Args_STRUCT_SIZE, TF_OpKernelContext, TF_Tensor,
+};
+use tf_plugin_core::{Error, Result, ensure};
+
+/// One run of a kernel: its inputs, its outputs and the stream that its work belongs into.
+///
+/// A kernel checks its inputs, makes its outputs, enqueues its work into [`stream`](Self::stream) and
+/// returns, without waiting. What is in host memory is read and written before it returns.
+///
+/// Every output is to be made, by [`output`](Self::output) or one of its like: TensorFlow would take one
+/// that is not for an empty tensor, so the SDK makes an error of it.
+pub struct OpKernelContext<'a, P: Platform> {
+    pub(super) raw: NonNull<TF_OpKernelContext>,
+    pub(super) host: HostApi,
+    pub(super) status: Status,
+    stream: &'a StreamState<P::Device>,
+    node: &'a Node,
+    /// The author's in it.
+    author: &'a <P::Device as Device>::Stream,
+    _running: Running<'a, StreamState<P::Device>>,
+    /// Which outputs were made.
+    made: RefCell<SmallVec<[bool; 16]>>,
+}
+
+/// What is the same in all runs of a kernel: for each input and output, whether it is in host memory.
+#[derive(Debug, Default)]
+pub(super) struct Node {
+    inputs: Vec<bool>,
+    outputs: Vec<bool>,
+}
+
+impl Node {
+    /// # Safety
+    /// `raw` is a run that has not ended.
+    #[cold]
+    unsafe fn of(
+        raw: NonNull<TF_OpKernelContext>,
+        host: &HostApi,
+        status: &Status,
+    ) -> Result<Self> {
+        let (kernels, run, answer) = (host.kernels, raw.as_ptr(), status.as_ptr());
+        // SAFETY: `run` is a run of a kernel that has not ended.
+        let counts = unsafe { [(kernels.TF_NumInputs)(run), (kernels.TF_NumOutputs)(run)] };
+        let mut node = Self::default();
+        for (count, on_host, is_on_host) in [
+            (counts[0], &mut node.inputs, kernels.TF_IsHostMemoryInput),
+            (counts[1], &mut node.outputs, kernels.TF_IsHostMemoryOutput),
+        ] {
+            for index in 0..count {
+                // SAFETY: `run` is a run that has not ended, `index` is below its number of inputs or outputs,
+                // and `answer` is a status of ours.
+                on_host.push(unsafe { is_on_host(run, index, answer) });
+                status.check()?;
+            }
+        }
+        Ok(node)
+    }
+}
+
+/// The index of one of these inputs or outputs, in the range that the host aborts beyond, and whether it is in host memory.
+#[inline]
+fn find(what: &str, on_host: &[bool], index: usize) -> Result<(c_int, bool)> {
+    match on_host.get(index) {
+        Some(&is_on_host) => Ok((index as c_int, is_on_host)),
+        None => Err(beyond(what, index, on_host.len())),
+    }
+}
+
+#[cold]
+fn beyond(what: &str, index: usize, count: usize) -> Error {
+    Error::invalid_argument(format!("there is no {what} {index}: the node has {count}"))
+}
+
+/// Refuses a tensor that is not in the memory that the caller takes it for; `fix` is what to do if it is in host memory.
+fn check_memory(what: &Argument, is_on_host: bool, expected: bool, fix: &str) -> Result<()> {
+    let why = match (is_on_host, expected) {
+        (true, false) => format!("{what} is in host memory; {fix}"),
+        (false, true) => {
+            format!("{what} is in device memory; name it in `host_memory(...)` of `#[kernel]`")
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::invalid_argument(why))
+}
+
+/// The stream of a run.
+///
+/// # Safety
+/// `raw` is a run of a kernel that has not ended.
+pub(super) unsafe fn stream_of(
+    raw: NonNull<TF_OpKernelContext>,
+    host: &HostApi,
+    status: &Status,
+) -> Result<SP_Stream> {
+    // SAFETY: `raw` is a run that has not ended, and `status` is ours.
+    let stream = unsafe { (host.kernels.TF_GetStream)(raw.as_ptr(), status.as_ptr()) };
+    status.check()?;
+    Ok(stream)
+}
+
+/// The number of dimensions of a shape that a tensor can have: the host aborts on others.
+fn rank_of(shape: &[i64]) -> Result<c_int> {
+    elements_of(shape)?;
+    c_int::try_from(shape.len()).map_err(Error::invalid_argument)
+}
+
+impl<'a, P: Platform> OpKernelContext<'a, P> {
+    /// # Safety
+    /// `raw` is a run, not ended during `'a`, of a kernel that is registered for the devices of `P` alone, whose handles are
+    /// those that the callbacks for `P::Device` have made.
+    pub(super) unsafe fn new(
+        raw: *mut TF_OpKernelContext,
+        node: &'a OnceLock<Node>,
+    ) -> Result<Self> {
+        let host = HostApi::get().map_err(Error::failed_precondition)?;
+        let raw = NonNull::new(raw)
+            .ok_or_else(|| Error::internal("TensorFlow ran a kernel without a context"))?;
+        let status = host.new_status()?;
+        // SAFETY: `raw` is a run that has not ended. Its stream is from `create_stream` for `P::Device`, the
+        // only devices that the kernel is registered for, and outlives the run.
+        let (handle, stream) = unsafe {
+            let handle = stream_of(raw, &host, &status)?.cast::<StreamState<P::Device>>();
+            let handle = NonNull::new(handle).ok_or_else(|| {
+                Error::failed_precondition("the device has no stream, because none could be made")
+            })?;
+            (handle, handle.as_ref())
+        };
+        // What failed work would have written is not there to compute with.
+        stream.device.health.check()?;
+        let author = stream.author()?;
+        author.status()?;
+        let node = match node.get() {
+            Some(node) => node,
+            None => {
+                // SAFETY: `raw` is a run that has not ended.
+                let found = unsafe { Node::of(raw, &host, &status)? };
+                node.get_or_init(|| found)
+            }
+        };
+        // SAFETY: `handle` is a live stream's, which an `Arc<StreamState<P::Device>>` owns.
+        let running = Running::on(stream, || unsafe { weak(handle) });
+        let made = RefCell::new(smallvec![false; node.outputs.len()]);
+        Ok(Self { raw, host, status, stream, node, author, _running: running, made })
+    }
+
+    /// The stream into which the kernel's work belongs.
+    #[must_use]
+    pub fn stream(&self) -> &<P::Device as Device>::Stream {
+        self.author
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &P::Device {
+        &self.stream.device.device
+    }
+
+    /// The name of the node.
+    #[must_use]
+    pub fn name(&self) -> Cow<'_, str> {
+        // SAFETY: a run that has not ended; the text is the kernel's, which outlives it.
+        unsafe { text((self.host.kernels.TF_GetOpKernelName)(self.raw.as_ptr())) }
+    }
+
+    /// The number of inputs.
+    #[must_use]
+    pub fn input_count(&self) -> usize {
+        self.node.inputs.len()
+    }
+
+    /// The number of outputs.
+    #[must_use]
+    pub fn output_count(&self) -> usize {
+        self.node.outputs.len()
+    }
+
+    #[inline]
+    fn find_input(&self, index: usize) -> Result<(c_int, bool)> {
+        find("input", &self.node.inputs, index)
+    }
+
+    #[inline]
+    fn find_output(&self, index: usize) -> Result<(c_int, bool)> {
+        find("output", &self.node.outputs, index)
+    }
+
+    /// The indices of inputs, as the host has them.
+    pub(super) fn input_indices(&self, inputs: &[usize]) -> Result<Vec<c_int>> {
+        inputs.iter().map(|&input| Ok(self.find_input(input)?.0)).collect()
+    }
+
+    /// The type of an input.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` without such an input, `UNIMPLEMENTED` for a type that this SDK does not know.
+    pub fn input_dtype(&self, index: usize) -> Result<DType> {
+        let (at, _) = self.find_input(index)?;
+        // SAFETY: a run that has not ended, an index in range.
+        let raw = unsafe { (self.host.kernels.TF_InputDatatype)(self.raw.as_ptr(), at) };
+        DType::known_or_error(raw)
+    }
+
+    /// The type that an output is to have.
+    ///
+    /// # Errors
+    /// As for [`input_dtype`](Self::input_dtype).
+    pub fn output_dtype(&self, index: usize) -> Result<DType> {
+        let (at, _) = self.find_output(index)?;
+        // SAFETY: a run that has not ended, an index in range.
+        let raw = unsafe { (self.host.kernels.TF_ExpectedOutputDataType)(self.raw.as_ptr(), at) };
+        DType::known_or_error(raw)
+    }
+
+    /// Whether an input is in host memory: what `host_memory` of [`#[kernel]`](macro@crate::kernel) says.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` without such an input.
+    pub fn input_is_on_host(&self, index: usize) -> Result<bool> {
+        Ok(self.find_input(index)?.1)
+    }
+
+    /// The indices of the inputs that have a name: several for a list.
+    ///
+    /// # Errors
+    /// If the operation has no input of that name.
+    pub fn input_range(&self, name: &str) -> Result<Range<usize>> {
+        let name = CString::new(name).map_err(Error::invalid_argument)?;
+        let mut range = TF_InputRange_Args {
+            struct_size: TF_InputRange_Args_STRUCT_SIZE,
+            status: self.status.as_ptr(),
+            ..TF_InputRange_Args::default()
+        };
+        // SAFETY: a run that has not ended, a C string, a struct of the caller's with its size and a status.
+        unsafe {
+            (self.host.kernels.TF_InputRange)(self.raw.as_ptr(), name.as_ptr(), &raw mut range);
+        }
+        self.status.check()?;
+        let bound = |bound: c_int| usize::try_from(bound).map_err(Error::internal);
+        Ok(bound(range.start)?..bound(range.stop)?)
+    }
+
+    /// An input that is in the memory that the caller names.
+    fn input_in(&self, index: usize, on_host: bool) -> Result<Tensor> {
+        let ((at, is_on_host), what) = (self.find_input(index)?, Argument("input", index));
+        check_memory(&what, is_on_host, on_host, "read it with `host_input`")?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: a run that has not ended, an index in range, and a place for the result. The tensor is then ours.
+        unsafe {
+            ask!(self.TF_GetInput(at, &raw mut raw));
+            Tensor::adopt(raw, &self.host, &what)
+        }
+    }
+
+    /// An input in device memory.
+    ///
+    /// It is no longer possible then to [forward](Self::forward_or_output) the input, as long as the value
+    /// exists.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` without such an input, or if it is in host memory; `RESOURCE_EXHAUSTED` if there
+    /// was no memory left for it.
+    pub fn input(&self, index: usize) -> Result<DeviceTensor> {
+        DeviceTensor::new(self.input_in(index, false)?)
+    }
+
+    /// An input in host memory.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` without such an input, if it is in device memory, or if it has another type.
+    pub fn host_input<T: Element>(&self, index: usize) -> Result<HostTensor<T>> {
+        let tensor = self.input_in(index, true)?;
+        // SAFETY: in host memory; TensorFlow writes to no tensor that has another user.
+        unsafe { HostTensor::new(tensor, &Argument("input", index)) }
+    }
+
+    /// The only element of an input in host memory.
+    ///
+    /// # Errors
+    /// As for [`host_input`](Self::host_input), and `INVALID_ARGUMENT` if there is not exactly one element.
+    pub fn host_scalar<T: Element>(&self, index: usize) -> Result<T> {
+        let tensor = self.host_input::<T>(index)?;
+        match tensor.as_slice() {
+            [only] => Ok(*only),
+            _ => Err(Error::invalid_argument(format!(
+                "input {index} has the shape {:?} and should have one element",
+                tensor.shape()
+            ))),
+        }
+    }
+
+    /// The index of an output that is in the memory that the caller names.
+    fn output_in(&self, index: usize, on_host: bool) -> Result<c_int> {
+        let ((at, is_on_host), what) = (self.find_output(index)?, Argument("output", index));
+        check_memory(&what, is_on_host, on_host, "make it with `host_output`")?;
+        Ok(at)
+    }
+
+    /// A tensor that the host has just made, unless it reports an error.
+    ///
+    /// # Safety
+    /// As for [`Tensor::adopt`].
+    unsafe fn adopt(&self, raw: *mut TF_Tensor, what: &dyn fmt::Display) -> Result<Tensor> {
+        let reported = self.status.check();
+        // SAFETY: `raw` is null or a tensor that nothing else deletes, as this function requires.
+        let tensor = unsafe { Tensor::adopt(raw, &self.host, what) };
+        reported.and(tensor)
+    }
+
+    /// Creates an output that does not exist yet.
+    pub(super) fn make<T>(&self, index: usize, make: impl FnOnce() -> Result<T>) -> Result<T> {
+        ensure!(
+            self.made.borrow().get(index) != Some(&true),
+            Error::internal(format!("output {index} was made already"))
+        );
+        let output = make()?;
+        // `make` has checked that there is such an output.
+        self.made.borrow_mut()[index] = true;
+        Ok(output)
+    }
+
+    fn allocate(&self, index: usize, shape: &[i64], on_host: bool) -> Result<Tensor> {
+        let at = self.output_in(index, on_host)?;
+        let (rank, dtype) = (rank_of(shape)?, self.output_dtype(index)?.as_raw());
+        let (raw, status) = (self.raw.as_ptr(), self.status.as_ptr());
+        let allocate = self.host.kernels.TF_AllocateOutput;
+        // SAFETY: a run that has not ended, as many dimensions as are said and a status. The host takes
+        // neither type nor length from the caller. The tensor is then ours.
+        unsafe {
+            let tensor = allocate(raw, at, dtype, shape.as_ptr(), rank, 0, status);
+            self.adopt(tensor, &Argument("output", index))
+        }
+    }
+
+    /// Creates an output in device memory, with memory that holds anything.
+    ///
+    /// # Errors
+    /// `RESOURCE_EXHAUSTED` if there is no memory left; `INVALID_ARGUMENT` for an impossible shape, without
+    /// such an output, or if it is in host memory; `INTERNAL` if it was made already.
+    pub fn output(&self, index: usize, shape: &[i64]) -> Result<DeviceTensor> {
+        DeviceTensor::new(self.make(index, || self.allocate(index, shape, false))?)
+    }
+
+    /// Creates an output in host memory.
+    ///
+    /// # Errors
+    /// As for [`output`](Self::output), but it is `INVALID_ARGUMENT` if the output is in device memory; also
+    /// if it has another type.
+    pub fn host_output<T: Element>(
+        &self,
+        index: usize,
+        shape: &[i64],
+    ) -> Result<HostTensorMut<'_, T>> {
+        self.make(index, || {
+            // Before there is memory: the host gives the output the op's type, and leaks the tensor of a second attempt.
+            let own = self.output_dtype(index)?;
+            ensure!(
+                own == T::DTYPE,
+                Error::invalid_argument(format!("output {index} is of {own}, not of {}", T::DTYPE))
+            );
+            let tensor = self.allocate(index, shape, true)?;
+            // SAFETY: new memory of the host's, which nothing sees before the kernel returns.
+            unsafe { HostTensorMut::new(tensor, &Argument("output", index)) }
+        })
+    }
+
+    /// Creates an output of the memory of the first candidate among the inputs that nothing else uses, or of
+    /// new memory. Answers the output, and the input whose memory it has.
+    ///
+    /// The kernel's own values count as users: request the candidates with [`input`](Self::input)
+    /// afterwards.
+    ///
+    /// # Errors
+    /// As for [`output`](Self::output).
+    pub fn forward_or_output(
+        &self,
+        candidates: &[usize],
+        index: usize,
+        shape: &[i64],
+    ) -> Result<(DeviceTensor, Option<usize>)> {
+        let mut forwarded = -1;
+        let tensor = self.make(index, || {
+            let (at, rank) = (self.output_in(index, false)?, rank_of(shape)?);
+            let inputs = self.input_indices(candidates)?;
+            let count = c_int::try_from(inputs.len()).map_err(Error::invalid_argument)?;
+            // SAFETY: a run that has not ended, as many candidates and dimensions as are said, a place for the
+            // answer and a status. The tensor is then ours.
+            unsafe {
+                let raw = (self.host.kernels.TF_ForwardInputOrAllocateOutput)(
+                    self.raw.as_ptr(),
+                    inputs.as_ptr(),
+                    count,
+                    at,
+                    shape.as_ptr(),
+                    rank,
+                    &raw mut forwarded,
+                    self.status.as_ptr(),
+                );
+                self.adopt(raw, &Argument("output", index))
+            }
+        })?;
+        Ok((DeviceTensor::new(tensor)?, usize::try_from(forwarded).ok()))
+    }
+
+    /// Sets a tensor as an output: an input that is passed on, or a [temporary](Self::temporary) one.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` without such an output, if it is in host memory or has another type; `INTERNAL` if
+    /// it was made already.
+    pub fn set_output(&self, index: usize, tensor: &DeviceTensor) -> Result<()> {
+        self.make(index, || {
+            let at = self.output_in(index, false)?;
+            let (dtype, found) = (self.output_dtype(index)?, tensor.dtype());
+            ensure!(
+                found == dtype,
+                Error::invalid_argument(format!(
+                    "output {index} is to be of {dtype}, and the tensor is of {found}"
+                ))
+            );
+            // SAFETY: a run that has not ended, an index in range, and a tensor that stays ours.
+            unsafe { ask!(self.TF_SetOutput(at, tensor.tensor().as_ptr())) };
+            Ok(())
+        })
+    }
+
+    /// Creates a tensor in device memory that is not an output, with memory that holds anything.
+    ///
+    /// # Errors
+    /// `RESOURCE_EXHAUSTED` if there is no memory left, `INVALID_ARGUMENT` for an impossible shape or a type
+    /// that is not plain bytes.
+    pub fn temporary(&self, dtype: DType, shape: &[i64]) -> Result<DeviceTensor> {
+        ensure!(
+            dtype.size().is_some(),
+            Error::invalid_argument(format!("a device has no tensors of {dtype}"))
+        );
+        let rank = rank_of(shape)?;
+        let (raw, status) = (self.raw.as_ptr(), self.status.as_ptr());
+        let allocate = self.host.kernels.TF_AllocateTemp;
+        // SAFETY: a run that has not ended, as many dimensions as are said and a status; null represents
+        // device memory. The tensor is then ours.
+        let tensor = unsafe {
+            let dtype = dtype.as_raw();
+            let tensor = allocate(raw, dtype, shape.as_ptr(), rank, ptr::null_mut(), status);
+            self.adopt(tensor, &"memory for a temporary tensor")?
+        };
+        DeviceTensor::new(tensor)
+    }
+
+    /// All outputs must be there in the end.
+    pub(super) fn check_outputs(&self) -> Result<()> {
+        let made = self.made.borrow();
+        match made.iter().position(|made| !made) {
+            None => Ok(()),
+            Some(index) => Err(Error::internal(format!(
+                "the kernel made no output {index} of {}; call `output`, or one of its like, for each",
+                made.len()
+            ))),
+        }
+    }
+}
+
+impl<P: Platform> fmt::Debug for OpKernelContext<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpKernelContext").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
