@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tf_fs_sys::{
     SE_StatusCallbackFn, SP_Device, SP_Stream, SP_Stream_st, SP_StreamOptions, TF_Bool,
 };
-use tf_plugin_core::__private::boundary::{catch, guard_quiet};
+use tf_plugin_core::__private::boundary::catch;
 use tf_plugin_core::Result;
 
 /// Creates a stream, with options if there are any.
@@ -112,17 +112,15 @@ callbacks! {
         }
         Ok(1)
     } else { 1 }
-}
 
-pub(super) unsafe extern "C" fn destroy_stream<D: Device>(_: *const SP_Device, stream: SP_Stream) {
-    const OP: &str = "destroy_stream";
-    let body = || {
+    quiet fn destroy_stream(_device: *const SP_Device, stream: SP_Stream) {
+        const OP: &str = "destroy_stream";
         // SAFETY: the host destroys a stream of `create_stream` once.
-        let Some(stream) = (unsafe { take::<StreamState<D>, _>(stream) }) else { return Ok(()) };
-        if let Err(error) = stream.drain(OP) {
+        if let Some(stream) = unsafe { take::<StreamState<D>, _>(stream) }
+            && let Err(error) = stream.drain(OP)
+        {
             stream.health().note(OP, &error);
         }
         Ok(())
-    };
-    guard_quiet(OP, || (), body);
+    } else {}
 }
