@@ -10,32 +10,20 @@ use tf_plugin_core::Result;
 struct Range {
     address: *mut u8,
     len: usize,
-    way: Way,
+    way: &'static Way,
     /// `None` once completed.
     pending: Option<Arc<Pending>>,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Way {
-    ToDevice,
-    ToHost,
+/// Where a copy goes, for errors.
+#[derive(Debug)]
+struct Way {
+    op: &'static str,
+    token: &'static str,
 }
 
-impl Way {
-    fn op(self) -> &'static str {
-        match self {
-            Self::ToDevice => "memcpy_htod",
-            Self::ToHost => "memcpy_dtoh",
-        }
-    }
-
-    fn token(self) -> &'static str {
-        match self {
-            Self::ToDevice => "a `HostSource`",
-            Self::ToHost => "a `HostTarget`",
-        }
-    }
-}
+static TO_DEVICE: Way = Way { op: "memcpy_htod", token: "a `HostSource`" };
+static TO_HOST: Way = Way { op: "memcpy_dtoh", token: "a `HostTarget`" };
 
 // SAFETY: the memory belongs to no thread, and for as long as this exists TensorFlow neither frees it nor
 // writes to it (see `Pending`); shared references only read.
@@ -52,7 +40,7 @@ impl Range {
             end.is_some_and(|end| end <= self.len),
             "{len} bytes from {offset} on are not within the {} bytes of {}",
             self.len,
-            self.way.token()
+            self.way.token
         );
         // SAFETY: within the range, as was just checked.
         unsafe { self.address.add(offset) }
@@ -60,7 +48,7 @@ impl Range {
 
     fn complete(&mut self, outcome: Result<()>) {
         if let Some(pending) = self.pending.take() {
-            pending.complete(self.way.op(), outcome);
+            pending.complete(self.way.op, outcome);
         }
     }
 
@@ -73,8 +61,7 @@ impl Range {
 
     #[cold]
     fn give_up(&mut self) {
-        let error = dropped(self.way.token());
-        self.complete(Err(error));
+        self.complete(Err(dropped(self.way.token)));
     }
 }
 
@@ -87,30 +74,49 @@ impl Drop for Range {
     }
 }
 
-/// Host memory to copy from.
-///
-/// It stays valid as long as this value exists, however long that is: TensorFlow is not told that work
-/// behind the copy is done before. So **complete it**: [`copy_to`](Self::copy_to) does, and
-/// [`complete`](Self::complete) is for copies made by others, such as a driver. One that is dropped is a
-/// failed copy.
-#[derive(Debug)]
-pub struct HostSource(Range);
+/// The types of a range for each way, and what they have in common.
+macro_rules! tokens {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// It stays valid as long as this value exists, however long that is: TensorFlow is not told that work
+        /// behind the copy is done before. So **complete it**, by [`complete`](Self::complete) where others make the
+        /// copy, such as a driver. One that is dropped is a failed copy.
+        #[derive(Debug)]
+        pub struct $name(Range);
+
+        impl $name {
+            /// Size in bytes, never 0.
+            #[must_use]
+            #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
+            #[inline]
+            pub fn len(&self) -> usize {
+                self.0.len
+            }
+
+            /// Gives the memory back, with the outcome of the copy.
+            #[inline]
+            pub fn complete(mut self, outcome: Result<()>) {
+                self.0.complete(outcome);
+            }
+        }
+    )*};
+}
+
+tokens! {
+    /// Host memory to copy from. [`copy_to`](Self::copy_to) copies all of it and completes.
+    HostSource;
+    /// Host memory to copy to. [`copy_from`](Self::copy_from) fills all of it and completes.
+    HostTarget;
+}
 
 impl HostSource {
     /// # Safety
     /// `len` bytes at `address` can be read until `pending` is complete.
     #[inline]
     pub(super) unsafe fn new(address: *const u8, len: usize, pending: Arc<Pending>) -> Self {
-        let (address, way) = (address.cast_mut(), Way::ToDevice);
-        Self(Range { address, len, way, pending: Some(pending) })
-    }
-
-    /// Size in bytes, never 0.
-    #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.0.len
+        let address = address.cast_mut();
+        Self(Range { address, len, way: &TO_DEVICE, pending: Some(pending) })
     }
 
     /// The address, for a driver.
@@ -142,37 +148,14 @@ impl HostSource {
         self.read(0, target);
         self.0.succeed();
     }
-
-    /// Gives the memory back, with the outcome of the copy.
-    #[inline]
-    pub fn complete(mut self, outcome: Result<()>) {
-        self.0.complete(outcome);
-    }
 }
-
-/// Host memory to copy to.
-///
-/// It stays valid as long as this value exists, however long that is: TensorFlow is not told that work
-/// behind the copy is done before. So **complete it**: [`copy_from`](Self::copy_from) does, and
-/// [`complete`](Self::complete) is for copies made by others, such as a driver. One that is dropped is a
-/// failed copy.
-#[derive(Debug)]
-pub struct HostTarget(Range);
 
 impl HostTarget {
     /// # Safety
     /// `len` bytes at `address` can be written, and nothing else uses them, until `pending` is complete.
     #[inline]
     pub(super) unsafe fn new(address: *mut u8, len: usize, pending: Arc<Pending>) -> Self {
-        Self(Range { address, len, way: Way::ToHost, pending: Some(pending) })
-    }
-
-    /// Size in bytes, never 0.
-    #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.0.len
+        Self(Range { address, len, way: &TO_HOST, pending: Some(pending) })
     }
 
     /// The address, for a driver.
@@ -202,11 +185,5 @@ impl HostTarget {
         assert!(source.len() == self.len(), "a copy fills all of its target");
         self.write(0, source);
         self.0.succeed();
-    }
-
-    /// Gives the memory back, with the outcome of the copy.
-    #[inline]
-    pub fn complete(mut self, outcome: Result<()>) {
-        self.0.complete(outcome);
     }
 }
