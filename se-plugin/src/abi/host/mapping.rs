@@ -11,17 +11,23 @@ use tf_plugin_core::{Error, Origin, Result, ResultExt as _};
 /// alias, where it can.
 #[derive(Debug)]
 pub(super) struct Mapping {
-    view: NonNull<u8>,
-    alias: NonNull<u8>,
+    view: Place,
+    alias: Place,
+}
+
+/// One of the places.
+#[derive(Debug)]
+struct Place {
+    address: NonNull<u8>,
     len: usize,
-    /// The process that has made it. Others do not have it: see `map`.
+    /// The process that has mapped it. Others do not have it: see `new`.
     origin: Origin,
 }
 
-// SAFETY: the two ranges belong to no thread; who may use which part of them when is the ledger's to say.
-unsafe impl Send for Mapping {}
-// SAFETY: the two ranges belong to no thread, and the ledger decides who may access which part of them.
-unsafe impl Sync for Mapping {}
+// SAFETY: the range belongs to no thread; who may use which part of it when is the ledger's to say.
+unsafe impl Send for Place {}
+// SAFETY: the range belongs to no thread, and the ledger decides who may access which part of it.
+unsafe impl Sync for Place {}
 
 impl Mapping {
     /// `len` bytes, not 0. No memory is used for what is not written to. What is not `guarded` can be read
@@ -38,36 +44,21 @@ impl Mapping {
         };
         file.set_len(len as u64).context(text())?;
         let usable = libc::PROT_READ | libc::PROT_WRITE;
-        let seen = if guarded { libc::PROT_NONE } else { usable };
-        let mut mapping = Self {
-            view: NonNull::dangling(),
-            alias: NonNull::dangling(),
-            len: 0,
-            origin: Origin::here(),
-        };
-        mapping.view = map(&file, len, seen).context(text())?;
-        mapping.alias = match map(&file, len, usable) {
-            Ok(alias) => alias,
-            Err(error) => {
-                // SAFETY: mapped above, and not used by anything.
-                unsafe { libc::munmap(mapping.view.as_ptr().cast(), len) };
-                return Err(error).context(text());
-            }
-        };
-        mapping.len = len;
-        // The file is closed here, so that nothing can truncate it; the mappings keep the memory.
-        Ok(mapping)
+        let view = Place::new(&file, len, if guarded { libc::PROT_NONE } else { usable });
+        let view = view.context(text())?;
+        // The file is closed behind this, so that nothing can truncate it; the mappings keep the memory.
+        Ok(Self { view, alias: Place::new(&file, len, usable).context(text())? })
     }
 
     /// Where others see it.
     pub(super) fn view(&self) -> u64 {
-        self.view.addr().get() as u64
+        self.view.address.addr().get() as u64
     }
 
     /// # Errors
     /// `FAILED_PRECONDITION` in a process that was forked off: the memory is not there.
     pub(super) fn check_process(&self) -> Result<()> {
-        if self.origin.is_here() {
+        if self.alias.origin.is_here() {
             return Ok(());
         }
         Err(Error::failed_precondition(
@@ -82,52 +73,48 @@ impl Mapping {
     /// When the range is not within the memory, or the process is a fork.
     pub(super) fn at(&self, offset: usize, len: usize) -> NonNull<u8> {
         let end = offset.checked_add(len);
-        assert!(end.is_some_and(|end| end <= self.len), "the range is within the mapping");
-        assert!(self.origin.is_here(), "the process is the one that has the memory");
+        assert!(end.is_some_and(|end| end <= self.alias.len), "the range is within the mapping");
+        assert!(self.alias.origin.is_here(), "the process is the one that has the memory");
         // SAFETY: within the mapping, as was just checked.
-        unsafe { self.alias.add(offset) }
+        unsafe { self.alias.address.add(offset) }
     }
 }
 
-fn map(file: &File, len: usize, protection: c_int) -> io::Result<NonNull<u8>> {
-    // SAFETY: a new mapping, wherever the system likes.
-    let address = unsafe {
-        libc::mmap(
-            ptr::null_mut(),
-            len,
-            protection,
-            libc::MAP_SHARED | libc::MAP_NORESERVE,
-            file.as_raw_fd(),
-            0,
-        )
-    };
-    if address == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
+impl Place {
+    fn new(file: &File, len: usize, protection: c_int) -> io::Result<Self> {
+        // SAFETY: a new mapping, wherever the system likes.
+        let address = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                len,
+                protection,
+                libc::MAP_SHARED | libc::MAP_NORESERVE,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let Some(at) = NonNull::new(address.cast()) else {
+            return Err(io::Error::other("the system has mapped the memory at address 0"));
+        };
+        let place = Self { address: at, len, origin: Origin::here() };
+        // Shared memory would be shared with a fork, too, and the ledger would not: a fork goes without.
+        // SAFETY: the mapping from above.
+        match unsafe { libc::madvise(address, len, libc::MADV_DONTFORK) } {
+            0 => Ok(place),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
-    let Some(address) = NonNull::new(address.cast::<u8>()) else {
-        return Err(io::Error::other("the system has mapped the memory at address 0"));
-    };
-    // Shared memory would be shared with a fork, too, and the ledger would not: a fork goes without.
-    // SAFETY: the mapping from above.
-    if unsafe { libc::madvise(address.as_ptr().cast(), len, libc::MADV_DONTFORK) } != 0 {
-        let error = io::Error::last_os_error();
-        // SAFETY: `address` and `len` are those of the mapping that `mmap` returned; no pointer into it exists
-        // outside of this function.
-        unsafe { libc::munmap(address.as_ptr().cast(), len) };
-        return Err(error);
-    }
-    Ok(address)
 }
 
-impl Drop for Mapping {
+impl Drop for Place {
     fn drop(&mut self) {
         // In a fork other things may be mapped there by now.
         if self.origin.is_here() {
-            // SAFETY: mapped in `new`; each borrow of the memory holds a reference to this.
-            unsafe {
-                libc::munmap(self.view.as_ptr().cast(), self.len);
-                libc::munmap(self.alias.as_ptr().cast(), self.len);
-            }
+            // SAFETY: mapped in `new`; each borrow of the memory holds a reference to the mapping.
+            unsafe { libc::munmap(self.address.as_ptr().cast(), self.len) };
         }
     }
 }
@@ -230,7 +217,7 @@ mod tests {
     fn a_child_does_not_unmap_what_is_not_its_own() {
         let mut mapping = Some(Mapping::new(4096, false).unwrap());
         holds_in_a_child_of_the_same_number("another mapping", || {
-            let place = mapping.as_ref().unwrap().view.as_ptr();
+            let place = mapping.as_ref().unwrap().view.address.as_ptr();
             // Its parent's memory is not there; something of the child's is mapped at the same place.
             // SAFETY: a new mapping where nothing is mapped: the parent's is not inherited.
             let own = unsafe {
