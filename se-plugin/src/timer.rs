@@ -31,11 +31,8 @@ pub struct HostTimer {
     times: Arc<Mutex<Times>>,
 }
 
-#[derive(Debug, Default)]
-struct Times {
-    start: Option<Instant>,
-    stop: Option<Instant>,
-}
+/// Of the start and of the end, once they are reached.
+type Times = [Option<Instant>; 2];
 
 impl HostTimer {
     fn mark<S: Stream>(&self, stream: &S, set: fn(&mut Times, Instant)) -> Result<()> {
@@ -50,17 +47,16 @@ impl HostTimer {
 
 impl<S: Stream> Timer<S> for HostTimer {
     fn start(&self, stream: &S) -> Result<()> {
-        self.mark(stream, |times, now| *times = Times { start: Some(now), stop: None })
+        self.mark(stream, |times, now| *times = [Some(now), None])
     }
 
     fn stop(&self, stream: &S) -> Result<()> {
-        self.mark(stream, |times, now| times.stop = Some(now))
+        self.mark(stream, |times, now| times[1] = Some(now))
     }
 
     fn elapsed(&self) -> Duration {
-        let times = lock(&self.times);
-        match (times.start, times.stop) {
-            (Some(start), Some(stop)) => stop.duration_since(start),
+        match *lock(&self.times) {
+            [Some(start), Some(stop)] => stop.duration_since(start),
             _ => Duration::ZERO,
         }
     }

@@ -29,31 +29,19 @@ pub(crate) struct Field<'a> {
 }
 
 /// The fields of a message, in their order. Ends after an error.
-pub(crate) struct Fields<'a>(&'a [u8]);
-
-/// The fields of a message.
-pub(crate) fn fields(message: &[u8]) -> Fields<'_> {
-    Fields(message)
+pub(crate) fn fields(mut message: &[u8]) -> impl Iterator<Item = Result<Field<'_>>> {
+    std::iter::from_fn(move || {
+        let field = (!message.is_empty()).then(|| field(&mut message));
+        if let Some(Err(_)) = field {
+            message = &[];
+        }
+        field
+    })
 }
 
 /// The numbers and values of the fields of a message.
 pub fn values(message: &[u8]) -> impl Iterator<Item = Result<(u32, Value<'_>)>> {
     fields(message).map(|field| field.map(|field| (field.number, field.value)))
-}
-
-impl<'a> Iterator for Fields<'a> {
-    type Item = Result<Field<'a>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let field = field(&mut self.0);
-        if field.is_err() {
-            self.0 = &[];
-        }
-        Some(field)
-    }
 }
 
 fn field<'a>(rest: &mut &'a [u8]) -> Result<Field<'a>> {
@@ -149,11 +137,6 @@ pub(crate) fn put_fixed32(out: &mut Vec<u8>, number: u32, value: [u8; 4]) {
 pub(crate) fn put_fixed64(out: &mut Vec<u8>, number: u32, value: [u8; 8]) {
     encode_key(number, WireType::SixtyFourBit, out);
     out.extend_from_slice(&value);
-}
-
-/// Appends varints without keys, for a packed list.
-pub(crate) fn put_packed(out: &mut Vec<u8>, value: u64) {
-    encode_varint(value, out);
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
-//! The values of attributes.
+//! The values of     let found = kinds.split(' ').nth(found as usize).unwrap_or("unknown");tributes.
 
 use crate::kernel::{DType, PartialShape};
-use crate::wire::{
-    self, Value, put_bytes, put_fixed32, put_message, put_packed, put_varint, values,
-};
+use crate::wire::{self, Value, put_bytes, put_fixed32, put_message, put_varint, values};
+use prost::encoding::encode_varint;
 use tf_fs_sys::TF_DataType;
 use tf_plugin_core::{Error, Result};
 
@@ -59,19 +58,8 @@ fn wrong(expected: &str) -> Error {
 
 #[cold]
 fn other(expected: &str, found: u32) -> Error {
-    let kinds = [
-        "list",
-        "string",
-        "integer",
-        "float",
-        "boolean",
-        "type",
-        "shape",
-        "tensor",
-        "placeholder",
-        "function",
-    ];
-    let found = kinds.get((found as usize).wrapping_sub(1)).unwrap_or(&"unknown");
+    let kinds = "unknown list string integer float boolean type shape tensor placeholder function";
+    let found = kinds.split(' ').nth(found as usize).unwrap_or("unknown");
     wrong(&format!("{expected}, but of the kind {found}"))
 }
 
@@ -152,7 +140,7 @@ macro_rules! varint {
             }
             fn write_list(list: &[Self], out: &mut Vec<u8>) {
                 put_message(out, Self::NUMBER, |out| {
-                    list.iter().for_each(|element| put_packed(out, $to(*element)));
+                    list.iter().for_each(|element| encode_varint($to(*element), out));
                 });
             }
         }

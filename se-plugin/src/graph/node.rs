@@ -101,15 +101,7 @@ impl<'a> Node<'a> {
 
     /// Reads a serialised `NodeDef`.
     pub(crate) fn decode(node: &'a [u8]) -> Result<Self> {
-        let mut read = Node {
-            name: Cow::Borrowed(""),
-            op: Cow::Borrowed(""),
-            device: Cow::Borrowed(""),
-            inputs: Vec::new(),
-            attributes: Vec::new(),
-            others: Vec::new(),
-            untouched: Some(node),
-        };
+        let mut read = Node { untouched: Some(node), ..Self::new("", "") };
         for field in fields(node) {
             let field = field?;
             match (field.number, field.value) {

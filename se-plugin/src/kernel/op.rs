@@ -5,7 +5,6 @@ use crate::abi::kernel::shapes::{Infer, ShapeInferenceContext, infer};
 use crate::abi::kernel::status::{HostApi, Status};
 use crate::collected::Collected;
 use crate::wire::{Value, values};
-use core::fmt;
 use tf_plugin_core::__private::boundary::catch;
 use tf_plugin_core::{Error, Result, ensure};
 
@@ -117,7 +116,7 @@ impl OpDefinitionBuilder {
 }
 
 /// An op, as [`register_op!`](crate::register_op) collects it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct OpRegistration {
     pub(crate) name: &'static str,
     define: fn(&mut OpDefinitionBuilder),
@@ -158,12 +157,6 @@ impl OpRegistration {
     #[must_use]
     pub const fn new<O: OpDefinition>() -> Self {
         Self { name: O::NAME, define: O::define, infer: infer::<O> }
-    }
-}
-
-impl fmt::Debug for OpRegistration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpRegistration").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
