@@ -33,71 +33,58 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{self, LockResult, PoisonError, TryLockError, TryLockResult};
 use std::time::Instant;
 
-macro_rules! guards {
-    ($($(#[$doc:meta])* $name:ident is $inner:ident;)*) => {$(
-        $(#[$doc])*
-        #[must_use = "the lock is given back when this is dropped"]
-        pub struct $name<'l, T: ?Sized> {
-            // Given back before the hold: fields are dropped from the first to the last.
-            inner: sync::$inner<'l, T>,
-            _hold: Hold,
-        }
-
-        impl<T: ?Sized> Deref for $name<'_, T> {
-            type Target = T;
-
-            fn deref(&self) -> &T {
-                &self.inner
-            }
-        }
-
-        impl<T: ?Sized + fmt::Debug> fmt::Debug for $name<'_, T> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(&self.inner, f)
-            }
-        }
-    )*};
+/// What a lock guards: [`MutexGuard`], [`RwLockReadGuard`] or [`RwLockWriteGuard`].
+#[must_use = "the lock is given back when this is dropped"]
+pub struct Guard<G> {
+    // Given back before the hold: fields are dropped from the first to the last.
+    inner: G,
+    _hold: Hold,
 }
 
-guards! {
-    /// What a [`Mutex`] guards.
-    MutexGuard is MutexGuard;
-    /// What a [`RwLock`] guards, to read.
-    RwLockReadGuard is RwLockReadGuard;
-    /// What a [`RwLock`] guards, to change.
-    RwLockWriteGuard is RwLockWriteGuard;
+/// What a [`Mutex`] guards.
+pub type MutexGuard<'l, T> = Guard<sync::MutexGuard<'l, T>>;
+/// What a [`RwLock`] guards, to read.
+pub type RwLockReadGuard<'l, T> = Guard<sync::RwLockReadGuard<'l, T>>;
+/// What a [`RwLock`] guards, to change.
+pub type RwLockWriteGuard<'l, T> = Guard<sync::RwLockWriteGuard<'l, T>>;
+
+impl<G: Deref> Deref for Guard<G> {
+    type Target = G::Target;
+
+    fn deref(&self) -> &G::Target {
+        &self.inner
+    }
 }
 
-impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
+impl<G: DerefMut> DerefMut for Guard<G> {
+    fn deref_mut(&mut self) -> &mut G::Target {
         &mut self.inner
     }
 }
 
-impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        &mut self.inner
+impl<G: fmt::Debug> fmt::Debug for Guard<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
     }
 }
 
 /// Takes a lock, with a hold that delays forks.
 #[inline]
-fn take<I, G>(
+fn take<G>(
     proven: &AtomicU32,
     try_alone: impl Fn() -> bool,
-    lock: impl FnOnce() -> LockResult<I>,
-    try_lock: impl Fn() -> TryLockResult<I>,
-    guard: impl FnOnce(I, Hold) -> G,
-) -> LockResult<G> {
-    let hold = Hold::new();
+    lock: impl FnOnce() -> LockResult<G>,
+    try_lock: impl Fn() -> TryLockResult<G>,
+) -> LockResult<Guard<G>> {
+    let _hold = Hold::new();
     let result = if fork::may_be_abandoned() {
         take_in_child(proven, try_alone, lock, try_lock)
     } else {
         lock()
     };
     match result {
-        Ok(inner) => Ok(guard(inner, hold)),
-        Err(poisoned) => Err(PoisonError::new(guard(poisoned.into_inner(), hold))),
+        Ok(inner) => Ok(Guard { inner, _hold }),
+        Err(poisoned) => Err(PoisonError::new(Guard { inner: poisoned.into_inner(), _hold })),
     }
 }
 
@@ -138,15 +125,12 @@ fn was_free<I>(tried: TryLockResult<I>) -> bool {
 
 /// Tries to take a lock, with a hold that delays forks.
 #[inline]
-fn try_take<I, G>(
-    try_lock: impl FnOnce() -> TryLockResult<I>,
-    guard: impl FnOnce(I, Hold) -> G,
-) -> TryLockResult<G> {
-    let hold = Hold::new();
+fn try_take<G>(try_lock: impl FnOnce() -> TryLockResult<G>) -> TryLockResult<Guard<G>> {
+    let _hold = Hold::new();
     match try_lock() {
-        Ok(inner) => Ok(guard(inner, hold)),
+        Ok(inner) => Ok(Guard { inner, _hold }),
         Err(TryLockError::Poisoned(poisoned)) => {
-            Err(PoisonError::new(guard(poisoned.into_inner(), hold)).into())
+            Err(PoisonError::new(Guard { inner: poisoned.into_inner(), _hold }).into())
         }
         Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),
     }
@@ -227,8 +211,7 @@ impl<T: ?Sized> Mutex<T> {
     /// child for 5 seconds while another one waits for it.
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
         let (lock, try_lock) = (|| self.inner.lock(), || self.inner.try_lock());
-        let guard = |inner, _hold| MutexGuard { inner, _hold };
-        take(&self.proven, || was_free(try_lock()), lock, try_lock, guard)
+        take(&self.proven, || was_free(try_lock()), lock, try_lock)
     }
 
     /// Takes the lock if it is free.
@@ -236,7 +219,7 @@ impl<T: ?Sized> Mutex<T> {
     /// # Errors
     /// If it is taken, or a thread panicked while it held the lock.
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
-        try_take(|| self.inner.try_lock(), |inner, _hold| MutexGuard { inner, _hold })
+        try_take(|| self.inner.try_lock())
     }
 }
 
@@ -249,9 +232,8 @@ impl<T: ?Sized> RwLock<T> {
     /// # Panics
     /// As [`Mutex::lock`].
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
-        let guard = |inner, _hold| RwLockReadGuard { inner, _hold };
         let try_alone = || was_free(self.inner.try_write());
-        take(&self.proven, try_alone, || self.inner.read(), || self.inner.try_read(), guard)
+        take(&self.proven, try_alone, || self.inner.read(), || self.inner.try_read())
     }
 
     /// Locks the value for reading, if no thread is changing it.
@@ -259,7 +241,7 @@ impl<T: ?Sized> RwLock<T> {
     /// # Errors
     /// As [`Mutex::try_lock`].
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
-        try_take(|| self.inner.try_read(), |inner, _hold| RwLockReadGuard { inner, _hold })
+        try_take(|| self.inner.try_read())
     }
 
     /// Locks the value for writing; waits while another thread uses it.
@@ -270,9 +252,8 @@ impl<T: ?Sized> RwLock<T> {
     /// # Panics
     /// As [`Mutex::lock`].
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
-        let guard = |inner, _hold| RwLockWriteGuard { inner, _hold };
         let try_alone = || was_free(self.inner.try_write());
-        take(&self.proven, try_alone, || self.inner.write(), || self.inner.try_write(), guard)
+        take(&self.proven, try_alone, || self.inner.write(), || self.inner.try_write())
     }
 
     /// Locks the value for writing, if no thread is using it.
@@ -280,6 +261,6 @@ impl<T: ?Sized> RwLock<T> {
     /// # Errors
     /// As [`Mutex::try_lock`].
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
-        try_take(|| self.inner.try_write(), |inner, _hold| RwLockWriteGuard { inner, _hold })
+        try_take(|| self.inner.try_write())
     }
 }
