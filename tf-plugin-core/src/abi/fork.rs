@@ -232,6 +232,7 @@ mod tests {
     use crate::sync::{Mutex, RwLock};
     use std::panic::catch_unwind;
     use std::sync::{Mutex as StdMutex, MutexGuard as StdMutexGuard, PoisonError, mpsc};
+    use std::thread::Scope;
     use tf_plugin_testing::__private::in_a_child;
 
     /// Forks one at a time: a test that makes one wait must not hold up the other's. As in a plugin that is loaded, they are
@@ -247,6 +248,17 @@ mod tests {
     fn holds_in_a_child(work: impl FnOnce() -> bool, otherwise: &str) {
         let status = in_a_child(10, || i32::from(!work()));
         assert!(status.success(), "{status}; exit status 1: {otherwise}; SIGALRM: it waited");
+    }
+
+    /// Lets a thread hold the lock until the answer is dropped; `None` if it does not get it.
+    fn hold<'s>(scope: &'s Scope<'s, '_>, lock: &'static Mutex<u64>) -> Option<mpsc::Sender<()>> {
+        let ((held, is_held), (release, is_released)) = (mpsc::channel(), mpsc::channel());
+        scope.spawn(move || {
+            let _guard = lock.lock().unwrap();
+            held.send(()).unwrap();
+            let _ = is_released.recv();
+        });
+        is_held.recv_timeout(20 * LIMIT).ok().map(|()| release)
     }
 
     #[test]
@@ -300,14 +312,8 @@ mod tests {
         static LOCK: Mutex<u64> = Mutex::new(1);
         static OTHER: Mutex<u64> = Mutex::new(2);
         let _alone = alone();
-        let ((held, is_held), (release, is_released)) = (mpsc::channel(), mpsc::channel::<()>());
         std::thread::scope(|scope| {
-            scope.spawn(move || {
-                let _guard = LOCK.lock().unwrap();
-                held.send(()).unwrap();
-                let _ = is_released.recv();
-            });
-            is_held.recv().unwrap();
+            let release = hold(scope, &LOCK).unwrap();
             let fails = || {
                 std::panic::set_hook(Box::new(|_| {}));
                 let other = OTHER.lock().is_ok_and(|other| *other == 2);
@@ -401,18 +407,11 @@ mod tests {
         // As with the handler of a library that was registered earlier, which runs after this one.
         before();
         let in_child_of_it = std::thread::scope(|scope| {
-            let (held, is_held) = mpsc::channel();
-            let (release, is_released) = mpsc::channel::<()>();
-            scope.spawn(move || {
-                let _guard = LOCK.lock().unwrap();
-                held.send(()).unwrap();
-                let _ = is_released.recv();
-            });
-            let held = is_held.recv_timeout(20 * LIMIT);
-            if held.is_err() {
+            let release = hold(scope, &LOCK);
+            if release.is_none() {
                 in_parent();
             }
-            held.expect("the thread waits forever");
+            let release = release.expect("the thread waits forever");
             let flags = libc::c_long::from(libc::SIGCHLD);
             let none: libc::c_long = 0;
             // SAFETY: `clone` with these arguments is `fork` without handlers. The child touches atomics and
@@ -459,14 +458,7 @@ mod tests {
         static BUSY: RwLock<u64> = RwLock::new(0);
         let _alone = alone();
         std::thread::scope(|scope| {
-            let (held, is_held) = mpsc::channel();
-            let (release, is_released) = mpsc::channel::<()>();
-            scope.spawn(move || {
-                let _guard = HELD.lock().unwrap();
-                held.send(()).unwrap();
-                let _ = is_released.recv();
-            });
-            is_held.recv().unwrap();
+            let release = hold(scope, &HELD).unwrap();
             let waits = || {
                 let reading = BUSY.read().unwrap();
                 let writing = std::thread::spawn(|| *BUSY.write().unwrap() += 1);

@@ -61,19 +61,9 @@ pub unsafe fn guard_answer<R>(
     }
     // An error is written where it arises, so that nothing large is handed on when all is well.
     let run = || match body() {
-        Ok(Answer { value, note: Note::Done }) => {
+        Ok(Answer { value, note }) => {
             // SAFETY: `status` is not null, so it is a status of the host.
-            unsafe { status::write_ok(status) };
-            Some(value)
-        }
-        Ok(Answer { value, note: Note::Known(code, text) }) => {
-            // SAFETY: `status` is non-null, so a status of the host.
-            unsafe { status::write_known(status, code, text) };
-            Some(value)
-        }
-        Ok(Answer { value, note: Note::Failed(error) }) => {
-            // SAFETY: `status` is not null, so it is a status of the host.
-            unsafe { status::write_error(op, status, error) };
+            unsafe { status::write(op, status, note) };
             Some(value)
         }
         Err(error) => {

@@ -1,6 +1,7 @@
 //! Writing TensorFlow's status.
 
 use super::bytes::has_nul;
+use super::guard::{Note, discard};
 use crate::error::{Code, Error};
 use core::ffi::CStr;
 use std::any::Any;
@@ -32,24 +33,20 @@ fn lost(missing: MissingSymbol) {
     log_error(&format_args!("a status is lost: {missing}"));
 }
 
-/// Sets `TF_OK`.
+/// Sets what the status says beside a value. A known message is UTF-8.
 ///
 /// # Safety
 /// `status` must be a status of the host.
 #[inline]
-pub(super) unsafe fn write_ok(status: *mut TF_Status) {
+pub(super) unsafe fn write(op: &'static str, status: *mut TF_Status, note: Note) {
     // SAFETY: `status` is a status of the host.
-    unsafe { set(status, TF_OK, c"") }
-}
-
-/// Sets a code with a message that is UTF-8.
-///
-/// # Safety
-/// `status` must be a status of the host.
-#[inline]
-pub(super) unsafe fn write_known(status: *mut TF_Status, code: Code, message: &'static CStr) {
-    // SAFETY: `status` is one of the host.
-    unsafe { set(status, code.as_raw(), message) }
+    unsafe {
+        match note {
+            Note::Done => set(status, TF_OK, c""),
+            Note::Known(code, message) => set(status, code.as_raw(), message),
+            Note::Failed(error) => write_error(op, status, error),
+        }
+    }
 }
 
 /// Sets the code, the message with its causes, and the payloads of an error.
@@ -100,9 +97,7 @@ unsafe fn write_details(op: &'static str, status: *mut TF_Status, error: Error) 
         // SAFETY: `status` is a status of the host.
         unsafe { set(status, code.as_raw(), text.as_c_str()) };
     }
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(error))) {
-        log_error(&Panic::take(op, payload));
-    }
+    discard(op, error);
 }
 
 /// Sets `INTERNAL` with what a panic said and where.
