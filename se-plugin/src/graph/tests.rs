@@ -4,11 +4,39 @@ use super::*;
 use crate::Code;
 use crate::wire::put_varint;
 
+pub(super) const DEVICE: &str = "/job:localhost/replica:0/task:0/device:MY_DEVICE:0";
+
+/// A node on the device.
+pub(super) fn node(name: &str, op: &str, inputs: &[&str]) -> Node<'static> {
+    let mut node = Node::new(name, op);
+    node.set_device(DEVICE).set_inputs(inputs);
+    node
+}
+
+/// The graph of these nodes, as it comes from TensorFlow.
+pub(super) fn graph_of(nodes: impl IntoIterator<Item = Node<'static>>) -> Graph<'static> {
+    let mut graph = Graph::new();
+    nodes.into_iter().for_each(|node| graph.add_node(node).unwrap());
+    Graph::decode(graph.encode().leak()).unwrap()
+}
+
+/// The nodes, all on the device, a line for each.
+pub(super) fn lines(graph: &Graph<'_>) -> Vec<String> {
+    let line = |node: &Node<'_>| {
+        let inputs: Vec<_> = node.inputs().map(|input| input.to_string()).collect();
+        let callee = node.raw_attr("f").map(|f| String::from_utf8_lossy(&f[4..]).into_owned());
+        let op = callee.map_or(node.op().to_owned(), |f| format!("{} {f}", node.op()));
+        assert_eq!(node.device(), DEVICE);
+        format!("{} = {op}({})", node.name(), inputs.join(" "))
+    };
+    graph.nodes().map(line).collect()
+}
+
 /// A `NodeDef` with fields that the SDK does not know, in an order that it would not write.
 fn a_node(name: &str) -> Vec<u8> {
     let mut node = Vec::new();
     put_bytes(&mut node, 7, b"a type of the future");
-    put_bytes(&mut node, 4, b"/job:localhost/replica:0/task:0/device:MY_DEVICE:0");
+    put_bytes(&mut node, 4, DEVICE.as_bytes());
     put_message(&mut node, 5, |entry| {
         put_bytes(entry, 2, b"\x28\x01");
         put_bytes(entry, 1, b"flag");
@@ -23,14 +51,14 @@ fn a_node(name: &str) -> Vec<u8> {
     node
 }
 
-fn a_graph() -> Vec<u8> {
+fn a_graph() -> &'static [u8] {
     let mut graph = Vec::new();
     put_message(&mut graph, 4, |versions| put_varint(versions, 1, 1882));
     put_bytes(&mut graph, NODE, &a_node("a"));
     put_bytes(&mut graph, 2, b"\x0a\x00");
     put_bytes(&mut graph, NODE, &a_node("b"));
     put_varint(&mut graph, 99, 5);
-    graph
+    graph.leak()
 }
 
 /// The fields of a message, in any order.
@@ -43,20 +71,18 @@ fn parts(message: &[u8]) -> Vec<Vec<u8>> {
 
 #[test]
 fn what_is_not_changed_comes_back_byte_by_byte() {
-    let bytes = a_graph();
-    let graph = Graph::decode(&bytes).unwrap();
+    let graph = Graph::decode(a_graph()).unwrap();
     assert!(!graph.is_changed());
-    assert_eq!(parts(&graph.encode()), parts(&bytes));
+    assert_eq!(parts(&graph.encode()), parts(a_graph()));
 }
 
 #[test]
 fn a_change_leaves_all_else_alone() {
-    let bytes = a_graph();
-    let mut graph = Graph::decode(&bytes).unwrap();
+    let mut graph = Graph::decode(a_graph()).unwrap();
     graph.node_mut("b").unwrap().set_attr("flag", false).set_inputs(["^a"]);
     assert!(graph.is_changed());
     let encoded = graph.encode();
-    let (before, after) = (parts(&bytes), parts(&encoded));
+    let (before, after) = (parts(a_graph()), parts(&encoded));
     let changed: Vec<_> = after.iter().filter(|part| !before.contains(part)).collect();
     assert_eq!((changed.len(), after.len()), (1, before.len()));
 
@@ -77,8 +103,7 @@ fn a_change_leaves_all_else_alone() {
 
 #[test]
 fn setting_what_is_there_changes_nothing() {
-    let bytes = a_graph();
-    let mut graph = Graph::decode(&bytes).unwrap();
+    let mut graph = Graph::decode(a_graph()).unwrap();
     for node in graph.nodes_mut() {
         let device = node.device().to_owned();
         node.set_op("Const").set_device(device).set_inputs([""; 0]).set_attr("flag", true);
@@ -109,8 +134,7 @@ fn nothing_and_garbage() {
 
 #[test]
 fn nodes_are_found_by_name() {
-    let bytes = a_graph();
-    let mut graph = Graph::decode(&bytes).unwrap();
+    let mut graph = Graph::decode(a_graph()).unwrap();
     assert!(graph.node("c").is_none() && graph.node("a").is_some());
     assert_eq!((graph.free_name("c"), graph.free_name("a")), ("c".into(), "a_1".into()));
     assert_eq!(graph.add_node(Node::new("a", "NoOp")).unwrap_err().code(), Code::AlreadyExists);
@@ -132,27 +156,25 @@ fn nodes_are_found_by_name() {
 
 #[test]
 fn what_tensorflow_needs_stays() {
-    let bytes = a_graph();
     let ask = || Ok(Some(BTreeSet::from([String::from("a")])));
-    let mut graph = Graph::decode_preserving(&bytes, &ask).unwrap();
+    let mut graph = Graph::decode_preserving(a_graph(), &ask).unwrap();
     assert_eq!(graph.remove_node("a").unwrap_err().code(), Code::FailedPrecondition);
     assert!(graph.node("a").is_some() && !graph.is_changed());
     graph.remove_node("b").unwrap();
 
     let silent = || Ok(None);
-    let mut graph = Graph::decode_preserving(&bytes, &silent).unwrap();
+    let mut graph = Graph::decode_preserving(a_graph(), &silent).unwrap();
     assert_eq!(graph.remove_node("b").unwrap_err().code(), Code::FailedPrecondition);
 
     let failing = || Err(Error::unavailable("requested it"));
-    let mut graph = Graph::decode_preserving(&bytes, &failing).unwrap();
+    let mut graph = Graph::decode_preserving(a_graph(), &failing).unwrap();
     assert_eq!(graph.remove_node("b").unwrap_err().code(), Code::Unavailable);
     assert!(!graph.is_changed());
 }
 
 #[test]
 fn broken_graphs_are_refused() {
-    let bytes = a_graph();
-    let mut graph = Graph::decode(&bytes).unwrap();
+    let mut graph = Graph::decode(a_graph()).unwrap();
     graph.node_mut("b").unwrap().set_inputs(["a:3", "^a"]);
     graph.check().unwrap();
     graph.remove_node("a").unwrap();
@@ -163,7 +185,7 @@ fn broken_graphs_are_refused() {
     graph.add_node(Node::new("", "NoOp")).unwrap();
     assert!(graph.check().unwrap_err().message().contains("no name"));
 
-    let mut graph = Graph::decode(&bytes).unwrap();
+    let mut graph = Graph::decode(a_graph()).unwrap();
     *graph.node_mut("a").unwrap() = Node::new("b", "NoOp");
     assert!(graph.check().unwrap_err().message().contains("two nodes have the name `b`"));
 }
@@ -192,7 +214,7 @@ fn devices_are_compared_whole() {
     let mut node = Node::new("n", "NoOp");
     for (device, expected) in [
         ("", false),
-        ("/job:localhost/replica:0/task:0/device:MY_DEVICE:0", true),
+        (DEVICE, true),
         ("/device:MY_DEVICE", true),
         ("/device:MY_DEVICE_TOO:0", false),
         ("/device:NOT_MY_DEVICE:0", false),
@@ -205,8 +227,7 @@ fn devices_are_compared_whole() {
 
 #[test]
 fn errors_name_node_and_attribute() {
-    let bytes = a_graph();
-    let graph = Graph::decode(&bytes).unwrap();
+    let graph = Graph::decode(a_graph()).unwrap();
     let a = graph.node("a").unwrap();
     let error = a.attr::<bool>("flags").unwrap_err();
     assert_eq!(error.code(), Code::NotFound);

@@ -125,6 +125,7 @@ impl Update {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{DEVICE, graph_of, lines, node};
     use super::*;
     use crate::kernel::workarounds::InPlace;
 
@@ -142,156 +143,138 @@ mod tests {
         assert_eq!(configs("GPU", all), off);
     }
 
-    const DEVICE: &str = "/job:localhost/replica:0/task:0/device:MY_DEVICE:0";
     const CPU: &str = "/job:localhost/replica:0/task:0/device:CPU:0";
+    const FEW: Workarounds = Workarounds {
+        device_type: "MY_DEVICE",
+        has_kernel: |op, attribute, dtype| {
+            ["AddV2", "Sub"].contains(&op) && attribute == "T" && dtype == DType::Float32
+        },
+    };
 
-    fn workarounds() -> Workarounds {
-        Workarounds {
-            device_type: "MY_DEVICE",
-            has_kernel: |op, attribute, dtype| {
-                ["AddV2", "Sub"].contains(&op) && attribute == "T" && dtype == DType::Float32
-            },
-        }
+    fn applied(workarounds: Workarounds, nodes: Vec<Node<'static>>) -> Graph<'static> {
+        let mut graph = graph_of(nodes);
+        workarounds.apply(&mut graph).unwrap();
+        graph.check().unwrap();
+        graph
     }
 
-    fn node(name: &str, op: &str, device: &str, inputs: &[&str]) -> Node<'static> {
-        let mut node = Node::new(name, op);
-        node.set_device(device).set_inputs(inputs);
-        node
-    }
-
-    fn encoded(nodes: impl IntoIterator<Item = Node<'static>>) -> Vec<u8> {
-        let mut graph = Graph::new();
-        nodes.into_iter().for_each(|node| graph.add_node(node).unwrap());
-        graph.encode()
-    }
-
-    fn an_update(op: &str, dtype: DType, device: &str) -> Vec<u8> {
-        let mut update = node("step/update", op, device, &["v", "d:1", "^before"]);
+    fn update(name: &str, op: &str, dtype: DType, inputs: &[&str]) -> Node<'static> {
+        let mut update = node(name, op, inputs);
         update.set_attr("dtype", dtype).set_attr("_class", vec![String::from("loc:@v")]);
-        encoded([
-            node("v", "_Arg", device, &[]),
-            node("d", "Split", device, &[]),
-            node("before", "NoOp", device, &[]),
-            update,
-            node("after", "NoOp", device, &["^step/update"]),
-        ])
+        update
     }
 
-    fn inputs(graph: &Graph<'_>, name: &str) -> Vec<String> {
-        graph.node(name).unwrap().inputs().map(|input| input.to_string()).collect()
+    fn an_update(op: &str, dtype: DType) -> Vec<Node<'static>> {
+        vec![
+            node("v", "_Arg", &[]),
+            node("d", "Split", &[]),
+            node("before", "NoOp", &[]),
+            update("step/update", op, dtype, &["v", "d:1", "^before"]),
+            node("after", "NoOp", &["^step/update"]),
+        ]
     }
 
     #[test]
     fn updates_of_variables_become_assignments() {
-        for InPlace { op, computes: result, .. } in IN_PLACE {
-            let bytes = an_update(op, DType::Float32, DEVICE);
-            let mut graph = Graph::decode(&bytes).unwrap();
-            workarounds().apply(&mut graph).unwrap();
+        for InPlace { op, computes, .. } in IN_PLACE {
+            let graph = applied(FEW, an_update(op, DType::Float32));
             assert!(graph.is_changed());
-            graph.check().unwrap();
-            assert_eq!(graph.nodes().count(), 7);
-            let ops: Vec<&str> = graph.nodes().map(Node::op).collect();
-            let rest =
-                ["_Arg", "Split", "NoOp", "AssignVariableOp", "NoOp", "ReadVariableOp", result];
-            assert_eq!(ops, rest);
-
-            let read = graph.node("step/update/read").unwrap();
-            assert_eq!(inputs(&graph, read.name()), ["v", "^d", "^before"]);
-            assert_eq!(read.attr::<DType>("dtype").unwrap(), DType::Float32);
-            let computed = graph.node(&format!("step/update/{result}")).unwrap();
-            assert_eq!(inputs(&graph, computed.name()), ["step/update/read", "d:1"]);
-            assert_eq!(computed.attr::<DType>("T").unwrap(), DType::Float32);
-            let assigned = graph.node("step/update").unwrap();
-            let expected = ["v", computed.name(), "^before"];
-            assert_eq!(inputs(&graph, "step/update"), expected);
-            assert_eq!(assigned.attr::<DType>("dtype").unwrap(), DType::Float32);
+            let expected = [
+                "v = _Arg()",
+                "d = Split()",
+                "before = NoOp()",
+                &format!("step/update = AssignVariableOp(v step/update/{computes} ^before)"),
+                "after = NoOp(^step/update)",
+                "step/update/read = ReadVariableOp(v ^d ^before)",
+                &format!("step/update/{computes} = {computes}(step/update/read d:1)"),
+            ];
+            assert_eq!(lines(&graph), expected);
+            let computed = format!("step/update/{computes}");
+            let [assigned, read, computed] = ["step/update", "step/update/read", &computed]
+                .map(|name| graph.node(name).unwrap());
+            for (node, attribute) in [(assigned, "dtype"), (read, "dtype"), (computed, "T")] {
+                assert_eq!(node.attr::<DType>(attribute).unwrap(), DType::Float32);
+            }
             assert!(!assigned.attr::<bool>("validate_shape").unwrap());
             assert_eq!(assigned.attr::<Vec<String>>("_class").unwrap(), ["loc:@v"]);
-            assert!([read, computed, assigned].iter().all(|node| node.device() == DEVICE));
 
-            // Nothing is left to do.
-            let bytes = graph.encode();
-            let mut again = Graph::decode(&bytes).unwrap();
-            workarounds().apply(&mut again).unwrap();
-            assert!(!again.is_changed());
+            let again = applied(FEW, graph.nodes().cloned().collect());
+            assert!(!again.is_changed(), "nothing is left to do");
         }
     }
 
     #[test]
     fn other_updates_stay() {
         let other_device = DEVICE.replace("MY_DEVICE", "MY_DEVICE_TOO");
-        for (op, dtype, device) in [
-            ("AssignAddVariableOp", DType::Float32, CPU),
-            ("AssignAddVariableOp", DType::Float32, &other_device),
-            ("AssignAddVariableOp", DType::Int32, DEVICE),
-            ("AssignVariableOp", DType::Float32, DEVICE),
-        ] {
-            let bytes = an_update(op, dtype, device);
-            let mut graph = Graph::decode(&bytes).unwrap();
-            workarounds().apply(&mut graph).unwrap();
-            assert!(!graph.is_changed(), "{op} {dtype:?} {device}");
-        }
-        let bytes = an_update("AssignAddVariableOp", DType::Float32, DEVICE);
-        let mut graph = Graph::decode(&bytes).unwrap();
-        let has_kernel = |op: &str, attribute: &str, dtype| {
+        let own: fn(&str, &str, DType) -> bool = |op, attribute, dtype| {
             dtype == DType::Float32
                 && [("AddV2", "T"), ("AssignAddVariableOp", "dtype")].contains(&(op, attribute))
         };
-        Workarounds { has_kernel, ..workarounds() }.apply(&mut graph).unwrap();
-        assert!(!graph.is_changed(), "the plugin has a kernel that does it in place");
+        for (op, dtype, device, has_kernel) in [
+            ("AssignAddVariableOp", DType::Float32, CPU, FEW.has_kernel),
+            ("AssignAddVariableOp", DType::Float32, &other_device, FEW.has_kernel),
+            ("AssignAddVariableOp", DType::Int32, DEVICE, FEW.has_kernel),
+            ("AssignVariableOp", DType::Float32, DEVICE, FEW.has_kernel),
+            // The plugin has a kernel that does it in place.
+            ("AssignAddVariableOp", DType::Float32, DEVICE, own),
+        ] {
+            let mut nodes = an_update(op, dtype);
+            for node in &mut nodes {
+                node.set_device(device);
+            }
+            let graph = applied(Workarounds { has_kernel, ..FEW }, nodes);
+            assert!(!graph.is_changed(), "{op} {dtype:?} {device}");
+        }
     }
 
     #[test]
     fn two_updates_get_two_names() {
-        let mut nodes = vec![node("v", "_Arg", DEVICE, &[]), node("u/read", "NoOp", DEVICE, &[])];
-        for name in ["u", "w"] {
-            let mut update = node(name, "AssignSubVariableOp", DEVICE, &["v", "v"]);
-            update.set_attr("dtype", DType::Float32);
-            nodes.push(update);
+        let graph = applied(
+            FEW,
+            vec![
+                node("v", "_Arg", &[]),
+                node("u/read", "NoOp", &[]),
+                update("u", "AssignSubVariableOp", DType::Float32, &["v", "v"]),
+                update("w", "AssignSubVariableOp", DType::Float32, &["v", "v"]),
+            ],
+        );
+        let lines = lines(&graph);
+        assert_eq!(lines.len(), 8);
+        for line in ["u/Sub = Sub(u/read_1 v)", "u/read_1 = ReadVariableOp(v)"] {
+            assert!(lines.iter().any(|other| other == line), "{lines:#?}");
         }
-        let bytes = encoded(nodes);
-        let mut graph = Graph::decode(&bytes).unwrap();
-        workarounds().apply(&mut graph).unwrap();
-        graph.check().unwrap();
-        assert_eq!(graph.nodes().count(), 8);
-        assert_eq!(inputs(&graph, "u/Sub"), ["u/read_1", "v"]);
-        assert_eq!(inputs(&graph, "u/read_1"), ["v"]);
     }
 
     /// The second update waits for the first by its value alone, as TensorFlow's dependency optimizer leaves it.
     #[test]
     fn an_update_reads_the_variable_after_its_value_is_there() {
-        let mut nodes = vec![node("v", "_Arg", DEVICE, &[]), node("d", "_Arg", DEVICE, &[])];
-        let mut first = node("first", "AssignSubVariableOp", DEVICE, &["v", "d"]);
-        first.set_attr("dtype", DType::Float32);
-        let mut second =
-            node("second", "AssignSubVariableOp", DEVICE, &["v", "square:0", "^square"]);
-        second.set_attr("dtype", DType::Float32);
-        nodes.extend([
-            first,
-            node("between", "ReadVariableOp", DEVICE, &["v", "^first"]),
-            node("square", "Square", DEVICE, &["between"]),
-            second,
-        ]);
-        let bytes = encoded(nodes);
-        let mut graph = Graph::decode(&bytes).unwrap();
-        workarounds().apply(&mut graph).unwrap();
-        graph.check().unwrap();
-        assert_eq!(inputs(&graph, "first/read"), ["v", "^d"]);
-        assert_eq!(inputs(&graph, "second/read"), ["v", "^square"]);
+        let sub = "AssignSubVariableOp";
+        let graph = applied(
+            FEW,
+            vec![
+                node("v", "_Arg", &[]),
+                node("d", "_Arg", &[]),
+                update("first", sub, DType::Float32, &["v", "d"]),
+                node("between", "ReadVariableOp", &["v", "^first"]),
+                node("square", "Square", &["between"]),
+                update("second", sub, DType::Float32, &["v", "square:0", "^square"]),
+            ],
+        );
+        let lines = lines(&graph);
+        for line in ["first/read = ReadVariableOp(v ^d)", "second/read = ReadVariableOp(v ^square)"]
+        {
+            assert!(lines.iter().any(|other| other == line), "{lines:#?}");
+        }
     }
 
     #[test]
     fn xla_is_not_asked_for_on_the_device() {
         let call = |name: &str, device: &str| {
-            let mut call = node(name, "StatefulPartitionedCall", device, &[]);
-            call.set_attr(MUST_COMPILE, true).set_attr("_other", true);
+            let mut call = node(name, "StatefulPartitionedCall", &[]);
+            call.set_device(device).set_attr(MUST_COMPILE, true).set_attr("_other", true);
             call
         };
-        let bytes = encoded([call("here", DEVICE), call("there", CPU)]);
-        let mut graph = Graph::decode(&bytes).unwrap();
-        workarounds().apply(&mut graph).unwrap();
+        let graph = applied(FEW, vec![call("here", DEVICE), call("there", CPU)]);
         let names: Vec<_> = graph.node("here").unwrap().attr_names().collect();
         assert_eq!(names, ["_other"]);
         let there = graph.node("there").unwrap();

@@ -1,15 +1,8 @@
 //! What is made of branches and loops.
 
+use super::super::tests::{DEVICE, graph_of, lines, node};
 use super::*;
-use std::collections::BTreeSet;
-
-const DEVICE: &str = "/job:localhost/replica:0/task:0/device:MY_DEVICE:0";
-
-fn node(name: &str, op: &str, inputs: &[&str]) -> Node<'static> {
-    let mut node = Node::new(name, op);
-    node.set_device(DEVICE).set_inputs(inputs);
-    node
-}
+use std::cell::OnceCell;
 
 fn function(name: &str) -> Vec<u8> {
     [&[0x52, 2 + name.len() as u8, 0x0a, name.len() as u8], name.as_bytes()].concat()
@@ -36,22 +29,12 @@ fn repeat(name: &str, inputs: &[&str]) -> Node<'static> {
 
 /// The graph that is made of the nodes, a line for each.
 fn lowered(nodes: Vec<Node<'static>>, preserved: &[&str]) -> Vec<String> {
-    let mut graph = Graph::new();
-    nodes.into_iter().for_each(|node| graph.add_node(node).unwrap());
-    let bytes = graph.encode();
-    let preserved: BTreeSet<_> = preserved.iter().map(|name| String::from(*name)).collect();
-    let ask = || Ok(Some(preserved.clone()));
-    let mut graph = Graph::decode_preserving(&bytes, &ask).unwrap();
+    let mut graph = graph_of(nodes);
+    let preserved = preserved.iter().map(|name| String::from(*name)).collect();
+    graph.preserved = OnceCell::from(Some(preserved));
     lower(&mut graph, "MY_DEVICE").unwrap();
     graph.check().unwrap();
-    let line = |node: &Node<'_>| {
-        let inputs: Vec<_> = node.inputs().map(|input| input.to_string()).collect();
-        let callee = node.raw_attr("f").map(|f| String::from_utf8_lossy(&f[4..]).into_owned());
-        let op = callee.map_or(node.op().to_owned(), |f| format!("{} {f}", node.op()));
-        assert_eq!(node.device(), DEVICE);
-        format!("{} = {op}({})", node.name(), inputs.join(" "))
-    };
-    graph.nodes().map(line).collect()
+    lines(&graph)
 }
 
 #[test]
@@ -160,10 +143,7 @@ fn others_stay() {
     endless.set_attr("T", vec![DType::Resource]);
     let damaged = branch("damaged", &["p"]);
     for flow in [number, quantized, elsewhere, kept, other, endless, damaged] {
-        let mut graph = Graph::new();
-        graph.add_node(flow).unwrap();
-        let bytes = graph.encode();
-        let mut graph = Graph::decode(&bytes).unwrap();
+        let mut graph = graph_of([flow]);
         lower(&mut graph, "MY_DEVICE").unwrap();
         assert!(!graph.is_changed(), "{graph:?}");
     }
