@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 /// Allocations are multiples of this, in size and in place: as TensorFlow requires.
-pub(super) const ALIGNMENT: u64 = 256;
+const ALIGNMENT: u64 = 256;
 
 /// The allocations in a range from 0 on: each is put in the first gap that is large enough.
 #[derive(Debug)]
 pub(super) struct Allocator {
-    len: u64,
+    pub(super) len: u64,
     /// Size requested by offset; the size in use is the next multiple of the alignment.
     used: BTreeMap<u64, u64>,
     /// Size by offset. No two are neighbours.
     gaps: BTreeMap<u64, u64>,
-    in_use: u64,
+    pub(super) in_use: u64,
     peak: u64,
     count: u64,
     largest: u64,
@@ -73,14 +73,6 @@ impl Allocator {
         })
     }
 
-    pub(super) fn len(&self) -> u64 {
-        self.len
-    }
-
-    pub(super) fn in_use(&self) -> u64 {
-        self.in_use
-    }
-
     pub(super) fn stats(&self) -> crate::AllocatorStats {
         crate::AllocatorStats {
             allocations: self.count,
@@ -125,7 +117,7 @@ mod tests {
                 assert_eq!(memory.free(all[index]), None, "freed already");
             }
             assert_eq!(memory.gaps, BTreeMap::from([(0, 1024)]), "{order:?}");
-            assert_eq!(memory.in_use(), 0);
+            assert_eq!(memory.in_use, 0);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::delay::Delay;
 use super::event::WorkerEvent;
-use super::memory::HostMemory;
+use super::memory::{HostMemory, not_allocated};
 use super::observer::Observer;
 use super::queue::{Core, Point};
 use super::stream::WorkerStream;
@@ -14,7 +14,7 @@ use crate::sync::lock;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
-use tf_plugin_core::{Code, Error, Result};
+use tf_plugin_core::{Code, Result};
 
 /// A complete device, which needs only kernels: its memory is [`HostMemory`], and its streams are
 /// [`WorkerStream`]s.
@@ -114,9 +114,7 @@ impl Device for HostDevice {
         self.reclaim(false)?;
         let mut retired = lock(&self.retired);
         if !self.memory.is_allocated(memory) || retired.iter().any(|&(other, _)| other == memory) {
-            return Err(Error::invalid_argument(format!(
-                "no allocation of this device starts at {memory:?}"
-            )));
+            return Err(not_allocated(memory));
         }
         let ends = self.ends();
         if ends.is_empty() {
@@ -135,7 +133,8 @@ impl Device for HostDevice {
         self.memory.check_process()?;
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         let (health, observer) = (self.health.clone(), self.observer.clone());
-        let stream = WorkerStream::with(&self.memory, health, self.delay, number, observer);
+        let core = Core::new(&self.memory, health, self.delay, number, observer);
+        let stream = WorkerStream::of(core);
         lock(&self.streams).push(Arc::downgrade(stream.core()));
         Ok(stream)
     }

@@ -2,15 +2,14 @@
 
 use super::queue::Point;
 use crate::stream::{Event, EventStatus};
-use std::sync::PoisonError;
+use crate::sync::{ForkMutex, lock_across_forks};
 use tf_plugin_core::Result;
-use tf_plugin_core::sync::Mutex;
 
 /// An event of [`WorkerStream`](super::WorkerStream)s: how far the stream was when it was last recorded.
 #[derive(Debug, Default)]
 pub struct WorkerEvent {
     /// `None` as long as it was never recorded.
-    latest: Mutex<Option<Point>>,
+    latest: ForkMutex<Option<Point>>,
 }
 
 impl WorkerEvent {
@@ -21,11 +20,11 @@ impl WorkerEvent {
     }
 
     pub(super) fn set(&self, point: Point) {
-        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(point);
+        *lock_across_forks(&self.latest) = Some(point);
     }
 
     pub(super) fn latest(&self) -> Option<Point> {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock_across_forks(&self.latest).clone()
     }
 }
 

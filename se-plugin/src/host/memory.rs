@@ -6,10 +6,10 @@ use crate::abi::host::ledger::{Borrow, Ledger};
 use crate::abi::host_buf::HostBuf;
 use crate::device::{AllocatorStats, MemoryUsage};
 use crate::memory::DevicePtr;
-use crate::sync::lock;
+use crate::sync::{ForkMutex, lock, lock_across_forks};
 use core::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use tf_plugin_core::{Error, Result, sync};
+use std::sync::{Arc, Mutex, Weak};
+use tf_plugin_core::{Error, Result};
 
 /// Host memory that acts as device memory.
 ///
@@ -36,11 +36,7 @@ struct Shared {
 }
 
 /// The memories of this plugin, for copies between devices. A fork makes its own.
-static MEMORIES: sync::Mutex<Vec<Weak<Shared>>> = sync::Mutex::new(Vec::new());
-
-fn memories() -> sync::MutexGuard<'static, Vec<Weak<Shared>>> {
-    MEMORIES.lock().unwrap_or_else(PoisonError::into_inner)
-}
+static MEMORIES: ForkMutex<Vec<Weak<Shared>>> = ForkMutex::new(Vec::new());
 
 impl HostMemory {
     /// `bytes` of memory, of which none is used before it is written to.
@@ -63,13 +59,13 @@ impl HostMemory {
 
     fn with(bytes: u64, guarded: bool) -> Result<Self> {
         let allocator = Allocator::new(bytes);
-        let len = usize::try_from(allocator.len()).ok();
+        let len = usize::try_from(allocator.len).ok();
         let len = len.filter(|&len| len > 0 && isize::try_from(len).is_ok()).ok_or_else(|| {
             Error::invalid_argument(format!("a device cannot have {bytes} bytes of memory"))
         })?;
         let ledger = Arc::new(Ledger::new(len, guarded)?);
         let shared = Arc::new(Shared { ledger, allocator: Mutex::new(allocator) });
-        let mut memories = memories();
+        let mut memories = lock_across_forks(&MEMORIES);
         memories.retain(|memory| memory.strong_count() > 0);
         memories.push(Arc::downgrade(&shared));
         Ok(Self { shared })
@@ -87,13 +83,13 @@ impl HostMemory {
         self.check_process()?;
         let mut allocator = lock(&self.shared.allocator);
         let offset = allocator.allocate(bytes).ok_or_else(|| {
-            let (used, all) = (allocator.in_use(), allocator.len());
+            let (used, all) = (allocator.in_use, allocator.len);
             Error::resource_exhausted(format!(
                 "no gap of {bytes} bytes is left: {used} of {all} bytes are in use"
             ))
         })?;
         drop(allocator);
-        DevicePtr::new(self.shared.ledger.view() + offset)
+        DevicePtr::new(self.shared.ledger.mapping.view() + offset)
             .ok_or_else(|| Error::internal("memory is not at address 0"))
     }
 
@@ -110,7 +106,7 @@ impl HostMemory {
     /// # Errors
     /// `FAILED_PRECONDITION` in a process that was forked off.
     pub(super) fn check_process(&self) -> Result<()> {
-        self.shared.ledger.check_process()
+        self.shared.ledger.mapping.check_process()
     }
 
     /// Whether an allocation starts there.
@@ -125,7 +121,7 @@ impl HostMemory {
             return MemoryUsage::default();
         }
         let allocator = lock(&self.shared.allocator);
-        MemoryUsage { free: allocator.len() - allocator.in_use(), total: allocator.len() }
+        MemoryUsage { free: allocator.len - allocator.in_use, total: allocator.len }
     }
 
     /// What was allocated so far; nothing in a process that was forked off.
@@ -244,16 +240,16 @@ impl HostMemory {
     fn ranges(&self, op: &'static str, ranges: &[DeviceRange]) -> Result<Vec<Range<usize>>> {
         let allocator = lock(&self.shared.allocator);
         let range = |range: &DeviceRange| {
-            let Some(start) = range.start().filter(|_| range.bytes() > 0) else {
-                if range.bytes() == 0 {
-                    return Ok(0..0);
-                }
-                let bytes = range.bytes();
+            let bytes = range.bytes();
+            if bytes == 0 {
+                return Ok(0..0);
+            }
+            let Some(start) = range.start() else {
                 return Err(Error::invalid_argument(format!(
                     "`{op}` is to use {bytes} bytes and does not get an address"
                 )));
             };
-            let (offset, bytes) = (self.offset(start), range.bytes());
+            let offset = self.offset(start);
             if !allocator.contains(offset, bytes) {
                 return Err(Error::invalid_argument(format!(
                     "`{op}` is to use {bytes} bytes at {start:?}, which are not all allocated on this device"
@@ -273,23 +269,24 @@ impl HostMemory {
 
     fn offset(&self, address: DevicePtr) -> u64 {
         // Before the start it becomes a number behind the end.
-        address.address().wrapping_sub(self.shared.ledger.view())
+        address.address().wrapping_sub(self.shared.ledger.mapping.view())
     }
 
     /// The memory of this plugin's that the address is in; this one if it is in none.
     pub(super) fn owner(&self, address: DevicePtr) -> Self {
-        let is_in = |memory: &Self| memory.offset(address) < lock(&memory.shared.allocator).len();
+        let is_in = |memory: &Self| memory.offset(address) < lock(&memory.shared.allocator).len;
         if is_in(self) {
             return self.clone();
         }
-        let memories: Vec<_> = memories().iter().filter_map(Weak::upgrade).collect();
+        let memories: Vec<_> =
+            lock_across_forks(&MEMORIES).iter().filter_map(Weak::upgrade).collect();
         let mut memories = memories.into_iter().map(|shared| Self { shared });
         memories.find(is_in).unwrap_or_else(|| self.clone())
     }
 }
 
 #[cold]
-fn not_allocated(memory: DevicePtr) -> Error {
+pub(super) fn not_allocated(memory: DevicePtr) -> Error {
     Error::invalid_argument(format!("no allocation of this device starts at {memory:?}"))
 }
 

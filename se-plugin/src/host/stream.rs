@@ -3,7 +3,6 @@
 use super::delay::Delay;
 use super::event::WorkerEvent;
 use super::memory::HostMemory;
-use super::observer::Observer;
 use super::queue::{Core, Point, Task, Turn, sleep};
 use super::range::DeviceRange;
 use crate::abi::host::ledger::Borrow;
@@ -35,18 +34,11 @@ impl WorkerStream {
     /// A stream of its own on this memory.
     #[must_use]
     pub fn new(memory: &HostMemory, delay: Delay) -> Self {
-        Self::with(memory, Health::default(), delay, 0, None)
+        Self::of(Core::new(memory, Health::default(), delay, 0, None))
     }
 
-    /// A stream that shares its failures with others, and has a number among them.
-    pub(super) fn with(
-        memory: &HostMemory,
-        health: Health,
-        delay: Delay,
-        number: u64,
-        observer: Option<Arc<dyn Observer>>,
-    ) -> Self {
-        Self { core: Arc::new(Core::new(memory, health, delay, number, observer)) }
+    pub(super) fn of(core: Core) -> Self {
+        Self { core: Arc::new(core) }
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
@@ -91,18 +83,7 @@ impl WorkerStream {
         writes: [DeviceRange; W],
         work: impl FnOnce([&[u8]; R], [&mut [u8]; W]) -> Result<()> + Send + 'static,
     ) -> Result<()> {
-        self.launch_boxed(op, &reads, &writes, Box::new(arrays(work)))
-    }
-
-    /// Not in `launch`, which the library has for each kind of work.
-    fn launch_boxed(
-        &self,
-        op: &'static str,
-        reads: &[DeviceRange],
-        writes: &[DeviceRange],
-        work: Box<Work>,
-    ) -> Result<()> {
-        self.start(op, reads.to_vec(), writes.to_vec(), None, work).map(drop)
+        self.start(op, &reads, &writes, false, Box::new(arrays(work)))
     }
 
     /// As [`launch`](Self::launch), for as many ranges as there are.
@@ -116,7 +97,7 @@ impl WorkerStream {
         writes: Vec<DeviceRange>,
         work: impl FnOnce(Vec<&[u8]>, Vec<&mut [u8]>) -> Result<()> + Send + 'static,
     ) -> Result<()> {
-        self.start(op, reads, writes, None, Box::new(work)).map(drop)
+        self.start(op, &reads, &writes, false, Box::new(work))
     }
 
     /// As [`launch`](Self::launch), and waits for the work. An error of `work` is the caller's, and not a
@@ -131,38 +112,39 @@ impl WorkerStream {
         writes: [DeviceRange; W],
         work: impl FnOnce([&[u8]; R], [&mut [u8]; W]) -> Result<()> + Send + 'static,
     ) -> Result<()> {
-        let (sender, receiver) = mpsc::sync_channel(1);
-        let work = Box::new(arrays(work));
-        let end = self.start(op, reads.into(), writes.into(), Some(sender), work)?;
-        end.wait_elsewhere()?;
-        receiver.try_recv().unwrap_or_else(|_| self.core.health.check())
+        self.start(op, &reads, &writes, true, Box::new(arrays(work)))
     }
 
-    /// The result of `work` goes to `caller`, or is the task's. Not generic: there are as many kinds of work as
-    /// kernels.
+    /// With `waits`, the result of `work` is the caller's, and the task's otherwise. Not generic: there are as many kinds of
+    /// work as kernels.
     fn start(
         &self,
         op: &'static str,
-        reads: Vec<DeviceRange>,
-        writes: Vec<DeviceRange>,
-        caller: Option<mpsc::SyncSender<Result<()>>>,
+        reads: &[DeviceRange],
+        writes: &[DeviceRange],
+        waits: bool,
         work: Box<Work>,
-    ) -> Result<Point> {
+    ) -> Result<()> {
         let memory = &self.core.memory;
-        memory.check(op, &reads)?;
-        memory.check(op, &writes)?;
-        self.push(op, move |core, turn| {
+        memory.check(op, reads)?;
+        memory.check(op, writes)?;
+        let (sender, receiver) = waits.then(|| mpsc::sync_channel(1)).unzip();
+        let (reads, writes) = (reads.to_vec(), writes.to_vec());
+        let end = self.push(op, move |core, turn| {
             turn.health?;
             let mut borrow = core.memory.borrow(op, &reads, &writes)?;
             sleep(turn.hold);
             let (reads, writes) = borrow.slices();
             let result = boundary::catch(op, || work(reads, writes));
-            match caller {
+            match sender {
                 // The waiting thread stays until the work is done.
-                Some(caller) => caller.send(result).map_err(Error::internal),
+                Some(sender) => sender.send(result).map_err(Error::internal),
                 None => result,
             }
-        })
+        })?;
+        let Some(receiver) = receiver else { return Ok(()) };
+        end.wait_elsewhere()?;
+        receiver.try_recv().unwrap_or_else(|_| self.core.health.check())
     }
 
     /// Enqueues work, unless the stream has failed.

@@ -13,7 +13,7 @@ use tf_plugin_core::{Error, Result};
 /// range at the same time are an error, where they would be a race otherwise.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    mapping: Mapping,
+    pub(crate) mapping: Mapping,
     users: Mutex<Users>,
 }
 
@@ -39,17 +39,6 @@ impl Ledger {
         Ok(Self { mapping: Mapping::new(len, guarded)?, users: Mutex::default() })
     }
 
-    /// Where others see the memory.
-    pub(crate) fn view(&self) -> u64 {
-        self.mapping.view()
-    }
-
-    /// # Errors
-    /// `FAILED_PRECONDITION` in a process that was forked off.
-    pub(crate) fn check_process(&self) -> Result<()> {
-        self.mapping.check_process()
-    }
-
     /// Borrows ranges, all of them or none. Empty ranges are not borrowed.
     ///
     /// # Errors
@@ -64,7 +53,7 @@ impl Ledger {
         reads: Vec<Range<usize>>,
         writes: Vec<Range<usize>>,
     ) -> Result<Borrow> {
-        self.check_process()?;
+        self.mapping.check_process()?;
         for range in reads.iter().chain(&writes) {
             // The part of the check that the slices rely on.
             assert!(range.start <= range.end, "ranges do not end before they start");
@@ -82,7 +71,7 @@ impl Ledger {
                     && range.start < other.range.end
             });
             if let Some(other) = conflict {
-                let start = self.view() + range.start.max(other.range.start) as u64;
+                let start = self.mapping.view() + range.start.max(other.range.start) as u64;
                 let error = race(op, other, borrow, start);
                 users.uses.truncate(before);
                 return Err(error);

@@ -10,7 +10,7 @@ use tf_plugin_core::{Error, Origin, Result, ResultExt as _};
 /// A piece of memory at two places: what others get to see, where it cannot be read or written, and an
 /// alias, where it can.
 #[derive(Debug)]
-pub(super) struct Mapping {
+pub(crate) struct Mapping {
     view: Place,
     alias: Place,
 }
@@ -51,13 +51,13 @@ impl Mapping {
     }
 
     /// Where others see it.
-    pub(super) fn view(&self) -> u64 {
+    pub(crate) fn view(&self) -> u64 {
         self.view.address.addr().get() as u64
     }
 
     /// # Errors
     /// `FAILED_PRECONDITION` in a process that was forked off: the memory is not there.
-    pub(super) fn check_process(&self) -> Result<()> {
+    pub(crate) fn check_process(&self) -> Result<()> {
         if self.alias.origin.is_here() {
             return Ok(());
         }
