@@ -18,7 +18,7 @@ use tf_fs_sys::{
     GO_MAJOR, GO_MINOR, GO_PATCH, GrapplerFunctions, StatusFunctions, TF_Buffer, TF_GrapplerItem,
     TF_Status, TP_Optimizer, TP_OptimizerRegistrationParams,
 };
-use tf_plugin_core::__private::boundary::{self, guard, guard_quiet, log_error};
+use tf_plugin_core::__private::boundary::{self, guard, log_error};
 use tf_plugin_core::{Code, Error, Result};
 
 /// The author's graph pass, made once.
@@ -204,18 +204,11 @@ fn give(output: &mut TF_Buffer, graph: Vec<u8>) -> Result<()> {
 }
 
 unsafe extern "C" fn free_graph(data: *mut c_void, length: usize) {
-    guard_quiet(
-        "data_deallocator",
-        || (),
-        || {
-            if !data.is_null() {
-                let graph = ptr::slice_from_raw_parts_mut(data.cast::<u8>(), length);
-                // SAFETY: what `give` has leaked; the host gives it back once, with its length.
-                drop(unsafe { Box::from_raw(graph) });
-            }
-            Ok(())
-        },
-    );
+    if !data.is_null() {
+        let graph = ptr::slice_from_raw_parts_mut(data.cast::<u8>(), length);
+        // SAFETY: what `give` has leaked; the host gives it back once, with its length.
+        drop(unsafe { Box::from_raw(graph) });
+    }
 }
 
 /// The nodes that a pass must keep, or `None` if the host has no function for that.

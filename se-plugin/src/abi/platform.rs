@@ -58,10 +58,7 @@ impl<P: Platform> PlatformState<P> {
     fn devices(&self) -> &[Arc<DeviceState<P::Device>>] {
         self.devices.get_or_init(|| {
             let mut devices = Vec::new();
-            if self.declined.load(Ordering::Acquire) {
-                return devices;
-            }
-            let limit = limit();
+            let limit = if self.declined.load(Ordering::Acquire) { 0 } else { limit() };
             if limit == 0 {
                 return devices;
             }
@@ -206,21 +203,18 @@ unsafe fn state<P: Platform>(platform: *const SP_Platform) -> Result<Arc<Platfor
 }
 
 unsafe extern "C" fn destroy_platform<P: Platform>(platform: *mut SP_Platform) {
-    guard_quiet(
-        "destroy_platform",
-        || (),
-        || {
-            // SAFETY: the host passes the struct that `register` has filled, which covers `ext` if `field!`
-            // finds it; `ext` is cleared, so the reference is given back once.
-            unsafe {
-                if let Some(ext) = field!(platform => SP_Platform.ext) {
-                    (*platform).ext = ptr::null_mut();
-                    drop(take::<PlatformState<P>, c_void>(ext));
-                }
+    let body = || {
+        // SAFETY: the host passes the struct that `register` has filled, which covers `ext` if `field!`
+        // finds it; `ext` is cleared, so the reference is given back once.
+        unsafe {
+            if let Some(ext) = field!(platform => SP_Platform.ext) {
+                (*platform).ext = ptr::null_mut();
+                drop(take::<PlatformState<P>, c_void>(ext));
             }
-            Ok(())
-        },
-    );
+        }
+        Ok(())
+    };
+    guard_quiet("destroy_platform", || (), body);
 }
 
 unsafe extern "C" fn destroy_platform_fns(_: *mut SP_PlatformFns) {}
@@ -303,21 +297,18 @@ callbacks! {
 }
 
 unsafe extern "C" fn destroy_device<P: Platform>(_: *const SP_Platform, device: *mut SP_Device) {
-    guard_quiet(
-        "destroy_device",
-        || (),
-        || {
-            // SAFETY: the host passes a struct that `create_device` has filled, which covers the handle if
-            // `field!` finds it; the handle is cleared, so the reference is given back once.
-            unsafe {
-                if let Some(handle) = field!(device => SP_Device.device_handle) {
-                    (*device).device_handle = ptr::null_mut();
-                    drop(take::<DeviceState<P::Device>, c_void>(handle));
-                }
+    let body = || {
+        // SAFETY: the host passes a struct that `create_device` has filled, which covers the handle if
+        // `field!` finds it; the handle is cleared, so the reference is given back once.
+        unsafe {
+            if let Some(handle) = field!(device => SP_Device.device_handle) {
+                (*device).device_handle = ptr::null_mut();
+                drop(take::<DeviceState<P::Device>, c_void>(handle));
             }
-            Ok(())
-        },
-    );
+        }
+        Ok(())
+    };
+    guard_quiet("destroy_device", || (), body);
 }
 
 /// A struct of the host's that does not do means that there are no devices; no error, which would abort.

@@ -362,18 +362,15 @@ impl<'a> Graph<'a> {
     /// # Errors
     /// TensorFlow's.
     pub fn is_preserved(&self, name: &str) -> Result<bool> {
-        if self.preserved.get().is_none() {
-            let preserved = match self.ask_preserved {
-                Some(ask) => ask()?,
-                None => None,
-            };
-            // Nobody else could have set it since.
-            let _ = self.preserved.set(preserved);
-        }
-        Ok(match self.preserved.get() {
-            Some(Some(preserved)) => preserved.contains(name),
-            _ => true,
-        })
+        let preserved = match (self.preserved.get(), self.ask_preserved) {
+            (Some(preserved), _) => preserved,
+            (None, Some(ask)) => {
+                let preserved = ask()?;
+                self.preserved.get_or_init(|| preserved)
+            }
+            (None, None) => &None,
+        };
+        Ok(preserved.as_ref().is_none_or(|preserved| preserved.contains(name)))
     }
 
     /// Returns an unused name: `wanted`, or `wanted` with a number.
