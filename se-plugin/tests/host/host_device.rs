@@ -31,6 +31,13 @@ fn hold_up(stream: &WorkerStream) -> mpsc::Sender<()> {
     go
 }
 
+/// A stream on memory of its own.
+fn worker() -> (HostMemory, WorkerStream) {
+    let memory = HostMemory::new(SIZE).unwrap();
+    let stream = WorkerStream::new(&memory, Delay::NONE);
+    (memory, stream)
+}
+
 fn range(memory: &HostMemory, bytes: u64) -> DeviceRange {
     DeviceRange::new(memory.allocate(bytes).unwrap(), bytes)
 }
@@ -102,11 +109,7 @@ fn streams_wait_for_each_other_and_for_events() {
         let [a, b] = [(); 2].map(|()| range(&memory, 8));
         memory.write("test", a.start().unwrap(), &[1; 8]).unwrap();
         let go = hold_up(&one);
-        one.launch("write", [], [a], |[], [a]| {
-            a.fill(2);
-            Ok(())
-        })
-        .unwrap();
+        one.fill(a.start().unwrap(), Pattern::Byte(2), 8).unwrap();
         let event = WorkerEvent::new();
         one.record_event(&event).unwrap();
         match by_event {
@@ -169,8 +172,7 @@ impl Drop for BadEnd {
 #[test]
 fn the_first_failure_stays_and_ends_the_work() {
     for panics in [false, true] {
-        let memory = HostMemory::new(SIZE).unwrap();
-        let stream = WorkerStream::new(&memory, Delay::NONE);
+        let (memory, stream) = worker();
         let target = range(&memory, 8);
         memory.write("test", target.start().unwrap(), &[1; 8]).unwrap();
         let (go, gate) = mpsc::channel::<()>();
@@ -210,8 +212,7 @@ fn the_first_failure_stays_and_ends_the_work() {
 
 #[test]
 fn an_error_of_work_that_is_waited_for_is_the_callers() {
-    let memory = HostMemory::new(SIZE).unwrap();
-    let stream = WorkerStream::new(&memory, Delay::NONE);
+    let (memory, stream) = worker();
     let target = range(&memory, 8);
     let fails = |[]: [&[u8]; 0], [_]: [&mut [u8]; 1]| Err(Error::invalid_argument("by zero"));
     let error = stream.run("Div", [], [target], fails).unwrap_err();
@@ -231,8 +232,7 @@ fn an_error_of_work_that_is_waited_for_is_the_callers() {
 
 #[test]
 fn ranges_are_checked_on_the_callers_thread() {
-    let memory = HostMemory::new(SIZE).unwrap();
-    let stream = WorkerStream::new(&memory, Delay::NONE);
+    let (memory, stream) = worker();
     let target = range(&memory, 8);
     let behind = DeviceRange::new(target.start().unwrap(), 9);
     let error = stream.launch("MatMul", [behind], [], |[_], []| Ok(())).unwrap_err();
@@ -267,8 +267,7 @@ fn a_stream_does_its_work_before_it_is_gone() {
 
 #[test]
 fn a_task_that_waits_for_its_own_stream_fails() {
-    let memory = HostMemory::new(SIZE).unwrap();
-    let stream = Arc::new(WorkerStream::new(&memory, Delay::NONE));
+    let stream = Arc::new(worker().1);
     let own = Arc::clone(&stream);
     // The task drops its reference, which may be the last one.
     stream.launch("own", [], [], move |[], []| own.synchronize()).unwrap();
@@ -294,18 +293,8 @@ fn memory_in_use_is_not_allocated_again() {
     let device = HostDevice::new(HostMemory::new(SIZE).unwrap());
     let [busy, idle] = [(); 2].map(|()| device.create_stream().unwrap());
     let memory = device.allocate(SIZE / 2).unwrap();
-    let range = DeviceRange::new(memory, SIZE / 2);
-    let (go, gate) = mpsc::channel::<()>();
-    busy.launch("slow", [], [], move |[], []| {
-        gate.recv().unwrap();
-        Ok(())
-    })
-    .unwrap();
-    busy.launch("late", [], [range], |[], [range]| {
-        range.fill(1);
-        Ok(())
-    })
-    .unwrap();
+    let go = hold_up(&busy);
+    busy.fill(memory, Pattern::Byte(1), SIZE / 2).unwrap();
     device.deallocate(memory).unwrap();
     assert!(device.deallocate(memory).is_err(), "freed twice");
     let other = device.allocate(SIZE / 2).unwrap();
