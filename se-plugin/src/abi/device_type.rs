@@ -103,7 +103,7 @@ fn types_in(list: &[u8]) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::HostDevice;
+    use crate::kernel::test_platform::Nothing;
 
     #[test]
     fn a_type_is_refused_that_tensorflow_would_abort_on_or_fail_with() {
@@ -118,39 +118,16 @@ mod tests {
 
     #[test]
     fn a_platform_that_panics_or_chooses_wrong_has_its_constant_type() {
-        struct Other<const KIND: u8>;
-        impl<const KIND: u8> Platform for Other<KIND> {
-            const NAME: &'static str = "OTHER";
-            const TYPE: &'static str = "OTHER";
-            type Device = HostDevice;
-
-            fn device_type() -> &'static str {
-                match KIND {
-                    0 => panic!("no setting"),
-                    1 => "CPU",
-                    _ => "MINE",
-                }
-            }
-            fn new() -> Result<Self> {
-                Ok(Self)
-            }
-            fn device_count(&self) -> Result<usize> {
-                Ok(0)
-            }
-            fn open(&self, _: usize) -> Result<HostDevice> {
-                Err(Error::internal("there is none"))
-            }
-        }
-        assert_eq!(device_type::<Other<0>>(), "OTHER");
-        assert_eq!(device_type::<Other<1>>(), "OTHER");
-        assert_eq!(device_type::<Other<2>>(), "MINE");
-        assert!(refusal::<Other<2>>().is_none());
+        assert_eq!(device_type::<Nothing<0>>(), "NOTHING");
+        assert_eq!(device_type::<Nothing<1>>(), "NOTHING");
+        assert_eq!(device_type::<Nothing<2>>(), "MINE");
+        assert!(refusal::<Nothing<2>>().is_none());
         for (refusal, why) in [
-            (refusal::<Other<0>>(), "no setting"),
-            (refusal::<Other<1>>(), "`CPU` cannot be one: TensorFlow has kernels for it"),
+            (refusal::<Nothing<0>>(), "no setting"),
+            (refusal::<Nothing<1>>(), "`CPU` cannot be one: TensorFlow has kernels for it"),
         ] {
             let text = refusal.unwrap().to_string();
-            assert!(text.contains("the device type is OTHER: ") && text.contains(why), "{text}");
+            assert!(text.contains("the device type is NOTHING: ") && text.contains(why), "{text}");
         }
     }
 
