@@ -1,7 +1,7 @@
 //! The type of the devices in this process.
 
 use super::host_buf::lent;
-use super::kernel::status::HostApi;
+use super::kernel::status::Status;
 use crate::Platform;
 use crate::platform::{is_identifier, is_reserved_type};
 use crate::wire::{Value, values};
@@ -71,7 +71,7 @@ fn device_types_of(op: &core::ffi::CStr) -> Result<String> {
     let list =
         RegisteredKernelsFunctions::get().map_err(Error::internal)?.TF_GetRegisteredKernelsForOp;
     let delete = BufferFunctions::get().map_err(Error::internal)?.TF_DeleteBuffer;
-    let status = HostApi::get().map_err(Error::internal)?.new_status()?;
+    let status = Status::new()?;
     // SAFETY: a C string and a living status.
     let buffer = unsafe { list(op.as_ptr(), status.as_ptr()) };
     status.check()?;

@@ -15,8 +15,8 @@ use std::collections::BTreeSet;
 use std::ffi::CString;
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{
-    GO_MAJOR, GO_MINOR, GO_PATCH, GrapplerFunctions, StatusFunctions, TF_Buffer, TF_GrapplerItem,
-    TF_Status, TP_Optimizer, TP_OptimizerRegistrationParams,
+    GO_MAJOR, GO_MINOR, GO_PATCH, GrapplerFunctions, TF_Buffer, TF_GrapplerItem, TF_Status,
+    TP_Optimizer, TP_OptimizerRegistrationParams,
 };
 use tf_plugin_core::__private::boundary::{self, guard, log_error};
 use tf_plugin_core::{Code, Error, Result};
@@ -222,7 +222,7 @@ unsafe fn nodes_to_preserve(item: *const TF_GrapplerItem) -> Result<Option<BTree
     else {
         return Ok(None);
     };
-    let status = Status::new(StatusFunctions::get().map_err(Error::failed_precondition)?)?;
+    let status = Status::new()?;
     let (mut count, mut size): (c_int, usize) = (0, 0);
     // SAFETY: the host's item, numbers to write to, and a status.
     unsafe { get_size(item, &mut count, &mut size, status.as_ptr()) };

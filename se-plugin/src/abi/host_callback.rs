@@ -5,10 +5,9 @@ use super::pending::dropped;
 use crate::health::Health;
 use core::ffi::c_void;
 use core::fmt;
-use tf_fs_sys::host::Table;
-use tf_fs_sys::{StatusFunctions, TF_Status};
+use tf_fs_sys::TF_Status;
 use tf_plugin_core::__private::boundary;
-use tf_plugin_core::{Code, Error, Result};
+use tf_plugin_core::{Code, Result};
 
 const OP: &str = "host_callback";
 
@@ -80,7 +79,7 @@ impl HostCallback {
 /// `function` can be called once with `argument`.
 unsafe fn call(function: HostFunction, argument: Argument, outcome: Result<()>) -> Result<()> {
     // Without a status the host would crash: better that its argument is lost.
-    let status = Status::new(StatusFunctions::get().map_err(Error::internal)?)?;
+    let status = Status::new()?;
     let failed = outcome.is_err();
     // SAFETY: a status of the host that lives; `function` and `argument` came from the host together.
     unsafe {

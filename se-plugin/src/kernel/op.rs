@@ -2,7 +2,7 @@
 
 use crate::abi::kernel::ops;
 use crate::abi::kernel::shapes::{Infer, ShapeInferenceContext, infer};
-use crate::abi::kernel::status::{HostApi, Status};
+use crate::abi::kernel::status::Status;
 use crate::collected::Collected;
 use crate::wire::{Value, values};
 use tf_plugin_core::__private::boundary::catch;
@@ -146,7 +146,7 @@ impl OpRegistration {
             (self.define)(&mut op);
             op.check(self.name)
         })?;
-        if look_up(status, self.name)?.is_some() {
+        if ops::look_up(status, self.name)?.is_some() {
             log::debug!("TensorFlow has an op {}", self.name);
             return Ok(());
         }
@@ -180,19 +180,14 @@ pub(crate) struct Definition {
     pub(crate) arguments: Vec<String>,
 }
 
-/// The definition of a host's op; `None` if there is none, and an error if the host does not say.
-pub(super) fn look_up(status: &Status, op: &str) -> Result<Option<Definition>> {
-    ops::look_up(status, op, Definition::read)
-}
-
 /// Returns whether TensorFlow has an op: its own, or one that a plugin has registered. A graph pass that writes an op of
 /// [`register_op!`](crate::register_op) has to know, because the registration may have failed.
 ///
 /// Returns `false` if TensorFlow has no function to look ops up.
 #[must_use]
 pub fn host_has_op(op: &str) -> bool {
-    let status = HostApi::get().map_err(Error::internal).and_then(|host| host.new_status());
-    status.and_then(|status| look_up(&status, op)).is_ok_and(|found| found.is_some())
+    let found = Status::new().and_then(|status| ops::look_up(&status, op));
+    found.is_ok_and(|found| found.is_some())
 }
 
 impl Definition {

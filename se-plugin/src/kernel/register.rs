@@ -1,10 +1,11 @@
 //! Registering kernels and ops with the host.
 
-use super::op::{self, OpRegistration};
+use super::op::OpRegistration;
 use super::registry::{self, Choice, HostHas};
 use super::workarounds;
+use crate::abi::kernel::ops;
 use crate::abi::kernel::register::register as register_one;
-use crate::abi::kernel::status::HostApi;
+use crate::abi::kernel::status::{HostApi, Status};
 use crate::platform::Platform;
 use std::collections::BTreeMap;
 use tf_plugin_core::__private::boundary::{guard_quiet, log_error};
@@ -24,7 +25,7 @@ pub(crate) fn register<P: Platform>() {
                 return Ok(());
             }
         };
-        let status = host.new_status()?;
+        let status = Status::new()?;
         for op in OpRegistration::all() {
             if let Err(error) = op.register(&status) {
                 log_error(&format_args!("the op {} is not registered: {error:#}", op.name));
@@ -40,7 +41,7 @@ pub(crate) fn register<P: Platform>() {
         for registration in chosen {
             let of_host = known
                 .entry(registration.op)
-                .or_insert_with(|| op::look_up(&status, registration.op).ok().flatten());
+                .or_insert_with(|| ops::look_up(&status, registration.op).ok().flatten());
             let registered = match of_host {
                 Some(definition) => registration.check(definition),
                 // Another release may have it, and TensorFlow does not mind.

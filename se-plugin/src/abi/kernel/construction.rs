@@ -31,7 +31,7 @@ impl OpKernelConstruction<'_> {
         let host = HostApi::get().map_err(Error::failed_precondition)?;
         let raw = NonNull::new(raw)
             .ok_or_else(|| Error::internal("TensorFlow made a kernel without a construction"))?;
-        let status = host.new_status()?;
+        let status = Status::new()?;
         Ok(Self { raw, host, status, node: OnceCell::new(), call: PhantomData })
     }
 

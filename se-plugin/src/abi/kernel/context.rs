@@ -137,7 +137,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         let host = HostApi::get().map_err(Error::failed_precondition)?;
         let raw = NonNull::new(raw)
             .ok_or_else(|| Error::internal("TensorFlow ran a kernel without a context"))?;
-        let status = host.new_status()?;
+        let status = Status::new()?;
         // SAFETY: `raw` is a run that has not ended. Its stream is from `create_stream` for `P::Device`, the
         // only devices that the kernel is registered for, and outlives the run.
         let (handle, stream) = unsafe {

@@ -4,18 +4,15 @@ use super::shapes::Infer;
 use super::status::Status;
 use crate::abi::host_buf::lent;
 use crate::kernel::OpDefinitionBuilder;
+use crate::kernel::op::Definition;
 use std::ffi::CString;
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{BufferFunctions, GrapplerFunctions, OpFunctions};
 use tf_plugin_core::__private::boundary::catch;
 use tf_plugin_core::{Code, Error, Result, ensure};
 
-/// Reads the definition of an op, a serialised `OpDef`, with `read`; `None` if there is none, and an error if the host does not say.
-pub(crate) fn look_up<T>(
-    status: &Status,
-    op: &str,
-    read: impl FnOnce(&[u8]) -> Result<T>,
-) -> Result<Option<T>> {
+/// The definition of an op; `None` if there is none, and an error if the host does not say.
+pub(crate) fn look_up(status: &Status, op: &str) -> Result<Option<Definition>> {
     let host = GrapplerFunctions::get().map_err(Error::failed_precondition)?;
     let buffers = BufferFunctions::get().map_err(Error::failed_precondition)?;
     let (Some(new), Some(look_up), Some(delete)) = (
@@ -47,7 +44,7 @@ pub(crate) fn look_up<T>(
             Err(error) if error.code() == Code::NotFound => Ok(None),
             Err(error) => Err(error),
             Ok(()) if content.data.is_null() => Ok(None),
-            Ok(()) => read(lent(content.data, content.length)?).map(Some),
+            Ok(()) => Definition::read(lent(content.data, content.length)?).map(Some),
         });
         (buffers.TF_DeleteBuffer)(answer);
         delete(library);

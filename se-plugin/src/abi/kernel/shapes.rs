@@ -9,9 +9,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 use std::ffi::CString;
 use tf_fs_sys::host::Table as _;
-use tf_fs_sys::{
-    OpFunctions, StatusFunctions, TF_ShapeHandle, TF_ShapeInferenceContext, TF_Status,
-};
+use tf_fs_sys::{OpFunctions, TF_ShapeHandle, TF_ShapeInferenceContext, TF_Status};
 use tf_plugin_core::__private::boundary::guard;
 use tf_plugin_core::{Error, Result, ensure};
 
@@ -28,9 +26,8 @@ pub(crate) unsafe extern "C" fn infer<O: OpDefinition>(
 ) {
     let body = || {
         let host = OpFunctions::get().map_err(Error::failed_precondition)?;
-        let statuses = StatusFunctions::get().map_err(Error::failed_precondition)?;
         let raw = NonNull::new(raw).ok_or_else(|| Error::internal("TensorFlow passed no node"))?;
-        let status = Status::new(statuses)?;
+        let status = Status::new()?;
         O::infer_shapes(&mut ShapeInferenceContext { raw, host, status, call: PhantomData })
     };
     // SAFETY: the host passes a status.

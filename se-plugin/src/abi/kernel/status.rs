@@ -15,21 +15,11 @@ use tf_plugin_core::{Code, Error, Result};
 pub(crate) struct HostApi {
     pub(super) kernels: &'static KernelFunctions,
     pub(super) tensors: &'static TensorFunctions,
-    status: &'static StatusFunctions,
 }
 
 impl HostApi {
     pub(crate) fn get() -> Result<Self, MissingSymbol> {
-        Ok(Self {
-            kernels: KernelFunctions::get()?,
-            tensors: TensorFunctions::get()?,
-            status: StatusFunctions::get()?,
-        })
-    }
-
-    /// A status for calls into the host.
-    pub(crate) fn new_status(&self) -> Result<Status> {
-        Status::new(self.status)
+        Ok(Self { kernels: KernelFunctions::get()?, tensors: TensorFunctions::get()? })
     }
 }
 
@@ -59,7 +49,8 @@ pub(crate) struct Status {
 unsafe impl Send for Status {}
 
 impl Status {
-    pub(in crate::abi) fn new(host: &'static StatusFunctions) -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
+        let host = StatusFunctions::get().map_err(Error::failed_precondition)?;
         // SAFETY: the function takes nothing.
         let raw = NonNull::new(unsafe { (host.TF_NewStatus)() });
         let raw = raw.ok_or_else(|| Error::resource_exhausted("TensorFlow made no status"))?;
@@ -112,7 +103,7 @@ pub(super) unsafe fn fail<T>(
     error: Error,
 ) {
     let told = HostApi::get().map_err(Error::failed_precondition);
-    match told.and_then(|host| Ok((host, host.new_status()?))) {
+    match told.and_then(|host| Ok((host, Status::new()?))) {
         Ok((host, status)) if !raw.is_null() => {
             // SAFETY: a status of the host that lives, which the host copies, and a construction or a run that has not
             // ended.

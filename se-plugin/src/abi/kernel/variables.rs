@@ -1,7 +1,7 @@
 //! Variables, as the host has them.
 
 use super::context::{OpKernelContext, stream_of};
-use super::status::{HostApi, fail};
+use super::status::{HostApi, Status, fail};
 use super::tensor::Tensor;
 use crate::abi::state::{StreamState, borrow};
 use crate::dtype::DType;
@@ -147,7 +147,7 @@ unsafe extern "C" fn copy<P: Platform>(
     const OP: &str = "the copy of a variable";
     let copied = boundary::catch(OP, || {
         let host = HostApi::get().map_err(Error::failed_precondition)?;
-        let status = host.new_status()?;
+        let status = Status::new()?;
         let raw =
             NonNull::new(raw).ok_or_else(|| Error::internal("TensorFlow passed no context"))?;
         // SAFETY: a run of a kernel for devices of `P`, and two tensors that are ours.

@@ -1,7 +1,7 @@
 //! Variants, as the host has them: it takes them apart, and lets the plugin compute with the tensors in them.
 
 use super::context::OpKernelContext;
-use super::status::{HostApi, fail};
+use super::status::{HostApi, Status, fail};
 use super::tensor::{Tensor, not_plain};
 use crate::dtype::DType;
 use crate::kernel::DeviceTensor;
@@ -175,7 +175,7 @@ unsafe fn received(raw: *mut TF_Tensor, host: &HostApi) -> Result<Tensor> {
         ensure!(tensor.dtype().size().is_some(), not_plain(tensor.dtype()));
         return Ok(tensor);
     }
-    let status = host.new_status()?;
+    let status = Status::new()?;
     // SAFETY: `raw` is null or lives.
     unsafe { Tensor::share(raw, host, &status, &what) }
 }
