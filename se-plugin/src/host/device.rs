@@ -37,15 +37,8 @@ impl HostDevice {
     /// Creates a device with this memory.
     #[must_use]
     pub fn new(memory: HostMemory) -> Self {
-        Self {
-            memory,
-            health: Health::default(),
-            delay: Delay::NONE,
-            observer: None,
-            streams: Mutex::default(),
-            made: AtomicU64::new(0),
-            retired: Mutex::default(),
-        }
+        let (health, delay, streams, made, retired) = Default::default();
+        Self { memory, health, delay, observer: None, streams, made, retired }
     }
 
     /// Returns the device with random delays of its tasks.

@@ -32,6 +32,7 @@ pub(crate) struct Core {
     progress: Condvar,
 }
 
+#[derive(Default)]
 struct Queue {
     tasks: VecDeque<Task>,
     /// How many tasks there were so far.
@@ -111,19 +112,9 @@ impl Core {
         number: u64,
         observer: Option<Arc<dyn Observer>>,
     ) -> Self {
-        let queue =
-            Queue { tasks: VecDeque::new(), pushed: 0, is_closed: false, worker: None, id: None };
-        Self {
-            memory: memory.clone(),
-            health,
-            delay,
-            number,
-            observer,
-            queue: Mutex::new(queue),
-            filled: Condvar::new(),
-            done: AtomicU64::new(0),
-            progress: Condvar::new(),
-        }
+        let (queue, filled, done, progress) = Default::default();
+        let memory = memory.clone();
+        Self { memory, health, delay, number, observer, queue, filled, done, progress }
     }
 
     /// Holds the lock that a thread of a parent may hold when a process is forked off.

@@ -32,22 +32,16 @@ pub(crate) const IN_PLACE: [InPlace; 2] = [
     InPlace { op: "AssignSubVariableOp", computes: "Sub", method: "assign_sub", sign: '-' },
 ];
 
+macro_rules! of_types {
+    ($($dtype:ident)*) => {
+        [$(&[("dtype", DType::$dtype)]),*]
+    };
+}
+
 /// The types for which TensorFlow has kernels for these. Variables of int32 are on the CPU.
-const TYPES: [&[(&str, DType)]; 13] = [
-    &[("dtype", DType::Bfloat16)],
-    &[("dtype", DType::Float16)],
-    &[("dtype", DType::Float32)],
-    &[("dtype", DType::Float64)],
-    &[("dtype", DType::Complex64)],
-    &[("dtype", DType::Complex128)],
-    &[("dtype", DType::Int8)],
-    &[("dtype", DType::Int16)],
-    &[("dtype", DType::Int64)],
-    &[("dtype", DType::Uint8)],
-    &[("dtype", DType::Uint16)],
-    &[("dtype", DType::Uint32)],
-    &[("dtype", DType::Uint64)],
-];
+const TYPES: [&[(&str, DType)]; 13] = of_types! {
+    Bfloat16 Float16 Float32 Float64 Complex64 Complex128 Int8 Int16 Int64 Uint8 Uint16 Uint32 Uint64
+};
 
 /// The workarounds that are to be registered besides an author's kernels.
 pub(crate) fn missing<P: Platform>(chosen: &[&Registration]) -> Vec<Registration> {
