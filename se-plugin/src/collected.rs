@@ -35,15 +35,7 @@ macro_rules! __se_plugin_collect {
                 __SE_PLUGIN_VALUE.collect();
             }
             #[used]
-            #[cfg_attr(
-                all(unix, not(target_vendor = "apple")),
-                unsafe(link_section = ".init_array")
-            )]
-            #[cfg_attr(
-                target_vendor = "apple",
-                unsafe(link_section = "__DATA,__mod_init_func,mod_init_funcs")
-            )]
-            #[cfg_attr(windows, unsafe(link_section = ".CRT$XCU"))]
+            #[unsafe(link_section = ".init_array")]
             static __SE_PLUGIN_CONSTRUCTOR: extern "C" fn() = __se_plugin_constructor;
         };
     };

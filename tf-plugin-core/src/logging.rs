@@ -16,6 +16,7 @@ use crate::abi::clock;
 use crate::abi::fork::Hold;
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use std::io::{self, Write};
+use std::os::fd::AsFd as _;
 
 struct Stderr;
 
@@ -61,16 +62,9 @@ impl Log for Stderr {
 
 /// Writes to stderr without the lock of `std`, which a forked child could find held. A [`Hold`] is not a way out: a pipe
 /// that no process reads blocks a write, and each fork would wait for it.
-#[cfg(unix)]
 fn write(text: &[u8]) -> io::Result<()> {
-    use std::os::fd::AsFd as _;
     let stderr = io::stderr().as_fd().try_clone_to_owned()?;
     std::fs::File::from(stderr).write_all(text)
-}
-
-#[cfg(not(unix))]
-fn write(text: &[u8]) -> io::Result<()> {
-    io::stderr().write_all(text)
 }
 
 fn line(time: &str, record: &Record<'_>) -> String {

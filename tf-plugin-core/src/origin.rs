@@ -9,7 +9,7 @@ use crate::abi::fork;
 ///
 /// It counts forks, since a process's number is not enough: a child may get the number of a parent that has ended.
 /// Cloning or comparing it needs no system call. Forks are counted from when the first plugin of this library is
-/// registered or the first `Origin` is created, on systems with `pthread_atfork`; on others every process counts as the same.
+/// registered or the first `Origin` is created.
 /// A child that is created without the C library's `fork`, such as by `vfork`, is not noticed.
 ///
 /// ```

@@ -211,12 +211,11 @@ extern "C" fn in_child() {
     TURN.store(false, Ordering::SeqCst);
 }
 
-/// Looks at forks from now on. Where the system cannot tell of them all processes look alike. A plugin calls it when it is
-/// loaded: in a child that another thread forked in the midst of the first call, the next one would wait for ever.
+/// Looks at forks from now on. A plugin calls it when it is loaded: in a child that another thread forked in the midst of the
+/// first call, the next one would wait for ever.
 pub fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        #[cfg(unix)]
         // SAFETY: the handlers stay, since TensorFlow never unloads a plugin. They do nothing but atomic operations on
         // statics and on thread-locals without a destructor, and sleep before the fork, all of which is allowed in
         // the parent; the one for the child of a process with many threads only has the atomic operations.
@@ -226,7 +225,7 @@ pub fn watch() {
     });
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::sync::{Mutex, RwLock};
