@@ -169,11 +169,15 @@ mod tests {
         (0..count(shape)).map(|_| random.f32() * 2.0 - 1.0).collect()
     }
 
-    /// The element of a dense tensor at an index of a larger shape, to which it is broadcast.
+    /// Where the element of a dense tensor is at an index of a larger shape, to which it is broadcast.
+    fn place(shape: &[usize], index: &[usize]) -> usize {
+        let places = index[index.len() - shape.len()..].iter().zip(shape);
+        places.fold(0, |sum, (&at, &size)| sum * size + if size == 1 { 0 } else { at })
+    }
+
+    /// That element.
     fn at<T: Copy>(elements: &[T], shape: &[usize], index: &[usize]) -> T {
-        let own = &index[index.len() - shape.len()..];
-        let places = own.iter().zip(shape);
-        elements[places.fold(0, |sum, (&at, &size)| sum * size + if size == 1 { 0 } else { at })]
+        elements[place(shape, index)]
     }
 
     /// All indices of a shape, in order.
@@ -268,10 +272,7 @@ mod tests {
             let kept = reduced_shape(&shape, axes, true);
             let mut expected = vec![0.0; count(&kept)];
             for index in indices(&shape) {
-                let places = index.iter().zip(&kept);
-                let place =
-                    places.fold(0, |sum, (&at, &size)| sum * size + if size == 1 { 0 } else { at });
-                expected[place] += at(&input, &shape, &index);
+                expected[place(&kept, &index)] += at(&input, &shape, &index);
             }
             assert_eq!(sums(&input, &shape, axes, 0.0), expected, "{axes:?}");
         }

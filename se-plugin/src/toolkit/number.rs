@@ -39,18 +39,34 @@ pub trait Number: Element + Pod + PartialOrd {
     /// Returns the quotient; of integers, towards 0, and 0 for a divisor of 0.
     #[must_use]
     fn divide(self, other: Self) -> Self;
-    /// Returns the quotient, rounded down. That of 16-bit floats is rounded to their type before.
+    /// Returns the quotient, rounded down. That of 16-bit floats is rounded to their type before. The default is that of integers.
     #[must_use]
-    fn floor_div(self, other: Self) -> Self;
+    fn floor_div(self, other: Self) -> Self {
+        let (down, rest) = (self.divide(other), self.truncate_mod(other));
+        let is_below = rest != Self::ZERO && (self < Self::ZERO) != (other < Self::ZERO);
+        if is_below { down.minus(Self::ONE) } else { down }
+    }
     /// Returns the remainder of the quotient rounded towards 0, which has the sign of the dividend.
     #[must_use]
     fn truncate_mod(self, other: Self) -> Self;
     /// Returns the remainder of the quotient rounded down, which has the sign of the divisor.
     #[must_use]
-    fn floor_mod(self, other: Self) -> Self;
+    fn floor_mod(self, other: Self) -> Self {
+        let rest = self.truncate_mod(other);
+        let is_other_side = rest != Self::ZERO && (rest < Self::ZERO) != (other < Self::ZERO);
+        if is_other_side { rest.plus(other) } else { rest }
+    }
     /// Returns the sign, as -1, 0 or 1.
     #[must_use]
-    fn sign(self) -> Self;
+    fn sign(self) -> Self {
+        if self > Self::ZERO {
+            Self::ONE
+        } else if self < Self::ZERO {
+            Self::ZERO.minus(Self::ONE)
+        } else {
+            self
+        }
+    }
     /// Returns the greater; NaN if one is.
     #[must_use]
     fn max_or_nan(self, other: Self) -> Self {
@@ -118,15 +134,6 @@ macro_rules! floats {
                 let is_other_side = rest != 0.0 && (rest < 0.0) != (other < 0.0);
                 $narrow(if is_other_side { rest + other } else { rest })
             }
-            fn sign(self) -> Self {
-                if self > Self::ZERO {
-                    Self::ONE
-                } else if self < Self::ZERO {
-                    -Self::ONE
-                } else {
-                    self
-                }
-            }
             fn magnitude(self) -> Self {
                 $narrow($widen(self).abs())
             }
@@ -180,30 +187,8 @@ macro_rules! integers {
             fn divide(self, other: Self) -> Self {
                 if other == 0 { 0 } else { self.wrapping_div(other) }
             }
-            #[allow(unused_comparisons, reason = "of unsigned integers")]
-            fn floor_div(self, other: Self) -> Self {
-                let down = self.divide(other);
-                let is_inexact = self.truncate_mod(other) != 0;
-                if is_inexact && (self < 0) != (other < 0) { down.wrapping_sub(1) } else { down }
-            }
             fn truncate_mod(self, other: Self) -> Self {
                 if other == 0 { 0 } else { self.wrapping_rem(other) }
-            }
-            #[allow(unused_comparisons, reason = "of unsigned integers")]
-            fn floor_mod(self, other: Self) -> Self {
-                let rest = self.truncate_mod(other);
-                let is_other_side = rest != 0 && (rest < 0) != (other < 0);
-                if is_other_side { rest.wrapping_add(other) } else { rest }
-            }
-            #[allow(unused_comparisons, reason = "of unsigned integers")]
-            fn sign(self) -> Self {
-                if self > 0 {
-                    1
-                } else if self < 0 {
-                    (0 as Self).wrapping_sub(1)
-                } else {
-                    0
-                }
             }
         }
     )*};
