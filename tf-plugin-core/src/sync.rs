@@ -136,8 +136,14 @@ fn try_take<G>(try_lock: impl FnOnce() -> TryLockResult<G>) -> TryLockResult<Gua
     }
 }
 
-macro_rules! common {
-    ($($(#[$doc:meta])* $name:ident by $try_look:ident;)*) => {$(
+/// Locks by their names in `std`: how each is looked at, how it is known to be free, and the ways to take it.
+macro_rules! locks {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident by $try_look:ident, $try_alone:ident {
+            $($(#[$take_doc:meta])* $take:ident, $try_take:ident -> $guard:ident;)*
+        }
+    )*) => {$(
         $(#[$doc])*
         #[derive(Default)]
         pub struct $name<T: ?Sized> {
@@ -169,6 +175,30 @@ macro_rules! common {
             pub fn get_mut(&mut self) -> LockResult<&mut T> {
                 self.inner.get_mut()
             }
+
+            $(
+                $(#[$take_doc])*
+                ///
+                /// # Errors
+                /// With the guard, if a thread panicked while it held the lock; `?` makes it `INTERNAL`.
+                ///
+                /// # Panics
+                /// In a forked child, after 5 seconds, if another thread of the parent held the lock at the fork and the
+                /// fork did not wait until it was free; see the [module](self). Also if the thread that forked still
+                /// holds it in the child for 5 seconds while another one waits for it.
+                pub fn $take(&self) -> LockResult<$guard<'_, T>> {
+                    let (lock, try_lock) = (|| self.inner.$take(), || self.inner.$try_take());
+                    take(&self.proven, || was_free(self.inner.$try_alone()), lock, try_lock)
+                }
+
+                #[doc = concat!("As [`", stringify!($take), "`](Self::", stringify!($take), "), without waiting.")]
+                ///
+                /// # Errors
+                /// If it would have to wait, or a thread panicked while it held the lock.
+                pub fn $try_take(&self) -> TryLockResult<$guard<'_, T>> {
+                    try_take(|| self.inner.$try_take())
+                }
+            )*
         }
 
         // Not derived: that of `std` takes the lock, and a fork would not wait for it.
@@ -192,75 +222,17 @@ macro_rules! common {
     )*};
 }
 
-common! {
+locks! {
     /// A [`std::sync::Mutex`] that is unlocked in a forked child; see the [module](self).
-    Mutex by try_lock;
+    Mutex by try_lock, try_lock {
+        /// Waits for the lock and takes it.
+        lock, try_lock -> MutexGuard;
+    }
     /// A [`std::sync::RwLock`] that is unlocked in a forked child; see the [module](self).
-    RwLock by try_read;
-}
-
-impl<T: ?Sized> Mutex<T> {
-    /// Waits for the lock and takes it.
-    ///
-    /// # Errors
-    /// With the guard, if a thread panicked while it held the lock; `?` makes it `INTERNAL`.
-    ///
-    /// # Panics
-    /// In a forked child, after 5 seconds, if another thread of the parent held the lock at the fork and the fork did
-    /// not wait until it was free; see the [module](self). Also if the thread that forked still holds it in the
-    /// child for 5 seconds while another one waits for it.
-    pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        let (lock, try_lock) = (|| self.inner.lock(), || self.inner.try_lock());
-        take(&self.proven, || was_free(try_lock()), lock, try_lock)
-    }
-
-    /// Takes the lock if it is free.
-    ///
-    /// # Errors
-    /// If it is taken, or a thread panicked while it held the lock.
-    pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
-        try_take(|| self.inner.try_lock())
-    }
-}
-
-impl<T: ?Sized> RwLock<T> {
-    /// Locks the value for reading; waits while another thread changes it.
-    ///
-    /// # Errors
-    /// As [`Mutex::lock`].
-    ///
-    /// # Panics
-    /// As [`Mutex::lock`].
-    pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
-        let try_alone = || was_free(self.inner.try_write());
-        take(&self.proven, try_alone, || self.inner.read(), || self.inner.try_read())
-    }
-
-    /// Locks the value for reading, if no thread is changing it.
-    ///
-    /// # Errors
-    /// As [`Mutex::try_lock`].
-    pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
-        try_take(|| self.inner.try_read())
-    }
-
-    /// Locks the value for writing; waits while another thread uses it.
-    ///
-    /// # Errors
-    /// As [`Mutex::lock`].
-    ///
-    /// # Panics
-    /// As [`Mutex::lock`].
-    pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
-        let try_alone = || was_free(self.inner.try_write());
-        take(&self.proven, try_alone, || self.inner.write(), || self.inner.try_write())
-    }
-
-    /// Locks the value for writing, if no thread is using it.
-    ///
-    /// # Errors
-    /// As [`Mutex::try_lock`].
-    pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
-        try_take(|| self.inner.try_write())
+    RwLock by try_read, try_write {
+        /// Locks the value for reading; waits while another thread changes it.
+        read, try_read -> RwLockReadGuard;
+        /// Locks the value for writing; waits while another thread uses it.
+        write, try_write -> RwLockWriteGuard;
     }
 }
