@@ -34,7 +34,7 @@ pub mod __private {
         pub use crate::abi::bytes::{has_byte, has_nul};
         pub use crate::abi::fork;
         pub use crate::abi::guard::{
-            Answer, Note, catch, discard, guard, guard_answer, guard_quiet,
+            Answer, Note, catch, discard, guard, guard_answer, guard_quiet, log_failed,
         };
         pub use crate::abi::status::{Panic, log_error, watch_panics, write_error};
     }

@@ -16,7 +16,8 @@ use tf_plugin_core::{Error, Result};
 pub struct PlatformExport {
     /// How often the plugin was loaded.
     pub(super) loads: AtomicUsize,
-    kind: OnceLock<CString>,
+    /// The type that the first load registers.
+    pub(super) kind: OnceLock<CString>,
 }
 
 impl PlatformExport {
@@ -24,11 +25,6 @@ impl PlatformExport {
     #[must_use]
     pub const fn new() -> Self {
         Self { loads: AtomicUsize::new(0), kind: OnceLock::new() }
-    }
-
-    /// Keeps the type that the first load registers.
-    pub(super) fn set_device_type(&self, kind: &CStr) {
-        let _ = self.kind.set(kind.to_owned());
     }
 
     /// The type of the devices, as TensorFlow has it; `None` before it loads the plugin.

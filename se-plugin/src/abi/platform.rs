@@ -133,7 +133,7 @@ unsafe fn register<P: Platform>(
     let host = unsafe { read_at_least(params, SE_PlatformRegistrationParams::STRUCT_SIZE) };
     let host = host?;
     let state = Arc::new(PlatformState::<P>::new(load)?);
-    export.set_device_type(&state.kind);
+    let _ = export.kind.set(state.kind.clone());
     let version = check_major_version(
         "StreamExecutor",
         [SE_MAJOR, SE_MINOR, SE_PATCH],

@@ -78,12 +78,9 @@ impl<D: Device> DeviceState<D> {
     /// How much memory there is for the host; the latest result if there is none now.
     pub(super) fn memory_usage(&self) -> MemoryUsage {
         const OP: &str = "device_memory_usage";
-        let answer = boundary::catch(OP, || self.device.memory_usage()).map_err(|error| {
-            boundary::log_error(&format_args!(
-                "`{OP}` failed, so the answer is the one before: {error:#}"
-            ));
-            boundary::discard(OP, error);
-        });
+        let answer = boundary::catch(OP, || self.device.memory_usage());
+        let stays = |error| boundary::log_failed(OP, ", so the answer is the one before", error);
+        let answer = answer.map_err(stays);
         let mut memory = lock(&self.memory);
         *memory = answer.unwrap_or(*memory);
         let MemoryUsage { free, total } = *memory;
@@ -131,8 +128,7 @@ impl<D: Device> Drop for DeviceState<D> {
         let Some(reserve) = self.reserve() else { return };
         let freed = boundary::catch(OP, || self.device.deallocate(reserve.memory()));
         if let Err(error) = freed {
-            boundary::log_error(&format_args!("`{OP}` failed: {error:#}"));
-            boundary::discard(OP, error);
+            boundary::log_failed(OP, "", error);
         }
     }
 }

@@ -95,7 +95,7 @@ pub fn guard_quiet<R>(
     let run = || match body() {
         Ok(value) => Some(value),
         Err(error) => {
-            failed_quietly(op, error);
+            log_failed(op, " and TensorFlow has no way to receive the error", error);
             None
         }
     };
@@ -109,12 +109,11 @@ pub fn guard_quiet<R>(
     }
 }
 
+/// Logs an error that nobody receives, with what comes of it.
 #[cold]
 #[inline(never)]
-fn failed_quietly(op: &'static str, error: Error) {
-    status::log_error(&format_args!(
-        "`{op}` failed and TensorFlow has no way to receive the error: {error:#}"
-    ));
+pub fn log_failed(op: &'static str, outcome: &str, error: Error) {
+    status::log_error(&format_args!("`{op}` failed{outcome}: {error:#}"));
     discard(op, error);
 }
 

@@ -10,19 +10,16 @@ use tf_fs_sys::{
     SE_EVENT_COMPLETE, SE_EVENT_PENDING, SE_EventStatus, SP_Device, SP_Event, SP_Event_st,
     SP_Stream,
 };
-use tf_plugin_core::__private::boundary::{self, catch};
+use tf_plugin_core::__private::boundary::{catch, log_failed};
 use tf_plugin_core::Result;
 
 callbacks! {
     fn create_event(device: &DeviceState<D>, place: Place<'_, SP_Event_st>) {
         const OP: &str = "create_event";
         // An error would abort the process; an event that waits instead does as well.
-        let event = catch(OP, || device.device.create_event()).map_err(|error| {
-            boundary::log_error(&format_args!(
-                "`{OP}` failed, so the stream is waited for instead: {error:#}"
-            ));
-            boundary::discard(OP, error);
-        });
+        let event = catch(OP, || device.device.create_event());
+        let waits = |error| log_failed(OP, ", so the stream is waited for instead", error);
+        let event = event.map_err(waits);
         place.put(into_own_handle(EventState::<D>::new(event.ok())));
         Ok(())
     }

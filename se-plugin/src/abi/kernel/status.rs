@@ -112,7 +112,7 @@ pub(super) unsafe fn fail<T>(
                 pick(host.kernels)(raw, status.as_ptr());
             }
         }
-        _ => boundary::guard_quiet(op, || (), || Err(error)),
+        _ => boundary::log_failed(op, " and TensorFlow has no way to receive the error", error),
     }
 }
 
