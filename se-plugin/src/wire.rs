@@ -127,18 +127,6 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, number: u32, value: u64) {
     encode_varint(value, out);
 }
 
-/// Appends a number of 4 bytes.
-pub(crate) fn put_fixed32(out: &mut Vec<u8>, number: u32, value: [u8; 4]) {
-    encode_key(number, WireType::ThirtyTwoBit, out);
-    out.extend_from_slice(&value);
-}
-
-/// Appends a number of 8 bytes.
-pub(crate) fn put_fixed64(out: &mut Vec<u8>, number: u32, value: [u8; 8]) {
-    encode_key(number, WireType::SixtyFourBit, out);
-    out.extend_from_slice(&value);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,8 +136,8 @@ mod tests {
         let mut message = Vec::new();
         put_varint(&mut message, 1, 300);
         put_bytes(&mut message, 2, b"abc");
-        put_fixed32(&mut message, 3, 1.5_f32.to_le_bytes());
-        put_fixed64(&mut message, 1000, 2.5_f64.to_le_bytes());
+        prost::encoding::float::encode(3, &1.5, &mut message);
+        prost::encoding::double::encode(1000, &2.5, &mut message);
         // A group, which only ancient messages have.
         message.extend_from_slice(&[0x2b, 0x08, 0x01, 0x2c]);
         let read: Vec<Field<'_>> = fields(&message).collect::<Result<_>>().unwrap();

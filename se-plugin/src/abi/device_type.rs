@@ -104,6 +104,7 @@ fn types_in(list: &[u8]) -> Result<String> {
 mod tests {
     use super::*;
     use crate::kernel::test_platform::Nothing;
+    use crate::wire::{put_bytes, put_message};
 
     #[test]
     fn a_type_is_refused_that_tensorflow_would_abort_on_or_fail_with() {
@@ -133,16 +134,12 @@ mod tests {
 
     #[test]
     fn the_types_of_a_list_of_kernels_are_found() {
-        let kernel = |kind: &str| {
-            let mut kernel = vec![0x0a, 1, b'M', 0x12, kind.len() as u8];
-            kernel.extend(kind.as_bytes());
-            kernel
-        };
         let mut list = Vec::new();
         for kind in ["CPU", "GPU"] {
-            let kernel = kernel(kind);
-            list.extend([0x0a, kernel.len() as u8]);
-            list.extend(kernel);
+            put_message(&mut list, 1, |kernel| {
+                put_bytes(kernel, 1, b"M");
+                put_bytes(kernel, 2, kind.as_bytes());
+            });
         }
         assert_eq!(types_in(&list).unwrap(), "CPU GPU ");
         assert!(types_in(&list[..5]).is_err());

@@ -1,8 +1,8 @@
 //! The values of     let found = kinds.split(' ').nth(found as usize).unwrap_or("unknown");tributes.
 
 use crate::kernel::{DType, PartialShape};
-use crate::wire::{self, Value, put_bytes, put_fixed32, put_message, put_varint, values};
-use prost::encoding::encode_varint;
+use crate::wire::{self, Value, put_bytes, put_message, put_varint, values};
+use prost::encoding::{encode_varint, float};
 use tf_fs_sys::TF_DataType;
 use tf_plugin_core::{Error, Result};
 
@@ -175,7 +175,7 @@ impl Element for f32 {
         }
     }
     fn write(&self, out: &mut Vec<u8>) {
-        put_fixed32(out, Self::NUMBER, self.to_le_bytes());
+        float::encode(Self::NUMBER, self, out);
     }
     fn read_packed(list: &[u8]) -> Option<Result<Vec<Self>>> {
         let (floats, rest) = list.as_chunks();
@@ -185,9 +185,7 @@ impl Element for f32 {
         })
     }
     fn write_list(list: &[Self], out: &mut Vec<u8>) {
-        put_message(out, Self::NUMBER, |out| {
-            list.iter().for_each(|element| out.extend_from_slice(&element.to_le_bytes()));
-        });
+        float::encode_packed(Self::NUMBER, list, out);
     }
 }
 
@@ -246,6 +244,7 @@ mod tests {
         round_trip(vec![1_i64, 300], b"\x0a\x05\x1a\x03\x01\xac\x02");
         round_trip(vec![true, false], b"\x0a\x04\x2a\x02\x01\x00");
         round_trip(vec![1.5_f32], b"\x0a\x06\x22\x04\x00\x00\xc0\x3f");
+        round_trip(Vec::<f32>::new(), b"\x0a\x00");
         round_trip(vec![String::from("a"), String::new()], b"\x0a\x05\x12\x01a\x12\x00");
         round_trip(vec![DType::Float32, DType::Int64], b"\x0a\x04\x32\x02\x01\x09");
         round_trip(PartialShape::unknown(), b"\x3a\x02\x18\x01");

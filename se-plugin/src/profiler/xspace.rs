@@ -1,6 +1,7 @@
 //! The data that a profiler returns: TensorFlow's `XSpace`.
 
-use crate::wire::{put_bytes, put_bytes_if_any, put_fixed64, put_message, put_varint};
+use crate::wire::{put_bytes, put_bytes_if_any, put_message, put_varint};
+use prost::encoding::double;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -160,7 +161,7 @@ impl XStat {
     fn encode<'a>(&'a self, out: &mut Vec<u8>, names: &mut Names<'a>) {
         put_varint(out, 1, names.number(&self.name));
         match &self.value {
-            StatValue::F64(value) => put_fixed64(out, 2, value.to_le_bytes()),
+            StatValue::F64(value) => double::encode(2, value, out),
             StatValue::U64(value) => put_varint(out, 3, *value),
             StatValue::I64(value) => put_varint(out, 4, *value as u64),
             StatValue::Str(value) => put_bytes(out, 5, value.as_bytes()),
