@@ -173,6 +173,17 @@ impl WorkerStream {
         };
         self.core.push(Task { op, is_work, run: Box::new(run) })
     }
+
+    fn wait_for(&self, op: &'static str, point: Point) -> Result<()> {
+        if point.is_done() {
+            return Ok(());
+        }
+        self.push_always(op, false, move |_, _| {
+            point.wait();
+            Ok(())
+        })
+        .map(drop)
+    }
 }
 
 /// The error once more, for the token.
@@ -283,19 +294,6 @@ impl Stream for WorkerStream {
     fn status(&self) -> Result<()> {
         self.core.memory.check_process()?;
         self.core.health.check()
-    }
-}
-
-impl WorkerStream {
-    fn wait_for(&self, op: &'static str, point: Point) -> Result<()> {
-        if point.is_done() {
-            return Ok(());
-        }
-        self.push_always(op, false, move |_, _| {
-            point.wait();
-            Ok(())
-        })
-        .map(drop)
     }
 }
 

@@ -1,20 +1,12 @@
 //! Small requests for memory when there is none left.
 
-use crate::platform::HostPlatform;
-use tf_plugin_testing::device::{Host, TestDevice};
-
-fn with_device(body: impl FnOnce(&TestDevice<'_>)) {
-    let host = Host::load::<HostPlatform>().unwrap();
-    assert_eq!(host.device_count().unwrap(), 1);
-    body(&host.device(0).unwrap());
-    assert_eq!(host.live(), 0);
-    assert_eq!(host.violations(), []);
-}
+use crate::failing_device::{SWITCH, with_device};
 
 /// TensorFlow repeats requests of up to 2304 bytes forever when they get nothing.
 #[test]
 fn small_requests_get_memory_that_was_set_aside() {
-    with_device(|device| {
+    let _alone = SWITCH.alone();
+    with_device(false, |device| {
         let memory = [1 << 20, 62 << 20].map(|bytes| device.allocate(bytes).unwrap());
         assert!(device.allocate(64 * 1024 + 1).is_none());
         let small: [_; 16] = std::array::from_fn(|_| device.allocate(64 * 1024).expect("memory"));
@@ -38,7 +30,8 @@ fn small_requests_get_memory_that_was_set_aside() {
 /// When that is used up, too.
 #[test]
 fn small_requests_get_memory_that_reports_that_there_is_none() {
-    with_device(|device| {
+    let _alone = SWITCH.alone();
+    with_device(false, |device| {
         assert!(device.allocate(1 << 30).is_none());
         let all = device.allocate(63 << 20).unwrap();
         let aside: [_; 16] = std::array::from_fn(|_| device.allocate(64 * 1024).expect("memory"));

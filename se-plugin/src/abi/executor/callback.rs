@@ -96,17 +96,6 @@ pub(super) fn null(what: &str) -> Error {
     Error::failed_precondition(format!("TensorFlow passed no {what}, because it could not be made"))
 }
 
-/// An argument whose error is looked at later.
-impl<T: Argument> Argument for Result<T> {
-    type Raw = T::Raw;
-
-    #[inline]
-    unsafe fn of_host(raw: T::Raw) -> Result<Self> {
-        // SAFETY: `raw` is what the host passes for a `T`.
-        Ok(unsafe { T::of_host(raw) })
-    }
-}
-
 /// The place of a new handle, which is null at first.
 pub(super) struct Place<'a, H>(&'a mut *mut H);
 

@@ -2,7 +2,7 @@
 
 use super::callback::{Argument, callbacks};
 use crate::abi::host_memory::{HostAllocator, Ordinary};
-use crate::abi::state::DeviceState;
+use crate::abi::state::{DeviceState, device as device_of};
 use crate::abi::versions::{field, fill, require};
 use crate::device::Device;
 use crate::memory::DevicePtr;
@@ -95,10 +95,11 @@ fn host_allocator<D: Device>(device: &DeviceState<D>) -> Result<&dyn HostAllocat
 
 callbacks! {
     quiet fn allocate(
-        device: Result<&DeviceState<D>>, size: u64, _space: i64, memory: *mut SP_DeviceMemoryBase,
+        device: *const SP_Device, size: u64, _space: i64, memory: *mut SP_DeviceMemoryBase,
     ) {
         let allocate = || {
-            let device = device?;
+            // SAFETY: the host passes a device that `create_device` has filled for this `D`, or null.
+            let device = unsafe { device_of::<D>(device)? };
             if size == 0 {
                 return Ok(None);
             }
