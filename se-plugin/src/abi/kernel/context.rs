@@ -2,12 +2,12 @@
 
 use super::host_tensor::{HostTensor, HostTensorMut};
 use super::status::{HostApi, Status, ask, text};
-use super::tensor::{Argument, Tensor, elements_of};
+use super::tensor::{Argument, DeviceTensor, Tensor, elements_of};
 use crate::abi::state::{StreamState, weak};
 use crate::abi::work::Running;
 use crate::device::Device;
 use crate::dtype::DType;
-use crate::kernel::{DeviceTensor, Element};
+use crate::kernel::Element;
 use crate::platform::Platform;
 use crate::stream::Stream as _;
 use core::cell::RefCell;
@@ -439,7 +439,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
                 ))
             );
             // SAFETY: a run that has not ended, an index in range, and a tensor that stays ours.
-            unsafe { ask!(self.TF_SetOutput(at, tensor.tensor().as_ptr())) };
+            unsafe { ask!(self.TF_SetOutput(at, tensor.tensor.as_ptr())) };
             Ok(())
         })
     }

@@ -13,14 +13,14 @@ use tf_plugin_core::{Error, Result, ensure};
 /// Whether the elements of a tensor are of the type `T`, and in memory of which a slice may be made.
 fn check<T: Element>(tensor: &Tensor, what: &dyn fmt::Display) -> Result<()> {
     ensure!(
-        tensor.dtype() == T::DTYPE,
-        Error::invalid_argument(format!("{what} is of {}, not of {}", tensor.dtype(), T::DTYPE))
+        tensor.dtype == T::DTYPE,
+        Error::invalid_argument(format!("{what} is of {}, not of {}", tensor.dtype, T::DTYPE))
     );
-    let len = tensor.elements().checked_mul(size_of::<T>());
-    let fits = len.is_some_and(|len| len <= tensor.bytes())
-        && isize::try_from(tensor.bytes()).is_ok()
-        && !tensor.data().is_null();
-    if fits || tensor.elements() == 0 { Ok(()) } else { Err(unsuitable(what)) }
+    let len = tensor.elements.checked_mul(size_of::<T>());
+    let fits = len.is_some_and(|len| len <= tensor.bytes)
+        && isize::try_from(tensor.bytes).is_ok()
+        && !tensor.data.is_null();
+    if fits || tensor.elements == 0 { Ok(()) } else { Err(unsuitable(what)) }
 }
 
 #[cold]
@@ -44,12 +44,12 @@ fn not_elements<T: Element>(error: CheckedCastError, what: &dyn fmt::Display) ->
 /// # Safety
 /// [`check`] has accepted the tensor, which is in host memory, initialised, and not written to before this returns.
 unsafe fn check_elements<T: Element>(tensor: &Tensor, what: &dyn fmt::Display) -> Result<()> {
-    if tensor.elements() == 0 {
+    if tensor.elements == 0 {
         return Ok(());
     }
-    let len = tensor.elements() * size_of::<T>();
+    let len = tensor.elements * size_of::<T>();
     // SAFETY: `check` has seen that `data` points to `len` bytes, which are initialised and which nothing writes meanwhile.
-    let bytes = unsafe { core::slice::from_raw_parts(tensor.data(), len) };
+    let bytes = unsafe { core::slice::from_raw_parts(tensor.data, len) };
     match T::__cast(bytes) {
         Ok(_) => Ok(()),
         Err(error) => Err(not_elements::<T>(error, what)),
@@ -75,18 +75,18 @@ impl<T: Element> HostTensor<T> {
     /// The elements, row by row.
     #[must_use]
     pub fn as_slice(&self) -> &[T] {
-        match self.tensor.elements() {
+        match self.tensor.elements {
             0 => &[],
             // SAFETY: bytemuck has accepted the bytes of so many elements as a `[T]` in `new`, and nothing writes them while
             // `self` holds the tensor.
-            len => unsafe { core::slice::from_raw_parts(self.tensor.data().cast(), len) },
+            len => unsafe { core::slice::from_raw_parts(self.tensor.data.cast(), len) },
         }
     }
 
     /// The length of each dimension; none for a scalar.
     #[must_use]
     pub fn shape(&self) -> &[i64] {
-        self.tensor.shape()
+        &self.tensor.shape
     }
 }
 
@@ -124,10 +124,10 @@ impl<T: Element> HostTensorMut<'_, T> {
     /// The tensor is in host memory, which nothing else uses while this exists.
     pub(super) unsafe fn new(tensor: Tensor, what: &dyn fmt::Display) -> Result<Self> {
         check::<T>(&tensor, what)?;
-        if tensor.elements() > 0 {
+        if tensor.elements > 0 {
             // SAFETY: `data` points to `bytes` bytes of host memory, which nothing else uses while the new
             // value holds the tensor.
-            unsafe { tensor.data().write_bytes(0, tensor.bytes()) };
+            unsafe { tensor.data.write_bytes(0, tensor.bytes) };
         }
         // SAFETY: `check` has accepted the tensor, the bytes are zeros, and nothing else uses them.
         unsafe { check_elements::<T>(&tensor, what)? };
@@ -137,18 +137,18 @@ impl<T: Element> HostTensorMut<'_, T> {
     /// The elements, row by row.
     #[must_use]
     pub fn as_mut_slice(&mut self) -> &mut [T] {
-        match self.tensor.elements() {
+        match self.tensor.elements {
             0 => &mut [],
             // SAFETY: bytemuck has accepted the bytes of so many elements as a `[T]` in `new`. Only the slices from here have
             // written `T`s there since, and `&mut self` is the only way to one while `self` holds the tensor.
-            len => unsafe { core::slice::from_raw_parts_mut(self.tensor.data().cast(), len) },
+            len => unsafe { core::slice::from_raw_parts_mut(self.tensor.data.cast(), len) },
         }
     }
 
     /// The length of each dimension; none for a scalar.
     #[must_use]
     pub fn shape(&self) -> &[i64] {
-        self.tensor.shape()
+        &self.tensor.shape
     }
 }
 

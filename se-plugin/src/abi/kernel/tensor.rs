@@ -6,19 +6,21 @@ use crate::memory::DevicePtr;
 use core::fmt;
 use core::ptr::NonNull;
 use smallvec::SmallVec;
+use std::sync::Arc;
 use tf_fs_sys::{TF_DataType, TF_Tensor, TensorFunctions};
 use tf_plugin_core::{Code, Error, Result, ensure};
 
 /// A tensor of the host's, with its most frequent queries.
-pub(crate) struct Tensor {
+pub(super) struct Tensor {
     raw: NonNull<TF_Tensor>,
     host: &'static TensorFunctions,
-    dtype: DType,
+    pub(super) dtype: DType,
     /// Most tensors have no more dimensions.
-    shape: SmallVec<[i64; 4]>,
-    elements: usize,
-    bytes: usize,
-    data: *mut u8,
+    pub(super) shape: SmallVec<[i64; 4]>,
+    pub(super) elements: usize,
+    pub(super) bytes: usize,
+    /// Where the bytes are.
+    pub(super) data: *mut u8,
 }
 
 // SAFETY: the host counts references atomically and lets any thread delete them; all else here only reads
@@ -96,34 +98,9 @@ impl Tensor {
         self.raw.as_ptr()
     }
 
-    /// Where the bytes are.
-    pub(super) fn data(&self) -> *mut u8 {
-        self.data
-    }
-
-    #[inline]
-    pub(crate) fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    #[inline]
-    pub(crate) fn shape(&self) -> &[i64] {
-        &self.shape
-    }
-
-    #[inline]
-    pub(crate) fn elements(&self) -> usize {
-        self.elements
-    }
-
-    #[inline]
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
     /// Where the elements of a tensor in device memory are; `None` if there are none.
     #[inline]
-    pub(crate) fn device_ptr(&self) -> Result<Option<DevicePtr>> {
+    pub(super) fn device_ptr(&self) -> Result<Option<DevicePtr>> {
         match self.bytes {
             0 => Ok(None),
             _ => match DevicePtr::new(self.data.addr() as u64) {
@@ -175,6 +152,73 @@ impl Drop for Tensor {
     fn drop(&mut self) {
         // SAFETY: this value alone deletes the tensor.
         unsafe { (self.host.TF_DeleteTensor)(self.as_ptr()) }
+    }
+}
+
+/// A tensor in device memory.
+///
+/// TensorFlow counts the references to its memory: while this value or a clone exists, the memory is not
+/// reused. A kernel need not keep it until its work is done, since TensorFlow
+/// gives memory to later work of the same stream only
+/// (see [`Platform::USE_BFC_ALLOCATOR`](crate::Platform::USE_BFC_ALLOCATOR) for when it does not).
+#[derive(Clone)]
+pub struct DeviceTensor {
+    pub(super) tensor: Arc<Tensor>,
+    ptr: Option<DevicePtr>,
+}
+
+impl DeviceTensor {
+    #[inline]
+    pub(super) fn new(tensor: Tensor) -> Result<Self> {
+        let ptr = tensor.device_ptr()?;
+        Ok(Self { tensor: Arc::new(tensor), ptr })
+    }
+
+    /// The type of the elements.
+    #[must_use]
+    #[inline]
+    pub fn dtype(&self) -> DType {
+        self.tensor.dtype
+    }
+
+    /// The length of each dimension; none for a scalar.
+    #[must_use]
+    #[inline]
+    pub fn shape(&self) -> &[i64] {
+        &self.tensor.shape
+    }
+
+    /// The number of elements.
+    #[must_use]
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.tensor.elements
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The size in bytes.
+    #[must_use]
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.tensor.bytes as u64
+    }
+
+    /// Returns the address of the elements, row by row; `None` if there are none.
+    #[must_use]
+    #[inline]
+    pub fn ptr(&self) -> Option<DevicePtr> {
+        self.ptr
+    }
+}
+
+impl fmt::Debug for DeviceTensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DeviceTensor({} {:?} at {:?})", self.dtype(), self.shape(), self.ptr)
     }
 }
 

@@ -2,10 +2,9 @@
 
 use super::context::{OpKernelContext, stream_of};
 use super::status::{HostApi, Status, fail};
-use super::tensor::Tensor;
+use super::tensor::{DeviceTensor, Tensor};
 use crate::abi::state::{StreamState, borrow};
 use crate::dtype::DType;
-use crate::kernel::DeviceTensor;
 use crate::platform::Platform;
 use crate::stream::Stream as _;
 use core::fmt;
@@ -159,12 +158,12 @@ unsafe extern "C" fn copy<P: Platform>(
             (source?, target?, stream)
         };
         ensure!(
-            source.bytes() == target.bytes(),
+            source.bytes == target.bytes,
             Error::internal("TensorFlow copies between variables of different sizes")
         );
         match (source.device_ptr()?, target.device_ptr()?) {
             (Some(from), Some(to)) => {
-                stream.author()?.copy_on_device(to, from, source.bytes() as u64)
+                stream.author()?.copy_on_device(to, from, source.bytes as u64)
             }
             _ => Ok(()),
         }

@@ -2,9 +2,8 @@
 
 use super::context::OpKernelContext;
 use super::status::{HostApi, Status, fail};
-use super::tensor::{Tensor, not_plain};
+use super::tensor::{DeviceTensor, Tensor, not_plain};
 use crate::dtype::DType;
-use crate::kernel::DeviceTensor;
 use crate::platform::Platform;
 use core::cell::RefCell;
 use tf_fs_sys::host::{Table as _, release};
@@ -172,7 +171,7 @@ unsafe fn received(raw: *mut TF_Tensor, host: &HostApi) -> Result<Tensor> {
     if gives_away(release()) {
         // SAFETY: `raw` is null, or lives and is the callback's.
         let tensor = unsafe { Tensor::adopt(raw, host, &what) }?;
-        ensure!(tensor.dtype().size().is_some(), not_plain(tensor.dtype()));
+        ensure!(tensor.dtype.size().is_some(), not_plain(tensor.dtype));
         return Ok(tensor);
     }
     let status = Status::new()?;
