@@ -20,45 +20,29 @@ use tf_fs_sys::{
     SP_StreamExecutorWithStreamOptions,
 };
 
+/// The callbacks of devices of a type `D`, by the modules that have them.
+macro_rules! callbacks_of {
+    ($($module:ident: $($name:ident)*;)*) => {
+        SP_StreamExecutor {
+            struct_size: SP_StreamExecutor::STRUCT_SIZE,
+            ext: ptr::null_mut(),
+            unified_memory_allocate: Some(memory::unified_memory_allocate),
+            unified_memory_deallocate: Some(memory::unified_memory_deallocate),
+            $($($name: Some($module::$name::<D>),)*)*
+        }
+    };
+}
+
 /// All callbacks: each is there in every release.
 pub(super) const fn table<D: Device>() -> SP_StreamExecutor {
-    SP_StreamExecutor {
-        struct_size: SP_StreamExecutor::STRUCT_SIZE,
-        ext: ptr::null_mut(),
-        allocate: Some(memory::allocate::<D>),
-        deallocate: Some(memory::deallocate::<D>),
-        host_memory_allocate: Some(memory::host_memory_allocate::<D>),
-        host_memory_deallocate: Some(memory::host_memory_deallocate::<D>),
-        unified_memory_allocate: Some(memory::unified_memory_allocate),
-        unified_memory_deallocate: Some(memory::unified_memory_deallocate),
-        get_allocator_stats: Some(memory::get_allocator_stats::<D>),
-        device_memory_usage: Some(memory::device_memory_usage::<D>),
-        create_stream: Some(streams::create_stream::<D>),
-        destroy_stream: Some(streams::destroy_stream::<D>),
-        create_stream_dependency: Some(streams::create_stream_dependency::<D>),
-        get_stream_status: Some(streams::get_stream_status::<D>),
-        create_event: Some(events::create_event::<D>),
-        destroy_event: Some(events::destroy_event::<D>),
-        get_event_status: Some(events::get_event_status::<D>),
-        record_event: Some(events::record_event::<D>),
-        wait_for_event: Some(events::wait_for_event::<D>),
-        create_timer: Some(timers::create_timer::<D>),
-        destroy_timer: Some(timers::destroy_timer::<D>),
-        start_timer: Some(timers::start_timer::<D>),
-        stop_timer: Some(timers::stop_timer::<D>),
-        memcpy_dtoh: Some(copies::memcpy_dtoh::<D>),
-        memcpy_htod: Some(copies::memcpy_htod::<D>),
-        memcpy_dtod: Some(copies::memcpy_dtod::<D>),
-        sync_memcpy_dtoh: Some(copies::sync_memcpy_dtoh::<D>),
-        sync_memcpy_htod: Some(copies::sync_memcpy_htod::<D>),
-        sync_memcpy_dtod: Some(copies::sync_memcpy_dtod::<D>),
-        block_host_for_event: Some(events::block_host_for_event::<D>),
-        block_host_until_done: Some(streams::block_host_until_done::<D>),
-        synchronize_all_activity: Some(streams::synchronize_all_activity::<D>),
-        mem_zero: Some(fills::mem_zero::<D>),
-        memset: Some(fills::memset::<D>),
-        memset32: Some(fills::memset32::<D>),
-        host_callback: Some(streams::host_callback::<D>),
+    callbacks_of! {
+        memory: allocate deallocate host_memory_allocate host_memory_deallocate get_allocator_stats device_memory_usage;
+        streams: create_stream destroy_stream create_stream_dependency get_stream_status block_host_until_done
+            synchronize_all_activity host_callback;
+        events: create_event destroy_event get_event_status record_event wait_for_event block_host_for_event;
+        timers: create_timer destroy_timer start_timer stop_timer;
+        copies: memcpy_dtoh memcpy_htod memcpy_dtod sync_memcpy_dtoh sync_memcpy_htod sync_memcpy_dtod;
+        fills: mem_zero memset memset32;
     }
 }
 
