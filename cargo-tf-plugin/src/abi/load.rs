@@ -7,13 +7,13 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::ptr::NonNull;
 
-use cargo_tf_plugin::host::Library;
+use cargo_tf_plugin::host::{Library, sized, text};
 use cargo_tf_plugin::probe::{Event, Platform, Slot, Table};
 use cargo_tf_plugin::tables;
 use tf_fs_sys::*;
 
 use super::events::{begin, leave, step, tell};
-use super::standins::{Status, text};
+use super::standins::Status;
 
 /// Loads `plugin` and writes what it does to the file `report`.
 pub(crate) fn run(plugin: &OsStr, report: &OsStr) -> ExitCode {
@@ -37,26 +37,11 @@ pub(crate) fn run(plugin: &OsStr, report: &OsStr) -> ExitCode {
 /// More devices than this are not created to learn their names.
 const MOST_NAMED: c_int = 16;
 
-/// A struct of the host's that says its size, with [something behind it](Guarded).
-macro_rules! guarded {
-    ($record:ident, $size:ident $(, $field:ident: $value:expr)*) => {
-        Guarded::new(stringify!($record), sized!($record, $size $(, $field: $value)*))
-    };
-}
-
-/// A struct of the host's that says its size.
-macro_rules! sized {
-    ($record:ident, $size:ident $(, $field:ident: $value:expr)*) => {
-        $record { struct_size: $size, $($field: $value,)* ..$record::default() }
-    };
-}
-
 /// Tells the name that a device has for its hardware, if it has one; nothing if it cannot be created.
 fn name_device(platform: &SP_Platform, fns: &SP_PlatformFns, ordinal: c_int) -> Option<()> {
     let (create, destroy) = (fns.create_device?, fns.destroy_device?);
-    let mut device = guarded!(SP_Device, SP_DEVICE_STRUCT_SIZE);
-    let (at, size) = (&raw mut device.value, SE_CREATE_DEVICE_PARAMS_STRUCT_SIZE);
-    let mut params = sized!(SE_CreateDeviceParams, size, ordinal: ordinal, device: at);
+    let mut device = Guarded::new(sized::<SP_Device>());
+    let mut params = SE_CreateDeviceParams { ordinal, device: &raw mut device.value, ..sized() };
     const CREATE: &str = "create_device";
     // SAFETY: the platform as the plugin has filled it, structs with their sizes and a status.
     let fine = call(CREATE, |status| unsafe { create(platform, &raw mut params, status) });
@@ -104,17 +89,16 @@ impl Loaded {
     /// The function that returns the number of devices, if the plugin can be asked.
     fn device(&self, function: SE_InitPluginFn) -> Option<impl FnOnce() + use<>> {
         // For the rest of the process: TensorFlow's platform object lives as long.
-        let platform = Box::leak(Box::new(guarded!(SP_Platform, SP_PLATFORM_STRUCT_SIZE)));
-        let mut fns = guarded!(SP_PlatformFns, SP_PLATFORM_FNS_STRUCT_SIZE);
-        let mut params = guarded!(
-            SE_PlatformRegistrationParams,
-            SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE,
+        let platform = Box::leak(Box::new(Guarded::new(sized::<SP_Platform>())));
+        let mut fns = Guarded::new(sized::<SP_PlatformFns>());
+        let mut params = Guarded::new(SE_PlatformRegistrationParams {
             major_version: SE_MAJOR,
             minor_version: SE_MINOR,
             patch_version: SE_PATCH,
             platform: &raw mut platform.value,
-            platform_fns: &raw mut fns.value
-        );
+            platform_fns: &raw mut fns.value,
+            ..sized()
+        });
         const INIT: &str = "SE_InitPlugin";
         // SAFETY: structs with their sizes, and a status.
         let fine = call(INIT, |status| unsafe { function(&raw mut params.value, status) });
@@ -144,41 +128,31 @@ impl Loaded {
         }));
         let platform: &'static SP_Platform = &platform.value;
         if let Some(create) = fns.create_device_fns {
-            let table = guarded!(SP_DeviceFns, SP_DEVICE_FNS_STRUCT_SIZE);
-            self.filled("create_device_fns", tables::DEVICE_FNS, table, |table, status| {
-                const SIZE: usize = SE_CREATE_DEVICE_FNS_PARAMS_STRUCT_SIZE;
-                let mut params = sized!(SE_CreateDeviceFnsParams, SIZE, device_fns: table);
+            self.filled("create_device_fns", tables::DEVICE_FNS, sized(), |table, status| {
+                let mut params = SE_CreateDeviceFnsParams { device_fns: table, ..sized() };
                 // SAFETY: the platform that the plugin has filled, structs with their sizes and a status.
                 unsafe { create(platform, &raw mut params, status) }
             })?;
         }
         if let Some(create) = fns.create_stream_executor {
             // With the last field that TensorFlow 2.22 has, which no older plugin touches.
-            let executor = SP_StreamExecutorWithStreamOptions {
-                executor: sized!(
-                    SP_StreamExecutor,
-                    SP_STREAMEXECUTOR_WITH_STREAM_OPTIONS_STRUCT_SIZE
-                ),
+            let table = SP_StreamExecutorWithStreamOptions {
+                executor: SP_StreamExecutor {
+                    struct_size: SP_STREAMEXECUTOR_WITH_STREAM_OPTIONS_STRUCT_SIZE,
+                    ..Default::default()
+                },
                 create_stream_with_options: None,
             };
-            let table = Guarded::new("SP_StreamExecutor", executor);
-            self.filled(
-                "create_stream_executor",
-                tables::STREAM_EXECUTOR,
-                table,
-                |table, status| {
-                    const SIZE: usize = SE_CREATE_STREAM_EXECUTOR_PARAMS_STRUCT_SIZE;
-                    let table = table.cast();
-                    let mut params =
-                        sized!(SE_CreateStreamExecutorParams, SIZE, stream_executor: table);
-                    // SAFETY: the platform that the plugin has filled, structs with their sizes and a status.
-                    unsafe { create(platform, &raw mut params, status) }
-                },
-            )?;
+            const NAME: &str = "create_stream_executor";
+            self.filled(NAME, tables::STREAM_EXECUTOR, table, |table, status| {
+                let stream_executor = table.cast();
+                let mut params = SE_CreateStreamExecutorParams { stream_executor, ..sized() };
+                // SAFETY: the platform that the plugin has filled, structs with their sizes and a status.
+                unsafe { create(platform, &raw mut params, status) }
+            })?;
         }
         if let Some(create) = fns.create_timer_fns {
-            let table = guarded!(SP_TimerFns, SP_TIMER_FNS_STRUCT_SIZE);
-            self.filled("create_timer_fns", tables::TIMER_FNS, table, |table, status| {
+            self.filled("create_timer_fns", tables::TIMER_FNS, sized(), |table, status| {
                 // SAFETY: the platform that the plugin has filled, a struct with its size and a status.
                 unsafe { create(platform, table, status) }
             })?;
@@ -203,26 +177,26 @@ impl Loaded {
         &self,
         name: &str,
         names: tables::Names,
-        mut table: Guarded<T>,
+        table: T,
         function: impl FnOnce(*mut T, *mut TF_Status),
     ) -> Option<()> {
+        let mut table = Guarded::named(names.0, table);
         let fine = call(name, |status| function(&raw mut table.value, status));
         table.check(name);
         fine.then(|| tell(&Event::Functions(self.functions(names, &table.value))))
     }
 
     fn graph(&self, function: TF_InitGraphFn) {
-        let mut optimizer = guarded!(TP_Optimizer, TP_OPTIMIZER_STRUCT_SIZE);
-        let mut configs = guarded!(TP_OptimizerConfigs, TP_OPTIMIZER_CONFIGS_STRUCT_SIZE);
-        let mut params = guarded!(
-            TP_OptimizerRegistrationParams,
-            TP_OPTIMIZER_REGISTRATION_PARAMS_STRUCT_SIZE,
+        let mut optimizer = Guarded::new(sized::<TP_Optimizer>());
+        let mut configs = Guarded::new(sized::<TP_OptimizerConfigs>());
+        let mut params = Guarded::new(TP_OptimizerRegistrationParams {
             major_version: GO_MAJOR,
             minor_version: GO_MINOR,
             patch_version: GO_PATCH,
             optimizer_configs: &raw mut configs.value,
-            optimizer: &raw mut optimizer.value
-        );
+            optimizer: &raw mut optimizer.value,
+            ..sized()
+        });
         const NAME: &str = "TF_InitGraph";
         // SAFETY: structs with their sizes, and a status.
         let fine = call(NAME, |status| unsafe { function(&raw mut params.value, status) });
@@ -239,17 +213,16 @@ impl Loaded {
     }
 
     fn profiler(&self, function: TF_InitProfilerFn) {
-        let mut profiler = guarded!(TP_Profiler, TP_PROFILER_STRUCT_SIZE);
-        let mut fns = guarded!(TP_ProfilerFns, TP_PROFILER_FNS_STRUCT_SIZE);
-        let mut params = guarded!(
-            TF_ProfilerRegistrationParams,
-            TF_PROFILER_REGISTRATION_PARAMS_STRUCT_SIZE,
+        let mut profiler = Guarded::new(sized::<TP_Profiler>());
+        let mut fns = Guarded::new(sized::<TP_ProfilerFns>());
+        let mut params = Guarded::new(TF_ProfilerRegistrationParams {
             major_version: TP_MAJOR,
             minor_version: TP_MINOR,
             patch_version: TP_PATCH,
             profiler: &raw mut profiler.value,
-            profiler_fns: &raw mut fns.value
-        );
+            profiler_fns: &raw mut fns.value,
+            ..sized()
+        });
         const NAME: &str = "TF_InitProfiler";
         // SAFETY: structs with their sizes, and a status.
         let fine = call(NAME, |status| unsafe { function(&raw mut params.value, status) });
@@ -338,7 +311,7 @@ struct Guarded<T> {
 impl<T> Guarded<T> {
     const PATTERN: u8 = 0xa5;
 
-    fn new(name: &'static str, value: T) -> Self {
+    fn named(name: &'static str, value: T) -> Self {
         Self { name, value, behind: [Self::PATTERN; 256] }
     }
 
@@ -347,5 +320,11 @@ impl<T> Guarded<T> {
         if std::hint::black_box(&self.behind).iter().any(|byte| *byte != Self::PATTERN) {
             tell(&Event::Overrun { function: function.to_owned(), record: self.name.to_owned() });
         }
+    }
+}
+
+impl<T: Versioned> Guarded<T> {
+    fn new(value: T) -> Self {
+        Self::named(T::NAME, value)
     }
 }

@@ -3,13 +3,14 @@
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
 
+use cargo_tf_plugin::host::text;
 use cargo_tf_plugin::probe::{Event, Scheme, Table};
 use cargo_tf_plugin::tables;
 use tf_fs_sys::*;
 
 use super::events::{step, tell};
 use super::load::{Loaded, call};
-use super::standins::{self, text};
+use super::standins;
 
 impl Loaded {
     /// The entry point that `register_filesystem_plugin` calls, and what follows.

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cargo_tf_plugin::host::code_name;
+use cargo_tf_plugin::host::{code_name, text};
 use cargo_tf_plugin::probe::{Event, Kernel};
 use tf_fs_sys::{TF_Buffer, TF_Code, TF_DataType, TF_NOT_FOUND, TF_OK};
 
@@ -48,13 +48,6 @@ impl Status {
             (code_name(taken.code), message.to_string_lossy().into_owned())
         })
     }
-}
-
-/// # Safety
-/// `text` is null or a C string.
-pub(super) unsafe fn text(text: *const c_char) -> Option<String> {
-    // SAFETY: `text` is not null, so it is a C string.
-    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }
 
 /// What the builders of kernels and of ops are here.

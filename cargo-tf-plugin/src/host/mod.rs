@@ -15,3 +15,5 @@ mod abi;
 pub use abi::device::{Copying, Device, Event, Memory, Stream};
 pub use abi::filesystem::{Filesystem, Reader, Writer};
 pub use abi::{Done, Failure, Library, Status, code_name};
+#[doc(hidden)]
+pub use abi::{sized, text};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tf_fs_sys::*;
 
-use super::{Done, Failure, Library, Status};
+use super::{Done, Failure, Library, Status, sized};
 use crate::tables;
 
 /// The first device of a plugin; dropping it calls `destroy_device`.
@@ -49,18 +49,10 @@ pub struct Copying<'s> {
 /// Memory of the device as TensorFlow passes it.
 fn range(address: u64, size: usize) -> SP_DeviceMemoryBase {
     SP_DeviceMemoryBase {
-        struct_size: SP_DEVICE_MEMORY_BASE_STRUCT_SIZE,
         opaque: ptr::without_provenance_mut(address as usize),
         size: size as u64,
-        ..SP_DeviceMemoryBase::default()
+        ..sized()
     }
-}
-
-/// A struct of the host's that says its size.
-macro_rules! sized {
-    ($record:ident, $size:ident $(, $field:ident: $value:expr)*) => {
-        $record { struct_size: $size, $($field: $value,)* ..Default::default() }
-    };
 }
 
 macro_rules! slot {
@@ -94,24 +86,21 @@ impl Device {
         // SAFETY: the type that the header gives to the function of this name.
         let init: SE_InitPluginFn = unsafe { transmute(init) };
         let status = Status::new()?;
-        let mut platform = Box::new(sized!(SP_Platform, SP_PLATFORM_STRUCT_SIZE));
-        let mut fns = sized!(SP_PlatformFns, SP_PLATFORM_FNS_STRUCT_SIZE);
-        let mut params = sized!(
-            SE_PlatformRegistrationParams,
-            SE_PLATFORM_REGISTRATION_PARAMS_STRUCT_SIZE,
+        let mut platform = Box::new(sized::<SP_Platform>());
+        let mut fns = sized::<SP_PlatformFns>();
+        let mut params = SE_PlatformRegistrationParams {
             major_version: SE_MAJOR,
             minor_version: SE_MINOR,
             patch_version: SE_PATCH,
             platform: &raw mut *platform,
-            platform_fns: &raw mut fns
-        );
+            platform_fns: &raw mut fns,
+            ..sized()
+        };
         // SAFETY: structs with their sizes, and a status.
         said("SE_InitPlugin", status.call(|status| unsafe { init(&raw mut params, status) }))?;
-        let mut table = sized!(SP_StreamExecutor, SP_STREAMEXECUTOR_STRUCT_SIZE);
-        const EXECUTOR: usize = SE_CREATE_STREAM_EXECUTOR_PARAMS_STRUCT_SIZE;
-        let stream_executor = &raw mut table;
+        let mut table = sized::<SP_StreamExecutor>();
         let mut params =
-            sized!(SE_CreateStreamExecutorParams, EXECUTOR, stream_executor: stream_executor);
+            SE_CreateStreamExecutorParams { stream_executor: &raw mut table, ..sized() };
         let platform_at = &raw const *platform;
         let create = fns.create_stream_executor.ok_or("there is no `create_stream_executor`")?;
         // SAFETY: the platform as the plugin has filled it, structs with their sizes and a status.
@@ -126,9 +115,8 @@ impl Device {
             return Err("the plugin finds no device on this machine; `cargo tf-plugin check` shows what it says of that"
                 .to_owned());
         }
-        let mut device = Box::new(sized!(SP_Device, SP_DEVICE_STRUCT_SIZE));
-        let (at, size) = (&raw mut *device, SE_CREATE_DEVICE_PARAMS_STRUCT_SIZE);
-        let mut params = sized!(SE_CreateDeviceParams, size, device: at);
+        let mut device = Box::new(sized::<SP_Device>());
+        let mut params = SE_CreateDeviceParams { device: &raw mut *device, ..sized() };
         let create = fns.create_device.ok_or("there is no `create_device`")?;
         // SAFETY: the platform as the plugin has filled it, structs with their sizes and a status.
         let done = status.call(|status| unsafe { create(platform_at, &raw mut params, status) });
@@ -192,7 +180,7 @@ impl Device {
     /// Calls `get_allocator_stats`.
     pub fn allocator_stats(&self) -> Done<'_, SP_AllocatorStats> {
         let get = slot!(self, get_allocator_stats)?;
-        let mut stats = sized!(SP_AllocatorStats, SP_ALLOCATORSTATS_STRUCT_SIZE);
+        let mut stats = sized::<SP_AllocatorStats>();
         // SAFETY: an open device and a place for the answer.
         match unsafe { get(&*self.device, &raw mut stats) } {
             0 => Err(Failure::Wrong("it returns false".to_owned())),

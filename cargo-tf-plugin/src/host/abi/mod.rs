@@ -11,7 +11,7 @@ use std::path::Path;
 use std::ptr::NonNull;
 
 use tf_fs_sys::host::Table as _;
-use tf_fs_sys::{StatusFunctions, TF_Code, TF_OK, TF_Status};
+use tf_fs_sys::{StatusFunctions, TF_Code, TF_OK, TF_Status, Versioned};
 
 /// A library that is never closed, as with TensorFlow.
 #[derive(Clone, Copy, Debug)]
@@ -48,11 +48,23 @@ impl Library {
     }
 }
 
+/// What a C string says, if there is one.
+///
 /// # Safety
 /// `text` is null or a C string.
-unsafe fn text(text: *const std::ffi::c_char) -> Option<String> {
+#[doc(hidden)]
+pub unsafe fn text(text: *const std::ffi::c_char) -> Option<String> {
     // SAFETY: not null, so a C string by this function's contract.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+}
+
+/// A struct of the host's that says its size.
+#[doc(hidden)]
+pub fn sized<T: Versioned>() -> T {
+    let mut record = T::default();
+    // SAFETY: the first field of a `Versioned` struct is `struct_size`, a `usize`.
+    unsafe { (&raw mut record).cast::<usize>().write(T::STRUCT_SIZE) };
+    record
 }
 
 /// A status that calls share, so that plugins are measured and not the allocator.
