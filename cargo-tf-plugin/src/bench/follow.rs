@@ -1,6 +1,5 @@
 //! The measuring processes: starting them, following what they tell, and going on after one has crashed.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::process::ExitStatusExt as _;
@@ -22,18 +21,6 @@ const STARTING: Duration = Duration::from_secs(60);
 
 /// The lines of a process's own output that a message shows.
 const SHOWN_LINES: usize = 12;
-
-/// The user wants the command to end.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Interrupted;
-
-impl fmt::Display for Interrupted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("interrupted")
-    }
-}
-
-impl std::error::Error for Interrupted {}
 
 /// What the processes of a job have come to.
 #[derive(Debug, Default)]
@@ -73,9 +60,9 @@ impl Child<'_> {
             part.directory = part.directory.or(position);
             if self.interrupted.load(Ordering::Relaxed) {
                 if !state.stopped {
-                    left.append(&mut self.clean(&job, &state.directories)?);
+                    left.append(&mut self.clean(&job, &state.directories));
                 }
-                return Err(Interrupted.into());
+                bail!("interrupted");
             }
             if state.done {
                 break;
@@ -90,7 +77,7 @@ impl Child<'_> {
             }
 
             // It has crashed or was ended.
-            left.append(&mut self.clean(&job, &state.directories)?);
+            left.append(&mut self.clean(&job, &state.directories));
             let (how, said) = (how(&ended, limit), quoted(&last_lines(&ended.output, SHOWN_LINES)));
             let Some((group, name)) = state.begun else {
                 if part.rows.is_empty() {
@@ -148,9 +135,9 @@ impl Child<'_> {
     }
 
     /// Removes what a process has left, in a process of its own; what could not be removed, and why.
-    fn clean(&self, job: &Job, directories: &[String]) -> Result<Vec<(String, String)>> {
+    fn clean(&self, job: &Job, directories: &[String]) -> Vec<(String, String)> {
         if directories.is_empty() {
-            return Ok(Vec::new());
+            return Vec::new();
         }
         // It is short, and what the user wants by now.
         let never = AtomicBool::new(false);
@@ -163,13 +150,15 @@ impl Child<'_> {
         };
         let job = Job { directories: directories.to_vec(), clean: true, ..job.clone() };
         let mut state = State::default();
-        let (ended, limit) = child.once(&job, &mut |event| state.hear(event))?;
+        let ended = child.once(&job, &mut |event| state.hear(event));
         if !state.done && state.left.is_empty() {
-            let why =
-                state.problem.unwrap_or_else(|| format!("the process was {}", how(&ended, limit)));
+            let why = state.problem.unwrap_or_else(|| match ended {
+                Ok((ended, limit)) => format!("the process was {}", how(&ended, limit)),
+                Err(error) => format!("{error:#}"),
+            });
             state.left.extend(directories.iter().map(|directory| (directory.clone(), why.clone())));
         }
-        Ok(state.left)
+        state.left
     }
 }
 

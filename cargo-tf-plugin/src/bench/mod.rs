@@ -12,7 +12,7 @@ mod measure;
 pub(crate) mod report;
 mod text;
 
-pub(crate) use follow::{Child, Interrupted};
+pub(crate) use follow::Child;
 pub(crate) use html::page;
 pub use job::{Event, Job, Outcome, Row, Timing, bytes};
 pub use measure::measure;

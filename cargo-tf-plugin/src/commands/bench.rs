@@ -6,16 +6,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::TensorFlow;
+use crate::bench;
 use crate::bench::machine::{self, Machine};
 use crate::bench::report::{FORMAT, Plugin, Report};
-use crate::bench::{self, Interrupted};
 use crate::commands::check::{self, tensorflow};
 use crate::commands::doctor;
 use crate::commands::measuring::{Measuring, Settings, Subject};
@@ -152,21 +152,20 @@ impl Bench {
         };
         let (mut parts, mut problems) = (Vec::new(), Vec::new());
         for subject in &subjects {
-            match measuring.subject(subject, &mut parts) {
-                Err(error) if error.is::<Interrupted>() => {
-                    measuring.progress.finish_and_clear();
-                    let left = measuring.left.take();
-                    if left.is_empty() {
-                        note!("interrupted; nothing is left behind");
-                    } else {
-                        note!("interrupted");
-                        report_left(&left);
-                    }
-                    return Ok(ExitCode::from(130));
+            let measured = measuring.subject(subject, &mut parts);
+            if interrupted.load(Ordering::Relaxed) {
+                measuring.progress.finish_and_clear();
+                let left = measuring.left.take();
+                if left.is_empty() {
+                    note!("interrupted; nothing is left behind");
+                } else {
+                    note!("interrupted");
+                    report_left(&left);
                 }
-                // The other parts are worth having.
-                measured => problems.extend(measured.err()),
+                return Ok(ExitCode::from(130));
             }
+            // The other parts are worth having.
+            problems.extend(measured.err());
         }
         measuring.progress.finish_and_clear();
         parts.retain(|part| !part.rows.is_empty());

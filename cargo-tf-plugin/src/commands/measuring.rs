@@ -9,13 +9,13 @@ use std::process::{self, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 use indicatif::ProgressBar;
 
 use crate::TensorFlow;
 use crate::bench::report::Part;
-use crate::bench::{self, Child, Interrupted, Job};
+use crate::bench::{self, Child, Job};
 use crate::commands::run::LIBRARY_VARIABLE;
 use crate::output::note;
 use crate::probe::prepare;
@@ -190,22 +190,14 @@ impl Measuring<'_> {
             interrupted: self.interrupted,
             begins: &|group, name| self.progress.set_message(format!("{title}: {group}: {name}")),
         };
-        let part = child.run(job, &mut self.left.borrow_mut()).map_err(|error| {
-            self.progress.finish_and_clear();
-            if error.is::<Interrupted>() {
-                error
-            } else {
-                error.context(format!("{title} cannot be measured"))
-            }
-        })?;
+        let part = child.run(job, &mut self.left.borrow_mut());
+        let part = part.with_context(|| format!("{title} cannot be measured"))?;
         if let Some(problem) = part.problem {
             self.problems
                 .borrow_mut()
                 .push(anyhow!("{title} was not measured to the end: {problem}"));
         }
-        if self.interrupted.load(Ordering::Relaxed) {
-            return Err(Interrupted.into());
-        }
+        ensure!(!self.interrupted.load(Ordering::Relaxed), "interrupted");
         Ok((part.rows, part.directory))
     }
 
