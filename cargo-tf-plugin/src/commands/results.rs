@@ -5,21 +5,10 @@ use serde_json::{Value, json};
 
 use crate::TensorFlow;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    Passed,
-    Failed,
-}
-
-impl End {
-    pub(super) fn of(passed: bool) -> Self {
-        if passed { Self::Passed } else { Self::Failed }
-    }
-}
-
 pub(super) struct Table {
     columns: Vec<String>,
-    rows: Vec<(String, Vec<Option<End>>)>,
+    /// Whether each test has passed, by columns.
+    rows: Vec<(String, Vec<Option<bool>>)>,
 }
 
 impl Table {
@@ -29,27 +18,24 @@ impl Table {
         Self { columns, rows: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, name: &str, column: usize, end: End) {
+    pub(super) fn add(&mut self, name: &str, column: usize, passed: bool) {
         let at = self.rows.iter().position(|(row, _)| row == name).unwrap_or_else(|| {
             self.rows.push((name.to_owned(), vec![None; self.columns.len()]));
             self.rows.len() - 1
         });
-        self.rows[at].1[column] = Some(end);
+        self.rows[at].1[column] = Some(passed);
     }
 
     pub(super) fn failures(&self) -> usize {
         let cells = self.rows.iter().flat_map(|(_, cells)| cells);
-        cells.filter(|cell| **cell == Some(End::Failed)).count()
+        cells.filter(|cell| **cell == Some(false)).count()
     }
 
     /// A test each, of which those in the process have no release of TensorFlow.
     pub(super) fn json(&self) -> Vec<Value> {
         let tests = self.rows.iter().flat_map(|(name, cells)| {
             cells.iter().enumerate().filter_map(move |(column, cell)| {
-                let outcome = match (*cell)? {
-                    End::Passed => "passed",
-                    End::Failed => "failed",
-                };
+                let outcome = if (*cell)? { "passed" } else { "failed" };
                 let tensorflow = (column > 0).then(|| &self.columns[column]);
                 Some(json!({ "test": name, "tensorflow": tensorflow, "outcome": outcome }))
             })
@@ -70,8 +56,8 @@ impl Table {
             text.push_str(&format!("{name:<first$}"));
             for (cell, width) in cells.iter().zip(widths()) {
                 let (word, colour) = match cell {
-                    Some(End::Passed) => ("ok", Some(AnsiColor::Green)),
-                    Some(End::Failed) => ("FAILED", Some(AnsiColor::Red)),
+                    Some(true) => ("ok", Some(AnsiColor::Green)),
+                    Some(false) => ("FAILED", Some(AnsiColor::Red)),
                     None => ("-", None),
                 };
                 let style = colour
@@ -94,9 +80,9 @@ mod tests {
     fn the_table_has_a_row_a_test_and_a_column_a_release() {
         let columns = ["in process", "2.21.0", "2.12.1"].map(String::from).into();
         let mut table = Table { columns, rows: Vec::new() };
-        table.add("cargo test", 0, End::Passed);
-        table.add("notes://", 1, End::Passed);
-        table.add("notes://", 2, End::Failed);
+        table.add("cargo test", 0, true);
+        table.add("notes://", 1, true);
+        table.add("notes://", 2, false);
         let text = anstream::adapter::strip_str(&table.text()).to_string();
         let wanted = "            in process  2.21.0  2.12.1\n\
                       cargo test  ok          -       -\n\

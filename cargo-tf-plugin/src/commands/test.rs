@@ -14,7 +14,7 @@ use crate::TensorFlow;
 use crate::build::cargo;
 use crate::commands::build::What;
 use crate::commands::check::tensorflow;
-use crate::commands::results::{End, Table};
+use crate::commands::results::Table;
 use crate::commands::run::LIBRARY_VARIABLE;
 use crate::output::{self, note, say};
 use crate::platform::Library;
@@ -105,16 +105,16 @@ impl Test {
         table.add("cargo test", 0, cargo_test(&project, &self.cargo_test, self.json)?);
         let scripts = scripts(&project)?;
         for (at, tensorflow) in tensorflows.iter().enumerate() {
-            let mut add = |row: &str, end| table.add(row, at + 1, end);
+            let mut add = |row: &str, passed| table.add(row, at + 1, passed);
             let limit = Duration::from_secs(self.timeout.unwrap_or(120));
             if !in_tensorflow(&project, &library, &scripts, tensorflow, limit, &mut add)? {
                 continue;
             }
             for cases in CONFORMANCE {
-                let end =
+                let passed =
                     cases.run(&project, &library, &self.cargo_test, tensorflow, self.timeout)?;
-                if let Some(end) = end {
-                    add(cases.row, end);
+                if let Some(passed) = passed {
+                    add(cases.row, passed);
                 }
             }
         }
@@ -137,8 +137,8 @@ impl Test {
     }
 }
 
-/// The author's own tests, in the process.
-fn cargo_test(project: &Project, arguments: &[String], aside: bool) -> Result<End> {
+/// Whether the author's own tests pass, in the process.
+fn cargo_test(project: &Project, arguments: &[String], aside: bool) -> Result<bool> {
     let mut cargo = cargo();
     if aside {
         cargo.stdout(io::stderr());
@@ -149,7 +149,7 @@ fn cargo_test(project: &Project, arguments: &[String], aside: bool) -> Result<En
         .args(arguments)
         .status()
         .with_context(|| format!("cannot run {}", cargo.get_program().display()))?;
-    Ok(End::of(status.success()))
+    Ok(status.success())
 }
 
 /// The author's scripts for Python, in the order of their names.
@@ -182,7 +182,7 @@ fn in_tensorflow(
     scripts: &[PathBuf],
     tensorflow: &TensorFlow,
     limit: Duration,
-    mut add: impl FnMut(&str, End),
+    mut add: impl FnMut(&str, bool),
 ) -> Result<bool> {
     let title = format!("TensorFlow {}", tensorflow.version());
     let mut say = |what: &str, started: Instant, problem: Option<String>| {
@@ -194,7 +194,7 @@ fn in_tensorflow(
         if let Some(problem) = &problem {
             note!("{problem}");
         }
-        add(what, End::of(problem.is_none()));
+        add(what, problem.is_none());
     };
     let python = || {
         let mut command = tensorflow.python_command();
@@ -263,8 +263,8 @@ fn in_tensorflow(
 }
 
 impl Conformance {
-    /// The cases that the author's `conformance!` has for this TensorFlow; `None` if there is no such test, or none of
-    /// the cases is about what the plugin has.
+    /// Whether the cases that the author's `conformance!` has for this TensorFlow pass; `None` if there is no such test,
+    /// or none of the cases is about what the plugin has.
     fn run(
         &self,
         project: &Project,
@@ -272,7 +272,7 @@ impl Conformance {
         arguments: &[String],
         tensorflow: &TensorFlow,
         timeout: Option<u64>,
-    ) -> Result<Option<End>> {
+    ) -> Result<Option<bool>> {
         let title = format!("TensorFlow {}: {}", tensorflow.version(), self.row);
         let started = Instant::now();
         let report = format!("tf-plugin/conformance-{}.jsonl", std::process::id());
@@ -284,7 +284,7 @@ impl Conformance {
         cargo
             .current_dir(project.workspace.root())
             .args(["test", "--quiet", "--package", &project.package.name])
-            .args(programs(of_the_build(arguments)))
+            .args(of_the_build(arguments))
             .args(["--", self.test])
             .env(self.variable, (self.place)(tensorflow))
             .env("TF_PLUGIN_TEST_LIBRARY", library.path())
@@ -321,26 +321,18 @@ impl Conformance {
         }
         if output.status.success() {
             note!("{title}: ok, {counts} ({seconds:.1} s)");
-            return Ok(Some(End::Passed));
+            return Ok(Some(true));
         }
         note!("{title}: FAILED, {counts} ({seconds:.1} s)");
         for text in [&output.stderr, &output.stdout].map(|text| String::from_utf8_lossy(text)) {
             text.lines().for_each(|line| note!("  | {line}"));
         }
-        Ok(Some(End::Failed))
+        Ok(Some(false))
     }
 }
 
-/// What is built, with the programs of tests: the one that the author names, or else all but those in documents, which have no
-/// conformance cases.
-fn programs(mut build: Vec<String>) -> Vec<String> {
-    if !build.iter().any(|argument| argument == "--test" || argument.starts_with("--test=")) {
-        build.push("--tests".to_owned());
-    }
-    build
-}
-
-/// Those of the arguments for `cargo test` that say what is built, and not which tests run.
+/// Those of the arguments for `cargo test` that say what is built, and not which tests run; of the tests all programs, but not
+/// those in documents, which have no conformance cases, unless the author names one.
 fn of_the_build(arguments: &[String]) -> Vec<String> {
     const WITH_VALUE: [&str; 7] =
         ["--features", "--profile", "--target", "--target-dir", "--config", "--jobs", "--test"];
@@ -365,6 +357,9 @@ fn of_the_build(arguments: &[String]) -> Vec<String> {
         } else if let Some(letters) = argument.strip_prefix('-').filter(|it| !it.starts_with('-')) {
             short(letters, || rest.next(), &mut kept);
         }
+    }
+    if !kept.iter().any(|argument| argument == "--test" || argument.starts_with("--test=")) {
+        kept.push("--tests".to_owned());
     }
     kept
 }
@@ -415,30 +410,22 @@ mod tests {
             let given: Vec<_> = given.iter().map(|text| (*text).to_owned()).collect();
             of_the_build(&given)
         };
-        let given =
-            ["--features", "a b", "rename", "-j2", "--profile=x", "--release", "--", "--features"];
-        let wanted = ["--features", "a b", "-j", "2", "--profile=x", "--release"];
-        assert_eq!(kept(&given), wanted);
         for (given, wanted) in [
-            (&["-Fone", "case"][..], &["-F", "one"][..]),
-            (&["-F", "one two", "case"], &["-F", "one two"]),
-            (&["-F=one", "--features=two"], &["-F", "one", "--features=two"]),
-            (&["-qrFone"], &["-r", "-F", "one"]),
-            (&["-rj", "3", "case"], &["-r", "-j", "3"]),
-            (&["-pother", "-p", "other", "--package=other", "-q"], &[]),
-            (&["-Zbuild-std", "--target-dir", "x"], &["-Z", "build-std", "--target-dir", "x"]),
+            (
+                &["--features", "a b", "rename", "-j2", "--profile=x", "--", "--features"][..],
+                &["--features", "a b", "-j", "2", "--profile=x", "--tests"][..],
+            ),
+            (&["-Fone", "case"], &["-F", "one", "--tests"]),
+            (&["-F", "one two", "case"], &["-F", "one two", "--tests"]),
+            (&["-F=one", "--features=two"], &["-F", "one", "--features=two", "--tests"]),
+            (&["-qrFone"], &["-r", "-F", "one", "--tests"]),
+            (&["-rj", "3", "case"], &["-r", "-j", "3", "--tests"]),
+            (&["-pother", "-p", "other", "--package=other", "-q"], &["--tests"]),
+            (&["-Zx", "--target-dir", "y"], &["-Z", "x", "--target-dir", "y", "--tests"]),
             (&["--test", "fs", "--no-fail-fast", "-vv"], &["--test", "fs"]),
+            (&["--release", "--test=fs"], &["--release", "--test=fs"]),
         ] {
             assert_eq!(kept(given), wanted, "{given:?}");
         }
-    }
-
-    #[test]
-    fn the_program_that_an_author_names_is_the_only_one() {
-        for named in [&["--test", "fs"][..], &["--test=fs"], &["--release", "--test", "fs"]] {
-            let named: Vec<_> = named.iter().map(|text| (*text).to_owned()).collect();
-            assert_eq!(programs(named.clone()), named);
-        }
-        assert_eq!(programs(vec!["--release".to_owned()]), ["--release", "--tests"]);
     }
 }
