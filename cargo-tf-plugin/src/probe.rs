@@ -48,8 +48,6 @@ pub enum Event {
     Scheme(Scheme),
     /// The same scheme as the plugin offers it to TensorFlow 2.22, where it requests the release.
     Newer(Scheme),
-    /// `init` of the scheme with this index has succeeded.
-    Initialized(usize),
     /// What `SE_InitPlugin` has filled in.
     Platform(Platform),
     /// A struct of functions that a device plugin has filled in.
@@ -81,16 +79,6 @@ pub enum Event {
         record: String,
     },
     Done,
-}
-
-impl Event {
-    /// The scheme as it is in TensorFlow 2.22, if this is that.
-    pub(crate) fn newer(&self) -> Option<&Scheme> {
-        match self {
-            Self::Newer(scheme) => Some(scheme),
-            _ => None,
-        }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

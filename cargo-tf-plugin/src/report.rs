@@ -116,8 +116,7 @@ impl Report {
         };
         let mut findings = Findings::default();
         file::look(&report.artefact, &report.tensorflow, &mut findings);
-        let schemes = report.follow(&run, &mut findings);
-        let newer: Vec<_> = run.events.iter().filter_map(Event::newer).cloned().collect();
+        let (schemes, newer) = report.follow(&run, &mut findings);
         report.describe(&schemes, &newer, &mut findings);
         loading::end(&run, &mut findings);
         findings.sort();
@@ -125,12 +124,13 @@ impl Report {
         report
     }
 
-    /// Goes through what has happened; the schemes that TensorFlow would have taken or refused.
-    fn follow(&mut self, run: &Run, findings: &mut Findings) -> Vec<Scheme> {
-        let mut schemes = Vec::new();
+    /// Goes through what has happened; the schemes that TensorFlow would have taken or refused, and as they are in 2.22.
+    fn follow(&mut self, run: &Run, findings: &mut Findings) -> (Vec<Scheme>, Vec<Scheme>) {
+        let (mut schemes, mut newer) = (Vec::new(), Vec::new());
         for event in &run.events {
             match event.clone() {
-                Event::Step(_) | Event::Newer(_) | Event::Initialized(_) | Event::Done => {}
+                Event::Step(_) | Event::Done => {}
+                Event::Newer(scheme) => newer.push(scheme),
                 Event::Refused(reason) => loading::refused(&reason, &self.tensorflow, findings),
                 Event::Error { function, code, message } => loading::failed(&function, &code, &message, findings),
                 Event::Offer { schemes, allocate, free } => {
@@ -207,7 +207,7 @@ impl Report {
                 ),
             }
         }
-        schemes
+        (schemes, newer)
     }
 
     fn add_functions(&mut self, table: Table, findings: &mut Findings) {

@@ -63,13 +63,10 @@ impl Loaded {
             // For the rest of the process, as in TensorFlow.
             let filesystem =
                 Box::leak(Box::new(TF_Filesystem { plugin_filesystem: std::ptr::null_mut() }));
-            let fine = call(&format!("init of {name}://"), |status| {
+            call(&format!("init of {name}://"), |status| {
                 // SAFETY: a zeroed filesystem and a status.
                 unsafe { init(filesystem, status) }
             });
-            if fine {
-                tell(&Event::Initialized(index));
-            }
         }
     }
 
