@@ -1,7 +1,7 @@
 //! What has been wrapped, and the counts of its calls.
 
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::output::duration;
 
@@ -40,26 +40,6 @@ pub(crate) struct Slot {
     pub(crate) functions: Vec<usize>,
     pub(crate) members: &'static [&'static str],
     pub(crate) counts: Vec<Count>,
-}
-
-/// The slots of one kind of table. They are filled and never emptied.
-pub(crate) struct Slots<const COUNT: usize> {
-    members: &'static [&'static str],
-    slots: [AtomicPtr<Slot>; COUNT],
-}
-
-impl<const COUNT: usize> Slots<COUNT> {
-    pub(crate) const fn new(members: &'static [&'static str]) -> Self {
-        Self { members, slots: [const { AtomicPtr::new(std::ptr::null_mut()) }; COUNT] }
-    }
-
-    pub(crate) fn raw(&self) -> &[AtomicPtr<Slot>] {
-        &self.slots
-    }
-
-    pub(crate) fn members(&self) -> &'static [&'static str] {
-        self.members
-    }
 }
 
 /// One line of the table at the end.

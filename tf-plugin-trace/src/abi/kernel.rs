@@ -8,9 +8,10 @@ use tf_fs_sys::host::Table as _;
 use tf_fs_sys::*;
 
 use super::begun::Begun;
+use super::slots::Slots;
 use super::texts::FAILURES;
 use crate::call::{Call, clean};
-use crate::totals::{Slot, Slots};
+use crate::totals::Slot;
 
 const MEMBERS: &[&str] = &["create", "compute", "delete"];
 const CREATE: usize = 0;

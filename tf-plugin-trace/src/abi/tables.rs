@@ -33,8 +33,8 @@ macro_rules! tables {
             use super::*;
             use $crate::abi::begun::Begun;
             use $crate::abi::said::{Said, Silent as _, tell};
+            use $crate::abi::slots::Slots;
             use $crate::abi::tables::too_many;
-            use $crate::totals::Slots;
 
             #[allow(non_camel_case_types, reason = "the names are the table's")]
             #[derive(Clone, Copy)]
