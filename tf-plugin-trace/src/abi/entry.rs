@@ -10,7 +10,7 @@ use tf_fs_sys::*;
 use super::begun::Begun;
 use super::device::{optimizer, platform, profiler, profiling, registration, size};
 use super::filesystem;
-use super::words::{refusal, text};
+use super::words::text;
 use crate::totals::{Count, Slot};
 
 const NAMES: &[&str] =
@@ -85,25 +85,19 @@ unsafe extern "C-unwind" fn init_device(
     status: *mut TF_Status,
 ) {
     // SAFETY: the host's structs, with their sizes.
-    let had = unsafe {
-        params
-            .as_ref()
-            .map(|given| (given.struct_size, size(given.platform_fns), size(given.platform)))
-    };
+    let had = unsafe { params.as_ref().map(|given| (given.struct_size, size(given.platform_fns))) };
     let begun = call!(1: fn(*mut SE_PlatformRegistrationParams, *mut TF_Status), params, status);
     begun.returned(|call| {
         // SAFETY: the host's structs, as the plugin has filled them.
         unsafe {
             call.status(status);
-            let Some((own, functions, _)) = had else { return };
-            if refusal(status).is_some() {
-                return;
+            if let (Some((own, functions)), true) = (had, call.fine()) {
+                let (table, name) = ((*params).platform_fns, (*params).platform.as_ref());
+                let name = name.map(|platform| text(platform.r#type)).unwrap_or_default();
+                call.value(format_args!("{name}"));
+                platform::wrap(table, functions.min(size(table)), &name);
+                registration::wrap(params, own.min((*params).struct_size), &name);
             }
-            let (table, name) = ((*params).platform_fns, (*params).platform.as_ref());
-            let name = name.map(|platform| text(platform.r#type)).unwrap_or_default();
-            call.value(format_args!("{name}"));
-            platform::wrap(table, functions.min(size(table)), &name);
-            registration::wrap(params, own.min((*params).struct_size), &name);
         }
     });
 }
@@ -123,7 +117,7 @@ unsafe extern "C-unwind" fn init_graph(
         // SAFETY: the host's structs, as the plugin has filled them.
         unsafe {
             call.status(status);
-            if let (Some(had), None) = (had, refusal(status)) {
+            if let (Some(had), true) = (had, call.fine()) {
                 let (table, name) = ((*params).optimizer, text((*params).device_type));
                 call.value(format_args!("{name}"));
                 optimizer::wrap(table, had.min(size(table)), &name);
@@ -143,7 +137,7 @@ unsafe extern "C-unwind" fn init_profiler(
         // SAFETY: the host's structs, as the plugin has filled them.
         unsafe {
             call.status(status);
-            if let (Some((own, functions)), None) = (had, refusal(status)) {
+            if let (Some((own, functions)), true) = (had, call.fine()) {
                 let (table, name) = ((*params).profiler_fns, (*params).profiler.as_ref());
                 let name = name.map(|profiler| text(profiler.device_type)).unwrap_or_default();
                 call.value(format_args!("{name}"));
