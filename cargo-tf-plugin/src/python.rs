@@ -238,25 +238,4 @@ mod tests {
             "{error}"
         );
     }
-
-    #[test]
-    fn a_named_python_that_does_not_run_is_an_error_and_no_other_is_taken() {
-        let path = env::var_os("PATH");
-        let error = Interpreter::for_tensorflow(
-            "2.21.0",
-            Some(OsStr::new("/nonexistent/python")),
-            path.as_deref(),
-        )
-        .expect_err("it does not exist");
-        let text = format!("{error:#}");
-        assert!(text.contains(PYTHON_VARIABLE) && text.contains("/nonexistent/python"), "{text}");
-    }
-
-    #[test]
-    fn a_real_python_is_found_on_path() {
-        let path = env::var_os("PATH");
-        let found = Interpreter::for_tensorflow("2.21.0", None, path.as_deref())
-            .expect("Python is installed");
-        assert!(found.has_venv && found.version >= (3, 10, 0), "{found:?}");
-    }
 }

@@ -143,9 +143,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn clap_finds_no_fault() {
-        Arguments::command().debug_assert();
-    }
 }

@@ -44,7 +44,8 @@ fn an_interrupted_environment_is_made_again() {
     let mut installation = unstamped(directory.path());
     installation.python = Some("/nonexistent/python".into());
     let error = installation.provide().expect_err("it must be made again");
-    assert!(error.to_string().contains(PYTHON_VARIABLE), "{error:#}");
+    let error = format!("{error:#}");
+    assert!(error.contains(PYTHON_VARIABLE) && error.contains("/nonexistent/python"), "{error}");
 }
 
 #[test]

@@ -91,7 +91,9 @@ fn a_filesystem_is_measured_through_its_tables_and_in_tensorflow() {
     let date = report["date"].as_str().expect("a date");
     assert!(date.len() == 20 && date.starts_with("20") && date.ends_with('Z'), "{date}");
     assert_eq!(report["plugin"]["sha256"].as_str().map(str::len), Some(64));
-    assert!(report["machine"]["cores"].as_u64().is_some_and(|cores| cores > 0), "{report:#}");
+    let machine = &report["machine"];
+    assert!(["cores", "memory"].iter().all(|one| machine[one].as_u64() > Some(0)), "{machine}");
+    assert!(machine["cpu"].as_str().is_some_and(|cpu| !cpu.is_empty()), "{machine}");
 
     let tables = rows(&report, "mem://", "the C table");
     let absent = ["get_file_size", "is_directory, of a directory", "map 16 MiB as a memory region"];
