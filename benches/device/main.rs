@@ -20,7 +20,9 @@ use tf_plugin_benches::devices::rows::{Row, Session};
 use tf_plugin_benches::devices::same;
 use tf_plugin_benches::report::{self, RATIO, Table, number};
 use tf_plugin_benches::stats::{Spread, ratios, take_turns};
-use tf_plugin_benches::{answer, build, callgrind, contest, device, done, load_framework};
+use tf_plugin_benches::{
+    answer, build, callgrind, contest, device, done, load_framework, rows_of, times_of,
+};
 
 /// How fast a copy must be, relative to `memcpy`.
 const BANDWIDTH_GOAL: f64 = 0.95;
@@ -262,35 +264,16 @@ fn bandwidth(bench: &Bench<'_>) -> Result<String> {
 
 // In TensorFlow.
 
-/// The times of each contestant of one row, in the order of `names`.
-fn rounds_of(row: &Value, names: &[&str]) -> Result<Vec<Vec<f64>>> {
-    let of = |name: &&str| {
-        let rounds = row[name].as_array().with_context(|| format!("no rounds of {name}"))?;
-        rounds.iter().map(|round| round.as_f64().context("no time")).collect()
-    };
-    let rounds: Vec<Vec<f64>> = names.iter().map(of).collect::<Result<_>>()?;
-    ensure!(
-        rounds.iter().all(|times| !times.is_empty() && times.len() == rounds[0].len()),
-        "not every contestant took part in each round"
-    );
-    Ok(rounds)
-}
-
-fn rows(answer: &Value) -> Result<impl Iterator<Item = (String, &Value)>> {
-    let rows = answer["rows"].as_array().context("no rows")?;
-    Ok(rows.iter().map(|row| (row["name"].as_str().unwrap_or_default().to_owned(), row)))
-}
-
 fn dispatch(bench: &Bench<'_>) -> Result<String> {
     const NAMES: [&str; 3] = ["RUST_BENCH", "CPP_BENCH", "CPU"];
     let rounds = bench.arguments.rounds(101).to_string();
     let [rust, cpp] = bench.plugins;
     let answer = bench.python("dispatch.py", &["--rounds", &rounds], &[rust, cpp])?;
     let mut table = Table::new(&["µs an op", "Rust", "C++", RATIO, "TensorFlow's CPU", RATIO]);
-    for (name, row) in rows(&answer)? {
-        let rounds = rounds_of(row, &NAMES)?;
+    for (name, row) in rows_of(&answer)? {
+        let rounds = times_of(row, NAMES, Value::as_f64)?;
         let [rust, cpp, cpu] =
-            [0, 1, 2].map(|index| number(Spread::of(&rounds[index]).median * 1e6));
+            rounds.each_ref().map(|times| number(Spread::of(times).median * 1e6));
         let [to_cpp, to_cpu] = [1, 2].map(|other| ratios(&rounds[0], &rounds[other]).to_string());
         table.push([name, rust, cpp, to_cpp, cpu, to_cpu]);
     }
@@ -311,9 +294,9 @@ fn step(bench: &Bench<'_>) -> Result<String> {
         "TensorFlow's CPU, ms",
         RATIO,
     ]);
-    for (name, row) in rows(&answer)? {
-        let rounds = rounds_of(row, &NAMES)?;
-        let [device, cpu] = [0, 1].map(|index| number(Spread::of(&rounds[index]).median * 1e3));
+    for (name, row) in rows_of(&answer)? {
+        let rounds = times_of(row, NAMES, Value::as_f64)?;
+        let [device, cpu] = rounds.each_ref().map(|times| number(Spread::of(times).median * 1e3));
         table.push([name, device, cpu, ratios(&rounds[0], &rounds[1]).to_string()]);
     }
     Ok(table.to_string())

@@ -5,14 +5,14 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use clap::Parser;
 use serde_json::Value;
 use tf_plugin_benches::report::{self, RATIO, Table, number};
 use tf_plugin_benches::stats::{Spread, ratios};
-use tf_plugin_benches::{answer, build};
+use tf_plugin_benches::{answer, build, rows_of, times_of};
 
 /// `localfs` against TensorFlow's own local filesystem.
 #[derive(Parser)]
@@ -73,15 +73,11 @@ fn table(answer: &Value) -> Result<Table> {
         "own, CPU ms",
         RATIO,
     ]);
-    for row in answer["rows"].as_array().context("no rows")? {
-        let mut cells = vec![row["name"].as_str().context("no name")?.to_owned()];
+    for (name, row) in rows_of(answer)? {
+        let mut cells = vec![name];
         for clock in 0..2 {
-            let seconds = |filesystem: &str| -> Result<Vec<f64>> {
-                let rounds = row[filesystem].as_array().context("no rounds")?;
-                rounds.iter().map(|round| round[clock].as_f64().context("no time")).collect()
-            };
-            let (plugin, builtin) = (seconds("plugin")?, seconds("builtin")?);
-            ensure!(!plugin.is_empty() && plugin.len() == builtin.len(), "no pairs of rounds");
+            let seconds = |round: &Value| round[clock].as_f64();
+            let [plugin, builtin] = times_of(row, ["plugin", "builtin"], seconds)?;
             cells.extend([
                 number(Spread::of(&plugin).median * 1e3),
                 number(Spread::of(&builtin).median * 1e3),

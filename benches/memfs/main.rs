@@ -82,7 +82,7 @@ fn main() -> Result<()> {
         )?;
         // Nobody has to be as cheap as the last one.
         let table =
-            contest::count_table("operation", &COUNTED, PLUGINS.len() - 1, &Row::ALL, &counts);
+            contest::count_table("operation", &COUNTED, PLUGINS.len() - 1, Row::ALL, &counts);
         show("memfs-counts", format!("Instructions an operation:\n\n{table}\n{versions}"))?;
     }
     if !arguments.count {
@@ -97,7 +97,7 @@ fn run_counted(framework: &Path, plugin: &Path) -> Result<()> {
     load_framework(framework)?;
     let plugin = filesystem(plugin)?;
     let names = Names::create(&plugin)?;
-    contest::run_counted(&Row::ALL, |row| Session::new(&plugin, &names, row))
+    contest::run_counted(Row::ALL, |row| Session::new(&plugin, &names, row))
 }
 
 fn time(framework: &Path, plugins: &[PathBuf; 3]) -> Result<Table> {
@@ -109,7 +109,7 @@ fn time(framework: &Path, plugins: &[PathBuf; 3]) -> Result<Table> {
         same::check(rust, other)?;
     }
     let names: Vec<Names> = plugins.iter().map(Names::create).collect::<Result<_>>()?;
-    contest::time_table("operation", &PLUGINS, &Row::ALL, ROUNDS, |row| {
+    contest::time_table("operation", &PLUGINS, Row::ALL, ROUNDS, |row| {
         let plugins = plugins.iter().zip(&names);
         plugins.map(|(plugin, names)| Session::new(plugin, names, row)).collect()
     })

@@ -15,7 +15,7 @@ const GOAL: f64 = 1.05;
 /// An operation that is measured.
 pub trait Row: Copy {
     /// What the table calls the row.
-    fn name(self) -> String;
+    fn name(self) -> &'static str;
 
     /// How many operations make up a round.
     fn operations(self) -> usize;
@@ -62,7 +62,7 @@ pub fn count_table<R: Row>(
     for (index, row) in rows.iter().enumerate() {
         let each = |count: u64| number(count as f64 / row.operations() as f64);
         let first = counts[0][index];
-        let mut cells = vec![row.name(), each(first.total)];
+        let mut cells = vec![row.name().to_owned(), each(first.total)];
         for (other, counts) in counts[1..].iter().enumerate() {
             let ratio = first.total as f64 / counts[index].total as f64;
             let mark = if other < judged && ratio > GOAL { " (!)" } else { "" };
@@ -97,7 +97,7 @@ pub fn time_table<R: Row, S: Session>(
             Ok::<_, anyhow::Error>(elapsed.as_nanos() as f64 / row.operations() as f64)
         })?;
         let median = |times: &[f64]| number(Spread::of(times).median);
-        let mut cells = vec![row.name(), median(&rounds[0])];
+        let mut cells = vec![row.name().to_owned(), median(&rounds[0])];
         for other in &rounds[1..] {
             cells.extend([median(other), ratios(&rounds[0], other).to_string()]);
         }

@@ -43,6 +43,31 @@ pub fn answer(command: &mut Command) -> Result<Value> {
     serde_json::from_slice(&output.stdout).context("no JSON from Python")
 }
 
+/// The rows of such an answer, with their names.
+pub fn rows_of(answer: &Value) -> Result<impl Iterator<Item = (String, &Value)>> {
+    let rows = answer["rows"].as_array().context("no rows")?;
+    Ok(rows.iter().map(|row| (row["name"].as_str().unwrap_or_default().to_owned(), row)))
+}
+
+/// The times of each contestant of a row, which `seconds` finds in a round.
+pub fn times_of<const N: usize>(
+    row: &Value,
+    names: [&str; N],
+    seconds: impl Fn(&Value) -> Option<f64>,
+) -> Result<[Vec<f64>; N]> {
+    let mut rounds = [const { Vec::new() }; N];
+    for (name, times) in names.iter().zip(&mut rounds) {
+        let taken = row[name].as_array().with_context(|| format!("no rounds of {name}"))?;
+        *times =
+            taken.iter().map(|round| seconds(round).context("no time")).collect::<Result<_>>()?;
+    }
+    ensure!(
+        rounds.iter().all(|times| !times.is_empty() && times.len() == rounds[0].len()),
+        "not every contestant took part in each round"
+    );
+    Ok(rounds)
+}
+
 /// What must succeed.
 pub fn done<T>(done: Done<'_, T>) -> Result<T> {
     done.map_err(|why| anyhow!("{why}"))

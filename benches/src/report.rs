@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use cargo_tf_plugin::bench::grouped;
 
 /// The heading of a column of ratios.
 pub const RATIO: &str = "ratio (quartiles)";
@@ -65,17 +66,7 @@ pub fn number(value: f64) -> String {
     match value {
         value if value < 10.0 => format!("{value:.2}"),
         value if value < 100.0 => format!("{value:.1}"),
-        value => {
-            let digits = format!("{value:.0}");
-            let mut grouped = String::new();
-            for (index, digit) in digits.chars().enumerate() {
-                if index > 0 && (digits.len() - index).is_multiple_of(3) {
-                    grouped.push(',');
-                }
-                grouped.push(digit);
-            }
-            grouped
-        }
+        value => grouped(value),
     }
 }
 

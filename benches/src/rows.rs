@@ -4,11 +4,10 @@ use std::ffi::CString;
 use std::hint::black_box;
 
 use anyhow::{Result, ensure};
-use tf_fs_sys::{TF_NOT_FOUND, TF_OK, TF_OUT_OF_RANGE};
+use tf_fs_sys::{TF_Code, TF_NOT_FOUND, TF_OK, TF_OUT_OF_RANGE};
 
 use cargo_tf_plugin::host::{Filesystem, Reader, Writer, code_name};
 
-use crate::contest::Row as _;
 use crate::{c, contest, done};
 
 /// How many files the measured directories hold in all.
@@ -19,74 +18,107 @@ const KIB: usize = 1024;
 const LARGE: usize = 256 * KIB;
 const LARGE_FILES: usize = 4;
 
+/// Does the operation so many times.
+type Run = fn(&mut Session<'_>, usize);
+
 /// A row of the table: an operation and its size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Row {
-    /// `translate_name` of a canonical name, which precedes nearly every other operation.
-    TranslateName,
-    /// `path_exists` of a file.
-    PathExistsHit,
-    /// `path_exists` of a missing file in a directory that exists.
-    PathExistsMiss,
-    /// `stat` of a file.
-    Stat,
-    /// `new_random_access_file` and `cleanup`.
-    Open,
-    /// `read` of so many bytes.
-    Read(usize),
-    /// `read` of 16 bytes at the end of a file, which gives none.
-    ReadEnd,
-    /// `append` of so many bytes to a growing file.
-    Append(usize),
-    /// `get_children` of a directory with 1,000 files.
-    GetChildren,
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    name: &'static str,
+    operations: usize,
+    /// What is read or appended at once.
+    bytes: usize,
+    appends: bool,
+    /// What each operation comes to.
+    code: TF_Code,
+    run: Run,
+}
+
+/// A round takes about a millisecond.
+const fn row(name: &'static str, run: Run) -> Row {
+    Row { name, operations: 4 * FILES, bytes: 16, appends: false, code: TF_OK, run }
 }
 
 impl Row {
     /// All rows, in the order of the table.
-    pub const ALL: [Self; 12] = [
-        Self::TranslateName,
-        Self::PathExistsHit,
-        Self::PathExistsMiss,
-        Self::Stat,
-        Self::Open,
-        Self::Read(16),
-        Self::Read(4 * KIB),
-        Self::Read(LARGE),
-        Self::ReadEnd,
-        Self::Append(16),
-        Self::Append(4 * KIB),
-        Self::GetChildren,
+    pub const ALL: &[Self] = &[
+        // Of a canonical name, which precedes nearly every other operation.
+        row("`translate_name`", |s, n| {
+            s.names.files.iter().cycle().take(n).for_each(|path| {
+                let _ = s.plugin.translate_name(path, |name| {
+                    black_box(name);
+                });
+            });
+        }),
+        row("`path_exists`, hit", |s, n| exist(s.plugin, &s.names.files, n)),
+        // In a directory that exists.
+        Row {
+            code: TF_NOT_FOUND,
+            ..row("`path_exists`, miss", |s, n| exist(s.plugin, &s.names.missing, n))
+        },
+        row("`stat`", |s, n| {
+            let files = s.names.files.iter().cycle().take(n);
+            files.for_each(|path| drop(black_box(s.plugin.stat(path))));
+        }),
+        row("open for reading + `cleanup`", |s, n| {
+            let files = s.names.files.iter().cycle().take(n);
+            files.for_each(|path| drop(black_box(s.plugin.open(path))));
+        }),
+        row("`read` 16 B", read),
+        Row { bytes: 4 * KIB, ..row("`read` 4 KiB", read) },
+        Row { bytes: LARGE, operations: 50, ..row("`read` 256 KiB", read) },
+        // Which gives none.
+        Row {
+            code: TF_OUT_OF_RANGE,
+            ..row("`read` at the end", |s, n| {
+                for operation in 0..n {
+                    let reader = &s.readers[operation % LARGE_FILES];
+                    let _ = black_box(reader.read(LARGE as u64, &mut s.buffer));
+                }
+            })
+        },
+        Row { appends: true, ..row("`append` 16 B", append) },
+        Row { appends: true, bytes: 4 * KIB, operations: 500, ..row("`append` 4 KiB", append) },
+        Row {
+            operations: 10,
+            ..row("`get_children`, 1,000 entries", |s, n| {
+                for _ in 0..n {
+                    let _ = black_box(s.plugin.get_children(&s.names.listed, |name| {
+                        black_box(name);
+                    }));
+                }
+            })
+        },
     ];
 }
 
+fn exist(plugin: &Filesystem, paths: &[CString], operations: usize) {
+    paths.iter().cycle().take(operations).for_each(|path| drop(plugin.path_exists(path)));
+}
+
+fn read(session: &mut Session<'_>, operations: usize) {
+    let mut offset = 0;
+    for operation in 0..operations {
+        let reader = &session.readers[operation % LARGE_FILES];
+        let _ = black_box(reader.read(offset as u64, &mut session.buffer));
+        offset = (offset + session.buffer.len()) % LARGE;
+    }
+}
+
+/// To a growing file.
+fn append(session: &mut Session<'_>, operations: usize) {
+    if let Some(writer) = &mut session.writer {
+        (0..operations).for_each(|_| drop(writer.append(&session.buffer)));
+    }
+}
+
 impl contest::Row for Row {
-    fn name(self) -> String {
-        let size = |bytes: usize| match bytes {
-            bytes if bytes < KIB => format!("{bytes} B"),
-            bytes => format!("{} KiB", bytes / KIB),
-        };
-        match self {
-            Self::TranslateName => "`translate_name`".into(),
-            Self::PathExistsHit => "`path_exists`, hit".into(),
-            Self::PathExistsMiss => "`path_exists`, miss".into(),
-            Self::Stat => "`stat`".into(),
-            Self::Open => "open for reading + `cleanup`".into(),
-            Self::Read(bytes) => format!("`read` {}", size(bytes)),
-            Self::ReadEnd => "`read` at the end".into(),
-            Self::Append(bytes) => format!("`append` {}", size(bytes)),
-            Self::GetChildren => "`get_children`, 1,000 entries".into(),
-        }
+    fn name(self) -> &'static str {
+        self.name
     }
 
-    /// A round takes about a millisecond.
     fn operations(self) -> usize {
-        match self {
-            Self::Read(LARGE) => 50,
-            Self::Append(bytes) if bytes > KIB => 500,
-            Self::GetChildren => 10,
-            _ => 4 * FILES,
-        }
+        self.operations
     }
 }
 
@@ -160,30 +192,16 @@ pub struct Session<'p> {
 impl<'p> Session<'p> {
     /// Opens what the row needs.
     pub fn new(plugin: &'p Filesystem, names: &'p Names, row: Row) -> Result<Self> {
-        let mut session =
-            Self { plugin, names, row, readers: Vec::new(), writer: None, buffer: Vec::new() };
-        let reads = match row {
-            Row::Read(bytes) => Some(bytes),
-            Row::ReadEnd => Some(16),
-            _ => None,
-        };
-        if let Some(bytes) = reads {
-            session.buffer = vec![0; bytes];
-            for name in &names.large {
-                session.readers.push(done(plugin.open(name))?);
-            }
-        }
-        if let Row::Append(bytes) = row {
-            session.buffer = vec![b'a'; bytes];
-        }
-        Ok(session)
+        let readers = names.large.iter().map(|name| done(plugin.open(name)));
+        let readers = readers.collect::<Result<_>>()?;
+        Ok(Self { plugin, names, row, readers, writer: None, buffer: vec![b'a'; row.bytes] })
     }
 }
 
 impl contest::Session for Session<'_> {
     /// A row that appends begins with an empty file.
     fn prepare(&mut self) -> Result<()> {
-        if matches!(self.row, Row::Append(_)) {
+        if self.row.appends {
             self.writer = None;
             self.writer = Some(done(self.plugin.create(&self.names.written, false))?);
         }
@@ -191,65 +209,17 @@ impl contest::Session for Session<'_> {
     }
 
     fn run(&mut self, operations: usize) {
-        let Self { plugin, names, .. } = *self;
-        let files = names.files.iter().cycle().take(operations);
-        match self.row {
-            Row::TranslateName => files.for_each(|path| {
-                let _ = plugin.translate_name(path, |name| {
-                    black_box(name);
-                });
-            }),
-            Row::PathExistsHit => files.for_each(|path| drop(plugin.path_exists(path))),
-            Row::PathExistsMiss => {
-                let missing = names.missing.iter().cycle().take(operations);
-                missing.for_each(|path| drop(plugin.path_exists(path)));
-            }
-            Row::Stat => files.for_each(|path| drop(black_box(plugin.stat(path)))),
-            Row::Open => files.for_each(|path| drop(black_box(plugin.open(path)))),
-            Row::Read(bytes) => {
-                let mut offset = 0;
-                for operation in 0..operations {
-                    let reader = &self.readers[operation % LARGE_FILES];
-                    let _ = black_box(reader.read(offset as u64, &mut self.buffer));
-                    offset = (offset + bytes) % LARGE;
-                }
-            }
-            Row::ReadEnd => {
-                for operation in 0..operations {
-                    let reader = &self.readers[operation % LARGE_FILES];
-                    let _ = black_box(reader.read(LARGE as u64, &mut self.buffer));
-                }
-            }
-            Row::Append(_) => {
-                if let Some(writer) = &mut self.writer {
-                    (0..operations).for_each(|_| drop(writer.append(&self.buffer)));
-                }
-            }
-            Row::GetChildren => {
-                for _ in 0..operations {
-                    let _ = black_box(plugin.get_children(&names.listed, |name| {
-                        black_box(name);
-                    }));
-                }
-            }
-        }
+        (self.row.run)(self, operations);
     }
 
     fn check(&mut self) -> Result<()> {
-        let expected = match self.row {
-            Row::PathExistsMiss => TF_NOT_FOUND,
-            Row::ReadEnd => TF_OUT_OF_RANGE,
-            _ => TF_OK,
-        };
+        let Row { name, operations, bytes, code: expected, .. } = self.row;
         let status = &self.plugin.status;
-        let (name, code) = (self.row.name(), status.code());
+        let code = status.code();
         ensure!(code == expected, "{name}: {}: {}", code_name(code), status.message());
-        if let (Row::Append(bytes), Some(writer)) = (self.row, &mut self.writer) {
+        if let Some(writer) = &mut self.writer {
             let length = done(writer.tell())?;
-            ensure!(
-                length == (bytes * self.row.operations()) as i64,
-                "appending made {length} bytes"
-            );
+            ensure!(length == (bytes * operations) as i64, "appending made {length} bytes");
         }
         Ok(())
     }

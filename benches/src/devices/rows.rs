@@ -8,94 +8,163 @@ use tf_fs_sys::{SE_EVENT_COMPLETE, TF_OK};
 
 use cargo_tf_plugin::host::{Device, Event, Stream, code_name};
 
-use crate::contest::{self, Row as _};
-use crate::done;
+use crate::{contest, done};
 
-const KIB: usize = 1024;
 /// Length of what most copies copy.
-const SMALL: usize = 4 * KIB;
+const SMALL: usize = 4 << 10;
 /// Length of what is copied in few copies.
-const LARGE: usize = 1024 * KIB;
+const LARGE: usize = 1 << 20;
 /// Events that rows use in turns.
 const EVENTS: usize = 64;
 
-macro_rules! rows {
-    ($($row:ident $name:literal)*) => {
-        /// A row of the table: a callback, or what TensorFlow makes of several.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Row {
-            $(
-                #[doc = concat!($name, ".")]
-                $row,
-            )*
-        }
+/// Calls, so many times; how many of the calls did what they are for.
+type Run = fn(&mut Session<'_>, usize) -> usize;
 
-        impl Row {
-            /// All rows, in the order of the table.
-            pub const ALL: &[Self] = &[$(Self::$row,)*];
-
-            fn text(self) -> &'static str {
-                match self {
-                    $(Self::$row => $name,)*
-                }
-            }
-        }
-    };
+/// A row of the table: a callback, or what TensorFlow makes of several.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    name: &'static str,
+    operations: usize,
+    /// How many bytes a copy has.
+    bytes: usize,
+    /// Makes what the row destroys.
+    make: Run,
+    run: Run,
 }
-rows! {
-    Allocate "`allocate`"
-    Deallocate "`deallocate`"
-    AllocatorStats "`get_allocator_stats`"
-    MemoryUsage "`device_memory_usage`"
-    CreateStream "`create_stream`"
-    DestroyStream "`destroy_stream`"
-    WaitForStream "`create_stream_dependency`"
-    StreamStatus "`get_stream_status`"
-    CreateEvent "`create_event`"
-    DestroyEvent "`destroy_event`"
-    Record "`record_event`"
-    EventStatus "`get_event_status`"
-    WaitForEvent "`wait_for_event`"
-    BlockForEvent "`block_host_for_event`"
-    BlockUntilDone "`block_host_until_done`"
-    Synchronize "`synchronize_all_activity`"
-    ToDevice "`memcpy_htod` 4 KiB"
-    ToHost "`memcpy_dtoh` 4 KiB"
-    OnDevice "`memcpy_dtod` 4 KiB"
-    LargeToDevice "`memcpy_htod` 1 MiB"
-    LargeToHost "`memcpy_dtoh` 1 MiB"
-    SyncToDevice "`sync_memcpy_htod` 4 KiB"
-    SyncToHost "`sync_memcpy_dtoh` 4 KiB"
-    SyncOnDevice "`sync_memcpy_dtod` 4 KiB"
-    Zero "`mem_zero` 4 KiB"
-    Byte "`memset` 4 KiB"
-    Word "`memset32` 4 KiB"
-    HostCallback "`host_callback`"
-    Transfer "a tensor of 4 KiB to the device"
+
+const fn row(name: &'static str, run: Run) -> Row {
+    Row { name, operations: 1000, bytes: SMALL, make: |_, _| 0, run }
 }
 
 impl Row {
-    /// How many bytes a copy has.
-    fn bytes(self) -> usize {
-        match self {
-            Self::LargeToDevice | Self::LargeToHost => LARGE,
-            _ => SMALL,
-        }
-    }
+    /// All rows, in the order of the table.
+    pub const ALL: &[Self] = &[
+        row("`allocate`", allocate),
+        Row {
+            make: allocate,
+            ..row("`deallocate`", |s, _| {
+                each(s.made_memory.drain(..).map(|address| s.device.deallocate(address)))
+            })
+        },
+        row("`get_allocator_stats`", |s, n| {
+            each((0..n).filter(|_| s.device.allocator_stats().is_ok()))
+        }),
+        row("`device_memory_usage`", |s, n| {
+            each((0..n).filter(|_| s.device.memory_usage().is_ok()))
+        }),
+        Row { operations: 200, ..row("`create_stream`", create_streams) },
+        Row {
+            operations: 200,
+            make: create_streams,
+            ..row("`destroy_stream`", |s, _| each(s.made_streams.drain(..)))
+        },
+        row("`create_stream_dependency`", |s, n| {
+            times(n, || s.streams[0].wait_for_stream(&s.streams[1]))
+        }),
+        row("`get_stream_status`", |s, n| times(n, || s.streams[0].status())),
+        row("`create_event`", create_events),
+        Row { make: create_events, ..row("`destroy_event`", |s, _| each(s.made_events.drain(..))) },
+        row("`record_event`", |s, n| each(turns(s, n).map(|(event, stream)| stream.record(event)))),
+        row("`get_event_status`", |s, n| each(turns(s, n).filter(|(event, _)| is_complete(event)))),
+        row("`wait_for_event`", |s, n| each(turns(s, n).map(|(event, stream)| stream.wait(event)))),
+        row("`block_host_for_event`", |s, n| each(turns(s, n).map(|(event, _)| event.wait()))),
+        row("`block_host_until_done`", |s, n| times(n, || s.streams[0].synchronize())),
+        row("`synchronize_all_activity`", |s, n| times(n, || s.device.synchronize())),
+        row("`memcpy_htod` 4 KiB", copy_to_device),
+        row("`memcpy_dtoh` 4 KiB", copy_to_host),
+        row("`memcpy_dtod` 4 KiB", |s, n| {
+            times(n, || s.streams[0].copy_on_device(s.places[0], s.places[1], SMALL))
+        }),
+        Row { operations: 10, bytes: LARGE, ..row("`memcpy_htod` 1 MiB", copy_to_device) },
+        Row { operations: 10, bytes: LARGE, ..row("`memcpy_dtoh` 1 MiB", copy_to_host) },
+        row("`sync_memcpy_htod` 4 KiB", |s, n| {
+            times(n, || s.device.copy_to_device(s.places[0], &s.buffer))
+        }),
+        row("`sync_memcpy_dtoh` 4 KiB", |s, n| {
+            times(n, || s.device.copy_to_host(&mut s.buffer, s.places[0]))
+        }),
+        row("`sync_memcpy_dtod` 4 KiB", |s, n| {
+            times(n, || s.device.copy_on_device(s.places[0], s.places[1], SMALL))
+        }),
+        row("`mem_zero` 4 KiB", |s, n| times(n, || s.streams[0].zero(s.places[0], SMALL))),
+        row("`memset` 4 KiB", |s, n| times(n, || s.streams[0].set(s.places[0], 7, SMALL))),
+        row("`memset32` 4 KiB", |s, n| times(n, || s.streams[0].set_words(s.places[0], 7, SMALL))),
+        row("`host_callback`", |s, n| {
+            let accepted = each((0..n).filter(|_| s.streams[0].host_callback(&CALLED).is_ok()));
+            accepted.min(CALLED.load(Ordering::Relaxed) as usize)
+        }),
+        row("a tensor of 4 KiB to the device", |s, n| {
+            let mut buffer = std::mem::take(&mut s.buffer);
+            let [stream, second] = &s.streams;
+            let complete = second.copying(&mut buffer, |copies| {
+                each(turns(s, n).filter(|(event, _)| {
+                    let _ = second.wait_for_stream(stream);
+                    let _ = copies.to_device(s.places[0]);
+                    let _ = second.record(event);
+                    is_complete(event)
+                }))
+            });
+            s.buffer = buffer;
+            complete
+        }),
+    ];
 }
 
 impl contest::Row for Row {
-    fn name(self) -> String {
-        self.text().to_owned()
+    fn name(self) -> &'static str {
+        self.name
     }
 
     fn operations(self) -> usize {
-        match self {
-            Self::LargeToDevice | Self::LargeToHost => 10,
-            Self::CreateStream | Self::DestroyStream => 200,
-            _ => 1000,
-        }
+        self.operations
     }
+}
+
+/// How many there are of what the calls return.
+fn each<T>(calls: impl Iterator<Item = T>) -> usize {
+    calls.fold(0, |count, _| count + 1)
+}
+
+fn times<T>(operations: usize, mut call: impl FnMut() -> T) -> usize {
+    each((0..operations).map(|_| call()))
+}
+
+/// The events in turns, each with one of the streams.
+fn turns<'s, 'd>(
+    session: &'s Session<'d>,
+    operations: usize,
+) -> impl Iterator<Item = (&'s Event<'d>, &'s Stream<'d>)> {
+    session.events.iter().zip(session.streams.iter().cycle()).cycle().take(operations)
+}
+
+fn is_complete(event: &Event<'_>) -> bool {
+    event.status().is_ok_and(|is| is == SE_EVENT_COMPLETE)
+}
+
+fn allocate(session: &mut Session<'_>, operations: usize) -> usize {
+    let made = (0..operations).flat_map(|_| session.device.allocate_raw(SMALL));
+    session.made_memory.extend(made.filter(|&address| address != 0));
+    session.made_memory.len()
+}
+
+fn create_streams(session: &mut Session<'_>, operations: usize) -> usize {
+    session.made_streams.extend((0..operations).flat_map(|_| session.device.stream()));
+    session.made_streams.len()
+}
+
+fn create_events(session: &mut Session<'_>, operations: usize) -> usize {
+    session.made_events.extend((0..operations).flat_map(|_| session.device.event()));
+    session.made_events.len()
+}
+
+fn copy_to_device(session: &mut Session<'_>, operations: usize) -> usize {
+    let Session { streams, places, buffer, .. } = session;
+    streams[0].copying(buffer, |copies| times(operations, || copies.to_device(places[0])))
+}
+
+fn copy_to_host(session: &mut Session<'_>, operations: usize) -> usize {
+    let Session { streams, places, buffer, .. } = session;
+    streams[0].copying(buffer, |copies| times(operations, || copies.to_host(places[0])))
 }
 
 /// A row on a plugin, ready to run.
@@ -112,7 +181,8 @@ pub struct Session<'d> {
     made_memory: Vec<u64>,
     made_streams: Vec<Stream<'d>>,
     made_events: Vec<Event<'d>>,
-    answers: u64,
+    /// How many calls of the last round did what they are for.
+    worked: usize,
 }
 
 /// The calls of the host's callbacks so far.
@@ -121,31 +191,23 @@ static CALLED: AtomicU64 = AtomicU64::new(0);
 impl<'d> Session<'d> {
     /// Makes what the row needs.
     pub fn new(device: &'d Device, row: Row) -> Result<Self> {
-        let bytes = row.bytes();
         let session = Self {
             device,
             row,
             streams: [done(device.stream())?, done(device.stream())?],
             events: (0..EVENTS).map(|_| done(device.event())).collect::<Result<_>>()?,
-            places: [done(device.allocate_raw(bytes))?, done(device.allocate_raw(bytes))?],
-            buffer: vec![7; bytes],
+            places: [done(device.allocate_raw(row.bytes))?, done(device.allocate_raw(row.bytes))?],
+            buffer: vec![7; row.bytes],
             made_memory: Vec::new(),
             made_streams: Vec::new(),
             made_events: Vec::new(),
-            answers: 0,
+            worked: 0,
         };
         for place in session.places {
             ensure!(place != 0, "the plugin allocates nothing");
             done(device.copy_to_device(place, &session.buffer))?;
         }
         Ok(session)
-    }
-
-    fn done(&self) -> Result<()> {
-        let (status, name) = (&self.device.status, self.row.name());
-        let code = status.code();
-        ensure!(code == TF_OK, "{name}: {}: {}", code_name(code), status.message());
-        Ok(())
     }
 
     fn release(&mut self) {
@@ -158,111 +220,26 @@ impl<'d> Session<'d> {
 impl contest::Session for Session<'_> {
     /// Makes what the row destroys, or the reverse.
     fn prepare(&mut self) -> Result<()> {
-        let Self { device, row, .. } = *self;
-        let wanted = |destroys: Row| if row == destroys { row.operations() } else { 0 };
         self.release();
-        let memory = (0..wanted(Row::Deallocate)).flat_map(|_| device.allocate_raw(SMALL));
-        self.made_memory.extend(memory);
-        self.made_streams.extend((0..wanted(Row::DestroyStream)).flat_map(|_| device.stream()));
-        self.made_events.extend((0..wanted(Row::DestroyEvent)).flat_map(|_| device.event()));
-        for (index, event) in self.events.iter().enumerate() {
-            let _ = self.streams[index % 2].record(event);
+        (self.row.make)(self, self.row.operations);
+        for (event, stream) in turns(self, EVENTS) {
+            let _ = stream.record(event);
         }
-        self.answers = 0;
         CALLED.store(0, Ordering::Relaxed);
         Ok(())
     }
 
     fn run(&mut self, operations: usize) {
-        let Self { device, row, places: [place, other], .. } = *self;
-        let [stream, second] = &self.streams;
-        let turns = self.events.iter().zip([stream, second].into_iter().cycle());
-        let turns = turns.cycle().take(operations);
-        let each = 0..operations;
-        match row {
-            Row::Allocate => self.made_memory.extend(each.flat_map(|_| device.allocate_raw(SMALL))),
-            Row::Deallocate => {
-                self.made_memory.drain(..).for_each(|address| drop(device.deallocate(address)));
-            }
-            Row::AllocatorStats => {
-                self.answers = each.filter(|_| device.allocator_stats().is_ok()).count() as u64;
-            }
-            Row::MemoryUsage => {
-                self.answers = each.filter(|_| device.memory_usage().is_ok()).count() as u64;
-            }
-            Row::CreateStream => self.made_streams.extend(each.flat_map(|_| device.stream())),
-            Row::DestroyStream => self.made_streams.clear(),
-            Row::WaitForStream => each.for_each(|_| drop(stream.wait_for_stream(second))),
-            Row::StreamStatus => each.for_each(|_| drop(stream.status())),
-            Row::CreateEvent => self.made_events.extend(each.flat_map(|_| device.event())),
-            Row::DestroyEvent => self.made_events.clear(),
-            Row::Record => turns.for_each(|(event, stream)| drop(stream.record(event))),
-            Row::EventStatus => {
-                let complete = turns
-                    .filter(|(event, _)| event.status().is_ok_and(|is| is == SE_EVENT_COMPLETE));
-                self.answers = complete.count() as u64;
-            }
-            Row::WaitForEvent => turns.for_each(|(event, stream)| drop(stream.wait(event))),
-            Row::BlockForEvent => turns.for_each(|(event, _)| drop(event.wait())),
-            Row::BlockUntilDone => each.for_each(|_| drop(stream.synchronize())),
-            Row::Synchronize => each.for_each(|_| drop(device.synchronize())),
-            Row::ToDevice | Row::LargeToDevice => stream.copying(&mut self.buffer, |copies| {
-                each.for_each(|_| drop(copies.to_device(place)));
-            }),
-            Row::ToHost | Row::LargeToHost => stream.copying(&mut self.buffer, |copies| {
-                each.for_each(|_| drop(copies.to_host(place)));
-            }),
-            Row::OnDevice => each.for_each(|_| drop(stream.copy_on_device(place, other, SMALL))),
-            Row::SyncToDevice => {
-                each.for_each(|_| drop(device.copy_to_device(place, &self.buffer)))
-            }
-            Row::SyncToHost => {
-                each.for_each(|_| drop(device.copy_to_host(&mut self.buffer, place)))
-            }
-            Row::SyncOnDevice => {
-                each.for_each(|_| drop(device.copy_on_device(place, other, SMALL)))
-            }
-            Row::Zero => each.for_each(|_| drop(stream.zero(place, SMALL))),
-            Row::Byte => each.for_each(|_| drop(stream.set(place, 7, SMALL))),
-            Row::Word => each.for_each(|_| drop(stream.set_words(place, 7, SMALL))),
-            Row::HostCallback => {
-                self.answers =
-                    each.filter(|_| stream.host_callback(&CALLED).is_ok()).count() as u64;
-            }
-            Row::Transfer => second.copying(&mut self.buffer, |copies| {
-                self.answers = turns
-                    .filter(|(event, _)| {
-                        let _ = second.wait_for_stream(stream);
-                        let _ = copies.to_device(place);
-                        let _ = second.record(event);
-                        event.status().is_ok_and(|is| is == SE_EVENT_COMPLETE)
-                    })
-                    .count() as u64;
-            }),
-        }
+        self.worked = (self.row.run)(self, operations);
         black_box(&self.buffer);
     }
 
     fn check(&mut self) -> Result<()> {
-        let (row, operations) = (self.row, self.row.operations() as u64);
-        self.done()?;
-        let found = match row {
-            Row::Allocate => {
-                self.made_memory.iter().filter(|&&address| address != 0).count() as u64
-            }
-            Row::AllocatorStats
-            | Row::MemoryUsage
-            | Row::EventStatus
-            | Row::HostCallback
-            | Row::Transfer => self.answers,
-            _ => operations,
-        };
-        ensure!(found == operations, "{}: {found} of {operations} worked", row.name());
-        let called = CALLED.load(Ordering::Relaxed);
-        ensure!(
-            row != Row::HostCallback || called == operations,
-            "{called} of {operations} callbacks were called"
-        );
+        let Row { name, operations, .. } = self.row;
+        let (status, worked) = (&self.device.status, self.worked);
+        let code = status.code();
+        ensure!(code == TF_OK, "{name}: {}: {}", code_name(code), status.message());
+        ensure!(worked == operations, "{name}: {worked} of {operations} worked");
         Ok(())
     }
 }

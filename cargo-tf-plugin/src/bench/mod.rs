@@ -16,6 +16,7 @@ pub(crate) use follow::Child;
 pub(crate) use html::page;
 pub use job::{Event, Job, Outcome, Row, Timing, bytes};
 pub use measure::measure;
+pub use report::grouped;
 pub(crate) use text::text;
 
 /// The argument that makes the tool the process that measures a plugin's tables.

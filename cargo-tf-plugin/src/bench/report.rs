@@ -135,9 +135,11 @@ pub(crate) fn ratio(value: f64) -> String {
 
 /// A number, in groups of three digits; with a decimal where there are few.
 pub(crate) fn number(value: f64) -> String {
-    if value < 99.95 {
-        return format!("{value:.1}");
-    }
+    if value < 99.95 { format!("{value:.1}") } else { grouped(value) }
+}
+
+/// A whole number, in groups of three digits.
+pub fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
