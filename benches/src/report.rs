@@ -47,12 +47,8 @@ impl std::fmt::Display for Table {
             if index == 0 {
                 f.write_str("|")?;
                 for column in 0..columns {
-                    let rule = "-".repeat(width(column));
-                    write!(
-                        f,
-                        "{}",
-                        if column == 0 { format!(" {rule} |") } else { format!(" {rule}:|") }
-                    )?;
+                    let end = if column == 0 { " |" } else { ":|" };
+                    write!(f, " {}{end}", "-".repeat(width(column)))?;
                 }
                 f.write_char('\n')?;
             }

@@ -101,7 +101,7 @@ impl Device for BenchDevice {
         Ok(MemoryUsage { free: SIZE - used, total: SIZE })
     }
     fn create_stream(&self) -> Result<BenchStream> {
-        Ok(BenchStream { memory: Arc::clone(&self.memory), line: Arc::default() })
+        Ok(BenchStream { memory: Arc::clone(&self.memory), done: Arc::default() })
     }
     fn create_event(&self) -> Result<BenchEvent> {
         Ok(BenchEvent::default())
@@ -133,13 +133,8 @@ impl Device for BenchDevice {
 /// A stream: all of its work is done already.
 struct BenchStream {
     memory: Arc<Memory>,
-    line: Arc<Line>,
-}
-
-/// How much was done in a stream.
-#[derive(Default)]
-struct Line {
-    done: AtomicU64,
+    /// How much was done in it.
+    done: Arc<AtomicU64>,
 }
 
 impl BenchStream {
@@ -147,7 +142,7 @@ impl BenchStream {
     fn work(&self, body: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<()> {
         let mut memory = lock(&self.memory.bytes);
         body(&mut memory)?;
-        self.line.done.fetch_add(1, Ordering::Release);
+        self.done.fetch_add(1, Ordering::Release);
         Ok(())
     }
 }
@@ -171,7 +166,7 @@ impl Stream for BenchStream {
     }
     fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
         self.memory.copy(target, source, bytes)?;
-        self.line.done.fetch_add(1, Ordering::Release);
+        self.done.fetch_add(1, Ordering::Release);
         Ok(())
     }
     fn fill(&self, target: DevicePtr, pattern: Pattern, bytes: u64) -> Result<()> {
@@ -186,8 +181,8 @@ impl Stream for BenchStream {
         Ok(())
     }
     fn record_event(&self, event: &BenchEvent) -> Result<()> {
-        let number = self.line.done.load(Ordering::Acquire);
-        let record = Some((Arc::clone(&self.line), number));
+        let number = self.done.load(Ordering::Acquire);
+        let record = Some((Arc::clone(&self.done), number));
         let old = std::mem::replace(&mut *lock(&event.record), record);
         drop(old);
         Ok(())
@@ -209,15 +204,13 @@ impl Stream for BenchStream {
 /// An event: where it was recorded last.
 #[derive(Default)]
 struct BenchEvent {
-    record: Mutex<Option<(Arc<Line>, u64)>>,
+    record: Mutex<Option<(Arc<AtomicU64>, u64)>>,
 }
 
 impl Event for BenchEvent {
     fn status(&self) -> Result<EventStatus> {
         Ok(match &*lock(&self.record) {
-            Some((line, number)) if line.done.load(Ordering::Acquire) < *number => {
-                EventStatus::Pending
-            }
+            Some((done, number)) if done.load(Ordering::Acquire) < *number => EventStatus::Pending,
             _ => EventStatus::Complete,
         })
     }
