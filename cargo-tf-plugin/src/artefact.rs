@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use object::elf::FileHeader64;
+use object::read::ReadCache;
 use object::read::elf::{
     Dyn as _, ElfFile64, FileHeader as _, ProgramHeader as _, SectionHeader as _,
 };
-use object::read::{ReadCache, ReadRef};
 use object::{Endianness, FileKind, Object as _, ObjectSymbol as _, elf};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -106,28 +106,22 @@ impl Artefact {
             bail!("{} is not a regular file; name the `.so` of a plugin", path.display());
         }
         let content = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let content = content.as_slice();
-        check_kind(path, content)?;
-        let file: ElfFile64<'_, Endianness, _> = ElfFile64::parse(content)
-            .with_context(|| format!("{} is damaged; build it again", path.display()))?;
+        check_kind(path, &content)?;
+        let damaged = || format!("{} is damaged; build it again", path.display());
+        let file: ElfFile64<'_> = ElfFile64::parse(&*content).with_context(damaged)?;
         check_type(path, &file)?;
         let mut artefact = Self {
             path: path.to_owned(),
             size: metadata.len(),
-            sha256: Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect(),
+            sha256: Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect(),
             machine: format!("{:?}", file.architecture()).to_lowercase(),
             ..Self::default()
         };
-        artefact
-            .fill(&file)
-            .with_context(|| format!("{} is damaged; build it again", path.display()))?;
+        artefact.fill(&file).with_context(damaged)?;
         Ok(artefact)
     }
 
-    fn fill<'data, R: ReadRef<'data>>(
-        &mut self,
-        file: &ElfFile64<'data, Endianness, R>,
-    ) -> object::Result<()> {
+    fn fill(&mut self, file: &ElfFile64<'_>) -> object::Result<()> {
         let (endian, data) = (file.endian(), file.data());
         let mut exports = BTreeSet::new();
         for symbol in file.dynamic_symbols() {
@@ -239,10 +233,9 @@ pub(crate) fn demangled(name: &str) -> String {
 }
 
 /// Refuses what is not a shared library for this system, and says what it is.
-fn check_kind<'data, R: ReadRef<'data>>(path: &Path, data: R) -> Result<()> {
+fn check_kind(path: &Path, data: &[u8]) -> Result<()> {
     let path = path.display();
-    let kind = FileKind::parse(data);
-    let is = match kind {
+    let is = match FileKind::parse(data) {
         Ok(FileKind::Elf64) => return Ok(()),
         Ok(FileKind::Elf32) => {
             "a 32-bit library, and TensorFlow is 64-bit; build it for a 64-bit target"
@@ -259,7 +252,7 @@ fn check_kind<'data, R: ReadRef<'data>>(path: &Path, data: R) -> Result<()> {
         Ok(other) => {
             bail!("{path} is not a shared library but a file of the kind {other:?}; name a `.so`")
         }
-        Err(_) if is_wheel(data) => {
+        Err(_) if data.starts_with(b"PK\x03\x04") => {
             "an archive such as a wheel; unpack it with `unzip` and name the `.so` in it"
         }
         Err(_) => "not a shared library; name the `.so` of a plugin",
@@ -267,14 +260,7 @@ fn check_kind<'data, R: ReadRef<'data>>(path: &Path, data: R) -> Result<()> {
     bail!("{path} is {is}")
 }
 
-fn is_wheel<'data, R: ReadRef<'data>>(data: R) -> bool {
-    data.read_bytes_at(0, 4).is_ok_and(|head| head == b"PK\x03\x04")
-}
-
-fn check_type<'data, R: ReadRef<'data>>(
-    path: &Path,
-    file: &ElfFile64<'data, Endianness, R>,
-) -> Result<()> {
+fn check_type(path: &Path, file: &ElfFile64<'_>) -> Result<()> {
     let endian = file.endian();
     let path = path.display();
     let kind = file.elf_header().e_type(endian);
@@ -296,9 +282,7 @@ fn check_type<'data, R: ReadRef<'data>>(
 }
 
 /// What it names of the versioned libraries of the system; a version need not be a function's.
-fn versions<'data, R: ReadRef<'data>>(
-    file: &ElfFile64<'data, Endianness, R>,
-) -> object::Result<BTreeMap<String, Vec<String>>> {
+fn versions(file: &ElfFile64<'_>) -> object::Result<BTreeMap<String, Vec<String>>> {
     let (endian, data, sections) = (file.endian(), file.data(), file.elf_section_table());
     let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();

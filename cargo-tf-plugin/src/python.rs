@@ -109,16 +109,15 @@ impl Interpreter {
 /// Runs `script` and reads the JSON that it prints. `-I` keeps the caller's `PYTHON*` settings and user packages
 /// out, `-B` writes no byte code.
 pub(crate) fn ask<T: DeserializeOwned>(python: &Path, script: &str) -> Result<T> {
-    // Without the caller's `PYTHON*` settings and user packages.
     ask_with(python, &["-I"], script)
 }
 
-/// As [`ask`], with the settings and the packages that the caller's own programs would have.
-pub(crate) fn ask_as_user<T: DeserializeOwned>(python: &Path, script: &str) -> Result<T> {
-    ask_with(python, &[], script)
-}
-
-fn ask_with<T: DeserializeOwned>(python: &Path, flags: &[&str], script: &str) -> Result<T> {
+/// As [`ask`], with these flags; without any, with the settings and the packages that the caller's own programs would have.
+pub(crate) fn ask_with<T: DeserializeOwned>(
+    python: &Path,
+    flags: &[&str],
+    script: &str,
+) -> Result<T> {
     let output =
         Command::new(python).args(flags).args(["-B", "-c", script]).output().with_context(
             || format!("cannot run {}; name the path of a Python interpreter", python.display()),

@@ -87,7 +87,7 @@ struct Place {
 
 impl Places {
     fn of(tensorflow: &TensorFlow) -> Result<Self> {
-        python::ask_as_user(tensorflow.python(), PLUGINS)
+        python::ask_with(tensorflow.python(), &[], PLUGINS)
     }
 }
 
