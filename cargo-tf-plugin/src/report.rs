@@ -134,18 +134,13 @@ impl Report {
                 Event::Refused(reason) => loading::refused(&reason, &self.tensorflow, findings),
                 Event::Error { function, code, message } => loading::failed(&function, &code, &message, findings),
                 Event::Offer { schemes, allocate, free } => {
-                    for (hook, there) in
-                        [("plugin_memory_allocate", allocate), ("plugin_memory_free", free)]
-                    {
-                        if !there {
-                            findings.error(
-                                format!("is refused by TensorFlow: Cannot load filesystem plugin which does not provide `{hook}`"),
-                                "set both memory hooks in `TF_InitPlugin`",
-                            );
-                            break;
-                        }
-                    }
-                    if schemes == 0 && allocate && free {
+                    if !(allocate && free) {
+                        let hook = if allocate { "plugin_memory_free" } else { "plugin_memory_allocate" };
+                        findings.error(
+                            format!("is refused by TensorFlow: Cannot load filesystem plugin which does not provide `{hook}`"),
+                            "set both memory hooks in `TF_InitPlugin`",
+                        );
+                    } else if schemes == 0 {
                         findings.warn(
                             "`TF_InitPlugin` offers no scheme",
                             "set `num_schemes` and `ops`",

@@ -73,7 +73,13 @@ impl TensorFlow {
             python: found.executable.unwrap_or_else(|| python.to_owned()),
             package,
         };
-        for file in tensorflow.needed_files() {
+        for file in [
+            tensorflow.package.join(library_name("tensorflow_framework")),
+            tensorflow.package.join(library_name("tensorflow_cc")),
+            tensorflow
+                .include_dir()
+                .join("tensorflow/c/experimental/filesystem/filesystem_interface.h"),
+        ] {
             if !file.is_file() {
                 bail!(
                     "TensorFlow {} of {} is incomplete: {} is missing; reinstall it with pip",
@@ -134,14 +140,6 @@ impl TensorFlow {
             }
         }
         command
-    }
-
-    fn needed_files(&self) -> [PathBuf; 3] {
-        [
-            self.package.join(library_name("tensorflow_framework")),
-            self.package.join(library_name("tensorflow_cc")),
-            self.include_dir().join("tensorflow/c/experimental/filesystem/filesystem_interface.h"),
-        ]
     }
 }
 

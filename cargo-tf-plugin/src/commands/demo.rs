@@ -49,48 +49,41 @@ enum Example {
     Gpu,
 }
 
-impl Example {
-    /// Its package.
-    fn package(self) -> &'static str {
-        match self {
-            Self::S3 => "s3",
-            Self::Memfs => "memfs",
-            Self::Refdevice => "refdevice",
-            Self::Gpu => "gpu",
-        }
-    }
-
+/// What a demo is of.
+struct About {
+    package: &'static str,
     /// How long it compiles where nothing of it is there, on two cores.
-    fn build_time(self) -> &'static str {
-        match self {
+    build_time: &'static str,
+    /// The packages of the Python that its demo needs beside TensorFlow's: the name of the environment, and the file with
+    /// the requirements, among the examples.
+    tools: Option<(&'static str, &'static str)>,
+}
+
+impl Example {
+    fn about(self) -> About {
+        let (package, build_time, tools) = match self {
             // Optimised as a whole, by one thread at the end.
-            Self::S3 => "about 3 minutes",
-            Self::Memfs => "less than a minute",
-            Self::Refdevice | Self::Gpu => "1 to 2 minutes",
-        }
+            Self::S3 => ("s3", "about 3 minutes", Some(("s3-demo", "s3/demo-requirements.txt"))),
+            Self::Memfs => ("memfs", "less than a minute", None),
+            Self::Refdevice => ("refdevice", "1 to 2 minutes", Some(DEVICE_TOOLS)),
+            Self::Gpu => ("gpu", "1 to 2 minutes", Some(DEVICE_TOOLS)),
+        };
+        About { package, build_time, tools }
     }
 
     /// Whether it is a device: all devices have one demo.
     fn is_device(self) -> bool {
         matches!(self, Self::Refdevice | Self::Gpu)
     }
-
-    /// The packages of the Python that its demo needs beside TensorFlow's: the name of the environment, and the file with
-    /// the requirements, among the examples.
-    fn tools(self) -> Option<(&'static str, &'static str)> {
-        match self {
-            Self::S3 => Some(("s3-demo", "s3/demo-requirements.txt")),
-            Self::Refdevice | Self::Gpu => Some(("device-demo", "device_demo/requirements.txt")),
-            Self::Memfs => None,
-        }
-    }
 }
+
+const DEVICE_TOOLS: (&str, &str) = ("device-demo", "device_demo/requirements.txt");
 
 impl Demo {
     /// Provides TensorFlow and what else the demo needs, builds the example and runs its demo script.
     pub fn run(self) -> Result<()> {
         let workspace = Workspace::current().context("run the demo in a clone of the project")?;
-        let name = self.example.package();
+        let About { package: name, build_time, tools } = self.example.about();
         let Some(package) = workspace.package_dir(name) else {
             bail!(
                 "the workspace in {} has no package `{name}`; run the demo in a clone of the project",
@@ -107,11 +100,8 @@ impl Demo {
             "--steps is for refdevice and gpu; leave it out"
         );
         let examples = package.parent().context("an example is among the others")?;
-        let tools = self.tools(examples, &tensorflow)?;
-        note!(
-            "compiling {name}: {} on two cores the first time, then seconds",
-            self.example.build_time()
-        );
+        let tools = tools.map(|tools| self.tools(tools, examples, &tensorflow)).transpose()?;
+        note!("compiling {name}: {build_time} on two cores the first time, then seconds");
         let plugin = workspace.build_plugin(name)?;
         let mut command = tensorflow.python_command();
         let script = if is_device { "device_demo" } else { name };
@@ -135,16 +125,19 @@ impl Demo {
     }
 
     /// A server, a data set: what the demo needs beside TensorFlow, and not in its environment.
-    fn tools(&self, examples: &Path, tensorflow: &TensorFlow) -> Result<Option<Packages>> {
-        let Some((name, file)) = self.example.tools() else { return Ok(None) };
+    fn tools(
+        &self,
+        (name, file): (&str, &str),
+        examples: &Path,
+        tensorflow: &TensorFlow,
+    ) -> Result<Packages> {
         let file = examples.join(file);
         let requirements =
             fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
         let base = self.python.is_some().then(|| tensorflow.python());
-        let tools = Packages::provide(name, &requirements, base).context(
+        Packages::provide(name, &requirements, base).context(
             "the demo needs a Python environment of its own beside TensorFlow's; TF_PLUGIN_PYTHON \
              names the Python to make it with",
-        )?;
-        Ok(Some(tools))
+        )
     }
 }
