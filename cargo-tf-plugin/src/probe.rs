@@ -166,9 +166,11 @@ pub enum End {
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Run {
+    #[serde(skip)]
     pub events: Vec<Event>,
     pub end: End,
     /// What was being done last.
+    #[serde(skip)]
     pub last_step: String,
     /// What the plugin has written to its standard output and error, the last lines of it.
     pub output: Vec<String>,

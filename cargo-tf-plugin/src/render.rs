@@ -76,7 +76,7 @@ pub(crate) fn text(report: &Report, verbose: bool) -> String {
     }
     text.push('\n');
     findings(&mut text, &report.findings);
-    output(&mut text, &report.output);
+    output(&mut text, &report.run.output);
     text
 }
 
@@ -127,7 +127,7 @@ fn head(text: &mut String, report: &Report, verbose: bool) {
         line(text, "made with", &format!("the Rust SDK {}", note.sdk));
         line(text, "panics", panic);
     }
-    if report.end == End::NotRun {
+    if report.run.end == End::NotRun {
         for note in &artefact.notes {
             match note.of {
                 NoteOf::Filesystem => line(text, "scheme", &format!("{}://", note.text)),
@@ -145,7 +145,7 @@ fn head(text: &mut String, report: &Report, verbose: bool) {
         };
         line(text, "registered", how);
     }
-    let kept = match report.withheld.as_slice() {
+    let kept = match report.run.withheld.as_slice() {
         [] => String::new(),
         [one] => format!(", without {one}"),
         names if verbose => format!(", without {}", names.join(", ")),

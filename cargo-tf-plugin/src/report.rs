@@ -12,7 +12,7 @@ use crate::artefact::Artefact;
 use crate::findings::{Findings, device, file, filesystem, layouts, loading};
 use crate::notes::NoteOf;
 use crate::operations::{Authors, TableReport, describe_table};
-use crate::probe::{self, End, Event, Kernel, Platform, Run, Scheme, Table};
+use crate::probe::{self, Event, Kernel, Platform, Run, Scheme, Table};
 use crate::releases::Release;
 
 /// Schemes with the same tables.
@@ -59,10 +59,8 @@ pub(crate) struct Report {
     pub(crate) tensorflow: Vec<Release>,
     /// The release whose libraries the plugin was loaded with, for one that needs them.
     pub(crate) loaded_with: Option<String>,
-    pub(crate) end: End,
-    pub(crate) output: Vec<String>,
-    /// The variables of the environment that the plugin's code did not see, by name.
-    pub(crate) withheld: Vec<String>,
+    #[serde(flatten)]
+    pub(crate) run: Run,
     pub(crate) findings: Findings,
 }
 
@@ -105,23 +103,14 @@ impl Report {
         tensorflow: Vec<Release>,
         loaded_with: Option<String>,
     ) -> Self {
-        let mut report = Self {
-            tensorflow,
-            loaded_with,
-            end: run.end.clone(),
-            output: run.output.clone(),
-            withheld: run.withheld.clone(),
-            artefact,
-            ..Self::default()
-        };
+        let mut report = Self { artefact, tensorflow, loaded_with, ..Self::default() };
         let mut findings = Findings::default();
         file::look(&report.artefact, &report.tensorflow, &mut findings);
         let (schemes, newer) = report.follow(&run, &mut findings);
         report.describe(&schemes, &newer, &mut findings);
         loading::end(&run, &mut findings);
         findings.sort();
-        report.findings = findings;
-        report
+        Self { run, findings, ..report }
     }
 
     /// Goes through what has happened; the schemes that TensorFlow would have taken or refused, and as they are in 2.22.

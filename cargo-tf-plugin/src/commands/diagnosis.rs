@@ -93,7 +93,7 @@ impl Plugin {
             return;
         };
         render::line(text, "  sha256", &report.artefact.sha256);
-        let state = match &report.end {
+        let state = match &report.run.end {
             End::Done | End::Unavailable | End::NotRun => String::new(),
             _ => ", which cannot be loaded".to_owned(),
         };
@@ -114,7 +114,7 @@ impl Plugin {
             render::line(text, "  device", &format!("{device_type}{there}"));
             if device.devices == Some(0) {
                 // It may have said why.
-                for line in &report.output {
+                for line in &report.run.output {
                     let _ = writeln!(text, "  {}", painted(DIM, &format!("| {line}")));
                 }
             }
