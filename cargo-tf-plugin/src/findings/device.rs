@@ -1,7 +1,6 @@
 //! What is wrong with a device and its functions.
 
 use crate::findings::Findings;
-use crate::findings::places::look_at_places;
 use crate::probe::{Platform, Table};
 use crate::tables::{self, Need};
 
@@ -133,7 +132,7 @@ pub(crate) fn look_at_functions(table: &Table, has_unified_memory: bool, finding
             }
         }
     }
-    look_at_places(std::slice::from_ref(table), findings);
+    findings.look_at_places(std::slice::from_ref(table));
 }
 
 /// Whether TensorFlow takes it for the name or the type of a device.

@@ -1,7 +1,6 @@
 //! What is wrong with schemes and their tables.
 
 use crate::findings::Findings;
-use crate::findings::places::look_at_places;
 use crate::probe::Scheme;
 use crate::tables;
 
@@ -64,7 +63,7 @@ pub(crate) fn look_at_tables(scheme: &Scheme, names: &[String], findings: &mut F
             );
         }
     }
-    look_at_places(&scheme.tables, findings);
+    findings.look_at_places(&scheme.tables);
     let [filesystem, reader, writer, _] = scheme.tables.as_slice() else { return };
     if tables::refusal(scheme).is_some() {
         return;

@@ -5,11 +5,12 @@ pub(crate) mod file;
 pub(crate) mod filesystem;
 pub(crate) mod layouts;
 pub(crate) mod loading;
-mod places;
 
 use std::ops::Deref;
 
 use serde::Serialize;
+
+use crate::probe::Table;
 
 /// How bad something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -56,6 +57,28 @@ impl Findings {
 
     pub(crate) fn note(&mut self, what: impl Into<String>, fix: impl Into<String>) {
         self.add(Severity::Note, what, fix);
+    }
+
+    /// Functions in tables that are not the plugin's.
+    pub(crate) fn look_at_places(&mut self, tables: &[Table]) {
+        let slots =
+            tables.iter().flat_map(|table| table.slots.iter().map(move |slot| (table, slot)));
+        for (table, slot) in slots {
+            let place = format!("`{}` in {}", slot.name, table.name);
+            match slot.elsewhere.as_deref() {
+                Some("no library") => self.error(
+                    format!("{place} points to no function of any library"),
+                    "initialize the table with zeros before it is filled in",
+                ),
+                Some(library) => {
+                    self.note(
+                        format!("{place} is a function of {library}"),
+                        "fine, if that is meant",
+                    );
+                }
+                None => {}
+            }
+        }
     }
 
     /// The worst first.
