@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 use std::time::{Duration, Instant};
 
-use cargo_tf_plugin::bench::{Job, Timing, bytes};
+use cargo_tf_plugin::bench::{Job, bytes};
 use cargo_tf_plugin::host::{Done, Failure, Filesystem, Library};
 use cargo_tf_plugin::tables;
 use tf_fs_sys::TF_NOT_FOUND;
@@ -85,10 +85,6 @@ impl<'f> Bench<'f> {
 
     fn path(&self, name: &str) -> Result<CString> {
         path(self.fs, &self.uri(name)?)
-    }
-
-    fn paths(&self, stem: &str, count: u64) -> Result<Vec<CString>> {
-        (0..count).map(|number| self.path(&format!("{stem}-{number}"))).collect()
     }
 
     /// The directory that all is in.
@@ -281,23 +277,14 @@ impl<'f> Bench<'f> {
 
     fn directories(&self, rows: &Rows<'_>) -> Result<()> {
         let fs = self.fs;
-        for (name, deletes) in [("new_writable_file and close", false), ("delete_file", true)] {
-            rows.row(name, None, || {
-                self.made_and_removed(
-                    rows,
-                    !deletes,
-                    |path| fs.create(path, false)?.close(),
-                    |path| fs.delete_file(path),
-                )
-            })?;
-        }
-        for (name, deletes) in [("create_dir", false), ("delete_dir", true)] {
-            rows.row(name, None, || {
-                let (make, remove) =
-                    (|path: &CStr| fs.create_dir(path), |path: &CStr| fs.delete_dir(path));
-                self.made_and_removed(rows, !deletes, make, remove)
-            })?;
-        }
+        self.made_and_removed(
+            rows,
+            ["new_writable_file and close", "delete_file"],
+            |path| fs.create(path, false)?.close(),
+            |path| fs.delete_file(path),
+        )?;
+        let (make, remove) = (|path: &CStr| fs.create_dir(path), |path: &CStr| fs.delete_dir(path));
+        self.made_and_removed(rows, ["create_dir", "delete_dir"], make, remove)?;
         rows.row("rename_file", None, || {
             let mut names = [self.path("renamed-a")?, self.path("renamed-b")?];
             fs.write(&names[0], 1, &[7; 4096])?;
@@ -325,21 +312,25 @@ impl<'f> Bench<'f> {
         })
     }
 
-    /// Times one of two operations that undo each other.
+    /// Times each of two operations that undo each other.
     fn made_and_removed(
         &self,
         rows: &Rows<'_>,
-        make_is_timed: bool,
+        names: [&str; 2],
         make: impl Fn(&CStr) -> Done<'f>,
         remove: impl Fn(&CStr) -> Done<'f>,
-    ) -> Result<Timing> {
-        let paths = self.paths("made", FILES)?;
-        rows.time(FILES, |times| {
-            let paths = &paths[..times as usize];
-            let made = each(paths, &make)?;
-            let removed = each(paths, &remove)?;
-            Ok(if make_is_timed { made } else { removed })
-        })
+    ) -> Result<()> {
+        for (timed, name) in names.into_iter().enumerate() {
+            rows.row(name, None, || {
+                let paths = (0..FILES).map(|number| self.path(&format!("made-{number}")));
+                let paths = paths.collect::<Result<Vec<_>>>()?;
+                rows.time(FILES, |times| {
+                    let paths = &paths[..times as usize];
+                    Ok([each(paths, &make)?, each(paths, &remove)?][timed])
+                })
+            })?;
+        }
+        Ok(())
     }
 
     /// The directory that is listed, filled unless it is full already. It is costly to fill, so not if there is no
