@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::crates::{Fresh, Site, cargo, fails, judge, succeeds, target, tool};
-use crate::said::{assert_all, text};
+use crate::said::{assert_all, json, text};
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 
 #[test]
@@ -277,9 +277,7 @@ sys.exit(7)";
     let said = fails(run.arg(venv().join("bin/python")).args(["--", "no-such-program"]));
     assert!(said.contains("cannot run no-such-program; is it on PATH?"), "{said}");
 
-    let said = succeeds(&mut tool(&fresh.directory, &["build", "--json"]));
-    let known = said.lines().find(|line| line.starts_with('{')).expect("a line of JSON");
-    let known: serde_json::Value = serde_json::from_str(known).expect("JSON");
+    let known = json(&mut tool(&fresh.directory, &["build", "--json"]));
     assert_eq!(known["path"], library.to_string_lossy().as_ref());
     let glibc = known["glibc"].as_str().expect("a version").replace('.', "_");
     let machine = std::env::consts::ARCH;

@@ -1,7 +1,7 @@
 //! What `check` says about plugins of this SDK, about plugins in C++, and about what is not a plugin.
 
 use crate::program;
-use crate::said::{Ran, assert_says, ran, root, run};
+use crate::said::{Ran, assert_says, json, ran, root, run};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,6 @@ use std::sync::OnceLock;
 
 use crate::plugins::{compile, source};
 use cargo_tf_plugin::{NEWEST, TensorFlow};
-use serde_json::Value;
 
 pub(crate) fn command() -> Command {
     let mut command = program::interruptible();
@@ -30,14 +29,6 @@ pub(crate) fn device() -> &'static Path {
 
 pub(crate) fn check(plugin: &Path, fault: &str) -> (i32, String) {
     run(command().arg(plugin).env("FAULT", fault))
-}
-
-/// The report of a command that succeeds.
-#[track_caller]
-fn json(command: &mut Command) -> Value {
-    let Ran { code, out, err } = ran(command);
-    assert_eq!(code, Some(0), "{out}\n{err}");
-    serde_json::from_str(&out).expect("JSON")
 }
 
 /// What is said about the operation `name`, in the first table that has it.

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::overlay::Overlay;
 use crate::program;
-use crate::said::text;
+use crate::said::{json, text};
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, Packages, TensorFlow};
 
@@ -106,11 +106,7 @@ impl Fresh {
     }
 
     pub(super) fn wheel(&self, directory: &Path) -> PathBuf {
-        let said =
-            succeeds(tool(&self.directory, &["wheel", "--json", "--out-dir"]).arg(directory));
-        let known =
-            said.lines().find_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-        let known = known.unwrap_or_else(|| panic!("no JSON in {said}"));
+        let known = json(tool(&self.directory, &["wheel", "--json", "--out-dir"]).arg(directory));
         let mut files = fs::read_dir(directory).expect("a directory");
         let wheel = files.next().expect("a wheel").expect("an entry").path();
         assert!(files.next().is_none(), "more than the wheel is in {}", directory.display());

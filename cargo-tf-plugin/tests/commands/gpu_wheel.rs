@@ -2,7 +2,7 @@
 
 use crate::crates::{Site, fails, succeeds};
 use crate::program::{tool, with_tensorflow};
-use crate::said::{assert_all, ran, root};
+use crate::said::{assert_all, json, root};
 use cargo_tf_plugin::NEWEST;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,10 +12,7 @@ use std::path::Path;
 fn wheel(directory: &Path) -> String {
     let mut command = tool();
     command.current_dir(root()).args(["tf-plugin", "wheel", "--package", "gpu", "--json"]);
-    let said = succeeds(command.arg("--out-dir").arg(directory));
-    let known = said.lines().find_map(|line| serde_json::from_str::<Value>(line).ok());
-    let known = known.unwrap_or_else(|| panic!("no JSON in {said}"));
-    known["path"].as_str().expect("a path").to_owned()
+    json(command.arg("--out-dir").arg(directory))["path"].as_str().expect("a path").to_owned()
 }
 
 #[test]
@@ -117,8 +114,7 @@ fn table(kernels: &[Value]) -> (String, usize) {
 fn the_readme_lists_its_ops() {
     let mut check = tool();
     check.current_dir(root()).args(["tf-plugin", "check", "gpu", "--json"]);
-    let said: Value = serde_json::from_str(&ran(&mut check).out).expect("JSON");
-    let (table, count) = table(said["kernels"].as_array().expect("kernels"));
+    let (table, count) = table(json(&mut check)["kernels"].as_array().expect("kernels"));
     let path = root().join("examples/gpu/README.md");
     let readme = fs::read_to_string(&path).expect("the README");
     let (before, rest) = readme.split_once("<!-- ops -->\n").expect("the begin of the table");

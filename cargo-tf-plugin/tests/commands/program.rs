@@ -1,8 +1,7 @@
 //! The command that the tests run, and what it builds for them.
 
-use crate::said::{root, text};
+use crate::said::{json, root};
 use cargo_tf_plugin::TensorFlow;
-use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -48,8 +47,5 @@ pub(crate) fn with_tensorflow(version: &str, subcommand: &str) -> Command {
 pub(crate) fn plugin(package: &str) -> PathBuf {
     let mut command = tool();
     command.current_dir(root()).args(["tf-plugin", "build", "--json", "--package", package]);
-    let output = command.output().expect("the command runs");
-    assert!(output.status.success(), "{}", text(&output));
-    let known: Value = serde_json::from_slice(&output.stdout).expect("a line of JSON");
-    known["path"].as_str().expect("a path").into()
+    json(&mut command)["path"].as_str().expect("a path").into()
 }

@@ -5,6 +5,8 @@ use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 pub(crate) fn root() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.parent().expect("the package is in a workspace").to_owned()
@@ -33,6 +35,14 @@ pub(crate) fn ran(command: &mut Command) -> Ran {
 pub(crate) fn run(command: &mut Command) -> (i32, String) {
     let Ran { code, out, err } = ran(command);
     (code.expect("an exit code"), out + &err)
+}
+
+/// What a command that succeeds says in JSON.
+#[track_caller]
+pub(crate) fn json(command: &mut Command) -> Value {
+    let Ran { code, out, err } = ran(command);
+    assert_eq!(code, Some(0), "{out}\n{err}");
+    serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error} in {out}\n{err}"))
 }
 
 /// Whether the lines, without their breaks, contain the words.
