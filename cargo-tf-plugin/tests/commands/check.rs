@@ -1,5 +1,6 @@
 //! What `check` says about plugins of this SDK, about plugins in C++, and about what is not a plugin.
 
+use crate::crates::{fails, succeeds};
 use crate::program;
 use crate::said::{Ran, assert_says, json, ran, root, run};
 use std::env;
@@ -40,8 +41,7 @@ fn operation<'a>(text: &'a str, name: &str) -> &'a str {
 
 #[test]
 fn a_package_is_built_and_each_operation_is_somebodys() {
-    let (code, text) = run(command().arg("memfs"));
-    assert_eq!(code, 0, "{text}");
+    let text = succeeds(command().arg("memfs"));
     for (name, whose) in [
         ("init", "yours"),
         ("new_random_access_file", "yours"),
@@ -92,8 +92,7 @@ fn a_package_is_built_and_each_operation_is_somebodys() {
 /// Also of the operations of writers, of which no macro sees which ones there are.
 #[test]
 fn what_an_author_has_written_for_writers_is_known() {
-    let (code, text) = run(command().arg("localfs"));
-    assert_eq!(code, 0, "{text}");
+    let text = succeeds(command().arg("localfs"));
     for name in ["flush ", "sync ", "close "] {
         assert_eq!(operation(&text, name), "yours", "{name}");
     }
@@ -206,13 +205,11 @@ fn a_filesystem_is_read_in_the_layout_of_either_header() {
 /// The file is all that is looked at: the plugin would crash.
 #[test]
 fn without_running_it_a_plugin_is_read_only() {
-    let (code, text) = run(command().arg(filesystem()).arg("--no-run").env("FAULT", "crashes"));
-    assert_eq!(code, 0, "{text}");
+    let text = succeeds(command().arg(filesystem()).arg("--no-run").env("FAULT", "crashes"));
     assert_says(&text, "entry points TF_InitPlugin");
     assert_says(&text, "its code has not run (--no-run)");
     assert!(!text.contains("Filesystem plain://"), "{text}");
-    let (code, text) = run(command().args(["memfs", "--no-run"]));
-    assert_eq!(code, 0, "{text}");
+    let text = succeeds(command().args(["memfs", "--no-run"]));
     assert_says(&text, "scheme mem://");
     let report = json(command().args(["memfs", "--no-run", "--json"]));
     assert_eq!(report["end"], "not_run");
@@ -231,8 +228,7 @@ fn a_plugin_does_not_see_secrets() {
     };
     let mut verbose = command();
     told(verbose.arg(filesystem()).arg("--verbose"));
-    let (code, text) = run(&mut verbose);
-    assert_eq!(code, 0, "{text}");
+    let text = succeeds(&mut verbose);
     for line in [
         "GITHUB_TOKEN is gone",
         "AWS_SECRET_ACCESS_KEY is gone",
@@ -339,8 +335,7 @@ fn check_says_of_devices_what_tensorflow_says() {
 #[test]
 fn what_a_plugin_imports_is_looked_for_in_the_releases() {
     let imports = compile(&source("filesystem.cc"), &["IMPORTS"], "libimports.so", &[]);
-    let (code, text) = run(command().arg(&imports).args(["--tf", NEWEST]));
-    assert_eq!(code, 0, "{text}");
+    let text = succeeds(command().arg(&imports).args(["--tf", NEWEST]));
     assert_says(&text, "of TensorFlow 1 C functions, 0 C++ functions");
     assert_says(&text, &format!("TensorFlow {NEWEST} all there"));
     assert_says(
@@ -349,8 +344,7 @@ fn what_a_plugin_imports_is_looked_for_in_the_releases() {
     );
 
     let lacks = compile(&source("lacks.cc"), &[], "liblacks.so", &[]);
-    let (code, text) = run(command().arg(&lacks).args(["--tf", NEWEST]));
-    assert_eq!(code, 1, "{text}");
+    let text = fails(command().arg(&lacks).args(["--tf", NEWEST]));
     assert_says(&text, &format!("TensorFlow {NEWEST} 2 missing TF_Log tsl::mutex::unlock()"));
     assert_says(&text, &format!("cannot be loaded by TensorFlow {NEWEST}: it lacks TF_Log"));
     assert_says(
@@ -423,15 +417,12 @@ fn what_is_no_plugin_is_refused_with_the_next_step() {
     }
     // A library, but no plugin.
     let plain = compile(&empty, &[], "libempty.so", &[]);
-    let (code, text) = run(command().arg(plain));
-    assert_eq!(code, 1, "{text}");
+    let text = fails(command().arg(plain));
     assert_says(&text, "exports none of the functions that TensorFlow looks for");
 
-    let (code, text) = run(command().arg(filesystem()).args(["--tf", "2.1.0"]));
-    assert_eq!(code, 1, "{text}");
+    let text = fails(command().arg(filesystem()).args(["--tf", "2.1.0"]));
     assert_says(&text, "TensorFlow 2.1.0 cannot load these plugins");
     let nowhere = scratch.path().join("venv");
-    let (code, text) = run(command().arg(filesystem()).arg("--tf").arg(nowhere));
-    assert_eq!(code, 1, "{text}");
+    let text = fails(command().arg(filesystem()).arg("--tf").arg(nowhere));
     assert_says(&text, "/venv; name a virtual environment that has TensorFlow, or a release");
 }

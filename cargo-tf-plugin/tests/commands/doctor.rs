@@ -1,5 +1,6 @@
 //! What `doctor` says about the plugins of a real TensorFlow, and whether that is what happens.
 
+use crate::crates::{fails, succeeds};
 use crate::overlay::Overlay;
 use crate::program;
 use crate::said::{assert_says, run};
@@ -62,8 +63,7 @@ fn good_plugins_are_listed_and_are_there_after_the_import() {
     let environment = Environment::new().with("memfs", "libmemfs.so").with("bothfs", "libboth.so");
     // Another name of the same directory: TensorFlow loads everything twice.
     let second = environment.0.second_name();
-    let (code, text) = run(environment.doctor().env("PYTHONPATH", second));
-    assert_eq!(code, 0, "{text}");
+    let text = succeeds(environment.doctor().env("PYTHONPATH", second));
     for words in [
         "libboth.so is loaded 2 times, because its directory has several names; it does not mind",
         &format!("TensorFlow {NEWEST} of"),
@@ -84,12 +84,10 @@ fn good_plugins_are_listed_and_are_there_after_the_import() {
 fn hardware_is_named_or_what_keeps_it_from_being_used() {
     let environment = Environment::new().with("gpu", "libgpu.so");
     let mut doctor = environment.doctor();
-    let (code, text) = run(doctor.envs(lavapipe::driver()).arg("--no-import"));
-    assert_eq!(code, 0, "{text}");
+    let text = succeeds(doctor.envs(lavapipe::driver()).arg("--no-import"));
     assert_says(&text, "device GPU, 1 on this machine: llvmpipe (LLVM");
     assert_says(&text, "by Vulkan (llvmpipe Mesa");
-    let (code, text) = run(doctor.env("RUST_GPU_CARD", "arc"));
-    assert_eq!(code, 0, "{text}");
+    let text = succeeds(doctor.env("RUST_GPU_CARD", "arc"));
     assert_says(&text, "device GPU, 0 on this machine");
     assert_says(
         &text,
@@ -101,8 +99,7 @@ fn hardware_is_named_or_what_keeps_it_from_being_used() {
 #[test]
 fn who_wins_a_clash_is_named() {
     let environment = Environment::new().with("memfs", "liba.so").with("rivalfs", "libb.so");
-    let (code, text) = run(environment.doctor().arg("--no-import"));
-    assert_eq!(code, 0, "{text}");
+    let text = succeeds(environment.doctor().arg("--no-import"));
     assert_says(&text, "warning mem:// is served by");
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let winner = flat.split_once(" is first and wins").expect("it names the winner").0;
@@ -117,16 +114,14 @@ fn who_wins_a_clash_is_named() {
 fn what_breaks_the_import_is_named_and_so_is_what_is_said_of_it() {
     let environment = Environment::new().with("memfs", "libmemfs.so");
     fs::write(environment.0.plugins().join("junk.so"), "no library ".repeat(20)).expect("a file");
-    let (code, text) = run(&mut environment.doctor());
-    assert_eq!(code, 1, "{text}");
+    let text = fails(&mut environment.doctor());
     assert_says(&text, "error junk.so keeps `import tensorflow` from working");
     assert_says(&text, "is not a shared library");
     assert_says(&text, "error `import tensorflow` does not work: ended with status 1.");
     assert_says(&text, "invalid ELF header");
     assert_says(&text, "The file is not a shared library for Linux.");
 
-    let (code, text) = run(environment.doctor().arg("--no-import"));
-    assert_eq!(code, 1, "{text}");
+    let text = fails(environment.doctor().arg("--no-import"));
     assert!(!text.contains("A real"), "{text}");
 }
 
@@ -134,8 +129,7 @@ fn what_breaks_the_import_is_named_and_so_is_what_is_said_of_it() {
 #[test]
 fn two_copies_of_a_device_are_a_clash_that_aborts() {
     let environment = Environment::new().with("bothfs", "liba.so").with("bothfs", "libb.so");
-    let (code, text) = run(&mut environment.doctor());
-    assert_eq!(code, 1, "{text}");
+    let text = fails(&mut environment.doctor());
     assert_says(&text, "the device platform RUST_TEST is in");
     assert_says(&text, "does not work: ended by SIGABRT. Two plugins, or two copies of one");
 }
@@ -145,34 +139,29 @@ fn the_variable_is_followed() {
     let environment = Environment::new();
     let manual = program::plugin("manualfs");
     const VARIABLE: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
-    let (code, text) = run(environment.doctor().arg("--no-import").env(VARIABLE, &manual));
-    assert_eq!(code, 0, "{text}");
+    let text = succeeds(environment.doctor().arg("--no-import").env(VARIABLE, &manual));
     assert_says(&text, "libmanualfs.so does not register its filesystem on import");
 
-    let (code, text) = run(environment.doctor().env(VARIABLE, "/nonexistent/x.so"));
-    assert_eq!(code, 1, "{text}");
+    let text = fails(environment.doctor().env(VARIABLE, "/nonexistent/x.so"));
     assert_says(&text, "names /nonexistent/x.so, which does not exist: `import tensorflow` fails");
     assert_says(
         &text,
         "does not work: ended with status 1. TF_PLUGGABLE_DEVICE_LIBRARY_PATH names something",
     );
 
-    let (code, text) = run(environment.doctor().arg("--no-import"));
-    assert_eq!(code, 0, "{text}");
+    let text = succeeds(environment.doctor().arg("--no-import"));
     assert_says(&text, "`import tensorflow` loads no plugins.");
 }
 
 #[test]
 fn error_texts_are_explained() {
-    let (code, text) =
-        run(doctor().args(["--explain", "libx.so: undefined symbol: _ZN3tsl5mutex6unlockEv"]));
-    assert_eq!(code, 0, "{text}");
+    let text =
+        succeeds(doctor().args(["--explain", "libx.so: undefined symbol: _ZN3tsl5mutex6unlockEv"]));
     assert_says(
         &text,
         "cause: The plugin uses C++ functions of the TensorFlow that it was built with",
     );
     assert_says(&text, "fix: Use the TensorFlow release");
-    let (code, text) = run(doctor().args(["--explain", "the printer is on fire"]));
-    assert_eq!(code, 1, "{text}");
+    let text = fails(doctor().args(["--explain", "the printer is on fire"]));
     assert_says(&text, "this text is not known");
 }
