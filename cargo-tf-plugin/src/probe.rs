@@ -83,7 +83,6 @@ pub enum Event {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scheme {
-    pub index: usize,
     /// Without `://`; `None` for a null pointer.
     pub scheme: Option<String>,
     /// `TF_FilesystemOps`, `TF_RandomAccessFileOps`, `TF_WritableFileOps` and `TF_ReadOnlyMemoryRegionOps`.

@@ -1,6 +1,5 @@
 //! What `check` has found out about a plugin, and what is to be said about it.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -204,7 +203,7 @@ impl Report {
 
     /// The operations of each scheme, schemes that are alike together.
     fn describe(&mut self, schemes: &[Scheme], newer: &[Scheme], findings: &mut Findings) {
-        let mut kinds: BTreeMap<usize, Filesystem> = BTreeMap::new();
+        let mut kinds: Vec<(&Scheme, Filesystem)> = Vec::new();
         for scheme in schemes {
             let name = scheme.scheme.clone().unwrap_or_else(|| "(null)".to_owned());
             let authors = Authors::of(&self.artefact, scheme.scheme.as_ref());
@@ -214,19 +213,15 @@ impl Report {
                 let size = layouts::newer_size(scheme, newer);
                 table.size_in_2_22 = size.filter(|size| *size != table.size);
             }
-            match kinds.values_mut().find(|filesystem| filesystem.tables == tables) {
-                Some(filesystem) => filesystem.schemes.push(name),
-                None => {
-                    kinds.insert(scheme.index, Filesystem { schemes: vec![name], tables });
-                }
+            match kinds.iter_mut().find(|(_, filesystem)| filesystem.tables == tables) {
+                Some((_, filesystem)) => filesystem.schemes.push(name),
+                None => kinds.push((scheme, Filesystem { schemes: vec![name], tables })),
             }
         }
-        for (index, filesystem) in &kinds {
-            if let Some(scheme) = schemes.iter().find(|scheme| scheme.index == *index) {
-                filesystem::look_at_tables(scheme, &filesystem.schemes, findings);
-                layouts::look(scheme, newer, findings);
-            }
+        for (scheme, filesystem) in &kinds {
+            filesystem::look_at_tables(scheme, &filesystem.schemes, findings);
+            layouts::look(scheme, newer, findings);
         }
-        self.filesystems = kinds.into_values().collect();
+        self.filesystems = kinds.into_iter().map(|(_, filesystem)| filesystem).collect();
     }
 }

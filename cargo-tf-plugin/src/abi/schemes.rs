@@ -41,14 +41,14 @@ impl Loaded {
             for index in 0..newer.num_schemes {
                 // SAFETY: the plugin says that there are so many.
                 let ops = unsafe { &*newer.ops.add(index) };
-                tell(&Event::Newer(self.scheme(index, ops)));
+                tell(&Event::Newer(self.scheme(ops)));
             }
         }
         for index in 0..info.num_schemes {
             step(format!("reading what TF_InitPlugin has filled in for scheme {}", index + 1));
             // SAFETY: the plugin says that there are so many.
             let ops = unsafe { &*info.ops.add(index) };
-            let scheme = self.scheme(index, ops);
+            let scheme = self.scheme(ops);
             // What TensorFlow refuses, it does not initialize.
             let accepted = tables::refusal(&scheme).is_none();
             let initialized = accepted && scheme.tables[0].has("init");
@@ -70,7 +70,7 @@ impl Loaded {
         }
     }
 
-    fn scheme(&self, index: usize, ops: &TF_FilesystemPluginOps) -> Scheme {
+    fn scheme(&self, ops: &TF_FilesystemPluginOps) -> Scheme {
         let table = |(name, fields): tables::Names,
                      abi: c_int,
                      api: c_int,
@@ -96,7 +96,6 @@ impl Loaded {
             table
         };
         Scheme {
-            index,
             // SAFETY: a string of the plugin's, or null.
             scheme: unsafe { text(ops.scheme) },
             tables: vec![
