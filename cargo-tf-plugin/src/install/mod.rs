@@ -1,6 +1,5 @@
 //! Installing Python packages into a virtual environment of their own.
 
-use std::collections::VecDeque;
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -19,10 +18,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::interrupt::Held;
 use crate::output::{note, progress};
+use crate::probe::quoted;
 use crate::python::{Interpreter, PYTHON_VARIABLE};
-
-/// The last lines of a program's output that are searched for the cause of its failure.
-const KEPT_LINES: usize = 1000;
 
 /// The last lines of a program's output that an error shows.
 const SHOWN_LINES: usize = 15;
@@ -211,7 +208,7 @@ impl<T> Installation<T> {
         command
     }
 
-    /// Runs a command, shows its lines as progress and returns the last ones.
+    /// Runs a command, shows its lines as progress and returns them.
     fn run(
         &self,
         mut command: Command,
@@ -235,7 +232,7 @@ impl<T> Installation<T> {
         drop(command);
 
         let progress = progress(first.to_owned());
-        let mut last = VecDeque::new();
+        let mut said = Vec::new();
         let (sender, lines) = mpsc::channel();
         // It ends when the last process that writes has ended.
         thread::spawn(move || {
@@ -261,14 +258,11 @@ impl<T> Installation<T> {
                 continue;
             }
             show(&progress, &line);
-            if last.len() == KEPT_LINES {
-                last.pop_front();
-            }
-            last.push_back(line);
+            said.push(line);
         }
         let status = child.wait().with_context(failed)?;
         progress.finish_and_clear();
-        Ok((status, last.into()))
+        Ok((status, said))
     }
 
     fn venv_failure(&self, base: &Path, output: &[String]) -> anyhow::Error {
@@ -279,7 +273,7 @@ impl<T> Installation<T> {
                 .to_owned()
         });
         anyhow::anyhow!(
-            "{} could not make a virtual environment in {}:\n{}\n{advice}",
+            "{} could not make a virtual environment in {}:{}\n{advice}",
             base.display(),
             self.venv.display(),
             last_lines(output)
@@ -320,7 +314,7 @@ impl<T> Installation<T> {
                 .to_owned()
         };
         anyhow::anyhow!(
-            "pip could not install {} ({status}):\n{}\n{advice}",
+            "pip could not install {} ({status}):{}\n{advice}",
             self.goal.title,
             last_lines(output)
         )
@@ -360,12 +354,9 @@ fn isolated(python: &Path) -> Command {
     command
 }
 
+/// The last lines of a program, below what is said of it.
 fn last_lines(lines: &[String]) -> String {
-    lines[lines.len().saturating_sub(SHOWN_LINES)..]
-        .iter()
-        .map(|line| format!("  | {line}"))
-        .collect::<Vec<_>>()
-        .join("\n")
+    quoted(&lines[lines.len().saturating_sub(SHOWN_LINES)..])
 }
 
 /// Shows a line of pip's: in one changing line on a terminal, else the steps that matter.
