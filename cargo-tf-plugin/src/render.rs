@@ -213,11 +213,7 @@ fn schemes(text: &mut String, filesystem: &Filesystem, verbose: bool) {
         }
         if never > 0 {
             let what = format!("{never} of transactions and configuration");
-            let _ = writeln!(
-                text,
-                "    {}",
-                painted(DIM, &format!("{what:<38}{:<20} TensorFlow never calls them", "none"))
-            );
+            row(text, &what, painted(DIM, "none"), 16, "TensorFlow never calls them");
         }
     }
 }
@@ -322,11 +318,8 @@ fn releases(text: &mut String, report: &Report, verbose: bool) {
             let _ = writeln!(text, "    {short}{more}");
         }
         if shown < missing.len() {
-            let _ = writeln!(
-                text,
-                "    {}",
-                painted(DIM, &format!("{} more; `--verbose` lists them", missing.len() - shown))
-            );
+            let more = missing.len() - shown;
+            let _ = writeln!(text, "    {DIM}{more} more; `--verbose` lists them{DIM:#}");
         }
     }
 }
@@ -339,13 +332,8 @@ pub(crate) fn findings(text: &mut String, findings: &[Finding]) {
             Severity::Warning => (CAREFUL, "warning"),
             Severity::Note => (DIM, "note"),
         };
-        let _ = writeln!(
-            text,
-            "{}{} {}",
-            painted(style, word),
-            " ".repeat(8 - word.len()),
-            wrapped(&finding.what, 9)
-        );
+        let what = wrapped(&finding.what, 9);
+        let _ = writeln!(text, "{style}{word}{style:#}{:<1$} {what}", "", 8 - word.len());
         let _ = writeln!(text, "{:9}{} {}", "", painted(DIM, "fix:"), wrapped(&finding.fix, 14));
     }
     let count = |severity| findings.iter().filter(|one| one.severity == severity).count();

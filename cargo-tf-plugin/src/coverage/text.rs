@@ -31,7 +31,7 @@ pub(crate) fn text(report: &Report, plugin: &str) -> String {
     let mut text = String::new();
     let release = report.tensorflow.as_deref().unwrap_or_default();
     let title = format!("{plugin}: what ran on {device}, TensorFlow {release}");
-    let _ = writeln!(text, "\n{}", painted(BOLD, &title));
+    let _ = writeln!(text, "\n{BOLD}{title}{BOLD:#}");
     if let Some(function) = &report.stopped {
         let _ = writeln!(text, "stopped before `{function}`, which changes variables");
     }
@@ -59,9 +59,9 @@ pub(crate) fn text(report: &Report, plugin: &str) -> String {
         let _ = writeln!(text, "  {}", wrapped(&said, 2));
     }
     if let Some(error) = &report.error {
+        let error = error.trim_end();
         let _ =
-            writeln!(text, "  {}", painted(BAD, "not all could be watched; please report this:"));
-        let _ = writeln!(text, "{}", error.trim_end());
+            writeln!(text, "  {BAD}not all could be watched; please report this:{BAD:#}\n{error}");
     }
     if report.rows.iter().any(|row| !row.exact) {
         let _ = writeln!(text, "  ~ in a loop or a branch of a function, counted once a call");
@@ -80,11 +80,8 @@ fn missing(text: &mut String, missing: &[Missing], device: &str) {
     if missing.is_empty() {
         return;
     }
-    let _ = writeln!(
-        text,
-        "\n{}",
-        painted(BOLD, &format!("kernels that functions need and {device} does not have"))
-    );
+    let _ =
+        writeln!(text, "\n{BOLD}kernels that functions need and {device} does not have{BOLD:#}");
     for one in missing {
         let name = painted(BAD, &format!("{} {}", one.op, one.types));
         let mut line = format!("{name} in `{}`: {}", one.function, one.why);
@@ -111,17 +108,12 @@ fn table(text: &mut String, title: &str, mut rows: Vec<&Row>) {
     if copies {
         let _ = write!(head, "{:>BYTES$}{:>BYTES$}", "to device", "from device");
     }
-    let _ = writeln!(
-        text,
-        "\n{}{}",
-        painted(BOLD, &format!("{title:<0$}", width + 2)),
-        painted(DIM, &head)
-    );
+    let _ = writeln!(text, "\n{BOLD}{title:<0$}{BOLD:#}{DIM}{head}{DIM:#}", width + 2);
     for row in rows {
         let style = if row.place == Where::Device { GOOD } else { BAD };
         let style = if row.place == Where::Host { BOLD } else { style };
-        let padding = " ".repeat(width - name(row).chars().count());
-        let _ = write!(text, "  {}{padding}", painted(style, &name(row)));
+        let name = name(row);
+        let _ = write!(text, "  {style}{name}{style:#}{:1$}", "", width - name.chars().count());
         let about = if row.exact { "" } else { "~" };
         let _ = write!(text, "{:>RUNS$}", format!("{about}{}", row.runs));
         if copies {
