@@ -67,13 +67,14 @@ macro_rules! export {
         ///
         /// # Safety
         /// As the system's.
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn dlsym(
             handle: *mut c_void,
             name: *const c_char,
         ) -> *mut c_void {
+            #[cfg(target_arch = "x86_64")]
             ::core::arch::naked_asm!(
                 "push rdi",
                 "push rsi",
@@ -88,20 +89,8 @@ macro_rules! export {
                 "2:",
                 "jmp rdx",
                 look = sym $crate::abi::look,
-            )
-        }
-
-        /// In front of the system's. Its own frame is gone when the system's begins, which looks at who has called it.
-        ///
-        /// # Safety
-        /// As the system's.
-        #[cfg(target_arch = "aarch64")]
-        #[unsafe(naked)]
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn dlsym(
-            handle: *mut c_void,
-            name: *const c_char,
-        ) -> *mut c_void {
+            );
+            #[cfg(target_arch = "aarch64")]
             ::core::arch::naked_asm!(
                 "stp x29, x30, [sp, #-32]!",
                 "stp x0, x1, [sp, #16]",
@@ -115,7 +104,7 @@ macro_rules! export {
                 "ldp x29, x30, [sp], #32",
                 "ret",
                 look = sym $crate::abi::look,
-            )
+            );
         }
 
         $crate::__in_front_of_tensorflow! {
