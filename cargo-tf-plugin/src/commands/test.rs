@@ -209,19 +209,19 @@ fn in_tensorflow(
         smoke.arg("register");
     }
     let loaded = watch(&mut smoke, limit + LAST_WORDS)?;
-    let lines = || {
+    let end = || {
         let said = loaded.output.lines().filter(|line| !line.starts_with(MARK));
-        last_lines(&said.collect::<Vec<_>>().join("\n"), SHOWN_LINES)
+        let lines = last_lines(&said.collect::<Vec<_>>().join("\n"), SHOWN_LINES);
+        shown(&ended(&loaded, limit), &lines)
     };
     let answer = loaded.output.lines().find_map(|line| line.strip_prefix(MARK));
     let there = answer.and_then(|answer| serde_json::from_str::<Value>(answer).ok());
     let success = loaded.status.is_some_and(|status| status.success());
     let Some(there) = there else {
-        let end = shown(&ended(&loaded, limit), &lines());
         let advice = "\n  | look at what the plugin does when it is loaded: `cargo tf-plugin check` does that \
                       without TensorFlow, and says what it hangs in; or give it more time with `--timeout`";
         let advice = if loaded.status.is_none() { advice } else { "" };
-        say("import tensorflow", started, Some(end + advice));
+        say("import tensorflow", started, Some(end() + advice));
         return Ok(false);
     };
     say("import tensorflow", started, None);
@@ -236,7 +236,7 @@ fn in_tensorflow(
             let problem = (!found.contains(&name.as_str())).then(|| {
                 format!(
                     "{}\n  | {what} is not there after `import tensorflow`, which has: {}",
-                    shown(&ended(&loaded, limit), &lines()),
+                    end(),
                     found.join(", ")
                 )
             });
@@ -244,10 +244,9 @@ fn in_tensorflow(
         }
     }
     if !success {
-        let end = shown(&ended(&loaded, limit), &lines());
         let advice = "\n  | TensorFlow has started with the plugin, and the process does not end well: look at threads \
                       of the plugin that are waited for, and at what is done when the process exits";
-        say("end of the process", Instant::now(), Some(end + advice));
+        say("end of the process", Instant::now(), Some(end() + advice));
         // Whatever comes would end in the same way.
         return Ok(false);
     }
@@ -304,18 +303,13 @@ impl Conformance {
         let answers: Vec<Value> =
             answers.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let seconds = started.elapsed().as_secs_f64();
-        let count =
-            |outcome: &str| answers.iter().filter(|line| line["outcome"] == outcome).count();
         if output.status.success() && answers.is_empty() {
             return Ok(None);
         }
-        let counts = format!(
-            "{} passed, {} skipped, {} failed",
-            count("passed"),
-            count("skipped"),
-            count("failed")
-        );
-        if output.status.success() && count("passed") == 0 {
+        let [passed, skipped, failed] = ["passed", "skipped", "failed"]
+            .map(|outcome| answers.iter().filter(|line| line["outcome"] == outcome).count());
+        let counts = format!("{passed} passed, {skipped} skipped, {failed} failed");
+        if output.status.success() && passed == 0 {
             note!("{title}: nothing can be asked of this plugin, {counts} ({seconds:.1} s)");
             return Ok(None);
         }
