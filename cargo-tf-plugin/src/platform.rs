@@ -154,17 +154,8 @@ impl Library {
         &self.artefact.path
     }
 
-    /// The schemes that it serves, by the notes of the SDK in it.
-    pub(crate) fn schemes(&self) -> Vec<String> {
-        self.noted(NoteOf::Filesystem)
-    }
-
-    /// The types of the devices that it has, by the notes of the SDK in it.
-    pub(crate) fn device_types(&self) -> Vec<String> {
-        self.noted(NoteOf::Device)
-    }
-
-    fn noted(&self, of: NoteOf) -> Vec<String> {
+    /// The schemes that it serves, or the types of the devices that it has, by the notes of the SDK in it.
+    pub(crate) fn noted(&self, of: NoteOf) -> Vec<String> {
         let notes = self.artefact.notes.iter().filter(|note| note.of == of);
         notes.map(|note| note.text.clone()).collect()
     }

@@ -355,19 +355,18 @@ fn output(text: &mut String, output: &[String]) {
 }
 
 /// Whether a report is about a filesystem, a device, or both, in words.
-pub(crate) fn kind(report: &Report) -> String {
+pub(crate) fn kind(report: &Report) -> &'static str {
     let filesystem = !report.filesystems.is_empty()
         || report.artefact.notes.iter().any(|note| note.of == NoteOf::Filesystem);
     let device = report.device.is_some();
-    let kind = match (filesystem, device) {
+    match (filesystem, device) {
         (true, true) => "filesystem, device",
         (true, false) => "filesystem",
         (false, true) => "device",
         (false, false) if !report.kernels.is_empty() || !report.ops.is_empty() => "kernels",
         (false, false) if report.artefact.entry_points.is_empty() => "no plugin",
         (false, false) => "plugin",
-    };
-    kind.to_owned()
+    }
 }
 
 #[cfg(test)]

@@ -4,9 +4,6 @@ use std::env;
 use std::ffi::OsStr;
 use std::process::Command;
 
-/// Names that begin like this.
-const PREFIXES: &[&str] = &["AWS_"];
-
 /// Names that contain this anywhere, as in `PGPASSWORD`.
 const PARTS: &[&str] =
     &["APIKEY", "CREDENTIAL", "PASSPHRASE", "PASSWD", "PASSWORD", "SECRET", "TOKEN"];
@@ -14,16 +11,13 @@ const PARTS: &[&str] =
 /// Names with one of these between `_`, as in `API_KEY`, but not `KEYBOARD`.
 const WORDS: &[&str] = &["AUTH", "COOKIE", "KEY", "KEYS", "PAT"];
 
-/// Names that are secrets though nothing in them says so.
-const NAMES: &[&str] = &["MYSQL_PWD"];
-
 /// Whether a variable may hold a secret, or lead to one.
 fn is_secret(name: &str, value: &OsStr) -> bool {
     let name = name.to_ascii_uppercase();
-    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    name.starts_with("AWS_")
         || PARTS.iter().any(|part| name.contains(part))
         || name.split('_').any(|word| WORDS.contains(&word))
-        || NAMES.contains(&name.as_str())
+        || name == "MYSQL_PWD"
         || has_password(&value.to_string_lossy())
 }
 

@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
+use crate::notes::NoteOf;
 use crate::output::write_file;
 use crate::platform::{Compat, Library};
 use crate::project::{Project, distribution};
@@ -54,7 +55,8 @@ impl Wheel {
                 package.name
             );
         }
-        let (schemes, device_types) = (library.schemes(), library.device_types());
+        let [schemes, device_types] =
+            [NoteOf::Filesystem, NoteOf::Device].map(|of| library.noted(of));
         if schemes.is_empty() && device_types.is_empty() {
             bail!(
                 "{} does not say what it brings, which the wheel's Python module is to know; export it with \

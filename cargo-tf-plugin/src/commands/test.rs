@@ -16,6 +16,7 @@ use crate::commands::build::What;
 use crate::commands::check::tensorflow;
 use crate::commands::results::Table;
 use crate::commands::run::LIBRARY_VARIABLE;
+use crate::notes::NoteOf;
 use crate::output::{self, note, say};
 use crate::platform::Library;
 use crate::probe::{ended, last_lines, quoted, watch};
@@ -226,8 +227,10 @@ fn in_tensorflow(
     };
     say("import tensorflow", started, None);
     let own_type = there["own-type"].as_str().map(|own| vec![own.to_owned()]);
-    let device_types = own_type.unwrap_or_else(|| library.device_types());
-    for (key, names) in [("schemes", library.schemes()), ("device-types", device_types)] {
+    let device_types = own_type.unwrap_or_else(|| library.noted(NoteOf::Device));
+    for (key, names) in
+        [("schemes", library.noted(NoteOf::Filesystem)), ("device-types", device_types)]
+    {
         let list = there[key].as_array().map(Vec::as_slice).unwrap_or_default();
         let found: Vec<_> = list.iter().filter_map(Value::as_str).collect();
         for name in names {
