@@ -33,9 +33,9 @@ directories = []
 for path in sorted(set(scanned)):
     plugins = os.path.join(path, "tensorflow-plugins")
     if os.path.exists(plugins):
-        directories.append({"files": libraries(plugins)})
+        directories.append(libraries(plugins))
 variable = os.getenv("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", "")
-named = {"files": libraries(variable)} if os.path.exists(variable) else None
+named = libraries(variable) if os.path.exists(variable) else None
 print(json.dumps({
     "site_packages": sorted(set(scanned)),
     "directories": directories,

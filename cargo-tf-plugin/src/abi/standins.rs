@@ -50,17 +50,6 @@ impl Status {
     }
 }
 
-/// What the builders of kernels and of ops are here.
-#[derive(Debug)]
-struct KernelBuilder(Kernel);
-
-#[derive(Debug)]
-struct OpBuilder(String);
-
-/// What a `TF_FunctionLibraryDefinition` is here.
-#[derive(Debug)]
-struct FunctionLibrary;
-
 /// Defines functions with the names of TensorFlow's, all with the promises of its headers.
 ///
 /// A second name is that of the same function: with the headers of a newer TensorFlow, or asynchronous.
@@ -185,18 +174,18 @@ standins! {
     fn [TF_NewFunctionLibraryDefinition](
         _graph: *const TF_Buffer,
         _status: *mut Status,
-    ) -> *mut FunctionLibrary {
-        Box::into_raw(Box::new(FunctionLibrary))
+    ) -> *mut () {
+        Box::into_raw(Box::new(()))
     }
     fn [TF_LookUpOpDef](
-        _library: *mut FunctionLibrary,
+        _library: *mut (),
         _op: *const c_char,
         _definition: *mut TF_Buffer,
         status: *mut Status,
     ) {
         *status = Status { code: TF_NOT_FOUND, message: Some(c"no TensorFlow is loaded".to_owned()) };
     }
-    fn [TF_DeleteFunctionLibraryDefinition](library: *mut FunctionLibrary) {
+    fn [TF_DeleteFunctionLibraryDefinition](library: *mut ()) {
         delete(library);
     }
 
@@ -206,52 +195,52 @@ standins! {
         _create: *const c_void,
         _compute: *const c_void,
         _delete: *const c_void,
-    ) -> *mut KernelBuilder {
+    ) -> *mut Kernel {
         let (op, device) = (text(op).unwrap_or_default(), text(device).unwrap_or_default());
         let kernel = Kernel { op, device, types: Vec::new(), host_memory: Vec::new(), priority: 0 };
-        Box::into_raw(Box::new(KernelBuilder(kernel)))
+        Box::into_raw(Box::new(kernel))
     }
     fn [TF_KernelBuilder_TypeConstraint](
-        builder: *mut KernelBuilder,
+        builder: *mut Kernel,
         attribute: *const c_char,
         data_type: TF_DataType,
         _status: *mut Status,
     ) {
         let attribute = text(attribute).unwrap_or_default();
-        (*builder).0.types.push(format!("{attribute}={}", type_name(data_type)));
+        (*builder).types.push(format!("{attribute}={}", type_name(data_type)));
     }
-    fn [TF_KernelBuilder_HostMemory](builder: *mut KernelBuilder, argument: *const c_char) {
-        (*builder).0.host_memory.extend(text(argument));
+    fn [TF_KernelBuilder_HostMemory](builder: *mut Kernel, argument: *const c_char) {
+        (*builder).host_memory.extend(text(argument));
     }
-    fn [TF_KernelBuilder_Priority](builder: *mut KernelBuilder, priority: i32) {
-        (*builder).0.priority = priority;
+    fn [TF_KernelBuilder_Priority](builder: *mut Kernel, priority: i32) {
+        (*builder).priority = priority;
     }
     fn [TF_RegisterKernelBuilder](
         _name: *const c_char,
-        builder: *mut KernelBuilder,
+        builder: *mut Kernel,
         _status: *mut Status,
     ) {
-        tell(&Event::Kernel(Box::from_raw(builder).0));
+        tell(&Event::Kernel(*Box::from_raw(builder)));
     }
     fn [TF_RegisterKernelBuilderWithKernelDef](
         _kernel: *const c_char,
         name: *const c_char,
-        builder: *mut KernelBuilder,
+        builder: *mut Kernel,
         status: *mut Status,
     ) {
         TF_RegisterKernelBuilder(name, builder, status);
     }
-    fn [TF_DeleteKernelBuilder](builder: *mut KernelBuilder) {
+    fn [TF_DeleteKernelBuilder](builder: *mut Kernel) {
         delete(builder);
     }
 
-    fn [TF_NewOpDefinitionBuilder](name: *const c_char) -> *mut OpBuilder {
-        Box::into_raw(Box::new(OpBuilder(text(name).unwrap_or_default())))
+    fn [TF_NewOpDefinitionBuilder](name: *const c_char) -> *mut String {
+        Box::into_raw(Box::new(text(name).unwrap_or_default()))
     }
-    fn [TF_RegisterOpDefinition](builder: *mut OpBuilder, _status: *mut Status) {
-        tell(&Event::Op(Box::from_raw(builder).0));
+    fn [TF_RegisterOpDefinition](builder: *mut String, _status: *mut Status) {
+        tell(&Event::Op(*Box::from_raw(builder)));
     }
-    fn [TF_DeleteOpDefinitionBuilder](builder: *mut OpBuilder) {
+    fn [TF_DeleteOpDefinitionBuilder](builder: *mut String) {
         delete(builder);
     }
 }

@@ -73,16 +73,12 @@ pub struct Doctor {
 #[derive(Debug, Deserialize)]
 struct Places {
     site_packages: Vec<String>,
-    directories: Vec<Place>,
+    /// The libraries of each.
+    directories: Vec<Vec<PathBuf>>,
     variable: Option<String>,
-    named: Option<Place>,
+    /// Those that the variable names.
+    named: Option<Vec<PathBuf>>,
     enabled_types: Option<String>,
-}
-
-/// A directory, or what the environment variable names, with its libraries.
-#[derive(Debug, Deserialize)]
-struct Place {
-    files: Vec<PathBuf>,
 }
 
 impl Places {
@@ -93,7 +89,7 @@ impl Places {
 
 /// The files that a TensorFlow loads as plugins without being told, without links.
 pub(crate) fn installed(tensorflow: &TensorFlow) -> Result<Vec<PathBuf>> {
-    let files = Places::of(tensorflow)?.directories.into_iter().flat_map(|place| place.files);
+    let files = Places::of(tensorflow)?.directories.into_iter().flatten();
     let mut files: Vec<_> = files.map(|file| file.canonicalize().unwrap_or(file)).collect();
     files.sort();
     files.dedup();
@@ -131,8 +127,8 @@ impl Doctor {
             findings: Findings::default(),
         };
         diagnosis.look_at_places(&places, tensorflow);
-        for (place, of) in places.directories.iter().chain(&places.named).enumerate() {
-            for path in &of.files {
+        for (place, files) in places.directories.iter().chain(&places.named).enumerate() {
+            for path in files {
                 diagnosis.add_plugin(path, place, tensorflow, Duration::from_secs(self.timeout));
             }
         }
