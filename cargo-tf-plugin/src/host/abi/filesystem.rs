@@ -98,19 +98,6 @@ macro_rules! questions {
     )*};
 }
 
-/// Operations that list names.
-macro_rules! listings {
-    ($($name:ident),*) => {$(
-        #[doc = concat!(
-            "Calls `", stringify!($name), "`, passes each name to `visit` and frees it as TensorFlow does; how many there ",
-            "are."
-        )]
-        pub fn $name(&self, path: &CStr, visit: impl FnMut(&CStr)) -> Done<'_, usize> {
-            self.list(slot!(self, ops, $name)?, path, visit)
-        }
-    )*};
-}
-
 impl Filesystem {
     /// Calls `TF_InitPlugin`, and `init` of the filesystem of `scheme`, or of the only one.
     pub fn load(library: Library, scheme: Option<&str>) -> Result<Self, String> {
@@ -164,7 +151,16 @@ impl Filesystem {
         copy_file(from, to) = (from.as_ptr(), to.as_ptr());
     }
     questions!(is_directory: bool, get_file_size: i64);
-    listings!(get_children, get_matching_paths);
+
+    /// Calls `get_children`, passes each name to `visit` and frees it as TensorFlow does; how many there are.
+    pub fn get_children(&self, path: &CStr, visit: impl FnMut(&CStr)) -> Done<'_, usize> {
+        self.list(slot!(self, ops, get_children)?, path, visit)
+    }
+
+    /// As [`get_children`](Self::get_children), with `get_matching_paths`.
+    pub fn get_matching_paths(&self, path: &CStr, visit: impl FnMut(&CStr)) -> Done<'_, usize> {
+        self.list(slot!(self, ops, get_matching_paths)?, path, visit)
+    }
 
     /// Calls `translate_name`, passes the name to `visit` and frees it as TensorFlow does.
     pub fn translate_name<T>(&self, uri: &CStr, visit: impl FnOnce(&CStr) -> T) -> Done<'_, T> {
