@@ -104,7 +104,7 @@ tables! {
             }
         };
         fn deallocate(device: Device, memory: Memory), before had = memory.as_ref().copied().unwrap_or_default()
-            => |call| call.memory(&raw const had);
+            => |call| call.argument(format_args!("{:p}", had.opaque));
         fn host_memory_allocate(device: Device, size: u64) -> *mut c_void => |call, memory| {
             call.argument(format_args!("{size} bytes"));
             call.memory_of(memory, size);
@@ -132,7 +132,7 @@ tables! {
         fn create_stream_dependency(
             device: Device, dependent: SP_Stream, other: SP_Stream, status: Status
         ) => only |call, ()| {
-            call.device(device);
+            call.device(device.as_ref());
             call.handle("stream", dependent);
             call.argument(format_args!("waits for {other:p}"));
         };

@@ -47,13 +47,13 @@ said! {
     *const TF_ReadOnlyMemoryRegion, argument: |region, call| call.file(region);
     *mut TF_TransactionToken, argument: |token, call| call.handle("token", token);
     *const TF_TransactionToken, argument: |token, call| call.handle("token", token);
-    *const SP_Device, argument: |device, call| call.device(device);
+    *const SP_Device, argument: |device, call| call.device(device.as_ref());
     SP_Stream, argument: |stream, call| call.handle("stream", stream);
     SP_Event, argument: |event, call| call.handle("event", event);
     SP_Timer, argument: |timer, call| call.handle("timer", timer);
-    *mut SP_Stream, made: |made, call| call.made("stream", made);
-    *mut SP_Event, made: |made, call| call.made("event", made);
-    *mut SP_Timer, made: |made, call| call.made("timer", made);
+    *mut SP_Stream, made: |made, call| call.made("stream", made.as_ref());
+    *mut SP_Event, made: |made, call| call.made("event", made.as_ref());
+    *mut SP_Timer, made: |made, call| call.made("timer", made.as_ref());
     bool, value: |truth, call| call.truth(truth);
     TF_Bool, value: |truth, call| call.truth(truth != 0);
     c_int, value: |number, call| call.value(format_args!("{number}"));

@@ -119,12 +119,8 @@ impl Call {
     }
 
     /// The number of a device as an argument.
-    ///
-    /// # Safety
-    /// Null, or a device.
-    pub(super) unsafe fn device(&mut self, device: *const SP_Device) {
-        // SAFETY: by the caller's word.
-        if let Some(device) = unsafe { device.as_ref() } {
+    pub(super) fn device(&mut self, device: Option<&SP_Device>) {
+        if let Some(device) = device {
             self.argument(format_args!(":{}", device.ordinal));
         }
     }
@@ -135,24 +131,10 @@ impl Call {
     }
 
     /// The handle that was made, where the host has a place for it.
-    ///
-    /// # Safety
-    /// Null, or the place of a handle.
-    pub(super) unsafe fn made<T>(&mut self, name: &str, made: *const *mut T) {
-        // SAFETY: by the caller's word.
-        if let Some(made) = unsafe { made.as_ref() }.filter(|_| self.fine()) {
-            self.value(format_args!("{name} {:p}", *made));
+    pub(super) fn made<T>(&mut self, name: &str, made: Option<&*mut T>) {
+        if let Some(made) = made.copied().filter(|_| self.fine()) {
+            self.value(format_args!("{name} {made:p}"));
         }
-    }
-
-    /// Where device memory begins, as an argument.
-    ///
-    /// # Safety
-    /// Null, or the host's struct.
-    pub(super) unsafe fn memory(&mut self, memory: *const SP_DeviceMemoryBase) {
-        // SAFETY: by the caller's word.
-        let address = unsafe { memory.as_ref() }.map_or(std::ptr::null_mut(), |m| m.opaque);
-        self.argument(format_args!("{address:p}"));
     }
 
     /// An address that was returned.
