@@ -149,16 +149,15 @@ macro_rules! tables {
                 if table.is_null() {
                     return;
                 }
-                let place = |offset: usize| {
-                    (offset + size_of::<usize>() <= size)
-                        .then(|| table.cast::<u8>().wrapping_add(offset).cast::<usize>())
-                };
-                let read = |place: *mut usize| {
-                    // SAFETY: a member of the table, aligned as it is; functions are as large as addresses.
-                    unsafe { place.read() }
-                };
-                let functions: Vec<usize> =
-                    OFFSETS.iter().map(|offset| place(*offset).map_or(0, read)).collect();
+                let place = |offset: &usize| table.cast::<u8>().wrapping_add(*offset).cast::<usize>();
+                let functions: Vec<usize> = OFFSETS
+                    .iter()
+                    .map(|offset| match offset + size_of::<usize>() <= size {
+                        // SAFETY: a member of the table, aligned as it is; functions are as large as addresses.
+                        true => unsafe { place(offset).read() },
+                        false => 0,
+                    })
+                    .collect();
                 // A table that the plugin keeps and offers again has been wrapped before.
                 let wrapped = |function: &usize| ALL.iter().any(|all| all().contains(function));
                 if functions.iter().all(|function| *function == 0) || functions.iter().any(wrapped) {
@@ -167,13 +166,11 @@ macro_rules! tables {
                 let Some(slot) = SLOTS.claim(subject, &functions) else {
                     return too_many(stringify!($table), subject);
                 };
-                for ((offset, function), wrapper) in
-                    OFFSETS.iter().zip(&functions).zip(ALL[slot]())
-                {
-                    if let Some(place) = place(*offset).filter(|_| *function != 0) {
-                        // SAFETY: `place` is within the plugin's table, which nothing else uses yet, and
-                        // `wrapper` has the type of the function there.
-                        unsafe { place.write(wrapper) };
+                for ((offset, function), wrapper) in OFFSETS.iter().zip(&functions).zip(ALL[slot]()) {
+                    if *function != 0 {
+                        // SAFETY: within the plugin's table, as a function was read there, and nothing else uses it yet;
+                        // `wrapper` has the type of that function.
+                        unsafe { place(offset).write(wrapper) };
                     }
                 }
             }
