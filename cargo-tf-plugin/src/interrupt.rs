@@ -72,11 +72,6 @@ impl Held {
     pub(crate) fn signal(&self) -> Option<i32> {
         i32::try_from(state().caught.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
     }
-
-    /// From now on somebody else sees to the signals.
-    pub(crate) fn hand_over(self) {
-        std::mem::forget(self);
-    }
 }
 
 impl Drop for Held {
@@ -88,9 +83,7 @@ impl Drop for Held {
             return;
         }
         state.idle.store(true, Ordering::SeqCst);
-        if let Ok(signal) = i32::try_from(state.caught.load(Ordering::SeqCst))
-            && signal != 0
-        {
+        if let Some(signal) = self.signal() {
             // Does not return; and if it did, the process would go on as if nothing had come.
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }

@@ -19,7 +19,8 @@ print(json.dumps([sys.version_info[:3], has_venv]))";
 /// A Python that was seen to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Interpreter {
-    path: PathBuf,
+    /// The path or name that it was requested under.
+    pub(crate) path: PathBuf,
     version: (u32, u32, u32),
     has_venv: bool,
 }
@@ -29,11 +30,6 @@ impl Interpreter {
     pub(crate) fn new(path: &Path) -> Result<Self> {
         let (version, has_venv) = ask(path, DESCRIBE)?;
         Ok(Self { path: path.to_owned(), version, has_venv })
-    }
-
-    /// The path or name that it was requested under.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Finds an interpreter that the TensorFlow release `version` supports and that can make environments:

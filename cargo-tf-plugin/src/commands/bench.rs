@@ -129,7 +129,8 @@ impl Bench {
         // From here on there is something to be removed. A second signal ends the command at once, and what it has
         // started removes everything all the same.
         let interrupted = Arc::new(AtomicBool::new(false));
-        Held::new().hand_over();
+        // From now on the flag sees to the signals.
+        std::mem::forget(Held::new());
         for signal in interrupt::signals() {
             signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&interrupted))
                 .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&interrupted)))
@@ -257,7 +258,8 @@ impl Bench {
         let mut subjects = Vec::new();
         if let Some(uri) = self.settings.root.as_ref().or(self.settings.file.as_ref()) {
             let Some((scheme, _)) = uri.split_once("://") else {
-                bail!("`{uri}` is not a URI; write one such as {}", example(&schemes));
+                let known = schemes.first().map_or("scheme", |scheme| scheme.as_str());
+                bail!("`{uri}` is not a URI; write one such as {known}://host/directory");
             };
             if !schemes.iter().any(|known| *known == scheme) {
                 let known: Vec<_> = schemes.iter().map(|scheme| format!("{scheme}://")).collect();
@@ -285,10 +287,6 @@ impl Bench {
         }
         Ok(subjects)
     }
-}
-
-fn example(schemes: &[&String]) -> String {
-    format!("{}://host/directory", schemes.first().map_or("scheme", |scheme| scheme.as_str()))
 }
 
 fn report_left(left: &[(String, String)]) {

@@ -160,14 +160,14 @@ impl<T> Installation<T> {
     /// Makes the environment, of which nothing is there.
     fn fill(&self, base: &Interpreter, lock: &File, held: &Held) -> Result<T> {
         // In two steps: `venv` would hide what the second one says when it fails.
-        let mut venv = isolated(base.path());
+        let mut venv = isolated(&base.path);
         venv.args(["-m", "venv", "--without-pip"]).arg(&self.venv);
         let mut ensurepip = isolated(&self.interpreter());
         ensurepip.args(["-m", "ensurepip", "--default-pip"]);
         for step in [venv, ensurepip] {
             let (status, output) = self.run(step, lock, held, "making the environment")?;
             if !status.success() {
-                return Err(self.venv_failure(base.path(), &output));
+                return Err(self.venv_failure(&base.path, &output));
             }
         }
 
