@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::artefact::Artefact;
-use crate::commands::run::{Choice, Found};
+use crate::commands::run::Choice;
 use crate::coverage::{self, Report};
 use crate::interrupt::Held;
 use crate::output::{note, print, say};
@@ -86,7 +86,13 @@ impl Coverage {
             fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         }
         let written = scratch.path().join("report.json");
-        let mut command = self.command(&found, scratch.path(), &written)?;
+        let mut command = found.command(found.tensorflow.python().as_os_str())?;
+        let settings = json!({ "report": written, "device": self.device, "dry_run": self.dry_run });
+        command.arg(scratch.path().join("coverage_run.py")).arg(settings.to_string());
+        command.arg(&self.script).args(&self.arguments);
+        if self.json {
+            command.stdout(Stdio::from(io::stderr()));
+        }
         // To the end, so that a signal ends this command after the report.
         let held = Held::new();
         let status = wait(&mut command, &held)?;
@@ -120,17 +126,6 @@ impl Coverage {
             );
         }
         Ok(code(status))
-    }
-
-    fn command(&self, found: &Found, modules: &Path, report: &Path) -> Result<Command> {
-        let mut command = found.command(found.tensorflow.python().as_os_str())?;
-        let settings = json!({ "report": report, "device": self.device, "dry_run": self.dry_run });
-        command.arg(modules.join("coverage_run.py")).arg(settings.to_string());
-        command.arg(&self.script).args(&self.arguments);
-        if self.json {
-            command.stdout(Stdio::from(io::stderr()));
-        }
-        Ok(command)
     }
 }
 

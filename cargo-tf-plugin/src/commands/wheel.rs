@@ -1,13 +1,12 @@
 //! `cargo tf-plugin wheel`: what `pip install` takes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
 
 use crate::commands::build::What;
 use crate::output::{note, say};
-use crate::platform::Library;
 use crate::wheel;
 
 /// The arguments of `wheel`.
@@ -49,24 +48,19 @@ impl Wheel {
                 "foreign_libraries": library.artefact.foreign(),
             });
             say!("{known}")?;
-        } else {
-            report(&wheel, &library, &path)?;
+            return Ok(());
+        }
+        say!("{} ({} KiB)\n", path.display(), wheel.content.len().div_ceil(1024))?;
+        say!("  pip install {}", path.display())?;
+        say!("  python -m {} doctor", wheel.module)?;
+        let foreign = library.artefact.foreign();
+        if !foreign.is_empty() {
+            note!(
+                "\nwarning: the plugin needs {}, which not every Linux has: this wheel is for this machine and such as it,\n\
+                 and PyPI refuses it; link those libraries statically",
+                foreign.join(", ")
+            );
         }
         Ok(())
     }
-}
-
-fn report(wheel: &wheel::Wheel, library: &Library, path: &Path) -> Result<()> {
-    say!("{} ({} KiB)\n", path.display(), wheel.content.len().div_ceil(1024))?;
-    say!("  pip install {}", path.display())?;
-    say!("  python -m {} doctor", wheel.module)?;
-    let foreign = library.artefact.foreign();
-    if !foreign.is_empty() {
-        note!(
-            "\nwarning: the plugin needs {}, which not every Linux has: this wheel is for this machine and such as it,\n\
-             and PyPI refuses it; link those libraries statically",
-            foreign.join(", ")
-        );
-    }
-    Ok(())
 }
