@@ -87,21 +87,12 @@ impl Report {
         }
         // Its own functions are enough for a plugin that uses no more than the C interface.
         let library_dir = library_dir.filter(|_| artefact.needs_tensorflow());
-        let Some(limit) = limit else {
-            return Ok(Self::new(artefact, Run::default(), tensorflow, None));
-        };
         let directory = library_dir.as_ref().map(|(directory, _)| directory.as_path());
-        let run = probe::run(&std::path::absolute(path)?, directory, limit)?;
-        let loaded_with = library_dir.map(|(_, version)| version);
-        Ok(Self::new(artefact, run, tensorflow, loaded_with))
-    }
-
-    fn new(
-        artefact: Artefact,
-        run: Run,
-        tensorflow: Vec<Release>,
-        loaded_with: Option<String>,
-    ) -> Self {
+        let run = match limit {
+            Some(limit) => probe::run(&std::path::absolute(path)?, directory, limit)?,
+            None => Run::default(),
+        };
+        let loaded_with = library_dir.filter(|_| limit.is_some()).map(|(_, version)| version);
         let mut report = Self { artefact, tensorflow, loaded_with, ..Self::default() };
         let mut findings = Findings::default();
         file::look(&report.artefact, &report.tensorflow, &mut findings);
@@ -109,7 +100,7 @@ impl Report {
         report.describe(&schemes, &newer, &mut findings);
         loading::end(&run, &mut findings);
         findings.sort();
-        Self { run, findings, ..report }
+        Ok(Self { run, findings, ..report })
     }
 
     /// Goes through what has happened; the schemes that TensorFlow would have taken or refused, and as they are in 2.22.

@@ -14,21 +14,15 @@ const STYLE: &str = include_str!("style.css");
 
 pub(crate) fn page(report: &Report, baseline: Option<&Report>) -> String {
     let name = report.plugin.name();
-    let mut facts = vec![
-        ("measured", format!("{}, each row for {} s", report.date, report.seconds)),
-        ("machine", report.machine.line()),
+    let facts = [
+        ("measured", Some(format!("{}, each row for {} s", report.date, report.seconds))),
+        ("machine", Some(report.machine.line())),
+        ("note", busy(report)),
+        ("file", Some(format!("{}, {}", report.plugin.shown(), size(report.plugin.size)))),
+        ("SHA-256", Some(report.plugin.sha256.clone())),
+        ("tool", Some(format!("cargo tf-plugin {}", report.tool))),
+        ("baseline", baseline.map(|other| format!("{} of {}", other.plugin.name(), other.date))),
     ];
-    facts.extend(busy(report).map(|busy| ("note", busy)));
-    facts.extend([
-        ("file", format!("{}, {}", report.plugin.shown(), size(report.plugin.size))),
-        ("SHA-256", report.plugin.sha256.clone()),
-        ("tool", format!("cargo tf-plugin {}", report.tool)),
-    ]);
-    facts.extend(
-        baseline.map(|baseline| {
-            ("baseline", format!("{} of {}", baseline.plugin.name(), baseline.date))
-        }),
-    );
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -40,7 +34,11 @@ pub(crate) fn page(report: &Report, baseline: Option<&Report>) -> String {
             }
             body {
                 h1 { (name) }
-                dl { @for (name, value) in &facts { dt { (name) } dd { (value) } } }
+                dl {
+                    @for (name, value) in &facts {
+                        @if let Some(value) = value { dt { (name) } dd { (value) } }
+                    }
+                }
                 @for part in &report.parts { (self::part(part, baseline)) }
             }
         }
@@ -144,13 +142,13 @@ struct Scale {
 
 impl Scale {
     fn of(part: &Part) -> Self {
-        let times = part.rows.iter().filter_map(|row| match &row.outcome {
+        let times = part.rows.iter().flat_map(|row| match &row.outcome {
             Outcome::Measured { timing, reference } => {
-                Some([Some(timing.median_ns), reference.map(|other| other.median_ns)])
+                [Some(timing.median_ns), reference.map(|other| other.median_ns)]
             }
-            _ => None,
+            _ => [None; 2],
         });
-        let times: Vec<f64> = times.flatten().flatten().collect();
+        let times: Vec<f64> = times.flatten().collect();
         let least = times.iter().copied().fold(f64::INFINITY, f64::min);
         let most = times.iter().copied().fold(0.0, f64::max);
         if most == 0.0 {
