@@ -98,11 +98,7 @@ impl TensorFlow {
 
 /// The name under which the release without GPU support is published for this machine.
 pub(crate) fn distribution() -> &'static str {
-    if cfg!(all(target_arch = "x86_64", not(target_os = "macos"))) {
-        "tensorflow-cpu"
-    } else {
-        "tensorflow"
-    }
+    if cfg!(target_arch = "x86_64") { "tensorflow-cpu" } else { "tensorflow" }
 }
 
 /// The release that is meant by `2.21`: the one of the series that the project is tested with. pip would take it for

@@ -1,6 +1,5 @@
 //! A real TensorFlow: where it is, and how it gets there.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -74,12 +73,11 @@ impl TensorFlow {
             package,
         };
         for file in [
-            tensorflow.package.join(library_name("tensorflow_framework")),
-            tensorflow.package.join(library_name("tensorflow_cc")),
-            tensorflow
-                .include_dir()
-                .join("tensorflow/c/experimental/filesystem/filesystem_interface.h"),
+            "libtensorflow_framework.so.2",
+            "libtensorflow_cc.so.2",
+            "include/tensorflow/c/experimental/filesystem/filesystem_interface.h",
         ] {
+            let file = tensorflow.package.join(file);
             if !file.is_file() {
                 bail!(
                     "TensorFlow {} of {} is incomplete: {} is missing; reinstall it with pip",
@@ -140,14 +138,5 @@ impl TensorFlow {
             }
         }
         command
-    }
-}
-
-/// The file name of one of TensorFlow's versioned shared libraries on this system.
-fn library_name(stem: &str) -> OsString {
-    if cfg!(target_os = "macos") {
-        format!("lib{stem}.2.dylib").into()
-    } else {
-        format!("lib{stem}.so.2").into()
     }
 }

@@ -57,8 +57,6 @@ pub(crate) struct Installation<T> {
     venv: PathBuf,
     lock: PathBuf,
     pub(crate) python: Option<OsString>,
-    /// Where to look for an interpreter otherwise.
-    pub(crate) search: Option<OsString>,
     pub(crate) environment: Vec<(OsString, OsString)>,
 }
 
@@ -72,7 +70,6 @@ impl<T> Installation<T> {
             venv: directory.join(name),
             lock: directory.join(format!("{name}.lock")),
             python: env::var_os(PYTHON_VARIABLE).filter(|name| !name.is_empty()),
-            search: env::var_os("PATH"),
             environment: Vec::new(),
         })
     }
@@ -134,8 +131,8 @@ impl<T> Installation<T> {
     }
 
     fn install(&self, lock: &File) -> Result<T> {
-        let (named, search) = (self.python.as_deref(), self.search.as_deref());
-        let base = Interpreter::for_tensorflow(&self.goal.release, named, search)?;
+        let (named, path) = (self.python.as_deref(), env::var_os("PATH"));
+        let base = Interpreter::for_tensorflow(&self.goal.release, named, path.as_deref())?;
         if self.venv.symlink_metadata().is_ok() {
             note!("removing the incomplete environment {}", self.venv.display());
             fs::remove_dir_all(&self.venv).with_context(|| {
