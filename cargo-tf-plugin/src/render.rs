@@ -1,5 +1,6 @@
 //! A report as a person reads it.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -92,27 +93,18 @@ fn head(text: &mut String, report: &Report, verbose: bool) {
     line(text, "size", &size(artefact.size));
     line(text, "sha256", &artefact.sha256);
     line(text, "machine", &artefact.machine);
-    let floors: Vec<String> = artefact
-        .floors
-        .iter()
-        .filter(|(family, _)| ["GLIBC", "GLIBCXX", "CXXABI"].contains(&family.as_str()))
-        .map(|(family, floor)| {
-            let family = match family.as_str() {
-                "GLIBC" => "glibc",
-                "GLIBCXX" => "libstdc++ GLIBCXX",
-                other => other,
-            };
-            format!("{family} {} ({})", floor.version, floor.because[0])
-        })
-        .collect();
+    let families = [("CXXABI", "CXXABI"), ("GLIBC", "glibc"), ("GLIBCXX", "libstdc++ GLIBCXX")];
+    let floors = families.iter().filter_map(|(family, name)| {
+        let floor = artefact.floors.get(*family)?;
+        Some(format!("{name} {} ({})", floor.version, floor.because[0]))
+    });
+    let floors: Vec<String> = floors.collect();
     if !floors.is_empty() {
         line(text, "needs at least", &floors.join(", "));
     }
     line(text, "wheel tag", &artefact.platform(None));
     line(text, "libraries", &list(&artefact.needed));
-    let entry_points: Vec<String> =
-        artefact.entry_points.iter().map(|name| (*name).to_owned()).collect();
-    line(text, "entry points", &list(&entry_points));
+    line(text, "entry points", &list(&artefact.entry_points));
     let (c, cpp) = (artefact.c_imports.len(), artefact.cpp_imports.len());
     let imports = match (c, cpp) {
         (0, 0) => "nothing".to_owned(),
@@ -165,7 +157,7 @@ fn row(text: &mut String, name: &str, by: String, spaces: usize, effect: &str) {
     };
 }
 
-fn list(names: &[String]) -> String {
+fn list(names: &[impl Borrow<str>]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(" ") }
 }
 

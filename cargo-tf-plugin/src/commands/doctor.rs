@@ -339,16 +339,13 @@ fn names(plugins: &[&Plugin]) -> String {
 }
 
 fn explained(text: &str, json: bool) -> Result<ExitCode> {
-    let mut piped = String::new();
-    let text = if text == "-" {
-        let mut bytes = Vec::new();
+    let mut bytes = Vec::new();
+    if text == "-" {
         io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
-        piped.push_str(&String::from_utf8_lossy(&bytes));
-        piped.as_str()
     } else {
-        text
-    };
-    let Some(known) = explain(text) else {
+        bytes.extend_from_slice(text.as_bytes());
+    }
+    let Some(known) = explain(&String::from_utf8_lossy(&bytes)) else {
         bail!(
             "this text is not known; `cargo tf-plugin doctor` without it looks at the plugins themselves"
         );
