@@ -3,7 +3,6 @@
 //!
 //! `cargo bench -p tf-plugin-benches --bench device -- --help` lists the options.
 
-use std::cell::OnceCell;
 use std::env;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -73,12 +72,13 @@ impl Arguments {
 struct Bench<'a> {
     arguments: &'a Arguments,
     tensorflow: &'a TensorFlow,
+    framework: &'a Path,
     workspace: &'a Workspace,
     /// The Rust plugin, and the one in C++.
     plugins: &'a [PathBuf; 2],
     scratch: &'a Path,
     /// The devices of the plugins, which register them once a process.
-    devices: OnceCell<[Device; 2]>,
+    devices: [Device; 2],
 }
 
 type Part = fn(&Bench<'_>) -> Result<String>;
@@ -106,13 +106,18 @@ fn main() -> Result<()> {
         workspace.build_plugin("benchdevice")?,
         build::cpp(&source, &[], &tensorflow.include_dir(), scratch.path())?,
     ];
+    let framework = tensorflow.library_dir().join("libtensorflow_framework.so.2");
+    be_many();
+    load_framework(&framework)?;
+    let devices = [device(&plugins[0])?, device(&plugins[1])?];
     let bench = Bench {
         arguments: &arguments,
         tensorflow: &tensorflow,
+        framework: &framework,
         workspace: &workspace,
         plugins: &plugins,
         scratch: scratch.path(),
-        devices: OnceCell::new(),
+        devices,
     };
     for (name, part) in PARTS {
         if arguments.only.as_ref().is_some_and(|only| only != name) {
@@ -125,21 +130,6 @@ fn main() -> Result<()> {
 }
 
 impl Bench<'_> {
-    fn framework(&self) -> PathBuf {
-        self.tensorflow.library_dir().join("libtensorflow_framework.so.2")
-    }
-
-    fn devices(&self) -> Result<&[Device; 2]> {
-        if self.devices.get().is_none() {
-            be_many();
-            load_framework(&self.framework())?;
-            let [rust, cpp] = self.plugins;
-            let devices = [device(rust)?, device(cpp)?];
-            let _ = self.devices.set(devices);
-        }
-        self.devices.get().context("the devices were just opened")
-    }
-
     /// What a script of this folder answers, which takes its measurements in TensorFlow.
     fn python(&self, script: &str, arguments: &[&str], plugins: &[&Path]) -> Result<Value> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("device").join(script);
@@ -156,7 +146,7 @@ impl Bench<'_> {
 
 fn callbacks(bench: &Bench<'_>) -> Result<String> {
     let mut compare = Command::new(env::current_exe()?);
-    compare.arg(COMPARE).arg(bench.framework()).args(bench.plugins);
+    compare.arg(COMPARE).arg(bench.framework).args(bench.plugins);
     // The log is full of errors that were requested.
     let compared = compare.output().context("cannot run this program again")?;
     ensure!(
@@ -170,14 +160,14 @@ fn callbacks(bench: &Bench<'_>) -> Result<String> {
         let counts = callgrind::count_each(
             PLUGINS,
             bench.plugins,
-            [COUNT.as_ref(), bench.framework().as_os_str()],
+            [COUNT.as_ref(), bench.framework.as_os_str()],
             Row::ALL.len(),
             profiles,
         )?;
         let table = contest::count_table("callback", &PLUGINS, 1, Row::ALL, &counts);
         text += &format!("Instructions a call:\n\n{table}\n");
     }
-    let (devices, rounds) = (bench.devices()?, bench.arguments.rounds(101));
+    let (devices, rounds) = (&bench.devices, bench.arguments.rounds(101));
     let table = contest::time_table("callback", &PLUGINS, Row::ALL, rounds, |row| {
         devices.iter().map(|device| Session::new(device, row)).collect()
     })?;
@@ -212,7 +202,7 @@ fn run_compared(framework: &Path, rust: &Path, cpp: &Path) -> Result<()> {
 // Bandwidth.
 
 fn bandwidth(bench: &Bench<'_>) -> Result<String> {
-    let [rust, cpp] = bench.devices()?;
+    let [rust, cpp] = &bench.devices;
     let reference = bench.workspace.build_plugin("refdevice")?;
     let reference = device(&reference)?;
     let mut table = Table::new(&["copy of 64 MiB", "GiB/s", "of `memcpy`'s"]);
