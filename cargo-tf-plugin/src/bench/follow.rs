@@ -1,7 +1,6 @@
 //! The measuring processes: starting them, following what they tell, and going on after one has crashed.
 
-use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -108,13 +107,13 @@ impl Child<'_> {
         // It ends with this process, however that ends.
         command.arg(serde_json::to_string(job)?).arg(&report).stdin(Stdio::piped());
         let mut leash = None;
-        let mut lines = Lines::default();
+        let mut read = 0;
         let (mut heard, mut limit) = (Instant::now(), self.limit);
         let (mut begun, mut told) = (job.clean, false);
         let mut allowed = limit;
         let ended = supervise(&mut command, |child| {
             leash = leash.take().or_else(|| child.stdin.take());
-            for line in lines.more(&report) {
+            for line in more(&report, &mut read) {
                 heard = Instant::now();
                 if let Line::Bench(Event::Begin(group, name)) = &line {
                     begun = true;
@@ -212,28 +211,14 @@ enum Line {
     Probe(probe::Event),
 }
 
-/// A file that grows.
-#[derive(Default)]
-struct Lines {
-    read: u64,
-    rest: Vec<u8>,
-}
-
-impl Lines {
-    /// The lines that are complete by now.
-    fn more(&mut self, path: &Path) -> Vec<Line> {
-        let read = File::open(path).and_then(|mut file| {
-            file.seek(SeekFrom::Start(self.read))?;
-            file.read_to_end(&mut self.rest)
-        });
-        self.read += read.unwrap_or(0) as u64;
-        let Some(end) = self.rest.iter().rposition(|byte| *byte == b'\n') else {
-            return Vec::new();
-        };
-        let complete: Vec<u8> = self.rest.drain(..=end).collect();
-        let lines = complete.split(|byte| *byte == b'\n');
-        lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
-    }
+/// The lines of a file that grows which are complete by now, behind the `read` bytes that are known.
+fn more(path: &Path, read: &mut usize) -> Vec<Line> {
+    let text = fs::read(path).unwrap_or_default();
+    let end = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let lines = text[end.min(*read)..end].split(|byte| *byte == b'\n');
+    let lines = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    *read = end.max(*read);
+    lines
 }
 
 /// A problem, with the directories that could not be used and what to do about that.
@@ -266,16 +251,16 @@ mod tests {
     #[test]
     fn a_line_is_read_once_and_only_when_it_is_complete() {
         let mut file = tempfile::NamedTempFile::new().expect("a file");
-        let mut lines = Lines::default();
+        let mut read = 0;
         file.write_all(b"\"Done\"\n{\"Begin\":[\"a\",").expect("written");
-        assert!(matches!(lines.more(file.path())[..], [Line::Bench(Event::Done)]));
-        assert!(lines.more(file.path()).is_empty());
+        assert!(matches!(more(file.path(), &mut read)[..], [Line::Bench(Event::Done)]));
+        assert!(more(file.path(), &mut read).is_empty());
         file.write_all(b"\"b\"]}\n{\"Unavailable\":\"TF_Dim\"}\n").expect("written");
-        let more = lines.more(file.path());
+        let lines = more(file.path(), &mut read);
         assert!(
-            matches!(&more[..], [Line::Bench(Event::Begin(a, b)), Line::Probe(probe::Event::Unavailable(name))]
+            matches!(&lines[..], [Line::Bench(Event::Begin(a, b)), Line::Probe(probe::Event::Unavailable(name))]
                 if a == "a" && b == "b" && name == "TF_Dim"),
-            "{more:?}"
+            "{lines:?}"
         );
     }
 }
