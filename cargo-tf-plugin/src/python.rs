@@ -48,23 +48,16 @@ impl Interpreter {
                 Some(objection) => bail!("{PYTHON_VARIABLE} names an unusable Python: {objection}"),
             };
         }
+        let directories: Vec<_> = env::split_paths(search.unwrap_or_default()).collect();
+        let names = candidates(supported).into_iter();
+        let paths = names.flat_map(|name| directories.iter().map(move |dir| dir.join(&name)));
         let mut objections = Vec::new();
-        for name in candidates(supported) {
-            for path in env::split_paths(search.unwrap_or_default()).map(|dir| dir.join(&name)) {
-                if !path.is_file() {
-                    continue;
-                }
-                // A version manager's stand-in may exist without a version behind it: only running one tells.
-                let Ok(interpreter) = Self::new(&path) else {
-                    continue;
-                };
-                match interpreter.objection(version, supported) {
-                    None => return Ok(interpreter),
-                    Some(objection) if !objections.contains(&objection) => {
-                        objections.push(objection)
-                    }
-                    Some(_) => {}
-                }
+        // A version manager's stand-in may exist without a version behind it: only running one tells.
+        for interpreter in paths.filter(|path| path.is_file()).flat_map(|path| Self::new(&path)) {
+            match interpreter.objection(version, supported) {
+                None => return Ok(interpreter),
+                Some(objection) if !objections.contains(&objection) => objections.push(objection),
+                Some(_) => {}
             }
         }
         let range = describe_range(supported);
