@@ -1,10 +1,9 @@
 //! `cargo tf-plugin build`: the shared library that users install, and where it can be loaded.
 
 use std::env;
-use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
@@ -73,7 +72,10 @@ impl What {
         let zig = match (&self.target, self.compat) {
             (Some(target), _) if own_linker(target) => false,
             (None, None) => false,
-            _ => runs(ZIGBUILD),
+            // Whether it is there.
+            _ => {
+                Command::new(ZIGBUILD).arg("--version").output().is_ok_and(|it| it.status.success())
+            }
         };
         if let Some(target) = self.target.as_ref().filter(|target| !zig && !own_linker(target)) {
             try_linker(target, root)?;
@@ -205,12 +207,6 @@ fn rustc(root: &Path, arguments: &[&str]) -> Result<Option<String>> {
         .output()
         .with_context(|| format!("cannot run {}; install Rust with rustup", rustc.display()))?;
     Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned()))
-}
-
-fn runs(program: &str) -> bool {
-    let mut command = Command::new(OsString::from(program));
-    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
 }
 
 /// The variable by which cargo knows the linker for a target.

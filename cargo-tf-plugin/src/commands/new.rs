@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -136,14 +136,8 @@ fn make(kind: Kind, names: &Names, sdk: &Sdk, directory: &Path) -> Result<()> {
 /// Formats the Rust files: where lines break depends on the length of the names in them.
 fn format(files: &[PathBuf]) {
     let sources = files.iter().filter(|file| file.extension().is_some_and(|end| end == "rs"));
-    let status = Command::new("rustfmt")
-        .args(["--edition", "2024"])
-        .args(sources)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    if !status.is_ok_and(|status| status.success()) {
+    let output = Command::new("rustfmt").args(["--edition", "2024"]).args(sources).output();
+    if !output.is_ok_and(|output| output.status.success()) {
         note!(
             "note: rustfmt is not here, so lines may break in other places than `cargo fmt` would choose"
         );
