@@ -10,7 +10,7 @@ mod doctor;
 mod gpu_wheel;
 mod misbehaving;
 #[path = "../../../tests/tensorflow/src/overlay.rs"]
-#[expect(dead_code, unreachable_pub, reason = "it is of a library that other tests use more of")]
+#[expect(unreachable_pub, reason = "it is of a library of other tests")]
 mod overlay;
 mod plugins;
 mod program;
