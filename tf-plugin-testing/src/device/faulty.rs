@@ -31,7 +31,7 @@ thread_local! {
 ///
 /// Calls are named as in `stream_executor.h` (`memcpy_htod`, `record_event`, `allocate` …), and count from 0 on
 /// for all devices of the platform together. [`Fault::Shorten`] does nothing here. Kernels are registered for
-/// `P`, and none for `Faulty<P>`.
+/// `P`, and none for `Faulty<P>`. Devices, streams and events of the platform are `Faulty`, too.
 ///
 /// ```
 /// # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/device/toy.rs")); }
@@ -55,8 +55,8 @@ thread_local! {
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Faulty<P> {
-    inner: P,
+pub struct Faulty<T> {
+    inner: T,
     faults: Faults,
 }
 
@@ -89,6 +89,18 @@ impl<P: Platform> Faulty<P> {
     }
 }
 
+impl<T> Faulty<T> {
+    /// What `make` makes of `inner`, with the same faults, of which the making may meet that of this operation.
+    fn wrap<U>(
+        &self,
+        operation: &'static str,
+        make: impl FnOnce(&T) -> Result<U>,
+    ) -> Result<Faulty<U>> {
+        let inner = self.faults.call(operation, || make(&self.inner))?;
+        Ok(Faulty { inner, faults: self.faults.clone() })
+    }
+}
+
 /// Methods that call the same one of `inner`, and may meet the fault of the operation with this name.
 macro_rules! forward {
     ($($method:ident($($arg:ident: $type:ty),*) -> $answer:ty = $name:literal;)*) => {$(
@@ -112,7 +124,7 @@ impl<P: Platform> Platform for Faulty<P> {
     const TYPE: &'static str = P::TYPE;
     const USE_BFC_ALLOCATOR: bool = P::USE_BFC_ALLOCATOR;
     const FORCE_MEMORY_GROWTH: bool = P::FORCE_MEMORY_GROWTH;
-    type Device = FaultyDevice<P::Device>;
+    type Device = Faulty<P::Device>;
 
     fn new() -> Result<Self> {
         let (mut platform, _) = Self::new(P::new()?);
@@ -127,21 +139,13 @@ impl<P: Platform> Platform for Faulty<P> {
     }
 
     fn open(&self, ordinal: usize) -> Result<Self::Device> {
-        let inner = self.faults.call("create_device", || self.inner.open(ordinal))?;
-        Ok(FaultyDevice { inner, faults: self.faults.clone() })
+        self.wrap("create_device", |platform| platform.open(ordinal))
     }
 }
 
-/// A device of a [`Faulty`].
-#[derive(Debug)]
-pub struct FaultyDevice<D> {
-    inner: D,
-    faults: Faults,
-}
-
-impl<D: Device> Device for FaultyDevice<D> {
-    type Stream = FaultyStream<D::Stream>;
-    type Event = FaultyEvent<D::Event>;
+impl<D: Device> Device for Faulty<D> {
+    type Stream = Faulty<D::Stream>;
+    type Event = Faulty<D::Event>;
 
     forward! {
         allocate(bytes: u64) -> DevicePtr = "allocate";
@@ -150,19 +154,16 @@ impl<D: Device> Device for FaultyDevice<D> {
     }
 
     fn create_stream(&self) -> Result<Self::Stream> {
-        let inner = self.faults.call("create_stream", || self.inner.create_stream())?;
-        Ok(FaultyStream { inner, faults: self.faults.clone() })
+        self.wrap("create_stream", D::create_stream)
     }
 
     fn create_stream_with_options(&self, options: &StreamOptions) -> Result<Self::Stream> {
-        let make = || self.inner.create_stream_with_options(options);
-        let inner = self.faults.call("create_stream_with_options", make)?;
-        Ok(FaultyStream { inner, faults: self.faults.clone() })
+        let make = |device: &D| device.create_stream_with_options(options);
+        self.wrap("create_stream_with_options", make)
     }
 
     fn create_event(&self) -> Result<Self::Event> {
-        let inner = self.faults.call("create_event", || self.inner.create_event())?;
-        Ok(FaultyEvent { inner, faults: self.faults.clone() })
+        self.wrap("create_event", D::create_event)
     }
 
     forward! {
@@ -178,8 +179,7 @@ impl<D: Device> Device for FaultyDevice<D> {
     }
 
     fn create_timer(&self) -> Result<Box<dyn Timer<Self::Stream>>> {
-        let inner = self.faults.call("create_timer", || self.inner.create_timer())?;
-        Ok(Box::new(FaultyTimer { inner, faults: self.faults.clone() }))
+        Ok(Box::new(self.wrap("create_timer", D::create_timer)?))
     }
 
     pass! {
@@ -192,15 +192,8 @@ impl<D: Device> Device for FaultyDevice<D> {
     }
 }
 
-/// A stream of a [`FaultyDevice`].
-#[derive(Debug)]
-pub struct FaultyStream<S> {
-    inner: S,
-    faults: Faults,
-}
-
-impl<S: Stream> Stream for FaultyStream<S> {
-    type Event = FaultyEvent<S::Event>;
+impl<S: Stream> Stream for Faulty<S> {
+    type Event = Faulty<S::Event>;
 
     forward! {
         copy_to_device(target: DevicePtr, source: HostSource) -> () = "memcpy_htod";
@@ -237,31 +230,19 @@ impl<S: Stream> Stream for FaultyStream<S> {
     }
 }
 
-/// An event of a [`FaultyDevice`].
-#[derive(Debug)]
-pub struct FaultyEvent<E> {
-    inner: E,
-    faults: Faults,
-}
-
-impl<E: Event> Event for FaultyEvent<E> {
+impl<E: Event> Event for Faulty<E> {
     forward! {
         status() -> EventStatus = "get_event_status";
         wait() -> () = "block_host_for_event";
     }
 }
 
-struct FaultyTimer<S: Stream> {
-    inner: Box<dyn Timer<S>>,
-    faults: Faults,
-}
-
-impl<S: Stream> Timer<FaultyStream<S>> for FaultyTimer<S> {
-    fn start(&self, stream: &FaultyStream<S>) -> Result<()> {
+impl<S: Stream> Timer<Faulty<S>> for Faulty<Box<dyn Timer<S>>> {
+    fn start(&self, stream: &Faulty<S>) -> Result<()> {
         self.faults.call("start_timer", || self.inner.start(&stream.inner))
     }
 
-    fn stop(&self, stream: &FaultyStream<S>) -> Result<()> {
+    fn stop(&self, stream: &Faulty<S>) -> Result<()> {
         self.faults.call("stop_timer", || self.inner.stop(&stream.inner))
     }
 

@@ -22,7 +22,7 @@ pub use abi::{
     TestStream, TestTimer,
 };
 pub use conformance::{Case, Group, run_case};
-pub use faulty::{Faulty, FaultyDevice, FaultyEvent, FaultyStream, sweep};
+pub use faulty::{Faulty, sweep};
 #[doc(hidden)]
 pub use suite::{OptionDuration, Suite};
 pub use tensorflow::{InTensorFlow, c_cases, python_cases};

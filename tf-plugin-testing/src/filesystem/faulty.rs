@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tf_fs_plugin::__private::testing::defaults;
 use tf_fs_plugin::{
     Entries, FileStatistics, Filesystem, FilesystemOption, OperationTable, Ops, RandomAccessFile,
-    ReadBuf, ReadOnlyMemoryRegion, RegionContent, Undeleted, Uri, WritableFile,
+    ReadBuf, Undeleted, Uri, WritableFile,
 };
 use tf_plugin_core::{Error, Result};
 
@@ -16,7 +16,7 @@ const FILE_OPERATIONS: [&str; 6] = ["read", "append", "tell", "flush", "sync", "
 ///
 /// TensorFlow sees the same table as of `F`: what is null there is null here, and where the SDK's
 /// default stands in for `F`, it runs on this filesystem, so that the calls that it makes meet faults
-/// too.
+/// too. Files that it opens are `Faulty`, too.
 ///
 /// ```
 /// # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/filesystem/toy.rs")); }
@@ -35,8 +35,8 @@ const FILE_OPERATIONS: [&str; 6] = ["read", "append", "tell", "flush", "sync", "
 /// # Ok::<(), tf_fs_plugin::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Faulty<F> {
-    inner: F,
+pub struct Faulty<T> {
+    inner: T,
     faults: Faults,
 }
 
@@ -49,8 +49,14 @@ impl<F: Filesystem> Faulty<F> {
         (Self { inner, faults: faults.clone() }, faults)
     }
 
-    fn provides(op: Ops) -> bool {
-        F::PROVIDED.contains(op)
+    /// An open file, with the same faults, of which the opening may meet that of this operation.
+    fn wrap<T>(
+        &self,
+        operation: &'static str,
+        open: impl FnOnce() -> Result<T>,
+    ) -> Result<Faulty<T>> {
+        let inner = self.faults.call(operation, open)?;
+        Ok(Faulty { inner, faults: self.faults.clone() })
     }
 }
 
@@ -72,7 +78,7 @@ macro_rules! forward_or_default {
     ($($op:ident, $flag:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {$(
         fn $op(&self, $($arg: $type),*) -> Result<$answer> {
             self.faults.call(stringify!($op), || {
-                if Self::provides(Ops::$flag) {
+                if F::PROVIDED.contains(Ops::$flag) {
                     self.inner.$op($($arg),*)
                 } else {
                     defaults::$op(self, $($arg),*)
@@ -83,9 +89,9 @@ macro_rules! forward_or_default {
 }
 
 impl<F: Filesystem> Filesystem for Faulty<F> {
-    type Reader = FaultyFile<F::Reader>;
-    type Writer = FaultyFile<F::Writer>;
-    type Region = FaultyRegion<F::Region>;
+    type Reader = Faulty<F::Reader>;
+    type Writer = Faulty<F::Writer>;
+    type Region = F::Region;
     type Transaction = F::Transaction;
 
     fn new(scheme: &str) -> Result<Self> {
@@ -93,26 +99,19 @@ impl<F: Filesystem> Filesystem for Faulty<F> {
     }
 
     fn new_random_access_file(&self, uri: Uri<'_>) -> Result<Self::Reader> {
-        let open = || self.inner.new_random_access_file(uri);
-        self.faults.call("new_random_access_file", open).map(|file| self.file(file))
+        self.wrap("new_random_access_file", || self.inner.new_random_access_file(uri))
     }
 
     fn new_writable_file(&self, uri: Uri<'_>) -> Result<Self::Writer> {
-        let open = || self.inner.new_writable_file(uri);
-        self.faults.call("new_writable_file", open).map(|file| self.file(file))
+        self.wrap("new_writable_file", || self.inner.new_writable_file(uri))
     }
 
     fn new_appendable_file(&self, uri: Uri<'_>) -> Result<Self::Writer> {
-        let open = || self.inner.new_appendable_file(uri);
-        self.faults.call("new_appendable_file", open).map(|file| self.file(file))
-    }
-
-    fn new_read_only_memory_region_from_file(&self, uri: Uri<'_>) -> Result<Self::Region> {
-        let open = || self.inner.new_read_only_memory_region_from_file(uri);
-        self.faults.call("new_read_only_memory_region_from_file", open).map(FaultyRegion)
+        self.wrap("new_appendable_file", || self.inner.new_appendable_file(uri))
     }
 
     forward! {
+        new_read_only_memory_region_from_file(uri: Uri<'_>) -> F::Region;
         create_dir(uri: Uri<'_>) -> ();
         delete_file(uri: Uri<'_>) -> ();
         delete_dir(uri: Uri<'_>) -> ();
@@ -141,7 +140,7 @@ impl<F: Filesystem> Filesystem for Faulty<F> {
 
     fn is_directory(&self, uri: Uri<'_>) -> Result<bool> {
         self.faults.call("is_directory", || {
-            if Self::provides(Ops::IS_DIRECTORY) {
+            if F::PROVIDED.contains(Ops::IS_DIRECTORY) {
                 self.inner.is_directory(uri)
             } else {
                 self.stat(uri).map(|found| found.is_directory)
@@ -186,20 +185,7 @@ impl<F: Filesystem> Filesystem for Faulty<F> {
     }
 }
 
-impl<F: Filesystem> Faulty<F> {
-    fn file<T>(&self, inner: T) -> FaultyFile<T> {
-        FaultyFile { inner, faults: self.faults.clone() }
-    }
-}
-
-/// An open file of a [`Faulty`].
-#[derive(Debug)]
-pub struct FaultyFile<T> {
-    inner: T,
-    faults: Faults,
-}
-
-impl<T: RandomAccessFile> RandomAccessFile for FaultyFile<T> {
+impl<T: RandomAccessFile> RandomAccessFile for Faulty<T> {
     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
         match self.faults.next("read") {
             Some(Fault::Shorten(n)) => {
@@ -211,23 +197,13 @@ impl<T: RandomAccessFile> RandomAccessFile for FaultyFile<T> {
     }
 }
 
-impl<T: WritableFile> WritableFile for FaultyFile<T> {
+impl<T: WritableFile> WritableFile for Faulty<T> {
     forward! {
         [mut] append(data: &[u8]) -> ();
         [mut] tell() -> u64;
         [mut] flush() -> ();
         [mut] sync() -> ();
         [mut] close() -> ();
-    }
-}
-
-/// A mapped file of a [`Faulty`].
-#[derive(Debug)]
-pub struct FaultyRegion<T>(T);
-
-impl<T: ReadOnlyMemoryRegion> ReadOnlyMemoryRegion for FaultyRegion<T> {
-    fn content(&self) -> RegionContent<'_> {
-        self.0.content()
     }
 }
 

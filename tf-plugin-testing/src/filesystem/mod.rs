@@ -71,7 +71,7 @@ pub use abi::transactions::TestTransaction;
 pub use conformance::samples::{Sample, samples};
 pub use conformance::{Case, Conformance, Group};
 pub use declared::{Append, Directories, Files, Visible};
-pub use faulty::{Faulty, FaultyFile, FaultyRegion, sweep};
+pub use faulty::{Faulty, sweep};
 pub use file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWritableFile};
 pub use handle::TestFilesystem;
 pub use host::Host;
