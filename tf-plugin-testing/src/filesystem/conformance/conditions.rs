@@ -2,7 +2,7 @@
 
 use tf_plugin_core::Code;
 
-/// What a path is.
+/// What a path is. Those for which operations have codes of their own come first, in the order of [`Codes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Is {
     Missing,
@@ -32,34 +32,17 @@ impl Is {
     }
 }
 
-/// The codes of an operation for each condition; `None` is OK. A path below a file and a malformed one
-/// are `FAILED_PRECONDITION` for every operation.
-pub(super) struct Codes {
-    pub(super) missing: Option<Code>,
-    pub(super) parent_missing: Option<Code>,
-    pub(super) file: Option<Code>,
-    pub(super) empty_dir: Option<Code>,
-    pub(super) full_dir: Option<Code>,
+/// The codes of an operation for a path that is missing, whose parent is missing, a file, an empty directory, a directory
+/// with a file in it; `None` is OK.
+pub(super) type Codes = [Option<Code>; 5];
+
+/// The code for one condition. A path below a file and a malformed one are `FAILED_PRECONDITION` for every operation.
+pub(super) fn code_of(codes: &Codes, is: Is) -> Option<Code> {
+    codes.get(is as usize).copied().unwrap_or(FP)
 }
 
-impl Codes {
-    /// The same code for each condition.
-    pub(super) fn all(code: Option<Code>) -> Self {
-        Self { missing: code, parent_missing: code, file: code, empty_dir: code, full_dir: code }
-    }
-
-    pub(super) fn of(&self, is: Is) -> Option<Code> {
-        match is {
-            Is::Missing => self.missing,
-            Is::ParentMissing => self.parent_missing,
-            Is::File => self.file,
-            Is::EmptyDir => self.empty_dir,
-            Is::FullDir => self.full_dir,
-            Is::BelowFile | Is::FarBelowFile | Is::Malformed => FP,
-        }
-    }
-}
-
+pub(super) const OK: Option<Code> = None;
 pub(super) const FP: Option<Code> = Some(Code::FailedPrecondition);
 pub(super) const NOT_FOUND: Option<Code> = Some(Code::NotFound);
 pub(super) const EXISTS: Option<Code> = Some(Code::AlreadyExists);
+pub(super) const END: Option<Code> = Some(Code::OutOfRange);

@@ -1,6 +1,6 @@
 //! The header's table: creating, deleting, renaming and copying.
 
-use super::conditions::{FP, Is, NOT_FOUND};
+use super::conditions::{Codes, FP, Is, NOT_FOUND, OK};
 use super::run::{CONTENT, Outcome, Run, Stop};
 use crate::filesystem::declared::Directories;
 use crate::filesystem::handle::TestFilesystem;
@@ -56,19 +56,18 @@ pub(super) const RENAME_FILE: Transfer =
 pub(super) const COPY_FILE: Transfer =
     Transfer { name: "copy_file", call: |fs, src, dst| fs.copy_file(src, dst), is_move: false };
 
+/// What `rename_file` and `copy_file` owe the source and the target.
+const FROM: Codes = [NOT_FOUND, NOT_FOUND, OK, FP, FP];
+const TO: Codes = [OK, NOT_FOUND, FP, FP, FP];
+
 /// From a path of this condition to a new name.
 pub(super) fn from(run: &mut Run<'_>, op: &Transfer, is: Is) -> Outcome {
     let cell = run.cell()?;
     let src = run.path(&cell, is)?;
-    let want = match is {
-        Is::Missing | Is::ParentMissing => NOT_FOUND,
-        Is::File => None,
-        _ => FP,
-    };
     let what = format!("{} from {is:?} to a new name", op.name);
     let dst = format!("{cell}/new");
     let result = (op.call)(&run.fs, &src, &dst);
-    let mut allowed = run.allowed_source(is, want);
+    let mut allowed = run.allowed(&FROM, is);
     let is_directory = matches!(is, Is::EmptyDir | Is::FullDir);
     if is_directory && op.is_move && run.declared.directories == Directories::Implied {
         // TensorFlow's own filesystems do it too, name by name.
@@ -108,15 +107,10 @@ fn whole_directory_moved(
 pub(super) fn to(run: &mut Run<'_>, op: &Transfer, is: Is) -> Outcome {
     let cell = run.cell()?;
     let dst = run.path(&cell, is)?;
-    let want = match is {
-        Is::Missing => None,
-        Is::ParentMissing => NOT_FOUND,
-        _ => FP,
-    };
     let src = format!("{cell}/file");
     let what = format!("{} from a file to {is:?}", op.name);
     let result = (op.call)(&run.fs, &src, &dst);
-    let allowed = run.allowed_target(is, want);
+    let allowed = run.allowed(&TO, is);
     moved(run, &what, &result, &allowed, (&cell, &src, &dst), op.is_move);
     Ok(())
 }

@@ -1,11 +1,9 @@
 //! What is read is what was written.
 
+use super::conditions::END;
 use super::run::{CONTENT, Outcome, Run};
 use super::steps::{file, open, pattern};
 use crate::filesystem::file::TestReadOnlyMemoryRegion;
-use tf_plugin_core::Code;
-
-const END: Option<Code> = Some(Code::OutOfRange);
 
 /// Reads pieces of a file that holds `content`, and holds each against it.
 pub(super) fn reads(run: &mut Run<'_>, content: &[u8], pieces: &[(u64, usize)]) -> Outcome {

@@ -1,6 +1,6 @@
 //! Trying operations and noting what deviates.
 
-use super::conditions::{Codes, FP, Is};
+use super::conditions::{Codes, FP, Is, code_of};
 use super::store::Store;
 use crate::deviation::Deviation;
 use crate::filesystem::abi::mounted::Tables;
@@ -414,13 +414,13 @@ impl Run<'_> {
     /// none has to be there, nobody looks whether a parent is a file, and a file may be created beside a
     /// directory. TensorFlow's own filesystems say `INVALID_ARGUMENT` of a name that can never be one.
     pub(super) fn allowed(&self, codes: &Codes, is: Is) -> Vec<Option<Code>> {
-        let mut allowed = vec![codes.of(is)];
+        let mut allowed = vec![code_of(codes, is)];
         let implied = self.declared.directories == Directories::Implied;
-        let creates_a_file = codes.missing.is_none() && codes.file.is_none();
+        let creates_a_file = [Is::Missing, Is::File].iter().all(|is| code_of(codes, *is).is_none());
         match is {
             Is::Malformed => allowed.push(Some(Code::InvalidArgument)),
             Is::ParentMissing | Is::BelowFile | Is::FarBelowFile if implied => {
-                allowed.push(codes.missing);
+                allowed.push(code_of(codes, Is::Missing));
             }
             Is::EmptyDir | Is::FullDir if implied && creates_a_file => allowed.push(None),
             _ => {}
@@ -464,16 +464,5 @@ impl Run<'_> {
             self.untouched(&what, &cell);
         }
         Ok(())
-    }
-
-    /// As [`allowed`](Self::allowed), for the target of a rename or copy.
-    pub(super) fn allowed_target(&self, is: Is, want: Option<Code>) -> Vec<Option<Code>> {
-        self.allowed(&Codes { missing: None, parent_missing: want, ..Codes::all(want) }, is)
-    }
-
-    /// As [`allowed`](Self::allowed), for the source of a rename or copy.
-    pub(super) fn allowed_source(&self, is: Is, want: Option<Code>) -> Vec<Option<Code>> {
-        let codes = Codes { missing: Some(Code::NotFound), ..Codes::all(want) };
-        self.allowed(&codes, is)
     }
 }

@@ -1,14 +1,13 @@
 //! What `filesystem_interface.h` says of each operation.
 
 use crate::filesystem::conformance::case::{Case, Group};
-use crate::filesystem::conformance::conditions::{Codes, Is};
+use crate::filesystem::conformance::conditions::{
+    END, EXISTS as ALREADY_EXISTS, FP as FAILED_PRECONDITION, Is, NOT_FOUND, OK,
+};
 use crate::filesystem::conformance::directories::{COPY_FILE, RENAME_FILE, Transfer};
 use crate::filesystem::conformance::files::look;
 use crate::filesystem::conformance::run::{Operation, Outcome, Run};
 use crate::filesystem::conformance::{directories, extras, files, queries};
-use tf_plugin_core::Code;
-
-const END: Option<Code> = Some(Code::OutOfRange);
 
 filesystem_cases! {
     ($) __filesystem_header_tests

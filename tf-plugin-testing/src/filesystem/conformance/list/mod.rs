@@ -85,13 +85,7 @@ macro_rules! filesystem_cases {
         $($($(
             const [<$op:upper>]: Operation = Operation {
                 name: stringify!($op),
-                codes: Codes {
-                    missing: code!($missing),
-                    parent_missing: code!($parent_missing),
-                    file: code!($file),
-                    empty_dir: code!($empty_dir),
-                    full_dir: code!($full_dir),
-                },
+                codes: [$missing, $parent_missing, $file, $empty_dir, $full_dir],
                 call: call!($op $($call)?),
                 after: after!($($after)?),
             };
@@ -119,9 +113,9 @@ macro_rules! filesystem_cases {
                 })*)?
                 $(because ($open_why) {
                     $(
-                        [<$look _of_open_file>] = |run| look(run, stringify!($look), $look_call, code!($look_code), true),
+                        [<$look _of_open_file>] = |run| look(run, stringify!($look), $look_call, $look_code, true),
                             concat!("`", stringify!($look), "` ", $verb, " a new file that is open for writing", $tail);
-                        [<$look _of_dropped_file>] = |run| look(run, stringify!($look), $look_call, code!($look_code), false),
+                        [<$look _of_dropped_file>] = |run| look(run, stringify!($look), $look_call, $look_code, false),
                             concat!("`", stringify!($look), "` ", $verb, " a new file that was dropped without a close", $tail);
                     )*
                 })?
@@ -164,22 +158,6 @@ macro_rules! all {
     };
     ($first:literal $($other:literal)*) => {
         concat!("`", $first, "`" $(, " and `", $other, "`")*)
-    };
-}
-
-/// A code, or none for `OK`, by its name in TensorFlow.
-macro_rules! code {
-    (OK) => {
-        None
-    };
-    (NOT_FOUND) => {
-        Some(Code::NotFound)
-    };
-    (ALREADY_EXISTS) => {
-        Some(Code::AlreadyExists)
-    };
-    (FAILED_PRECONDITION) => {
-        Some(Code::FailedPrecondition)
     };
 }
 
