@@ -51,19 +51,17 @@ fn on_a_host<P: Platform>(case: &Case) -> Verdict {
         Ok(_) => {}
         Err(error) => return failed(format!("`get_device_count` fails: {error:#}")),
     }
-    let mut deviations = Vec::new();
-    let mut skipped = None;
-    match host.device(0) {
+    let (mut deviations, skipped) = match host.device(0) {
         Err(error) => return failed(format!("`create_device` fails: {error:#}")),
         Ok(device) => {
             let mut run = Run { host: &host, device: &device, deviations: Vec::new() };
-            match (case.run)(&mut run) {
-                Ok(()) | Err(Stop::Failed) => {}
-                Err(Stop::Skip(reason)) => skipped = Some(reason.to_owned()),
-            }
-            deviations.append(&mut run.deviations);
+            let skipped = match (case.run)(&mut run) {
+                Ok(()) | Err(Stop::Failed) => None,
+                Err(Stop::Skip(reason)) => Some(reason),
+            };
+            (run.deviations, skipped)
         }
-    }
+    };
     let live = host.live();
     if live != 0 {
         deviations.push(Deviation::new(format!("{live} handles more were made than destroyed")));
@@ -72,9 +70,5 @@ fn on_a_host<P: Platform>(case: &Case) -> Verdict {
         let what = format!("a rule of the C boundary was broken: {violation}");
         deviations.push(Deviation::new(what));
     }
-    match (deviations.is_empty(), skipped) {
-        (false, _) => Verdict::Failed(deviations),
-        (true, Some(reason)) => Verdict::Skipped(reason),
-        (true, None) => Verdict::Passed,
-    }
+    Verdict::of(deviations, skipped)
 }

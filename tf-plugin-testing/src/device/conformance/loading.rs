@@ -60,7 +60,7 @@ pub(super) fn no_device_beyond_the_last(run: &mut Run<'_>) -> Outcome {
 
 fn text(run: &mut Run<'_>, index: usize, what: &str) -> Outcome {
     let Some(text) = run.device.description().into_iter().nth(index).flatten() else {
-        return Err(Stop::Skip("the device does not say it"));
+        return Err(Stop::skip("the device does not say it"));
     };
     run.that(format_args!("the {what} is empty"), !text.trim().is_empty());
     Ok(())
@@ -76,7 +76,7 @@ pub(super) fn vendor(run: &mut Run<'_>) -> Outcome {
 
 pub(super) fn pci_bus_id(run: &mut Run<'_>) -> Outcome {
     let [.., id] = run.device.description();
-    let Some(id) = id else { return Err(Stop::Skip("the device has no PCI address")) };
+    let Some(id) = id else { return Err(Stop::skip("the device has no PCI address")) };
     let shape = |byte: u8| if byte.is_ascii_hexdigit() { b'0' } else { byte };
     let shape: Vec<u8> = id.bytes().map(shape).collect();
     if shape != b"0000:00:00.0" {
@@ -110,7 +110,7 @@ pub(super) fn allocator_stats(run: &mut Run<'_>) -> Outcome {
     const BYTES: usize = 1 << 16;
     let size = tf_fs_sys::SP_ALLOCATORSTATS_STRUCT_SIZE;
     let Some(before) = run.device.allocator_stats(size) else {
-        return Err(Stop::Skip("the device has no statistics"));
+        return Err(Stop::skip("the device has no statistics"));
     };
     let block = run.allocate(BYTES)?;
     let Some(with) = run.device.allocator_stats(size) else { return Ok(()) };

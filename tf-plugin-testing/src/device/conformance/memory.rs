@@ -1,8 +1,7 @@
 //! Allocating.
 
-use super::run::{Block, Outcome, Run, Stop, content};
+use super::run::{Block, Outcome, Run, Stop, content, needs};
 use crate::deviation::Deviation;
-use tf_plugin_core::ensure;
 
 /// TensorFlow divides what it gets at multiples of it.
 const ALIGNMENT: u64 = 256;
@@ -70,7 +69,7 @@ pub(super) fn allocations_keep_their_content(run: &mut Run<'_>) -> Outcome {
 
 pub(super) fn too_much_is_refused(run: &mut Run<'_>) -> Outcome {
     let Some([_, total]) = run.device.memory_usage() else {
-        return Err(Stop::Skip("the device does not know how much memory it has"));
+        return Err(Stop::skip("the device does not know how much memory it has"));
     };
     for bytes in [(total as u64).saturating_mul(2), 1 << 60, u64::MAX, u64::MAX - 255] {
         if let Some(memory) = run.device.allocate(bytes) {
@@ -87,7 +86,7 @@ pub(super) fn too_much_is_refused(run: &mut Run<'_>) -> Outcome {
 /// How much is free, and how much of it a test may take.
 fn share(run: &mut Run<'_>, part: u64) -> Outcome<(u64, usize)> {
     let Some([free, _]) = run.device.memory_usage() else {
-        return Err(Stop::Skip("the device does not know how much memory it has"));
+        return Err(Stop::skip("the device does not know how much memory it has"));
     };
     let free = u64::try_from(free).unwrap_or(0);
     Ok((free, (free / part).min(256 << 20) as usize))
@@ -96,7 +95,7 @@ fn share(run: &mut Run<'_>, part: u64) -> Outcome<(u64, usize)> {
 pub(super) fn freed_memory_comes_back(run: &mut Run<'_>) -> Outcome {
     let (free, bytes) = share(run, 4)?;
     let rounds = free / bytes.max(1) as u64 + 8;
-    ensure!(rounds <= 10_000, Stop::Skip("the device has more memory than a test can use up"));
+    needs(rounds <= 10_000, "the device has more memory than a test can use up")?;
     for round in 0..rounds {
         let Some(memory) = run.device.allocate(bytes as u64) else {
             let what = format!("{bytes} bytes were allocated and freed {round} times");
@@ -115,7 +114,7 @@ pub(super) fn usage_counts_allocations(run: &mut Run<'_>) -> Outcome {
     let block = run.allocate(bytes)?;
     let (with, _) = share(run, 8)?;
     drop(block);
-    ensure!(with != before, Stop::Skip("the device does not count what is allocated"));
+    needs(with != before, "the device does not count what is allocated")?;
     run.that(format_args!("{before} bytes were free and now {with}"), with < before);
     run.ok("`synchronize_all_activity`", run.device.synchronize())?;
     let (after, _) = share(run, 8)?;

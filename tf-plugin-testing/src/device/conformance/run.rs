@@ -6,15 +6,7 @@ use se_plugin::DevicePtr;
 use std::fmt::Display;
 use tf_plugin_core::{Error, Result};
 
-/// Why a case ends early.
-pub(super) enum Stop {
-    /// What follows makes no sense after the last deviation.
-    Failed,
-    /// The device does not have what the case asks about.
-    Skip(&'static str),
-}
-
-pub(super) type Outcome<T = ()> = std::result::Result<T, Stop>;
+pub(super) use crate::verdict::{Outcome, Stop, needs};
 
 /// A case at work on an open device.
 pub(super) struct Run<'h> {

@@ -22,31 +22,33 @@ pub(super) fn attempt(
             "the root {root}/ belongs to no filesystem of this host, which has {schemes:?}: {error}"
         )
     });
-    let mut run = Run::new(host, fs.clone(), root, declared, source, prefix);
+    let mut run = Run {
+        host,
+        tables: fs.tables(),
+        fs,
+        root,
+        declared,
+        source,
+        prefix,
+        cells: Vec::new(),
+        deviations: Vec::new(),
+        unimplemented: None,
+    };
     let outcome = first_file.map_or(Ok(()), |file| run.is_provided(file));
-    let outcome = outcome.and_then(|()| (case.run)(&mut run));
-    let cells: Vec<String> = run.cells().collect();
+    let skipped = match outcome.and_then(|()| (case.run)(&mut run)) {
+        Ok(()) | Err(Stop::Failed) => None,
+        Err(Stop::Skip(reason)) => Some(reason),
+    };
     for violation in host.take_violations() {
         run.deviation(format_args!("a rule of the C boundary was broken: {violation}"));
     }
-    let skipped = match outcome {
-        Ok(()) | Err(Stop::Failed) => None,
-        Err(Stop::Skip(reason)) => Some(reason),
-        Err(Stop::NothingToTestWith(text)) => {
-            run.deviation(text);
-            None
+    let verdict = Verdict::of(run.deviations, skipped.or(run.unimplemented));
+    if !matches!(verdict, Verdict::Failed(_)) && matches!(source, Source::Written) {
+        for cell in run.cells {
+            let _ = run.fs.delete_recursively(cell);
         }
-    };
-    let (deviations, unimplemented) = run.into_parts();
-    if !deviations.is_empty() {
-        return Verdict::Failed(deviations);
+        // Of tidying up only.
+        let _ = host.take_violations();
     }
-    if matches!(source, Source::Written) {
-        for cell in cells {
-            let _ = fs.delete_recursively(cell);
-        }
-    }
-    // Of tidying up only.
-    let _ = host.take_violations();
-    skipped.or(unimplemented).map_or(Verdict::Passed, Verdict::Skipped)
+    verdict
 }

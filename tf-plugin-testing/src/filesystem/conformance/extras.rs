@@ -1,12 +1,11 @@
 //! The header's table: transactions and configuration.
 
 use super::conditions::NOT_FOUND;
-use super::run::{Outcome, Run, Stop};
+use super::run::{Outcome, Run, needs};
 
 pub(super) fn transactions(run: &mut Run<'_>) -> Outcome {
-    if run.tables.filesystem.start_transaction.is_none() {
-        return Err(Stop::Skip(String::from("start_transaction is not implemented")));
-    }
+    let starts = run.tables.filesystem.start_transaction.is_some();
+    needs(starts, "start_transaction is not implemented")?;
     let path = format!("{}/file", run.cell()?);
     let fs = run.fs.clone();
     let one = run.must("start_transaction", fs.start_transaction())?;

@@ -8,9 +8,9 @@ const THEIRS: &[u8] = b"the other host's";
 /// To the same path on another host, so that the hosts alone tell the two files apart, and back to a new name.
 pub(super) fn to_another_host(run: &mut Run<'_>, op: &Transfer) -> Outcome {
     let Some(other) = run.declared.other_host.clone() else {
-        return Err(Stop::Skip(String::from(
+        return Err(Stop::skip(
             "no `other_host` is declared, a directory on another host of the scheme",
-        )));
+        ));
     };
     let cell = run.cell()?;
     let path = cell.get(run.root.len()..).unwrap_or_default();

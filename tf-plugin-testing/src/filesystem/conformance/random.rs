@@ -1,7 +1,6 @@
 //! Random operations, on the filesystem and on a model.
 
 use super::run::{Outcome, Run, Stop};
-use crate::filesystem::declared::Append;
 use crate::filesystem::model::{run as run_both, sequence};
 use proptest::test_runner::{Config, TestError, TestRunner};
 use std::cell::Cell;
@@ -22,13 +21,11 @@ pub(super) fn random_operations(run: &mut Run<'_>) -> Outcome {
         (ops.get_children.is_some(), "get_children"),
     ];
     if let Some((_, op)) = needed.iter().find(|(is_there, _)| !is_there) {
-        return Err(Stop::Skip(format!("{op} is not implemented")));
+        return Err(Stop::skip(format!("{op} is not implemented")));
     }
     run.needs_real_directories()?;
     run.needs_visible_at_create()?;
-    if run.declared.append == Append::Unsupported {
-        return Err(Stop::Skip(String::from("appending is declared not to be supported")));
-    }
+    run.needs_append()?;
     let cell = run.bare_cell()?;
     let default = Config::default();
     let cases =

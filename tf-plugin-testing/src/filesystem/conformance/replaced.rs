@@ -1,7 +1,7 @@
 //! Files that are replaced or deleted while somebody has them open.
 
 use super::directories::{COPY_FILE, RENAME_FILE, Transfer, transfer};
-use super::run::{CONTENT, Outcome, Run, Stop};
+use super::run::{CONTENT, Outcome, Run, needs};
 use super::steps::{append, created, file, open, pattern};
 use crate::filesystem::declared::Visible;
 use crate::filesystem::file::TestRandomAccessFile;
@@ -19,10 +19,8 @@ fn other_pattern(len: usize) -> Vec<u8> {
 }
 
 fn needs_new_files(run: &Run<'_>) -> Outcome {
-    if run.declared.visible == Visible::InPlace {
-        return Err(Stop::Skip(String::from("files are declared to be written in place")));
-    }
-    Ok(())
+    let in_place = run.declared.visible == Visible::InPlace;
+    needs(!in_place, "files are declared to be written in place")
 }
 
 /// What a reader that has begun reads to the end after `change`, which gets the path and a new content: first a

@@ -4,26 +4,15 @@ use super::conditions::{Codes, FP, Is, code_of};
 use super::store::Store;
 use crate::deviation::Deviation;
 use crate::filesystem::abi::mounted::Tables;
-use crate::filesystem::declared::{Declared, Directories, Visible};
+use crate::filesystem::declared::{Append, Declared, Directories, Visible};
 use crate::filesystem::handle::TestFilesystem;
 use crate::filesystem::host::Host;
 use std::fmt::{Debug, Display};
 use tf_plugin_core::{Code, Error, Result};
 
+pub(super) use crate::verdict::{Outcome, Stop, needs};
+
 pub(super) const CONTENT: &[u8] = b"content";
-
-/// Why a case ended before its end.
-#[derive(Debug)]
-pub(super) enum Stop {
-    /// The filesystem does not have what the case asks about.
-    Skip(String),
-    /// A step without which the rest makes no sense failed; its deviation is noted.
-    Failed,
-    /// The files and directories to test with could not be made.
-    NothingToTestWith(String),
-}
-
-pub(super) type Outcome<T = ()> = Result<T, Stop>;
 
 /// How the cases come by files and directories to test with.
 #[derive(Clone, Copy, Debug)]
@@ -52,12 +41,14 @@ pub(super) struct Run<'r> {
     pub(super) tables: Tables,
     pub(super) root: &'r str,
     pub(super) declared: &'r Declared,
-    source: Source<'r>,
+    pub(super) source: Source<'r>,
     /// What the names of the cells begin with.
-    prefix: String,
-    cells: usize,
-    deviations: Vec<Deviation>,
-    unimplemented: Option<String>,
+    pub(super) prefix: String,
+    /// The directories that [`cell`](Self::cell) made.
+    pub(super) cells: Vec<String>,
+    pub(super) deviations: Vec<Deviation>,
+    /// What was found not to be implemented.
+    pub(super) unimplemented: Option<String>,
 }
 
 fn shown(code: Option<Code>) -> String {
@@ -67,44 +58,6 @@ fn shown(code: Option<Code>) -> String {
 pub(super) fn names_shown(names: &[Vec<u8>]) -> String {
     let names: Vec<_> = names.iter().map(|name| name.escape_ascii().to_string()).collect();
     format!("[{}]", names.join(", "))
-}
-
-impl<'r> Run<'r> {
-    pub(super) fn new(
-        host: &'r Host,
-        fs: TestFilesystem,
-        root: &'r str,
-        declared: &'r Declared,
-        source: Source<'r>,
-        prefix: String,
-    ) -> Self {
-        Self {
-            host,
-            tables: fs.tables(),
-            fs,
-            root,
-            declared,
-            source,
-            prefix,
-            cells: 0,
-            deviations: Vec::new(),
-            unimplemented: None,
-        }
-    }
-
-    /// What deviated, and what was found not to be implemented.
-    pub(super) fn into_parts(self) -> (Vec<Deviation>, Option<String>) {
-        (self.deviations, self.unimplemented)
-    }
-
-    /// The directories that [`cell`](Self::cell) made.
-    pub(super) fn cells(&self) -> impl Iterator<Item = String> {
-        (1..=self.cells).map(|number| self.cell_name(number))
-    }
-
-    fn cell_name(&self, number: usize) -> String {
-        format!("{}/{}cell{number}", self.root, self.prefix)
-    }
 }
 
 impl Run<'_> {
@@ -119,20 +72,19 @@ impl Run<'_> {
             .and_then(|()| make_dir(&format!("{cell}/empty")))
             .and_then(|()| make_dir(&format!("{cell}/full")))
             .and_then(|()| self.make_file(&format!("{cell}/full/file"), CONTENT));
-        made.map_err(|error| Self::nothing_to_test_with(&cell, &error))?;
+        made.map_err(|error| self.nothing_to_test_with(&cell, &error))?;
         Ok(cell)
     }
 
     /// A fresh directory.
     pub(super) fn bare_cell(&mut self) -> Outcome<String> {
-        if self.may_change() && self.tables.filesystem.new_writable_file.is_none() {
-            return Err(Stop::Skip(String::from("new_writable_file is not implemented")));
-        }
-        self.cells += 1;
-        let cell = self.cell_name(self.cells);
+        let writes = !self.may_change() || self.tables.filesystem.new_writable_file.is_some();
+        needs(writes, "new_writable_file is not implemented")?;
+        let cell = format!("{}/{}cell{}", self.root, self.prefix, self.cells.len() + 1);
+        self.cells.push(cell.clone());
         if self.has_directories() {
             let made = self.make_dir(&cell);
-            made.map_err(|error| Self::nothing_to_test_with(&cell, &error))?;
+            made.map_err(|error| self.nothing_to_test_with(&cell, &error))?;
         }
         Ok(cell)
     }
@@ -168,15 +120,16 @@ impl Run<'_> {
     }
 
     /// Stops where a sample is not there: the set-up has not made it.
-    pub(super) fn is_provided(&self, sample: &str) -> Outcome {
+    pub(super) fn is_provided(&mut self, sample: &str) -> Outcome {
         let path = format!("{}/{sample}", self.root);
         if self.fs.new_random_access_file(&path).is_ok() || self.exists(&path) {
             return Ok(());
         }
-        Err(Stop::NothingToTestWith(format!(
+        self.deviation(format_args!(
             "there is no {path}; with `files: provided` the set-up puts all that \
              `tf_plugin_testing::filesystem::samples()` lists below the root, by another way than the filesystem"
-        )))
+        ));
+        Err(Stop::Failed)
     }
 
     /// Whether the filesystem writes: what changes something comes last in a case, or is all of it.
@@ -191,22 +144,23 @@ impl Run<'_> {
             || self.declared.directories == Directories::Real
     }
 
-    fn nothing_to_test_with(cell: &str, error: &Error) -> Stop {
-        Stop::NothingToTestWith(format!(
+    fn nothing_to_test_with(&mut self, cell: &str, error: &Error) -> Stop {
+        self.deviation(format_args!(
             "cannot make files and directories to test with in {cell}: {error:#}; the tests need \
              a root that is there (`root: once(|| ...)` can make it), and of the filesystem create_dir, \
              new_writable_file, new_random_access_file and stat"
-        ))
+        ));
+        Stop::Failed
     }
 
     /// The path of a condition.
     pub(super) fn path(&self, cell: &str, is: Is) -> Outcome<String> {
         match is {
             Is::Malformed => self.declared.malformed.clone().ok_or_else(|| {
-                Stop::Skip(String::from("no name is declared that the filesystem can never accept"))
+                Stop::skip("no name is declared that the filesystem can never accept")
             }),
             Is::EmptyDir | Is::FullDir if !self.has_directories() => {
-                Err(Stop::Skip(String::from("create_dir is not implemented")))
+                Err(Stop::skip("create_dir is not implemented"))
             }
             is => Ok(format!("{cell}/{}", is.name())),
         }
@@ -332,7 +286,7 @@ impl Run<'_> {
         }
         match result {
             Err(error) if error.code() == Code::Unimplemented => {
-                Err(Stop::Skip(format!("{what}: not implemented")))
+                Err(Stop::skip(format!("{what}: not implemented")))
             }
             _ => Err(Stop::Failed),
         }
@@ -389,7 +343,7 @@ impl Run<'_> {
             Visible::Flush => "files are declared to be visible at flush",
             Visible::Close => "files are declared to be visible at close",
         };
-        Err(Stop::Skip(String::from(declared)))
+        Err(Stop::skip(declared))
     }
 
     /// Skips the case unless what was flushed is visible before the file is closed.
@@ -400,14 +354,16 @@ impl Run<'_> {
         }
     }
 
+    /// Skips the case unless files that exist can be appended to.
+    pub(super) fn needs_append(&self) -> Outcome {
+        let appends = self.declared.append == Append::Supported;
+        needs(appends, "appending is declared not to be supported")
+    }
+
     /// Skips the case unless directories are real.
     pub(super) fn needs_real_directories(&self) -> Outcome {
-        match self.declared.directories {
-            Directories::Real => Ok(()),
-            Directories::Implied => {
-                Err(Stop::Skip(String::from("directories are declared to be implied")))
-            }
-        }
+        let real = self.declared.directories == Directories::Real;
+        needs(real, "directories are declared to be implied")
     }
 
     /// The codes that an operation may return for a path, the header's first: where directories are implied

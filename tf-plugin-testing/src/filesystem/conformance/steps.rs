@@ -1,7 +1,6 @@
 //! Steps that many cases begin with.
 
-use super::run::{Outcome, Run, Stop};
-use crate::filesystem::declared::Append;
+use super::run::{Outcome, Run};
 use crate::filesystem::file::{TestRandomAccessFile, TestWritableFile};
 
 /// Bytes in which every position is recognisable.
@@ -54,8 +53,6 @@ pub(super) fn begun(
 
 /// Appends to a file that exists, or skips the case.
 pub(super) fn append(run: &mut Run<'_>, path: &str) -> Outcome<TestWritableFile> {
-    if run.declared.append == Append::Unsupported {
-        return Err(Stop::Skip(String::from("appending is declared not to be supported")));
-    }
+    run.needs_append()?;
     run.must(format_args!("new_appendable_file of {path}"), run.fs.new_appendable_file(path))
 }

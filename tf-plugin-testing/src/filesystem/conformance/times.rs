@@ -1,6 +1,6 @@
 //! Times of modification, of filesystems that know them.
 
-use super::run::{Outcome, Run, Stop};
+use super::run::{Outcome, Run, needs};
 use super::steps::{append, file};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -12,9 +12,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 fn modified(run: &mut Run<'_>, path: &str) -> Outcome<SystemTime> {
     let found = run.fs.stat(path);
     let found = run.must("stat", found)?.modified;
-    if found == SystemTime::UNIX_EPOCH {
-        return Err(Stop::Skip(String::from("stat says no time of modification")));
-    }
+    needs(found != SystemTime::UNIX_EPOCH, "stat says no time of modification")?;
     Ok(found)
 }
 

@@ -2,7 +2,7 @@
 
 use super::conditions::{FP, NOT_FOUND};
 use super::replaced;
-use super::run::{Outcome, Run, Stop};
+use super::run::{Outcome, Run, Stop, needs};
 use super::steps::{create, created, file};
 use crate::filesystem::declared::Visible;
 use crate::filesystem::file::TestWritableFile;
@@ -10,9 +10,7 @@ use tf_plugin_core::{Code, Result};
 
 /// That nothing changes where files are provided.
 pub(super) fn changes_are_refused(run: &mut Run<'_>) -> Outcome {
-    if run.may_change() {
-        return Err(Stop::Skip(String::from("files are not declared to be provided")));
-    }
+    needs(!run.may_change(), "files are not declared to be provided")?;
     let cell = run.cell()?;
     let (file, new) = (format!("{cell}/file"), format!("{cell}/new"));
     let fs = run.fs.clone();
@@ -61,7 +59,7 @@ pub(super) fn visible_after(
 pub(super) fn visibility_is_declared_right(run: &mut Run<'_>) -> Outcome {
     match run.declared.visible {
         Visible::Create => {
-            return Err(Stop::Skip(String::from("files are declared to be visible at create")));
+            return Err(Stop::skip("files are declared to be visible at create"));
         }
         Visible::InPlace => return replaced::in_place_is_declared_right(run),
         Visible::Flush | Visible::Close => {}

@@ -1,7 +1,7 @@
 //! What is written is there: pieces of all sizes, appending, closing, replacing.
 
 use super::conditions::NOT_FOUND;
-use super::run::{CONTENT, Outcome, Run, Stop};
+use super::run::{CONTENT, Outcome, Run, needs};
 use super::steps::{append, begun, create, created, file, finish, pattern, place};
 use crate::filesystem::declared::Append;
 use tf_plugin_core::Code;
@@ -83,9 +83,8 @@ pub(super) fn appending_creates_a_missing_file(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn appending_is_declared_right(run: &mut Run<'_>) -> Outcome {
-    if run.declared.append == Append::Supported {
-        return Err(Stop::Skip(String::from("appending is declared to be supported")));
-    }
+    let appends = run.declared.append == Append::Supported;
+    needs(!appends, "appending is declared to be supported")?;
     let path = file(run, CONTENT)?;
     let opened = run.fs.new_appendable_file(&path).map(drop);
     let what = "new_appendable_file of a file, where appending is declared not to be supported";
