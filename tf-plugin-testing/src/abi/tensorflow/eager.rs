@@ -1,62 +1,27 @@
 //! Operations that run as they come: `tensorflow/c/eager/c_api.h`.
 
-use super::library::{Device, TensorFlow, call, number, start, text};
+use super::library::{Device, Owned, TensorFlow, call, number, start, text};
 use super::tensor::{Content, Tensor};
 use core::ffi::CStr;
 use core::ptr;
-use tf_fs_sys::{TF_DataType, TFE_Context, TFE_Op, TFE_TensorHandle};
+use tf_fs_sys::{TF_DataType, TFE_Context, TFE_TensorHandle};
 use tf_plugin_core::Result;
 
 /// Where operations run.
-#[derive(Debug)]
-pub struct Context<'t> {
-    tensorflow: &'t TensorFlow,
-    context: *mut TFE_Context,
-}
+pub type Context<'t> = Owned<'t, TFE_Context>;
 
 // SAFETY: a context may be used from all threads; Python does so too.
 unsafe impl Send for Context<'_> {}
 // SAFETY: TensorFlow allows any thread to use a context, several at once; Python does so too.
 unsafe impl Sync for Context<'_> {}
 
-impl Drop for Context<'_> {
-    fn drop(&mut self) {
-        // SAFETY: the context is this value's, and what was made of it borrows it.
-        unsafe { (self.tensorflow.eager.TFE_DeleteContext)(self.context) };
-    }
-}
-
 /// A tensor of a context, on any device.
-#[derive(Debug)]
-pub struct Handle<'c> {
-    tensorflow: &'c TensorFlow,
-    handle: *mut TFE_TensorHandle,
-}
+pub type Handle<'c> = Owned<'c, TFE_TensorHandle>;
 
 // SAFETY: a handle is a counted reference to a tensor that does not change, for all threads.
 unsafe impl Send for Handle<'_> {}
 // SAFETY: a handle is a counted reference to a tensor that does not change.
 unsafe impl Sync for Handle<'_> {}
-
-impl Drop for Handle<'_> {
-    fn drop(&mut self) {
-        // SAFETY: the handle is this value's.
-        unsafe { (self.tensorflow.eager.TFE_DeleteTensorHandle)(self.handle) };
-    }
-}
-
-/// An operation in the making.
-struct Op<'c> {
-    tensorflow: &'c TensorFlow,
-    op: *mut TFE_Op,
-}
-
-impl Drop for Op<'_> {
-    fn drop(&mut self) {
-        // SAFETY: the operation is this value's.
-        unsafe { (self.tensorflow.eager.TFE_DeleteOp)(self.op) };
-    }
-}
 
 impl TensorFlow {
     /// A context with all devices that are known by now.
@@ -69,14 +34,19 @@ impl TensorFlow {
         let context = call!(self, eager.TFE_NewContext(options));
         // SAFETY: the options are from above, and nothing uses them any more.
         unsafe { (self.eager.TFE_DeleteContextOptions)(options) };
-        Ok(Context { tensorflow: self, context: context? })
+        Ok(Owned { tensorflow: self, pointer: context?, free: self.eager.TFE_DeleteContext })
+    }
+
+    /// Takes over a handle that a function has made.
+    fn handle(&self, pointer: *mut TFE_TensorHandle) -> Handle<'_> {
+        Owned { tensorflow: self, pointer, free: self.eager.TFE_DeleteTensorHandle }
     }
 }
 
 impl Context<'_> {
     /// Its devices.
     pub fn devices(&self) -> Result<Vec<Device>> {
-        let list = call!(self.tensorflow, eager.TFE_ContextListDevices(self.context))?;
+        let list = call!(self.tensorflow, eager.TFE_ContextListDevices(self.pointer))?;
         // SAFETY: the list is the caller's.
         unsafe { self.tensorflow.listed(list) }
     }
@@ -85,8 +55,8 @@ impl Context<'_> {
     pub fn handle(&self, tensor: &Tensor) -> Result<Handle<'_>> {
         let tensor = self.tensorflow.in_c(tensor)?;
         // The handle has a share of the tensor.
-        let handle = call!(self.tensorflow, eager.TFE_NewTensorHandle(tensor.tensor))?;
-        Ok(Handle { tensorflow: self.tensorflow, handle })
+        let handle = call!(self.tensorflow, eager.TFE_NewTensorHandle(tensor.pointer))?;
+        Ok(self.tensorflow.handle(handle))
     }
 
     /// Runs an operation that gives at most so many tensors, on a device or where TensorFlow will. `types` is an
@@ -101,14 +71,14 @@ impl Context<'_> {
     ) -> Result<Vec<Handle<'_>>> {
         let tensorflow = self.tensorflow;
         let name = text(operation)?;
-        let op = call!(tensorflow, eager.TFE_NewOp(self.context, name.as_ptr()))?;
-        let op = Op { tensorflow, op };
+        let op = call!(tensorflow, eager.TFE_NewOp(self.pointer, name.as_ptr()))?;
+        let op = Owned { tensorflow, pointer: op, free: tensorflow.eager.TFE_DeleteOp };
         if let Some(device) = device {
             let device = text(device)?;
-            call!(tensorflow, eager.TFE_OpSetDevice(op.op, device.as_ptr()))?;
+            call!(tensorflow, eager.TFE_OpSetDevice(op.pointer, device.as_ptr()))?;
         }
         for input in inputs {
-            call!(tensorflow, eager.TFE_OpAddInput(op.op, input.handle))?;
+            call!(tensorflow, eager.TFE_OpAddInput(op.pointer, input.pointer))?;
         }
         if let Some((name, types)) = types {
             let name = text(name)?;
@@ -116,18 +86,16 @@ impl Context<'_> {
             unsafe {
                 let count = number(types.len());
                 let set = tensorflow.eager.TFE_OpSetAttrTypeList;
-                set(op.op, name.as_ptr(), start(types), count);
+                set(op.pointer, name.as_ptr(), start(types), count);
             }
         }
         let mut found = vec![ptr::null_mut(); outputs];
         let mut count = number(outputs);
-        call!(tensorflow, eager.TFE_Execute(op.op, found.as_mut_ptr(), &raw mut count))?;
+        call!(tensorflow, eager.TFE_Execute(op.pointer, found.as_mut_ptr(), &raw mut count))?;
         found.truncate(usize::try_from(count).unwrap_or(0));
-        Ok(found.into_iter().map(|handle| Handle { tensorflow, handle }).collect())
+        Ok(found.into_iter().map(|handle| tensorflow.handle(handle)).collect())
     }
-}
 
-impl Context<'_> {
     /// The strings that an operation without attributes gives for tensors.
     pub fn strings(&self, operation: &str, inputs: &[Tensor]) -> Result<Vec<Vec<u8>>> {
         let inputs: Vec<_> =
@@ -143,9 +111,8 @@ impl Context<'_> {
 impl Handle<'_> {
     /// Its content, which is waited for.
     pub fn tensor(&self) -> Result<Tensor> {
-        let tensor = call!(self.tensorflow, eager.TFE_TensorHandleResolve(self.handle))?;
-        // SAFETY: what comes is the caller's.
-        let tensor = unsafe { self.tensorflow.owned(tensor) };
+        let tensor = call!(self.tensorflow, eager.TFE_TensorHandleResolve(self.pointer))?;
+        let tensor = self.tensorflow.owned(tensor);
         self.tensorflow.in_rust(&tensor)
     }
 
@@ -154,14 +121,14 @@ impl Handle<'_> {
         let name = text(device)?;
         let handle = call!(
             self.tensorflow,
-            eager.TFE_TensorHandleCopyToDevice(self.handle, context.context, name.as_ptr())
+            eager.TFE_TensorHandleCopyToDevice(self.pointer, context.pointer, name.as_ptr())
         )?;
-        Ok(Handle { tensorflow: context.tensorflow, handle })
+        Ok(context.tensorflow.handle(handle))
     }
 
     /// The device in whose memory it is.
     pub fn backing_device(&self) -> Result<String> {
-        let name = call!(self.tensorflow, eager.TFE_TensorHandleBackingDeviceName(self.handle))?;
+        let name = call!(self.tensorflow, eager.TFE_TensorHandleBackingDeviceName(self.pointer))?;
         // SAFETY: a C string, which is copied while the tensor lives.
         Ok(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
     }

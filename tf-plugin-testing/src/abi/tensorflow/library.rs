@@ -30,6 +30,21 @@ pub struct TensorFlow {
     pub(super) strings: StringFunctions,
 }
 
+/// Something of the library's, which is freed with the value.
+pub struct Owned<'t, T> {
+    pub(super) tensorflow: &'t TensorFlow,
+    pub(super) pointer: *mut T,
+    pub(super) free: unsafe extern "C" fn(*mut T),
+}
+
+impl<T> Drop for Owned<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: the pointer is this value's, from a function of the library, whose type `free` is for. What was made of
+        // it borrows it or has a share of its own.
+        unsafe { (self.free)(self.pointer) };
+    }
+}
+
 /// A device of a context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {

@@ -1,6 +1,6 @@
 //! Tensors, between Rust and C.
 
-use super::library::{TensorFlow, number, start};
+use super::library::{Owned, TensorFlow, number, start};
 use core::slice;
 use tf_fs_sys::{TF_DataType, TF_INT64, TF_STRING, TF_TString, TF_Tensor};
 use tf_plugin_core::{Error, Result};
@@ -50,30 +50,14 @@ impl Tensor {
     }
 }
 
-/// A tensor of C, freed with the value. Long strings in it are not: TensorFlow may have kept the buffer, and frees none of
-/// them itself.
-pub(super) struct Owned<'t> {
-    tensorflow: &'t TensorFlow,
-    pub(super) tensor: *mut TF_Tensor,
-}
-
-impl Drop for Owned<'_> {
-    fn drop(&mut self) {
-        // SAFETY: the tensor is this value's.
-        unsafe { (self.tensorflow.tensors.TF_DeleteTensor)(self.tensor) };
-    }
-}
-
 impl TensorFlow {
-    /// Takes over a tensor of C.
-    ///
-    /// # Safety
-    /// It must be the caller's.
-    pub(super) unsafe fn owned(&self, tensor: *mut TF_Tensor) -> Owned<'_> {
-        Owned { tensorflow: self, tensor }
+    /// Takes over a tensor of C, which is freed with the value. Long strings in it are not: TensorFlow may have kept the
+    /// buffer, and frees none of them itself.
+    pub(super) fn owned(&self, pointer: *mut TF_Tensor) -> Owned<'_, TF_Tensor> {
+        Owned { tensorflow: self, pointer, free: self.tensors.TF_DeleteTensor }
     }
 
-    pub(super) fn in_c(&self, tensor: &Tensor) -> Result<Owned<'_>> {
+    pub(super) fn in_c(&self, tensor: &Tensor) -> Result<Owned<'_, TF_Tensor>> {
         let size = match &tensor.content {
             Content::Bytes(bytes) => bytes.len(),
             Content::Strings(strings) => strings.len() * size_of::<TF_TString>(),
@@ -91,7 +75,7 @@ impl TensorFlow {
         };
         // SAFETY: the tensor has this size and is not shared yet; strings are initialised before they are set.
         unsafe {
-            let data = (self.tensors.TF_TensorData)(made.tensor);
+            let data = (self.tensors.TF_TensorData)(made.pointer);
             match &tensor.content {
                 Content::Bytes(bytes) if bytes.is_empty() => {}
                 Content::Bytes(bytes) => {
@@ -113,8 +97,8 @@ impl TensorFlow {
         Ok(made)
     }
 
-    pub(super) fn in_rust(&self, tensor: &Owned<'_>) -> Result<Tensor> {
-        let tensor = tensor.tensor;
+    pub(super) fn in_rust(&self, tensor: &Owned<'_, TF_Tensor>) -> Result<Tensor> {
+        let tensor = tensor.pointer;
         // SAFETY: a tensor that lives until the end of this function, in host memory. An empty one may have no data.
         unsafe {
             let dims = (self.tensors.TF_NumDims)(tensor);

@@ -15,7 +15,6 @@ const CPU: &str = "/device:CPU:0";
 const SHAPES: [&[i64]; 6] = [&[], &[0], &[3, 0, 2], &[257], &[2, 1, 3, 1, 2, 2], &[(16 << 20) + 1]];
 
 /// The first device of the plugin.
-#[derive(Debug)]
 pub(super) struct OnDevice {
     tf: &'static TensorFlow,
     context: Context<'static>,

@@ -21,7 +21,6 @@ const PRECONDITION: &[Code] = &[Code::FailedPrecondition];
 const EXISTS: &[Code] = &[Code::AlreadyExists];
 
 /// Where cases work: each in a new directory below the root.
-#[derive(Debug)]
 pub(super) struct Files {
     tf: &'static TensorFlow,
     context: Context<'static>,
