@@ -17,16 +17,18 @@ use tf_fs_sys::{
 };
 use tf_plugin_testing::filesystem::{Host, Plugin};
 
-/// The functions of the plugin that is right. There is one such plugin in a program.
-struct Right {
+/// The functions of a plugin.
+#[derive(Clone, Copy)]
+struct Tables {
     filesystem: TF_FilesystemOps,
     reader: TF_RandomAccessFileOps,
     writer: TF_WritableFileOps,
 }
 
-static RIGHT: OnceLock<Right> = OnceLock::new();
+/// Those of the plugin that is right. There is one such plugin in a program.
+static RIGHT: OnceLock<Tables> = OnceLock::new();
 
-fn right() -> &'static Right {
+fn right() -> &'static Tables {
     RIGHT.get().expect("the functions were registered")
 }
 
@@ -67,49 +69,35 @@ pub unsafe fn doctor_plugin(info: *mut TF_FilesystemPluginInfo, defect: Defect) 
     }
     // SAFETY: `num_schemes` is not 0, so the SDK has allocated the tables of the first scheme, and nothing else
     // refers to them yet.
-    let (filesystem, reader, writer) = unsafe {
+    unsafe {
         let ops = &mut *(*info).ops;
-        (&mut *ops.filesystem_ops, &mut *ops.random_access_file_ops, &mut *ops.writable_file_ops)
-    };
-    RIGHT.get_or_init(|| Right { filesystem: *filesystem, reader: *reader, writer: *writer });
-    doctor(defect, filesystem, reader, writer);
+        let mut tables = Tables {
+            filesystem: *ops.filesystem_ops,
+            reader: *ops.random_access_file_ops,
+            writer: *ops.writable_file_ops,
+        };
+        RIGHT.get_or_init(|| tables);
+        doctor(defect, &mut tables);
+        *ops.filesystem_ops = tables.filesystem;
+        *ops.random_access_file_ops = tables.reader;
+        *ops.writable_file_ops = tables.writer;
+    }
 }
 
-fn doctor(
-    defect: Defect,
-    filesystem: &mut TF_FilesystemOps,
-    reader: &mut TF_RandomAccessFileOps,
-    writer: &mut TF_WritableFileOps,
-) {
+fn doctor(defect: Defect, tables: &mut Tables) {
+    let Tables { filesystem, writer, .. } = tables;
     match defect {
-        Defect::RawForgetsOutOfRange => reader.read = Some(read_forgets),
-        Defect::RawEndWithAllBytes => reader.read = Some(read_ends_with_all),
-        Defect::RawReadOfNothingEnds => reader.read = Some(read_of_nothing_ends),
-        Defect::RawLeaksOnFailedOpen => filesystem.new_random_access_file = Some(open_leaks),
-        Defect::RawOpensNothing => filesystem.new_random_access_file = Some(open_nothing),
-        Defect::RawSecondCloseFails => {
-            writer.close = Some(close_once);
-            writer.cleanup = Some(cleanup_writer);
-        }
-        Defect::RawFlushAfterCloseFails => {
-            writer.close = Some(close_and_note);
-            writer.flush = Some(flush_open);
-            writer.cleanup = Some(cleanup_writer);
-        }
         Defect::RawNoClose => writer.close = None,
-        Defect::RawIsDirectoryReturns => filesystem.is_directory = Some(is_directory_returns),
-        Defect::RawCountersUnset => filesystem.delete_recursively = Some(counters_unset),
-        Defect::RawSizeMinusOne => filesystem.get_file_size = Some(size_minus_one),
-        Defect::RawCodeOutOfRange => filesystem.path_exists = Some(code_17),
-        Defect::RawListsTooMany => filesystem.get_children = Some(lists_none_on_error),
-        Defect::RawEmptyRegionFails => {
-            filesystem.new_read_only_memory_region_from_file = Some(empty_region_fails);
-        }
         Defect::RawNoTranslateName => filesystem.translate_name = None,
         Defect::RawNoCopyFile => filesystem.copy_file = None,
         Defect::RawNoRenameFile => filesystem.rename_file = None,
-        other => panic!("{other:?} is not a defect of the C boundary"),
+        Defect::RawCountersUnset => filesystem.delete_recursively = Some(counters_unset),
+        Defect::RawSecondCloseFails | Defect::RawFlushAfterCloseFails => {
+            writer.cleanup = Some(cleanup_writer);
+        }
+        _ => {}
     }
+    wrap(defect, tables);
 }
 
 /// # Safety
@@ -129,19 +117,35 @@ unsafe fn set(status: *mut TF_Status, code: TF_Code) {
     unsafe { (host.TF_SetStatus)(status, code, BROKEN.as_ptr()) }
 }
 
-/// Functions that call the right one, bound to `right`, and then change the answer.
-macro_rules! wrappers {
-    ($($name:ident = $table:ident.$slot:ident($($arg:ident: $type:ty),*; $status:ident) $(-> $ret:ty)? |$answer:ident| $body:block)*) => {$(
-        unsafe extern "C" fn $name($($arg: $type,)* $status: *mut TF_Status) $(-> $ret)? {
-            let slot = right().$table.$slot.expect("the right plugin has all operations");
-            // SAFETY: the host passes what the header says, which goes on as it is; places to fill
-            // are valid, and the status is the host's.
-            unsafe {
-                let $answer = slot($($arg,)* $status);
-                $body
-            }
+/// # Safety
+/// As [`code`].
+unsafe fn change(status: *mut TF_Status, from: TF_Code, to: TF_Code) {
+    // SAFETY: `status` is a status of the host.
+    unsafe {
+        if code(status) == from {
+            set(status, to);
         }
-    )*};
+    }
+}
+
+/// For each defect the function that calls the right one and then changes the answer.
+macro_rules! wrappers {
+    ($($defect:ident = $table:ident.$slot:ident($($arg:ident: $type:ty),*; $status:ident) $(-> $ret:ty)? |$answer:ident| $body:block)*) => {
+        fn wrap(defect: Defect, tables: &mut Tables) {$(
+            if defect == Defect::$defect {
+                unsafe extern "C" fn broken($($arg: $type,)* $status: *mut TF_Status) $(-> $ret)? {
+                    let slot = right().$table.$slot.expect("the right plugin has all operations");
+                    // SAFETY: the host passes what the header says, which goes on as it is; places to fill
+                    // are valid, and the status is the host's.
+                    unsafe {
+                        let $answer = slot($($arg,)* $status);
+                        $body
+                    }
+                }
+                tables.$table.$slot = Some(broken);
+            }
+        )*}
+    };
 }
 
 type Fs = *const TF_Filesystem;
@@ -151,71 +155,59 @@ type Writer = *const TF_WritableFile;
 type Entries = *mut *mut *mut c_char;
 
 wrappers! {
-    read_forgets = reader.read(file: Reader, offset: u64, n: usize, buffer: *mut c_char; status) -> i64 |read| {
-        if code(status) == TF_OUT_OF_RANGE {
-            set(status, TF_OK);
-        }
+    RawForgetsOutOfRange = reader.read(file: Reader, offset: u64, n: usize, buffer: *mut c_char; status) -> i64 |read| {
+        change(status, TF_OUT_OF_RANGE, TF_OK);
         read
     }
-    read_ends_with_all = reader.read(file: Reader, offset: u64, n: usize, buffer: *mut c_char; status) -> i64 |read| {
+    RawEndWithAllBytes = reader.read(file: Reader, offset: u64, n: usize, buffer: *mut c_char; status) -> i64 |read| {
         if code(status) == TF_OK && n > 0 {
             set(status, TF_OUT_OF_RANGE);
         }
         read
     }
-    read_of_nothing_ends = reader.read(file: Reader, offset: u64, n: usize, buffer: *mut c_char; status) -> i64 |read| {
+    RawReadOfNothingEnds = reader.read(file: Reader, offset: u64, n: usize, buffer: *mut c_char; status) -> i64 |read| {
         if n == 0 {
             set(status, TF_OUT_OF_RANGE);
         }
         read
     }
-    open_leaks = filesystem.new_random_access_file(fs: Fs, path: Path, file: *mut TF_RandomAccessFile; status) |_answer| {
+    RawLeaksOnFailedOpen = filesystem.new_random_access_file(fs: Fs, path: Path, file: *mut TF_RandomAccessFile; status) |_answer| {
         if code(status) != TF_OK {
             (*file).plugin_file = STATE;
         }
     }
-    open_nothing = filesystem.new_random_access_file(fs: Fs, path: Path, file: *mut TF_RandomAccessFile; status) |_answer| {
-        if code(status) == TF_NOT_FOUND {
-            set(status, TF_OK);
-        }
+    RawOpensNothing = filesystem.new_random_access_file(fs: Fs, path: Path, file: *mut TF_RandomAccessFile; status) |_answer| {
+        change(status, TF_NOT_FOUND, TF_OK);
     }
-    close_once = writer.close(file: Writer; status) |_answer| {
+    RawSecondCloseFails = writer.close(file: Writer; status) |_answer| {
         if !closed().insert((*file).plugin_file.addr()) {
             set(status, TF_FAILED_PRECONDITION);
         }
     }
-    close_and_note = writer.close(file: Writer; status) |_answer| {
+    RawFlushAfterCloseFails = writer.close(file: Writer; status) |_answer| {
         closed().insert((*file).plugin_file.addr());
     }
-    flush_open = writer.flush(file: Writer; status) |_answer| {
+    RawFlushAfterCloseFails = writer.flush(file: Writer; status) |_answer| {
         if closed().contains(&(*file).plugin_file.addr()) {
             set(status, TF_FAILED_PRECONDITION);
         }
     }
-    is_directory_returns = filesystem.is_directory(fs: Fs, path: Path; status) -> bool |found| {
-        if code(status) == TF_FAILED_PRECONDITION {
-            set(status, TF_OK);
-        }
+    RawIsDirectoryReturns = filesystem.is_directory(fs: Fs, path: Path; status) -> bool |found| {
+        change(status, TF_FAILED_PRECONDITION, TF_OK);
         found
     }
-    size_minus_one = filesystem.get_file_size(fs: Fs, path: Path; status) -> i64 |size| {
-        if code(status) == TF_FAILED_PRECONDITION {
-            set(status, TF_OK);
-        }
+    RawSizeMinusOne = filesystem.get_file_size(fs: Fs, path: Path; status) -> i64 |size| {
+        change(status, TF_FAILED_PRECONDITION, TF_OK);
         size
     }
-    code_17 = filesystem.path_exists(fs: Fs, path: Path; status) |_answer| {
-        if code(status) == TF_NOT_FOUND {
-            set(status, 17);
-        }
+    RawCodeOutOfRange = filesystem.path_exists(fs: Fs, path: Path; status) |_answer| {
+        change(status, TF_NOT_FOUND, 17);
     }
-    lists_none_on_error = filesystem.get_children(fs: Fs, path: Path, entries: Entries; status) -> c_int |count| {
+    RawListsTooMany = filesystem.get_children(fs: Fs, path: Path, entries: Entries; status) -> c_int |count| {
         count.max(0)
     }
-    empty_region_fails = filesystem.new_read_only_memory_region_from_file(fs: Fs, path: Path, region: *mut TF_ReadOnlyMemoryRegion; status) |_answer| {
-        if code(status) == TF_INVALID_ARGUMENT {
-            set(status, TF_UNAVAILABLE);
-        }
+    RawEmptyRegionFails = filesystem.new_read_only_memory_region_from_file(fs: Fs, path: Path, region: *mut TF_ReadOnlyMemoryRegion; status) |_answer| {
+        change(status, TF_INVALID_ARGUMENT, TF_UNAVAILABLE);
     }
 }
 
