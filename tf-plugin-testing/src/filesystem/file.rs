@@ -114,24 +114,18 @@ impl TestRandomAccessFile {
     }
 }
 
-/// A file that is open for writing. Dropping it runs `cleanup`, also when it was not closed, as
-/// TensorFlow does at times.
+/// A file that is open for writing. A null slot is `UNIMPLEMENTED`, other errors are the plugin's. Dropping it runs
+/// `cleanup`, also when it was not closed, as TensorFlow does at times.
 #[derive(Debug)]
 pub struct TestWritableFile(pub(super) Open<TF_WritableFile>);
 
 impl TestWritableFile {
     /// Appends `data`; none of it comes as a null pointer.
-    ///
-    /// # Errors
-    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn append(&mut self, data: &[u8]) -> Result<()> {
         self.0.raw_append(data)
     }
 
     /// The position in bytes.
-    ///
-    /// # Errors
-    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn tell(&mut self) -> Result<u64> {
         let (result, position) = self.0.raw_tell()?;
         let mounted = &self.0.mounted;
@@ -140,17 +134,11 @@ impl TestWritableFile {
     }
 
     /// Hands buffered bytes on; OK if the slot is null.
-    ///
-    /// # Errors
-    /// That of the plugin.
     pub fn flush(&mut self) -> Result<()> {
         self.0.raw_flush().unwrap_or(Ok(()))
     }
 
     /// Makes what was appended durable; [`flush`](Self::flush) if the slot is null.
-    ///
-    /// # Errors
-    /// That of the plugin.
     pub fn sync(&mut self) -> Result<()> {
         match self.0.raw_sync() {
             Some(result) => result,
@@ -159,9 +147,6 @@ impl TestWritableFile {
     }
 
     /// Closes the file. TensorFlow closes some files twice, so this may be called again.
-    ///
-    /// # Errors
-    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn close(&mut self) -> Result<()> {
         self.0.raw_close().unwrap_or_else(|| Err(unimplemented("Close", &self.0.name)))
     }

@@ -10,7 +10,8 @@ use tf_plugin_core::{Code, Error, Result};
 /// `filesystem_interface.h`; any name may be given to any filesystem, while [`Host`](super::Host)
 /// chooses the filesystem by the scheme.
 ///
-/// A null slot gets TensorFlow's default, or `UNIMPLEMENTED` where it has none.
+/// A null slot gets TensorFlow's default, or `UNIMPLEMENTED` where it has none. All other errors are the plugin's, where a
+/// method does not say more.
 #[derive(Clone, Debug)]
 pub struct TestFilesystem {
     pub(super) mounted: Arc<Mounted>,

@@ -7,9 +7,6 @@ use tf_plugin_core::Result;
 
 impl TestFilesystem {
     /// The names of the entries of a directory.
-    ///
-    /// # Errors
-    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn get_children(&self, uri: impl AsRef<[u8]>) -> Result<Vec<Vec<u8>>> {
         const OP: &str = "get_children";
         let uri = uri.as_ref();

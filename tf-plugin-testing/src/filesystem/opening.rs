@@ -10,9 +10,6 @@ macro_rules! open_ops {
     ($($(#[$doc:meta])* $op:ident, $cpp_name:literal -> $opened:ident = $make:expr;)*) => {
         impl TestFilesystem {$(
             $(#[$doc])*
-            ///
-            /// # Errors
-            /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
             pub fn $op(&self, uri: impl AsRef<[u8]>) -> Result<$opened> {
                 let uri = uri.as_ref();
                 let slot = self.mounted.tables.filesystem.$op;

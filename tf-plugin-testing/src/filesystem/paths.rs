@@ -14,9 +14,6 @@ macro_rules! path_ops {
     ($($(#[$doc:meta])* $op:ident, $cpp_name:literal;)*) => {
         impl TestFilesystem {$(
             $(#[$doc])*
-            ///
-            /// # Errors
-            /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
             pub fn $op(&self, uri: impl AsRef<[u8]>) -> Result<()> {
                 let uri = uri.as_ref();
                 let slot = self.mounted.tables.filesystem.$op;
@@ -148,9 +145,6 @@ impl TestFilesystem {
     }
 
     /// Length, time of modification and kind of a path.
-    ///
-    /// # Errors
-    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn stat(&self, uri: impl AsRef<[u8]>) -> Result<FileStatistics> {
         let uri = uri.as_ref();
         let slot = self.mounted.tables.filesystem.stat;
@@ -188,9 +182,6 @@ impl TestFilesystem {
 
     /// Whether a path is a directory: OK, or `FAILED_PRECONDITION` for a file. TensorFlow ignores the
     /// value that the plugin returns beside the status. Its default asks `path_exists` and `stat`.
-    ///
-    /// # Errors
-    /// That of the plugin.
     pub fn is_directory(&self, uri: impl AsRef<[u8]>) -> Result<()> {
         const OP: &str = "is_directory";
         let uri = uri.as_ref();
@@ -214,9 +205,6 @@ impl TestFilesystem {
     }
 
     /// Length of a file in bytes. TensorFlow's default asks `stat`.
-    ///
-    /// # Errors
-    /// That of the plugin.
     pub fn get_file_size(&self, uri: impl AsRef<[u8]>) -> Result<u64> {
         const OP: &str = "get_file_size";
         let uri = uri.as_ref();

@@ -28,9 +28,6 @@ pub(super) use call;
 
 impl Host {
     /// Opens a device.
-    ///
-    /// # Errors
-    /// The plugin's.
     pub fn device(&self, ordinal: i32) -> Result<TestDevice<'_>> {
         let mut device = Guarded::<SP_Device>::new(self.sizes.device);
         let mut params = SE_CreateDeviceParams {
@@ -52,7 +49,7 @@ impl Host {
     }
 }
 
-/// An open device.
+/// An open device. The errors of its methods are the plugin's.
 pub struct TestDevice<'h> {
     pub(super) host: &'h Host,
     pub(super) device: SP_Device,
@@ -169,18 +166,12 @@ impl TestDevice<'_> {
     }
 
     /// Copies from the host at once.
-    ///
-    /// # Errors
-    /// The plugin's.
     pub fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
         let mut target = memory_base(Some(target), source.len() as u64);
         call!(self, sync_memcpy_htod(&mut target, source.as_ptr().cast(), source.len() as u64))
     }
 
     /// Copies to the host at once.
-    ///
-    /// # Errors
-    /// The plugin's.
     pub fn copy_to_host(&self, target: &mut [u8], source: DevicePtr) -> Result<()> {
         let len = target.len() as u64;
         let source = memory_base(Some(source), len);
@@ -188,9 +179,6 @@ impl TestDevice<'_> {
     }
 
     /// Copies within the device at once.
-    ///
-    /// # Errors
-    /// The plugin's.
     pub fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
         let (mut target, source) =
             (memory_base(Some(target), bytes), memory_base(Some(source), bytes));

@@ -13,9 +13,9 @@ use tf_fs_sys::{
     TF_Status,
 };
 
-/// A stream; the null stream if it could not be made.
+/// A stream; the null stream if it could not be made. The errors of its methods are the plugin's.
 pub struct TestStream<'d>(pub(super) &'d TestDevice<'d>, pub(super) SP_Stream);
-/// An event; the null event if it could not be made.
+/// An event; the null event if it could not be made. The errors of its methods are the plugin's.
 pub struct TestEvent<'d>(pub(super) &'d TestDevice<'d>, pub(super) SP_Event);
 /// A stopwatch.
 pub struct TestTimer<'d>(pub(super) &'d TestDevice<'d>, pub(super) SP_Timer);
@@ -126,9 +126,6 @@ impl TestDevice<'_> {
     }
 
     /// Makes a stopwatch.
-    ///
-    /// # Errors
-    /// The plugin's.
     pub fn timer(&self) -> Result<TestTimer<'_>> {
         let mut timer = ptr::null_mut();
         call!(self, create_timer(&mut timer))?;
@@ -139,9 +136,6 @@ impl TestDevice<'_> {
 
 impl TestStream<'_> {
     /// Copies to the device and waits for an event behind the copy, as TensorFlow does.
-    ///
-    /// # Errors
-    /// The plugin's.
     pub fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
         let mut target = memory_base(Some(target), source.len() as u64);
         let len = source.len() as u64;
@@ -151,9 +145,6 @@ impl TestStream<'_> {
     }
 
     /// Copies to the host and waits for an event behind the copy, as TensorFlow does.
-    ///
-    /// # Errors
-    /// The plugin's.
     pub fn copy_to_host(&self, target: &mut [u8], source: DevicePtr) -> Result<()> {
         let len = target.len() as u64;
         let source = memory_base(Some(source), len);
@@ -163,9 +154,6 @@ impl TestStream<'_> {
     }
 
     /// Enqueues a copy within the device.
-    ///
-    /// # Errors
-    /// The plugin's.
     pub fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
         let (mut target, source) =
             (memory_base(Some(target), bytes), memory_base(Some(source), bytes));
@@ -173,9 +161,6 @@ impl TestStream<'_> {
     }
 
     /// Enqueues filling, with the callback for the pattern.
-    ///
-    /// # Errors
-    /// The plugin's.
     pub fn fill(&self, target: DevicePtr, pattern: Pattern, bytes: u64) -> Result<()> {
         let mut target = memory_base(Some(target), bytes);
         match pattern {
@@ -196,9 +181,6 @@ impl TestStream<'_> {
 
     /// Makes later work wait for an event.
     ///
-    /// # Errors
-    /// The plugin's.
-    ///
     /// # Panics
     /// When the event is another host's.
     pub fn wait_event(&self, event: &TestEvent<'_>) -> Result<()> {
@@ -208,9 +190,6 @@ impl TestStream<'_> {
 
     /// Makes later work wait for another stream.
     ///
-    /// # Errors
-    /// The plugin's.
-    ///
     /// # Panics
     /// When the stream is another host's.
     pub fn wait_stream(&self, other: &TestStream<'_>) -> Result<()> {
@@ -219,25 +198,16 @@ impl TestStream<'_> {
     }
 
     /// Waits for the stream.
-    ///
-    /// # Errors
-    /// The plugin's.
     pub fn synchronize(&self) -> Result<()> {
         call!(self.0, block_host_until_done(self.1))
     }
 
     /// Whether the stream works.
-    ///
-    /// # Errors
-    /// The plugin's.
     pub fn status(&self) -> Result<()> {
         call!(self.0, get_stream_status(self.1))
     }
 
     /// Starts or stops a stopwatch.
-    ///
-    /// # Errors
-    /// The plugin's.
     ///
     /// # Panics
     /// When the stopwatch is another device's.
@@ -310,9 +280,6 @@ impl TestEvent<'_> {
     }
 
     /// Waits for the event.
-    ///
-    /// # Errors
-    /// The plugin's.
     pub fn wait(&self) -> Result<()> {
         call!(self.0, block_host_for_event(self.1))
     }

@@ -188,10 +188,7 @@ impl Host {
             .map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
     }
 
-    /// The number of devices.
-    ///
-    /// # Errors
-    /// The plugin's.
+    /// The number of devices, or the plugin's error.
     pub fn device_count(&self) -> Result<usize> {
         let mut count = -1;
         let get = self.fns.get_device_count.expect("every callback is there");

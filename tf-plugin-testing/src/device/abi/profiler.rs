@@ -115,10 +115,7 @@ impl ProfilerHost {
         self.collect()
     }
 
-    /// Collects, as after a profile.
-    ///
-    /// # Errors
-    /// The plugin's.
+    /// Collects, as after a profile; fails as the plugin does.
     pub fn collect(&self) -> Result<Vec<u8>> {
         const OP: &str = "collect_data_xspace";
         /// What an uninitialised number happens to be.
@@ -141,9 +138,6 @@ impl ProfilerHost {
     }
 
     /// Takes so many bytes, as after a question for the size.
-    ///
-    /// # Errors
-    /// The plugin's.
     pub fn take(&self, size: usize) -> Result<Vec<u8>> {
         let collect = self.fns.collect_data_xspace.expect("every callback is there");
         let (mut buffer, mut asked) = (vec![0; size], size);

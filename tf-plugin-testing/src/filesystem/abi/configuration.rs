@@ -32,9 +32,6 @@ fn raw(option: &mut OwnedOption) -> TF_Filesystem_Option {
 
 impl TestFilesystem {
     /// Sets several options. An empty description goes over as null, as TensorFlow's do.
-    ///
-    /// # Errors
-    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn set_filesystem_configuration(&self, options: &[FilesystemOption]) -> Result<()> {
         let Some(slot) = self.mounted.tables.filesystem.set_filesystem_configuration else {
             let what = "Filesystem does not support SetConfiguration()";
@@ -51,9 +48,6 @@ impl TestFilesystem {
     }
 
     /// Sets one option. TensorFlow never does.
-    ///
-    /// # Errors
-    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn set_filesystem_configuration_option(&self, option: &FilesystemOption) -> Result<()> {
         let mut owned = OwnedOption::new(option)?;
         let raw = raw(&mut owned);
@@ -62,9 +56,6 @@ impl TestFilesystem {
     }
 
     /// All options of the filesystem. TensorFlow never asks.
-    ///
-    /// # Errors
-    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn get_filesystem_configuration(&self) -> Result<Vec<FilesystemOption>> {
         let (mut array, mut count) = (ptr::null_mut(), UNSET_COUNT);
         let (result, ()) = call!(self, b"", get_filesystem_configuration(&mut array, &mut count));
@@ -72,9 +63,6 @@ impl TestFilesystem {
     }
 
     /// One option by its key. TensorFlow never asks.
-    ///
-    /// # Errors
-    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn get_filesystem_configuration_option(&self, key: &str) -> Result<FilesystemOption> {
         const OP: &str = "get_filesystem_configuration_option";
         let (key, mut option) = (key.as_bytes(), ptr::null_mut());
@@ -88,9 +76,6 @@ impl TestFilesystem {
 
     /// The keys of all options. TensorFlow never asks. The header leaves open how several keys fit
     /// into one string; this SDK puts them one after the other, each with its NUL.
-    ///
-    /// # Errors
-    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn get_filesystem_configuration_keys(&self) -> Result<Vec<String>> {
         const OP: &str = "get_filesystem_configuration_keys";
         let (mut keys, mut count) = (ptr::null_mut::<c_char>(), UNSET_COUNT);

@@ -66,9 +66,6 @@ pub(super) use call;
 
 impl TestFilesystem {
     /// Starts a transaction. TensorFlow up to 2.21 calls none of the transaction operations.
-    ///
-    /// # Errors
-    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn start_transaction(&self) -> Result<TestTransaction> {
         let mut token = ptr::null_mut();
         let answer = call!(self, b"", start_transaction(&mut token));
@@ -77,9 +74,6 @@ impl TestFilesystem {
 
     /// Ends a transaction; `transaction` may be of another filesystem or ended already, to see what
     /// the plugin makes of it.
-    ///
-    /// # Errors
-    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn end_transaction(&self, transaction: &TestTransaction) -> Result<()> {
         let (result, returned) = call!(self, b"", end_transaction(transaction.token));
         self.judge_zero("end_transaction", b"", &result, returned);
@@ -87,9 +81,6 @@ impl TestFilesystem {
     }
 
     /// Makes a path part of a transaction.
-    ///
-    /// # Errors
-    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn add_to_transaction(
         &self,
         uri: impl AsRef<[u8]>,
@@ -104,9 +95,6 @@ impl TestFilesystem {
     }
 
     /// The transaction that a path is part of.
-    ///
-    /// # Errors
-    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn get_transaction_for_path(&self, uri: impl AsRef<[u8]>) -> Result<TestTransaction> {
         let path = self.translate_name(uri)?;
         let (c, mut token) = (c_path(&path), ptr::null_mut());
@@ -115,9 +103,6 @@ impl TestFilesystem {
     }
 
     /// The transaction that a path is part of, or a new one.
-    ///
-    /// # Errors
-    /// That of the plugin; `UNIMPLEMENTED` if the slot is null.
     pub fn get_or_start_transaction_for_path(
         &self,
         uri: impl AsRef<[u8]>,
