@@ -99,7 +99,7 @@ impl Op {
         op
     }
 
-    fn names_mut(&mut self) -> Vec<&mut Name> {
+    pub(super) fn names_mut(&mut self) -> Vec<&mut Name> {
         match self {
             Self::NewWritable { path, .. }
             | Self::NewAppendable { path, .. }

@@ -70,9 +70,9 @@ fn judge<T>(answer: Result<T, Error>, verdict: &Verdict) -> Outcome<Option<T>> {
 }
 
 /// The path of a name of [`Op::resolved`].
-fn at(name: &Name) -> &Path {
+fn path_of(name: &Name) -> Path {
     match name {
-        Name::Path(path) => path,
+        Name::Path(path) => path.clone(),
         other => unreachable!("{other:?} is not resolved"),
     }
 }
@@ -81,8 +81,9 @@ impl Run<'_> {
     /// All operations, of which those that were begun are in `done`.
     fn all(&mut self, ops: &[Op], done: &mut Vec<Op>) -> Outcome {
         for (index, op) in ops.iter().enumerate() {
-            let op = op.resolved(&self.model);
-            let stepped = self.step(&op).and_then(|()| {
+            let mut op = op.resolved(&self.model);
+            let paths: Vec<Path> = op.names_mut().into_iter().map(|name| path_of(name)).collect();
+            let stepped = self.step(&op, &paths).and_then(|()| {
                 let violations = self.host.take_violations();
                 ensure(violations.is_empty(), || {
                     format!("rules of the C boundary: {violations:#?}")
@@ -96,7 +97,7 @@ impl Run<'_> {
             failed?;
         }
         for slot in 0..SLOTS {
-            self.step(&Op::Close { slot })?;
+            self.step(&Op::Close { slot }, &[])?;
         }
         self.compare()
     }
@@ -124,7 +125,7 @@ impl Run<'_> {
     fn close_writers(&mut self, path: &[String]) -> Outcome {
         for slot in 0..SLOTS {
             if self.is_on(slot, path) {
-                self.step(&Op::Close { slot })?;
+                self.step(&Op::Close { slot }, &[])?;
             }
         }
         Ok(())
@@ -202,12 +203,13 @@ impl Run<'_> {
         call(writer, file)
     }
 
-    /// One operation, whose names are resolved.
-    fn step(&mut self, op: &Op) -> Outcome {
-        let host = self.host;
+    /// One operation, whose names are those of these paths.
+    fn step(&mut self, op: &Op, paths: &[Path]) -> Outcome {
+        let (host, root) = (self.host, Path::new());
+        let path = paths.first().unwrap_or(&root);
         match op {
-            Op::NewWritable { slot, path } => self.open(*slot, at(path), false),
-            Op::NewAppendable { slot, path } => self.open(*slot, at(path), true),
+            Op::NewWritable { slot, .. } => self.open(*slot, path, false),
+            Op::NewAppendable { slot, .. } => self.open(*slot, path, true),
             Op::Append { slot, data } => self.with_writer(*slot, |writer, file| {
                 let verdict = match writer.closed {
                     true => Verdict::of(Code::FailedPrecondition),
@@ -253,9 +255,8 @@ impl Run<'_> {
                 self.drop_writer(*slot);
                 Ok(())
             }
-            Op::Read { path, offset, n } => self.read(at(path), *offset, *n),
-            Op::Map { path } => {
-                let path = at(path);
+            Op::Read { offset, n, .. } => self.read(path, *offset, *n),
+            Op::Map { .. } => {
                 if let Found::Node(Node::File(file)) = self.model.find(path)
                     && !file.pending.is_empty()
                 {
@@ -274,16 +275,14 @@ impl Run<'_> {
                 }
                 Ok(())
             }
-            Op::CreateDir { path } => {
-                let path = at(path);
+            Op::CreateDir { .. } => {
                 let verdict = self.model.create_dir(path);
                 if judge(host.create_dir(self.uri(path)), &verdict)?.is_some() {
                     self.model.insert(path.clone(), Node::Dir);
                 }
                 Ok(())
             }
-            Op::RecursivelyCreateDir { path } => {
-                let path = at(path);
+            Op::RecursivelyCreateDir { .. } => {
                 let verdict = self.model.recursively_create_dir(path);
                 if judge(host.recursively_create_dir(self.uri(path)), &verdict)?.is_some() {
                     for end in 1..=path.len() {
@@ -292,25 +291,17 @@ impl Run<'_> {
                 }
                 Ok(())
             }
-            Op::DeleteFile { path } => {
-                let path = at(path);
+            Op::DeleteFile { .. } => {
                 let verdict = self.model.read_file(path);
                 self.delete(path, host.delete_file(self.uri(path)), &verdict)
             }
-            Op::DeleteDir { path } => {
-                let path = at(path);
-                if path.is_empty() {
-                    // A filesystem may treat its root as it likes.
-                    return Ok(());
-                }
+            // A filesystem may treat its root as it likes.
+            Op::DeleteDir { .. } | Op::DeleteRecursively { .. } if path.is_empty() => Ok(()),
+            Op::DeleteDir { .. } => {
                 let verdict = self.model.delete_dir(path);
                 self.delete(path, host.delete_dir(self.uri(path)), &verdict)
             }
-            Op::DeleteRecursively { path } => {
-                let path = at(path);
-                if path.is_empty() {
-                    return Ok(());
-                }
+            Op::DeleteRecursively { .. } => {
                 let verdict = self.model.look(path);
                 let deleted = host.delete_recursively(self.uri(path));
                 if let Err(left) = &deleted {
@@ -319,14 +310,13 @@ impl Run<'_> {
                 }
                 self.delete(path, deleted.map_err(|left| left.error), &verdict)
             }
-            Op::Rename { src, dst } => self.transfer(at(src), at(dst), true),
-            Op::Copy { src, dst } => self.transfer(at(src), at(dst), false),
-            Op::PathExists { path } => {
-                let path = at(path);
+            Op::Rename { .. } | Op::Copy { .. } => {
+                self.transfer(path, &paths[1], matches!(op, Op::Rename { .. }))
+            }
+            Op::PathExists { .. } => {
                 judge(host.path_exists(self.uri(path)), &self.model.look(path)).map(drop)
             }
-            Op::PathsExist { paths } => {
-                let paths: Vec<&Path> = paths.iter().map(at).collect();
+            Op::PathsExist { .. } => {
                 let uris: Vec<String> = paths.iter().map(|path| self.uri(path)).collect();
                 let answers = judge(host.paths_exist(&uris), &Verdict::ok())?.unwrap_or_default();
                 ensure(answers.len() == paths.len(), || format!("{} answers", answers.len()))?;
@@ -335,20 +325,12 @@ impl Run<'_> {
                 }
                 Ok(())
             }
-            Op::Stat { path } => {
-                let path = at(path);
-                self.stat(path, &self.uri(path))
-            }
-            Op::StatUntidy { path, tidy } => {
-                let path = at(path);
-                self.stat(path, &self.untidy(path, *tidy))
-            }
-            Op::IsDirectory { path } => {
-                let path = at(path);
+            Op::Stat { .. } => self.stat(path, &self.uri(path)),
+            Op::StatUntidy { tidy, .. } => self.stat(path, &self.untidy(path, *tidy)),
+            Op::IsDirectory { .. } => {
                 judge(host.is_directory(self.uri(path)), &self.model.read_dir(path)).map(drop)
             }
-            Op::GetFileSize { path } => {
-                let path = at(path);
+            Op::GetFileSize { .. } => {
                 let verdict = self.model.read_file(path);
                 if let Some(size) = judge(host.get_file_size(self.uri(path)), &verdict)? {
                     let fits = self.model.file(path).is_some_and(|file| file.may_have(size));
@@ -356,8 +338,7 @@ impl Run<'_> {
                 }
                 Ok(())
             }
-            Op::GetChildren { path } => {
-                let path = at(path);
+            Op::GetChildren { .. } => {
                 let verdict = self.model.read_dir(path);
                 if let Some(mut names) = judge(host.get_children(self.uri(path)), &verdict)? {
                     names.sort_unstable();
