@@ -78,6 +78,9 @@ impl Script {
 /// Operations are named as in the header; those of files are `read`, `append`, `tell`, `flush`, `sync` and `close`. Calls count from 0 on since the start or the last
 /// [`reset`](Self::reset). What the SDK's defaults call counts too: a `copy_file` that the author did
 /// not write is one `copy_file`, and the opens, reads and appends that it is made of.
+///
+/// # Panics
+/// Each method that takes an operation panics if there is none of this name.
 #[derive(Clone, Debug)]
 pub struct Faults {
     script: Arc<Mutex<Script>>,
@@ -119,17 +122,11 @@ impl Faults {
     }
 
     /// The call of this number of an operation meets a fault.
-    ///
-    /// # Panics
-    /// If there is no operation of this name.
     pub fn at(&self, operation: &str, call: u64, fault: Fault) -> &Self {
         self.add(Some(operation), call, 0, fault)
     }
 
     /// Every call of an operation meets a fault.
-    ///
-    /// # Panics
-    /// If there is no operation of this name.
     pub fn always(&self, operation: &str, fault: Fault) -> &Self {
         self.add(Some(operation), 0, 1, fault)
     }
@@ -137,7 +134,7 @@ impl Faults {
     /// Every `nth` call of an operation meets a fault: calls `nth - 1`, `2 * nth - 1` and so on.
     ///
     /// # Panics
-    /// If there is no operation of this name, or if `nth` is 0.
+    /// If `nth` is 0.
     pub fn every(&self, operation: &str, nth: u64, fault: Fault) -> &Self {
         assert!(nth > 0, "every 0th call is none; write 1 for every call");
         self.add(Some(operation), nth - 1, nth, fault)
@@ -174,9 +171,6 @@ impl Faults {
     }
 
     /// How many calls of an operation were made.
-    ///
-    /// # Panics
-    /// If there is no operation of this name.
     #[must_use]
     pub fn calls_of(&self, operation: &str) -> u64 {
         let operation = self.known(operation);

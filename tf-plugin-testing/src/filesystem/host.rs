@@ -132,10 +132,8 @@ impl Host {
         self.session.read_once.store(true, Ordering::Relaxed);
     }
 
-    /// Panics with a list of the violations so far, if there are any.
-    ///
-    /// # Panics
-    /// See above. The same happens when the host and all that is open on it are gone.
+    /// Panics with a list of the violations so far, if there are any. The same happens when the host and all that is open
+    /// on it are gone.
     #[track_caller]
     pub fn check(&self) {
         self.session.log.check();

@@ -14,6 +14,10 @@ use tf_fs_sys::{
 };
 
 /// A stream; the null stream if it could not be made. The errors of its methods are the plugin's.
+///
+/// # Panics
+/// Each method that takes another handle panics if that is another host's; to record an event and to time work it must be
+/// the same device's.
 pub struct TestStream<'d>(pub(super) &'d TestDevice<'d>, pub(super) SP_Stream);
 /// An event; the null event if it could not be made. The errors of its methods are the plugin's.
 pub struct TestEvent<'d>(pub(super) &'d TestDevice<'d>, pub(super) SP_Event);
@@ -171,27 +175,18 @@ impl TestStream<'_> {
     }
 
     /// Records an event. Its status is ignored, as TensorFlow ignores it.
-    ///
-    /// # Panics
-    /// When the event is another device's.
     pub fn record_event(&self, event: &TestEvent<'_>) {
         self.0.must_be(event.0, "record_event");
         let _ = call!(self.0, record_event(self.1, event.1));
     }
 
     /// Makes later work wait for an event.
-    ///
-    /// # Panics
-    /// When the event is another host's.
     pub fn wait_event(&self, event: &TestEvent<'_>) -> Result<()> {
         self.0.must_share_host(event.0, "wait_for_event");
         call!(self.0, wait_for_event(self.1, event.1))
     }
 
     /// Makes later work wait for another stream.
-    ///
-    /// # Panics
-    /// When the stream is another host's.
     pub fn wait_stream(&self, other: &TestStream<'_>) -> Result<()> {
         self.0.must_share_host(other.0, "create_stream_dependency");
         call!(self.0, create_stream_dependency(self.1, other.1))
@@ -208,9 +203,6 @@ impl TestStream<'_> {
     }
 
     /// Starts or stops a stopwatch.
-    ///
-    /// # Panics
-    /// When the stopwatch is another device's.
     pub fn time(&self, timer: &TestTimer<'_>, start: bool) -> Result<()> {
         self.0.must_be(timer.0, if start { "start_timer" } else { "stop_timer" });
         if start {

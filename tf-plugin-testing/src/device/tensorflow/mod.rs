@@ -1,7 +1,4 @@
 //! The cases for devices that run in a real TensorFlow, from Python and in its C library.
-//!
-//! [`conformance!`](crate::device::conformance!) makes a test of either, which `cargo tf-plugin test` runs once for each
-//! TensorFlow that it is told of. Alone those tests say so and do nothing.
 
 mod in_c;
 mod list;

@@ -1,9 +1,7 @@
 //! The cases that run in a real TensorFlow, from Python and in its C library.
 //!
-//! [`conformance!`](crate::filesystem::conformance!) makes a test of either, which `cargo tf-plugin test` runs once for each
-//! TensorFlow that it is told of: it names the interpreter, or the directory of the C library, and the plugin's library
-//! in the environment. Alone those tests say so and do nothing. [`InTensorFlow`] is for those who run the cases by
-//! themselves.
+//! [`conformance!`](crate::filesystem::conformance!) makes a test of either. [`InTensorFlow`] is for those who run the cases
+//! by themselves.
 
 mod in_c;
 mod list;
