@@ -1,10 +1,9 @@
 //! A registered filesystem.
 
 use super::abi::mounted::{Mounted, Tables};
-use super::path;
 use std::sync::Arc;
 use tf_fs_sys::TF_Filesystem;
-use tf_plugin_core::{Code, Error, Result};
+use tf_plugin_core::{Code, Error};
 
 /// A registered filesystem. Its methods have the names of the operations in
 /// `filesystem_interface.h`; any name may be given to any filesystem, while [`Host`](super::Host)
@@ -48,29 +47,5 @@ impl TestFilesystem {
 
     pub(super) fn violation(&self, op: &'static str, subject: &[u8], what: impl Into<String>) {
         self.mounted.violation(op, subject, what);
-    }
-
-    /// The name that TensorFlow passes to the other operations, except to `get_matching_paths`.
-    /// TensorFlow's default drops scheme and host.
-    ///
-    /// # Errors
-    /// `INTERNAL` if the plugin returns null, where TensorFlow aborts the process.
-    pub fn translate_name(&self, uri: impl AsRef<[u8]>) -> Result<Vec<u8>> {
-        let uri = uri.as_ref();
-        match self.mounted.raw_translate_name(uri) {
-            None => Ok(path::default_translate_name(uri)),
-            Some(Some(name)) => Ok(name),
-            Some(None) => {
-                self.violation(
-                    "translate_name",
-                    uri,
-                    "returned null, at which TensorFlow aborts the process",
-                );
-                Err(Error::internal(format_args!(
-                    "TranslateName({}) returned nullptr",
-                    uri.escape_ascii()
-                )))
-            }
-        }
     }
 }

@@ -1,9 +1,9 @@
 //! The host: which filesystem serves which name.
 
+use super::abi::file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWritableFile};
 use super::abi::mounted::Mounted;
 use super::abi::transactions::TestTransaction;
 use super::defaults;
-use super::file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWritableFile};
 use super::handle::TestFilesystem;
 use super::path;
 use super::session::Session;

@@ -1,7 +1,7 @@
 //! The operations that open files.
 
-use super::abi::files::Open;
-use super::file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWritableFile};
+use super::abi::file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWritableFile};
+use super::abi::open::Open;
 use super::handle::{TestFilesystem, unsupported};
 use tf_plugin_core::{Code, Error, Result};
 

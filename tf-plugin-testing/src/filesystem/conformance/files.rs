@@ -3,8 +3,8 @@
 use super::conditions::Is;
 use super::run::{CONTENT, Outcome, Run};
 use super::steps::{create, open};
+use crate::filesystem::TestWritableFile;
 use crate::filesystem::declared::{Append, Visible};
-use crate::filesystem::file::TestWritableFile;
 use crate::filesystem::handle::TestFilesystem;
 use tf_plugin_core::{Code, Error, Result, ensure};
 

@@ -3,7 +3,7 @@
 use super::conditions::END;
 use super::run::{CONTENT, Outcome, Run};
 use super::steps::{file, open, pattern};
-use crate::filesystem::file::TestReadOnlyMemoryRegion;
+use crate::filesystem::TestReadOnlyMemoryRegion;
 
 /// Reads pieces of a file that holds `content`, and holds each against it.
 pub(super) fn reads(run: &mut Run<'_>, content: &[u8], pieces: &[(u64, usize)]) -> Outcome {

@@ -3,8 +3,8 @@
 use super::directories::{COPY_FILE, RENAME_FILE, Transfer, transfer};
 use super::run::{CONTENT, Outcome, Run, needs};
 use super::steps::{append, created, file, open, pattern};
+use crate::filesystem::TestRandomAccessFile;
 use crate::filesystem::declared::Visible;
-use crate::filesystem::file::TestRandomAccessFile;
 use tf_plugin_core::Code;
 
 /// Longer than what a reader is likely to have in a buffer.

@@ -1,7 +1,7 @@
 //! Steps that many cases begin with.
 
 use super::run::{Outcome, Run};
-use crate::filesystem::file::{TestRandomAccessFile, TestWritableFile};
+use crate::filesystem::{TestRandomAccessFile, TestWritableFile};
 
 /// Bytes in which every position is recognisable.
 pub(super) fn pattern(len: usize) -> Vec<u8> {

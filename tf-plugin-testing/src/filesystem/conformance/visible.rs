@@ -4,8 +4,8 @@ use super::conditions::{FP, NOT_FOUND};
 use super::replaced;
 use super::run::{Outcome, Run, Stop, needs};
 use super::steps::{create, created, file};
+use crate::filesystem::TestWritableFile;
 use crate::filesystem::declared::Visible;
-use crate::filesystem::file::TestWritableFile;
 use tf_plugin_core::{Code, Result};
 
 /// That nothing changes where files are provided.

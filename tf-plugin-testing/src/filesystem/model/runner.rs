@@ -2,7 +2,7 @@
 
 use super::ops::{Name, Op, SLOTS};
 use super::tree::{File, Found, Model, Node, Path, Verdict, matches};
-use crate::filesystem::file::TestWritableFile;
+use crate::filesystem::TestWritableFile;
 use crate::filesystem::host::Host;
 use proptest::test_runner::TestCaseError;
 use tf_plugin_core::{Code, Error};

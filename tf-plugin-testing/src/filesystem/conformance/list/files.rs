@@ -1,9 +1,9 @@
 //! What files and names are: contents, replacing and naming.
 
+use crate::filesystem::TestWritableFile;
 use crate::filesystem::conformance::case::{Case, Group};
 use crate::filesystem::conformance::steps::pattern;
 use crate::filesystem::conformance::{names, reading, replaced, times, visible, writing};
-use crate::filesystem::file::TestWritableFile;
 
 filesystem_cases! {
     ($) __filesystem_file_tests

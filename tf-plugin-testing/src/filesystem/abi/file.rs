@@ -1,22 +1,43 @@
 //! Open files and mapped regions.
 
-use super::abi::files::{Open, RawRead, unimplemented};
-use super::abi::mounted::Mounted;
+use super::memory::{Buffer, is_as_made};
+use super::mounted::Mounted;
+use super::open::{Open, unimplemented};
+use core::ptr;
 use std::fmt::Display;
 use tf_fs_plugin::RegionContent;
-use tf_fs_sys::{TF_RandomAccessFile, TF_ReadOnlyMemoryRegion, TF_WritableFile};
+use tf_fs_sys::{
+    TF_RandomAccessFile, TF_ReadOnlyMemoryRegion, TF_Status, TF_WritableFile, TF_WritableFileOps,
+};
 use tf_plugin_core::{Code, Error, Result};
+
+/// The answer of one `read`.
+struct RawRead {
+    result: Result<()>,
+    returned: i64,
+    margins_are_intact: bool,
+    /// The bytes that the plugin claims, at most as many as were requested.
+    content: Vec<u8>,
+    seed: u8,
+}
+
+impl RawRead {
+    /// Whether the plugin claims this byte, and it is as the host had made it.
+    fn is_untouched(&self, index: usize) -> bool {
+        self.content.get(index).is_some_and(|byte| is_as_made(index, *byte, self.seed))
+    }
+}
 
 /// A file that is open for reading. Dropping it runs `cleanup`.
 #[derive(Debug)]
-pub struct TestRandomAccessFile(pub(super) Open<TF_RandomAccessFile>);
+pub struct TestRandomAccessFile(pub(in crate::filesystem) Open<TF_RandomAccessFile>);
 
 impl TestRandomAccessFile {
     /// Reads up to `n` bytes from byte `offset`; fewer only if the file ended before.
     ///
     /// The plugin may be asked again, with buffers of different content: a byte that stays as each
     /// buffer was made is one that the plugin claims but never wrote.
-    /// [`Host::read_once`](super::Host::read_once) turns that off, for tests that count what a read
+    /// [`Host::read_once`](crate::filesystem::Host::read_once) turns that off, for tests that count what a read
     /// costs.
     ///
     /// # Errors
@@ -33,7 +54,7 @@ impl TestRandomAccessFile {
     /// As [`read`](Self::read), with the status as it is: OK for exactly `n` bytes, `OUT_OF_RANGE` for
     /// fewer. On any other error there are no bytes.
     pub fn read_with_status(&self, offset: u64, n: usize) -> (Vec<u8>, Result<()>) {
-        let first = match self.0.raw_read(offset, n, 0x5a) {
+        let first = match self.read_into_pattern(offset, n, 0x5a) {
             Ok(read) => read,
             Err(error) => return (Vec::new(), Err(error)),
         };
@@ -51,6 +72,29 @@ impl TestRandomAccessFile {
         (first.content, first.result)
     }
 
+    /// Reads into a buffer that is filled with the pattern of `seed`.
+    fn read_into_pattern(&self, offset: u64, n: usize, seed: u8) -> Result<RawRead> {
+        let Open { mounted, name, .. } = &self.0;
+        let slot = mounted.tables.random_access_file.read;
+        let slot = slot.ok_or_else(|| unimplemented("Read", name))?;
+        let mut buffer = Buffer::new(n, seed).ok_or_else(|| {
+            let text = format!("the in-process host has no memory for a buffer of {n} bytes");
+            Error::new(Code::ResourceExhausted, text)
+        })?;
+        let place = buffer.as_mut_ptr();
+        // SAFETY: an open file of this table, a buffer of `n` bytes, null if `n` is 0, and a status.
+        let (result, returned) = mounted
+            .call("read", name, |status| unsafe { slot(self.as_ptr(), offset, n, place, status) });
+        let claimed = usize::try_from(returned).unwrap_or(0).min(n);
+        Ok(RawRead {
+            result,
+            returned,
+            margins_are_intact: buffer.margins_are_intact(),
+            content: buffer.content(claimed).to_vec(),
+            seed,
+        })
+    }
+
     /// A byte that is as the buffer was made, in each of four buffers: in one it may be a coincidence.
     fn unwritten(&self, offset: u64, n: usize, first: &RawRead) -> Option<usize> {
         let mut all = 0..first.content.len();
@@ -59,7 +103,7 @@ impl TestRandomAccessFile {
         }
         let mut others = Vec::new();
         for seed in [0xa5, 0x33, 0xcc] {
-            let other = self.0.raw_read(offset, n, seed).ok()?;
+            let other = self.read_into_pattern(offset, n, seed).ok()?;
             // The buffers differ in each byte.
             if other.content == first.content {
                 return None;
@@ -117,38 +161,56 @@ impl TestRandomAccessFile {
 /// A file that is open for writing. A null slot is `UNIMPLEMENTED`, other errors are the plugin's. Dropping it runs
 /// `cleanup`, also when it was not closed, as TensorFlow does at times.
 #[derive(Debug)]
-pub struct TestWritableFile(pub(super) Open<TF_WritableFile>);
+pub struct TestWritableFile(pub(in crate::filesystem) Open<TF_WritableFile>);
 
 impl TestWritableFile {
+    fn table(&self) -> &TF_WritableFileOps {
+        &self.0.mounted.tables.writable_file
+    }
+
+    fn call<R>(&self, op: &'static str, slot: impl FnOnce(*mut TF_Status) -> R) -> (Result<()>, R) {
+        self.0.mounted.call(op, &self.0.name, slot)
+    }
+
     /// Appends `data`; none of it comes as a null pointer.
     pub fn append(&mut self, data: &[u8]) -> Result<()> {
-        self.0.raw_append(data)
+        let slot = self.table().append.ok_or_else(|| unimplemented("Append", &self.0.name))?;
+        // A copy of exactly its size, gone after the call; null if there is none, as TensorFlow passes
+        // it at the end of a copy.
+        let copy: Box<[u8]> = data.into();
+        let start = if copy.is_empty() { ptr::null() } else { copy.as_ptr().cast() };
+        // SAFETY: an open file of this table, `len` bytes and a status.
+        self.call("append", |status| unsafe { slot(self.as_ptr(), start, copy.len(), status) }).0
     }
 
     /// The position in bytes.
     pub fn tell(&mut self) -> Result<u64> {
-        let (result, position) = self.0.raw_tell()?;
-        let mounted = &self.0.mounted;
-        let position = number(mounted, "tell", &self.0.name, &result, position);
+        let slot = self.table().tell.ok_or_else(|| unimplemented("Tell", &self.0.name))?;
+        // SAFETY: an open file of this table and a status.
+        let (result, position) = self.call("tell", |status| unsafe { slot(self.as_ptr(), status) });
+        let position = number(&self.0.mounted, "tell", &self.0.name, &result, position);
         result.map(|()| position)
     }
 
     /// Hands buffered bytes on; OK if the slot is null.
     pub fn flush(&mut self) -> Result<()> {
-        self.0.raw_flush().unwrap_or(Ok(()))
+        let Some(slot) = self.table().flush else { return Ok(()) };
+        // SAFETY: an open file of this table and a status.
+        self.call("flush", |status| unsafe { slot(self.as_ptr(), status) }).0
     }
 
     /// Makes what was appended durable; [`flush`](Self::flush) if the slot is null.
     pub fn sync(&mut self) -> Result<()> {
-        match self.0.raw_sync() {
-            Some(result) => result,
-            None => self.flush(),
-        }
+        let Some(slot) = self.table().sync else { return self.flush() };
+        // SAFETY: an open file of this table and a status.
+        self.call("sync", |status| unsafe { slot(self.as_ptr(), status) }).0
     }
 
     /// Closes the file. TensorFlow closes some files twice, so this may be called again.
     pub fn close(&mut self) -> Result<()> {
-        self.0.raw_close().unwrap_or_else(|| Err(unimplemented("Close", &self.0.name)))
+        let slot = self.table().close.ok_or_else(|| unimplemented("Close", &self.0.name))?;
+        // SAFETY: an open file of this table and a status.
+        self.call("close", |status| unsafe { slot(self.as_ptr(), status) }).0
     }
 
     /// What the C functions of its table get. Valid until the file is dropped.
@@ -182,14 +244,15 @@ pub(super) fn number(
 
 /// A file mapped into memory. Dropping it runs `cleanup`.
 #[derive(Debug)]
-pub struct TestReadOnlyMemoryRegion(pub(super) Open<TF_ReadOnlyMemoryRegion>);
+pub struct TestReadOnlyMemoryRegion(pub(in crate::filesystem) Open<TF_ReadOnlyMemoryRegion>);
 
 impl TestReadOnlyMemoryRegion {
     /// Checks what a region has to be right after it was opened.
-    pub(super) fn opened(open: Open<TF_ReadOnlyMemoryRegion>) -> Self {
+    pub(in crate::filesystem) fn opened(open: Open<TF_ReadOnlyMemoryRegion>) -> Self {
         const OP: &str = "new_read_only_memory_region_from_file";
-        let violation = |what: &str| open.mounted.violation(OP, &open.name, what);
-        let (first, second) = (open.raw_content(), open.raw_content());
+        let opened = Self(open);
+        let violation = |what: &str| opened.0.mounted.violation(OP, &opened.0.name, what);
+        let (first, second) = (opened.raw_content(), opened.raw_content());
         if first != second {
             violation("`data` or `length` answer differently when they are asked again");
         }
@@ -198,14 +261,34 @@ impl TestReadOnlyMemoryRegion {
             (data, _) if data.is_null() => violation("`data` is null"),
             _ => {}
         }
-        Self(open)
+        opened
     }
 
-    /// The content. It is not a slice: that of a mapped file changes with the file, and a look at what was cut off the
-    /// file ends the process with `SIGBUS`, in TensorFlow as here.
+    /// What `data` and `length` answer now.
+    fn raw_content(&self) -> (*const u8, u64) {
+        let table = &self.0.mounted.tables.read_only_memory_region;
+        // SAFETY: an open region of this table.
+        unsafe {
+            (
+                table.data.map_or(ptr::null(), |data| data(self.as_ptr())).cast(),
+                table.length.map_or(0, |length| length(self.as_ptr())),
+            )
+        }
+    }
+
+    /// The content, empty if the plugin gives none. It is not a slice: that of a mapped file changes with the file, and a
+    /// look at what was cut off the file ends the process with `SIGBUS`, in TensorFlow as here.
     #[must_use]
     pub fn content(&self) -> RegionContent<'_> {
-        self.0.content()
+        let (data, length) = self.raw_content();
+        match usize::try_from(length) {
+            Ok(length) if !data.is_null() && isize::try_from(length).is_ok() => {
+                // SAFETY: the header promises `length` readable bytes until `cleanup`, which runs when `self` is
+                // dropped; they may change.
+                unsafe { RegionContent::shared(data, length) }
+            }
+            _ => RegionContent::from(&[][..]),
+        }
     }
 
     /// A copy of the content, as it is now.

@@ -1,13 +1,24 @@
 //! The operations on paths.
 
-use super::abi::calls::UNSET;
-use super::defaults;
 use super::file::number;
-use super::handle::{TestFilesystem, unsupported};
+use super::mounted::c_path;
+use crate::abi::status::Status;
+use crate::filesystem::handle::{TestFilesystem, unsupported};
+use crate::filesystem::{defaults, path};
+use core::ffi::{c_char, c_int};
+use core::mem::{MaybeUninit, offset_of};
+use core::ptr;
+use std::ffi::CString;
 use std::time::{Duration, SystemTime};
-use tf_fs_plugin::FileStatistics;
-use tf_fs_plugin::Undeleted;
-use tf_plugin_core::{Error, Result};
+use tf_fs_plugin::{FileStatistics, Undeleted};
+use tf_fs_sys::{TF_FileStatistics, TF_Filesystem, TF_Status, TF_TwoPathOp};
+use tf_plugin_core::{Error, Result, ensure};
+
+/// What the host puts into a place that a plugin is to fill.
+const UNSET: u64 = 0xa5a5_a5a5_a5a5_a5a5;
+
+/// A slot with one path and a status.
+type PathOp<R> = unsafe extern "C" fn(*const TF_Filesystem, *const c_char, *mut TF_Status) -> R;
 
 /// Operations with one path that a status answers, each with its C++ name.
 macro_rules! path_ops {
@@ -18,7 +29,7 @@ macro_rules! path_ops {
                 let uri = uri.as_ref();
                 let slot = self.mounted.tables.filesystem.$op;
                 let slot = slot.ok_or_else(|| unsupported(uri, $cpp_name))?;
-                self.mounted.path_op(stringify!($op), slot, &self.translate_name(uri)?).0
+                self.path_op(stringify!($op), slot, &self.translate_name(uri)?).0
             }
         )*}
     };
@@ -35,6 +46,51 @@ path_ops! {
 }
 
 impl TestFilesystem {
+    /// The name that TensorFlow passes to the other operations, except to `get_matching_paths`.
+    /// TensorFlow's default drops scheme and host.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the plugin returns null, where TensorFlow aborts the process.
+    pub fn translate_name(&self, uri: impl AsRef<[u8]>) -> Result<Vec<u8>> {
+        const OP: &str = "translate_name";
+        let uri = uri.as_ref();
+        let Some(slot) = self.mounted.tables.filesystem.translate_name else {
+            return Ok(path::default_translate_name(uri));
+        };
+        let c = c_path(uri);
+        // SAFETY: an initialised filesystem of this table and a C string; what it returns is null or
+        // a C string from the plugin's allocator, which is the host's to free.
+        let name =
+            unsafe { self.mounted.blocks.take_string(OP, uri, slot(self.as_ptr(), c.as_ptr())) };
+        name.ok_or_else(|| {
+            self.violation(OP, uri, "returned null, at which TensorFlow aborts the process");
+            let uri = uri.escape_ascii();
+            Error::internal(format_args!("TranslateName({uri}) returned nullptr"))
+        })
+    }
+
+    /// An operation with one path and a status: what the status says, and what the slot returned.
+    fn path_op<R>(&self, op: &'static str, slot: PathOp<R>, path: &[u8]) -> (Result<()>, R) {
+        let c = c_path(path);
+        // SAFETY: an initialised filesystem of this table, a C string and a status.
+        self.mounted.call(op, path, |status| unsafe { slot(self.as_ptr(), c.as_ptr(), status) })
+    }
+
+    /// An operation with two paths, which are translated here.
+    fn two_path_op(
+        &self,
+        op: &'static str,
+        slot: TF_TwoPathOp,
+        src: &[u8],
+        dst: &[u8],
+    ) -> Result<()> {
+        let (src, dst) = (self.translate_name(src)?, self.translate_name(dst)?);
+        let (c_src, c_dst) = (c_path(&src), c_path(&dst));
+        // SAFETY: an initialised filesystem of this table, two C strings and a status.
+        let call = |status| unsafe { slot(self.as_ptr(), c_src.as_ptr(), c_dst.as_ptr(), status) };
+        self.mounted.call(op, &src, call).0
+    }
+
     /// Creates a directory and its missing ancestors.
     ///
     /// # Errors
@@ -45,7 +101,7 @@ impl TestFilesystem {
         let Some(slot) = self.mounted.tables.filesystem.recursively_create_dir else {
             return defaults::recursively_create_dir(self, uri);
         };
-        self.mounted.path_op("recursively_create_dir", slot, &self.translate_name(uri)?).0
+        self.path_op("recursively_create_dir", slot, &self.translate_name(uri)?).0
     }
 
     /// Deletes a directory with all below it.
@@ -59,7 +115,12 @@ impl TestFilesystem {
             return defaults::delete_recursively(self, uri);
         };
         let path = self.translate_name(uri)?;
-        let (result, files, dirs) = self.mounted.raw_delete_recursively(slot, &path);
+        let c = c_path(&path);
+        let (mut files, mut dirs) = (UNSET, UNSET);
+        // SAFETY: an initialised filesystem of this table, a C string, two counters and a status.
+        let (result, ()) = self.mounted.call(OP, &path, |status| unsafe {
+            slot(self.as_ptr(), c.as_ptr(), &mut files, &mut dirs, status);
+        });
         if files == UNSET || dirs == UNSET {
             let what = "left a counter unset, which TensorFlow reads whatever the status";
             self.violation(OP, &path, what);
@@ -82,8 +143,7 @@ impl TestFilesystem {
             self.copy_file(src, dst)?;
             return self.delete_file(src);
         };
-        let (src, dst) = (self.translate_name(src)?, self.translate_name(dst)?);
-        self.mounted.two_path_op("rename_file", slot, &src, &dst)
+        self.two_path_op("rename_file", slot, src, dst)
     }
 
     /// Copies a file within this filesystem.
@@ -96,8 +156,7 @@ impl TestFilesystem {
         let Some(slot) = self.mounted.tables.filesystem.copy_file else {
             return defaults::copy_file(self, src, self, dst);
         };
-        let (src, dst) = (self.translate_name(src)?, self.translate_name(dst)?);
-        self.mounted.two_path_op("copy_file", slot, &src, &dst)
+        self.two_path_op("copy_file", slot, src, dst)
     }
 
     /// Requests many paths at once: an answer a path, in their order. TensorFlow's default requests
@@ -129,19 +188,26 @@ impl TestFilesystem {
         uris: &[impl AsRef<[u8]>],
         with_statuses: bool,
     ) -> Result<Option<(bool, Vec<Result<()>>)>> {
-        if self.mounted.tables.filesystem.paths_exist.is_none() {
-            return Ok(None);
-        }
+        const OP: &str = "paths_exist";
+        let Some(slot) = self.mounted.tables.filesystem.paths_exist else { return Ok(None) };
         let paths = uris.iter().map(|uri| self.translate_name(uri)).collect::<Result<Vec<_>>>()?;
-        let answer = self.mounted.raw_paths_exist(&paths, with_statuses);
-        if let Some((all, answers)) = &answer
-            && with_statuses
-            && *all != answers.iter().all(Result::is_ok)
-        {
+        let strings: Vec<CString> = paths.iter().map(|path| c_path(path)).collect();
+        let mut pointers: Vec<*mut c_char> =
+            strings.iter().map(|string| string.as_ptr().cast_mut()).collect();
+        let status = |path: &Vec<u8>| Status::new(&self.mounted.session.log, OP, path);
+        let statuses: Vec<Status> = paths.iter().filter(|_| with_statuses).map(status).collect();
+        let mut raw: Vec<_> = statuses.iter().map(Status::as_ptr).collect();
+        let raw = if with_statuses { raw.as_mut_ptr() } else { ptr::null_mut() };
+        let count = c_int::try_from(paths.len()).map_err(Error::invalid_argument)?;
+        // SAFETY: an initialised filesystem of this table, `count` C strings, which the slot does not
+        // write, and null or as many statuses.
+        let all = unsafe { slot(self.as_ptr(), pointers.as_mut_ptr(), count, raw) };
+        let answers: Vec<_> = statuses.iter().map(Status::result).collect();
+        if with_statuses && all != answers.iter().all(Result::is_ok) {
             let what = format!("returned {all}, but the statuses say otherwise");
-            self.violation("paths_exist", b"", what);
+            self.violation(OP, b"", what);
         }
-        Ok(answer)
+        Ok(Some((all, answers)))
     }
 
     /// Length, time of modification and kind of a path.
@@ -150,30 +216,43 @@ impl TestFilesystem {
         let slot = self.mounted.tables.filesystem.stat;
         let slot = slot.ok_or_else(|| unsupported(uri, "Stat"))?;
         let path = self.translate_name(uri)?;
-        let (result, raw) = self.mounted.raw_stat(slot, &path);
-        let unset = (
-            raw.length == UNSET as i64,
-            raw.mtime_nsec == UNSET as i64,
-            raw.is_directory == UNSET as u8,
-        );
+        let c = c_path(&path);
+        let mut place = MaybeUninit::<TF_FileStatistics>::uninit();
+        // SAFETY: every byte of the struct is within `place`; any byte is a `u8`, which `is_directory`, a C++ `bool`, is
+        // read as, and afterwards each field has at least the bytes that were put there first. The slot gets an
+        // initialised filesystem of this table, a C string, a struct to fill and a status.
+        let (result, length, mtime_nsec, is_directory) = unsafe {
+            let bytes = place.as_mut_ptr().cast::<u8>();
+            bytes.write_bytes(UNSET as u8, size_of::<TF_FileStatistics>());
+            let (result, ()) = self.mounted.call("stat", &path, |status| {
+                slot(self.as_ptr(), c.as_ptr(), place.as_mut_ptr(), status);
+            });
+            let start = place.as_ptr();
+            let length = (&raw const (*start).length).read();
+            let mtime_nsec = (&raw const (*start).mtime_nsec).read();
+            let is_directory = start.cast::<u8>().add(offset_of!(TF_FileStatistics, is_directory));
+            (result, length, mtime_nsec, is_directory.read())
+        };
+        let unset =
+            [length == UNSET as i64, mtime_nsec == UNSET as i64, is_directory == UNSET as u8];
         let violation = |what: &str| self.violation("stat", &path, what);
         if let Err(error) = result {
-            if unset != (true, true, true) {
+            if unset != [true; 3] {
                 violation("wrote statistics although it failed");
             }
             return Err(error);
         }
-        if unset.0 || unset.1 || unset.2 {
+        if unset.contains(&true) {
             violation("answered OK but left a field unset, which TensorFlow copies");
-        } else if raw.is_directory > 1 {
+        } else if is_directory > 1 {
             violation("`is_directory` is neither true nor false");
-        } else if raw.length < 0 {
+        } else if length < 0 {
             violation("the length is negative, which TensorFlow passes on");
         }
-        let distance = Duration::from_nanos(raw.mtime_nsec.unsigned_abs());
-        let mut found = FileStatistics::file(u64::try_from(raw.length).unwrap_or(0));
-        found.is_directory = raw.is_directory == 1;
-        Ok(found.with_modified(if raw.mtime_nsec < 0 {
+        let distance = Duration::from_nanos(mtime_nsec.unsigned_abs());
+        let mut found = FileStatistics::file(u64::try_from(length).unwrap_or(0));
+        found.is_directory = is_directory == 1;
+        Ok(found.with_modified(if mtime_nsec < 0 {
             SystemTime::UNIX_EPOCH - distance
         } else {
             SystemTime::UNIX_EPOCH + distance
@@ -187,14 +266,11 @@ impl TestFilesystem {
         let uri = uri.as_ref();
         let Some(slot) = self.mounted.tables.filesystem.is_directory else {
             self.path_exists(uri)?;
-            return if self.stat(uri)?.is_directory {
-                Ok(())
-            } else {
-                Err(Error::failed_precondition("Not a directory"))
-            };
+            ensure!(self.stat(uri)?.is_directory, Error::failed_precondition("Not a directory"));
+            return Ok(());
         };
         let path = self.translate_name(uri)?;
-        let (result, returned) = self.mounted.path_op(OP, slot, &path);
+        let (result, returned) = self.path_op(OP, slot, &path);
         if result.is_ok() != returned {
             let what = format!(
                 "returned {returned}, but the status, which alone TensorFlow looks at, says otherwise"
@@ -209,21 +285,22 @@ impl TestFilesystem {
         const OP: &str = "get_file_size";
         let uri = uri.as_ref();
         let Some(slot) = self.mounted.tables.filesystem.get_file_size else {
-            let statistics = self.stat(uri)?;
-            return if statistics.is_directory {
-                Err(Error::failed_precondition("Called GetFileSize on a directory"))
-            } else {
-                Ok(statistics.length)
-            };
+            let found = self.stat(uri)?;
+            let refused = "Called GetFileSize on a directory";
+            ensure!(!found.is_directory, Error::failed_precondition(refused));
+            return Ok(found.length);
         };
         let path = self.translate_name(uri)?;
-        let (result, returned) = self.mounted.path_op(OP, slot, &path);
+        let (result, returned) = self.path_op(OP, slot, &path);
         let size = number(&self.mounted, OP, &path, &result, returned);
         result.map(|()| size)
     }
 
     /// Drops the plugin's caches. Nothing happens if the slot is null.
     pub fn flush_caches(&self) {
-        self.mounted.raw_flush_caches();
+        if let Some(slot) = self.mounted.tables.filesystem.flush_caches {
+            // SAFETY: an initialised filesystem of this table.
+            unsafe { slot(self.as_ptr()) };
+        }
     }
 }
