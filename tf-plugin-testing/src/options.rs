@@ -77,7 +77,9 @@ macro_rules! __conformance_options {
 #[macro_export]
 macro_rules! __conformance_tests {
     (filesystem $suite:ident) => {
-        $crate::__filesystem_conformance_tests! { $suite }
+        $crate::__filesystem_header_tests! { $suite }
+        $crate::__filesystem_file_tests! { $suite }
+        $crate::__filesystem_large_tests! { $suite }
     };
     (device $suite:ident) => {
         $crate::__device_conformance_tests! { $suite }

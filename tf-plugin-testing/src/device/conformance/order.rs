@@ -19,6 +19,13 @@ fn keep_busy(run: &mut Run<'_>, stream: &TestStream<'_>, block: &Block<'_>, valu
     Ok(())
 }
 
+/// A stream that is busy with filling memory, at last with `value`.
+fn busy<'h>(run: &mut Run<'h>, value: u8) -> Outcome<(TestStream<'h>, Block<'h>)> {
+    let (stream, block) = (run.stream()?, run.allocate(MUCH)?);
+    keep_busy(run, &stream, &block, value)?;
+    Ok((stream, block))
+}
+
 /// Notes it if not all bytes are the one.
 fn expect_all(run: &mut Run<'_>, what: &str, got: &[u8], value: u8) {
     let wrong = got.iter().filter(|&&byte| byte != value).count();
@@ -50,22 +57,19 @@ pub(super) fn a_stream_works_in_order(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn block_host_until_done_waits(run: &mut Run<'_>) -> Outcome {
-    let stream = run.stream()?;
-    let block = run.allocate(MUCH)?;
-    keep_busy(run, &stream, &block, 7)?;
+    let (stream, block) = busy(run, 7)?;
     run.ok("`block_host_until_done`", stream.synchronize())?;
     expect_block(run, "memory after `block_host_until_done`", &block, 7)
 }
 
 pub(super) fn synchronize_waits_for_all_streams(run: &mut Run<'_>) -> Outcome {
-    let mut busy = Vec::new();
+    let mut streams = Vec::new();
     for value in 1..=4 {
-        let (stream, block) = (run.stream()?, run.allocate(MUCH)?);
-        keep_busy(run, &stream, &block, value)?;
-        busy.push((stream, block, value));
+        let (stream, block) = busy(run, value)?;
+        streams.push((stream, block, value));
     }
     run.ok("`synchronize_all_activity`", run.device.synchronize())?;
-    for (_, block, value) in &busy {
+    for (_, block, value) in &streams {
         expect_block(run, "memory of a stream after `synchronize_all_activity`", block, *value)?;
     }
     Ok(())
@@ -133,10 +137,8 @@ pub(super) fn a_stream_that_only_waits_is_busy(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn a_stream_waits_for_itself(run: &mut Run<'_>) -> Outcome {
-    let stream = run.stream()?;
     let event = run.event()?;
-    let block = run.allocate(MUCH)?;
-    keep_busy(run, &stream, &block, 1)?;
+    let (stream, _block) = busy(run, 1)?;
     stream.record_event(&event);
     run.ok(
         "waiting for itself",
@@ -156,9 +158,7 @@ pub(super) fn two_streams_wait_for_each_other(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn work_outlives_its_stream(run: &mut Run<'_>) -> Outcome {
-    let stream = run.stream()?;
-    let block = run.allocate(MUCH)?;
-    keep_busy(run, &stream, &block, 9)?;
+    let (stream, block) = busy(run, 9)?;
     drop(stream);
     run.ok("`synchronize_all_activity`", run.device.synchronize())?;
     expect_block(run, "memory that a stream was to fill when it was destroyed", &block, 9)
@@ -248,19 +248,17 @@ pub(super) fn event_is_complete_at_last(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn event_moves_to_another_stream(run: &mut Run<'_>) -> Outcome {
-    let (idle, busy, event) = (run.stream()?, run.stream()?, run.event()?);
-    let block = run.allocate(MUCH)?;
+    let (idle, event) = (run.stream()?, run.event()?);
     idle.record_event(&event);
-    keep_busy(run, &busy, &block, 5)?;
-    busy.record_event(&event);
+    let (stream, block) = busy(run, 5)?;
+    stream.record_event(&event);
     poll(run, &event)?;
     expect_block(run, "memory when an event is complete that moved to another stream", &block, 5)
 }
 
 pub(super) fn event_outlives_its_stream(run: &mut Run<'_>) -> Outcome {
-    let (stream, event) = (run.stream()?, run.event()?);
-    let block = run.allocate(MUCH)?;
-    keep_busy(run, &stream, &block, 3)?;
+    let event = run.event()?;
+    let (stream, block) = busy(run, 3)?;
     stream.record_event(&event);
     drop(stream);
     poll(run, &event)?;

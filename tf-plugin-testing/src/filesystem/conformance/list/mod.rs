@@ -181,14 +181,3 @@ impl Case {
         &ALL
     }
 }
-
-/// A test a case, for [`conformance!`](crate::filesystem::conformance!).
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __filesystem_conformance_tests {
-    ($suite:ident) => {
-        $crate::__filesystem_header_tests! { $suite }
-        $crate::__filesystem_file_tests! { $suite }
-        $crate::__filesystem_large_tests! { $suite }
-    };
-}
