@@ -1,7 +1,9 @@
 //! TensorFlow's functions on names, which its defaults are made of.
 
+use tf_fs_plugin::Uri;
+
 /// A name in its three parts. Without a `scheme://` that TensorFlow's parser accepts, all is path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) struct Parts<'a> {
     pub(super) scheme: &'a [u8],
     pub(super) host: &'a [u8],
@@ -9,18 +11,10 @@ pub(super) struct Parts<'a> {
 }
 
 pub(super) fn parse(name: &[u8]) -> Parts<'_> {
-    let is_scheme = |part: &[u8]| {
-        part.first().is_some_and(u8::is_ascii_alphabetic)
-            && part.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'.')
-    };
-    let end = name.windows(3).position(|window| window == b"://");
-    match end.map(|end| (&name[..end], &name[end + 3..])) {
-        Some((scheme, rest)) if is_scheme(scheme) => {
-            let slash = rest.iter().position(|&byte| byte == b'/').unwrap_or(rest.len());
-            Parts { scheme, host: &rest[..slash], path: &rest[slash..] }
-        }
-        _ => Parts { scheme: b"", host: b"", path: name },
-    }
+    let uri = Uri::new(name);
+    let (scheme, host) = (uri.scheme().as_bytes(), uri.host());
+    let start = if scheme.is_empty() { 0 } else { scheme.len() + 3 + host.len() };
+    Parts { scheme, host, path: &name[start..] }
 }
 
 /// Puts a name together again.
@@ -97,17 +91,6 @@ pub(super) fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_tensorflows_schemes_are_schemes() {
-        let parts = |scheme, host, path| Parts { scheme, host, path };
-        assert_eq!(parse(b"s3://b/k"), parts(&b"s3"[..], &b"b"[..], &b"/k"[..]));
-        assert_eq!(parse(b"s3://b"), parts(&b"s3"[..], &b"b"[..], &b""[..]));
-        assert_eq!(parse(b"a.2:///k"), parts(&b"a.2"[..], &b""[..], &b"/k"[..]));
-        for local in ["my-fs://h/x", "my_fs://h/x", "1a://h", "/a/b", "", "://x"] {
-            assert_eq!(parse(local.as_bytes()), parts(b"", b"", local.as_bytes()));
-        }
-    }
 
     #[test]
     fn the_default_translation_loses_the_host() {
