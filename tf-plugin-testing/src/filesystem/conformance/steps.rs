@@ -24,6 +24,22 @@ pub(super) fn create(run: &mut Run<'_>, path: &str) -> Outcome<TestWritableFile>
     run.must(format_args!("new_writable_file of {path}"), run.fs.new_writable_file(path))
 }
 
+/// A new directory with these files, each of which holds its name.
+pub(super) fn files(run: &mut Run<'_>, names: &[impl AsRef<str>]) -> Outcome<String> {
+    let cell = run.bare_cell()?;
+    let mut made = vec![cell.clone()];
+    for name in names.iter().map(AsRef::as_ref) {
+        let path = format!("{cell}/{name}");
+        let dir = path.rsplit_once('/').map_or("", |(dir, _)| dir).to_owned();
+        if !made.contains(&dir) {
+            run.make_dirs(&dir)?;
+            made.push(dir);
+        }
+        run.write(&path, name)?;
+    }
+    Ok(cell)
+}
+
 /// Appends and closes.
 pub(super) fn finish(run: &mut Run<'_>, mut writer: TestWritableFile, content: &[u8]) -> Outcome {
     run.must("append", writer.append(content))?;

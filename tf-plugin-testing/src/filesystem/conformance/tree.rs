@@ -3,15 +3,13 @@
 use super::conditions::{FP, NOT_FOUND};
 use super::directories::{COPY_FILE, RENAME_FILE, Transfer, transfer};
 use super::run::{CONTENT, Outcome, Run, names_shown};
-use super::steps::{begun, file, pattern};
+use super::steps::{begun, file, files, pattern};
 
 // Listings.
 
 pub(super) fn listing_is_one_level(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
+    let cell = files(run, &["a/x", "a/b/y"])?;
     run.make_dirs(&format!("{cell}/a/b/c"))?;
-    run.write(&format!("{cell}/a/x"), b"")?;
-    run.write(&format!("{cell}/a/b/y"), b"")?;
     run.lists("three levels", &cell, &["a"]);
     run.lists("three levels", &format!("{cell}/a"), &["b", "x"]);
     if run.has_directories() {
@@ -21,31 +19,23 @@ pub(super) fn listing_is_one_level(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn listing_of_prefix_siblings(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    for dir in ["a", "ab", "a.b", "a-b"] {
-        run.make_dirs(&format!("{cell}/{dir}"))?;
-        run.write(&format!("{cell}/{dir}/in_{dir}"), b"")?;
-    }
-    for dir in ["a", "ab", "a.b", "a-b"] {
+    let dirs = ["a", "ab", "a.b", "a-b"];
+    let cell = files(run, &dirs.map(|dir| format!("{dir}/in_{dir}")))?;
+    for dir in dirs {
         run.lists("siblings", &format!("{cell}/{dir}"), &[format!("in_{dir}")]);
     }
     Ok(())
 }
 
 pub(super) fn listing_of_many_files(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
     let names: Vec<_> = (0..300).map(|index| format!("part-{index:05}-of-00300")).collect();
-    for name in &names {
-        run.write(&format!("{cell}/{name}"), b"")?;
-    }
+    let cell = files(run, &names)?;
     run.lists("300 files", &cell, &names);
     Ok(())
 }
 
 pub(super) fn listing_follows_changes(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    run.write(&format!("{cell}/keep"), b"")?;
-    run.write(&format!("{cell}/a"), b"")?;
+    let cell = files(run, &["keep", "a"])?;
     run.lists("one more file", &cell, &["keep", "a"]);
     transfer(run, &RENAME_FILE, &format!("{cell}/a"), &format!("{cell}/b"))?;
     run.lists("renamed", &cell, &["keep", "b"]);
@@ -57,8 +47,7 @@ pub(super) fn listing_follows_changes(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn root_lists_its_entries(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    run.write(&format!("{cell}/file"), b"")?;
+    let cell = files(run, &["file"])?;
     let listed = run.fs.get_children(format!("{}/", run.root));
     let names = run.must("get_children of the root", listed)?;
     let name = cell.rsplit('/').next().unwrap_or_default();
@@ -74,17 +63,11 @@ pub(super) fn root_lists_its_entries(run: &mut Run<'_>) -> Outcome {
 /// A pattern on files of these names.
 pub(super) fn glob_among(
     run: &mut Run<'_>,
-    files: &[&str],
+    names: &[&str],
     pattern: &str,
     want: &[&str],
 ) -> Outcome {
-    let cell = run.bare_cell()?;
-    for name in files {
-        if let Some((dir, _)) = name.rsplit_once('/') {
-            run.make_dirs(&format!("{cell}/{dir}"))?;
-        }
-        run.write(&format!("{cell}/{name}"), b"")?;
-    }
+    let cell = files(run, names)?;
     run.matches(&format!("{cell}/{pattern}"), want.iter().map(|name| format!("{cell}/{name}")));
     Ok(())
 }
@@ -135,28 +118,21 @@ pub(super) fn delete_tree(run: &mut Run<'_>, path: &str) -> Outcome {
 }
 
 pub(super) fn deleting_a_tree_keeps_prefix_siblings(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    for dir in ["run", "run1", "run.old"] {
-        run.make_dirs(&format!("{cell}/{dir}"))?;
-        run.write(&format!("{cell}/{dir}/file"), dir)?;
-    }
+    let cell = files(run, &["run/file", "run1/file", "run.old/file"])?;
     delete_tree(run, &format!("{cell}/run"))?;
     run.is_gone("delete_recursively", &format!("{cell}/run/file"));
     for dir in ["run1", "run.old"] {
-        run.holds("run was deleted", &format!("{cell}/{dir}/file"), dir.as_bytes());
+        let file = format!("{dir}/file");
+        run.holds("run was deleted", &format!("{cell}/{file}"), file.as_bytes());
     }
     Ok(())
 }
 
 pub(super) fn deleting_a_deep_tree(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
+    let dirs = ["tree/a/b/c", "tree/a/d", "tree/e"].into_iter();
+    let names = dirs.flat_map(|dir| (0..5).map(move |index| format!("{dir}/file{index}")));
+    let cell = files(run, &names.collect::<Vec<_>>())?;
     let tree = format!("{cell}/tree");
-    for dir in ["a/b/c", "a/d", "e"] {
-        run.make_dirs(&format!("{tree}/{dir}"))?;
-        for index in 0..5 {
-            run.write(&format!("{tree}/{dir}/file{index}"), b"x")?;
-        }
-    }
     delete_tree(run, &tree)?;
     run.is_gone("delete_recursively", &tree);
     for below in ["a", "a/b/c", "a/b/c/file3", "e/file0"] {
@@ -208,10 +184,7 @@ pub(super) fn a_file_is_deleted_while_it_is_written(run: &mut Run<'_>) -> Outcom
 // Renaming and copying.
 
 pub(super) fn prefix_siblings_stay(run: &mut Run<'_>, op: &Transfer) -> Outcome {
-    let cell = run.bare_cell()?;
-    for name in ["ckpt-1", "ckpt-10", "ckpt-1.index", "moved1"] {
-        run.write(&format!("{cell}/{name}"), name)?;
-    }
+    let cell = files(run, &["ckpt-1", "ckpt-10", "ckpt-1.index", "moved1"])?;
     transfer(run, op, &format!("{cell}/ckpt-1"), &format!("{cell}/moved"))?;
     run.holds("from ckpt-1 to moved", &format!("{cell}/moved"), b"ckpt-1");
     for name in ["ckpt-10", "ckpt-1.index", "moved1"] {
@@ -269,14 +242,12 @@ pub(super) fn replacing_a_longer_file(run: &mut Run<'_>, op: &Transfer) -> Outco
 }
 
 pub(super) fn renaming_around(run: &mut Run<'_>) -> Outcome {
-    let cell = run.bare_cell()?;
-    run.write(&format!("{cell}/a"), b"A")?;
-    run.write(&format!("{cell}/b"), b"B")?;
+    let cell = files(run, &["a", "b"])?;
     for (src, dst) in [("a", "t"), ("b", "a"), ("t", "b")] {
         transfer(run, &RENAME_FILE, &format!("{cell}/{src}"), &format!("{cell}/{dst}"))?;
     }
-    run.holds("exchanged", &format!("{cell}/a"), b"B");
-    run.holds("exchanged", &format!("{cell}/b"), b"A");
+    run.holds("exchanged", &format!("{cell}/a"), b"b");
+    run.holds("exchanged", &format!("{cell}/b"), b"a");
     run.lists("exchanged", &cell, &["a", "b"]);
     Ok(())
 }
