@@ -5,14 +5,8 @@ use crate::defect::Defect::{self, *};
 use tf_fs_plugin::prelude::*;
 
 /// Where the path of a name begins.
-trait Split {
-    fn split(&self) -> usize;
-}
-
-impl Split for Uri<'_> {
-    fn split(&self) -> usize {
-        self.as_bytes().len() - self.path().len()
-    }
+fn path_start(uri: Uri<'_>) -> usize {
+    uri.as_bytes().len() - uri.path().len()
 }
 
 impl<F: Filesystem> State<F> {
@@ -35,7 +29,7 @@ impl<F: Filesystem> State<F> {
         if has_slash && self.is(TrailingSlashIsAName) && !Uri::new(&name).is_root() {
             name.push(b'\x02');
         }
-        let (head, path) = name.split_at(Uri::new(&name).split());
+        let (head, path) = name.split_at(path_start(Uri::new(&name)));
         let head = head.to_vec();
         let text = String::from_utf8_lossy(path).into_owned();
         let refuses = |what: bool| -> Result<()> {
@@ -85,7 +79,7 @@ impl<F: Filesystem> State<F> {
         let name = self.name(dst)?;
         let dst = Uri::new(&name);
         if self.is(forgets) {
-            return Ok([&src.as_bytes()[..src.split()], dst.path()].concat());
+            return Ok([&src.as_bytes()[..path_start(src)], dst.path()].concat());
         }
         Ok(name)
     }
