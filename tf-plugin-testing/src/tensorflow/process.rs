@@ -21,35 +21,23 @@ use std::time::{Duration, Instant};
 /// The last lines of a process that say why it ended.
 const SHOWN_LINES: usize = 30;
 
-/// How long TensorFlow may take to start, and to end, if nothing is said: what `cargo tf-plugin test` says, else two
-/// minutes, and no less than a case.
-#[must_use]
-pub(crate) fn start_limit(of_a_case: Duration) -> Duration {
-    let asked = env::var("TF_PLUGIN_TEST_TIMEOUT").ok().and_then(|seconds| seconds.parse().ok());
-    asked.map_or_else(|| Duration::from_secs(120).max(of_a_case), Duration::from_secs)
-}
-
 /// A process that is over its limit gets so much more to say where it is: Python ends a case by itself.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// How often it is looked whether a process is still there.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What is run, and in what.
+/// What has TensorFlow, and how it is run.
 #[derive(Debug)]
-pub(super) struct Job<'j> {
-    pub program: &'j Program,
-    /// What Python runs.
-    pub text: &'static str,
-    /// What Python loads at import.
-    pub library: Option<&'j Path>,
-    pub environment: &'j [(String, String)],
-    /// Settings, or a list of such.
-    pub settings: Value,
+pub(super) struct Process {
+    pub program: Program,
+    /// The plugin.
+    pub library: PathBuf,
+    pub environment: Vec<(String, String)>,
     /// Of a case.
     pub limit: Duration,
-    /// Of what comes before the first case, and after the last one.
-    pub start_limit: Duration,
+    /// Of what comes before the first case, and after the last one, if that is said.
+    pub start_limit: Option<Duration>,
 }
 
 /// A directory that vanishes with the value.
@@ -126,12 +114,23 @@ impl Said {
     }
 }
 
-impl Job<'_> {
+impl Process {
+    /// How long TensorFlow may take to start, and to end: if nothing is said, what `cargo tf-plugin test` says, else two
+    /// minutes, and no less than a case.
+    fn start_limit(&self) -> Duration {
+        let asked = || env::var("TF_PLUGIN_TEST_TIMEOUT").ok()?.parse().ok();
+        let asked = self.start_limit.or_else(|| asked().map(Duration::from_secs));
+        asked.unwrap_or_else(|| Duration::from_secs(120).max(self.limit))
+    }
+
+    /// Starts the program; Python runs `text`, and loads this library at import.
     #[track_caller]
-    fn start(&self, request: &Value) -> Said {
-        let mut command = self.program.command(self.library);
+    fn start(&self, text: &str, library: Option<&Path>, mut request: Value) -> Said {
+        request["limit"] = json!(self.limit.as_secs_f64());
+        request["start_limit"] = json!(self.start_limit().as_secs_f64());
+        let mut command = self.program.command(library);
         command
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .envs(self.environment.iter().cloned())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -144,7 +143,7 @@ impl Job<'_> {
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         // All three at once: each pipe is soon full. Nobody waits for the threads: something that the process has left
         // behind may keep the pipes forever.
-        let input = self.program.input(self.text, request);
+        let input = self.program.input(text, &request);
         thread::spawn(move || {
             if let Some(mut stdin) = stdin {
                 for text in input {
@@ -178,7 +177,12 @@ impl Job<'_> {
 
     /// Runs the cases, those that are left out for a reason excepted.
     #[track_caller]
-    pub(crate) fn run(&self, cases: Vec<(&'static TensorFlowCase, Option<String>)>) -> Vec<Answer> {
+    pub(super) fn run(
+        &self,
+        text: &str,
+        settings: &Value,
+        cases: &[(&'static TensorFlowCase, Option<String>)],
+    ) -> Vec<Answer> {
         let mut answers: Vec<Answer> = Vec::new();
         while answers.len() < cases.len() {
             let rest = &cases[answers.len()..];
@@ -186,14 +190,8 @@ impl Job<'_> {
             let listed: serde_json::Map<String, Value> =
                 rest.iter().map(|(case, reason)| (case.name.to_owned(), json!(reason))).collect();
             let order: Vec<_> = rest.iter().map(|(case, _)| case.name).collect();
-            let request = json!({
-                "jobs": [self.settings],
-                "cases": listed,
-                "order": order,
-                "limit": self.limit.as_secs_f64(),
-                "start_limit": self.start_limit.as_secs_f64(),
-            });
-            let said = self.start(&request);
+            let request = json!({ "jobs": [settings], "cases": listed, "order": order });
+            let said = self.start(text, Some(&self.library), request);
             let before = answers.len();
             for (case, _) in rest {
                 let Some(line) = said.lines.iter().find(|line| is_end(line, 0, case)) else {
@@ -226,7 +224,7 @@ impl Job<'_> {
                 Some((case, _)) if begun(case) => answers.push(died(case, &said.end())),
                 _ => {
                     let broken = said.lines.iter().find_map(|line| line["broken"].as_str());
-                    if let Program::Test { name, .. } = self.program {
+                    if let Program::Test { name, .. } = &self.program {
                         assert!(
                             !said.status.success() || !said.lines.is_empty(),
                             "no test `{name}` of this executable calls `InTensorFlow::work()`; write one, or name the \
@@ -247,17 +245,13 @@ impl Job<'_> {
 
     /// Runs the cases of each job in a process of its own.
     #[track_caller]
-    pub(crate) fn run_each<'c>(
+    pub(super) fn run_each<'c>(
         &self,
+        text: &str,
+        settings: &[Value],
         cases: impl Iterator<Item = &'c [&'static TensorFlowCase]>,
     ) -> Vec<Vec<Answer>> {
-        let request = json!({
-            "jobs": self.settings,
-            "cases": {},
-            "limit": self.limit.as_secs_f64(),
-            "start_limit": self.start_limit.as_secs_f64(),
-        });
-        let said = self.start(&request);
+        let said = self.start(text, None, json!({ "jobs": settings, "cases": {} }));
         assert!(said.status.success(), "the cases cannot be run: {}", said.end());
         let answers = cases.enumerate().map(|(number, cases)| {
             let of_job = |line: &&Value| line["job"] == number;
@@ -286,7 +280,7 @@ impl Job<'_> {
 fn follow(
     child: &mut Child,
     heard: &Receiver<Value>,
-    job: &Job<'_>,
+    process: &Process,
 ) -> (Vec<Value>, ExitStatus, Option<(State, Duration)>) {
     let (mut lines, mut state, mut since) = (Vec::new(), State::Starts, Instant::now());
     let (mut ended, mut hung) = (None, None);
@@ -303,7 +297,7 @@ fn follow(
             Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK),
             Err(RecvTimeoutError::Timeout) => {}
         }
-        let limit = if state == State::Works { job.limit } else { job.start_limit };
+        let limit = if state == State::Works { process.limit } else { process.start_limit() };
         if ended.is_none() {
             ended = child.try_wait().unwrap_or_else(|error| panic!("cannot wait for it: {error}"));
             if ended.is_none() && since.elapsed() > limit + LAST_WORDS {

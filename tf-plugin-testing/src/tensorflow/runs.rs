@@ -1,7 +1,7 @@
 //! Running the cases of filesystems or of devices in a TensorFlow.
 
 use super::case::{Answer, TensorFlowCase, with_reasons};
-use super::process::{Job, Scratch, start_limit};
+use super::process::{Process, Scratch};
 use super::program::Program;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -42,13 +42,9 @@ type Environment = Vec<(String, String)>;
 /// ```
 #[derive(Debug)]
 pub struct InTensorFlow<T: Tested> {
-    program: Program,
-    library: PathBuf,
+    process: Process,
     pub(crate) tested: T,
-    environment: Environment,
     without: Vec<(String, String)>,
-    limit: Duration,
-    start_limit: Option<Duration>,
 }
 
 impl<T: Tested> InTensorFlow<T> {
@@ -90,15 +86,14 @@ impl<T: Tested> InTensorFlow<T> {
     }
 
     pub(super) fn by(program: Program, library: PathBuf, tested: T) -> Self {
-        Self {
+        let process = Process {
             program,
             library,
-            tested,
             environment: Vec::new(),
-            without: Vec::new(),
             limit: Duration::from_secs(120),
             start_limit: None,
-        }
+        };
+        Self { process, tested, without: Vec::new() }
     }
 
     /// Runs cases in C, if this process is one that [`in_c`](Self::in_c) has started, and says whether it is.
@@ -112,7 +107,7 @@ impl<T: Tested> InTensorFlow<T> {
     /// Sets an environment variable of TensorFlow's process: settings of the plugin.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.environment.push((name.into(), value.into()));
+        self.process.environment.push((name.into(), value.into()));
         self
     }
 
@@ -125,15 +120,17 @@ impl<T: Tested> InTensorFlow<T> {
 
     /// How long a case may take; 120 seconds if nothing is said.
     #[must_use]
-    pub fn limit(self, limit: Duration) -> Self {
-        Self { limit, ..self }
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.process.limit = limit;
+        self
     }
 
     /// How long TensorFlow may take to load the plugin and come to the first case, and to end after the last one; 120
     /// seconds if nothing is said, or as long as a case may take if that is more.
     #[must_use]
-    pub fn start_limit(self, limit: Duration) -> Self {
-        Self { start_limit: Some(limit), ..self }
+    pub fn start_limit(mut self, limit: Duration) -> Self {
+        self.process.start_limit = Some(limit);
+        self
     }
 
     /// All cases from Python, in their order.
@@ -151,22 +148,15 @@ impl<T: Tested> InTensorFlow<T> {
     /// Those of the two that this value runs.
     #[must_use]
     pub fn cases(&self) -> &'static [&'static TensorFlowCase] {
-        match self.program {
+        match self.process.program {
             Program::Python(_) => T::PYTHON,
             Program::Test { .. } => T::C,
         }
     }
 
-    fn job<'j>(&'j self, library: Option<&'j Path>, settings: Value) -> Job<'j> {
-        Job {
-            program: &self.program,
-            text: T::PROGRAM,
-            library,
-            environment: &self.environment,
-            settings,
-            limit: self.limit,
-            start_limit: self.start_limit.unwrap_or_else(|| start_limit(self.limit)),
-        }
+    /// What the cases are told, with a directory for files of their own.
+    fn settings(&self, on: &str, scratch: &Scratch) -> Value {
+        self.tested.settings(&self.process.library, on, scratch.path())
     }
 
     /// Runs all cases on what has this name: the URI of a directory that exists, in which each case makes one of its
@@ -179,14 +169,14 @@ impl<T: Tested> InTensorFlow<T> {
     #[track_caller]
     pub fn run(&self, on: &str) -> Vec<Answer> {
         let scratch = Scratch::new();
-        let settings = self.tested.settings(&self.library, on, scratch.path());
+        let settings = self.settings(on, &scratch);
         let mut cases = with_reasons(self.cases(), &self.without);
         for (case, reason) in &mut cases {
             if let Some(left_out) = self.tested.left_out(case) {
                 reason.get_or_insert_with(|| left_out.to_owned());
             }
         }
-        self.job(Some(&self.library), settings).run(cases)
+        self.process.run(T::PROGRAM, &settings, &cases)
     }
 
     /// Runs cases in several processes, each with other variables of the environment before the plugin is loaded:
@@ -203,18 +193,19 @@ impl<T: Tested> InTensorFlow<T> {
         jobs: &[(Environment, Vec<&'static TensorFlowCase>)],
     ) -> Vec<Vec<Answer>> {
         assert!(
-            matches!(self.program, Program::Python(_)),
+            matches!(self.process.program, Program::Python(_)),
             "only Python forks for each job; call `run` for the cases in C"
         );
         let scratch = Scratch::new();
         let settings = jobs.iter().map(|(environment, cases)| {
-            let mut settings = self.tested.settings(&self.library, on, scratch.path());
+            let mut settings = self.settings(on, &scratch);
             settings["environment"] =
                 json!(environment.iter().cloned().collect::<BTreeMap<_, _>>());
             settings["cases"] = cases.iter().map(|case| case.name).collect();
             settings
         });
-        let settings = settings.collect();
-        self.job(None, settings).run_each(jobs.iter().map(|(_, cases)| cases.as_slice()))
+        let settings: Vec<_> = settings.collect();
+        let cases = jobs.iter().map(|(_, cases)| cases.as_slice());
+        self.process.run_each(T::PROGRAM, &settings, cases)
     }
 }
