@@ -30,59 +30,41 @@ pub struct BrokenReader<F: Filesystem> {
 
 impl<F: Filesystem> RandomAccessFile for BrokenReader<F> {
     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
-        let state = &self.state;
-        let Some(inner) = &self.inner else {
+        let (state, uri) = (&self.state, Uri::new(&self.name));
+        let is_lost = match state.defect {
+            FlushCachesLoses => state.forgotten.load(Ordering::SeqCst) == 1,
+            ReaderEndsWhenDeleted => !state.is_file(uri),
+            _ => false,
+        };
+        let Some(inner) = self.inner.as_ref().filter(|_| !is_lost) else {
             buf.end_of_file();
             return Ok(());
         };
-        if state.is(FlushCachesLoses) && state.forgotten.load(Ordering::SeqCst) == 1 {
-            buf.end_of_file();
-            return Ok(());
-        }
         if let Some(content) = &self.cached {
             buf.fill_from(content, offset);
             return Ok(());
         }
-        let of = |content: &[u8], buf: &mut ReadBuf<'_>| buf.fill_from(content, offset);
-        let content = || -> Result<Vec<u8>> { read_all(inner, state.length(Uri::new(&self.name))) };
         match state.defect {
             ReadIgnoresOffset => inner.read_at(0, buf),
             ReadCutsOffset => inner.read_at(offset & 0xffff_ffff, buf),
-            ReadEndsAt64KiB => {
-                let n = buf.remaining().min(64 << 10);
-                let mut memory = vec![0; n];
-                let mut less = ReadBuf::from_slice(&mut memory);
-                inner.read_at(offset, &mut less)?;
-                let read = less.filled().len();
-                assert_eq!(buf.push_slice(&memory[..read]), read);
-                buf.end_of_file();
+            ReadEndsAt64KiB | ReadEndsAtBlock | LastByteIsNotRead | ReadEndsAtNul => {
+                let content = read_all(inner, state.length(uri))?;
+                let len = content.len();
+                let end = match state.defect {
+                    ReadEndsAt64KiB => len.min((offset as usize).saturating_add(64 << 10)),
+                    ReadEndsAtBlock if len > 4096 => len / 4096 * 4096,
+                    ReadEndsAtBlock => len,
+                    LastByteIsNotRead => len.saturating_sub(1),
+                    _ => content.iter().position(|&byte| byte == 0).unwrap_or(len),
+                };
+                buf.fill_from(&content[..end], offset);
                 Ok(())
             }
-            ReadEndsAtBlock => {
-                let mut content = content()?;
-                if content.len() > 4096 {
-                    content.truncate(content.len() / 4096 * 4096);
-                }
-                of(&content, buf);
-                Ok(())
-            }
-            LastByteIsNotRead => {
-                let mut content = content()?;
-                content.pop();
-                of(&content, buf);
-                Ok(())
-            }
-            ReadPastEndFails if offset > state.length(Uri::new(&self.name)) => {
+            ReadPastEndFails if offset > state.length(uri) => {
                 Err(Error::invalid_argument("past the end"))
             }
-            ReadOfNothingFails if state.length(Uri::new(&self.name)) == 0 => {
+            ReadOfNothingFails if state.length(uri) == 0 => {
                 Err(Error::invalid_argument("the file is empty"))
-            }
-            ReadEndsAtNul => {
-                let content = content()?;
-                let end = content.iter().position(|&byte| byte == 0).unwrap_or(content.len());
-                of(&content[..end], buf);
-                Ok(())
             }
             ReaderKeepsAPosition => {
                 let position = self.position.load(Ordering::SeqCst);
@@ -92,13 +74,7 @@ impl<F: Filesystem> RandomAccessFile for BrokenReader<F> {
                 self.position.fetch_add(read as u64, Ordering::SeqCst);
                 Ok(())
             }
-            ReaderFollowsTheName => {
-                state.inner.new_random_access_file(Uri::new(&self.name))?.read_at(offset, buf)
-            }
-            ReaderEndsWhenDeleted if !state.is_file(Uri::new(&self.name)) => {
-                buf.end_of_file();
-                Ok(())
-            }
+            ReaderFollowsTheName => state.inner.new_random_access_file(uri)?.read_at(offset, buf),
             ReaderSharesItsPosition => {
                 self.position.store(offset, Ordering::SeqCst);
                 thread::sleep(Duration::from_micros(10));
@@ -179,18 +155,16 @@ impl<F: Filesystem> State<F> {
         if self.is(RegionIsCut) {
             length = length.min(64 << 10);
         }
-        let mut region = Arc::new(if self.is(RegionLacksFirst) {
-            let content = self.content(uri)?;
-            let content = content.get(1..).unwrap_or_default().to_vec();
-            let length = content.len() as u64;
-            AlignedRegion::read(&Bytes(content), length)?
+        let region = if self.is(RegionLacksFirst) {
+            let content = self.content(uri)?.split_off(usize::from(length > 0));
+            AlignedRegion::read(&Bytes(content), length.saturating_sub(1))?
         } else {
             AlignedRegion::read(&reader, length)?
-        });
-        let name = uri.as_bytes().to_vec();
+        };
+        let mut region = Arc::new(region);
         if self.is(RegionIsCached) {
-            region = Arc::clone(lock(&self.regions).entry(name).or_insert(region));
-            return Ok(BrokenRegion(region));
+            let mut regions = lock(&self.regions);
+            region = Arc::clone(regions.entry(uri.as_bytes().to_vec()).or_insert(region));
         }
         Ok(BrokenRegion(region))
     }
@@ -274,10 +248,7 @@ impl<F: Filesystem> BrokenWriter<F> {
             return self.publish_late(uri);
         }
         let publishes = is_close && state.is(VisibleAtClose);
-        if !(state.is_file(uri) || publishes) {
-            return Ok(());
-        }
-        if !(self.touched || publishes) {
+        if !(state.is_file(uri) && self.touched || publishes) {
             return Ok(());
         }
         let mut content = self.content.clone();
