@@ -69,9 +69,6 @@ impl<P: Platform> Faulty<P> {
     }
 
     /// A host with the platform, as [`Host::load`] makes one. What it has called so far is counted.
-    ///
-    /// # Errors
-    /// As for [`Host::load`].
     pub fn load() -> Result<(Host, Faults)> {
         let faults = no_faults();
         Self::load_with(&faults).map(|host| (host, faults))

@@ -171,10 +171,7 @@ impl Host {
         src_fs.rename_file(src, dst)
     }
 
-    /// Copies a file, by reading and appending from one filesystem to another.
-    ///
-    /// # Errors
-    /// As [`TestFilesystem::copy_file`].
+    /// Copies a file as [`TestFilesystem::copy_file`], by reading and appending from one filesystem to another.
     pub fn copy_file(&self, src: impl AsRef<[u8]>, dst: impl AsRef<[u8]>) -> Result<()> {
         let (src, dst) = (src.as_ref(), dst.as_ref());
         let (src_fs, dst_fs) = (self.filesystem_for(src)?, self.filesystem_for(dst)?);
@@ -185,10 +182,7 @@ impl Host {
         }
     }
 
-    /// Requests many paths at once: an answer a path, in their order. Each filesystem gets one call.
-    ///
-    /// # Errors
-    /// As [`TestFilesystem::paths_exist`].
+    /// Requests many paths at once as [`TestFilesystem::paths_exist`]. Each filesystem gets one call.
     pub fn paths_exist(&self, uris: &[impl AsRef<[u8]>]) -> Result<Vec<Result<()>>> {
         let mut of_scheme: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
         for (index, uri) in uris.iter().enumerate() {
@@ -215,18 +209,12 @@ impl Host {
         }
     }
 
-    /// Ends a transaction.
-    ///
-    /// # Errors
-    /// As [`TestFilesystem::end_transaction`].
+    /// Ends a transaction as [`TestFilesystem::end_transaction`].
     pub fn end_transaction(&self, transaction: &TestTransaction) -> Result<()> {
         transaction.filesystem().end_transaction(transaction)
     }
 
-    /// A transaction as text for people.
-    ///
-    /// # Errors
-    /// As [`TestFilesystem::decode_transaction_token`].
+    /// A transaction as text, as [`TestFilesystem::decode_transaction_token`].
     pub fn decode_transaction_token(&self, transaction: &TestTransaction) -> Result<String> {
         transaction.filesystem().decode_transaction_token(transaction)
     }

@@ -53,9 +53,6 @@ impl GraphHost {
     }
 
     /// As [`load`](Self::load), as a host of another version, or as the load behind so many others.
-    ///
-    /// # Errors
-    /// As for [`load`](Self::load).
     pub fn load_with<P: Exported>(sizes: GraphSizes, load: usize) -> Result<Self> {
         const OP: &str = "TF_InitGraph";
         install();

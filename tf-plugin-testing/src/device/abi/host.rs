@@ -70,9 +70,6 @@ impl Host {
     }
 
     /// As [`load`](Self::load), as a host of another version, or for a repeated time.
-    ///
-    /// # Errors
-    /// As for [`load`](Self::load).
     pub fn load_with<P: Platform>(sizes: Sizes, export: &PlatformExport) -> Result<Self> {
         install();
         let log = Arc::new(Log::default());

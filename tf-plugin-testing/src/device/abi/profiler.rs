@@ -49,9 +49,6 @@ impl ProfilerHost {
     }
 
     /// As [`load`](Self::load), as a host of another version, or as the load behind so many others.
-    ///
-    /// # Errors
-    /// As for [`load`](Self::load).
     pub fn load_with<P: Exported>(sizes: ProfilerSizes, load: usize) -> Result<Self> {
         const OP: &str = "TF_InitProfiler";
         install();

@@ -64,9 +64,6 @@ impl Host {
 
     /// As [`Host::register`], with the slots of `ops` made null, so that TensorFlow's own defaults
     /// run there. To see what a filesystem would do without the defaults of this SDK.
-    ///
-    /// # Errors
-    /// As [`Host::register`].
     pub fn register_without<P: Plugin>(&self, ops: Ops) -> Result<()> {
         let mut info = TF_FilesystemPluginInfo::default();
         // A plugin that cannot make its tables leaves `info` as it is, as `TF_InitPlugin` does.
