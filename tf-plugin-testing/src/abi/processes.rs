@@ -9,12 +9,6 @@ use std::time::{Duration, Instant};
 /// How a copy ends whose work panicked.
 pub(crate) const PANICKED: i32 = 200;
 
-/// Ends the process without its exit handlers: one that hangs may hang in those, too.
-pub(crate) fn leave(status: i32) -> ! {
-    // SAFETY: ends this process.
-    unsafe { libc::_exit(status) }
-}
-
 /// Runs something in a copy of this process, which has this thread alone, and waits for the end of the copy. It is what
 /// `work` returns; or `SIGALRM`, if that takes more than some seconds, if those are not 0.
 pub fn in_a_child(seconds: u32, work: impl FnOnce() -> i32) -> ExitStatus {
@@ -26,7 +20,10 @@ pub fn in_a_child(seconds: u32, work: impl FnOnce() -> i32) -> ExitStatus {
         end_with_parent();
         // SAFETY: it takes a number only.
         unsafe { libc::alarm(seconds) };
-        leave(catch_unwind(AssertUnwindSafe(work)).unwrap_or(PANICKED));
+        let status = catch_unwind(AssertUnwindSafe(work)).unwrap_or(PANICKED);
+        // Without its exit handlers: what hangs may hang in those, too.
+        // SAFETY: ends this process.
+        unsafe { libc::_exit(status) };
     }
     assert!(child > 0, "cannot fork: {}", io::Error::last_os_error());
     let mut status = 0;

@@ -160,7 +160,7 @@ fn moved(
         let source = match is_move {
             // What is below the old name now makes a directory of it.
             true if is_below && run.declared.directories == Directories::Implied => {
-                !run.is_file(src)
+                !run.fs.stat(src).is_ok_and(|found| !found.is_directory)
             }
             true => !run.exists(src),
             false => run.has(src, CONTENT),

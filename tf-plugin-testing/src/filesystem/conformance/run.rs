@@ -170,10 +170,6 @@ impl Run<'_> {
         self.deviations.push(Deviation::new(what));
     }
 
-    fn note_unimplemented(&mut self, what: impl Display) {
-        self.unimplemented.get_or_insert_with(|| format!("{what}: not implemented"));
-    }
-
     /// Notes a code that is not the wanted one; `UNIMPLEMENTED` is always allowed. Whether it is the
     /// wanted one.
     pub(super) fn expect(
@@ -197,7 +193,7 @@ impl Run<'_> {
             return true;
         }
         if got == Some(Code::Unimplemented) {
-            self.note_unimplemented(what);
+            self.unimplemented.get_or_insert_with(|| format!("{what}: not implemented"));
         } else {
             let first = want.first().copied().unwrap_or_default();
             let mut deviation = Deviation::new(what).wanted(shown(first)).got(shown(got));
@@ -249,10 +245,16 @@ impl Run<'_> {
         result: Result<Vec<Vec<u8>>>,
         want: &[impl AsRef<[u8]>],
     ) {
+        let mut want: Vec<Vec<u8>> = want.iter().map(|name| name.as_ref().to_vec()).collect();
+        want.sort_unstable();
         if self.expect(&what, &result, None)
-            && let Ok(got) = result
+            && let Ok(mut got) = result
         {
-            self.expect_names(what, got, want);
+            got.sort_unstable();
+            if got != want {
+                let deviation = Deviation::new(what);
+                self.deviations.push(deviation.wanted(names_shown(&want)).got(names_shown(&got)));
+            }
         }
     }
 
@@ -261,22 +263,6 @@ impl Run<'_> {
         let want: Vec<_> = want.into_iter().collect();
         let found = self.fs.get_matching_paths(pattern);
         self.names(format_args!("get_matching_paths of {pattern}"), found, &want);
-    }
-
-    /// Notes names that differ, whatever their order.
-    pub(super) fn expect_names(
-        &mut self,
-        what: impl Display,
-        mut got: Vec<Vec<u8>>,
-        want: &[impl AsRef<[u8]>],
-    ) {
-        let mut want: Vec<Vec<u8>> = want.iter().map(|name| name.as_ref().to_vec()).collect();
-        want.sort_unstable();
-        got.sort_unstable();
-        if got != want {
-            let deviation = Deviation::new(what);
-            self.deviations.push(deviation.wanted(names_shown(&want)).got(names_shown(&got)));
-        }
     }
 
     /// The value of a step that has to succeed for the case to go on.
@@ -325,11 +311,6 @@ impl Run<'_> {
 
     pub(super) fn exists(&self, path: &str) -> bool {
         self.fs.stat(path).is_ok()
-    }
-
-    /// Whether a path is there, as no directory: such a one comes about where directories are implied.
-    pub(super) fn is_file(&self, path: &str) -> bool {
-        self.fs.stat(path).is_ok_and(|found| !found.is_directory)
     }
 
     pub(super) fn has(&self, path: &str, content: &[u8]) -> bool {
