@@ -41,8 +41,8 @@ pub(super) fn code_of(codes: &Codes, is: Is) -> Option<Code> {
     codes.get(is as usize).copied().unwrap_or(FP)
 }
 
-pub(super) const OK: Option<Code> = None;
-pub(super) const FP: Option<Code> = Some(Code::FailedPrecondition);
-pub(super) const NOT_FOUND: Option<Code> = Some(Code::NotFound);
-pub(super) const EXISTS: Option<Code> = Some(Code::AlreadyExists);
+pub(in crate::filesystem) const OK: Option<Code> = None;
+pub(in crate::filesystem) const FP: Option<Code> = Some(Code::FailedPrecondition);
+pub(in crate::filesystem) const NOT_FOUND: Option<Code> = Some(Code::NotFound);
+pub(in crate::filesystem) const EXISTS: Option<Code> = Some(Code::AlreadyExists);
 pub(super) const END: Option<Code> = Some(Code::OutOfRange);

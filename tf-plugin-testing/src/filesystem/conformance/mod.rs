@@ -6,7 +6,7 @@
 mod attempt;
 mod case;
 mod checks;
-mod conditions;
+pub(super) mod conditions;
 mod consumers;
 mod directories;
 mod extras;

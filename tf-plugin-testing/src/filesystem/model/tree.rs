@@ -1,5 +1,6 @@
 //! A filesystem of one host as a map of paths.
 
+use crate::filesystem::conformance::conditions::{EXISTS, FP, NOT_FOUND, OK};
 use std::collections::BTreeMap;
 use tf_plugin_core::Code;
 
@@ -174,32 +175,39 @@ impl Model {
         names
     }
 
-    /// For operations on what exists, with what files and directories say.
-    fn existing(&self, path: &[String], file: Verdict, dir: Verdict) -> Verdict {
-        match self.find(path) {
+    /// What an operation owes a file, a directory, a path that is missing and one whose parent is; `None` is OK. A path
+    /// below a file is `FAILED_PRECONDITION` for all.
+    fn owes(
+        &self,
+        path: &[String],
+        [file, dir, missing, parent_missing]: [Option<Code>; 4],
+    ) -> Verdict {
+        let code = match self.find(path) {
             Found::Node(Node::File(_)) => file,
             Found::Node(Node::Dir) => dir,
-            Found::Missing | Found::ParentMissing => Verdict::of(Code::NotFound),
-            Found::BelowFile => Verdict::of(Code::FailedPrecondition),
-        }
+            Found::Missing => missing,
+            Found::ParentMissing => parent_missing,
+            Found::BelowFile => FP,
+        };
+        Verdict(code.into_iter().collect())
     }
 
     /// `new_random_access_file`, `get_file_size`, `delete_file`, and the source of a copy.
     #[must_use]
     pub fn read_file(&self, path: &[String]) -> Verdict {
-        self.existing(path, Verdict::ok(), Verdict::of(Code::FailedPrecondition))
+        self.owes(path, [OK, FP, NOT_FOUND, NOT_FOUND])
     }
 
     /// `get_children`.
     #[must_use]
     pub fn read_dir(&self, path: &[String]) -> Verdict {
-        self.existing(path, Verdict::of(Code::FailedPrecondition), Verdict::ok())
+        self.owes(path, [FP, OK, NOT_FOUND, NOT_FOUND])
     }
 
     /// `path_exists` and `stat`.
     #[must_use]
     pub fn look(&self, path: &[String]) -> Verdict {
-        self.existing(path, Verdict::ok(), Verdict::ok())
+        self.owes(path, [OK, OK, NOT_FOUND, NOT_FOUND])
     }
 
     /// `new_read_only_memory_region_from_file`.
@@ -214,31 +222,19 @@ impl Model {
     /// `new_writable_file`, `new_appendable_file`, and the target of a copy.
     #[must_use]
     pub fn write_file(&self, path: &[String]) -> Verdict {
-        match self.find(path) {
-            Found::Node(Node::File(_)) | Found::Missing => Verdict::ok(),
-            Found::Node(Node::Dir) | Found::BelowFile => Verdict::of(Code::FailedPrecondition),
-            Found::ParentMissing => Verdict::of(Code::NotFound),
-        }
+        self.owes(path, [OK, FP, OK, NOT_FOUND])
     }
 
     /// `create_dir`.
     #[must_use]
     pub fn create_dir(&self, path: &[String]) -> Verdict {
-        match self.find(path) {
-            Found::Node(_) => Verdict::of(Code::AlreadyExists),
-            Found::Missing => Verdict::ok(),
-            Found::BelowFile => Verdict::of(Code::FailedPrecondition),
-            Found::ParentMissing => Verdict::of(Code::NotFound),
-        }
+        self.owes(path, [EXISTS, EXISTS, OK, NOT_FOUND])
     }
 
     /// `recursively_create_dir`.
     #[must_use]
     pub fn recursively_create_dir(&self, path: &[String]) -> Verdict {
-        match self.find(path) {
-            Found::Node(Node::File(_)) | Found::BelowFile => Verdict::of(Code::FailedPrecondition),
-            _ => Verdict::ok(),
-        }
+        self.owes(path, [FP, OK, OK, OK])
     }
 
     /// `delete_dir`.
