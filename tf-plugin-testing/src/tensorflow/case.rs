@@ -31,16 +31,3 @@ pub struct Answer {
     /// How long it took.
     pub took: Duration,
 }
-
-/// Each of these cases, with the reason if it is left out: by its own name, or by that of a case that checks the same.
-#[must_use]
-pub(super) fn with_reasons(
-    cases: &[&'static TensorFlowCase],
-    without: &[(String, String)],
-) -> Vec<(&'static TensorFlowCase, Option<String>)> {
-    let reason = |case: &TensorFlowCase| {
-        let of = |name: &String| name == case.name || case.follows.contains(&name.as_str());
-        without.iter().find(|(name, _)| of(name)).map(|(_, reason)| reason.clone())
-    };
-    cases.iter().map(|case| (*case, reason(case))).collect()
-}

@@ -202,7 +202,7 @@ impl Process {
             if said.lines.iter().any(|line| line["done"] == true) {
                 if let Some((case, _)) = cases.get(answers.len()) {
                     // What a plugin has written in the middle of it, say.
-                    answers.push(unanswered(case));
+                    answers.push(unanswered(case, None));
                     continue;
                 }
                 if let Some(last) = answers.last_mut().filter(|_| !said.status.success()) {
@@ -221,7 +221,7 @@ impl Process {
                     .any(|line| line["case"] == case.name && line["outcome"] == "begun")
             };
             match cases.get(answers.len()) {
-                Some((case, _)) if begun(case) => answers.push(died(case, &said.end())),
+                Some((case, _)) if begun(case) => answers.push(unanswered(case, Some(&said.end()))),
                 _ => {
                     let broken = said.lines.iter().find_map(|line| line["broken"].as_str());
                     if let Program::Test { name, .. } = &self.program {
@@ -264,7 +264,7 @@ impl Process {
                     Some(line) => answers.push(answer(case, line)),
                     None => {
                         let end = killed.or(broken).unwrap_or("no answer");
-                        answers.push(died(case, end));
+                        answers.push(unanswered(case, Some(end)));
                         break;
                     }
                 }
@@ -322,14 +322,13 @@ fn is_end(line: &Value, job: usize, case: &TensorFlowCase) -> bool {
     line["job"] == job && line["case"] == case.name && line["outcome"] != "begun"
 }
 
-fn died(case: &'static TensorFlowCase, end: &str) -> Answer {
-    let what = "TensorFlow's process ends in the middle of the case";
-    let deviation = Deviation::new(what).because(end.to_owned());
-    Answer { case, verdict: Verdict::Failed(vec![deviation]), took: Duration::ZERO }
-}
-
-fn unanswered(case: &'static TensorFlowCase) -> Answer {
-    let deviation = Deviation::new("the case has not said how it ended");
+/// A case that has not said how it ended: `why`, if that is known.
+fn unanswered(case: &'static TensorFlowCase, why: Option<&str>) -> Answer {
+    let deviation = match why {
+        Some(end) => Deviation::new("TensorFlow's process ends in the middle of the case")
+            .because(end.to_owned()),
+        None => Deviation::new("the case has not said how it ended"),
+    };
     Answer { case, verdict: Verdict::Failed(vec![deviation]), took: Duration::ZERO }
 }
 

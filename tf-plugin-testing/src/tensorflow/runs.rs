@@ -1,6 +1,6 @@
 //! Running the cases of filesystems or of devices in a TensorFlow.
 
-use super::case::{Answer, TensorFlowCase, with_reasons};
+use super::case::{Answer, TensorFlowCase};
 use super::process::{Process, Scratch};
 use super::program::Program;
 use serde_json::{Value, json};
@@ -170,12 +170,14 @@ impl<T: Tested> InTensorFlow<T> {
     pub fn run(&self, on: &str) -> Vec<Answer> {
         let scratch = Scratch::new();
         let settings = self.settings(on, &scratch);
-        let mut cases = with_reasons(self.cases(), &self.without);
-        for (case, reason) in &mut cases {
-            if let Some(left_out) = self.tested.left_out(case) {
-                reason.get_or_insert_with(|| left_out.to_owned());
-            }
-        }
+        let reason = |case: &TensorFlowCase| {
+            let of = |name: &String| name == case.name || case.follows.contains(&name.as_str());
+            let named = self.without.iter().find(|(name, _)| of(name));
+            let named = named.map(|(_, reason)| reason.clone());
+            named.or_else(|| self.tested.left_out(case).map(str::to_owned))
+        };
+        // One is left out by its own name, or by that of a case that checks the same.
+        let cases: Vec<_> = self.cases().iter().map(|case| (*case, reason(case))).collect();
         self.process.run(T::PROGRAM, &settings, &cases)
     }
 

@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_char};
 use core::ptr;
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use tf_fs_sys::device_registration::DeviceRegistrationFunctions;
@@ -54,14 +54,10 @@ pub struct Device {
     pub kind: String,
 }
 
-pub(super) fn text(text: &str) -> Result<CString> {
+pub(super) fn text(text: &(impl AsRef<OsStr> + ?Sized)) -> Result<CString> {
+    let text = text.as_ref();
     let failed = |_| Error::invalid_argument(format!("{text:?} has a NUL, which ends a name in C"));
-    CString::new(text).map_err(failed)
-}
-
-pub(super) fn path_text(path: &Path) -> Result<CString> {
-    let failed = |_| Error::invalid_argument(format!("{path:?} has a NUL"));
-    CString::new(path.as_os_str().as_bytes()).map_err(failed)
+    CString::new(text.as_bytes()).map_err(failed)
 }
 
 pub(super) fn number(number: usize) -> i32 {
@@ -91,7 +87,7 @@ impl TensorFlow {
             if !path.is_file() {
                 continue;
             }
-            let name = path_text(&path).map_err(|error| error.to_string())?;
+            let name = text(&path).map_err(|error| error.to_string())?;
             // SAFETY: a NUL-terminated name. TensorFlow's initialisers run, as in any program that uses it.
             let handle =
                 unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_GLOBAL) };
@@ -150,7 +146,7 @@ impl TensorFlow {
 
     /// Registers a filesystem plugin.
     pub fn register_filesystem(&self, library: &Path) -> Result<()> {
-        let library = path_text(library)?;
+        let library = text(library)?;
         call!(self, registration.TF_RegisterFilesystemPlugin(library.as_ptr()))
     }
 
@@ -159,7 +155,7 @@ impl TensorFlow {
     /// # Errors
     /// Those of TensorFlow, which ends the process for some.
     pub fn load_device(&self, library: &Path) -> Result<()> {
-        let library = path_text(library)?;
+        let library = text(library)?;
         let handle = call!(self, devices.TF_LoadPluggableDeviceLibrary(library.as_ptr()))?;
         // SAFETY: the handle is the caller's; the library stays loaded.
         unsafe { (self.devices.TF_DeletePluggableDeviceLibraryHandle)(handle) };
