@@ -4,48 +4,45 @@ use super::run::{Outcome, Run, content};
 use crate::deviation::Deviation;
 use crate::device::abi::{TestDevice, TestStream};
 use crate::threads::on_threads;
-use se_plugin::{EventStatus, Pattern};
+use se_plugin::{DevicePtr, EventStatus, Pattern};
 use std::thread;
 use std::time::{Duration, Instant};
-use tf_plugin_core::ensure;
+use tf_plugin_core::{Error, Result, ResultExt as _, ensure};
 
 const THREADS: usize = 8;
 const ROUNDS: u8 = 25;
 
 /// Runs `body` on eight threads, which say what is wrong.
-fn on_eight(run: &mut Run<'_>, body: impl Fn(u8) -> Result<(), String> + Sync) -> Outcome {
+fn on_eight(run: &mut Run<'_>, body: impl Fn(u8) -> Result<()> + Sync) -> Outcome {
     let ends = on_threads(THREADS, |number| body(number as u8)).into_iter();
-    let ends = ends.map(|end| end.unwrap_or_else(|_| Err("a thread panicked".into())));
-    let wrong: Vec<String> = ends.filter_map(Result::err).collect();
+    let ends = ends.map(|end| end.unwrap_or_else(|_| Err(Error::internal("a thread panicked"))));
+    let wrong: Vec<Error> = ends.filter_map(Result::err).collect();
     if let Some(first) = wrong.first() {
         let what = format!("{} of {THREADS} threads at a time go wrong", wrong.len());
-        run.deviation(Deviation::new(what).because(first.clone()));
+        run.deviation(Deviation::new(what).because(format!("{first:#}")));
     }
     Ok(())
 }
 
-fn fine<T>(what: &str, result: tf_plugin_core::Result<T>) -> Result<T, String> {
-    result.map_err(|error| format!("{what}: {error:#}"))
+fn allocate(device: &TestDevice<'_>, bytes: u64) -> Result<DevicePtr> {
+    let nothing = || Error::internal(format!("`allocate` of {bytes} bytes gives nothing"));
+    device.allocate(bytes).ok_or_else(nothing)
 }
 
 /// Memory of its own there and back, `ROUNDS` times.
-fn there_and_back(
-    device: &TestDevice<'_>,
-    stream: &TestStream<'_>,
-    salt: u8,
-) -> Result<(), String> {
+fn there_and_back(device: &TestDevice<'_>, stream: &TestStream<'_>, salt: u8) -> Result<()> {
     for round in 0..ROUNDS {
         let there = content(1000 + usize::from(round) * 97, salt ^ round);
         let len = there.len() as u64;
-        let [one, other] = [device.allocate(len), device.allocate(len)];
-        let (Some(one), Some(other)) = (one, other) else {
-            return Err(format!("`allocate` of {len} bytes gives nothing"));
-        };
+        let (one, other) = (allocate(device, len)?, allocate(device, len)?);
         let mut back = vec![0; there.len()];
-        fine("memcpy_htod", stream.copy_to_device(one, &there))?;
-        fine("memcpy_dtod", stream.copy_on_device(other, one, len))?;
-        fine("memcpy_dtoh", stream.copy_to_host(&mut back, other))?;
-        ensure!(back == there, format!("{len} bytes are others after copies there and back"));
+        stream.copy_to_device(one, &there).context("memcpy_htod")?;
+        stream.copy_on_device(other, one, len).context("memcpy_dtod")?;
+        stream.copy_to_host(&mut back, other).context("memcpy_dtoh")?;
+        ensure!(
+            back == there,
+            Error::data_loss(format!("{len} bytes are others after copies there and back"))
+        );
         device.deallocate(one);
         device.deallocate(other);
     }
@@ -56,7 +53,7 @@ pub(super) fn threads_with_their_own_streams(run: &mut Run<'_>) -> Outcome {
     let device = run.device;
     on_eight(run, |number| {
         let (stream, made) = device.stream();
-        fine("create_stream", made)?;
+        made.context("create_stream")?;
         there_and_back(device, &stream, number << 5)
     })
 }
@@ -72,15 +69,13 @@ pub(super) fn threads_that_allocate(run: &mut Run<'_>) -> Outcome {
     on_eight(run, |number| {
         for round in 0..ROUNDS {
             let there = content(300 + 100 * usize::from(round), number << 5);
-            let Some(memory) = device.allocate(there.len() as u64) else {
-                return Err("`allocate` gives nothing".into());
-            };
-            fine("sync_memcpy_htod", device.copy_to_device(memory, &there))?;
+            let memory = allocate(device, there.len() as u64)?;
+            device.copy_to_device(memory, &there).context("sync_memcpy_htod")?;
             thread::yield_now();
             let mut back = vec![0; there.len()];
-            fine("sync_memcpy_dtoh", device.copy_to_host(&mut back, memory))?;
+            device.copy_to_host(&mut back, memory).context("sync_memcpy_dtoh")?;
             device.deallocate(memory);
-            ensure!(back == there, "two threads have the same memory");
+            ensure!(back == there, Error::data_loss("two threads have the same memory"));
         }
         Ok(())
     })
@@ -91,15 +86,14 @@ pub(super) fn threads_that_make_streams(run: &mut Run<'_>) -> Outcome {
     on_eight(run, |_| {
         for _ in 0..ROUNDS {
             let (stream, made) = device.stream();
-            fine("create_stream", made)?;
-            let event = fine("create_event", device.event())?;
+            made.context("create_stream")?;
+            let event = device.event().context("create_event")?;
             stream.record_event(&event);
             drop(stream);
             let start = Instant::now();
             while event.status() == EventStatus::Pending {
-                if start.elapsed() > Duration::from_secs(20) {
-                    return Err("an event is still pending after 20 s".into());
-                }
+                let is_late = start.elapsed() > Duration::from_secs(20);
+                ensure!(!is_late, Error::internal("an event is still pending after 20 s"));
                 thread::yield_now();
             }
         }
@@ -111,18 +105,16 @@ pub(super) fn threads_that_synchronize(run: &mut Run<'_>) -> Outcome {
     let device = run.device;
     on_eight(run, |number| {
         let (stream, made) = device.stream();
-        fine("create_stream", made)?;
-        let Some(memory) = device.allocate(1 << 16) else {
-            return Err("`allocate` gives nothing".into());
-        };
+        made.context("create_stream")?;
+        let memory = allocate(device, 1 << 16)?;
         for round in 0..ROUNDS {
-            fine("memset", stream.fill(memory, Pattern::Byte(number ^ round), 1 << 16))?;
-            fine("synchronize_all_activity", device.synchronize())?;
+            stream.fill(memory, Pattern::Byte(number ^ round), 1 << 16).context("memset")?;
+            device.synchronize().context("synchronize_all_activity")?;
             let mut back = vec![0; 1 << 16];
-            fine("sync_memcpy_dtoh", device.copy_to_host(&mut back, memory))?;
-            if back.iter().any(|&byte| byte != number ^ round) {
-                return Err("`synchronize_all_activity` does not wait for its caller's work".into());
-            }
+            device.copy_to_host(&mut back, memory).context("sync_memcpy_dtoh")?;
+            let waits = back.iter().all(|&byte| byte == number ^ round);
+            let otherwise = "`synchronize_all_activity` does not wait for its caller's work";
+            ensure!(waits, Error::data_loss(otherwise));
         }
         device.deallocate(memory);
         Ok(())
