@@ -100,10 +100,8 @@ impl TestFilesystem {
                 at = at.add(key.count_bytes() + 1);
             }
         }
-        if self.mounted.blocks.receive(OP, b"", keys) {
-            // SAFETY: a block of the plugin's allocator that was copied.
-            unsafe { self.mounted.blocks.free(keys) };
-        }
+        // SAFETY: null, or a block of the plugin's allocator that was copied.
+        unsafe { self.mounted.blocks.release(OP, b"", keys) };
         Ok(texts)
     }
 }
@@ -141,9 +139,7 @@ impl Mounted {
             for index in 0..len {
                 options.extend(self.take_option(op, subject, &array.add(index).read()));
             }
-            if self.blocks.receive(op, subject, array) {
-                self.blocks.free(array);
-            }
+            self.blocks.release(op, subject, array);
         }
         Ok(options)
     }
@@ -202,8 +198,8 @@ impl Mounted {
                 }
             };
             for block in [option.value.cast(), value.values.cast::<c_char>()] {
-                if !block.is_null() && self.blocks.receive(op, subject, block) {
-                    self.blocks.free(block);
+                if !block.is_null() {
+                    self.blocks.release(op, subject, block);
                 }
             }
             Some(FilesystemOption { name, description, per_file: option.per_file != 0, values })
@@ -230,9 +226,9 @@ impl Mounted {
             }
             _ => self.violation(op, subject, "an option has a buffer without its bytes"),
         }
-        if !buffer.buf.is_null() && self.blocks.receive(op, subject, buffer.buf) {
+        if !buffer.buf.is_null() {
             // SAFETY: a block of the plugin's allocator that was copied.
-            unsafe { self.blocks.free(buffer.buf) };
+            unsafe { self.blocks.release(op, subject, buffer.buf) };
         }
         bytes
     }

@@ -56,6 +56,17 @@ impl Blocks {
         unsafe { (self.free)(block.cast()) };
     }
 
+    /// Frees a block that came, unless it came before and was not freed.
+    ///
+    /// # Safety
+    /// `block` must be null, or a block of the plugin's allocator that is now the host's and that nothing uses any more.
+    pub(super) unsafe fn release<T>(&self, operation: &'static str, subject: &[u8], block: *mut T) {
+        if self.receive(operation, subject, block) {
+            // SAFETY: `receive` was true for the block, which is not used again.
+            unsafe { self.free(block) };
+        }
+    }
+
     /// Takes a C string over: its bytes, freed. `None` for null.
     ///
     /// # Safety
@@ -69,13 +80,10 @@ impl Blocks {
         if string.is_null() {
             return None;
         }
-        let fresh = self.receive(operation, subject, string);
         // SAFETY: `string` is not null, so it is a C string; it is freed once, after the copy.
         unsafe {
             let bytes = CStr::from_ptr(string).to_bytes().to_vec();
-            if fresh {
-                self.free(string);
-            }
+            self.release(operation, subject, string);
             Some(bytes)
         }
     }

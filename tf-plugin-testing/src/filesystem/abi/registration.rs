@@ -70,19 +70,15 @@ impl Host {
         if let Err(error) = offer_all(&mut info, P::registrations()) {
             log::error!("the plugin cannot be registered: {error:#}");
         }
-        let all = TF_FilesystemOps::default();
         for index in 0..info.num_schemes {
             // SAFETY: `offer_all` made `num_schemes` elements, each with a table.
             let table = unsafe { &mut *(*info.ops.add(index)).filesystem_ops };
             for (slot, (_, op)) in (2..).zip(Ops::NAMES) {
                 if ops.contains(*op) {
-                    // SAFETY: both tables are arrays of nullable function pointers of one size, in
-                    // the order of `Ops::NAMES` after `init` and `cleanup`.
-                    unsafe {
-                        let null = (&raw const all).cast::<Option<extern "C" fn()>>().add(slot);
-                        let place = ptr::from_mut(table).cast::<Option<extern "C" fn()>>();
-                        place.add(slot).write(null.read());
-                    }
+                    let place = ptr::from_mut(table).cast::<Option<extern "C" fn()>>();
+                    // SAFETY: the table is an array of nullable function pointers of one size, in the order of
+                    // `Ops::NAMES` after `init` and `cleanup`.
+                    unsafe { place.add(slot).write(None) };
                 }
             }
         }
@@ -123,15 +119,15 @@ impl Host {
                 let offer = &*info.ops.add(index);
                 let registered = self.register_scheme(offer, free);
                 first_error = first_error.and(registered);
-                release(&blocks, offer.scheme);
-                release(&blocks, offer.filesystem_ops);
-                release(&blocks, offer.random_access_file_ops);
-                release(&blocks, offer.writable_file_ops);
-                release(&blocks, offer.read_only_memory_region_ops);
+                blocks.release(OP, b"", offer.scheme);
+                blocks.release(OP, b"", offer.filesystem_ops);
+                blocks.release(OP, b"", offer.random_access_file_ops);
+                blocks.release(OP, b"", offer.writable_file_ops);
+                blocks.release(OP, b"", offer.read_only_memory_region_ops);
             }
         }
         // SAFETY: the array is the plugin's block or null, and nothing uses it any more.
-        unsafe { release(&blocks, info.ops) };
+        unsafe { blocks.release(OP, b"", info.ops) };
         first_error
     }
 
@@ -150,17 +146,6 @@ impl Host {
         // SAFETY: the tables hold functions that any thread may call: `register_raw` requires it.
         let mounted = unsafe { Mounted::init(&self.session, scheme, tables, free) }?;
         self.mount(mounted)
-    }
-}
-
-/// Frees a block that came with a registration, unless it came twice.
-///
-/// # Safety
-/// As [`Blocks::free`].
-unsafe fn release<T>(blocks: &Blocks, block: *mut T) {
-    if blocks.receive(OP, b"", block) {
-        // SAFETY: `receive` was true for the block, which is the plugin's and is not used again.
-        unsafe { blocks.free(block) };
     }
 }
 
