@@ -106,20 +106,6 @@ for script in sys.argv[1:]:
     assert_eq!(site.files(), before, "something is left");
 }
 
-/// One configuration: neither builds again what the other has built.
-#[test]
-fn cargo_and_the_tool_build_the_same_library() {
-    let fresh = Fresh::make("same", &["--fs"]);
-    let build = || cargo(&fresh.directory, &["build", "--release"]);
-    let first = build();
-    assert!(first.contains("Compiling same v0.1.0"), "{first}");
-    let checked = succeeds(&mut tool(&fresh.directory, &["check"]));
-    assert!(checked.contains("Filesystem same://"), "{checked}");
-    for said in [checked, build(), succeeds(&mut tool(&fresh.directory, &["build"])), build()] {
-        assert!(!said.contains("Compiling"), "{said}");
-    }
-}
-
 /// The TensorFlow of the tests, as a virtual environment.
 fn venv() -> PathBuf {
     let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
@@ -263,6 +249,16 @@ fn a_filesystem_that_hangs_is_given_up() {
 #[test]
 fn a_new_filesystem_is_built_and_run() {
     let fresh = Fresh::make("runs", &["--fs"]);
+    // One configuration: neither cargo nor the tool builds again what the other has built.
+    let build = || cargo(&fresh.directory, &["build", "--release"]);
+    let first = build();
+    assert!(first.contains("Compiling runs v0.1.0"), "{first}");
+    let checked = succeeds(&mut tool(&fresh.directory, &["check"]));
+    assert!(checked.contains("Filesystem runs://"), "{checked}");
+    for said in [checked, build(), succeeds(&mut tool(&fresh.directory, &["build"])), build()] {
+        assert!(!said.contains("Compiling"), "{said}");
+    }
+
     let show = "import os, sys
 print(sys.prefix, os.environ['TF_PLUGGABLE_DEVICE_LIBRARY_PATH'])
 sys.exit(7)";

@@ -7,7 +7,7 @@
 //! differently. After a change, write them again and read each one:
 //!
 //! ```sh
-//! TRYBUILD=overwrite cargo test -p tf-plugin-ui-tests --test compiler
+//! TRYBUILD=overwrite cargo test -p tf-plugin-ui-tests --test authors
 //! ```
 
 use std::fs;
