@@ -34,7 +34,7 @@ pub struct Row {
     run: Run,
 }
 
-/// A round takes about a millisecond.
+/// A row with so many operations that a round takes about a millisecond.
 const fn row(name: &'static str, run: Run) -> Row {
     Row { name, operations: 4 * FILES, bytes: 16, appends: false, code: TF_OK, run }
 }

@@ -31,7 +31,7 @@ pub struct HostTimer {
     times: Arc<Mutex<Times>>,
 }
 
-/// Of the start and of the end, once they are reached.
+/// The times of the start and of the end, once reached.
 type Times = [Option<Instant>; 2];
 
 impl HostTimer {

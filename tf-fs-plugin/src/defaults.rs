@@ -237,8 +237,9 @@ fn translated<'p, F: Filesystem>(fs: &F, path: &'p [u8]) -> Cow<'p, [u8]> {
 fn exists<F: Filesystem>(fs: &F, path: &[u8]) -> Result<bool> {
     let translated = translated(fs, path);
     let uri = Uri::new(&translated);
-    // A slash at the end stands for directories only.
-    match if path.ends_with(b"/") { fs.is_directory(uri) } else { fs.path_exists(uri) } {
+    // With a slash at the end only a directory is meant.
+    let found = if path.ends_with(b"/") { fs.is_directory(uri) } else { fs.path_exists(uri) };
+    match found {
         Err(error) if is_absent(&error) => Ok(false),
         other => other,
     }

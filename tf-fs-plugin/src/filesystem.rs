@@ -14,10 +14,10 @@ use tf_plugin_core::{Error, Result};
 ///
 /// Methods have the names of the operations in TensorFlow's `filesystem_interface.h`. **TensorFlow
 /// sees the methods that you implement**: `#[filesystem_plugin]` reads which methods the `impl`
-/// contains. Any other operation is a null pointer, and TensorFlow's own default runs: it returns `UNIMPLEMENTED`, unless the
-/// method names another default. Where TensorFlow's hangs, crashes or returns wrong results, the SDK's default runs
-/// instead; each method says which. The default bodies below are those SDK defaults, so a method may call any other,
-/// implemented or not.
+/// contains. Any other operation is a null pointer, and TensorFlow's own default runs: it returns
+/// `UNIMPLEMENTED`, unless the method names another default. Where TensorFlow's hangs, crashes or returns
+/// wrong results, the SDK's default runs instead; each method says which. The default bodies below are
+/// those SDK defaults, so a method may call any other, implemented or not.
 ///
 /// You may leave out an associated type that none of your methods needs.
 ///

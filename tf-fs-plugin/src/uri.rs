@@ -419,9 +419,15 @@ mod tests {
         assert_eq!((uri.host(), uri.path(), uri.is_root()), (&b"bucket"[..], &b"/"[..], true));
         let uri = Uri::new(b"/local:path://x");
         assert_eq!((uri.scheme(), uri.host(), uri.path()), ("", &b""[..], &b"/local:path://x"[..]));
-        let uri = Uri::new(b"my-fs://h/x");
-        assert_eq!(uri.scheme(), "", "TensorFlow's parser knows no `-` in a scheme");
-        assert_eq!(Uri::new(b"1a://h/x").scheme(), "");
+        let uri = Uri::new(b"a.2:///k");
+        assert_eq!((uri.scheme(), uri.host(), uri.path()), ("a.2", &b""[..], &b"/k"[..]));
+        for name in ["my-fs://h/x", "my_fs://h/x", "1a://h/x", "://x", ""] {
+            assert_eq!(
+                Uri::new(name.as_bytes()).scheme(),
+                "",
+                "{name} has no scheme for TensorFlow's parser"
+            );
+        }
     }
 
     #[test]

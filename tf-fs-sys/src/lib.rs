@@ -1,6 +1,6 @@
 //! TensorFlow's plugin C ABI, and nothing else.
 //!
-//! One module a C header, or a part of one, written by hand, with the names of the headers. The first line of each module
+//! One module a C header, or a part of one, written by hand, with the names of the headers. The first line of such a module
 //! names the header; [`operations`] lists the operations of a filesystem for everything that goes through them all.
 //!
 //! The crate links against no TensorFlow. The functions that TensorFlow provides (`TF_SetStatus` …)

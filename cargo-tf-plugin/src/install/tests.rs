@@ -20,8 +20,8 @@ fn unstamped(directory: &Path) -> Installation<TensorFlow> {
     TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
     let installation = Installation::new(NEWEST, directory).expect("a version");
     let real = environments().expect("a workspace").join(NEWEST);
-    // Hard links, which take no room.
-    let linked = Command::new("cp").arg("-al").arg(real).arg(&installation.venv).status();
+    // Hard links, which take no room; of what is in it, also where it is a link.
+    let linked = Command::new("cp").arg("-al").arg(real.join(".")).arg(&installation.venv).status();
     assert!(linked.expect("cp runs").success());
     fs::remove_file(installation.stamp()).expect("the stamp was there");
     installation

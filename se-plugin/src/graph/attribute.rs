@@ -1,4 +1,4 @@
-//! The values of     let found = kinds.split(' ').nth(found as usize).unwrap_or("unknown");tributes.
+//! The values of attributes.
 
 use crate::kernel::{DType, PartialShape};
 use crate::wire::{self, Value, put_bytes, put_message, put_varint, values};
@@ -139,6 +139,9 @@ macro_rules! varint {
                 Some(wire::packed(list).and_then(|list| list.into_iter().map($from).collect()))
             }
             fn write_list(list: &[Self], out: &mut Vec<u8>) {
+                if list.is_empty() {
+                    return;
+                }
                 put_message(out, Self::NUMBER, |out| {
                     list.iter().for_each(|element| encode_varint($to(*element), out));
                 });
@@ -245,6 +248,7 @@ mod tests {
         round_trip(vec![true, false], b"\x0a\x04\x2a\x02\x01\x00");
         round_trip(vec![1.5_f32], b"\x0a\x06\x22\x04\x00\x00\xc0\x3f");
         round_trip(Vec::<f32>::new(), b"\x0a\x00");
+        round_trip(Vec::<i64>::new(), b"\x0a\x00");
         round_trip(vec![String::from("a"), String::new()], b"\x0a\x05\x12\x01a\x12\x00");
         round_trip(vec![DType::Float32, DType::Int64], b"\x0a\x04\x32\x02\x01\x09");
         round_trip(PartialShape::unknown(), b"\x3a\x02\x18\x01");

@@ -83,7 +83,7 @@ impl WorkerStream {
         writes: [DeviceRange; W],
         work: impl FnOnce([&[u8]; R], [&mut [u8]; W]) -> Result<()> + Send + 'static,
     ) -> Result<()> {
-        self.start(op, &reads, &writes, false, Box::new(arrays(work)))
+        self.start(op, reads.into(), writes.into(), false, Box::new(arrays(work)))
     }
 
     /// As [`launch`](Self::launch), for as many ranges as there are.
@@ -97,7 +97,7 @@ impl WorkerStream {
         writes: Vec<DeviceRange>,
         work: impl FnOnce(Vec<&[u8]>, Vec<&mut [u8]>) -> Result<()> + Send + 'static,
     ) -> Result<()> {
-        self.start(op, &reads, &writes, false, Box::new(work))
+        self.start(op, reads, writes, false, Box::new(work))
     }
 
     /// As [`launch`](Self::launch), and waits for the work. An error of `work` is the caller's, and not a
@@ -112,7 +112,7 @@ impl WorkerStream {
         writes: [DeviceRange; W],
         work: impl FnOnce([&[u8]; R], [&mut [u8]; W]) -> Result<()> + Send + 'static,
     ) -> Result<()> {
-        self.start(op, &reads, &writes, true, Box::new(arrays(work)))
+        self.start(op, reads.into(), writes.into(), true, Box::new(arrays(work)))
     }
 
     /// With `waits`, the result of `work` is the caller's, and the task's otherwise. Not generic: there are as many kinds of
@@ -120,16 +120,15 @@ impl WorkerStream {
     fn start(
         &self,
         op: &'static str,
-        reads: &[DeviceRange],
-        writes: &[DeviceRange],
+        reads: Vec<DeviceRange>,
+        writes: Vec<DeviceRange>,
         waits: bool,
         work: Box<Work>,
     ) -> Result<()> {
         let memory = &self.core.memory;
-        memory.check(op, reads)?;
-        memory.check(op, writes)?;
+        memory.check(op, &reads)?;
+        memory.check(op, &writes)?;
         let (sender, receiver) = waits.then(|| mpsc::sync_channel(1)).unzip();
-        let (reads, writes) = (reads.to_vec(), writes.to_vec());
         let end = self.push(op, move |core, turn| {
             turn.health?;
             let mut borrow = core.memory.borrow(op, &reads, &writes)?;

@@ -66,6 +66,13 @@ elements! {
     half::bf16 => Bfloat16;
 }
 
+// Their tensors hold objects of TensorFlow's, not plain bytes.
+const _: () = assert!(
+    DType::String.size().is_none()
+        && DType::Resource.size().is_none()
+        && DType::Variant.size().is_none()
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;

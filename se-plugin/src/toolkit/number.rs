@@ -39,7 +39,7 @@ pub trait Number: Element + Pod + PartialOrd {
     /// Returns the quotient; of integers, towards 0, and 0 for a divisor of 0.
     #[must_use]
     fn divide(self, other: Self) -> Self;
-    /// Returns the quotient, rounded down. That of 16-bit floats is rounded to their type before. The default is that of integers.
+    /// Returns the quotient, rounded down. That of 16-bit floats is rounded to their type before.
     #[must_use]
     fn floor_div(self, other: Self) -> Self {
         let (down, rest) = (self.divide(other), self.truncate_mod(other));

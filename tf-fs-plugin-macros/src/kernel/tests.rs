@@ -19,7 +19,7 @@ fn all_options_are_heeded() {
                     variables:true,variants:true";
     assert!(all.contains(expected), "{all}");
     assert!(!all.contains("::se_plugin"), "{all}");
-    let plain = output("op = \"X\"", "impl a::Kernel for X {}");
+    let plain = output("op = \"_X\"", "impl a::Kernel for X {}");
     assert!(plain.contains("Registration::new::<__SeKernel<>>"), "{plain}");
     let conditional = output("op = \"X\"", "#[cfg(unix)] impl Kernel for X {}");
     assert!(conditional.contains("#[cfg(unix)]const_"), "{conditional}");

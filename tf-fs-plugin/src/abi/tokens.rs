@@ -21,7 +21,7 @@ impl<T> Default for Tokens<T> {
 }
 
 impl<T> Tokens<T> {
-    /// The token of a transaction: the one that it has, or a new one.
+    /// The token of a transaction: the one that it has, or a new one. It looks at each open transaction, of which there are few.
     pub(super) fn token(
         &mut self,
         owner: *const TF_Filesystem,

@@ -33,7 +33,7 @@ fn lost(missing: MissingSymbol) {
     log_error(&format_args!("a status is lost: {missing}"));
 }
 
-/// Sets what the status says beside a value. A known message is UTF-8.
+/// Sets what the status says with a value. A known message is UTF-8.
 ///
 /// # Safety
 /// `status` must be a status of the host.

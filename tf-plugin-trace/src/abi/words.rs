@@ -132,8 +132,9 @@ impl Call {
 
     /// The handle that was made, where the host has a place for it.
     pub(super) fn made<T>(&mut self, name: &str, made: Option<&*mut T>) {
-        if let Some(made) = made.copied().filter(|_| self.fine()) {
-            self.value(format_args!("{name} {made:p}"));
+        // Where nothing was made the host may have left its place uninitialised.
+        if let Some(made) = made.filter(|_| self.fine()) {
+            self.value(format_args!("{name} {:p}", *made));
         }
     }
 

@@ -94,15 +94,18 @@ fn beyond(what: &str, index: usize, count: usize) -> Error {
 }
 
 /// Refuses a tensor that is not in the memory that the caller takes it for; `fix` is what to do if it is in host memory.
+#[inline]
 fn check_memory(what: &Argument, is_on_host: bool, expected: bool, fix: &str) -> Result<()> {
-    let why = match (is_on_host, expected) {
-        (true, false) => format!("{what} is in host memory; {fix}"),
-        (false, true) => {
-            format!("{what} is in device memory; name it in `host_memory(...)` of `#[kernel]`")
-        }
-        _ => return Ok(()),
-    };
-    Err(Error::invalid_argument(why))
+    if is_on_host == expected { Ok(()) } else { Err(in_other_memory(what, is_on_host, fix)) }
+}
+
+#[cold]
+fn in_other_memory(what: &Argument, is_on_host: bool, fix: &str) -> Error {
+    Error::invalid_argument(if is_on_host {
+        format!("{what} is in host memory; {fix}")
+    } else {
+        format!("{what} is in device memory; name it in `host_memory(...)` of `#[kernel]`")
+    })
 }
 
 /// The stream of a run.

@@ -91,10 +91,10 @@ impl Drop for Status {
     }
 }
 
-/// Tells the host what failed with the function that `pick` picks, for a construction or a run; logs it where there is none.
+/// Reports an error to the host by the function that `pick` returns; logs it if `raw` is null or the host lacks the functions.
 ///
 /// # Safety
-/// `raw` is null, or a construction or a run that has not ended.
+/// `raw` is null, or a construction or a run that has not ended; what `pick` returns may be called with it and any status.
 #[cold]
 pub(super) unsafe fn fail<T>(
     op: &'static str,
@@ -106,7 +106,7 @@ pub(super) unsafe fn fail<T>(
     match told.and_then(|host| Ok((host, Status::new()?))) {
         Ok((host, status)) if !raw.is_null() => {
             // SAFETY: a status of the host that lives, which the host copies, and a construction or a run that has not
-            // ended.
+            // ended, with the function that reports failures of such a one.
             unsafe {
                 boundary::write_error(op, status.as_ptr(), error);
                 pick(host.kernels)(raw, status.as_ptr());

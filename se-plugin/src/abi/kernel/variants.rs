@@ -129,7 +129,7 @@ impl<P: Platform> OpKernelContext<'_, P> {
         })
     }
 
-    /// Checks so many inputs. The host reads input 0 and writes output 0, without looking whether they are there.
+    /// Checks the first `inputs` inputs. The host reads input 0 and writes output 0, without looking whether they are there.
     fn check_variants(&self, inputs: usize) -> Result<()> {
         for input in 0..inputs {
             let dtype = self.input_dtype(input)?;
@@ -179,7 +179,7 @@ unsafe fn received(raw: *mut TF_Tensor, host: &HostApi) -> Result<Tensor> {
     unsafe { Tensor::share(raw, host, &status, &what) }
 }
 
-/// Keeps what the host passes to a callback of a call in `collect`.
+/// Keeps the tensors that the host passes to a callback during `collect`.
 ///
 /// # Safety
 /// `raw` is null or a run that has not ended; each of `tensors` is null, or a tensor that lives for the call and that nothing

@@ -156,7 +156,7 @@ impl<F: Filesystem> State<F> {
             length = length.min(64 << 10);
         }
         let region = if self.is(RegionLacksFirst) {
-            let content = self.content(uri)?.split_off(usize::from(length > 0));
+            let content = self.content(uri)?.get(1..).unwrap_or_default().to_vec();
             AlignedRegion::read(&Bytes(content), length.saturating_sub(1))?
         } else {
             AlignedRegion::read(&reader, length)?

@@ -38,7 +38,10 @@ impl TensorFlow {
     }
 
     /// Takes over a handle that a function has made.
-    fn handle(&self, pointer: *mut TFE_TensorHandle) -> Handle<'_> {
+    ///
+    /// # Safety
+    /// `pointer` is a handle of this library's, and the caller's alone.
+    unsafe fn handle(&self, pointer: *mut TFE_TensorHandle) -> Handle<'_> {
         Owned { tensorflow: self, pointer, free: self.eager.TFE_DeleteTensorHandle }
     }
 }
@@ -56,7 +59,8 @@ impl Context<'_> {
         let tensor = self.tensorflow.in_c(tensor)?;
         // The handle has a share of the tensor.
         let handle = call!(self.tensorflow, eager.TFE_NewTensorHandle(tensor.pointer))?;
-        Ok(self.tensorflow.handle(handle))
+        // SAFETY: the function has made it for its caller.
+        Ok(unsafe { self.tensorflow.handle(handle) })
     }
 
     /// Runs an operation that gives at most so many tensors, on a device or where TensorFlow will. `types` is an
@@ -93,7 +97,8 @@ impl Context<'_> {
         let mut count = number(outputs);
         call!(tensorflow, eager.TFE_Execute(op.pointer, found.as_mut_ptr(), &raw mut count))?;
         found.truncate(usize::try_from(count).unwrap_or(0));
-        Ok(found.into_iter().map(|handle| tensorflow.handle(handle)).collect())
+        // SAFETY: the function has made as many as it says, for its caller.
+        Ok(found.into_iter().map(|handle| unsafe { tensorflow.handle(handle) }).collect())
     }
 
     /// The strings that an operation without attributes gives for tensors.
@@ -112,7 +117,8 @@ impl Handle<'_> {
     /// Its content, which is waited for.
     pub fn tensor(&self) -> Result<Tensor> {
         let tensor = call!(self.tensorflow, eager.TFE_TensorHandleResolve(self.pointer))?;
-        let tensor = self.tensorflow.owned(tensor);
+        // SAFETY: the function has made it for its caller.
+        let tensor = unsafe { self.tensorflow.owned(tensor) };
         self.tensorflow.in_rust(&tensor)
     }
 
@@ -123,7 +129,8 @@ impl Handle<'_> {
             self.tensorflow,
             eager.TFE_TensorHandleCopyToDevice(self.pointer, context.pointer, name.as_ptr())
         )?;
-        Ok(context.tensorflow.handle(handle))
+        // SAFETY: the function has made it for its caller.
+        Ok(unsafe { context.tensorflow.handle(handle) })
     }
 
     /// The device in whose memory it is.

@@ -53,7 +53,10 @@ impl Tensor {
 impl TensorFlow {
     /// Takes over a tensor of C, which is freed with the value. Long strings in it are not: TensorFlow may have kept the
     /// buffer, and frees none of them itself.
-    pub(super) fn owned(&self, pointer: *mut TF_Tensor) -> Owned<'_, TF_Tensor> {
+    ///
+    /// # Safety
+    /// `pointer` is a tensor of this library's, and the caller's alone.
+    pub(super) unsafe fn owned(&self, pointer: *mut TF_Tensor) -> Owned<'_, TF_Tensor> {
         Owned { tensorflow: self, pointer, free: self.tensors.TF_DeleteTensor }
     }
 

@@ -158,8 +158,8 @@ impl TestRandomAccessFile {
     }
 }
 
-/// A file that is open for writing. A null slot is `UNIMPLEMENTED`, other errors are the plugin's. Dropping it runs
-/// `cleanup`, also when it was not closed, as TensorFlow does at times.
+/// A file that is open for writing. A null slot is `UNIMPLEMENTED`, except for `flush` and `sync`; other errors
+/// are the plugin's. Dropping it runs `cleanup`, also when it was not closed, as TensorFlow does at times.
 #[derive(Debug)]
 pub struct TestWritableFile(pub(in crate::filesystem) Open<TF_WritableFile>);
 
@@ -168,8 +168,8 @@ impl TestWritableFile {
         &self.0.mounted.tables.writable_file
     }
 
-    fn call<R>(&self, op: &'static str, slot: impl FnOnce(*mut TF_Status) -> R) -> (Result<()>, R) {
-        self.0.mounted.call(op, &self.0.name, slot)
+    fn call<R>(&self, op: &'static str, call: impl FnOnce(*mut TF_Status) -> R) -> (Result<()>, R) {
+        self.0.mounted.call(op, &self.0.name, call)
     }
 
     /// Appends `data`; none of it comes as a null pointer.

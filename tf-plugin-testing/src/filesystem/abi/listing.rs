@@ -54,7 +54,6 @@ impl TestFilesystem {
         let (result, count) = self.mounted.call(op, subject, |status| unsafe {
             slot(self.as_ptr(), c.as_ptr(), &mut array, status)
         });
-        // TensorFlow frees the null array too.
         let len = if array.is_null() { 0 } else { usize::try_from(count).unwrap_or(0) };
         let mut names = Vec::with_capacity(len);
         if count >= 0 {
@@ -78,6 +77,7 @@ impl TestFilesystem {
                         blocks.free(string);
                     }
                 }
+                // TensorFlow frees the null array too.
                 if fresh_array {
                     blocks.free(array);
                 }
