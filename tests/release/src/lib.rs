@@ -52,22 +52,26 @@ pub fn is_library(package: &Package) -> bool {
     is_published(package) && package.name.as_str() != "cargo-tf-plugin"
 }
 
-/// The public items of a library, one a line: what users of the crate can name. Builds in `target`.
-pub fn interface(package: &str, target: &Path) -> String {
+/// The public items of each library, one a line: what users of the crate can name. Builds in `target`, all at once.
+pub fn interfaces(packages: &[&str], target: &Path) -> Vec<String> {
     // Rustdoc writes JSON in nightly releases only, and in others when it is told that they are one. Crates ask in
     // their build scripts whether they are, so it has a target directory of its own.
     let target_text = target.to_str().expect("the path is UTF-8");
-    let mut arguments = vec!["rustdoc", "--package", package, "--lib", "--all-features"];
+    let mut arguments = vec!["doc", "--no-deps", "--lib", "--all-features"];
     arguments.extend(["--locked", "--target-dir", target_text]);
-    arguments.extend(["--", "-Zunstable-options", "--output-format=json"]);
-    let _ = cargo(&arguments, &[("RUSTC_BOOTSTRAP", "1"), ("RUSTDOCFLAGS", "")]);
-    let json = target.join("doc").join(format!("{}.json", package.replace('-', "_")));
-    let interface: PublicApi = public_api::Builder::from_rustdoc_json(&json)
-        .omit_blanket_impls(true)
-        .omit_auto_trait_impls(true)
-        .build()
-        .unwrap_or_else(|error| panic!("{} cannot be read: {error}", json.display()));
-    interface.items().map(|item| format!("{item}\n")).collect()
+    arguments.extend(packages.iter().flat_map(|package| ["--package", package]));
+    let flags = "-Zunstable-options --output-format=json";
+    let _ = cargo(&arguments, &[("RUSTC_BOOTSTRAP", "1"), ("RUSTDOCFLAGS", flags)]);
+    let interface = |package: &&str| {
+        let json = target.join("doc").join(format!("{}.json", package.replace('-', "_")));
+        let interface: PublicApi = public_api::Builder::from_rustdoc_json(&json)
+            .omit_blanket_impls(true)
+            .omit_auto_trait_impls(true)
+            .build()
+            .unwrap_or_else(|error| panic!("{} cannot be read: {error}", json.display()));
+        interface.items().map(|item| format!("{item}\n")).collect()
+    };
+    packages.iter().map(interface).collect()
 }
 
 /// A file of the repository.

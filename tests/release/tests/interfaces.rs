@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
-use tf_plugin_release_tests::{interface, is_library, metadata, root};
+use tf_plugin_release_tests::{interfaces, is_library, metadata, root};
 
 #[test]
 fn public_interfaces_are_those_on_record() {
@@ -19,10 +19,12 @@ fn public_interfaces_are_those_on_record() {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interfaces");
     let mut wrong = String::new();
     let mut files = BTreeSet::new();
-    for package in metadata().packages.iter().filter(|package| is_library(package)) {
-        let file = format!("{}.txt", package.name);
-        let new = interface(&package.name, &target);
-        assert!(!new.is_empty(), "{} has no public item", package.name);
+    let metadata = metadata();
+    let libraries = metadata.packages.iter().filter(|package| is_library(package));
+    let names: Vec<&str> = libraries.map(|package| package.name.as_str()).collect();
+    for (name, new) in names.iter().zip(interfaces(&names, &target)) {
+        let file = format!("{name}.txt");
+        assert!(!new.is_empty(), "{name} has no public item");
         if write {
             fs::write(folder.join(&file), &new).expect("the record is written");
         }
@@ -32,7 +34,7 @@ fn public_interfaces_are_those_on_record() {
             let mut git = Command::new("git");
             git.args(["diff", "--no-index", "--unified=0"]).args([record, written]);
             let differences = git.output().expect("git can be run").stdout;
-            wrong += &format!("{}:\n{}", package.name, String::from_utf8_lossy(&differences));
+            wrong += &format!("{name}:\n{}", String::from_utf8_lossy(&differences));
         }
         files.insert(file);
     }
