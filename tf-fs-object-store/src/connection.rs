@@ -3,7 +3,7 @@
 use crate::read::Reads;
 use crate::{Client, Listings, Name, Pending, Process};
 use arc_swap::ArcSwapOption;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tf_fs_plugin::prelude::*;
@@ -112,14 +112,14 @@ impl<C: Client> Connection<C> {
             return Self::new(process, client);
         }
         let mut buckets = self.lock().clone();
-        buckets.retain(|name, bucket| {
-            let is_kept = keep(&client, name, bucket);
-            if !is_kept {
-                // Another store may have said what is known of it, or to somebody else.
-                self.listings.changed_below(&Name::new(C::SCHEME, name, ""));
-            }
-            is_kept
-        });
+        let mut left: BTreeSet<Arc<str>> = buckets.keys().cloned().collect();
+        buckets.retain(|name, bucket| keep(&client, name, bucket));
+        // What a thread opened in a connection before this one is not among its buckets.
+        left.append(&mut self.listings.buckets());
+        for name in left.iter().filter(|name| !buckets.contains_key(*name)) {
+            // Another store may have said what is known of it, or to somebody else.
+            self.listings.changed_below(&Name::new(C::SCHEME, name, ""));
+        }
         Self {
             process,
             client,

@@ -10,7 +10,7 @@ mod state;
 use crate::{Name, ObjectMeta, metrics};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 /// What a name is.
@@ -328,6 +328,11 @@ impl Listings {
     /// This process changed any number of objects below this directory.
     pub(crate) fn changed_below(&self, directory: &Name) {
         self.write().changed(Change { name: directory.clone(), kind: Kind::Tree });
+    }
+
+    /// The buckets of which something is known.
+    pub(crate) fn buckets(&self) -> BTreeSet<Arc<str>> {
+        self.read().buckets()
     }
 
     /// Forgets everything.

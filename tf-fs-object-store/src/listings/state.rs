@@ -6,10 +6,18 @@ use super::{
 };
 use crate::Name;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
 impl State {
+    /// The buckets of which something is known.
+    pub(super) fn buckets(&self) -> BTreeSet<Arc<str>> {
+        let named = self.names.keys().map(|name| &*name.bucket);
+        let listed = self.listings.keys().filter_map(|id| id.split('\n').next());
+        named.chain(listed).map(Arc::from).collect()
+    }
+
     /// Keeps a listing, unless one of the same directory that was asked for later is there. Whether it is kept.
     pub(super) fn insert(&mut self, id: Box<str>, mut listing: Listing) -> bool {
         if self.listings.get(&id).is_some_and(|kept| kept.until > listing.until) {

@@ -1,8 +1,9 @@
 //! Everything by name.
 
 use crate::store::{Memory, Plugin, name, plugin};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tf_fs_object_store::Client as _;
+use tf_fs_object_store::{Client as _, Connection};
 use tf_fs_plugin::prelude::*;
 
 #[test]
@@ -55,6 +56,23 @@ fn listings_that_go_round_in_circles_end() {
     let plugin = plugin(&["a", "b"]);
     plugin.contents().circles = true;
     assert_eq!(plugin.0.get_children(&name("")).unwrap_err().code(), Code::DataLoss);
+}
+
+/// The second connection is made by a thread that changes settings, while another uses the first.
+#[test]
+fn other_settings_end_what_a_bucket_of_an_older_connection_showed() {
+    let plugin = plugin(&["d/k"]);
+    plugin.contents().listing_ttl = Duration::from_secs(60);
+    let first = &plugin.0;
+    let renewed = |before: &Connection<Memory>, keep: bool| {
+        before.renewed(Arc::clone(&before.process), before.client.clone(), |_, _, _| keep)
+    };
+    let second = renewed(first, true);
+    first.get_children(&name("d")).unwrap();
+    plugin.contents().objects.clear();
+    assert!(second.path_exists(&name("d/k")).unwrap(), "it is remembered");
+    let third = renewed(&second, false);
+    assert!(!third.path_exists(&name("d/k")).unwrap());
 }
 
 /// What each operation by name says of the same objects.
