@@ -112,11 +112,11 @@ impl<C: Client> Connection<C> {
             return Self::new(process, client);
         }
         let mut buckets = self.lock().clone();
-        let mut left: BTreeSet<Arc<str>> = buckets.keys().cloned().collect();
+        let mut known: BTreeSet<Arc<str>> = buckets.keys().cloned().collect();
         buckets.retain(|name, bucket| keep(&client, name, bucket));
         // What a thread opened in a connection before this one is not among its buckets.
-        left.append(&mut self.listings.buckets());
-        for name in left.iter().filter(|name| !buckets.contains_key(*name)) {
+        known.append(&mut self.listings.buckets());
+        for name in known.iter().filter(|name| !buckets.contains_key(*name)) {
             // Another store may have said what is known of it, or to somebody else.
             self.listings.changed_below(&Name::new(C::SCHEME, name, ""));
         }

@@ -265,8 +265,8 @@ fn in_tensorflow(
 }
 
 impl Conformance {
-    /// Whether the cases that the author's `conformance!` has for this TensorFlow pass; `None` if there is no such test,
-    /// or none of the cases is about what the plugin has.
+    /// Whether the cases that the author's `conformance!` has for this TensorFlow pass; `None` if the author has no such
+    /// test, or none of the cases is about what the plugin has.
     fn run(
         &self,
         project: &Project,

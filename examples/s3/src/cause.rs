@@ -28,7 +28,7 @@ pub(crate) enum Cause {
     Unconfirmed(Error),
     /// Ready-made, with all that is to be said.
     Finished(Class, Error),
-    /// There are no credentials to sign with.
+    /// No source has credentials to sign with.
     NoCredentials(Class, Error),
 }
 

@@ -146,11 +146,11 @@ impl Tokens {
         }))
     }
 
-    /// A token that is valid for a while; `None` if there is no identity and none is required. A request that waited
+    /// A token that is valid for a while; `None` if no identity is found and none is required. A request that waited
     /// while another one searched in vain does not search again.
     ///
     /// # Errors
-    /// By class; `UNAUTHENTICATED` if there is no identity.
+    /// By class; `UNAUTHENTICATED` if no identity is found.
     pub(crate) async fn get(&self) -> Result<Option<Secret>, Failed> {
         let asked = Instant::now();
         let mut state = self.state.lock().await;

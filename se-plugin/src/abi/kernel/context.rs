@@ -278,8 +278,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
 
     /// An input in device memory.
     ///
-    /// It is no longer possible then to [forward](Self::forward_or_output) the input, as long as the value
-    /// exists.
+    /// The input cannot be [forwarded](Self::forward_or_output) while the value exists.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` without such an input, or if it is in host memory; `RESOURCE_EXHAUSTED` if there
@@ -359,7 +358,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
     /// Creates an output in device memory, with memory that holds anything.
     ///
     /// # Errors
-    /// `RESOURCE_EXHAUSTED` if there is no memory left; `INVALID_ARGUMENT` for an impossible shape, without
+    /// `RESOURCE_EXHAUSTED` without memory for it; `INVALID_ARGUMENT` for an impossible shape, without
     /// such an output, or if it is in host memory; `INTERNAL` if it was made already.
     pub fn output(&self, index: usize, shape: &[i64]) -> Result<DeviceTensor> {
         DeviceTensor::new(self.make(index, || self.allocate(index, shape, false))?)
@@ -450,7 +449,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
     /// Creates a tensor in device memory that is not an output, with memory that holds anything.
     ///
     /// # Errors
-    /// `RESOURCE_EXHAUSTED` if there is no memory left, `INVALID_ARGUMENT` for an impossible shape or a type
+    /// `RESOURCE_EXHAUSTED` without memory for it, `INVALID_ARGUMENT` for an impossible shape or a type
     /// that is not plain bytes.
     pub fn temporary(&self, dtype: DType, shape: &[i64]) -> Result<DeviceTensor> {
         ensure!(
