@@ -108,6 +108,8 @@ mod tests {
     #[test]
     fn wheels_of_cuda_13_are_looked_into_too() {
         let [twelve, thirteen] = super::NVRTC.wheels.map(|wheel| wheel[0]);
+        // A library loads its parts from the directory that it was first loaded from, which has to remain.
+        assert!(super::NVRTC.find_in(&cpu_cuda::nvrtc()));
         let packages = tempfile::tempdir().expect("a directory");
         assert!(!super::NVRTC.find_in(packages.path()));
         let there = packages.path().join(thirteen);
