@@ -9,9 +9,10 @@ mod proxy;
 pub use proxy::{Fault, Proxy};
 
 use serde_json::Value;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 /// The account that Azurite has.
 pub const ACCOUNT: &str = "devstoreaccount1";
@@ -59,14 +60,23 @@ impl Azurite {
             .current_dir(installed)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            // Node.js makes a pipe non-blocking and, when killed, leaves it so: our own would then lose what tests write.
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap_or_else(|error| panic!("{} does not run: {error}", install::NODE));
         let input = child.stdin.take().expect("it is piped");
         let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
+        let mut errors = child.stderr.take().expect("it is piped");
+        let errors = thread::spawn(move || io::copy(&mut errors, &mut io::stderr()));
         let mut endpoint = String::new();
         output.read_line(&mut endpoint).expect("Azurite says where it is");
         let endpoint = endpoint.trim().to_owned();
-        assert!(endpoint.starts_with("http"), "Azurite did not start; its output is above");
+        if !endpoint.starts_with("http") {
+            // Its last words, which are written before this thread goes on.
+            let _ = child.kill();
+            let _ = errors.join();
+            panic!("Azurite did not start; its output is above");
+        }
         Self { endpoint, child, pipes: Mutex::new((input, output)) }
     }
 
@@ -117,5 +127,19 @@ impl Drop for Azurite {
         // Whether it has ended already does not matter.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn the_errors_of_a_server_have_a_pipe_of_their_own() {
+        let errors =
+            |process: String| fs::read_link(format!("/proc/{process}/fd/2")).expect("an open file");
+        let azurite = Azurite::start();
+        assert_ne!(errors(azurite.child.id().to_string()), errors(String::from("self")));
     }
 }
