@@ -48,7 +48,7 @@ pub(super) fn fails(command: &mut Command) -> String {
 }
 
 pub(super) fn cargo(directory: &Path, arguments: &[&str]) -> String {
-    let mut cargo = program::unoptimised(Command::new(env!("CARGO")));
+    let mut cargo = program::quick(Command::new(env!("CARGO")));
     succeeds(cargo.args(arguments).current_dir(directory).env("CARGO_TARGET_DIR", target()))
 }
 
@@ -140,7 +140,8 @@ impl Site {
     pub(super) fn python(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.0.python());
         command.args(arguments).env("TF_CPP_MIN_LOG_LEVEL", "1");
-        for name in ["PYTHONPATH", "TF_FS_PLUGIN_AUTOLOAD", "TF_PLUGGABLE_DEVICE_LIBRARY_PATH"] {
+        command.env("PYTHONPATH", program::few_collections());
+        for name in ["TF_FS_PLUGIN_AUTOLOAD", "TF_PLUGGABLE_DEVICE_LIBRARY_PATH"] {
             command.env_remove(name);
         }
         command

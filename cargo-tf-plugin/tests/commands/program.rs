@@ -6,20 +6,25 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Leaves out the optimiser: `refdevice` alone would take two minutes of processor time. The libraries that users get
-/// are tested by `tests/tensorflow` with the feature `optimised`.
-pub(crate) fn unoptimised(mut command: Command) -> Command {
-    command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
+/// are tested by `tests/tensorflow` with the feature `optimised`. Python looks for garbage seldom.
+pub(crate) fn quick(mut command: Command) -> Command {
+    command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0").env("PYTHONPATH", few_collections());
     command
 }
 
+/// For `PYTHONPATH`.
+pub(crate) fn few_collections() -> PathBuf {
+    root().join("tests/python/few_collections")
+}
+
 pub(crate) fn tool() -> Command {
-    unoptimised(Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin")))
+    quick(Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin")))
 }
 
 /// The command with SIGINT as in a terminal, so that Ctrl-C ends it: where the tests are started in the background of a
 /// script it is ignored, and every program inherits that.
 pub(crate) fn interruptible() -> Command {
-    let mut command = unoptimised(Command::new("env"));
+    let mut command = quick(Command::new("env"));
     command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_cargo-tf-plugin")]);
     command
 }

@@ -4,6 +4,7 @@
 
 The exit status must be 0. What ends up on standard error comes from TensorFlow and the plugin.
 """
+import atexit
 import gc
 import multiprocessing
 import os
@@ -17,6 +18,7 @@ gfile = tf.io.gfile
 
 # At the end Python takes everything apart, in a fork of `fork_server.py` too.
 gc.unfreeze()
+atexit.unregister(gc.freeze)
 
 
 def check(actual, expected, what):

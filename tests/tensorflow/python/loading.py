@@ -13,18 +13,14 @@
 Writes `ok STEP` after each step; the first that fails ends the process. What appears on standard error comes from
 TensorFlow and the plugins.
 """
-import gc
 import hashlib
 import os
 import site
 import sys
 
-# Nothing of an import is garbage, and nothing has to be freed at the end: that takes a second.
-gc.disable()
-import tensorflow as tf  # noqa: E402
-from tensorflow.python.framework import load_library  # noqa: E402
+import tensorflow as tf
+from tensorflow.python.framework import load_library
 
-gc.freeze()
 gfile = tf.io.gfile
 
 

@@ -48,6 +48,8 @@ impl Python {
             .env("CUDA_VISIBLE_DEVICES", "-1")
             .env("TF_ENABLE_ONEDNN_OPTS", "0")
             .env("TF_CPP_MIN_LOG_LEVEL", "2")
+            // Where it matters how a process ends, the script undoes part of it.
+            .env("PYTHONPATH", script("python/few_collections"))
             .arg(script(name));
         Self { command, limit: LIMIT, is_a_fork: false }
     }
