@@ -132,7 +132,7 @@ pub mod __private {
 
     /// What the in-process host of `tf-plugin-testing` needs beyond the C interface.
     pub mod testing {
-        pub use crate::abi::configuration::OwnedOption;
+        pub use crate::abi::configuration::{OwnedOption, from_host};
         pub use crate::abi::register::{offer_all, registration_of, with_given};
 
         /// The SDK's own defaults.

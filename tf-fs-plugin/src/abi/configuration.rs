@@ -14,7 +14,7 @@ use tf_fs_sys::{
     TF_Status,
 };
 use tf_plugin_core::__private::boundary::guard;
-use tf_plugin_core::{Error, Result};
+use tf_plugin_core::{Error, Result, ResultExt as _};
 
 const INT: c_int = TF_Filesystem_Option_Type_Int as c_int;
 const REAL: c_int = TF_Filesystem_Option_Type_Real as c_int;
@@ -57,7 +57,8 @@ slots! {
         filesystem: state, key: Path, option: *mut *mut TF_Filesystem_Option
     ) {
         let place = place(option)?;
-        let answer = state.filesystem.get_filesystem_configuration_option(text(key)?)?;
+        let key = text(key).context("the key of an option")?;
+        let answer = state.filesystem.get_filesystem_configuration_option(key)?;
         *place = give_options(&[answer])?;
         Ok(())
     }
@@ -173,27 +174,29 @@ unsafe fn array<'a, T>(start: *const T, count: c_int) -> Result<&'a [T]> {
 /// `string` must be null or a C string that lives for `'a`.
 unsafe fn text<'a>(string: *const c_char) -> Result<&'a str> {
     // SAFETY: `string` is null or a C string that lives for `'a`.
-    core::str::from_utf8(unsafe { bytes(string) }?).map_err(|_| {
-        Error::invalid_argument("the name or description of an option is not valid UTF-8")
-    })
+    core::str::from_utf8(unsafe { bytes(string) }?)
+        .map_err(|_| Error::invalid_argument("it is not valid UTF-8"))
 }
 
 /// Copies an option of the host.
 ///
 /// # Safety
 /// All pointers in `option` must be null or valid, as the header says.
-unsafe fn from_host(option: &TF_Filesystem_Option) -> Result<FilesystemOption> {
+#[doc(hidden)]
+pub unsafe fn from_host(option: &TF_Filesystem_Option) -> Result<FilesystemOption> {
     // SAFETY: the pointers in `option` are null or valid, as the header requires; the tag says which member of
     // a union is set.
     unsafe {
-        let name = text(option.name)?.to_owned();
+        let name = text(option.name).context("the name of an option")?.to_owned();
         let description = if option.description.is_null() {
             String::new()
         } else {
-            text(option.description)?.to_owned()
+            text(option.description).context("the description of an option")?.to_owned()
         };
-        let value = option.value.as_ref().ok_or_else(null_argument)?;
-        let values = array(value.values.cast_const(), value.num_values)?;
+        let value = option.value.as_ref().ok_or_else(null_argument);
+        let value = value.context("the value of an option")?;
+        let values = array(value.values.cast_const(), value.num_values);
+        let values = values.context("the values of an option")?;
         let values = match value.type_tag {
             INT => OptionValues::Int(values.iter().map(|value| value.int_val).collect()),
             REAL => OptionValues::Real(values.iter().map(|value| value.real_val).collect()),
@@ -202,7 +205,8 @@ unsafe fn from_host(option: &TF_Filesystem_Option) -> Result<FilesystemOption> {
                     .iter()
                     .map(|value| {
                         let buffer = value.buffer_val;
-                        Ok(array(buffer.buf.cast::<u8>().cast_const(), buffer.buf_length)?.to_vec())
+                        let bytes = array(buffer.buf.cast::<u8>().cast_const(), buffer.buf_length);
+                        Ok(bytes.context("a buffer of an option")?.to_vec())
                     })
                     .collect::<Result<_>>()?,
             ),

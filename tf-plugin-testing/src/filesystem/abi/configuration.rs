@@ -5,17 +5,10 @@ use super::transactions::{call, null_slot};
 use crate::filesystem::handle::TestFilesystem;
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
-use tf_fs_plugin::__private::testing::OwnedOption;
+use tf_fs_plugin::__private::testing::{OwnedOption, from_host};
 use tf_fs_plugin::{FilesystemOption, OptionValues};
-use tf_fs_sys::{
-    TF_Filesystem_Option, TF_Filesystem_Option_Type_Buffer, TF_Filesystem_Option_Type_Int,
-    TF_Filesystem_Option_Type_Real, TF_Filesystem_Option_Value_Buffer,
-};
+use tf_fs_sys::TF_Filesystem_Option;
 use tf_plugin_core::{Code, Error, Result};
-
-const INT: c_int = TF_Filesystem_Option_Type_Int as c_int;
-const REAL: c_int = TF_Filesystem_Option_Type_Real as c_int;
-const BUFFER: c_int = TF_Filesystem_Option_Type_Buffer as c_int;
 
 /// The number that the host puts where a slot is to write a count.
 const UNSET_COUNT: c_int = c_int::MIN;
@@ -144,6 +137,8 @@ impl Mounted {
         Ok(options)
     }
 
+    /// Copies an option and frees its blocks.
+    ///
     /// # Safety
     /// Every pointer in `option` must be null or a block from the plugin's allocator that is the
     /// host's to free, as large as the header says.
@@ -153,83 +148,30 @@ impl Mounted {
         subject: &[u8],
         option: &TF_Filesystem_Option,
     ) -> Option<FilesystemOption> {
-        let bad = |what: &str| self.violation(op, subject, format!("an option has {what}"));
-        let text = |bytes: Option<Vec<u8>>, what: &str| {
-            let Some(bytes) = bytes else {
-                bad(&format!("no {what}"));
-                return String::new();
-            };
-            String::from_utf8(bytes).unwrap_or_else(|_| {
-                bad(&format!("a {what} that is not UTF-8"));
-                String::new()
-            })
-        };
-        // SAFETY: the plugin passes ownership of the option's blocks: `take_string` copies each and frees it
-        // once.
+        // SAFETY: the pointers in `option` are null or valid as the header says.
+        let copied = unsafe { from_host(option) }.map_err(|error| {
+            self.violation(op, subject, format!("an option cannot be read: {error}"));
+        });
+        if option.description.is_null() {
+            self.violation(op, subject, "an option has no description");
+        }
+        let has_buffers =
+            copied.as_ref().is_ok_and(|copied| matches!(copied.values, OptionValues::Buffer(_)));
+        // SAFETY: the plugin passes ownership of the option's blocks, which were copied; each is freed once. Buffers were
+        // found to be as many as is said.
         unsafe {
-            let name = text(self.blocks.take_string(op, subject, option.name), "name");
-            let description =
-                text(self.blocks.take_string(op, subject, option.description), "description");
-            let Some(value) = option.value.as_ref().copied() else {
-                bad("no value");
-                return None;
-            };
-            let values = match usize::try_from(value.num_values) {
-                Ok(len) if len == 0 || !value.values.is_null() => {
-                    (0..len).map(|index| value.values.add(index).read()).collect()
+            self.blocks.release(op, subject, option.name);
+            self.blocks.release(op, subject, option.description);
+            if let Some(value) = option.value.as_ref() {
+                let buffers = if has_buffers { value.num_values as usize } else { 0 };
+                for index in 0..buffers {
+                    let buffer = value.values.add(index).read().buffer_val;
+                    self.blocks.release(op, subject, buffer.buf);
                 }
-                _ => {
-                    bad("a number of values that does not fit its values");
-                    Vec::new()
-                }
-            };
-            let values = match value.type_tag {
-                INT => OptionValues::Int(values.iter().map(|value| value.int_val).collect()),
-                REAL => OptionValues::Real(values.iter().map(|value| value.real_val).collect()),
-                BUFFER => OptionValues::Buffer(
-                    values
-                        .iter()
-                        .map(|value| self.take_buffer(op, subject, value.buffer_val))
-                        .collect(),
-                ),
-                other => {
-                    bad(&format!("the unknown type {other}"));
-                    OptionValues::Int(Vec::new())
-                }
-            };
-            for block in [option.value.cast(), value.values.cast::<c_char>()] {
-                if !block.is_null() {
-                    self.blocks.release(op, subject, block);
-                }
+                self.blocks.release(op, subject, value.values);
             }
-            Some(FilesystemOption { name, description, per_file: option.per_file != 0, values })
+            self.blocks.release(op, subject, option.value);
         }
-    }
-
-    /// # Safety
-    /// As [`take_option`](Self::take_option).
-    unsafe fn take_buffer(
-        &self,
-        op: &'static str,
-        subject: &[u8],
-        buffer: TF_Filesystem_Option_Value_Buffer,
-    ) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        match usize::try_from(buffer.buf_length) {
-            Ok(len) if len == 0 || !buffer.buf.is_null() => {
-                if len > 0 {
-                    // SAFETY: `buf` is not null and has `len` bytes, as the plugin says in `buf_length`.
-                    bytes.extend_from_slice(unsafe {
-                        core::slice::from_raw_parts(buffer.buf.cast::<u8>(), len)
-                    });
-                }
-            }
-            _ => self.violation(op, subject, "an option has a buffer without its bytes"),
-        }
-        if !buffer.buf.is_null() {
-            // SAFETY: a block of the plugin's allocator that was copied.
-            unsafe { self.blocks.release(op, subject, buffer.buf) };
-        }
-        bytes
+        copied.ok()
     }
 }
