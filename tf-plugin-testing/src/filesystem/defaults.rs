@@ -1,49 +1,56 @@
 //! What TensorFlow does where a slot is null, with its faults: where it would never end or crash, a
 //! violation and an error stand for that.
 
-use super::abi::pattern;
+use super::abi::listing::matches;
 use super::handle::TestFilesystem;
-use super::path::{basename, create, dirname, join, parse};
 use std::collections::VecDeque;
-use tf_fs_plugin::Undeleted;
+use tf_fs_plugin::{Undeleted, Uri};
 use tf_plugin_core::{Code, Error, Result};
+
+/// Loses scheme and host.
+pub(super) fn translate_name(name: &[u8]) -> Vec<u8> {
+    if name.is_empty() {
+        return Vec::new();
+    }
+    Uri::canonical(Uri::new(name).path()).into_owned()
+}
 
 /// Climbs from `uri` to a directory that exists, and creates what is below.
 pub(super) fn recursively_create_dir(fs: &TestFilesystem, uri: &[u8]) -> Result<()> {
-    let parts = parse(uri);
-    let whole = |path: &[u8]| create(parts.scheme, parts.host, path);
-    let mut rest = parts.path.to_vec();
+    let mut here = Uri::new(uri);
+    if here.is_root() && !uri.ends_with(b"/") {
+        // TensorFlow climbs the path, which is empty.
+        return Ok(());
+    }
     let mut missing = Vec::new();
-    while !rest.is_empty() {
-        let entry = whole(&rest);
-        match fs.path_exists(&entry) {
-            Ok(()) => match fs.is_directory(&entry) {
+    loop {
+        match fs.path_exists(here) {
+            Ok(()) => match fs.is_directory(here) {
                 Ok(()) => break,
                 Err(error) if error.code() == Code::Unimplemented => return Err(error),
                 Err(_) => {
-                    return Err(Error::failed_precondition(format_args!(
-                        "{} is not a directory",
-                        rest.escape_ascii()
-                    )));
+                    let path = here.path().escape_ascii();
+                    let what = format!("{path} is not a directory");
+                    return Err(Error::failed_precondition(what));
                 }
             },
             Err(error) if error.code() == Code::NotFound => {}
             Err(error) => return Err(error),
         }
-        if !rest.ends_with(b"/") {
-            missing.push(basename(&rest).to_vec());
+        if !here.file_name().is_empty() {
+            missing.push(here.file_name());
         }
-        let parent = dirname(&rest);
-        if parent == rest {
+        let Some(parent) = here.parent() else {
             let what = "the root is NOT_FOUND, on which TensorFlow's default never ends";
             fs.violation("recursively_create_dir", uri, what);
             return Err(Error::internal(what));
-        }
-        rest = parent;
+        };
+        here = parent;
     }
+    let mut dir = here.as_bytes().to_vec();
     for name in missing.iter().rev() {
-        rest = join(&rest, name);
-        match fs.create_dir(whole(&rest)) {
+        dir = Uri::new(&dir).join(name);
+        match fs.create_dir(&dir) {
             Err(error) if error.code() != Code::AlreadyExists => return Err(error),
             _ => {}
         }
@@ -62,8 +69,8 @@ pub(super) fn copy_file(
     dst: &[u8],
 ) -> Result<()> {
     let reader = src_fs.new_random_access_file(src)?;
-    let target =
-        if dst_fs.is_directory(dst).is_ok() { join(dst, basename(src)) } else { dst.to_vec() };
+    let is_into = dst_fs.is_directory(dst).is_ok();
+    let target = if is_into { Uri::new(dst).join(Uri::new(src).file_name()) } else { dst.to_vec() };
     let mut writer = dst_fs.new_writable_file(target)?;
     let mut offset = 0;
     loop {
@@ -100,7 +107,7 @@ pub(super) fn delete_recursively(fs: &TestFilesystem, uri: &[u8]) -> Result<(), 
         match fs.get_children(&dir) {
             Ok(children) => {
                 for child in children {
-                    let child = join(&dir, &child);
+                    let child = Uri::new(&dir).join(child);
                     if fs.is_directory(&child).is_ok() {
                         queue.push_back(child);
                     } else if let Err(error) = fs.delete_file(&child) {
@@ -141,15 +148,13 @@ pub(super) fn get_matching_paths(fs: &TestFilesystem, glob: &[u8]) -> Result<Vec
             Err(_) => Vec::new(),
         });
     };
-    let parts = parse(glob);
-    if parts.host.iter().any(is_wildcard) {
+    if Uri::new(glob).host().iter().any(is_wildcard) {
         let what = "the pattern has a wildcard in the host, on which TensorFlow's default crashes";
         fs.violation("get_matching_paths", glob, what);
         return Err(Error::internal(what));
     }
-    let path_start = glob.len() - parts.path.len();
     let slash = glob[..first].iter().rposition(|&byte| byte == b'/');
-    let fixed = slash.map_or(&b"."[..], |slash| &glob[..slash.max(path_start)]);
+    let fixed = slash.map_or(&b"."[..], |slash| &glob[..slash]);
     let mut level = vec![fixed.to_vec()];
     let levels: Vec<&[u8]> =
         glob[slash.map_or(0, |slash| slash + 1)..].split(|&byte| byte == b'/').collect();
@@ -158,10 +163,10 @@ pub(super) fn get_matching_paths(fs: &TestFilesystem, glob: &[u8]) -> Result<Vec
         let mut next = Vec::new();
         for dir in &level {
             for child in fs.get_children(dir).unwrap_or_default() {
-                if !pattern::matches(component, &child) {
+                if !matches(component, &child) {
                     continue;
                 }
-                let path = join(dir, &child);
+                let path = Uri::new(dir).join(child);
                 // TensorFlow asks about every match, also on the last level.
                 let is_directory = fs.is_directory(&path).is_ok();
                 if is_last || is_directory {
@@ -172,4 +177,20 @@ pub(super) fn get_matching_paths(fs: &TestFilesystem, glob: &[u8]) -> Result<Vec
         level = next;
     }
     Ok(level)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_default_translation_loses_the_host() {
+        for (name, expected) in [
+            ("probe://bucket/a//b/../c/./d/", "/a/c/d"),
+            ("probe://bucket", "/"),
+            ("probe://b/../../x", "/x"),
+            ("probe://b/%41", "/%41"),
+            ("", ""),
+        ] {
+            assert_eq!(super::translate_name(name.as_bytes()), expected.as_bytes(), "{name}");
+        }
+    }
 }

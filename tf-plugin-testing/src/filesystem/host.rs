@@ -5,16 +5,14 @@ use super::abi::mounted::Mounted;
 use super::abi::transactions::TestTransaction;
 use super::defaults;
 use super::handle::TestFilesystem;
-use super::path;
-use super::session::Session;
 use crate::abi::status;
 use crate::violations::{Log, Violation};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tf_fs_plugin::__private::Plugin;
-use tf_fs_plugin::{FileStatistics, Ops, Undeleted};
-use tf_plugin_core::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tf_fs_plugin::{FileStatistics, Ops, Undeleted, Uri};
+use tf_plugin_core::sync::{RwLock, RwLockReadGuard};
 use tf_plugin_core::{Code, Error, Result};
 
 /// A process's filesystems, as TensorFlow keeps them. See the [module](super).
@@ -25,6 +23,22 @@ use tf_plugin_core::{Code, Error, Result};
 pub struct Host {
     filesystems: RwLock<BTreeMap<Vec<u8>, Arc<Mounted>>>,
     pub(super) session: Arc<Session>,
+}
+
+/// What a host shares with all that is open on it.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    pub(super) log: Arc<Log>,
+    pub(super) read_once: AtomicBool,
+}
+
+/// The end of the host and of all that is open on it.
+impl Drop for Session {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.log.check();
+        }
+    }
 }
 
 impl Default for Host {
@@ -38,13 +52,7 @@ impl Host {
     #[must_use]
     pub fn new() -> Self {
         status::install();
-        Self {
-            filesystems: RwLock::default(),
-            session: Arc::new(Session {
-                log: Arc::new(Log::default()),
-                read_once: AtomicBool::new(false),
-            }),
-        }
+        Self { filesystems: RwLock::default(), session: Arc::default() }
     }
 
     /// A host with the filesystems of one plugin.
@@ -71,7 +79,8 @@ impl Host {
     /// Adds a filesystem whose scheme is free; otherwise it is cleaned up.
     pub(super) fn mount(&self, mounted: Mounted) -> Result<()> {
         let scheme = mounted.scheme.clone();
-        let mut filesystems = self.write();
+        let mut filesystems =
+            self.filesystems.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         if filesystems.contains_key(&scheme) {
             let text = format!("File system for {} already registered", scheme.escape_ascii());
             return Err(Error::new(Code::AlreadyExists, text));
@@ -82,10 +91,6 @@ impl Host {
 
     fn read(&self) -> RwLockReadGuard<'_, BTreeMap<Vec<u8>, Arc<Mounted>>> {
         self.filesystems.read().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<Vec<u8>, Arc<Mounted>>> {
-        self.filesystems.write().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// The schemes that are registered, sorted.
@@ -113,7 +118,7 @@ impl Host {
     /// scheme in, such as `my-fs://h/x`, would be one of its local filesystem.
     pub fn filesystem_for(&self, uri: impl AsRef<[u8]>) -> Result<TestFilesystem> {
         let uri = uri.as_ref();
-        let scheme = path::parse(uri).scheme;
+        let scheme = Uri::new(uri).scheme().as_bytes();
         if scheme.is_empty() {
             return Err(Error::new(
                 Code::Unimplemented,
@@ -186,7 +191,7 @@ impl Host {
     pub fn paths_exist(&self, uris: &[impl AsRef<[u8]>]) -> Result<Vec<Result<()>>> {
         let mut of_scheme: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
         for (index, uri) in uris.iter().enumerate() {
-            let scheme = path::parse(uri.as_ref()).scheme;
+            let scheme = Uri::new(uri.as_ref()).scheme().as_bytes();
             of_scheme.entry(scheme).or_default().push(index);
         }
         let mut answers: Vec<Result<()>> = uris.iter().map(|_| Ok(())).collect();

@@ -51,8 +51,6 @@ mod handle;
 mod host;
 pub mod model;
 mod opening;
-mod path;
-mod session;
 mod suite;
 mod tensorflow;
 

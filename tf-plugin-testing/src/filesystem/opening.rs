@@ -5,9 +5,10 @@ use super::abi::open::Open;
 use super::handle::{TestFilesystem, unsupported};
 use tf_plugin_core::{Code, Error, Result};
 
-/// Operations that open something, each with its C++ name, what it opens, and what makes that of an open handle.
+/// Operations that open something, each with its C++ name, the table of what it opens, and what makes that of an open
+/// handle.
 macro_rules! open_ops {
-    ($($(#[$doc:meta])* $op:ident, $cpp_name:literal -> $opened:ident = $make:expr;)*) => {
+    ($($(#[$doc:meta])* $op:ident, $cpp_name:literal, $table:ident -> $opened:ident = $make:expr;)*) => {
         impl TestFilesystem {$(
             $(#[$doc])*
             pub fn $op(&self, uri: impl AsRef<[u8]>) -> Result<$opened> {
@@ -15,21 +16,22 @@ macro_rules! open_ops {
                 let slot = self.mounted.tables.filesystem.$op;
                 let slot = slot.ok_or_else(|| unsupported(uri, $cpp_name))?;
                 let name = self.translate_name(uri)?;
-                Open::new(&self.mounted, stringify!($op), slot, &name).map($make)
+                let cleanup = self.mounted.tables.$table.cleanup;
+                Open::new(&self.mounted, stringify!($op), (slot, cleanup), &name).map($make)
             }
         )*}
     };
 }
 open_ops! {
     /// Opens a file for reading.
-    new_random_access_file, "NewRandomAccessFile" -> TestRandomAccessFile = TestRandomAccessFile;
+    new_random_access_file, "NewRandomAccessFile", random_access_file -> TestRandomAccessFile = TestRandomAccessFile;
     /// Creates or empties a file and opens it for writing.
-    new_writable_file, "NewWritableFile" -> TestWritableFile = TestWritableFile;
+    new_writable_file, "NewWritableFile", writable_file -> TestWritableFile = TestWritableFile;
     /// Opens a file for writing after its end; creates it if it is missing.
-    new_appendable_file, "NewAppendableFile" -> TestWritableFile = TestWritableFile;
+    new_appendable_file, "NewAppendableFile", writable_file -> TestWritableFile = TestWritableFile;
     /// Maps a file into memory.
-    new_read_only_memory_region_from_file, "NewReadOnlyMemoryRegionFromFile" -> TestReadOnlyMemoryRegion =
-        TestReadOnlyMemoryRegion::opened;
+    new_read_only_memory_region_from_file, "NewReadOnlyMemoryRegionFromFile", read_only_memory_region
+        -> TestReadOnlyMemoryRegion = TestReadOnlyMemoryRegion::opened;
 }
 
 impl TestFilesystem {

@@ -4,6 +4,7 @@ use super::memory::{Buffer, is_as_made};
 use super::mounted::Mounted;
 use super::open::{Open, unimplemented};
 use core::ptr;
+use core::sync::atomic::Ordering;
 use std::fmt::Display;
 use tf_fs_plugin::RegionContent;
 use tf_fs_sys::{
@@ -60,7 +61,7 @@ impl TestRandomAccessFile {
         };
         let is_sound = self.judge(offset, n, &first);
         if is_sound
-            && self.0.mounted.session.reads_again()
+            && !self.0.mounted.session.read_once.load(Ordering::Relaxed)
             && let Some(index) = self.unwritten(offset, n, &first)
         {
             let claimed = first.returned;
@@ -188,7 +189,8 @@ impl TestWritableFile {
         let slot = self.table().tell.ok_or_else(|| unimplemented("Tell", &self.0.name))?;
         // SAFETY: an open file of this table and a status.
         let (result, position) = self.call("tell", |status| unsafe { slot(self.as_ptr(), status) });
-        let position = number(&self.0.mounted, "tell", &self.0.name, &result, position);
+        let position =
+            number(&self.0.mounted, "tell", &self.0.name, &result, position, "a huge number");
         result.map(|()| position)
     }
 
@@ -220,25 +222,21 @@ impl TestWritableFile {
     }
 }
 
-/// A number that is -1 exactly when there is an error.
+/// A number that is -1 exactly when there is an error; TensorFlow takes another negative one for something else.
 pub(super) fn number(
     mounted: &Mounted,
     op: &'static str,
     subject: &[u8],
     result: &Result<()>,
     returned: i64,
+    taken_for: &str,
 ) -> u64 {
-    match result {
-        Ok(()) if returned < 0 => mounted.violation(
-            op,
-            subject,
-            format!("returned {returned} with OK, which TensorFlow takes for a huge number"),
-        ),
-        Err(_) if returned != -1 => {
-            mounted.violation(op, subject, format!("returned {returned} with an error; return -1"));
-        }
-        _ => {}
-    }
+    let what = match result {
+        Ok(()) if returned < 0 => format!("OK, which TensorFlow takes for {taken_for}"),
+        Err(_) if returned != -1 => String::from("an error; return -1"),
+        _ => return u64::try_from(returned).unwrap_or(0),
+    };
+    mounted.violation(op, subject, format!("returned {returned} with {what}"));
     u64::try_from(returned).unwrap_or(0)
 }
 

@@ -1,10 +1,13 @@
 //! Listings and patterns.
 
+use super::file::number;
 use super::mounted::c_path;
+use crate::filesystem::defaults;
 use crate::filesystem::handle::{TestFilesystem, unsupported};
-use crate::filesystem::{defaults, path};
 use core::ffi::{CStr, c_char};
 use core::ptr;
+use std::ffi::CString;
+use tf_fs_plugin::Uri;
 use tf_fs_sys::TF_ListOp;
 use tf_plugin_core::Result;
 
@@ -30,8 +33,8 @@ impl TestFilesystem {
         let Some(slot) = self.mounted.tables.filesystem.get_matching_paths else {
             return defaults::get_matching_paths(self, pattern);
         };
-        let scheme = path::parse(pattern).scheme;
-        let is_path = |name: &[u8]| !name.is_empty() && path::parse(name).scheme == scheme;
+        let scheme = Uri::new(pattern).scheme();
+        let is_path = |name: &[u8]| !name.is_empty() && Uri::new(name).scheme() == scheme;
         let otherwise = "is not a complete name with the pattern's scheme";
         self.list("get_matching_paths", slot, pattern, is_path, otherwise)
     }
@@ -83,15 +86,7 @@ impl TestFilesystem {
                 }
             }
         }
-        match &result {
-            Ok(()) if count < 0 => violation(format!(
-                "returned {count} with OK, which TensorFlow takes for an empty list"
-            )),
-            Err(_) if count != -1 => {
-                violation(format!("returned {count} with an error; return -1"));
-            }
-            _ => {}
-        }
+        number(&self.mounted, op, subject, &result, count.into(), "an empty list");
         if count > 0 && array.is_null() {
             violation(format!("returned {count} without entries; TensorFlow would crash"));
         }
@@ -105,4 +100,13 @@ impl TestFilesystem {
         }
         result.map(|()| names)
     }
+}
+
+/// Whether a path matches a pattern by `fnmatch`, as TensorFlow's default looks; both are without NUL.
+pub(in crate::filesystem) fn matches(pattern: &[u8], path: &[u8]) -> bool {
+    let (Ok(pattern), Ok(path)) = (CString::new(pattern), CString::new(path)) else {
+        return false;
+    };
+    // SAFETY: two C strings.
+    unsafe { libc::fnmatch(pattern.as_ptr(), path.as_ptr(), libc::FNM_PATHNAME) == 0 }
 }

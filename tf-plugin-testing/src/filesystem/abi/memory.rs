@@ -110,7 +110,8 @@ impl Buffer {
         let size = n.checked_add(2 * MARGIN)?;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(size).ok()?;
-        let period = period(seed);
+        // What repeats.
+        let period: [u8; 256] = core::array::from_fn(|index| pattern(index, seed));
         while bytes.len() < size {
             let piece = period.len().min(size - bytes.len());
             bytes.extend_from_slice(&period[..piece]);
@@ -143,13 +144,6 @@ impl Buffer {
 /// Whether a byte of the content of a buffer with this seed is as it was made.
 pub(super) fn is_as_made(index: usize, byte: u8, seed: u8) -> bool {
     byte == pattern(MARGIN + index, seed)
-}
-
-const PERIOD: usize = 256;
-
-/// What repeats in a buffer.
-fn period(seed: u8) -> [u8; PERIOD] {
-    core::array::from_fn(|index| pattern(index, seed))
 }
 
 fn pattern(index: usize, seed: u8) -> u8 {

@@ -4,11 +4,10 @@
 pub(super) mod at_exit;
 pub(super) mod configuration;
 pub(super) mod file;
-mod listing;
+pub(super) mod listing;
 mod memory;
 pub(super) mod mounted;
 pub(super) mod open;
 mod paths;
-pub(super) mod pattern;
 pub(super) mod registration;
 pub(super) mod transactions;

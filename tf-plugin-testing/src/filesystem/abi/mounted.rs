@@ -2,8 +2,7 @@
 
 use super::memory::{Blocks, FreeFn};
 use crate::abi::status::Status;
-use crate::filesystem::session::Session;
-use core::ffi::c_void;
+use crate::filesystem::host::Session;
 use core::ptr;
 use std::ffi::CString;
 use std::sync::Arc;
@@ -62,7 +61,7 @@ impl Mounted {
     ) -> Result<Self> {
         let filesystem =
             Box::into_raw(Box::new(TF_Filesystem { plugin_filesystem: ptr::null_mut() }));
-        let mounted = Self {
+        let mut mounted = Self {
             blocks: Blocks::new(free, Arc::clone(&session.log)),
             scheme,
             tables,
@@ -87,15 +86,11 @@ impl Mounted {
                     "failed but left a state behind; TensorFlow calls no `cleanup` then, so it leaks",
                 );
             }
-            mounted.discard();
+            // It is dropped without `cleanup`.
+            mounted.tables.filesystem.cleanup = None;
             return Err(error);
         }
         Ok(mounted)
-    }
-
-    /// Drops it without `cleanup`.
-    fn discard(mut self) {
-        self.tables.filesystem.cleanup = None;
     }
 
     /// The object that every slot gets.
@@ -152,6 +147,3 @@ pub(super) fn c_path(path: &[u8]) -> CString {
     let end = path.iter().position(|&byte| byte == 0);
     CString::new(&path[..end.unwrap_or(path.len())]).unwrap_or_default()
 }
-
-/// A field that `init` and its like fill, null on entry.
-pub(super) const EMPTY: *mut c_void = ptr::null_mut();

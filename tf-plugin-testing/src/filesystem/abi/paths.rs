@@ -3,8 +3,8 @@
 use super::file::number;
 use super::mounted::c_path;
 use crate::abi::status::Status;
+use crate::filesystem::defaults;
 use crate::filesystem::handle::{TestFilesystem, unsupported};
-use crate::filesystem::{defaults, path};
 use core::ffi::{c_char, c_int};
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr;
@@ -55,7 +55,7 @@ impl TestFilesystem {
         const OP: &str = "translate_name";
         let uri = uri.as_ref();
         let Some(slot) = self.mounted.tables.filesystem.translate_name else {
-            return Ok(path::default_translate_name(uri));
+            return Ok(defaults::translate_name(uri));
         };
         let c = c_path(uri);
         // SAFETY: an initialised filesystem of this table and a C string; what it returns is null or
@@ -292,7 +292,7 @@ impl TestFilesystem {
         };
         let path = self.translate_name(uri)?;
         let (result, returned) = self.path_op(OP, slot, &path);
-        let size = number(&self.mounted, OP, &path, &result, returned);
+        let size = number(&self.mounted, OP, &path, &result, returned, "a huge number");
         result.map(|()| size)
     }
 

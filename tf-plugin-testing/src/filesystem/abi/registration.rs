@@ -2,23 +2,15 @@
 
 use super::memory::{Blocks, FreeFn};
 use super::mounted::{Mounted, Tables};
-use crate::filesystem::host::Host;
-use crate::filesystem::session::Session;
-use core::ffi::{CStr, c_char, c_int};
+use crate::filesystem::host::{Host, Session};
+use core::ffi::{CStr, c_int};
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr;
 use std::sync::Arc;
 use tf_fs_plugin::__private::Plugin;
 use tf_fs_plugin::__private::testing::{offer_all, registration_of, with_given};
-use tf_fs_plugin::Filesystem;
-use tf_fs_plugin::Ops;
-use tf_fs_sys::{
-    TF_FILESYSTEM_OPS_ABI, TF_FILESYSTEM_OPS_API, TF_FilesystemOps, TF_FilesystemPluginInfo,
-    TF_FilesystemPluginOps, TF_RANDOM_ACCESS_FILE_OPS_ABI, TF_RANDOM_ACCESS_FILE_OPS_API,
-    TF_READ_ONLY_MEMORY_REGION_OPS_ABI, TF_READ_ONLY_MEMORY_REGION_OPS_API, TF_RandomAccessFileOps,
-    TF_ReadOnlyMemoryRegionOps, TF_WRITABLE_FILE_OPS_ABI, TF_WRITABLE_FILE_OPS_API,
-    TF_WritableFileOps,
-};
+use tf_fs_plugin::{Filesystem, Ops};
+use tf_fs_sys::{TF_FilesystemPluginInfo, TF_FilesystemPluginOps};
 use tf_plugin_core::{Error, Result};
 
 const OP: &str = "TF_InitPlugin";
@@ -134,10 +126,14 @@ impl Host {
     /// # Safety
     /// As [`Host::register_raw`], for one scheme.
     unsafe fn register_scheme(&self, offer: &TF_FilesystemPluginOps, free: FreeFn) -> Result<()> {
-        // SAFETY: the pointers in `offer` are null or valid for the sizes that it names: `register_raw`
-        // requires it.
+        if offer.scheme.is_null() {
+            let what = "Attempted to register filesystem with `nullptr` URI scheme";
+            return Err(Error::invalid_argument(what));
+        }
+        // SAFETY: the pointers in `offer` are null or valid for the sizes that it names, and the scheme is not null:
+        // `register_raw` requires it.
         let (scheme, tables) = unsafe {
-            let scheme = scheme(offer.scheme)?;
+            let scheme = CStr::from_ptr(offer.scheme).to_bytes().to_vec();
             check_versions(offer)?;
             let tables = copy_tables(&self.session, &scheme, offer);
             check_tables(&self.session, &scheme, offer, &tables)?;
@@ -149,34 +145,22 @@ impl Host {
     }
 }
 
-/// # Safety
-/// `scheme` must be null or a C string.
-unsafe fn scheme(scheme: *const c_char) -> Result<Vec<u8>> {
-    if scheme.is_null() {
-        return Err(Error::invalid_argument(
-            "Attempted to register filesystem with `nullptr` URI scheme",
-        ));
-    }
-    // SAFETY: `scheme` is not null, so it is a C string.
-    Ok(unsafe { CStr::from_ptr(scheme) }.to_bytes().to_vec())
-}
-
 fn check_versions(offer: &TF_FilesystemPluginOps) -> Result<()> {
     macro_rules! tables {
-        ($($name:literal $ops:ident $abi:ident $core_abi:ident $api:ident $core_api:ident;)*) => {
-            [$(($name, offer.$ops.is_null(), (offer.$abi, $core_abi), (offer.$api, $core_api)),)*]
-        };
+        ($($name:literal $ops:ident;)*) => { pastey::paste! {
+            [$((
+                $name,
+                offer.$ops.is_null(),
+                (offer.[<$ops _abi>], tf_fs_sys::[<TF_ $ops:upper _ABI>]),
+                (offer.[<$ops _api>], tf_fs_sys::[<TF_ $ops:upper _API>]),
+            ),)*]
+        } };
     }
     let tables = tables! {
-        "filesystem" filesystem_ops filesystem_ops_abi TF_FILESYSTEM_OPS_ABI
-            filesystem_ops_api TF_FILESYSTEM_OPS_API;
-        "random access file" random_access_file_ops random_access_file_ops_abi TF_RANDOM_ACCESS_FILE_OPS_ABI
-            random_access_file_ops_api TF_RANDOM_ACCESS_FILE_OPS_API;
-        "writable file" writable_file_ops writable_file_ops_abi TF_WRITABLE_FILE_OPS_ABI
-            writable_file_ops_api TF_WRITABLE_FILE_OPS_API;
-        "read only memory region" read_only_memory_region_ops
-            read_only_memory_region_ops_abi TF_READ_ONLY_MEMORY_REGION_OPS_ABI
-            read_only_memory_region_ops_api TF_READ_ONLY_MEMORY_REGION_OPS_API;
+        "filesystem" filesystem_ops;
+        "random access file" random_access_file_ops;
+        "writable file" writable_file_ops;
+        "read only memory region" read_only_memory_region_ops;
     };
     let differs = |kind: &str, name: &str, (plugin, core): (c_int, c_int), end: &str| {
         format!(
@@ -230,20 +214,15 @@ unsafe fn copy_table<T>(session: &Session, scheme: &[u8], table: *const T, size:
 /// # Safety
 /// As [`Host::register_raw`], for one scheme.
 unsafe fn copy_tables(session: &Session, scheme: &[u8], offer: &TF_FilesystemPluginOps) -> Tables {
-    macro_rules! copy {
-        ($ops:ident $size:ident) => {
-            copy_table(session, scheme, offer.$ops, offer.$size)
-        };
+    macro_rules! copies {
+        ($($table:ident)*) => { pastey::paste! {
+            Tables {
+                $($table: copy_table(session, scheme, offer.[<$table _ops>], offer.[<$table _ops_size>]),)*
+            }
+        } };
     }
     // SAFETY: the tables are structs of nullable function pointers, valid for their declared sizes.
-    unsafe {
-        Tables {
-            filesystem: copy!(filesystem_ops filesystem_ops_size),
-            random_access_file: copy!(random_access_file_ops random_access_file_ops_size),
-            writable_file: copy!(writable_file_ops writable_file_ops_size),
-            read_only_memory_region: copy!(read_only_memory_region_ops read_only_memory_region_ops_size),
-        }
-    }
+    unsafe { copies!(filesystem random_access_file writable_file read_only_memory_region) }
 }
 
 /// Rows 4 to 11 of TensorFlow's checks. It makes them on the plugin's tables, whatever their declared
@@ -256,29 +235,25 @@ fn check_tables(
     tables: &Tables,
 ) -> Result<()> {
     macro_rules! required {
-        ($($on:literal $of:literal $ops:ident $size:ident $table:ident $type:ident [$($op:ident)*];)*) => {
+        ($($on:literal $of:literal $table:ident [$($op:ident)*];)*) => { pastey::paste! {
             [$($((
-                !offer.$ops.is_null() && tables.$table.$op.is_none(),
-                offset_of!($type, $op),
-                offer.$size,
+                !offer.[<$table _ops>].is_null() && tables.$table.$op.is_none(),
+                offset_of!(tf_fs_sys::[<TF_ $table:camel Ops>], $op),
+                offer.[<$table _ops_size>],
                 concat!("`", stringify!($op), "`", $of),
                 concat!("Trying to register filesystem without `", stringify!($op), "` operation", $on),
             ),)*)*]
-        };
+        } };
     }
     let refused = |text: &str| Err(Error::failed_precondition(text));
     if offer.filesystem_ops.is_null() {
         return refused("Trying to register filesystem without operations");
     }
     let required = required! {
-        "" "" filesystem_ops filesystem_ops_size filesystem TF_FilesystemOps [init cleanup];
-        " on random access files" " of random access files" random_access_file_ops random_access_file_ops_size
-            random_access_file TF_RandomAccessFileOps [cleanup];
-        " on writable files" " of writable files" writable_file_ops writable_file_ops_size
-            writable_file TF_WritableFileOps [cleanup];
-        " on read only memory regions" " of memory regions"
-            read_only_memory_region_ops read_only_memory_region_ops_size
-            read_only_memory_region TF_ReadOnlyMemoryRegionOps [cleanup data length];
+        "" "" filesystem [init cleanup];
+        " on random access files" " of random access files" random_access_file [cleanup];
+        " on writable files" " of writable files" writable_file [cleanup];
+        " on read only memory regions" " of memory regions" read_only_memory_region [cleanup data length];
     };
     for (lacks, offset, size, what, text) in required {
         if lacks && offset + size_of::<usize>() > size {

@@ -3,6 +3,7 @@
 use super::conditions::NOT_FOUND;
 use super::run::{CONTENT, Outcome, Run};
 use crate::filesystem::handle::TestFilesystem;
+use tf_fs_plugin::Uri;
 
 /// Everything that TensorFlow does with one name, beside another one.
 pub(super) fn name(run: &mut Run<'_>, name: &str) -> Outcome {
@@ -118,12 +119,11 @@ pub(super) fn translate_name_of_canonical_names(run: &mut Run<'_>) -> Outcome {
 pub(super) fn translate_name_keeps_the_host(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
     let path = format!("{cell}/file");
-    let translated = run.fs.translate_name(&path);
-    let translated = run.must("translate_name", translated)?;
+    let translated = run.must("translate_name", run.fs.translate_name(&path))?;
     let what =
         format!("reading {}, which translate_name made of {path}", translated.escape_ascii());
     run.gives(what, run.fs.read_file(&translated), CONTENT.to_vec());
-    let host = crate::filesystem::path::parse(run.root.as_bytes()).host;
+    let host = Uri::new(run.root.as_bytes()).host();
     run.expect_that(
         format_args!("translate_name of {path} lost the host: {}", translated.escape_ascii()),
         host.is_empty() || translated.windows(host.len()).any(|part| part == host),
