@@ -1,6 +1,8 @@
 //! Deviations of a plugin from what a case expects, and the report about them.
 
+use crate::violations::Violation;
 use std::fmt::{self, Display, Write as _};
+use tf_plugin_core::Error;
 
 /// A result or effect that differs from the expected one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +22,17 @@ impl Deviation {
     /// Creates a deviation: something does not hold.
     pub fn new(what: impl Display) -> Self {
         Self { what: what.to_string(), wanted: None, got: None, detail: None }
+    }
+
+    /// Creates a deviation: a call fails where this result is expected.
+    pub(crate) fn of_error(what: impl Display, wanted: impl Into<String>, error: &Error) -> Self {
+        let got = format!("{:?}", error.code());
+        Self::new(what).wanted(wanted.into()).got(got).because(format!("{error:#}"))
+    }
+
+    /// Creates a deviation: the plugin did what no correct one does.
+    pub(crate) fn of_violation(violation: Violation) -> Self {
+        Self::new(format_args!("a rule of the C boundary was broken: {violation}"))
     }
 
     /// Creates a deviation if bytes differ, which says where.

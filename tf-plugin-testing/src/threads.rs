@@ -1,13 +1,14 @@
 //! Work on several threads at a time.
 
 use std::sync::Barrier;
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
+use tf_plugin_core::{Error, Result};
 
-/// Runs a body on so many threads, which begin together: what each gives, or its panic.
-pub(crate) fn on_threads<T: Send>(
+/// Runs a body on so many threads, which begin together: what each gives, or that it panicked.
+pub(crate) fn on_threads<T: Send, E: From<Error> + Send>(
     count: usize,
-    body: impl Fn(usize) -> T + Sync,
-) -> Vec<thread::Result<T>> {
+    body: impl Fn(usize) -> Result<T, E> + Sync,
+) -> Vec<Result<T, E>> {
     let (barrier, body) = (&Barrier::new(count), &body);
     thread::scope(|scope| {
         let start = |number| {
@@ -17,6 +18,13 @@ pub(crate) fn on_threads<T: Send>(
             })
         };
         let threads: Vec<_> = (0..count).map(start).collect();
-        threads.into_iter().map(thread::ScopedJoinHandle::join).collect()
+        threads.into_iter().map(joined).collect()
     })
+}
+
+/// What a thread gives, or that it panicked.
+pub(crate) fn joined<T, E: From<Error>>(
+    thread: ScopedJoinHandle<'_, Result<T, E>>,
+) -> Result<T, E> {
+    thread.join().unwrap_or_else(|_| Err(Error::internal("a thread panicked").into()))
 }

@@ -14,8 +14,21 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Of what deviated, and why the case is skipped if nothing did.
-    pub(crate) fn of(deviations: Vec<Deviation>, skipped: Option<String>) -> Self {
+    /// Of what deviated, how the case ended, and what was found afterwards.
+    pub(crate) fn of(
+        mut deviations: Vec<Deviation>,
+        outcome: Outcome,
+        afterwards: impl IntoIterator<Item = Deviation>,
+    ) -> Self {
+        let skipped = match outcome {
+            Ok(()) => None,
+            Err(Stop::Skip(reason)) => Some(reason),
+            Err(Stop::Failed(found)) => {
+                deviations.extend(found);
+                None
+            }
+        };
+        deviations.extend(afterwards);
         match skipped {
             _ if !deviations.is_empty() => Self::Failed(deviations),
             Some(reason) => Self::Skipped(reason),
@@ -27,8 +40,8 @@ impl Verdict {
 /// Why a case ends before its end.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// A step without which the rest makes no sense failed; its deviation is noted.
-    Failed,
+    /// A step without which the rest makes no sense failed.
+    Failed(Vec<Deviation>),
     /// The plugin does not have what the case asks about; the reason.
     Skip(String),
 }
@@ -39,6 +52,13 @@ impl Stop {
     }
 }
 
+impl From<Deviation> for Stop {
+    fn from(deviation: Deviation) -> Self {
+        Self::Failed(vec![deviation])
+    }
+}
+
+/// How a case, or a part of one, ends.
 pub(crate) type Outcome<T = ()> = Result<T, Stop>;
 
 /// Skips the case unless this holds.

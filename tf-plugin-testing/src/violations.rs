@@ -66,3 +66,9 @@ pub(super) fn shown(bytes: &[u8]) -> String {
     }
     format!("{}... ({} bytes)", bytes[..MAX].escape_ascii(), bytes.len())
 }
+
+/// Names for a message.
+pub(crate) fn names_shown(names: &[Vec<u8>]) -> String {
+    let names: Vec<_> = names.iter().map(|name| name.escape_ascii().to_string()).collect();
+    format!("[{}]", names.join(", "))
+}

@@ -14,23 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tf_plugin_core::{Code, Error, Result};
 
-/// Why a case ends early.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    /// Something is not as it should be.
-    Wrong(Vec<Deviation>),
-    /// There is nothing to ask.
-    Skip(String),
-}
-
-/// How a case, or a part of one, ends.
-pub(crate) type Outcome<T = ()> = std::result::Result<T, Stop>;
-
-impl From<Deviation> for Stop {
-    fn from(deviation: Deviation) -> Self {
-        Self::Wrong(vec![deviation])
-    }
-}
+pub(crate) use crate::verdict::{Outcome, Stop};
 
 /// Of a step that has to succeed.
 impl From<Error> for Stop {
@@ -38,9 +22,7 @@ impl From<Error> for Stop {
         if error.code() == Code::Unimplemented {
             return Self::Skip(format!("not implemented: {}", error.message()));
         }
-        let deviation = Deviation::new("a step that has to succeed");
-        let got = format!("{:?}", error.code());
-        deviation.wanted("success".into()).got(got).because(format!("{error:#}")).into()
+        Deviation::of_error("a step that has to succeed", "success", &error).into()
     }
 }
 
@@ -77,11 +59,7 @@ pub(crate) fn fails<T: Debug>(what: impl Display, codes: &[Code], result: Result
         Err(error) if error.code() == Code::Unimplemented => {
             Err(Stop::Skip(format!("{what}: not implemented")))
         }
-        Err(error) => {
-            let got = format!("{:?}", error.code());
-            let deviation = Deviation::new(what).wanted(names).got(got);
-            Err(deviation.because(format!("{error:#}")).into())
-        }
+        Err(error) => Err(Deviation::of_error(what, names, &error).into()),
     }
 }
 
@@ -91,12 +69,12 @@ pub(crate) fn together(checks: impl IntoIterator<Item = Outcome>) -> Outcome {
     for check in checks {
         match check {
             Ok(()) => {}
-            Err(Stop::Wrong(mut deviations)) => wrong.append(&mut deviations),
+            Err(Stop::Failed(mut deviations)) => wrong.append(&mut deviations),
             Err(Stop::Skip(reason)) => skipped = Some(reason),
         }
     }
     match skipped {
-        _ if !wrong.is_empty() => Err(Stop::Wrong(wrong)),
+        _ if !wrong.is_empty() => Err(Stop::Failed(wrong)),
         Some(reason) => Err(Stop::Skip(reason)),
         None => Ok(()),
     }
@@ -112,8 +90,7 @@ pub(crate) fn payload(size: usize, seed: u64) -> Vec<u8> {
 
 /// Runs something in threads, and gives what went wrong in the first that did.
 pub(crate) fn in_threads(count: usize, work: impl Fn(usize) -> Outcome + Sync) -> Outcome {
-    let panicked = |_| Err(Deviation::new("a thread panicked").into());
-    together(on_threads(count, work).into_iter().map(|end| end.unwrap_or_else(panicked)))
+    together(on_threads(count, work))
 }
 
 /// What a person can read of a value.
@@ -179,7 +156,7 @@ fn run_all<P: Place>(mut place: P, request: &Value, cases: &[Named<P>]) {
         let (outcome, reason, deviations) = match outcome {
             Ok(()) => ("passed", None, Vec::new()),
             Err(Stop::Skip(reason)) => ("skipped", Some(reason), Vec::new()),
-            Err(Stop::Wrong(deviations)) => ("failed", None, deviations),
+            Err(Stop::Failed(deviations)) => ("failed", None, deviations),
         };
         let deviations = deviations.iter().map(|one| {
             json!({ "what": one.what, "wanted": one.wanted, "got": one.got, "detail": one.detail })
@@ -200,11 +177,11 @@ fn run<P: Place>(place: &mut P, name: &str, cases: &[Named<P>]) -> Outcome {
         return Err(Deviation::new(format_args!("there is no case `{name}`")).into());
     };
     place.begin(name).map_err(|stop| match stop {
-        Stop::Wrong(mut deviations) => {
+        Stop::Failed(mut deviations) => {
             for deviation in &mut deviations {
                 deviation.what = format!("a step of set_up: {}", deviation.what);
             }
-            Stop::Wrong(deviations)
+            Stop::Failed(deviations)
         }
         skip => skip,
     })?;

@@ -1,7 +1,7 @@
 //! Running one case, for as long as it may take.
 
 use super::case::Case;
-use super::run::{Run, Stop};
+use super::run::Run;
 use crate::deviation::Deviation;
 use crate::device::abi::Host;
 use crate::verdict::Verdict;
@@ -51,24 +51,17 @@ fn on_a_host<P: Platform>(case: &Case) -> Verdict {
         Ok(_) => {}
         Err(error) => return failed(format!("`get_device_count` fails: {error:#}")),
     }
-    let (mut deviations, skipped) = match host.device(0) {
+    let (deviations, outcome) = match host.device(0) {
         Err(error) => return failed(format!("`create_device` fails: {error:#}")),
         Ok(device) => {
             let mut run = Run { host: &host, device: &device, deviations: Vec::new() };
-            let skipped = match (case.run)(&mut run) {
-                Ok(()) | Err(Stop::Failed) => None,
-                Err(Stop::Skip(reason)) => Some(reason),
-            };
-            (run.deviations, skipped)
+            let outcome = (case.run)(&mut run);
+            (run.deviations, outcome)
         }
     };
     let live = host.live();
-    if live != 0 {
-        deviations.push(Deviation::new(format!("{live} handles more were made than destroyed")));
-    }
-    for violation in host.violations() {
-        let what = format!("a rule of the C boundary was broken: {violation}");
-        deviations.push(Deviation::new(what));
-    }
-    Verdict::of(deviations, skipped)
+    let left = format!("{live} handles more were made than destroyed");
+    let left = (live != 0).then(|| Deviation::new(left));
+    let violations = host.violations().into_iter().map(Deviation::of_violation);
+    Verdict::of(deviations, outcome, left.into_iter().chain(violations))
 }

@@ -16,8 +16,7 @@ pub(super) fn every_callback(run: &mut Run<'_>) -> Outcome {
 
 pub(super) fn device_count_is_the_same(run: &mut Run<'_>) -> Outcome {
     for _ in 0..3 {
-        let count = run.host.device_count();
-        let count = run.ok("`get_device_count`", count)?;
+        let count = run.ok("`get_device_count`", run.host.device_count())?;
         run.that("a device is open, and `get_device_count` says 0", count > 0);
     }
     Ok(())
@@ -35,8 +34,7 @@ pub(super) fn all_devices_open(run: &mut Run<'_>) -> Outcome {
 
 pub(super) fn devices_open_again(run: &mut Run<'_>) -> Outcome {
     for _ in 0..3 {
-        let device = run.host.device(0);
-        let device = run.ok("`create_device`", device)?;
+        let device = run.ok("`create_device`", run.host.device(0))?;
         let memory = device.allocate(256);
         run.that("`allocate` of a device that was opened again", memory.is_some());
         if let Some(memory) = memory {
@@ -47,8 +45,7 @@ pub(super) fn devices_open_again(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn no_device_beyond_the_last(run: &mut Run<'_>) -> Outcome {
-    let count = run.host.device_count();
-    let count = run.ok("`get_device_count`", count)?;
+    let count = run.ok("`get_device_count`", run.host.device_count())?;
     for ordinal in [count as i32, -1] {
         run.fails(
             format_args!("`create_device` of {ordinal}, of {count} devices"),

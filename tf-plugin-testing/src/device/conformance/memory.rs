@@ -68,10 +68,8 @@ pub(super) fn allocations_keep_their_content(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn too_much_is_refused(run: &mut Run<'_>) -> Outcome {
-    let Some([_, total]) = run.device.memory_usage() else {
-        return Err(Stop::skip("the device does not know how much memory it has"));
-    };
-    for bytes in [(total as u64).saturating_mul(2), 1 << 60, u64::MAX, u64::MAX - 255] {
+    let [_, total] = usage(run)?;
+    for bytes in [total.saturating_mul(2), 1 << 60, u64::MAX, u64::MAX - 255] {
         if let Some(memory) = run.device.allocate(bytes) {
             run.device.deallocate(memory);
             let what = format!("`allocate` of {bytes} bytes, of {total} that there are");
@@ -83,12 +81,17 @@ pub(super) fn too_much_is_refused(run: &mut Run<'_>) -> Outcome {
     run.ok("`synchronize_all_activity` after memory was refused", run.device.synchronize())
 }
 
-/// How much is free, and how much of it a test may take.
-fn share(run: &mut Run<'_>, part: u64) -> Outcome<(u64, usize)> {
-    let Some([free, _]) = run.device.memory_usage() else {
+/// How much memory is free, and how much there is.
+fn usage(run: &Run<'_>) -> Outcome<[u64; 2]> {
+    let Some(usage) = run.device.memory_usage() else {
         return Err(Stop::skip("the device does not know how much memory it has"));
     };
-    let free = u64::try_from(free).unwrap_or(0);
+    Ok(usage.map(|bytes| u64::try_from(bytes).unwrap_or(0)))
+}
+
+/// How much is free, and how much of it a test may take.
+fn share(run: &Run<'_>, part: u64) -> Outcome<(u64, usize)> {
+    let [free, _] = usage(run)?;
     Ok((free, (free / part).min(256 << 20) as usize))
 }
 

@@ -1,6 +1,6 @@
 //! What streams, events, callbacks and timers promise about order.
 
-use super::run::{Block, Outcome, Run, Stop, content};
+use super::run::{Block, Outcome, Run, content};
 use crate::deviation::Deviation;
 use crate::device::abi::{TestEvent, TestStream};
 use se_plugin::{EventStatus, Pattern};
@@ -186,12 +186,11 @@ pub(super) fn stream_status_is_good(run: &mut Run<'_>) -> Outcome {
 // Events.
 
 /// Waits for an event as TensorFlow does.
-fn poll(run: &mut Run<'_>, event: &TestEvent<'_>) -> Outcome {
+fn poll(event: &TestEvent<'_>) -> Outcome {
     let start = Instant::now();
     while event.status() == EventStatus::Pending {
         if start.elapsed() > Duration::from_secs(20) {
-            run.deviation(Deviation::new("a recorded event is still pending after 20 s"));
-            return Err(Stop::Failed);
+            return Err(Deviation::new("a recorded event is still pending after 20 s").into());
         }
         std::thread::sleep(Duration::from_micros(10));
     }
@@ -229,7 +228,9 @@ fn complete_means_done(
 }
 
 pub(super) fn event_that_is_polled(run: &mut Run<'_>) -> Outcome {
-    complete_means_done(run, "memory when an event behind the work is complete", poll)
+    complete_means_done(run, "memory when an event behind the work is complete", |_, event| {
+        poll(event)
+    })
 }
 
 pub(super) fn event_that_is_waited_for(run: &mut Run<'_>) -> Outcome {
@@ -242,7 +243,7 @@ pub(super) fn event_is_complete_at_last(run: &mut Run<'_>) -> Outcome {
     let (stream, event) = (run.stream()?, run.event()?);
     for _ in 0..100 {
         stream.record_event(&event);
-        poll(run, &event)?;
+        poll(&event)?;
     }
     Ok(())
 }
@@ -252,7 +253,7 @@ pub(super) fn event_moves_to_another_stream(run: &mut Run<'_>) -> Outcome {
     idle.record_event(&event);
     let (stream, block) = busy(run, 5)?;
     stream.record_event(&event);
-    poll(run, &event)?;
+    poll(&event)?;
     expect_block(run, "memory when an event is complete that moved to another stream", &block, 5)
 }
 
@@ -261,7 +262,7 @@ pub(super) fn event_outlives_its_stream(run: &mut Run<'_>) -> Outcome {
     let (stream, block) = busy(run, 3)?;
     stream.record_event(&event);
     drop(stream);
-    poll(run, &event)?;
+    poll(&event)?;
     expect_block(run, "memory when an event of a destroyed stream is complete", &block, 3)
 }
 
@@ -286,7 +287,7 @@ pub(super) fn many_events(run: &mut Run<'_>) -> Outcome {
         events.push(event);
     }
     for event in &events {
-        poll(run, event)?;
+        poll(event)?;
     }
     Ok(())
 }
@@ -297,8 +298,7 @@ pub(super) fn callback_is_made_once(run: &mut Run<'_>) -> Outcome {
     let stream = run.stream()?;
     let mut all = Vec::new();
     for _ in 0..100 {
-        let called = stream.host_callback();
-        all.push(run.ok("`host_callback`", called)?);
+        all.push(run.ok("`host_callback`", stream.host_callback())?);
     }
     run.ok("`block_host_until_done`", stream.synchronize())?;
     for called in all {
@@ -315,11 +315,9 @@ pub(super) fn callback_is_made_once(run: &mut Run<'_>) -> Outcome {
 pub(super) fn callback_is_made_in_order(run: &mut Run<'_>) -> Outcome {
     let stream = run.stream()?;
     let block = run.allocate(MUCH)?;
-    let before = stream.host_callback();
-    let before = run.ok("`host_callback`", before)?;
+    let before = run.ok("`host_callback`", stream.host_callback())?;
     keep_busy(run, &stream, &block, 6)?;
-    let behind = stream.host_callback();
-    let behind = run.ok("`host_callback`", behind)?;
+    let behind = run.ok("`host_callback`", stream.host_callback())?;
     let code = behind.recv_timeout(Duration::from_secs(20));
     run.that(format_args!("a host callback ends with {code:?}"), code == Ok(0));
     run.that(
@@ -332,8 +330,7 @@ pub(super) fn callback_is_made_in_order(run: &mut Run<'_>) -> Outcome {
 // Timers.
 
 pub(super) fn timer_measures(run: &mut Run<'_>) -> Outcome {
-    let timer = run.device.timer();
-    let timer = run.ok("`create_timer`", timer)?;
+    let timer = run.ok("`create_timer`", run.device.timer())?;
     run.that(
         format_args!("a timer that was never started is at {:?}", timer.elapsed()),
         timer.elapsed() == Duration::ZERO,
@@ -355,8 +352,7 @@ pub(super) fn timer_measures(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn timer_measures_again(run: &mut Run<'_>) -> Outcome {
-    let timer = run.device.timer();
-    let timer = run.ok("`create_timer`", timer)?;
+    let timer = run.ok("`create_timer`", run.device.timer())?;
     let stream = run.stream()?;
     let block = run.allocate(MUCH)?;
     for _ in 0..3 {

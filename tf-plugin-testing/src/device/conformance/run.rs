@@ -56,14 +56,9 @@ impl<'h> Run<'h> {
         }
     }
 
-    /// Notes an error where there should be none.
-    pub(super) fn ok<T>(&mut self, what: impl Display, result: Result<T>) -> Outcome<T> {
-        result.map_err(|error| {
-            let got = format!("{:?}", error.code());
-            let deviation = Deviation::new(what).wanted("OK".into()).got(got);
-            self.deviation(deviation.because(format!("{error:#}")));
-            Stop::Failed
-        })
+    /// The value of a step that has to succeed for the case to go on.
+    pub(super) fn ok<T>(&self, what: impl Display, result: Result<T>) -> Outcome<T> {
+        result.map_err(|error| Deviation::of_error(what, "OK", &error).into())
     }
 
     /// Notes OK where there should be an error.
@@ -79,20 +74,17 @@ impl<'h> Run<'h> {
     }
 
     /// Memory, which is a part of a machine that tests need.
-    pub(super) fn allocate(&mut self, len: usize) -> Outcome<Block<'h>> {
+    pub(super) fn allocate(&self, len: usize) -> Outcome<Block<'h>> {
         let device = self.device;
-        match device.allocate(len as u64) {
-            Some(start) => Ok(Block { device, start, len }),
-            None => {
-                let what = format!("`allocate` of {len} bytes");
-                self.deviation(Deviation::new(what).wanted("memory".into()).got("none".into()));
-                Err(Stop::Failed)
-            }
-        }
+        let Some(start) = device.allocate(len as u64) else {
+            let deviation = Deviation::new(format_args!("`allocate` of {len} bytes"));
+            return Err(deviation.wanted("memory".into()).got("none".into()).into());
+        };
+        Ok(Block { device, start, len })
     }
 
     /// Memory with this content.
-    pub(super) fn filled(&mut self, content: &[u8]) -> Outcome<Block<'h>> {
+    pub(super) fn filled(&self, content: &[u8]) -> Outcome<Block<'h>> {
         let block = self.allocate(content.len())?;
         let copied = self.device.copy_to_device(block.start(), content);
         self.ok("`sync_memcpy_htod`", copied)?;
@@ -100,21 +92,20 @@ impl<'h> Run<'h> {
     }
 
     /// The content of memory.
-    pub(super) fn read(&mut self, block: &Block<'_>) -> Outcome<Vec<u8>> {
+    pub(super) fn read(&self, block: &Block<'_>) -> Outcome<Vec<u8>> {
         let mut back = vec![0x5a; block.len];
         let copied = self.device.copy_to_host(&mut back, block.start());
         self.ok("`sync_memcpy_dtoh`", copied)?;
         Ok(back)
     }
 
-    pub(super) fn stream(&mut self) -> Outcome<TestStream<'h>> {
+    pub(super) fn stream(&self) -> Outcome<TestStream<'h>> {
         let (stream, made) = self.device.stream();
         self.ok("`create_stream`", made)?;
         Ok(stream)
     }
 
-    pub(super) fn event(&mut self) -> Outcome<TestEvent<'h>> {
-        let event = self.device.event();
-        self.ok("`create_event`", event)
+    pub(super) fn event(&self) -> Outcome<TestEvent<'h>> {
+        self.ok("`create_event`", self.device.event())
     }
 }

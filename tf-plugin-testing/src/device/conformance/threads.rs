@@ -15,7 +15,6 @@ const ROUNDS: u8 = 25;
 /// Runs `body` on eight threads, which say what is wrong.
 fn on_eight(run: &mut Run<'_>, body: impl Fn(u8) -> Result<()> + Sync) -> Outcome {
     let ends = on_threads(THREADS, |number| body(number as u8)).into_iter();
-    let ends = ends.map(|end| end.unwrap_or_else(|_| Err(Error::internal("a thread panicked"))));
     let wrong: Vec<Error> = ends.filter_map(Result::err).collect();
     if let Some(first) = wrong.first() {
         let what = format!("{} of {THREADS} threads at a time go wrong", wrong.len());

@@ -1,9 +1,9 @@
 //! One filesystem, and how a case ends on it.
 
-use super::attempt::attempt;
 use super::case::Case;
-use super::run::Source;
+use super::run::{Run, Source, Stop};
 use super::samples;
+use crate::deviation::Deviation;
 use crate::filesystem::declared::{Append, Declared, Directories, Files, Visible, declarations};
 use crate::filesystem::host::Host;
 use crate::verdict::Verdict;
@@ -63,10 +63,10 @@ impl<'h> Conformance<'h> {
     #[must_use]
     pub fn run(&self, case: &Case) -> Verdict {
         if self.declared.files == Files::Provided {
-            if let Err(reason) = samples::reads_only(case) {
-                return Verdict::Skipped(reason.to_owned());
-            }
-            let file = samples::first_file(case);
+            let file = match samples::first_file(case) {
+                Ok(file) => file,
+                Err(reason) => return Verdict::Skipped(reason.to_owned()),
+            };
             let at = (&*self.root, format!("{}-", case.name));
             return attempt(self.host, at, &self.declared, case, Source::Provided, file);
         }
@@ -84,3 +84,46 @@ impl<'h> Conformance<'h> {
 }
 
 declarations! { Conformance<'_>, declared, Into<String> }
+
+/// Runs a case below the root, in directories whose names begin with the prefix, and deletes them if it passes.
+/// `first_file` is one that has to be there already.
+pub(super) fn attempt(
+    host: &Host,
+    (root, prefix): (&str, String),
+    declared: &Declared,
+    case: &Case,
+    source: Source<'_>,
+    first_file: Option<&str>,
+) -> Verdict {
+    let fs = host.filesystem_for(format!("{root}/")).unwrap_or_else(|error| {
+        let schemes = host.schemes();
+        panic!(
+            "the root {root}/ belongs to no filesystem of this host, which has {schemes:?}: {error}"
+        )
+    });
+    let mut run = Run {
+        host,
+        fs,
+        root,
+        declared,
+        source,
+        prefix,
+        cells: Vec::new(),
+        deviations: Vec::new(),
+        unimplemented: None,
+    };
+    let outcome = first_file.map_or(Ok(()), |file| run.is_provided(file));
+    let outcome = outcome.and_then(|()| (case.run)(&mut run));
+    let unimplemented = run.unimplemented.take().map(Stop::Skip);
+    let outcome = outcome.and_then(|()| unimplemented.map_or(Ok(()), Err));
+    let violations = host.take_violations().into_iter().map(Deviation::of_violation);
+    let verdict = Verdict::of(run.deviations, outcome, violations);
+    if !matches!(verdict, Verdict::Failed(_)) && matches!(source, Source::Written) {
+        for cell in run.cells {
+            let _ = run.fs.delete_recursively(cell);
+        }
+        // Of tidying up only.
+        let _ = host.take_violations();
+    }
+    verdict
+}

@@ -3,7 +3,7 @@
 use super::conditions::FP;
 use super::directories::{COPY_FILE, RENAME_FILE, transfer};
 use super::run::{Outcome, Run};
-use super::steps::{begun, create, open, pattern};
+use super::steps::{create, created, open, pattern};
 use super::tree::delete_tree;
 use tf_plugin_core::Code;
 
@@ -68,8 +68,7 @@ fn save(run: &mut Run<'_>, dir: &str, step: usize) -> Outcome {
 
 fn restore(run: &mut Run<'_>, dir: &str, step: usize) -> Outcome {
     let index = format!("{dir}/ckpt-{step}.index");
-    let size = run.fs.get_file_size(&index);
-    let size = run.must(format_args!("get_file_size of {index}"), size)?;
+    let size = run.must(format_args!("get_file_size of {index}"), run.fs.get_file_size(&index))?;
     let reader = open(run, &index)?;
     let want = pattern(300);
     // The footer first, then from the start.
@@ -99,19 +98,17 @@ pub(super) fn cache_lock_file(run: &mut Run<'_>) -> Outcome {
 
 pub(super) fn event_file_is_read_while_it_grows(run: &mut Run<'_>) -> Outcome {
     run.needs_visible_at_flush()?;
-    let (path, mut writer) = begun(run, b"one")?;
-    run.must("flush", writer.flush())?;
+    let (path, mut writer) = created(run)?;
     let mut position = 0;
     for piece in [&b"one"[..], b"three", b"seventeen"] {
+        run.must("append", writer.append(piece))?;
+        run.must("flush", writer.flush())?;
         // TensorBoard opens again and goes on where it stopped.
         let reader = open(run, &path)?;
         let (bytes, status) = reader.read_with_status(position, 1000);
         run.expect("read to the end of a file that grows", &status, Some(Code::OutOfRange));
         run.expect_bytes("read to the end of a file that grows", &bytes, piece);
         position += piece.len() as u64;
-        let next: &[u8] = if piece == b"one" { b"three" } else { b"seventeen" };
-        run.must("append", writer.append(next))?;
-        run.must("flush", writer.flush())?;
     }
     run.must("close", writer.close())
 }

@@ -4,7 +4,7 @@ use super::conditions::NOT_FOUND;
 use super::run::{Outcome, Run, needs};
 
 pub(super) fn transactions(run: &mut Run<'_>) -> Outcome {
-    let starts = run.tables.filesystem.start_transaction.is_some();
+    let starts = run.fs.tables().filesystem.start_transaction.is_some();
     needs(starts, "start_transaction is not implemented")?;
     let path = format!("{}/file", run.cell()?);
     let fs = run.fs.clone();
@@ -28,7 +28,7 @@ pub(super) fn transactions(run: &mut Run<'_>) -> Outcome {
 
 pub(super) fn configuration(run: &mut Run<'_>) -> Outcome {
     let fs = run.fs.clone();
-    if run.tables.filesystem.get_filesystem_configuration_option.is_some() {
+    if run.fs.tables().filesystem.get_filesystem_configuration_option.is_some() {
         let found = fs.get_filesystem_configuration_option("no such option");
         run.expect("get_filesystem_configuration_option of an unknown key", &found, NOT_FOUND);
     }

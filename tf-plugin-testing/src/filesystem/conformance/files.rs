@@ -67,8 +67,7 @@ pub(super) fn look(
     run.needs_visible_at_create()?;
     let cell = run.cell()?;
     let path = format!("{cell}/missing");
-    let opened = run.fs.new_writable_file(&path);
-    let writer = run.must("new_writable_file", opened)?;
+    let writer = run.must("new_writable_file", run.fs.new_writable_file(&path))?;
     let (writer, when) = match is_open {
         true => (Some(writer), "a file that is open for writing"),
         false => {

@@ -3,7 +3,6 @@
 //! One list of cases has two users: [`conformance!`](crate::filesystem::conformance!) makes a test of each, and
 //! [`Conformance::run`] runs one and says how it ended.
 
-mod attempt;
 mod case;
 mod checks;
 pub(super) mod conditions;
@@ -11,7 +10,6 @@ mod consumers;
 mod directories;
 mod extras;
 mod files;
-mod hosts;
 mod list;
 mod names;
 mod queries;
@@ -21,7 +19,6 @@ mod replaced;
 mod run;
 pub(super) mod samples;
 mod steps;
-mod store;
 mod threads;
 mod times;
 mod tree;

@@ -1,6 +1,6 @@
 //! Random operations, on the filesystem and on a model.
 
-use super::run::{Outcome, Run, Stop};
+use super::run::{Outcome, Run, needs};
 use crate::filesystem::model::{run as run_both, sequence};
 use proptest::test_runner::{Config, TestError, TestRunner};
 use std::cell::Cell;
@@ -9,19 +9,14 @@ use std::cell::Cell;
 const SEQUENCES: u32 = 64;
 
 pub(super) fn random_operations(run: &mut Run<'_>) -> Outcome {
-    let ops = run.tables.filesystem;
-    let needed = [
-        (ops.new_random_access_file.is_some(), "new_random_access_file"),
-        (ops.new_writable_file.is_some(), "new_writable_file"),
-        (ops.new_appendable_file.is_some(), "new_appendable_file"),
-        (ops.create_dir.is_some(), "create_dir"),
-        (ops.delete_file.is_some(), "delete_file"),
-        (ops.delete_dir.is_some(), "delete_dir"),
-        (ops.stat.is_some(), "stat"),
-        (ops.get_children.is_some(), "get_children"),
-    ];
-    if let Some((_, op)) = needed.iter().find(|(is_there, _)| !is_there) {
-        return Err(Stop::skip(format!("{op} is not implemented")));
+    let ops = run.fs.tables().filesystem;
+    macro_rules! needed {
+        ($($op:ident)*) => {$(
+            needs(ops.$op.is_some(), concat!(stringify!($op), " is not implemented"))?;
+        )*};
+    }
+    needed! {
+        new_random_access_file new_writable_file new_appendable_file create_dir delete_file delete_dir stat get_children
     }
     run.needs_real_directories()?;
     run.needs_visible_at_create()?;

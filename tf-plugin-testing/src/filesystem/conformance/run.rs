@@ -1,12 +1,12 @@
 //! Trying operations and noting what deviates.
 
 use super::conditions::{Codes, FP, Is, code_of};
-use super::store::Store;
+use super::samples::Store;
 use crate::deviation::Deviation;
-use crate::filesystem::abi::mounted::Tables;
 use crate::filesystem::declared::{Append, Declared, Directories, Visible};
 use crate::filesystem::handle::TestFilesystem;
 use crate::filesystem::host::Host;
+use crate::violations::names_shown;
 use std::fmt::{Debug, Display};
 use tf_plugin_core::{Code, Error, Result};
 
@@ -38,7 +38,6 @@ pub(super) struct Operation {
 pub(super) struct Run<'r> {
     pub(super) host: &'r Host,
     pub(super) fs: TestFilesystem,
-    pub(super) tables: Tables,
     pub(super) root: &'r str,
     pub(super) declared: &'r Declared,
     pub(super) source: Source<'r>,
@@ -55,11 +54,6 @@ fn shown(code: Option<Code>) -> String {
     code.map_or_else(|| String::from("OK"), |code| format!("{code:?}"))
 }
 
-pub(super) fn names_shown(names: &[Vec<u8>]) -> String {
-    let names: Vec<_> = names.iter().map(|name| name.escape_ascii().to_string()).collect();
-    format!("[{}]", names.join(", "))
-}
-
 impl Run<'_> {
     /// A fresh directory that holds `file`, `empty_file`, `empty/` and `full/file`.
     pub(super) fn cell(&mut self) -> Outcome<String> {
@@ -72,19 +66,19 @@ impl Run<'_> {
             .and_then(|()| make_dir(&format!("{cell}/empty")))
             .and_then(|()| make_dir(&format!("{cell}/full")))
             .and_then(|()| self.make_file(&format!("{cell}/full/file"), CONTENT));
-        made.map_err(|error| self.nothing_to_test_with(&cell, &error))?;
+        made.map_err(|error| Self::nothing_to_test_with(&cell, &error))?;
         Ok(cell)
     }
 
     /// A fresh directory.
     pub(super) fn bare_cell(&mut self) -> Outcome<String> {
-        let writes = !self.may_change() || self.tables.filesystem.new_writable_file.is_some();
+        let writes = !self.may_change() || self.fs.tables().filesystem.new_writable_file.is_some();
         needs(writes, "new_writable_file is not implemented")?;
         let cell = format!("{}/{}cell{}", self.root, self.prefix, self.cells.len() + 1);
         self.cells.push(cell.clone());
         if self.has_directories() {
             let made = self.make_dir(&cell);
-            made.map_err(|error| self.nothing_to_test_with(&cell, &error))?;
+            made.map_err(|error| Self::nothing_to_test_with(&cell, &error))?;
         }
         Ok(cell)
     }
@@ -120,16 +114,16 @@ impl Run<'_> {
     }
 
     /// Stops where a sample is not there: the set-up has not made it.
-    pub(super) fn is_provided(&mut self, sample: &str) -> Outcome {
+    pub(super) fn is_provided(&self, sample: &str) -> Outcome {
         let path = format!("{}/{sample}", self.root);
         if self.fs.new_random_access_file(&path).is_ok() || self.exists(&path) {
             return Ok(());
         }
-        self.deviation(format_args!(
+        let what = format!(
             "there is no {path}; with `files: provided` the set-up puts all that \
              `tf_plugin_testing::filesystem::samples()` lists below the root, by another way than the filesystem"
-        ));
-        Err(Stop::Failed)
+        );
+        Err(Deviation::new(what).into())
     }
 
     /// Whether the filesystem writes: what changes something comes last in a case, or is all of it.
@@ -140,17 +134,17 @@ impl Run<'_> {
     /// Whether there are directories of their own: without `create_dir` names imply them.
     pub(super) fn has_directories(&self) -> bool {
         // One that only reads may have it, to refuse.
-        (self.may_change() && self.tables.filesystem.create_dir.is_some())
+        (self.may_change() && self.fs.tables().filesystem.create_dir.is_some())
             || self.declared.directories == Directories::Real
     }
 
-    fn nothing_to_test_with(&mut self, cell: &str, error: &Error) -> Stop {
-        self.deviation(format_args!(
+    fn nothing_to_test_with(cell: &str, error: &Error) -> Stop {
+        let what = format!(
             "cannot make files and directories to test with in {cell}: {error:#}; the tests need \
              a root that is there (`root: once(|| ...)` can make it), and of the filesystem create_dir, \
              new_writable_file, new_random_access_file and stat"
-        ));
-        Stop::Failed
+        );
+        Deviation::new(what).into()
     }
 
     /// The path of a condition.
@@ -195,12 +189,11 @@ impl Run<'_> {
         if got == Some(Code::Unimplemented) {
             self.unimplemented.get_or_insert_with(|| format!("{what}: not implemented"));
         } else {
-            let first = want.first().copied().unwrap_or_default();
-            let mut deviation = Deviation::new(what).wanted(shown(first)).got(shown(got));
-            if let Err(error) = result {
-                deviation = deviation.because(format!("{error:#}"));
-            }
-            self.deviations.push(deviation);
+            let first = shown(want.first().copied().unwrap_or_default());
+            self.deviations.push(match result {
+                Ok(_) => Deviation::new(what).wanted(first).got(shown(None)),
+                Err(error) => Deviation::of_error(what, first, error),
+            });
         }
         false
     }
@@ -266,16 +259,11 @@ impl Run<'_> {
     }
 
     /// The value of a step that has to succeed for the case to go on.
-    pub(super) fn must<T>(&mut self, what: impl Display, result: Result<T>) -> Outcome<T> {
-        if self.expect(&what, &result, None) {
-            return result.map_err(|_| Stop::Failed);
-        }
-        match result {
-            Err(error) if error.code() == Code::Unimplemented => {
-                Err(Stop::skip(format!("{what}: not implemented")))
-            }
-            _ => Err(Stop::Failed),
-        }
+    pub(super) fn must<T>(&self, what: impl Display, result: Result<T>) -> Outcome<T> {
+        result.map_err(|error| match error.code() {
+            Code::Unimplemented => Stop::skip(format!("{what}: not implemented")),
+            _ => Deviation::of_error(what, "OK", &error).into(),
+        })
     }
 
     /// Creates a file, which has to succeed.

@@ -3,16 +3,16 @@
 //! What a case would write is found by running it on a filesystem here that reads what is noted for it. So there is
 //! one list of cases, and the files are those that they need.
 
-use super::attempt::attempt;
 use super::case::{Case, Group};
+use super::checks::attempt;
 use super::run::Source;
-use super::store::Store;
 use crate::filesystem::declared::Declared;
 use crate::filesystem::host::Host;
 use crate::verdict::Verdict;
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, PoisonError};
 use tf_fs_plugin::prelude::*;
+use tf_plugin_core::sync::{Mutex, MutexGuard};
 
 /// A file or directory that has to be there for [`conformance!`](crate::filesystem::conformance!) with
 /// `files: provided`; see [`samples`].
@@ -47,17 +47,18 @@ pub fn samples() -> &'static [Sample] {
     &PROVIDED.samples
 }
 
-/// Whether a case changes nothing; otherwise why it is skipped where files are provided.
-pub(super) fn reads_only(case: &Case) -> Result<(), &'static str> {
-    if PROVIDED.first_files.contains_key(case.name) || case.name == "configuration" {
-        return Ok(());
+/// The first file that a case which changes nothing needs, of those whose names are never mistaken.
+///
+/// # Errors
+/// Why other cases are skipped where files are provided.
+pub(super) fn first_file(case: &Case) -> Result<Option<&'static str>, &'static str> {
+    match PROVIDED.first_files.get(case.name) {
+        Some(file) => Ok(file.as_deref()),
+        None if case.name == "configuration" => Ok(None),
+        None => Err(
+            "files are declared to be provided, and the case changes some, or asks about changes",
+        ),
     }
-    Err("files are declared to be provided, and the case changes some, or asks about changes")
-}
-
-/// A file that a case needs, with a name that is never mistaken.
-pub(super) fn first_file(case: &Case) -> Option<&'static str> {
-    PROVIDED.first_files.get(case.name)?.as_deref()
 }
 
 struct Provided {
@@ -93,6 +94,39 @@ static PROVIDED: LazyLock<Provided> = LazyLock::new(|| {
     }
     found
 });
+
+/// The files and directories that cases would make, noted down: directories as `None`, by their paths below the root.
+#[derive(Debug, Default)]
+pub(super) struct Store(Mutex<BTreeMap<String, Option<Vec<u8>>>>);
+
+impl Store {
+    pub(super) fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Option<Vec<u8>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a file, and the directories above it.
+    pub(super) fn file(&self, path: &str, content: &[u8]) -> Result<()> {
+        if let Some((directory, _)) = path.rsplit_once('/') {
+            self.directory(directory)?;
+        }
+        let earlier = self.lock().insert(path.to_owned(), Some(content.to_vec()));
+        // What is provided is there all the time.
+        ensure!(
+            earlier.is_none_or(|earlier| earlier.as_deref() == Some(content)),
+            Error::unimplemented("a file that is provided does not change")
+        );
+        Ok(())
+    }
+
+    /// Notes a directory, and those above it.
+    pub(super) fn directory(&self, path: &str) -> Result<()> {
+        let slashes = path.match_indices('/').map(|(at, _)| at);
+        for end in slashes.chain([path.len()]) {
+            self.lock().entry(path[..end].to_owned()).or_default();
+        }
+        Ok(())
+    }
+}
 
 /// The filesystem that reads what is noted.
 struct Reader(Arc<Store>);

@@ -6,7 +6,7 @@ use super::steps::{file, open, pattern};
 use crate::abi::processes::{PANICKED, in_a_child, threads_start};
 use crate::filesystem::declared::Visible;
 use crate::filesystem::handle::TestFilesystem;
-use crate::threads::on_threads;
+use crate::threads::{joined, on_threads};
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -14,23 +14,13 @@ use tf_plugin_core::{Code, Error, Result, ensure};
 
 const THREADS: usize = 8;
 
-/// Runs a body on eight threads.
-fn together<T: Send>(
-    fs: &TestFilesystem,
-    body: impl Fn(&TestFilesystem, usize) -> T + Sync,
-) -> Vec<T> {
-    on_threads(THREADS, |index| body(fs, index)).into_iter().flatten().collect()
-}
-
 /// Runs a body on eight threads, and notes the first error.
 fn all_succeed(
-    run: &mut Run<'_>,
+    run: &Run<'_>,
     what: &str,
     body: impl Fn(&TestFilesystem, usize) -> Result<()> + Sync,
 ) -> Outcome {
-    let answers = together(&run.fs, body);
-    run.expect_eq(format_args!("{what}: threads that ended"), answers.len(), THREADS);
-    for answer in answers {
+    for answer in on_threads(THREADS, |index| body(&run.fs, index)) {
         run.must(what, answer)?;
     }
     Ok(())
@@ -88,12 +78,10 @@ pub(super) fn listing_during_writes(run: &mut Run<'_>) -> Outcome {
                 continue;
             }
             let names = fs.get_children(&cell)?;
-            if !names.iter().any(|name| name == b"there") {
-                return Err(Error::data_loss("a listing lacks a file that is always there"));
-            }
-            if let Some(name) =
-                names.iter().find(|name| *name != b"there" && !name.starts_with(b"file-"))
-            {
+            let lacks = Error::data_loss("a listing lacks a file that is always there");
+            ensure!(names.iter().any(|name| name == b"there"), lacks);
+            let is_odd = |name: &&Vec<u8>| *name != b"there" && !name.starts_with(b"file-");
+            if let Some(name) = names.iter().find(is_odd) {
                 let name = name.escape_ascii();
                 return Err(Error::data_loss(format_args!("a listing has {name}")));
             }
@@ -114,7 +102,7 @@ pub(super) fn one_creates_a_directory(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     for round in 0..5 {
         let dir = format!("{cell}/dir{round}");
-        let answers = together(&run.fs, |fs, _| fs.create_dir(&dir));
+        let answers = on_threads(THREADS, |_| run.fs.create_dir(&dir));
         let made = answers.iter().filter(|answer| answer.is_ok()).count();
         for answer in answers.iter().filter(|answer| answer.is_err()) {
             run.expect("create_dir while others create it", answer, EXISTS);
@@ -199,9 +187,8 @@ pub(super) fn readers_of_a_growing_file(run: &mut Run<'_>) -> Outcome {
                 }
                 read => read?,
             };
-            if !content.starts_with(&read) {
-                return Err(Error::data_loss("what was read is not a beginning of the file"));
-            }
+            let what = "what was read is not a beginning of the file";
+            ensure!(content.starts_with(&read), Error::data_loss(what));
         }
         Ok(())
     })?;
@@ -287,9 +274,7 @@ pub(super) fn forked_children(run: &mut Run<'_>) -> Outcome {
             !end.success() && !is_other
         });
         stop.store(true, Ordering::Relaxed);
-        let panicked = |_| Err(Error::internal("a thread panicked"));
-        let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(panicked));
-        let answers: Vec<_> = ended.collect();
+        let answers: Vec<_> = threads.into_iter().map(joined).collect();
         (end, answers)
     });
     for answer in answers {

@@ -2,8 +2,9 @@
 
 use super::conditions::{FP, NOT_FOUND};
 use super::directories::{COPY_FILE, RENAME_FILE, Transfer, transfer};
-use super::run::{CONTENT, Outcome, Run, names_shown};
+use super::run::{CONTENT, Outcome, Run};
 use super::steps::{begun, file, files, pattern};
+use crate::violations::names_shown;
 
 // Listings.
 

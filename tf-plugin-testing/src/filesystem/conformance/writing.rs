@@ -4,6 +4,8 @@ use super::conditions::NOT_FOUND;
 use super::run::{CONTENT, Outcome, Run, needs};
 use super::steps::{append, begun, create, created, file, finish, pattern, place};
 use crate::filesystem::declared::Append;
+use crate::threads::joined;
+use std::thread;
 use tf_plugin_core::Code;
 
 /// Writes a new file in pieces, and reads it.
@@ -195,15 +197,8 @@ pub(super) fn two_writers_of_different_files(run: &mut Run<'_>) -> Outcome {
 pub(super) fn a_writer_moves_between_threads(run: &mut Run<'_>) -> Outcome {
     let (path, mut writer) = created(run)?;
     for index in 0..4_u8 {
-        let (moved, added) = std::thread::scope(|scope| {
-            let other = scope.spawn(move || {
-                let added = writer.append(&[index]);
-                (writer, added)
-            });
-            other.join().expect("appending does not panic")
-        });
-        writer = moved;
-        run.must("append on another thread", added)?;
+        let appended = thread::scope(|scope| joined(scope.spawn(|| writer.append(&[index]))));
+        run.must("append on another thread", appended)?;
     }
     run.must("close", writer.close())?;
     run.holds("appended on four threads, one after the other", &path, &[0, 1, 2, 3]);

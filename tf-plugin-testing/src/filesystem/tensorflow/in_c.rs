@@ -8,13 +8,14 @@ use crate::filesystem::conformance::samples::samples;
 use crate::tensorflow::work::{
     Outcome, Place, Stop, fails, holds, in_threads, path, payload, same, same_bytes, together,
 };
+use crate::threads::joined;
 use serde_json::Value;
 use std::process;
 use std::thread;
 use std::time::SystemTime;
 use tf_fs_plugin::ResultExt as _;
 use tf_fs_sys::TF_FLOAT;
-use tf_plugin_core::{Code, Error, Result};
+use tf_plugin_core::{Code, Result};
 
 const NOT_FOUND: &[Code] = &[Code::NotFound];
 const PRECONDITION: &[Code] = &[Code::FailedPrecondition];
@@ -70,7 +71,7 @@ impl Place for Files {
 
     fn end(&mut self, outcome: &Outcome) {
         // One that fails leaves its files for whoever looks for the cause.
-        if !self.is("provided") && !matches!(outcome, Err(Stop::Wrong(_))) {
+        if !self.is("provided") && !matches!(outcome, Err(Stop::Failed(_))) {
             let _ = self.tf.delete_recursively(&self.base);
         }
     }
@@ -185,12 +186,10 @@ pub(super) fn c_writer_moves_between_threads(place: &Files) -> Outcome {
     let mut wanted = Vec::new();
     for number in 0_u8..8 {
         let piece = vec![number; 5000];
-        let appended = thread::scope(|scope| scope.spawn(|| file.append(&piece)).join());
-        appended.map_err(|_| Error::internal("a thread panicked"))??;
+        thread::scope(|scope| joined(scope.spawn(|| file.append(&piece))))?;
         wanted.extend(piece);
     }
-    thread::scope(|scope| scope.spawn(|| file.close()).join())
-        .map_err(|_| Error::internal("a thread panicked"))??;
+    thread::scope(|scope| joined(scope.spawn(|| file.close())))?;
     place.has("of eight threads", "file", wanted)
 }
 

@@ -3,7 +3,7 @@
 use crate::filesystem::conformance::case::{Case, Group};
 use crate::filesystem::conformance::directories::{COPY_FILE, RENAME_FILE, Transfer};
 use crate::filesystem::conformance::run::{Outcome, Run};
-use crate::filesystem::conformance::{consumers, hosts, random, threads, tree};
+use crate::filesystem::conformance::{consumers, directories, random, threads, tree};
 
 filesystem_cases! {
     ($) __filesystem_large_tests
@@ -29,7 +29,7 @@ filesystem_cases! {
                 "over a longer file leaves nothing of it";
         }
         transfers "a bucket is a host: TensorFlow leaves every rename within a scheme to the plugin" "a bucket is a host: TensorFlow leaves every copy within a scheme to the plugin" {
-            to_another_host = hosts::to_another_host,
+            to_another_host = directories::to_another_host,
                 "to the same path on another host, which has a file there, and back; or UNIMPLEMENTED, and both stay";
         }
         of tree {
