@@ -36,9 +36,7 @@ macro_rules! case_type {
             pub fn group(&self) -> Group {
                 self.group
             }
-        }
 
-        impl Case {
             /// Ends a test as the case did on `on`, which is of this kind.
             #[track_caller]
             pub(crate) fn judge(&self, verdict: crate::verdict::Verdict, on: &str, whose: &str) {
@@ -84,67 +82,43 @@ macro_rules! groups {
 }
 
 /// Makes of a list of cases the module `cases`, the table `CASES`, and `$tests`, a macro with a test a case.
-///
-/// `because` gives several cases one reason.
 macro_rules! case_list {
     (($d:tt) $module:ident $tests:ident $($group:ident {
-        $(because ($shared:expr) {
-            $($each:ident = $each_run:expr, $each_asks:expr;)*
-        })*
-        $(cases {
-            $($name:ident = $run:expr, $asks:expr, $why:expr;)*
-        })?
+        $($name:ident = $run:expr, $asks:expr, $why:expr;)*
     })*) => {
         /// Each case as a value.
         #[allow(non_upper_case_globals, reason = "the names of tests")]
         pub(crate) mod cases {
             use super::*;
-            $(
-                $($(case_value! { $group $each, $each_run, $each_asks, $shared })*)*
-                $($(case_value! { $group $name, $run, $asks, $why })*)?
-            )*
+            $($(
+                #[doc = $asks]
+                #[doc = ""]
+                #[doc = concat!("Why: ", $why, ".")]
+                pub static $name: Case = Case {
+                    name: stringify!($name),
+                    asks: $asks,
+                    why: $why,
+                    group: Group::$group,
+                    run: $run,
+                };
+            )*)*
         }
 
         /// The cases of this list, in their order.
-        pub(super) static CASES: &[&Case] =
-            &[$($($(&cases::$each,)*)* $($(&cases::$name,)*)?)*];
+        pub(super) static CASES: &[&Case] = &[$($(&cases::$name,)*)*];
 
         #[doc = concat!("A test a case, for [`conformance!`](crate::", stringify!($module), "::conformance!).")]
         #[doc(hidden)]
         #[macro_export]
         macro_rules! $tests {
             ($d suite:ident) => {
-                $(
-                    $($(
-                        #[test]
-                        fn $each() {
-                            $d suite().test(&$d crate::$module::cases::$each);
-                        }
-                    )*)*
-                    $($(
-                        #[test]
-                        fn $name() {
-                            $d suite().test(&$d crate::$module::cases::$name);
-                        }
-                    )*)?
-                )*
+                $($(
+                    #[test]
+                    fn $name() {
+                        $d suite().test(&$d crate::$module::cases::$name);
+                    }
+                )*)*
             };
         }
-    };
-}
-
-/// One case of a list.
-macro_rules! case_value {
-    ($group:ident $name:ident, $run:expr, $asks:expr, $why:expr) => {
-        #[doc = $asks]
-        #[doc = ""]
-        #[doc = concat!("Why: ", $why, ".")]
-        pub static $name: Case = Case {
-            name: stringify!($name),
-            asks: $asks,
-            why: $why,
-            group: Group::$group,
-            run: $run,
-        };
     };
 }

@@ -19,35 +19,25 @@ macro_rules! device_cases {
         })*
         $(copies { $($copy:ident $way:ident $copy_why:literal;)* })?
         $(of $at:ident { $($of:ident $asks:literal, $why:literal;)* })*
-        $(cases { $($plain:tt)* })?
     })*) => { pastey::paste! { case_list! {
         $d device $tests $($group {
-            $(because ($sizes_why) {
-                $($([<$prefix $suffix>] = |run| {
-                    const ASK: fn(&mut Run<'_>, usize) -> Outcome = $ask;
-                    ASK(run, $bytes)
-                }, concat!($head, $text, $tail);)*)*
-            })*
+            $($($([<$prefix $suffix>] = |run| {
+                const ASK: fn(&mut Run<'_>, usize) -> Outcome = $ask;
+                ASK(run, $bytes)
+            }, concat!($head, $text, $tail), $sizes_why;)*)*)*
             $($(
-                because ($copy_why) {
-                    [<$copy _of_1_byte>] = |run| copies::copy(run, Way::$way, 1, 0),
-                        concat!("`", stringify!($way), "` of 1 byte copies all of it, and nothing else changes");
-                    [<$copy _of_3_bytes>] = |run| copies::copy(run, Way::$way, 3, 0),
-                        concat!("`", stringify!($way), "` of 3 bytes copies all of it, and nothing else changes");
-                    [<$copy _of_4_kib>] = |run| copies::copy(run, Way::$way, 4096, 0),
-                        concat!("`", stringify!($way), "` of 4 KiB copies all of it, and nothing else changes");
-                    [<$copy _of_1_mib_and_1>] = |run| copies::copy(run, Way::$way, (1 << 20) + 1, 0),
-                        concat!("`", stringify!($way), "` of 1 MiB and a byte copies all of it, and nothing else changes");
-                }
-                because ("TensorFlow slices tensors of single bytes") {
-                    [<$copy _at_an_odd_address>] = |run| copies::copy(run, Way::$way, 1001, 3),
-                        concat!("`", stringify!($way), "` copies also where the address is odd");
-                }
+                [<$copy _of_1_byte>] = |run| copies::copy(run, Way::$way, 1, 0),
+                    concat!("`", stringify!($way), "` of 1 byte copies all of it, and nothing else changes"), $copy_why;
+                [<$copy _of_3_bytes>] = |run| copies::copy(run, Way::$way, 3, 0),
+                    concat!("`", stringify!($way), "` of 3 bytes copies all of it, and nothing else changes"), $copy_why;
+                [<$copy _of_4_kib>] = |run| copies::copy(run, Way::$way, 4096, 0),
+                    concat!("`", stringify!($way), "` of 4 KiB copies all of it, and nothing else changes"), $copy_why;
+                [<$copy _of_1_mib_and_1>] = |run| copies::copy(run, Way::$way, (1 << 20) + 1, 0),
+                    concat!("`", stringify!($way), "` of 1 MiB and a byte copies all of it, and nothing else changes"), $copy_why;
+                [<$copy _at_an_odd_address>] = |run| copies::copy(run, Way::$way, 1001, 3),
+                    concat!("`", stringify!($way), "` copies also where the address is odd"), "TensorFlow slices tensors of single bytes";
             )*)?
-            cases {
-                $($($of = $at::$of, $asks, $why;)*)*
-                $($($plain)*)?
-            }
+            $($($of = $at::$of, $asks, $why;)*)*
         })*
     } } };
 }

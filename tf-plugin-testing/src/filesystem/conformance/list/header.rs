@@ -41,23 +41,15 @@ filesystem_cases! {
             rename_file OK "of" " returns OK" = |fs, path| fs.rename_file(path, format!("{path}3"));
             delete_file OK "of" " returns OK" = |fs, path| fs.delete_file(path);
         }
-        because "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run forever" {
-            read_all = |run| files::read(run, 0, 7, b"content", None),
-                "reading all of a file returns OK";
-            read_up_to_the_end = |run| files::read(run, 3, 4, b"tent", None),
-                "reading a part up to the end returns OK";
-            read_nothing_at_the_start = |run| files::read(run, 0, 0, b"", None),
-                "reading no bytes at the start returns OK";
-            read_nothing_at_the_end = |run| files::read(run, 7, 0, b"", None),
-                "reading no bytes at the end returns OK";
-            read_nothing_past_the_end = |run| files::read(run, 100, 0, b"", None),
-                "reading no bytes past the end returns OK";
-            read_across_the_end = |run| files::read(run, 3, 100, b"tent", END),
-                "reading a part across the end returns OUT_OF_RANGE with the bytes there are";
-            read_at_the_end = |run| files::read(run, 7, 1, b"", END),
-                "reading a byte at the end returns OUT_OF_RANGE with the bytes there are";
-            read_past_the_end = |run| files::read(run, 100, 1, b"", END),
-                "reading a byte past the end returns OUT_OF_RANGE with the bytes there are";
+        reads "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run forever" {
+            read_all 0 7 b"content" OK "reading all of a file returns OK";
+            read_up_to_the_end 3 4 b"tent" OK "reading a part up to the end returns OK";
+            read_nothing_at_the_start 0 0 b"" OK "reading no bytes at the start returns OK";
+            read_nothing_at_the_end 7 0 b"" OK "reading no bytes at the end returns OK";
+            read_nothing_past_the_end 100 0 b"" OK "reading no bytes past the end returns OK";
+            read_across_the_end 3 100 b"tent" END "reading a part across the end returns OUT_OF_RANGE with the bytes there are";
+            read_at_the_end 7 1 b"" END "reading a byte at the end returns OUT_OF_RANGE with the bytes there are";
+            read_past_the_end 100 1 b"" END "reading a byte past the end returns OUT_OF_RANGE with the bytes there are";
         }
         of files {
             write_append_replace "append, tell, flush, sync, close twice, append to the content, replace it",
@@ -87,7 +79,7 @@ filesystem_cases! {
         }
     }
     Transfers {
-        transfers "every checkpoint is written under another name and renamed" "gfile.copy within a scheme is one call of it" {
+        transfers ("every checkpoint is written under another name and renamed" "gfile.copy within a scheme is one call of it") {
             from_missing = |run, op| directories::from(run, op, Is::Missing),
                 "from a path that is missing to a new name returns NOT_FOUND, and both names stay as they are";
             from_missing_parent = |run, op| directories::from(run, op, Is::ParentMissing),

@@ -28,7 +28,7 @@ filesystem_cases! {
             replacing_a_longer_file = tree::replacing_a_longer_file,
                 "over a longer file leaves nothing of it";
         }
-        transfers "a bucket is a host: TensorFlow leaves every rename within a scheme to the plugin" "a bucket is a host: TensorFlow leaves every copy within a scheme to the plugin" {
+        transfers ("a bucket is a host: TensorFlow leaves every rename within a scheme to the plugin" "a bucket is a host: TensorFlow leaves every copy within a scheme to the plugin") {
             to_another_host = directories::to_another_host,
                 "to the same path on another host, which has a file there, and back; or UNIMPLEMENTED, and both stay";
         }

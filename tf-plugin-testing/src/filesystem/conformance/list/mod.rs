@@ -17,13 +17,16 @@ macro_rules! returns {
     };
 }
 
-/// Why a copy matters, if that is not why a rename does.
-macro_rules! of_a_copy {
-    ($both:literal) => {
-        $both
+/// Why a rename or a copy matters: a reason for both, or one for each in parentheses.
+macro_rules! why {
+    (rename($rename:literal $copy:literal)) => {
+        $rename
     };
-    ($rename:literal $copy:literal) => {
+    (copy($rename:literal $copy:literal)) => {
         $copy
+    };
+    ($op:ident $both:literal) => {
+        $both
     };
 }
 
@@ -56,6 +59,7 @@ macro_rules! after {
 /// - `transfers`: a question about both `rename_file` and `copy_file`.
 /// - `patterns`: a pattern, and what it matches.
 /// - `names`: a file of this name.
+/// - `reads`: so many bytes at an offset of a file, what comes, and the status.
 macro_rules! filesystem_cases {
     ($d:tt $tests:ident $($group:ident {
         $(conditions {
@@ -69,7 +73,7 @@ macro_rules! filesystem_cases {
         $(open_files $open_why:literal {
             $($look:ident $look_code:ident $verb:literal $tail:literal = $look_call:expr;)*
         })?
-        $(transfers $rename_why:literal $($copy_why:literal)? {
+        $(transfers $transfer_why:tt {
             $($transfer:ident = $transfer_run:expr, $transfer_asks:literal;)*
         })*
         $(patterns $pattern_why:literal {
@@ -78,7 +82,9 @@ macro_rules! filesystem_cases {
         $(names $name_why:literal {
             $($name_name:ident $name_value:literal $name_what:literal;)*
         })*
-        $(because $shared:literal { $($each:tt)* })*
+        $(reads $read_why:literal {
+            $($read:ident $offset:literal $count:literal $bytes:literal $end:ident $read_asks:literal;)*
+        })?
         $(of $at:ident { $($of:ident $asks:literal, $why:literal;)* })*
         $(cases { $($plain:tt)* })?
     })*) => { pastey::paste! {
@@ -93,59 +99,47 @@ macro_rules! filesystem_cases {
 
         case_list! {
             $d filesystem $tests $($group {
-                $($(because ($op_why) {
+                $($(
                     [<$op _of_missing>] = |run| run.operation(&[<$op:upper>], Is::Missing),
-                        concat!("`", stringify!($op), "` of a path that is missing ", returns!($missing $($missing_effect)?));
+                        concat!("`", stringify!($op), "` of a path that is missing ", returns!($missing $($missing_effect)?)), $op_why;
                     [<$op _of_missing_parent>] = |run| run.operation(&[<$op:upper>], Is::ParentMissing),
-                        concat!("`", stringify!($op), "` of a path whose parent is missing ", returns!($parent_missing $($parent_missing_effect)?));
+                        concat!("`", stringify!($op), "` of a path whose parent is missing ", returns!($parent_missing $($parent_missing_effect)?)), $op_why;
                     [<$op _of_file>] = |run| run.operation(&[<$op:upper>], Is::File),
-                        concat!("`", stringify!($op), "` of a file ", returns!($file $($file_effect)?));
+                        concat!("`", stringify!($op), "` of a file ", returns!($file $($file_effect)?)), $op_why;
                     [<$op _of_empty_dir>] = |run| run.operation(&[<$op:upper>], Is::EmptyDir),
-                        concat!("`", stringify!($op), "` of an empty directory ", returns!($empty_dir $($empty_dir_effect)?));
+                        concat!("`", stringify!($op), "` of an empty directory ", returns!($empty_dir $($empty_dir_effect)?)), $op_why;
                     [<$op _of_full_dir>] = |run| run.operation(&[<$op:upper>], Is::FullDir),
-                        concat!("`", stringify!($op), "` of a directory with a file in it ", returns!($full_dir $($full_dir_effect)?));
+                        concat!("`", stringify!($op), "` of a directory with a file in it ", returns!($full_dir $($full_dir_effect)?)), $op_why;
                     [<$op _of_below_file>] = |run| run.operation(&[<$op:upper>], Is::BelowFile),
-                        concat!("`", stringify!($op), "` of a path directly below a file returns FAILED_PRECONDITION, and nothing changes");
+                        concat!("`", stringify!($op), "` of a path directly below a file returns FAILED_PRECONDITION, and nothing changes"), $op_why;
                     [<$op _of_far_below_file>] = |run| run.operation(&[<$op:upper>], Is::FarBelowFile),
-                        concat!("`", stringify!($op), "` of a path two levels below a file returns FAILED_PRECONDITION, and nothing changes");
+                        concat!("`", stringify!($op), "` of a path two levels below a file returns FAILED_PRECONDITION, and nothing changes"), $op_why;
                     [<$op _of_malformed>] = |run| run.operation(&[<$op:upper>], Is::Malformed),
-                        concat!("`", stringify!($op), "` of a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes");
-                })*)?
-                $(because ($open_why) {
-                    $(
-                        [<$look _of_open_file>] = |run| look(run, stringify!($look), $look_call, $look_code, true),
-                            concat!("`", stringify!($look), "` ", $verb, " a new file that is open for writing", $tail);
-                        [<$look _of_dropped_file>] = |run| look(run, stringify!($look), $look_call, $look_code, false),
-                            concat!("`", stringify!($look), "` ", $verb, " a new file that was dropped without a close", $tail);
-                    )*
-                })?
+                        concat!("`", stringify!($op), "` of a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes"), $op_why;
+                )*)?
+                $($(
+                    [<$look _of_open_file>] = |run| look(run, stringify!($look), $look_call, $look_code, true),
+                        concat!("`", stringify!($look), "` ", $verb, " a new file that is open for writing", $tail), $open_why;
+                    [<$look _of_dropped_file>] = |run| look(run, stringify!($look), $look_call, $look_code, false),
+                        concat!("`", stringify!($look), "` ", $verb, " a new file that was dropped without a close", $tail), $open_why;
+                )*)?
                 $(
-                    because ($rename_why) {
-                        $([<rename_file_ $transfer>] = |run| {
-                            const ASK: fn(&mut Run<'_>, &Transfer) -> Outcome = $transfer_run;
-                            ASK(run, &RENAME_FILE)
-                        }, concat!("`rename_file` ", $transfer_asks);)*
-                    }
-                    because (of_a_copy!($rename_why $($copy_why)?)) {
-                        $([<copy_file_ $transfer>] = |run| {
-                            const ASK: fn(&mut Run<'_>, &Transfer) -> Outcome = $transfer_run;
-                            ASK(run, &COPY_FILE)
-                        }, concat!("`copy_file` ", $transfer_asks);)*
-                    }
+                    $([<rename_file_ $transfer>] = |run| {
+                        const ASK: fn(&mut Run<'_>, &Transfer) -> Outcome = $transfer_run;
+                        ASK(run, &RENAME_FILE)
+                    }, concat!("`rename_file` ", $transfer_asks), why!(rename $transfer_why);)*
+                    $([<copy_file_ $transfer>] = |run| {
+                        const ASK: fn(&mut Run<'_>, &Transfer) -> Outcome = $transfer_run;
+                        ASK(run, &COPY_FILE)
+                    }, concat!("`copy_file` ", $transfer_asks), why!(copy $transfer_why);)*
                 )*
-                $(because ($pattern_why) {
-                    $($pattern_name = |run| queries::glob(run, $pattern, &[$($found),*]),
-                        concat!("`get_matching_paths` of `", $pattern, "` is ", all!($($found)*));)*
-                })?
-                $(because ($name_why) {
-                    $($name_name = |run| names::name(run, $name_value),
-                        concat!("a file with a name ", $name_what, " is written, found, listed, renamed and deleted");)*
-                })*
-                $(because ($shared) { $($each)* })*
-                cases {
-                    $($($of = $at::$of, $asks, $why;)*)*
-                    $($($plain)*)?
-                }
+                $($($pattern_name = |run| queries::glob(run, $pattern, &[$($found),*]),
+                    concat!("`get_matching_paths` of `", $pattern, "` is ", all!($($found)*)), $pattern_why;)*)?
+                $($($name_name = |run| names::name(run, $name_value),
+                    concat!("a file with a name ", $name_what, " is written, found, listed, renamed and deleted"), $name_why;)*)*
+                $($($read = |run| files::read(run, $offset, $count, $bytes, $end), $read_asks, $read_why;)*)?
+                $($($of = $at::$of, $asks, $why;)*)*
+                $($($plain)*)?
             })*
         }
     } };
