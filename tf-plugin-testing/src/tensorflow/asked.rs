@@ -1,8 +1,7 @@
 //! What `cargo tf-plugin test` asks a test for, by the environment.
 
-use super::case::Answer;
 use super::program::Program;
-use super::runs::{InTensorFlow, Tested};
+use super::runs::{Answer, InTensorFlow, Tested};
 use crate::deviation::report;
 use crate::options::LeftOut;
 use crate::verdict::Verdict;

@@ -43,7 +43,7 @@ macro_rules! tensorflow_cases {
         $(#[$doc])*
         #[allow(non_upper_case_globals, reason = "the names that tests know")]
         pub mod $module {
-            use crate::tensorflow::case::TensorFlowCase;
+            use crate::tensorflow::TensorFlowCase;
 
             $($(
                 #[doc = $asks]
@@ -60,18 +60,17 @@ macro_rules! tensorflow_cases {
         }
 
         /// All of them, in their order.
-        pub(super) const $all: &[&crate::tensorflow::case::TensorFlowCase] =
+        pub(super) const $all: &[&crate::tensorflow::TensorFlowCase] =
             &[$($(&$module::$name,)*)*];
     };
 }
 
 mod asked;
-pub(crate) mod case;
 mod process;
 mod program;
 mod runs;
 pub(crate) mod work;
 
 pub(crate) use asked::Asked;
-pub use case::{Answer, TensorFlowCase};
+pub use runs::{Answer, TensorFlowCase};
 pub(crate) use runs::{InTensorFlow, Tested};

@@ -1,19 +1,17 @@
 //! Runs cases in a process that has a real TensorFlow, and hears their answers.
 
-use super::case::{Answer, TensorFlowCase};
 use super::program::Program;
+use super::runs::{Answer, TensorFlowCase};
 use crate::abi::processes::kill_group;
 use crate::deviation::Deviation;
 use crate::verdict::Verdict;
 use serde_json::{Value, json};
 use std::env;
-use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::iter;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -38,32 +36,6 @@ pub(super) struct Process {
     pub limit: Duration,
     /// Of what comes before the first case, and after the last one, if that is said.
     pub start_limit: Option<Duration>,
-}
-
-/// A directory that vanishes with the value.
-pub(super) struct Scratch(PathBuf);
-
-impl Scratch {
-    pub(crate) fn new() -> Self {
-        static NUMBER: AtomicUsize = AtomicUsize::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("tf-plugin-cases-{}-{number}", std::process::id());
-        let path = env::temp_dir().join(name);
-        fs::create_dir_all(&path)
-            .unwrap_or_else(|error| panic!("cannot make {}: {error}", path.display()));
-        Self(path)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What stays is in the system's directory for such things.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// What a process said.
@@ -92,22 +64,17 @@ impl Said {
         let shown = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
         let shown: String = shown.iter().map(|line| format!("\n  | {line}")).collect();
         let Some((state, limit)) = self.hung else { return format!("{}{shown}", self.status) };
-        let what = match state {
-            State::Starts => {
-                "it hangs while TensorFlow and the plugin are loaded, before the first case: nothing in"
-            }
-            State::Works => "it hangs: not a word in",
-            State::Ends => "it hangs at its end, after the last case: it is still there after",
-        };
-        let advice = match state {
-            State::Starts => {
+        let (what, advice) = match state {
+            State::Starts => (
+                "it hangs while TensorFlow and the plugin are loaded, before the first case: nothing in",
                 "; look at what the plugin does in its entry points and when it is made (`cargo tf-plugin check` \
-                 loads it without TensorFlow), or give it more time with `--timeout` of `cargo tf-plugin test`"
-            }
-            State::Works => "",
-            State::Ends => {
-                "; look at threads of the plugin that are waited for, and at what is done when the process exits"
-            }
+                 loads it without TensorFlow), or give it more time with `--timeout` of `cargo tf-plugin test`",
+            ),
+            State::Works => ("it hangs: not a word in", ""),
+            State::Ends => (
+                "it hangs at its end, after the last case: it is still there after",
+                "; look at threads of the plugin that are waited for, and at what is done when the process exits",
+            ),
         };
         let stack = if shown.is_empty() { "" } else { "; where it was:" };
         format!("{what} {} s{advice}{stack}{shown}", limit.as_secs_f32())
@@ -139,11 +106,9 @@ impl Process {
         let mut child = command.spawn().unwrap_or_else(|error| {
             panic!("cannot run {}: {error}", self.program);
         });
-        let (stdin, stdout, stderr) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take());
         // All three at once: each pipe is soon full. Nobody waits for the threads: something that the process has left
         // behind may keep the pipes forever.
-        let input = self.program.input(text, &request);
+        let (stdin, input) = (child.stdin.take(), self.program.input(text, &request));
         thread::spawn(move || {
             if let Some(mut stdin) = stdin {
                 for text in input {
@@ -152,22 +117,10 @@ impl Process {
                 }
             }
         });
-        let (keep, messages) = channel();
-        thread::spawn(move || {
-            let lines = stderr.into_iter().flat_map(|pipe| BufReader::new(pipe).split(b'\n'));
-            for line in lines.map_while(Result::ok) {
-                let _ = keep.send(String::from_utf8_lossy(&line).into_owned());
-            }
-        });
-        let (say, heard) = channel();
-        thread::spawn(move || {
-            let lines = stdout.into_iter().flat_map(|pipe| BufReader::new(pipe).split(b'\n'));
-            for line in lines.map_while(Result::ok).filter(|line| line.starts_with(b"{")) {
-                if let Ok(line) = serde_json::from_slice(&line) {
-                    let _ = say.send(line);
-                }
-            }
-        });
+        let text = |line: &[u8]| Some(String::from_utf8_lossy(line).into_owned());
+        let messages = lines(child.stderr.take(), text);
+        let told = |line: &[u8]| serde_json::from_slice(line).ok().filter(Value::is_object);
+        let heard = lines(child.stdout.take(), told);
         let (lines, status, hung) = follow(&mut child, &heard, self);
         let end = Instant::now() + LAST_WORDS;
         let rest = || messages.recv_timeout(end.saturating_duration_since(Instant::now())).ok();
@@ -193,12 +146,7 @@ impl Process {
             let request = json!({ "jobs": [settings], "cases": listed, "order": order });
             let said = self.start(text, Some(&self.library), request);
             let before = answers.len();
-            for (case, _) in rest {
-                let Some(line) = said.lines.iter().find(|line| is_end(line, 0, case)) else {
-                    break;
-                };
-                answers.push(answer(case, line));
-            }
+            answers.extend(answered(&said.lines, 0, rest.iter().map(|(case, _)| *case)));
             if said.lines.iter().any(|line| line["done"] == true) {
                 if let Some((case, _)) = cases.get(answers.len()) {
                     // What a plugin has written in the middle of it, say.
@@ -254,25 +202,34 @@ impl Process {
         let said = self.start(text, None, json!({ "jobs": settings, "cases": {} }));
         assert!(said.status.success(), "the cases cannot be run: {}", said.end());
         let answers = cases.enumerate().map(|(number, cases)| {
-            let of_job = |line: &&Value| line["job"] == number;
-            let lines: Vec<_> = said.lines.iter().filter(of_job).collect();
-            let killed = lines.iter().find_map(|line| line["killed"].as_str());
-            let broken = lines.iter().find_map(|line| line["broken"].as_str());
-            let mut answers = Vec::new();
-            for case in cases {
-                match lines.iter().find(|line| is_end(line, number, case)) {
-                    Some(line) => answers.push(answer(case, line)),
-                    None => {
-                        let end = killed.or(broken).unwrap_or("no answer");
-                        answers.push(unanswered(case, Some(end)));
-                        break;
-                    }
-                }
+            let told = |key: &str| {
+                let mut of_job = said.lines.iter().filter(|line| line["job"] == number);
+                of_job.find_map(|line| line[key].as_str())
+            };
+            let mut answers = answered(&said.lines, number, cases.iter().copied());
+            if let Some(case) = cases.get(answers.len()) {
+                let end = told("killed").or_else(|| told("broken")).unwrap_or("no answer");
+                answers.push(unanswered(case, Some(end)));
             }
             answers
         });
         answers.collect()
     }
+}
+
+/// The lines of a pipe as they come, those of which something can be made.
+fn lines<T: Send + 'static>(
+    pipe: Option<impl Read + Send + 'static>,
+    make: impl Fn(&[u8]) -> Option<T> + Send + 'static,
+) -> Receiver<T> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        let lines = pipe.into_iter().flat_map(|pipe| BufReader::new(pipe).split(b'\n'));
+        for made in lines.map_while(Result::ok).filter_map(|line| make(&line)) {
+            let _ = sender.send(made);
+        }
+    });
+    receiver
 }
 
 /// Waits for a process, which is ended when nothing is heard of it for too long.
@@ -318,8 +275,19 @@ fn follow(
     (lines, status, hung)
 }
 
-fn is_end(line: &Value, job: usize, case: &TensorFlowCase) -> bool {
-    line["job"] == job && line["case"] == case.name && line["outcome"] != "begun"
+/// The answers of a job to these cases, up to the first that has none.
+fn answered(
+    lines: &[Value],
+    job: usize,
+    cases: impl Iterator<Item = &'static TensorFlowCase>,
+) -> Vec<Answer> {
+    let one = |case: &'static TensorFlowCase| {
+        let is_end = |line: &&Value| {
+            line["job"] == job && line["case"] == case.name && line["outcome"] != "begun"
+        };
+        Some(answer(case, lines.iter().find(is_end)?))
+    };
+    cases.map_while(one).collect()
 }
 
 /// A case that has not said how it ended: `why`, if that is known.

@@ -1,12 +1,41 @@
-//! Running the cases of filesystems or of devices in a TensorFlow.
+//! The cases of filesystems or of devices that run in a real TensorFlow, and how they end.
 
-use super::case::{Answer, TensorFlowCase};
-use super::process::{Process, Scratch};
+use super::process::Process;
 use super::program::Program;
+use crate::verdict::Verdict;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// A question that a filesystem or a device is asked through a real TensorFlow. Those about filesystems are in
+/// `python_cases` and `c_cases` of each host.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct TensorFlowCase {
+    /// The name, by which `without` of `conformance!` leaves it out.
+    pub name: &'static str,
+    /// What it is about.
+    pub group: &'static str,
+    /// What it checks, in Markdown.
+    pub asks: &'static str,
+    /// Why users of TensorFlow care.
+    pub why: &'static str,
+    /// The in-process cases that check the same: without one of them there is nothing to check here.
+    pub follows: &'static [&'static str],
+}
+
+/// What a case came to in a TensorFlow.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Answer {
+    /// The case.
+    pub case: &'static TensorFlowCase,
+    /// How it ended.
+    pub verdict: Verdict,
+    /// How long it took.
+    pub took: Duration,
+}
 
 /// What is tested: filesystems or devices, with what is declared of them.
 pub trait Tested: Default {
@@ -20,8 +49,8 @@ pub trait Tested: Default {
     /// Runs cases in C, if this process is one for that, and says whether it is.
     fn work() -> bool;
 
-    /// What the cases are told: what is tested, and a directory for files of their own.
-    fn settings(&self, library: &Path, on: &str, scratch: &Path) -> Value;
+    /// What the cases are told of what is tested.
+    fn settings(&self, library: &Path, on: &str) -> Value;
 
     /// Why a case makes no sense.
     fn left_out(&self, _case: &TensorFlowCase) -> Option<&'static str> {
@@ -154,11 +183,6 @@ impl<T: Tested> InTensorFlow<T> {
         }
     }
 
-    /// What the cases are told, with a directory for files of their own.
-    fn settings(&self, on: &str, scratch: &Scratch) -> Value {
-        self.tested.settings(&self.process.library, on, scratch.path())
-    }
-
     /// Runs all cases on what has this name: the URI of a directory that exists, in which each case makes one of its
     /// own, or the type of devices, of which the first is tested. They share a process, and so TensorFlow and the
     /// plugin; one that crashes or hangs has failed, and the others go on in a new process.
@@ -168,8 +192,7 @@ impl<T: Tested> InTensorFlow<T> {
     #[must_use]
     #[track_caller]
     pub fn run(&self, on: &str) -> Vec<Answer> {
-        let scratch = Scratch::new();
-        let settings = self.settings(on, &scratch);
+        let settings = self.tested.settings(&self.process.library, on);
         let reason = |case: &TensorFlowCase| {
             let of = |name: &String| name == case.name || case.follows.contains(&name.as_str());
             let named = self.without.iter().find(|(name, _)| of(name));
@@ -198,9 +221,8 @@ impl<T: Tested> InTensorFlow<T> {
             matches!(self.process.program, Program::Python(_)),
             "only Python forks for each job; call `run` for the cases in C"
         );
-        let scratch = Scratch::new();
         let settings = jobs.iter().map(|(environment, cases)| {
-            let mut settings = self.settings(on, &scratch);
+            let mut settings = self.tested.settings(&self.process.library, on);
             settings["environment"] =
                 json!(environment.iter().cloned().collect::<BTreeMap<_, _>>());
             settings["cases"] = cases.iter().map(|case| case.name).collect();

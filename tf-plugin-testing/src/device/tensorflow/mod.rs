@@ -26,7 +26,7 @@ impl Tested for Devices {
         work::work(list::RUN_IN_C)
     }
 
-    fn settings(&self, library: &Path, on: &str, _scratch: &Path) -> Value {
+    fn settings(&self, library: &Path, on: &str) -> Value {
         json!({ "library": library, "type": on })
     }
 }

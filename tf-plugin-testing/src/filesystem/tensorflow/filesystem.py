@@ -1,11 +1,12 @@
-"""Cases for filesystems. A job says `library`, the plugin; `scheme`; `root`, a directory of it; `local`, a directory
-of this machine; `malformed`, a name that can never be one, or null; and how files and directories are: `real`,
+"""Cases for filesystems. A job says `library`, the plugin; `scheme`; `root`, a directory of it;
+`malformed`, a name that can never be one, or null; and how files and directories are: `real`,
 `visible_at_create`, `visible_at_flush`, `appends`."""
 import concurrent.futures
 import contextlib
 import gzip
 import itertools
 import pickle
+import tempfile
 
 from tensorflow.core.util import event_pb2  # noqa: E402
 
@@ -40,8 +41,6 @@ class Place:
         self.number += 1
         unique = "%s-%x-%d" % (name, time.time_ns() ^ os.getpid() << 40, self.number)
         self.base = "%s/%s" % (self.root, unique)
-        self.near = os.path.join(self.local, unique)
-        os.mkdir(self.near)
         set_up(self.base)
         # One that fails leaves its files for whoever looks for the cause.
         try:
@@ -634,29 +633,31 @@ def python_copy_codes(place):
 
 @case
 def python_copy_between_filesystems(place):
-    for size in (0, 1, 131071, 131072, 262144, 1000003):
-        near = os.path.join(place.near, "file-%d" % size)
-        with open(near, "wb") as file:
-            file.write(payload(size))
-        gfile.copy("file://" + near, place("in-%d" % size))
-        same("%d bytes from file://" % size, read(place("in-%d" % size)), payload(size))
-        gfile.copy(place("in-%d" % size), near + ".back")
-        with open(near + ".back", "rb") as file:
-            same("%d bytes back" % size, file.read(), payload(size))
+    with tempfile.TemporaryDirectory() as directory:
+        for size in (0, 1, 131071, 131072, 262144, 1000003):
+            near = os.path.join(directory, "file-%d" % size)
+            with open(near, "wb") as file:
+                file.write(payload(size))
+            gfile.copy("file://" + near, place("in-%d" % size))
+            same("%d bytes from file://" % size, read(place("in-%d" % size)), payload(size))
+            gfile.copy(place("in-%d" % size), near + ".back")
+            with open(near + ".back", "rb") as file:
+                same("%d bytes back" % size, file.read(), payload(size))
 
 
 @case
 def python_rename_between_filesystems(place):
-    near = os.path.join(place.near, "file")
-    with open(near, "wb") as file:
-        file.write(b"content")
-    try:
-        gfile.rename(near, place("moved"))
-    except errors.UnimplementedError:
-        pass
-    else:
-        raise Wrong("rename from file://", "UnimplementedError", "success")
-    same("both afterwards", (os.path.exists(near), gfile.exists(place("moved"))), (True, False))
+    with tempfile.TemporaryDirectory() as directory:
+        near = os.path.join(directory, "file")
+        with open(near, "wb") as file:
+            file.write(b"content")
+        try:
+            gfile.rename(near, place("moved"))
+        except errors.UnimplementedError:
+            pass
+        else:
+            raise Wrong("rename from file://", "UnimplementedError", "success")
+        same("both afterwards", (os.path.exists(near), gfile.exists(place("moved"))), (True, False))
 
 
 # Questions ----------------------------------------------------------------------------------------------------

@@ -28,12 +28,11 @@ impl Tested for Declared {
         work::work(list::RUN_IN_C)
     }
 
-    fn settings(&self, library: &Path, on: &str, scratch: &Path) -> Value {
+    fn settings(&self, library: &Path, on: &str) -> Value {
         json!({
             "library": library,
             "scheme": on.split_once("://").map_or("", |(scheme, _)| scheme),
             "root": on,
-            "local": scratch,
             "malformed": self.malformed,
             "real": self.directories == Directories::Real,
             "visible_at_create": self.visible.at_create(),
