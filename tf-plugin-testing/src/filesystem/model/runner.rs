@@ -1,13 +1,14 @@
 //! Runs a sequence on a filesystem and on the model.
 
 use super::ops::{Name, Op, SLOTS};
-use super::tree::{File, Found, Model, Node, Path, Verdict, matches};
+use super::tree::{File, Model, Node, Path, Verdict, matches};
 use crate::filesystem::TestWritableFile;
 use crate::filesystem::host::Host;
+use crate::violations::names_shown;
 use proptest::test_runner::TestCaseError;
 use tf_plugin_core::{Code, Error};
 
-type Outcome<T = ()> = Result<T, TestCaseError>;
+type Outcome<T = ()> = Result<T, String>;
 
 /// A writer and what the model knows about it.
 struct Writer {
@@ -16,6 +17,13 @@ struct Writer {
     path: Option<Path>,
     closed: bool,
     position: u64,
+}
+
+impl Writer {
+    /// What appending and telling owe.
+    fn unless_closed(&self) -> Verdict {
+        if self.closed { Verdict::of(Code::FailedPrecondition) } else { Verdict::ok() }
+    }
 }
 
 struct Run<'h> {
@@ -30,7 +38,7 @@ struct Run<'h> {
 ///
 /// # Errors
 /// The first answer that the model does not allow.
-pub fn run(host: &Host, root: &str, ops: &[Op]) -> Outcome {
+pub fn run(host: &Host, root: &str, ops: &[Op]) -> Result<(), TestCaseError> {
     let mut run = Run {
         host,
         root: root.strip_suffix('/').unwrap_or(root).to_owned(),
@@ -38,8 +46,7 @@ pub fn run(host: &Host, root: &str, ops: &[Op]) -> Outcome {
         writers: Default::default(),
     };
     let mut done = Vec::new();
-    run.all(ops, &mut done).map_err(|error| {
-        let (TestCaseError::Fail(reason) | TestCaseError::Reject(reason)) = error;
+    run.all(ops, &mut done).map_err(|reason| {
         let list = done.iter().enumerate().map(|(index, op)| format!("\n      {index}. {op:?}"));
         let list: String = list.collect();
         TestCaseError::fail(format!(
@@ -48,12 +55,8 @@ pub fn run(host: &Host, root: &str, ops: &[Op]) -> Outcome {
     })
 }
 
-fn fail<T>(text: impl Into<String>) -> Outcome<T> {
-    Err(TestCaseError::fail(text.into()))
-}
-
 fn ensure(holds: bool, text: impl FnOnce() -> String) -> Outcome {
-    if holds { Ok(()) } else { fail(text()) }
+    if holds { Ok(()) } else { Err(text()) }
 }
 
 /// Checks an answer; `Ok(None)` if it is a failure as it should be.
@@ -66,7 +69,7 @@ fn judge<T>(answer: Result<T, Error>, verdict: &Verdict) -> Outcome<Option<T>> {
         Ok(_) => String::from("OK"),
         Err(error) => format!("{:?} ({error:#})", error.code()),
     };
-    fail(format!("got {got}, wanted {}", verdict.wanted()))
+    Err(format!("got {got}, wanted {}", verdict.wanted()))
 }
 
 /// The path of a name of [`Op::resolved`].
@@ -89,10 +92,7 @@ impl Run<'_> {
                     format!("rules of the C boundary: {violations:#?}")
                 })
             });
-            let failed = stepped.map_err(|error| {
-                let (TestCaseError::Fail(reason) | TestCaseError::Reject(reason)) = error;
-                TestCaseError::fail(format!("operation {index}, {op:?}: {reason}"))
-            });
+            let failed = stepped.map_err(|reason| format!("operation {index}, {op:?}: {reason}"));
             done.push(op);
             failed?;
         }
@@ -208,31 +208,24 @@ impl Run<'_> {
         let (host, root) = (self.host, Path::new());
         let path = paths.first().unwrap_or(&root);
         match op {
-            Op::NewWritable { slot, .. } => self.open(*slot, path, false),
-            Op::NewAppendable { slot, .. } => self.open(*slot, path, true),
+            Op::NewWritable { slot, .. } => self.open(*slot, path, false)?,
+            Op::NewAppendable { slot, .. } => self.open(*slot, path, true)?,
             Op::Append { slot, data } => self.with_writer(*slot, |writer, file| {
-                let verdict = match writer.closed {
-                    true => Verdict::of(Code::FailedPrecondition),
-                    false => Verdict::ok(),
-                };
-                if judge(writer.file.append(data), &verdict)?.is_some() {
+                if judge(writer.file.append(data), &writer.unless_closed())?.is_some() {
                     writer.position += data.len() as u64;
                     if let Some(file) = file {
                         file.pending.extend_from_slice(data);
                     }
                 }
                 Ok(())
-            }),
+            })?,
             Op::Tell { slot } => self.with_writer(*slot, |writer, _| {
-                if writer.closed {
-                    let verdict = Verdict::of(Code::FailedPrecondition);
-                    return judge(writer.file.tell(), &verdict).map(drop);
-                }
-                let told = judge(writer.file.tell(), &Verdict::ok())?;
-                ensure(told == Some(writer.position), || {
+                let verdict = writer.unless_closed();
+                let told = judge(writer.file.tell(), &verdict)?;
+                ensure(told.is_none_or(|told| told == writer.position), || {
                     format!("told {told:?}, not {}", writer.position)
                 })
-            }),
+            })?,
             Op::Flush { slot } | Op::Sync { slot } | Op::Close { slot } => {
                 self.with_writer(*slot, |writer, file| {
                     let done = match op {
@@ -249,23 +242,18 @@ impl Run<'_> {
                     }
                     writer.closed |= matches!(op, Op::Close { .. });
                     Ok(())
-                })
+                })?;
             }
-            Op::Cleanup { slot } => {
-                self.drop_writer(*slot);
-                Ok(())
-            }
-            Op::Read { offset, n, .. } => self.read(path, *offset, *n),
+            Op::Cleanup { slot } => self.drop_writer(*slot),
+            Op::Read { offset, n, .. } => self.read(path, *offset, *n)?,
             Op::Map { .. } => {
-                if let Found::Node(Node::File(file)) = self.model.find(path)
-                    && !file.pending.is_empty()
-                {
+                if self.model.file(path).is_some_and(|file| !file.pending.is_empty()) {
                     self.close_writers(path)?;
                 }
                 let mapped = host.new_read_only_memory_region_from_file(self.uri(path));
-                if mapped.as_ref().is_err_and(|error| error.code() == Code::Unimplemented)
-                    && !self.maps()
-                {
+                let unimplemented =
+                    mapped.as_ref().is_err_and(|error| error.code() == Code::Unimplemented);
+                if unimplemented && !self.maps() {
                     return Ok(());
                 }
                 if let Some(region) = judge(mapped, &self.model.map(path))? {
@@ -273,14 +261,12 @@ impl Run<'_> {
                     let same = self.model.file(path).is_some_and(|f| f.flushed == mapped);
                     ensure(same, || format!("mapped {mapped:?}"))?;
                 }
-                Ok(())
             }
             Op::CreateDir { .. } => {
                 let verdict = self.model.create_dir(path);
                 if judge(host.create_dir(self.uri(path)), &verdict)?.is_some() {
                     self.model.insert(path.clone(), Node::Dir);
                 }
-                Ok(())
             }
             Op::RecursivelyCreateDir { .. } => {
                 let verdict = self.model.recursively_create_dir(path);
@@ -289,17 +275,16 @@ impl Run<'_> {
                         self.model.insert(path[..end].to_vec(), Node::Dir);
                     }
                 }
-                Ok(())
             }
             Op::DeleteFile { .. } => {
                 let verdict = self.model.read_file(path);
-                self.delete(path, host.delete_file(self.uri(path)), &verdict)
+                self.delete(path, host.delete_file(self.uri(path)), &verdict)?;
             }
             // A filesystem may treat its root as it likes.
-            Op::DeleteDir { .. } | Op::DeleteRecursively { .. } if path.is_empty() => Ok(()),
+            Op::DeleteDir { .. } | Op::DeleteRecursively { .. } if path.is_empty() => {}
             Op::DeleteDir { .. } => {
                 let verdict = self.model.delete_dir(path);
-                self.delete(path, host.delete_dir(self.uri(path)), &verdict)
+                self.delete(path, host.delete_dir(self.uri(path)), &verdict)?;
             }
             Op::DeleteRecursively { .. } => {
                 let verdict = self.model.look(path);
@@ -308,13 +293,13 @@ impl Run<'_> {
                     let left = (left.files, left.dirs);
                     ensure(left == (0, 1), || format!("{left:?} left"))?;
                 }
-                self.delete(path, deleted.map_err(|left| left.error), &verdict)
+                self.delete(path, deleted.map_err(|left| left.error), &verdict)?;
             }
             Op::Rename { .. } | Op::Copy { .. } => {
-                self.transfer(path, &paths[1], matches!(op, Op::Rename { .. }))
+                self.transfer(path, &paths[1], matches!(op, Op::Rename { .. }))?;
             }
             Op::PathExists { .. } => {
-                judge(host.path_exists(self.uri(path)), &self.model.look(path)).map(drop)
+                judge(host.path_exists(self.uri(path)), &self.model.look(path))?;
             }
             Op::PathsExist { .. } => {
                 let uris: Vec<String> = paths.iter().map(|path| self.uri(path)).collect();
@@ -323,12 +308,11 @@ impl Run<'_> {
                 for (path, answer) in paths.iter().zip(answers) {
                     judge(answer, &self.model.look(path))?;
                 }
-                Ok(())
             }
-            Op::Stat { .. } => self.stat(path, &self.uri(path)),
-            Op::StatUntidy { tidy, .. } => self.stat(path, &self.untidy(path, *tidy)),
+            Op::Stat { .. } => self.stat(path, &self.uri(path))?,
+            Op::StatUntidy { tidy, .. } => self.stat(path, &self.untidy(path, *tidy))?,
             Op::IsDirectory { .. } => {
-                judge(host.is_directory(self.uri(path)), &self.model.read_dir(path)).map(drop)
+                judge(host.is_directory(self.uri(path)), &self.model.read_dir(path))?;
             }
             Op::GetFileSize { .. } => {
                 let verdict = self.model.read_file(path);
@@ -336,22 +320,20 @@ impl Run<'_> {
                     let fits = self.model.file(path).is_some_and(|file| file.may_have(size));
                     ensure(fits, || format!("size {size}"))?;
                 }
-                Ok(())
             }
-            Op::GetChildren { .. } => {
-                let verdict = self.model.read_dir(path);
-                if let Some(mut names) = judge(host.get_children(self.uri(path)), &verdict)? {
-                    names.sort_unstable();
-                    ensure(names == self.model.children(path), || format!("listed {names:?}"))?;
-                }
-                Ok(())
-            }
-            Op::GetMatchingPaths { pattern } => self.glob(pattern),
-            Op::FlushCaches => {
-                host.flush_caches();
-                Ok(())
-            }
+            Op::GetChildren { .. } => self.list(path, &self.model.read_dir(path))?,
+            Op::GetMatchingPaths { pattern } => self.glob(pattern)?,
+            Op::FlushCaches => host.flush_caches(),
         }
+        Ok(())
+    }
+
+    fn list(&self, path: &Path, verdict: &Verdict) -> Outcome {
+        let Some(mut names) = judge(self.host.get_children(self.uri(path)), verdict)? else {
+            return Ok(());
+        };
+        names.sort_unstable();
+        ensure(names == self.model.children(path), || format!("{path:?} lists {names:?}"))
     }
 
     /// Whether the plugin can map files.
@@ -383,7 +365,7 @@ impl Run<'_> {
         };
         if judge(done, &verdict)?.is_some() && src != dst {
             let Some(file) = self.model.file(src).cloned() else {
-                return fail("the model has no source");
+                return Err("the model has no source".into());
             };
             self.detach_writers(dst);
             self.model.insert(dst.clone(), Node::File(file));
@@ -433,26 +415,16 @@ impl Run<'_> {
             judge(self.host.get_matching_paths(uri), &Verdict::ok())?.unwrap_or_default();
         found.sort_unstable();
         let chars = |text: &String| text.chars().collect::<Vec<_>>();
-        let mut expected: Vec<Vec<u8>> = self
-            .model
-            .paths()
-            .map(|(path, _)| path)
-            .filter(|path| {
-                path.len() == pattern.len()
-                    && pattern
-                        .iter()
-                        .zip(*path)
-                        .all(|(component, name)| matches(&chars(component), &chars(name)))
-            })
-            .map(|path| self.uri(path).into_bytes())
-            .collect();
-        expected.sort_unstable();
-        let shown = |list: &[Vec<u8>]| {
-            let list = list.iter().map(|name| name.escape_ascii().to_string());
-            list.collect::<Vec<_>>().join(", ")
+        let fits = |path: &&Path| {
+            let mut pairs = pattern.iter().zip(*path);
+            path.len() == pattern.len()
+                && pairs.all(|(one, name)| matches(&chars(one), &chars(name)))
         };
+        let paths = self.model.paths().map(|(path, _)| path).filter(fits);
+        let mut expected: Vec<_> = paths.map(|path| self.uri(path).into_bytes()).collect();
+        expected.sort_unstable();
         ensure(found == expected, || {
-            format!("matched [{}], expected [{}]", shown(&found), shown(&expected))
+            format!("matched {}, expected {}", names_shown(&found), names_shown(&expected))
         })
     }
 
@@ -466,14 +438,11 @@ impl Run<'_> {
                 ensure(fits, || format!("in the end {path:?} holds {content:?}"))?;
             }
         }
+        let root = Path::new();
         let dirs = self.model.paths().filter(|(_, node)| **node == Node::Dir);
-        for path in dirs.map(|(path, _)| path.clone()).chain([Path::new()]) {
-            let listed = judge(self.host.get_children(self.uri(&path)), &Verdict::ok())?;
-            let mut names = listed.unwrap_or_default();
-            names.sort_unstable();
-            ensure(names == self.model.children(&path), || {
-                format!("in the end {path:?} lists {names:?}")
-            })?;
+        for path in dirs.map(|(path, _)| path).chain([&root]) {
+            let listed = self.list(path, &Verdict::ok());
+            listed.map_err(|reason| format!("in the end {reason}"))?;
         }
         Ok(())
     }

@@ -112,6 +112,25 @@ pub enum Found<'m> {
     BelowFile,
 }
 
+/// Methods that say what operations owe a file, a directory, a path that is missing and one whose parent is. A path below
+/// a file is `FAILED_PRECONDITION` for all.
+macro_rules! owed {
+    ($($(#[$doc:meta])* $op:ident: $file:ident $dir:ident $missing:ident $parent_missing:ident;)*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $op(&self, path: &[String]) -> Verdict {
+            let code = match self.find(path) {
+                Found::Node(Node::File(_)) => $file,
+                Found::Node(Node::Dir) => $dir,
+                Found::Missing => $missing,
+                Found::ParentMissing => $parent_missing,
+                Found::BelowFile => FP,
+            };
+            Verdict(code.into_iter().collect())
+        }
+    )*};
+}
+
 impl Model {
     /// What is at a path.
     #[must_use]
@@ -164,50 +183,24 @@ impl Model {
     /// The names of the entries of a directory, sorted.
     #[must_use]
     pub fn children(&self, path: &[String]) -> Vec<Vec<u8>> {
-        let mut names: Vec<Vec<u8>> = self
-            .nodes
-            .keys()
-            .filter(|other| other.len() == path.len() + 1 && other.starts_with(path))
-            .filter_map(|other| other.last())
-            .map(|name| name.clone().into_bytes())
-            .collect();
-        names.sort_unstable();
-        names
+        let is_child = |other: &&Path| other.len() == path.len() + 1 && other.starts_with(path);
+        let names = self.nodes.keys().filter(is_child).filter_map(|child| child.last());
+        names.map(|name| name.clone().into_bytes()).collect()
     }
 
-    /// What an operation owes a file, a directory, a path that is missing and one whose parent is; `None` is OK. A path
-    /// below a file is `FAILED_PRECONDITION` for all.
-    fn owes(
-        &self,
-        path: &[String],
-        [file, dir, missing, parent_missing]: [Option<Code>; 4],
-    ) -> Verdict {
-        let code = match self.find(path) {
-            Found::Node(Node::File(_)) => file,
-            Found::Node(Node::Dir) => dir,
-            Found::Missing => missing,
-            Found::ParentMissing => parent_missing,
-            Found::BelowFile => FP,
-        };
-        Verdict(code.into_iter().collect())
-    }
-
-    /// `new_random_access_file`, `get_file_size`, `delete_file`, and the source of a copy.
-    #[must_use]
-    pub fn read_file(&self, path: &[String]) -> Verdict {
-        self.owes(path, [OK, FP, NOT_FOUND, NOT_FOUND])
-    }
-
-    /// `get_children`.
-    #[must_use]
-    pub fn read_dir(&self, path: &[String]) -> Verdict {
-        self.owes(path, [FP, OK, NOT_FOUND, NOT_FOUND])
-    }
-
-    /// `path_exists` and `stat`.
-    #[must_use]
-    pub fn look(&self, path: &[String]) -> Verdict {
-        self.owes(path, [OK, OK, NOT_FOUND, NOT_FOUND])
+    owed! {
+        /// `new_random_access_file`, `get_file_size`, `delete_file`, and the source of a copy.
+        read_file: OK FP NOT_FOUND NOT_FOUND;
+        /// `new_writable_file`, `new_appendable_file`, and the target of a copy.
+        write_file: OK FP OK NOT_FOUND;
+        /// `get_children`.
+        read_dir: FP OK NOT_FOUND NOT_FOUND;
+        /// `path_exists` and `stat`.
+        look: OK OK NOT_FOUND NOT_FOUND;
+        /// `create_dir`.
+        create_dir: EXISTS EXISTS OK NOT_FOUND;
+        /// `recursively_create_dir`.
+        recursively_create_dir: FP OK OK OK;
     }
 
     /// `new_read_only_memory_region_from_file`.
@@ -217,24 +210,6 @@ impl Model {
             Some(file) if file.flushed.is_empty() => Verdict::of(Code::InvalidArgument),
             _ => self.read_file(path),
         }
-    }
-
-    /// `new_writable_file`, `new_appendable_file`, and the target of a copy.
-    #[must_use]
-    pub fn write_file(&self, path: &[String]) -> Verdict {
-        self.owes(path, [OK, FP, OK, NOT_FOUND])
-    }
-
-    /// `create_dir`.
-    #[must_use]
-    pub fn create_dir(&self, path: &[String]) -> Verdict {
-        self.owes(path, [EXISTS, EXISTS, OK, NOT_FOUND])
-    }
-
-    /// `recursively_create_dir`.
-    #[must_use]
-    pub fn recursively_create_dir(&self, path: &[String]) -> Verdict {
-        self.owes(path, [FP, OK, OK, OK])
     }
 
     /// `delete_dir`.
