@@ -9,22 +9,30 @@ use se_plugin::__private::testing::pretended;
 use se_plugin::__private::testing::versions::Versioned as _;
 use se_plugin::{DevicePtr, Result};
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tf_fs_sys::{SE_CreateDeviceParams, SP_AllocatorStats, SP_Device, SP_DeviceMemoryBase};
 
-/// Calls a callback of the table with a fresh status.
+/// Calls a callback of one of the host's tables, all of which are there, on the device.
+macro_rules! plain {
+    ($device:expr, $table:ident.$name:ident($($argument:expr),* $(,)?)) => {{
+        let device: &TestDevice<'_> = $device;
+        let callback = device.host.$table.$name.expect("every callback is there");
+        // SAFETY: an open device, and arguments as the header wants them; null handles stand for those that failed.
+        unsafe { callback(&device.device, $($argument),*) }
+    }};
+}
+
+/// Calls a callback of the executor with a fresh status.
 macro_rules! call {
     ($device:expr, $name:ident($($argument:expr),* $(,)?)) => {{
         let device: &TestDevice<'_> = $device;
-        let callback = device.host.executor.$name.expect("every callback is there");
-        // SAFETY: arguments as the header wants them; null handles stand for those that failed.
-        device.host.status(stringify!($name), |status| unsafe {
-            callback(&device.device, $($argument,)* status);
+        device.host.status(stringify!($name), |status| {
+            plain!(device, executor.$name($($argument,)* status));
         })
     }};
 }
 
-pub(super) use call;
+pub(super) use {call, plain};
 
 impl Host {
     /// Opens a device.
@@ -84,53 +92,44 @@ impl TestDevice<'_> {
     /// Allocates; `None` for null.
     pub fn allocate(&self, bytes: u64) -> Option<DevicePtr> {
         let mut memory = Guarded::<SP_DeviceMemoryBase>::new(SP_DeviceMemoryBase::STRUCT_SIZE);
-        let allocate = self.host.executor.allocate.expect("every callback is there");
-        // SAFETY: a device and a struct.
-        unsafe { allocate(&self.device, bytes, 0, memory.as_mut_ptr()) };
+        plain!(self, executor.allocate(bytes, 0, memory.as_mut_ptr()));
         let memory = memory.take(&self.host.log, "allocate").ok()?;
         let address = DevicePtr::new(memory.opaque.addr() as u64)?;
-        let is_new =
-            self.memory.lock().unwrap_or_else(PoisonError::into_inner).insert(address.address());
-        if !is_new {
+        if !self.memory().insert(address.address()) {
             self.host.log.add("allocate", b"", format!("{address:?} is allocated already"));
         }
         Some(address)
     }
 
+    fn memory(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Frees, as TensorFlow does: with the address alone.
     pub fn deallocate(&self, address: DevicePtr) {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner).remove(&address.address());
-        let deallocate = self.host.executor.deallocate.expect("every callback is there");
-        let mut memory = memory_base(Some(address), 0);
-        // SAFETY: a device and a struct.
-        unsafe { deallocate(&self.device, &mut memory) };
+        self.memory().remove(&address.address());
+        plain!(self, executor.deallocate(&mut memory_base(Some(address), 0)));
     }
 
     /// Allocates host memory, writes to all of it and frees it. Answers its alignment, 0 for null.
     #[must_use]
     pub fn host_memory(&self, bytes: usize) -> usize {
-        let allocate = self.host.executor.host_memory_allocate.expect("every callback is there");
-        let free = self.host.executor.host_memory_deallocate.expect("every callback is there");
-        // SAFETY: memory of this size, which is freed once.
-        unsafe {
-            let memory = allocate(&self.device, bytes as u64);
-            if memory.is_null() {
-                return 0;
-            }
-            memory.cast::<u8>().write_bytes(1, bytes);
-            free(&self.device, memory);
-            1 << memory.addr().trailing_zeros()
+        let memory = plain!(self, executor.host_memory_allocate(bytes as u64));
+        if memory.is_null() {
+            return 0;
         }
+        // SAFETY: memory of this size.
+        unsafe { memory.cast::<u8>().write_bytes(1, bytes) };
+        plain!(self, executor.host_memory_deallocate(memory));
+        1 << memory.addr().trailing_zeros()
     }
 
     /// Free and total memory; `None` if the plugin cannot say.
     #[must_use]
     pub fn memory_usage(&self) -> Option<[i64; 2]> {
-        let usage = self.host.executor.device_memory_usage.expect("every callback is there");
         let mut bytes = [-1; 2];
         let [free, total] = &mut bytes;
-        // SAFETY: two integers.
-        (unsafe { usage(&self.device, free, total) } != 0).then_some(bytes)
+        (plain!(self, executor.device_memory_usage(free, total)) != 0).then_some(bytes)
     }
 
     /// Name, vendor and PCI address.
@@ -146,21 +145,18 @@ impl TestDevice<'_> {
     /// NUMA node, bandwidth of the memory, and operations a nanosecond; each -1 if it is not known.
     #[must_use]
     pub fn figures(&self) -> (i32, i64, f64) {
-        let fns = &self.host.device_fns;
-        let node = fns.get_numa_node.expect("every callback is there");
-        let bandwidth = fns.get_memory_bandwidth.expect("every callback is there");
-        let gflops = fns.get_gflops.expect("every callback is there");
-        // SAFETY: a device.
-        unsafe { (node(&self.device), bandwidth(&self.device), gflops(&self.device)) }
+        (
+            plain!(self, device_fns.get_numa_node()),
+            plain!(self, device_fns.get_memory_bandwidth()),
+            plain!(self, device_fns.get_gflops()),
+        )
     }
 
     /// The allocator's statistics, in a struct of `size` bytes.
     #[must_use]
     pub fn allocator_stats(&self, size: usize) -> Option<SP_AllocatorStats> {
-        let get = self.host.executor.get_allocator_stats.expect("every callback is there");
         let mut stats = Guarded::<SP_AllocatorStats>::new(size);
-        // SAFETY: a struct with its size.
-        let known = unsafe { get(&self.device, stats.as_mut_ptr()) } != 0;
+        let known = plain!(self, executor.get_allocator_stats(stats.as_mut_ptr())) != 0;
         let stats = stats.take(&self.host.log, "get_allocator_stats").ok()?;
         known.then_some(stats)
     }

@@ -11,8 +11,8 @@ use se_plugin::{Code, Result};
 use std::sync::{Arc, Once};
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{
-    GO_MAJOR, GO_MINOR, GO_PATCH, GrapplerFunctions, StatusFunctions, TF_Buffer, TF_GrapplerItem,
-    TF_OK, TF_Status, TF_TriState, TP_Optimizer, TP_OptimizerConfigs,
+    GO_MAJOR, GO_MINOR, GO_PATCH, GrapplerFunctions, StatusFunctions, TF_Buffer, TF_Code,
+    TF_GrapplerItem, TF_OK, TF_Status, TF_TriState, TP_Optimizer, TP_OptimizerConfigs,
     TP_OptimizerRegistrationParams,
 };
 
@@ -189,10 +189,12 @@ unsafe fn item<'a>(item: *const TF_GrapplerItem) -> &'a Item<'a> {
     unsafe { &**item.cast::<*const Item<'a>>() }
 }
 
-unsafe fn set_ok(status: *mut TF_Status) {
+/// # Safety
+/// `status` is one of this process's.
+pub(super) unsafe fn set(status: *mut TF_Status, code: TF_Code) {
     if let Ok(host) = StatusFunctions::get() {
-        // SAFETY: the plugin's status and a C string.
-        unsafe { (host.TF_SetStatus)(status, TF_OK, c"".as_ptr()) };
+        // SAFETY: a status of the functions that are installed, and a C string.
+        unsafe { (host.TF_SetStatus)(status, code, c"".as_ptr()) };
     }
 }
 
@@ -207,7 +209,7 @@ unsafe extern "C" fn size_of_item(
         let names = item(of);
         *num_values = names.len() as c_int;
         *storage_size = names.iter().map(|name| name.len()).sum();
-        set_ok(status);
+        set(status, TF_OK);
     }
 }
 
@@ -233,6 +235,6 @@ unsafe extern "C" fn names_of_item(
             lengths.add(at).write(name.len());
             end += name.len();
         }
-        set_ok(status);
+        set(status, TF_OK);
     }
 }

@@ -1,6 +1,6 @@
 //! The host's side of streams, events and stopwatches.
 
-use super::device::{TestDevice, call, memory_base};
+use super::device::{TestDevice, call, memory_base, plain};
 use super::guarded::Guarded;
 use core::ffi::c_void;
 use core::ptr;
@@ -35,9 +35,7 @@ macro_rules! handles {
 
         impl Drop for $handle<'_> {
             fn drop(&mut self) {
-                let destroy = self.0.host.executor.$destroy.expect("every callback is there");
-                // SAFETY: null, or created and not destroyed before.
-                unsafe { destroy(&self.0.device, self.1) };
+                plain!(self.0, executor.$destroy(self.1));
                 self.0.host.live.fetch_sub((!self.1.is_null()).into(), Ordering::AcqRel);
             }
         }
@@ -218,11 +216,9 @@ impl TestStream<'_> {
     /// `INTERNAL` in TensorFlow's words if the plugin refuses.
     pub fn host_callback(&self) -> Result<Receiver<TF_Code>> {
         let (sender, receiver) = channel::<TF_Code>();
-        let callback = self.0.host.executor.host_callback.expect("every callback is there");
         // Never freed, so that a second call is seen and no crash.
         let argument = Box::into_raw(Box::new(sender)).cast::<c_void>();
-        // SAFETY: a function of the type that the header wants, and its argument.
-        let accepted = unsafe { callback(&self.0.device, self.1, Some(called), argument) };
+        let accepted = plain!(self.0, executor.host_callback(self.1, Some(called), argument));
         ensure!(accepted != 0, Error::internal("Failed to host callback."));
         Ok(receiver)
     }
@@ -257,9 +253,7 @@ impl TestEvent<'_> {
     /// How far the event is. Notes a violation if the answer would abort.
     #[must_use]
     pub fn status(&self) -> EventStatus {
-        let get = self.0.host.executor.get_event_status.expect("every callback is there");
-        // SAFETY: null, or a living event.
-        match unsafe { get(&self.0.device, self.1) } {
+        match plain!(self.0, executor.get_event_status(self.1)) {
             SE_EVENT_PENDING => EventStatus::Pending,
             SE_EVENT_COMPLETE => EventStatus::Complete,
             other => {

@@ -1,7 +1,7 @@
 //! Each way to break a rule of the C boundary is found out, by name. The SDK keeps them all, so that the functions of the
 //! plugin are replaced here.
 
-use super::graph::GraphHost;
+use super::graph::{GraphHost, set};
 use super::host::Host;
 use super::profiler::ProfilerHost;
 use crate::abi::status::install;
@@ -11,11 +11,10 @@ use core::ffi::c_void;
 use core::ptr;
 use se_plugin::__private::testing::versions::Versioned as _;
 use std::sync::Arc;
-use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{
     SE_EVENT_ERROR, SE_EventStatus, SP_Device, SP_DeviceMemoryBase, SP_Event, SP_Stream,
-    SP_StreamExecutor, StatusFunctions, TF_Buffer, TF_Code, TF_GrapplerItem, TF_INTERNAL, TF_OK,
-    TF_Status, TP_Optimizer, TP_OptimizerConfigs, TP_Profiler, TP_ProfilerFns,
+    SP_StreamExecutor, TF_Buffer, TF_Code, TF_GrapplerItem, TF_INTERNAL, TF_OK, TF_Status,
+    TP_Optimizer, TP_OptimizerConfigs, TP_Profiler, TP_ProfilerFns,
 };
 
 mod toy {
@@ -36,14 +35,6 @@ fn host(replace: impl FnOnce(&mut SP_StreamExecutor)) -> Host {
     let mut host = Host::load::<toy::Toy>().expect("loaded");
     replace(&mut host.executor);
     host
-}
-
-/// # Safety
-/// `status` is the host's.
-unsafe fn set(status: *mut TF_Status, code: TF_Code) {
-    let host = StatusFunctions::get().expect("the host has installed it");
-    // SAFETY: the host's status, and a C string.
-    unsafe { (host.TF_SetStatus)(status, code, c"said so".as_ptr()) };
 }
 
 thread_local! {
