@@ -122,13 +122,12 @@ fn add(log: Option<Arc<Log>>, operation: &'static str, subject: &[u8]) -> usize 
 }
 
 impl Statuses {
-    fn delete(&mut self, id: usize) -> Option<&mut Object> {
-        let object = self.live.remove(&id)?;
+    fn delete(&mut self, id: usize) {
+        let Some(object) = self.live.remove(&id) else { return };
         if self.deleted.len() == REMEMBERED {
             self.deleted.pop_front();
         }
         self.deleted.push_back((id, object));
-        self.deleted.back_mut().map(|(_, object)| object)
     }
 
     /// A living status. For any other the misuse is noted with the host that made the status; one

@@ -6,7 +6,7 @@ use super::declared::{Append, Declared, Directories, Files, Visible, declaration
 use super::host::Host;
 use crate::options::{LeftOut, OptionText};
 use crate::tensorflow::Asked;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use tf_plugin_core::Result;
 
 /// Where the tests of [`conformance!`](crate::filesystem::conformance!) work: what its set-up makes. Dropping it is
@@ -86,7 +86,7 @@ pub struct Suite {
     make_host: MakeHost,
     root: Option<RootSource>,
     /// The root of the process. What holds it is dropped when the process ends.
-    shared: Mutex<Option<Weak<dyn TestRoot>>>,
+    shared: OnceLock<Weak<dyn TestRoot>>,
     declared: Declared,
     without: LeftOut,
 }
@@ -98,7 +98,7 @@ impl Suite {
         Self {
             make_host,
             root: None,
-            shared: Mutex::default(),
+            shared: OnceLock::new(),
             declared: Declared::default(),
             without: LeftOut::default(),
         }
@@ -151,14 +151,12 @@ impl Suite {
         if !source.shared {
             return (source.set_up)();
         }
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(root) = shared.as_ref().and_then(Weak::upgrade) {
-            return root;
-        }
-        let root = (source.set_up)();
-        *shared = Some(Arc::downgrade(&root));
-        drop_at_exit(Arc::clone(&root));
-        root
+        let shared = self.shared.get_or_init(|| {
+            let root = (source.set_up)();
+            drop_at_exit(Arc::clone(&root));
+            Arc::downgrade(&root)
+        });
+        shared.upgrade().expect("tests end before the process does")
     }
 }
 

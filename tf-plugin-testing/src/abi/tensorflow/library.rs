@@ -92,14 +92,9 @@ impl TensorFlow {
             let handle =
                 unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_GLOBAL) };
             if handle.is_null() {
-                // SAFETY: asked right after the failure, in the same thread; the text is copied.
-                let problem = unsafe { libc::dlerror() };
-                let problem = if problem.is_null() {
-                    "it says nothing".into()
-                } else {
-                    // SAFETY: not null, then a C string until the next call of the linker's functions.
-                    unsafe { CStr::from_ptr(problem) }.to_string_lossy()
-                };
+                // SAFETY: asked right after the failure, in the same thread: a C string until the next call of the
+                // linker's functions.
+                let problem = unsafe { CStr::from_ptr(libc::dlerror()) }.to_string_lossy();
                 return Err(format!("{} cannot be loaded: {problem}", path.display()));
             }
             loaded = true;
