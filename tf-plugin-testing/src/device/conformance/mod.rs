@@ -4,7 +4,6 @@
 
 mod case;
 mod copies;
-mod limits;
 mod list;
 mod loading;
 mod memory;
@@ -13,5 +12,5 @@ mod run;
 mod threads;
 
 pub use case::{Case, Group};
-pub use limits::run_case;
 pub(super) use list::cases;
+pub use run::run_case;

@@ -4,9 +4,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, Once, PoisonError};
 
-type Kept = Box<dyn Any + Send>;
-
-static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+static KEPT: Mutex<Vec<Box<dyn Any + Send>>> = Mutex::new(Vec::new());
 
 /// Keeps a value until the process exits, and drops it then, the last first.
 pub(in crate::filesystem) fn drop_at_exit(value: impl Send + 'static) {

@@ -34,10 +34,6 @@ pub(super) fn name(run: &mut Run<'_>, name: &str) -> Outcome {
     Ok(())
 }
 
-pub(super) fn name_long(run: &mut Run<'_>) -> Outcome {
-    name(run, &"long".repeat(50))
-}
-
 pub(super) fn name_deep(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     let dir = format!("{cell}/{}", ["d"; 24].join("/"));

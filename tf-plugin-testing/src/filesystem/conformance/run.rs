@@ -317,10 +317,8 @@ impl Run<'_> {
 
     /// Skips the case unless what was flushed is visible before the file is closed.
     pub(super) fn needs_visible_at_flush(&self) -> Outcome {
-        match self.declared.visible {
-            Visible::Create | Visible::InPlace | Visible::Flush => Ok(()),
-            Visible::Close => self.needs_visible_at_create(),
-        }
+        let is_at_close = self.declared.visible == Visible::Close;
+        needs(!is_at_close, "files are declared to be visible at close")
     }
 
     /// Skips the case unless files that exist can be appended to.
