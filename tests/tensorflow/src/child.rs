@@ -107,15 +107,15 @@ impl Finished {
         }
     }
 
-    /// The steps that a script has done: the rest of each line that begins with `ok`.
+    /// The steps that a script has done: the second word of each line that begins with `ok`.
     pub fn done(&self) -> Vec<&str> {
-        self.stdout.lines().filter_map(|line| line.strip_prefix("ok ")).collect()
+        self.stdout.lines().filter_map(|line| line.strip_prefix("ok ")?.split(' ').next()).collect()
     }
 
-    /// Fails the test unless the script has done this.
+    /// Fails the test unless the script has done these.
     #[track_caller]
-    pub fn must_have_done(&self, step: &str) {
-        if !self.done().contains(&step) {
+    pub fn must_have_done(&self, steps: &[&str]) {
+        if let Some(step) = steps.iter().find(|step| !self.done().contains(step)) {
             self.fail(&format!("`{step}` was not done"));
         }
     }

@@ -22,7 +22,7 @@ pub mod scenarios;
 
 pub use plugin::Plugin;
 
-use cargo_tf_plugin::TensorFlow;
+pub use cargo_tf_plugin::TensorFlow;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -71,6 +71,17 @@ macro_rules! each_tensorflow {
             )*
         }
     };
+}
+
+/// Makes functions for [`each_tensorflow!`], a row each: the steps that the module's `run` gets, and settings if it gets any.
+#[macro_export]
+macro_rules! steps {
+    ($($(#[$attribute:meta])* $test:ident: $steps:expr $(, $setting:expr)*;)*) => {$(
+        $(#[$attribute])*
+        fn $test(tensorflow: &$crate::TensorFlow) {
+            run(tensorflow, &$steps, &[$($setting),*]);
+        }
+    )*};
 }
 
 /// A TensorFlow release, installed on first use.

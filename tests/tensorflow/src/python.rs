@@ -6,6 +6,7 @@ use crate::{LIBRARY, Plugin, script};
 use cargo_tf_plugin::TensorFlow;
 use std::env;
 use std::ffi::OsStr;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -64,10 +65,18 @@ impl Python {
         settings: &[(&str, &str)],
     ) -> Finished {
         let python = Self::new(tensorflow, script).env(LIBRARY, Plugin::of(plugin).path());
-        let python = settings.iter().fold(python, |python, (name, value)| python.env(name, value));
-        let finished = python.args(steps).in_a_fork().run().success();
+        let python = python.envs(settings.iter().copied()).args(steps);
+        let finished = python.in_a_fork().run().success();
         assert_eq!(finished.done(), steps);
         finished
+    }
+
+    /// Runs code in a fork, after `set` has set what it needs.
+    pub fn code(tensorflow: &TensorFlow, code: &str, set: impl FnOnce(Self) -> Self) -> Finished {
+        let directory = tempfile::tempdir().expect("a scratch directory");
+        let path = directory.path().join("script.py");
+        fs::write(&path, code).expect("written");
+        set(Self::new(tensorflow, path.to_str().expect("UTF-8"))).in_a_fork().run()
     }
 
     /// Adds an argument.
@@ -85,6 +94,15 @@ impl Python {
     /// Sets an environment variable.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
+        self
+    }
+
+    /// Sets environment variables.
+    pub fn envs<N: AsRef<OsStr>, V: AsRef<OsStr>>(
+        mut self,
+        settings: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        self.command.envs(settings);
         self
     }
 

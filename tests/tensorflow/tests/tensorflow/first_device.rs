@@ -1,7 +1,6 @@
 //! A first device, as the template and the book make it, trains a Keras model as it stands.
 
 use cargo_tf_plugin::TensorFlow;
-use std::fs;
 use std::path::Path;
 use tf_plugin_tensorflow_tests::outside::{block, build, read};
 use tf_plugin_tensorflow_tests::python::Python;
@@ -20,11 +19,8 @@ const TEMPLATE: &str = "cargo-tf-plugin/templates/device";
 fn train(tensorflow: &TensorFlow, library: &Path, device_type: &str) {
     let script = read(&format!("{TEMPLATE}/tests/python/training.py"));
     assert!(script.contains("/device:TEMPLATE_PLUGIN:0"), "{script}");
-    let directory = tempfile::tempdir().expect("a scratch directory");
-    let path = directory.path().join("training.py");
-    fs::write(&path, script.replace("TEMPLATE_PLUGIN", device_type)).expect("written");
-    let python = Python::new(tensorflow, path.to_str().expect("UTF-8"));
-    python.env(LIBRARY, library).in_a_fork().run().success();
+    let script = script.replace("TEMPLATE_PLUGIN", device_type);
+    Python::code(tensorflow, &script, |python| python.env(LIBRARY, library)).success();
 }
 
 fn a_device_of_the_template_trains_a_dense_model(tensorflow: &TensorFlow) {

@@ -9,11 +9,7 @@ use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, tensorflow};
 
 /// Runs code in a fork, with a limit in seconds.
 fn run(code: &str, limit: u64, set: impl Fn(Python) -> Python) -> Finished {
-    let directory = tempfile::tempdir().expect("a scratch directory");
-    let path = directory.path().join("script.py");
-    fs::write(&path, code).expect("written");
-    let python = Python::new(&tensorflow(NEWEST), path.to_str().expect("UTF-8"));
-    set(python).limit(limit).in_a_fork().run()
+    Python::code(&tensorflow(NEWEST), code, |python| set(python).limit(limit))
 }
 
 #[test]

@@ -1,20 +1,36 @@
 //! The device on Vulkan in real TensorFlow, on lavapipe.
 
+use cargo_tf_plugin::{NEWEST, TensorFlow};
 use faulty_vulkan::Loader;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use tf_plugin_conformance_tests::effort::{is_whole, one_in};
 use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
-use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, tensorflow};
+use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, each_tensorflow, tensorflow};
 
-fn run(script: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Finished {
-    run_in(cargo_tf_plugin::NEWEST, script, arguments, settings)
+/// Runs steps in the newest TensorFlow.
+fn run(script: &str, steps: &[&str], settings: &[(&str, &str)]) -> Finished {
+    run_in(NEWEST, script, steps, settings)
 }
 
 /// Runs a script of the reference device with this one, and with the validation layer, which must say nothing.
-fn run_in(version: &str, script: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Finished {
-    let finished = run_on(lavapipe::environment(), version, script, arguments, settings);
+fn run_in(version: &str, script: &str, steps: &[&str], settings: &[(&str, &str)]) -> Finished {
+    made_no_mistake(run_on(lavapipe::environment(), version, script, steps, settings))
+}
+
+/// Runs steps with a fault of the Vulkan loader, which must happen.
+fn run_with(fault: &str, script: &str, steps: &[&str]) -> Finished {
+    let loader = Loader::new();
+    let environment = loader.environment(lavapipe::environment(), fault);
+    let finished = run_on(environment, NEWEST, script, steps, &[]);
+    assert!(finished.stderr.contains(faulty_vulkan::HAPPENED), "{fault}: {}", finished.stderr);
+    made_no_mistake(finished)
+}
+
+/// Fails the test if the validation layer has said something.
+#[track_caller]
+pub(super) fn made_no_mistake(finished: Finished) -> Finished {
     let mistakes = lavapipe::mistakes(&finished.stdout);
     assert!(mistakes.is_empty(), "the validation layer: {mistakes:#?}");
     finished
@@ -24,11 +40,13 @@ pub(super) fn run_on(
     environment: Vec<(&'static str, OsString)>,
     version: &str,
     script: &str,
-    arguments: &[&str],
+    steps: &[&str],
     settings: &[(&str, &str)],
 ) -> Finished {
     let python = Python::new(&tensorflow(version), &file(script)).in_a_fork();
-    run_python(python, environment, arguments, settings)
+    let finished = run_python(python, environment, steps, settings);
+    finished.must_have_done(steps);
+    finished
 }
 
 pub(super) fn file(script: &str) -> String {
@@ -41,17 +59,14 @@ pub(super) fn run_python(
     arguments: &[&str],
     settings: &[(&str, &str)],
 ) -> Finished {
-    let mut python = python
+    python
         .env(LIBRARY, Plugin::of("gpu").path())
         .env("TF_PLUGIN_DEVICE_TYPE", "GPU")
-        .args(arguments);
-    for (name, value) in environment {
-        python = python.env(name, value);
-    }
-    for (name, value) in settings {
-        python = python.env(name, value);
-    }
-    python.run().success()
+        .envs(environment)
+        .envs(settings.iter().copied())
+        .args(arguments)
+        .run()
+        .success()
 }
 
 /// Runs one of so many cases: of each operation, or of the layers.
@@ -75,133 +90,105 @@ fn each_operation_answers_as_on_the_cpu() {
     assert!(swept > 180, "{swept} operations: {}", finished.stdout);
 }
 
-/// TensorFlow has the functions that they need again in 2.22.
+each_tensorflow!(@module tensorflow_2_21_0 "2.21.0"
+    keras_trains_as_on_the_cpu scripts_for_a_gpu_run_unchanged);
+
+/// Releases that let plugins change variables: TensorFlow has the functions that they need again in 2.22.
 #[cfg(feature = "matrix")]
-macro_rules! with_optimizers {
-    ($($module:ident $version:literal;)*) => {$(
-        mod $module {
-            #[test]
-            fn what_changes_variables_and_lists_answers_as_on_the_cpu() {
-                let ops = ["GradientDescent", "Momentum", "KerasMomentum", "Adam"];
-                let mut ops: Vec<_> = ops.iter().map(|op| format!("ResourceApply{op}")).collect();
-                ops.extend(["Add", "Sub"].map(|op| format!("Assign{op}VariableOp")));
-                let changes = ["Add", "Sub", "Update", "Max", "Min"];
-                ops.extend(changes.map(|op| format!("ResourceScatter{op}")));
-                ops.extend(changes.map(|op| format!("ResourceScatterNd{op}")));
-                ops.extend(["ResourceScatterMul", "ResourceGather", "ResourceGatherNd"].map(String::from));
-                ops.extend(["AddN", "ZerosLike"].map(String::from));
-                let ops: Vec<_> = ops.iter().map(String::as_str).collect();
-                let (name, sample) = super::sample(4);
-                let settings =
-                    [super::LACKS_TYPES, (name, &*sample), ("REFDEVICE_SWEEP_VARIABLES", "1")];
-                let finished = super::run_in($version, "refdevice_sweep", &ops, &settings);
-                for op in ops {
-                    let is_swept = |line: &str| line.starts_with(&format!("ok {op} "));
-                    assert!(finished.stdout.lines().any(is_swept), "{op}: {}", finished.stdout);
-                }
-            }
-
-            #[test]
-            fn ops_are_fused() {
-                super::fusion_in($version, &["trees=15", "shapes", "users", "controls", "session", "exports"], &[]);
-            }
-
-            #[test]
-            fn keras_trains_as_on_the_cpu() {
-                super::step_in($version, "train=convolutional,adam");
-            }
-
-            #[test]
-            fn scripts_for_a_gpu_run_unchanged() {
-                super::scripts_for_a_gpu_run_in($version);
-            }
-
-            #[test]
-            fn an_application_trains_on_the_device_alone() {
-                super::applications_in($version, &["MobileNetV2", "LSTM"]);
-            }
-        }
+macro_rules! with_variables {
+    ($($module:ident $version:literal)*) => {$(
+        each_tensorflow!(@module $module $version
+            what_changes_variables_and_lists_answers_as_on_the_cpu ops_are_fused
+            keras_trains_as_on_the_cpu scripts_for_a_gpu_run_unchanged
+            mobile_net_trains_on_the_device_alone lstm_trains_on_the_device_alone);
     )*};
 }
 
 #[cfg(feature = "matrix")]
-with_optimizers! {
-    tensorflow_2_12_1 "2.12.1";
-    tensorflow_2_16_2 "2.16.2";
-    tensorflow_2_18_1 "2.18.1";
-    tensorflow_2_22_0rc0 "2.22.0rc0";
+with_variables! {
+    tensorflow_2_12_1 "2.12.1"
+    tensorflow_2_16_2 "2.16.2"
+    tensorflow_2_18_1 "2.18.1"
+    tensorflow_2_22_0rc0 "2.22.0rc0"
 }
 
-/// Besides the newest, one that lets no plugin change variables.
+// Besides the newest, one that does not.
 #[cfg(feature = "matrix")]
-mod tensorflow_2_20_0 {
-    const VERSION: &str = "2.20.0";
+each_tensorflow!(@module tensorflow_2_20_0 "2.20.0"
+    keras_trains_as_on_the_cpu scripts_for_a_gpu_run_unchanged mobile_net_trains_on_the_device_alone);
 
-    #[test]
-    fn keras_trains_as_on_the_cpu() {
-        super::step_in(VERSION, "train=convolutional,adam");
-    }
-
-    #[test]
-    fn scripts_for_a_gpu_run_unchanged() {
-        super::scripts_for_a_gpu_run_in(VERSION);
-    }
-
-    #[test]
-    fn an_application_trains_on_the_device_alone() {
-        super::applications_in(VERSION, &["MobileNetV2"]);
-    }
+#[cfg(feature = "matrix")]
+fn what_changes_variables_and_lists_answers_as_on_the_cpu(tensorflow: &TensorFlow) {
+    let ops = ["GradientDescent", "Momentum", "KerasMomentum", "Adam"];
+    let mut ops: Vec<_> = ops.iter().map(|op| format!("ResourceApply{op}")).collect();
+    ops.extend(["Add", "Sub"].map(|op| format!("Assign{op}VariableOp")));
+    let changes = ["Add", "Sub", "Update", "Max", "Min"];
+    ops.extend(changes.map(|op| format!("ResourceScatter{op}")));
+    ops.extend(changes.map(|op| format!("ResourceScatterNd{op}")));
+    ops.extend(["ResourceScatterMul", "ResourceGather", "ResourceGatherNd"].map(String::from));
+    ops.extend(["AddN", "ZerosLike"].map(String::from));
+    let ops: Vec<_> = ops.iter().map(String::as_str).collect();
+    let (name, sample) = sample(4);
+    let settings = [LACKS_TYPES, (name, &*sample), ("REFDEVICE_SWEEP_VARIABLES", "1")];
+    run_in(tensorflow.version(), "refdevice_sweep", &ops, &settings);
 }
 
-fn step(what: &str) {
-    step_in(cargo_tf_plugin::NEWEST, what);
+#[cfg(feature = "matrix")]
+fn ops_are_fused(tensorflow: &TensorFlow) {
+    let steps = ["trees=15", "shapes", "users", "controls", "session", "exports"];
+    run_in(tensorflow.version(), "fusion", &steps, &[]);
 }
 
-/// A step of `refdevice.py`.
-fn step_in(version: &str, what: &str) {
-    let finished = run_in(version, "refdevice", &[what], &[]);
-    finished.must_have_done(what);
-}
-
-#[test]
-fn keras_trains_50_steps_as_on_the_cpu() {
-    step("train=dense,sgd,long");
-}
-
-#[test]
-fn keras_trains_a_convolutional_network_as_on_the_cpu() {
-    step("train=convolutional,adam");
+fn keras_trains_as_on_the_cpu(tensorflow: &TensorFlow) {
+    run_in(tensorflow.version(), "refdevice", &["train=convolutional,adam"], &[]);
 }
 
 /// Keras has other recurrent layers for the type `GPU`.
-fn scripts_for_a_gpu_run_in(version: &str) {
-    let counts = counted(|counters| {
-        let steps = ["train=recurrent,adam", "train=convolutional,sgd"];
-        let steps = if is_whole() { &steps[..] } else { &steps[..1] };
-        let finished = run_in(version, "refdevice", steps, &[(COUNTERS, counters)]);
-        for step in steps {
-            assert!(finished.stdout.contains(&format!("ok {step}")), "{}", finished.stdout);
-        }
-    });
+fn scripts_for_a_gpu_run_unchanged(tensorflow: &TensorFlow) {
+    let steps = ["train=recurrent,adam", "train=convolutional,sgd"];
+    let steps = if is_whole() { &steps[..] } else { &steps[..1] };
+    let run =
+        |counters: &str| run_in(tensorflow.version(), "refdevice", steps, &[(COUNTERS, counters)]);
+    let (_, counts) = counted(run);
     assert!(counts.keys().any(|op| op.starts_with("CudnnRNNBackprop")), "{counts:?}");
 }
 
-#[test]
-fn scripts_for_a_gpu_run_unchanged() {
-    scripts_for_a_gpu_run_in(cargo_tf_plugin::NEWEST);
+#[cfg(feature = "matrix")]
+fn mobile_net_trains_on_the_device_alone(tensorflow: &TensorFlow) {
+    run_in(tensorflow.version(), "applications", &["MobileNetV2"], &[]);
 }
 
-/// Of `keras.applications`, and a vision transformer: no operation of a training step is on the CPU.
-fn applications_in(version: &str, models: &[&str]) {
-    let finished = run_in(version, "applications", models, &[]);
-    for model in models {
-        finished.must_have_done(model);
-    }
+#[cfg(feature = "matrix")]
+fn lstm_trains_on_the_device_alone(tensorflow: &TensorFlow) {
+    run_in(tensorflow.version(), "applications", &["LSTM"], &[]);
 }
 
-#[test]
-fn an_application_trains_on_the_device_alone() {
-    applications_in(cargo_tf_plugin::NEWEST, &["ViT"]);
+/// Tests in the newest TensorFlow: the steps of a script, with settings if it takes any.
+macro_rules! newest {
+    ($($(#[$attribute:meta])* $test:ident: $script:literal $steps:expr $(, $setting:expr)*;)*) => {$(
+        $(#[$attribute])*
+        #[test]
+        fn $test() {
+            run($script, &$steps, &[$($setting),*]);
+        }
+    )*};
+}
+pub(super) use newest;
+
+newest! {
+    keras_trains_50_steps_as_on_the_cpu: "refdevice" ["train=dense,sgd,long"];
+    /// Of `keras.applications`, and a vision transformer: no operation of a training step is on the CPU.
+    an_application_trains_on_the_device_alone: "applications" ["ViT"];
+    #[cfg(feature = "matrix")]
+    large_applications_train_on_the_device_alone:
+        "applications" ["EfficientNetB0", "MobileNetV2", "ResNet50"];
+    #[cfg(feature = "matrix")]
+    mixed_precision_trains_as_on_the_cpu: "applications" ["ViT,mixed_float16", "ViT,mixed_bfloat16"];
+    a_trace_shows_the_kernels: "refdevice" ["trace"];
+    /// Steps that need no limit.
+    programs_have_memory_threads_and_forks: "card" ["statistics", "threads", "far", "fork", "twice"];
+    memory_ends_with_an_error_and_training_goes_on:
+        "card" ["pressure"], ("RUST_GPU_MEMORY_MIB", "64");
 }
 
 /// Layers, losses and optimizers of Keras: what of them is on the CPU is listed in the script.
@@ -213,24 +200,12 @@ fn what_keras_has_is_on_the_device() {
     assert!(done > 7, "{done} layers: {}", finished.stdout);
 }
 
-#[cfg(feature = "matrix")]
-#[test]
-fn large_applications_train_on_the_device_alone() {
-    applications_in(cargo_tf_plugin::NEWEST, &["EfficientNetB0", "MobileNetV2", "ResNet50"]);
-}
-
-#[cfg(feature = "matrix")]
-#[test]
-fn mixed_precision_trains_as_on_the_cpu() {
-    applications_in(cargo_tf_plugin::NEWEST, &["ViT,mixed_float16", "ViT,mixed_bfloat16"]);
-}
-
 #[test]
 fn a_setting_chooses_the_type() {
     let settings = [("RUST_GPU_TYPE", "MY_CARD"), ("TF_PLUGIN_DEVICE_TYPE", "MY_CARD")];
     // With another type than `GPU` Keras runs recurrent layers as loops, of which lavapipe is slow.
     let step = if is_whole() { "train=recurrent,adam" } else { "train=dense,sgd" };
-    run("refdevice", &[step], &settings).must_have_done(step);
+    run("refdevice", &[step], &settings);
 }
 
 #[test]
@@ -242,25 +217,14 @@ fn a_type_that_tensorflow_has_is_not_taken() {
     assert_eq!(lines, 1, "{}", finished.stderr);
 }
 
-/// Steps of `fusion.py`, and how often each kernel ran.
-fn fusion_in(version: &str, steps: &[&str], settings: &[(&str, &str)]) -> BTreeMap<String, u64> {
-    counted(|counters| {
-        let settings = [settings, &[(COUNTERS, counters)]].concat();
-        let finished = run_in(version, "fusion", steps, &settings);
-        for step in steps {
-            finished.must_have_done(step);
-        }
-    })
-}
-
 pub(super) const COUNTERS: &str = "RUST_GPU_COUNTERS";
 const FUSED: &str = "RustGpuElementwise";
 
-/// What the device has counted while `run` ran with the file.
-pub(super) fn counted(run: impl FnOnce(&str)) -> BTreeMap<String, u64> {
+/// How often each kernel ran in `run`, which gets the file to count in.
+pub(super) fn counted<T>(run: impl FnOnce(&str) -> T) -> (T, BTreeMap<String, u64>) {
     let file = tempfile::NamedTempFile::new().expect("a file");
     let path = file.path().to_str().expect("UTF-8");
-    run(path);
+    let ran = run(path);
     let counts = std::fs::read_to_string(path).expect("the device has counted");
     // `{"card": "…", "AddV2": 2}`
     let counts = counts.trim().trim_matches(['{', '}']).split(", ");
@@ -268,7 +232,11 @@ pub(super) fn counted(run: impl FnOnce(&str)) -> BTreeMap<String, u64> {
         let (name, count) = entry.split_once(": ")?;
         Some((name.trim_matches('"').to_owned(), count.parse().ok()?))
     });
-    counts.collect()
+    (ran, counts.collect())
+}
+
+fn counts_of(script: &str, steps: &[&str], settings: &[(&str, &str)]) -> BTreeMap<String, u64> {
+    counted(|counters| run(script, steps, &[settings, &[(COUNTERS, counters)]].concat())).1
 }
 
 #[test]
@@ -277,7 +245,7 @@ fn fused_ops_compute_what_they_do_one_by_one() {
         true => (["ops", "trees=60", "shapes"], 200),
         false => (["ops=sample", "trees=6", "shapes=sample"], 20),
     };
-    let counts = fusion_in(cargo_tf_plugin::NEWEST, &steps, &[]);
+    let counts = counts_of("fusion", &steps, &[]);
     assert!(counts[FUSED] > least, "{counts:?}");
 }
 
@@ -285,35 +253,26 @@ fn fused_ops_compute_what_they_do_one_by_one() {
 fn fusion_keeps_what_others_use_and_wait_for() {
     let functions = if is_whole() { "functions" } else { "functions=sample" };
     let steps = ["users", "controls", functions, "session", "chains", "exports"];
-    fusion_in(cargo_tf_plugin::NEWEST, &steps, &[]);
+    run("fusion", &steps, &[]);
 }
 
 /// The type that the device has, and not the one that TensorFlow refused.
 #[test]
 fn ops_are_fused_on_devices_of_another_type() {
     let settings = [("RUST_GPU_TYPE", "CPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
-    let counts = fusion_in(cargo_tf_plugin::NEWEST, &["chains"], &settings);
+    let counts = counts_of("fusion", &["chains"], &settings);
     assert!(counts[FUSED] > 0, "{counts:?}");
 }
 
 #[test]
 fn a_setting_switches_fusion_off() {
-    let counts = fusion_in(cargo_tf_plugin::NEWEST, &["off"], &[("RUST_GPU_FUSE", "0")]);
+    let counts = counts_of("fusion", &["off"], &[("RUST_GPU_FUSE", "0")]);
     assert!(!counts.contains_key(FUSED), "{counts:?}");
-}
-
-/// What a transformer's training has launched, of which the losses are the CPU's.
-fn launches_of_a_transformer(settings: &[(&str, &str)]) -> BTreeMap<String, u64> {
-    counted(|counters| {
-        let settings = [settings, &[(COUNTERS, counters)]].concat();
-        let finished = run_in(cargo_tf_plugin::NEWEST, "refdevice", &["transformer"], &settings);
-        assert!(finished.stdout.contains("ok transformer"), "{}", finished.stdout);
-    })
 }
 
 #[test]
 fn a_transformer_trains_as_on_the_cpu() {
-    let launches = launches_of_a_transformer(&[]);
+    let launches = counts_of("refdevice", &["transformer"], &[]);
     assert!(launches.contains_key(FUSED), "{launches:?}");
 }
 
@@ -321,7 +280,8 @@ fn a_transformer_trains_as_on_the_cpu() {
 #[cfg(feature = "matrix")]
 #[test]
 fn a_transformer_takes_fewer_launches_with_fusion() {
-    let [with, without] = [&[][..], &[("RUST_GPU_FUSE", "0")]].map(launches_of_a_transformer);
+    let [with, without] = [&[][..], &[("RUST_GPU_FUSE", "0")]]
+        .map(|settings| counts_of("refdevice", &["transformer"], settings));
     let [fused, all] = [&with, &without].map(|counts| counts.values().sum::<u64>());
     assert!(!without.contains_key(FUSED), "{without:?}");
     assert!(
@@ -335,37 +295,13 @@ fn a_transformer_takes_fewer_launches_with_fusion() {
 #[test]
 fn late_streams_change_nothing() {
     let all = [("late vkEndCommandBuffer 5", "updates"), ("late vkQueueSubmit 5", "constants")];
-    let loader = Loader::new();
     for (fault, step) in all {
         let steps = match is_whole() {
             true => &["updates", "constants", "train=convolutional,sgd"][..],
             false => &[step],
         };
-        let environment = loader.environment(lavapipe::environment(), fault);
-        let finished = run_on(environment, cargo_tf_plugin::NEWEST, "refdevice", steps, &[]);
-        let mistakes = lavapipe::mistakes(&finished.stdout);
-        assert!(mistakes.is_empty(), "{fault}: the validation layer: {mistakes:#?}");
-        assert_eq!(finished.done().len(), steps.len(), "{fault}: {}", finished.stdout);
-        assert!(finished.stderr.contains(faulty_vulkan::HAPPENED), "{fault}: {}", finished.stderr);
+        run_with(fault, "refdevice", steps);
     }
-}
-
-/// Steps of `card.py` that need no limit.
-#[test]
-fn programs_have_memory_threads_and_forks() {
-    let steps = ["statistics", "threads", "far", "fork", "twice"];
-    let finished = run("card", &steps, &[]);
-    assert_eq!(finished.done().len(), steps.len(), "{}", finished.stdout);
-}
-
-#[test]
-fn a_trace_shows_the_kernels() {
-    step("trace");
-}
-
-#[test]
-fn memory_ends_with_an_error_and_training_goes_on() {
-    run("card", &["pressure"], &[("RUST_GPU_MEMORY_MIB", "64")]).must_have_done("pressure");
 }
 
 #[track_caller]
@@ -379,9 +315,7 @@ pub(super) fn leaves_the_cpu_on(
     settings: &[(&str, &str)],
     said: &str,
 ) {
-    let newest = cargo_tf_plugin::NEWEST;
-    let finished = run_on(environment, newest, "refdevice", &["refused"], settings);
-    finished.must_have_done("refused");
+    let finished = run_on(environment, NEWEST, "refdevice", &["refused"], settings);
     let lines = finished.stderr.lines().filter(|line| line.contains("RUST_GPU has no devices"));
     let lines: Vec<_> = lines.collect();
     assert!(lines.len() == 1 && lines[0].contains(said), "{said}: {}", finished.stderr);
@@ -399,13 +333,7 @@ fn a_card_that_lacks_a_feature_leaves_the_cpu() {
 /// The driver has too little memory for a region once. TensorFlow then requests a smaller one.
 #[test]
 fn training_goes_on_in_a_smaller_region() {
-    let loader = Loader::new();
-    let environment = loader.environment(lavapipe::environment(), "full vkAllocateMemory 2");
-    let finished = run_on(environment, cargo_tf_plugin::NEWEST, "card", &["train"], &[]);
-    finished.must_have_done("train");
-    assert!(finished.stderr.contains(faulty_vulkan::HAPPENED), "{}", finished.stderr);
-    let mistakes = lavapipe::mistakes(&finished.stdout);
-    assert!(mistakes.is_empty(), "the validation layer: {mistakes:#?}");
+    run_with("full vkAllocateMemory 2", "card", &["train"]);
 }
 
 #[test]

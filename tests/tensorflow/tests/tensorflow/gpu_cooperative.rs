@@ -1,6 +1,6 @@
 //! The device's products by cooperative matrices in real TensorFlow, on a lavapipe that has them.
 
-use super::gpu::{LACKS_TYPES, file, run_python, sample};
+use super::gpu::{LACKS_TYPES, file, made_no_mistake, run_python, sample};
 use cargo_tf_plugin::NEWEST;
 use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
@@ -21,11 +21,8 @@ fn sweep(ops: &[&str], settings: &[(&str, &str)]) -> Finished {
     let python = lavapipe::newest::command(tensorflow(NEWEST).python());
     let python = Python::with_command(python, &file("refdevice_sweep"));
     let finished = run_python(python, Vec::new(), ops, &[&own[..], settings].concat());
-    let mistakes = lavapipe::mistakes(&finished.stdout);
-    assert!(mistakes.is_empty(), "the validation layer: {mistakes:#?}");
-    let swept = finished.stdout.lines().filter(|line| line.starts_with("ok ")).count();
-    assert_eq!(swept, ops.len(), "{}", finished.stdout);
-    finished
+    finished.must_have_done(ops);
+    made_no_mistake(finished)
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The device on CUDA in real TensorFlow: on the processor, by `cpu-cuda`, which compiles each shader with each of its
 //! constants by the machine's C++ compiler.
 
-use super::gpu::{COUNTERS, LACKS_TYPES, counted, leaves_the_cpu_on, run_on, sample};
+use super::gpu::{COUNTERS, LACKS_TYPES, counted, leaves_the_cpu_on, newest, run_on, sample};
 use super::gpu_lost::lose_card;
 use cargo_tf_plugin::NEWEST;
 use cpu_cuda::Cuda;
@@ -18,24 +18,7 @@ fn run(script: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Finished 
 }
 
 /// Without names, all ops.
-fn sweep(ops: &[&str]) -> usize {
-    done(&sweep_on(&Cuda::new(), None, ops))
-}
-
-fn done(finished: &Finished) -> usize {
-    finished.stdout.lines().filter(|line| line.starts_with("ok ")).count()
-}
-
-fn sweep_on(cuda: &Cuda, fault: Option<&str>, ops: &[&str]) -> Finished {
-    sweep_with(cuda, fault, ops, &[])
-}
-
-fn sweep_with(
-    cuda: &Cuda,
-    fault: Option<&str>,
-    ops: &[&str],
-    settings: &[(&str, &str)],
-) -> Finished {
+fn sweep(cuda: &Cuda, fault: Option<&str>, ops: &[&str], settings: &[(&str, &str)]) -> Finished {
     let own = [
         ("RUST_GPU_TYPE", "RUST_GPU"),
         ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU"),
@@ -60,21 +43,17 @@ fn operations_answer_as_on_the_cpu() {
         "Tan",
         "TopKV2",
     ];
-    assert_eq!(sweep(&ops), ops.len());
+    sweep(&Cuda::new(), None, &ops, &[]);
 }
 
 /// In the place of shaders.
 #[test]
 fn nvidias_libraries_multiply_and_convolve_as_on_the_cpu() {
     let ops = ["MatMul", "Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput"];
-    let mut finished = None;
-    let launches = counted(|counters| {
-        let counters = [(COUNTERS, counters)];
-        finished = Some(sweep_with(&Cuda::with_libraries(), None, &ops, &counters));
-    });
-    let finished = finished.expect("a sweep");
-    let warns = finished.stderr.lines().any(|line| line.contains("cuDNN"));
-    assert_eq!((done(&finished), warns), (ops.len(), false), "{}", finished.stderr);
+    let cuda = Cuda::with_libraries();
+    let (finished, launches) =
+        counted(|counters| sweep(&cuda, None, &ops, &[(COUNTERS, counters)]));
+    assert!(!finished.stderr.contains("cuDNN"), "{}", finished.stderr);
     // Where images are padded more behind than before, they are copied first.
     for op in &ops[1..] {
         let mut lines = finished.stdout.lines();
@@ -96,9 +75,9 @@ fn the_shader_convolves_where_cudnn_fails() {
         ("fail cudnnConvolutionBackwardData 13", "Conv2DBackpropInput", own),
     ];
     for (fault, op, said) in &faults[..if is_whole() { 4 } else { 2 }] {
-        let finished = sweep_on(&Cuda::with_libraries(), Some(fault), &[op]);
+        let finished = sweep(&Cuda::with_libraries(), Some(fault), &[op], &[]);
         let said = finished.stderr.lines().filter(|line| line.contains(*said)).count();
-        assert_eq!((done(&finished), said), (1, 1), "{fault}: {}", finished.stderr);
+        assert_eq!(said, 1, "{fault}: {}", finished.stderr);
     }
 }
 
@@ -123,13 +102,13 @@ fn nvidias_libraries_compute_all_products_as_on_the_cpu() {
         "Conv3DBackpropInputV2",
         "Einsum",
     ];
-    assert_eq!(done(&sweep_on(&Cuda::with_libraries(), None, &ops)), ops.len());
+    sweep(&Cuda::with_libraries(), None, &ops, &[]);
 }
 
 #[cfg(feature = "matrix")]
 #[test]
 fn each_operation_answers_as_on_the_cpu() {
-    let swept = sweep(&[]);
+    let swept = sweep(&Cuda::new(), None, &[], &[]).done().len();
     assert!(swept > 100, "{swept} operations");
 }
 
@@ -137,28 +116,22 @@ fn each_operation_answers_as_on_the_cpu() {
 fn keras_trains_as_on_the_cpu() {
     let all = ["train=convolutional,adam", "trace", "transformer"];
     let steps = if is_whole() { &all[..] } else { &all[..2] };
-    let finished = run("refdevice", steps, &[]);
-    for step in steps {
-        finished.must_have_done(step);
-    }
-}
-
-#[cfg(feature = "matrix")]
-#[test]
-fn applications_train_on_the_device_alone() {
-    let finished = run("applications", &["MobileNetV2", "ViT"], &[]);
-    for model in ["MobileNetV2", "ViT"] {
-        finished.must_have_done(model);
-    }
+    run("refdevice", steps, &[]);
 }
 
 #[cfg(feature = "matrix")]
 #[test]
 fn fused_ops_compute_what_they_do_one_by_one() {
-    let counts = tempfile::NamedTempFile::new().expect("a file");
-    let counters = [(COUNTERS, counts.path().to_str().expect("UTF-8"))];
-    let finished = run("fusion", &["ops", "trees=20", "shapes"], &counters);
-    finished.must_have_done("shapes");
+    counted(|file| run("fusion", &["ops", "trees=20", "shapes"], &[(COUNTERS, file)]));
+}
+
+newest! {
+    #[cfg(feature = "matrix")]
+    applications_train_on_the_device_alone: "applications" ["MobileNetV2", "ViT"];
+    memory_ends_with_an_error_and_training_goes_on:
+        "card" ["pressure"], ("RUST_GPU_MEMORY_MIB", "64");
+    /// TensorFlow reads memory of the card as if it were the host's if the lengths are there.
+    an_op_with_lengths_runs_by_itself: "card" ["lengths"];
 }
 
 /// `examples/gpu/tests/lost.rs` has more of the calls.
@@ -173,17 +146,6 @@ fn a_lost_card_is_an_error_for_good() {
         assert!(finished.stderr.contains(cpu_cuda::HAPPENED), "{function}: {}", finished.stderr);
         assert!(!finished.stderr.contains("panicked"), "{function}: {}", finished.stderr);
     }
-}
-
-#[test]
-fn memory_ends_with_an_error_and_training_goes_on() {
-    run("card", &["pressure"], &[("RUST_GPU_MEMORY_MIB", "64")]).must_have_done("pressure");
-}
-
-/// TensorFlow reads memory of the card as if it were the host's if the lengths are there.
-#[test]
-fn an_op_with_lengths_runs_by_itself() {
-    run("card", &["lengths"], &[]).must_have_done("lengths");
 }
 
 #[test]

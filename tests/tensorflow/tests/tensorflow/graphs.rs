@@ -1,14 +1,12 @@
 //! Graph passes and profilers made with `se-plugin` in real TensorFlow.
 
-use cargo_tf_plugin::TensorFlow;
 use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
-use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow};
+use tf_plugin_tensorflow_tests::{Plugin, TensorFlow, each_tensorflow, steps};
 
 each_tensorflow!(
     a_pass_rewrites_graphs_on_the_device,
-    functions_that_ask_for_xla_run,
-    variables_change_in_graphs,
+    functions_with_variables_or_xla_run,
     a_profile_has_what_the_device_did;
     oldest and newest:
     a_second_load_changes_nothing,
@@ -17,12 +15,17 @@ each_tensorflow!(
 
 const SCRIPT: &str = "tensorflow/python/graphs.py";
 
-fn run(tensorflow: &TensorFlow, steps: &[&str]) -> Finished {
-    Python::steps(tensorflow, SCRIPT, "hostdevice", steps, &[])
+fn run(tensorflow: &TensorFlow, steps: &[&str], settings: &[(&str, &str)]) -> Finished {
+    Python::steps(tensorflow, SCRIPT, "hostdevice", steps, settings)
+}
+
+steps! {
+    functions_with_variables_or_xla_run: ["jit", "variables"];
+    a_profile_has_what_the_device_did: ["profile=1", "profile=1"];
 }
 
 fn a_pass_rewrites_graphs_on_the_device(tensorflow: &TensorFlow) {
-    let finished = run(tensorflow, &["constant=5432.25", "elsewhere"]);
+    let finished = run(tensorflow, &["constant=5432.25", "elsewhere"], &[]);
     assert!(!finished.stderr.contains("PluggableGraphOptimizer failed"), "{}", finished.stderr);
 }
 
@@ -32,8 +35,8 @@ fn a_failing_pass_leaves_the_graph_and_what_the_sdk_has_mended(tensorflow: &Tens
         ("panic", "plugin panicked in `optimize_func`"),
         ("break", "there is no node `no such node`"),
     ] {
-        let (steps, settings) = (["constant=1234.5", "jit"], [("HOSTDEVICE_GRAPH_PASS", pass)]);
-        let finished = Python::steps(tensorflow, SCRIPT, "hostdevice", &steps, &settings);
+        let setting = [("HOSTDEVICE_GRAPH_PASS", pass)];
+        let finished = run(tensorflow, &["constant=1234.5", "jit"], &setting);
         let told = finished
             .stderr
             .lines()
@@ -42,19 +45,7 @@ fn a_failing_pass_leaves_the_graph_and_what_the_sdk_has_mended(tensorflow: &Tens
     }
 }
 
-fn functions_that_ask_for_xla_run(tensorflow: &TensorFlow) {
-    run(tensorflow, &["jit"]);
-}
-
-fn variables_change_in_graphs(tensorflow: &TensorFlow) {
-    run(tensorflow, &["variables"]);
-}
-
-fn a_profile_has_what_the_device_did(tensorflow: &TensorFlow) {
-    run(tensorflow, &["profile=1", "profile=1"]);
-}
-
 fn a_second_load_changes_nothing(tensorflow: &TensorFlow) {
     let again = format!("load={}", Plugin::of("hostdevice").path().display());
-    run(tensorflow, &[&again, &again, "constant=5432.25", "profile=1", "jit"]);
+    run(tensorflow, &[&again, &again, "constant=5432.25", "profile=1", "jit"], &[]);
 }

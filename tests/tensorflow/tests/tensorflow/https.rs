@@ -9,6 +9,7 @@ each_tensorflow!(consumers);
 fn consumers(tensorflow: &TensorFlow) {
     let finished = Python::new(tensorflow, "tensorflow/python/https.py")
         .env("TF_PLUGIN_LIBRARY", Plugin::of("https").path())
+        .in_a_fork()
         .run()
         .success();
     assert!(finished.stdout.lines().any(|line| line == "ok"), "{}", finished.stdout);

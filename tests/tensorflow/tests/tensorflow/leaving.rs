@@ -21,7 +21,7 @@ fn leave(tensorflow: &TensorFlow, way: &str, example: &Example) -> Finished {
         .limit(LIMIT);
     // What shows in one run of many is looked for in processes that end like a user's to the last instruction.
     let finished = if way == "at_once" { python.run() } else { python.in_a_fork().run() };
-    finished.must_have_done(way);
+    finished.must_have_done(&[way]);
     for sign in [".rs:", "panicked"] {
         if finished.stderr.contains(sign) {
             finished.fail("the plugin had something to say");

@@ -3,6 +3,7 @@
 
 use cargo_tf_plugin::TensorFlow;
 use tf_plugin_tensorflow_tests::outside::read;
+use tf_plugin_tensorflow_tests::python::Python;
 use tf_plugin_tensorflow_tests::scenarios::OBJECT_STORES_LACK;
 use tf_plugin_tensorflow_tests::{Example, each_tensorflow, scenarios};
 
@@ -34,9 +35,7 @@ fn the_chapter_prints_what_it_says(tensorflow: &TensorFlow) {
     let library = Example::memstore().plugin.path().display().to_string();
     let script = scripts[0].replace("target/release/libmemstore.so", &library);
     assert!(script.contains(&library), "{script}");
-    let output = tensorflow.python_command().args(["-c", &script]).output().expect("Python runs");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = Python::code(tensorflow, &script, |python| python).success().stdout;
     assert_eq!(said.trim_end(), texts[0]);
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tf_plugin_conformance_tests::effort::{is_whole, one_in};
 use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
-use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, each_tensorflow, tensorflow};
+use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, each_tensorflow, steps, tensorflow};
 
 each_tensorflow!(
     each_operation_answers_as_on_the_cpu,
@@ -91,29 +91,14 @@ fn a_transformer_trains_as_on_the_cpu() {
     assert!(needless.is_empty(), "on the CPU without need: {needless:?}");
 }
 
-fn trains_with_late_streams(tensorflow: &TensorFlow) {
-    let late = [("REFDEVICE_DELAY_US", "300"), ("REFDEVICE_SEED", "5")];
-    run(tensorflow, &["train=convolutional,momentum"], &late);
-}
-
-fn variables_change_in_order(tensorflow: &TensorFlow) {
-    run(tensorflow, &["updates"], &[("REFDEVICE_DELAY_US", "100")]);
-}
-
-fn constants_of_functions_wait_for_earlier_work(tensorflow: &TensorFlow) {
-    run(tensorflow, &["constants"], &[("REFDEVICE_DELAY_US", "20000")]);
-}
-
-fn there_can_be_several_devices(tensorflow: &TensorFlow) {
-    run(tensorflow, &["devices=3"], &[("REFDEVICE_DEVICES", "3")]);
-}
-
-fn memory_ends_with_an_error(tensorflow: &TensorFlow) {
-    run(tensorflow, &["memory"], &[("REFDEVICE_MEMORY", "64MiB")]);
-}
-
-fn a_trace_shows_the_kernels(tensorflow: &TensorFlow) {
-    run(tensorflow, &["trace"], &[]);
+steps! {
+    trains_with_late_streams:
+        ["train=convolutional,momentum"], ("REFDEVICE_DELAY_US", "300"), ("REFDEVICE_SEED", "5");
+    variables_change_in_order: ["updates"], ("REFDEVICE_DELAY_US", "100");
+    constants_of_functions_wait_for_earlier_work: ["constants"], ("REFDEVICE_DELAY_US", "20000");
+    there_can_be_several_devices: ["devices=3"], ("REFDEVICE_DEVICES", "3");
+    memory_ends_with_an_error: ["memory"], ("REFDEVICE_MEMORY", "64MiB");
+    a_trace_shows_the_kernels: ["trace"];
 }
 
 fn settings_that_are_not_understood_leave_the_cpu(tensorflow: &TensorFlow) {

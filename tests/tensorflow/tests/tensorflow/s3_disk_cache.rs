@@ -16,7 +16,7 @@ fn second_epochs_make_one_request_a_file() {
         let python = store.python(&tensorflow, "tensorflow/python/disk_cache.py");
         let python = python.args([what, &store.root()]).env("TF_S3_DISK_CACHE", &cache);
         let finished = python.run().success();
-        finished.must_have_done(what);
+        finished.must_have_done(&[what]);
         let counts = store.server().counts();
         (counts.get("GetObject").copied().unwrap_or(0), counts)
     };

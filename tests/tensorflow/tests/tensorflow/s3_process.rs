@@ -28,7 +28,7 @@ fn go(python: Python, store: &Store, way: &str) -> Finished {
         .args(["--root", &store.root(), "--control", store.endpoint()])
         .limit(LIMIT)
         .run();
-    finished.must_have_done(way);
+    finished.must_have_done(&[way]);
     if finished.stderr.contains("panicked") {
         finished.fail("the plugin panicked");
     }
