@@ -115,8 +115,6 @@ pub fn script(name: &str) -> PathBuf {
 pub struct Example {
     /// Its package.
     pub package: &'static str,
-    /// Its scheme.
-    pub scheme: &'static str,
     /// The plugin.
     pub plugin: &'static Plugin,
     /// A URI without `/` at the end; nothing else uses what is below it.
@@ -128,23 +126,23 @@ pub struct Example {
 impl Example {
     /// `examples/memfs`.
     pub fn memfs() -> Self {
-        Self::new("memfs", "mem", String::from("mem://box/tests"))
+        Self::new("memfs", String::from("mem://box/tests"))
     }
 
     /// `examples/memstore`.
     pub fn memstore() -> Self {
-        Self::new("memstore", "memstore", String::from("memstore://bucket/tests"))
+        Self::new("memstore", String::from("memstore://bucket/tests"))
     }
 
     /// `examples/localfs`, with a root in a new directory that vanishes with the value.
     pub fn localfs() -> Self {
         let scratch = tempfile::tempdir().expect("a scratch directory");
         let root = format!("local://{}/tests", scratch.path().display());
-        Self { scratch: Some(scratch), ..Self::new("localfs", "local", root) }
+        Self { scratch: Some(scratch), ..Self::new("localfs", root) }
     }
 
-    fn new(package: &'static str, scheme: &'static str, root: String) -> Self {
-        Self { package, scheme, plugin: Plugin::of(package), root, scratch: None }
+    fn new(package: &'static str, root: String) -> Self {
+        Self { package, plugin: Plugin::of(package), root, scratch: None }
     }
 
     /// Where the root is on disk, if it is.

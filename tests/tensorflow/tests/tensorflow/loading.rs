@@ -3,6 +3,7 @@
 use cargo_tf_plugin::TensorFlow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use tf_plugin_tensorflow_tests::child::Finished;
@@ -17,30 +18,13 @@ each_tensorflow!(
     oldest and newest:
     switched_off,
     two_plugins_with_one_scheme,
-    a_new_that_fails,
-    a_new_that_panics,
+    a_new_that_fails_or_panics,
 );
 
 const SCRIPT: &str = "tensorflow/python/loading.py";
 
 /// Turns automatic registration off.
 const SWITCH: &str = "TF_FS_PLUGIN_AUTOLOAD";
-
-/// How much TensorFlow says: everything that it says by default, or errors only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
-    Default,
-    Errors,
-}
-
-impl Level {
-    fn set(self, python: Python) -> Python {
-        match self {
-            Self::Default => python.without("TF_CPP_MIN_LOG_LEVEL"),
-            Self::Errors => python,
-        }
-    }
-}
 
 /// A line without what changes from run to run: times and thread numbers, which are padded.
 fn shape(line: &str) -> String {
@@ -61,31 +45,33 @@ fn shape(line: &str) -> String {
     shape
 }
 
-/// The shapes of the lines that TensorFlow itself writes to standard error, seen without any plugin.
-fn usual_lines(tensorflow: &TensorFlow, level: Level) -> BTreeSet<String> {
-    type Known = BTreeMap<(String, Level), BTreeSet<String>>;
-    static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
+/// The shapes of the lines that TensorFlow itself writes to standard error, seen in an overlay without plugins: a real
+/// environment, or the tests would see no plugin in one for the wrong reason.
+fn usual_lines(tensorflow: &TensorFlow) -> BTreeSet<String> {
+    static KNOWN: Mutex<BTreeMap<String, BTreeSet<String>>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    known
-        .entry((tensorflow.version().to_owned(), level))
-        .or_insert_with(|| {
-            let python = level.set(Python::new(tensorflow, SCRIPT));
-            let finished = python.args(["works=ram://box", "absent=mem"]).run().success();
-            finished.stderr.lines().map(shape).collect()
-        })
-        .clone()
+    let usual = known.entry(tensorflow.version().to_owned()).or_insert_with(|| {
+        let overlay = Overlay::new(tensorflow);
+        assert!(overlay.python().starts_with(env::temp_dir()));
+        let python = Python::with_interpreter(overlay.python(), SCRIPT);
+        let finished = ran(python, &["site-packages=1", "works=ram://box", "absent=mem"]);
+        finished.stderr.lines().map(shape).collect()
+    });
+    usual.clone()
 }
 
-/// Runs the steps, all of which must succeed, and returns what the plugins wrote to standard error.
-fn run(tensorflow: &TensorFlow, level: Level, python: Python, steps: &[String]) -> Vec<String> {
-    let finished = level.set(python).args(steps).run().success();
-    let done = |step: &&String| finished.stdout.lines().any(|line| line == format!("ok {step}"));
-    assert_eq!(steps.iter().filter(done).count(), steps.len(), "{}", finished.stdout);
-    unusual_lines(tensorflow, level, &finished)
+/// Runs the steps, all of which must succeed, and lets TensorFlow say what it says by default.
+fn ran<S: AsRef<OsStr>>(python: Python, steps: &[S]) -> Finished {
+    python.without("TF_CPP_MIN_LOG_LEVEL").args(steps).run().success()
 }
 
-fn unusual_lines(tensorflow: &TensorFlow, level: Level, finished: &Finished) -> Vec<String> {
-    let usual = usual_lines(tensorflow, level);
+/// The same, and returns what the plugins wrote to standard error.
+fn run(tensorflow: &TensorFlow, python: Python, steps: &[String]) -> Vec<String> {
+    unusual_lines(tensorflow, &ran(python, steps))
+}
+
+fn unusual_lines(tensorflow: &TensorFlow, finished: &Finished) -> Vec<String> {
+    let usual = usual_lines(tensorflow);
     let unusual = finished.stderr.lines().filter(|line| !usual.contains(&shape(line)));
     // On a busy machine TensorFlow says so when an iterator ends before its pipeline was optimised.
     let unusual = unusual.filter(|line| !line.contains("Optimization loop failed: CANCELLED"));
@@ -110,27 +96,23 @@ fn assert_one_line(lines: &[String], severity: char, words: &[&str]) {
 const NOTHING: [&str; 0] = [];
 
 fn named_by_the_environment(tensorflow: &TensorFlow) {
-    for (example, level) in
-        [(Example::memfs(), Level::Default), (Example::localfs(), Level::Errors)]
-    {
-        let library = example.plugin.path();
-        let steps = [
-            step("works", &example.root),
-            step("absent", "manual"),
-            // What old code does.
-            step("register", library),
-            step("register", library),
-            step("load-again", library),
-            step("works", &example.root),
-            step("mapped", library),
-        ];
-        let python = Python::new(tensorflow, SCRIPT).env(LIBRARY, library);
-        let finished = level.set(python).args(&steps).run().success();
-        let sums: Vec<&str> =
-            finished.stdout.lines().filter_map(|line| line.strip_prefix("sha256 ")).collect();
-        assert_eq!(sums, [example.plugin.digest()], "the file in TensorFlow's memory");
-        assert_eq!(unusual_lines(tensorflow, level, &finished), NOTHING);
-    }
+    let memfs = Example::memfs();
+    let library = memfs.plugin.path();
+    let steps = [
+        step("works", &memfs.root),
+        step("absent", "manual"),
+        // What old code does.
+        step("register", library),
+        step("register", library),
+        step("load-again", library),
+        step("works", &memfs.root),
+        step("mapped", library),
+    ];
+    let finished = ran(Python::new(tensorflow, SCRIPT).env(LIBRARY, library), &steps);
+    let sums: Vec<&str> =
+        finished.stdout.lines().filter_map(|line| line.strip_prefix("sha256 ")).collect();
+    assert_eq!(sums, [memfs.plugin.digest()], "the file in TensorFlow's memory");
+    assert_eq!(unusual_lines(tensorflow, &finished), NOTHING);
 }
 
 fn in_the_plugins_directory(tensorflow: &TensorFlow) {
@@ -154,7 +136,7 @@ fn in_the_plugins_directory(tensorflow: &TensorFlow) {
         step("exists", "manual://box/x"),
     ];
     let python = Python::with_interpreter(overlay.python(), SCRIPT);
-    assert_eq!(run(tensorflow, Level::Default, python, &steps), NOTHING);
+    assert_eq!(run(tensorflow, python, &steps), NOTHING);
 }
 
 /// TensorFlow then loads everything twice.
@@ -170,7 +152,7 @@ fn in_a_directory_with_two_names(tensorflow: &TensorFlow) {
     let python = Python::with_interpreter(overlay.python(), SCRIPT)
         .env("PYTHONPATH", overlay.second_name())
         .env("PANICFS_NEW", "count");
-    assert_eq!(run(tensorflow, Level::Default, python, &steps), ["panicfs is made"]);
+    assert_eq!(run(tensorflow, python, &steps), ["panicfs is made"]);
 }
 
 fn switched_off(tensorflow: &TensorFlow) {
@@ -178,7 +160,7 @@ fn switched_off(tensorflow: &TensorFlow) {
     let memfs = Example::memfs();
     let library = memfs.plugin.copy_to(&overlay.plugins());
     let steps = [
-        step("absent", memfs.scheme),
+        step("absent", "mem"),
         step("register", &library),
         step("works", &memfs.root),
         step("load-again", &library),
@@ -186,7 +168,7 @@ fn switched_off(tensorflow: &TensorFlow) {
     ];
     let python =
         Python::with_interpreter(overlay.python(), SCRIPT).env(SWITCH, "0").env(LIBRARY, &library);
-    assert_eq!(run(tensorflow, Level::Default, python, &steps), NOTHING);
+    assert_eq!(run(tensorflow, python, &steps), NOTHING);
 }
 
 /// TensorFlow loads the directory first, then what the environment names.
@@ -199,54 +181,33 @@ fn two_plugins_with_one_scheme(tensorflow: &TensorFlow) {
         let overlay = Overlay::new(tensorflow);
         first.copy_to(&overlay.plugins());
         let python = Python::with_interpreter(overlay.python(), SCRIPT).env(LIBRARY, second.path());
-        let lines = run(tensorflow, Level::Default, python, &[proof]);
+        let lines = run(tensorflow, python, &[proof]);
         let path = second.path().display().to_string();
         let words = [&path, "another filesystem plugin was first", "File system for mem", SWITCH];
         assert_one_line(&lines, 'W', &words);
     }
 }
 
-fn a_new_that_fails(tensorflow: &TensorFlow) {
+fn a_new_that_fails_or_panics(tensorflow: &TensorFlow) {
     let library = Plugin::of("panicfs").path();
-    let steps = [
-        step("absent", "panicfs"),
-        format!("refused={}=14=new was asked to fail", library.display()),
-        step("absent", "panicfs"),
-        step("works", "ram://box"),
-    ];
-    let python = Python::new(tensorflow, SCRIPT).env(LIBRARY, library).env("PANICFS_NEW", "fail");
-    let lines = run(tensorflow, Level::Errors, python, &steps);
     let path = library.display().to_string();
-    assert_one_line(&lines, 'E', &[&path, "is not registered: new was asked to fail"]);
-}
-
-fn a_new_that_panics(tensorflow: &TensorFlow) {
-    let library = Plugin::of("panicfs").path();
-    let steps = [
-        step("absent", "panicfs"),
-        format!("refused={}=13=new was asked to panic", library.display()),
-        step("absent", "panicfs"),
-        step("works", "ram://box"),
-    ];
-    let python = Python::new(tensorflow, SCRIPT).env(LIBRARY, library).env("PANICFS_NEW", "panic");
-    let lines = run(tensorflow, Level::Errors, python, &steps);
     // Rust's own lines about a panic come on top, at import and at the second attempt.
-    let (own, of_rust): (Vec<String>, Vec<String>) =
-        lines.into_iter().partition(|line| line.contains(": E "));
-    let path = library.display().to_string();
+    let fails = ("fail", 14, 0, &["is not registered: new was asked to fail"][..]);
     let place = "plugin panicked in `init` at ";
-    assert_one_line(&own, 'E', &[&path, place, "panicfs/src/lib.rs:", "new was asked to panic"]);
-    let panics = of_rust.iter().filter(|line| line.contains("panicked at")).count();
-    assert_eq!(panics, 2, "{of_rust:#?}");
-}
-
-/// The overlay must be a real environment, or the tests above see no plugin for the wrong reason.
-#[test]
-fn an_overlay_without_plugins_has_tensorflow_and_no_scheme() {
-    let tensorflow = tf_plugin_tensorflow_tests::tensorflow(cargo_tf_plugin::NEWEST);
-    let overlay = Overlay::new(&tensorflow);
-    let steps = [step("site-packages", "1"), step("absent", "mem"), step("works", "ram://box")];
-    let python = Python::with_interpreter(overlay.python(), SCRIPT);
-    assert_eq!(run(&tensorflow, Level::Errors, python, &steps), NOTHING);
-    assert!(overlay.python().starts_with(env::temp_dir()));
+    let panics = ("panic", 13, 2, &[place, "panicfs/src/lib.rs:", "new was asked to panic"][..]);
+    for (how, code, panics, words) in [fails, panics] {
+        let steps = [
+            step("absent", "panicfs"),
+            format!("refused={path}={code}=new was asked to {how}"),
+            step("absent", "panicfs"),
+            step("works", "ram://box"),
+        ];
+        let python = Python::new(tensorflow, SCRIPT).env(LIBRARY, library).env("PANICFS_NEW", how);
+        let lines = run(tensorflow, python, &steps);
+        let (own, of_rust): (Vec<_>, Vec<_>) =
+            lines.into_iter().partition(|line| line.contains(": E "));
+        assert_one_line(&own, 'E', &[&[&*path], words].concat());
+        let panicked = of_rust.iter().filter(|line| line.contains("panicked at")).count();
+        assert_eq!((panicked, of_rust.is_empty()), (panics, panics == 0), "{of_rust:#?}");
+    }
 }
