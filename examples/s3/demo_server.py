@@ -1,4 +1,4 @@
-"""S3 on this machine for the demo and the tests: moto, with a look into the bucket from outside.
+"""S3 on this machine for the demo: moto, with a look into the bucket from outside.
 
     python demo_server.py BUCKET...
 

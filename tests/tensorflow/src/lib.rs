@@ -6,7 +6,7 @@
 //! `TF_PLUGIN_TEST_TENSORFLOW` names.
 //!
 //! This library is what the tests have in common: [`plugin`] and [`outside`] build, [`python`] and [`child`] run
-//! within a time limit, [`overlay`] makes a `site-packages` that a test may change, [`s3`] starts servers, and
+//! within a time limit, [`overlay`] makes a `site-packages` that a test may change, [`s3`] starts a server, and
 //! [`abi`] is TensorFlow's C API as safe functions.
 
 #[allow(unsafe_code, reason = "TensorFlow's C API; every block is argued")]

@@ -7,7 +7,7 @@ use tf_plugin_tensorflow_tests::tensorflow;
 #[test]
 fn second_epochs_make_one_request_a_file() {
     let tensorflow = tensorflow(NEWEST);
-    let store = Store::own("disk-cache", true);
+    let store = Store::new("disk-cache", true);
     let directory = tempfile::tempdir().expect("a scratch directory");
     let cache = format!("{}:1GiB", directory.path().display());
     // Each in a process of its own. Returns how many requests it made for bytes of objects.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tf_plugin_conformance_tests::effort::is_whole;
 use tf_plugin_tensorflow_tests::child::{self, Finished};
 use tf_plugin_tensorflow_tests::python::Python;
-use tf_plugin_tensorflow_tests::s3::{Installed, Store};
+use tf_plugin_tensorflow_tests::s3::{Store, installed};
 use tf_plugin_tensorflow_tests::{Plugin, tensorflow};
 
 const SCRIPT: &str = "python/s3_process.py";
@@ -40,7 +40,7 @@ macro_rules! ways {
         $(
             #[test]
             fn $way() {
-                let store = Store::own("process", true);
+                let store = Store::new("process", true);
                 let python = store.python(&tensorflow(NEWEST), SCRIPT);
                 go(python, &store, stringify!($way)).success();
             }
@@ -65,10 +65,10 @@ ways!(
 fn ends_in_time(way: &str) {
     static USUAL: OnceLock<Duration> = OnceLock::new();
     let time = |way| {
-        let store = Store::own("process", true);
-        let installed = Installed::new(&tensorflow(NEWEST), None);
+        let store = Store::new("process", true);
+        let installed = installed(&tensorflow(NEWEST));
         let started = Instant::now();
-        go(installed.python(&store, SCRIPT), &store, way).success();
+        go(store.python_in(&installed, SCRIPT), &store, way).success();
         started.elapsed()
     };
     let usual = *USUAL.get_or_init(|| time("at_once"));
@@ -88,9 +88,9 @@ fn a_stalled_server() {
 
 #[test]
 fn killed_by_sigint() {
-    let store = Store::own("process", true);
-    let installed = Installed::new(&tensorflow(NEWEST), None);
-    let finished = go(installed.python(&store, SCRIPT), &store, "killed_by_sigint");
+    let store = Store::new("process", true);
+    let installed = installed(&tensorflow(NEWEST));
+    let finished = go(store.python_in(&installed, SCRIPT), &store, "killed_by_sigint");
     if finished.signal() != Some(libc::SIGINT) {
         finished.fail("it was not ended by SIGINT");
     }
@@ -99,11 +99,11 @@ fn killed_by_sigint() {
 /// A race at the end shows in one run of many, most of which share the import of TensorFlow.
 #[test]
 fn many_times_in_python() {
-    let store = Store::own("process", true);
-    let installed = Installed::new(&tensorflow(NEWEST), None);
+    let store = Store::new("process", true);
+    let installed = installed(&tensorflow(NEWEST));
     let ways = ["used_by_children", "used", "used", "used"];
     for way in if is_whole() { &ways[..] } else { &ways[..2] } {
-        let finished = go(installed.python(&store, SCRIPT), &store, way).success();
+        let finished = go(store.python_in(&installed, SCRIPT), &store, way).success();
         assert!(!finished.stderr.contains("libs3"), "it had something to say: {}", finished.stderr);
     }
 }
@@ -112,7 +112,7 @@ fn many_times_in_python() {
 #[test]
 fn many_times_without_python() {
     let processes = if is_whole() { 1000 } else { 30 };
-    let store = Store::own("process", true);
+    let store = Store::new("process", true);
     let tensorflow = tensorflow(NEWEST);
     let plugin = Plugin::of("s3").path();
     let next = AtomicUsize::new(0);
@@ -142,10 +142,10 @@ fn many_times_without_python() {
 
 #[test]
 fn killed_in_the_middle_of_saving() {
-    let store = Store::own("kill", true);
-    let installed = Installed::new(&tensorflow(NEWEST), None);
-    let finished = installed
-        .python(&store, "python/s3_kill.py")
+    let store = Store::new("kill", true);
+    let installed = installed(&tensorflow(NEWEST));
+    let finished = store
+        .python_in(&installed, "python/s3_kill.py")
         .args(["--root", &store.root(), "--control", store.endpoint(), "--kills", "8"])
         .limit(600)
         .run()

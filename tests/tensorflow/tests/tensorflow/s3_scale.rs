@@ -2,23 +2,23 @@
 //! by `import tensorflow` alone.
 
 use cargo_tf_plugin::NEWEST;
-use tf_plugin_tensorflow_tests::s3::{Installed, Store};
+use tf_plugin_tensorflow_tests::s3::{Store, installed};
 use tf_plugin_tensorflow_tests::tensorflow;
 
 const SCRIPT: &str = "../examples/s3/scale.py";
 
 /// The last line of JSON that the script says.
 fn run(store: &Store, way: &str) -> serde_json::Value {
-    let installed = Installed::new(&tensorflow(NEWEST), None);
+    let installed = installed(&tensorflow(NEWEST));
     let finished =
-        installed.python(store, SCRIPT).args([way, &store.root()]).limit(300).run().success();
+        store.python_in(&installed, SCRIPT).args([way, &store.root()]).limit(300).run().success();
     let last = finished.stdout.lines().last().unwrap_or_default();
     serde_json::from_str(last).unwrap_or_else(|error| finished.fail(&format!("{last:?}: {error}")))
 }
 
 #[test]
 fn data_service_with_two_workers() {
-    let store = Store::own("scale", true);
+    let store = Store::new("scale", true);
     let result = run(&store, "service");
     assert_eq!(result["seen"], 4000, "{result}");
     assert_eq!(result["complete"], true, "each record once: {result}");
@@ -37,7 +37,7 @@ fn data_service_with_two_workers() {
 
 #[test]
 fn multi_worker_mirrored_strategy_with_two_workers() {
-    let store = Store::own("scale", true);
+    let store = Store::new("scale", true);
     let result = run(&store, "workers");
     let results = result["results"].as_array().expect("a list");
     assert_eq!(results.len(), 2, "{result}");

@@ -7,7 +7,6 @@ use std::process::Command;
 use std::time::Duration;
 use tf_plugin_tensorflow_tests::child::{self, Finished};
 use tf_plugin_tensorflow_tests::overlay::Overlay;
-use tf_plugin_tensorflow_tests::python::Python;
 use tf_plugin_tensorflow_tests::s3::Store;
 use tf_plugin_tensorflow_tests::{Plugin, script, tensorflow};
 
@@ -47,9 +46,9 @@ fn pip_installs_the_plugin_and_takes_it_away() {
         "the wheel depends on nothing, on no TensorFlow above all: {shown}"
     );
 
-    let store = Store::own("wheel", true);
-    let python = Python::with_interpreter(overlay.python(), "python/s3_wheel.py");
-    store.settings(python).arg(format!("{}/file", store.root())).run().success();
+    let store = Store::new("wheel", true);
+    let python = store.python_in(&overlay, "python/s3_wheel.py");
+    python.arg(format!("{}/file", store.root())).run().success();
     let object = store.server().read("wheel", "tests/file", 0..100).expect("the object is there");
     assert_eq!(&*object, b"written");
 

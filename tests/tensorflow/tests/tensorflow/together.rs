@@ -4,7 +4,6 @@ use azurite::{ACCOUNT, Azurite, KEY};
 use cargo_tf_plugin::TensorFlow;
 use std::fs;
 use tf_plugin_tensorflow_tests::overlay::Overlay;
-use tf_plugin_tensorflow_tests::python::Python;
 use tf_plugin_tensorflow_tests::s3::Store;
 use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow};
 
@@ -16,11 +15,10 @@ fn three_stores_in_one_process(tensorflow: &TensorFlow) {
         let place = overlay.plugins().join(format!("lib{package}.so"));
         fs::copy(Plugin::of(package).path(), place).expect("the plugin can be copied");
     }
-    let store = Store::own("together", true);
+    let store = Store::new("together", true);
     let azurite = Azurite::with_container("together");
-    let python = Python::with_interpreter(overlay.python(), "python/together.py");
     let finished = store
-        .settings(python)
+        .python_in(&overlay, "python/together.py")
         .args([&store.root(), &format!("az://{ACCOUNT}/together/tests")])
         .env("AZURE_STORAGE_KEY", KEY)
         .env("TF_AZ_BLOB_ENDPOINT", format!("{}/{ACCOUNT}", azurite.endpoint()))
