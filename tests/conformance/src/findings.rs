@@ -5,6 +5,7 @@
 
 use crate::Defect;
 use std::collections::BTreeMap;
+use std::env;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
@@ -39,6 +40,14 @@ fn file(name: &str) -> PathBuf {
 }
 
 impl Findings {
+    /// Reads a record. With `TF_FS_PLUGIN_WRITE_FINDINGS` in the environment it is found, and written, first.
+    pub fn read_or_find(name: &str, find: impl FnOnce() -> Self) -> Self {
+        if env::var_os("TF_FS_PLUGIN_WRITE_FINDINGS").is_some() {
+            find().write(name);
+        }
+        Self::read(name)
+    }
+
     /// Reads a record: `filesystems`, or `python` or `c` for the cases in TensorFlow.
     pub fn read(name: &str) -> Self {
         let text = fs::read_to_string(file(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -58,8 +67,7 @@ impl Findings {
         Self(text.lines().map(line).collect())
     }
 
-    /// Writes the record for [`read`](Self::read).
-    pub fn write(&self, name: &str) {
+    fn write(&self, name: &str) {
         fs::write(file(name), self.text()).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 
@@ -104,6 +112,11 @@ impl Findings {
     pub fn own_of(&self, case: &str) -> Option<Defect> {
         let found = self.0.iter().find(|noticed| noticed.own.iter().any(|own| own == case));
         found.map(|noticed| noticed.defect)
+    }
+
+    /// The cases that have none.
+    pub fn without<'c>(&self, cases: impl Iterator<Item = &'c str>) -> Vec<&'c str> {
+        cases.filter(|case| self.own_of(case).is_none()).collect()
     }
 }
 

@@ -116,10 +116,7 @@ fn find() -> Findings {
 
 #[test]
 fn the_record_is_true() {
-    if std::env::var_os("TF_FS_PLUGIN_WRITE_FINDINGS").is_some() {
-        find().write("filesystems");
-    }
-    let findings = Findings::read("filesystems");
+    let findings = Findings::read_or_find("filesystems", find);
     let advice = "write the record again with `TF_FS_PLUGIN_WRITE_FINDINGS=1 cargo test -p \
                   tf-plugin-conformance-tests --test defects`";
     let noticed = |defect| findings.0.iter().find(|noticed| noticed.defect == defect);
@@ -137,10 +134,8 @@ fn the_record_is_true() {
     })
     .concat();
     assert!(wrong.is_empty(), "{}; {advice}", wrong.join(", "));
-    let missing: Vec<_> =
-        Case::all().iter().filter(|case| findings.own_of(case.name()).is_none()).collect();
     assert_eq!(
-        missing.iter().map(|case| case.name()).collect::<Vec<_>>(),
+        findings.without(Case::all().iter().map(|case| case.name())),
         NEED_ANOTHER_DECLARATION,
         "cases that notice no defect; put one into tests/conformance/src/broken, or {advice}"
     );

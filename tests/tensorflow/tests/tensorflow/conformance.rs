@@ -17,6 +17,7 @@ use tf_plugin_conformance_tests::effort::is_whole;
 use tf_plugin_conformance_tests::findings::Findings;
 use tf_plugin_conformance_tests::{DEFECT_VARIABLE, Defect, MALFORMED};
 use tf_plugin_tensorflow_tests::{Example, Plugin, each_tensorflow, tensorflow};
+use tf_plugin_testing::device;
 use tf_plugin_testing::filesystem::{
     Answer, Deviation, Files, InTensorFlow, TensorFlowCase, Verdict, samples,
 };
@@ -35,13 +36,13 @@ fn worker_for_files() {
 /// As [`worker_for_files`].
 #[test]
 fn worker_for_a_device() {
-    tf_plugin_testing::device::InTensorFlow::work();
+    device::InTensorFlow::work();
 }
 
 /// What the tests judge: nothing failed, and only what is named was skipped.
 #[track_caller]
-fn pass(cases: &InTensorFlow, answers: &[Answer], skipped: &[&str]) {
-    assert_eq!(answers.len(), cases.cases().len());
+fn pass(cases: &[&TensorFlowCase], answers: &[Answer], skipped: &[&str]) {
+    assert_eq!(answers.len(), cases.len());
     let mut found = Vec::new();
     for answer in answers {
         match &answer.verdict {
@@ -53,12 +54,24 @@ fn pass(cases: &InTensorFlow, answers: &[Answer], skipped: &[&str]) {
     assert_eq!(found, skipped);
 }
 
+#[track_caller]
+fn verdict<'a>(answers: &'a [Answer], name: &str) -> &'a Verdict {
+    let answer = answers.iter().find(|answer| answer.case.name == name);
+    &answer.unwrap_or_else(|| panic!("{name} is not a case")).verdict
+}
+
+/// The settings of a release's Python.
+fn settings(tensorflow: &TensorFlow) -> Vec<(String, String)> {
+    let command = tensorflow.python_command();
+    let settings = command.get_envs().filter_map(|(name, value)| {
+        Some((name.to_string_lossy().into_owned(), value?.to_string_lossy().into_owned()))
+    });
+    settings.collect()
+}
+
 fn python(tensorflow: &TensorFlow, library: &Path) -> InTensorFlow {
     let python = InTensorFlow::from_python(tensorflow.python(), library);
-    tensorflow.python_command().get_envs().fold(python, |python, (name, value)| match value {
-        Some(value) => python.env(name.to_string_lossy(), value.to_string_lossy()),
-        None => python,
-    })
+    settings(tensorflow).into_iter().fold(python, |python, (name, value)| python.env(name, value))
 }
 
 fn in_c(tensorflow: &TensorFlow, library: &Path) -> InTensorFlow {
@@ -68,12 +81,12 @@ fn in_c(tensorflow: &TensorFlow, library: &Path) -> InTensorFlow {
 fn memfs(tensorflow: &TensorFlow) {
     let skipped = ["python_half_a_file_is_never_seen", "python_malformed", "python_memory_region"];
     let cases = python(tensorflow, Plugin::of("memfs").path());
-    pass(&cases, &cases.run("mem://box/"), &skipped);
+    pass(cases.cases(), &cases.run("mem://box/"), &skipped);
 }
 
 fn memfs_in_c(tensorflow: &TensorFlow) {
     let cases = in_c(tensorflow, Plugin::of("memfs").path());
-    pass(&cases, &cases.run("mem://box/"), &["c_provided_files"]);
+    pass(cases.cases(), &cases.run("mem://box/"), &["c_provided_files"]);
 }
 
 fn localfs(tensorflow: &TensorFlow) {
@@ -89,7 +102,7 @@ fn on_disk(cases: impl Fn(&Path) -> InTensorFlow, skipped: &[&str]) {
     let directory = example.directory().expect("it is on disk");
     std::fs::create_dir(&directory).expect("a new directory");
     let cases = cases(example.plugin.path()).malformed("local://host/x");
-    pass(&cases, &cases.run(&example.root), skipped);
+    pass(cases.cases(), &cases.run(&example.root), skipped);
     let left = std::fs::read_dir(directory).expect("a directory").count();
     assert_eq!(left, 0, "cases that pass leave nothing");
 }
@@ -99,7 +112,7 @@ fn localfs_below_a_root(tensorflow: &TensorFlow) {
     let cases = python(tensorflow, Plugin::of("localfs").path())
         .malformed(format!("local:///{}", "x".repeat(256)))
         .env("LOCALFS_ROOT", root.path().to_str().expect("it is text"));
-    pass(&cases, &cases.run("local:///"), &["python_half_a_file_is_never_seen"]);
+    pass(cases.cases(), &cases.run("local:///"), &["python_half_a_file_is_never_seen"]);
 }
 
 /// With `files: provided` nothing is written, and what is there is held against what was put there.
@@ -118,7 +131,7 @@ fn provided_files_in_c(tensorflow: &TensorFlow) {
     let cases = in_c(tensorflow, example.plugin.path()).files(Files::Provided);
     let others: Vec<_> = cases.cases().iter().map(|case| case.name).collect();
     let others: Vec<_> = others.into_iter().filter(|name| *name != "c_provided_files").collect();
-    pass(&cases, &cases.run(&example.root), &others);
+    pass(cases.cases(), &cases.run(&example.root), &others);
     assert_eq!(entries(), before, "nothing is written");
     let missing =
         samples().iter().rfind(|sample| sample.content.is_some()).expect("there are files");
@@ -128,16 +141,10 @@ fn provided_files_in_c(tensorflow: &TensorFlow) {
     assert_eq!(noticed.len(), 1, "{found:#?}");
 }
 
-fn on_a_device(
-    tensorflow: &TensorFlow,
-    plugin: &'static str,
-) -> tf_plugin_testing::device::InTensorFlow {
+fn on_a_device(tensorflow: &TensorFlow, plugin: &'static str) -> device::InTensorFlow {
     let library = Plugin::of(plugin).path();
-    let python = tf_plugin_testing::device::InTensorFlow::from_python(tensorflow.python(), library);
-    tensorflow.python_command().get_envs().fold(python, |python, (name, value)| match value {
-        Some(value) => python.env(name.to_string_lossy(), value.to_string_lossy()),
-        None => python,
-    })
+    let python = device::InTensorFlow::from_python(tensorflow.python(), library);
+    settings(tensorflow).into_iter().fold(python, |python, (name, value)| python.env(name, value))
 }
 
 fn refdevice(tensorflow: &TensorFlow) {
@@ -148,45 +155,30 @@ fn refdevice_in_c(tensorflow: &TensorFlow) {
     all_pass(on_a_device_in_c(tensorflow, "refdevice"));
 }
 
-fn on_a_device_in_c(
-    tensorflow: &TensorFlow,
-    plugin: &'static str,
-) -> tf_plugin_testing::device::InTensorFlow {
+fn on_a_device_in_c(tensorflow: &TensorFlow, plugin: &'static str) -> device::InTensorFlow {
     let (directory, library) = (tensorflow.library_dir(), Plugin::of(plugin).path());
-    tf_plugin_testing::device::InTensorFlow::in_c(
-        directory,
-        library,
-        "conformance::worker_for_a_device",
-    )
+    device::InTensorFlow::in_c(directory, library, "conformance::worker_for_a_device")
 }
 
 #[track_caller]
-fn all_pass(cases: tf_plugin_testing::device::InTensorFlow) {
+fn all_pass(cases: device::InTensorFlow) {
     // Work that is late finds what does not wait for it; and there is another device to copy to.
     let cases = cases.env("REFDEVICE_DELAY_US", "100").env("REFDEVICE_DEVICES", "2");
-    let answers = cases.run("RUST_REF");
-    assert_eq!(answers.len(), cases.cases().len());
-    for answer in answers {
-        assert_eq!(answer.verdict, Verdict::Passed, "{}", answer.case.name);
-    }
+    pass(cases.cases(), &cases.run("RUST_REF"), &[]);
 }
 
 /// Kernels that fail, panic and forget are there to be found; what has no kernel is skipped with a reason.
 #[test]
 fn what_is_wrong_with_kernels_is_noticed_in_tensorflow() {
     let release = tensorflow(cargo_tf_plugin::NEWEST);
-    let answers = on_a_device(&release, "hostdevice").run("RUST_TEST");
-    let in_c = on_a_device_in_c(&release, "hostdevice").run("RUST_TEST");
-    let verdict = |name: &str| {
-        let answer = answers.iter().chain(&in_c).find(|answer| answer.case.name == name);
-        &answer.unwrap_or_else(|| panic!("{name} is no case")).verdict
-    };
+    let mut answers = on_a_device(&release, "hostdevice").run("RUST_TEST");
+    answers.extend(on_a_device_in_c(&release, "hostdevice").run("RUST_TEST"));
     for (case, what) in [
         ("python_kernels_of_one_argument", "panicked in `hostdevice::kernels::PanicsToo`"),
         ("python_kernels_that_broadcast", "[2, 3] and [3] cannot be added"),
         ("python_kernels_of_networks", "the preferred kernel fails"),
     ] {
-        match verdict(case) {
+        match verdict(&answers, case) {
             Verdict::Failed(found) => assert!(
                 found
                     .iter()
@@ -198,7 +190,7 @@ fn what_is_wrong_with_kernels_is_noticed_in_tensorflow() {
     }
     let reason = "the plugin has none of these kernels";
     for case in ["python_kernels_that_reduce", "python_kernels_of_matrices"] {
-        assert_eq!(*verdict(case), Verdict::Skipped(reason.to_owned()), "{case}");
+        assert_eq!(*verdict(&answers, case), Verdict::Skipped(reason.to_owned()), "{case}");
     }
     for case in [
         "python_device_is_listed",
@@ -208,7 +200,7 @@ fn what_is_wrong_with_kernels_is_noticed_in_tensorflow() {
         "c_copies",
         "c_threads_compute",
     ] {
-        assert_eq!(*verdict(case), Verdict::Passed, "{case}");
+        assert_eq!(*verdict(&answers, case), Verdict::Passed, "{case}");
     }
 }
 
@@ -356,15 +348,11 @@ fn tried(jobs: Vec<(usize, Vec<&'static TensorFlowCase>)>, enough: usize) -> Job
 
 #[test]
 fn defects_are_noticed_in_tensorflow() {
-    if std::env::var_os("TF_FS_PLUGIN_WRITE_FINDINGS").is_some() {
-        find().write("python");
-    }
-    let findings = Findings::read("python");
+    let findings = Findings::read_or_find("python", find);
     let advice = "write the record again with `TF_FS_PLUGIN_WRITE_FINDINGS=1 cargo test -p \
                   tf-plugin-tensorflow-tests conformance::`";
     let cases = InTensorFlow::all_from_python();
-    let silent = cases.iter().map(|case| case.name);
-    let silent: Vec<_> = silent.filter(|name| findings.own_of(name).is_none()).collect();
+    let silent = findings.without(cases.iter().map(|case| case.name));
     assert_eq!(silent, NOTICE_NOTHING, "cases that notice no defect; {advice}");
     let noticed = findings.0.len();
     assert!(noticed >= 100, "only {noticed} defects are noticed");
@@ -407,7 +395,7 @@ fn without_a_defect_nothing_is_noticed_in_tensorflow() {
     let cases = brokenfs(python);
     let jobs = [(Vec::new(), cases.cases().to_vec())];
     let answers = cases.run_each("mem://box/", &jobs);
-    pass(&cases, &answers[0], &NOTICE_NOTHING);
+    pass(cases.cases(), &answers[0], &NOTICE_NOTHING);
 }
 
 /// Each case in C has a defect that it notices. Which defects the cases notice beyond that is not recorded: those of the
@@ -415,10 +403,9 @@ fn without_a_defect_nothing_is_noticed_in_tensorflow() {
 #[test]
 fn defects_are_noticed_in_c() {
     let cases = brokenfs(in_c);
-    pass(&cases, &cases.run("mem://box/"), &["c_provided_files"]);
+    pass(cases.cases(), &cases.run("mem://box/"), &["c_provided_files"]);
     let findings = Findings::read("c");
-    let silent = cases.cases().iter().map(|case| case.name);
-    let silent: Vec<_> = silent.filter(|name| findings.own_of(name).is_none()).collect();
+    let silent = findings.without(cases.cases().iter().map(|case| case.name));
     assert_eq!(silent, ["c_provided_files"], "cases that notice no defect");
     for noticed in &findings.0 {
         let broken = brokenfs(in_c).env(DEFECT_VARIABLE, format!("{:?}", noticed.defect));
@@ -443,16 +430,12 @@ fn what_hangs_fails_alone_in_c() {
         .limit(limit);
     let answers = cases.run("panicfs://box/");
     assert_eq!(answers.len(), cases.cases().len());
-    let verdict = |name: &str| {
-        let answer = answers.iter().find(|answer| answer.case.name == name);
-        &answer.unwrap_or_else(|| panic!("{name} is not a case")).verdict
-    };
-    let hung = verdict("c_writer_moves_between_threads");
+    let hung = verdict(&answers, "c_writer_moves_between_threads");
     let Verdict::Failed(deviations) = hung else { panic!("{answers:#?}") };
     assert_eq!(deviations[0].what, "TensorFlow's process ends in the middle of the case");
     let detail = deviations[0].detail.as_deref().unwrap_or_default();
     assert!(detail.contains("it hangs: not a word in 5 s"), "{detail}");
     for case in ["c_write_and_read", "c_flushed_is_read", "c_save_and_restore"] {
-        assert_eq!(*verdict(case), Verdict::Passed, "{case}");
+        assert_eq!(*verdict(&answers, case), Verdict::Passed, "{case}");
     }
 }
