@@ -248,16 +248,14 @@ fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {
     assert_eq!((tables.len(), in_tensorflow.len()), (16, 7));
     untouched("after a run with a file");
 
-    // A run that takes long, ended in the middle: first by Ctrl-C, then in a way that it cannot notice.
-    let begin = |through: &[&str]| {
+    // A run that takes long, ended in the middle: by Ctrl-C, then in a way that it cannot notice.
+    let begin = |through: &[&str], file: &str| {
         let mut command = command(&["--root", &uri, "--seconds", "1000", "--timeout", "2000"]);
         command.args(through).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = command.spawn().expect("the command runs");
         wait_until("it makes no file to measure with", || {
-            names(directory.path()).iter().any(|name| {
-                name.starts_with("tf-plugin-bench-")
-                    && !names(&directory.path().join(name)).is_empty()
-            })
+            let made = names(directory.path());
+            made.iter().any(|name| directory.path().join(name).join(file).exists())
         });
         child
     };
@@ -265,63 +263,28 @@ fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {
         kill_process(Pid::from_child(child), signal).expect("it runs");
         child.wait().expect("it ends")
     };
-    let mut child = begin(&["--no-tf", "--filter", "stat"]);
-    let start = Instant::now();
-    let status = end(&mut child, Signal::INT);
-    assert!(start.elapsed() < SOON, "it had to be ended");
-    let said = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-    let said: Vec<String> = said.map_while(Result::ok).collect();
-    assert_eq!(status.code(), Some(130), "{said:?}");
-    assert!(said.iter().any(|line| line == "interrupted; nothing is left behind"), "{said:?}");
-    untouched("after Ctrl-C");
+    let table = ["--no-tf", "--filter", "stat"];
+    // Only TensorFlow's rows have this in their names.
+    let in_tensorflow = ["--tf", NEWEST, "--filter", "gfile.stat"];
+    for (through, file) in [(&table[..], "file-1"), (&in_tensorflow, "file-4096")] {
+        let mut child = begin(through, file);
+        let start = Instant::now();
+        let status = end(&mut child, Signal::INT);
+        assert!(start.elapsed() < SOON, "it had to be ended");
+        let said = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+        let said: Vec<String> = said.map_while(Result::ok).collect();
+        assert_eq!(status.code(), Some(130), "{said:?}");
+        assert!(said.iter().any(|line| line == "interrupted; nothing is left behind"), "{said:?}");
+        untouched("after Ctrl-C");
+    }
 
-    let mut child = begin(&["--no-tf", "--filter", "stat"]);
-    end(&mut child, Signal::KILL);
+    end(&mut begin(&table, "file-1"), Signal::KILL);
     wait_until("what was made is left", || names(directory.path()) == ["own"]);
     // Its own scratch directory is what nobody can remove for it.
     for name in names(temporary.path()) {
         fs::remove_dir_all(temporary.path().join(name)).expect("removed");
     }
     untouched("after it was killed");
-}
-
-#[test]
-fn ctrl_c_ends_the_measurement_in_tensorflow_and_nothing_is_left() {
-    let library = program::plugin("localfs");
-    let directory = tempfile::tempdir().expect("a directory");
-    let temporary = tempfile::tempdir().expect("a directory");
-    let uri = format!("local://{}", directory.path().display());
-    // Only TensorFlow's rows have this in their names.
-    let arguments = [
-        "--root",
-        &uri,
-        "--tf",
-        NEWEST,
-        "--filter",
-        "gfile.stat",
-        "--seconds",
-        "1000",
-        "--timeout",
-        "2000",
-    ];
-    let mut child = command(&arguments)
-        .arg(&library)
-        .env("TMPDIR", temporary.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the command runs");
-    wait_until("it makes no file to measure with", || {
-        let made = names(directory.path());
-        made.iter()
-            .any(|name| names(&directory.path().join(name)).iter().any(|name| name == "file-4096"))
-    });
-    let start = Instant::now();
-    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
-    assert_eq!(child.wait().expect("it ends").code(), Some(130));
-    assert!(start.elapsed() < SOON, "it had to be ended");
-    assert!(names(directory.path()).is_empty(), "{:?}", names(directory.path()));
-    assert!(names(temporary.path()).is_empty(), "{:?}", names(temporary.path()));
 }
 
 #[test]
