@@ -207,11 +207,23 @@ fn a_filesystem_that_hangs_is_given_up() {
     let fresh = Fresh::make("hangs", &["--fs", "--scheme", "hh"]);
     fs::remove_dir_all(fresh.directory.join("tests")).expect("removed");
     fresh.edit("src/filesystem.rs", "scheme = \"hh\"", "scheme = \"hh\", autoload = false");
-    // `import tensorflow` alone may take 20 s on a busy machine.
     let made = "fn new(_scheme: &str) -> Result<Self> {";
-    let hangs = format!("{made} while !_scheme.is_empty() {{ std::thread::park(); }}");
+    let hangs = format!(
+        "{made}
+            struct Hangs;
+            impl Drop for Hangs {{ fn drop(&mut self) {{ loop {{ std::thread::park(); }} }} }}
+            thread_local! {{ static AT_THE_END: Hangs = const {{ Hangs }}; }}
+            if std::env::var_os(\"HANGS_AT_ONCE\").is_some() {{ drop(Hangs); }}
+            AT_THE_END.with(|_| eprint!(\"half a line\"));"
+    );
     fresh.edit("src/filesystem.rs", made, &hangs);
-    let said = fails(tool(&fresh.directory, &["test", "--timeout", "60", "--tf"]).arg(venv()));
+    // `import tensorflow` alone may take 20 s on a busy machine.
+    let test = || {
+        let mut test = tool(&fresh.directory, &["test", "--timeout", "60", "--tf"]);
+        test.arg(venv());
+        test
+    };
+    let said = fails(test().env("HANGS_AT_ONCE", "1"));
     assert_all(
         &said,
         &[
@@ -224,15 +236,7 @@ fn a_filesystem_that_hangs_is_given_up() {
         ],
     );
     // So is one that hangs when all is over; and half a line hides no answer.
-    let hangs_later = format!(
-        "{made}
-            struct Hangs;
-            impl Drop for Hangs {{ fn drop(&mut self) {{ loop {{ std::thread::park(); }} }} }}
-            thread_local! {{ static HANGS: Hangs = const {{ Hangs }}; }}
-            HANGS.with(|_| eprint!(\"half a line\"));"
-    );
-    fresh.edit("src/filesystem.rs", &hangs, &hangs_later);
-    let said = fails(tool(&fresh.directory, &["test", "--timeout", "60", "--tf"]).arg(venv()));
+    let said = fails(&mut test());
     assert_all(
         &said,
         &[
