@@ -28,8 +28,12 @@ pub(crate) fn device() -> &'static Path {
     LIBRARY.get_or_init(|| compile(&source("device.cc"), &[], "libdevice.so", &[]))
 }
 
-pub(crate) fn check(plugin: &Path, fault: &str) -> (i32, String) {
-    run(command().arg(plugin).env("FAULT", fault))
+/// What is said about a plugin with a fault, with this exit code.
+#[track_caller]
+pub(crate) fn check(plugin: &Path, fault: &str, code: i32) -> String {
+    let (found, text) = run(command().arg(plugin).env("FAULT", fault));
+    assert_eq!(found, code, "{fault}: {text}");
+    text
 }
 
 /// What is said about the operation `name`, in the first table that has it.
@@ -133,8 +137,7 @@ fn a_script_gets_json_about_a_filesystem_and_a_device_in_one_file() {
 
 #[test]
 fn a_filesystem_in_cpp_is_looked_at_too() {
-    let (code, text) = check(filesystem(), "");
-    assert_eq!(code, 0, "{text}");
+    let text = check(filesystem(), "", 0);
     for line in [
         "Filesystem plain://",
         "translate_name yours",
@@ -147,9 +150,7 @@ fn a_filesystem_in_cpp_is_looked_at_too() {
         assert_says(&text, line);
     }
     assert!(!text.contains("SDK"), "{text}");
-    let (code, text) = check(filesystem(), "two");
-    assert_eq!(code, 0, "{text}");
-    assert_says(&text, "Filesystem plain://, other://");
+    assert_says(&check(filesystem(), "two", 0), "Filesystem plain://, other://");
 }
 
 /// Those of which TensorFlow says all that `check` does are below.
@@ -167,8 +168,7 @@ fn faults_of_a_filesystem_are_found() {
         ("no-translate", 0, "takes scheme and host away"),
         ("garbage", 1, "`delete_file` in TF_FilesystemOps points to no function of any library"),
     ] {
-        let (found, text) = check(filesystem(), fault);
-        assert_eq!(found, code, "{fault}: {text}");
+        let text = check(filesystem(), fault, code);
         assert_says(&text, words);
         let error = text.lines().any(|line| line.starts_with("error "));
         assert_eq!(error, code == 1, "{fault}: {text}");
@@ -179,8 +179,7 @@ fn faults_of_a_filesystem_are_found() {
 /// TensorFlow 2.22 has another table under the same ABI number: only its size tells.
 #[test]
 fn a_filesystem_is_read_in_the_layout_of_either_header() {
-    let (code, text) = check(filesystem(), "newer");
-    assert_eq!(code, 0, "{text}");
+    let text = check(filesystem(), "newer", 0);
     for line in [
         "TF_FilesystemOps 0 0 216",
         "set_filesystem_configuration yours",
@@ -195,8 +194,7 @@ fn a_filesystem_is_read_in_the_layout_of_either_header() {
         ("configured", "does not find `set_filesystem_configuration`"),
         ("transactions", "takes `end_transaction` for `set_filesystem_configuration`"),
     ] {
-        let (code, text) = check(filesystem(), fault);
-        assert_eq!(code, 0, "{text}");
+        let text = check(filesystem(), fault, 0);
         assert_says(&text, "TF_FilesystemOps 0 0 264");
         assert_says(&text, &format!("no transactions in its middle, {words}"));
     }
@@ -260,9 +258,7 @@ fn faults_of_a_device_are_found() {
         ("no-timers", 0, "must be set for TensorFlow 2.12 and 2.13"),
         ("overrun", 1, "writes behind the end of SP_StreamExecutor"),
     ] {
-        let (found, text) = check(device(), fault);
-        assert_eq!(found, code, "{fault}: {text}");
-        assert_says(&text, words);
+        assert_says(&check(device(), fault, code), words);
     }
 }
 
@@ -295,8 +291,8 @@ fn check_says_of_filesystems_what_tensorflow_says() {
         let line = said.lines().find_map(|line| line.strip_prefix(fault)?.strip_prefix('|'));
         let line = line.unwrap_or_else(|| panic!("nothing about {fault} in:\n{said}"));
         let (status, words) = line.split_once('|').expect("a code and a text");
-        let (code, text) = check(filesystem(), fault);
-        assert_eq!(code, i32::from(status != "0"), "{fault}: TensorFlow says {words}\n{text}");
+        let code = i32::from(status != "0");
+        let text = check(filesystem(), fault, code);
         assert_says(&text, words.trim_end_matches('.'));
         let refused = text.lines().any(|line| line.starts_with("error ")) && text.contains("fix:");
         assert_eq!(refused, code == 1, "{fault}: {text}");
@@ -317,13 +313,12 @@ fn check_says_of_devices_what_tensorflow_says() {
         "no-destroy",
     ] {
         let said = tensorflow_says("TF_LoadPluggableDeviceLibrary", device(), &[fault]);
-        let (code, text) = check(device(), fault);
         let Some((_, words)) = said.split_once("is OK (") else {
             assert!(said.contains(&format!("{fault}|0|")), "{fault}: {said}");
-            assert_eq!(code, 0, "{fault}: TensorFlow takes it\n{text}");
+            check(device(), fault, 0);
             continue;
         };
-        assert_eq!(code, 1, "{fault}: TensorFlow aborts: {words}\n{text}");
+        let text = check(device(), fault, 1);
         let words = words.split_once(": ").and_then(|(_, words)| words.split_once(") "));
         let words = words.expect("a code and a text").0.trim_end_matches('.');
         assert_says(&text, words);
