@@ -2,9 +2,10 @@
 
 use crate::conditions::split;
 use crate::errors::Errors;
+use crate::item::flatten;
 use crate::schemes::{self, Schemes};
 use proc_macro2::{Delimiter, Ident, Literal, Span, TokenStream, TokenTree};
-use quote::quote;
+use quote::{format_ident, quote};
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{LitBool, LitStr, Path, Token};
@@ -20,9 +21,11 @@ pub(crate) enum Macro {
     FilesystemPlugins,
     /// `#[device_plugin]`
     DevicePlugin,
+    /// `#[kernel]`
+    Kernel,
 }
 
-/// The options of a macro.
+/// The options of a macro that exports a plugin.
 pub(crate) struct Options {
     /// Valid and without duplicates.
     pub(crate) schemes: Vec<Literal>,
@@ -34,7 +37,7 @@ pub(crate) struct Options {
     pub(crate) graph_pass: Option<TokenStream>,
     /// The expression that makes the profiler.
     pub(crate) profiler: Option<TokenStream>,
-    /// Where `tf-fs-plugin` is.
+    /// Where the SDK is.
     pub(crate) krate: Path,
 }
 
@@ -62,11 +65,71 @@ impl Macro {
                 "`graph_pass = MyPass`, `profiler = &TIMELINE`, `allow_panic_abort`, `crate = path` or \
                  nothing"
             }
+            Self::Kernel => {
+                "one of `op = \"...\"`, `types(T = [f32, f64])`, `host_memory(\"...\")`, `label = \"...\"`, \
+                 `priority = 1`, `variables`, `variants`, `crate = path`"
+            }
         }
+    }
+
+    /// The SDK that the output refers to.
+    fn sdk(self) -> &'static str {
+        match self {
+            Self::DevicePlugin | Self::Kernel => "se-plugin",
+            _ => "tf-fs-plugin",
+        }
+    }
+
+    /// Where the SDK is, unless the option `crate` says otherwise.
+    pub(crate) fn default_crate(self) -> Path {
+        let name = format_ident!("{}", self.sdk().replace('-', "_"));
+        syn::parse_quote!(::#name)
     }
 }
 
-/// Reads the options, and goes on after a mistake.
+/// Lets `read` read the value of each option, and goes on after a mistake. Returns the names of the options; `None` after a
+/// mistake that may hide one, which is then not reported as missing.
+pub(crate) fn each(
+    tokens: TokenStream,
+    of: Macro,
+    errors: &mut Errors,
+    mut read: impl FnMut(&Ident, &str, TokenStream, &mut Errors),
+) -> Option<Vec<String>> {
+    let mut seen: Vec<String> = Vec::new();
+    let mut is_clear = true;
+    for tokens in split(tokens) {
+        let mut value = tokens.clone().into_iter();
+        let name = match value.next() {
+            Some(TokenTree::Ident(name)) => name,
+            Some(TokenTree::Literal(_)) if of == Macro::FilesystemPlugin => {
+                is_clear = false;
+                let message =
+                    format!("expected an option, found a literal; write `scheme = {tokens}`");
+                errors.over(&tokens, message);
+                continue;
+            }
+            first => {
+                is_clear = false;
+                let span = first.map_or_else(Span::call_site, |first| first.span());
+                errors.at(span, format!("expected an option: {}", of.usage()));
+                continue;
+            }
+        };
+        let option = name.unraw().to_string();
+        if !of.has(&option) {
+            is_clear = false;
+            errors.at(name.span(), unknown(&option, of));
+        } else if let Some(message) = repeated(&option, &seen) {
+            errors.at(name.span(), message);
+        } else {
+            read(&name, &option, value.collect(), errors);
+            seen.push(option);
+        }
+    }
+    is_clear.then_some(seen)
+}
+
+/// Reads the options of a macro that exports a plugin.
 pub(crate) fn parse(tokens: TokenStream, of: Macro, errors: &mut Errors) -> Options {
     let mut options = Options {
         schemes: Vec::new(),
@@ -74,79 +137,35 @@ pub(crate) fn parse(tokens: TokenStream, of: Macro, errors: &mut Errors) -> Opti
         allow_panic_abort: false,
         graph_pass: None,
         profiler: None,
-        krate: match of {
-            Macro::DevicePlugin => syn::parse_quote!(::se_plugin),
-            _ => syn::parse_quote!(::tf_fs_plugin),
-        },
+        krate: of.default_crate(),
     };
     let mut schemes = Schemes::default();
-    let mut seen: Vec<String> = Vec::new();
-    // A mistake in an option may hide the scheme: then it is not reported as missing.
-    let mut scheme_is_unclear = false;
-    for tokens in split(tokens) {
-        let Some((name, option, value)) = named(&tokens) else {
-            scheme_is_unclear = true;
-            match tokens.clone().into_iter().next() {
-                Some(TokenTree::Literal(_)) if of == Macro::FilesystemPlugin => errors.over(
-                    &tokens,
-                    format!("expected an option, found a literal; write `scheme = {tokens}`"),
-                ),
-                first => errors.at(
-                    first.map_or_else(Span::call_site, |first| first.span()),
-                    format!("expected an option: {}", of.usage()),
-                ),
-            }
-            continue;
-        };
-        if !of.has(&option) {
-            scheme_is_unclear = true;
-            errors.at(name.span(), unknown(&option, of));
-            continue;
+    let given = each(tokens, of, errors, |name, option, value, errors| match option {
+        "scheme" => {
+            let parser = |input: ParseStream<'_>| parse_scheme(input, name);
+            let literal = errors.ok(parser.parse2(value));
+            options.schemes.extend(literal.and_then(|literal| schemes.add(&literal, errors)));
         }
-        if let Some(message) = repeated(&option, &seen) {
-            errors.at(name.span(), message);
-            continue;
-        }
-        match option.as_str() {
-            "scheme" => {
-                let parser = |input: ParseStream<'_>| parse_scheme(input, &name);
-                scheme_is_unclear = true;
-                let literal = errors.ok(parser.parse2(value));
-                options.schemes.extend(literal.and_then(|literal| schemes.add(&literal, errors)));
-            }
-            "schemes" => {
-                scheme_is_unclear = true;
-                let read = |input: ParseStream<'_>| schemes::literal(input, SCHEMES);
-                for literal in literals(value, &name, SCHEMES, errors, read) {
-                    options.schemes.extend(schemes.add(&literal, errors));
-                }
-            }
-            "autoload" => options.autoload = switch(value, &name, errors).unwrap_or(true),
-            "allow_panic_abort" => options.allow_panic_abort = flag(value, &option, errors),
-            "graph_pass" => options.graph_pass = expression(value, &name, "MyPass", errors),
-            "profiler" => options.profiler = expression(value, &name, "&TIMELINE", errors),
-            _ => {
-                let sdk = if of == Macro::DevicePlugin { "se-plugin" } else { "tf-fs-plugin" };
-                options.krate = krate(value, &name, sdk, errors).unwrap_or(options.krate);
+        "schemes" => {
+            let read = |input: ParseStream<'_>| schemes::literal(input, SCHEMES);
+            for literal in literals(value, name, SCHEMES, errors, read) {
+                options.schemes.extend(schemes.add(&literal, errors));
             }
         }
-        seen.push(option);
-    }
-    if of == Macro::FilesystemPlugin && !scheme_is_unclear {
+        "autoload" => options.autoload = switch(value, name, errors).unwrap_or(true),
+        "allow_panic_abort" => options.allow_panic_abort = flag(value, option, errors),
+        "graph_pass" => options.graph_pass = expression(value, name, "MyPass", errors),
+        "profiler" => options.profiler = expression(value, name, "&TIMELINE", errors),
+        _ => options.krate = krate(value, name, of, errors),
+    });
+    let has_scheme = |given: Vec<String>| given.iter().any(|name| name.starts_with("scheme"));
+    if of == Macro::FilesystemPlugin && !given.is_none_or(has_scheme) {
         errors.at(
             Span::call_site(),
             "which scheme does this plugin serve? write `#[filesystem_plugin(scheme = \"mem\")]`",
         );
     }
     options
-}
-
-/// The name that an option begins with, also as text, and what follows; `None` if it begins with something else.
-pub(crate) fn named(option: &TokenStream) -> Option<(Ident, String, TokenStream)> {
-    let mut rest = option.clone().into_iter();
-    let Some(TokenTree::Ident(name)) = rest.next() else { return None };
-    let text = name.unraw().to_string();
-    Some((name, text, rest.collect()))
 }
 
 fn unknown(option: &str, of: Macro) -> String {
@@ -216,9 +235,8 @@ pub(crate) fn list(
     example: &str,
     errors: &mut Errors,
 ) -> Vec<TokenStream> {
-    let mut tokens = value.into_iter();
-    match (tokens.next(), tokens.next()) {
-        (Some(TokenTree::Group(list)), None) if list.delimiter() == Delimiter::Parenthesis => {
+    match &*flatten(value) {
+        [TokenTree::Group(list)] if list.delimiter() == Delimiter::Parenthesis => {
             let list = split(list.stream());
             if list.is_empty() {
                 errors.at(name.span(), format!("the list is empty; write {example}"));
@@ -258,14 +276,11 @@ fn expression(
     })
 }
 
-pub(crate) fn krate(
-    tokens: TokenStream,
-    name: &Ident,
-    sdk: &str,
-    errors: &mut Errors,
-) -> Option<Path> {
-    let message = format!("expected the path of the crate `{sdk}`; write `crate = ::renamed`");
-    value(tokens, name, &message, errors, |input| input.call(Path::parse_mod_style))
+pub(crate) fn krate(tokens: TokenStream, name: &Ident, of: Macro, errors: &mut Errors) -> Path {
+    let message =
+        format!("expected the path of the crate `{}`; write `crate = ::renamed`", of.sdk());
+    let path = value(tokens, name, &message, errors, |input| input.call(Path::parse_mod_style));
+    path.unwrap_or_else(|| of.default_crate())
 }
 
 /// What stands behind the `=` after a name, and nothing more. `message` is the mistake if it is

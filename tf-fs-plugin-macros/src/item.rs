@@ -14,8 +14,8 @@ use syn::{Attribute, Generics, Path, Token, Type};
 /// An `impl` of the trait `Filesystem`.
 pub(crate) struct FilesystemImpl {
     pub(crate) header: Header,
-    pub(crate) methods: Vec<Method>,
-    pub(crate) types: Vec<AssociatedType>,
+    pub(crate) methods: Vec<Member>,
+    pub(crate) types: Vec<Member>,
     /// Macros between the methods, which hide the names of what they expand to.
     pub(crate) macros: Vec<TokenStream>,
     body: Group,
@@ -31,18 +31,11 @@ pub(crate) struct Header {
     pub(crate) self_type: Type,
 }
 
-/// A method that the `impl` contains.
-pub(crate) struct Method {
+/// A method or an associated type that the `impl` contains.
+pub(crate) struct Member {
     pub(crate) name: Ident,
     /// From the name to the body.
     pub(crate) signature: TokenStream,
-    /// The `cfg` predicate.
-    pub(crate) condition: Option<TokenStream>,
-}
-
-/// An associated type that the `impl` contains.
-pub(crate) struct AssociatedType {
-    pub(crate) name: Ident,
     /// The `cfg` predicate.
     pub(crate) condition: Option<TokenStream>,
 }
@@ -54,8 +47,7 @@ pub(crate) fn parse(
     wanted: &str,
     errors: &mut Errors,
 ) -> Result<FilesystemImpl, TokenStream> {
-    let mut tokens = Vec::new();
-    flatten(item.clone(), &mut tokens);
+    let mut tokens = flatten(item.clone());
     let body = match tokens.pop() {
         Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => Some(body),
         last => {
@@ -74,20 +66,9 @@ pub(crate) fn parse(
         );
         return Err(item);
     };
-    let mut header = match errors.ok(read_header.parse2(tokens.into_iter().collect())) {
-        Some(Ok(header)) => header,
-        Some(Err(self_type)) => {
-            errors.over(
-                &self_type,
-                format!(
-                    "expected `impl {wanted} for {0}`, found an inherent `impl`; put the attribute \
-                     on `impl {wanted} for {0}`",
-                    text(&self_type),
-                ),
-            );
-            return Err(item);
-        }
-        None => return Err(item),
+    let header = |input: ParseStream<'_>| read_header(input, wanted);
+    let Some(header) = errors.ok(header.parse2(tokens.into_iter().collect())) else {
+        return Err(item);
     };
     let last = header.trait_path.segments.last();
     let last = last.map(|last| last.ident.to_string()).unwrap_or_default();
@@ -117,7 +98,23 @@ pub(crate) fn parse(
         );
         return Err(TokenStream::new());
     }
-    let body = own_what_is_borrowed(&mut header, body, wanted, errors);
+    if let Some(span) = borrows(&header) {
+        let what = match wanted {
+            "Filesystem" => "a filesystem",
+            "Platform" => "a platform",
+            _ => "a kernel",
+        };
+        errors.at(
+            span,
+            format!(
+                "{what} lives as long as the process, so `{}` cannot borrow; own the data, such as by \
+                 an `Arc`",
+                text(&header.self_type)
+            ),
+        );
+        // The compiler's own errors about the lifetimes would be many and hard to read.
+        return Err(TokenStream::new());
+    }
     let (methods, types, macros) = Default::default();
     let mut read = FilesystemImpl { header, methods, types, macros, body };
     read.read_items();
@@ -131,7 +128,8 @@ impl FilesystemImpl {
         let (generics, _, where_clause) = generics.split_for_impl();
         let mut content = self.body.stream();
         content.extend(items);
-        let body = with_content(&self.body, content);
+        let mut body = Group::new(Delimiter::Brace, content);
+        body.set_span(self.body.span());
         quote! {
             #(#attributes)*
             #qualifiers #generics #trait_path for #self_type #where_clause
@@ -140,9 +138,7 @@ impl FilesystemImpl {
     }
 
     fn read_items(&mut self) {
-        let mut tokens = Vec::new();
-        flatten(self.body.stream(), &mut tokens);
-        let mut tokens = tokens.into_iter().peekable();
+        let mut tokens = flatten(self.body.stream()).into_iter().peekable();
         loop {
             let attributes = take_attributes(&mut tokens);
             let mut head = Vec::new();
@@ -165,23 +161,17 @@ impl FilesystemImpl {
             if head.is_empty() && tokens.peek().is_none() {
                 break;
             }
-            let condition = conditions::of(&attributes);
+            let member = |keyword: usize| match &head[keyword + 1..] {
+                [TokenTree::Ident(name), signature @ ..] => Some(Member {
+                    name: name.clone(),
+                    signature: signature.iter().cloned().collect(),
+                    condition: conditions::of(&attributes),
+                }),
+                _ => None,
+            };
             match kind(&head) {
-                Kind::Method(at) => {
-                    if let Some(TokenTree::Ident(name)) = head.get(at + 1) {
-                        self.methods.push(Method {
-                            name: name.clone(),
-                            signature: head[at + 2..].iter().cloned().collect(),
-                            condition,
-                        });
-                    }
-                }
-                Kind::Type(at) => {
-                    if let Some(TokenTree::Ident(name)) = head.get(at + 1) {
-                        let name = name.clone();
-                        self.types.push(AssociatedType { name, condition });
-                    }
-                }
+                Kind::Method(at) => self.methods.extend(member(at)),
+                Kind::Type(at) => self.types.extend(member(at)),
                 Kind::Macro(at) => self.macros.push(head[..=at].iter().cloned().collect()),
                 Kind::Const | Kind::Unknown => {}
             }
@@ -236,22 +226,12 @@ fn take_attributes(
 }
 
 /// Undoes the invisible groups in which fragments of a `macro_rules!` macro arrive.
-pub(crate) fn flatten(tokens: TokenStream, into: &mut Vec<TokenTree>) {
-    for token in tokens {
-        match token {
-            TokenTree::Group(group) if group.delimiter() == Delimiter::None => {
-                flatten(group.stream(), into);
-            }
-            token => into.push(token),
-        }
-    }
-}
-
-/// A group with another content, in the same place.
-pub(crate) fn with_content(group: &Group, content: TokenStream) -> Group {
-    let mut changed = Group::new(group.delimiter(), content);
-    changed.set_span(group.span());
-    changed
+pub(crate) fn flatten(tokens: TokenStream) -> Vec<TokenTree> {
+    let flat = tokens.into_iter().flat_map(|token| match token {
+        TokenTree::Group(group) if group.delimiter() == Delimiter::None => flatten(group.stream()),
+        token => vec![token],
+    });
+    flat.collect()
 }
 
 fn is_ident(token: &TokenTree, text: &str) -> bool {
@@ -262,8 +242,8 @@ fn is_punct(token: &TokenTree, text: char) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == text)
 }
 
-/// Reads what stands before the braces; of an inherent `impl` its type.
-fn read_header(input: ParseStream<'_>) -> syn::Result<Result<Header, Box<Type>>> {
+/// Reads what stands before the braces.
+fn read_header(input: ParseStream<'_>, wanted: &str) -> syn::Result<Header> {
     let attributes = input.call(Attribute::parse_outer)?;
     let mut qualifiers = TokenStream::new();
     while !input.peek(Token![impl]) {
@@ -274,8 +254,12 @@ fn read_header(input: ParseStream<'_>) -> syn::Result<Result<Header, Box<Type>>>
     let negative: Option<Token![!]> = input.parse()?;
     let first: Type = input.parse()?;
     if !input.peek(Token![for]) {
-        input.parse::<TokenStream>()?;
-        return Ok(Err(Box::new(first)));
+        let message = format!(
+            "expected `impl {wanted} for {0}`, found an inherent `impl`; put the attribute on \
+             `impl {wanted} for {0}`",
+            text(&first),
+        );
+        return Err(syn::Error::new_spanned(first, message));
     }
     input.parse::<Token![for]>()?;
     let self_type = input.parse()?;
@@ -284,7 +268,7 @@ fn read_header(input: ParseStream<'_>) -> syn::Result<Result<Header, Box<Type>>>
         Type::Path(path) if path.qself.is_none() => path.path,
         other => return Err(syn::Error::new(other.span(), "expected a trait")),
     };
-    Ok(Ok(Header { attributes, qualifiers, generics, negative, trait_path, self_type }))
+    Ok(Header { attributes, qualifiers, generics, negative, trait_path, self_type })
 }
 
 /// What an item is, and its keyword.
@@ -320,71 +304,14 @@ fn is_constant(tokens: &[TokenTree], index: usize) -> bool {
     next.is_some_and(|next| !of_function.iter().any(|keyword| is_ident(next, keyword)))
 }
 
-/// Reports lifetimes of the `impl`, and puts `'static` in their place, so that they are the only
-/// error: the compiler's own are many and hard to read.
-fn own_what_is_borrowed(
-    header: &mut Header,
-    body: Group,
-    wanted: &str,
-    errors: &mut Errors,
-) -> Group {
-    let self_type = header.self_type.to_token_stream();
-    let mut lifetimes: Vec<_> =
-        header.generics.lifetimes().map(|one| one.lifetime.clone()).collect();
-    if replace_lifetimes(self_type.clone(), &|name| name == "_").to_string()
-        != self_type.to_string()
-    {
-        lifetimes.push(syn::Lifetime::new("'_", self_type.span()));
-    }
-    let Some(first) = lifetimes.first() else { return body };
-    let what = match wanted {
-        "Filesystem" => "a filesystem",
-        "Platform" => "a platform",
-        _ => "a kernel",
-    };
-    errors.at(
-        first.span(),
-        format!(
-            "{what} lives as long as the process, so `{}` cannot borrow; own the data, such \
-             as by an `Arc`",
-            text(&self_type)
-        ),
-    );
-    let is_static = |name: &Ident| lifetimes.iter().any(|lifetime| lifetime.ident == *name);
-    header.generics.params = std::mem::take(&mut header.generics.params)
-        .into_iter()
-        .filter(|param| !matches!(param, syn::GenericParam::Lifetime(_)))
-        .collect();
-    if header.generics.params.is_empty() {
-        header.generics.lt_token = None;
-        header.generics.gt_token = None;
-    }
-    if let Ok(ty) = syn::parse2(replace_lifetimes(self_type, &is_static)) {
-        header.self_type = ty;
-    }
-    // `'_` in a signature is another one.
-    let is_static = |name: &Ident| name != "_" && is_static(name);
-    with_content(&body, replace_lifetimes(body.stream(), &is_static))
-}
-
-/// `tokens` with `'static` in place of the lifetimes that `is_static` picks.
-fn replace_lifetimes(tokens: TokenStream, is_static: &dyn Fn(&Ident) -> bool) -> TokenStream {
-    let mut after_quote = false;
-    let replace = |token| {
-        let is_lifetime = after_quote;
-        after_quote = is_punct(&token, '\'');
-        match token {
-            TokenTree::Ident(name) if is_lifetime && is_static(&name) => {
-                Ident::new("static", name.span()).into()
-            }
-            TokenTree::Group(group) => {
-                let stream = replace_lifetimes(group.stream(), is_static);
-                with_content(&group, stream).into()
-            }
-            token => token,
-        }
-    };
-    tokens.into_iter().map(replace).collect()
+/// Where the type has a lifetime other than `'static`.
+fn borrows(header: &Header) -> Option<Span> {
+    let named = header.generics.lifetimes().next().map(|named| named.lifetime.span());
+    named.or_else(|| {
+        let text = header.self_type.to_token_stream().to_string();
+        let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '\'');
+        words.any(|word| word == "'_").then(|| header.self_type.span())
+    })
 }
 
 /// Whether an attribute is one of this crate's, whatever path leads to it.

@@ -1,6 +1,6 @@
 //! `#[kernel]`.
 
-use crate::args::{flag, krate, list, literals, named, value};
+use crate::args::{self, Macro, flag, krate, list, literals, value};
 use crate::conditions::{self, split};
 use crate::errors::Errors;
 use crate::item::{self, text};
@@ -12,9 +12,6 @@ use syn::{GenericParam, LitInt, LitStr, Path, Token};
 
 /// How many kernels one attribute may stand for.
 const MAX: usize = 1024;
-
-const USAGE: &str = "one of `op = \"...\"`, `types(T = [f32, f64])`, `host_memory(\"...\")`, \
-                     `label = \"...\"`, `priority = 1`, `variables`, `variants`, `crate = path`";
 
 /// The options of `#[kernel]`.
 struct Options {
@@ -38,7 +35,7 @@ struct Types {
 /// The output of `#[kernel]`.
 pub(crate) fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
-    let options = parse(flatten(options), &mut errors);
+    let options = parse(options, &mut errors);
     let output = match item::parse(item, "Kernel", &mut errors) {
         Err(other) => other,
         Ok(item) => {
@@ -56,17 +53,6 @@ pub(crate) fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
         }
     };
     errors.before(output)
-}
-
-/// Undoes the invisible groups in which fragments of a `macro_rules!` macro arrive, at any depth.
-fn flatten(tokens: TokenStream) -> TokenStream {
-    let mut flat = Vec::new();
-    item::flatten(tokens, &mut flat);
-    let at_any_depth = |token| match token {
-        TokenTree::Group(group) => item::with_content(&group, flatten(group.stream())).into(),
-        token => token,
-    };
-    flat.into_iter().map(at_any_depth).collect()
 }
 
 fn registrations(
@@ -170,19 +156,14 @@ fn registrations(
 
 /// Whether this is a constant of the enum `DType` in place of a Rust type.
 fn is_constant(ty: &TokenStream) -> bool {
-    let idents: Vec<_> = ty
-        .clone()
-        .into_iter()
-        .filter_map(|token| match token {
-            TokenTree::Ident(ident) => Some(ident.to_string()),
-            _ => None,
-        })
-        .collect();
-    matches!(&*idents, [.., dtype, _] if dtype == "DType")
+    let mut tokens = item::flatten(ty.clone());
+    tokens.retain(|token| matches!(token, TokenTree::Ident(_)));
+    matches!(&*tokens, [.., dtype, _] if dtype.to_string() == "DType")
 }
 
 /// Reads the options, and goes on after a mistake.
 fn parse(tokens: TokenStream, errors: &mut Errors) -> Options {
+    const OF: Macro = Macro::Kernel;
     let mut options = Options {
         op: None,
         types: Vec::new(),
@@ -191,49 +172,30 @@ fn parse(tokens: TokenStream, errors: &mut Errors) -> Options {
         priority: quote!(0),
         variables: false,
         variants: false,
-        krate: syn::parse_quote!(::se_plugin),
+        krate: OF.default_crate(),
     };
-    let mut seen: Vec<String> = Vec::new();
-    let mut op_is_unclear = false;
-    for tokens in split(tokens) {
-        let Some((name, option, value)) = named(&tokens) else {
-            op_is_unclear = true;
-            errors.over(&tokens, format!("expected an option: {USAGE}"));
-            continue;
-        };
-        if seen.contains(&option) {
-            errors.at(name.span(), format!("`{option}` is given twice; remove one of the two"));
-            continue;
+    let given = args::each(tokens, OF, errors, |name, option, value, errors| match option {
+        "op" => {
+            let op = string(value, name, "`op = \"Relu\"`", errors);
+            options.op = op.filter(|op| is_op(op, errors));
         }
-        match option.as_str() {
-            "op" => {
-                op_is_unclear = true;
-                let op = string(value, &name, "`op = \"Relu\"`", errors);
-                options.op = op.filter(|op| is_op(op, errors));
-            }
-            "types" => types(value, &name, &mut options.types, errors),
-            "host_memory" => options.host_memory = strings(value, &name, errors),
-            "label" => {
-                let label = string(value, &name, "`label = \"...\"`", errors);
-                options.label = label.unwrap_or(options.label);
-            }
-            "priority" => {
-                options.priority = priority(value, &name, errors).unwrap_or(options.priority);
-            }
-            "variables" => options.variables = flag(value, &option, errors),
-            "variants" => options.variants = flag(value, &option, errors),
-            "crate" => {
-                options.krate = krate(value, &name, "se-plugin", errors).unwrap_or(options.krate);
-            }
-            _ => {
-                op_is_unclear = true;
-                errors.at(name.span(), format!("unknown option `{option}`; expected {USAGE}"));
-                continue;
+        "types" => types(value, name, &mut options.types, errors),
+        "host_memory" => options.host_memory = strings(value, name, errors),
+        "label" => {
+            if let Some(label) = string(value, name, "`label = \"...\"`", errors) {
+                options.label = label;
             }
         }
-        seen.push(option);
-    }
-    if !op_is_unclear {
+        "priority" => {
+            if let Some(priority) = priority(value, name, errors) {
+                options.priority = priority;
+            }
+        }
+        "variables" => options.variables = flag(value, option, errors),
+        "variants" => options.variants = flag(value, option, errors),
+        _ => options.krate = krate(value, name, OF, errors),
+    });
+    if given.is_some_and(|given| !given.iter().any(|name| name == "op")) {
         errors.at(
             Span::call_site(),
             "which op is this a kernel for? write `#[kernel(op = \"Relu\")]`",
@@ -293,13 +255,12 @@ fn types(value: TokenStream, name: &Ident, all: &mut Vec<Types>, errors: &mut Er
             Ok((attribute, input.parse::<TokenStream>()?))
         };
         let Some((attribute, value)) = errors.ok(parser.parse2(element)) else { continue };
-        let mut tokens = value.clone().into_iter();
-        let types = match (tokens.next(), tokens.next()) {
-            (Some(TokenTree::Group(list)), None) if list.delimiter() == Delimiter::Bracket => {
+        let types = match &*item::flatten(value.clone()) {
+            [] => Vec::new(),
+            [TokenTree::Group(list)] if list.delimiter() == Delimiter::Bracket => {
                 split(list.stream())
             }
-            (Some(_), _) => vec![value],
-            (None, _) => Vec::new(),
+            _ => vec![value],
         };
         if types.is_empty() {
             errors.at(attribute.span(), format!("`{attribute}` has no types; write {example}"));

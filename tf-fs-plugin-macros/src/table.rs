@@ -3,7 +3,7 @@
 use crate::args::Macro;
 use crate::conditions;
 use crate::errors::Errors;
-use crate::item::{FilesystemImpl, Method, names_macro};
+use crate::item::{FilesystemImpl, Member, names_macro};
 use crate::operations::{TYPES, flag, needed_type};
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote};
@@ -107,7 +107,7 @@ fn missing_types(item: &FilesystemImpl, krate: &Path, errors: &mut Errors) -> To
 
 /// The type that the signature has where `Self::Name` is expected. Used after a mistake only, to keep
 /// the compiler from reporting a second one.
-fn mentioned_type(method: &Method, name: &Ident) -> Option<TokenStream> {
+fn mentioned_type(method: &Member, name: &Ident) -> Option<TokenStream> {
     let container = if name == "Transaction" { "Arc" } else { "Result" };
     let ty = first_argument(method.signature.clone(), container)?;
     let unclear = ["Self", "impl", "_"];
