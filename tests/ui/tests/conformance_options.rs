@@ -17,10 +17,6 @@ impl Filesystem for MemFs {
 
 struct Server;
 
-mod short {
-    tf_plugin_testing::filesystem::conformance!(super::MemFs, "mem://box/");
-}
-
 mod all {
     tf_plugin_testing::filesystem::conformance! {
         super::MemFs,
@@ -45,14 +41,6 @@ mod each {
         visible: create,
         files: written
     }
-}
-
-mod in_place {
-    tf_plugin_testing::filesystem::conformance! { super::MemFs, visible: in_place, root: "mem://box/" }
-}
-
-mod device {
-    tf_plugin_testing::device::conformance!(super::P);
 }
 
 mod device_with_options {

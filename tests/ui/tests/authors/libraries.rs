@@ -133,5 +133,5 @@ fn panic_abort_is_an_error_with_the_fix() {
 #[test]
 fn panic_abort_can_be_allowed() {
     let profile = "panic = 'abort'";
-    succeed(&Fixture { profile, ..Fixture::new("panic_abort_allowed") }.cargo("build"));
+    succeed(&Fixture { profile, sdk: "tf", ..Fixture::new("plugins") }.cargo("build"));
 }

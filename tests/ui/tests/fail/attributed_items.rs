@@ -5,11 +5,6 @@ use tf_fs_plugin::prelude::*;
 #[filesystem_plugin(scheme = "mem")]
 fn mem() {}
 
-#[filesystem]
-struct StructUnderFilesystem {
-    size: u64,
-}
-
 struct MemFs;
 
 // The trait has a small s.

@@ -43,13 +43,6 @@ struct Named;
 #[device_plugin(autoload = false, graph_pass, profiler =, graph_pass = Pass)]
 struct Optional;
 
-#[device_plugin]
-impl Named {}
-
-// The trait has a capital P.
-#[device_plugin]
-impl platform for Named {}
-
 // TensorFlow needs one concrete type.
 struct Generic<const N: usize>;
 

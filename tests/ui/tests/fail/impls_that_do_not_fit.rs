@@ -2,19 +2,6 @@
 
 use tf_fs_plugin::prelude::*;
 
-struct Helper;
-
-#[filesystem]
-impl Filesystem for Helper {
-    fn new(_: &str) -> Result<Self> {
-        Ok(Self)
-    }
-
-    fn lookup(&self, uri: Uri<'_>) -> Result<FileStatistics> {
-        Err(Error::not_found(uri))
-    }
-}
-
 struct Misspelt;
 
 #[filesystem]

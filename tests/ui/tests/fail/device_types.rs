@@ -1,8 +1,8 @@
-//! What a kernel is, takes and keeps.
+//! What a kernel is, takes and keeps, and what a plugin of devices exports.
 
 use se_plugin::prelude::*;
 use std::cell::Cell;
-use tf_plugin_ui_tests::device::P;
+use tf_plugin_ui_tests::{device::P, no_devices};
 
 // An attribute is not read as any type.
 struct ReadsAnAttribute(u64);
@@ -63,6 +63,20 @@ impl Kernel for OfStrings {
     fn compute(&self, _: &mut OpKernelContext<'_, P>) -> Result<()> {
         Ok(())
     }
+}
+
+// The graph pass and the profiler implement their traits.
+struct Exported;
+
+struct Pass;
+
+struct Profile;
+
+#[device_plugin(graph_pass = Pass, profiler = Profile)]
+impl Platform for Exported {
+    const NAME: &'static str = "MINE";
+    const TYPE: &'static str = "MINE";
+    no_devices!();
 }
 
 fn main() {}
