@@ -15,33 +15,31 @@ pub(crate) struct Comparison {
     pub(crate) problems: Vec<String>,
     /// Names of `tf-fs-sys` that no header has and that need not be there, sorted.
     pub(crate) absent: BTreeSet<String>,
-    /// What the headers declare.
-    pub(crate) header: Declarations,
 }
 
 /// Compares the declarations in `source`, measured as `numbers`, with those of TensorFlow's headers; those in
 /// the first of `include_dirs` count.
 ///
-/// # Errors
-/// When a header is missing or one side cannot be read. A difference is not an error.
+/// # Panics
+/// When a header is missing or one side cannot be read.
 pub(crate) fn compare(
     tensorflow: &TensorFlow,
     include_dirs: &[&Path],
     source: &syn::File,
     numbers: impl IntoIterator<Item = (String, i128)>,
-) -> Result<Comparison, String> {
-    let aliases = Aliases::of(source)?;
+) -> Comparison {
+    let aliases = Aliases::of(source);
     let nothing = BTreeSet::new();
-    let rust = Reader::read(source, &aliases, &nothing)?;
+    let rust = Reader::read(source, &aliases, &nothing);
     let names = rust.kinds.keys().filter(|name| !name.contains([':', ' '])).cloned().collect();
     let types = aliases.names();
-    let headers = header::read(tensorflow, include_dirs, &names, types)?;
+    let headers = header::read(tensorflow, include_dirs, &names, types);
 
-    let header_aliases = Aliases::of(&headers.file)?;
+    let header_aliases = Aliases::of(&headers.file);
     let integers = common_integers(&aliases, &header_aliases);
-    let mut rust = Reader::read(source, &aliases, &integers)?;
+    let mut rust = Reader::read(source, &aliases, &integers);
     rust.numbers.extend(numbers);
-    let mut header = Reader::read(&headers.file, &header_aliases, &integers)?;
+    let mut header = Reader::read(&headers.file, &header_aliases, &integers);
     for (name, body) in &headers.inline {
         header.assignments(name, body);
     }
@@ -56,8 +54,7 @@ pub(crate) fn compare(
         }
     }
 
-    let mut result = Comparison { problems: Vec::new(), absent: BTreeSet::new(), header };
-    let header = &result.header;
+    let mut result = Comparison { problems: Vec::new(), absent: BTreeSet::new() };
     for (name, kind) in &rust.kinds {
         let Some(theirs) = header.kinds.get(name) else {
             // A shorthand of tf-fs-sys; what mentions it is compared with the header.
@@ -107,7 +104,7 @@ pub(crate) fn compare(
             ));
         }
     }
-    Ok(result)
+    result
 }
 
 /// Takes out what the header of status codes renames: each of its constants must have a name of TensorFlow's.

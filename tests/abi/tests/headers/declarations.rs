@@ -48,9 +48,9 @@ pub(crate) struct Aliases {
 }
 
 impl Aliases {
-    /// # Errors
+    /// # Panics
     /// When two aliases of one name, which only private ones can have, are different types.
-    pub(crate) fn of(file: &syn::File) -> Result<Self, String> {
+    pub(crate) fn of(file: &syn::File) -> Self {
         let mut aliases = Self::default();
         for item in &file.items {
             let (name, target, visibility) = match item {
@@ -68,12 +68,12 @@ impl Aliases {
                 aliases.public.insert(name.clone());
             }
             let text = target.to_token_stream().to_string();
-            let other = aliases.targets.insert(name.clone(), target);
-            if other.is_some_and(|other| other.to_token_stream().to_string() != text) {
-                return Err(format!("two types have the name `{name}`; rename one"));
+            if let Some(other) = aliases.targets.insert(name.clone(), target) {
+                let other = other.to_token_stream().to_string();
+                assert_eq!(other, text, "two types have the name `{name}`; rename one");
             }
         }
-        Ok(aliases)
+        aliases
     }
 
     /// The names of those that are public.
@@ -86,20 +86,25 @@ impl Aliases {
         self.used.borrow().contains(name)
     }
 
+    /// What a type is another name of.
+    fn target(&self, ty: &Type) -> Option<&Type> {
+        match ty {
+            Type::Path(path) => self.targets.get(&last_segment(path)),
+            _ => None,
+        }
+    }
+
+    fn is_integer(&self, ty: &Type) -> bool {
+        match self.target(ty) {
+            Some(target) => self.is_integer(target),
+            None => matches!(ty, Type::Path(path) if integer(&last_segment(path)).is_some()),
+        }
+    }
+
     /// Names of integers, which the header may have enums for.
     fn integers(&self) -> BTreeSet<String> {
-        let is_integer = |name: &str| {
-            let mut name = name.to_owned();
-            while let Some(target) = self.targets.get(&name) {
-                match last_segment(target) {
-                    Some(next) => name = next,
-                    None => return false,
-                }
-            }
-            integer(&name).is_some()
-        };
         let names = self.public.iter().filter(|name| !name.starts_with("macro_"));
-        names.filter(|name| is_integer(name)).map(|name| plain(name)).collect()
+        names.filter(|name| self.is_integer(&self.targets[*name])).map(|name| plain(name)).collect()
     }
 }
 
@@ -143,7 +148,7 @@ fn integer(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Spells the types of one side.
+/// Spells the types of one side. What C does not have keeps its name in Rust, which no header has.
 pub(crate) struct Reader<'a> {
     aliases: &'a Aliases,
     named_integers: &'a BTreeSet<String>,
@@ -155,37 +160,33 @@ impl<'a> Reader<'a> {
         file: &syn::File,
         aliases: &'a Aliases,
         named_integers: &'a BTreeSet<String>,
-    ) -> Result<Declarations, String> {
+    ) -> Declarations {
         let mut reader = Self { aliases, named_integers, declarations: Declarations::default() };
         for name in &aliases.public {
-            let kind = reader.resolve(&aliases.targets[name])?;
-            reader.add(name, kind);
+            reader.add(name, reader.resolve(&aliases.targets[name]));
         }
         for item in &file.items {
-            reader.item(item)?;
+            reader.item(item);
         }
-        Ok(reader.declarations)
+        reader.declarations
     }
 
-    fn item(&mut self, item: &Item) -> Result<(), String> {
+    fn item(&mut self, item: &Item) {
         match item {
             Item::Struct(item) if is_public(&item.vis) => {
-                self.record("struct", &item.ident.to_string(), &item.attrs, &item.fields)?;
+                self.record("struct", &item.ident.to_string(), &item.attrs, &item.fields);
             }
             Item::Union(item) if is_public(&item.vis) => {
                 let fields = Fields::Named(item.fields.clone());
-                self.record("union", &item.ident.to_string(), &item.attrs, &fields)?;
+                self.record("union", &item.ident.to_string(), &item.attrs, &fields);
             }
+            // The header's are integers: of an enum, a value that Rust does not know is undefined behaviour.
             Item::Enum(item) if is_public(&item.vis) => {
-                return Err(format!(
-                    "`{}` is an enum, for which a value that Rust does not know is undefined \
-                     behaviour; declare an integer alias and constants",
-                    item.ident
-                ));
+                self.add(&item.ident.to_string(), "enum".into());
             }
             Item::Const(item) if is_public(&item.vis) => {
                 let name = item.ident.to_string();
-                let kind = format!("constant {}", self.spell(&item.ty)?);
+                let kind = format!("constant {}", self.spell(&item.ty));
                 let value = item.expr.to_token_stream().to_string().replace(' ', "");
                 if let Ok(value) = value.parse() {
                     let name = name.strip_prefix("macro_").unwrap_or(&name);
@@ -193,28 +194,24 @@ impl<'a> Reader<'a> {
                 }
                 self.add(&name, kind);
             }
-            Item::Const(item) => self.layout(&item.expr.to_token_stream().to_string())?,
+            Item::Const(item) => self.layout(&item.expr.to_token_stream().to_string()),
             Item::Fn(item) if is_public(&item.vis) => {
-                self.named_function(&item.sig)?;
+                self.named_function(&item.sig);
                 let body = item.block.to_token_stream().to_string();
                 self.declarations.assignments(&item.sig.ident.to_string(), &body);
             }
             Item::ForeignMod(item) => {
                 for function in &item.items {
                     if let ForeignItem::Fn(function) = function {
-                        self.named_function(&function.sig)?;
+                        self.named_function(&function.sig);
                     }
                 }
             }
             Item::Macro(item) if invokes(item, "host_functions") => {
-                let functions = self
-                    .host_functions(item.mac.tokens.clone())
-                    .map_err(|problem| format!("host_functions!: {problem}"))?;
-                functions.iter().try_for_each(|function| self.named_function(&function.sig))?;
+                self.host_functions(item.mac.tokens.clone());
             }
             _ => {}
         }
-        Ok(())
     }
 
     fn add(&mut self, name: &str, kind: String) {
@@ -222,57 +219,42 @@ impl<'a> Reader<'a> {
         self.declarations.kinds.insert(name.to_owned(), kind);
     }
 
-    fn record(
-        &mut self,
-        keyword: &str,
-        name: &str,
-        attributes: &[Attribute],
-        fields: &Fields,
-    ) -> Result<(), String> {
+    fn record(&mut self, keyword: &str, name: &str, attributes: &[Attribute], fields: &Fields) {
         let name = &plain(name);
-        let mut representations = Vec::new();
-        for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("repr")) {
-            representations.push(attribute.meta.to_token_stream().to_string().replace(' ', ""));
-        }
-        if !representations.concat().contains("repr(C") {
-            return Err(format!("`{name}` has no `#[repr(C)]`; add it"));
-        }
-        let (public, private): (Vec<_>, Vec<_>) =
-            fields.iter().partition(|field| is_public(&field.vis));
-        if public.is_empty() {
+        let representations: Vec<String> = attributes
+            .iter()
+            .filter(|attribute| attribute.path().is_ident("repr"))
+            .map(|attribute| attribute.meta.to_token_stream().to_string().replace(' ', ""))
+            .collect();
+        let representation = representations.join(" ");
+        let is_private = |field: &syn::Field| !is_public(&field.vis);
+        if representation.contains("repr(C") && fields.iter().all(is_private) {
             self.add(name, "opaque".into());
-            return Ok(());
-        }
-        if !private.is_empty() {
-            return Err(format!(
-                "`{name}` has public and private fields; make all public, or none"
-            ));
+            return;
         }
         let mut names = Vec::new();
-        for field in public {
-            let ident = field.ident.as_ref().ok_or_else(|| format!("`{name}` has no names"))?;
-            let field_name = format!("{name}::{}", plain_field(ident));
-            let kind =
-                self.spell(&field.ty).map_err(|problem| format!("`{field_name}`: {problem}"))?;
-            self.declarations.kinds.insert(field_name, kind);
-            names.push(plain_field(ident));
+        for field in fields {
+            let field_name = field.ident.as_ref().map(plain_field).unwrap_or_default();
+            if is_private(field) {
+                names.push(format!("private {field_name}"));
+            } else {
+                let kind = self.spell(&field.ty);
+                self.declarations.kinds.insert(format!("{name}::{field_name}"), kind);
+                names.push(field_name);
+            }
         }
-        let kind = format!("{} {keyword} {{ {} }}", representations.join(" "), names.join(", "));
-        self.add(name, kind);
-        Ok(())
+        self.add(name, format!("{representation} {keyword} {{ {} }}", names.join(", ")));
     }
 
     /// bindgen's checks of layouts, which say each number: `["Size of TF_X"][... - 24usize];`.
-    fn layout(&mut self, checks: &str) -> Result<(), String> {
-        for check in checks.replace(' ', "\u{1}").split("[\"").skip(1) {
-            let (name, rest) =
-                check.split_once("\"]").ok_or("a check of bindgen's without a name")?;
-            let name = name.replace('\u{1}', " ");
+    fn layout(&mut self, checks: &str) {
+        for check in checks.split("[\"").skip(1) {
+            let (name, rest) = check.split_once("\"]").expect("the name of a check of bindgen's");
             let number = rest
                 .split_once("usize")
-                .and_then(|(number, _)| number.rsplit('\u{1}').next()?.parse().ok())
-                .ok_or_else(|| format!("`{name}`: no number in {rest}"))?;
-            let (what, record) = name.rsplit_once(' ').ok_or("a check of bindgen's of nothing")?;
+                .and_then(|(number, _)| number.rsplit(' ').next()?.parse().ok())
+                .unwrap_or_else(|| panic!("`{name}`: no number in {rest}"));
+            let (what, record) = name.rsplit_once(' ').expect("the name of a record");
             let record = match record.split_once("::") {
                 Some((record, field)) => {
                     format!("{}::{}", plain(record), field.trim_end_matches('_'))
@@ -281,14 +263,13 @@ impl<'a> Reader<'a> {
             };
             self.declarations.numbers.insert(format!("{what} {record}"), number);
         }
-        Ok(())
     }
 
     /// The functions of a table, which is of the form of an `extern` block but for a word before each and the
     /// semicolon before further arguments.
-    fn host_functions(&mut self, table: TokenStream) -> syn::Result<Vec<ForeignItemFn>> {
+    fn host_functions(&mut self, table: TokenStream) {
         let Some(TokenTree::Group(functions)) = table.into_iter().last() else {
-            return Err(syn::Error::new(proc_macro2::Span::call_site(), "no functions"));
+            panic!("a table without functions")
         };
         let comma = |token| match &token {
             TokenTree::Punct(mark) if mark.as_char() == ';' => {
@@ -304,86 +285,59 @@ impl<'a> Reader<'a> {
             _ => token,
         });
         let parser = |input: syn::parse::ParseStream<'_>| {
-            let mut functions = Vec::new();
             while !input.is_empty() {
                 input.call(Attribute::parse_outer)?;
                 let need: syn::Ident = input.parse()?;
-                if need != "required" && need != "optional" {
-                    return Err(syn::Error::new(need.span(), "not `required` or `optional`"));
-                }
                 let function: ForeignItemFn = input.parse()?;
                 self.declarations.host.insert(function.sig.ident.to_string(), need == "required");
-                functions.push(function);
+                self.named_function(&function.sig);
             }
-            Ok(functions)
+            Ok(())
         };
-        parser.parse2(tokens.collect())
+        parser.parse2(tokens.collect()).expect("a table of functions");
     }
 
-    fn named_function(&mut self, signature: &syn::Signature) -> Result<(), String> {
-        let kind = self.function(signature)?;
+    fn named_function(&mut self, signature: &syn::Signature) {
+        let inputs = signature.inputs.iter().map(|input| match input {
+            syn::FnArg::Typed(input) => self.spell(&input.ty),
+            syn::FnArg::Receiver(_) => "self".into(),
+        });
+        let kind = self.function(inputs, signature.variadic.is_some(), &signature.output);
         self.add(&signature.ident.to_string(), kind);
-        Ok(())
     }
 
-    fn function(&self, signature: &syn::Signature) -> Result<String, String> {
-        let mut inputs = Vec::new();
-        for input in &signature.inputs {
-            match input {
-                syn::FnArg::Typed(input) => inputs.push(self.spell(&input.ty)?),
-                syn::FnArg::Receiver(_) => return Err("a receiver outside an impl".into()),
-            }
-        }
-        self.pointer(inputs, signature.variadic.is_some(), &signature.output)
-    }
-
-    fn pointer(
+    fn function(
         &self,
-        mut inputs: Vec<String>,
+        inputs: impl Iterator<Item = String>,
         variadic: bool,
         output: &ReturnType,
-    ) -> Result<String, String> {
-        if variadic {
-            inputs.push("...".into());
-        }
+    ) -> String {
+        let inputs: Vec<String> = inputs.chain(variadic.then(|| "...".into())).collect();
         let output = match output {
             ReturnType::Default => String::new(),
-            ReturnType::Type(_, ty) => format!(" -> {}", self.spell(ty)?),
+            ReturnType::Type(_, ty) => format!(" -> {}", self.spell(ty)),
         };
-        Ok(format!("fn({}){output}", inputs.join(", ")))
+        format!("fn({}){output}", inputs.join(", "))
     }
 
     /// A type: aliases resolved, except those of integers that have a name on both sides.
-    fn spell(&self, ty: &Type) -> Result<String, String> {
+    fn spell(&self, ty: &Type) -> String {
         match ty {
-            Type::Path(_) => {
-                let name = last_segment(ty).ok_or("a type without a name")?;
+            Type::Path(path) => {
+                let name = last_segment(path);
                 if let Some(target) = self.aliases.targets.get(&name) {
                     self.aliases.used.borrow_mut().insert(name.clone());
                     let name = plain(&name);
                     return if self.named_integers.contains(&name) {
-                        Ok(name)
+                        name
                     } else {
                         self.spell(target)
                     };
                 }
-                if let Some(inner) = nullable(ty) {
-                    let inner = self.spell(inner)?;
-                    return if inner.starts_with("fn(") {
-                        Ok(inner)
-                    } else {
-                        Err(format!("`Option<{inner}>` has no counterpart in C"))
-                    };
-                }
-                let known = ["c_void", "bool", "f32", "f64", "c_float", "c_double"];
-                match integer(&name) {
-                    Some(name) => Ok(name.into()),
-                    None if known.contains(&name.as_str()) => {
-                        Ok(name.replace("c_float", "f32").replace("c_double", "f64"))
-                    }
-                    // All of TensorFlow's but one in the storage of its strings.
-                    None if name.contains('_') || name == "TStringOwnerCApi" => Ok(plain(&name)),
-                    None => Err(format!("`{name}` has no known counterpart in C")),
+                match nullable(path).map(|inner| self.spell(inner)) {
+                    Some(function) if function.starts_with("fn(") => function,
+                    Some(inner) => format!("Option<{inner}>"),
+                    None => integer(&name).map_or_else(|| plain(&name), String::from),
                 }
             }
             Type::Ptr(pointer) => {
@@ -394,33 +348,27 @@ impl<'a> Reader<'a> {
                 self.spell_pointer(reference.mutability.is_some(), &reference.elem)
             }
             Type::FnPtr(function) => {
-                let abi = function.abi.as_ref().and_then(|abi| abi.name.as_ref());
-                if abi.is_none_or(|abi| abi.value() != "C") {
-                    return Err("a function pointer that is not `extern \"C\"`; add it".into());
-                }
                 let inputs = function.inputs.iter().map(|input| self.spell(&input.ty));
-                self.pointer(
-                    inputs.collect::<Result<_, _>>()?,
-                    function.variadic.is_some(),
-                    &function.output,
-                )
+                let spelled = self.function(inputs, function.variadic.is_some(), &function.output);
+                let abi = function.abi.as_ref().and_then(|abi| abi.name.as_ref());
+                let is_c = abi.is_some_and(|abi| abi.value() == "C");
+                if is_c { spelled } else { format!("not extern \"C\": {spelled}") }
             }
             Type::Array(array) => {
                 let length = array.len.to_token_stream().to_string().replace("usize", "");
-                Ok(format!("[{}; {length}]", self.spell(&array.elem)?))
+                format!("[{}; {length}]", self.spell(&array.elem))
             }
-            Type::Tuple(tuple) if tuple.elems.is_empty() => Ok("()".into()),
-            _ => Err("a type that C does not have".into()),
+            other => other.to_token_stream().to_string(),
         }
     }
 
-    fn spell_pointer(&self, is_mut: bool, target: &Type) -> Result<String, String> {
-        Ok(format!("*{} {}", if is_mut { "mut" } else { "const" }, self.spell(target)?))
+    fn spell_pointer(&self, is_mut: bool, target: &Type) -> String {
+        format!("*{} {}", if is_mut { "mut" } else { "const" }, self.spell(target))
     }
 
     /// As [`Reader::spell`], with named integers resolved at the top level too.
-    fn resolve(&self, ty: &Type) -> Result<String, String> {
-        match last_segment(ty).and_then(|name| self.aliases.targets.get(&name)) {
+    fn resolve(&self, ty: &Type) -> String {
+        match self.aliases.target(ty) {
             Some(target) => self.resolve(target),
             None => self.spell(ty),
         }
@@ -432,16 +380,12 @@ fn is_public(visibility: &Visibility) -> bool {
 }
 
 /// The last name of a path such as `core::ffi::c_int`.
-fn last_segment(ty: &Type) -> Option<String> {
-    match ty {
-        Type::Path(path) => path.path.segments.last().map(|segment| segment.ident.to_string()),
-        _ => None,
-    }
+fn last_segment(path: &syn::TypePath) -> String {
+    path.path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default()
 }
 
 /// The `T` of `Option<T>`.
-fn nullable(ty: &Type) -> Option<&Type> {
-    let Type::Path(path) = ty else { return None };
+fn nullable(path: &syn::TypePath) -> Option<&Type> {
     let segment = path.path.segments.last().filter(|segment| segment.ident == "Option")?;
     match &segment.arguments {
         PathArguments::AngleBracketed(arguments) => match arguments.args.first()? {

@@ -26,25 +26,22 @@ pub(crate) fn read(
     include_dirs: &[&Path],
     names: &BTreeSet<String>,
     types: &BTreeSet<String>,
-) -> Result<Headers, String> {
+) -> Headers {
     let mut program = String::new();
     let mut declarations = String::new();
     let mut part = String::new();
     let (mut macros, mut inline) = (BTreeSet::new(), Vec::new());
     for path in WHOLE.iter().chain(PART) {
-        let found = include_dirs.iter().map(|directory| directory.join(path)).find(|p| p.is_file());
-        let Some(file) = found else {
+        let mut places = include_dirs.iter().map(|directory| directory.join(path));
+        let Some(file) = places.find(|place| place.is_file()) else {
             // The one header that is not in all releases; each name of any other is missed.
             if *path == "tensorflow/c/logging.h" {
                 continue;
             }
-            return Err(format!(
-                "no include directory has {path}; is this TensorFlow's `include`?"
-            ));
+            panic!("none of {include_dirs:?} has {path}; is one of them TensorFlow's `include`?");
         };
         let _ = writeln!(program, "#include \"{path}\"");
-        let text = std::fs::read_to_string(&file)
-            .map_err(|problem| format!("{}: {problem}", file.display()))?;
+        let text = std::fs::read_to_string(&file).expect("a readable header");
         let is_whole = WHOLE.contains(path);
         if !is_whole {
             part.push_str(&text);
@@ -70,8 +67,8 @@ pub(crate) fn read(
     // A pattern of all names would take most of the time.
     let others = names.iter().filter(|name| part.contains(name.as_str())).cloned();
     let members = OPAQUE.iter().map(|record| format!("{record}(_.*)?"));
-    let file = bindgen(tensorflow, include_dirs, &program, others.chain(members).collect())?;
-    Ok(Headers { file, macros, inline })
+    let file = bindgen(tensorflow, include_dirs, &program, others.chain(members).collect());
+    Headers { file, macros, inline }
 }
 
 /// The name that a line gives to a value or a type.
@@ -86,11 +83,10 @@ fn bindgen(
     include_dirs: &[&Path],
     program: &str,
     names: Vec<String>,
-) -> Result<syn::File, String> {
-    let directory =
-        tempfile::tempdir().map_err(|problem| format!("no scratch directory: {problem}"))?;
+) -> syn::File {
+    let directory = tempfile::tempdir().expect("a scratch directory");
     let file = directory.path().join("headers.hpp");
-    std::fs::write(&file, program).map_err(|problem| format!("headers.hpp: {problem}"))?;
+    std::fs::write(&file, program).expect("headers.hpp");
     let headers: Vec<String> = WHOLE.iter().map(|path| format!(".*/{path}")).collect();
     let mut command = Command::new(env!("CARGO_BIN_EXE_read-headers"));
     command
@@ -102,31 +98,26 @@ fn bindgen(
     for include_dir in include_dirs {
         command.arg("-I").arg(include_dir);
     }
-    for include_dir in system_include_dirs()? {
+    for include_dir in system_include_dirs() {
         command.arg("-isystem").arg(include_dir);
     }
-    let output = output(&mut command)?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    if !output.status.success() {
-        return Err(format!(
-            "clang does not read the headers: {}\n{}",
-            output.status,
-            String::from_utf8_lossy(&output.stderr)
-        ));
-    }
-    syn::parse_file(&text).map_err(|problem| format!("bindgen's output: {problem}"))
+    let Output { status, stdout, stderr } = command.output().expect("a program");
+    let log = String::from_utf8_lossy(&stderr);
+    assert!(status.success(), "clang does not read {include_dirs:?}: {status}\n{log}");
+    syn::parse_file(&String::from_utf8_lossy(&stdout)).expect("bindgen's output")
 }
 
 /// Where the system's compiler looks for headers: clang's library comes without those of the language.
-fn system_include_dirs() -> Result<Vec<PathBuf>, String> {
+fn system_include_dirs() -> Vec<PathBuf> {
     let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
-    let mut command = Command::new(compiler);
-    let output = output(command.args(["-E", "-v", "-x", "c++", "/dev/null"])).map_err(|problem| {
-        format!(
-            "{problem}; install a C++ compiler (Debian and Ubuntu: `apt-get install g++`; macOS: \
+    let mut command = Command::new(&compiler);
+    let output = command.args(["-E", "-v", "-x", "c++", "/dev/null"]).output();
+    let output = output.unwrap_or_else(|problem| {
+        panic!(
+            "{compiler:?}: {problem}; install a C++ compiler (Debian and Ubuntu: `apt-get install g++`; macOS: \
              `xcode-select --install`) or name one in the environment variable CXX"
         )
-    })?;
+    });
     let log = String::from_utf8_lossy(&output.stderr);
     let directories: Vec<PathBuf> = log
         .lines()
@@ -136,13 +127,6 @@ fn system_include_dirs() -> Result<Vec<PathBuf>, String> {
         .filter(|line| !line.ends_with("(framework directory)"))
         .map(|line| line.trim().into())
         .collect();
-    if directories.is_empty() {
-        return Err(format!("the C++ compiler names no directories of headers:\n{log}"));
-    }
-    Ok(directories)
-}
-
-fn output(command: &mut Command) -> Result<Output, String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    command.output().map_err(|problem| format!("{name}: {problem}"))
+    assert!(!directories.is_empty(), "the C++ compiler names no directories of headers:\n{log}");
+    directories
 }
