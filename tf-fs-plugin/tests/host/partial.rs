@@ -237,7 +237,7 @@ fn the_place_of_another_panic_is_not_shown() {
 }
 
 /// One directory `d` with a file `f`.
-struct Tree;
+pub(crate) struct Tree;
 #[tf_fs_plugin::filesystem]
 impl Filesystem for Tree {
     type Transaction = ();

@@ -1,8 +1,8 @@
 //! Which slots are filled for which methods.
 
 use crate::abi::raw;
-use crate::basic::{Basic, Rootless};
 use crate::full::Full;
+use crate::partial::Tree;
 use crate::support::fails;
 use std::collections::BTreeSet;
 use tf_fs_plugin::{Code, Ops};
@@ -80,22 +80,9 @@ fn check<P: Plugin>(scheme: &str, written: &[&'static str]) {
 }
 
 #[test]
-fn a_full_and_a_small_filesystem() {
+fn all_operations() {
     let all: Vec<&str> = Ops::NAMES.iter().map(|(op, _)| *op).collect();
     check::<Full>("full", &all);
-    check::<Basic>(
-        "basic",
-        &[
-            "new_random_access_file",
-            "new_writable_file",
-            "create_dir",
-            "delete_file",
-            "delete_dir",
-            "stat",
-            "get_children",
-        ],
-    );
-    check::<Rootless>("rootless", &["create_dir", "stat", "get_children"]);
 }
 
 /// One filesystem an operation, which is the only one that it says to write.
@@ -107,7 +94,9 @@ macro_rules! only {
             $({
                 #[derive(Debug)]
                 struct Only;
-                operations!(Only: $op);
+                impl tf_fs_plugin::OperationTable for Only {
+                    const PROVIDED: Ops = Ops::$op;
+                }
                 export!(Only: "only" => Only);
                 impl tf_fs_plugin::Filesystem for Only {
                     type Reader = crate::full::Reader;
@@ -129,22 +118,11 @@ for_each_operation!(only);
 
 #[test]
 fn three_transaction_methods_give_a_fourth() {
-    #[derive(Debug)]
-    struct Three;
-    operations!(Three: START_TRANSACTION ADD_TO_TRANSACTION GET_TRANSACTION_FOR_PATH);
-    export!(Three: "three" => Three);
-    impl tf_fs_plugin::Filesystem for Three {
-        type Reader = tf_fs_plugin::Unsupported;
-        type Writer = tf_fs_plugin::Unsupported;
-        type Region = tf_fs_plugin::Unsupported;
-        type Transaction = ();
-        fn new(_: &str) -> tf_fs_plugin::Result<Self> {
-            Ok(Self)
-        }
-    }
-    check::<Three>(
-        "three",
+    check::<Tree>(
+        "tree",
         &[
+            "stat",
+            "get_children",
             "start_transaction",
             "add_to_transaction",
             "get_transaction_for_path",

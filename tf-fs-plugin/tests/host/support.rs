@@ -4,16 +4,6 @@
 use std::fmt::Debug;
 use tf_fs_plugin::{Code, Result};
 
-/// Says which operations a type provides: `operations!(Type: STAT DELETE_FILE);`.
-macro_rules! operations {
-    ($type:ty: $($op:ident)*) => {
-        impl tf_fs_plugin::OperationTable for $type {
-            const PROVIDED: tf_fs_plugin::Ops = tf_fs_plugin::Ops::NONE
-                $(.union(tf_fs_plugin::Ops::$op))*;
-        }
-    };
-}
-
 /// Makes a type the export of filesystems: `export!(Export: "mem" => MemFs, "log" => LogFs);`.
 macro_rules! export {
     ($($filesystems:tt)*) => { tf_plugin_testing::__export_filesystems! { $($filesystems)* } };
