@@ -1,14 +1,16 @@
-//! The fault layer for devices: each call meets its fault, and without one nothing is different.
+//! The fault layer for devices: each call meets its fault, which somebody gets to know, and without one nothing is different.
 
 use crate::platform::devices;
+use se_plugin::__private::PlatformExport;
 use se_plugin::Code;
 use se_plugin::host::{HostDevice, HostMemory};
 use se_plugin::prelude::*;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
 use tf_plugin_testing::device::{
-    Case, Fault, Faults, Faulty, Host, TestDevice, TestStream, Verdict, run_case, sweep,
+    Case, Fault, Faults, Faulty, Host, Sizes, TestDevice, TestStream, Verdict, run_case, sweep,
 };
 
 fn open(_: usize) -> Result<HostDevice> {
@@ -16,6 +18,46 @@ fn open(_: usize) -> Result<HostDevice> {
 }
 
 devices!(Toy = "TOY": 1 of HostDevice, open);
+
+thread_local! {
+    /// What controls the platform that was made last.
+    static FAULTS: Cell<Option<Faults>> = const { Cell::new(None) };
+}
+
+/// [`Faulty`] for a host of any version.
+struct Controlled(Faulty<Toy>);
+
+impl Platform for Controlled {
+    const NAME: &'static str = Toy::NAME;
+    const TYPE: &'static str = Toy::TYPE;
+    type Device = <Faulty<Toy> as Platform>::Device;
+
+    fn new() -> Result<Self> {
+        let (platform, faults) = Faulty::new(Toy);
+        FAULTS.set(Some(faults));
+        Ok(Self(platform))
+    }
+    fn device_count(&self) -> Result<usize> {
+        self.0.device_count()
+    }
+    fn open(&self, ordinal: usize) -> Result<Self::Device> {
+        self.0.open(ordinal)
+    }
+}
+
+/// Runs `body` with a device, in a host that takes errors of copies or does not; afterwards everything is given back.
+pub(crate) fn with_device<R>(
+    takes_errors: bool,
+    body: impl FnOnce(&TestDevice<'_>, &Faults) -> R,
+) -> R {
+    let sizes = Sizes { takes_errors, ..Sizes::default() };
+    let host = Host::load_with::<Controlled>(sizes, &PlatformExport::new()).expect("loaded");
+    assert_eq!(host.device_count().expect("counted"), 1);
+    let faults = FAULTS.take().expect("the platform was made");
+    let result = body(&host.device(0).expect("a device"), &faults);
+    assert_eq!((host.live(), host.violations()), (0, vec![]));
+    result
+}
 
 #[test]
 fn without_a_fault_nothing_is_different() {
@@ -60,47 +102,64 @@ fn what_a_platform_says_of_itself_stays() {
 
 const SIZE: usize = 64;
 
-/// One call on a device, or on a stream with two pieces of its memory; `Err` if TensorFlow gets to know.
+/// One call on a device, or on a stream with two pieces of its memory; `Err` if the host's call itself fails.
 type Call = fn(&TestDevice<'_>, &TestStream<'_>, [DevicePtr; 2]) -> Result<()>;
 
+/// Who gets to know of a failure, in a host that does not take errors of copies and in one that does: whether the host's
+/// call returns it, and whether the device keeps it and reports it from then on.
+type Known = [[bool; 2]; 2];
+
+const ANSWERED: Known = [[true, false]; 2];
+const KEPT: Known = [[false, true]; 2];
+const BOTH: Known = [[true, true]; 2];
+/// Where the host aborts on an error, the device keeps it.
+const OF_COPIES: Known = [[false, true], [true, false]];
+/// The host ignores the error of a fill.
+const OF_FILLS: Known = [[false, true], [true, true]];
+/// The SDK stands in: with the figures that it had last, and by waiting for the stream. To free has no status; that it failed
+/// is in the log.
+const LOGGED: Known = [[false, false]; 2];
+
 /// Each operation with what makes TensorFlow call it, those of [`EARLY`] excepted.
-const CALLS: [(&str, Call); 26] = [
-    ("allocate", |device, _, _| {
-        let memory = device.allocate(8).ok_or_else(|| Error::resource_exhausted("null"))?;
+const CALLS: [(&str, Known, Call); 26] = [
+    ("allocate", BOTH, |device, _, _| {
+        let memory = device.allocate(5000).ok_or_else(|| Error::unavailable("told to be null"))?;
         device.deallocate(memory);
         Ok(())
     }),
-    ("deallocate", |device, _, _| {
+    ("deallocate", LOGGED, |device, _, _| {
         device.deallocate(device.allocate(8).expect("there is room"));
         Ok(())
     }),
-    ("device_memory_usage", |device, _, _| {
+    ("device_memory_usage", LOGGED, |device, _, _| {
         device.memory_usage().map(drop).ok_or_else(|| Error::internal("false"))
     }),
-    ("create_stream", |device, _, _| device.stream().1),
-    ("create_event", |device, _, _| device.event().map(drop)),
-    ("create_timer", |device, _, _| device.timer().map(drop)),
-    ("sync_memcpy_htod", |device, _, [a, _]| device.copy_to_device(a, &[1; SIZE])),
-    ("sync_memcpy_dtoh", |device, _, [a, _]| device.copy_to_host(&mut [0; SIZE], a)),
-    ("sync_memcpy_dtod", |device, _, [a, b]| device.copy_on_device(a, b, SIZE as u64)),
-    ("synchronize_all_activity", |device, _, _| device.synchronize()),
-    ("memcpy_htod", |_, stream, [a, _]| stream.copy_to_device(a, &[1; SIZE])),
-    ("memcpy_dtoh", |_, stream, [a, _]| stream.copy_to_host(&mut [0; SIZE], a)),
-    ("memcpy_dtod", |_, stream, [a, b]| stream.copy_on_device(a, b, SIZE as u64)),
-    ("mem_zero", |_, stream, [a, _]| stream.fill(a, Pattern::Zero, SIZE as u64)),
-    ("memset", |_, stream, [a, _]| stream.fill(a, Pattern::Byte(1), SIZE as u64)),
-    ("memset32", |_, stream, [a, _]| stream.fill(a, Pattern::Word(1), SIZE as u64)),
-    ("create_stream_dependency", |device, stream, _| stream.wait_stream(&device.stream().0)),
-    ("record_event", |device, stream, _| {
-        stream.record_event(&device.event()?);
-        stream.synchronize()
+    ("create_stream", KEPT, |device, _, _| device.stream().1),
+    ("create_event", LOGGED, |device, _, _| device.event().map(drop)),
+    ("create_timer", ANSWERED, |device, _, _| device.timer().map(drop)),
+    ("sync_memcpy_htod", ANSWERED, |device, _, [a, _]| device.copy_to_device(a, &[1; SIZE])),
+    ("sync_memcpy_dtoh", ANSWERED, |device, _, [a, _]| device.copy_to_host(&mut [0; SIZE], a)),
+    ("sync_memcpy_dtod", ANSWERED, |device, _, [a, b]| device.copy_on_device(a, b, SIZE as u64)),
+    ("synchronize_all_activity", ANSWERED, |device, _, _| device.synchronize()),
+    ("memcpy_htod", OF_COPIES, |_, stream, [a, _]| stream.copy_to_device(a, &[1; SIZE])),
+    ("memcpy_dtoh", ANSWERED, |_, stream, [a, _]| stream.copy_to_host(&mut [0; SIZE], a)),
+    ("memcpy_dtod", OF_COPIES, |_, stream, [a, b]| stream.copy_on_device(a, b, SIZE as u64)),
+    ("mem_zero", OF_FILLS, |_, stream, [a, _]| stream.fill(a, Pattern::Zero, SIZE as u64)),
+    ("memset", OF_FILLS, |_, stream, [a, _]| stream.fill(a, Pattern::Byte(1), SIZE as u64)),
+    ("memset32", OF_FILLS, |_, stream, [a, _]| stream.fill(a, Pattern::Word(1), SIZE as u64)),
+    ("create_stream_dependency", OF_COPIES, |device, stream, _| {
+        stream.wait_stream(&device.stream().0)
     }),
-    ("wait_for_event", |device, stream, _| {
+    ("record_event", KEPT, |device, stream, _| {
+        stream.record_event(&device.event()?);
+        Ok(())
+    }),
+    ("wait_for_event", OF_COPIES, |device, stream, _| {
         let event = device.event()?;
         stream.record_event(&event);
         stream.wait_event(&event)
     }),
-    ("get_event_status", |device, stream, _| {
+    ("get_event_status", KEPT, |device, stream, _| {
         let event = device.event()?;
         stream.record_event(&event);
         stream.synchronize()?;
@@ -108,71 +167,84 @@ const CALLS: [(&str, Call); 26] = [
         assert_eq!(event.status(), EventStatus::Complete);
         Ok(())
     }),
-    ("block_host_for_event", |device, stream, _| {
+    ("block_host_for_event", ANSWERED, |device, stream, _| {
         let event = device.event()?;
         stream.record_event(&event);
         event.wait()
     }),
-    ("host_callback", |_, stream, _| stream.host_callback().map(drop)),
-    ("block_host_until_done", |_, stream, _| stream.synchronize()),
-    ("get_stream_status", |_, stream, _| stream.status()),
-    ("start_timer", |device, stream, _| stream.time(&device.timer()?, true)),
-    ("stop_timer", |device, stream, _| {
+    ("host_callback", KEPT, |_, stream, _| {
+        let called = stream.host_callback()?;
+        let _ = stream.synchronize();
+        assert_eq!(called.try_iter().count(), 1, "the callback is made once");
+        Ok(())
+    }),
+    ("block_host_until_done", ANSWERED, |_, stream, _| stream.synchronize()),
+    ("get_stream_status", ANSWERED, |_, stream, _| stream.status()),
+    ("start_timer", ANSWERED, |device, stream, _| stream.time(&device.timer()?, true)),
+    ("stop_timer", ANSWERED, |device, stream, _| {
         let timer = device.timer()?;
         stream.time(&timer, true)?;
         stream.time(&timer, false)
     }),
 ];
 
-/// Makes one call on a new device, with faults, and says how many were met.
-fn with(call: Call, set: impl FnOnce(&Faults)) -> (Result<()>, u64) {
-    let (host, faults) = Faulty::<Toy>::load().expect("loaded");
-    let device = host.device(0).expect("a device");
-    let (stream, created) = device.stream();
-    created.expect("a stream");
-    let memory = [(); 2].map(|()| device.allocate(SIZE as u64).expect("there is room"));
-    faults.reset();
-    set(&faults);
-    let answer = call(&device, &stream, memory);
-    let met = faults.met();
-    faults.reset();
-    // What was only enqueued fails here.
-    let answer = answer.and(stream.synchronize()).and(device.synchronize());
-    for memory in memory {
-        device.deallocate(memory);
-    }
-    drop(stream);
-    drop(device);
-    assert_eq!((host.live(), host.violations()), (0, vec![]));
-    (answer, met)
+/// Makes one call on a new device, with faults: what it returns, what the device reports afterwards, and how many faults were
+/// met.
+fn with(
+    takes_errors: bool,
+    call: Call,
+    set: impl FnOnce(&Faults),
+) -> (Result<()>, Result<()>, u64) {
+    with_device(takes_errors, |device, faults| {
+        let (stream, created) = device.stream();
+        created.expect("a stream");
+        let memory = [(); 2].map(|()| device.allocate(SIZE as u64).expect("there is room"));
+        faults.reset();
+        set(faults);
+        let answer = call(device, &stream, memory);
+        let met = faults.met();
+        faults.reset();
+        let kept = device.synchronize();
+        // Where the device has failed, nothing works from then on.
+        let copied = stream.copy_to_device(memory[0], &[1; SIZE]);
+        assert_eq!(copied.is_err(), kept.is_err() && takes_errors, "{copied:?}");
+        let copied = stream.copy_to_host(&mut [0; SIZE], memory[0]);
+        assert_eq!(copied.is_err(), kept.is_err(), "{copied:?}");
+        for memory in memory {
+            device.deallocate(memory);
+        }
+        (answer, kept, met)
+    })
 }
-
-/// For these the SDK stands in: with the figures that it had last, and by waiting for the stream. To free has no status; that
-/// it failed is in the log.
-const SILENT: [&str; 3] = ["deallocate", "device_memory_usage", "create_event"];
 
 #[test]
 fn each_operation_meets_its_fault() {
-    let mut wrong = Vec::new();
-    for (operation, call) in CALLS {
+    for (takes_errors, (operation, known, call)) in
+        [false, true].into_iter().flat_map(|takes| CALLS.map(|row| (takes, row)))
+    {
         for fault in
             [Fault::Fail(Code::Unavailable), Fault::FailAfter(Code::Unavailable), Fault::Panic]
         {
-            let (answer, met) = with(call, |faults| {
+            let context = format!("{operation}, {fault:?}, {takes_errors}");
+            let (answer, kept, met) = with(takes_errors, call, |faults| {
                 faults.at(operation, 0, fault);
             });
-            assert_eq!(met, 1, "{operation}, {fault:?}");
-            if answer.is_ok() != SILENT.contains(&operation) {
-                wrong.push((operation, fault, answer));
+            assert_eq!(met, 1, "{context}");
+            let found = [&answer, &kept].map(Result::is_err);
+            assert_eq!(found, known[usize::from(takes_errors)], "{context}: {answer:?}, {kept:?}");
+            for error in [answer, kept].into_iter().filter_map(Result::err) {
+                // The callback is made while the method ends, so that is the first failure.
+                let dropped = error.message().contains("`HostCallback` was dropped");
+                assert!(error.message().contains("told to") || dropped, "{context}: {error}");
+                assert!(!dropped || operation == "host_callback", "{context}: {error}");
             }
         }
-        let (answer, met) = with(call, |faults| {
+        let (answer, kept, met) = with(takes_errors, call, |faults| {
             faults.always("create_device", Fault::Panic);
         });
         assert_eq!(met, 0, "{operation}");
-        answer.unwrap_or_else(|error| panic!("{operation}: {error:#}"));
+        answer.and(kept).unwrap_or_else(|error| panic!("{operation}: {error:#}"));
     }
-    assert!(wrong.is_empty(), "TensorFlow does not get to know, or does: {wrong:#?}");
 }
 
 /// One call of the platform itself.
@@ -241,7 +313,7 @@ fn an_operation_of_another_header_is_none() {
     let text = panic.downcast_ref::<String>().expect("a text");
     let start = "there is no operation `stat`; the names are those of stream_executor.h: ";
     let names = text.strip_prefix(start).unwrap_or_else(|| panic!("{text}"));
-    let tried = CALLS.map(|(name, _)| name).into_iter().chain(EARLY.map(|(name, _)| name));
+    let tried = CALLS.map(|(name, ..)| name).into_iter().chain(EARLY.map(|(name, _)| name));
     let names: BTreeSet<_> = names.split(", ").collect();
     assert_eq!(tried.collect::<BTreeSet<_>>(), names, "each operation is tried");
 }

@@ -1,27 +1,12 @@
 //! The ready-made parts, alone and as a device of the host's.
 
-use crate::platform::devices;
 use se_plugin::host::{Delay, DeviceRange, HostDevice, HostMemory, Ran, WorkerEvent, WorkerStream};
 use se_plugin::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
-use tf_plugin_testing::device::{Host, TestDevice};
 
 const SIZE: u64 = 1 << 20;
-
-devices!(Ready = "READY": 2 of HostDevice, |ordinal| {
-    let delay = Delay::up_to(Duration::from_millis(2), ordinal as u64);
-    Ok(HostDevice::new(HostMemory::new(SIZE)?).with_delay(delay))
-});
-
-fn with_devices(body: impl FnOnce(&TestDevice<'_>, &TestDevice<'_>)) {
-    let host = Host::load::<Ready>().unwrap();
-    assert_eq!(host.device_count().unwrap(), 2);
-    body(&host.device(0).unwrap(), &host.device(1).unwrap());
-    assert_eq!(host.live(), 0);
-    assert_eq!(host.violations(), []);
-}
 
 /// Enqueues a task that ends when the answer is sent something.
 fn hold_up(stream: &WorkerStream) -> mpsc::Sender<()> {
@@ -50,54 +35,13 @@ fn content(memory: &HostMemory, range: DeviceRange) -> Vec<u8> {
 
 #[test]
 fn content_survives_a_copy_between_devices() {
-    with_devices(|device, other| {
-        let (stream, _) = device.stream();
-        let there: Vec<u8> = (0..10_000).map(|at| (at * 7) as u8).collect();
-        let [a, b] = [device, other].map(|device| device.allocate(10_000).unwrap());
-        stream.copy_to_device(a, &there).unwrap();
-        stream.copy_on_device(b, a, 10_000).unwrap();
-        stream.synchronize().unwrap();
-        let mut back = vec![0; 10_000];
-        other.copy_to_host(&mut back, b).unwrap();
-        assert_eq!(back, there);
-        assert!(device.allocator_stats(96).unwrap().num_allocs >= 1);
-        device.deallocate(a);
-        other.deallocate(b);
-    });
-}
-
-#[test]
-fn eight_threads_use_one_device() {
-    with_devices(|device, _| {
-        let (stream, _) = device.stream();
-        std::thread::scope(|scope| {
-            for salt in 0..8_u8 {
-                let stream = &stream;
-                scope.spawn(move || {
-                    let (own, _) = device.stream();
-                    for round in 0..10 {
-                        let there = [salt * 16 + round; 1000];
-                        let [a, b] = [(); 2].map(|()| device.allocate(1000).unwrap());
-                        stream.copy_to_device(a, &there).unwrap();
-                        own.wait_stream(stream).unwrap();
-                        own.copy_on_device(b, a, 1000).unwrap();
-                        let event = device.event().unwrap();
-                        own.record_event(&event);
-                        stream.wait_event(&event).unwrap();
-                        let mut back = [0; 1000];
-                        stream.copy_to_host(&mut back, b).unwrap();
-                        assert_eq!(back, there);
-                        let called = own.host_callback().unwrap();
-                        own.synchronize().unwrap();
-                        assert_eq!(called.try_iter().collect::<Vec<_>>(), [0]);
-                        device.deallocate(a);
-                        device.deallocate(b);
-                    }
-                });
-            }
-        });
-        device.synchronize().unwrap();
-    });
+    let ((memory, stream), (other, _)) = (worker(), worker());
+    let there: Vec<u8> = (0..10_000).map(|at| (at * 7) as u8).collect();
+    let [from, to] = [&memory, &other].map(|memory| range(memory, 10_000));
+    memory.write("test", from.start().unwrap(), &there).unwrap();
+    stream.copy_on_device(to.start().unwrap(), from.start().unwrap(), 10_000).unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(content(&other, to), there);
 }
 
 /// Without the waiting the second stream would be there first: the first one is held up.

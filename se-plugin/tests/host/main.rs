@@ -3,7 +3,6 @@
 #[allow(unsafe_code, reason = "a host allocator; every block is argued")]
 mod abi;
 mod descriptions;
-mod failing_device;
 mod faults;
 mod faulty;
 mod graphs;

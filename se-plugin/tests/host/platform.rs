@@ -1,9 +1,13 @@
-//! The platform of these tests: a device on the host, with a graph pass and a profiler of each test's own.
+//! The platforms of these tests: devices on the host, with a graph pass and a profiler of each test's own.
 
+use crate::abi::Counted;
+use crate::switch::Switch;
 use se_plugin::host::{HostDevice, HostMemory, Ran, WorkerEvent, WorkerStream};
 use se_plugin::prelude::*;
 use se_plugin::profiler::Timeline;
+use se_plugin::{AllocatorStats, HostAllocator};
 use std::sync::Mutex;
+use tf_plugin_testing::device::{Host, TestDevice};
 
 /// What the streams do.
 static TIMELINE: Timeline = Timeline::new("RUST_TEST");
@@ -11,63 +15,159 @@ static TIMELINE: Timeline = Timeline::new("RUST_TEST");
 /// Of the streams that were made with options.
 pub(crate) static PRIORITIES: Mutex<Vec<Option<i32>>> = Mutex::new(Vec::new());
 
-/// Methods that call those of the device or stream in `self.0`, behind a check of their names.
-macro_rules! forward {
-    ($before:expr; $($name:literal $method:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {$(
-        fn $method(&self, $($arg: $type),*) -> se_plugin::Result<$answer> {
-            let before: fn(&str) -> se_plugin::Result<()> = $before;
-            before($name)?;
-            self.0.$method($($arg),*)
-        }
-    )*};
+/// What a [`Switched`] platform or a device of it fails at.
+pub(crate) static SWITCH: Switch = Switch::new();
+/// Copies that nobody has made yet.
+pub(crate) static KEPT: Mutex<Vec<HostSource>> = Mutex::new(Vec::new());
+/// Host memory of the devices.
+pub(crate) static MEMORY: Counted = Counted::new(|| SWITCH.trip("host memory"));
+
+/// A platform whose devices fail at what the kit's `Faulty` does not know: what has no name in the header.
+pub(crate) struct Switched;
+
+impl Platform for Switched {
+    const NAME: &'static str = "SWITCHED";
+    const TYPE: &'static str = "SWITCHED";
+    type Device = Own;
+
+    fn new() -> Result<Self> {
+        SWITCH.trip("new").map(|()| Self)
+    }
+    fn device_count(&self) -> Result<usize> {
+        SWITCH.trip("device_count").map(|()| 1)
+    }
+    fn open(&self, _: usize) -> Result<Own> {
+        SWITCH.trip("open")?;
+        Own::open(|op| SWITCH.trip(op))
+    }
 }
 
-/// The methods of devices that only pass their arguments.
-macro_rules! forward_device {
-    ($before:expr) => {
-        crate::platform::forward! {
-            $before;
-            "deallocate" deallocate(memory: DevicePtr) -> ();
-            "memory_usage" memory_usage() -> MemoryUsage;
-            "sync_to_device" copy_to_device(target: DevicePtr, source: &[u8]) -> ();
-            "sync_to_host" copy_to_host(target: HostBuf<'_>, source: DevicePtr) -> ();
-            "sync_on_device" copy_on_device(target: DevicePtr, source: DevicePtr, bytes: u64) -> ();
-            "synchronize" synchronize() -> ();
-        }
-    };
+/// Runs `body` with a device of [`Switched`] while nobody else uses the switch; afterwards everything is given back.
+pub(crate) fn with_switched(body: impl FnOnce(&TestDevice<'_>)) {
+    let _alone = SWITCH.alone();
+    let host = Host::load::<Switched>().expect("loaded");
+    assert_eq!(host.device_count().expect("counted"), 1);
+    body(&host.device(0).expect("a device"));
+    assert_eq!((host.live(), host.violations()), (0, vec![]));
 }
 
-/// A [`HostDevice`] that remembers the priorities of its streams.
-pub(crate) struct Observed(HostDevice);
+/// A device of these tests' own: it remembers the priorities of its streams, says what a [`HostDevice`] does not, and fails
+/// at what `trip` says.
+pub(crate) struct Own {
+    device: HostDevice,
+    trip: fn(&str) -> Result<()>,
+}
 
-impl Observed {
-    pub(crate) fn open() -> Result<Self> {
+impl Own {
+    pub(crate) fn open(trip: fn(&str) -> Result<()>) -> Result<Self> {
         let observer = |task: &Ran| {
             let line = TIMELINE.line(0, format!("Stream {}", task.stream));
             TIMELINE.record(line, task.op, task.start, task.duration);
         };
-        Ok(Self(HostDevice::new(HostMemory::new(64 << 20)?).with_observer(observer)))
+        let device = HostDevice::new(HostMemory::new(64 << 20)?).with_observer(observer);
+        Ok(Self { device, trip })
     }
 }
 
-impl Device for Observed {
-    type Stream = WorkerStream;
+/// Methods that call those of the ready-made part in a field.
+macro_rules! forward {
+    ($field:tt: $($method:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {$(
+        fn $method(&self, $($arg: $type),*) -> Result<$answer> {
+            self.$field.$method($($arg),*)
+        }
+    )*};
+}
+
+/// Methods that say this of the device, unless they fail.
+macro_rules! says {
+    ($($method:ident -> $answer:ty: $what:expr;)*) => {$(
+        fn $method(&self) -> Option<$answer> {
+            (self.trip)(stringify!($method)).ok().map(|()| $what)
+        }
+    )*};
+}
+
+impl Device for Own {
+    type Stream = OwnStream;
     type Event = WorkerEvent;
 
     fn allocate(&self, bytes: u64) -> Result<DevicePtr> {
-        self.0.allocate(bytes)
+        let memory = self.device.allocate(bytes)?;
+        if (self.trip)("align").is_err() {
+            self.device.deallocate(memory)?;
+            return Ok(DevicePtr::new(memory.address() + 8).expect("not 0"));
+        }
+        Ok(memory)
     }
-    fn create_stream(&self) -> Result<WorkerStream> {
-        self.0.create_stream()
+    fn memory_usage(&self) -> Result<MemoryUsage> {
+        (self.trip)("memory_usage").and_then(|()| self.device.memory_usage())
     }
-    fn create_stream_with_options(&self, options: &StreamOptions) -> Result<WorkerStream> {
+    fn create_stream(&self) -> Result<OwnStream> {
+        Ok(OwnStream(self.device.create_stream()?, self.trip))
+    }
+    fn create_stream_with_options(&self, options: &StreamOptions) -> Result<OwnStream> {
         PRIORITIES.lock()?.push(options.priority);
-        self.0.create_stream()
+        self.create_stream()
     }
-    fn create_event(&self) -> Result<WorkerEvent> {
-        self.0.create_event()
+    forward! {
+        device:
+        deallocate(memory: DevicePtr) -> ();
+        create_event() -> WorkerEvent;
+        copy_to_device(target: DevicePtr, source: &[u8]) -> ();
+        copy_to_host(target: HostBuf<'_>, source: DevicePtr) -> ();
+        copy_on_device(target: DevicePtr, source: DevicePtr, bytes: u64) -> ();
+        synchronize() -> ();
     }
-    forward_device!(|_| Ok(()));
+    says! {
+        host_allocator -> &dyn HostAllocator: &MEMORY as &dyn HostAllocator;
+        allocator_stats -> AllocatorStats: STATS;
+        hardware_name -> String: String::from("a name");
+        vendor -> String: String::from("NUL \0 in the middle");
+        pci_bus_id -> String: String::from("0000:00:02.1");
+        numa_node -> u16: 3;
+        memory_bandwidth -> u64: u64::MAX;
+        gflops -> f64: 2.5;
+    }
+}
+
+const STATS: AllocatorStats = AllocatorStats {
+    allocations: 1,
+    in_use: 2,
+    peak_in_use: 3,
+    largest_allocation: 4,
+    limit: Some(5),
+    reserved: 6,
+    peak_reserved: 7,
+    reservable_limit: None,
+    largest_free_block: u64::MAX,
+};
+
+pub(crate) struct OwnStream(WorkerStream, fn(&str) -> Result<()>);
+
+impl Stream for OwnStream {
+    type Event = WorkerEvent;
+
+    fn copy_to_device(&self, target: DevicePtr, source: HostSource) -> Result<()> {
+        if (self.1)("keep the token").is_err() {
+            KEPT.lock()?.push(source);
+            return Ok(());
+        }
+        self.0.copy_to_device(target, source)
+    }
+    fn wait_stream(&self, other: &Self) -> Result<()> {
+        self.0.wait_stream(&other.0)
+    }
+    forward! {
+        0:
+        copy_to_host(target: HostTarget, source: DevicePtr) -> ();
+        copy_on_device(target: DevicePtr, source: DevicePtr, bytes: u64) -> ();
+        fill(target: DevicePtr, pattern: Pattern, bytes: u64) -> ();
+        record_event(event: &WorkerEvent) -> ();
+        wait_event(event: &WorkerEvent) -> ();
+        host_callback(callback: HostCallback) -> ();
+        synchronize() -> ();
+        status() -> ();
+    }
 }
 
 /// A platform of this name, with so many devices, each opened by a function of its ordinal number.
@@ -103,8 +203,8 @@ macro_rules! devices {
 /// A platform with a graph pass and a profiler, or without.
 macro_rules! platform {
     ($name:ident, graph: $graph:expr, profiler: $profiler:expr) => {
-        crate::platform::devices!($name = "RUST_TEST": 1 of crate::platform::Observed, |_| {
-            crate::platform::Observed::open()
+        crate::platform::devices!($name = "RUST_TEST": 1 of crate::platform::Own, |_| {
+            crate::platform::Own::open(|_| Ok(()))
         });
         impl se_plugin::__private::Exported for $name {
             fn graph() -> &'static se_plugin::__private::GraphExport {
@@ -140,6 +240,6 @@ macro_rules! refuses_shorter {
     )*};
 }
 
-pub(crate) use {devices, forward, forward_device, longer, platform, refuses_shorter};
+pub(crate) use {devices, longer, platform, refuses_shorter};
 
 platform!(HostPlatform, graph: None, profiler: Some(|| Box::new(&TIMELINE)));

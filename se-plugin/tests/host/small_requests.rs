@@ -1,12 +1,11 @@
 //! Small requests for memory when there is none left.
 
-use crate::failing_device::{SWITCH, with_device};
+use crate::faulty::with_device;
 
 /// TensorFlow repeats requests of up to 2304 bytes forever when they get nothing.
 #[test]
 fn small_requests_get_memory_that_was_set_aside() {
-    let _alone = SWITCH.alone();
-    with_device(false, |device| {
+    with_device(false, |device, _| {
         let memory = [1 << 20, 62 << 20].map(|bytes| device.allocate(bytes).unwrap());
         assert!(device.allocate(64 * 1024 + 1).is_none());
         let small: [_; 16] = std::array::from_fn(|_| device.allocate(64 * 1024).expect("memory"));
@@ -30,8 +29,7 @@ fn small_requests_get_memory_that_was_set_aside() {
 /// When that is used up, too.
 #[test]
 fn small_requests_get_memory_that_reports_that_there_is_none() {
-    let _alone = SWITCH.alone();
-    with_device(false, |device| {
+    with_device(false, |device, _| {
         assert!(device.allocate(1 << 30).is_none());
         let all = device.allocate(63 << 20).unwrap();
         let aside: [_; 16] = std::array::from_fn(|_| device.allocate(64 * 1024).expect("memory"));

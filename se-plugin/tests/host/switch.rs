@@ -3,44 +3,35 @@
 use se_plugin::{Error, Result};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The method that fails. One test at a time uses it.
+/// The method that fails, and whether it panics. One test at a time uses it.
 pub(crate) struct Switch {
-    fault: Mutex<Fault>,
+    fault: Mutex<(&'static str, bool)>,
     user: Mutex<()>,
-}
-
-struct Fault {
-    op: &'static str,
-    panics: bool,
-    /// How often it was called.
-    met: usize,
 }
 
 impl Switch {
     pub(crate) const fn new() -> Self {
-        let none = Fault { op: "", panics: false, met: 0 };
-        Self { fault: Mutex::new(none), user: Mutex::new(()) }
+        Self { fault: Mutex::new(("", false)), user: Mutex::new(()) }
     }
 
-    /// Keeps others from using it.
+    /// Keeps others from using it. Nothing fails at first.
     pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
-        self.user.lock().unwrap_or_else(PoisonError::into_inner)
+        let user = self.user.lock().unwrap_or_else(PoisonError::into_inner);
+        self.set("", false);
+        user
     }
 
-    /// From now on `op` fails; none, if it is empty. Returns how often the last one was called.
-    pub(crate) fn set(&self, op: &'static str, panics: bool) -> usize {
-        let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *fault, Fault { op, panics, met: 0 }).met
+    /// From now on `op` fails; none, if it is empty.
+    pub(crate) fn set(&self, op: &'static str, panics: bool) {
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = (op, panics);
     }
 
     /// What `op` calls.
     pub(crate) fn trip(&self, op: &str) -> Result<()> {
-        let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
-        if fault.op != op {
-            return Ok(());
+        match *self.fault.lock().unwrap_or_else(PoisonError::into_inner) {
+            (fault, _) if fault != op => Ok(()),
+            (_, false) => Err(Error::unavailable("requested it")),
+            (_, true) => panic!("requested it"),
         }
-        fault.met += 1;
-        assert!(!fault.panics, "requested it");
-        Err(Error::unavailable("requested it"))
     }
 }

@@ -3,7 +3,6 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use se_plugin::{HostAllocator, Result};
-use std::alloc::{Layout, alloc, dealloc};
 
 /// Memory that knows how much of it there is.
 #[derive(Debug)]
@@ -27,35 +26,20 @@ impl Counted {
     }
 }
 
-/// Room for the size, in front of the memory; it keeps the alignment.
-const HEAD: usize = 64;
-
-fn layout(bytes: usize) -> Layout {
-    Layout::from_size_align(bytes + HEAD, HEAD).expect("a size of a test")
-}
-
-// SAFETY: memory of the global allocator, aligned to 64 bytes, with its size in front of it.
+// SAFETY: memory of the C library's, aligned to 64 bytes.
 unsafe impl HostAllocator for Counted {
     fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {
         (self.before)()?;
-        // SAFETY: the layout is not empty; the size goes into the head.
-        let memory = unsafe {
-            let head = alloc(layout(bytes));
-            assert!(!head.is_null(), "a few bytes");
-            head.cast::<usize>().write(bytes);
-            NonNull::new_unchecked(head.add(HEAD))
-        };
+        // SAFETY: the function takes any numbers; the size is a multiple of the alignment.
+        let memory = unsafe { libc::aligned_alloc(64, bytes.next_multiple_of(64)) };
         self.live.fetch_add(1, Ordering::AcqRel);
         self.total.fetch_add(1, Ordering::AcqRel);
-        Ok(memory)
+        Ok(NonNull::new(memory.cast()).expect("a few bytes"))
     }
 
     unsafe fn deallocate(&self, memory: NonNull<u8>) {
-        // SAFETY: `memory` is from `allocate`, which put the size `HEAD` bytes in front of it.
-        unsafe {
-            let head = memory.as_ptr().sub(HEAD);
-            dealloc(head, layout(head.cast::<usize>().read()));
-        }
+        // SAFETY: `memory` is from `aligned_alloc` in `allocate`, and freed once.
+        unsafe { libc::free(memory.as_ptr().cast()) };
         self.live.fetch_sub(1, Ordering::AcqRel);
     }
 }
