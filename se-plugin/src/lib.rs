@@ -58,7 +58,6 @@ pub mod host;
 pub mod kernel;
 mod limit;
 mod memory;
-mod pieces;
 mod platform;
 pub mod profiler;
 mod reserve;

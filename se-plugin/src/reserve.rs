@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::memory::DevicePtr;
-use crate::pieces::{self, Pieces};
+use crate::sync::{ForkMutex, lock_across_forks};
 use tf_plugin_core::__private::boundary;
 
 /// The largest request that is served. The host requests less and less until it gets something, so one for much
@@ -10,7 +10,7 @@ use tf_plugin_core::__private::boundary;
 const PIECE: u64 = 64 << 10;
 
 /// The most pieces.
-const PIECES: u64 = pieces::MOST as u64;
+const PIECES: u64 = 16;
 
 /// The reserve is at most this part of the memory that is free when it is taken.
 const PART: u64 = 64;
@@ -22,7 +22,8 @@ const PART: u64 = 64;
 #[derive(Debug)]
 pub(crate) struct Reserve {
     base: DevicePtr,
-    pieces: Pieces,
+    /// Whether each piece is given to somebody.
+    given: ForkMutex<Vec<bool>>,
 }
 
 impl Reserve {
@@ -54,8 +55,7 @@ impl Reserve {
     }
 
     fn new(base: DevicePtr, bytes: u64) -> Self {
-        // At most `PIECES` of them.
-        Self { base, pieces: Pieces::new(u32::try_from(bytes / PIECE).unwrap_or(pieces::MOST)) }
+        Self { base, given: ForkMutex::new(vec![false; (bytes / PIECE) as usize]) }
     }
 
     /// A piece for `bytes`, if one is left.
@@ -63,14 +63,19 @@ impl Reserve {
         if bytes > PIECE {
             return None;
         }
-        let at = self.pieces.take()?;
-        DevicePtr::new(self.base.address() + u64::from(at) * PIECE)
+        let mut given = lock_across_forks(&self.given);
+        let at = given.iter().position(|is_given| !is_given)?;
+        given[at] = true;
+        DevicePtr::new(self.base.address() + at as u64 * PIECE)
     }
 
     /// Takes a piece back. Whether it is one.
     pub(crate) fn deallocate(&self, memory: DevicePtr) -> bool {
-        let at = memory.offset_from(self.base).map(|offset| u32::try_from(offset / PIECE));
-        matches!(at, Some(Ok(at)) if self.pieces.give_back(at))
+        let offset = memory.offset_from(self.base).filter(|&offset| offset < PIECES * PIECE);
+        // Nearly all memory is behind the pieces, and needs no lock.
+        let Some(offset) = offset else { return false };
+        let mut given = lock_across_forks(&self.given);
+        given.get_mut((offset / PIECE) as usize).map(|given| *given = false).is_some()
     }
 
     /// What the device has allocated.

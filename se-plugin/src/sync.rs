@@ -4,7 +4,7 @@
 //! these names are loom's, and the interleavings of their threads are tried.
 
 pub(crate) use core::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering,
 };
 use std::sync::MutexGuard;
 pub(crate) use std::sync::{Condvar, Mutex};

@@ -10,8 +10,6 @@
 
 #[path = "../../../se-plugin/src/health.rs"]
 mod health;
-#[path = "../../../se-plugin/src/pieces.rs"]
-mod pieces;
 
 pub mod abi;
 pub mod shared;
@@ -19,7 +17,7 @@ pub mod shared;
 /// In the place of the module with which `se-plugin` compiles the same files.
 mod sync {
     pub(crate) use loom::sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering,
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering,
     };
     pub(crate) use loom::sync::{Condvar, Mutex, Mutex as ForkMutex, MutexGuard as ForkMutexGuard};
 

@@ -1,11 +1,8 @@
 //! Models of what devices and streams share.
 
-use crate::abi::copies::Memory;
 use crate::health::Health;
-use crate::pieces::Pieces;
 use crate::{explore, spawn_with};
 use loom::thread;
-use std::sync::Arc;
 use tf_plugin_core::Error;
 
 /// Two streams of a device fail at the same time: each reports its own failure, the device the first forever.
@@ -41,26 +38,5 @@ pub fn a_failure_that_is_seen() {
         }
         noting.join().unwrap();
         assert!(health.check().is_err());
-    });
-}
-
-/// Three threads share two pieces: nobody has one that somebody else has, or had without giving it back.
-pub fn pieces_that_are_given_back() {
-    explore(|| {
-        let pieces = Arc::new(Pieces::new(2));
-        let memory = [(); 2].map(|()| Memory::new());
-        let work = {
-            let pieces = Arc::clone(&pieces);
-            move || {
-                let Some(at) = pieces.take() else { return };
-                // Loom reports another use at the same time.
-                memory[at as usize].fill();
-                assert!(pieces.give_back(at));
-            }
-        };
-        let threads = [work.clone(), work.clone()].map(thread::spawn);
-        work();
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
-        assert_eq!([pieces.take(), pieces.take(), pieces.take()], [Some(0), Some(1), None]);
     });
 }

@@ -33,5 +33,4 @@ models! {
     events::two_who_record_where_a_stream_has_gone;
     shared::streams_that_fail;
     shared::a_failure_that_is_seen;
-    shared::pieces_that_are_given_back;
 }
