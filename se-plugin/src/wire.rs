@@ -29,14 +29,8 @@ pub(crate) struct Field<'a> {
 }
 
 /// The fields of a message, in their order. Ends after an error.
-pub(crate) fn fields(mut message: &[u8]) -> impl Iterator<Item = Result<Field<'_>>> {
-    std::iter::from_fn(move || {
-        let field = (!message.is_empty()).then(|| field(&mut message));
-        if let Some(Err(_)) = field {
-            message = &[];
-        }
-        field
-    })
+pub(crate) fn fields(message: &[u8]) -> impl Iterator<Item = Result<Field<'_>>> {
+    each(message, field)
 }
 
 /// The numbers and values of the fields of a message.
@@ -44,11 +38,44 @@ pub fn values(message: &[u8]) -> impl Iterator<Item = Result<(u32, Value<'_>)>> 
     fields(message).map(|field| field.map(|field| (field.number, field.value)))
 }
 
+/// The strings, bytes or messages in the fields with this number.
+pub(crate) fn each_of(message: &[u8], number: u32) -> impl Iterator<Item = Result<&[u8]>> {
+    values(message).filter_map(move |field| match field {
+        Ok((found, Value::Bytes(bytes))) if found == number => Some(Ok(bytes)),
+        Ok(_) => None,
+        Err(error) => Some(Err(error)),
+    })
+}
+
+/// The values of a packed list.
+pub(crate) fn packed(list: &[u8], wire_type: WireType) -> impl Iterator<Item = Result<Value<'_>>> {
+    each(list, move |rest| value(0, wire_type, rest))
+}
+
+/// What `read` takes off, to the end or an error.
+fn each<'a, T>(
+    mut rest: &'a [u8],
+    mut read: impl FnMut(&mut &'a [u8]) -> Result<T>,
+) -> impl Iterator<Item = Result<T>> {
+    std::iter::from_fn(move || {
+        let one = (!rest.is_empty()).then(|| read(&mut rest));
+        if let Some(Err(_)) = one {
+            rest = &[];
+        }
+        one
+    })
+}
+
 fn field<'a>(rest: &mut &'a [u8]) -> Result<Field<'a>> {
     let all = *rest;
     let (number, wire_type) = decode_key(rest).map_err(malformed)?;
-    let value = match wire_type {
-        WireType::Varint => Value::Varint(decode_varint(rest).map_err(malformed)?),
+    let value = value(number, wire_type, rest)?;
+    Ok(Field { number, value, raw: &all[..all.len() - rest.len()] })
+}
+
+fn value<'a>(number: u32, wire_type: WireType, rest: &mut &'a [u8]) -> Result<Value<'a>> {
+    match wire_type {
+        WireType::Varint => Ok(Value::Varint(decode_varint(rest).map_err(malformed)?)),
         WireType::LengthDelimited => {
             let len = decode_varint(rest).map_err(malformed)?;
             let (bytes, after) = usize::try_from(len)
@@ -56,20 +83,19 @@ fn field<'a>(rest: &mut &'a [u8]) -> Result<Field<'a>> {
                 .and_then(|len| rest.split_at_checked(len))
                 .ok_or_else(|| truncated(len, rest.len()))?;
             *rest = after;
-            Value::Bytes(bytes)
+            Ok(Value::Bytes(bytes))
         }
         WireType::ThirtyTwoBit => {
             let (bytes, after) =
                 rest.split_first_chunk().ok_or_else(|| truncated(4, rest.len()))?;
             *rest = after;
-            Value::Fixed32(*bytes)
+            Ok(Value::Fixed32(*bytes))
         }
         other => {
             skip_field(other, number, rest, DecodeContext::default()).map_err(malformed)?;
-            Value::Other
+            Ok(Value::Other)
         }
-    };
-    Ok(Field { number, value, raw: &all[..all.len() - rest.len()] })
+    }
 }
 
 #[cold]
@@ -91,18 +117,14 @@ pub(crate) fn text(bytes: &[u8]) -> Result<&str> {
     })
 }
 
-/// The numbers of a packed list of varints.
-pub(crate) fn packed(mut list: &[u8]) -> Result<Vec<u64>> {
-    let mut numbers = Vec::new();
-    while !list.is_empty() {
-        numbers.push(decode_varint(&mut list).map_err(malformed)?);
-    }
-    Ok(numbers)
-}
-
 /// Appends a string, bytes or a message.
 pub(crate) fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     encode_key(number, WireType::LengthDelimited, out);
+    put_sized(out, bytes);
+}
+
+/// As [`put_bytes`], without the key of a field.
+pub(crate) fn put_sized(out: &mut Vec<u8>, bytes: &[u8]) {
     encode_varint(bytes.len() as u64, out);
     out.extend_from_slice(bytes);
 }

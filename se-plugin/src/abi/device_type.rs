@@ -4,7 +4,7 @@ use super::host_buf::lent;
 use super::kernel::status::Status;
 use crate::Platform;
 use crate::platform::{is_identifier, is_reserved_type};
-use crate::wire::{Value, values};
+use crate::wire::each_of;
 use std::sync::OnceLock;
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{BufferFunctions, RegisteredKernelsFunctions};
@@ -88,13 +88,10 @@ fn device_types_of(op: &core::ffi::CStr) -> Result<String> {
 /// The types in a `KernelList`: of each `kernel` (1) the `device_type` (2).
 fn types_in(list: &[u8]) -> Result<String> {
     let mut types = String::new();
-    for kernel in values(list) {
-        let (1, Value::Bytes(kernel)) = kernel? else { continue };
-        for field in values(kernel) {
-            if let (2, Value::Bytes(kind)) = field? {
-                types.push_str(&String::from_utf8_lossy(kind));
-                types.push(' ');
-            }
+    for kernel in each_of(list, 1) {
+        for kind in each_of(kernel?, 2) {
+            types.push_str(&String::from_utf8_lossy(kind?));
+            types.push(' ');
         }
     }
     Ok(types)

@@ -1,8 +1,8 @@
 //! The values of attributes.
 
 use crate::kernel::{DType, PartialShape};
-use crate::wire::{self, Value, put_bytes, put_message, put_varint, values};
-use prost::encoding::{encode_varint, float};
+use crate::wire::{Value, packed, put_message, put_sized, values};
+use prost::encoding::{WireType, encode_key, encode_varint};
 use tf_fs_sys::TF_DataType;
 use tf_plugin_core::{Error, Result};
 
@@ -29,20 +29,12 @@ pub trait Element: Sized {
     const NUMBER: u32;
     /// For errors.
     const NAME: &'static str;
-    /// Reads the value of a field.
+    /// How the field is serialised. Lists of what has no length of its own are packed.
+    const WIRE: WireType;
+    /// Reads the value of the field.
     fn read(value: Value<'_>) -> Result<Self>;
-    /// Appends the field.
+    /// Appends the value, without the field's key.
     fn write(&self, out: &mut Vec<u8>);
-    /// Reads a packed list, for types that are packed.
-    fn read_packed(_list: &[u8]) -> Option<Result<Vec<Self>>> {
-        None
-    }
-    /// Appends the list.
-    fn write_list(list: &[Self], out: &mut Vec<u8>) {
-        for element in list {
-            element.write(out);
-        }
-    }
 }
 
 mod private {
@@ -85,141 +77,96 @@ impl<T: Element> Attribute for T {
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
+        encode_key(T::NUMBER, T::WIRE, out);
         self.write(out);
     }
 }
 
 impl<T: Element> Attribute for Vec<T> {
     fn decode(value: &[u8]) -> Result<Self> {
+        let name = || format!("list of {}", T::NAME);
         let list = match last(value)? {
             Some((LIST, Value::Bytes(list))) => list,
-            Some((number, _)) => return Err(other(&format!("list of {}", T::NAME), number)),
-            None => return Err(wrong(&format!("list of {}", T::NAME))),
+            Some((number, _)) => return Err(other(&name(), number)),
+            None => return Err(wrong(&name())),
         };
         let mut elements = Vec::new();
         for field in values(list) {
-            let (number, value) = field?;
-            if number != T::NUMBER {
-                return Err(other(&format!("list of {}", T::NAME), number));
-            }
-            let packed = match value {
-                Value::Bytes(list) => T::read_packed(list),
-                _ => None,
-            };
-            match packed {
-                Some(list) => elements.extend(list?),
-                None => elements.push(T::read(value)?),
+            match field? {
+                (number, _) if number != T::NUMBER => return Err(other(&name(), number)),
+                (_, Value::Bytes(list)) if T::WIRE != WireType::LengthDelimited => {
+                    for value in packed(list, T::WIRE) {
+                        elements.push(T::read(value?)?);
+                    }
+                }
+                (_, value) => elements.push(T::read(value)?),
             }
         }
         Ok(elements)
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
-        put_message(out, LIST, |list| T::write_list(self, list));
+        put_message(out, LIST, |out| match T::WIRE {
+            WireType::LengthDelimited => self.iter().for_each(|element| element.encode(out)),
+            _ if self.is_empty() => {}
+            _ => put_message(out, T::NUMBER, |out| {
+                self.iter().for_each(|element| element.write(out));
+            }),
+        });
     }
 }
 
-/// Types that are a varint, whose lists are packed.
-macro_rules! varint {
-    ($($type:ty = $number:literal, $name:literal, $to:expr, $from:expr;)*) => {$(
+/// Types by the field of `AttrValue`: its name for errors, its value here and its type on the wire, and how it is read and
+/// written.
+macro_rules! elements {
+    ($(
+        $type:ty = $number:literal, $name:literal, $kind:ident as $wire:ident:
+            $raw:ident => $read:expr, |$value:ident, $out:ident| $write:expr;
+    )*) => {$(
         impl Element for $type {
             const NUMBER: u32 = $number;
             const NAME: &'static str = $name;
+            const WIRE: WireType = WireType::$wire;
 
             fn read(value: Value<'_>) -> Result<Self> {
                 match value {
-                    Value::Varint(value) => $from(value),
+                    Value::$kind($raw) => $read,
                     _ => Err(wrong(Self::NAME)),
                 }
             }
-            fn write(&self, out: &mut Vec<u8>) {
-                put_varint(out, Self::NUMBER, $to(*self));
-            }
-            fn read_packed(list: &[u8]) -> Option<Result<Vec<Self>>> {
-                Some(wire::packed(list).and_then(|list| list.into_iter().map($from).collect()))
-            }
-            fn write_list(list: &[Self], out: &mut Vec<u8>) {
-                if list.is_empty() {
-                    return;
-                }
-                put_message(out, Self::NUMBER, |out| {
-                    list.iter().for_each(|element| encode_varint($to(*element), out));
-                });
+            fn write(&self, $out: &mut Vec<u8>) {
+                let $value = self;
+                $write
             }
         }
     )*};
 }
 
-varint! {
-    i64 = 3, "integer", |value: i64| value as u64, |value: u64| Ok(value as i64);
-    i32 = 3, "integer of 32 bits", |value: i32| value as u64, int32;
-    bool = 5, "boolean", u64::from, |value: u64| Ok(value != 0);
-    DType = 6, "type known to this SDK", |value: DType| value.as_raw().into(), dtype;
-}
-
-fn int32(raw: u64) -> Result<i32> {
-    let value = raw as i64;
-    i32::try_from(value).map_err(|_| wrong(&format!("{}: {value}", <i32 as Element>::NAME)))
-}
-
-fn dtype(raw: u64) -> Result<DType> {
-    let dtype = TF_DataType::try_from(raw).ok().and_then(DType::from_raw);
-    dtype.ok_or_else(|| wrong(&format!("{}: {raw}", <DType as Element>::NAME)))
-}
-
-impl Element for f32 {
-    const NUMBER: u32 = 4;
-    const NAME: &'static str = "float";
-
-    fn read(value: Value<'_>) -> Result<Self> {
-        match value {
-            Value::Fixed32(bytes) => Ok(Self::from_le_bytes(bytes)),
-            _ => Err(wrong(Self::NAME)),
-        }
-    }
-    fn write(&self, out: &mut Vec<u8>) {
-        float::encode(Self::NUMBER, self, out);
-    }
-    fn read_packed(list: &[u8]) -> Option<Result<Vec<Self>>> {
-        let (floats, rest) = list.as_chunks();
-        Some(match rest {
-            [] => Ok(floats.iter().map(|&bytes| Self::from_le_bytes(bytes)).collect()),
-            _ => Err(Error::data_loss("a malformed protocol buffer: a part of a float")),
-        })
-    }
-    fn write_list(list: &[Self], out: &mut Vec<u8>) {
-        float::encode_packed(Self::NUMBER, list, out);
-    }
-}
-
-impl Element for String {
-    const NUMBER: u32 = 2;
-    const NAME: &'static str = "string of UTF-8";
-
-    fn read(value: Value<'_>) -> Result<Self> {
-        match value {
-            Value::Bytes(bytes) => Self::from_utf8(bytes.to_vec()).map_err(|_| wrong(Self::NAME)),
-            _ => Err(wrong(Self::NAME)),
-        }
-    }
-    fn write(&self, out: &mut Vec<u8>) {
-        put_bytes(out, Self::NUMBER, self.as_bytes());
-    }
-}
-
-impl Element for PartialShape {
-    const NUMBER: u32 = 7;
-    const NAME: &'static str = "shape";
-
-    fn read(value: Value<'_>) -> Result<Self> {
-        match value {
-            Value::Bytes(shape) => Self::of_proto(shape),
-            _ => Err(wrong(Self::NAME)),
-        }
-    }
-    fn write(&self, out: &mut Vec<u8>) {
-        put_message(out, Self::NUMBER, |out| self.to_proto(out));
-    }
+elements! {
+    String = 2, "string of UTF-8", Bytes as LengthDelimited:
+        bytes => String::from_utf8(bytes.to_vec()).map_err(|_| wrong(Self::NAME)),
+        |text, out| put_sized(out, text.as_bytes());
+    i64 = 3, "integer", Varint as Varint:
+        raw => Ok(raw as i64), |value, out| encode_varint(*value as u64, out);
+    i32 = 3, "integer of 32 bits", Varint as Varint:
+        raw => {
+            let value = raw as i64;
+            i32::try_from(value).map_err(|_| wrong(&format!("{}: {value}", Self::NAME)))
+        },
+        |value, out| encode_varint(*value as u64, out);
+    f32 = 4, "float", Fixed32 as ThirtyTwoBit:
+        bytes => Ok(f32::from_le_bytes(bytes)), |value, out| out.extend(value.to_le_bytes());
+    bool = 5, "boolean", Varint as Varint:
+        raw => Ok(raw != 0), |value, out| encode_varint(u64::from(*value), out);
+    DType = 6, "type known to this SDK", Varint as Varint:
+        raw => {
+            let dtype = TF_DataType::try_from(raw).ok().and_then(DType::from_raw);
+            dtype.ok_or_else(|| wrong(&format!("{}: {raw}", Self::NAME)))
+        },
+        |dtype, out| encode_varint(dtype.as_raw().into(), out);
+    PartialShape = 7, "shape", Bytes as LengthDelimited:
+        message => PartialShape::of_proto(message),
+        |shape, out| put_sized(out, &shape.to_proto());
 }
 
 #[cfg(test)]
@@ -249,6 +196,7 @@ mod tests {
         round_trip(vec![1.5_f32], b"\x0a\x06\x22\x04\x00\x00\xc0\x3f");
         round_trip(Vec::<f32>::new(), b"\x0a\x00");
         round_trip(Vec::<i64>::new(), b"\x0a\x00");
+        round_trip(Vec::<String>::new(), b"\x0a\x00");
         round_trip(vec![String::from("a"), String::new()], b"\x0a\x05\x12\x01a\x12\x00");
         round_trip(vec![DType::Float32, DType::Int64], b"\x0a\x04\x32\x02\x01\x09");
         round_trip(PartialShape::unknown(), b"\x3a\x02\x18\x01");
@@ -257,12 +205,6 @@ mod tests {
             b"\x3a\x11\x12\x02\x08\x02\x12\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
         );
         round_trip(vec![PartialShape::new([])], b"\x0a\x02\x3a\x00");
-    }
-
-    #[test]
-    fn empty_lists_are_empty() {
-        assert_eq!(Vec::<i64>::decode(b"\x0a\x00").unwrap(), Vec::<i64>::new());
-        assert_eq!(Vec::<String>::decode(b"\x0a\x00").unwrap(), [""; 0]);
     }
 
     #[test]

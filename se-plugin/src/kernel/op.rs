@@ -4,7 +4,7 @@ use crate::abi::kernel::ops;
 use crate::abi::kernel::shapes::{Infer, ShapeInferenceContext, infer};
 use crate::abi::kernel::status::Status;
 use crate::collected::Collected;
-use crate::wire::{Value, values};
+use crate::wire::{Value, each_of, values};
 use tf_plugin_core::__private::boundary::catch;
 use tf_plugin_core::{Error, Result, ensure};
 
@@ -210,15 +210,9 @@ impl Definition {
 }
 
 /// The string in a field of a message.
-fn string(message: &[u8], wanted: u32) -> Result<String> {
-    for field in values(message) {
-        if let (number, Value::Bytes(bytes)) = field?
-            && number == wanted
-        {
-            return Ok(String::from_utf8_lossy(bytes).into_owned());
-        }
-    }
-    Ok(String::new())
+fn string(message: &[u8], number: u32) -> Result<String> {
+    let found = each_of(message, number).next().transpose()?;
+    Ok(String::from_utf8_lossy(found.unwrap_or_default()).into_owned())
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Shapes that are known in part.
 
-use crate::wire::{Value, values};
-use crate::wire::{put_message, put_varint};
+use crate::wire::{Value, put_message, put_varint, values};
 use tf_plugin_core::Result;
 
 /// A shape of which the number of dimensions or some of them may be unknown.
@@ -33,18 +32,17 @@ impl PartialShape {
         self.0.as_ref()?.iter().copied().collect()
     }
 
-    /// Writes a `TensorShapeProto`.
-    pub(crate) fn to_proto(&self, out: &mut Vec<u8>) {
+    /// The serialised `TensorShapeProto`.
+    pub(crate) fn to_proto(&self) -> Vec<u8> {
+        let mut out = Vec::new();
         match &self.0 {
-            None => put_varint(out, 3, 1),
-            Some(dims) => {
-                for dim in dims {
-                    put_message(out, 2, |out| {
-                        put_varint(out, 1, dim.unwrap_or(-1).cast_unsigned())
-                    });
-                }
-            }
+            None => put_varint(&mut out, 3, 1),
+            Some(dims) => dims.iter().for_each(|dim| {
+                let dim = dim.unwrap_or(-1).cast_unsigned();
+                put_message(&mut out, 2, |out| put_varint(out, 1, dim));
+            }),
         }
+        out
     }
 
     /// Reads a `TensorShapeProto`.
