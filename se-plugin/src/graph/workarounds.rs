@@ -44,83 +44,51 @@ impl Workarounds {
     /// Applies the workarounds to the graph.
     pub(crate) fn apply(&self, graph: &mut Graph<'_>) -> Result<()> {
         let mut updates = Vec::new();
-        for node in graph.nodes_mut() {
-            if !node.is_on(self.device_type) {
-                continue;
-            }
+        for node in graph.nodes_mut().filter(|node| node.is_on(self.device_type)) {
             node.remove_attr(MUST_COMPILE);
-            updates.extend(self.update(node));
+            updates.extend(self.replacement(node).map(|(op, dtype)| (node.clone(), op, dtype)));
         }
-        updates.into_iter().try_for_each(|update| update.rewrite(graph))?;
+        updates.iter().try_for_each(|(node, op, dtype)| replace(graph, node, op, *dtype))?;
         lower(graph, self.device_type)
     }
 
-    fn update(&self, node: &Node<'_>) -> Option<Update> {
+    /// The operation that computes the new value of a node that changes a variable in place, and its type, where the
+    /// plugin has a kernel of it and none of the node's.
+    fn replacement(&self, node: &Node<'_>) -> Option<(&'static str, DType)> {
         let update = IN_PLACE.into_iter().find(|update| update.op == node.op())?;
-        let op = update.computes;
         let dtype = node.attr::<DType>("dtype").ok()?;
-        if (self.has_kernel)(update.op, "dtype", dtype) || !(self.has_kernel)(op, "T", dtype) {
-            return None;
-        }
-        let (mut data, mut control) = (Vec::new(), Vec::new());
-        for input in node.inputs() {
-            match input {
-                Input::Data { .. } => data.push(input.to_string()),
-                Input::Control { .. } => control.push(input.to_string()),
-            }
-        }
-        let [variable, value] = data.try_into().ok()?;
-        Some(Update {
-            name: node.name().to_owned(),
-            op,
-            dtype,
-            device: node.device().to_owned(),
-            variable,
-            value,
-            control,
-        })
+        let is_needed = !(self.has_kernel)(update.op, "dtype", dtype)
+            && (self.has_kernel)(update.computes, "T", dtype);
+        is_needed.then_some((update.computes, dtype))
     }
 }
 
-/// A node that changes a variable in place.
-struct Update {
-    name: String,
-    op: &'static str,
-    dtype: DType,
-    device: String,
-    variable: String,
-    value: String,
-    control: Vec<String>,
-}
-
-impl Update {
-    /// Makes it a read, an operation and an assignment. The last has the node's name, so whatever waited
-    /// for the node waits for all of it. The first waits for all that the node waited for, the value
-    /// included: what the value is computed from may be an earlier update of the same variable, and then
-    /// TensorFlow has removed the control input that said so again.
-    fn rewrite(self, graph: &mut Graph<'_>) -> Result<()> {
-        let Self { name, op, dtype, device, variable, value, control } = self;
-        let mut read = Node::new(graph.free_name(&format!("{name}/read")), "ReadVariableOp");
-        read.set_device(&device).set_attr("dtype", dtype);
-        let behind_value = format!("^{}", Input::parse(&value).node());
-        let is_new = !control.contains(&behind_value)
-            && Input::parse(&variable).node() != Input::parse(&value).node();
-        let behind_value = is_new.then_some(&behind_value);
-        read.set_inputs([&variable].into_iter().chain(behind_value).chain(&control));
-        let mut result = Node::new(graph.free_name(&format!("{name}/{op}")), op);
-        result.set_device(&device).set_attr("T", dtype);
-        result.set_inputs([read.name(), &value]);
-        if let Some(node) = graph.node_mut(&name) {
-            node.set_op("AssignVariableOp").set_attr("validate_shape", false);
-            node.set_inputs(
-                [variable.as_str(), result.name()]
-                    .into_iter()
-                    .chain(control.iter().map(String::as_str)),
-            );
-        }
-        graph.add_node(read)?;
-        graph.add_node(result)
+/// Makes a change of a variable in place a read, an operation and an assignment. The last has the node's name, so
+/// whatever waited for the node waits for all of it. The first waits for all that the node waited for, the value included:
+/// what the value is computed from may be an earlier update of the same variable, and then TensorFlow has removed the
+/// control input that said so again.
+fn replace(graph: &mut Graph<'_>, node: &Node<'_>, op: &str, dtype: DType) -> Result<()> {
+    let (mut control, data): (Vec<_>, Vec<_>) =
+        node.inputs().partition(|input| matches!(input, Input::Control { .. }));
+    let [variable, value] = data[..] else { return Ok(()) };
+    let name = node.name();
+    let mut result = Node::new(graph.free_name(&format!("{name}/{op}")), op);
+    let mut read = Node::new(graph.free_name(&format!("{name}/read")), "ReadVariableOp");
+    if let Some(node) = graph.node_mut(name) {
+        node.set_op("AssignVariableOp").set_attr("validate_shape", false);
+        let computed = Input::Data { node: result.name(), output: 0 };
+        node.set_inputs([variable, computed].iter().chain(&control));
     }
+    result.set_device(node.device()).set_attr("T", dtype);
+    result.set_inputs([Input::Data { node: read.name(), output: 0 }, value]);
+    let behind_value = Input::Control { node: value.node() };
+    if variable.node() != value.node() && !control.contains(&behind_value) {
+        control.insert(0, behind_value);
+    }
+    read.set_device(node.device()).set_attr("dtype", dtype);
+    read.set_inputs([&variable].into_iter().chain(&control));
+    graph.add_node(read)?;
+    graph.add_node(result)
 }
 
 #[cfg(test)]
