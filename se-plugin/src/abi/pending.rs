@@ -367,12 +367,17 @@ mod tests {
         let parts = Parts::default();
         let copy = parts.begin();
         parts.begun(Arc::clone(&copy), Ok(()));
+        let spare = parts.begin();
+        spare.succeed();
+        parts.begun(spare, Ok(()));
         let [ledger, _] = &parts.ledgers;
         holds_in_a_child_forked_beside(
             || ledger.open_list(),
             || {
                 ledger.wait();
-                ledger.is_done() && parts.health.check().is_err()
+                // The spare one is of the parent, too.
+                let is_new = !parts.begin().is_done();
+                is_new && ledger.is_done() && parts.health.check().is_err()
             },
         );
         // A thread of the parent waits.

@@ -240,15 +240,3 @@ fn errors_name_node_and_attribute() {
         "{error}"
     );
 }
-
-#[test]
-fn configs_are_those_of_the_header() {
-    let mut configs = OptimizerConfigs::default();
-    let raw = configs.as_raw();
-    assert_eq!(raw.struct_size, 92);
-    assert_eq!((raw.remapping, raw.disable_model_pruning), (0, 0));
-    configs.remapping = Toggle::Off;
-    configs.disable_model_pruning = Toggle::On;
-    let raw = configs.as_raw();
-    assert_eq!((raw.remapping, raw.disable_model_pruning, raw.layout_optimizer), (1, 2, 0));
-}

@@ -159,14 +159,6 @@ mod tests {
     }
 
     #[test]
-    fn a_child_does_not_take_the_memory_of_its_parent_for_its_own() {
-        let mapping = Mapping::new(4096, false).unwrap();
-        assert!(mapping.check_process().is_ok());
-        holds_in_a_child_of_the_same_number("check", || mapping.check_process().is_err());
-        assert!(mapping.check_process().is_ok());
-    }
-
-    #[test]
     fn a_child_gets_an_error_instead_of_waiting_for_its_parents_locks() {
         let device = HostDevice::new(HostMemory::new(1 << 20).unwrap());
         let memory = device.memory().clone();
