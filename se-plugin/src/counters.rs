@@ -16,11 +16,10 @@ pub struct Counters {
 
 #[derive(Debug)]
 struct Runs {
-    device: usize,
     card: Option<String>,
     by_op: BTreeMap<&'static str, u64>,
     is_written: bool,
-    file: Option<PathBuf>,
+    path: Option<PathBuf>,
 }
 
 impl Counters {
@@ -28,7 +27,12 @@ impl Counters {
     /// a file, nothing is written.
     #[must_use]
     pub fn new(device: usize, file: Option<PathBuf>) -> Self {
-        let runs = Runs { device, card: None, by_op: BTreeMap::new(), is_written: false, file };
+        let path = file.map(|file| match device {
+            0 => file,
+            // One file for each, since they are written at any time.
+            device => with_ending(&file, &device.to_string()),
+        });
+        let runs = Runs { card: None, by_op: BTreeMap::new(), is_written: false, path };
         Self { runs: Arc::new(Mutex::new(runs)) }
     }
 
@@ -56,12 +60,7 @@ impl Counters {
         if runs.is_written {
             return Ok(());
         }
-        let Some(file) = runs.file.clone() else { return Ok(()) };
-        let path = match runs.device {
-            0 => file,
-            // One file for each, since they are written at any time.
-            device => with_ending(&file, &device.to_string()),
-        };
+        let Some(path) = runs.path.clone() else { return Ok(()) };
         let new = with_ending(&path, "new");
         let context = format!("writing the counters to {}", path.display());
         std::fs::write(&new, runs.to_json()).context(context.clone())?;

@@ -105,20 +105,21 @@ impl Flow {
         })
     }
 
-    /// Adds a node for each of some types, their attribute `T`. Returns the names.
+    /// Adds a node for each of some types, their attribute `T`. Each merge is of two. Returns the names.
     fn add_each(
         &self,
         graph: &mut Graph<'_>,
         op: &str,
         types: &[DType],
         inputs: impl Fn(usize) -> Vec<String>,
-        set: impl Fn(&mut Node<'_>),
     ) -> Result<Vec<String>> {
         let each = types.iter().enumerate();
         let added = each.map(|(index, &dtype)| {
             self.add(graph, op, &[&inputs(index)], |node| {
                 node.set_attr("T", dtype);
-                set(node);
+                if op == "Merge" {
+                    node.set_attr("N", 2_i64);
+                }
             })
         });
         added.collect()
@@ -163,7 +164,7 @@ impl Flow {
         let switched = |index: usize| {
             [&[self.inputs[index].clone(), self.inputs[0].clone()][..], &self.control].concat()
         };
-        let switches = self.add_each(graph, "Switch", &types, switched, |_| {})?;
+        let switches = self.add_each(graph, "Switch", &types, switched)?;
         let mut calls = Vec::new();
         let mut done = Vec::new();
         for (side, function) in branches.into_iter().enumerate() {
@@ -180,9 +181,7 @@ impl Flow {
             None => done.clone(),
             Some(index) => calls.iter().map(|call| output(call, index)).collect(),
         };
-        let mut merges = self.add_each(graph, "Merge", &types, merged, |node| {
-            node.set_attr("N", 2_i64);
-        })?;
+        let mut merges = self.add_each(graph, "Merge", &types, merged)?;
         let done = vec![merges.remove(0)];
         Ok(Lowered { outputs: merges, done })
     }
@@ -209,7 +208,7 @@ impl Flow {
         let places: Vec<_> = (0..types.len()).filter(|&place| changes(&types[place])).collect();
         let changing: Vec<_> = places.iter().map(|&place| types[place]).collect();
         let merged = |index: usize| vec![enters[places[index]].clone()];
-        let merges = self.add_each(graph, "Merge", &changing, merged, |_| {})?;
+        let merges = self.add_each(graph, "Merge", &changing, merged)?;
         // In the places of those that change.
         let with = |values: Vec<String>| {
             let mut all = enters.clone();
@@ -221,19 +220,19 @@ impl Flow {
         let condition = self.add_call(graph, condition, [types, &[DType::Bool]], &values)?;
         let condition = self.add(graph, "LoopCond", &[&[condition]], |_| {})?;
         let switched = |index: usize| vec![merges[index].clone(), condition.clone()];
-        let switches = self.add_each(graph, "Switch", &changing, switched, |_| {})?;
+        let switches = self.add_each(graph, "Switch", &changing, switched)?;
         let left = |index: usize| vec![output(&switches[index], 0)];
-        let exits = self.add_each(graph, "Exit", &changing, left, |_| {})?;
+        let exits = self.add_each(graph, "Exit", &changing, left)?;
         let taken: Vec<_> = switches.iter().map(|name| output(name, 1)).collect();
         let pivot = self.add_pivot(graph, changing[0], &taken[..1])?;
         let values: [&[_]; 2] = [&with(taken), &[format!("^{pivot}")]];
         let body = self.add_call(graph, body, [types, types], &values)?;
         // A turn begins when all of the last one is done, also what nobody has the value of.
         let next = |index: usize| vec![output(&body, places[index]), format!("^{body}")];
-        let next = self.add_each(graph, "NextIteration", &changing, next, |_| {})?;
+        let next = self.add_each(graph, "NextIteration", &changing, next)?;
         for ((merge, &place), next) in merges.iter().zip(&places).zip(next) {
             if let Some(merge) = graph.node_mut(merge) {
-                merge.set_attr("N", 2_i64).set_inputs([enters[place].clone(), next]);
+                merge.set_inputs([enters[place].clone(), next]);
             }
         }
         let mut outputs = self.inputs.clone();

@@ -214,7 +214,7 @@ pub struct Graph<'a> {
     may_be_exchanged: bool,
     /// Whether nodes were added or removed.
     is_changed: bool,
-    ask_preserved: Option<&'a dyn Fn() -> Result<Preserved>>,
+    ask_preserved: &'a dyn Fn() -> Result<Preserved>,
     preserved: OnceCell<Preserved>,
 }
 
@@ -228,8 +228,8 @@ impl<'a> Graph<'a> {
             places: OnceCell::new(),
             may_be_exchanged: false,
             is_changed: false,
-            ask_preserved: None,
-            preserved: OnceCell::from(Some(BTreeSet::new())),
+            ask_preserved: &|| Ok(Some(BTreeSet::new())),
+            preserved: OnceCell::new(),
         }
     }
 
@@ -255,8 +255,7 @@ impl<'a> Graph<'a> {
         ask_preserved: &'a dyn Fn() -> Result<Preserved>,
     ) -> Result<Self> {
         let mut read = Self::decode(graph)?;
-        read.ask_preserved = Some(ask_preserved);
-        read.preserved = OnceCell::new();
+        read.ask_preserved = ask_preserved;
         Ok(read)
     }
 
@@ -362,13 +361,12 @@ impl<'a> Graph<'a> {
     /// # Errors
     /// TensorFlow's.
     pub fn is_preserved(&self, name: &str) -> Result<bool> {
-        let preserved = match (self.preserved.get(), self.ask_preserved) {
-            (Some(preserved), _) => preserved,
-            (None, Some(ask)) => {
-                let preserved = ask()?;
+        let preserved = match self.preserved.get() {
+            Some(preserved) => preserved,
+            None => {
+                let preserved = (self.ask_preserved)()?;
                 self.preserved.get_or_init(|| preserved)
             }
-            (None, None) => &None,
         };
         Ok(preserved.as_ref().is_none_or(|preserved| preserved.contains(name)))
     }

@@ -28,32 +28,17 @@ impl Delay {
         self.longest
     }
 
-    /// The delays of the stream with this number.
-    pub(super) fn of_stream(self, number: u64) -> Delays {
+    /// The delays of the stream with this number, one after the other.
+    pub(super) fn of_stream(self, number: u64) -> impl FnMut() -> Duration {
         let seed = self.seed ^ number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Delays { longest: self.longest, random: fastrand::Rng::with_seed(seed) }
+        let mut random = fastrand::Rng::with_seed(seed);
+        move || self.longest.mul_f64(random.f64())
     }
 }
 
 impl Default for Delay {
     fn default() -> Self {
         Self::NONE
-    }
-}
-
-/// The delays of one stream, one after the other.
-#[derive(Debug)]
-pub(super) struct Delays {
-    longest: Duration,
-    random: fastrand::Rng,
-}
-
-impl Delays {
-    pub(super) fn next(&mut self) -> Duration {
-        if self.longest.is_zero() {
-            return Duration::ZERO;
-        }
-        self.longest.mul_f64(self.random.f64())
     }
 }
 
@@ -65,14 +50,14 @@ mod tests {
     fn delays_are_reproducible_and_within_the_limit() {
         let longest = Duration::from_millis(3);
         let take = |seed, stream| {
-            let mut delays = Delay::up_to(longest, seed).of_stream(stream);
-            (0..100).map(|_| delays.next()).collect::<Vec<_>>()
+            let delays = std::iter::repeat_with(Delay::up_to(longest, seed).of_stream(stream));
+            delays.take(100).collect::<Vec<_>>()
         };
         assert_eq!(take(1, 0), take(1, 0));
         assert_ne!(take(1, 0), take(2, 0));
         assert_ne!(take(1, 0), take(1, 1));
         assert!(take(1, 0).iter().all(|&delay| delay < longest));
         assert!(take(1, 0).iter().any(|&delay| delay > longest / 2));
-        assert_eq!(Delay::NONE.of_stream(0).next(), Duration::ZERO);
+        assert_eq!(Delay::NONE.of_stream(0)(), Duration::ZERO);
     }
 }

@@ -195,7 +195,7 @@ impl Core {
 
     /// What the thread does.
     fn work(&self) {
-        let mut delays = self.delay.of_stream(self.number);
+        let mut delay = self.delay.of_stream(self.number);
         loop {
             let is_empty = |queue: &mut Queue| queue.tasks.is_empty() && !queue.is_closed;
             let waiting = self.filled.wait_while(lock(&self.queue), is_empty);
@@ -203,8 +203,8 @@ impl Core {
             let Some(Task { op, is_work, run }) = task else { return };
             let mut hold = Duration::ZERO;
             if is_work {
-                sleep(delays.next());
-                hold = delays.next();
+                sleep(delay());
+                hold = delay();
             }
             let health = self.health.check();
             let was_well = health.is_ok();

@@ -49,7 +49,7 @@ impl OpKernelConstruction<'_> {
     pub fn has_attr(&self, name: &str) -> Result<bool> {
         let name = CString::new(name).map_err(Error::invalid_argument)?;
         // SAFETY: a construction that has not ended, and a C string.
-        Ok(unsafe { ask!(self.TF_OpKernelConstruction_HasAttr(name.as_ptr())) })
+        Ok(unsafe { ask!(self.host.kernels.TF_OpKernelConstruction_HasAttr(name.as_ptr())) })
     }
 
     /// Reads an attribute: an `i64`, `i32`, `f32`, `bool`, `String` or [`DType`](crate::kernel::DType), a `Vec` of one of
@@ -68,7 +68,11 @@ impl OpKernelConstruction<'_> {
         // SAFETY: a construction that has not ended, a C string, and a place for the result. The
         // tensor is then ours; attributes are in host memory and never change.
         unsafe {
-            ask!(self.TF_OpKernelConstruction_GetAttrTensor(name.as_ptr(), &raw mut raw));
+            ask!(
+                self.host
+                    .kernels
+                    .TF_OpKernelConstruction_GetAttrTensor(name.as_ptr(), &raw mut raw)
+            );
             HostTensor::new(Tensor::adopt(raw, &self.host, what)?, what)
         }
     }

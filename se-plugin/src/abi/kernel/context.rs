@@ -271,7 +271,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         let mut raw = ptr::null_mut();
         // SAFETY: a run that has not ended, an index in range, and a place for the result. The tensor is then ours.
         unsafe {
-            ask!(self.TF_GetInput(at, &raw mut raw));
+            ask!(self.host.kernels.TF_GetInput(at, &raw mut raw));
             Tensor::adopt(raw, &self.host, &what)
         }
     }
@@ -441,7 +441,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
                 ))
             );
             // SAFETY: a run that has not ended, an index in range, and a tensor that stays ours.
-            unsafe { ask!(self.TF_SetOutput(at, tensor.tensor.as_ptr())) };
+            unsafe { ask!(self.host.kernels.TF_SetOutput(at, tensor.tensor.as_ptr())) };
             Ok(())
         })
     }

@@ -1,6 +1,6 @@
 //! Inferring the shapes of a node's outputs.
 
-use super::status::Status;
+use super::status::{Status, ask};
 use crate::dtype::DType;
 use crate::kernel::OpDefinition;
 use core::ffi::c_int;
@@ -73,12 +73,7 @@ macro_rules! made {
     ($of:ident.$function:ident($($argument:expr),*)) => {{
         let shape = $of.empty()?;
         // SAFETY: a node of the host's, handles that are ours and a status.
-        unsafe {
-            ($of.host.$function)(
-                $of.raw.as_ptr(), $($argument,)* shape.raw.as_ptr(), $of.status.as_ptr(),
-            );
-        }
-        $of.status.check()?;
+        unsafe { ask!($of.host.$function($($argument,)* shape.raw.as_ptr())) };
         Ok(shape)
     }};
 }
@@ -119,11 +114,8 @@ impl<'a> ShapeInferenceContext<'a> {
     pub fn set_output(&mut self, index: usize, shape: &ShapeHandle<'a>) -> Result<()> {
         let at = c_int::try_from(index).map_err(Error::invalid_argument)?;
         // SAFETY: a node of the host's, a handle that is ours, which the host copies, and a status.
-        unsafe {
-            let set = self.host.TF_ShapeInferenceContextSetOutput;
-            set(self.raw.as_ptr(), at, shape.raw.as_ptr(), self.status.as_ptr());
-        }
-        self.status.check()
+        unsafe { ask!(self.host.TF_ShapeInferenceContextSetOutput(at, shape.raw.as_ptr())) };
+        Ok(())
     }
 
     /// Says that the shape of no output is known.
@@ -132,11 +124,8 @@ impl<'a> ShapeInferenceContext<'a> {
     /// The host's.
     pub fn set_unknown(&mut self) -> Result<()> {
         // SAFETY: a node of the host's and a status.
-        unsafe {
-            let set = self.host.TF_ShapeInferenceContextSetUnknownShape;
-            set(self.raw.as_ptr(), self.status.as_ptr());
-        }
-        self.status.check()
+        unsafe { ask!(self.host.TF_ShapeInferenceContextSetUnknownShape()) };
+        Ok(())
     }
 
     /// The shape of a scalar.
@@ -167,12 +156,9 @@ impl<'a> ShapeInferenceContext<'a> {
         let mut dtype = 0;
         // SAFETY: a node of the host's, a C string, a place for the result and a status.
         unsafe {
-            let get = self.host.TF_ShapeInferenceContext_GetAttrType;
-            get(self.raw.as_ptr(), name.as_ptr(), &raw mut dtype, self.status.as_ptr());
+            ask!(self.host.TF_ShapeInferenceContext_GetAttrType(name.as_ptr(), &raw mut dtype));
         }
-        self.status.check()?;
-        DType::from_raw(dtype)
-            .ok_or_else(|| Error::internal(format!("this SDK does not know the type {dtype}")))
+        DType::known_or_error(dtype)
     }
 
     /// The number of dimensions, if it is known.

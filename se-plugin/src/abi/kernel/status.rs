@@ -23,15 +23,11 @@ impl HostApi {
     }
 }
 
-/// Calls a function of [`KernelFunctions`] with what `self` wraps, these arguments and the status of `self`, and returns its
+/// Calls a function of a table of the host's with what `self` wraps, these arguments and the status of `self`, and returns its
 /// error or its answer. An unsafe operation: the arguments are those that the function requires.
 macro_rules! ask {
-    ($of:ident.$function:ident($($argument:expr),*)) => {{
-        let answer = ($of.host.kernels.$function)(
-            $of.raw.as_ptr(),
-            $($argument,)*
-            $of.status.as_ptr(),
-        );
+    ($of:ident $(.$path:ident)+ ($($argument:expr),*)) => {{
+        let answer = ($of$(.$path)+)($of.raw.as_ptr(), $($argument,)* $of.status.as_ptr());
         $of.status.check()?;
         answer
     }};
