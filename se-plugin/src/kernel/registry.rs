@@ -234,14 +234,6 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_is_for_the_types_that_it_names_or_for_all() {
-        assert!(registration(FLOAT).is_for("Op", "T", DType::Float32));
-        assert!(!registration(FLOAT).is_for("Op", "T", DType::Float64));
-        assert!(registration(&[]).is_for("Op", "T", DType::Float64));
-        assert!(!registration(&[]).is_for("Other", "T", DType::Float64));
-    }
-
-    #[test]
     fn names_that_the_op_does_not_have_are_refused() {
         let definition = Definition {
             type_attributes: vec![String::from("T")],

@@ -129,11 +129,6 @@ macro_rules! floats {
             fn truncate_mod(self, other: Self) -> Self {
                 $narrow($widen(self) % $widen(other))
             }
-            fn floor_mod(self, other: Self) -> Self {
-                let (rest, other) = ($widen(self) % $widen(other), $widen(other));
-                let is_other_side = rest != 0.0 && (rest < 0.0) != (other < 0.0);
-                $narrow(if is_other_side { rest + other } else { rest })
-            }
             fn magnitude(self) -> Self {
                 $narrow($widen(self).abs())
             }

@@ -112,6 +112,16 @@ pub(super) unsafe fn fail<T>(
     }
 }
 
+/// An error for functions that this TensorFlow lacks: those for what an option of `#[kernel]` names.
+#[cold]
+pub(super) fn not_exported(option: &str) -> Error {
+    let text = format!(
+        "this TensorFlow does not export its functions for {option}; register the kernel with `{option}`, so that it \
+         is left out here"
+    );
+    Error::new(Code::Unimplemented, text)
+}
+
 /// The text that the host lends.
 ///
 /// # Safety

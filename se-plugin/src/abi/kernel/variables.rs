@@ -1,7 +1,7 @@
 //! Variables, as the host has them.
 
 use super::context::{OpKernelContext, stream_of};
-use super::status::{HostApi, Status, fail};
+use super::status::{HostApi, Status, fail, not_exported};
 use super::tensor::{DeviceTensor, Tensor};
 use crate::abi::state::{StreamState, borrow};
 use crate::dtype::DType;
@@ -17,7 +17,7 @@ use tf_fs_sys::{
     TF_VariableInputLockHolder,
 };
 use tf_plugin_core::__private::boundary;
-use tf_plugin_core::{Code, Error, Result, ensure};
+use tf_plugin_core::{Error, Result, ensure};
 
 /// Whether TensorFlow exports what kernels need to change variables in place. 2.19 to 2.21 do not.
 #[must_use]
@@ -83,11 +83,7 @@ impl<P: Platform> OpKernelContext<'_, P> {
             host.TF_GetInputTensorFromVariable,
             host.TF_ReleaseVariableInputLockHolder,
         ) else {
-            return Err(Error::new(
-                Code::Unimplemented,
-                "this TensorFlow does not export its functions for variables; register the kernel with \
-                 `variables`, so that it is left out here",
-            ));
+            return Err(not_exported("variables"));
         };
         for &input in inputs {
             // TensorFlow aborts on another type, and reads a handle where it is not.

@@ -1,7 +1,7 @@
 //! Variants, as the host has them: it takes them apart, and lets the plugin compute with the tensors in them.
 
 use super::context::OpKernelContext;
-use super::status::{HostApi, Status, fail};
+use super::status::{HostApi, Status, fail, not_exported};
 use super::tensor::{DeviceTensor, Tensor, not_plain};
 use crate::dtype::DType;
 use crate::platform::Platform;
@@ -9,17 +9,7 @@ use core::cell::RefCell;
 use tf_fs_sys::host::{Table as _, release};
 use tf_fs_sys::{KernelExperimentalFunctions, TF_OpKernelContext, TF_Tensor};
 use tf_plugin_core::__private::boundary;
-use tf_plugin_core::{Code, Error, Result, ensure};
-
-/// An error for a function that this TensorFlow lacks.
-#[cold]
-fn not_exported() -> Error {
-    Error::new(
-        Code::Unimplemented,
-        "this TensorFlow does not export its functions for variants; register the kernel with \
-         `variants`, so that it is left out here",
-    )
-}
+use tf_plugin_core::{Error, Result, ensure};
 
 /// Whether a release leaves it to the callback to delete its tensors, as the header says. 2.22 deletes them itself, with the
 /// same header. The releases between do not export the functions, so whatever does is taken for a later one: a tensor too
@@ -105,7 +95,7 @@ impl<P: Platform> OpKernelContext<'_, P> {
     fn variants_to_add(&self) -> Result<Vec<[Tensor; 3]>> {
         self.make(0, || {
             let host = KernelExperimentalFunctions::get().map_err(Error::failed_precondition)?;
-            let add = host.TF_AddNVariant.ok_or_else(not_exported)?;
+            let add = host.TF_AddNVariant.ok_or_else(|| not_exported("variants"))?;
             self.check_variants(self.input_count())?;
             // SAFETY: a run that has not ended, whose inputs and output are variants, a callback that keeps what it gets,
             // and a status.
@@ -119,7 +109,7 @@ impl<P: Platform> OpKernelContext<'_, P> {
     fn variants_to_fill(&self) -> Result<Vec<[Tensor; 2]>> {
         self.make(0, || {
             let host = KernelExperimentalFunctions::get().map_err(Error::failed_precondition)?;
-            let zeros_like = host.TF_ZerosLikeVariant.ok_or_else(not_exported)?;
+            let zeros_like = host.TF_ZerosLikeVariant.ok_or_else(|| not_exported("variants"))?;
             self.check_variants(1)?;
             // SAFETY: a run that has not ended, whose input and output 0 are variants, a callback that keeps what it gets,
             // and a status.
