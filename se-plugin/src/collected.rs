@@ -1,28 +1,12 @@
 //! What is handed in from anywhere in a plugin when its library is loaded.
 
-use crate::sync::{Mutex, lock};
+use crate::sync::Mutex;
 
 /// A list that constructors of the library add to, before anybody reads it.
 ///
 /// The crate `inventory` does the same, but its macro contains an `#[allow]`, which is an error in a crate that forbids
 /// the lint.
-#[derive(Debug)]
-pub(crate) struct Collected<T: 'static>(Mutex<Vec<&'static T>>);
-
-impl<T> Collected<T> {
-    pub(crate) const fn new() -> Self {
-        Self(Mutex::new(Vec::new()))
-    }
-
-    pub(crate) fn add(&self, one: &'static T) {
-        lock(&self.0).push(one);
-    }
-
-    /// All of them, in no particular order.
-    pub(crate) fn all(&self) -> Vec<&'static T> {
-        lock(&self.0).clone()
-    }
-}
+pub(crate) type Collected<T> = Mutex<Vec<&'static T>>;
 
 /// Collects a value of a type with a method `collect`, when the library is loaded.
 #[doc(hidden)]

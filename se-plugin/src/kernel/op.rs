@@ -4,6 +4,7 @@ use crate::abi::kernel::ops;
 use crate::abi::kernel::shapes::{Infer, ShapeInferenceContext, infer};
 use crate::abi::kernel::status::Status;
 use crate::collected::Collected;
+use crate::sync::lock;
 use crate::wire::{Value, each_of, values};
 use tf_plugin_core::__private::boundary::catch;
 use tf_plugin_core::{Error, Result, ensure};
@@ -123,18 +124,18 @@ pub struct OpRegistration {
     infer: Infer,
 }
 
-static ALL: Collected<OpRegistration> = Collected::new();
+static ALL: Collected<OpRegistration> = Collected::new(Vec::new());
 
 impl OpRegistration {
     /// Adds it to those of the plugin.
     #[doc(hidden)]
     pub fn collect(&'static self) {
-        ALL.add(self);
+        lock(&ALL).push(self);
     }
 
     /// All ops of the plugin, always in the same order.
     pub(crate) fn all() -> Vec<&'static Self> {
-        let mut all = ALL.all();
+        let mut all = lock(&ALL).clone();
         all.sort_by_key(|op| op.name);
         all
     }

@@ -8,6 +8,7 @@ use crate::dtype::DType;
 use crate::kernel::interface::Kernel;
 use crate::kernel::op::Definition;
 use crate::platform::Platform;
+use crate::sync::lock;
 use core::any::TypeId;
 use core::fmt;
 use tf_plugin_core::{Error, Result, ensure};
@@ -40,13 +41,13 @@ pub struct Options {
     pub variants: bool,
 }
 
-static ALL: Collected<Registration> = Collected::new();
+static ALL: Collected<Registration> = Collected::new(Vec::new());
 
 impl Registration {
     /// Adds it to those of the plugin.
     #[doc(hidden)]
     pub fn collect(&'static self) {
-        ALL.add(self);
+        lock(&ALL).push(self);
     }
 
     /// A kernel for an op, whose attribute is at `place`.
@@ -113,8 +114,8 @@ impl fmt::Display for Registration {
 
 /// The kernels of a platform, always in the same order.
 pub(crate) fn of_platform<P: Platform>() -> Vec<&'static Registration> {
-    let mut own: Vec<_> =
-        ALL.all().into_iter().filter(|one| (one.platform)() == TypeId::of::<P>()).collect();
+    let mut own = lock(&ALL).clone();
+    own.retain(|one| (one.platform)() == TypeId::of::<P>());
     own.sort_by_key(|one| (one.op, one.place, one.options.types, (one.functions.name)()));
     own
 }
@@ -138,7 +139,8 @@ impl HostHas {
 
 /// Whether a platform has a kernel for an op with a type in an attribute, as its author wrote it.
 pub fn has_kernel<P: Platform>(op: &str, attribute: &str, dtype: DType) -> bool {
-    ALL.all().into_iter().any(|one| {
+    let all = lock(&ALL).clone();
+    all.into_iter().any(|one| {
         (one.platform)() == TypeId::of::<P>()
             && one.is_for(op, attribute, dtype)
             && HostHas::now().all_for(one)
