@@ -242,12 +242,9 @@ impl<'a> Node<'a> {
     /// [`Code::InvalidArgument`](crate::Code::InvalidArgument) if it is of another type; the message names
     /// node and attribute.
     pub fn attr<T: Attribute>(&self, name: &str) -> Result<T> {
-        let value = self.raw_attr(name).ok_or_else(|| {
-            Error::not_found(format!("the attribute `{name}` of the node `{}`", self.name))
-        })?;
-        T::decode(value).map_err(|error| {
-            error.context(format!("the attribute `{name}` of the node `{}`", self.name))
-        })
+        let what = || format!("the attribute `{name}` of the node `{}`", self.name);
+        let value = self.raw_attr(name).ok_or_else(|| Error::not_found(what()))?;
+        T::decode(value).map_err(|error| error.context(what()))
     }
 
     /// Sets an attribute.

@@ -37,7 +37,7 @@ impl Stream {
 }
 
 /// Host memory of which loom sees every use.
-pub(crate) struct Memory(UnsafeCell<u32>);
+struct Memory(UnsafeCell<u32>);
 
 // SAFETY: loom reports two uses of a cell of which none is before the other.
 unsafe impl Sync for Memory {}
@@ -45,12 +45,12 @@ unsafe impl Sync for Memory {}
 unsafe impl Send for Memory {}
 
 impl Memory {
-    pub(crate) fn new() -> Arc<Self> {
+    fn new() -> Arc<Self> {
         Arc::new(Self(UnsafeCell::new(0)))
     }
 
     /// The device fills it.
-    pub(crate) fn fill(&self) {
+    fn fill(&self) {
         // SAFETY: loom reports another use at the same time.
         self.0.with_mut(|at| unsafe { *at = 1 });
     }
