@@ -18,8 +18,8 @@ use std::ffi::CString;
 use std::sync::{Arc, OnceLock};
 use tf_fs_sys::{
     Record as _, SE_CreateDeviceFnsParams, SE_CreateDeviceParams, SE_CreateStreamExecutorParams,
-    SE_MAJOR, SE_MINOR, SE_PATCH, SE_PlatformRegistrationParams, SP_Device, SP_DeviceFns,
-    SP_Platform, SP_PlatformFns, SP_StreamExecutor, SP_TimerFns, TF_Status,
+    SE_MAJOR, SE_MINOR, SE_PATCH, SE_PlatformRegistrationParams, SP_Device, SP_Platform,
+    SP_PlatformFns, SP_StreamExecutor, SP_TimerFns, TF_Status,
 };
 use tf_plugin_core::__private::boundary::{self, guard, guard_quiet, log_error};
 use tf_plugin_core::{Error, Result};
@@ -180,11 +180,11 @@ const fn platform_fns<P: Platform>() -> SP_PlatformFns {
         create_device: Some(create_device::<P>),
         destroy_device: Some(destroy_device::<P>),
         create_device_fns: Some(create_device_fns::<P>),
-        destroy_device_fns: Some(destroy_device_fns),
+        destroy_device_fns: Some(destroy_table),
         create_stream_executor: Some(create_stream_executor::<P>),
-        destroy_stream_executor: Some(destroy_stream_executor),
+        destroy_stream_executor: Some(destroy_table),
         create_timer_fns: Some(create_timer_fns::<P>),
-        destroy_timer_fns: Some(destroy_timer_fns),
+        destroy_timer_fns: Some(destroy_table),
     }
 }
 
@@ -326,8 +326,5 @@ unsafe fn note<P: Platform>(
     Ok(())
 }
 
-unsafe extern "C" fn destroy_device_fns(_: *const SP_Platform, _: *mut SP_DeviceFns) {}
-
-unsafe extern "C" fn destroy_stream_executor(_: *const SP_Platform, _: *mut SP_StreamExecutor) {}
-
-unsafe extern "C" fn destroy_timer_fns(_: *const SP_Platform, _: *mut SP_TimerFns) {}
+/// A table of the host's has nothing to give back.
+unsafe extern "C" fn destroy_table<T>(_: *const SP_Platform, _: *mut T) {}

@@ -82,17 +82,14 @@ unsafe fn register<P: Exported>(
         let profiler = TP_Profiler { ext, device_type, ..TP_Profiler::default() };
         fill(host.profiler, &profiler)?;
         fill(host.profiler_fns, &fns)?;
-        (*params).destroy_profiler = Some(destroy_profiler);
-        (*params).destroy_profiler_fns = Some(destroy_profiler_fns);
+        (*params).destroy_profiler = Some(destroy);
+        (*params).destroy_profiler_fns = Some(destroy);
     }
     Ok(())
 }
 
 /// The host calls this twice while it loads the plugin, and continues with the profiler.
-unsafe extern "C" fn destroy_profiler(_: *mut TP_Profiler) {}
-
-/// As [`destroy_profiler`].
-unsafe extern "C" fn destroy_profiler_fns(_: *mut TP_ProfilerFns) {}
+unsafe extern "C" fn destroy<T>(_: *mut T) {}
 
 /// The export behind a struct of the host's; `None` for one that does nothing.
 ///
