@@ -1,149 +1,89 @@
 //! The entry points of plugins.
 
-use std::ffi::{CStr, c_void};
-use std::mem::transmute;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ffi::{CStr, c_char, c_void};
 
 use tf_fs_sys::*;
 
-use super::begun::Begun;
 use super::device::{optimizer, platform, profiler, profiling, registration, size};
 use super::filesystem;
+use super::tables::tables;
 use super::words::text;
-use crate::totals::{Count, Slot};
+use crate::call::Call;
 
-const NAMES: &[&str] =
-    &["TF_InitPlugin", "SE_InitPlugin", "TF_InitKernel", "TF_InitGraph", "TF_InitProfiler"];
+/// The entry points as a table: the host finds each of them by itself, so that each has a slot of its own.
+#[allow(non_snake_case, reason = "the names are the functions'")]
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct EntryPoints {
+    TF_InitPlugin: Option<TF_InitPluginFn>,
+    SE_InitPlugin: Option<SE_InitPluginFn>,
+    TF_InitKernel: Option<TF_InitKernelFn>,
+    TF_InitGraph: Option<TF_InitGraphFn>,
+    TF_InitProfiler: Option<TF_InitProfilerFn>,
+}
 
-/// The plugin's own.
-static FUNCTIONS: [AtomicUsize; NAMES.len()] = [const { AtomicUsize::new(0) }; NAMES.len()];
+/// Shows the device type that an entry point has named.
+unsafe fn named(call: &mut Call, device_type: *const c_char) -> String {
+    // SAFETY: null, or a string of the plugin's.
+    let name = unsafe { text(device_type) };
+    call.value(format_args!("{name}"));
+    name
+}
 
-pub(super) fn slot() -> &'static Slot {
-    static SLOT: OnceLock<Slot> = OnceLock::new();
-    SLOT.get_or_init(|| Slot {
-        subject: String::new(),
-        functions: Vec::new(),
-        members: NAMES,
-        counts: NAMES.iter().map(|_| Count::default()).collect(),
-    })
+tables! {
+    /// [`EntryPoints`].
+    points: EntryPoints, 16 {
+        fn TF_InitPlugin(info: *mut TF_FilesystemPluginInfo) => |call| {
+            if let Some(info) = info.as_ref() {
+                call.count(info.num_schemes.try_into().unwrap_or(i64::MAX), "scheme", "schemes");
+                // What the host does not read is not looked at.
+                if info.plugin_memory_allocate.is_some() && info.plugin_memory_free.is_some() {
+                    filesystem::wrap(info);
+                }
+            }
+        };
+        fn SE_InitPlugin(params: *mut SE_PlatformRegistrationParams, status: *mut TF_Status),
+            before had = params.as_ref().map(|given| (given.struct_size, size(given.platform_fns)))
+            => |call| {
+                if let (Some((own, functions)), true) = (had, call.fine()) {
+                    let (table, named_by) = ((*params).platform_fns, (*params).platform.as_ref());
+                    let name = named_by.map(|platform| named(call, platform.r#type)).unwrap_or_default();
+                    platform::wrap(table, functions.min(size(table)), &name);
+                    registration::wrap(params, own.min((*params).struct_size), &name);
+                }
+            };
+        fn TF_InitKernel();
+        fn TF_InitGraph(params: *mut TP_OptimizerRegistrationParams, status: *mut TF_Status),
+            before had = params.as_ref().map(|given| size(given.optimizer)) => |call| {
+                if let (Some(had), true) = (had, call.fine()) {
+                    let (table, name) = ((*params).optimizer, named(call, (*params).device_type));
+                    optimizer::wrap(table, had.min(size(table)), &name);
+                }
+            };
+        fn TF_InitProfiler(params: *mut TF_ProfilerRegistrationParams, status: *mut TF_Status),
+            before had = params.as_ref().map(|given| (given.struct_size, size(given.profiler_fns)))
+            => |call| {
+                if let (Some((own, functions)), true) = (had, call.fine()) {
+                    let (table, named_by) = ((*params).profiler_fns, (*params).profiler.as_ref());
+                    let name = named_by.map(|profiler| named(call, profiler.device_type)).unwrap_or_default();
+                    profiler::wrap(table, functions.min(size(table)), &name);
+                    profiling::wrap(params, own.min((*params).struct_size), &name);
+                }
+            };
+    }
 }
 
 /// Which entry point has this name.
 pub(super) fn position(name: &CStr) -> Option<usize> {
-    NAMES.iter().position(|other| other.as_bytes() == name.to_bytes())
+    points::MEMBERS.iter().position(|other| other.as_bytes() == name.to_bytes())
 }
 
-/// The wrapper of the plugin's entry point; nothing if another one is wrapped.
-pub(super) fn wrapper(at: usize, function: usize) -> Option<*mut c_void> {
-    let order = (Ordering::AcqRel, Ordering::Acquire);
-    match FUNCTIONS[at].compare_exchange(0, function, order.0, order.1) {
-        Err(other) if other != function => return None,
-        _ => {}
-    }
-    Some(match at {
-        0 => init_plugin as *mut c_void,
-        1 => init_device as *mut c_void,
-        2 => init_kernel as *mut c_void,
-        3 => init_graph as *mut c_void,
-        _ => init_profiler as *mut c_void,
-    })
-}
-
-/// The function that was found, as what its header says it is.
-macro_rules! call {
-    ($at:literal: fn($($type:ty),*), $($argument:expr),*) => {{
-        let begun = Begun::new(slot(), $at);
-        // SAFETY: the plugin's function of this name, which has this type; exceptions pass. The arguments are the
-        // host's.
-        unsafe {
-            let function = FUNCTIONS[$at].load(Ordering::Acquire);
-            transmute::<usize, unsafe extern "C-unwind" fn($($type),*)>(function)($($argument),*);
-        }
-        begun
-    }};
-}
-
-unsafe extern "C-unwind" fn init_plugin(info: *mut TF_FilesystemPluginInfo) {
-    let begun = call!(0: fn(*mut TF_FilesystemPluginInfo), info);
-    begun.returned(|call| {
-        // SAFETY: the host's struct, as the plugin has filled it.
-        if let Some(info) = unsafe { info.as_ref() } {
-            call.count(info.num_schemes.try_into().unwrap_or(i64::MAX), "scheme", "schemes");
-            // What the host does not read is not looked at.
-            if info.plugin_memory_allocate.is_some() && info.plugin_memory_free.is_some() {
-                // SAFETY: `info` is the host's struct with the tables that the plugin allocated, which the host
-                // has not read yet.
-                unsafe { filesystem::wrap(info) };
-            }
-        }
-    });
-}
-
-unsafe extern "C-unwind" fn init_device(
-    params: *mut SE_PlatformRegistrationParams,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host's structs, with their sizes.
-    let had = unsafe { params.as_ref().map(|given| (given.struct_size, size(given.platform_fns))) };
-    let begun = call!(1: fn(*mut SE_PlatformRegistrationParams, *mut TF_Status), params, status);
-    begun.returned(|call| {
-        // SAFETY: the host's structs, as the plugin has filled them.
-        unsafe {
-            call.status(status);
-            if let (Some((own, functions)), true) = (had, call.fine()) {
-                let (table, name) = ((*params).platform_fns, (*params).platform.as_ref());
-                let name = name.map(|platform| text(platform.r#type)).unwrap_or_default();
-                call.value(format_args!("{name}"));
-                platform::wrap(table, functions.min(size(table)), &name);
-                registration::wrap(params, own.min((*params).struct_size), &name);
-            }
-        }
-    });
-}
-
-unsafe extern "C-unwind" fn init_kernel() {
-    call!(2: fn(),).returned(|_| ());
-}
-
-unsafe extern "C-unwind" fn init_graph(
-    params: *mut TP_OptimizerRegistrationParams,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host's structs, with their sizes.
-    let had = unsafe { params.as_ref().map(|given| size(given.optimizer)) };
-    let begun = call!(3: fn(*mut TP_OptimizerRegistrationParams, *mut TF_Status), params, status);
-    begun.returned(|call| {
-        // SAFETY: the host's structs, as the plugin has filled them.
-        unsafe {
-            call.status(status);
-            if let (Some(had), true) = (had, call.fine()) {
-                let (table, name) = ((*params).optimizer, text((*params).device_type));
-                call.value(format_args!("{name}"));
-                optimizer::wrap(table, had.min(size(table)), &name);
-            }
-        }
-    });
-}
-
-unsafe extern "C-unwind" fn init_profiler(
-    params: *mut TF_ProfilerRegistrationParams,
-    status: *mut TF_Status,
-) {
-    // SAFETY: the host's structs, with their sizes.
-    let had = unsafe { params.as_ref().map(|given| (given.struct_size, size(given.profiler_fns))) };
-    let begun = call!(4: fn(*mut TF_ProfilerRegistrationParams, *mut TF_Status), params, status);
-    begun.returned(|call| {
-        // SAFETY: the host's structs, as the plugin has filled them.
-        unsafe {
-            call.status(status);
-            if let (Some((own, functions)), true) = (had, call.fine()) {
-                let (table, name) = ((*params).profiler_fns, (*params).profiler.as_ref());
-                let name = name.map(|profiler| text(profiler.device_type)).unwrap_or_default();
-                call.value(format_args!("{name}"));
-                profiler::wrap(table, functions.min(size(table)), &name);
-                profiling::wrap(params, own.min((*params).struct_size), &name);
-            }
-        }
-    });
+/// The wrapper of an entry point of the plugin's.
+pub(super) fn wrapper(at: usize, function: usize) -> *mut c_void {
+    let mut table = [0; points::MEMBERS.len()];
+    table[at] = function;
+    // SAFETY: `EntryPoints` is so many functions that may be absent, each as large as an address and 0 if it is, and this
+    // table is this function's own.
+    unsafe { points::wrap((&raw mut table).cast(), size_of_val(&table), "") };
+    table[at] as *mut c_void
 }

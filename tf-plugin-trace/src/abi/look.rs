@@ -41,7 +41,7 @@ unsafe fn wrapper(handle: *mut c_void, name: *const c_char) -> Option<*mut c_voi
     unsafe {
         if let Some(at) = entry::position(name) {
             let found = ask(handle, name)?;
-            let wrapper = is_traced(found).then(|| entry::wrapper(at, found)).flatten();
+            let wrapper = is_traced(found).then(|| entry::wrapper(at, found));
             if wrapper.is_some() {
                 process::set_up();
             }

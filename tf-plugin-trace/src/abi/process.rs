@@ -12,8 +12,7 @@ use crate::totals::{self, Slot};
 
 /// All that is counted.
 fn slots() -> impl Iterator<Item = &'static Slot> {
-    let tables = filesystem::used().chain(device::used());
-    [entry::slot()].into_iter().chain(tables).chain(kernel::SLOTS.used())
+    entry::used().chain(filesystem::used()).chain(device::used()).chain(kernel::SLOTS.used())
 }
 
 static LOADED: AtomicBool = AtomicBool::new(false);

@@ -30,6 +30,7 @@ macro_rules! tables {
         $(#[$doc])*
         pub(super) mod $module {
             #![allow(unused_variables, reason = "not everything is said of every call")]
+            #![allow(non_snake_case, reason = "the names are the table's")]
             use super::*;
             use $crate::abi::begun::Begun;
             use $crate::abi::said::{Said, Silent as _, tell};

@@ -7,7 +7,7 @@ use tf_fs_sys::*;
 
 use super::samples::{CALLED, ERRNO, FAILING, REPORTED, RETURNED, install, leaked};
 use super::system::errno;
-use super::{device, filesystem};
+use super::{device, entry, filesystem};
 
 /// The addresses among the arguments by their place, and what the fakes return.
 fn named(text: &str, arguments: &[u64], result: u64) -> String {
@@ -59,6 +59,20 @@ fn assert_lines(found: &[String], expected: &str) {
         expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let found: Vec<_> = found.iter().map(|line| line.trim_end()).collect();
     assert_eq!(found, expected, "\n{}", found.join("\n"));
+}
+
+#[test]
+fn every_entry_point_is_traced() {
+    let fine = "
+        TF_InitPlugin:  -> 0 schemes
+        SE_InitPlugin:  -> OK
+        TF_InitKernel:  ->
+        TF_InitGraph:  -> null
+        TF_InitProfiler:  -> OK";
+    assert_lines(&each!(entry::points, "", false), fine);
+    // The same function has the same wrapper.
+    let wrapper = entry::wrapper(2, 64);
+    assert!(wrapper.addr() != 64 && entry::wrapper(2, 64) == wrapper);
 }
 
 #[test]
