@@ -1,8 +1,11 @@
 //! What a process asks its system.
 
-use std::ffi::{CStr, CString, OsStr};
-use std::os::unix::ffi::OsStrExt as _;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
+use std::ffi::{CStr, OsStr};
+use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::c_int;
 
@@ -41,15 +44,11 @@ pub(super) fn set_errno(errno: c_int) {
     unsafe { *libc::__errno_location() = errno }
 }
 
-/// Writes to standard error, in one piece if the system does.
-pub(crate) fn write_error(text: &[u8]) {
-    write(libc::STDERR_FILENO, text);
-}
-
-fn write(file: c_int, mut text: &[u8]) {
+/// Writes to standard error, in one piece if the system does. Without the lock of the standard library's.
+pub(crate) fn write_error(mut text: &[u8]) {
     while !text.is_empty() {
         // SAFETY: as many bytes as there are.
-        let written = unsafe { libc::write(file, text.as_ptr().cast(), text.len()) };
+        let written = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
         match usize::try_from(written) {
             Ok(written) if written > 0 => text = &text[written.min(text.len())..],
             _ if errno() == libc::EINTR => {}
@@ -59,55 +58,39 @@ fn write(file: c_int, mut text: &[u8]) {
     }
 }
 
-/// A file that processes append to.
-pub(crate) struct Sink {
-    file: AtomicI32,
-    device: AtomicU64,
-    inode: AtomicU64,
+/// A file that processes append to, once it is open. It is never closed.
+pub(crate) struct Sink(AtomicPtr<Kept>);
+
+/// A file, and which one it is: a program may close all files that it does not know and open others under their numbers.
+struct Kept {
+    file: File,
+    identity: (u64, u64),
 }
 
 impl Sink {
     pub(crate) const fn new() -> Self {
-        Self { file: AtomicI32::new(-1), device: AtomicU64::new(0), inode: AtomicU64::new(0) }
+        Self(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// Appends a text in one piece.
+    /// Appends a text in one piece. There is nobody to tell if that fails, and the program is not to suffer from it.
     pub(crate) fn append(&self, path: &OsStr, text: &[u8]) {
-        let known = self.file.load(Relaxed);
-        // A program may close all files that it does not know and open others under their numbers.
-        let is_it = |file| {
-            identity(file)
-                .is_some_and(|id| id == (self.device.load(Relaxed), self.inode.load(Relaxed)))
-        };
-        let file = if known >= 0 && is_it(known) {
-            known
-        } else {
-            let Ok(path) = CString::new(path.as_bytes()) else { return };
-            // SAFETY: a C string.
-            let file = unsafe {
-                let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
-                libc::open(path.as_ptr(), flags, 0o666 as libc::c_uint)
-            };
-            let Some((device, inode)) = identity(file) else { return };
-            self.device.store(device, Relaxed);
-            self.inode.store(inode, Relaxed);
-            if self.file.compare_exchange(known, file, Relaxed, Relaxed).is_err() {
-                // Another thread was first; both are the same file.
-                write(file, text);
-                // SAFETY: opened above, and nobody else's.
-                unsafe { libc::close(file) };
-                return;
-            }
-            file
-        };
-        write(file, text);
+        // SAFETY: null, or a box that was leaked below.
+        let kept = unsafe { self.0.load(Ordering::Acquire).as_ref() };
+        if let Some(kept) = kept.filter(|kept| identity(&kept.file) == Some(kept.identity)) {
+            let _ = (&kept.file).write_all(text);
+            return;
+        }
+        let Ok(mut file) = File::options().append(true).create(true).open(path) else { return };
+        let _ = file.write_all(text);
+        if let Some(identity) = identity(&file) {
+            // In place of that of another thread, too: both are the same file.
+            let kept = Box::leak(Box::new(Kept { file, identity }));
+            self.0.store(kept, Ordering::Release);
+        }
     }
 }
 
-fn identity(file: c_int) -> Option<(u64, u64)> {
-    let mut known = std::mem::MaybeUninit::<libc::stat>::zeroed();
-    // SAFETY: a struct to fill, for which zeros are a value.
-    let (fine, known) =
-        unsafe { (libc::fstat(file, known.as_mut_ptr()) == 0, known.assume_init()) };
-    fine.then_some((known.st_dev, known.st_ino))
+fn identity(file: &File) -> Option<(u64, u64)> {
+    let known = file.metadata().ok()?;
+    Some((known.dev(), known.ino()))
 }
