@@ -4,8 +4,8 @@
 use crate::probe::{Scheme, Table};
 use tf_fs_sys::{
     Record, SP_DeviceFns, SP_PlatformFns, SP_StreamExecutor, SP_StreamExecutorWithStreamOptions,
-    SP_TimerFns, TF_RandomAccessFileOps, TF_ReadOnlyMemoryRegionOps, TF_WritableFileOps,
-    TP_Optimizer, TP_ProfilerFns,
+    SP_TimerFns, TF_FilesystemOpsWithoutTransactions, TF_RandomAccessFileOps,
+    TF_ReadOnlyMemoryRegionOps, TF_WritableFileOps, TP_Optimizer, TP_ProfilerFns,
 };
 
 /// A struct's name with those of its functions.
@@ -14,33 +14,25 @@ pub type Names = (&'static str, &'static [&'static str]);
 /// The filesystem's operations, as TensorFlow up to 2.21 has them.
 pub const FILESYSTEM: Names = ("TF_FilesystemOps", &tf_fs_sys::OPERATIONS);
 
-/// Where the operations of transactions begin in [`FILESYSTEM`], and how many there are.
-const TRANSACTIONS: (usize, usize) = (22, 6);
-
 /// The filesystem's operations from TensorFlow 2.22 on: without transactions, under the same ABI number.
-pub const FILESYSTEM_2_22: Names = (FILESYSTEM.0, &WITHOUT_TRANSACTIONS);
-
-const WITHOUT_TRANSACTIONS: [&str; FILESYSTEM.1.len() - TRANSACTIONS.1] = {
-    let mut names = [""; FILESYSTEM.1.len() - TRANSACTIONS.1];
-    let mut at = 0;
-    while at < names.len() {
-        let behind = if at < TRANSACTIONS.0 { 0 } else { TRANSACTIONS.1 };
-        names[at] = FILESYSTEM.1[at + behind];
-        at += 1;
-    }
-    names
-};
+fn filesystem_2_22() -> impl Iterator<Item = &'static str> {
+    FILESYSTEM.1.iter().copied().filter(|name| !name.contains("transaction"))
+}
 
 /// The names of a filesystem's operations in a table of `size` bytes: nothing else tells the two layouts apart.
-pub fn filesystem(size: usize) -> Names {
-    if size == size_of::<usize>() * FILESYSTEM_2_22.1.len() { FILESYSTEM_2_22 } else { FILESYSTEM }
+pub fn filesystem(size: usize) -> Vec<&'static str> {
+    if size == size_of::<TF_FilesystemOpsWithoutTransactions>() {
+        filesystem_2_22().collect()
+    } else {
+        FILESYSTEM.1.to_vec()
+    }
 }
 
 /// The operation that TensorFlow 2.22 finds at the place of an operation in the table of older releases, if it is
 /// another one.
 pub fn taken_for_in_2_22(operation: &str) -> Option<&'static str> {
     let at = FILESYSTEM.1.iter().position(|name| *name == operation)?;
-    FILESYSTEM_2_22.1.get(at).copied().filter(|name| *name != operation)
+    filesystem_2_22().nth(at).filter(|name| *name != operation)
 }
 
 const fn names<T: Record>() -> Names {
@@ -240,11 +232,9 @@ mod tests {
 
     #[test]
     fn the_names_of_2_22_are_those_without_transactions() {
-        assert_eq!(FILESYSTEM.1[TRANSACTIONS.0], "start_transaction");
-        assert_eq!(filesystem(264), FILESYSTEM);
-        let (_, names) = filesystem(216);
+        assert_eq!(filesystem(264), FILESYSTEM.1);
+        let names = filesystem(216);
         assert_eq!(names.len(), 27);
-        assert!(!names.iter().any(|name| name.contains("transaction")), "{names:?}");
         assert_eq!(names[21..23], ["flush_caches", "get_filesystem_configuration"]);
         assert_eq!(taken_for_in_2_22("end_transaction"), Some("set_filesystem_configuration"));
         assert_eq!(taken_for_in_2_22("flush_caches"), None);

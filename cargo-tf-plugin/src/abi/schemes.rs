@@ -71,7 +71,7 @@ impl Loaded {
     }
 
     fn scheme(&self, ops: &TF_FilesystemPluginOps) -> Scheme {
-        let table = |(name, fields): tables::Names,
+        let table = |(name, fields): (&str, &[&str]),
                      abi: c_int,
                      api: c_int,
                      size: usize,
@@ -100,7 +100,7 @@ impl Loaded {
             scheme: unsafe { text(ops.scheme) },
             tables: vec![
                 table(
-                    tables::filesystem(ops.filesystem_ops_size),
+                    (tables::FILESYSTEM.0, &tables::filesystem(ops.filesystem_ops_size)),
                     ops.filesystem_ops_abi,
                     ops.filesystem_ops_api,
                     ops.filesystem_ops_size,
