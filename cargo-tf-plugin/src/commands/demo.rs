@@ -49,41 +49,27 @@ enum Example {
     Gpu,
 }
 
-/// What a demo is of.
-struct About {
-    package: &'static str,
-    /// How long it compiles where nothing of it is there, on two cores.
-    build_time: &'static str,
-    /// The packages of the Python that its demo needs beside TensorFlow's: the name of the environment, and the file with
-    /// the requirements, among the examples.
-    tools: Option<(&'static str, &'static str)>,
-}
-
 impl Example {
-    fn about(self) -> About {
-        let (package, build_time, tools) = match self {
-            // Optimised as a whole, by one thread at the end.
-            Self::S3 => ("s3", "about 3 minutes", Some(("s3-demo", "s3/demo-requirements.txt"))),
-            Self::Memfs => ("memfs", "less than a minute", None),
-            Self::Refdevice => ("refdevice", "1 to 2 minutes", Some(DEVICE_TOOLS)),
-            Self::Gpu => ("gpu", "1 to 2 minutes", Some(DEVICE_TOOLS)),
-        };
-        About { package, build_time, tools }
-    }
-
     /// Whether it is a device: all devices have one demo.
     fn is_device(self) -> bool {
         matches!(self, Self::Refdevice | Self::Gpu)
     }
 }
 
-const DEVICE_TOOLS: (&str, &str) = ("device-demo", "device_demo/requirements.txt");
-
 impl Demo {
     /// Provides TensorFlow and what else the demo needs, builds the example and runs its demo script.
     pub fn run(self) -> Result<()> {
         let workspace = Workspace::current().context("run the demo in a clone of the project")?;
-        let About { package: name, build_time, tools } = self.example.about();
+        // How long it compiles where nothing of it is there, on two cores; and the packages of the Python that the demo needs
+        // beside TensorFlow's: the name of the environment, and the file with the requirements, among the examples.
+        let device_tools = Some(("device-demo", "device_demo/requirements.txt"));
+        let (name, build_time, tools) = match self.example {
+            // Optimised as a whole, by one thread at the end.
+            Example::S3 => ("s3", "about 3 minutes", Some(("s3-demo", "s3/demo-requirements.txt"))),
+            Example::Memfs => ("memfs", "less than a minute", None),
+            Example::Refdevice => ("refdevice", "1 to 2 minutes", device_tools),
+            Example::Gpu => ("gpu", "1 to 2 minutes", device_tools),
+        };
         let Some(package) = workspace.package_dir(name) else {
             bail!(
                 "the workspace in {} has no package `{name}`; run the demo in a clone of the project",
