@@ -139,24 +139,14 @@ impl Report {
                     self.add_functions(functions, findings);
                 }
                 Event::Functions(table) => self.add_functions(table, findings),
-                Event::Hardware(name) => {
-                    if let Some(device) = &mut self.device {
-                        device.hardware.push(name);
-                    }
-                }
-                Event::Devices(devices) => {
-                    if let Some(device) = &mut self.device {
-                        device.devices = Some(devices);
-                    }
-                }
+                Event::Hardware(name) => self.about_device(|device| device.hardware.push(name)),
+                Event::Devices(devices) => self.about_device(|device| device.devices = Some(devices)),
                 Event::Kernel(kernel) => self.kernels.push(kernel),
                 Event::Op(op) => self.ops.push(op),
                 Event::Optimizer { device_type, functions } => {
                     device::look_at_type("TF_InitGraph", device_type.as_deref(), findings);
                     self.add_functions(functions, findings);
-                    if let Some(device) = &mut self.device {
-                        device.graph_pass_for = device_type;
-                    }
+                    self.about_device(|device| device.graph_pass_for = device_type);
                 }
                 Event::Profiler { device_type, functions, destroy } => {
                     device::look_at_type("TF_InitProfiler", device_type.as_deref(), findings);
@@ -166,9 +156,7 @@ impl Report {
                         [("destroy_profiler", destroy[0]), ("destroy_profiler_fns", destroy[1])],
                         findings,
                     );
-                    if let Some(device) = &mut self.device {
-                        device.profiler_for = device_type;
-                    }
+                    self.about_device(|device| device.profiler_for = device_type);
                 }
                 Event::Registers(_) => self.registers_on_import = true,
                 Event::Unavailable(function) => findings.note(
@@ -184,12 +172,17 @@ impl Report {
         (schemes, newer)
     }
 
+    /// Notes something about the device, of which its platform has told before.
+    fn about_device(&mut self, note: impl FnOnce(&mut Device)) {
+        if let Some(device) = &mut self.device {
+            note(device);
+        }
+    }
+
     fn add_functions(&mut self, table: Table, findings: &mut Findings) {
         let unified = self.device.as_ref().is_some_and(|device| device.platform.unified_memory);
         device::look_at_functions(&table, unified, findings);
-        if let Some(device) = &mut self.device {
-            device.tables.push(table);
-        }
+        self.about_device(|device| device.tables.push(table));
     }
 
     /// The operations of each scheme, schemes that are alike together.
