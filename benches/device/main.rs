@@ -18,7 +18,7 @@ use serde_json::Value;
 use tf_plugin_benches::devices::rows::{Row, Session};
 use tf_plugin_benches::devices::same;
 use tf_plugin_benches::report::{self, RATIO, Table, number};
-use tf_plugin_benches::stats::{Spread, ratios, take_turns};
+use tf_plugin_benches::stats::take_turns;
 use tf_plugin_benches::{
     answer, build, callgrind, contest, device, done, load_framework, rows_of, times_of,
 };
@@ -261,11 +261,8 @@ fn dispatch(bench: &Bench<'_>) -> Result<String> {
     let answer = bench.python("dispatch.py", &["--rounds", &rounds], &[rust, cpp])?;
     let mut table = Table::new(&["µs an op", "Rust", "C++", RATIO, "TensorFlow's CPU", RATIO]);
     for (name, row) in rows_of(&answer)? {
-        let rounds = times_of(row, NAMES, Value::as_f64)?;
-        let [rust, cpp, cpu] =
-            rounds.each_ref().map(|times| number(Spread::of(times).median * 1e6));
-        let [to_cpp, to_cpu] = [1, 2].map(|other| ratios(&rounds[0], &rounds[other]).to_string());
-        table.push([name, rust, cpp, to_cpp, cpu, to_cpu]);
+        let times = contest::compared(&times_of(row, NAMES, Value::as_f64)?, 1e6);
+        table.push([name].into_iter().chain(times));
     }
     Ok(table.to_string())
 }
@@ -285,9 +282,8 @@ fn step(bench: &Bench<'_>) -> Result<String> {
         RATIO,
     ]);
     for (name, row) in rows_of(&answer)? {
-        let rounds = times_of(row, NAMES, Value::as_f64)?;
-        let [device, cpu] = rounds.each_ref().map(|times| number(Spread::of(times).median * 1e3));
-        table.push([name, device, cpu, ratios(&rounds[0], &rounds[1]).to_string()]);
+        let times = contest::compared(&times_of(row, NAMES, Value::as_f64)?, 1e3);
+        table.push([name].into_iter().chain(times));
     }
     Ok(table.to_string())
 }

@@ -10,9 +10,8 @@ use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use clap::Parser;
 use serde_json::Value;
-use tf_plugin_benches::report::{self, RATIO, Table, number};
-use tf_plugin_benches::stats::{Spread, ratios};
-use tf_plugin_benches::{answer, build, rows_of, times_of};
+use tf_plugin_benches::report::{self, RATIO, Table};
+use tf_plugin_benches::{answer, build, contest, rows_of, times_of};
 
 /// `localfs` against TensorFlow's own local filesystem.
 #[derive(Parser)]
@@ -77,12 +76,8 @@ fn table(answer: &Value) -> Result<Table> {
         let mut cells = vec![name];
         for clock in 0..2 {
             let seconds = |round: &Value| round[clock].as_f64();
-            let [plugin, builtin] = times_of(row, ["plugin", "builtin"], seconds)?;
-            cells.extend([
-                number(Spread::of(&plugin).median * 1e3),
-                number(Spread::of(&builtin).median * 1e3),
-                ratios(&plugin, &builtin).to_string(),
-            ]);
+            let rounds = times_of(row, ["plugin", "builtin"], seconds)?;
+            cells.extend(contest::compared(&rounds, 1e3));
         }
         table.push(cells);
     }

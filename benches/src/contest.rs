@@ -96,14 +96,20 @@ pub fn time_table<R: Row, S: Session>(
             session.check()?;
             Ok::<_, anyhow::Error>(elapsed.as_nanos() as f64 / row.operations() as f64)
         })?;
-        let median = |times: &[f64]| number(Spread::of(times).median);
-        let mut cells = vec![row.name().to_owned(), median(&rounds[0])];
-        for other in &rounds[1..] {
-            cells.extend([median(other), ratios(&rounds[0], other).to_string()]);
-        }
-        table.push(cells);
+        let name = row.name().to_owned();
+        table.push([name].into_iter().chain(compared(&rounds, 1.0)));
     }
     Ok(table)
+}
+
+/// The median of each contestant, times `scale`, and of all but the first the ratios of the first's values to theirs.
+pub fn compared(rounds: &[Vec<f64>], scale: f64) -> Vec<String> {
+    let median = |times: &[f64]| number(Spread::of(times).median * scale);
+    let mut cells = vec![median(&rounds[0])];
+    for other in &rounds[1..] {
+        cells.extend([median(other), ratios(&rounds[0], other).to_string()]);
+    }
+    cells
 }
 
 fn headings<'n>(what: &'n str, plugins: &[&'n str], ratio: &'n str) -> Vec<&'n str> {

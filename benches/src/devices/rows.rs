@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Result, ensure};
 use tf_fs_sys::{SE_EVENT_COMPLETE, TF_OK};
 
-use cargo_tf_plugin::host::{Device, Event, Stream, code_name};
+use cargo_tf_plugin::host::{Device, Event, Memory, Stream, code_name};
 
 use crate::{contest, done};
 
@@ -40,12 +40,7 @@ impl Row {
     /// All rows, in the order of the table.
     pub const ALL: &[Self] = &[
         row("`allocate`", allocate),
-        Row {
-            make: allocate,
-            ..row("`deallocate`", |s, _| {
-                each(s.made_memory.drain(..).map(|address| s.device.deallocate(address)))
-            })
-        },
+        Row { make: allocate, ..row("`deallocate`", |s, _| each(s.made_memory.drain(..))) },
         row("`get_allocator_stats`", |s, n| {
             each((0..n).filter(|_| s.device.allocator_stats().is_ok()))
         }),
@@ -73,22 +68,26 @@ impl Row {
         row("`memcpy_htod` 4 KiB", copy_to_device),
         row("`memcpy_dtoh` 4 KiB", copy_to_host),
         row("`memcpy_dtod` 4 KiB", |s, n| {
-            times(n, || s.streams[0].copy_on_device(s.places[0], s.places[1], SMALL))
+            times(n, || {
+                s.streams[0].copy_on_device(s.places[0].address, s.places[1].address, SMALL)
+            })
         }),
         Row { operations: 10, bytes: LARGE, ..row("`memcpy_htod` 1 MiB", copy_to_device) },
         Row { operations: 10, bytes: LARGE, ..row("`memcpy_dtoh` 1 MiB", copy_to_host) },
         row("`sync_memcpy_htod` 4 KiB", |s, n| {
-            times(n, || s.device.copy_to_device(s.places[0], &s.buffer))
+            times(n, || s.device.copy_to_device(s.places[0].address, &s.buffer))
         }),
         row("`sync_memcpy_dtoh` 4 KiB", |s, n| {
-            times(n, || s.device.copy_to_host(&mut s.buffer, s.places[0]))
+            times(n, || s.device.copy_to_host(&mut s.buffer, s.places[0].address))
         }),
         row("`sync_memcpy_dtod` 4 KiB", |s, n| {
-            times(n, || s.device.copy_on_device(s.places[0], s.places[1], SMALL))
+            times(n, || s.device.copy_on_device(s.places[0].address, s.places[1].address, SMALL))
         }),
-        row("`mem_zero` 4 KiB", |s, n| times(n, || s.streams[0].zero(s.places[0], SMALL))),
-        row("`memset` 4 KiB", |s, n| times(n, || s.streams[0].set(s.places[0], 7, SMALL))),
-        row("`memset32` 4 KiB", |s, n| times(n, || s.streams[0].set_words(s.places[0], 7, SMALL))),
+        row("`mem_zero` 4 KiB", |s, n| times(n, || s.streams[0].zero(s.places[0].address, SMALL))),
+        row("`memset` 4 KiB", |s, n| times(n, || s.streams[0].set(s.places[0].address, 7, SMALL))),
+        row("`memset32` 4 KiB", |s, n| {
+            times(n, || s.streams[0].set_words(s.places[0].address, 7, SMALL))
+        }),
         row("`host_callback`", |s, n| {
             let accepted = each((0..n).filter(|_| s.streams[0].host_callback(&CALLED).is_ok()));
             if accepted == n { CALLED.load(Ordering::Relaxed) as usize } else { accepted }
@@ -99,7 +98,7 @@ impl Row {
             let complete = second.copying(&mut buffer, |copies| {
                 each(turns(s, n).filter(|(event, _)| {
                     let _ = second.wait_for_stream(stream);
-                    let _ = copies.to_device(s.places[0]);
+                    let _ = copies.to_device(s.places[0].address);
                     let _ = second.record(event);
                     is_complete(event)
                 }))
@@ -142,8 +141,7 @@ fn is_complete(event: &Event<'_>) -> bool {
 }
 
 fn allocate(session: &mut Session<'_>, operations: usize) -> usize {
-    let made = (0..operations).flat_map(|_| session.device.allocate_raw(SMALL));
-    session.made_memory.extend(made.filter(|&address| address != 0));
+    session.made_memory.extend((0..operations).flat_map(|_| session.device.allocate(SMALL)));
     session.made_memory.len()
 }
 
@@ -159,12 +157,12 @@ fn create_events(session: &mut Session<'_>, operations: usize) -> usize {
 
 fn copy_to_device(session: &mut Session<'_>, operations: usize) -> usize {
     let Session { streams, places, buffer, .. } = session;
-    streams[0].copying(buffer, |copies| times(operations, || copies.to_device(places[0])))
+    streams[0].copying(buffer, |copies| times(operations, || copies.to_device(places[0].address)))
 }
 
 fn copy_to_host(session: &mut Session<'_>, operations: usize) -> usize {
     let Session { streams, places, buffer, .. } = session;
-    streams[0].copying(buffer, |copies| times(operations, || copies.to_host(places[0])))
+    streams[0].copying(buffer, |copies| times(operations, || copies.to_host(places[0].address)))
 }
 
 /// A row on a plugin, ready to run.
@@ -175,10 +173,10 @@ pub struct Session<'d> {
     streams: [Stream<'d>; 2],
     events: Vec<Event<'d>>,
     /// Device memory to copy from and to.
-    places: [u64; 2],
+    places: [Memory<'d>; 2],
     buffer: Vec<u8>,
     /// What the row itself makes or destroys.
-    made_memory: Vec<u64>,
+    made_memory: Vec<Memory<'d>>,
     made_streams: Vec<Stream<'d>>,
     made_events: Vec<Event<'d>>,
     /// What the last round came to: see [`Run`].
@@ -196,31 +194,26 @@ impl<'d> Session<'d> {
             row,
             streams: [done(device.stream())?, done(device.stream())?],
             events: (0..EVENTS).map(|_| done(device.event())).collect::<Result<_>>()?,
-            places: [done(device.allocate_raw(row.bytes))?, done(device.allocate_raw(row.bytes))?],
+            places: [done(device.allocate(row.bytes))?, done(device.allocate(row.bytes))?],
             buffer: vec![7; row.bytes],
             made_memory: Vec::new(),
             made_streams: Vec::new(),
             made_events: Vec::new(),
             worked: 0,
         };
-        for place in session.places {
-            ensure!(place != 0, "the plugin allocates nothing");
-            done(device.copy_to_device(place, &session.buffer))?;
+        for place in &session.places {
+            done(device.copy_to_device(place.address, &session.buffer))?;
         }
         Ok(session)
-    }
-
-    fn release(&mut self) {
-        self.made_memory.drain(..).for_each(|address| drop(self.device.deallocate(address)));
-        self.made_streams.clear();
-        self.made_events.clear();
     }
 }
 
 impl contest::Session for Session<'_> {
     /// Makes what the row destroys, or the reverse.
     fn prepare(&mut self) -> Result<()> {
-        self.release();
+        self.made_memory.clear();
+        self.made_streams.clear();
+        self.made_events.clear();
         (self.row.make)(self, self.row.operations);
         for (event, stream) in turns(self, EVENTS) {
             let _ = stream.record(event);
@@ -241,12 +234,5 @@ impl contest::Session for Session<'_> {
         ensure!(code == TF_OK, "{name}: {}: {}", code_name(code), status.message());
         ensure!(worked == operations, "{name}: {worked} of {operations} worked");
         Ok(())
-    }
-}
-
-impl Drop for Session<'_> {
-    fn drop(&mut self) {
-        self.release();
-        self.places.into_iter().for_each(|place| drop(self.device.deallocate(place)));
     }
 }
