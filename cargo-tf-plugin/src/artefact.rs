@@ -20,14 +20,14 @@ use crate::TensorFlow;
 use crate::notes::{Note, WRITER_DEFAULT, number};
 
 /// The functions that TensorFlow looks for in a shared library.
-pub(crate) const ENTRY_POINTS: [(&str, &str); 7] = [
-    ("TF_InitPlugin", "filesystem"),
-    ("TF_InitKernel", "kernels, or registration on import"),
-    ("SE_InitPlugin", "device"),
-    ("TF_InitGraph", "graph pass"),
-    ("TF_InitProfiler", "profiler"),
-    ("TFNPD_InitPlugin", "next pluggable device"),
-    ("GetPjrtApi", "PJRT device"),
+pub(crate) const ENTRY_POINTS: [&str; 7] = [
+    "TF_InitPlugin",
+    "TF_InitKernel",
+    "SE_InitPlugin",
+    "TF_InitGraph",
+    "TF_InitProfiler",
+    "TFNPD_InitPlugin",
+    "GetPjrtApi",
 ];
 
 /// What the SDK's macros export beside them, for Python.
@@ -142,11 +142,8 @@ impl Artefact {
                 }
             }
         }
-        self.entry_points = ENTRY_POINTS
-            .iter()
-            .map(|(name, _)| *name)
-            .filter(|name| exports.contains(*name))
-            .collect();
+        self.entry_points =
+            ENTRY_POINTS.into_iter().filter(|name| exports.contains(*name)).collect();
         self.other_exports = exports
             .into_iter()
             .filter(|name| !self.entry_points.contains(&name.as_str()) && name != OF_THE_SDK)

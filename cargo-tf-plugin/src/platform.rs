@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::artefact::{Artefact, ENTRY_POINTS};
 use crate::notes::NoteOf;
@@ -108,19 +107,10 @@ impl Artefact {
             format!("linux_{}", self.machine)
         }
     }
-}
 
-/// A plugin's shared library.
-#[derive(Clone, Debug)]
-pub(crate) struct Library {
-    pub(crate) artefact: Artefact,
-    pub(crate) content: Vec<u8>,
-}
-
-impl Library {
     /// Reads a library for any machine that TensorFlow is published for, and looks whether it is a plugin.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
-        let artefact = Artefact::read_for_any_machine(path)?;
+    pub(crate) fn read_plugin(path: &Path) -> Result<Self> {
+        let artefact = Self::read_for_any_machine(path)?;
         let shown = path.display();
         if !["x86_64", "aarch64"].contains(&artefact.machine.as_str()) {
             bail!(
@@ -132,7 +122,7 @@ impl Library {
             bail!(
                 "{shown} exports nothing that TensorFlow looks for ({}); \
                  write `#[filesystem_plugin(scheme = \"…\")]` or `#[device_plugin]` on an impl in it",
-                ENTRY_POINTS[..3].iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+                ENTRY_POINTS[..3].join(", ")
             );
         }
         if let Some(musl) = artefact.needed.iter().find(|name| name.starts_with("libc.musl")) {
@@ -146,32 +136,27 @@ impl Library {
                  the SDK finds their functions at run time: link nothing of it"
             );
         }
-        let content = fs::read(path).with_context(|| format!("cannot read {shown}"))?;
-        Ok(Self { artefact, content })
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.artefact.path
+        Ok(artefact)
     }
 
     /// The schemes that it serves, or the types of the devices that it has, by the notes of the SDK in it.
     pub(crate) fn noted(&self, of: NoteOf) -> Vec<String> {
-        let notes = self.artefact.notes.iter().filter(|note| note.of == of);
+        let notes = self.notes.iter().filter(|note| note.of == of);
         notes.map(|note| note.text.clone()).collect()
     }
 
     /// Whether TensorFlow has the plugin after the import, without a call to register it.
     pub(crate) fn registers_itself(&self) -> bool {
-        self.artefact.entry_points.iter().any(|name| *name != "TF_InitPlugin")
+        self.entry_points.iter().any(|name| *name != "TF_InitPlugin")
     }
 
     /// Whether the library can be loaded wherever `compat` promises it.
     pub(crate) fn keeps(&self, compat: Compat) -> Result<()> {
-        let (glibc, foreign) = (self.artefact.glibc(), self.artefact.foreign());
+        let (glibc, foreign) = (self.glibc(), self.foreign());
         if !foreign.is_empty() {
             bail!(
                 "{} needs {}, which not every system of {compat} has; link it statically, or leave `--compat` out",
-                self.path().display(),
+                self.path.display(),
                 foreign.join(", ")
             );
         }
@@ -179,7 +164,7 @@ impl Library {
             return Ok(());
         }
         let mut functions = BTreeMap::<Glibc, Vec<&str>>::new();
-        for (version, names) in &self.artefact.versions {
+        for (version, names) in &self.versions {
             if let Some(version) = Glibc::of_symbol_version(version).filter(|it| *it > compat.0) {
                 functions.entry(version).or_default().extend(names.iter().map(String::as_str));
             }
@@ -197,10 +182,10 @@ impl Library {
              - link with zig, which knows each glibc: `pip install cargo-zigbuild ziglang`, and the same command again\n  \
              - build on an older system, such as PyPA's container {compat}_{}\n  \
              - leave `--compat` out: the plugin is for {} then",
-            self.path().display(),
+            self.path.display(),
             glibc,
             compat.0,
-            self.artefact.machine,
+            self.machine,
             Compat(glibc)
         )
     }
@@ -208,6 +193,7 @@ impl Library {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::process::Command;
 
     use super::*;
@@ -242,7 +228,7 @@ mod tests {
     }
 
     /// A shared library of C, linked with others that are made for it.
-    fn library(code: &str, others: &[&str]) -> Result<Library> {
+    fn library(code: &str, others: &[&str]) -> Result<Artefact> {
         let directory = tempfile::tempdir().expect("a directory");
         let make = |name: &str, code: &str, needed: &[&str]| {
             let (source, path) = (directory.path().join("x.c"), directory.path().join(name));
@@ -263,7 +249,7 @@ mod tests {
         for other in others {
             make(other, "int other;", &[]);
         }
-        Library::read(&make("libplugin.so", code, others))
+        Artefact::read_plugin(&make("libplugin.so", code, others))
     }
 
     const PLUGIN: &str = "void TF_InitPlugin(void) {}";
@@ -272,17 +258,17 @@ mod tests {
     fn what_a_library_needs_is_its_platform() {
         let mut alone = library(PLUGIN, &[]).expect("a plugin");
         let machine = std::env::consts::ARCH;
-        assert_eq!(alone.artefact.platform(None), format!("manylinux_2_17_{machine}"));
+        assert_eq!(alone.platform(None), format!("manylinux_2_17_{machine}"));
         let compat = Compat(Glibc(2, 28));
-        assert_eq!(alone.artefact.platform(Some(compat)), format!("manylinux_2_28_{machine}"));
+        assert_eq!(alone.platform(Some(compat)), format!("manylinux_2_28_{machine}"));
         alone.keeps(compat).expect("it needs less");
         // A version that no function has.
-        alone.artefact.versions.insert("GLIBC_ABI_DT_RELR".to_owned(), Vec::new());
-        assert_eq!(alone.artefact.platform(None), format!("manylinux_2_36_{machine}"));
+        alone.versions.insert("GLIBC_ABI_DT_RELR".to_owned(), Vec::new());
+        assert_eq!(alone.platform(None), format!("manylinux_2_36_{machine}"));
 
         let with_ssl = library(PLUGIN, &["libssl.so.3", "libm.so.9"]).expect("a plugin");
-        assert_eq!(with_ssl.artefact.foreign(), ["libssl.so.3"]);
-        assert_eq!(with_ssl.artefact.platform(None), format!("linux_{machine}"));
+        assert_eq!(with_ssl.foreign(), ["libssl.so.3"]);
+        assert_eq!(with_ssl.platform(None), format!("linux_{machine}"));
         let error = with_ssl.keeps(compat).expect_err("not every system has it").to_string();
         assert!(error.contains("needs libssl.so.3"), "{error}");
 
@@ -301,7 +287,7 @@ mod tests {
         let code = "extern void *dlsym(void *, const char *);
             void TF_InitPlugin(void) { dlsym((void *)0, \"x\"); }";
         let plugin = library(code, &[]).expect("a plugin");
-        assert_eq!(plugin.artefact.glibc(), Glibc(2, 34));
+        assert_eq!(plugin.glibc(), Glibc(2, 34));
         plugin.keeps(Compat(Glibc(2, 34))).expect("it is new enough");
         let error = plugin.keeps(Compat(Glibc(2, 28))).expect_err("too new").to_string();
         for line in [

@@ -15,9 +15,10 @@ use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
+use crate::artefact::Artefact;
 use crate::notes::NoteOf;
 use crate::output::write_file;
-use crate::platform::{Compat, Library};
+use crate::platform::Compat;
 use crate::project::{Project, distribution};
 use crate::template::is_taken_in_python;
 
@@ -42,7 +43,7 @@ pub(crate) struct Wheel {
 impl Wheel {
     pub(crate) fn new(
         project: &Project,
-        library: &Library,
+        library: &Artefact,
         compat: Option<Compat>,
     ) -> Result<Self> {
         let package = &project.package;
@@ -61,13 +62,13 @@ impl Wheel {
             bail!(
                 "{} does not say what it brings, which the wheel's Python module is to know; export it with \
                  `#[filesystem_plugin(scheme = \"…\")]` or `#[device_plugin]` of this version of the SDK",
-                library.path().display()
+                library.path.display()
             );
         }
-        let file = library.path().file_name().and_then(|name| name.to_str());
+        let file = library.path.file_name().and_then(|name| name.to_str());
         let file = file.context("the plugin's file has no name in UTF-8")?;
         let version = python_version(&package.version)?;
-        let platform = library.artefact.platform(compat);
+        let platform = library.platform(compat);
         let tag = format!("py3-none-{platform}");
         let info = format!("{module}-{version}.dist-info");
         let summary = summary(package);
@@ -86,7 +87,8 @@ impl Wheel {
             File::text(format!("{module}/__main__.py"), render(MAIN)),
             File {
                 path: format!("tensorflow-plugins/{file}"),
-                content: library.content.clone(),
+                content: fs::read(&library.path)
+                    .with_context(|| format!("cannot read {}", library.path.display()))?,
                 mode: 0o755,
             },
             File::text(

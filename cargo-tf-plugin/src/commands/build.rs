@@ -8,9 +8,10 @@ use std::process::Command;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 
+use crate::artefact::Artefact;
 use crate::build::{Linking, ZIGBUILD, cargo};
 use crate::output::say;
-use crate::platform::{Compat, Library};
+use crate::platform::Compat;
 use crate::project::Project;
 
 /// The arguments of `build`.
@@ -54,10 +55,10 @@ impl What {
         Self { package, ..Self::default() }
     }
 
-    pub(crate) fn build(&self) -> Result<(Project, Library)> {
+    pub(crate) fn build(&self) -> Result<(Project, Artefact)> {
         let project = Project::find(self.package.as_deref())?;
         let linking = self.linking(project.workspace.root())?;
-        let library = Library::read(&project.workspace.build(&project.package, &linking)?)?;
+        let library = Artefact::read_plugin(&project.workspace.build(&project.package, &linking)?)?;
         if let Some(compat) = self.compat {
             library.keeps(compat)?;
         }
@@ -95,12 +96,12 @@ impl Build {
     /// Builds the library and says where it is and where it works.
     pub fn run(self) -> Result<()> {
         let (_, library) = self.what.build()?;
-        let (glibc, foreign) = (library.artefact.glibc(), library.artefact.foreign());
-        let platform = library.artefact.platform(self.what.compat);
+        let (glibc, foreign) = (library.glibc(), library.foreign());
+        let platform = library.platform(self.what.compat);
         if self.json {
             let known = serde_json::json!({
-                "path": library.path(),
-                "bytes": library.content.len(),
+                "path": library.path,
+                "bytes": library.size,
                 "glibc": glibc.to_string(),
                 "platform": platform,
                 "foreign_libraries": foreign,
@@ -108,8 +109,8 @@ impl Build {
             say!("{known}")?;
             return Ok(());
         }
-        say!("plugin    {}", library.path().display())?;
-        say!("size      {} KiB", library.content.len().div_ceil(1024))?;
+        say!("plugin    {}", library.path.display())?;
+        say!("size      {} KiB", library.size.div_ceil(1024))?;
         say!("glibc     {glibc} or newer")?;
         say!("platform  {platform}")?;
         if !foreign.is_empty() {

@@ -85,7 +85,7 @@ impl Choice {
             }
             None => {
                 let (project, library) = What::package(self.package.clone()).build()?;
-                (library.path().to_owned(), project.workspace.target_dir())
+                (library.path, project.workspace.target_dir())
             }
         };
         let tensorflow = match (&self.python, &self.tf) {
@@ -142,11 +142,10 @@ impl Run {
 pub(crate) fn plugin(file: &Path) -> Result<()> {
     let artefact = Artefact::read(file)?;
     if artefact.entry_points.is_empty() {
-        let names: Vec<_> = ENTRY_POINTS.iter().map(|(name, _)| *name).collect();
         bail!(
             "{} exports nothing that TensorFlow looks for ({}); name a plugin",
             file.display(),
-            names.join(", ")
+            ENTRY_POINTS.join(", ")
         );
     }
     Ok(())

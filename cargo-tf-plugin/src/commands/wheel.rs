@@ -45,7 +45,7 @@ impl Wheel {
                 "path": path,
                 "bytes": wheel.content.len(),
                 "module": wheel.module,
-                "foreign_libraries": library.artefact.foreign(),
+                "foreign_libraries": library.foreign(),
             });
             say!("{known}")?;
             return Ok(());
@@ -53,7 +53,7 @@ impl Wheel {
         say!("{} ({} KiB)\n", path.display(), wheel.content.len().div_ceil(1024))?;
         say!("  pip install {}", path.display())?;
         say!("  python -m {} doctor", wheel.module)?;
-        let foreign = library.artefact.foreign();
+        let foreign = library.foreign();
         if !foreign.is_empty() {
             note!(
                 "\nwarning: the plugin needs {}, which not every Linux has: this wheel is for this machine and such as it,\n\

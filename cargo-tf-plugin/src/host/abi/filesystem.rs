@@ -23,6 +23,9 @@ unsafe fn copied<T: Default>(table: *const T, size: usize) -> T {
     copy
 }
 
+/// An operation that fills in a struct of the host's.
+type Filling<T> = unsafe extern "C" fn(*const TF_Filesystem, *const c_char, *mut T, *mut TF_Status);
+
 /// A filesystem's operations in either layout.
 ///
 /// # Safety
@@ -180,11 +183,14 @@ impl Filesystem {
 
     /// Calls `stat`.
     pub fn stat(&self, path: &CStr) -> Done<'_, TF_FileStatistics> {
-        let stat = slot!(self, ops, stat)?;
-        let mut answer = TF_FileStatistics::default();
-        // SAFETY: a filesystem of this table, a C string, a place for the answer and a status.
+        self.filled(slot!(self, ops, stat)?, path, TF_FileStatistics::default())
+    }
+
+    /// Calls an operation that fills in what its last argument but one points to.
+    fn filled<T>(&self, operation: Filling<T>, path: &CStr, mut answer: T) -> Done<'_, T> {
+        // SAFETY: a filesystem of this table, a C string, a place for the answer without a state yet and a status.
         self.status.call(|status| unsafe {
-            stat(&*self.filesystem, path.as_ptr(), &raw mut answer, status);
+            operation(&*self.filesystem, path.as_ptr(), &raw mut answer, status);
         })?;
         Ok(answer)
     }
@@ -214,13 +220,8 @@ impl Filesystem {
 
     /// Opens a file for reading.
     pub fn open(&self, path: &CStr) -> Done<'_, Reader<'_>> {
-        let open = slot!(self, ops, new_random_access_file)?;
-        let mut file = TF_RandomAccessFile { plugin_file: ptr::null_mut() };
-        // SAFETY: a filesystem of this table, a C string, a file without a state yet and a status.
-        self.status.call(|status| unsafe {
-            open(&*self.filesystem, path.as_ptr(), &raw mut file, status);
-        })?;
-        Ok(Reader(self, file))
+        let file = TF_RandomAccessFile { plugin_file: ptr::null_mut() };
+        Ok(Reader(self, self.filled(slot!(self, ops, new_random_access_file)?, path, file)?))
     }
 
     /// Opens a file for writing, empty or with its present content.
@@ -229,12 +230,8 @@ impl Filesystem {
             true => slot!(self, ops, new_appendable_file)?,
             false => slot!(self, ops, new_writable_file)?,
         };
-        let mut file = TF_WritableFile { plugin_file: ptr::null_mut() };
-        // SAFETY: a filesystem of this table, a C string, a file without a state yet and a status.
-        self.status.call(|status| unsafe {
-            create(&*self.filesystem, path.as_ptr(), &raw mut file, status);
-        })?;
-        Ok(Writer(self, file))
+        let file = TF_WritableFile { plugin_file: ptr::null_mut() };
+        Ok(Writer(self, self.filled(create, path, file)?))
     }
 
     /// Writes a file of so many blocks.
@@ -249,11 +246,8 @@ impl Filesystem {
     /// Maps a file and looks at what TensorFlow asks for; its length.
     pub fn map(&self, path: &CStr) -> Done<'_, u64> {
         let map = slot!(self, ops, new_read_only_memory_region_from_file)?;
-        let mut region = TF_ReadOnlyMemoryRegion { plugin_memory_region: ptr::null_mut() };
-        // SAFETY: a filesystem of this table, a C string, a region without a state yet and a status.
-        self.status.call(|status| unsafe {
-            map(&*self.filesystem, path.as_ptr(), &raw mut region, status);
-        })?;
+        let region = TF_ReadOnlyMemoryRegion { plugin_memory_region: ptr::null_mut() };
+        let mut region = self.filled(map, path, region)?;
         let (data, length) = (slot!(self, regions, data)?, slot!(self, regions, length)?);
         let cleanup = slot!(self, regions, cleanup)?;
         // SAFETY: a region of this table, which is not used after the last call.
