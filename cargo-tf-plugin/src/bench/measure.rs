@@ -17,13 +17,12 @@ const MOST: u32 = 20_000;
 /// long that took; what it does beside is not timed.
 ///
 /// # Errors
-/// That of `body`; `Ok(None)` when `stopped` says so.
+/// That of `body`.
 pub fn measure<E>(
     seconds: f64,
     most: u64,
-    stopped: impl Fn() -> bool,
     mut body: impl FnMut(u64) -> Result<Duration, E>,
-) -> Result<Option<Timing>, E> {
+) -> Result<Timing, E> {
     let start = Instant::now();
     let budget = Duration::from_secs_f64(seconds);
     let sample = SAMPLE.max(budget / MOST);
@@ -31,9 +30,6 @@ pub fn measure<E>(
     // The first call is always slower, and how many fill a sample has to be found.
     let mut rehearsals = 0;
     loop {
-        if stopped() {
-            return Ok(None);
-        }
         let took = body(calls)?;
         rehearsals += 1;
         let full = took >= sample || calls == most;
@@ -46,18 +42,15 @@ pub fn measure<E>(
         }
     }
     let mut samples = Vec::new();
-    // An operation that takes longer than all of the time is called once more, and that is it.
-    while samples.len() < MOST as usize
-        && (start.elapsed() < budget
-            || samples.len() < FEWEST && start.elapsed() < budget * 4
-            || samples.is_empty())
-    {
-        if stopped() {
-            return Ok(None);
-        }
+    loop {
         samples.push(body(calls)?.as_nanos() as f64 / calls as f64);
+        // An operation that takes longer than all of the time is called once more, and that is it.
+        let has_time =
+            start.elapsed() < budget || samples.len() < FEWEST && start.elapsed() < budget * 4;
+        if samples.len() == MOST as usize || !has_time {
+            return Ok(Timing::of(samples, calls));
+        }
     }
-    Ok(Timing::of(samples, calls))
 }
 
 #[cfg(test)]
@@ -70,13 +63,12 @@ mod tests {
 
     #[test]
     fn a_sample_has_as_many_calls_as_fill_it() {
-        let timing =
-            measure(0.01, 1 << 20, || false, |calls| fine(Duration::from_nanos(10 * calls)));
-        let timing = timing.expect("no error").expect("not stopped");
+        let timing = measure(0.01, 1 << 20, |calls| fine(Duration::from_nanos(10 * calls)));
+        let timing = timing.expect("no error");
         assert!((timing.median_ns - 10.0).abs() < 1e-9, "{timing:?}");
         assert!(timing.calls / timing.samples >= 2000, "{timing:?}");
-        let timing = measure(0.01, 8, || false, |calls| fine(Duration::from_nanos(10 * calls)));
-        let timing = timing.expect("no error").expect("not stopped");
+        let timing = measure(0.01, 8, |calls| fine(Duration::from_nanos(10 * calls)));
+        let timing = timing.expect("no error");
         assert_eq!(timing.calls / timing.samples, 8, "no more than are allowed");
     }
 
@@ -85,10 +77,10 @@ mod tests {
         let calls = |seconds| {
             let mut most = 0;
             let start = Instant::now();
-            let stopped = || start.elapsed() > Duration::from_millis(30);
-            let _ = measure(seconds, 1 << 20, stopped, |calls| {
+            let _ = measure(seconds, 1 << 20, |calls| {
                 most = most.max(calls);
-                fine(Duration::from_nanos(calls))
+                let ends = start.elapsed() > Duration::from_millis(30);
+                if ends { Err(()) } else { fine(Duration::from_nanos(calls)) }
             });
             most
         };
@@ -98,23 +90,17 @@ mod tests {
     #[test]
     fn an_operation_that_takes_too_long_is_called_twice() {
         let mut called = 0;
-        let timing = measure(
-            0.001,
-            1 << 20,
-            || false,
-            |calls| {
-                called += calls;
-                std::thread::sleep(Duration::from_millis(10));
-                fine(Duration::from_millis(10))
-            },
-        );
-        let timing = timing.expect("no error").expect("not stopped");
+        let timing = measure(0.001, 1 << 20, |calls| {
+            called += calls;
+            std::thread::sleep(Duration::from_millis(10));
+            fine(Duration::from_millis(10))
+        });
+        let timing = timing.expect("no error");
         assert_eq!((called, timing.samples), (2, 1));
     }
 
     #[test]
-    fn an_error_ends_it_and_so_does_the_wish_to_stop() {
-        assert_eq!(measure(1.0, 1, || false, |_| Err("no")), Err("no"));
-        assert_eq!(measure(1.0, 1, || true, |_| fine(SAMPLE)), Ok(None));
+    fn an_error_ends_it() {
+        assert_eq!(measure(1.0, 1, |_| Err("no")), Err("no"));
     }
 }

@@ -82,9 +82,10 @@ impl<'j> Rows<'j> {
     pub(super) fn time(
         &self,
         most: u64,
-        body: impl FnMut(u64) -> Result<Duration>,
+        mut body: impl FnMut(u64) -> Result<Duration>,
     ) -> Result<Timing> {
-        measure(self.job.seconds, most, stopped, body)?.ok_or(Why::Stopped)
+        let body = |times| if stopped() { Err(Why::Stopped) } else { body(times) };
+        measure(self.job.seconds, most, body)
     }
 
     /// The times of `call`.
