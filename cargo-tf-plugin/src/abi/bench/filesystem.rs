@@ -39,13 +39,13 @@ pub(super) fn run(library: Library, scheme: &str, job: &Job) -> Result<()> {
         let path = path(fs, file)?;
         let found = fs.stat(&path).map_err(|why| Why::Failed(format!("{file}: {why}")))?;
         let length = usize::try_from(found.length).unwrap_or(0);
-        let place = Place::File { uri: file.clone(), length };
-        return Bench { fs, place }.rows(&mut Rows::new(job));
+        let directory = file.rsplit_once('/').map_or(&**file, |(directory, _)| directory);
+        let (directory, file) = (directory.to_owned(), Some((file.clone(), length)));
+        return Bench { fs, directory, file }.rows(&mut Rows::new(job));
     }
-    let directory = directory(fs, job)?;
-    let place = Place::Directory(directory.clone());
-    let measured = Bench { fs, place }.rows(&mut Rows::new(job));
-    remove(fs, &directory);
+    let bench = Bench { fs, directory: directory(fs, job)?, file: None };
+    let measured = bench.rows(&mut Rows::new(job));
+    remove(fs, &bench.directory);
     measured
 }
 
@@ -58,26 +58,21 @@ fn each<'f>(paths: &[CString], mut call: impl FnMut(&CStr) -> Done<'f>) -> Resul
     Ok(start.elapsed())
 }
 
-/// What there is to measure with.
-enum Place {
-    /// A new directory of this process's own.
-    Directory(String),
-    /// A file that was there before, which is only read.
-    File { uri: String, length: usize },
-}
-
 /// The rows, and the place that they are measured in.
 struct Bench<'f> {
     fs: &'f Filesystem,
-    place: Place,
+    /// The directory that all is in: a new one of this process's own, or that of the file.
+    directory: String,
+    /// A file that was there before, which is only read, and its length.
+    file: Option<(String, usize)>,
 }
 
 impl<'f> Bench<'f> {
     /// A name in the directory, for what is written.
     fn uri(&self, name: &str) -> Result<String> {
-        match &self.place {
-            Place::Directory(directory) => Ok(format!("{directory}/{name}")),
-            Place::File { .. } => {
+        match &self.file {
+            None => Ok(format!("{}/{name}", self.directory)),
+            Some(_) => {
                 Err(Why::Absent("not measured: it takes a directory to write to".to_owned()))
             }
         }
@@ -87,17 +82,9 @@ impl<'f> Bench<'f> {
         path(self.fs, &self.uri(name)?)
     }
 
-    /// The directory that all is in.
-    fn directory(&self) -> &str {
-        match &self.place {
-            Place::Directory(directory) => directory,
-            Place::File { uri, .. } => uri.rsplit_once('/').map_or(uri, |(directory, _)| directory),
-        }
-    }
-
     /// A file of this size at least, made at its first use; and its size.
     fn file(&self, size: usize) -> Result<(CString, usize)> {
-        if let Place::File { uri, length } = &self.place {
+        if let Some((uri, length)) = &self.file {
             if *length < size {
                 let why =
                     format!("not measured: the file has {length} bytes, and this takes {size}");
@@ -121,10 +108,7 @@ impl<'f> Bench<'f> {
 
     /// A file to read blocks of this size from; the size of all that is read of it.
     fn large_file(&self, block: usize) -> Result<(CString, usize)> {
-        let (path, length) = match self.place {
-            Place::Directory(_) => self.file(SIZE)?,
-            Place::File { .. } => self.file(block)?,
-        };
+        let (path, length) = self.file(if self.file.is_some() { block } else { SIZE })?;
         Ok((path, length.min(SIZE)))
     }
 
@@ -133,7 +117,7 @@ impl<'f> Bench<'f> {
         self.names(rows)?;
         rows.group("Reading");
         self.reading(rows)?;
-        if matches!(self.place, Place::File { .. }) {
+        if self.file.is_some() {
             return Ok(());
         }
         rows.group("Writing");
@@ -142,44 +126,45 @@ impl<'f> Bench<'f> {
         self.directories(rows)
     }
 
+    /// A row for something that is done to a small file.
+    fn of_a_file(
+        &self,
+        rows: &Rows<'_>,
+        name: &str,
+        call: impl Fn(&CStr) -> Done<'f>,
+    ) -> Result<()> {
+        rows.row(name, None, || {
+            let (path, _) = self.file(1)?;
+            rows.repeat(ANY, || call(&path))
+        })
+    }
+
     fn names(&self, rows: &Rows<'_>) -> Result<()> {
         let fs = self.fs;
         rows.row("translate_name", None, || {
-            let uri = c(&format!("{}/some/file", self.directory()))?;
+            let uri = c(&format!("{}/some/file", self.directory))?;
             rows.repeat(ANY, || fs.translate_name(&uri, |_| ()))
         })?;
-        rows.row("path_exists, of a file", None, || {
-            let (path, _) = self.file(1)?;
-            rows.repeat(ANY, || fs.path_exists(&path))
-        })?;
+        self.of_a_file(rows, "path_exists, of a file", |path| fs.path_exists(path))?;
         rows.row("path_exists, of nothing", None, || {
-            let path = path(fs, &format!("{}/tf-plugin-bench-nothing", self.directory()))?;
+            let path = path(fs, &format!("{}/tf-plugin-bench-nothing", self.directory))?;
             rows.repeat(ANY, || match fs.path_exists(&path) {
                 Err(Failure::Status(status)) if status.code() == TF_NOT_FOUND => Ok(()),
                 Ok(()) => Err(Failure::Wrong("OK, instead of NOT_FOUND".to_owned())),
                 other => other,
             })
         })?;
-        rows.row("stat, of a file", None, || {
-            let (path, _) = self.file(1)?;
-            rows.repeat(ANY, || fs.stat(&path).map(drop))
-        })?;
-        rows.row("get_file_size", None, || {
-            let (path, _) = self.file(1)?;
-            rows.repeat(ANY, || fs.get_file_size(&path).map(drop))
-        })?;
+        self.of_a_file(rows, "stat, of a file", |path| fs.stat(path).map(drop))?;
+        self.of_a_file(rows, "get_file_size", |path| fs.get_file_size(path).map(drop))?;
         rows.row("is_directory, of a directory", None, || {
-            let path = path(fs, self.directory())?;
+            let path = path(fs, &self.directory)?;
             rows.repeat(ANY, || fs.is_directory(&path).map(drop))
         })
     }
 
     fn reading(&self, rows: &Rows<'_>) -> Result<()> {
         let fs = self.fs;
-        rows.row("open and close", None, || {
-            let (path, _) = self.file(1)?;
-            rows.repeat(ANY, || fs.open(&path).map(drop))
-        })?;
+        self.of_a_file(rows, "open and close", |path| fs.open(path).map(drop))?;
         for (how, random) in [("in order", false), ("anywhere", true)] {
             for size in [16, 4 << 10, 256 << 10, 1 << 20] {
                 let name = format!("read {} {how}", bytes(size as u64));
