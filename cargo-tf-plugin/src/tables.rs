@@ -3,9 +3,8 @@
 
 use crate::probe::{Scheme, Table};
 use tf_fs_sys::{
-    Record, SP_DeviceFns, SP_PlatformFns, SP_StreamExecutor, SP_StreamExecutorWithStreamOptions,
-    SP_TimerFns, TF_FilesystemOpsWithoutTransactions, TF_RandomAccessFileOps,
-    TF_ReadOnlyMemoryRegionOps, TF_WritableFileOps, TP_Optimizer, TP_ProfilerFns,
+    Record, SP_StreamExecutor, SP_StreamExecutorWithStreamOptions,
+    TF_FilesystemOpsWithoutTransactions,
 };
 
 /// A struct's name with those of its functions.
@@ -35,28 +34,15 @@ pub fn taken_for_in_2_22(operation: &str) -> Option<&'static str> {
     filesystem_2_22().nth(at).filter(|name| *name != operation)
 }
 
-const fn names<T: Record>() -> Names {
-    (T::NAME, T::FUNCTIONS)
+/// Those of a struct. What TensorFlow 2.22 has added to a stream executor is behind the struct of older releases, whose name
+/// the whole has.
+pub fn names<T: Record>() -> Names {
+    let whole = T::NAME == SP_StreamExecutorWithStreamOptions::NAME;
+    if whole { STREAM_EXECUTOR } else { (T::NAME, T::FUNCTIONS) }
 }
 
-/// Operations of files open for reading.
-pub const RANDOM_ACCESS_FILE: Names = names::<TF_RandomAccessFileOps>();
-/// Operations of files open for writing.
-pub const WRITABLE_FILE: Names = names::<TF_WritableFileOps>();
-/// Operations of mapped files.
-pub const MEMORY_REGION: Names = names::<TF_ReadOnlyMemoryRegionOps>();
-/// The platform's functions.
-pub const PLATFORM_FNS: Names = names::<SP_PlatformFns>();
-/// What a device says about itself.
-pub const DEVICE_FNS: Names = names::<SP_DeviceFns>();
 /// Memory, streams, events and copies; the last since TensorFlow 2.22.
 pub const STREAM_EXECUTOR: Names = (SP_StreamExecutor::NAME, &WITH_STREAM_OPTIONS);
-/// Timers.
-pub const TIMER_FNS: Names = names::<SP_TimerFns>();
-/// A pass over graphs.
-pub const OPTIMIZER: Names = names::<TP_Optimizer>();
-/// A profiler.
-pub const PROFILER_FNS: Names = names::<TP_ProfilerFns>();
 
 const WITH_STREAM_OPTIONS: [&str; SP_StreamExecutor::FUNCTIONS.len() + 1] = {
     const OLDER: &[&str] = SP_StreamExecutor::FUNCTIONS;

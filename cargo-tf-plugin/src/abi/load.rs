@@ -1,6 +1,7 @@
 //! Opens a plugin and calls its entry points, in the order of `import tensorflow` and then of
 //! `register_filesystem_plugin`.
 
+use std::cell::RefCell;
 use std::ffi::{CStr, OsStr, c_int, c_void};
 use std::mem::{offset_of, transmute};
 use std::path::Path;
@@ -40,22 +41,19 @@ const MOST_NAMED: c_int = 16;
 /// Tells the name that a device has for its hardware, if it has one; nothing if it cannot be created.
 fn name_device(platform: &SP_Platform, fns: &SP_PlatformFns, ordinal: c_int) -> Option<()> {
     let (create, destroy) = (fns.create_device?, fns.destroy_device?);
-    let mut device = Guarded::new(sized::<SP_Device>());
-    let mut params = SE_CreateDeviceParams { ordinal, device: &raw mut device.value, ..sized() };
-    const CREATE: &str = "create_device";
+    let device = guarded(sized::<SP_Device>());
+    let mut params = SE_CreateDeviceParams { ordinal, device, ..sized() };
     // SAFETY: the platform as the plugin has filled it, structs with their sizes and a status.
-    let fine = call(CREATE, |status| unsafe { create(platform, &raw mut params, status) });
-    device.check(CREATE);
-    if !fine {
+    if !call("create_device", |status| unsafe { create(platform, &raw mut params, status) }) {
         return None;
     }
     // SAFETY: a string of the plugin's, or null.
-    if let Some(name) = unsafe { text(device.value.hardware_name) } {
+    if let Some(name) = unsafe { text(device.hardware_name) } {
         tell(&Event::Hardware(name));
     }
     step("destroy_device");
     // SAFETY: a device that the plugin has created, destroyed once.
-    unsafe { destroy(platform, &raw mut device.value) };
+    unsafe { destroy(platform, device) };
     Some(())
 }
 
@@ -88,47 +86,36 @@ impl Loaded {
 
     /// The function that returns the number of devices, if the plugin can be asked.
     fn device(&self, function: SE_InitPluginFn) -> Option<impl FnOnce() + use<>> {
-        // For the rest of the process: TensorFlow's platform object lives as long.
-        let platform = Box::leak(Box::new(Guarded::new(sized::<SP_Platform>())));
-        let mut fns = Guarded::new(sized::<SP_PlatformFns>());
-        let mut params = Guarded::new(SE_PlatformRegistrationParams {
+        let (platform, fns) = (guarded(sized::<SP_Platform>()), guarded(sized::<SP_PlatformFns>()));
+        let params = guarded(SE_PlatformRegistrationParams {
             major_version: SE_MAJOR,
             minor_version: SE_MINOR,
             patch_version: SE_PATCH,
-            platform: &raw mut platform.value,
-            platform_fns: &raw mut fns.value,
+            platform,
+            platform_fns: fns,
             ..sized()
         });
-        const INIT: &str = "SE_InitPlugin";
         // SAFETY: structs with their sizes, and a status.
-        let fine = call(INIT, |status| unsafe { function(&raw mut params.value, status) });
-        platform.check(INIT);
-        fns.check(INIT);
-        params.check(INIT);
-        if !fine {
+        if !call("SE_InitPlugin", |status| unsafe { function(params, status) }) {
             return None;
         }
         step("reading what SE_InitPlugin has filled in");
         // SAFETY: strings of the plugin's, or null.
-        let (name, device_type) =
-            unsafe { (text(platform.value.name), text(platform.value.r#type)) };
-        let fns = fns.value;
+        let (name, device_type) = unsafe { (text(platform.name), text(platform.r#type)) };
+        let fns = *fns;
         tell(&Event::Platform(Platform {
             name,
             device_type,
-            size: platform.value.struct_size as u64,
-            unified_memory: platform.value.supports_unified_memory != 0,
-            bfc_allocator: platform.value.use_bfc_allocator != 0,
-            memory_growth: platform.value.force_memory_growth != 0,
-            destroy: [
-                params.value.destroy_platform.is_some(),
-                params.value.destroy_platform_fns.is_some(),
-            ],
-            functions: self.functions(tables::PLATFORM_FNS, &fns),
+            size: platform.struct_size as u64,
+            unified_memory: platform.supports_unified_memory != 0,
+            bfc_allocator: platform.use_bfc_allocator != 0,
+            memory_growth: platform.force_memory_growth != 0,
+            destroy: [params.destroy_platform.is_some(), params.destroy_platform_fns.is_some()],
+            functions: self.functions(&fns),
         }));
-        let platform: &'static SP_Platform = &platform.value;
+        let platform: &'static SP_Platform = platform;
         if let Some(create) = fns.create_device_fns {
-            self.filled("create_device_fns", tables::DEVICE_FNS, sized(), |table, status| {
+            self.filled("create_device_fns", sized(), |table, status| {
                 let mut params = SE_CreateDeviceFnsParams { device_fns: table, ..sized() };
                 // SAFETY: the platform that the plugin has filled, structs with their sizes and a status.
                 unsafe { create(platform, &raw mut params, status) }
@@ -143,8 +130,7 @@ impl Loaded {
                 },
                 create_stream_with_options: None,
             };
-            const NAME: &str = "create_stream_executor";
-            self.filled(NAME, tables::STREAM_EXECUTOR, table, |table, status| {
+            self.filled("create_stream_executor", table, |table, status| {
                 let stream_executor = table.cast();
                 let mut params = SE_CreateStreamExecutorParams { stream_executor, ..sized() };
                 // SAFETY: the platform that the plugin has filled, structs with their sizes and a status.
@@ -152,7 +138,7 @@ impl Loaded {
             })?;
         }
         if let Some(create) = fns.create_timer_fns {
-            self.filled("create_timer_fns", tables::TIMER_FNS, sized(), |table, status| {
+            self.filled("create_timer_fns", sized(), |table, status| {
                 // SAFETY: the platform that the plugin has filled, a struct with its size and a status.
                 unsafe { create(platform, table, status) }
             })?;
@@ -173,77 +159,61 @@ impl Loaded {
     }
 
     /// Lets a function fill a table, and tells what is in it; nothing if the function fails.
-    fn filled<T: Copy>(
+    fn filled<T: Record + Copy + 'static>(
         &self,
         name: &str,
-        names: tables::Names,
         table: T,
         function: impl FnOnce(*mut T, *mut TF_Status),
     ) -> Option<()> {
-        let mut table = Guarded::named(names.0, table);
-        let fine = call(name, |status| function(&raw mut table.value, status));
-        table.check(name);
-        fine.then(|| tell(&Event::Functions(self.functions(names, &table.value))))
+        let table = guarded(table);
+        let fine = call(name, |status| function(table, status));
+        fine.then(|| tell(&Event::Functions(self.functions(table))))
     }
 
     fn graph(&self, function: TF_InitGraphFn) {
-        let mut optimizer = Guarded::new(sized::<TP_Optimizer>());
-        let mut configs = Guarded::new(sized::<TP_OptimizerConfigs>());
-        let mut params = Guarded::new(TP_OptimizerRegistrationParams {
+        let optimizer = guarded(sized::<TP_Optimizer>());
+        let params = guarded(TP_OptimizerRegistrationParams {
             major_version: GO_MAJOR,
             minor_version: GO_MINOR,
             patch_version: GO_PATCH,
-            optimizer_configs: &raw mut configs.value,
-            optimizer: &raw mut optimizer.value,
+            optimizer_configs: guarded(sized::<TP_OptimizerConfigs>()),
+            optimizer,
             ..sized()
         });
-        const NAME: &str = "TF_InitGraph";
         // SAFETY: structs with their sizes, and a status.
-        let fine = call(NAME, |status| unsafe { function(&raw mut params.value, status) });
-        optimizer.check(NAME);
-        configs.check(NAME);
-        params.check(NAME);
-        if fine {
+        if call("TF_InitGraph", |status| unsafe { function(params, status) }) {
             tell(&Event::Optimizer {
                 // SAFETY: a string of the plugin's, or null.
-                device_type: unsafe { text(params.value.device_type) },
-                functions: self.functions(tables::OPTIMIZER, &optimizer.value),
+                device_type: unsafe { text(params.device_type) },
+                functions: self.functions(optimizer),
             });
         }
     }
 
     fn profiler(&self, function: TF_InitProfilerFn) {
-        let mut profiler = Guarded::new(sized::<TP_Profiler>());
-        let mut fns = Guarded::new(sized::<TP_ProfilerFns>());
-        let mut params = Guarded::new(TF_ProfilerRegistrationParams {
+        let (profiler, fns) = (guarded(sized::<TP_Profiler>()), guarded(sized::<TP_ProfilerFns>()));
+        let params = guarded(TF_ProfilerRegistrationParams {
             major_version: TP_MAJOR,
             minor_version: TP_MINOR,
             patch_version: TP_PATCH,
-            profiler: &raw mut profiler.value,
-            profiler_fns: &raw mut fns.value,
+            profiler,
+            profiler_fns: fns,
             ..sized()
         });
-        const NAME: &str = "TF_InitProfiler";
         // SAFETY: structs with their sizes, and a status.
-        let fine = call(NAME, |status| unsafe { function(&raw mut params.value, status) });
-        profiler.check(NAME);
-        fns.check(NAME);
-        params.check(NAME);
-        if fine {
+        if call("TF_InitProfiler", |status| unsafe { function(params, status) }) {
             tell(&Event::Profiler {
                 // SAFETY: a string of the plugin's, or null.
-                device_type: unsafe { text(profiler.value.device_type) },
-                functions: self.functions(tables::PROFILER_FNS, &fns.value),
-                destroy: [
-                    params.value.destroy_profiler.is_some(),
-                    params.value.destroy_profiler_fns.is_some(),
-                ],
+                device_type: unsafe { text(profiler.device_type) },
+                functions: self.functions(fns),
+                destroy: [params.destroy_profiler.is_some(), params.destroy_profiler_fns.is_some()],
             });
         }
     }
 
     /// A struct of the host's: its size, then `ext`, then the function pointers.
-    fn functions<T: Copy>(&self, (name, fields): tables::Names, of: &T) -> Table {
+    fn functions<T: Record + Copy>(&self, of: &T) -> Table {
+        let (name, fields) = tables::names::<T>();
         const FIRST: usize = offset_of!(SP_PlatformFns, get_device_count) / size_of::<usize>();
         let words = size_of::<T>() / size_of::<usize>();
         assert_eq!(words - FIRST, fields.len(), "{name}");
@@ -295,36 +265,42 @@ pub(super) fn call(name: &str, function: impl FnOnce(*mut TF_Status)) -> bool {
     step(name);
     let mut status = Status::new();
     function((&raw mut status).cast());
-    let Some((code, message)) = status.take() else { return true };
-    tell(&Event::Error { function: name.to_owned(), code, message });
-    false
+    let failure = status.take();
+    let fine = failure.is_none();
+    if let Some((code, message)) = failure {
+        tell(&Event::Error { function: name.to_owned(), code, message });
+    }
+    GUARDS.with_borrow_mut(|guards| {
+        guards.retain(|(record, behind)| {
+            // SAFETY: bytes that stay for the rest of the process. The plugin may have written to them, which the compiler
+            // knows nothing of.
+            let untouched = unsafe { behind.read_volatile() } == UNTOUCHED;
+            if !untouched {
+                let (function, record) = (name.to_owned(), (*record).to_owned());
+                tell(&Event::Overrun { function, record });
+            }
+            untouched
+        });
+    });
+    fine
+}
+
+const UNTOUCHED: [u8; 256] = [0xa5; 256];
+
+thread_local! {
+    /// What lies behind the structs that the plugin fills in, with their names.
+    static GUARDS: RefCell<Vec<(&'static str, *const [u8; 256])>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A struct of the host's with something behind it that a plugin must leave alone: in TensorFlow it would be the stack.
-#[repr(C)]
-struct Guarded<T> {
-    name: &'static str,
-    value: T,
-    behind: [u8; 256],
-}
-
-impl<T> Guarded<T> {
-    const PATTERN: u8 = 0xa5;
-
-    fn named(name: &'static str, value: T) -> Self {
-        Self { name, value, behind: [Self::PATTERN; 256] }
+/// For the rest of the process: TensorFlow's platform object lives as long.
+fn guarded<T: Record + 'static>(value: T) -> &'static mut T {
+    #[repr(C)]
+    struct Guarded<T> {
+        value: T,
+        behind: [u8; 256],
     }
-
-    fn check(&self, function: &str) {
-        // The plugin had a pointer to it, which the compiler knows nothing of.
-        if std::hint::black_box(&self.behind).iter().any(|byte| *byte != Self::PATTERN) {
-            tell(&Event::Overrun { function: function.to_owned(), record: self.name.to_owned() });
-        }
-    }
-}
-
-impl<T: Versioned> Guarded<T> {
-    fn new(value: T) -> Self {
-        Self::named(T::NAME, value)
-    }
+    let Guarded { value, behind } = Box::leak(Box::new(Guarded { value, behind: UNTOUCHED }));
+    GUARDS.with_borrow_mut(|guards| guards.push((tables::names::<T>().0, behind)));
+    value
 }

@@ -7,7 +7,6 @@ use std::ptr;
 use tf_fs_sys::*;
 
 use super::{Done, Failure, Library, Status, text};
-use crate::tables;
 
 /// A table, copied as TensorFlow copies it: no more than the plugin says that there is.
 ///
@@ -56,21 +55,14 @@ pub struct Filesystem {
     filesystem: Box<TF_Filesystem>,
 }
 
+/// The name of a table, for what it lacks.
+fn name_of<T: Record>(_: &T) -> &'static str {
+    T::NAME
+}
+
 macro_rules! slot {
-    ($fs:expr, ops, $name:ident) => {
-        slot!($fs.ops.$name, tables::FILESYSTEM, $name)
-    };
-    ($fs:expr, readers, $name:ident) => {
-        slot!($fs.readers.$name, tables::RANDOM_ACCESS_FILE, $name)
-    };
-    ($fs:expr, writers, $name:ident) => {
-        slot!($fs.writers.$name, tables::WRITABLE_FILE, $name)
-    };
-    ($fs:expr, regions, $name:ident) => {
-        slot!($fs.regions.$name, tables::MEMORY_REGION, $name)
-    };
-    ($slot:expr, $table:expr, $name:ident) => {
-        $slot.ok_or(Failure::Missing($table.0, stringify!($name)))
+    ($fs:expr, $table:ident, $name:ident) => {
+        $fs.$table.$name.ok_or(Failure::Missing(name_of(&$fs.$table), stringify!($name)))
     };
 }
 
