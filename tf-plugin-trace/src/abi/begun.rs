@@ -21,44 +21,42 @@ impl<'a> Begun<'a> {
 
     /// The call has come back: `describe` puts it in words, and it is reported. `errno` stays the plugin's.
     pub(super) fn returned(self, describe: impl FnOnce(&mut Call)) {
-        let took = now().saturating_sub(self.start);
         let errno = errno();
-        let mut call = Call::new();
-        describe(&mut call);
-        report(&call, self.slot, self.member, self.start, took);
+        self.report(describe);
         std::mem::forget(self);
         set_errno(errno);
+    }
+
+    /// Counts the call, and writes it where it is wanted.
+    fn report(&self, describe: impl FnOnce(&mut Call)) {
+        let &Self { slot, member, start } = self;
+        let took = now().saturating_sub(start);
+        let mut call = Call::new();
+        describe(&mut call);
+        slot.counts[member].add(took, call.refusal.is_some(), call.bytes);
+        #[cfg(test)]
+        super::samples::reported(slot, member, &call);
+        if call.told {
+            let settings = Settings::get();
+            output::write(
+                settings,
+                &output::Event {
+                    subject: &slot.subject,
+                    operation: slot.members[member],
+                    call: &call,
+                    start: start.saturating_sub(settings.start),
+                    took,
+                    process: process::id(),
+                    thread: system::thread(),
+                },
+            );
+        }
     }
 }
 
 /// Only reached when the plugin throws an exception through the call.
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
-        let took = now().saturating_sub(self.start);
-        let mut call = Call::new();
-        call.refused("an exception".to_owned());
-        report(&call, self.slot, self.member, self.start, took);
-    }
-}
-
-/// Counts the call, and writes it where it is wanted.
-fn report(call: &Call, slot: &Slot, member: usize, start: u64, took: u64) {
-    slot.counts[member].add(took, call.refusal.is_some(), call.bytes);
-    #[cfg(test)]
-    super::samples::reported(slot, member, call);
-    if call.told {
-        let settings = Settings::get();
-        output::write(
-            settings,
-            &output::Event {
-                subject: &slot.subject,
-                operation: slot.members[member],
-                call,
-                start: start.saturating_sub(settings.start),
-                took,
-                process: process::id(),
-                thread: system::thread(),
-            },
-        );
+        self.report(|call| call.refused("an exception".to_owned()));
     }
 }
