@@ -54,11 +54,11 @@ impl Texts {
     }
 
     /// The text of an object that stays for the length of the call.
-    pub(super) fn with<R>(&self, object: usize, then: impl FnOnce(Option<&str>) -> R) -> R {
-        let text = self.find(object).map(|place| self.texts[place].load(Ordering::Acquire));
+    pub(super) fn get(&self, object: usize) -> Option<String> {
+        let text = self.texts[self.find(object)?].load(Ordering::Acquire);
         // SAFETY: null, or a box that lives until the object's own `cleanup`, which by the header comes after every
         // other call with it.
-        then(text.and_then(|text| unsafe { text.as_ref() }).map(String::as_str))
+        unsafe { text.as_ref() }.cloned()
     }
 
     /// Takes the text of an object that is gone.
@@ -87,23 +87,22 @@ mod tests {
     #[test]
     fn a_path_is_known_while_its_object_lives() {
         let paths = Box::new(Texts::new());
-        let get = |object| paths.with(object, |path| path.map(str::to_owned));
         for object in 1..=3000 {
             paths.note(object * 16, object.to_string());
         }
         for object in 1..=3000 {
-            assert_eq!(get(object * 16), Some(object.to_string()));
+            assert_eq!(paths.get(object * 16), Some(object.to_string()));
         }
         paths.note(32, "other".to_owned());
-        assert_eq!(get(32).as_deref(), Some("other"));
+        assert_eq!(paths.get(32).as_deref(), Some("other"));
         for object in 1..=3000 {
             paths.forget(object * 16);
         }
-        assert_eq!(get(32), None);
+        assert_eq!(paths.get(32), None);
         // More than there is room for: some have none, and none another's.
         let known = (1..=2 * ROOM).filter(|object| {
             paths.note(object * 8, object.to_string());
-            get(object * 8).is_some_and(|path| path == object.to_string())
+            paths.get(object * 8).is_some_and(|path| path == object.to_string())
         });
         assert!((ROOM / 2..=ROOM).contains(&known.count()));
         for object in 1..=2 * ROOM {

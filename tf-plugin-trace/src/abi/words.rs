@@ -100,10 +100,8 @@ impl Call {
     /// The path of a file object as an argument.
     pub(super) fn file<T>(&mut self, file: *const T) {
         if self.told {
-            PATHS.with(file.addr(), |path| match path {
-                Some(path) => self.argument(format_args!("{path}")),
-                None => self.argument(format_args!("file {file:p}")),
-            });
+            let path = PATHS.get(file.addr()).unwrap_or_else(|| format!("file {file:p}"));
+            self.argument(format_args!("{path}"));
         }
     }
 
