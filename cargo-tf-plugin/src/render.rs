@@ -186,11 +186,9 @@ fn schemes(text: &mut String, filesystem: &Filesystem, verbose: bool) {
         let mut never = 0;
         for operation in &table.operations {
             // All of them are the same to users: TensorFlow calls none.
-            if !verbose && tables::is_never_called(&operation.name) {
-                never += usize::from(operation.by == By::NeverCalled);
-                if operation.by == By::NeverCalled {
-                    continue;
-                }
+            if !verbose && operation.by == By::NeverCalled {
+                never += 1;
+                continue;
             }
             let (style, by) = match operation.by {
                 By::Yours => (GOOD, "yours"),

@@ -103,6 +103,11 @@ impl Report {
         Ok(Self { run, findings, ..report })
     }
 
+    /// The schemes that it serves.
+    pub(crate) fn schemes(&self) -> impl Iterator<Item = &String> {
+        self.filesystems.iter().flat_map(|filesystem| &filesystem.schemes)
+    }
+
     /// Goes through what has happened; the schemes that TensorFlow would have taken or refused, and as they are in 2.22.
     fn follow(&mut self, run: &Run, findings: &mut Findings) -> (Vec<Scheme>, Vec<Scheme>) {
         let (mut schemes, mut newer) = (Vec::new(), Vec::new());

@@ -151,7 +151,7 @@ pub fn missing(table: &str, operation: &str) -> Missing {
 }
 
 /// The transactions, and the configuration except for what `FileSystem::SetOption` calls.
-pub fn is_never_called(operation: &str) -> bool {
+fn is_never_called(operation: &str) -> bool {
     operation.contains("transaction")
         || operation.contains("configuration") && operation != "set_filesystem_configuration"
 }

@@ -231,9 +231,7 @@ impl Bench {
                 continue;
             };
             let same = |subject: &&Subject| match subject {
-                Subject::Filesystem(scheme) => {
-                    other.filesystems.iter().any(|fs| fs.schemes.contains(scheme))
-                }
+                Subject::Filesystem(scheme) => other.schemes().any(|known| known == scheme),
                 Subject::Device(device_type) => other
                     .device
                     .as_ref()
@@ -254,7 +252,7 @@ impl Bench {
 
     /// What the plugin has, with the scheme that the user's root is of.
     fn subjects(&self, check: &Check, path: &Path) -> Result<Vec<Subject>> {
-        let schemes: Vec<&String> = check.filesystems.iter().flat_map(|fs| &fs.schemes).collect();
+        let schemes: Vec<&String> = check.schemes().collect();
         let mut subjects = Vec::new();
         if let Some(uri) = self.settings.root.as_ref().or(self.settings.file.as_ref()) {
             let Some((scheme, _)) = uri.split_once("://") else {

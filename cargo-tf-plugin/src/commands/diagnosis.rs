@@ -98,12 +98,7 @@ impl Plugin {
             _ => ", which cannot be loaded".to_owned(),
         };
         render::line(text, "  kind", &format!("{}{state}", render::kind(report)));
-        let schemes: Vec<String> = report
-            .filesystems
-            .iter()
-            .flat_map(|filesystem| &filesystem.schemes)
-            .map(|scheme| format!("{scheme}://"))
-            .collect();
+        let schemes: Vec<String> = report.schemes().map(|scheme| format!("{scheme}://")).collect();
         if !schemes.is_empty() {
             render::line(text, "  schemes", &schemes.join(" "));
         }

@@ -244,10 +244,8 @@ impl Diagnosis {
         let mut devices: BTreeMap<String, Vec<&Plugin>> = BTreeMap::new();
         for plugin in &self.plugins {
             let Some(report) = &plugin.report else { continue };
-            for filesystem in report.filesystems.iter().filter(|_| report.registers_on_import) {
-                for scheme in &filesystem.schemes {
-                    schemes.entry(scheme).or_default().push(plugin);
-                }
+            for scheme in report.schemes().filter(|_| report.registers_on_import) {
+                schemes.entry(scheme).or_default().push(plugin);
             }
             if let Some(device) = &report.device {
                 let platform = &device.platform;
@@ -316,8 +314,7 @@ impl Diagnosis {
         };
         for plugin in &self.plugins {
             let Some(report) = &plugin.report else { continue };
-            let schemes = report.filesystems.iter().filter(|_| report.registers_on_import);
-            for scheme in schemes.flat_map(|filesystem| &filesystem.schemes) {
+            for scheme in report.schemes().filter(|_| report.registers_on_import) {
                 if !found.schemes.contains(scheme) {
                     missing(format!("{scheme}://"), plugin);
                 }
