@@ -113,56 +113,43 @@ pub(super) struct Measuring<'b> {
 impl Measuring<'_> {
     /// The filesystem or device through its tables, then in each TensorFlow.
     pub(super) fn subject(&self, subject: &Subject, parts: &mut Vec<Part>) -> Result<()> {
-        let name = subject.to_string();
-        let (rows, taken) = self.measure(&name, "the C table", subject, None, None)?;
-        let part = |through: String, reference: Option<&str>, rows| Part {
-            subject: name.clone(),
-            through,
-            reference: reference.map(str::to_owned),
-            rows,
-        };
-        parts.push(part("the C table".to_owned(), None, rows));
+        let (part, taken) = self.measure(subject, None, None)?;
+        parts.push(part);
         for (release, installed) in self.tensorflows.iter().zip(self.installed) {
-            let through = format!("TensorFlow {}", release.version());
             // A device that is loaded twice ends the process.
             let named = (!installed).then_some(self.plugin);
-            let release = Some((release, named));
-            let (rows, _) = self.measure(&name, &through, subject, release, taken)?;
-            let reference = match subject {
-                Subject::Filesystem(_) => "file://",
-                Subject::Device(_) => "CPU",
-            };
-            parts.push(part(through, Some(reference), rows));
+            parts.push(self.measure(subject, Some((release, named)), taken)?.0);
         }
         Ok(())
     }
 
-    /// The rows of a part; for a filesystem also which of the directories could be used.
+    /// A part; for a filesystem also which of the directories could be used.
     fn measure(
         &self,
-        name: &str,
-        through: &str,
         subject: &Subject,
         release: Option<(&TensorFlow, Option<&Path>)>,
         taken: Option<usize>,
-    ) -> Result<(Vec<bench::Row>, Option<usize>)> {
+    ) -> Result<(Part, Option<usize>)> {
         let settings = self.settings;
-        let title = format!("{name} through {through}");
+        let (own, scheme, device_type) = match subject {
+            Subject::Filesystem(scheme) => ("file://", Some(scheme.clone()), None),
+            Subject::Device(device_type) => ("CPU", None, Some(device_type.clone())),
+        };
+        let version = release.map(|(release, _)| format!("TensorFlow {}", release.version()));
+        let mut part = Part {
+            subject: subject.to_string(),
+            reference: version.as_ref().map(|_| own.to_owned()),
+            through: version.unwrap_or_else(|| "the C table".to_owned()),
+            rows: Vec::new(),
+        };
+        let title = part.title();
         if self.progress.is_hidden() {
             note!("measuring {title}");
         } else {
             self.progress.set_message(title.clone());
         }
-        let reference = match (release, subject) {
-            (Some(_), Subject::Filesystem(_)) => {
-                Some(tempfile::tempdir().context("cannot make a temporary directory")?)
-            }
-            _ => None,
-        };
-        let (scheme, device_type) = match subject {
-            Subject::Filesystem(scheme) => (Some(scheme.clone()), None),
-            Subject::Device(device_type) => (None, Some(device_type.clone())),
-        };
+        let reference = (release.is_some() && scheme.is_some()).then(tempfile::tempdir).transpose();
+        let reference = reference.context("cannot make a temporary directory")?;
         let mut directories =
             scheme.as_ref().map_or_else(Vec::new, |scheme| settings.directories(scheme));
         if let Some(taken) = taken {
@@ -190,15 +177,16 @@ impl Measuring<'_> {
             interrupted: self.interrupted,
             begins: &|group, name| self.progress.set_message(format!("{title}: {group}: {name}")),
         };
-        let part = child.run(job, &mut self.left.borrow_mut());
-        let part = part.with_context(|| format!("{title} cannot be measured"))?;
-        if let Some(problem) = part.problem {
+        let measured = child.run(job, &mut self.left.borrow_mut());
+        let measured = measured.with_context(|| format!("{title} cannot be measured"))?;
+        if let Some(problem) = measured.problem {
             self.problems
                 .borrow_mut()
                 .push(anyhow!("{title} was not measured to the end: {problem}"));
         }
         ensure!(!self.interrupted.load(Ordering::Relaxed), "interrupted");
-        Ok((part.rows, part.directory))
+        part.rows = measured.rows;
+        Ok((part, measured.directory))
     }
 
     /// This program, as the one that calls the plugin's tables.
