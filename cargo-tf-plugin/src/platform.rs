@@ -145,11 +145,6 @@ impl Artefact {
         notes.map(|note| note.text.clone()).collect()
     }
 
-    /// Whether TensorFlow has the plugin after the import, without a call to register it.
-    pub(crate) fn registers_itself(&self) -> bool {
-        self.entry_points.iter().any(|name| *name != "TF_InitPlugin")
-    }
-
     /// Whether the library can be loaded wherever `compat` promises it.
     pub(crate) fn keeps(&self, compat: Compat) -> Result<()> {
         let (glibc, foreign) = (self.glibc(), self.foreign());

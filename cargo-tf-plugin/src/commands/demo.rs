@@ -49,13 +49,6 @@ enum Example {
     Gpu,
 }
 
-impl Example {
-    /// Whether it is a device: all devices have one demo.
-    fn is_device(self) -> bool {
-        matches!(self, Self::Refdevice | Self::Gpu)
-    }
-}
-
 impl Demo {
     /// Provides TensorFlow and what else the demo needs, builds the example and runs its demo script.
     pub fn run(self) -> Result<()> {
@@ -80,7 +73,8 @@ impl Demo {
             Some(python) => TensorFlow::from_python(python)?,
             None => TensorFlow::pinned(&self.tf)?,
         };
-        let is_device = self.example.is_device();
+        // All devices have one demo.
+        let is_device = matches!(self.example, Example::Refdevice | Example::Gpu);
         ensure!(
             is_device || self.steps.is_none(),
             "--steps is for refdevice and gpu; leave it out"

@@ -225,8 +225,8 @@ fn in_tensorflow(
     let started = Instant::now();
     let mut smoke = python();
     smoke.args(["-c", SMOKE, &limit.as_secs().to_string()]).arg(&library.path);
-    if !library.registers_itself() {
-        // It is for those who call for it.
+    if library.entry_points == ["TF_InitPlugin"] {
+        // The import alone does not register it.
         smoke.arg("register");
     }
     let loaded = watch(&mut smoke, limit + LAST_WORDS)?;

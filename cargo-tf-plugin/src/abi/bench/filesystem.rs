@@ -106,12 +106,6 @@ impl<'f> Bench<'f> {
         }
     }
 
-    /// A file to read blocks of this size from; the size of all that is read of it.
-    fn large_file(&self, block: usize) -> Result<(CString, usize)> {
-        let (path, length) = self.file(if self.file.is_some() { block } else { SIZE })?;
-        Ok((path, length.min(SIZE)))
-    }
-
     fn rows(&self, rows: &mut Rows<'_>) -> Result<()> {
         rows.group("Names and metadata");
         self.names(rows)?;
@@ -169,12 +163,13 @@ impl<'f> Bench<'f> {
             for size in [16, 4 << 10, 256 << 10, 1 << 20] {
                 let name = format!("read {} {how}", bytes(size as u64));
                 rows.row(name, Some(size as u64), || {
-                    let (path, length) = self.large_file(size)?;
+                    let (path, length) =
+                        self.file(if self.file.is_some() { size } else { SIZE })?;
                     let file = fs.open(&path)?;
                     let mut buffer = vec![0; size];
                     let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
                     let mut at = 0;
-                    let blocks = length / size;
+                    let blocks = length.min(SIZE) / size;
                     rows.repeat(ANY, || {
                         if random {
                             // xorshift: any numbers will do.
