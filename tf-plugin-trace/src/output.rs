@@ -25,7 +25,7 @@ static CHROME: Sink = Sink::new();
 pub(crate) fn write(settings: &Settings, event: &Event<'_>) {
     if let Some(file) = &settings.calls {
         if file == "-" {
-            system::write_error(line(event, settings.process, settings.colour).as_bytes());
+            system::say(&line(event, settings.process, settings.colour));
         } else {
             CALLS.append(file, line(event, settings.process, false).as_bytes());
         }
@@ -42,10 +42,6 @@ pub(crate) fn write(settings: &Settings, event: &Event<'_>) {
         chrome(&mut text, event);
         CHROME.append(file, text.as_bytes());
     }
-}
-
-pub(crate) fn say(text: &str) {
-    system::write_error(text.as_bytes());
 }
 
 /// One line, with its end.

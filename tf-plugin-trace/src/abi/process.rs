@@ -5,8 +5,8 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{env, fs, process};
 
+use super::system::say;
 use super::{device, entry, filesystem, kernel};
-use crate::output;
 use crate::settings::{PROCESS, Settings};
 use crate::totals::{self, Slot};
 
@@ -25,7 +25,7 @@ pub(super) fn set_up() {
         let plugin = plugin.unwrap_or_default().to_string_lossy();
         let is_program = settings.process == process::id();
         if let Some(table) = totals::table(slots(), &plugin, process::id(), is_program) {
-            output::say(&table);
+            say(&table);
         }
     }
     extern "C" fn forked() {
@@ -61,7 +61,7 @@ pub extern "C" fn begin() {
         }
         let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
         let library = settings.library.as_deref().unwrap_or(Path::new("the plugin"));
-        output::say(&missing(library, &maps));
+        say(&missing(library, &maps));
     }
     // The environment is requested as little as possible: this runs in everything that the program starts.
     if env::var(PROCESS).is_ok_and(|program| program == process::id().to_string()) {

@@ -24,7 +24,7 @@ pub(super) fn real() -> *mut c_void {
         (!found.is_null()).then_some(found)
     });
     let Some(found) = found else {
-        crate::output::say("error: this system's `dlsym` is not found; run without `--trace`\n");
+        super::system::say("error: this system's `dlsym` is not found; run without `--trace`\n");
         // Nothing of this process would work.
         std::process::abort();
     };

@@ -45,7 +45,8 @@ pub(super) fn set_errno(errno: c_int) {
 }
 
 /// Writes to standard error, in one piece if the system does. Without the lock of the standard library's.
-pub(crate) fn write_error(mut text: &[u8]) {
+pub(crate) fn say(text: &str) {
+    let mut text = text.as_bytes();
     while !text.is_empty() {
         // SAFETY: as many bytes as there are.
         let written = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) fn too_many(what: &str, subject: &str) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Ordering::Relaxed) {
-        crate::output::say(&format!(
+        super::system::say(&format!(
             "note: there are more {what} than fit: the calls of {subject}, and of what comes behind it, are not traced\n"
         ));
     }
