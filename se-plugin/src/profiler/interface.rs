@@ -34,21 +34,28 @@ pub trait Profiler: Send + Sync + 'static {
     fn collect(&self) -> Result<XSpace>;
 }
 
-/// Profilers that others hold too.
-macro_rules! shared {
-    ($($holder:ty),*) => {$(
-        impl<T: Profiler> Profiler for $holder {
-            fn start(&self) -> Result<()> {
-                T::start(self)
-            }
-            fn stop(&self) -> Result<()> {
-                T::stop(self)
-            }
-            fn collect(&self) -> Result<XSpace> {
-                T::collect(self)
-            }
-        }
-    )*};
+/// One that others hold too.
+impl<T: Profiler> Profiler for &'static T {
+    fn start(&self) -> Result<()> {
+        T::start(self)
+    }
+    fn stop(&self) -> Result<()> {
+        T::stop(self)
+    }
+    fn collect(&self) -> Result<XSpace> {
+        T::collect(self)
+    }
 }
 
-shared!(&'static T, Arc<T>);
+/// One that others hold too.
+impl<T: Profiler> Profiler for Arc<T> {
+    fn start(&self) -> Result<()> {
+        T::start(self)
+    }
+    fn stop(&self) -> Result<()> {
+        T::stop(self)
+    }
+    fn collect(&self) -> Result<XSpace> {
+        T::collect(self)
+    }
+}
