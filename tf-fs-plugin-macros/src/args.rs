@@ -25,7 +25,7 @@ pub(crate) enum Macro {
     Kernel,
 }
 
-/// The options of a macro that exports a plugin.
+/// The options of all macros except `#[kernel]`.
 pub(crate) struct Options {
     /// Valid and without duplicates.
     pub(crate) schemes: Vec<Literal>,
@@ -87,8 +87,8 @@ impl Macro {
     }
 }
 
-/// Lets `read` read the value of each option, and goes on after a mistake. Returns the names of the options; `None` after a
-/// mistake that may hide one, which is then not reported as missing.
+/// Lets `read` read the value of each option, and goes on after a mistake. Returns the names of the options; `None` if a
+/// mistake may have hidden an option: do not report missing ones then.
 pub(crate) fn each(
     tokens: TokenStream,
     of: Macro,
@@ -98,7 +98,8 @@ pub(crate) fn each(
     let mut seen: Vec<String> = Vec::new();
     let mut is_clear = true;
     for tokens in split(tokens) {
-        let mut value = tokens.clone().into_iter();
+        // `$option:meta` of a `macro_rules!` macro arrives in an invisible group, whose commas separate nothing.
+        let mut value = flatten(tokens.clone()).into_iter();
         let name = match value.next() {
             Some(TokenTree::Ident(name)) => name,
             Some(TokenTree::Literal(_)) if of == Macro::FilesystemPlugin => {
@@ -129,7 +130,7 @@ pub(crate) fn each(
     is_clear.then_some(seen)
 }
 
-/// Reads the options of a macro that exports a plugin.
+/// Reads the options of all macros except `#[kernel]`.
 pub(crate) fn parse(tokens: TokenStream, of: Macro, errors: &mut Errors) -> Options {
     let mut options = Options {
         schemes: Vec::new(),
@@ -318,6 +319,18 @@ fn end(input: ParseStream<'_>) -> syn::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proc_macro2::Group;
+
+    #[test]
+    fn options_may_be_fragments_of_macro_rules() {
+        let [one, two] = [quote!(profiler = T::<A, B>::new()), quote!(crate = ::renamed)]
+            .map(|option| Group::new(Delimiter::None, option));
+        let mut errors = Errors::default();
+        let options = parse(quote!(#one, #two), Macro::DevicePlugin, &mut errors);
+        assert_eq!(errors.messages(), [""; 0]);
+        assert!(options.profiler.is_some());
+        assert_eq!(options.krate.segments[0].ident, "renamed");
+    }
 
     #[test]
     fn a_list_is_in_parentheses() {
