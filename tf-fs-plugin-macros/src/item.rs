@@ -2,6 +2,8 @@
 //!
 //! Editors call the attributes on half-typed code. So the header is parsed, and of each item only as
 //! much as is needed to know its name; whatever else is there reaches the compiler as it was written.
+//!
+//! An `impl` for a type that borrows is reported and left out. What needs the `impl` reports that it is missing, too.
 
 use crate::conditions;
 use crate::errors::Errors;
@@ -34,7 +36,7 @@ pub(crate) struct Header {
 /// A method or an associated type that the `impl` contains.
 pub(crate) struct Member {
     pub(crate) name: Ident,
-    /// From the name to the body.
+    /// What follows the name.
     pub(crate) signature: TokenStream,
     /// The `cfg` predicate.
     pub(crate) condition: Option<TokenStream>,
@@ -112,7 +114,8 @@ pub(crate) fn parse(
                 text(&header.self_type)
             ),
         );
-        // The compiler's own errors about the lifetimes would be many and hard to read.
+        // With the `impl` the compiler would report the lifetimes, at many places. Without it later uses report
+        // a missing `impl`.
         return Err(TokenStream::new());
     }
     let (methods, types, macros) = Default::default();
@@ -304,13 +307,22 @@ fn is_constant(tokens: &[TokenTree], index: usize) -> bool {
     next.is_some_and(|next| !of_function.iter().any(|keyword| is_ident(next, keyword)))
 }
 
-/// Where the type has a lifetime other than `'static`.
+/// Where the `impl` has a lifetime parameter, or the type `'_`.
 fn borrows(header: &Header) -> Option<Span> {
     let named = header.generics.lifetimes().next().map(|named| named.lifetime.span());
-    named.or_else(|| {
-        let text = header.self_type.to_token_stream().to_string();
-        let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '\'');
-        words.any(|word| word == "'_").then(|| header.self_type.span())
+    let self_type = &header.self_type;
+    named.or_else(|| has_elided(self_type.to_token_stream()).then(|| self_type.span()))
+}
+
+/// Whether one of the lifetimes is `'_`.
+fn has_elided(tokens: TokenStream) -> bool {
+    let mut after_quote = false;
+    tokens.into_iter().any(|token| {
+        let is_lifetime = std::mem::replace(&mut after_quote, is_punct(&token, '\''));
+        match token {
+            TokenTree::Group(group) => has_elided(group.stream()),
+            token => is_lifetime && is_ident(&token, "_"),
+        }
     })
 }
 
