@@ -75,7 +75,9 @@ impl Reserve {
         // Nearly all memory is behind the pieces, and needs no lock.
         let Some(offset) = offset else { return false };
         let mut given = lock_across_forks(&self.given);
-        given.get_mut((offset / PIECE) as usize).map(|given| *given = false).is_some()
+        let Some(given) = given.get_mut((offset / PIECE) as usize) else { return false };
+        *given = false;
+        true
     }
 
     /// What the device has allocated.

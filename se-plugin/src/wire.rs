@@ -52,7 +52,7 @@ pub(crate) fn packed(list: &[u8], wire_type: WireType) -> impl Iterator<Item = R
     each(list, move |rest| value(0, wire_type, rest))
 }
 
-/// What `read` takes off, to the end or an error.
+/// The values that `read` returns, until the end or the first error.
 fn each<'a, T>(
     mut rest: &'a [u8],
     mut read: impl FnMut(&mut &'a [u8]) -> Result<T>,
@@ -106,7 +106,7 @@ fn malformed(error: DecodeError) -> Error {
 #[cold]
 fn truncated(needed: u64, found: usize) -> Error {
     Error::data_loss(format!(
-        "a malformed protocol buffer: a field has {needed} bytes, of which {found} are there"
+        "a malformed protocol buffer: a value has {needed} bytes, of which {found} are there"
     ))
 }
 

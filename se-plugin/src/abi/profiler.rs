@@ -88,7 +88,7 @@ unsafe fn register<P: Exported>(
     Ok(())
 }
 
-/// The host calls this twice while it loads the plugin, and continues with the profiler.
+/// Destroys nothing: the host calls this for both structs while it loads the plugin, and uses copies of them later.
 unsafe extern "C" fn destroy<T>(_: *mut T) {}
 
 /// The export behind a struct of the host's; `None` for one that does nothing.

@@ -106,18 +106,22 @@ impl<T: Element> Attribute for Vec<T> {
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
-        put_message(out, LIST, |out| match T::WIRE {
-            WireType::LengthDelimited => self.iter().for_each(|element| element.encode(out)),
-            _ if self.is_empty() => {}
-            _ => put_message(out, T::NUMBER, |out| {
-                self.iter().for_each(|element| element.write(out));
-            }),
+        put_message(out, LIST, |out| {
+            if T::WIRE == WireType::LengthDelimited || self.is_empty() {
+                return self.iter().for_each(|element| element.encode(out));
+            }
+            put_message(out, T::NUMBER, |out| self.iter().for_each(|element| element.write(out)));
         });
     }
 }
 
 /// Types by the field of `AttrValue`: its name for errors, its value here and its type on the wire, and how it is read and
-/// written.
+/// written:
+///
+/// ```text
+/// bool = 5, "boolean", Varint as Varint:
+///     raw => Ok(raw != 0), |value, out| encode_varint(u64::from(*value), out);
+/// ```
 macro_rules! elements {
     ($(
         $type:ty = $number:literal, $name:literal, $kind:ident as $wire:ident:

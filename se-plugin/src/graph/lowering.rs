@@ -105,7 +105,7 @@ impl Flow {
         })
     }
 
-    /// Adds a node for each of some types, their attribute `T`. Each merge is of two. Returns the names.
+    /// Adds a node for each of some types, their attribute `T`. A `Merge` has two inputs. Returns the names.
     fn add_each(
         &self,
         graph: &mut Graph<'_>,
@@ -118,6 +118,7 @@ impl Flow {
             self.add(graph, op, &[&inputs(index)], |node| {
                 node.set_attr("T", dtype);
                 if op == "Merge" {
+                    // The number of its inputs.
                     node.set_attr("N", 2_i64);
                 }
             })

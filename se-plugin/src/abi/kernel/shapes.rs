@@ -150,7 +150,7 @@ impl<'a> ShapeInferenceContext<'a> {
     /// An attribute that is a type.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` without such an attribute.
+    /// `INVALID_ARGUMENT` without such an attribute, `UNIMPLEMENTED` for a type that this SDK does not know.
     pub fn attr_type(&self, name: &str) -> Result<DType> {
         let name = CString::new(name).map_err(Error::invalid_argument)?;
         let mut dtype = 0;

@@ -112,7 +112,7 @@ pub(super) unsafe fn fail<T>(
     }
 }
 
-/// An error for functions that this TensorFlow lacks: those for what an option of `#[kernel]` names.
+/// The error where this TensorFlow lacks the functions that an option of `#[kernel]` needs.
 #[cold]
 pub(super) fn not_exported(option: &str) -> Error {
     let text = format!(
