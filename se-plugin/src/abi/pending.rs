@@ -377,7 +377,8 @@ mod tests {
                 ledger.wait();
                 // The spare one is of the parent, too.
                 let is_new = !parts.begin().is_done();
-                is_new && ledger.is_done() && parts.health.check().is_err()
+                let all_done = parts.ledgers.iter().all(Ledger::is_done);
+                is_new && all_done && parts.health.check().is_err()
             },
         );
         // A thread of the parent waits.

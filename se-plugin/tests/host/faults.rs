@@ -1,8 +1,8 @@
-//! Handles that are null and devices that fail in other ways than by a fault of a call: no call ends the process, and each
-//! failure is told.
+//! Streams that could not be made, null handles, addresses that are not aligned, platforms that do not open, and copies
+//! that are late or dropped: no call ends the process, and each failure is reported.
 
 use crate::faulty::with_device;
-use crate::platform::{KEPT, SWITCH, Switched, with_switched};
+use crate::platform::{SOURCES, SWITCH, Switched, with_switched};
 use se_plugin::prelude::*;
 use std::sync::PoisonError;
 use tf_plugin_testing::device::{Fault, Host};
@@ -124,7 +124,7 @@ fn no_event_is_complete_before_the_copies_in_front_of_it() {
             std::thread::scope(|scope| {
                 let copy = scope.spawn(|| stream.copy_to_device(memory, &[3; 64]));
                 let source = loop {
-                    match KEPT.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+                    match SOURCES.lock().unwrap_or_else(PoisonError::into_inner).pop() {
                         Some(source) => break source,
                         None => std::thread::yield_now(),
                     }

@@ -123,8 +123,9 @@ const LOGGED: Known = [[false, false]; 2];
 /// Each operation with what makes TensorFlow call it, those of [`EARLY`] excepted.
 const CALLS: [(&str, Known, Call); 26] = [
     ("allocate", BOTH, |device, _, _| {
-        let memory = device.allocate(5000).ok_or_else(|| Error::unavailable("told to be null"))?;
-        device.deallocate(memory);
+        // Null has no text; the device keeps it.
+        let null = || device.synchronize().expect_err("kept");
+        device.deallocate(device.allocate(5000).ok_or_else(null)?);
         Ok(())
     }),
     ("deallocate", LOGGED, |device, _, _| {
@@ -135,7 +136,12 @@ const CALLS: [(&str, Known, Call); 26] = [
         device.memory_usage().map(drop).ok_or_else(|| Error::internal("false"))
     }),
     ("create_stream", KEPT, |device, _, _| device.stream().1),
-    ("create_event", LOGGED, |device, _, _| device.event().map(drop)),
+    ("create_event", LOGGED, |device, stream, _| {
+        let event = device.event()?;
+        stream.record_event(&event);
+        device.stream().0.wait_event(&event)?;
+        event.wait()
+    }),
     ("create_timer", ANSWERED, |device, _, _| device.timer().map(drop)),
     ("sync_memcpy_htod", ANSWERED, |device, _, [a, _]| device.copy_to_device(a, &[1; SIZE])),
     ("sync_memcpy_dtoh", ANSWERED, |device, _, [a, _]| device.copy_to_host(&mut [0; SIZE], a)),
@@ -188,13 +194,9 @@ const CALLS: [(&str, Known, Call); 26] = [
     }),
 ];
 
-/// Makes one call on a new device, with faults: what it returns, what the device reports afterwards, and how many faults were
-/// met.
-fn with(
-    takes_errors: bool,
-    call: Call,
-    set: impl FnOnce(&Faults),
-) -> (Result<()>, Result<()>, u64) {
+/// Makes one call on a new device, with faults: what it returns, what the device and the stream report afterwards, and how
+/// many faults were met.
+fn with(takes_errors: bool, call: Call, set: impl FnOnce(&Faults)) -> ([Result<()>; 3], u64) {
     with_device(takes_errors, |device, faults| {
         let (stream, created) = device.stream();
         created.expect("a stream");
@@ -210,10 +212,11 @@ fn with(
         assert_eq!(copied.is_err(), kept.is_err() && takes_errors, "{copied:?}");
         let copied = stream.copy_to_host(&mut [0; SIZE], memory[0]);
         assert_eq!(copied.is_err(), kept.is_err(), "{copied:?}");
+        let status = stream.status();
         for memory in memory {
             device.deallocate(memory);
         }
-        (answer, kept, met)
+        ([answer, kept, status], met)
     })
 }
 
@@ -226,24 +229,34 @@ fn each_operation_meets_its_fault() {
             [Fault::Fail(Code::Unavailable), Fault::FailAfter(Code::Unavailable), Fault::Panic]
         {
             let context = format!("{operation}, {fault:?}, {takes_errors}");
-            let (answer, kept, met) = with(takes_errors, call, |faults| {
+            let (results, met) = with(takes_errors, call, |faults| {
                 faults.at(operation, 0, fault);
             });
             assert_eq!(met, 1, "{context}");
-            let found = [&answer, &kept].map(Result::is_err);
-            assert_eq!(found, known[usize::from(takes_errors)], "{context}: {answer:?}, {kept:?}");
-            for error in [answer, kept].into_iter().filter_map(Result::err) {
+            let [answer, kept] = known[usize::from(takes_errors)];
+            // The stream does not report what the device, another stream or an event failed at.
+            let of_others = ["allocate", "create_stream", "get_event_status"];
+            let of_stream = kept && !of_others.contains(&operation);
+            let found = results.each_ref().map(Result::is_err);
+            assert_eq!(found, [answer, kept, of_stream], "{context}: {results:?}");
+            let (code, text) = match (operation, fault) {
                 // The callback is made while the method ends, so that is the first failure.
-                let dropped = error.message().contains("`HostCallback` was dropped");
-                assert!(error.message().contains("told to") || dropped, "{context}: {error}");
-                assert!(!dropped || operation == "host_callback", "{context}: {error}");
+                ("host_callback", Fault::Fail(_) | Fault::Panic) => {
+                    (Code::Cancelled, "`HostCallback` was dropped")
+                }
+                (_, Fault::Panic) => (Code::Internal, "was told to panic"),
+                _ => (Code::Unavailable, "was told to fail"),
+            };
+            for error in results.into_iter().filter_map(Result::err) {
+                assert_eq!(error.code(), code, "{context}: {error}");
+                assert!(error.message().contains(text), "{context}: {error}");
             }
         }
-        let (answer, kept, met) = with(takes_errors, call, |faults| {
+        let (results, met) = with(takes_errors, call, |faults| {
             faults.always("create_device", Fault::Panic);
         });
         assert_eq!(met, 0, "{operation}");
-        answer.and(kept).unwrap_or_else(|error| panic!("{operation}: {error:#}"));
+        assert!(results.iter().all(Result::is_ok), "{operation}: {results:?}");
     }
 }
 

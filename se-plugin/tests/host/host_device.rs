@@ -34,7 +34,7 @@ fn content(memory: &HostMemory, range: DeviceRange) -> Vec<u8> {
 }
 
 #[test]
-fn content_survives_a_copy_between_devices() {
+fn a_stream_copies_into_the_memory_of_another() {
     let ((memory, stream), (other, _)) = (worker(), worker());
     let there: Vec<u8> = (0..10_000).map(|at| (at * 7) as u8).collect();
     let [from, to] = [&memory, &other].map(|memory| range(memory, 10_000));

@@ -18,8 +18,8 @@ pub(crate) static PRIORITIES: Mutex<Vec<Option<i32>>> = Mutex::new(Vec::new());
 /// What a [`Switched`] platform or a device of it fails at.
 pub(crate) static SWITCH: Switch = Switch::new();
 /// Copies that nobody has made yet.
-pub(crate) static KEPT: Mutex<Vec<HostSource>> = Mutex::new(Vec::new());
-/// Host memory of the devices.
+pub(crate) static SOURCES: Mutex<Vec<HostSource>> = Mutex::new(Vec::new());
+/// Host memory of the devices. Only tests that hold [`SWITCH`] alone may allocate from it: one of them counts it.
 pub(crate) static MEMORY: Counted = Counted::new(|| SWITCH.trip("host memory"));
 
 /// A platform whose devices fail at what the kit's `Faulty` does not know: what has no name in the header.
@@ -149,7 +149,7 @@ impl Stream for OwnStream {
 
     fn copy_to_device(&self, target: DevicePtr, source: HostSource) -> Result<()> {
         if (self.1)("keep the token").is_err() {
-            KEPT.lock()?.push(source);
+            SOURCES.lock()?.push(source);
             return Ok(());
         }
         self.0.copy_to_device(target, source)
