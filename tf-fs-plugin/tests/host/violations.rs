@@ -10,12 +10,19 @@ use tf_plugin_testing::filesystem::Host;
 
 const P: &str = "x://h/p";
 
-/// A host with a plugin that `break_it` has broken; without it where its `init` is what fails.
-fn broken_host(break_it: impl FnOnce(&mut Offer)) -> Host {
+/// A host, and what it returned for a plugin that `break_it` has broken.
+fn offered(break_it: impl FnOnce(&mut Offer)) -> (Host, Result<()>) {
     let host = Host::new();
     let mut offer = Offer::good(c"x");
     break_it(&mut offer);
-    let _ = register(&host, &Plan::of([offer]));
+    let registered = register(&host, &Plan::of([offer]));
+    (host, registered)
+}
+
+/// A host with a plugin that `break_it` has broken.
+fn broken_host(break_it: impl FnOnce(&mut Offer)) -> Host {
+    let (host, registered) = offered(break_it);
+    registered.expect("registered");
     host
 }
 
@@ -23,7 +30,8 @@ fn broken_host(break_it: impl FnOnce(&mut Offer)) -> Host {
 /// it, with this operation and part of its text.
 #[track_caller]
 fn found(break_it: impl FnOnce(&mut Offer), call: impl FnOnce(&Host), operation: &str, part: &str) {
-    let host = broken_host(break_it);
+    let (host, registered) = offered(break_it);
+    assert!(registered.is_ok() || operation == "init", "{registered:?}");
     call(&host);
     let violations = host.take_violations();
     assert_eq!(violations.len(), 1, "{part}: {violations:#?}");
