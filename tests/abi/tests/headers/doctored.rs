@@ -110,9 +110,11 @@ const SOURCES: &[Edit] = edits! {
     // What C does not have.
     "string_view": "#[repr(C)]\n" => "" gives "`TF_StringView`", "` struct { data, len }` in tf-fs-sys";
     "buffer": "pub length: usize," => "length: usize," gives "`TF_Buffer`", "private length";
-    "attrtype": "pub type TF_AttrType = core::ffi::c_uint;" => "pub enum TF_AttrType {}" gives "`TF_AttrType`", "`enum` in tf-fs-sys";
+    "attrtype": "pub type TF_AttrType = core::ffi::c_uint;" => "pub enum TF_AttrType {}"
+        gives "`TF_AttrType`", "`enum` in tf-fs-sys";
     "status": "extern \"C\" fn(key: *const c_char," => "fn(key: *const c_char," gives "`TF_PayloadVisitor`", "not extern";
-    "profiler": "pub device_type: Text," => "pub device_type: String," gives "`TP_Profiler::device_type`", "`String` in tf-fs-sys";
+    "profiler": "pub device_type: Text," => "pub device_type: String,"
+        gives "`TP_Profiler::device_type`", "`String` in tf-fs-sys";
 };
 
 /// The edited texts by name, given how each is read.

@@ -41,7 +41,8 @@ pub(crate) fn read(
             panic!("none of {include_dirs:?} has {path}; is one of them TensorFlow's `include`?");
         };
         let _ = writeln!(program, "#include \"{path}\"");
-        let text = std::fs::read_to_string(&file).expect("a readable header");
+        let text = std::fs::read_to_string(&file);
+        let text = text.unwrap_or_else(|problem| panic!("{}: {problem}", file.display()));
         let is_whole = WHOLE.contains(path);
         if !is_whole {
             part.push_str(&text);
@@ -101,7 +102,9 @@ fn bindgen(
     for include_dir in system_include_dirs() {
         command.arg("-isystem").arg(include_dir);
     }
-    let Output { status, stdout, stderr } = command.output().expect("a program");
+    let output = command.output();
+    let Output { status, stdout, stderr } =
+        output.unwrap_or_else(|problem| panic!("{:?}: {problem}", command.get_program()));
     let log = String::from_utf8_lossy(&stderr);
     assert!(status.success(), "clang does not read {include_dirs:?}: {status}\n{log}");
     syn::parse_file(&String::from_utf8_lossy(&stdout)).expect("bindgen's output")
