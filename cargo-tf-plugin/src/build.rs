@@ -69,7 +69,7 @@ impl Workspace {
 }
 
 /// Runs a build of a package, with cargo's messages on standard error; what it has made.
-pub(crate) fn built(mut command: Command, package: &str) -> Result<Vec<Artifact>> {
+fn built(mut command: Command, package: &str) -> Result<Vec<Artifact>> {
     command.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
     let built = command
         .output()

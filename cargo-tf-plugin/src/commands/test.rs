@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::TensorFlow;
 use crate::artefact::Artefact;
-use crate::build::{built, cargo};
+use crate::build::cargo;
 use crate::commands::build::What;
 use crate::commands::check::tensorflow;
 use crate::commands::results::Table;
@@ -104,8 +104,6 @@ impl Test {
 
         let mut table = Table::new(&tensorflows);
         table.add("cargo test", 0, cargo_test(&project, &self.cargo_test, self.json)?);
-        // Where they do not build, cargo has said why.
-        let programs = programs(&project, &self.cargo_test).ok();
         let scripts = scripts(&project)?;
         for (at, tensorflow) in tensorflows.iter().enumerate() {
             let mut add = |row: &str, passed| table.add(row, at + 1, passed);
@@ -114,12 +112,8 @@ impl Test {
                 continue;
             }
             for cases in CONFORMANCE {
-                let passed = match &programs {
-                    Some(programs) => {
-                        cases.run(&project, &library, programs, tensorflow, self.timeout)?
-                    }
-                    None => Some(false),
-                };
+                let passed =
+                    cases.run(&project, &library, &self.cargo_test, tensorflow, self.timeout)?;
                 if let Some(passed) = passed {
                     add(cases.row, passed);
                 }
@@ -157,20 +151,6 @@ fn cargo_test(project: &Project, arguments: &[String], aside: bool) -> Result<bo
         .status()
         .with_context(|| format!("cannot run {}", cargo.get_program().display()))?;
     Ok(status.success())
-}
-
-/// The programs of the author's tests, which `cargo test` with these arguments has built.
-fn programs(project: &Project, arguments: &[String]) -> Result<Vec<PathBuf>> {
-    let package = &project.package;
-    let mut cargo = cargo();
-    cargo.current_dir(project.workspace.root());
-    cargo.args(["test", "--no-run", "--package", &package.name]);
-    // What stands behind another `--` is for the programs. Tests in documents have none.
-    let arguments = arguments.iter().take_while(|argument| *argument != "--");
-    cargo.args(arguments.filter(|argument| !["--doc", "--no-run"].contains(&argument.as_str())));
-    let made = built(cargo, &package.name)?.into_iter();
-    let own = made.filter(|made| made.profile.test && made.package_id == package.id);
-    Ok(own.filter_map(|made| made.executable).map(Into::into).collect())
 }
 
 /// The author's scripts for Python, in the order of their names.
@@ -291,7 +271,7 @@ impl Conformance {
         &self,
         project: &Project,
         library: &Artefact,
-        programs: &[PathBuf],
+        arguments: &[String],
         tensorflow: &TensorFlow,
         timeout: Option<u64>,
     ) -> Result<Option<bool>> {
@@ -302,52 +282,101 @@ impl Conformance {
         let failed = || format!("cannot write {}; is it writable?", report.display());
         fs::create_dir_all(report.parent().unwrap_or(&report)).with_context(failed)?;
         fs::write(&report, "").with_context(failed)?;
-        let (python, directory) = (tensorflow.python_command(), directory(project)?);
-        let (mut all_passed, mut said) = (true, Vec::new());
-        for program in programs {
-            let mut program = Command::new(program);
-            program
-                .args([self.test, "--quiet"])
-                .current_dir(directory)
-                .env("CARGO_MANIFEST_DIR", directory)
-                .env(self.variable, (self.place)(tensorflow))
-                .env("TF_PLUGIN_TEST_LIBRARY", &library.path)
-                .env("TF_PLUGIN_TEST_REPORT", &report)
-                .envs(python.get_envs().filter_map(|(name, value)| Some((name, value?))));
-            if let Some(seconds) = timeout {
-                program.env("TF_PLUGIN_TEST_TIMEOUT", seconds.to_string());
-            }
-            let output = finish(&mut program)?;
-            if !output.status.success() {
-                all_passed = false;
-                said.extend([output.stderr, output.stdout]);
+        let mut cargo = cargo();
+        cargo
+            .current_dir(project.workspace.root())
+            .args(["test", "--quiet", "--package", &project.package.name])
+            .args(of_the_build(arguments))
+            .args(["--", self.test])
+            .env(self.variable, (self.place)(tensorflow))
+            .env("TF_PLUGIN_TEST_LIBRARY", &library.path)
+            .env("TF_PLUGIN_TEST_REPORT", &report);
+        if let Some(seconds) = timeout {
+            cargo.env("TF_PLUGIN_TEST_TIMEOUT", seconds.to_string());
+        }
+        for (name, value) in tensorflow.python_command().get_envs() {
+            if let Some(value) = value {
+                cargo.env(name, value);
             }
         }
+        let output = finish(&mut cargo)?;
         let answers = fs::read_to_string(&report).with_context(failed)?;
         // Read; that it stays would be the smaller trouble.
         let _ = fs::remove_file(&report);
         let answers: Vec<Value> =
             answers.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let seconds = started.elapsed().as_secs_f64();
-        if all_passed && answers.is_empty() {
+        if output.status.success() && answers.is_empty() {
             return Ok(None);
         }
         let [passed, skipped, failed] = ["passed", "skipped", "failed"]
             .map(|outcome| answers.iter().filter(|line| line["outcome"] == outcome).count());
         let counts = format!("{passed} passed, {skipped} skipped, {failed} failed");
-        if all_passed && passed == 0 {
+        if output.status.success() && passed == 0 {
             note!("{title}: nothing can be asked of this plugin, {counts} ({seconds:.1} s)");
             return Ok(None);
         }
-        if all_passed {
+        if output.status.success() {
             note!("{title}: ok, {counts} ({seconds:.1} s)");
             return Ok(Some(true));
         }
         note!("{title}: FAILED, {counts} ({seconds:.1} s)");
-        for text in &said {
-            String::from_utf8_lossy(text).lines().for_each(|line| note!("  | {line}"));
+        for text in [&output.stderr, &output.stdout].map(|text| String::from_utf8_lossy(text)) {
+            text.lines().for_each(|line| note!("  | {line}"));
         }
         Ok(Some(false))
+    }
+}
+
+/// Those of the arguments for `cargo test` that say what is built, and not which tests run; of the tests all programs, but not
+/// those in documents, which have no conformance cases, unless the author names one.
+fn of_the_build(arguments: &[String]) -> Vec<String> {
+    const WITH_VALUE: [&str; 7] =
+        ["--features", "--profile", "--target", "--target-dir", "--config", "--jobs", "--test"];
+    const ALONE: [&str; 7] = [
+        "--all-features",
+        "--no-default-features",
+        "--release",
+        "--locked",
+        "--offline",
+        "--frozen",
+        "--ignore-rust-version",
+    ];
+    let mut kept = Vec::new();
+    let mut rest = arguments.iter().map(String::as_str).take_while(|argument| *argument != "--");
+    while let Some(argument) = rest.next() {
+        let name = argument.split('=').next().unwrap_or_default();
+        if WITH_VALUE.contains(&argument) {
+            kept.push(argument.to_owned());
+            kept.extend(rest.next().map(str::to_owned));
+        } else if ALONE.contains(&argument) || WITH_VALUE.contains(&name) {
+            kept.push(argument.to_owned());
+        } else if let Some(letters) = argument.strip_prefix('-').filter(|it| !it.starts_with('-')) {
+            short(letters, || rest.next(), &mut kept);
+        }
+    }
+    if !kept.iter().any(|argument| argument == "--test" || argument.starts_with("--test=")) {
+        kept.push("--tests".to_owned());
+    }
+    kept
+}
+
+/// Options of one letter, which may be written together, and with the value of the last one behind it.
+fn short<'a>(letters: &'a str, next: impl FnOnce() -> Option<&'a str>, kept: &mut Vec<String>) {
+    for (at, letter) in letters.char_indices() {
+        match letter {
+            'r' => kept.push("-r".to_owned()),
+            'F' | 'j' | 'Z' | 'p' => {
+                let value = letters[at + 1..].trim_start_matches('=');
+                let value = if value.is_empty() { next() } else { Some(value) };
+                if letter != 'p' {
+                    kept.push(format!("-{letter}"));
+                    kept.extend(value.map(str::to_owned));
+                }
+                break;
+            }
+            _ => {}
+        }
     }
 }
 
@@ -366,4 +395,34 @@ fn messages(output: &Output) -> String {
 
 fn shown(end: &str, lines: &[impl AsRef<str>]) -> String {
     format!("  | {end}{}", quoted(lines))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_build_is_the_first_one() {
+        let kept = |given: &[&str]| {
+            let given: Vec<_> = given.iter().map(|text| (*text).to_owned()).collect();
+            of_the_build(&given)
+        };
+        for (given, wanted) in [
+            (
+                &["--features", "a b", "rename", "-j2", "--profile=x", "--", "--features"][..],
+                &["--features", "a b", "-j", "2", "--profile=x", "--tests"][..],
+            ),
+            (&["-Fone", "case"], &["-F", "one", "--tests"]),
+            (&["-F", "one two", "case"], &["-F", "one two", "--tests"]),
+            (&["-F=one", "--features=two"], &["-F", "one", "--features=two", "--tests"]),
+            (&["-qrFone"], &["-r", "-F", "one", "--tests"]),
+            (&["-rj", "3", "case"], &["-r", "-j", "3", "--tests"]),
+            (&["-pother", "-p", "other", "--package=other", "-q"], &["--tests"]),
+            (&["-Zx", "--target-dir", "y"], &["-Z", "x", "--target-dir", "y", "--tests"]),
+            (&["--test", "fs", "--no-fail-fast", "-vv"], &["--test", "fs"]),
+            (&["--release", "--test=fs"], &["--release", "--test=fs"]),
+        ] {
+            assert_eq!(kept(given), wanted, "{given:?}");
+        }
+    }
 }
