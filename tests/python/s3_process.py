@@ -6,8 +6,10 @@ WAY is one of the functions in `WAYS`. The plugin is loaded at import, with sett
 line on standard output is `ok WAY`; the exit status then is the one that the way's description says, 0 if none.
 """
 import argparse
+import atexit
 import contextlib
 import faulthandler
+import gc
 import multiprocessing
 import os
 import random
@@ -23,6 +25,10 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 import tensorflow as tf  # noqa: E402
 
 from s3_common import MIB, Control, check, fails  # noqa: E402
+
+# At the end Python takes everything apart, as in a user's process.
+gc.unfreeze()
+atexit.unregister(gc.freeze)
 
 gfile = tf.io.gfile
 errors = tf.errors

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Leaves out the optimiser: `refdevice` alone would take two minutes of processor time. The libraries that users get
-/// are tested by `tests/tensorflow` with the feature `optimised`. Python looks for garbage seldom.
+/// are tested by `tests/tensorflow` with the feature `optimised`. Python looks for garbage rarely.
 pub(crate) fn quick(mut command: Command) -> Command {
     command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0").env("PYTHONPATH", few_collections());
     command

@@ -1,4 +1,4 @@
-"""Looks for garbage seldom, and not at the end of the process. In `PYTHONPATH`, Python runs it when it starts.
+"""Looks for garbage rarely, and not at the end of the process. In `PYTHONPATH`, Python runs it when it starts.
 
 `import tensorflow` makes a million objects and no garbage; looking for it takes a third of the time of such a process.
 """

@@ -107,16 +107,30 @@ impl Finished {
         }
     }
 
-    /// The steps that a script has done: the second word of each line that begins with `ok`.
+    /// What a script has done: the rest of each line that begins with `ok`.
     pub fn done(&self) -> Vec<&str> {
-        self.stdout.lines().filter_map(|line| line.strip_prefix("ok ")?.split(' ').next()).collect()
+        self.stdout.lines().filter_map(|line| line.strip_prefix("ok ")).collect()
     }
 
-    /// Fails the test unless the script has done these.
+    /// Fails the test unless the script has done these, each once and in this order. A sweep says more of each behind it.
     #[track_caller]
-    pub fn must_have_done(&self, steps: &[&str]) {
-        if let Some(step) = steps.iter().find(|step| !self.done().contains(step)) {
-            self.fail(&format!("`{step}` was not done"));
+    pub fn must_have_done<S: AsRef<str>>(&self, steps: &[S]) {
+        let done = self.done();
+        let is_one = |(done, step): (&&str, &S)| {
+            let rest = done.strip_prefix(step.as_ref());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        };
+        if done.len() != steps.len() || !done.iter().zip(steps).all(is_one) {
+            let steps: Vec<_> = steps.iter().map(AsRef::as_ref).collect();
+            self.fail(&format!("{done:?} was done, not {steps:?}"));
+        }
+    }
+
+    /// Fails the test unless this is the last line.
+    #[track_caller]
+    pub fn must_end_with(&self, line: &str) {
+        if self.stdout.lines().last() != Some(line) {
+            self.fail(&format!("the last line is not {line:?}"));
         }
     }
 

@@ -49,7 +49,7 @@ impl Python {
             .env("CUDA_VISIBLE_DEVICES", "-1")
             .env("TF_ENABLE_ONEDNN_OPTS", "0")
             .env("TF_CPP_MIN_LOG_LEVEL", "2")
-            // Where it matters how a process ends, the script undoes part of it.
+            // The scripts for which it matters how a process ends undo part of it.
             .env("PYTHONPATH", script("python/few_collections"))
             .arg(script(name));
         Self { command, limit: LIMIT, is_a_fork: false }
@@ -67,7 +67,7 @@ impl Python {
         let python = Self::new(tensorflow, script).env(LIBRARY, Plugin::of(plugin).path());
         let python = python.envs(settings.iter().copied()).args(steps);
         let finished = python.in_a_fork().run().success();
-        assert_eq!(finished.done(), steps);
+        finished.must_have_done(steps);
         finished
     }
 

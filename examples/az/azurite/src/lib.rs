@@ -67,7 +67,11 @@ impl Azurite {
         let input = child.stdin.take().expect("it is piped");
         let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
         let mut errors = child.stderr.take().expect("it is piped");
-        let errors = thread::spawn(move || io::copy(&mut errors, &mut io::stderr()));
+        // To its end, or the server would be ended by what it writes.
+        let errors = thread::spawn(move || {
+            io::copy(&mut errors, &mut io::stderr())
+                .or_else(|_| io::copy(&mut errors, &mut io::sink()))
+        });
         let mut endpoint = String::new();
         output.read_line(&mut endpoint).expect("Azurite says where it is");
         let endpoint = endpoint.trim().to_owned();
@@ -75,6 +79,7 @@ impl Azurite {
             // Its last words, which are written before this thread goes on.
             let _ = child.kill();
             let _ = errors.join();
+            let _ = child.wait();
             panic!("Azurite did not start; its output is above");
         }
         Self { endpoint, child, pipes: Mutex::new((input, output)) }

@@ -17,6 +17,7 @@ fn none_of_the_known_defects_is_there() {
         .success();
     let passed = finished.done().len();
     assert!(passed >= 38, "only {passed} cases have run");
+    finished.must_end_with(&format!("{passed} passed, 0 failed"));
     let left = store.server().uploads("regressions");
     assert!(left.is_empty(), "unfinished uploads: {left:?}");
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tf_plugin_conformance_tests::effort::one_in;
 use tf_plugin_tensorflow_tests::overlay::Overlay;
 use tf_plugin_tensorflow_tests::python::Python;
-use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow, script};
+use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, each_tensorflow, script};
 
 each_tensorflow!(
     faults_end_in_errors,
@@ -408,9 +408,11 @@ fn a_directory_with_two_names_has_one_device(tensorflow: &TensorFlow) {
 fn a_platform_that_fails_leaves_the_rest_alone(tensorflow: &TensorFlow) {
     for kind in ["fail", "panic"] {
         let fault = format!("Platform::new {kind}");
-        let settings = [("TF_CPP_MIN_LOG_LEVEL", "1"), ("HOSTDEVICE_FAULT", &*fault)];
         let steps = ["listed=0", "exists=both://here"];
-        let finished = Python::steps(tensorflow, STEPS, "bothfs", &steps, &settings);
+        let python = Python::new(tensorflow, STEPS).env(LIBRARY, Plugin::of("bothfs").path());
+        let python = python.env("TF_CPP_MIN_LOG_LEVEL", "1").env("HOSTDEVICE_FAULT", &fault);
+        let finished = python.args(steps).run().success();
+        finished.must_have_done(&steps);
         let line = finished.stderr.lines().find(|line| line.contains("RUST_TEST has no devices: "));
         let line = line.unwrap_or_else(|| finished.fail("the log does not say why"));
         assert!(line.contains(&format!("`Platform::new` was to {kind}")), "{line}");
