@@ -144,14 +144,14 @@ impl Report {
                     self.add_functions(functions, findings);
                 }
                 Event::Functions(table) => self.add_functions(table, findings),
-                Event::Hardware(name) => self.about_device(|device| device.hardware.push(name)),
-                Event::Devices(devices) => self.about_device(|device| device.devices = Some(devices)),
+                Event::Hardware(name) => self.with_device(|device| device.hardware.push(name)),
+                Event::Devices(devices) => self.with_device(|device| device.devices = Some(devices)),
                 Event::Kernel(kernel) => self.kernels.push(kernel),
                 Event::Op(op) => self.ops.push(op),
                 Event::Optimizer { device_type, functions } => {
                     device::look_at_type("TF_InitGraph", device_type.as_deref(), findings);
                     self.add_functions(functions, findings);
-                    self.about_device(|device| device.graph_pass_for = device_type);
+                    self.with_device(|device| device.graph_pass_for = device_type);
                 }
                 Event::Profiler { device_type, functions, destroy } => {
                     device::look_at_type("TF_InitProfiler", device_type.as_deref(), findings);
@@ -161,7 +161,7 @@ impl Report {
                         [("destroy_profiler", destroy[0]), ("destroy_profiler_fns", destroy[1])],
                         findings,
                     );
-                    self.about_device(|device| device.profiler_for = device_type);
+                    self.with_device(|device| device.profiler_for = device_type);
                 }
                 Event::Registers(_) => self.registers_on_import = true,
                 Event::Unavailable(function) => findings.note(
@@ -178,7 +178,7 @@ impl Report {
     }
 
     /// Notes something about the device, of which its platform has told before.
-    fn about_device(&mut self, note: impl FnOnce(&mut Device)) {
+    fn with_device(&mut self, note: impl FnOnce(&mut Device)) {
         if let Some(device) = &mut self.device {
             note(device);
         }
@@ -187,7 +187,7 @@ impl Report {
     fn add_functions(&mut self, table: Table, findings: &mut Findings) {
         let unified = self.device.as_ref().is_some_and(|device| device.platform.unified_memory);
         device::look_at_functions(&table, unified, findings);
-        self.about_device(|device| device.tables.push(table));
+        self.with_device(|device| device.tables.push(table));
     }
 
     /// The operations of each scheme, schemes that are alike together.

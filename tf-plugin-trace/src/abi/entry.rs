@@ -23,6 +23,9 @@ pub(super) struct EntryPoints {
 }
 
 /// Shows the device type that an entry point has named.
+///
+/// # Safety
+/// It is null, or a C string of the plugin's that is not changed meanwhile.
 unsafe fn named(call: &mut Call, device_type: *const c_char) -> String {
     // SAFETY: null, or a string of the plugin's.
     let name = unsafe { text(device_type) };
@@ -30,8 +33,9 @@ unsafe fn named(call: &mut Call, device_type: *const c_char) -> String {
     name
 }
 
+// What a plugin has written into the structs is the tracer's to wrap: the host reads it when the entry point has returned.
 tables! {
-    /// [`EntryPoints`].
+    /// [`EntryPoints`]. One table for each that the host has looked up, of five.
     points: EntryPoints, 16 {
         fn TF_InitPlugin(info: *mut TF_FilesystemPluginInfo) => |call| {
             if let Some(info) = info.as_ref() {

@@ -75,8 +75,9 @@ impl Sink {
 
     /// Appends a text in one piece. There is nobody to tell if that fails, and the program is not to suffer from it.
     pub(crate) fn append(&self, path: &OsStr, text: &[u8]) {
+        let seen = self.0.load(Ordering::Acquire);
         // SAFETY: null, or a box that was leaked below.
-        let kept = unsafe { self.0.load(Ordering::Acquire).as_ref() };
+        let kept = unsafe { seen.as_ref() };
         if let Some(kept) = kept.filter(|kept| identity(&kept.file) == Some(kept.identity)) {
             let _ = (&kept.file).write_all(text);
             return;
@@ -84,9 +85,13 @@ impl Sink {
         let Ok(mut file) = File::options().append(true).create(true).open(path) else { return };
         let _ = file.write_all(text);
         if let Some(identity) = identity(&file) {
-            // In place of that of another thread, too: both are the same file.
-            let kept = Box::leak(Box::new(Kept { file, identity }));
-            self.0.store(kept, Ordering::Release);
+            let kept = Box::into_raw(Box::new(Kept { file, identity }));
+            let order = (Ordering::AcqRel, Ordering::Relaxed);
+            if self.0.compare_exchange(seen, kept, order.0, order.1).is_err() {
+                // Another thread has opened the file, too.
+                // SAFETY: this thread's own box, which nobody else knows.
+                drop(unsafe { Box::from_raw(kept) });
+            }
         }
     }
 }
