@@ -28,7 +28,10 @@ fn go(python: Python, store: &Store, way: &str) -> Finished {
         .args(["--root", &store.root(), "--control", store.endpoint()])
         .limit(LIMIT)
         .run();
-    finished.must_have_done(&[way]);
+    // Its children may say so, too.
+    if !finished.done().contains(&way) {
+        finished.fail("the work was not done");
+    }
     if finished.stderr.contains("panicked") {
         finished.fail("the plugin panicked");
     }
