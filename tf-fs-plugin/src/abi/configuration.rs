@@ -188,15 +188,15 @@ pub unsafe fn from_host(option: &TF_Filesystem_Option) -> Result<FilesystemOptio
     // a union is set.
     unsafe {
         let name = text(option.name).context("the name of an option")?.to_owned();
+        let of = |part| format!("{part} of option `{name}`");
         let description = if option.description.is_null() {
             String::new()
         } else {
-            text(option.description).context("the description of an option")?.to_owned()
+            text(option.description).context(of("the description"))?.to_owned()
         };
-        let value = option.value.as_ref().ok_or_else(null_argument);
-        let value = value.context("the value of an option")?;
+        let value = option.value.as_ref().ok_or_else(null_argument).context(of("the value"))?;
         let values = array(value.values.cast_const(), value.num_values);
-        let values = values.context("the values of an option")?;
+        let values = values.context(of("the values"))?;
         let values = match value.type_tag {
             INT => OptionValues::Int(values.iter().map(|value| value.int_val).collect()),
             REAL => OptionValues::Real(values.iter().map(|value| value.real_val).collect()),
@@ -206,7 +206,7 @@ pub unsafe fn from_host(option: &TF_Filesystem_Option) -> Result<FilesystemOptio
                     .map(|value| {
                         let buffer = value.buffer_val;
                         let bytes = array(buffer.buf.cast::<u8>().cast_const(), buffer.buf_length);
-                        Ok(bytes.context("a buffer of an option")?.to_vec())
+                        Ok(bytes.context(of("a buffer"))?.to_vec())
                     })
                     .collect::<Result<_>>()?,
             ),

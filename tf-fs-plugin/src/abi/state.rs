@@ -184,7 +184,7 @@ fn not_initialised() -> Error {
 
 #[cold]
 pub(super) fn null_argument() -> Error {
-    Error::new(Code::InvalidArgument, "an argument is a null pointer")
+    Error::new(Code::InvalidArgument, "unexpected null pointer")
 }
 
 /// The state behind an open file or region.

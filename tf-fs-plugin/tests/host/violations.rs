@@ -315,6 +315,9 @@ fn configuration() {
     found! { get_filesystem_configuration_keys => keys_without_their_number,
     "OK without keys or their number",
     |host| drop(host.filesystem("x").expect("there").get_filesystem_configuration_keys().expect("OK")) }
+    found! { get_filesystem_configuration => buffer_without_a_name, "an option has no description",
+    |host| fails(host.filesystem("x").expect("there").get_filesystem_configuration(), Code::InvalidArgument,
+        "an option cannot be read: the name of an option: unexpected null pointer") }
 }
 
 #[test]

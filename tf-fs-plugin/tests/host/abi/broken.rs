@@ -7,7 +7,8 @@ use std::cell::Cell;
 use tf_fs_sys::host::Table;
 use tf_fs_sys::{
     StatusFunctions, TF_FAILED_PRECONDITION, TF_FileStatistics, TF_Filesystem,
-    TF_Filesystem_Option, TF_NOT_FOUND, TF_OK, TF_OUT_OF_RANGE, TF_RandomAccessFile,
+    TF_Filesystem_Option, TF_Filesystem_Option_Value, TF_Filesystem_Option_Value_Buffer,
+    TF_Filesystem_Option_Value_Union, TF_NOT_FOUND, TF_OK, TF_OUT_OF_RANGE, TF_RandomAccessFile,
     TF_ReadOnlyMemoryRegion, TF_Status, TF_TransactionToken, TF_UNAVAILABLE, TF_WritableFile,
 };
 
@@ -139,15 +140,27 @@ slots! {
     options_without_their_number(fs: Fs, options: *mut *mut TF_Filesystem_Option, count: *mut c_int) {
         TF_OK; (*options, *count) = (raw_block("options", 1).cast(), -1);
     }
+    buffer_without_a_name(fs: Fs, options: *mut *mut TF_Filesystem_Option, count: *mut c_int) {
+        TF_OK;
+        let buffer_val = TF_Filesystem_Option_Value_Buffer { buf: c_string("buffer", c"b"), buf_length: 1 };
+        let values = block_of("values", TF_Filesystem_Option_Value_Union { buffer_val });
+        let value = block_of("value", TF_Filesystem_Option_Value { type_tag: 2, num_values: 1, values });
+        let (name, description, per_file) = (ptr::null_mut(), ptr::null_mut(), 0);
+        (*options, *count) = (block_of("options", TF_Filesystem_Option { name, description, per_file, value }), 1);
+    }
+}
+
+fn block_of<T>(name: &'static str, value: T) -> *mut T {
+    let block = raw_block(name, size_of::<T>()).cast::<T>();
+    // SAFETY: a fresh block of this size; `malloc` aligns for any C type.
+    unsafe { block.write(value) };
+    block
 }
 
 /// An array of entries, of which `None` is null.
 fn list<const N: usize>(names: [Option<&CStr>; N]) -> *mut *mut c_char {
-    let array = raw_block("entries", size_of::<[*mut c_char; N]>()).cast::<[*mut c_char; N]>();
     let entries = names.map(|name| name.map_or(ptr::null_mut(), |name| c_string("entry", name)));
-    // SAFETY: a fresh block of the size of the array; `malloc` aligns for pointers.
-    unsafe { array.write(entries) };
-    array.cast()
+    block_of("entries", entries).cast()
 }
 
 pub(crate) unsafe extern "C" fn sub_is_a_directory(

@@ -6,9 +6,9 @@ use crate::filesystem::handle::TestFilesystem;
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
 use tf_fs_plugin::__private::testing::{OwnedOption, from_host};
-use tf_fs_plugin::{FilesystemOption, OptionValues};
-use tf_fs_sys::TF_Filesystem_Option;
-use tf_plugin_core::{Code, Error, Result};
+use tf_fs_plugin::FilesystemOption;
+use tf_fs_sys::{TF_Filesystem_Option, TF_Filesystem_Option_Type_Buffer};
+use tf_plugin_core::{Code, Error, Result, ResultExt as _};
 
 /// The number that the host puts where a slot is to write a count.
 const UNSET_COUNT: c_int = c_int::MIN;
@@ -48,14 +48,14 @@ impl TestFilesystem {
         call!(self, name, set_filesystem_configuration_option(&raw const raw)).0
     }
 
-    /// All options of the filesystem. TensorFlow never asks.
+    /// All options of the filesystem, an error if one cannot be read. TensorFlow never asks.
     pub fn get_filesystem_configuration(&self) -> Result<Vec<FilesystemOption>> {
         let (mut array, mut count) = (ptr::null_mut(), UNSET_COUNT);
         let (result, ()) = call!(self, b"", get_filesystem_configuration(&mut array, &mut count));
         self.mounted.answer("get_filesystem_configuration", b"", result, array, count)
     }
 
-    /// One option by its key. TensorFlow never asks.
+    /// One option by its key, an error if it cannot be read. TensorFlow never asks.
     pub fn get_filesystem_configuration_option(&self, key: &str) -> Result<FilesystemOption> {
         const OP: &str = "get_filesystem_configuration_option";
         let (key, mut option) = (key.as_bytes(), ptr::null_mut());
@@ -125,16 +125,15 @@ impl Mounted {
             }
             return Ok(Vec::new());
         }
-        let mut options = Vec::new();
         // SAFETY: `len` options from the plugin's allocator, the host's to free, and freed after they
         // were copied.
         unsafe {
-            for index in 0..len {
-                options.extend(self.take_option(op, subject, &array.add(index).read()));
-            }
+            let take = |index| self.take_option(op, subject, &array.add(index).read());
+            // All of them, also behind one that cannot be read.
+            let options: Vec<_> = (0..len).map(take).collect();
             self.blocks.release(op, subject, array);
+            options.into_iter().collect()
         }
-        Ok(options)
     }
 
     /// Copies an option and frees its blocks.
@@ -147,31 +146,28 @@ impl Mounted {
         op: &'static str,
         subject: &[u8],
         option: &TF_Filesystem_Option,
-    ) -> Option<FilesystemOption> {
+    ) -> Result<FilesystemOption> {
         // SAFETY: the pointers in `option` are null or valid as the header says.
-        let copied = unsafe { from_host(option) }.map_err(|error| {
-            self.violation(op, subject, format!("an option cannot be read: {error}"));
-        });
+        let copied = unsafe { from_host(option) };
         if option.description.is_null() {
             self.violation(op, subject, "an option has no description");
         }
-        let has_buffers =
-            copied.as_ref().is_ok_and(|copied| matches!(copied.values, OptionValues::Buffer(_)));
-        // SAFETY: the plugin passes ownership of the option's blocks, which were copied; each is freed once. Buffers were
-        // found to be as many as is said.
+        // SAFETY: the plugin passes ownership of the option's blocks, which were copied; each is freed once. Values that
+        // are not null are `num_values`, and each has a buffer if the tag says so.
         unsafe {
             self.blocks.release(op, subject, option.name);
             self.blocks.release(op, subject, option.description);
             if let Some(value) = option.value.as_ref() {
-                let buffers = if has_buffers { value.num_values as usize } else { 0 };
-                for index in 0..buffers {
-                    let buffer = value.values.add(index).read().buffer_val;
+                let is_buffers = value.type_tag == TF_Filesystem_Option_Type_Buffer as c_int;
+                let buffers = is_buffers && !value.values.is_null();
+                for index in 0..if buffers { value.num_values } else { 0 } {
+                    let buffer = value.values.add(index as usize).read().buffer_val;
                     self.blocks.release(op, subject, buffer.buf);
                 }
                 self.blocks.release(op, subject, value.values);
             }
             self.blocks.release(op, subject, option.value);
         }
-        copied.ok()
+        copied.context("an option cannot be read")
     }
 }
