@@ -1,5 +1,5 @@
 //! What TensorFlow does where a slot is null, with its faults: where it would never end or crash, a
-//! violation and an error stand for that.
+//! violation and an error represent that.
 
 use super::abi::listing::matches;
 use super::handle::TestFilesystem;
@@ -18,8 +18,9 @@ pub(super) fn translate_name(name: &[u8]) -> Vec<u8> {
 /// Climbs from `uri` to a directory that exists, and creates what is below.
 pub(super) fn recursively_create_dir(fs: &TestFilesystem, uri: &[u8]) -> Result<()> {
     let mut here = Uri::new(uri);
-    if here.is_root() && !uri.ends_with(b"/") {
-        // TensorFlow climbs the path, which is empty.
+    let scheme = here.scheme().len();
+    if scheme == 0 || uri.len() == scheme + 3 + here.host().len() {
+        // TensorFlow climbs the path, which is empty. It passes no name without a scheme.
         return Ok(());
     }
     let mut missing = Vec::new();
@@ -93,7 +94,7 @@ pub(super) fn copy_file(
     }
 }
 
-/// Deletes files on the way down, directories on the way up, and goes on after an error.
+/// Deletes files on the way down, directories on the way up, and goes on after an error; joins as `JoinPath` does.
 pub(super) fn delete_recursively(fs: &TestFilesystem, uri: &[u8]) -> Result<(), Undeleted> {
     fs.path_exists(uri)?;
     if fs.is_directory(uri).is_err() {
@@ -107,7 +108,7 @@ pub(super) fn delete_recursively(fs: &TestFilesystem, uri: &[u8]) -> Result<(), 
         match fs.get_children(&dir) {
             Ok(children) => {
                 for child in children {
-                    let child = Uri::new(&dir).join(child);
+                    let child = Uri::new(&dir).join(child.strip_prefix(b"/").unwrap_or(&child));
                     if fs.is_directory(&child).is_ok() {
                         queue.push_back(child);
                     } else if let Err(error) = fs.delete_file(&child) {

@@ -6,7 +6,7 @@ use tf_fs_sys::TF_Filesystem;
 use tf_plugin_core::{Code, Error};
 
 /// A registered filesystem. Its methods have the names of the operations in
-/// `filesystem_interface.h`; any name may be given to any filesystem, while [`Host`](super::Host)
+/// `filesystem_interface.h`; any name with a scheme may be given to any filesystem, while [`Host`](super::Host)
 /// chooses the filesystem by the scheme.
 ///
 /// A null slot gets TensorFlow's default, or `UNIMPLEMENTED` where it has none. All other errors are the plugin's, where a

@@ -6,15 +6,13 @@ use crate::abi::processes::kill_group;
 use crate::deviation::Deviation;
 use crate::verdict::Verdict;
 use serde_json::{Value, json};
-use std::env;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
-use std::iter;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{env, fs, iter, thread};
 
 /// The last lines of a process that say why it ended.
 const SHOWN_LINES: usize = 30;
@@ -95,37 +93,41 @@ impl Process {
     fn start(&self, text: &str, library: Option<&Path>, mut request: Value) -> Said {
         request["limit"] = json!(self.limit.as_secs_f64());
         request["start_limit"] = json!(self.start_limit().as_secs_f64());
+        // For temporary files, also of a process that is killed.
+        let scratch = env::temp_dir().join(format!("tf-plugin-cases-{:x}", fastrand::u64(..)));
         let mut command = self.program.command(library);
         command
+            .env("TMPDIR", &scratch)
             .envs(self.environment.iter().cloned())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // To end it together with what it starts.
             .process_group(0);
-        let mut child = command.spawn().unwrap_or_else(|error| {
-            panic!("cannot run {}: {error}", self.program);
-        });
+        let mut child = fs::create_dir_all(&scratch)
+            .and_then(|()| command.spawn())
+            .inspect_err(|_| drop(fs::remove_dir(&scratch)))
+            .unwrap_or_else(|error| panic!("cannot run {}: {error}", self.program));
         // All three at once: each pipe is soon full. Nobody waits for the threads: something that the process has left
         // behind may keep the pipes forever.
         let (stdin, input) = (child.stdin.take(), self.program.input(text, &request));
         thread::spawn(move || {
             if let Some(mut stdin) = stdin {
-                for text in input {
+                for part in input {
                     // A process that ends early says why on the other pipes.
-                    let _ = stdin.write_all(text.as_bytes());
+                    let _ = stdin.write_all(part.as_bytes());
                 }
             }
         });
-        let text = |line: &[u8]| Some(String::from_utf8_lossy(line).into_owned());
-        let messages = lines(child.stderr.take(), text);
-        let told = |line: &[u8]| serde_json::from_slice(line).ok().filter(Value::is_object);
-        let heard = lines(child.stdout.take(), told);
+        let message = |line: &[u8]| Some(String::from_utf8_lossy(line).into_owned());
+        let messages = read_lines(child.stderr.take(), message);
+        let object = |line: &[u8]| serde_json::from_slice(line).ok().filter(Value::is_object);
+        let heard = read_lines(child.stdout.take(), object);
         let (lines, status, hung) = follow(&mut child, &heard, self);
         let end = Instant::now() + LAST_WORDS;
         let rest = || messages.recv_timeout(end.saturating_duration_since(Instant::now())).ok();
-        let messages = iter::from_fn(rest).collect();
-        Said { lines, status, messages, hung }
+        let _ = fs::remove_dir_all(scratch);
+        Said { lines, status, messages: iter::from_fn(rest).collect(), hung }
     }
 
     /// Runs the cases, those that are left out for a reason excepted.
@@ -218,14 +220,14 @@ impl Process {
 }
 
 /// The lines of a pipe as they come, those of which something can be made.
-fn lines<T: Send + 'static>(
+fn read_lines<T: Send + 'static>(
     pipe: Option<impl Read + Send + 'static>,
     make: impl Fn(&[u8]) -> Option<T> + Send + 'static,
 ) -> Receiver<T> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
-        let lines = pipe.into_iter().flat_map(|pipe| BufReader::new(pipe).split(b'\n'));
-        for made in lines.map_while(Result::ok).filter_map(|line| make(&line)) {
+        let read = pipe.into_iter().flat_map(|pipe| BufReader::new(pipe).split(b'\n'));
+        for made in read.map_while(Result::ok).filter_map(|line| make(&line)) {
             let _ = sender.send(made);
         }
     });
@@ -309,11 +311,11 @@ fn answer(case: &'static TensorFlowCase, line: &Value) -> Answer {
         Some("left out") => Verdict::Skipped(format!("left out: {}", reason())),
         _ => {
             let told = line["deviations"].as_array().map(Vec::as_slice).unwrap_or_default();
-            let deviations = told.iter().map(|told| {
-                let mut deviation = Deviation::new(text(&told["what"]).unwrap_or_default());
-                deviation.wanted = text(&told["wanted"]);
-                deviation.got = text(&told["got"]);
-                deviation.detail = text(&told["detail"]);
+            let deviations = told.iter().map(|one| {
+                let mut deviation = Deviation::new(text(&one["what"]).unwrap_or_default());
+                deviation.wanted = text(&one["wanted"]);
+                deviation.got = text(&one["got"]);
+                deviation.detail = text(&one["detail"]);
                 deviation
             });
             Verdict::Failed(deviations.collect())

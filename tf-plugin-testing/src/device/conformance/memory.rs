@@ -86,7 +86,9 @@ fn usage(run: &Run<'_>) -> Outcome<[u64; 2]> {
     let Some(usage) = run.device.memory_usage() else {
         return Err(Stop::skip("the device does not know how much memory it has"));
     };
-    Ok(usage.map(|bytes| u64::try_from(bytes).unwrap_or(0)))
+    let wrong = |_| Deviation::new(format_args!("`device_memory_usage` gives {usage:?} bytes"));
+    let bytes = |bytes| u64::try_from(bytes).map_err(wrong);
+    Ok([bytes(usage[0])?, bytes(usage[1])?])
 }
 
 /// How much is free, and how much of it a test may take.

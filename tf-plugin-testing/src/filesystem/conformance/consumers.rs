@@ -100,11 +100,13 @@ pub(super) fn event_file_is_read_while_it_grows(run: &mut Run<'_>) -> Outcome {
     run.needs_visible_at_flush()?;
     let (path, mut writer) = created(run)?;
     let mut position = 0;
+    // Each stays open while the file grows.
+    let mut reader;
     for piece in [&b"one"[..], b"three", b"seventeen"] {
         run.must("append", writer.append(piece))?;
         run.must("flush", writer.flush())?;
         // TensorBoard opens again and goes on where it stopped.
-        let reader = open(run, &path)?;
+        reader = open(run, &path)?;
         let (bytes, status) = reader.read_with_status(position, 1000);
         run.expect("read to the end of a file that grows", &status, Some(Code::OutOfRange));
         run.expect_bytes("read to the end of a file that grows", &bytes, piece);
