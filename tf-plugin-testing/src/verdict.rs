@@ -1,6 +1,7 @@
 //! How a case ends.
 
 use crate::deviation::Deviation;
+use tf_plugin_core::{Code, Error};
 
 /// How a case ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +56,16 @@ impl Stop {
 impl From<Deviation> for Stop {
     fn from(deviation: Deviation) -> Self {
         Self::Failed(vec![deviation])
+    }
+}
+
+/// Of a step that has to succeed. `must`, or `ok` for devices, also says which: use it where there is one.
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        if error.code() == Code::Unimplemented {
+            return Self::Skip(format!("not implemented: {}", error.message()));
+        }
+        Deviation::of_error("a step that has to succeed", "success", &error).into()
     }
 }
 

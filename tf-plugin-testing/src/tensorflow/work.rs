@@ -12,19 +12,9 @@ use std::io::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tf_plugin_core::{Code, Error, Result};
+use tf_plugin_core::{Code, Result};
 
 pub(crate) use crate::verdict::{Outcome, Stop};
-
-/// Of a step that has to succeed.
-impl From<Error> for Stop {
-    fn from(error: Error) -> Self {
-        if error.code() == Code::Unimplemented {
-            return Self::Skip(format!("not implemented: {}", error.message()));
-        }
-        Deviation::of_error("a step that has to succeed", "success", &error).into()
-    }
-}
 
 /// Notes two values that differ.
 pub(crate) fn same<T: PartialEq + Debug>(what: impl Display, got: T, wanted: T) -> Outcome {

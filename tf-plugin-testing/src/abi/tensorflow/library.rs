@@ -92,8 +92,8 @@ impl TensorFlow {
             let handle =
                 unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_GLOBAL) };
             if handle.is_null() {
-                // SAFETY: asked right after the failure, in the same thread: a C string until the next call of the
-                // linker's functions.
+                // SAFETY: `dlopen` has just failed in this thread, so this is not null, but a C string until the
+                // next call of the linker's functions.
                 let problem = unsafe { CStr::from_ptr(libc::dlerror()) }.to_string_lossy();
                 return Err(format!("{} cannot be loaded: {problem}", path.display()));
             }

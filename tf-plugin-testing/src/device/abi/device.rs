@@ -14,11 +14,19 @@ use tf_fs_sys::{SE_CreateDeviceParams, SP_AllocatorStats, SP_Device, SP_DeviceMe
 
 /// Calls a callback of one of the host's tables, all of which are there, on the device.
 macro_rules! plain {
+    // Binds one argument after the other, so that none is evaluated in the unsafe block.
+    (@ $callback:ident($($bound:ident),*) $argument:expr, $($rest:tt)*) => {{
+        let bound = $argument;
+        plain!(@ $callback($($bound,)* bound) $($rest)*)
+    }};
+    (@ $callback:ident($($bound:ident),*)) => {
+        // SAFETY: an open device, and arguments as the header wants them; null handles are those that failed.
+        unsafe { $callback($($bound),*) }
+    };
     ($device:expr, $table:ident.$name:ident($($argument:expr),* $(,)?)) => {{
         let device: &TestDevice<'_> = $device;
         let callback = device.host.$table.$name.expect("every callback is there");
-        // SAFETY: an open device, and arguments as the header wants them; null handles stand for those that failed.
-        unsafe { callback(&device.device, $($argument),*) }
+        plain!(@ callback() &device.device, $($argument,)*)
     }};
 }
 
@@ -120,6 +128,7 @@ impl TestDevice<'_> {
         }
         // SAFETY: memory of this size.
         unsafe { memory.cast::<u8>().write_bytes(1, bytes) };
+        // Freed once, and not used any more.
         plain!(self, executor.host_memory_deallocate(memory));
         1 << memory.addr().trailing_zeros()
     }

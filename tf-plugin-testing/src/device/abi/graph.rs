@@ -193,7 +193,7 @@ unsafe fn item<'a>(item: *const TF_GrapplerItem) -> &'a Item<'a> {
 /// `status` is one of this process's.
 pub(super) unsafe fn set(status: *mut TF_Status, code: TF_Code) {
     if let Ok(host) = StatusFunctions::get() {
-        // SAFETY: a status of the functions that are installed, and a C string.
+        // SAFETY: `status` was made by the installed functions, and the text is a C string.
         unsafe { (host.TF_SetStatus)(status, code, c"".as_ptr()) };
     }
 }

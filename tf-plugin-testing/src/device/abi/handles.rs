@@ -9,8 +9,8 @@ use se_plugin::{DevicePtr, Error, EventStatus, Pattern, Result, ensure};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tf_fs_sys::{
-    SE_EVENT_COMPLETE, SE_EVENT_PENDING, SP_Event, SP_Stream, SP_StreamOptions, SP_Timer, TF_Code,
-    TF_Status,
+    SE_EVENT_COMPLETE, SE_EVENT_PENDING, SE_StatusCallbackFn, SP_Event, SP_Stream,
+    SP_StreamOptions, SP_Timer, TF_Code, TF_Status,
 };
 
 /// A stream; the null stream if it could not be made. The errors of its methods are the plugin's.
@@ -35,6 +35,7 @@ macro_rules! handles {
 
         impl Drop for $handle<'_> {
             fn drop(&mut self) {
+                // Null, or created and not destroyed before.
                 plain!(self.0, executor.$destroy(self.1));
                 self.0.host.live.fetch_sub((!self.1.is_null()).into(), Ordering::AcqRel);
             }
@@ -218,7 +219,8 @@ impl TestStream<'_> {
         let (sender, receiver) = channel::<TF_Code>();
         // Never freed, so that a second call is seen and no crash.
         let argument = Box::into_raw(Box::new(sender)).cast::<c_void>();
-        let accepted = plain!(self.0, executor.host_callback(self.1, Some(called), argument));
+        let callback: SE_StatusCallbackFn = Some(called);
+        let accepted = plain!(self.0, executor.host_callback(self.1, callback, argument));
         ensure!(accepted != 0, Error::internal("Failed to host callback."));
         Ok(receiver)
     }

@@ -63,8 +63,8 @@ fn on_a_host<P: Platform>(case: &Case) -> Verdict {
         }
     };
     let live = host.live();
-    let left = format!("{live} handles more were made than destroyed");
-    let left = (live != 0).then(|| Deviation::new(left));
+    let more = format!("{live} handles more were made than destroyed");
+    let left = (live != 0).then(|| Deviation::new(more));
     let violations = host.violations().into_iter().map(Deviation::of_violation);
     Verdict::of(deviations, outcome, left.into_iter().chain(violations))
 }

@@ -152,8 +152,8 @@ impl Mounted {
         if option.description.is_null() {
             self.violation(op, subject, "an option has no description");
         }
-        // SAFETY: the plugin passes ownership of the option's blocks, which were copied; each is freed once. Values that
-        // are not null are `num_values`, and each has a buffer if the tag says so.
+        // SAFETY: the plugin passes ownership of the option's blocks, which were copied; each is freed once. Values
+        // that are not null are `num_values`, and each has a buffer if the tag says so.
         unsafe {
             self.blocks.release(op, subject, option.name);
             self.blocks.release(op, subject, option.description);

@@ -222,7 +222,7 @@ impl TestWritableFile {
     }
 }
 
-/// A number that is -1 exactly when there is an error; TensorFlow takes another negative one for something else.
+/// A number that is -1 exactly when there is an error. TensorFlow takes a negative one with OK for `taken_for`.
 pub(super) fn number(
     mounted: &Mounted,
     op: &'static str,

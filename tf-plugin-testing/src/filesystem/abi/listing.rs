@@ -102,7 +102,7 @@ impl TestFilesystem {
     }
 }
 
-/// Whether a path matches a pattern by `fnmatch`, as TensorFlow's default looks; both are without NUL.
+/// Whether a path matches a pattern by `fnmatch`, as in TensorFlow's default. With a NUL in either it does not.
 pub(in crate::filesystem) fn matches(pattern: &[u8], path: &[u8]) -> bool {
     let (Ok(pattern), Ok(path)) = (CString::new(pattern), CString::new(path)) else {
         return false;

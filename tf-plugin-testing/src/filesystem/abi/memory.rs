@@ -110,7 +110,7 @@ impl Buffer {
         let size = n.checked_add(2 * MARGIN)?;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(size).ok()?;
-        // What repeats.
+        // One period of the pattern, which is copied: faster than byte by byte.
         let period: [u8; 256] = core::array::from_fn(|index| pattern(index, seed));
         while bytes.len() < size {
             let piece = period.len().min(size - bytes.len());

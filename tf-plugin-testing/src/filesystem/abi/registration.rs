@@ -130,8 +130,8 @@ impl Host {
             let what = "Attempted to register filesystem with `nullptr` URI scheme";
             return Err(Error::invalid_argument(what));
         }
-        // SAFETY: the pointers in `offer` are null or valid for the sizes that it names, and the scheme is not null:
-        // `register_raw` requires it.
+        // SAFETY: the pointers in `offer` are null or valid for the sizes that it names: `register_raw` requires it.
+        // The scheme was checked above.
         let (scheme, tables) = unsafe {
             let scheme = CStr::from_ptr(offer.scheme).to_bytes().to_vec();
             check_versions(offer)?;

@@ -112,10 +112,9 @@ pub(super) fn attempt(
         deviations: Vec::new(),
         unimplemented: None,
     };
-    let outcome = first_file.map_or(Ok(()), |file| run.is_provided(file));
-    let outcome = outcome.and_then(|()| (case.run)(&mut run));
-    let unimplemented = run.unimplemented.take().map(Stop::Skip);
-    let outcome = outcome.and_then(|()| unimplemented.map_or(Ok(()), Err));
+    let provided = first_file.map_or(Ok(()), |file| run.is_provided(file));
+    let ended = provided.and_then(|()| (case.run)(&mut run));
+    let outcome = ended.and_then(|()| run.unimplemented.take().map(Stop::Skip).map_or(Ok(()), Err));
     let violations = host.take_violations().into_iter().map(Deviation::of_violation);
     let verdict = Verdict::of(run.deviations, outcome, violations);
     if !matches!(verdict, Verdict::Failed(_)) && matches!(source, Source::Written) {

@@ -1,4 +1,4 @@
-//! The header's table: creating, deleting, renaming and copying; also between two hosts of a scheme.
+//! The header's table: creating, deleting, renaming and copying, also between two hosts with the same scheme.
 
 use super::conditions::{Codes, FP, Is, NOT_FOUND, OK};
 use super::run::{CONTENT, Outcome, Run, Stop};

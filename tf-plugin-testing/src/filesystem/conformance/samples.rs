@@ -47,10 +47,7 @@ pub fn samples() -> &'static [Sample] {
     &PROVIDED.samples
 }
 
-/// The first file that a case which changes nothing needs, of those whose names are never mistaken.
-///
-/// # Errors
-/// Why other cases are skipped where files are provided.
+/// The first file with a plain name that a read-only case needs, if any; for another case why it is skipped.
 pub(super) fn first_file(case: &Case) -> Result<Option<&'static str>, &'static str> {
     match PROVIDED.first_files.get(case.name) {
         Some(file) => Ok(file.as_deref()),

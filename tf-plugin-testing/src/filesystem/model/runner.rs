@@ -20,7 +20,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// What appending and telling owe.
+    /// What `append` and `tell` have to return.
     fn unless_closed(&self) -> Verdict {
         if self.closed { Verdict::of(Code::FailedPrecondition) } else { Verdict::ok() }
     }
