@@ -6,8 +6,9 @@ use crate::errors::Errors;
 use crate::item::{FilesystemImpl, Member, names_macro};
 use crate::operations::{TYPES, flag, needed_type};
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
-use quote::{format_ident, quote};
-use syn::Path;
+use quote::{ToTokens as _, format_ident, quote};
+use syn::parse::{ParseStream, Parser as _};
+use syn::{Path, Token, Type};
 
 /// The `impl` with the missing associated types, and its `OperationTable`.
 pub(crate) fn expand(
@@ -120,45 +121,23 @@ fn mentioned_type(method: &Member, name: &Ident) -> Option<TokenStream> {
 
 /// `A` of the first `container<A, ...>` in `tokens`.
 fn first_argument(tokens: TokenStream, container: &str) -> Option<TokenStream> {
-    let mut tokens = tokens.into_iter().peekable();
-    while let Some(token) = tokens.next() {
-        let found = match &token {
-            TokenTree::Ident(ident) => ident == container,
-            TokenTree::Group(group) => {
-                if let Some(found) = first_argument(group.stream(), container) {
-                    return Some(found);
+    let find = |input: ParseStream<'_>| {
+        let mut found = None;
+        while found.is_none() && !input.is_empty() {
+            found = match input.parse()? {
+                TokenTree::Group(group) => first_argument(group.stream(), container),
+                TokenTree::Ident(ident) if ident == container && input.peek(Token![<]) => {
+                    input.parse::<Token![<]>()?;
+                    Some(input.parse::<Type>()?.into_token_stream())
                 }
-                false
-            }
-            _ => false,
-        };
-        let opens = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == '<');
-        if !found || tokens.next_if(opens).is_none() {
-            continue;
-        }
-        let mut depth = 0_u32;
-        let mut previous = ' ';
-        let mut argument = TokenStream::new();
-        for token in tokens.by_ref() {
-            let punct = match &token {
-                TokenTree::Punct(punct) => punct.as_char(),
-                _ => ' ',
+                _ => None,
             };
-            match punct {
-                '<' => depth += 1,
-                // Of an arrow.
-                '>' if previous == '-' => {}
-                '>' if depth == 0 => break,
-                '>' => depth -= 1,
-                ',' if depth == 0 => break,
-                _ => {}
-            }
-            previous = punct;
-            argument.extend([token]);
         }
-        return Some(argument);
-    }
-    None
+        // The parser wants all of it.
+        input.parse::<TokenStream>()?;
+        Ok(found)
+    };
+    find.parse2(tokens).ok()?
 }
 
 #[cfg(test)]
