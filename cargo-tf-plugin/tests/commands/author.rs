@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::crates::{Fresh, Site, cargo, fails, judge, succeeds, target, tool};
+use crate::crates::{Fresh, Site, cargo, exits, fails, judge, succeeds, target, tool};
 use crate::said::{assert_all, json, text};
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 
@@ -268,11 +268,10 @@ print(sys.prefix, os.environ['TF_PLUGGABLE_DEVICE_LIBRARY_PATH'])
 sys.exit(7)";
     let mut run = tool(&fresh.directory, &["run", "--tf"]);
     run.arg(venv()).args(["--", "python", "-c", show]);
-    let output = run.env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH").output().expect("it runs");
-    assert_eq!(output.status.code(), Some(7), "{}", text(&output));
+    let said = exits(run.env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH"), 7);
     let library = target().join("release/libruns.so");
     let wanted = format!("{} {}\n", venv().display(), library.display());
-    assert!(text(&output).contains(&wanted), "{}", text(&output));
+    assert!(said.contains(&wanted), "{said}");
     let mut run = tool(&fresh.directory, &["run", "--python"]);
     let said = fails(run.arg(venv().join("bin/python")).args(["--", "no-such-program"]));
     assert!(said.contains("cannot run no-such-program; is it on PATH?"), "{said}");
@@ -300,8 +299,8 @@ sys.exit(7)";
     for noise in ["Compiling", "note: "] {
         assert!(!said.contains(noise), "{said}");
     }
-    let output = tool(&fresh.directory, &["build", "--compat", "old"]).output().expect("it runs");
-    assert!(text(&output).contains("write one such as manylinux_2_28"), "{}", text(&output));
+    let said = exits(&mut tool(&fresh.directory, &["build", "--compat", "old"]), 2);
+    assert!(said.contains("write one such as manylinux_2_28"), "{said}");
 }
 
 #[test]
@@ -375,16 +374,14 @@ fn who_does_not_listen_gets_no_panic() {
     let full = || Stdio::from(fs::File::create("/dev/full").expect("it is there"));
     for (arguments, made) in [(&["completions", "bash"][..], ""), (&["new", "xy", "--fs"], "xy")] {
         let command = || tool(directory.path(), arguments);
-        let output = command().stdout(full()).output().expect("it runs");
-        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
-        assert!(text(&output).contains("error: cannot write to standard output"), "{output:?}");
+        let said = fails(command().stdout(full()));
+        assert!(said.contains("error: cannot write to standard output"), "{said}");
         if !made.is_empty() {
             fs::remove_dir_all(directory.path().join(made)).expect("it was made all the same");
         }
         // As with `| head -1`, which has had enough.
-        let output = command().stdout(deserted()).output().expect("it runs");
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-        assert!(!text(&output).contains("panicked"), "{}", text(&output));
+        let said = succeeds(command().stdout(deserted()));
+        assert!(!said.contains("panicked"), "{said}");
     }
     let mut refused = tool(directory.path(), &["new", "xy", "--fs"]);
     let status = refused.stdout(deserted()).stderr(deserted()).status().expect("it runs");
@@ -414,8 +411,7 @@ fn what_cannot_be_made_leaves_nothing() {
         (&["--device", "--scheme", "xy"], "'--device' cannot be used with '--scheme <SCHEME>'"),
         (&["--fs", "--device-type", "XY"], "'--fs' cannot be used with '--device-type <TYPE>'"),
     ] {
-        let output = tool(here, &["new", "y"]).args(kind).output().expect("it runs");
-        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
-        assert!(text(&output).contains(said), "{}", text(&output));
+        let refused = exits(tool(here, &["new", "y"]).args(kind), 2);
+        assert!(refused.contains(said), "{refused}");
     }
 }

@@ -1,7 +1,7 @@
 //! What `bench` measures and says, and that nothing is left of it. The times themselves are only looked at for sense.
 
 use crate::program;
-use crate::said::{self, assert_all, root, wait_until};
+use crate::said::{self, assert_all, names, root, wait_until};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -9,9 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::overlay::Overlay;
 use crate::plugins::{compile, source};
-use cargo_tf_plugin::{NEWEST, TensorFlow};
+use cargo_tf_plugin::NEWEST;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -161,7 +160,7 @@ fn a_device_is_measured_through_its_callbacks_and_in_tensorflow() {
 
 #[test]
 fn what_is_installed_is_measured_or_refused() {
-    let overlay = Overlay::new(&TensorFlow::pinned(NEWEST).expect("TensorFlow is provided"));
+    let overlay = program::environment(&[]);
     for (package, has) in [("memfs", "mem://"), ("refdevice", "/device:RUST_REF:0")] {
         let built = program::plugin(package);
         let installed = overlay.plugins().join(format!("lib{package}-installed.so"));
@@ -174,12 +173,8 @@ fn what_is_installed_is_measured_or_refused() {
         let [_, err] = run(&mut measuring(package), 1);
         let installed = fs::canonicalize(&installed).expect("a path");
         let installed = installed.to_str().expect("UTF-8");
-        for part in [
-            format!("{installed} is installed in TensorFlow {NEWEST}, and has {has}, too"),
-            format!("`cargo tf-plugin bench {installed}`"),
-        ] {
-            assert!(err.contains(&part), "{err}");
-        }
+        let why = format!("{installed} is installed in TensorFlow {NEWEST}, and has {has}, too");
+        assert_all(&err, &[&why, &format!("`cargo tf-plugin bench {installed}`")]);
         // That file itself is loaded once, from where it is.
         let report = json(&mut measuring(installed), 0);
         let measured = rows(&report, has, &format!("TensorFlow {NEWEST}"));
@@ -189,13 +184,6 @@ fn what_is_installed_is_measured_or_refused() {
 
 /// A process that does not notice is ended after a minute.
 const SOON: Duration = Duration::from_secs(40);
-
-fn names(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).expect("a directory");
-    entries
-        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
-        .collect()
-}
 
 #[test]
 fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {

@@ -2,7 +2,7 @@
 //! what was copied for them.
 
 use crate::program;
-use crate::said::{Ran, ran, root};
+use crate::said::{Ran, assert_all, ran, root};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,11 +35,15 @@ impl Script {
         self.0.path().join("train.py")
     }
 
-    /// Runs it with the reference device.
+    /// Runs it with the reference device, and it succeeds.
+    #[track_caller]
     fn covered(&self, version: &str, options: &[&str]) -> Ran {
-        ran(command(version).args(options).arg(self.path()))
+        let ran = ran(command(version).args(options).arg(self.path()));
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        ran
     }
 
+    #[track_caller]
     fn json(&self, version: &str) -> (Value, Ran) {
         let ran = self.covered(version, &["--json"]);
         let report = serde_json::from_str(&ran.out);
@@ -76,7 +80,6 @@ const EACH_CLASS: &str = include_str!("scripts/each_class.py");
 fn each_class(version: &str) -> Value {
     let script = Script::new(EACH_CLASS);
     let (report, ran) = script.json(version);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(ran.err.contains("the script says this"), "{}", ran.err);
     assert_eq!((&report["tensorflow"], &report["device"]), (&version.into(), &"RUST_REF".into()));
     assert_eq!((&report["error"], &report["unseen"]), (&Value::Null, &Value::Array(vec![])));
@@ -163,7 +166,6 @@ const TRAINING: &str = include_str!("scripts/training.py");
 fn training(version: &str) {
     let script = Script::new(TRAINING);
     let (report, ran) = script.json(version);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert_eq!((&report["error"], &report["unseen"]), (&Value::Null, &Value::Array(vec![])));
     // Two forward, three backward, in each of six steps.
     assert_eq!(cost(row(&report, "device", "MatMul", "float32")), (30, true, [0, 0], [0, 0]));
@@ -191,11 +193,8 @@ fn a_training_step_is_counted() {
 #[test]
 fn a_dry_run_names_what_is_missing_and_stops_before_training() {
     let ran = Script::new(TRAINING).covered(NEWEST, &["--dry-run"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(!ran.out.contains("step 0"), "{}", ran.out);
-    for said in ["stopped before `", "Lgamma float32 in `", "Digamma float32 in `"] {
-        assert!(ran.out.contains(said), "no {said} in:\n{}", ran.out);
-    }
+    assert_all(&ran.out, &["stopped before `", "Lgamma float32 in `", "Digamma float32 in `"]);
 }
 
 /// There is neither `Sub` nor `AddV2` of complex64 that a graph pass could use, and the SDK's own kernels for
@@ -220,7 +219,6 @@ except tf.errors.UnimplementedError as error:
 ",
     );
     let ran = script.covered(version, &[]);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(ran.out.contains("the plugin has no kernel `Sub` of complex64"), "{}", ran.out);
     let missing =
         ran.err.split_once("coverage: `update` needs kernels that RUST_REF does not have:\n");
@@ -258,7 +256,7 @@ other.join()
 ",
     );
     let (report, ran) = script.json(NEWEST);
-    assert_eq!((ran.code, &report["error"]), (Some(0), &Value::Null), "{}", ran.err);
+    assert_eq!(report["error"], Value::Null, "{}", ran.err);
     for op in ["Lgamma", "Digamma"] {
         let (runs, exact, to, from) = cost(row(&report, "cpu", op, "float32"));
         assert_eq!((runs, exact, to[1], from[1]), (1, false, 20, 20), "{op}");
@@ -344,7 +342,6 @@ fn the_book_shows_what_is_covered() {
     };
     let script = Script::new(&block("```python"));
     let ran = script.covered(NEWEST, &[]);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
     let shown: Vec<_> = page.split("```text\n").skip(1).collect();
     let [before, report] = shown.as_slice() else { panic!("{} texts", shown.len()) };
     let shown = |text: &str| text.split_once("```").expect("an end").0.to_owned();

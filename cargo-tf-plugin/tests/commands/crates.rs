@@ -8,9 +8,9 @@ use std::process::Command;
 
 use crate::overlay::Overlay;
 use crate::program;
-use crate::said::{json, text};
+use crate::said::{json, names, text};
+use cargo_tf_plugin::Packages;
 use cargo_tf_plugin::workspace::Workspace;
-use cargo_tf_plugin::{NEWEST, Packages, TensorFlow};
 
 /// What is built stays from run to run, and is shared by all new crates and with the workspace.
 pub(super) fn target() -> PathBuf {
@@ -35,16 +35,22 @@ pub(super) fn tool(directory: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-pub(super) fn succeeds(command: &mut Command) -> String {
+/// What a command says that ends with this exit code.
+#[track_caller]
+pub(super) fn exits(command: &mut Command, code: i32) -> String {
     let output = command.output().expect("it runs");
-    assert!(output.status.success(), "{command:?}: {}", text(&output));
+    assert_eq!(output.status.code(), Some(code), "{command:?}: {}", text(&output));
     text(&output)
 }
 
+#[track_caller]
+pub(super) fn succeeds(command: &mut Command) -> String {
+    exits(command, 0)
+}
+
+#[track_caller]
 pub(super) fn fails(command: &mut Command) -> String {
-    let output = command.output().expect("it runs");
-    assert_eq!(output.status.code(), Some(1), "{command:?}: {}", text(&output));
-    text(&output)
+    exits(command, 1)
 }
 
 pub(super) fn cargo(directory: &Path, arguments: &[&str]) -> String {
@@ -79,11 +85,7 @@ impl Fresh {
         }
         fs::create_dir_all(&parent).expect("made");
         succeeds(tool(&parent, &["new", name]).args(arguments));
-        let left: Vec<_> = fs::read_dir(&parent)
-            .expect("a directory")
-            .map(|entry| entry.expect("an entry").file_name())
-            .collect();
-        assert_eq!(left, [name], "something is left beside the new crate");
+        assert_eq!(names(&parent), [name], "something is left beside the new crate");
         fs::create_dir(parent.join(".cargo")).expect("made");
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
         let more = fs::read_to_string(root.join("examples/s3/profiles.toml")).expect("it is there");
@@ -121,20 +123,13 @@ pub(super) struct Site(pub(super) Overlay);
 
 impl Site {
     pub(super) fn new() -> Self {
-        let site = Self(Overlay::new(&TensorFlow::pinned(NEWEST).expect("TensorFlow is provided")));
+        let site = Self(program::environment(&[]));
         fs::remove_dir(site.0.plugins()).expect("nothing is in it");
         site
     }
 
-    pub(super) fn files(&self) -> Vec<PathBuf> {
-        let packages = self.0.plugins();
-        let packages = packages.parent().expect("site-packages");
-        let mut files: Vec<_> = fs::read_dir(packages)
-            .expect("site-packages")
-            .map(|entry| entry.expect("an entry").path())
-            .collect();
-        files.sort();
-        files
+    pub(super) fn files(&self) -> Vec<String> {
+        names(self.0.plugins().parent().expect("site-packages"))
     }
 
     pub(super) fn python(&self, arguments: &[&str]) -> Command {

@@ -1,7 +1,7 @@
 //! The demo, as a user starts it. That of `s3://`, whose library takes minutes to build, is in `tests/tensorflow`.
 
 use crate::program;
-use crate::said::{root, run};
+use crate::said::{assert_all, root, run};
 
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 
@@ -10,9 +10,8 @@ fn assert_complete(arguments: &[&str], lines: &[&str]) {
     let (code, said) =
         run(program::tool().current_dir(root()).args(["tf-plugin", "demo"]).args(arguments));
     assert_eq!(code, 0, "{said}");
-    for line in lines.iter().chain(&["Every result was as expected."]) {
-        assert!(said.contains(line), "`{line}` is missing in:\n{said}");
-    }
+    assert_all(&said, lines);
+    assert_all(&said, &["Every result was as expected."]);
     // TensorFlow's own chatter, of which every line has a source file with a line number.
     for noise in [".cc:", ".rs:", "oneDNN", "WARNING", "Warning"] {
         assert!(!said.contains(noise), "`{noise}` is in:\n{said}");

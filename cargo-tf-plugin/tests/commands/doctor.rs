@@ -2,7 +2,7 @@
 
 use crate::crates::{fails, succeeds};
 use crate::overlay::Overlay;
-use crate::program;
+use crate::program::{self, environment};
 use crate::said::{assert_says, run};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,27 +11,11 @@ use std::process::Command;
 
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 
-/// A virtual environment with the packages of the newest TensorFlow and plugins of its own.
-struct Environment(Overlay);
-
-impl Environment {
-    fn new() -> Self {
-        Self(Overlay::new(&TensorFlow::pinned(NEWEST).expect("TensorFlow is provided")))
-    }
-
-    /// Puts the plugin of a package to those that TensorFlow loads.
-    fn with(self, package: &str, name: &str) -> Self {
-        let plugin = program::plugin(package);
-        fs::copy(plugin, self.0.plugins().join(name)).expect("a copy");
-        self
-    }
-
-    fn doctor(&self) -> Command {
-        let mut command = doctor();
-        let venv = self.0.python().parent().and_then(Path::parent).expect("an environment");
-        command.arg("--tf").arg(venv).env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
-        command
-    }
+fn doctor_of(environment: &Overlay) -> Command {
+    let mut command = doctor();
+    let venv = environment.python().parent().and_then(Path::parent).expect("an environment");
+    command.arg("--tf").arg(venv).env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
+    command
 }
 
 fn doctor() -> Command {
@@ -51,19 +35,17 @@ fn a_release_outside_of_any_package_is_the_user_s() {
     let mut command = doctor();
     command.args(["--no-import", "--tf", NEWEST]).current_dir(cache.path());
     command.env("XDG_CACHE_HOME", cache.path());
-    let output = command.output().expect("doctor runs");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = succeeds(&mut command);
     let python = cache.path().join("tf-plugin/tf-venv").join(NEWEST);
     assert!(said.contains(&python.to_string_lossy().into_owned()), "{said}");
 }
 
 #[test]
 fn good_plugins_are_listed_and_are_there_after_the_import() {
-    let environment = Environment::new().with("memfs", "libmemfs.so").with("bothfs", "libboth.so");
+    let environment = environment(&[("memfs", "libmemfs.so"), ("bothfs", "libboth.so")]);
     // Another name of the same directory: TensorFlow loads everything twice.
-    let second = environment.0.second_name();
-    let text = succeeds(environment.doctor().env("PYTHONPATH", second));
+    let second = environment.second_name();
+    let text = succeeds(doctor_of(&environment).env("PYTHONPATH", second));
     for words in [
         "libboth.so is loaded 2 times, because its directory has several names; it does not mind",
         &format!("TensorFlow {NEWEST} of"),
@@ -82,8 +64,8 @@ fn good_plugins_are_listed_and_are_there_after_the_import() {
 /// The card is named, or why there is none.
 #[test]
 fn hardware_is_named_or_what_keeps_it_from_being_used() {
-    let environment = Environment::new().with("gpu", "libgpu.so");
-    let mut doctor = environment.doctor();
+    let environment = environment(&[("gpu", "libgpu.so")]);
+    let mut doctor = doctor_of(&environment);
     let text = succeeds(doctor.envs(lavapipe::driver()).arg("--no-import"));
     assert_says(&text, "device GPU, 1 on this machine: llvmpipe (LLVM");
     assert_says(&text, "by Vulkan (llvmpipe Mesa");
@@ -98,58 +80,58 @@ fn hardware_is_named_or_what_keeps_it_from_being_used() {
 /// The one that is listed first is the one that serves the scheme.
 #[test]
 fn who_wins_a_clash_is_named() {
-    let environment = Environment::new().with("memfs", "liba.so").with("rivalfs", "libb.so");
-    let text = succeeds(environment.doctor().arg("--no-import"));
+    let environment = environment(&[("memfs", "liba.so"), ("rivalfs", "libb.so")]);
+    let text = succeeds(doctor_of(&environment).arg("--no-import"));
     assert_says(&text, "warning mem:// is served by");
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let winner = flat.split_once(" is first and wins").expect("it names the winner").0;
     let winner = winner.rsplit(' ').next().expect("a name");
     let script = "import tensorflow as tf\nwith tf.io.gfile.GFile('mem://box/any') as f: print('read', f.read())";
-    let (_, said) = run(Command::new(environment.0.python()).args(["-c", script]));
+    let (_, said) = run(Command::new(environment.python()).args(["-c", script]));
     let rival = said.contains("read rival");
     assert_eq!(winner, if rival { "libb.so" } else { "liba.so" }, "{text}\n{said}");
 }
 
 #[test]
 fn what_breaks_the_import_is_named_and_so_is_what_is_said_of_it() {
-    let environment = Environment::new().with("memfs", "libmemfs.so");
-    fs::write(environment.0.plugins().join("junk.so"), "no library ".repeat(20)).expect("a file");
-    let text = fails(&mut environment.doctor());
+    let environment = environment(&[("memfs", "libmemfs.so")]);
+    fs::write(environment.plugins().join("junk.so"), "no library ".repeat(20)).expect("a file");
+    let text = fails(&mut doctor_of(&environment));
     assert_says(&text, "error junk.so keeps `import tensorflow` from working");
     assert_says(&text, "is not a shared library");
     assert_says(&text, "error `import tensorflow` does not work: ended with status 1.");
     assert_says(&text, "invalid ELF header");
     assert_says(&text, "The file is not a shared library for Linux.");
 
-    let text = fails(environment.doctor().arg("--no-import"));
+    let text = fails(doctor_of(&environment).arg("--no-import"));
     assert!(!text.contains("A real"), "{text}");
 }
 
 /// Loaded as two files, a device aborts TensorFlow.
 #[test]
 fn two_copies_of_a_device_are_a_clash_that_aborts() {
-    let environment = Environment::new().with("bothfs", "liba.so").with("bothfs", "libb.so");
-    let text = fails(&mut environment.doctor());
+    let environment = environment(&[("bothfs", "liba.so"), ("bothfs", "libb.so")]);
+    let text = fails(&mut doctor_of(&environment));
     assert_says(&text, "the device platform RUST_TEST is in");
     assert_says(&text, "does not work: ended by SIGABRT. Two plugins, or two copies of one");
 }
 
 #[test]
 fn the_variable_is_followed() {
-    let environment = Environment::new();
+    let environment = environment(&[]);
     let manual = program::plugin("manualfs");
     const VARIABLE: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
-    let text = succeeds(environment.doctor().arg("--no-import").env(VARIABLE, &manual));
+    let text = succeeds(doctor_of(&environment).arg("--no-import").env(VARIABLE, &manual));
     assert_says(&text, "libmanualfs.so does not register its filesystem on import");
 
-    let text = fails(environment.doctor().env(VARIABLE, "/nonexistent/x.so"));
+    let text = fails(doctor_of(&environment).env(VARIABLE, "/nonexistent/x.so"));
     assert_says(&text, "names /nonexistent/x.so, which does not exist: `import tensorflow` fails");
     assert_says(
         &text,
         "does not work: ended with status 1. TF_PLUGGABLE_DEVICE_LIBRARY_PATH names something",
     );
 
-    let text = succeeds(environment.doctor().arg("--no-import"));
+    let text = succeeds(doctor_of(&environment).arg("--no-import"));
     assert_says(&text, "`import tensorflow` loads no plugins.");
 }
 

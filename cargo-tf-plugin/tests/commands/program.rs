@@ -1,7 +1,9 @@
 //! The command that the tests run, and what it builds for them.
 
+use crate::overlay::Overlay;
 use crate::said::{json, root};
-use cargo_tf_plugin::TensorFlow;
+use cargo_tf_plugin::{NEWEST, TensorFlow};
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -53,4 +55,15 @@ pub(crate) fn plugin(package: &str) -> PathBuf {
     let mut command = tool();
     command.current_dir(root()).args(["tf-plugin", "build", "--json", "--package", package]);
     json(&mut command)["path"].as_str().expect("a path").into()
+}
+
+/// A virtual environment with the packages of the newest TensorFlow, which loads plugins of these packages: each has the
+/// name of its file behind it.
+pub(crate) fn environment(plugins: &[(&str, &str)]) -> Overlay {
+    let environment = Overlay::new(&TensorFlow::pinned(NEWEST).expect("TensorFlow is provided"));
+    for (package, name) in plugins {
+        let copy = environment.plugins().join(name);
+        fs::copy(plugin(package), copy).expect("a copy");
+    }
+    environment
 }

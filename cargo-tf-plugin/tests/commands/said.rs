@@ -1,5 +1,6 @@
 //! Where commands run, and what they say.
 
+use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::thread;
@@ -10,6 +11,15 @@ use serde_json::Value;
 pub(crate) fn root() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.parent().expect("the package is in a workspace").to_owned()
+}
+
+/// The names in a directory, sorted.
+pub(crate) fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).expect("a directory");
+    let name = |entry: DirEntry| entry.file_name().to_string_lossy().into_owned();
+    let mut names: Vec<_> = entries.map(|entry| name(entry.expect("an entry"))).collect();
+    names.sort();
+    names
 }
 
 /// Standard output, then standard error.

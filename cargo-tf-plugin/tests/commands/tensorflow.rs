@@ -1,7 +1,7 @@
 //! The TensorFlow that the library provides is a real one.
 
 use crate::program;
-use crate::said::wait_until;
+use crate::said::{Ran, ran, wait_until};
 use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -17,15 +17,10 @@ fn assert_real(tensorflow: &TensorFlow) {
     }
     let header = "tensorflow/c/experimental/filesystem/filesystem_interface.h";
     assert!(tensorflow.include_dir().join(header).is_file(), "{header}");
-    let output = tensorflow
-        .python_command()
-        .arg("-c")
-        .arg("import os, tensorflow as tf; print(tf.__version__, os.path.dirname(os.path.dirname(tf.__file__)))")
-        .output()
-        .expect("Python runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let said = String::from_utf8(output.stdout).expect("the answer is UTF-8");
-    let (version, site_packages) = said.trim_end().split_once(' ').expect("two words");
+    let script = "import os, tensorflow as tf; print(tf.__version__, os.path.dirname(os.path.dirname(tf.__file__)))";
+    let Ran { code, out, err } = ran(tensorflow.python_command().args(["-c", script]));
+    assert_eq!(code, Some(0), "{err}");
+    let (version, site_packages) = out.trim_end().split_once(' ').expect("two words");
     assert_eq!(version, tensorflow.version());
     assert_eq!(Path::new(site_packages), tensorflow.site_packages());
 }

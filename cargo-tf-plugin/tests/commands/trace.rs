@@ -9,10 +9,9 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use crate::check::{device, filesystem};
-use crate::overlay::Overlay;
 use crate::plugins::{compile, source};
 use crate::traced::{HEADINGS, Line, events, lines, totals};
-use cargo_tf_plugin::{NEWEST, TensorFlow};
+use cargo_tf_plugin::NEWEST;
 use tempfile::TempDir;
 
 /// `cargo tf-plugin run` in the workspace, of a TensorFlow release.
@@ -257,10 +256,8 @@ print(function(tf.ones([4, 4])).numpy().sum())";
 
 #[test]
 fn an_installed_device_is_traced_where_it_is() {
-    let built = program::plugin("refdevice");
-    let overlay = Overlay::new(&TensorFlow::pinned(NEWEST).expect("TensorFlow is provided"));
+    let overlay = program::environment(&[("refdevice", "libinstalled.so")]);
     let installed = overlay.plugins().join("libinstalled.so");
-    fs::copy(built, &installed).expect("copied");
     let mut command = program::tool();
     command.current_dir(root()).args(["tf-plugin", "run", "--trace", "--python"]);
     command.arg(overlay.python()).arg("--library").arg(&installed);
