@@ -41,25 +41,29 @@ const NOTES: &str = ".note.tf_plugin";
 
 /// A shared library.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct Artefact {
+pub struct Artefact {
     pub(crate) path: PathBuf,
     /// In bytes.
-    pub(crate) size: u64,
+    pub size: u64,
     pub(crate) sha256: String,
     pub(crate) machine: String,
-    pub(crate) entry_points: Vec<&'static str>,
-    pub(crate) other_exports: Vec<String>,
-    pub(crate) needed: Vec<String>,
+    /// Those of TensorFlow's entry points that it exports.
+    pub entry_points: Vec<&'static str>,
+    /// Its other exports, except for what Python asks of it.
+    pub other_exports: Vec<String>,
+    /// The libraries that the dynamic linker loads for it.
+    pub needed: Vec<String>,
     /// The highest version that it needs of each: `GLIBC`, `GLIBCXX`, `CXXABI`.
     pub(crate) floors: BTreeMap<String, Floor>,
     /// The versions that it names of the system's libraries, such as `GLIBC_2.34`, with its functions of each.
     #[serde(skip)]
-    pub(crate) versions: BTreeMap<String, Vec<String>>,
+    pub versions: BTreeMap<String, Vec<String>>,
     /// What it expects of TensorFlow, by C name: functions of the C API.
-    pub(crate) c_imports: BTreeSet<String>,
+    pub c_imports: BTreeSet<String>,
     /// What it expects of TensorFlow beside the C API, by the linker's names.
-    pub(crate) cpp_imports: BTreeSet<String>,
-    pub(crate) text_relocations: bool,
+    pub cpp_imports: BTreeSet<String>,
+    /// Whether its code is changed when it is loaded.
+    pub text_relocations: bool,
     pub(crate) executable_stack: bool,
     pub(crate) notes: Vec<Note>,
     /// The defaults of the SDK that some type of the library has in `WritableFile`: 1 `flush`, 2 `sync`, 4 `close`.
@@ -77,7 +81,7 @@ pub(crate) struct Floor {
 
 impl Artefact {
     /// Reads a shared library for this machine.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
+    pub fn read(path: &Path) -> Result<Self> {
         let artefact = Self::read_for_any_machine(path)?;
         if artefact.machine != ARCH {
             bail!(

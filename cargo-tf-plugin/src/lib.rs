@@ -17,7 +17,7 @@
 // Standard output may be closed: `output` writes to it, and nothing panics.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-// What is hidden is for this package's program alone.
+// What is hidden is for this package's program, and for tests of this repository, alone.
 mod artefact;
 #[doc(hidden)]
 pub mod bench;
@@ -51,6 +51,8 @@ mod trace;
 mod wheel;
 pub mod workspace;
 
+#[doc(hidden)]
+pub use artefact::Artefact;
 pub use build::forget_package;
 pub use packages::Packages;
 pub use tensorflow::{CANDIDATES, MATRIX, NEWEST, TensorFlow};
