@@ -5,7 +5,7 @@ use cargo_tf_plugin::{NEWEST, TensorFlow};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use tf_fs_plugin::{Code, Error};
 use tf_plugin_book_tests::code::{Follower, NOT_RUN, Script};
@@ -96,12 +96,8 @@ fn the_code_of_the_gpu_is_that_of_the_crate() {
     }
 }
 
-/// Runs scripts in one process of TensorFlow, one after the other, and what each prints.
-fn run(
-    tensorflow: &TensorFlow,
-    scripts: &[Script],
-    environment: &[(&str, PathBuf)],
-) -> Vec<String> {
+/// Runs scripts in one process of TensorFlow with a device, one after the other, and what each prints.
+fn run(tensorflow: &TensorFlow, scripts: &[Script], device: &Path) -> Vec<String> {
     const MARK: &str = "--- the next block of the book ---";
     let mut all = String::from("import os\n");
     for Script { directory, code, place, .. } in scripts {
@@ -117,7 +113,7 @@ fn run(
     let script = directory.path().join("book.py");
     fs::write(&script, all).expect("written");
     let mut command = tensorflow.python_command();
-    command.arg(script).envs(environment.iter().map(|(name, value)| (name, value)));
+    command.arg(script).env("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", device);
     let output = command.output().expect("Python runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -152,7 +148,7 @@ fn the_pages_can_be_followed() {
     let mut scripts = [&device.scripts[..], &filesystem.scripts].concat();
     scripts.push(exceptions(scratch.path()));
     scripts.push(provoked(filesystem.directory()));
-    let said = run(&tensorflow, &scripts, &[("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", library)]);
+    let said = run(&tensorflow, &scripts, &library);
     assert_eq!(said.len(), scripts.len());
     for (script, said) in scripts.iter().zip(said) {
         let expected = script.expected.as_ref().expect("the book says what is printed");
