@@ -283,10 +283,6 @@ fn brokenfs(cases: fn(&TensorFlow, &Path) -> InTensorFlow) -> InTensorFlow {
         .limit(Duration::from_secs(20))
 }
 
-fn with(defect: Defect) -> Vec<(String, String)> {
-    vec![(DEFECT_VARIABLE.to_owned(), format!("{defect:?}"))]
-}
-
 /// The cases that notice it, of those given. A case that has nothing to test with does not count.
 fn failed(answers: &[Answer]) -> Vec<&'static TensorFlowCase> {
     let of_the_case = |deviation: &Deviation| !deviation.what.starts_with("a step of set_up");
@@ -328,10 +324,11 @@ fn tried(jobs: Vec<(usize, Vec<&'static TensorFlowCase>)>, enough: usize) -> Job
     // A case that ends the process ends the job, so that the others are tried in another one.
     let mut rest = jobs;
     while !rest.is_empty() {
-        let jobs: Vec<_> = rest
-            .iter()
-            .map(|(number, cases)| (with(Defect::ALL[*number].0), cases.clone()))
-            .collect();
+        let jobs = rest.iter().map(|(number, cases)| {
+            let defect = format!("{:?}", Defect::ALL[*number].0);
+            (vec![(DEFECT_VARIABLE.to_owned(), defect)], cases.clone())
+        });
+        let jobs: Vec<_> = jobs.collect();
         let answers = brokenfs(python).run_each("mem://box/", &jobs);
         let mut left = Vec::new();
         for ((number, cases), answers) in rest.into_iter().zip(answers) {

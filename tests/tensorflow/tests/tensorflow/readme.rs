@@ -1,15 +1,13 @@
 //! The code in the documents, built and used as they say.
 
-use cargo_tf_plugin::{NEWEST, TensorFlow};
+use cargo_tf_plugin::NEWEST;
 use std::os::unix::fs::symlink;
-use std::process::Output;
+use std::time::Duration;
 use tf_plugin_tensorflow_tests::outside::{block, build, read, target};
+use tf_plugin_tensorflow_tests::{child, tensorflow};
 
-fn succeeded(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
-    text(&output.stdout)
-}
+/// Ten times what the longest takes on two busy cores.
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// Builds the crate that a document describes and runs its Python; what that says.
 fn follow(document: &str, name: &str) -> String {
@@ -25,13 +23,9 @@ fn follow(document: &str, name: &str) -> String {
     // The crate's directory, with the library where the document has it.
     let directory = tempfile::tempdir().expect("a scratch directory");
     symlink(target(), directory.path().join("target")).expect("linked");
-    let ran = TensorFlow::pinned(NEWEST)
-        .expect("TensorFlow is provided")
-        .python_command()
-        .args(["-c", block(&document, "python")])
-        .current_dir(&directory)
-        .output();
-    succeeded(&ran.expect("Python runs"))
+    let mut python = tensorflow(NEWEST).python_command();
+    python.args(["-c", block(&document, "python")]).current_dir(&directory);
+    child::run(python, LIMIT).success().stdout
 }
 
 #[test]

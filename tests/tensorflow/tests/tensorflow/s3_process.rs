@@ -64,14 +64,19 @@ ways!(
     sixty_four_threads,
 );
 
+/// Goes a way in a Python of its own.
+fn alone(way: &str) -> Finished {
+    let store = Store::new("process", true);
+    let installed = installed(&tensorflow(NEWEST));
+    go(store.python_in(&installed, SCRIPT), &store, way)
+}
+
 /// The end is timed from outside: what Python itself needs to start and to end is in `at_once`.
 fn ends_in_time(way: &str) {
     static USUAL: OnceLock<Duration> = OnceLock::new();
     let time = |way| {
-        let store = Store::new("process", true);
-        let installed = installed(&tensorflow(NEWEST));
         let started = Instant::now();
-        go(store.python_in(&installed, SCRIPT), &store, way).success();
+        alone(way).success();
         started.elapsed()
     };
     let usual = *USUAL.get_or_init(|| time("at_once"));
@@ -91,9 +96,7 @@ fn a_stalled_server() {
 
 #[test]
 fn killed_by_sigint() {
-    let store = Store::new("process", true);
-    let installed = installed(&tensorflow(NEWEST));
-    let finished = go(store.python_in(&installed, SCRIPT), &store, "killed_by_sigint");
+    let finished = alone("killed_by_sigint");
     if finished.signal() != Some(libc::SIGINT) {
         finished.fail("it was not ended by SIGINT");
     }

@@ -2,7 +2,6 @@
 
 use azurite::{ACCOUNT, Azurite, KEY};
 use cargo_tf_plugin::TensorFlow;
-use std::fs;
 use tf_plugin_tensorflow_tests::overlay::Overlay;
 use tf_plugin_tensorflow_tests::s3::Store;
 use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow};
@@ -12,8 +11,7 @@ each_tensorflow!(three_stores_in_one_process);
 fn three_stores_in_one_process(tensorflow: &TensorFlow) {
     let overlay = Overlay::new(tensorflow);
     for package in ["s3", "az", "https"] {
-        let place = overlay.plugins().join(format!("lib{package}.so"));
-        fs::copy(Plugin::of(package).path(), place).expect("the plugin can be copied");
+        Plugin::of(package).copy_to(&overlay.plugins());
     }
     let store = Store::new("together", true);
     let azurite = Azurite::with_container("together");
