@@ -133,9 +133,8 @@ impl Site {
     }
 
     pub(super) fn python(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(self.0.python());
+        let mut command = program::quick(Command::new(self.0.python()));
         command.args(arguments).env("TF_CPP_MIN_LOG_LEVEL", "1");
-        command.env("PYTHONPATH", program::few_collections());
         for name in ["TF_FS_PLUGIN_AUTOLOAD", "TF_PLUGGABLE_DEVICE_LIBRARY_PATH"] {
             command.env_remove(name);
         }

@@ -10,13 +10,9 @@ use std::process::Command;
 /// Leaves out the optimiser: `refdevice` alone would take two minutes of processor time. The libraries that users get
 /// are tested by `tests/tensorflow` with the feature `optimised`. Python looks for garbage rarely.
 pub(crate) fn quick(mut command: Command) -> Command {
-    command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0").env("PYTHONPATH", few_collections());
+    command.env("PYTHONPATH", root().join("tests/python/few_collections"));
+    command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
     command
-}
-
-/// For `PYTHONPATH`.
-pub(crate) fn few_collections() -> PathBuf {
-    root().join("tests/python/few_collections")
 }
 
 pub(crate) fn tool() -> Command {

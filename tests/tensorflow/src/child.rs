@@ -3,6 +3,7 @@
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
+use std::fmt::Debug;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -114,14 +115,12 @@ impl Finished {
 
     /// Fails the test unless the script has done these, each once and in this order. A sweep says more of each behind it.
     #[track_caller]
-    pub fn must_have_done<S: AsRef<str>>(&self, steps: &[S]) {
+    pub fn must_have_done<S: AsRef<str> + Debug>(&self, steps: &[S]) {
         let done = self.done();
         let is_one = |(done, step): (&&str, &S)| {
-            let rest = done.strip_prefix(step.as_ref());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+            format!("{done} ").starts_with(&format!("{} ", step.as_ref()))
         };
         if done.len() != steps.len() || !done.iter().zip(steps).all(is_one) {
-            let steps: Vec<_> = steps.iter().map(AsRef::as_ref).collect();
             self.fail(&format!("{done:?} was done, not {steps:?}"));
         }
     }

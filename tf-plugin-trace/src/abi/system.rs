@@ -86,10 +86,8 @@ impl Sink {
         let _ = file.write_all(text);
         if let Some(identity) = identity(&file) {
             let kept = Box::into_raw(Box::new(Kept { file, identity }));
-            let order = (Ordering::AcqRel, Ordering::Relaxed);
-            if self.0.compare_exchange(seen, kept, order.0, order.1).is_err() {
-                // Another thread has opened the file, too.
-                // SAFETY: this thread's own box, which nobody else knows.
+            if self.0.compare_exchange(seen, kept, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+                // SAFETY: this thread's own box: another thread's is kept.
                 drop(unsafe { Box::from_raw(kept) });
             }
         }

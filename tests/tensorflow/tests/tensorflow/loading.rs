@@ -3,7 +3,6 @@
 use cargo_tf_plugin::TensorFlow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
-use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use tf_plugin_tensorflow_tests::child::Finished;
@@ -54,14 +53,15 @@ fn usual_lines(tensorflow: &TensorFlow) -> BTreeSet<String> {
         let overlay = Overlay::new(tensorflow);
         assert!(overlay.python().starts_with(env::temp_dir()));
         let python = Python::with_interpreter(overlay.python(), SCRIPT);
-        let finished = ran(python, &["site-packages=1", "works=ram://box", "absent=mem"]);
+        let steps = ["site-packages=1", "works=ram://box", "absent=mem"].map(String::from);
+        let finished = ran(python, &steps);
         finished.stderr.lines().map(shape).collect()
     });
     usual.clone()
 }
 
 /// Runs the steps, all of which must succeed, and lets TensorFlow say what it says by default.
-fn ran<S: AsRef<OsStr> + AsRef<str>>(python: Python, steps: &[S]) -> Finished {
+fn ran(python: Python, steps: &[String]) -> Finished {
     let finished = python.without("TF_CPP_MIN_LOG_LEVEL").args(steps).run().success();
     finished.must_have_done(steps);
     finished
