@@ -3,7 +3,6 @@
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
-use std::fmt::Debug;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -113,14 +112,15 @@ impl Finished {
         self.stdout.lines().filter_map(|line| line.strip_prefix("ok ")).collect()
     }
 
-    /// Fails the test unless the script has done these, each once and in this order. A sweep says more of each behind it.
+    /// Fails the test unless the script has done these, each once. A sweep has an order of its own, and says more of each.
     #[track_caller]
-    pub fn must_have_done<S: AsRef<str> + Debug>(&self, steps: &[S]) {
-        let done = self.done();
-        let is_one = |(done, step): (&&str, &S)| {
-            format!("{done} ").starts_with(&format!("{} ", step.as_ref()))
-        };
-        if done.len() != steps.len() || !done.iter().zip(steps).all(is_one) {
+    pub fn must_have_done<S: AsRef<str>>(&self, steps: &[S]) {
+        let (mut done, mut steps) = (self.done(), Vec::from_iter(steps.iter().map(AsRef::as_ref)));
+        done.sort_unstable();
+        steps.sort_unstable();
+        let is_one =
+            |(done, step): (&&str, &&str)| format!("{done} ").starts_with(&format!("{step} "));
+        if done.len() != steps.len() || !done.iter().zip(&steps).all(is_one) {
             self.fail(&format!("{done:?} was done, not {steps:?}"));
         }
     }
