@@ -34,8 +34,8 @@ pub fn taken_for_in_2_22(operation: &str) -> Option<&'static str> {
     filesystem_2_22().nth(at).filter(|name| *name != operation)
 }
 
-/// Those of a struct. What TensorFlow 2.22 has added to a stream executor is behind the struct of older releases, whose name
-/// the whole has.
+/// The name of a struct and those of its functions. A stream executor of TensorFlow 2.22 is that of older releases with one
+/// function more, and has its name.
 pub fn names<T: Record>() -> Names {
     let whole = T::NAME == SP_StreamExecutorWithStreamOptions::NAME;
     if whole { STREAM_EXECUTOR } else { (T::NAME, T::FUNCTIONS) }

@@ -35,7 +35,7 @@ unsafe fn named(call: &mut Call, device_type: *const c_char) -> String {
 
 // What a plugin has written into the structs is the tracer's to wrap: the host reads it when the entry point has returned.
 tables! {
-    /// [`EntryPoints`]. One table for each that the host has looked up, of five.
+    /// A table for each of [`EntryPoints`] that the host has looked up: at most five.
     points: EntryPoints, 16 {
         fn TF_InitPlugin(info: *mut TF_FilesystemPluginInfo) => |call| {
             if let Some(info) = info.as_ref() {

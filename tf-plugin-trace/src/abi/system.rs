@@ -44,7 +44,7 @@ pub(super) fn set_errno(errno: c_int) {
     unsafe { *libc::__errno_location() = errno }
 }
 
-/// Writes to standard error, in one piece if the system does. Without the lock of the standard library's.
+/// Writes to standard error, in one piece if the system does. It takes no lock, unlike `std::io::stderr`.
 pub(crate) fn say(text: &str) {
     let mut text = text.as_bytes();
     while !text.is_empty() {

@@ -121,7 +121,7 @@ impl<'f> Bench<'f> {
     }
 
     /// A row for something that is done to a small file.
-    fn of_a_file(
+    fn row_of_a_file(
         &self,
         rows: &Rows<'_>,
         name: &str,
@@ -139,7 +139,7 @@ impl<'f> Bench<'f> {
             let uri = c(&format!("{}/some/file", self.directory))?;
             rows.repeat(ANY, || fs.translate_name(&uri, |_| ()))
         })?;
-        self.of_a_file(rows, "path_exists, of a file", |path| fs.path_exists(path))?;
+        self.row_of_a_file(rows, "path_exists, of a file", |path| fs.path_exists(path))?;
         rows.row("path_exists, of nothing", None, || {
             let path = path(fs, &format!("{}/tf-plugin-bench-nothing", self.directory))?;
             rows.repeat(ANY, || match fs.path_exists(&path) {
@@ -148,8 +148,8 @@ impl<'f> Bench<'f> {
                 other => other,
             })
         })?;
-        self.of_a_file(rows, "stat, of a file", |path| fs.stat(path).map(drop))?;
-        self.of_a_file(rows, "get_file_size", |path| fs.get_file_size(path).map(drop))?;
+        self.row_of_a_file(rows, "stat, of a file", |path| fs.stat(path).map(drop))?;
+        self.row_of_a_file(rows, "get_file_size", |path| fs.get_file_size(path).map(drop))?;
         rows.row("is_directory, of a directory", None, || {
             let path = path(fs, &self.directory)?;
             rows.repeat(ANY, || fs.is_directory(&path).map(drop))
@@ -158,13 +158,13 @@ impl<'f> Bench<'f> {
 
     fn reading(&self, rows: &Rows<'_>) -> Result<()> {
         let fs = self.fs;
-        self.of_a_file(rows, "open and close", |path| fs.open(path).map(drop))?;
+        self.row_of_a_file(rows, "open and close", |path| fs.open(path).map(drop))?;
         for (how, random) in [("in order", false), ("anywhere", true)] {
             for size in [16, 4 << 10, 256 << 10, 1 << 20] {
                 let name = format!("read {} {how}", bytes(size as u64));
                 rows.row(name, Some(size as u64), || {
-                    let (path, length) =
-                        self.file(if self.file.is_some() { size } else { SIZE })?;
+                    let needed = if self.file.is_some() { size } else { SIZE };
+                    let (path, length) = self.file(needed)?;
                     let file = fs.open(&path)?;
                     let mut buffer = vec![0; size];
                     let mut state: u64 = 0x9e37_79b9_7f4a_7c15;

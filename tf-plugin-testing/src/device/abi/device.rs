@@ -128,7 +128,7 @@ impl TestDevice<'_> {
         }
         // SAFETY: memory of this size.
         unsafe { memory.cast::<u8>().write_bytes(1, bytes) };
-        // Freed once, and not used any more.
+        // Freed once; it is not used behind this.
         plain!(self, executor.host_memory_deallocate(memory));
         1 << memory.addr().trailing_zeros()
     }

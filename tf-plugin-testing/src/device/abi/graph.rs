@@ -190,7 +190,7 @@ unsafe fn item<'a>(item: *const TF_GrapplerItem) -> &'a Item<'a> {
 }
 
 /// # Safety
-/// `status` is one of this process's.
+/// `status` was made by the installed functions, and was not deleted.
 pub(super) unsafe fn set(status: *mut TF_Status, code: TF_Code) {
     if let Ok(host) = StatusFunctions::get() {
         // SAFETY: `status` was made by the installed functions, and the text is a C string.

@@ -32,7 +32,7 @@ pub fn run_case<P: Platform>(case: &'static Case, limit: Duration) -> Verdict {
         }));
     };
     if let Err(error) = thread::Builder::new().name(case.name().into()).spawn(body) {
-        return failed(format!("there is no thread for the test: {error}"));
+        return failed(format!("cannot start a thread for the test: {error}"));
     }
     receiver.recv_timeout(limit).unwrap_or_else(|error| match error {
         RecvTimeoutError::Timeout => failed(format!("it is not done after {limit:?}")),
@@ -63,8 +63,8 @@ fn on_a_host<P: Platform>(case: &Case) -> Verdict {
         }
     };
     let live = host.live();
-    let more = format!("{live} handles more were made than destroyed");
-    let left = (live != 0).then(|| Deviation::new(more));
+    let more = || Deviation::new(format_args!("{live} handles more were made than destroyed"));
+    let left = (live != 0).then(more);
     let violations = host.violations().into_iter().map(Deviation::of_violation);
     Verdict::of(deviations, outcome, left.into_iter().chain(violations))
 }

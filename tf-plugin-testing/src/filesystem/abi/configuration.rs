@@ -159,8 +159,9 @@ impl Mounted {
             self.blocks.release(op, subject, option.description);
             if let Some(value) = option.value.as_ref() {
                 let is_buffers = value.type_tag == TF_Filesystem_Option_Type_Buffer as c_int;
-                let buffers = is_buffers && !value.values.is_null();
-                for index in 0..if buffers { value.num_values } else { 0 } {
+                let has_buffers = is_buffers && !value.values.is_null();
+                let buffers = if has_buffers { value.num_values } else { 0 };
+                for index in 0..buffers {
                     let buffer = value.values.add(index as usize).read().buffer_val;
                     self.blocks.release(op, subject, buffer.buf);
                 }
