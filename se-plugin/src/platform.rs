@@ -20,7 +20,7 @@ pub trait Platform: Sized + Send + Sync + 'static {
     const TYPE: &'static str;
 
     /// The type of the devices in this process, if it is another one than [`TYPE`](Self::TYPE): by a setting of the
-    /// user's, or by what TensorFlow has. Called when TensorFlow loads the plugin, and later; it is the same each time.
+    /// user's, or by what TensorFlow has. The first answer of a process holds.
     ///
     /// It may be `GPU`: then scripts that name `/GPU:0` or `list_physical_devices('GPU')` run unchanged, on a TensorFlow
     /// without [kernels of its own for GPUs](crate::host_has_gpu_kernels). On another one, and with a type that TensorFlow
@@ -42,7 +42,8 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// The type of the devices.
     type Device: Device;
 
-    /// Creates the platform, once, when TensorFlow first requests the number of devices.
+    /// Creates the platform, once, when TensorFlow first requests the number of devices. It is dropped when TensorFlow
+    /// destroys the platform, which no release does: what it holds is there for its devices.
     ///
     /// # Errors
     /// Any, such as a missing driver. There are then 0 devices, and the log says why.

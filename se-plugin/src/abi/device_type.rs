@@ -4,24 +4,32 @@ use super::host_buf::lent;
 use super::kernel::status::Status;
 use crate::Platform;
 use crate::platform::{is_identifier, is_reserved_type};
+use crate::sync::{ForkMutex, lock_across_forks};
 use crate::wire::each_of;
+use core::any::TypeId;
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{BufferFunctions, RegisteredKernelsFunctions};
-use tf_plugin_core::__private::boundary::catch;
+use tf_plugin_core::__private::boundary::{catch, log_error};
 use tf_plugin_core::{Error, Result, ResultExt as _, ensure};
 
-/// Returns the type of the platform's devices in this process: the one it [chooses](Platform::device_type), or
+/// What each platform has chosen. Kernels take TensorFlow's handles for those of this library's devices, so a platform that
+/// chooses another type later must not get kernels for the devices of another library.
+static CHOSEN: ForkMutex<BTreeMap<TypeId, &'static str>> = ForkMutex::new(BTreeMap::new());
+
+/// Returns the type of the platform's devices in this process: the one it [chooses](Platform::device_type) first, or
 /// [`TYPE`](Platform::TYPE) where TensorFlow cannot have that one. A graph pass compares nodes with it.
 #[must_use]
 pub fn device_type<P: Platform>() -> &'static str {
-    chosen::<P>().unwrap_or(P::TYPE)
-}
-
-/// Why the type that the platform chooses cannot be.
-pub(crate) fn refusal<P: Platform>() -> Option<Error> {
-    let refused = chosen::<P>().err()?;
-    Some(refused.context(format_args!("the device type is {}", P::TYPE)))
+    if let Some(kind) = lock_across_forks(&CHOSEN).get(&TypeId::of::<P>()) {
+        return kind;
+    }
+    let chosen = chosen::<P>().unwrap_or_else(|refusal| {
+        log_error(&format_args!("the device type is {}: {refusal}", P::TYPE));
+        P::TYPE
+    });
+    lock_across_forks(&CHOSEN).entry(TypeId::of::<P>()).or_insert(chosen)
 }
 
 /// # Errors
@@ -119,14 +127,20 @@ mod tests {
         assert_eq!(device_type::<Nothing<0>>(), "NOTHING");
         assert_eq!(device_type::<Nothing<1>>(), "NOTHING");
         assert_eq!(device_type::<Nothing<2>>(), "MINE");
-        assert!(refusal::<Nothing<2>>().is_none());
         for (refusal, why) in [
-            (refusal::<Nothing<0>>(), "no setting"),
-            (refusal::<Nothing<1>>(), "`CPU` cannot be one: TensorFlow has kernels for it"),
+            (chosen::<Nothing<0>>(), "no setting"),
+            (chosen::<Nothing<1>>(), "`CPU` cannot be one: TensorFlow has kernels for it"),
         ] {
-            let text = refusal.unwrap().to_string();
-            assert!(text.contains("the device type is NOTHING: ") && text.contains(why), "{text}");
+            let text = refusal.unwrap_err().to_string();
+            assert!(text.contains(why), "{text}");
         }
+    }
+
+    #[test]
+    fn a_choice_stays() {
+        assert_eq!(device_type::<Nothing<3>>(), "FIRST");
+        assert_eq!(Nothing::<3>::device_type(), "LATER");
+        assert_eq!(device_type::<Nothing<3>>(), "FIRST");
     }
 
     #[test]

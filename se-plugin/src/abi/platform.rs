@@ -1,6 +1,6 @@
 //! The plugin's entry, and the callbacks of the platform.
 
-use super::device_type::{device_type, refusal};
+use super::device_type::device_type;
 use super::executor;
 use super::exports::PlatformExport;
 use super::loads::{initialize, name_of_load};
@@ -31,6 +31,8 @@ struct PlatformState<P: Platform> {
     /// Why there are no devices, if that is known before they are counted.
     declined: AtomicBool,
     devices: OnceLock<Vec<Arc<DeviceState<P::Device>>>>,
+    /// What has opened them, and may hold what they use.
+    platform: OnceLock<P>,
 }
 
 impl<P: Platform> PlatformState<P> {
@@ -43,6 +45,7 @@ impl<P: Platform> PlatformState<P> {
             kind: name(device_type::<P>())?,
             declined: AtomicBool::new(load > 0),
             devices: OnceLock::new(),
+            platform: OnceLock::new(),
         })
     }
 
@@ -63,7 +66,8 @@ impl<P: Platform> PlatformState<P> {
                 return devices;
             }
             let opened = boundary::catch("get_device_count", || {
-                let platform = P::new()?;
+                let new = P::new()?;
+                let platform = self.platform.get_or_init(|| new);
                 let count = platform.device_count()?.min(limit).min(c_int::MAX as usize);
                 for ordinal in 0..count {
                     let device = platform.open(ordinal)?;
@@ -105,11 +109,6 @@ pub unsafe fn init_plugin<P: Platform>(
 ) {
     let body = || {
         let load = export.loads.fetch_add(1, Ordering::AcqRel);
-        if load == 0
-            && let Some(refusal) = refusal::<P>()
-        {
-            log_error(&refusal);
-        }
         // SAFETY: `params` is null or covers `struct_size` bytes, as the host's call of `SE_InitPlugin`
         // guarantees.
         unsafe { register::<P>(params, load, export)? };

@@ -274,7 +274,10 @@ impl HostMemory {
 
     /// The memory of this plugin's that the address is in; this one if it is in none.
     pub(super) fn owner(&self, address: DevicePtr) -> Self {
-        let is_in = |memory: &Self| memory.offset(address) < lock(&memory.shared.allocator).len;
+        let is_in = |memory: &Self| {
+            memory.check_process().is_ok()
+                && memory.offset(address) < lock(&memory.shared.allocator).len
+        };
         if is_in(self) {
             return self.clone();
         }

@@ -2,8 +2,11 @@
 
 use crate::host::HostDevice;
 use crate::{Error, Platform, Result};
+use core::sync::atomic::{AtomicBool, Ordering};
 
-/// Chooses a type by its number: 0 panics, and 1 is one that cannot be.
+static CHANGED: AtomicBool = AtomicBool::new(false);
+
+/// Chooses a type by its number: 0 panics, 1 is one that cannot be, and 3 changes.
 pub(crate) struct Nothing<const KIND: u8 = 2>;
 
 impl<const KIND: u8> Platform for Nothing<KIND> {
@@ -15,6 +18,8 @@ impl<const KIND: u8> Platform for Nothing<KIND> {
         match KIND {
             0 => panic!("no setting"),
             1 => "CPU",
+            3 if CHANGED.swap(true, Ordering::Relaxed) => "LATER",
+            3 => "FIRST",
             _ => "MINE",
         }
     }

@@ -7,6 +7,7 @@ use se_plugin::prelude::*;
 use se_plugin::profiler::Timeline;
 use se_plugin::{AllocatorStats, HostAllocator};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tf_plugin_testing::device::{Host, TestDevice};
 
 /// What the streams do.
@@ -22,8 +23,17 @@ pub(crate) static SOURCES: Mutex<Vec<HostSource>> = Mutex::new(Vec::new());
 /// Host memory of the devices. Only tests that hold [`SWITCH`] alone may allocate from it: one of them counts it.
 pub(crate) static MEMORY: Counted = Counted::new(|| SWITCH.trip("host memory"));
 
+/// How many [`Switched`] platforms there are.
+pub(crate) static PLATFORMS: AtomicUsize = AtomicUsize::new(0);
+
 /// A platform whose devices fail at what the kit's `Faulty` does not know: what has no name in the header.
-pub(crate) struct Switched;
+pub(crate) struct Switched(());
+
+impl Drop for Switched {
+    fn drop(&mut self) {
+        PLATFORMS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 impl Platform for Switched {
     const NAME: &'static str = "SWITCHED";
@@ -31,7 +41,9 @@ impl Platform for Switched {
     type Device = Own;
 
     fn new() -> Result<Self> {
-        SWITCH.trip("new").map(|()| Self)
+        SWITCH.trip("new")?;
+        PLATFORMS.fetch_add(1, Ordering::Relaxed);
+        Ok(Self(()))
     }
     fn device_count(&self) -> Result<usize> {
         SWITCH.trip("device_count").map(|()| 1)
@@ -49,6 +61,9 @@ pub(crate) fn with_switched(body: impl FnOnce(&TestDevice<'_>)) {
     assert_eq!(host.device_count().expect("counted"), 1);
     body(&host.device(0).expect("a device"));
     assert_eq!((host.live(), host.violations()), (0, vec![]));
+    assert_eq!(PLATFORMS.load(Ordering::Relaxed), 1);
+    drop(host);
+    assert_eq!(PLATFORMS.load(Ordering::Relaxed), 0);
 }
 
 /// A device of these tests' own: it remembers the priorities of its streams, says what a [`HostDevice`] does not, and fails

@@ -125,6 +125,7 @@ mod tests {
     use crate::Code;
     use crate::device::{AllocatorStats, Device as _};
     use crate::host::{HostDevice, HostMemory, WorkerEvent};
+    use crate::memory::DevicePtr;
     use crate::stream::{Event as _, Stream as _};
     use core::sync::atomic::{AtomicI32, Ordering};
     use std::sync::{Arc, mpsc};
@@ -175,7 +176,7 @@ mod tests {
         let core = Arc::clone(stream.core());
         let held = (memory.hold(), core.hold());
         type Case<'a> = (&'a str, &'a dyn Fn() -> bool);
-        let cases: [Case<'_>; 18] = [
+        let cases: [Case<'_>; 19] = [
             ("allocate", &|| is_refused(memory.allocate(8).map(drop))),
             ("deallocate", &|| is_refused(memory.deallocate(at))),
             ("write", &|| is_refused(memory.write("write", at, &[0; 8]))),
@@ -185,6 +186,11 @@ mod tests {
             ("memory_usage", &|| is_refused(device.memory_usage().map(drop))),
             ("allocator_stats", &|| device.allocator_stats().is_none()),
             ("a new memory", &|| HostMemory::new(1 << 20).is_ok()),
+            ("a copy from no memory", &|| {
+                let (own, nowhere) = (HostMemory::new(1 << 20).unwrap(), DevicePtr::new(8));
+                let copied = own.copy("copy", own.allocate(8).unwrap(), nowhere.unwrap(), 8);
+                copied.is_err_and(|error| error.code() == Code::InvalidArgument)
+            }),
             ("synchronize", &|| is_refused(device.synchronize())),
             ("synchronize a stream", &|| is_refused(stream.synchronize())),
             ("status of a stream", &|| is_refused(stream.status())),
