@@ -1,11 +1,11 @@
 //! `#[kernel]`.
 
 use crate::args::{self, Macro, flag, krate, list, literals, value};
-use crate::conditions::{self, split};
+use crate::conditions::split;
 use crate::errors::Errors;
 use crate::item::{self, text};
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
-use quote::{ToTokens as _, quote};
+use quote::quote;
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{GenericParam, LitInt, LitStr, Path, Token};
@@ -41,13 +41,7 @@ pub(crate) fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
         Ok(item) => {
             let mut output = item.with_items(TokenStream::new());
             if let Some(registrations) = registrations(&item.header, &options, &mut errors) {
-                let attributes: Vec<_> =
-                    item.header.attributes.iter().map(|one| one.meta.to_token_stream()).collect();
-                let condition = conditions::attribute(conditions::of(&attributes).as_ref());
-                output.extend(quote! {
-                    #condition
-                    const _: () = { #registrations };
-                });
+                output.extend(quote! { const _: () = { #registrations }; });
             }
             output
         }
