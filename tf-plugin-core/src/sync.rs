@@ -191,7 +191,8 @@ macro_rules! locks {
                     take(&self.proven, || was_free(self.inner.$try_alone()), lock, try_lock)
                 }
 
-                #[doc = concat!("As [`", stringify!($take), "`](Self::", stringify!($take), "), without waiting.")]
+                #[doc = concat!("As [`", stringify!($take), "`](Self::", stringify!($take), "), without waiting for its holder.")]
+                /// It waits while a process is forked off.
                 ///
                 /// # Errors
                 /// If it would have to wait, or a thread panicked while it held the lock.
