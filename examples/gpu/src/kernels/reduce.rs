@@ -4,7 +4,7 @@ use super::*;
 use core::marker::PhantomData;
 
 /// From so many elements for a result on, a workgroup computes it, not a thread.
-const WIDE: usize = 1024;
+pub(super) const WIDE: usize = 1024;
 
 /// Folds the elements of `input` along some axes.
 fn fold(

@@ -11,6 +11,9 @@ struct Rows {
     labels_step: usize,
 }
 
+/// From so many classes on, a workgroup computes a row, not a thread.
+const WIDE: usize = 256;
+
 fn enqueue(
     context: &Run<'_>,
     op: &'static str,
@@ -22,10 +25,16 @@ fn enqueue(
 ) -> Result<()> {
     let (labels, loss) = loss.unwrap_or((logits, out));
     word(logits.len().max(out.len()))?;
+    let is_wide = rows.classes >= WIDE;
     Launch {
         op,
         shader: shader!("softmax"),
-        constants: &[number, element_type(out.dtype())?, element_type(labels.dtype())?],
+        constants: &[
+            number,
+            element_type(out.dtype())?,
+            element_type(labels.dtype())?,
+            is_wide.into(),
+        ],
         operands: &[logits.into(), labels.into(), loss.into(), out.into()],
         numbers: &[
             rows.rows as u32,
@@ -33,7 +42,7 @@ fn enqueue(
             rows.in_step as u32,
             rows.labels_step as u32,
         ],
-        groups: groups(rows.rows),
+        groups: groups(if is_wide { rows.rows.saturating_mul(256) } else { rows.rows }),
     }
     .enqueue(context)
 }

@@ -42,6 +42,8 @@ fn scan(
     let out = output(context, 0, &shape)?;
     let rows = if out.is_empty() { 0 } else { out.len() / shape[axis] };
     word(out.len())?;
+    // One thread for a long row is slow. Of many rows each may have one.
+    let is_wide = shape[axis] >= reduce::WIDE && rows <= shape[axis];
     Launch {
         op,
         shader: match is_float(input.dtype()) {
@@ -53,10 +55,11 @@ fn scan(
             is_product.into(),
             is_exclusive.into(),
             is_reverse.into(),
+            is_wide.into(),
         ],
         operands: &[(&input).into(), (&out).into()],
         numbers: &[rows as u32, shape[axis] as u32, shapes::count(&shape[axis + 1..]) as u32],
-        groups: groups(rows),
+        groups: groups(if is_wide { rows.saturating_mul(256) } else { rows }),
     }
     .enqueue(context)
 }

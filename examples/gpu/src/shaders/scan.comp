@@ -8,6 +8,8 @@ layout(constant_id = 0) const uint TYPE = 0;
 layout(constant_id = 1) const bool IS_PRODUCT = false;
 layout(constant_id = 2) const bool IS_EXCLUSIVE = false;
 layout(constant_id = 3) const bool IS_REVERSE = false;
+// Whether a workgroup computes a row, or else each thread.
+layout(constant_id = 4) const bool IS_WIDE = false;
 
 layout(push_constant, scalar) uniform Push {
     uint64_t in_, out_;
@@ -15,16 +17,42 @@ layout(push_constant, scalar) uniform Push {
     uint n, len, inner;
 } push;
 
+shared COMPUTE parts[256];
+
+COMPUTE join(COMPUTE a, COMPUTE b) { return IS_PRODUCT ? a * b : a + b; }
+
+// Joins `sum` with some elements of a row.
+COMPUTE scan(uint row, uint from, uint end, COMPUTE sum, bool is_stored) {
+    uint first = row / push.inner * push.len * push.inner + row % push.inner;
+    for (uint k = from; k < end; k++) {
+        uint at = first + (IS_REVERSE ? push.len - 1 - k : k) * push.inner;
+        COMPUTE before = sum;
+        sum = join(sum, load(push.in_, at, TYPE));
+        if (is_stored) store(push.out_, at, TYPE, IS_EXCLUSIVE ? before : sum);
+    }
+    return sum;
+}
+
 void main() {
-    uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
-    for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step) {
-        uint first = i / push.inner * push.len * push.inner + i % push.inner;
-        COMPUTE sum = COMPUTE(IS_PRODUCT ? 1 : 0);
-        for (uint k = 0; k < push.len; k++) {
-            uint at = first + (IS_REVERSE ? push.len - 1 - k : k) * push.inner;
-            COMPUTE x = load(push.in_, at, TYPE), before = sum;
-            sum = IS_PRODUCT ? sum * x : sum + x;
-            store(push.out_, at, TYPE, IS_EXCLUSIVE ? before : sum);
+    const COMPUTE none = COMPUTE(IS_PRODUCT ? 1 : 0);
+    if (!IS_WIDE) {
+        uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
+        for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step) scan(i, 0, push.len, none, true);
+        return;
+    }
+    // Each thread has a part of the row, and needs to know what is before it.
+    uint lane = gl_LocalInvocationID.x, part = (push.len + 255) / 256;
+    uint from = min(lane * part, push.len), end = min(from + part, push.len);
+    for (uint i = gl_WorkGroupID.x; i < push.n; i += gl_NumWorkGroups.x) {
+        parts[lane] = scan(i, from, end, none, false);
+        barrier();
+        for (uint distance = 1; distance < 256; distance *= 2) {
+            COMPUTE before = lane < distance ? none : parts[lane - distance];
+            barrier();
+            parts[lane] = join(before, parts[lane]);
+            barrier();
         }
+        scan(i, from, end, lane == 0 ? none : parts[lane - 1], true);
+        barrier();
     }
 }

@@ -1,5 +1,5 @@
 #version 460
-// Softmax of rows, and its cross-entropy with labels: a thread computes a row.
+// Softmax of rows, and its cross-entropy with labels.
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "math.glsl"
@@ -9,6 +9,8 @@ layout(constant_id = 0) const uint OP = 0;
 layout(constant_id = 1) const uint TYPE = 0;
 // The type of labels that are indices.
 layout(constant_id = 2) const uint LABEL = 0;
+// Whether a workgroup computes a row, or else each thread.
+layout(constant_id = 3) const bool IS_WIDE = false;
 
 // `LOSS` has a row of probabilities for each row as labels, `SPARSE` an index. They return the loss and its gradient.
 const uint SOFTMAX = 0, LOG_SOFTMAX = 1, LOSS = 2, SPARSE = 3;
@@ -20,19 +22,39 @@ layout(push_constant, scalar) uniform Push {
     uint in_step, labels_step;
 } push;
 
+shared float parts[256];
+
+// The sum, or the largest, of what the threads have that compute a row.
+float joined(float x, bool is_sum) {
+    if (!IS_WIDE) return x;
+    uint lane = gl_LocalInvocationID.x;
+    parts[lane] = x;
+    barrier();
+    for (uint other = 128; other > 0; other /= 2) {
+        if (lane < other) parts[lane] = is_sum ? parts[lane] + parts[lane + other] : max(parts[lane], parts[lane + other]);
+        barrier();
+    }
+    float all = parts[0];
+    barrier();
+    return all;
+}
+
 void main() {
-    uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
-    for (uint row = gl_GlobalInvocationID.x; row < push.rows; row += step) {
+    uint lane = IS_WIDE ? gl_LocalInvocationID.x : 0, lanes = IS_WIDE ? gl_WorkGroupSize.x : 1;
+    uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x / lanes;
+    for (uint row = gl_GlobalInvocationID.x / lanes; row < push.rows; row += step) {
         uint first = row * push.in_step, out_first = row * push.classes;
         float most = -INFINITY;
-        for (uint k = 0; k < push.classes; k++) most = max(most, load(push.in_, first + k, TYPE));
+        for (uint k = lane; k < push.classes; k += lanes) most = max(most, load(push.in_, first + k, TYPE));
+        most = joined(most, false);
         float sum = 0.0f;
-        for (uint k = 0; k < push.classes; k++) sum += exp_(load(push.in_, first + k, TYPE) - most);
+        for (uint k = lane; k < push.classes; k += lanes) sum += exp_(load(push.in_, first + k, TYPE) - most);
+        sum = joined(sum, true);
         float log_sum = log_(sum), loss = 0.0f;
         int64_t label = -1;
         if (OP == SPARSE) label = LABEL == T_I32 ? int64_t(int(U32(push.labels).v[row])) : U64(push.labels).v[row];
         bool is_outside = OP == SPARSE && (label < 0 || label >= push.classes);
-        for (uint k = 0; k < push.classes; k++) {
+        for (uint k = lane; k < push.classes; k += lanes) {
             float x = load(push.in_, first + k, TYPE) - most, p = exp_(x) / sum, result = p;
             if (OP == LOG_SOFTMAX) result = x - log_sum;
             if (OP == LOSS || OP == SPARSE) {
@@ -43,6 +65,9 @@ void main() {
             }
             store(push.out_, out_first + k, TYPE, result);
         }
-        if (OP == LOSS || OP == SPARSE) store(push.loss, row, TYPE, is_outside ? NAN : loss);
+        if (OP == LOSS || OP == SPARSE) {
+            loss = joined(loss, true);
+            if (lane == 0) store(push.loss, row, TYPE, is_outside ? NAN : loss);
+        }
     }
 }
