@@ -205,23 +205,15 @@ fn is_c_api(name: &str) -> bool {
 
 /// Whether a mangled name is of one of the namespaces in TensorFlow's libraries.
 fn is_tensorflows_cpp(name: &str) -> bool {
-    const NAMESPACES: [&str; 8] = [
-        "10tensorflow",
-        "3tsl",
-        "3xla",
-        "4absl",
-        "15stream_executor",
-        "6google8protobuf",
-        "4mlir",
-        "5Eigen",
-    ];
+    const NAMESPACES: &str = "10tensorflow 3tsl 3xla 4absl 15stream_executor 6google8protobuf \
+        4mlir 5Eigen";
     name.strip_prefix("_Z").is_some_and(|rest| {
         // What an entity is, such as a virtual table or a constant method, comes before its namespace.
         let head: String = rest.chars().take(40).collect();
         let head = head.trim_start_matches(|letter: char| {
             matches!(letter, 'N' | 'K' | 'T' | 'V' | 'S' | 'I' | 'G' | 'R' | 'L')
         });
-        NAMESPACES.iter().any(|namespace| head.starts_with(namespace))
+        NAMESPACES.split(' ').any(|namespace| head.starts_with(namespace))
     })
 }
 

@@ -12,17 +12,8 @@ use crate::notes::NoteOf;
 
 /// The libraries, by the beginnings of their names, that every Linux with glibc has. Their versions are glibc's
 /// own, or have not grown since any glibc that Rust supports.
-const EVERYWHERE: [&str; 9] = [
-    "libc.so.",
-    "libm.so.",
-    "libdl.so.",
-    "librt.so.",
-    "libpthread.so.",
-    "libresolv.so.",
-    "libutil.so.",
-    "libgcc_s.so.",
-    "ld-linux",
-];
+const EVERYWHERE: &str = "libc.so. libm.so. libdl.so. librt.so. libpthread.so. libresolv.so. \
+    libutil.so. libgcc_s.so. ld-linux";
 
 /// Functions to name as the reason for a glibc version; the first few say enough.
 const SHOWN_FUNCTIONS: usize = 6;
@@ -95,7 +86,7 @@ impl Artefact {
 
     /// Needed libraries that not every Linux has.
     pub(crate) fn foreign(&self) -> Vec<&str> {
-        let known = |name: &&str| EVERYWHERE.iter().any(|start| name.starts_with(start));
+        let known = |name: &&str| EVERYWHERE.split(' ').any(|start| name.starts_with(start));
         self.needed.iter().map(String::as_str).filter(|name| !known(name)).collect()
     }
 

@@ -331,53 +331,37 @@ impl Conformance {
 /// Those of the arguments for `cargo test` that say what is built, and not which tests run; of the tests all programs, but not
 /// those in documents, which have no conformance cases, unless the author names one.
 fn of_the_build(arguments: &[String]) -> Vec<String> {
-    const WITH_VALUE: [&str; 7] =
-        ["--features", "--profile", "--target", "--target-dir", "--config", "--jobs", "--test"];
-    const ALONE: [&str; 7] = [
-        "--all-features",
-        "--no-default-features",
-        "--release",
-        "--locked",
-        "--offline",
-        "--frozen",
-        "--ignore-rust-version",
-    ];
-    let mut kept = Vec::new();
-    let mut rest = arguments.iter().map(String::as_str).take_while(|argument| *argument != "--");
-    while let Some(argument) = rest.next() {
-        let name = argument.split('=').next().unwrap_or_default();
-        if WITH_VALUE.contains(&argument) {
-            kept.push(argument.to_owned());
-            kept.extend(rest.next().map(str::to_owned));
-        } else if ALONE.contains(&argument) || WITH_VALUE.contains(&name) {
-            kept.push(argument.to_owned());
-        } else if let Some(letters) = argument.strip_prefix('-').filter(|it| !it.starts_with('-')) {
-            short(letters, || rest.next(), &mut kept);
+    const WITH_VALUE: &str =
+        "--features --profile --target --target-dir --config --jobs --test -F -j -Z";
+    const ALONE: &str = "--all-features --no-default-features --release --locked --offline --frozen \
+        --ignore-rust-version -r";
+    let has = |list: &str, name: &str| list.split(' ').any(|known| known == name);
+    let mut words = Vec::new();
+    for argument in arguments.iter().take_while(|argument| *argument != "--") {
+        let Some(letters) = argument.strip_prefix('-').filter(|rest| !rest.starts_with('-')) else {
+            words.push(argument.clone());
+            continue;
+        };
+        // Letters may be written together, and the value of the last one behind it.
+        let end = letters.find(['F', 'j', 'Z', 'p']).map_or(letters.len(), |at| at + 1);
+        words.extend(letters[..end].chars().map(|letter| format!("-{letter}")));
+        let value = letters[end..].trim_start_matches('=');
+        words.extend(Some(value).filter(|value| !value.is_empty()).map(str::to_owned));
+    }
+    let (mut kept, mut rest) = (Vec::new(), words.into_iter());
+    while let Some(word) = rest.next() {
+        let name = word.split('=').next().unwrap_or_default();
+        if has(WITH_VALUE, &word) {
+            kept.push(word);
+            kept.extend(rest.next());
+        } else if has(ALONE, &word) || has(WITH_VALUE, name) {
+            kept.push(word);
         }
     }
     if !kept.iter().any(|argument| argument == "--test" || argument.starts_with("--test=")) {
         kept.push("--tests".to_owned());
     }
     kept
-}
-
-/// Options of one letter, which may be written together, and with the value of the last one behind it.
-fn short<'a>(letters: &'a str, next: impl FnOnce() -> Option<&'a str>, kept: &mut Vec<String>) {
-    for (at, letter) in letters.char_indices() {
-        match letter {
-            'r' => kept.push("-r".to_owned()),
-            'F' | 'j' | 'Z' | 'p' => {
-                let value = letters[at + 1..].trim_start_matches('=');
-                let value = if value.is_empty() { next() } else { Some(value) };
-                if letter != 'p' {
-                    kept.push(format!("-{letter}"));
-                    kept.extend(value.map(str::to_owned));
-                }
-                break;
-            }
-            _ => {}
-        }
-    }
 }
 
 fn finish(command: &mut Command) -> Result<Output> {
@@ -403,26 +387,23 @@ mod tests {
 
     #[test]
     fn the_second_build_is_the_first_one() {
-        let kept = |given: &[&str]| {
-            let given: Vec<_> = given.iter().map(|text| (*text).to_owned()).collect();
-            of_the_build(&given)
-        };
+        let words = |text: &str| text.split(", ").map(str::to_owned).collect::<Vec<_>>();
         for (given, wanted) in [
             (
-                &["--features", "a b", "rename", "-j2", "--profile=x", "--", "--features"][..],
-                &["--features", "a b", "-j", "2", "--profile=x", "--tests"][..],
+                "--features, a b, rename, -j2, --profile=x, --, --features",
+                "--features, a b, -j, 2, --profile=x, --tests",
             ),
-            (&["-Fone", "case"], &["-F", "one", "--tests"]),
-            (&["-F", "one two", "case"], &["-F", "one two", "--tests"]),
-            (&["-F=one", "--features=two"], &["-F", "one", "--features=two", "--tests"]),
-            (&["-qrFone"], &["-r", "-F", "one", "--tests"]),
-            (&["-rj", "3", "case"], &["-r", "-j", "3", "--tests"]),
-            (&["-pother", "-p", "other", "--package=other", "-q"], &["--tests"]),
-            (&["-Zx", "--target-dir", "y"], &["-Z", "x", "--target-dir", "y", "--tests"]),
-            (&["--test", "fs", "--no-fail-fast", "-vv"], &["--test", "fs"]),
-            (&["--release", "--test=fs"], &["--release", "--test=fs"]),
+            ("-Fone, case", "-F, one, --tests"),
+            ("-F, one two, case", "-F, one two, --tests"),
+            ("-F=one, --features=two", "-F, one, --features=two, --tests"),
+            ("-qrFone", "-r, -F, one, --tests"),
+            ("-rj, 3, case", "-r, -j, 3, --tests"),
+            ("-pother, -p, other, --package=other, -q", "--tests"),
+            ("-Zx, --target-dir, y", "-Z, x, --target-dir, y, --tests"),
+            ("--test, fs, --no-fail-fast, -vv", "--test, fs"),
+            ("--release, --test=fs", "--release, --test=fs"),
         ] {
-            assert_eq!(kept(given), wanted, "{given:?}");
+            assert_eq!(of_the_build(&words(given)), words(wanted), "{given}");
         }
     }
 }

@@ -6,21 +6,8 @@ use crate::coverage::report::{Copied, Copies, Missing, Report, Row, Where};
 use crate::render::{BAD, BOLD, DIM, GOOD, painted, size, wrapped};
 
 /// What TensorFlow adds to graphs, and no plugin has to write.
-const PLUMBING: &[&str] = &[
-    "Const",
-    "Identity",
-    "IdentityN",
-    "Enter",
-    "Exit",
-    "Merge",
-    "Switch",
-    "NextIteration",
-    "LoopCond",
-    "ControlTrigger",
-    "VarHandleOp",
-    "StatefulPartitionedCall",
-    "PartitionedCall",
-];
+const PLUMBING: &str = "Const Identity IdentityN Enter Exit Merge Switch NextIteration LoopCond \
+    ControlTrigger VarHandleOp StatefulPartitionedCall PartitionedCall";
 
 /// The widths of the columns behind the op.
 const RUNS: usize = 9;
@@ -35,7 +22,8 @@ pub(crate) fn text(report: &Report, plugin: &str) -> String {
     if let Some(function) = &report.stopped {
         let _ = writeln!(text, "stopped before `{function}`, which changes variables");
     }
-    let is_shown = |row: &&Row| !PLUMBING.contains(&row.op.as_str()) || !row.copied.is_none();
+    let is_shown =
+        |row: &&Row| !PLUMBING.split(' ').any(|op| op == row.op) || !row.copied.is_none();
     let place = |place: Where| report.rows.iter().filter(move |row| row.place == place);
     let is_for_host = |row: &&Row| row.why.as_deref() == Some("host only");
     missing(&mut text, &report.missing, device);
