@@ -26,25 +26,11 @@ pub(crate) fn must_agree(a: &[String], b: &[String]) -> Result<()> {
 /// What the plugin answers to operations of every measured kind, with good and bad paths; nothing is
 /// left behind.
 fn transcript(plugin: &Filesystem) -> Vec<String> {
-    const PATHS: [&str; 17] = [
-        "mem://same",
-        "mem://same/",
-        "mem://same/d",
-        "mem://same/d/",
-        "mem://same//d/./e/../f",
-        "mem://same/d/f",
-        "mem://same/d/f/below",
-        "mem://same/d/f/be/low",
-        "mem://same/d/.hidden",
-        "mem://same/../../d/f",
-        "mem://same/nothing/here",
-        "mem://other/d/f",
-        "mem:///d",
-        "ram://same/d",
-        "/",
-        "/d",
-        "",
-    ];
+    // The last one is empty.
+    const PATHS: &str = "mem://same|mem://same/|mem://same/d|mem://same/d/|\
+        mem://same//d/./e/../f|mem://same/d/f|mem://same/d/f/below|mem://same/d/f/be/low|\
+        mem://same/d/.hidden|mem://same/../../d/f|mem://same/nothing/here|mem://other/d/f|\
+        mem:///d|ram://same/d|/|/d|";
     let mut lines = Vec::new();
     let mut say = |what: &str, answer: &dyn Debug| {
         let (code, message) = (plugin.status.code(), plugin.status.message());
@@ -76,7 +62,7 @@ fn transcript(plugin: &Filesystem) -> Vec<String> {
         say("tell", &writer.tell().ok());
     }
 
-    for path in PATHS {
+    for path in PATHS.split('|') {
         let name = c(path);
         say(path, &("translate_name", plugin.translate_name(&name, CStr::to_owned).ok()));
         say(path, &("path_exists", plugin.path_exists(&name).is_ok()));

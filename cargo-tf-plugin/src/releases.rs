@@ -26,15 +26,11 @@ mod tests {
 
     #[test]
     fn functions_are_hidden_before_2_19_and_since_2_22() {
-        for (version, hidden) in [
-            ("2.12.1", true),
-            ("2.18.1", true),
-            ("2.19.0", false),
-            ("2.21.0", false),
-            ("2.22.0rc0", true),
-        ] {
-            let release = Release { version: version.to_owned(), missing: Vec::new() };
-            assert_eq!(release.hides_functions(), hidden, "{version}");
-        }
+        let hides = |version: &&str| {
+            let version = (*version).to_owned();
+            Release { version, missing: Vec::new() }.hides_functions()
+        };
+        assert!(["2.12.1", "2.18.1", "2.22.0rc0"].iter().all(hides));
+        assert!(!["2.19.0", "2.21.0"].iter().any(hides));
     }
 }

@@ -71,63 +71,43 @@ impl Loaded {
     }
 
     fn scheme(&self, ops: &TF_FilesystemPluginOps) -> Scheme {
-        let table = |(name, fields): (&str, &[&str]),
-                     abi: c_int,
-                     api: c_int,
-                     size: usize,
-                     at: *const c_void| {
-            let mut table = Table {
-                name: name.to_owned(),
-                present: !at.is_null(),
-                abi: Some(abi.into()),
-                api: Some(api.into()),
-                size: size as u64,
-                slots: Vec::new(),
+        let table =
+            |(name, fields): (&str, &[&str]), [abi, api]: [c_int; 2], size, at: *const c_void| {
+                let mut table = Table {
+                    name: name.to_owned(),
+                    present: !at.is_null(),
+                    abi: Some(abi.into()),
+                    api: Some(api.into()),
+                    size: size as u64,
+                    slots: Vec::new(),
+                };
+                if table.present {
+                    let pointers = at.cast::<usize>();
+                    let given = size / size_of::<usize>();
+                    table.slots.extend(fields.iter().enumerate().map(|(at, field)| {
+                        // SAFETY: within the size that the plugin gives. What lies behind, TensorFlow takes for null.
+                        let pointer = if at < given { unsafe { *pointers.add(at) } } else { 0 };
+                        self.slot(field, pointer)
+                    }));
+                }
+                table
             };
-            if table.present {
-                let pointers = at.cast::<usize>();
-                let given = size / size_of::<usize>();
-                table.slots.extend(fields.iter().enumerate().map(|(at, field)| {
-                    // SAFETY: within the size that the plugin gives. What lies behind, TensorFlow takes for null.
-                    let pointer = if at < given { unsafe { *pointers.add(at) } } else { 0 };
-                    self.slot(field, pointer)
-                }));
-            }
-            table
-        };
-        Scheme {
-            // SAFETY: a string of the plugin's, or null.
-            scheme: unsafe { text(ops.scheme) },
-            tables: vec![
-                table(
-                    (tables::FILESYSTEM.0, &tables::filesystem(ops.filesystem_ops_size)),
-                    ops.filesystem_ops_abi,
-                    ops.filesystem_ops_api,
-                    ops.filesystem_ops_size,
-                    ops.filesystem_ops.cast(),
-                ),
-                table(
-                    tables::names::<TF_RandomAccessFileOps>(),
-                    ops.random_access_file_ops_abi,
-                    ops.random_access_file_ops_api,
-                    ops.random_access_file_ops_size,
-                    ops.random_access_file_ops.cast(),
-                ),
-                table(
-                    tables::names::<TF_WritableFileOps>(),
-                    ops.writable_file_ops_abi,
-                    ops.writable_file_ops_api,
-                    ops.writable_file_ops_size,
-                    ops.writable_file_ops.cast(),
-                ),
-                table(
-                    tables::names::<TF_ReadOnlyMemoryRegionOps>(),
-                    ops.read_only_memory_region_ops_abi,
-                    ops.read_only_memory_region_ops_api,
-                    ops.read_only_memory_region_ops_size,
-                    ops.read_only_memory_region_ops.cast(),
-                ),
-            ],
+        macro_rules! table {
+            ($names:expr, $abi:ident $api:ident $size:ident $at:ident) => {
+                table($names, [ops.$abi, ops.$api], ops.$size, ops.$at.cast())
+            };
         }
+        let filesystem = (tables::FILESYSTEM.0, &*tables::filesystem(ops.filesystem_ops_size));
+        let tables = vec![
+            table!(filesystem, filesystem_ops_abi filesystem_ops_api filesystem_ops_size filesystem_ops),
+            table!(tables::names::<TF_RandomAccessFileOps>(), random_access_file_ops_abi
+                random_access_file_ops_api random_access_file_ops_size random_access_file_ops),
+            table!(tables::names::<TF_WritableFileOps>(), writable_file_ops_abi
+                writable_file_ops_api writable_file_ops_size writable_file_ops),
+            table!(tables::names::<TF_ReadOnlyMemoryRegionOps>(), read_only_memory_region_ops_abi
+                read_only_memory_region_ops_api read_only_memory_region_ops_size read_only_memory_region_ops),
+        ];
+        // SAFETY: a string of the plugin's, or null.
+        Scheme { scheme: unsafe { text(ops.scheme) }, tables }
     }
 }

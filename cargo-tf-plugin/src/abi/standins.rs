@@ -171,41 +171,24 @@ standins! {
         }
     }
     // Which ops TensorFlow has is not known here: it has none, so that a plugin registers those of its own.
-    fn [TF_NewFunctionLibraryDefinition](
-        _graph: *const TF_Buffer,
-        _status: *mut Status,
-    ) -> *mut () {
+    fn [TF_NewFunctionLibraryDefinition](_graph: *const TF_Buffer, _status: *mut Status) -> *mut () {
         Box::into_raw(Box::new(()))
     }
-    fn [TF_LookUpOpDef](
-        _library: *mut (),
-        _op: *const c_char,
-        _definition: *mut TF_Buffer,
-        status: *mut Status,
-    ) {
+    fn [TF_LookUpOpDef](_library: *mut (), _op: *const c_char, _definition: *mut TF_Buffer, status: *mut Status) {
         *status = Status { code: TF_NOT_FOUND, message: Some(c"no TensorFlow is loaded".to_owned()) };
     }
     fn [TF_DeleteFunctionLibraryDefinition](library: *mut ()) {
         delete(library);
     }
 
-    fn [TF_NewKernelBuilder TF_NewAsyncKernelBuilder](
-        op: *const c_char,
-        device: *const c_char,
-        _create: *const c_void,
-        _compute: *const c_void,
-        _delete: *const c_void,
-    ) -> *mut Kernel {
+    fn [TF_NewKernelBuilder TF_NewAsyncKernelBuilder](op: *const c_char, device: *const c_char,
+        _create: *const c_void, _compute: *const c_void, _delete: *const c_void) -> *mut Kernel {
         let (op, device) = (text(op).unwrap_or_default(), text(device).unwrap_or_default());
         let kernel = Kernel { op, device, types: Vec::new(), host_memory: Vec::new(), priority: 0 };
         Box::into_raw(Box::new(kernel))
     }
-    fn [TF_KernelBuilder_TypeConstraint](
-        builder: *mut Kernel,
-        attribute: *const c_char,
-        data_type: TF_DataType,
-        _status: *mut Status,
-    ) {
+    fn [TF_KernelBuilder_TypeConstraint](builder: *mut Kernel, attribute: *const c_char, data_type: TF_DataType,
+        _status: *mut Status) {
         let attribute = text(attribute).unwrap_or_default();
         (*builder).types.push(format!("{attribute}={}", type_name(data_type)));
     }
@@ -215,19 +198,11 @@ standins! {
     fn [TF_KernelBuilder_Priority](builder: *mut Kernel, priority: i32) {
         (*builder).priority = priority;
     }
-    fn [TF_RegisterKernelBuilder](
-        _name: *const c_char,
-        builder: *mut Kernel,
-        _status: *mut Status,
-    ) {
+    fn [TF_RegisterKernelBuilder](_name: *const c_char, builder: *mut Kernel, _status: *mut Status) {
         tell(&Event::Kernel(*Box::from_raw(builder)));
     }
-    fn [TF_RegisterKernelBuilderWithKernelDef](
-        _kernel: *const c_char,
-        name: *const c_char,
-        builder: *mut Kernel,
-        status: *mut Status,
-    ) {
+    fn [TF_RegisterKernelBuilderWithKernelDef](_kernel: *const c_char, name: *const c_char, builder: *mut Kernel,
+        status: *mut Status) {
         TF_RegisterKernelBuilder(name, builder, status);
     }
     fn [TF_DeleteKernelBuilder](builder: *mut Kernel) {

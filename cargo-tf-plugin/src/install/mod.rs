@@ -279,27 +279,15 @@ impl<T> Installation<T> {
 
     fn pip_failure(&self, status: ExitStatus, output: &[String]) -> anyhow::Error {
         let text = output.join("\n");
-        let unreachable = [
-            "NewConnectionError",
-            "Connection refused",
-            "Connection broken",
-            "ConnectionResetError",
-            "ConnectTimeoutError",
-            "ReadTimeout",
-            "Max retries exceeded",
-            "Name or service not known",
-            "Temporary failure in name resolution",
-            "Network is unreachable",
-            "ProxyError",
-            "SSLError",
-            "No route to host",
-            // All that pip says when its retries are used up. The Python was found suitable before, so an index
-            // that answers has some release for it.
-            "(from versions: none)",
-        ];
+        // The last is all that pip says when its retries are used up. The Python was found suitable before, so an index
+        // that answers has some release for it.
+        let unreachable = "NewConnectionError|Connection refused|Connection broken|ConnectionResetError|\
+            ConnectTimeoutError|ReadTimeout|Max retries exceeded|Name or service not known|\
+            Temporary failure in name resolution|Network is unreachable|ProxyError|SSLError|\
+            No route to host|(from versions: none)";
         let advice = if let Some(advice) = self.disk_advice(&text) {
             advice
-        } else if unreachable.iter().any(|sign| text.contains(sign)) {
+        } else if unreachable.split('|').any(|sign| text.contains(sign)) {
             "pip could not reach its package index: connect to the network, or name a mirror with PIP_INDEX_URL \
              or a proxy with HTTPS_PROXY, and run the command again; or use a TensorFlow that is installed \
              already, with `--tf /path/to/venv` (`demo`: `--python /path/to/venv/bin/python`)"

@@ -32,13 +32,8 @@ pub(crate) fn with_tensorflow(version: &str, subcommand: &str) -> Command {
     TensorFlow::pinned(version).expect("TensorFlow is provided");
     let mut command = tool();
     command.current_dir(root()).args(["tf-plugin", subcommand, "--tf", version]);
-    for name in [
-        "LD_PRELOAD",
-        "NO_COLOR",
-        "TF_FS_PLUGIN_AUTOLOAD",
-        "TF_PLUGGABLE_DEVICE_LIBRARY_PATH",
-        "TF_SE_PLUGIN_DEVICES",
-    ] {
+    let settings = "LD_PRELOAD NO_COLOR TF_FS_PLUGIN_AUTOLOAD TF_PLUGGABLE_DEVICE_LIBRARY_PATH TF_SE_PLUGIN_DEVICES";
+    for name in settings.split(' ') {
         command.env_remove(name);
     }
     command.env("TF_CPP_MIN_LOG_LEVEL", "2").env("TF_ENABLE_ONEDNN_OPTS", "0");

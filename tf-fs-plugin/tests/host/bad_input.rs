@@ -78,34 +78,17 @@ fn without_a_filesystem_nothing_is_open() {
 
 #[test]
 fn null_paths_and_places_are_invalid_arguments() {
-    const NO_PATH: &[&str] = &[
-        "flush_caches",
-        "start_transaction",
-        "end_transaction",
-        "decode_transaction_token",
-        "get_filesystem_configuration",
-        "set_filesystem_configuration",
-        "set_filesystem_configuration_option",
-        "get_filesystem_configuration_keys",
-    ];
-    const PLACE: &[&str] = &[
-        "new_random_access_file",
-        "new_writable_file",
-        "new_appendable_file",
-        "new_read_only_memory_region_from_file",
-        "stat",
-        "get_children",
-        "get_matching_paths",
-        "start_transaction",
-        "get_transaction_for_path",
-        "get_or_start_transaction_for_path",
-        "get_filesystem_configuration",
-        "get_filesystem_configuration_option",
-        "get_filesystem_configuration_keys",
-    ];
+    const NO_PATH: &str = "flush_caches start_transaction end_transaction decode_transaction_token \
+        get_filesystem_configuration set_filesystem_configuration \
+        set_filesystem_configuration_option get_filesystem_configuration_keys";
+    const PLACE: &str = "new_random_access_file new_writable_file new_appendable_file \
+        new_read_only_memory_region_from_file stat get_children get_matching_paths \
+        start_transaction get_transaction_for_path get_or_start_transaction_for_path \
+        get_filesystem_configuration get_filesystem_configuration_option \
+        get_filesystem_configuration_keys";
     let (host, fs) = fixture();
     for (op, _) in Ops::NAMES {
-        if !NO_PATH.contains(op) {
+        if !NO_PATH.split(' ').any(|known| known == *op) {
             let answer = call(&fs, op, FILE, Given { path: false, ..Given::ALL });
             assert_eq!(answer.returned, fallback(op), "{op}");
             match *op {
@@ -116,7 +99,7 @@ fn null_paths_and_places_are_invalid_arguments() {
                 _ => fails(answer.status, Code::InvalidArgument, "null pointer"),
             }
         }
-        if PLACE.contains(op) {
+        if PLACE.split(' ').any(|known| known == *op) {
             let answer = call(&fs, op, FILE, Given { place: false, ..Given::ALL });
             assert_eq!(answer.returned, fallback(op), "{op}");
             fails(answer.status, Code::InvalidArgument, "null pointer");

@@ -76,33 +76,19 @@ macro_rules! export {
         ) -> *mut c_void {
             #[cfg(target_arch = "x86_64")]
             ::core::arch::naked_asm!(
-                "push rdi",
-                "push rsi",
-                "sub rsp, 8",
+                "push rdi", "push rsi", "sub rsp, 8",
                 "call {look}",
-                "add rsp, 8",
-                "pop rsi",
-                "pop rdi",
-                "test rdx, rdx",
-                "jnz 2f",
-                "ret",
-                "2:",
-                "jmp rdx",
+                "add rsp, 8", "pop rsi", "pop rdi",
+                "test rdx, rdx", "jnz 2f", "ret", "2:", "jmp rdx",
                 look = sym $crate::abi::look,
             );
             #[cfg(target_arch = "aarch64")]
             ::core::arch::naked_asm!(
-                "stp x29, x30, [sp, #-32]!",
-                "stp x0, x1, [sp, #16]",
+                "stp x29, x30, [sp, #-32]!", "stp x0, x1, [sp, #16]",
                 "bl {look}",
                 "cbz x1, 2f",
-                "mov x16, x1",
-                "ldp x0, x1, [sp, #16]",
-                "ldp x29, x30, [sp], #32",
-                "br x16",
-                "2:",
-                "ldp x29, x30, [sp], #32",
-                "ret",
+                "mov x16, x1", "ldp x0, x1, [sp, #16]", "ldp x29, x30, [sp], #32", "br x16",
+                "2:", "ldp x29, x30, [sp], #32", "ret",
                 look = sym $crate::abi::look,
             );
         }

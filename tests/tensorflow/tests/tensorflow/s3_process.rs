@@ -51,18 +51,10 @@ macro_rules! ways {
     };
 }
 
-ways!(
-    fork_before_use,
-    fork_after_use,
-    fork_during_io,
-    inherited_reader,
-    inherited_writer,
-    spawned_processes,
-    a_fork_server,
-    open_files,
-    interrupted,
-    sixty_four_threads,
-);
+ways! {
+    fork_before_use, fork_after_use, fork_during_io, inherited_reader, inherited_writer,
+    spawned_processes, a_fork_server, open_files, interrupted, sixty_four_threads,
+}
 
 /// Goes a way in a Python of its own.
 fn alone(way: &str) -> Finished {
