@@ -123,7 +123,9 @@ impl Bench {
         let subjects = self.subjects(&check, &path)?;
         let mut installed = Vec::new();
         for release in &tensorflows {
-            installed.push(self.installed(release, &path, &subjects)?);
+            let limit = Duration::from_secs(self.settings.timeout);
+            let instead = "measure that one: `cargo tf-plugin bench FILE`";
+            installed.push(doctor::loads(release, &path, Some(&subjects), limit, instead)?);
         }
 
         // From here on there is something to be removed. A second signal ends the command at once, and what it has
@@ -218,36 +220,6 @@ impl Bench {
         }
         let fine = failures == 0 && left.is_empty() && problems.is_empty();
         Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-    }
-
-    /// Whether a TensorFlow loads the plugin's file without being told. Refuses one that loads another file with the
-    /// same scheme or device, which might be the one that is measured.
-    fn installed(&self, release: &TensorFlow, path: &Path, subjects: &[Subject]) -> Result<bool> {
-        let files = doctor::installed(release)?;
-        for file in files.iter().filter(|file| *file != path) {
-            // What is none does no harm, or what it does is seen when TensorFlow is imported.
-            let limit = Duration::from_secs(self.settings.timeout);
-            let Ok(other) = Check::of(file, || vec![release.clone()], Some(limit)) else {
-                continue;
-            };
-            let same = |subject: &&Subject| match subject {
-                Subject::Filesystem(scheme) => other.schemes().any(|known| known == scheme),
-                Subject::Device(device_type) => other
-                    .device
-                    .as_ref()
-                    .is_some_and(|other| other.platform.device_type.as_ref() == Some(device_type)),
-            };
-            let Some(subject) = subjects.iter().find(same) else { continue };
-            bail!(
-                "{} is installed in TensorFlow {}, and has {subject}, too: it might be the one that is measured. Take it \
-                 away (`pip uninstall` its wheel), name another environment with `--tf`, or measure it: `cargo tf-plugin \
-                 bench {}`",
-                file.display(),
-                release.version(),
-                file.display()
-            );
-        }
-        Ok(files.iter().any(|file| file == path))
     }
 
     /// What the plugin has, with the scheme that the user's root is of.

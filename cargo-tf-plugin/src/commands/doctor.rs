@@ -1,6 +1,6 @@
 //! `cargo tf-plugin doctor`: which plugins a TensorFlow loads on import, and what is wrong with them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::check::tensorflow;
 use super::diagnosis::{Diagnosis, Import, Imported, Plugin};
+use super::measuring::Subject;
 use crate::TensorFlow;
 use crate::explain::explain;
 use crate::findings::{Findings, Severity};
@@ -87,13 +88,40 @@ impl Places {
     }
 }
 
-/// The files that a TensorFlow loads as plugins without being told, without links.
-pub(crate) fn installed(tensorflow: &TensorFlow) -> Result<Vec<PathBuf>> {
+/// Whether a TensorFlow loads the plugin's file without being told. Refuses one that loads another file with one of the
+/// `subjects`, or with anything that the plugin has: TensorFlow keeps the first that registers it, so that everything
+/// would be about that file. `instead` is what the user can do with that one, `FILE`.
+pub(super) fn loads(
+    tensorflow: &TensorFlow,
+    plugin: &Path,
+    subjects: Option<&[Subject]>,
+    limit: Duration,
+    instead: &str,
+) -> Result<bool> {
     let files = Places::of(tensorflow)?.directories.into_iter().flatten();
-    let mut files: Vec<_> = files.map(|file| file.canonicalize().unwrap_or(file)).collect();
-    files.sort();
-    files.dedup();
-    Ok(files)
+    let files: BTreeSet<_> = files.map(|file| file.canonicalize().unwrap_or(file)).collect();
+    let plugin = plugin.canonicalize().unwrap_or_else(|_| plugin.to_owned());
+    let report = |file: &Path| Report::of(file, || vec![tensorflow.clone()], Some(limit));
+    let mut own = None;
+    for file in files.iter().filter(|file| **file != plugin) {
+        // What is none does no harm, or what it does is seen when TensorFlow is imported.
+        let Ok(other) = report(file) else { continue };
+        let own = match (&mut own, subjects) {
+            (Some(own), _) => own,
+            (own, Some(subjects)) => own.insert(subjects.to_vec()),
+            (own, None) => own.insert(Subject::all(&report(&plugin)?)),
+        };
+        let mut others = Subject::all(&other);
+        others.retain(|it| other.registers_on_import || matches!(it, Subject::Device(_)));
+        let Some(subject) = own.iter().find(|subject| others.contains(subject)) else { continue };
+        let name = file.display();
+        bail!(
+            "{name} is installed in TensorFlow {}, and has {subject}, too: it might be the one that is used. Take it              away (`pip uninstall` its wheel), name another environment with `--tf`, or {}",
+            tensorflow.version(),
+            instead.replace("FILE", &name.to_string())
+        );
+    }
+    Ok(files.contains(&plugin))
 }
 
 impl Doctor {

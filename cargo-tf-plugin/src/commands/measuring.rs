@@ -26,13 +26,23 @@ const TIMES_SECONDS: f64 = 10.0;
 const SCRIPT: &str = include_str!("../bench/tensorflow.py");
 
 /// What is measured: a filesystem by its scheme, or a device by its type.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Subject {
     Filesystem(String),
     Device(String),
 }
 
 impl fmt::Display for Subject {
+impl Subject {
+    /// All that a plugin has.
+    pub(super) fn all(plugin: &Report) -> Vec<Self> {
+        let schemes = plugin.schemes().cloned();
+        let device = plugin.device.as_ref();
+        let device_type = device.and_then(|device| device.platform.device_type.clone());
+        schemes.map(Self::Filesystem).chain(device_type.map(Self::Device)).collect()
+    }
+}
+
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Filesystem(scheme) => write!(f, "{scheme}://"),

@@ -7,6 +7,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -16,6 +17,7 @@ use crate::TensorFlow;
 use crate::artefact::{Artefact, ENTRY_POINTS};
 use crate::commands::build::What;
 use crate::commands::check::tensorflow;
+use crate::commands::doctor;
 use crate::trace::Trace;
 use crate::workspace::{Workspace, user_cache};
 
@@ -93,7 +95,10 @@ impl Choice {
             (None, Some(name)) => tensorflow(name)?,
             (None, None) => TensorFlow::around()?,
         };
-        Ok(Found { library, target, tensorflow })
+        let limit = Duration::from_secs(20);
+        let instead = "load that one with `--library FILE`";
+        let installed = doctor::loads(&tensorflow, &library, None, limit, instead)?;
+        Ok(Found { library, target, tensorflow, installed })
     }
 }
 
@@ -103,6 +108,8 @@ pub(crate) struct Found {
     pub(crate) library: PathBuf,
     target: PathBuf,
     pub(crate) tensorflow: TensorFlow,
+    /// Whether it loads the plugin without being told.
+    installed: bool,
 }
 
 impl Found {
@@ -110,12 +117,8 @@ impl Found {
     pub(crate) fn command(&self, program: &OsStr) -> Result<Command> {
         let mut command = Command::new(program);
         surround(&mut command, &self.tensorflow)?;
-        // TensorFlow finds what is installed by itself, and a device that is loaded twice ends the process.
-        let plugins = self.tensorflow.site_packages().join("tensorflow-plugins");
-        let installed = fs::canonicalize(plugins).is_ok_and(|plugins| {
-            self.library.parent().is_some_and(|directory| directory == plugins)
-        });
-        if !installed {
+        // A device that is loaded twice ends the process.
+        if !self.installed {
             let joined = self.target.join("tf-plugin/joined");
             let libraries = libraries(env::var_os(LIBRARY_VARIABLE), &self.library, &joined)?;
             command.env(LIBRARY_VARIABLE, libraries);

@@ -15,6 +15,7 @@ use crate::artefact::Artefact;
 use crate::build::cargo;
 use crate::commands::build::What;
 use crate::commands::check::tensorflow;
+use crate::commands::doctor;
 use crate::commands::results::Table;
 use crate::commands::run::LIBRARY_VARIABLE;
 use crate::notes::NoteOf;
@@ -102,13 +103,18 @@ impl Test {
             self.tf.iter().map(|name| tensorflow(name)).collect::<Result<_>>()?
         };
 
+        let limit = Duration::from_secs(self.timeout.unwrap_or(120));
+        let instead = "look at that one: `cargo tf-plugin check FILE`";
+        let loads = |it| doctor::loads(it, &library.path, None, limit, instead);
+        let loaded: Vec<bool> = tensorflows.iter().map(loads).collect::<Result<_>>()?;
         let mut table = Table::new(&tensorflows);
         table.add("cargo test", 0, cargo_test(&project, &self.cargo_test, self.json)?);
         let scripts = scripts(&project)?;
         for (at, tensorflow) in tensorflows.iter().enumerate() {
             let mut add = |row: &str, passed| table.add(row, at + 1, passed);
-            let limit = Duration::from_secs(self.timeout.unwrap_or(120));
-            if !in_tensorflow(&project, &library, &scripts, tensorflow, limit, &mut add)? {
+            // A device that is loaded twice ends the process.
+            let named = (!loaded[at]).then_some(&*library.path);
+            if !in_tensorflow(&project, &library, named, &scripts, tensorflow, limit, &mut add)? {
                 continue;
             }
             for cases in CONFORMANCE {
@@ -176,10 +182,11 @@ fn directory(project: &Project) -> Result<&Path> {
     manifest.parent().context("a manifest is in a directory")
 }
 
-/// The plugin in one TensorFlow.
+/// The plugin in one TensorFlow, which is told of it unless it has it.
 fn in_tensorflow(
     project: &Project,
     library: &Artefact,
+    named: Option<&Path>,
     scripts: &[PathBuf],
     tensorflow: &TensorFlow,
     limit: Duration,
@@ -199,7 +206,8 @@ fn in_tensorflow(
     };
     let python = || {
         let mut command = tensorflow.python_command();
-        command.stdin(Stdio::null()).env(LIBRARY_VARIABLE, &library.path);
+        command.stdin(Stdio::null()).env_remove(LIBRARY_VARIABLE);
+        command.envs(named.map(|library| (LIBRARY_VARIABLE, library)));
         command
     };
     let started = Instant::now();

@@ -161,13 +161,14 @@ fn a_device_is_measured_through_its_callbacks_and_in_tensorflow() {
 #[test]
 fn what_is_installed_is_measured_or_refused() {
     let overlay = program::environment(&[]);
+    let venv = overlay.python().parent().and_then(Path::parent).expect("an environment");
     for (package, has) in [("memfs", "mem://"), ("refdevice", "/device:RUST_REF:0")] {
         let built = program::plugin(package);
         let installed = overlay.plugins().join(format!("lib{package}-installed.so"));
         fs::copy(built, &installed).expect("copied");
         let measuring = |plugin: &str| {
             let mut command = command(&[plugin, "--seconds", "0.002", "--filter", "4 KiB", "--tf"]);
-            command.arg(overlay.python().parent().and_then(Path::parent).expect("an environment"));
+            command.arg(venv);
             command
         };
         let [_, err] = run(&mut measuring(package), 1);
@@ -175,6 +176,11 @@ fn what_is_installed_is_measured_or_refused() {
         let installed = installed.to_str().expect("UTF-8");
         let why = format!("{installed} is installed in TensorFlow {NEWEST}, and has {has}, too");
         assert_all(&err, &[&why, &format!("`cargo tf-plugin bench {installed}`")]);
+        for command in [&["test"][..], &["run", "--", "true"]] {
+            let mut tool = program::tool();
+            tool.current_dir(root()).args([command[0], "--package", package, "--tf"]).arg(venv);
+            assert!(run(tool.args(&command[1..]), 1)[1].contains(&why), "{command:?}");
+        }
         // That file itself is loaded once, from where it is.
         let report = json(&mut measuring(installed), 0);
         let measured = rows(&report, has, &format!("TensorFlow {NEWEST}"));
