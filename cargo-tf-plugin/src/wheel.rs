@@ -221,7 +221,7 @@ fn summary(package: &Package) -> String {
     line.chars().take(SUMMARY_LIMIT).collect()
 }
 
-/// The licence texts beside the manifest, and the one that it names.
+/// The licence texts beside the manifest, and the one that it names, which may have the name of another.
 fn licences(package: &Package) -> Result<Vec<(String, Vec<u8>)>> {
     let directory = package.manifest_path.parent().context("a manifest is in a directory")?;
     let mut paths: Vec<PathBuf> = fs::read_dir(directory)
@@ -236,15 +236,19 @@ fn licences(package: &Package) -> Result<Vec<(String, Vec<u8>)>> {
     paths.extend(package.license_file().map(Into::into));
     paths.sort();
     paths.dedup();
-    paths
-        .into_iter()
-        .map(|path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let content =
-                fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            Ok((name, content))
-        })
-        .collect()
+    let mut found: Vec<(String, Vec<u8>)> = Vec::new();
+    for path in paths {
+        let content = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let mut name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if let Some((_, other)) = found.iter().find(|(other, _)| *other == name) {
+            if *other == content {
+                continue;
+            }
+            name = format!("{}/{name}", found.len());
+        }
+        found.push((name, content));
+    }
+    Ok(found)
 }
 
 fn metadata(
@@ -264,8 +268,10 @@ fn metadata(
     };
     field("Summary", summary);
     field("Keywords", &package.keywords.join(","));
-    for author in &package.authors {
-        field(if author.contains('@') { "Author-email" } else { "Author" }, author);
+    // Each field may be there once.
+    for (name, has_address) in [("Author", false), ("Author-email", true)] {
+        let authors = package.authors.iter().filter(|author| author.contains('@') == has_address);
+        field(name, &authors.map(String::as_str).collect::<Vec<_>>().join(", "));
     }
     // Cargo still takes the `/` of its first years.
     let licence = package.license.as_deref().unwrap_or_default();
@@ -312,6 +318,7 @@ fn python_tuple(texts: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::Workspace;
 
     #[test]
     fn versions_become_pip_s() {
@@ -329,6 +336,28 @@ mod tests {
         for cargo in ["1.0.0-1", "1.0.0-nightly", "1.0.0-rc.1.2", "1.0.0-alpha.x"] {
             let error = python_version(&cargo.parse().expect(cargo)).expect_err(cargo).to_string();
             assert!(error.contains("alpha.N, beta.N, rc.N or dev.N"), "{error}");
+        }
+    }
+
+    #[test]
+    fn authors_share_a_field_and_licences_do_not_share_a_name() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let place = scratch.path().join("kit");
+        fs::create_dir(&place).expect("made");
+        let workspace = Workspace::current().expect("tests run in the workspace");
+        let mut package = workspace.package("s3").expect("a package").clone();
+        package.manifest_path = place.join("Cargo.toml").try_into().expect("UTF-8");
+        (package.license_file, package.readme) = (Some("../LICENSE".into()), None);
+        package.authors = ["Ada", "Bo <bo@x.org>", "Cy", "Di <di@x.org>"].map(Into::into).into();
+        for (text, names) in [("Do.", "LICENSE"), ("Don't.", "LICENSE 1/LICENSE")] {
+            fs::write(scratch.path().join("LICENSE"), "Do.").expect("written");
+            fs::write(place.join("LICENSE"), text).expect("written");
+            let licences = licences(&package).expect("read");
+            let found = licences.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>();
+            assert_eq!(found.join(" "), names);
+            let text = metadata(&package, "kit", "1.0.0", "", &licences).expect("written");
+            let authors = "Author: Ada, Cy\nAuthor-email: Bo <bo@x.org>, Di <di@x.org>\n";
+            assert!(text.contains(authors), "{text}");
         }
     }
 
