@@ -31,6 +31,12 @@ const TENSORFLOW_DEVICES: [&str; 6] = ["CPU", "GPU", "DEFAULT", "HOST", "CUDA", 
 /// Where the templates look for the SDK, and what a new crate has instead.
 const SDK_PATH: &str = "path = \"../../../";
 
+/// What the `.gitignore` has too where the SDK is a clone.
+const OF_THIS_MACHINE: &str = "\
+# Names the clone of the SDK on this machine: elsewhere, as in CI, `cargo tf-plugin` would not run.
+/.cargo/config.toml
+";
+
 /// What a new crate makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -57,6 +63,7 @@ impl Kind {
             };
         }
         let mut files = vec![
+            // The first one: a clone adds to it.
             (".gitignore", include_str!("../templates/common/gitignore").into()),
             (".github/workflows/ci.yml", include_str!("../templates/common/ci.yml").into()),
         ];
@@ -319,7 +326,10 @@ pub(crate) fn write(
         .into_iter()
         .map(|(path, text)| (path, sdk.replace(&names.replace(&text))))
         .collect();
-    files.extend(sdk.cargo_config().map(|text| (".cargo/config.toml", text)));
+    if let Some(text) = sdk.cargo_config() {
+        files.push((".cargo/config.toml", text));
+        files[0].1.push_str(OF_THIS_MACHINE);
+    }
     let mut written = Vec::new();
     for (path, text) in files {
         let path = directory.join(path);
@@ -398,5 +408,9 @@ mod tests {
         );
         assert!(!manifest.contains("path = "), "{manifest}");
         assert!(!directory.path().join(".cargo").exists());
+        let ignored = || fs::read_to_string(directory.path().join(".gitignore")).expect("there");
+        assert!(!ignored().contains(".cargo"), "{}", ignored());
+        write(Kind::Both, &names, &Sdk::own(), directory.path()).expect("written");
+        assert!(ignored().ends_with("\n/.cargo/config.toml\n"), "{}", ignored());
     }
 }
