@@ -48,14 +48,24 @@ pub(crate) fn parent(file: &Path) -> &Path {
 pub(crate) fn write_file(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut new = tempfile::Builder::new();
     // Of which the user's mask takes away what others may not.
-    let mut new = new.permissions(Permissions::from_mode(0o666)).tempfile_in(parent(path))?;
+    let mut new = new.permissions(Permissions::from_mode(mode)).tempfile_in(parent(path))?;
     new.write_all(content)?;
-    new.persist(path)?;
+    // Closed before it has its name: a program that is open for writing does not run.
+    new.into_temp_path().persist(path)?;
     Ok(())
 }
 
 /// [`print`] with a line of the given format.
 macro_rules! say {
+    write_as(path, content, 0o666)
+}
+
+/// As [`write_file`], for a program.
+pub(crate) fn write_program(path: &Path, content: &[u8]) -> io::Result<()> {
+    write_as(path, content, 0o777)
+}
+
+fn write_as(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     ($($format:tt)*) => {
         $crate::output::print(format!("{}\n", format_args!($($format)*)))
     };

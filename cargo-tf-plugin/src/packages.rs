@@ -82,7 +82,7 @@ fn goal(name: &str, text: &str) -> Result<Goal<Packages>> {
         release: NEWEST.to_owned(),
         first_import: None,
         found: |_, python| {
-            let (python, site_packages) = python::ask(python, LOCATE)?;
+            let (python, site_packages) = python::ask(python, &["-I"], LOCATE)?;
             Ok(Packages { python, site_packages })
         },
     })

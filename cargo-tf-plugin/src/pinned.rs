@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use crate::install::{Goal, Installation};
 use crate::python::major_minor;
 use crate::tensorflow::{CANDIDATES, MATRIX, NEWEST, OLDEST, TensorFlow};
-use crate::workspace::{Workspace, user_cache};
+use crate::workspace::target_or_cache;
 
 /// A TensorFlow release.
 pub(crate) fn goal(version: &str) -> Goal<TensorFlow> {
@@ -26,7 +26,10 @@ pub(crate) fn goal(version: &str) -> Goal<TensorFlow> {
         requirements,
         release: version.to_owned(),
         found: |goal, python| {
-            let tensorflow = TensorFlow::from_python(python)?;
+            // Alone: what the user has installed elsewhere is not what is made here.
+            let Some(tensorflow) = TensorFlow::found(python, &["-I"])? else {
+                bail!("{} has no TensorFlow", python.display());
+            };
             if tensorflow.version() != goal.release {
                 bail!("{} has TensorFlow {}", python.display(), tensorflow.version());
             }
@@ -88,11 +91,23 @@ impl TensorFlow {
     /// [`TensorFlow::pinned`] provides it.
     pub fn around() -> Result<Self> {
         let active = env::var_os("VIRTUAL_ENV").filter(|venv| !venv.is_empty());
-        let python = active.map(|venv| PathBuf::from(venv).join("bin/python"));
-        match python.map(|python| Self::from_python(&python)) {
-            Some(Ok(tensorflow)) => Ok(tensorflow),
-            _ => Self::pinned(NEWEST),
+        let active = active.map(|venv| Self::active(Path::new(&venv))).transpose()?;
+        active.flatten().map_or_else(|| Self::pinned(NEWEST), Ok)
+    }
+
+    /// That of a virtual environment, if it has one; an error if it cannot be used.
+    fn active(venv: &Path) -> Result<Option<Self>> {
+        let python = venv.join("bin/python");
+        if !python.exists() {
+            return Ok(None);
         }
+        Self::found(&python, &[]).with_context(|| {
+            format!(
+                "cannot use the TensorFlow of the active environment {} (VIRTUAL_ENV); name another with `--tf`, or \
+                 deactivate the environment",
+                venv.display()
+            )
+        })
     }
 }
 
@@ -122,15 +137,32 @@ fn release(version: &str) -> Result<&str> {
 
 /// Where the releases are that are installed on demand.
 pub(crate) fn environments() -> Result<PathBuf> {
-    Workspace::current()
-        .map(|workspace| workspace.target_dir())
-        .or_else(|_| user_cache())
-        .map(|directory| directory.join("tf-venv"))
+    Ok(target_or_cache()?.join("tf-venv"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::write_program;
+
+    #[test]
+    fn an_active_environment_with_an_unsuitable_tensorflow_is_an_error() {
+        let venv = tempfile::tempdir().expect("a directory");
+        assert_eq!(TensorFlow::active(venv.path()).expect("no Python"), None);
+        let bin = venv.path().join("bin");
+        std::fs::create_dir(&bin).expect("made");
+        let python = |package: &str| {
+            let found =
+                format!(r#"{{"package": {package}, "version": "2.9.0", "executable": null}}"#);
+            let script = format!("#!/bin/sh\necho '{found}'\n");
+            write_program(&bin.join("python"), script.as_bytes()).expect("written");
+            TensorFlow::active(venv.path())
+        };
+        assert_eq!(python("null").expect("no TensorFlow"), None);
+        let error = format!("{:#}", python("\"/x\"").expect_err("too old"));
+        assert!(error.contains("name another with `--tf`, or deactivate"), "{error}");
+        assert!(error.contains("TensorFlow 2.9.0 of"), "{error}");
+    }
 
     #[test]
     fn a_series_is_its_release_or_is_refused_before_anything_is_fetched() {

@@ -28,7 +28,7 @@ pub(crate) struct Interpreter {
 impl Interpreter {
     /// Runs `path` (a file, or a name on `PATH`) to see what it is.
     pub(crate) fn new(path: &Path) -> Result<Self> {
-        let (version, has_venv) = ask(path, DESCRIBE)?;
+        let (version, has_venv) = ask(path, &["-I"], DESCRIBE)?;
         Ok(Self { path: path.to_owned(), version, has_venv })
     }
 
@@ -95,20 +95,15 @@ impl Interpreter {
     }
 }
 
-/// Runs `script` and reads the JSON that it prints. `-I` keeps the caller's `PYTHON*` settings and user packages
-/// out, `-B` writes no byte code.
-pub(crate) fn ask<T: DeserializeOwned>(python: &Path, script: &str) -> Result<T> {
-    ask_with(python, &["-I"], script)
-}
+/// Keeps the current directory out, which `-c` puts first; `-P` does since Python 3.11.
+const ELSEWHERE: &str = "import sys\nif sys.path[:1] == ['']: del sys.path[0]\n";
 
-/// As [`ask`], with these flags; without any, with the settings and the packages that the caller's own programs would have.
-pub(crate) fn ask_with<T: DeserializeOwned>(
-    python: &Path,
-    flags: &[&str],
-    script: &str,
-) -> Result<T> {
+/// Runs `script` and reads the JSON that it prints. The flag `-I` keeps the caller's `PYTHON*` settings and user packages
+/// out; `-B` writes no byte code.
+pub(crate) fn ask<T: DeserializeOwned>(python: &Path, flags: &[&str], script: &str) -> Result<T> {
+    let script = format!("{ELSEWHERE}{script}");
     let output =
-        Command::new(python).args(flags).args(["-B", "-c", script]).output().with_context(
+        Command::new(python).args(flags).args(["-B", "-c", &script]).output().with_context(
             || format!("cannot run {}; name the path of a Python interpreter", python.display()),
         )?;
     if !output.status.success() {

@@ -44,15 +44,19 @@ pub struct TensorFlow {
 impl TensorFlow {
     /// The TensorFlow that the interpreter `python` imports; nothing is installed or changed.
     pub fn from_python(python: &Path) -> Result<Self> {
-        let found: Located = python::ask(python, LOCATE)?;
-        let Some(package) = found.package else {
-            bail!(
-                "{} has no TensorFlow; install one with `{} -m pip install tensorflow-cpu=={NEWEST}`, \
+        Self::found(python, &[])?.with_context(|| {
+            format!(
+                "{0} has no TensorFlow; install one with `{0} -m pip install tensorflow-cpu=={NEWEST}`, \
                  or leave the choice of Python to this command",
                 python.display(),
-                python.display(),
-            );
-        };
+            )
+        })
+    }
+
+    /// That of an interpreter with these flags, if it has one.
+    pub(crate) fn found(python: &Path, flags: &[&str]) -> Result<Option<Self>> {
+        let found: Located = python::ask(python, flags, LOCATE)?;
+        let Some(package) = found.package else { return Ok(None) };
         let version = found.version.with_context(|| {
             format!(
                 "the TensorFlow in {} does not say its version; reinstall it with pip",
@@ -87,7 +91,7 @@ impl TensorFlow {
                 );
             }
         }
-        Ok(tensorflow)
+        Ok(Some(tensorflow))
     }
 
     /// The TensorFlow release, such as `2.21.0`.

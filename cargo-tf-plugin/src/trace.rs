@@ -153,7 +153,7 @@ fn begin(path: &Path, text: &str) -> Result<PathBuf> {
 
 /// Builds the library, which takes some seconds for the first time, and returns its path.
 fn build() -> Result<PathBuf> {
-    let workspace = Workspace::current().ok();
+    let workspace = Workspace::find()?;
     let home = match &workspace {
         Some(workspace) => workspace.target_dir().join("tf-plugin"),
         None => user_cache()?,

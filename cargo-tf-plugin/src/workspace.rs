@@ -1,6 +1,7 @@
 //! Where the current Cargo workspace keeps things.
 
 use std::env;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -17,6 +18,16 @@ pub(crate) fn user_cache() -> Result<PathBuf> {
         .context("no home directory; set HOME")
 }
 
+/// Where things are kept that can be made again: the target directory of the workspace around the current directory;
+/// outside of any package, or without cargo, the user's.
+pub(crate) fn target_or_cache() -> Result<PathBuf> {
+    match Workspace::find() {
+        Ok(Some(workspace)) => Ok(workspace.target_dir()),
+        Err(error) if !error.root_cause().is::<io::Error>() => Err(error),
+        _ => user_cache(),
+    }
+}
+
 /// The Cargo workspace around the current directory.
 #[derive(Debug)]
 pub struct Workspace {
@@ -26,11 +37,17 @@ pub struct Workspace {
 impl Workspace {
     /// Asks cargo for the workspace around the current directory; neither network nor lock file is touched.
     pub fn current() -> Result<Self> {
+        Self::find()?.context(
+            "no Cargo package in this directory or above; change to one, or create one with `cargo tf-plugin new`",
+        )
+    }
+
+    /// As [`Workspace::current`]; `None` outside of any package.
+    pub(crate) fn find() -> Result<Option<Self>> {
         match Self::described(&mut MetadataCommand::new()) {
-            Err(error) if error.to_string().contains("could not find `Cargo.toml`") => bail!(
-                "no Cargo package in this directory or above; change to one, or create one with `cargo tf-plugin new`"
-            ),
+            Err(error) if error.to_string().contains("could not find `Cargo.toml`") => Ok(None),
             described => described
+                .map(Some)
                 .context("cargo cannot describe the workspace around the current directory"),
         }
     }

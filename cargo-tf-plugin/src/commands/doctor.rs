@@ -84,7 +84,7 @@ struct Places {
 
 impl Places {
     fn of(tensorflow: &TensorFlow) -> Result<Self> {
-        python::ask_with(tensorflow.python(), &[], PLUGINS)
+        python::ask(tensorflow.python(), &[], PLUGINS)
     }
 }
 

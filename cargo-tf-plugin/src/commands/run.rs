@@ -19,7 +19,7 @@ use crate::commands::build::What;
 use crate::commands::check::tensorflow;
 use crate::commands::doctor;
 use crate::trace::Trace;
-use crate::workspace::{Workspace, user_cache};
+use crate::workspace::target_or_cache;
 
 /// The variable that names a library, or a directory of libraries, for TensorFlow to load at import.
 pub(crate) const LIBRARY_VARIABLE: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
@@ -82,8 +82,7 @@ impl Choice {
                     format!("cannot find {}; name the plugin's shared library", file.display())
                 })?;
                 plugin(&file)?;
-                let target = Workspace::current().map(|workspace| workspace.target_dir());
-                (file, target.or_else(|_| user_cache())?)
+                (file, target_or_cache()?)
             }
             None => {
                 let (project, library) = What::package(self.package.clone()).build()?;

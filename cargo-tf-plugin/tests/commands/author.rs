@@ -316,8 +316,11 @@ fn where_there_is_no_plugin_each_command_says_so() {
     let said = fails(&mut tool(here, &["demo"]));
     assert!(said.contains("error: run the demo in a clone of the project"), "{said}");
     fs::write(here.join("Cargo.toml"), "[package\n").expect("written");
-    let said = fails(&mut tool(here, &["wheel"]));
-    assert!(said.contains("--> Cargo.toml:1:9") && !said.contains("plugin new"), "{said}");
+    // Also where a package is not needed: its target directory may be meant.
+    for command in [&["wheel"][..], &["doctor", "--tf", NEWEST]] {
+        let said = fails(&mut tool(here, command));
+        assert!(said.contains("--> Cargo.toml:1:9") && !said.contains("plugin new"), "{said}");
+    }
     let package = |name: &str, library: &str| {
         fs::create_dir_all(here.join(name).join("src")).expect("made");
         fs::write(here.join(name).join("src/lib.rs"), "").expect("written");

@@ -40,6 +40,20 @@ fn a_release_outside_of_any_package_is_the_user_s() {
     assert!(said.contains(&python.to_string_lossy().into_owned()), "{said}");
 }
 
+/// Not the current directory, which no script sees either.
+#[test]
+fn a_tensorflow_on_the_path_of_python_is_found() {
+    let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
+    let here = tempfile::tempdir().expect("a scratch directory");
+    fs::write(here.path().join("json.py"), "raise SystemExit('the wrong one')").expect("written");
+    let base = fs::canonicalize(tensorflow.python()).expect("an interpreter");
+    let mut command = doctor();
+    command.args(["--no-import", "--tf"]).arg(&base).current_dir(here.path());
+    command.env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
+    let said = succeeds(command.env("PYTHONPATH", tensorflow.site_packages()));
+    assert_says(&said, &format!("TensorFlow {NEWEST} of {}", base.display()));
+}
+
 #[test]
 fn good_plugins_are_listed_and_are_there_after_the_import() {
     let environment = environment(&[("memfs", "libmemfs.so"), ("bothfs", "libboth.so")]);
