@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use crate::artefact::{Artefact, ENTRY_POINTS};
 use crate::commands::build::What;
 use crate::commands::check::tensorflow;
 use crate::commands::doctor;
+use crate::output::write_program;
 use crate::trace::Trace;
 use crate::workspace::target_or_cache;
 
@@ -36,7 +38,7 @@ Examples:
   cargo tf-plugin run --trace-chrome trace.json -- python train.py
   cargo tf-plugin run --trace --library libother.so --tf ~/venv -- python app.py
 
-`python` and the programs next to it are those of the chosen TensorFlow. The exit status is the program's.
+`python`, `python3` and the programs next to it are those of the chosen TensorFlow. The exit status is the program's.
 Calls are traced in all processes that the program starts, however they load the plugin: also by
 `register_filesystem_plugin`, or from an installed package (name the installed file with `--library`). The trace shows
 neither the contents of files nor the values of options.")]
@@ -115,7 +117,7 @@ impl Found {
     /// A program that loads the plugin, and whose `python` is that of the TensorFlow.
     pub(crate) fn command(&self, program: &OsStr) -> Result<Command> {
         let mut command = Command::new(program);
-        surround(&mut command, &self.tensorflow)?;
+        surround(&mut command, self.tensorflow.python(), &self.target.join("tf-plugin/python"))?;
         // A device that is loaded twice ends the process.
         if !self.installed {
             let joined = self.target.join("tf-plugin/joined");
@@ -153,19 +155,51 @@ pub(crate) fn plugin(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes `python` and its neighbours on `PATH` those of a TensorFlow, as activating its environment does.
-fn surround(command: &mut Command, tensorflow: &TensorFlow) -> Result<()> {
-    let bin = tensorflow.python().parent().unwrap_or(Path::new("/"));
+/// Makes `python`, `python3` and their neighbours on `PATH` those of an interpreter, as activating its environment does.
+fn surround(command: &mut Command, python: &Path, wrappers: &Path) -> Result<()> {
+    let bin = python.parent().unwrap_or(Path::new("/"));
+    let mut places = vec![bin.to_owned()];
+    let same = |name: &&str| fs::canonicalize(bin.join(name)).ok() == fs::canonicalize(python).ok();
+    if !["python", "python3"].iter().all(same) {
+        places.insert(0, wrapped(python, wrappers)?);
+    }
     let path = env::var_os("PATH").unwrap_or_default();
-    let path = env::join_paths([bin.to_owned()].into_iter().chain(env::split_paths(&path)))
+    let path = env::join_paths(places.into_iter().chain(env::split_paths(&path)))
         .with_context(|| format!("{} cannot be on PATH; rename it", bin.display()))?;
     command.env("PATH", path);
-    if let Some(venv) = bin.parent().filter(|venv| venv.join("pyvenv.cfg").is_file()) {
-        command.env("VIRTUAL_ENV", venv);
-    }
+    match bin.parent().filter(|venv| venv.join("pyvenv.cfg").is_file()) {
+        Some(venv) => command.env("VIRTUAL_ENV", venv),
+        // It would be that of another Python.
+        None => command.env_remove("VIRTUAL_ENV"),
+    };
     // It would turn every Python into another one.
     command.env_remove("PYTHONHOME");
     Ok(())
+}
+
+/// A directory in which `python` and `python3` start an interpreter whose own directory has another one under such a name,
+/// or none, as Debian's `/usr/bin`. Scripts: behind a link Python would not find its environment.
+fn wrapped(python: &Path, wrappers: &Path) -> Result<PathBuf> {
+    let bytes = python.as_os_str().as_bytes();
+    let directory = wrappers.join(hashed([bytes]));
+    let failed = || format!("cannot write in {}; is it writable?", directory.display());
+    fs::create_dir_all(&directory).with_context(failed)?;
+    let quoted = bytes.split(|byte| *byte == b'\'').collect::<Vec<_>>().join(&b"'\\''"[..]);
+    let script = [b"#!/bin/sh\nexec '", &*quoted, b"' \"$@\"\n"].concat();
+    for path in ["python", "python3"].map(|name| directory.join(name)) {
+        // Another command may be running it.
+        if fs::read(&path).ok().as_ref() != Some(&script) {
+            write_program(&path, &script).with_context(failed)?;
+        }
+    }
+    Ok(directory)
+}
+
+/// A name that tells the content.
+fn hashed<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let add = |name: Sha256, part| name.chain_update(part).chain_update([0]);
+    let name = parts.into_iter().fold(Sha256::new(), add);
+    name.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The value of [`LIBRARY_VARIABLE`] for a plugin beside what it says already. TensorFlow takes one path: a file, or a
@@ -198,13 +232,8 @@ fn libraries(before: Option<OsString>, plugin: &Path, joined: &Path) -> Result<P
         return Ok(plugin);
     }
 
-    // The name tells the content, so that a program that runs already keeps what it began with.
-    let name = Sha256::new();
-    let name = files.iter().fold(name, |name, file| {
-        name.chain_update(file.as_os_str().as_encoded_bytes()).chain_update([0])
-    });
-    let name: String = name.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    let directory = joined.join(name);
+    // By its content, so that a program that runs already keeps what it began with.
+    let directory = joined.join(hashed(files.iter().map(|file| file.as_os_str().as_bytes())));
     let failed = || format!("cannot fill {}; is it writable?", directory.display());
     fs::create_dir_all(&directory).with_context(failed)?;
     for (number, file) in files.iter().enumerate() {
@@ -223,6 +252,28 @@ fn libraries(before: Option<OsString>, plugin: &Path, joined: &Path) -> Result<P
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn python_is_the_chosen_interpreter_whatever_its_name() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let bin = scratch.path().join("it's/bin");
+        fs::create_dir_all(&bin).expect("made");
+        for name in ["chosen", "python3"] {
+            let script = format!("#!/bin/sh\necho {name} \"$@\"\n");
+            write_program(&bin.join(name), script.as_bytes()).expect("written");
+        }
+        let ran = || {
+            let mut command = Command::new("sh");
+            command.env("VIRTUAL_ENV", "another");
+            let wrappers = scratch.path().join("wrappers");
+            surround(&mut command, &bin.join("chosen"), &wrappers).expect("written");
+            command.args(["-c", "python 'a b'; python3; echo ${VIRTUAL_ENV##*/}"]);
+            String::from_utf8(command.output().expect("it runs").stdout).expect("UTF-8")
+        };
+        assert_eq!(ran(), "chosen a b\nchosen\n\n");
+        fs::write(bin.with_file_name("pyvenv.cfg"), "").expect("written");
+        assert_eq!(ran(), "chosen a b\nchosen\nit's\n");
+    }
 
     #[test]
     fn a_plugin_comes_beside_what_is_named_already() {
