@@ -1,7 +1,7 @@
 //! Building plugins.
 
 use std::env;
-use std::env::consts::DLL_EXTENSION;
+use std::env::consts::{ARCH, DLL_EXTENSION};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use cargo_metadata::{Artifact, Message, Package, Target};
 use serde_json::Value;
 
+use crate::artefact::Artefact;
 use crate::workspace::Workspace;
 
 impl Workspace {
@@ -56,16 +57,31 @@ impl Workspace {
         if let Some(target) = &linking.target {
             command.args(["--target", target]);
         }
-        let mut made = built(command, name)?.into_iter();
-        let plugin = made
-            .find(|made| made.target.is_cdylib() && made.package_id == package.id)
-            .and_then(|made| {
-                made.filenames.into_iter().find(|file| file.extension() == Some(DLL_EXTENSION))
-            });
-        plugin
-            .map(Into::into)
-            .with_context(|| format!("cargo has built no shared library of the package `{name}`"))
+        let made = built(command, name)?.into_iter();
+        let made = made.filter(|made| made.target.is_cdylib() && made.package_id == package.id);
+        let files = made.flat_map(|made| made.filenames);
+        let files = files.filter(|file| file.extension() == Some(DLL_EXTENSION)).map(Into::into);
+        chosen(files.collect(), linking.target.is_none(), name)
     }
+}
+
+/// The library of those that cargo has built: its configuration may name other targets.
+fn chosen(mut files: Vec<PathBuf>, for_this_machine: bool, package: &str) -> Result<PathBuf> {
+    if files.is_empty() {
+        bail!("cargo has built no shared library of the package `{package}`");
+    }
+    if for_this_machine {
+        // What cannot be read is said where it is used.
+        files.retain(|file| {
+            Artefact::read_for_any_machine(file).map_or(true, |library| library.machine == ARCH)
+        });
+    }
+    files.into_iter().next().with_context(|| {
+        format!(
+            "cargo has built the package `{package}` for other machines than this one ({ARCH}), as `build.target` in its \
+             configuration says; add this machine's target there, or name one with `--target` of `build` and `wheel`"
+        )
+    })
 }
 
 /// Runs a build of a package, with cargo's messages on standard error; what it has made.
@@ -167,6 +183,25 @@ mod tests {
             assert!(!passed(name), "{name}");
         }
         assert!(passed("CARGO_TARGET_DIR") && passed("CARGO_HOME"));
+    }
+
+    #[test]
+    fn of_several_targets_the_library_is_this_machine_s() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let [x86_64, aarch64] = [62, 183].map(|machine| {
+            let mut header = [0; 64];
+            header[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+            (header[16], header[18], header[20], header[52]) = (3, machine, 1, 64);
+            let path = scratch.path().join(machine.to_string());
+            std::fs::write(&path, header).expect("written");
+            path
+        });
+        let (own, other) = if ARCH == "x86_64" { (x86_64, aarch64) } else { (aarch64, x86_64) };
+        let both = vec![other.clone(), own.clone()];
+        assert_eq!(chosen(both, true, "x").expect("one is"), own);
+        assert_eq!(chosen(vec![other.clone()], false, "x").expect("it was named"), other);
+        let error = chosen(vec![other], true, "x").expect_err("none is").to_string();
+        assert!(error.contains("`x` for other machines than this one"), "{error}");
     }
 
     #[test]
