@@ -44,8 +44,27 @@ pub(crate) fn parent(file: &Path) -> &Path {
     file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// A path as JSON has it.
+///
+/// # Errors
+/// When it is not UTF-8, of which `serde_json::json!` would make a panic.
+pub(crate) fn utf8(path: &Path) -> Result<&str> {
+    path.to_str().with_context(|| {
+        format!("{} is not UTF-8, which JSON must be; name another directory", path.display())
+    })
+}
+
 /// Writes a file as a whole or not at all; another process may be reading it.
 pub(crate) fn write_file(path: &Path, content: &[u8]) -> io::Result<()> {
+    write_as(path, content, 0o666)
+}
+
+/// As [`write_file`], for a program.
+pub(crate) fn write_program(path: &Path, content: &[u8]) -> io::Result<()> {
+    write_as(path, content, 0o777)
+}
+
+fn write_as(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let mut new = tempfile::Builder::new();
     // Of which the user's mask takes away what others may not.
     let mut new = new.permissions(Permissions::from_mode(mode)).tempfile_in(parent(path))?;
@@ -57,15 +76,6 @@ pub(crate) fn write_file(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// [`print`] with a line of the given format.
 macro_rules! say {
-    write_as(path, content, 0o666)
-}
-
-/// As [`write_file`], for a program.
-pub(crate) fn write_program(path: &Path, content: &[u8]) -> io::Result<()> {
-    write_as(path, content, 0o777)
-}
-
-fn write_as(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     ($($format:tt)*) => {
         $crate::output::print(format!("{}\n", format_args!($($format)*)))
     };

@@ -221,6 +221,9 @@ pub(crate) fn prepare(command: &mut Command, library_dir: Option<&Path>) {
     }
 }
 
+/// The longest time limit, in seconds: a year. Sums with it are durations, and Python can wait for it.
+pub(crate) const LONGEST: u64 = 31_536_000;
+
 pub(crate) struct Watched {
     /// `None` if it was ended.
     pub(crate) status: Option<ExitStatus>,

@@ -18,7 +18,7 @@ use crate::artefact::Artefact;
 use crate::commands::run::Choice;
 use crate::coverage::{self, Report};
 use crate::interrupt::Held;
-use crate::output::{note, print, say};
+use crate::output::{note, print, say, utf8};
 
 /// What watches TensorFlow from within.
 const MODULES: [(&str, &str); 4] = [
@@ -87,7 +87,8 @@ impl Coverage {
         }
         let written = scratch.path().join("report.json");
         let mut command = found.command(found.tensorflow.python().as_os_str())?;
-        let settings = json!({ "report": written, "device": self.device, "dry_run": self.dry_run });
+        let settings =
+            json!({ "report": utf8(&written)?, "device": self.device, "dry_run": self.dry_run });
         command.arg(scratch.path().join("coverage_run.py")).arg(settings.to_string());
         command.arg(&self.script).args(&self.arguments);
         if self.json {

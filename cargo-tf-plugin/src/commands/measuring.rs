@@ -18,7 +18,8 @@ use crate::bench::report::Part;
 use crate::bench::{self, Child, Job};
 use crate::commands::run::LIBRARY_VARIABLE;
 use crate::output::note;
-use crate::probe::prepare;
+use crate::probe::{LONGEST, prepare};
+use crate::report::Report;
 
 /// How many times its time a row may take at most with rehearsals and on both sides, beside the time for what it needs.
 const TIMES_SECONDS: f64 = 10.0;
@@ -32,7 +33,6 @@ pub(super) enum Subject {
     Device(String),
 }
 
-impl fmt::Display for Subject {
 impl Subject {
     /// All that a plugin has.
     pub(super) fn all(plugin: &Report) -> Vec<Self> {
@@ -43,6 +43,7 @@ impl Subject {
     }
 }
 
+impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Filesystem(scheme) => write!(f, "{scheme}://"),
@@ -72,7 +73,7 @@ pub(super) struct Settings {
     pub(super) seconds: f64,
 
     /// Time limit for an operation with its preparation; longer ones fail.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=LONGEST))]
     pub(super) timeout: u64,
 }
 

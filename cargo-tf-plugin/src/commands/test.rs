@@ -20,7 +20,7 @@ use crate::commands::results::Table;
 use crate::commands::run::LIBRARY_VARIABLE;
 use crate::notes::NoteOf;
 use crate::output::{self, note, say};
-use crate::probe::{ended, last_lines, quoted, watch};
+use crate::probe::{LONGEST, ended, last_lines, quoted, watch};
 use crate::project::Project;
 
 /// Says what TensorFlow has after its import.
@@ -80,7 +80,7 @@ pub struct Test {
 
     /// Time limit for TensorFlow to start with the plugin, and to exit; 120 by default, and for conformance
     /// no less than a case may take.
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=LONGEST))]
     timeout: Option<u64>,
 
     /// Print the results as one line of JSON; everything else goes to standard error.

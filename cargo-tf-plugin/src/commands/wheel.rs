@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::commands::build::What;
-use crate::output::{note, say};
+use crate::output::{note, say, utf8};
 use crate::wheel;
 
 /// The arguments of `wheel`.
@@ -35,6 +35,9 @@ pub struct Wheel {
 impl Wheel {
     /// Builds the plugin and packs it.
     pub fn run(self) -> Result<()> {
+        if let (true, Some(directory)) = (self.json, &self.out_dir) {
+            utf8(directory)?;
+        }
         let (project, library) = self.what.build()?;
         let wheel = wheel::Wheel::new(&project, &library, self.what.compat)?;
         let directory =

@@ -409,6 +409,13 @@ fn what_cannot_be_made_leaves_nothing() {
     fs::create_dir(here.join("xy")).expect("made");
     assert!(new(&["xy", "--fs"]).contains("xy already exists"));
     assert_eq!(fs::read_dir(here.join("xy")).expect("a directory").count(), 0, "it was filled");
+    let mut wheel = tool(here, &["wheel", "--json", "--out-dir"]);
+    assert!(fails(wheel.arg(bytes)).contains("is not UTF-8, which JSON must be"));
+    for command in ["test", "bench"] {
+        let limit = u64::MAX.to_string();
+        let said = exits(&mut tool(here, &[command, "--timeout", &limit]), 2);
+        assert!(said.contains("is not in 1..=31536000"), "{said}");
+    }
     for (kind, said) in [
         (&[][..], "--fs|--object-store|--device|--both"),
         (&["--device", "--scheme", "xy"], "'--device' cannot be used with '--scheme <SCHEME>'"),
