@@ -17,10 +17,10 @@ use crate::findings::filesystem::is_scheme;
 const PYTHON_NAMES: &str = include_str!("python_names.txt");
 
 /// Words of Rust, and crates that a plugin depends on, which cannot be a package's name.
-const RUST_NAMES: &str = "abstract alloc become box const core crate do dyn enum extern false final fn impl let loop \
+const RUST_NAMES: &str = "abstract alloc become box const core crate do dyn enum extern false final fn gen impl let loop \
     macro match mod move mut override priv proc_macro pub ref self static std struct super trait true type typeof \
     unsafe unsized use virtual where bytemuck bytes libc log tf_fs_object_store tf_fs_plugin tf_fs_plugin_macros tf_fs_sys se_plugin \
-    cargo_tf_plugin deps examples build incremental";
+    tf_plugin_testing cargo_tf_plugin deps examples build incremental";
 
 /// The schemes that TensorFlow registers itself, in all versions.
 const TENSORFLOW_SCHEMES: [&str; 3] = ["file", "ram", "gs"];
@@ -369,7 +369,7 @@ mod tests {
         for name in ["", "1x", "-x", "My", "a b", "../x", "x/y", "é", "x-", "x."] {
             assert!(refused(name, None, None).contains("such as my-plugin"), "{name}");
         }
-        for name in ["fn", "std", "se-plugin", "tf_fs_plugin"] {
+        for name in ["fn", "gen", "std", "se-plugin", "tf_fs_plugin", "tf-plugin-testing"] {
             assert!(refused(name, None, None).contains("taken in Rust"), "{name}");
         }
         for name in ["json", "tensorflow", "numpy", "lambda"] {
