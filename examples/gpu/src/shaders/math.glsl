@@ -3,6 +3,8 @@
 #define INFINITY uintBitsToFloat(0x7f800000u)
 #define NAN uintBitsToFloat(0x7fc00000u)
 
+float with_sign_of(float size, float x) { return uintBitsToFloat(floatBitsToUint(size) | (floatBitsToUint(x) & 0x80000000u)); }
+
 float exp_series(float r) {
     float p = 1.9875691500e-4f;
     p = fma(p, r, 1.3981999507e-3f);
@@ -24,7 +26,8 @@ float exp_(float x) {
     return (exp_series(r) + 1.0f) * uintBitsToFloat(uint(half_ + 127) << 23) * uintBitsToFloat(uint(whole - half_ + 127) << 23);
 }
 
-float expm1_(float x) { return abs(x) < 0.34f ? exp_series(x) : exp_(x) - 1.0f; }
+// The series ends with a sum, which has lost the sign of a zero.
+float expm1_(float x) { return x == 0.0f ? x : abs(x) < 0.34f ? exp_series(x) : exp_(x) - 1.0f; }
 
 float log_(float x) {
     if (x < 0.0f || isnan(x)) return NAN;
@@ -53,14 +56,14 @@ float log1p_(float x) {
     if (isinf(x) && x > 0.0f) return x;
     precise float u = 1.0f + x;
     precise float back = u - 1.0f;
-    return back == 0.0f ? x : log_(u) * x / back;
+    // Not `log_(u) * x`, which may be too large.
+    return back == 0.0f ? x : log_(u) * (x / back);
 }
 
 float tanh_(float x) {
     if (abs(x) > 10.0f) return sign(x);
     float e = expm1_(2.0f * abs(x));
-    float t = e / (e + 2.0f);
-    return x < 0.0f ? -t : t;
+    return with_sign_of(e / (e + 2.0f), x);
 }
 
 float sigmoid(float x) { return 1.0f / (1.0f + exp_(-x)); }
@@ -157,8 +160,6 @@ float pow_(float x, float y) {
     }
     return x < 0.0f && is_odd ? -size : size;
 }
-
-float with_sign_of(float size, float x) { return uintBitsToFloat(floatBitsToUint(size) | (floatBitsToUint(x) & 0x80000000u)); }
 
 float sinh_(float x) {
     float e = expm1_(abs(x) > 88.0f ? 0.5f * abs(x) : abs(x)), square = 0.5f * e * e;
