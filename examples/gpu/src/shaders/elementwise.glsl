@@ -9,6 +9,27 @@ COMPUTE flag(bool is) { return COMPUTE(is ? 1 : 0); }
 // Whether the bits are. NVIDIA's driver makes `max` and `min` of comparisons of floats, which lose NaN and the sign of zero.
 bool is_within(float x, uint first, uint last) { return floatBitsToUint(x) - first <= last - first; }
 
+// Of a division towards zero, with no digit rounded: whole numbers are divided, eight bits at a time.
+float remainder(float a, float b) {
+    uint x = floatBitsToUint(a) & 0x7fffffffu, y = floatBitsToUint(b) & 0x7fffffffu;
+    if (x >= 0x7f800000u || y > 0x7f800000u || y == 0u) return NAN;
+    if (x < y) return a;
+    // A number is `rest`, or `divisor`, times 2 to the power of its exponent without 150.
+    uint exponent = max(y >> 23, 1u), shift = max(x >> 23, 1u) - exponent;
+    uint rest = x < 0x800000u ? x : (x & 0x7fffffu) | 0x800000u, divisor = y < 0x800000u ? y : (y & 0x7fffffu) | 0x800000u;
+    rest %= divisor;
+    while (shift > 0u && rest != 0u) {
+        uint bits = min(shift, 8u);
+        rest = (rest << bits) % divisor;
+        shift -= bits;
+    }
+    if (rest == 0u) return with_sign_of(0.0f, a);
+    // Back to a float, which may be subnormal.
+    uint size = floatBitsToUint(float(rest));
+    size = (size >> 23) + exponent > 150u ? size + (exponent << 23) - (150u << 23) : rest << (exponent - 1u);
+    return with_sign_of(uintBitsToFloat(size), a);
+}
+
 precise COMPUTE compute(uint op, float a, float b, float number, uint type) {
     switch (op) {
         case 3: return a / b;
@@ -16,14 +37,7 @@ precise COMPUTE compute(uint op, float a, float b, float number, uint type) {
         case 5: return isnan(a) || isnan(b) ? NAN : min(a, b);
         case 7: return floor(rounded(a / b, type));
         case 8: {
-            // In two steps, so that the products of 16-bit floats are exact; `fma` may round twice.
-            float quotient = trunc(a / b), high = trunc(quotient / 4096.0f) * 4096.0f;
-            precise float rest = a - high * b;
-            rest = rest - (quotient - high) * b;
-            // The quotient may have been rounded to the next integer.
-            if (rest != 0.0f && (rest < 0.0f) != (a < 0.0f)) rest += a < 0.0f ? -abs(b) : abs(b);
-            if (abs(rest) >= abs(b)) rest -= a < 0.0f ? -abs(b) : abs(b);
-            rest = rounded(rest, type);
+            float rest = remainder(a, b);
             return rest != 0.0f && (rest < 0.0f) != (b < 0.0f) ? rest + b : rest;
         }
         case 9: return b == 0.0f ? 0.0f : a / b;

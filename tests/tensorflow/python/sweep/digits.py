@@ -2,7 +2,9 @@
 import numpy as np
 import tensorflow as tf
 
-from sweep.case import CPU, call, case
+from sweep.case import CPU, SPECIAL, call, case
+
+random = np.random.default_rng(21)
 
 
 def in_bits(x):
@@ -16,3 +18,13 @@ def digits():
     for op in ("Tanh", "Expm1"):
         case(op, lambda x, op=op: in_bits(call(op, x=None)(x)), np.float32([0.0, -0.0]))
     case("Log1p", call("Log1p", x=None), np.float32([4e36, 1e38, 3.4e38]))
+    mod()
+
+
+def mod():
+    """Quotients of all sizes, of which no digit may be rounded."""
+    x, y = 10.0 ** random.uniform(-30, 38, (2, 20000))
+    x[:10000] = y[:10000] * 10.0 ** random.uniform(-1, 5, 10000)
+    x, y = np.append(x * random.choice([-1, 1], 20000), [100, 1e10]), np.append(y, [0.1, 3])
+    op = call("FloorMod", x=None, y=None)
+    case("FloorMod", lambda x, y, s: (op(x, y), op(s[:, None], s)), np.float32(x), np.float32(y), np.float32(SPECIAL), tolerance=0)
