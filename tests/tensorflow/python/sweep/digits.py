@@ -1,8 +1,10 @@
 """What approximations may lose: signs of zeros, last digits, small results and large ones."""
+import math
+
 import numpy as np
 import tensorflow as tf
 
-from sweep.case import CPU, SPECIAL, call, case
+from sweep.case import CPU, SPECIAL, TYPE, call, case
 
 random = np.random.default_rng(21)
 
@@ -19,6 +21,7 @@ def digits():
         case(op, lambda x, op=op: in_bits(call(op, x=None)(x)), np.float32([0.0, -0.0]))
     case("Log1p", call("Log1p", x=None), np.float32([4e36, 1e38, 3.4e38]))
     mod()
+    tail()
 
 
 def mod():
@@ -28,3 +31,22 @@ def mod():
     x, y = np.append(x * random.choice([-1, 1], 20000), [100, 1e10]), np.append(y, [0.1, 3])
     op = call("FloorMod", x=None, y=None)
     case("FloorMod", lambda x, y, s: (op(x, y), op(s[:, None], s)), np.float32(x), np.float32(y), np.float32(SPECIAL), tolerance=0)
+
+
+def in_double(op):
+    """The CPU's results are those of float64, rounded."""
+    def function(*inputs):
+        if TYPE in inputs[0].device:
+            return op(*inputs)
+        return tf.cast(op(*[tf.cast(x, tf.float64) for x in inputs]), inputs[0].dtype)
+    return function
+
+
+def tail():
+    """Results that are as small as floats are, times what makes them 1."""
+    x = np.linspace(-86, 86, 10000, dtype="float32")
+    exp = call("Exp", x=None)
+    case("Exp", in_double(lambda x, factor: exp(x) * factor), x, np.exp(-x), tolerance=1e-6)
+    x = np.linspace(-6, 9.15, 10000, dtype="float32")
+    erfc = call("Erfc", x=None)
+    case("Erfc", in_double(lambda x, factor: erfc(x) * factor), x, np.float32([1 / math.erfc(x) for x in x]), tolerance=1e-6)
