@@ -5,14 +5,21 @@
 
 float with_sign_of(float size, float x) { return uintBitsToFloat(floatBitsToUint(size) | (floatBitsToUint(x) & 0x80000000u)); }
 
-float exp_series(float r) {
+// What exp(r) - 1 - r is of r^2.
+float exp_polynomial(float r) {
     float p = 1.9875691500e-4f;
     p = fma(p, r, 1.3981999507e-3f);
     p = fma(p, r, 8.3334519073e-3f);
     p = fma(p, r, 4.1665795894e-2f);
     p = fma(p, r, 1.6666665459e-1f);
-    p = fma(p, r, 5.0000001201e-1f);
-    return fma(p, r * r, r);
+    return fma(p, r, 5.0000001201e-1f);
+}
+float exp_series(float r) { return fma(exp_polynomial(r), r * r, r); }
+
+// Times 2^n, in two steps: 2^n may be too large or too small for a float.
+float scaled(float x, float n) {
+    int whole = int(n), half_ = whole / 2;
+    return x * uintBitsToFloat(uint(half_ + 127) << 23) * uintBitsToFloat(uint(whole - half_ + 127) << 23);
 }
 
 float exp_(float x) {
@@ -23,9 +30,7 @@ float exp_(float x) {
     // The first product is exact. Mesa would make one product of both, which has fewer digits.
     precise float r = x - n * 0.693359375f;
     r = r + n * 2.12194440e-4f;
-    // In two steps, since 2^n may be too large or too small for a float.
-    int whole = int(n), half_ = whole / 2;
-    return (exp_series(r) + 1.0f) * uintBitsToFloat(uint(half_ + 127) << 23) * uintBitsToFloat(uint(whole - half_ + 127) << 23);
+    return scaled(exp_series(r) + 1.0f, n);
 }
 
 // The series ends with a sum, which has lost the sign of a zero.
@@ -160,6 +165,43 @@ float erfc_(float x) {
     return x < 0.0f ? 2.0f - erfc_positive(-x) : erfc_positive(x);
 }
 
+// The first twelve binary digits: the product of two such numbers is exact.
+float digits_of(float x) { return uintBitsToFloat(floatBitsToUint(x) & 0xfffff000u); }
+
+// exp(y log(x)) for a positive x, where the logarithm, and its product with y, are sums of two floats: what an error of the product is,
+// the result has relative to itself.
+float power(float x, float y) {
+    // x is m 2^e, with an m from sqrt(1/2) to sqrt(2). A subnormal number is a whole number of 2^-149.
+    uint bits = floatBitsToUint(x);
+    bool is_subnormal = bits < 0x800000u;
+    if (is_subnormal) bits = floatBitsToUint(float(bits));
+    int whole = int(bits - 0x3f3504f3u) >> 23;
+    float m = uintBitsToFloat(bits - (uint(whole) << 23)), e = float(whole) - (is_subnormal ? 149.0f : 0.0f);
+    // log(m) is 2 (s + s^3 / 3 + s^5 / 5 + ...), with s = (m - 1) / (m + 1): `first` and `second`.
+    precise float r = m - 1.0f, sum = m + 1.0f, sum_first = digits_of(sum);
+    precise float sum_second = (sum - sum_first) + (m - (sum - 1.0f));
+    float first = digits_of(r / sum);
+    precise float second = ((r - first * sum_first) - first * sum_second) / sum, s = first + second;
+    float z = s * s, p = fma(fma(fma(fma(0.184f, z, 0.22222222f), z, 0.28571429f), z, 0.4f), z, 0.66666667f);
+    // e log(2) + log(m), of which the first product is exact.
+    precise float large = e * 0.693359375f, high = large + 2.0f * first;
+    precise float low = (2.0f * first - (high - large)) + (2.0f * second + p * (z * s) - e * 2.12194440e-4f);
+    precise float logarithm = high + low, logarithm_rest = low - (logarithm - high);
+    precise float exponent = y * logarithm;
+    if (exponent > 89.0f) return INFINITY;
+    if (exponent < -104.0f) return 0.0f;
+    float y_first = digits_of(y), logarithm_first = digits_of(logarithm);
+    precise float y_second = y - y_first, logarithm_second = logarithm - logarithm_first;
+    precise float exponent_rest = (y_first * logarithm_first - exponent) + y_first * logarithm_second + y_second * logarithm_first;
+    exponent_rest += y_second * logarithm_second + y * logarithm_rest;
+    // As `exp_`, with a sum of which no digit is lost.
+    float n = roundEven(exponent * 1.44269504f);
+    precise float part = exponent - n * 0.693359375f, more = n * 2.12194440e-4f + exponent_rest, t = part + more;
+    precise float t_rest = more - (t - part), one = 1.0f + t;
+    precise float size = one + ((t - (one - 1.0f)) + t_rest * one + exp_polynomial(t) * (t * t));
+    return scaled(size, n);
+}
+
 float pow_(float x, float y) {
     if (y == 0.0f || x == 1.0f) return 1.0f;
     if (isnan(x) || isnan(y)) return NAN;
@@ -171,9 +213,9 @@ float pow_(float x, float y) {
     } else if (x == 0.0f || isinf(x)) {
         size = (x == 0.0f) == (y > 0.0f) ? 0.0f : INFINITY;
     } else {
-        size = exp_(y * log_(abs(x)));
+        size = power(abs(x), y);
     }
-    return x < 0.0f && is_odd ? -size : size;
+    return is_odd ? with_sign_of(size, x) : size;
 }
 
 float sinh_(float x) {

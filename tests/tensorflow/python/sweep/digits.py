@@ -22,6 +22,7 @@ def digits():
     case("Log1p", call("Log1p", x=None), np.float32([4e36, 1e38, 3.4e38]))
     mod()
     tail()
+    powers()
 
 
 def mod():
@@ -50,3 +51,20 @@ def tail():
     x = np.linspace(-6, 9.15, 10000, dtype="float32")
     erfc = call("Erfc", x=None)
     case("Erfc", in_double(lambda x, factor: erfc(x) * factor), x, np.float32([1 / math.erfc(x) for x in x]), tolerance=1e-6)
+
+
+def powers():
+    """Of all sizes, to the last digits; what is a float must be that float."""
+    x, y = np.float32(random.uniform(0.01, 30, 20000)), np.float32(random.uniform(-20, 20, 20000))
+    power = np.float64(x) ** y
+    x, y, power = (values[(power > 1e-37) & (power < 1e37)] for values in (x, y, power))
+    bases, exponents = (values.ravel() for values in np.float32(np.meshgrid(range(-30, 31), range(-126, 128))))
+    with np.errstate(all="ignore"):
+        exact = np.float64(bases) ** exponents
+        is_float = (np.float32(exact) == exact) & (abs(exact) >= 2.0**-126) & np.isfinite(exact)
+    op = call("Pow", x=None, y=None)
+    near, same = in_double(lambda x, y, factor: op(x, y) * factor), in_double(op)
+    case("Pow", lambda x, y, factor, base, exponent, special, zero, odd: (
+        near(x, y, factor), in_bits(same(base, exponent)), op(special[:, None], special), in_bits(op(zero, odd))),
+         x, y, np.float32(1 / power), bases[is_float], exponents[is_float], np.float32(SPECIAL),
+         np.float32(-0.0), np.float32([1, -1, 3, -3, 2, -2, 0.5, -0.5, 0]), tolerance=1e-6)
