@@ -3,9 +3,7 @@
 //! The files that use this module and nothing else for that are compiled once more in `tests/races`, where
 //! these names are loom's, and the interleavings of their threads are tried.
 
-pub(crate) use core::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering,
-};
+pub(crate) use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::MutexGuard;
 pub(crate) use std::sync::{Condvar, Mutex};
 /// A lock that is unlocked in a forked child. A fork waits for its holder, so it is for memory only.

@@ -2,10 +2,9 @@
 
 use crate::health::Health;
 use crate::sync::{
-    AtomicBool, AtomicPtr, AtomicU8, Condvar, ForkMutex, ForkMutexGuard, Mutex, Ordering, lock,
+    AtomicBool, AtomicU8, Condvar, ForkMutex, ForkMutexGuard, Mutex, Ordering, lock,
     lock_across_forks,
 };
-use core::ptr;
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
 use tf_plugin_core::{Error, Origin, Result};
@@ -135,15 +134,16 @@ impl Pending {
     }
 }
 
-/// A copy that is done, to be used again: most are done before the next one begins.
+/// A copy that is done, to be used again: most are done before the next one begins. Another thread's lock, also that of
+/// one of a parent, only means a new copy.
 #[derive(Debug, Default)]
-pub(super) struct Spare(AtomicPtr<Pending>);
+pub(super) struct Spare(Mutex<Option<Arc<Pending>>>);
 
 impl Spare {
     /// A copy of the stream, whose health this is.
     #[inline]
     pub(super) fn begin(&self, health: impl FnOnce() -> Health) -> Arc<Pending> {
-        match self.take() {
+        match self.0.try_lock().ok().and_then(|mut spare| spare.take()) {
             Some(pending) if pending.origin.is_here() => {
                 // Nobody else looks at it: it was done before anybody could wait for it.
                 pending.state.store(0, Ordering::Relaxed);
@@ -156,30 +156,9 @@ impl Spare {
     /// Keeps a copy that was done before it got into a ledger.
     #[inline]
     fn keep(&self, pending: Arc<Pending>) {
-        let old = self.0.swap(Arc::into_raw(pending).cast_mut(), Ordering::AcqRel);
-        // SAFETY: the place holds null or what `Arc::into_raw` returned here, whose reference the swap has
-        // taken out.
-        drop(unsafe { of_place(old) });
-    }
-
-    #[inline]
-    fn take(&self) -> Option<Arc<Pending>> {
-        // SAFETY: as in `keep`.
-        unsafe { of_place(self.0.swap(ptr::null_mut(), Ordering::AcqRel)) }
-    }
-}
-
-/// # Safety
-/// `raw` is null or a reference from `Arc::into_raw`, which is the caller's.
-#[inline]
-unsafe fn of_place(raw: *mut Pending) -> Option<Arc<Pending>> {
-    // SAFETY: `raw` is not null, so it is from `Arc::into_raw`, and the caller gives up its reference.
-    (!raw.is_null()).then(|| unsafe { Arc::from_raw(raw.cast_const()) })
-}
-
-impl Drop for Spare {
-    fn drop(&mut self) {
-        drop(self.take());
+        let old = self.0.try_lock().ok().and_then(|mut spare| spare.replace(pending));
+        // Not under the lock.
+        drop(old);
     }
 }
 

@@ -16,9 +16,7 @@ pub mod shared;
 
 /// In the place of the module with which `se-plugin` compiles the same files.
 mod sync {
-    pub(crate) use loom::sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering,
-    };
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
     pub(crate) use loom::sync::{Condvar, Mutex, Mutex as ForkMutex, MutexGuard as ForkMutexGuard};
 
     pub(crate) fn lock<T>(mutex: &Mutex<T>) -> ForkMutexGuard<'_, T> {
