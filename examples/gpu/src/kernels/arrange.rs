@@ -162,6 +162,17 @@ fn input_shape(context: &Run<'_>, index: usize) -> Result<Shape> {
     shape(&context.input(index)?)
 }
 
+/// All axes in another order, each counted from the end if it is negative.
+fn permutation(order: &[i64], rank: usize) -> Result<Vec<usize>> {
+    let axes = order.iter().map(|&axis| shapes::axis(axis, rank)).collect::<Result<Vec<_>>>()?;
+    let mut sorted = axes.clone();
+    sorted.sort_unstable();
+    if !sorted.into_iter().eq(0..rank) {
+        return Err(wrong(format!("{order:?} is not a permutation of {rank} axes")));
+    }
+    Ok(axes)
+}
+
 movers! {
     "Tile" Tile (Tmultiples) ("multiples") = |context, op| {
         let (shape, multiples) = (input_shape(context, 0)?, host_shape(context, 1)?);
@@ -190,12 +201,8 @@ movers! {
         rearrange(context, op, &out, &source, 0)
     };
     "Transpose" Transpose (Tperm) ("perm") = |context, op| {
-        let (shape, order) = (input_shape(context, 0)?, host_shape(context, 1)?);
-        let mut sorted = order.clone();
-        sorted.sort_unstable();
-        if !sorted.iter().copied().eq(0..shape.len()) {
-            return Err(wrong(format!("{order:?} is not a permutation of the axes of the shape {shape:?}")));
-        }
+        let shape = input_shape(context, 0)?;
+        let order = permutation(&context.host_integers(1)?, shape.len())?;
         let dense = strides(&shape);
         let out: Shape = order.iter().map(|&axis| shape[axis]).collect();
         let source: Vec<_> = order.iter().map(|&axis| dense[axis]).collect();

@@ -32,7 +32,7 @@ def arrangements():
                     case("Tile", lambda x, times=times, vector=vector: raw.Tile(input=x, multiples=vector(times)), make(shape))
             for shape, target in [((), [2, 3]), ((3,), [2, 3]), ((2, 1), [2, 3]), ((1,), [0]), ((2, 3), [2, 3]), ((), [])]:
                 case("BroadcastTo", lambda x, target=target, vector=vector: raw.BroadcastTo(input=x, shape=vector(target)), make(shape))
-            for shape, order in [((), []), ((3,), [0]), ((2, 3), [1, 0]), ((2, 3, 4), [2, 0, 1]), ((2, 0), [1, 0]), ((2, 3, 4, 5), [0, 3, 1, 2])]:
+            for shape, order in [((), []), ((3,), [0]), ((2, 3), [1, 0]), ((2, 3, 4), [2, 0, 1]), ((2, 0), [1, 0]), ((2, 3, 4, 5), [0, 3, 1, 2]), ((2, 3, 4), [0, -1, -2])]:
                 case("Transpose", lambda x, order=order, vector=vector: raw.Transpose(x=x, perm=vector(order)), make(shape))
             for shape, begin, size in [((5,), [1], [3]), ((5,), [2], [-1]), ((2, 3), [0, 1], [2, 2]), ((2, 3), [2, 0], [0, 3]), ((2, 3, 4), [1, 0, 2], [1, -1, 1])]:
                 case("Slice", lambda x, begin=begin, size=size, vector=vector: raw.Slice(input=x, begin=vector(begin), size=vector(size)), make(shape))
@@ -77,7 +77,9 @@ def arrangements():
     for dtype, values in [("float32", (0, 1, 0.3)), ("float32", (3, -2, -0.5)), ("float64", (0, 2, 0.25)), ("int64", (2, 9, 3)), ("int64", (9, 2, -3)), ("int64", (1, 1, 1))]:
         case(None, lambda dtype=dtype, values=values: raw.Range(start=tf.constant(values[0], dtype), limit=tf.constant(values[1], dtype), delta=tf.constant(values[2], dtype)))
     case("MatrixBandPart", lambda x: raw.MatrixBandPart(input=x, num_lower=tf.constant(3), num_upper=tf.constant(0)), numbers((2, 3), "float32"), fails="num_lower must be negative")
-    case("Transpose", lambda x: raw.Transpose(x=x, perm=tf.constant([0, 0])), numbers((2, 3), "float32"), fails="permutation|transpos|duplicate|missing")
+    for order in ([0, 0], [0, -2], [0, 2], [0, -3], [0]):
+        case("Transpose", lambda x, order=order: raw.Transpose(x=x, perm=tf.constant(order)), numbers((2, 3), "float32"),
+             fails="permutation|is missing from|no axis|out of range|vector of size|Dimension|must be")
 
 
 def updates_of(shape, places, dtype, low=0, high=3):
