@@ -221,10 +221,6 @@ elementwise! {
     "Greater" Greater = binary 17;
     "GreaterEqual" GreaterEqual = binary 18;
 
-    types [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool]
-    "Equal" Equal = binary 19;
-    "NotEqual" NotEqual = binary 20;
-
     types [i8, i16, i32, i64, u8, u16, u32, u64]
     "BitwiseAnd" BitwiseAnd = binary 84;
     "BitwiseOr" BitwiseOr = binary 85;
@@ -281,6 +277,34 @@ untyped! {
     "LogicalAnd" LogicalAnd () = |run, op| binary(run, op, 33, 0.0);
     "LogicalOr" LogicalOr () = |run, op| binary(run, op, 34, 0.0);
     "LogicalNot" LogicalNot () = |run, op| unary(run, op, 71, 0.0);
+}
+
+/// Whether it is an error that shapes do not broadcast.
+struct MustFit(bool);
+
+impl MustFit {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        Ok(Self(construction.attr("incompatible_shape_error")?))
+    }
+}
+
+const EQUAL: u32 = 19;
+const NOT_EQUAL: u32 = 20;
+
+/// As [`binary`]. Tensors that need not fit and do not are unequal as a whole.
+fn compare(context: &Run<'_>, op: &'static str, number: u32, must_fit: &MustFit) -> Result<()> {
+    let [a, b] = [0, 1].map(|index| shape(&context.input(index)?));
+    if !must_fit.0 && shapes::broadcast_shape(&a?, &b?).is_err() {
+        let result = Operand::Value((number == NOT_EQUAL).into());
+        return arrange::fill(context, op, result, &output(context, 0, &[])?);
+    }
+    binary(context, op, number, 0.0)
+}
+
+attributed! {
+    types [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool]
+    "Equal" Equal = MustFit::new, |run, op, must_fit| compare(run, op, EQUAL, must_fit);
+    "NotEqual" NotEqual = MustFit::new, |run, op, must_fit| compare(run, op, NOT_EQUAL, must_fit);
 }
 
 /// The slope of what is below 0.

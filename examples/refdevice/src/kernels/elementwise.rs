@@ -140,17 +140,60 @@ fn constant<T: Stored>(context: &Run<'_>, op: &'static str, value: T) -> Result<
     })
 }
 
-macro_rules! equality {
-    ($($op:literal $name:ident = $is:expr;)*) => {$(
-        kernels!(@one Numeric [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64] $op $name = |run, op| {
-            binary::<T, u8, _>(run, op, |x, y| $is(x == y).into())
+/// Compares each two elements. Tensors that need not fit and do not broadcast are unequal as a whole.
+fn compare<A: Pod + PartialEq>(
+    context: &Run<'_>,
+    op: &'static str,
+    must_fit: bool,
+    is: fn(bool) -> bool,
+) -> Result<()> {
+    let [a, b] = [0, 1].map(|index| shape(&context.input(index)?));
+    if !must_fit && shapes::broadcast_shape(&a?, &b?).is_err() {
+        let out = output(context, 0, &[])?;
+        return launch(context, op, [], [&out], move |[], [out]| {
+            out.fill(is(false).into());
+            Ok(())
         });
+    }
+    binary::<A, u8, _>(context, op, move |x, y| is(x == y).into())
+}
+
+/// Kernels for numbers and for `bool`, which is compared as a byte.
+macro_rules! equality {
+    ($($op:literal $name:ident $of_bools:ident = $is:expr;)*) => {$(
+        struct $name<T>(bool, PhantomData<T>);
+
+        #[kernel(op = $op, types(T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64]))]
+        impl<T: Numeric> Kernel for $name<T> {
+            type Platform = RefPlatform;
+
+            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+                Ok(Self(construction.attr("incompatible_shape_error")?, PhantomData))
+            }
+            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                compare::<T>(context, $op, self.0, $is)
+            }
+        }
+
+        struct $of_bools(bool);
+
+        #[kernel(op = $op, types(T = [bool]))]
+        impl Kernel for $of_bools {
+            type Platform = RefPlatform;
+
+            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+                Ok(Self(construction.attr("incompatible_shape_error")?))
+            }
+            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                compare::<u8>(context, $op, self.0, $is)
+            }
+        }
     )*};
 }
 
 equality! {
-    "Equal" Equal = |is: bool| is;
-    "NotEqual" NotEqual = |is: bool| !is;
+    "Equal" Equal EqualBool = |is| is;
+    "NotEqual" NotEqual NotEqualBool = |is| !is;
 }
 
 untyped! {
@@ -159,34 +202,6 @@ untyped! {
         |run, op| binary::<u8, u8, _>(run, op, |x, y| (x != 0 && y != 0).into());
     "LogicalOr" LogicalOr () =
         |run, op| binary::<u8, u8, _>(run, op, |x, y| (x != 0 || y != 0).into());
-}
-
-struct EqualBool;
-
-#[kernel(op = "Equal", types(T = [bool]))]
-impl Kernel for EqualBool {
-    type Platform = RefPlatform;
-
-    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self)
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        binary::<u8, u8, _>(context, "Equal", |x, y| (x == y).into())
-    }
-}
-
-struct NotEqualBool;
-
-#[kernel(op = "NotEqual", types(T = [bool]))]
-impl Kernel for NotEqualBool {
-    type Platform = RefPlatform;
-
-    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self)
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        binary::<u8, u8, _>(context, "NotEqual", |x, y| (x != y).into())
-    }
 }
 
 struct LeakyRelu<T> {

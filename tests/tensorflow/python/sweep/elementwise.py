@@ -112,6 +112,11 @@ def binary():
         case(op, call(op, x=None, y=None), flags((4, 1)), flags((1, 5)))
         for dtype in ["int8", "int16", "uint8", "uint16", "uint32", "uint64"]:
             case(op, call(op, x=None, y=None), numbers((3, 1), dtype, 0, 3), numbers((4,), dtype, 0, 3))
+        # As `==` and `!=` compare.
+        for a, b in [((2,), (3,)), ((2, 2), (2, 3)), ((0,), (2,)), ((2, 1), (3,))]:
+            for make in (flags, lambda shape: np.ones(shape, "float32")):
+                case(op, call(op, x=None, y=None, incompatible_shape_error=False), make(a), make(b))
+        case(op, call(op, x=None, y=None), numbers((2,), "float32"), numbers((3,), "float32"), fails="Incompatible shapes")
     case("AddV2", call("AddV2", x=None, y=None), numbers((2,), "float32"), numbers((3,), "float32"), fails="Incompatible shapes")
     for dtype in INTEGERS:
         for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
