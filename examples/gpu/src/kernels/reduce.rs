@@ -6,6 +6,34 @@ use core::marker::PhantomData;
 /// From so many elements for a result on, a workgroup computes it, not a thread.
 pub(super) const WIDE: usize = 1024;
 
+/// Axes that the shader has.
+const MOST_AXES: usize = 12;
+
+/// An axis of the input.
+#[derive(Clone, Copy)]
+struct Axis {
+    /// Whether elements are folded along it, or else stay.
+    goes: bool,
+    len: usize,
+    stride: usize,
+}
+
+/// The axes of a tensor of this shape, the innermost first, without those of size 1. Neighbours that both stay, or both go, are one.
+fn merged(shape: &[usize], axes: &[usize]) -> Vec<Axis> {
+    let mut merged: Vec<Axis> = Vec::new();
+    let mut stride = 1;
+    for (axis, &len) in shape.iter().enumerate().rev() {
+        let goes = axes.contains(&axis);
+        match merged.last_mut() {
+            _ if len == 1 => {}
+            Some(last) if last.goes == goes => last.len *= len,
+            _ => merged.push(Axis { goes, len, stride }),
+        }
+        stride *= len;
+    }
+    merged
+}
+
 /// Folds the elements of `input` along some axes.
 fn fold(
     context: &Run<'_>,
@@ -15,8 +43,37 @@ fn fold(
     axes: &[usize],
     out: &DeviceTensor,
 ) -> Result<()> {
-    let (types, operands) = ([input.dtype(), out.dtype()], [input.into(), out.into()]);
-    with(op, number, &shape(input)?, axes, types, &operands, |launch| launch.enqueue(context))
+    word(input.len())?;
+    fold_at(context, op, number, &merged(&shape(input)?, axes), [(input, 0), (out, 0)])
+}
+
+/// The same from an element of the input, and an element of the output, on. For each index of an axis that is too many it is a launch.
+fn fold_at(
+    context: &Run<'_>,
+    op: &'static str,
+    number: u32,
+    axes: &[Axis],
+    [(input, from), (out, to)]: [(&DeviceTensor, usize); 2],
+) -> Result<()> {
+    let kept = axes.iter().rposition(|axis| !axis.goes).filter(|_| axes.len() > MOST_AXES);
+    if let Some(kept) = kept {
+        let mut rest = axes.to_vec();
+        let outer = rest.remove(kept);
+        let step = results(&rest);
+        return (0..outer.len).try_for_each(|index| {
+            let places = [(input, from + index * outer.stride), (out, to + index * step)];
+            fold_at(context, op, number, &rest, places)
+        });
+    }
+    let at = |tensor, place: usize| -> Result<u64> { Ok(place as u64 * u64::from(bytes(tensor)?)) };
+    let operands = [Operand::At(input, at(input, from)?), Operand::At(out, at(out, to)?)];
+    let types = [input.dtype(), out.dtype()];
+    launch(op, number, axes, types, &operands, |launch| launch.enqueue(context))
+}
+
+/// How many results there are.
+fn results(axes: &[Axis]) -> usize {
+    axes.iter().filter(|axis| !axis.goes).map(|axis| axis.len).product()
 }
 
 /// Returns what `then` makes of the launch that folds the elements of a tensor of this shape.
@@ -25,29 +82,27 @@ pub(super) fn with<R>(
     number: u32,
     shape: &[usize],
     axes: &[usize],
+    types: [DType; 2],
+    operands: &[Operand<'_>],
+    then: impl FnOnce(&Launch<'_>) -> Result<R>,
+) -> Result<R> {
+    launch(op, number, &merged(shape, axes), types, operands, then)
+}
+
+fn launch<R>(
+    op: &'static str,
+    number: u32,
+    axes: &[Axis],
     [input, out]: [DType; 2],
     operands: &[Operand<'_>],
     then: impl FnOnce(&Launch<'_>) -> Result<R>,
 ) -> Result<R> {
-    // Neighbours that both stay, or both go, are one axis.
-    let mut merged: Vec<(bool, usize, usize)> = Vec::new();
-    let mut stride = 1;
-    for (axis, &size) in shape.iter().enumerate().rev() {
-        let goes = axes.contains(&axis);
-        match merged.last_mut() {
-            _ if size == 1 => {}
-            Some((last, len, _)) if *last == goes => *len *= size,
-            _ => merged.push((goes, size, stride)),
-        }
-        stride *= size;
-    }
-    let of = |goes| merged.iter().rev().filter(move |axis| axis.0 == goes);
-    let (kept, count) = (of(false).count(), axes.iter().map(|&axis| shape[axis]).product());
-    let results = of(false).map(|axis| axis.1).product();
-    let mut numbers = vec![word(results)?, word(count)?, kept as u32, merged.len() as u32];
-    word(stride)?;
-    for (_, len, stride) in of(false).chain(of(true)) {
-        numbers.extend([*len as u32, *stride as u32]);
+    let of = |goes| axes.iter().rev().filter(move |axis| axis.goes == goes);
+    let (kept, results) = (of(false).count(), results(axes));
+    let count = of(true).map(|axis| axis.len).product();
+    let mut numbers = vec![word(results)?, word(count)?, kept as u32, axes.len() as u32];
+    for axis in of(false).chain(of(true)) {
+        numbers.extend([axis.len as u32, axis.stride as u32]);
     }
     let is_position = number == ARGMAX || number == ARGMIN;
     let is_wide = count >= WIDE && !is_position;

@@ -19,7 +19,7 @@ layout(push_constant, scalar) uniform Push {
     uint n, count;
     // The first so many axes stay.
     uint kept, rank;
-    Axis axes[8];
+    Axis axes[12];
 } push;
 
 shared COMPUTE partial[256];

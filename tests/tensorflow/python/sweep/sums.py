@@ -47,6 +47,12 @@ def reductions():
                             input=x, axis=tf.constant(axis, index), keep_dims=keep), x, tolerance=tolerance)
         case(op, lambda x, op=op: getattr(raw, op)(input=x, axis=tf.constant([2])), flags((2, 3)) if types == ["bool"] else numbers((2, 3), "float32"),
              fails="no axis|Invalid reduction|Invalid dimension|dimension")
+    # More axes than a launch has.
+    for rank, first in [(9, 0), (10, 0), (12, 1), (13, 0), (13, 1), (15, 0)]:
+        for op, dtype in [("Sum", "float32"), ("Max", "float16"), ("Min", "int64"), ("All", "bool")]:
+            x = np.arange(2 ** rank).reshape([2] * rank)
+            x = x != 5 if dtype == "bool" else x[::-1].astype(dtype)
+            case(op, lambda x, op=op, first=first, rank=rank: getattr(raw, op)(input=x, axis=tf.constant(range(first, rank, 2))), x)
     nan = np.array([[1.0, np.nan, 3.0], [4.0, 5.0, 6.0], [np.inf, -np.inf, 0.0]], "float32")
     for op in ["Max", "Min", "Sum", "Mean"]:
         for axis in (0, 1):
