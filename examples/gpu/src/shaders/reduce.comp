@@ -32,14 +32,18 @@ bool is_nan(COMPUTE x) { return x != x; }
 State start() {
 #ifdef IS_FLOAT
     const COMPUTE low = uintBitsToFloat(0xff800000u), high = uintBitsToFloat(0x7f800000u);
+    const COMPUTE most = uintBitsToFloat(IN == T_F16 ? 0x477fe000u : IN == T_BF16 ? 0x7f7f0000u : 0x7f7fffffu), least = -most;
 #else
-    const COMPUTE low = int64_t(1) << 63, high = ~low;
+    const COMPUTE low = int64_t(1) << 63, high = ~low, least = low, most = high;
 #endif
     COMPUTE value = COMPUTE(0);
     switch (OP) {
         case PROD: case ALL: value = COMPUTE(1); break;
         case MAX: value = low; break;
         case MIN: value = high; break;
+        // As in Eigen: the position is 0 if nothing is better.
+        case ARGMAX: value = least; break;
+        case ARGMIN: value = most; break;
     }
     State s;
     s.value = value;
@@ -71,8 +75,8 @@ State take(State s, COMPUTE x, uint at) {
         case MIN: if (x < s.value || is_nan(x)) s.value = x; break;
         case ALL: if (x == COMPUTE(0)) s.value = COMPUTE(0); break;
         case ANY: if (x != COMPUTE(0)) s.value = COMPUTE(1); break;
-        case ARGMAX: if (at == 0 || x > s.value) { s.value = x; s.at = at; } break;
-        case ARGMIN: if (at == 0 || x < s.value) { s.value = x; s.at = at; } break;
+        case ARGMAX: if (x > s.value) { s.value = x; s.at = at; } break;
+        case ARGMIN: if (x < s.value) { s.value = x; s.at = at; } break;
     }
     return s;
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::math::reduce;
 use core::marker::PhantomData;
+use num_traits::Bounded;
 
 /// A reduction: `$body` gets the run, the name and whether axes are kept.
 macro_rules! reductions {
@@ -78,10 +79,11 @@ logical! {
     "Any" Any = false, |any, x| any || x != 0;
 }
 
-/// The position of the best along an axis.
+/// The position of the best along an axis: of those that are better than `start`.
 fn position<T: Numeric>(
     context: &Run<'_>,
     op: &'static str,
+    start: T,
     is_better: fn(T, T) -> bool,
 ) -> Result<()> {
     let input = context.input(0)?;
@@ -97,17 +99,17 @@ fn position<T: Numeric>(
         let input = view::<T>(input, &in_shape)?;
         if is_small {
             let out = view_mut::<i32>(out, &kept)?;
-            reduce::position(input, axis, out, is_better, |at| at as i32);
+            reduce::position(input, axis, out, start, is_better, |at| at as i32);
         } else {
             let out = view_mut::<i64>(out, &kept)?;
-            reduce::position(input, axis, out, is_better, |at| at as i64);
+            reduce::position(input, axis, out, start, is_better, |at| at as i64);
         }
         Ok(())
     })
 }
 
 macro_rules! positions {
-    ($($op:literal $name:ident = $is_better:expr;)*) => {$(
+    ($($op:literal $name:ident = $start:expr, $is_better:expr;)*) => {$(
         struct $name<T>(PhantomData<T>);
 
         #[kernel(
@@ -115,22 +117,23 @@ macro_rules! positions {
             types(T = [f32, f64, f16, bf16, i64], Tidx = [i32, i64], output_type = [i32, i64]),
             host_memory("dimension")
         )]
-        impl<T: Numeric> Kernel for $name<T> {
+        impl<T: Numeric + Bounded> Kernel for $name<T> {
             type Platform = RefPlatform;
 
             fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
                 Ok(Self(PhantomData))
             }
             fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                position::<T>(context, $op, $is_better)
+                position::<T>(context, $op, $start, $is_better)
             }
         }
     )*};
 }
 
+// Eigen starts with the least finite element, or the greatest, at 0.
 positions! {
-    "ArgMax" ArgMax = |one, best| one > best;
-    "ArgMin" ArgMin = |one, best| one < best;
+    "ArgMax" ArgMax = T::min_value(), |one, best| one > best;
+    "ArgMin" ArgMin = T::max_value(), |one, best| one < best;
 }
 
 macro_rules! scans {

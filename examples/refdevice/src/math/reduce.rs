@@ -3,22 +3,24 @@
 use super::{View, ViewMut};
 use ndarray::{Axis, Zip};
 
-/// The position of the greatest element along an axis, or of the smallest; of several, of the first.
+/// The position of the greatest element along an axis, or of the smallest; of several, of the first. It is 0 if none is better than
+/// `start`.
 pub fn position<T: Copy, I>(
     input: View<'_, T>,
     axis: usize,
     out: ViewMut<'_, I>,
+    start: T,
     is_better: impl Fn(T, T) -> bool,
     index: impl Fn(usize) -> I,
 ) {
     Zip::from(out).and(input.lanes(Axis(axis))).for_each(|out, lane| {
-        let mut best = 0;
+        let mut best = (0, start);
         for (at, &element) in lane.iter().enumerate() {
-            if is_better(element, lane[best]) {
-                best = at;
+            if is_better(element, best.1) {
+                best = (at, element);
             }
         }
-        *out = index(best);
+        *out = index(best.0);
     });
 }
 
@@ -57,7 +59,7 @@ mod tests {
         let input = ndarray::arr2(&[[1.0, 5.0, 5.0], [4.0, 0.0, 3.0]]).into_dyn();
         for (axis, expected) in [(0, vec![1.0, 0.0, 0.0]), (1, vec![1.0, 0.0])] {
             let found = output(&[expected.len()], |out| {
-                position(input.view(), axis, out, |a: f32, b| a > b, |at| at as f32);
+                position(input.view(), axis, out, f32::MIN, |a: f32, b| a > b, |at| at as f32);
             });
             assert_eq!(found.into_raw_vec_and_offset().0, expected);
         }

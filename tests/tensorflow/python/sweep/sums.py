@@ -64,6 +64,12 @@ def reductions():
                     case(op, lambda x, op=op, axis=axis, target=target: getattr(raw, op)(
                         input=x, dimension=tf.constant(axis), output_type=target), numbers(shape, dtype))
         case(op, lambda x, op=op: getattr(raw, op)(input=x, dimension=tf.constant(0)), np.array([2, 1, 2, 1], "float32"))
+        # NaNs are skipped; 0 if nothing is greater than the least finite number, or less than the greatest.
+        for dtype in FLOATS:
+            least = float(tf.as_dtype(dtype).min)
+            x = np.array([[np.nan, 1, 2], [np.nan] * 3, [1, np.nan, 2], [np.nan, 2, 1], [np.nan, -np.inf, np.inf], [-np.inf, least, np.nan], [np.inf, -least, np.inf]])
+            for axis in (0, 1):
+                case(op, lambda x, op=op, axis=axis: getattr(raw, op)(input=x, dimension=tf.constant(axis)), x.astype(tf.as_dtype(dtype).as_numpy_dtype))
     for op in ["Cumsum", "Cumprod"]:
         for dtype in ["float32", "float64", "int64"]:
             for shape, axis in [((5,), 0), ((2, 3), -1), ((2, 3, 4), 1), ((0, 3), 1), ((2, 0), 1), ((2, 1500, 3), 1)]:
