@@ -7,6 +7,7 @@
     twice       the plugin is loaded once more
     train       losses are those of the CPU
     lengths     an op by itself whose lengths are integers, and which has an output in host memory
+    integers    shapes are computed in host memory
     pressure    with a limit of 64 MiB: a batch that is too large is an error, and one that nearly is trains as on the CPU
 
 Writes `ok STEP` after each step; the first that fails ends the process.
@@ -149,6 +150,13 @@ def lengths():
     check(whole[2:, 1].all() and not ended[2:, 1].any(), "%r, then %r" % (whole, ended))
 
 
+def integers():
+    with tf.device(CARD):
+        shape = tf.constant([3, 1, 2])
+        for found, expected in [(tf.concat([shape, shape], 0), [3, 1, 2, 3, 1, 2]), (tf.slice(shape, [1], [2]), [1, 2]), (shape + shape, [6, 2, 4])]:
+            check(found.numpy().tolist() == expected and "CPU" in found.backing_device, "%r in %s" % (found, found.backing_device))
+
+
 def pressure():
     try:
         losses(CARD, 1 << 18)
@@ -162,7 +170,7 @@ def pressure():
 
 
 STEPS = {"statistics": statistics, "threads": threads, "far": far, "fork": fork, "twice": twice, "train": train, "lengths": lengths,
-         "pressure": pressure}
+         "integers": integers, "pressure": pressure}
 
 for step in sys.argv[1:]:
     STEPS[step]()

@@ -114,15 +114,24 @@ pub(super) fn too_large() -> Error {
     wrong("the result would have a size beyond all numbers")
 }
 
-/// A kernel that moves elements of any type and has no attributes.
+/// A kernel that moves elements of any type, or of `types`, and has no attributes.
 macro_rules! movers {
-    ($($op:literal $name:ident ($($index:ident)?) $host:tt = $body:expr;)*) => {$(
+    ($($op:literal $name:ident $index:tt $host:tt = $body:expr;)*) => {
+        movers! {
+            types [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool]
+            $($op $name $index $host = $body;)*
+        }
+    };
+    (types $types:tt $($op:literal $name:ident $index:tt $host:tt = $body:expr;)*) => {
+        $(movers!(@one $types $op $name $index $host = $body);)*
+    };
+    (@one $types:tt $op:literal $name:ident ($($index:ident)?) $host:tt = $body:expr) => {
         struct $name<T>(PhantomData<T>);
 
         #[kernel(
             op = $op,
             types(
-                T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool]
+                T = $types
                 $(, $index = [i32, i64])?
             ),
             host_memory $host
@@ -138,7 +147,7 @@ macro_rules! movers {
                 body(context, $op)
             }
         }
-    )*};
+    };
 }
 pub(super) use movers;
 
@@ -208,6 +217,25 @@ movers! {
         let source: Vec<_> = order.iter().map(|&axis| dense[axis]).collect();
         rearrange(context, op, &out, &source, 0)
     };
+    "ReverseV2" ReverseV2 (Tidx) ("axis") = |context, op| {
+        let shape = input_shape(context, 0)?;
+        let axes = shapes::axes(&context.host_integers(1)?, shape.len())?;
+        let mut source = strides(&shape);
+        let mut from = 0;
+        for axis in axes {
+            from += shape[axis].saturating_sub(1) * source[axis] as usize;
+            source[axis] = -source[axis];
+        }
+        rearrange(context, op, &shape, &source, from)
+    };
+    "Pad" Pad (Tpaddings) ("paddings") = |context, op| pad(context, op, 0);
+    "PadV2" PadV2 (Tpaddings) ("paddings", "constant_values") =
+        |context, op| pad(context, op, bits(context.host_scalar::<T>(2)?)?);
+}
+
+// TensorFlow keeps int32 on the host, and has kernels for it there.
+movers! {
+    types [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool]
     "Slice" Slice (Index) ("begin", "size") = |context, op| {
         let shape = input_shape(context, 0)?;
         let (begin, size) = (context.host_integers(1)?, context.host_integers(2)?);
@@ -231,20 +259,6 @@ movers! {
         let (input, out) = (context.input(0)?, output(context, 0, &sizes)?);
         walk.enqueue(context, op, (&input).into(), &out)
     };
-    "ReverseV2" ReverseV2 (Tidx) ("axis") = |context, op| {
-        let shape = input_shape(context, 0)?;
-        let axes = shapes::axes(&context.host_integers(1)?, shape.len())?;
-        let mut source = strides(&shape);
-        let mut from = 0;
-        for axis in axes {
-            from += shape[axis].saturating_sub(1) * source[axis] as usize;
-            source[axis] = -source[axis];
-        }
-        rearrange(context, op, &shape, &source, from)
-    };
-    "Pad" Pad (Tpaddings) ("paddings") = |context, op| pad(context, op, 0);
-    "PadV2" PadV2 (Tpaddings) ("paddings", "constant_values") =
-        |context, op| pad(context, op, bits(context.host_scalar::<T>(2)?)?);
     "ConcatV2" ConcatV2 (Tidx) ("axis") = |context, op| {
         let parts = inputs(context, "values")?;
         let axis = host_integer(context, parts.len())?;

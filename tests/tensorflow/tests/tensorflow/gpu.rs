@@ -189,7 +189,8 @@ newest! {
     mixed_precision_trains_as_on_the_cpu: "applications" ["ViT,mixed_float16", "ViT,mixed_bfloat16"];
     a_trace_shows_the_kernels: "refdevice" ["trace"];
     /// Steps that need no limit.
-    programs_have_memory_threads_and_forks: "card" ["statistics", "threads", "far", "fork", "twice"];
+    programs_have_memory_threads_and_forks:
+        "card" ["statistics", "threads", "far", "integers", "fork", "twice"];
     memory_ends_with_an_error_and_training_goes_on:
         "card" ["pressure"], ("RUST_GPU_MEMORY_MIB", "64");
 }
