@@ -4,7 +4,10 @@ use super::*;
 use core::marker::PhantomData;
 use se_plugin::toolkit::slice::Steps;
 
-/// How `shader/move.comp` goes over the elements of two tensors.
+/// Axes that `shaders/move.comp` has.
+const MOST_AXES: usize = 9;
+
+/// How `shaders/move.comp` goes over the elements of two tensors.
 #[derive(Clone, Default)]
 pub(super) struct Walk {
     /// The first element in each.
@@ -62,32 +65,53 @@ impl Walk {
         source: Operand<'_>,
         target: &DeviceTensor,
     ) -> Result<()> {
-        let count = self.axes.iter().map(|axis| axis.0).product();
-        let size = bytes(target)?;
-        let axes = self.merged();
-        let mut numbers = vec![word(count)?];
-        for (len, steps) in &axes {
-            let step = |step: isize| i32::try_from(step).map_err(|_| wrong("a step is too large"));
-            numbers.extend([*len as u32, step(steps[0])? as u32, step(steps[1])? as u32]);
+        if let Operand::At(tensor, _) = source {
+            word(tensor.len())?;
         }
-        let (from, is_value) = match source {
-            Operand::At(tensor, offset) => {
-                word(tensor.len())?;
-                (Operand::At(tensor, offset + self.from[0] as u64 * u64::from(size)), false)
-            }
-            value => (value, true),
-        };
         word(target.len())?;
-        Launch {
-            op,
-            shader: shader!("move"),
-            constants: &[size, axes.len() as u32, is_value.into()],
-            operands: &[from, Operand::At(target, self.from[1] as u64 * u64::from(size))],
-            numbers: &numbers,
-            groups: groups(count),
-        }
-        .enqueue(context)
+        let from = self.from.map(|from| from as isize);
+        enqueue_axes(context, op, source, target, from, self.merged())
     }
+}
+
+/// A launch, or one for each index of an axis that is too many.
+fn enqueue_axes(
+    context: &Run<'_>,
+    op: &'static str,
+    source: Operand<'_>,
+    target: &DeviceTensor,
+    from: [isize; 2],
+    mut axes: Vec<(usize, [isize; 2])>,
+) -> Result<()> {
+    let shortest = (0..axes.len()).min_by_key(|&axis| axes[axis].0);
+    if let Some(shortest) = shortest.filter(|_| axes.len() > MOST_AXES) {
+        let (len, steps) = axes.remove(shortest);
+        return (0..len as isize).try_for_each(|index| {
+            let from = [0, 1].map(|i| from[i] + index * steps[i]);
+            enqueue_axes(context, op, source, target, from, axes.clone())
+        });
+    }
+    let count = axes.iter().map(|axis| axis.0).product();
+    let size = bytes(target)?;
+    let mut numbers = vec![word(count)?];
+    for (len, steps) in &axes {
+        let step = |step: isize| i32::try_from(step).map_err(|_| wrong("a step is too large"));
+        numbers.extend([*len as u32, step(steps[0])? as u32, step(steps[1])? as u32]);
+    }
+    let at = |place: isize| place as u64 * u64::from(size);
+    let (source, is_value) = match source {
+        Operand::At(tensor, offset) => (Operand::At(tensor, offset + at(from[0])), false),
+        value => (value, true),
+    };
+    Launch {
+        op,
+        shader: shader!("move"),
+        constants: &[size, axes.len() as u32, is_value.into()],
+        operands: &[source, Operand::At(target, at(from[1]))],
+        numbers: &numbers,
+        groups: groups(count),
+    }
+    .enqueue(context)
 }
 
 /// The elements of a slice, as a walk to a dense tensor.

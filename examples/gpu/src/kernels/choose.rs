@@ -24,8 +24,9 @@ fn select(context: &Run<'_>, op: &'static str, by_row: bool) -> Result<()> {
     let out = output(context, 0, broadcast.shape())?;
     let mut numbers = vec![word(out.len())?];
     for axis in broadcast.axes() {
-        numbers.push(axis.len as u32);
-        numbers.extend(axis.strides.map(|stride| stride as u32));
+        // Each is dense, or repeated: what its steps are follows from the axes behind.
+        let goes_on = axis.strides.map(|stride| u32::from(stride != 0));
+        numbers.extend([axis.len as u32, goes_on[0] | goes_on[1] << 1 | goes_on[2] << 2]);
     }
     Launch {
         op,

@@ -3,12 +3,33 @@
 use super::*;
 use core::marker::PhantomData;
 
-/// Rows of logits, from one of which to the next are `in_step` elements, and `labels_step` of labels.
+/// Rows of logits and of labels.
 struct Rows {
     rows: usize,
     classes: usize,
-    in_step: usize,
-    labels_step: usize,
+    logits: Steps,
+    labels: Steps,
+}
+
+/// Elements from one row to the next, and from one class to the next.
+#[derive(Clone, Copy)]
+struct Steps {
+    row: usize,
+    class: usize,
+}
+
+impl Steps {
+    /// Of dense rows.
+    fn dense(classes: usize) -> Self {
+        Self { row: classes, class: 1 }
+    }
+
+    /// Of a tensor of this shape, which is broadcast to rows.
+    fn of(shape: &[usize]) -> Self {
+        let class = shape.last().copied().unwrap_or(1);
+        let has_rows = shape.len() == 2 && shape[0] != 1;
+        Self { row: if has_rows { class } else { 0 }, class: (class != 1).into() }
+    }
 }
 
 /// From so many classes on, a workgroup computes a row, not a thread.
@@ -39,8 +60,10 @@ fn enqueue(
         numbers: &[
             rows.rows as u32,
             rows.classes as u32,
-            rows.in_step as u32,
-            rows.labels_step as u32,
+            rows.logits.row as u32,
+            rows.labels.row as u32,
+            rows.logits.class as u32,
+            rows.labels.class as u32,
         ],
         groups: groups(if is_wide { rows.rows.saturating_mul(256) } else { rows.rows }),
     }
@@ -55,7 +78,8 @@ fn softmax(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
     };
     let out = output(context, 0, &shape)?;
     let rows = shapes::count(batches);
-    let rows = Rows { rows, classes, in_step: classes, labels_step: 0 };
+    let steps = Steps::dense(classes);
+    let rows = Rows { rows, classes, logits: steps, labels: steps };
     enqueue(context, op, number, &logits, None, &out, &rows)
 }
 
@@ -72,16 +96,9 @@ kernels! {
                 "logits and labels must be either 2-dimensional, or broadcasted to be 2-dimensional, and not {both:?}"
             )));
         };
-        let step = |shape: &[usize]| match *shape {
-            [own, last] if last == classes => Some(if own == 1 { 0 } else { classes }),
-            [last] if last == classes => Some(0),
-            _ => None,
-        };
-        let (Some(in_step), Some(labels_step)) = (step(&shape), step(&label_shape)) else {
-            return Err(Error::new(Code::Unimplemented, format!("{op} cannot broadcast classes")));
-        };
         let (loss, gradient) = (output(run, 0, &[rows])?, output(run, 1, &both)?);
-        let rows = Rows { rows, classes, in_step, labels_step };
+        let (own, others) = (Steps::of(&shape), Steps::of(&label_shape));
+        let rows = Rows { rows, classes, logits: own, labels: others };
         enqueue(run, op, 2, &logits, Some((&labels, &loss)), &gradient, &rows)
     };
 }
@@ -111,7 +128,8 @@ impl<T: Element> Kernel for SparseCrossEntropy<T> {
             )));
         }
         let (loss, gradient) = (output(context, 0, &[rows])?, output(context, 1, &shape)?);
-        let rows = Rows { rows, classes, in_step: classes, labels_step: 0 };
+        let steps = Steps::dense(classes);
+        let rows = Rows { rows, classes, logits: steps, labels: steps };
         let op = "SparseSoftmaxCrossEntropyWithLogits";
         enqueue(context, op, 3, &logits, Some((&labels, &loss)), &gradient, &rows)
     }

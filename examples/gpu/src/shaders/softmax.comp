@@ -20,6 +20,8 @@ layout(push_constant, scalar) uniform Push {
     uint rows, classes;
     // From one row to the next, in elements: 0 if one row is for all.
     uint in_step, labels_step;
+    // From one class to the next: 0 if there is one for all.
+    uint in_class, labels_class;
 } push;
 
 shared float parts[256];
@@ -45,25 +47,25 @@ void main() {
     for (uint row = gl_GlobalInvocationID.x / lanes; row < push.rows; row += step) {
         uint first = row * push.in_step, out_first = row * push.classes;
         float most = -INFINITY;
-        for (uint k = lane; k < push.classes; k += lanes) most = max(most, load(push.in_, first + k, TYPE));
+        for (uint k = lane; k < push.classes; k += lanes) most = max(most, load(push.in_, first + k * push.in_class, TYPE));
         most = joined(most, false);
         float sum = 0.0f;
-        for (uint k = lane; k < push.classes; k += lanes) sum += exp_(load(push.in_, first + k, TYPE) - most);
+        for (uint k = lane; k < push.classes; k += lanes) sum += exp_(load(push.in_, first + k * push.in_class, TYPE) - most);
         sum = joined(sum, true);
         float log_sum = log_(sum), loss = 0.0f;
         int64_t label = -1;
         if (OP == SPARSE) label = LABEL == T_I32 ? int64_t(int(U32(push.labels).v[row])) : U64(push.labels).v[row];
         bool is_outside = OP == SPARSE && (label < 0 || label >= push.classes);
         for (uint k = lane; k < push.classes; k += lanes) {
-            float x = load(push.in_, first + k, TYPE) - most, p = exp_(x) / sum, result = p;
+            float x = load(push.in_, first + k * push.in_class, TYPE) - most, p = exp_(x) / sum, result = p;
             if (OP == LOG_SOFTMAX) result = x - log_sum;
             if (OP == LOSS || OP == SPARSE) {
                 float wanted = label == k ? 1.0f : 0.0f;
-                if (OP == LOSS) wanted = load(push.labels, row * push.labels_step + k, TYPE);
+                if (OP == LOSS) wanted = load(push.labels, row * push.labels_step + k * push.labels_class, TYPE);
                 if (wanted != 0.0f) loss += wanted * (log_sum - x);
                 result = is_outside ? NAN : p - wanted;
             }
-            store(push.out_, out_first + k, TYPE, result);
+            store(push.out_, out_first + k * push.in_class, TYPE, result);
         }
         if (OP == LOSS || OP == SPARSE) {
             loss = joined(loss, true);

@@ -146,7 +146,7 @@ def roundings():
 def choices():
     for dtype in NUMBERS + ["bool", "int32"]:
         make = lambda shape: flags(shape) if dtype == "bool" else numbers(shape, dtype)
-        for c, a, b in [((), (2, 3), (2, 3)), ((2, 1), (3,), (2, 3)), ((4,), (), ()), ((0,), (0,), (1,)), ((3, 2), (3, 2), (3, 2))]:
+        for c, a, b in [((), (2, 3), (2, 3)), ((2, 1), (3,), (2, 3)), ((4,), (), ()), ((0,), (0,), (1,)), ((3, 2), (3, 2), (3, 2)), ((2, 1, 3, 1, 2, 1), (1, 2, 1, 3, 1, 2), (2, 1)), ((2, 1) * 4, (2,) * 8, (1, 2) * 4)]:
             case("SelectV2", call("SelectV2", condition=None, t=None, e=None), flags(c), make(a), make(b))
         for c, a in [((), (2, 3)), ((2,), (2, 3)), ((2, 3), (2, 3)), ((0,), (0, 3))]:
             case("Select", lambda c, x, y: raw.Select(condition=c, x=x, y=y), flags(c), make(a), make(a))

@@ -76,6 +76,11 @@ def arrangements():
                      random.integers(0, 6, shape).astype(index), numbers((), dtype), numbers((), dtype))
     for dtype, values in [("float32", (0, 1, 0.3)), ("float32", (3, -2, -0.5)), ("float64", (0, 2, 0.25)), ("int64", (2, 9, 3)), ("int64", (9, 2, -3)), ("int64", (1, 1, 1))]:
         case(None, lambda dtype=dtype, values=values: raw.Range(start=tf.constant(values[0], dtype), limit=tf.constant(values[1], dtype), delta=tf.constant(values[2], dtype)))
+    # More axes than a launch has.
+    for rank in (5, 6):
+        case("Tile", lambda x, rank=rank: raw.Tile(input=x, multiples=tf.constant([2] * rank)), np.arange(3 ** rank).reshape([3] * rank).astype("float32"))
+    for rank in (10, 12):
+        case("Transpose", lambda x, rank=rank: raw.Transpose(x=x, perm=tf.range(rank)[::-1]), np.arange(2 ** rank).reshape([2] * rank).astype("int16"))
     case("MatrixBandPart", lambda x: raw.MatrixBandPart(input=x, num_lower=tf.constant(3), num_upper=tf.constant(0)), numbers((2, 3), "float32"), fails="num_lower must be negative")
     for order in ([0, 0], [0, -2], [0, 2], [0, -3], [0]):
         case("Transpose", lambda x, order=order: raw.Transpose(x=x, perm=tf.constant(order)), numbers((2, 3), "float32"),

@@ -152,5 +152,6 @@ def probabilities():
             case("SoftmaxCrossEntropyWithLogits", call("SoftmaxCrossEntropyWithLogits", features=None, labels=None),
                  numbers((rows, classes), dtype, -5, 5), numbers((rows, classes), dtype, 0, 1),
                  tolerance={"bfloat16": 0.1, "float16": 2e-2}.get(dtype))
-        case("SoftmaxCrossEntropyWithLogits", call("SoftmaxCrossEntropyWithLogits", features=None, labels=None),
-             numbers((4, 3), dtype, -5, 5), numbers((1, 3), dtype, 0, 1), tolerance={"bfloat16": 0.1, "float16": 2e-2}.get(dtype))
+        for logits, labels in [((4, 3), (1, 3)), ((4, 3), (4, 1)), ((4, 1), (4, 3)), ((3,), (4, 1)), ((1, 3), (4, 3)), ((4, 3), ()), ((1,), (4, 3))]:
+            case("SoftmaxCrossEntropyWithLogits", call("SoftmaxCrossEntropyWithLogits", features=None, labels=None),
+                 numbers(logits, dtype, -5, 5), numbers(labels, dtype, 0, 1), tolerance={"bfloat16": 0.1, "float16": 2e-2}.get(dtype))
