@@ -12,12 +12,17 @@ fn select(context: &Run<'_>, op: &'static str, by_row: bool) -> Result<()> {
         if a_shape != b_shape {
             return Err(wrong(format!("Incompatible shapes: {a_shape:?} vs. {b_shape:?}")));
         }
-        // A vector chooses rows.
-        if c_shape.len() == 1 && a_shape.len() > 1 {
-            c_shape.resize(a_shape.len(), 1);
-        }
-        if !shapes::broadcasts_to(&c_shape, &a_shape) {
+        let fits = match c_shape[..] {
+            [] => true,
+            // A vector chooses rows.
+            [rows] if a_shape.len() != 1 => a_shape.first() == Some(&rows),
+            _ => c_shape == a_shape,
+        };
+        if !fits {
             return Err(wrong(format!("Incompatible shapes: {c_shape:?} vs. {a_shape:?}")));
+        }
+        if !c_shape.is_empty() {
+            c_shape.resize(a_shape.len(), 1);
         }
     }
     let broadcast = Broadcast::new([&c_shape, &a_shape, &b_shape])?;

@@ -153,10 +153,43 @@ impl Products {
     }
 }
 
-/// The products of matrices, whose batches are broadcast.
-fn multiply(context: &Run<'_>, op: &'static str, [ta, tb]: [bool; 2]) -> Result<()> {
+/// Which batches of matrices an op multiplies.
+#[derive(Clone, Copy)]
+enum Batches {
+    None,
+    Equal,
+    Broadcast,
+}
+
+impl Batches {
+    /// # Errors
+    /// `INVALID_ARGUMENT` for shapes that the op does not have.
+    fn check(self, a: &[usize], b: &[usize]) -> Result<()> {
+        match self {
+            Self::None if a.len() != 2 || b.len() != 2 => {
+                Err(wrong(format!("In[0] and In[1] ndims must be == 2: {a:?} vs. {b:?}")))
+            }
+            Self::Equal if a.len() != b.len() => {
+                Err(wrong(format!("In[0] and In[1] has different ndims: {a:?} vs. {b:?}")))
+            }
+            Self::Equal if a.iter().rev().skip(2).ne(b.iter().rev().skip(2)) => Err(wrong(
+                format!("the batches of In[0] and In[1] must be the same: {a:?} vs. {b:?}"),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The products of matrices, whose batches are broadcast if the op does that.
+fn multiply(
+    context: &Run<'_>,
+    op: &'static str,
+    [ta, tb]: [bool; 2],
+    batches: Batches,
+) -> Result<()> {
     let (a, b) = (context.input(0)?, context.input(1)?);
     let (a_shape, b_shape) = (shape(&a)?, shape(&b)?);
+    batches.check(&a_shape, &b_shape)?;
     let out_shape = shapes::matmul_shape(&a_shape, &b_shape, ta, tb)?;
     let out = output(context, 0, &out_shape)?;
     if out.is_empty() {
@@ -199,7 +232,7 @@ fn multiply(context: &Run<'_>, op: &'static str, [ta, tb]: [bool; 2]) -> Result<
 }
 
 macro_rules! products {
-    ($($op:literal $name:ident $a:literal $b:literal;)*) => {$(
+    ($($op:literal $name:ident $a:literal $b:literal $batches:ident;)*) => {$(
         struct $name<T> {
             transpose: [bool; 2],
             elements: PhantomData<T>,
@@ -214,14 +247,14 @@ macro_rules! products {
                 Ok(Self { transpose, elements: PhantomData })
             }
             fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                multiply(context, $op, self.transpose)
+                multiply(context, $op, self.transpose, Batches::$batches)
             }
         }
     )*};
 }
 
 products! {
-    "MatMul" MatMul "transpose_a" "transpose_b";
-    "BatchMatMul" BatchMatMul "adj_x" "adj_y";
-    "BatchMatMulV2" BatchMatMulV2 "adj_x" "adj_y";
+    "MatMul" MatMul "transpose_a" "transpose_b" None;
+    "BatchMatMul" BatchMatMul "adj_x" "adj_y" Equal;
+    "BatchMatMulV2" BatchMatMulV2 "adj_x" "adj_y" Broadcast;
 }

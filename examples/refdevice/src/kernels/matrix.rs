@@ -41,9 +41,17 @@ fn multiply_batches<T: Floating>(
     context: &Run<'_>,
     op: &'static str,
     [ta, tb]: [bool; 2],
+    broadcasts: bool,
 ) -> Result<()> {
     let (a, b) = (context.input(0)?, context.input(1)?);
     let (a_shape, b_shape) = (shape(&a)?, shape(&b)?);
+    let is_equal = || a_shape.iter().rev().skip(2).eq(b_shape.iter().rev().skip(2));
+    ensure!(
+        broadcasts || (a_shape.len() == b_shape.len() && is_equal()),
+        wrong(format!(
+            "the batches of In[0] and In[1] must be the same: {a_shape:?} vs. {b_shape:?}"
+        ))
+    );
     let out_shape = shapes::matmul_shape(&a_shape, &b_shape, ta, tb)?;
     let out = output(context, 0, &out_shape)?;
     launch(context, op, [&a, &b], [&out], move |[a, b], [out]| {
@@ -54,7 +62,7 @@ fn multiply_batches<T: Floating>(
 }
 
 macro_rules! batches {
-    ($($op:literal $name:ident;)*) => {$(
+    ($($op:literal $name:ident $broadcasts:literal;)*) => {$(
         struct $name<T> {
             transpose: [bool; 2],
             elements: PhantomData<T>,
@@ -69,15 +77,15 @@ macro_rules! batches {
                 Ok(Self { transpose, elements: PhantomData })
             }
             fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                multiply_batches::<T>(context, $op, self.transpose)
+                multiply_batches::<T>(context, $op, self.transpose, $broadcasts)
             }
         }
     )*};
 }
 
 batches! {
-    "BatchMatMul" BatchMatMul;
-    "BatchMatMulV2" BatchMatMulV2;
+    "BatchMatMul" BatchMatMul false;
+    "BatchMatMulV2" BatchMatMulV2 true;
 }
 
 /// Channels come last, which is all that the kernels can do.

@@ -150,6 +150,8 @@ def choices():
             case("SelectV2", call("SelectV2", condition=None, t=None, e=None), flags(c), make(a), make(b))
         for c, a in [((), (2, 3)), ((2,), (2, 3)), ((2, 3), (2, 3)), ((0,), (0, 3))]:
             case("Select", lambda c, x, y: raw.Select(condition=c, x=x, y=y), flags(c), make(a), make(a))
+    for c, a in [((1,), (3, 2)), ((1,), (3,)), ((1, 2), (3, 2)), ((1,), ()), ((2,), (3, 2))]:
+        case("Select", lambda c, x, y: raw.Select(condition=c, x=x, y=y), flags(c), numbers(a, "float32"), numbers(a, "float32"), fails="'then'|Inputs to operation|Incompatible shapes|must")
     types = FLOATS + ["int8", "int32", "int64", "uint8", "bool"]
     for source in types:
         for target in types:

@@ -134,6 +134,10 @@ def matrices():
             case("Einsum", on_the_cpu_in_float(lambda *parts, equation=equation: raw.Einsum(inputs=list(parts), equation=equation)),
                  *[numbers(shape, dtype, -1, 1) for shape in shapes], tolerance=tolerance)
     case("MatMul", call("MatMul", a=None, b=None), numbers((2, 3), "float32"), numbers((2, 3), "float32"), fails="incompatible")
+    for a, b in [((2, 2, 3), (2, 3, 2)), ((2, 2, 3), (3, 2))]:
+        case("MatMul", call("MatMul", a=None, b=None), numbers(a, "float32"), numbers(b, "float32"), fails="ndims|takes matrices")
+    for a, b in [((1, 2, 3), (2, 3, 2)), ((2, 3), (2, 3, 2))]:
+        case("BatchMatMul", call("BatchMatMul", x=None, y=None), numbers(a, "float32"), numbers(b, "float32"), fails="ndims|must be the same")
     case("Einsum", lambda a, b: raw.Einsum(inputs=[a, b], equation="ij,jk->ik"), numbers((2, 3), "float32"), numbers((4, 5), "float32"), fails="two sizes|Expected dimension")
     case("BiasAdd", call("BiasAdd", value=None, bias=None), numbers((2, 3), "float32"), numbers((2,), "float32"), fails="biases|bias")
 
