@@ -42,8 +42,10 @@ fn scan(
     let out = output(context, 0, &shape)?;
     let rows = if out.is_empty() { 0 } else { out.len() / shape[axis] };
     word(out.len())?;
-    // One thread for a long row is slow. Of many rows each may have one.
-    let is_wide = shape[axis] >= reduce::WIDE && rows <= shape[axis];
+    // One thread for a long row is slow. Of many rows each may have one. A product of floats from the middle of a row on may
+    // be infinite, or 0, where that of the whole row is not.
+    let may_split = !is_product || !is_float(input.dtype());
+    let is_wide = may_split && shape[axis] >= reduce::WIDE && rows <= shape[axis];
     Launch {
         op,
         shader: match is_float(input.dtype()) {

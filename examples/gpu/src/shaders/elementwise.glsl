@@ -38,7 +38,9 @@ precise COMPUTE compute(uint op, float a, float b, float number, uint type) {
         case 7: return floor(rounded(a / b, type));
         case 8: {
             float rest = remainder(a, b);
-            return rest != 0.0f && (rest < 0.0f) != (b < 0.0f) ? rest + b : rest;
+            // By the bits: a card may take subnormal numbers for 0.
+            uint bits = floatBitsToUint(rest);
+            return bits << 1 != 0u && (bits ^ floatBitsToUint(b)) >> 31 != 0u ? rest + b : rest;
         }
         case 9: return b == 0.0f ? 0.0f : a / b;
         case 10: return b == 0.0f ? 0.0f : a * b;

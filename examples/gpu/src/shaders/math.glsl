@@ -60,10 +60,10 @@ float log_(float x) {
 }
 
 float log1p_(float x) {
-    if (isinf(x) && x > 0.0f) return x;
+    // One more makes no difference, and cards may divide by large numbers as they like.
+    if (x > 3.4e7f) return log_(x);
     precise float u = 1.0f + x;
     precise float back = u - 1.0f;
-    // Not `log_(u) * x`, which may be too large.
     return back == 0.0f ? x : log_(u) * (x / back);
 }
 
@@ -206,12 +206,15 @@ float pow_(float x, float y) {
     if (y == 0.0f || x == 1.0f) return 1.0f;
     if (isnan(x) || isnan(y)) return NAN;
     bool is_whole = floor(y) == y, is_odd = is_whole && abs(y) < 16777216.0f && (int(y) & 1) == 1;
-    if (x < 0.0f && !is_whole && !isinf(x)) return NAN;
+    // By the bits: a card may take subnormal numbers for 0.
+    uint bits = floatBitsToUint(x);
+    bool is_zero = bits << 1 == 0u, is_negative = bits >> 31 != 0u && !is_zero;
+    if (is_negative && !is_whole && !isinf(x)) return NAN;
     float size;
     if (isinf(y)) {
         size = abs(x) == 1.0f ? 1.0f : (abs(x) > 1.0f) == (y > 0.0f) ? INFINITY : 0.0f;
-    } else if (x == 0.0f || isinf(x)) {
-        size = (x == 0.0f) == (y > 0.0f) ? 0.0f : INFINITY;
+    } else if (is_zero || isinf(x)) {
+        size = is_zero == (y > 0.0f) ? 0.0f : INFINITY;
     } else {
         size = power(abs(x), y);
     }

@@ -65,7 +65,7 @@ void main() {
                 if (wanted != 0.0f) loss += wanted * (log_sum - x);
                 result = is_outside ? NAN : p - wanted;
             }
-            store(push.out_, out_first + k * push.in_class, TYPE, result);
+            store(push.out_, out_first + k, TYPE, result);
         }
         if (OP == LOSS || OP == SPARSE) {
             loss = joined(loss, true);

@@ -73,12 +73,12 @@ def reductions():
     for op in ["Cumsum", "Cumprod"]:
         for dtype in ["float32", "float64", "int64"]:
             for shape, axis in [((5,), 0), ((2, 3), -1), ((2, 3, 4), 1), ((0, 3), 1), ((2, 0), 1), ((2, 1500, 3), 1)]:
-                # Long products of other numbers are infinite or 0, and long sums of both signs depend on the order.
-                bounds = ([0.99, 1.01] if op == "Cumprod" else [0, 3]) if 1500 in shape and dtype != "int64" else []
+                # Long sums of both signs depend on the order.
+                bounds = [0, 3] if 1500 in shape and op == "Cumsum" and dtype != "int64" else []
                 for exclusive in (False, True):
                     for reverse in (False, True):
                         case(op, lambda x, op=op, axis=axis, exclusive=exclusive, reverse=reverse: getattr(raw, op)(
-                            x=x, axis=tf.constant(axis), exclusive=exclusive, reverse=reverse), numbers(shape, dtype, *bounds), tolerance=1e-4 if bounds and dtype == "float32" else None)
+                            x=x, axis=tf.constant(axis), exclusive=exclusive, reverse=reverse), numbers(shape, dtype, *bounds), tolerance=1e-4 if 1500 in shape and dtype == "float32" else None)
 
 
 def matrices():
@@ -156,6 +156,6 @@ def probabilities():
             case("SoftmaxCrossEntropyWithLogits", call("SoftmaxCrossEntropyWithLogits", features=None, labels=None),
                  numbers((rows, classes), dtype, -5, 5), numbers((rows, classes), dtype, 0, 1),
                  tolerance={"bfloat16": 0.1, "float16": 2e-2}.get(dtype))
-        for logits, labels in [((4, 3), (1, 3)), ((4, 3), (4, 1)), ((4, 1), (4, 3)), ((3,), (4, 1)), ((1, 3), (4, 3)), ((4, 3), ()), ((1,), (4, 3))]:
+        for logits, labels in [((4, 3), (1, 3)), ((4, 3), (4, 1)), ((4, 1), (4, 3)), ((3,), (4, 1)), ((1, 3), (4, 3)), ((4, 3), ()), ((1,), (4, 3)), ((3, 1), (3, 700))]:
             case("SoftmaxCrossEntropyWithLogits", call("SoftmaxCrossEntropyWithLogits", features=None, labels=None),
                  numbers(logits, dtype, -5, 5), numbers(labels, dtype, 0, 1), tolerance={"bfloat16": 0.1, "float16": 2e-2}.get(dtype))
