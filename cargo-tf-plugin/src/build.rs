@@ -78,8 +78,9 @@ fn chosen(mut files: Vec<PathBuf>, for_this_machine: bool, package: &str) -> Res
     }
     files.into_iter().next().with_context(|| {
         format!(
-            "cargo has built the package `{package}` for other machines than this one ({ARCH}), as `build.target` in its \
-             configuration says; add this machine's target there, or name one with `--target` of `build` and `wheel`"
+            "cargo has built the package `{package}` for other machines than this one ({ARCH}), as CARGO_BUILD_TARGET or \
+             `build.target` of its configuration says; unset it, or add this machine's target. `build` and `wheel` take \
+             another one with `--target`"
         )
     })
 }

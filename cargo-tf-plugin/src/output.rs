@@ -50,7 +50,10 @@ pub(crate) fn parent(file: &Path) -> &Path {
 /// When it is not UTF-8, of which `serde_json::json!` would make a panic.
 pub(crate) fn utf8(path: &Path) -> Result<&str> {
     path.to_str().with_context(|| {
-        format!("{} is not UTF-8, which JSON must be; name another directory", path.display())
+        format!(
+            "{} is not UTF-8, which JSON must be; name another directory, with TMPDIR for scratch",
+            path.display()
+        )
     })
 }
 

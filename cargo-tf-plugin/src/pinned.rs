@@ -88,7 +88,7 @@ impl TensorFlow {
     }
 
     /// The TensorFlow of the virtual environment that is active (`VIRTUAL_ENV`), else [`NEWEST`] as
-    /// [`TensorFlow::pinned`] provides it.
+    /// [`TensorFlow::pinned`] provides it where that environment has none. One that cannot be used is an error.
     pub fn around() -> Result<Self> {
         let active = env::var_os("VIRTUAL_ENV").filter(|venv| !venv.is_empty());
         let active = active.map(|venv| Self::active(Path::new(&venv))).transpose()?;

@@ -102,10 +102,12 @@ const ELSEWHERE: &str = "import sys\nif sys.path[:1] == ['']: del sys.path[0]\n"
 /// out; `-B` writes no byte code.
 pub(crate) fn ask<T: DeserializeOwned>(python: &Path, flags: &[&str], script: &str) -> Result<T> {
     let script = format!("{ELSEWHERE}{script}");
-    let output =
-        Command::new(python).args(flags).args(["-B", "-c", &script]).output().with_context(
-            || format!("cannot run {}; name the path of a Python interpreter", python.display()),
-        )?;
+    let mut command = Command::new(python);
+    // It would make any Python look for the modules of one.
+    command.args(flags).args(["-B", "-c", &script]).env_remove("PYTHONHOME");
+    let output = command.output().with_context(|| {
+        format!("cannot run {}; name the path of a Python interpreter", python.display())
+    })?;
     if !output.status.success() {
         bail!(
             "{} failed ({}); is it a Python 3 interpreter?\n{}",

@@ -276,24 +276,14 @@ fn read_header(input: ParseStream<'_>, wanted: &str) -> syn::Result<Header> {
 
 /// What an item is, and its keyword.
 fn item_kind(tokens: &[TokenTree]) -> (Span, &'static str) {
-    const KINDS: [(&str, &str); 11] = [
-        ("impl", "an `impl`"),
-        ("fn", "a function"),
-        ("struct", "a struct"),
-        ("enum", "an enum"),
-        ("union", "a union"),
-        ("trait", "a trait"),
-        ("mod", "a module"),
-        ("type", "a type alias"),
-        ("use", "a `use`"),
-        ("static", "a static"),
-        ("const", "a constant"),
-    ];
+    const KINDS: &str = "impl an `impl`,fn a function,struct a struct,enum an enum,union a union,trait a trait,\
+        mod a module,type a type alias,use a `use`,static a static,const a constant";
     for (index, token) in tokens.iter().enumerate() {
         if is_ident(token, "const") && !is_constant(tokens, index) {
             continue;
         }
-        if let Some((_, kind)) = KINDS.iter().find(|(keyword, _)| is_ident(token, keyword)) {
+        let mut kinds = KINDS.split(',').filter_map(|kind| kind.split_once(' '));
+        if let Some((_, kind)) = kinds.find(|(keyword, _)| is_ident(token, keyword)) {
             return (token.span(), kind);
         }
     }
@@ -335,17 +325,8 @@ pub(crate) fn names_macro(attribute: &Attribute, name: &str) -> bool {
 /// Source text for a message.
 pub(crate) fn text(tokens: &impl ToTokens) -> String {
     let mut text = tokens.to_token_stream().to_string();
-    for (spaced, tight) in [
-        (" :: ", "::"),
-        (":: ", "::"),
-        (" < ", "<"),
-        (" <", "<"),
-        ("< ", "<"),
-        (" >", ">"),
-        (" ,", ","),
-        ("& ", "&"),
-    ] {
-        text = text.replace(spaced, tight);
+    for spaced in [" :: ", ":: ", " < ", " <", "< ", " >", " ,", "& "] {
+        text = text.replace(spaced, spaced.trim());
     }
     text
 }

@@ -65,7 +65,8 @@ impl Check {
         let plugin = plugin(self.plugin.as_deref())?;
         // Those that are named must be there, also for a plugin that needs nothing of them.
         let named: Vec<_> = self.tf.iter().map(|name| tensorflow(name)).collect::<Result<_>>()?;
-        let releases = || if named.is_empty() { provided() } else { named };
+        let known = if named.is_empty() { provided()? } else { named };
+        let releases = || known;
         let limit = (!self.no_run).then(|| Duration::from_secs(self.timeout));
         let report = Report::of(&plugin, releases, limit)?;
         if self.json {
@@ -111,15 +112,13 @@ pub(crate) fn tensorflow(name: &Path) -> Result<TensorFlow> {
 }
 
 /// The releases that need no download, the oldest first.
-fn provided() -> Vec<TensorFlow> {
-    let Ok(entries) = environments().and_then(|directory| Ok(fs::read_dir(directory)?)) else {
-        return Vec::new();
-    };
+fn provided() -> Result<Vec<TensorFlow>> {
+    let entries = fs::read_dir(environments()?).into_iter().flatten();
     let pythons = entries.flatten().map(|entry| entry.path().join("bin").join("python"));
     let mut releases: Vec<_> = pythons
         .filter(|python| python.exists())
         .filter_map(|python| TensorFlow::found(&python, &["-I"]).ok()?)
         .collect();
     releases.sort_by_key(|release| numbers(release.version()));
-    releases
+    Ok(releases)
 }

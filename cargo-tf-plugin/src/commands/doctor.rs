@@ -116,7 +116,8 @@ pub(super) fn loads(
         let Some(subject) = own.iter().find(|subject| others.contains(subject)) else { continue };
         let name = file.display();
         bail!(
-            "{name} is installed in TensorFlow {}, and has {subject}, too: it might be the one that is used. Take it              away (`pip uninstall` its wheel), name another environment with `--tf`, or {}",
+            "{name} is installed in TensorFlow {}, and has {subject}, too: it might be the one that is used. Take it \
+             away (`pip uninstall` its wheel), name another environment with `--tf`, or {}",
             tensorflow.version(),
             instead.replace("FILE", &name.to_string())
         );

@@ -164,8 +164,10 @@ fn surround(command: &mut Command, python: &Path, wrappers: &Path) -> Result<()>
         places.insert(0, wrapped(python, wrappers)?);
     }
     let path = env::var_os("PATH").unwrap_or_default();
-    let path = env::join_paths(places.into_iter().chain(env::split_paths(&path)))
-        .with_context(|| format!("{} cannot be on PATH; rename it", bin.display()))?;
+    let path = env::join_paths(places.iter().cloned().chain(env::split_paths(&path)))
+        .with_context(|| {
+            format!("{places:?} cannot be on PATH, which has `:` between its parts; rename it")
+        })?;
     command.env("PATH", path);
     match bin.parent().filter(|venv| venv.join("pyvenv.cfg").is_file()) {
         Some(venv) => command.env("VIRTUAL_ENV", venv),

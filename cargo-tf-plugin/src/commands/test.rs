@@ -105,16 +105,21 @@ impl Test {
 
         let limit = Duration::from_secs(self.timeout.unwrap_or(120));
         let instead = "look at that one: `cargo tf-plugin check FILE`";
-        let loads = |it| doctor::loads(it, &library.path, None, limit, instead);
-        let loaded: Vec<bool> = tensorflows.iter().map(loads).collect::<Result<_>>()?;
+        for tensorflow in &tensorflows {
+            if doctor::loads(tensorflow, &library.path, None, limit, instead)? {
+                bail!(
+                    "TensorFlow {} has {} in its `tensorflow-plugins` already, and would load it twice; take it away there",
+                    tensorflow.version(),
+                    library.path.display()
+                );
+            }
+        }
         let mut table = Table::new(&tensorflows);
         table.add("cargo test", 0, cargo_test(&project, &self.cargo_test, self.json)?);
         let scripts = scripts(&project)?;
         for (at, tensorflow) in tensorflows.iter().enumerate() {
             let mut add = |row: &str, passed| table.add(row, at + 1, passed);
-            // A device that is loaded twice ends the process.
-            let named = (!loaded[at]).then_some(&*library.path);
-            if !in_tensorflow(&project, &library, named, &scripts, tensorflow, limit, &mut add)? {
+            if !in_tensorflow(&project, &library, &scripts, tensorflow, limit, &mut add)? {
                 continue;
             }
             for cases in CONFORMANCE {
@@ -182,11 +187,10 @@ fn directory(project: &Project) -> Result<&Path> {
     manifest.parent().context("a manifest is in a directory")
 }
 
-/// The plugin in one TensorFlow, which is told of it unless it has it.
+/// The plugin in one TensorFlow.
 fn in_tensorflow(
     project: &Project,
     library: &Artefact,
-    named: Option<&Path>,
     scripts: &[PathBuf],
     tensorflow: &TensorFlow,
     limit: Duration,
@@ -206,8 +210,7 @@ fn in_tensorflow(
     };
     let python = || {
         let mut command = tensorflow.python_command();
-        command.stdin(Stdio::null()).env_remove(LIBRARY_VARIABLE);
-        command.envs(named.map(|library| (LIBRARY_VARIABLE, library)));
+        command.stdin(Stdio::null()).env(LIBRARY_VARIABLE, &library.path);
         command
     };
     let started = Instant::now();
@@ -346,7 +349,9 @@ fn of_the_build(arguments: &[String]) -> Vec<String> {
     let has = |list: &str, name: &str| list.split(' ').any(|known| known == name);
     let mut words = Vec::new();
     for argument in arguments.iter().take_while(|argument| *argument != "--") {
-        let Some(letters) = argument.strip_prefix('-').filter(|rest| !rest.starts_with('-')) else {
+        let is_value = words.last().is_some_and(|word: &String| has(WITH_VALUE, word));
+        let letters = argument.strip_prefix('-').filter(|it| !is_value && !it.starts_with('-'));
+        let Some(letters) = letters else {
             words.push(argument.clone());
             continue;
         };
@@ -405,7 +410,7 @@ mod tests {
             ("-F, one two, case", "-F, one two, --tests"),
             ("-F=one, --features=two", "-F, one, --features=two, --tests"),
             ("-qrFone", "-r, -F, one, --tests"),
-            ("-rj, 3, case", "-r, -j, 3, --tests"),
+            ("-rj, 3, --jobs, -12", "-r, -j, 3, --jobs, -12, --tests"),
             ("-pother, -p, other, --package=other, -q", "--tests"),
             ("-Zx, --target-dir, y", "-Z, x, --target-dir, y, --tests"),
             ("--test, fs, --no-fail-fast, -vv", "--test, fs"),

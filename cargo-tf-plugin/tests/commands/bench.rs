@@ -175,7 +175,8 @@ fn what_is_installed_is_measured_or_refused() {
         let installed = fs::canonicalize(&installed).expect("a path");
         let installed = installed.to_str().expect("UTF-8");
         let why = format!("{installed} is installed in TensorFlow {NEWEST}, and has {has}, too");
-        assert_all(&err, &[&why, &format!("`cargo tf-plugin bench {installed}`")]);
+        let instead = format!("`cargo tf-plugin bench {installed}`");
+        assert_all(&err, &[&why, "Take it away (`pip uninstall`", &instead]);
         for command in [&["test"][..], &["run", "--", "true"]] {
             let mut tool = program::tool();
             tool.current_dir(root()).args([command[0], "--package", package, "--tf"]).arg(venv);

@@ -49,7 +49,8 @@ fn a_tensorflow_on_the_path_of_python_is_found() {
     let base = fs::canonicalize(tensorflow.python()).expect("an interpreter");
     let mut command = doctor();
     command.args(["--no-import", "--tf"]).arg(&base).current_dir(here.path());
-    command.env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
+    // Without modules: a Python that heeded it would not start.
+    command.env("PYTHONHOME", here.path()).env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
     let said = succeeds(command.env("PYTHONPATH", tensorflow.site_packages()));
     assert_says(&said, &format!("TensorFlow {NEWEST} of {}", base.display()));
 }
