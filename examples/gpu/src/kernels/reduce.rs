@@ -104,8 +104,7 @@ fn launch<R>(
     for axis in of(false).chain(of(true)) {
         numbers.extend([axis.len as u32, axis.stride as u32]);
     }
-    let is_position = number == ARGMAX || number == ARGMIN;
-    let is_wide = count >= WIDE && !is_position;
+    let is_wide = count >= WIDE;
     let threads = if is_wide { results.saturating_mul(256) } else { results };
     let shader = if is_float(input) { shader!("reduce.float") } else { shader!("reduce.int64") };
     then(&Launch {

@@ -23,6 +23,7 @@ layout(push_constant, scalar) uniform Push {
 } push;
 
 shared COMPUTE partial[256];
+shared uint places[256];
 
 // What has been read, so far: a sum with what rounding took from it, or the best element and where it was.
 struct State { COMPUTE value; COMPUTE lost; uint at; };
@@ -75,8 +76,8 @@ State take(State s, COMPUTE x, uint at) {
         case MIN: if (x < s.value || is_nan(x)) s.value = x; break;
         case ALL: if (x == COMPUTE(0)) s.value = COMPUTE(0); break;
         case ANY: if (x != COMPUTE(0)) s.value = COMPUTE(1); break;
-        case ARGMAX: if (x > s.value) { s.value = x; s.at = at; } break;
-        case ARGMIN: if (x < s.value) { s.value = x; s.at = at; } break;
+        case ARGMAX: if (x > s.value || (x == s.value && at < s.at)) { s.value = x; s.at = at; } break;
+        case ARGMIN: if (x < s.value || (x == s.value && at < s.at)) { s.value = x; s.at = at; } break;
     }
     return s;
 }
@@ -121,14 +122,16 @@ void main() {
         for (uint k = lane; k < push.count; k += 256)
             s = take(s, load(push.in_, from + place(k, push.kept, push.rank), IN), k);
         partial[lane] = s.value;
+        places[lane] = s.at;
         barrier();
         for (uint other = 128; other > 0; other /= 2) {
             if (lane < other) {
                 s.value = partial[lane];
                 s.lost = COMPUTE(0);
                 if (OP == L2) s.value += partial[lane + other];
-                else s = take(s, partial[lane + other], 1);
+                else s = take(s, partial[lane + other], places[lane + other]);
                 partial[lane] = s.value;
+                places[lane] = s.at;
             }
             barrier();
         }

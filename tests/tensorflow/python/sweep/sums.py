@@ -64,6 +64,14 @@ def reductions():
                     case(op, lambda x, op=op, axis=axis, target=target: getattr(raw, op)(
                         input=x, dimension=tf.constant(axis), output_type=target), numbers(shape, dtype))
         case(op, lambda x, op=op: getattr(raw, op)(input=x, dimension=tf.constant(0)), np.array([2, 1, 2, 1], "float32"))
+        # As many as several threads have, of which many are equal, and one is the best or none.
+        for dtype in NUMBERS:
+            for shape, axis in [((3, 1500), 1), ((1500, 3), 0), ((5000,), 0)]:
+                x = random.integers(0, 6, shape).astype(tf.as_dtype(dtype).as_numpy_dtype)
+                y = x.copy()
+                y.ravel()[1234] = 9 if op == "ArgMax" else -9
+                for one in (x, y):
+                    case(op, lambda x, op=op, axis=axis: getattr(raw, op)(input=x, dimension=tf.constant(axis)), one)
         # NaNs are skipped; 0 if nothing is greater than the least finite number, or less than the greatest.
         for dtype in FLOATS:
             least = float(tf.as_dtype(dtype).min)
