@@ -6,7 +6,7 @@ use crate::{
     Name, ObjectMeta, ObjectStore, Page, Part, Range, Sent, Settings, Stored, Target,
     longest_patience,
 };
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tf_fs_plugin::prelude::*;
 
@@ -104,14 +104,50 @@ pub(crate) async fn delete<S: ObjectStore>(store: &S, name: &Name) -> Outcome<()
     }
 }
 
-/// Deletes these keys. Returns those that are left.
+/// What is left of some keys.
+pub(crate) struct Undeletable<F> {
+    /// Those that were refused.
+    pub(crate) refused: Vec<(String, F)>,
+    /// Those of which nothing is known, or whose failure might pass.
+    pub(crate) untold: Vec<String>,
+    /// Why no further attempt is made.
+    pub(crate) given_up: Option<GivenUp<F>>,
+}
+
+/// Deletes these keys, and returns those that are left. A key whose own failure may pass counts as a failure of the
+/// request: a store that is overloaded says so of each key.
 pub(crate) async fn delete_many<S: ObjectStore>(
     store: &S,
     directory: &Name,
-    keys: &[String],
-) -> Outcome<Vec<(String, S::Failure)>, S> {
+    keys: Vec<String>,
+) -> Undeletable<S::Failure> {
+    let state = Mutex::new((keys, Vec::new()));
+    fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+        state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
     let request = request(store, DELETE_MANY, directory);
-    request.make(|| store.delete_many(directory, keys)).await
+    let deleted = request.make(|| async {
+        let keys = lock(&state).0.clone();
+        let failed = store.delete_many(directory, &keys).await?;
+        let mut state = lock(&state);
+        let (untold, refused) = &mut *state;
+        untold.clear();
+        let mut may_pass = None;
+        for (key, failure) in failed {
+            // What was not requested is not deleted, whatever the store calls it.
+            let is_transient = matches!(failure.class(), Class::Transient | Class::Doubtful);
+            if is_transient && keys.contains(&key) {
+                untold.push(key);
+                may_pass = Some(failure);
+            } else {
+                refused.push((key, failure));
+            }
+        }
+        may_pass.map_or(Ok(()), Err)
+    });
+    let given_up = deleted.await.err();
+    let (untold, refused) = std::mem::take(&mut *lock(&state));
+    Undeletable { refused, untold, given_up }
 }
 
 /// Copies an object within a store. `options` makes what is copied, once an attempt.

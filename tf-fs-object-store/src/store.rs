@@ -253,7 +253,7 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     }
 
     /// Deletes these keys, at most [`delete_many_limit`](Self::delete_many_limit), all below `directory`, in one request.
-    /// Returns those that are left, each with the reason; the engine makes one more request for those that may pass.
+    /// Returns those that are left, each with the reason; the engine requests those that may pass again, as any request.
     ///
     /// # Errors
     /// If nothing is known of any of them. After [`Class::Unsupported`](crate::Class::Unsupported) the engine deletes one

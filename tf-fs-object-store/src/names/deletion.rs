@@ -220,45 +220,31 @@ impl<'a, C: Client> Deletion<'a, C> {
     }
 
     /// Deletes these keys with one request, if the store can.
-    async fn delete_together(&self, mut keys: Vec<String>) -> Batch {
-        let mut batch = Batch::default();
-        // Each key of an answer may have an error of its own; what may pass is tried once more.
-        for is_last in [false, true] {
-            let is_single = !is_last && keys.len() == 1;
-            if is_single || keys.is_empty() || self.one_by_one.load(Ordering::Relaxed) {
-                break;
-            }
-            let permits = self.in_flight.acquire_many(BATCH).await;
-            let deleted = request::delete_many(self.bucket, self.name, &keys).await;
-            drop(permits);
-            // Also after an error: it may have been done all the same.
-            self.connection.listings.changed_below(self.name);
-            match deleted {
-                Ok(failed) => {
-                    let requested = std::mem::take(&mut keys);
-                    for (key, failure) in failed {
-                        // What was not requested is not deleted, whatever the store calls it.
-                        let may_pass = failure.class() == Class::Transient && !is_last;
-                        if may_pass && requested.contains(&key) {
-                            keys.push(key);
-                        } else {
-                            let name = self.name.with_key(&*key);
-                            batch.failed(key, failure.into_error(request::DELETE_MANY, &name, 1));
-                        }
-                    }
-                }
-                Err(failure) if failure.class() == Class::Unsupported => {
-                    self.one_by_one.store(true, Ordering::Relaxed);
-                }
-                Err(failure) => {
-                    batch.left.append(&mut keys);
-                    batch.error = Some(failure.into_error(request::DELETE_MANY, self.name));
-                }
-            }
+    async fn delete_together(&self, keys: Vec<String>) -> Batch {
+        if keys.len() == 1 || self.one_by_one.load(Ordering::Relaxed) {
+            return self.delete_singles(keys).await;
         }
-        let singles = self.delete_singles(keys).await;
-        batch.left.extend(singles.left);
-        batch.error = singles.error.or(batch.error);
+        let permits = self.in_flight.acquire_many(BATCH).await;
+        let mut left = request::delete_many(self.bucket, self.name, keys).await;
+        drop(permits);
+        // Also after an error: it may have been done all the same.
+        self.connection.listings.changed_below(self.name);
+        let mut batch = Batch::default();
+        match left.given_up {
+            Some(failure) if failure.class() == Class::Unsupported => {
+                self.one_by_one.store(true, Ordering::Relaxed);
+                batch = self.delete_singles(std::mem::take(&mut left.untold)).await;
+            }
+            Some(failure) => {
+                batch.error = Some(failure.into_error(request::DELETE_MANY, self.name));
+            }
+            None => {}
+        }
+        batch.left.append(&mut left.untold);
+        for (key, failure) in left.refused {
+            let name = self.name.with_key(&*key);
+            batch.failed(key, failure.into_error(request::DELETE_MANY, &name, 1));
+        }
         batch
     }
 

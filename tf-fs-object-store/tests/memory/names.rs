@@ -255,6 +255,27 @@ fn as_many_keys_are_deleted_together_as_the_store_takes() {
 }
 
 #[test]
+fn keys_that_a_store_is_too_busy_for_are_deleted_later() {
+    let keys = ["d/a", "d/b", "d/c", "d/d"];
+    // Two of three attempts, which each say so of all keys but one.
+    let busy = plugin(&keys);
+    busy.contents().delete_limit = 1000;
+    busy.contents().throttled = 2;
+    busy.contents().page = Some(10);
+    busy.0.delete_recursively(&name("d")).map_err(|left| left.error).unwrap();
+    assert!(busy.keys().is_empty());
+    assert_eq!(busy.requests("many"), ["many 4", "many 3", "many 2"]);
+    let busier = plugin(&keys);
+    busier.contents().delete_limit = 1000;
+    busier.contents().throttled = 3;
+    busier.contents().page = Some(10);
+    let left = busier.0.delete_recursively(&name("d")).unwrap_err();
+    assert_eq!((left.error.code(), left.files, left.dirs), (Code::Unavailable, 1, 1));
+    assert!(left.error.message().contains("(3 attempts)"), "{}", left.error);
+    assert_eq!(busier.keys(), ["d/d"]);
+}
+
+#[test]
 fn sizes_that_listings_do_not_tell_are_looked_up() {
     let plugin = plugin(&["d/file"]);
     plugin.contents().hides_sizes = true;

@@ -35,6 +35,8 @@ pub(crate) struct Contents {
     pub(crate) page: Option<usize>,
     /// Keys that one request deletes.
     pub(crate) delete_limit: usize,
+    /// So many of those requests delete only their first key: the store is overloaded, and says so of each other.
+    pub(crate) throttled: usize,
     pub(crate) stall_timeout: Option<Duration>,
     pub(crate) listing_ttl: Duration,
     pub(crate) disk_cache: Option<DiskCache>,
@@ -274,10 +276,15 @@ impl ObjectStore for Bucket {
     ) -> Result<Vec<(String, RequestError)>, RequestError> {
         self.begin("many", &keys.len().to_string()).await?;
         self.take_a_while().await;
-        for key in keys {
-            self.contents().objects.remove(key);
+        let mut contents = self.contents();
+        let done = if contents.throttled > 0 { 1 } else { keys.len() };
+        contents.throttled = contents.throttled.saturating_sub(1);
+        let (done, left) = keys.split_at(done);
+        for key in done {
+            contents.objects.remove(key);
         }
-        Ok(Vec::new())
+        let slow = |key: &String| (key.clone(), RequestError::new(Class::Transient, "slow down"));
+        Ok(left.iter().map(slow).collect())
     }
 
     async fn copy(
