@@ -9,7 +9,7 @@ pub(crate) use tf_fs_object_store::config::Secret;
 use std::path::PathBuf;
 use std::time::Duration;
 use table::TABLE;
-use tf_fs_object_store::config::{self, FromValues, Source, Table, Value, Values};
+use tf_fs_object_store::config::{self, FromValues, Place, Source, Table, Value, Values};
 use tf_fs_plugin::prelude::*;
 
 /// Everything that can be set.
@@ -116,24 +116,7 @@ impl FromValues for BucketSettings {
             }
             _ => None,
         });
-        let keys = match (values.secret("access_key_id"), values.secret("secret_access_key")) {
-            (Some(access_key_id), Some(secret_access_key)) => Some(Keys {
-                access_key_id,
-                secret_access_key,
-                session_token: values.secret("session_token"),
-            }),
-            (None, None) => None,
-            (Some(_), None) => {
-                return Err(Error::invalid_argument(
-                    "access_key_id is set without secret_access_key; set both",
-                ));
-            }
-            (None, Some(_)) => {
-                return Err(Error::invalid_argument(
-                    "secret_access_key is set without access_key_id; set both",
-                ));
-            }
-        };
+        let (anonymous, keys) = credentials(values)?;
         let form = |key| match values.text(key).as_deref() {
             Some("quoted") => Some(ConditionForm::Quoted),
             Some("unquoted") => Some(ConditionForm::Unquoted),
@@ -152,7 +135,7 @@ impl FromValues for BucketSettings {
             use_dualstack: values.flag("use_dualstack"),
             profile,
             keys,
-            anonymous: flag("anonymous"),
+            anonymous,
             requester_pays: flag("requester_pays"),
             server_side_encryption: values.text("server_side_encryption"),
             sse_kms_key_id: values.text("sse_kms_key_id"),
@@ -175,5 +158,84 @@ impl FromValues for BucketSettings {
             ca_path: values.text("ca_path").map(PathBuf::from),
             verify_tls: flag("verify_tls"),
         })
+    }
+}
+
+/// Whether requests are not signed, and the keys that sign them. All of it is from the nearest place that names
+/// credentials: what another place names may be for another store.
+fn credentials(values: &Values<'_>) -> Result<(bool, Option<Keys>)> {
+    let names_some = |place: &Place<'_>| {
+        ["access_key_id", "secret_access_key", "session_token", "profile"]
+            .iter()
+            .any(|key| place.value(key).is_some())
+            || place.value("anonymous") == Some(Value::Flag(true))
+    };
+    let places: Vec<_> = values.places().collect();
+    let nearest = places.iter().position(names_some).unwrap_or(places.len() - 1);
+    let anonymous = places[..=nearest].iter().find_map(|place| place.value("anonymous"));
+    let secret = |key| match places[nearest].value(key) {
+        Some(Value::Secret(secret)) => Some(secret),
+        _ => None,
+    };
+    let half = |is, missing| {
+        Err(Error::invalid_argument(format_args!("{is} is set without {missing}; set both")))
+    };
+    let keys = match (secret("access_key_id"), secret("secret_access_key")) {
+        (Some(access_key_id), Some(secret_access_key)) => {
+            Some(Keys { access_key_id, secret_access_key, session_token: secret("session_token") })
+        }
+        (None, None) if secret("session_token").is_some() => {
+            return half("session_token", "access_key_id");
+        }
+        (None, None) => None,
+        (Some(_), None) => return half("access_key_id", "secret_access_key"),
+        (None, Some(_)) => return half("secret_access_key", "access_key_id"),
+    };
+    Ok((anonymous == Some(Value::Flag(true)), keys))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The settings of bucket `b` and of others, after these options.
+    fn of(options: &[(&str, &str)]) -> Result<[std::sync::Arc<BucketSettings>; 2]> {
+        let config = Config::default();
+        let option = |&(key, value): &(&str, &str)| {
+            FilesystemOption::new(key, OptionValues::Buffer(vec![value.into()]))
+        };
+        config.set(&options.iter().map(option).collect::<Vec<_>>())?;
+        let settings = config.settings()?;
+        Ok(["b", "other"].map(|bucket| settings.bucket(bucket).clone()))
+    }
+
+    const GENERAL: [(&str, &str); 3] =
+        [("access_key_id", "gi"), ("secret_access_key", "gs"), ("session_token", "gt")];
+
+    #[test]
+    fn credentials_are_from_one_place() {
+        let with = |more: &[(&'static str, &'static str)]| of(&[&GENERAL[..], more].concat());
+        let id = |settings: &BucketSettings| {
+            let keys = settings.keys.as_ref()?;
+            let token = keys.session_token.as_ref().map(|token| token.expose().to_owned());
+            Some((keys.access_key_id.expose().to_owned(), token))
+        };
+        let general = Some(("gi".to_owned(), Some("gt".to_owned())));
+        let own = [("bucket.b.access_key_id", "bi"), ("bucket.b.secret_access_key", "bs")];
+        let [b, other] = with(&own).unwrap();
+        assert_eq!((id(&b), id(&other)), (Some(("bi".to_owned(), None)), general.clone()));
+        let [b, other] = with(&[("bucket.b.profile", "p")]).unwrap();
+        assert_eq!((id(&b), id(&other)), (None, general.clone()));
+        let [b, other] = of(&[&[("anonymous", "1")], &own[..]].concat()).unwrap();
+        assert_eq!((b.anonymous, other.anonymous), (false, true));
+        // Neither names other credentials.
+        let [b, _] = with(&[("anonymous", "1"), ("bucket.b.anonymous", "0")]).unwrap();
+        assert_eq!((b.anonymous, id(&b)), (false, general.clone()));
+        let [b, _] = with(&[("bucket.b.region", "r")]).unwrap();
+        assert_eq!(id(&b), general);
+        for (key, _) in GENERAL {
+            let half = with(&[(&*format!("bucket.b.{key}").leak(), "x")]).unwrap_err();
+            assert!(half.message().contains(&format!("{key} is set without")), "{half}");
+        }
     }
 }
