@@ -99,7 +99,7 @@ impl RangeAnswer<'_> {
     /// What it says of the object, if it is the answer to `wanted` and can be believed.
     ///
     /// # Errors
-    /// [`Failed::Changed`] for another version; [`Failed::Unsupported`] if it has no length; [`Failed::Invalid`].
+    /// [`Failed::Changed`] for another version; [`Failed::Unsupported`] for a whole object without a length; [`Failed::Invalid`].
     pub fn head(&self, wanted: GetOptions<'_>) -> Result<Head, Failed> {
         let no_length = || Failed::Unsupported("a response without a length".to_owned());
         let invalid = |how: &str| Err(Failed::Invalid(how.to_owned()));
@@ -123,15 +123,11 @@ impl RangeAnswer<'_> {
                 {
                     return Err(self.wrong_range(wanted.range));
                 }
-                match self.content_length {
-                    Some(length) if length != range.len() => {
-                        return invalid(&format!(
-                            "Content-Length {length} for {} bytes",
-                            range.len()
-                        ));
-                    }
-                    Some(_) => {}
-                    None => return Err(no_length()),
+                // In chunks it has none; whoever reads the body counts its bytes.
+                if let Some(length) = self.content_length
+                    && length != range.len()
+                {
+                    return invalid(&format!("Content-Length {length} for {} bytes", range.len()));
                 }
                 (size, range.end)
             }
@@ -223,6 +219,25 @@ mod tests {
             parsed(&[ok, "Content-Length: 5", "Content-Length: 5"]).unwrap().content_length,
             Some(5)
         );
+    }
+
+    #[test]
+    fn a_range_tells_its_length_itself() {
+        let wanted = GetOptions::new("k", Range::new(2, 6));
+        let said = |content_length| RangeAnswer {
+            status: 206,
+            content_range: Some("bytes 2-5/9"),
+            content_length,
+            ..RangeAnswer::default()
+        };
+        for length in [None, Some(4)] {
+            let head = said(length).head(wanted).unwrap();
+            assert_eq!((head.size, head.end), (9, 6), "{length:?}");
+        }
+        assert!(matches!(said(Some(5)).head(wanted), Err(Failed::Invalid(_))));
+        let whole = RangeAnswer { status: 200, ..RangeAnswer::default() };
+        let wanted = GetOptions::new("k", Range::new(0, 6));
+        assert!(matches!(whole.head(wanted), Err(Failed::Unsupported(_))));
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 use super::{KIB, MIB, gets, open, read_by, summary};
 use s3_server::{At, Fault, What, When};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tf_fs_plugin::Code;
-use tf_plugin_s3_tests::{IMPATIENT, Store, content, host};
+use tf_plugin_s3_tests::{IMPATIENT, Store, code, content, host};
 
 #[test]
 fn what_broke_off_is_resumed() {
@@ -121,4 +123,56 @@ fn failures_end_in_bounded_time() {
         // The file is not broken for ever.
         assert_eq!(file.read(5 * MIB as u64, 2 * MIB).unwrap().len(), 2 * MIB, "{what:?}");
     }
+}
+
+/// A store that sends ranges of these bytes in chunks, `missing` of them not at all.
+fn in_chunks(body: &'static [u8], missing: usize) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut writer = stream.try_clone().unwrap();
+                let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+                while let Some(range) = lines
+                    .by_ref()
+                    .find_map(|line| Some(line.strip_prefix("range: bytes=")?.to_owned()))
+                {
+                    assert!(lines.any(|line| line.is_empty()));
+                    let (first, last) = range.split_once('-').unwrap();
+                    let first: usize = first.parse().unwrap();
+                    let end = body.len().min(last.parse::<usize>().unwrap() + 1);
+                    let head = format!(
+                        "HTTP/1.1 206 X\r\nContent-Range: bytes {first}-{}/{}\r\nETag: \"e\"\r\n\
+                         Transfer-Encoding: chunked\r\n\r\n",
+                        end - 1,
+                        body.len()
+                    );
+                    writer.write_all(head.as_bytes()).unwrap();
+                    for chunk in body[first..end - missing].chunks(100) {
+                        let text = String::from_utf8_lossy(chunk);
+                        writer
+                            .write_all(format!("{:x}\r\n{text}\r\n", chunk.len()).as_bytes())
+                            .unwrap();
+                    }
+                    writer.write_all(b"0\r\n\r\n").unwrap();
+                }
+            });
+        }
+    });
+    url
+}
+
+#[test]
+fn ranges_in_chunks_are_read() {
+    const BODY: &[u8] = &[b'x'; 1000];
+    let store = Store::with("chunks", IMPATIENT);
+    store.set(&[("endpoint_url", &in_chunks(BODY, 0))]);
+    let file = host().new_random_access_file(store.uri("f")).unwrap();
+    assert_eq!(file.read(0, 2000).unwrap(), BODY);
+    assert_eq!(file.read(700, 200).unwrap(), &BODY[..200]);
+    // No fewer bytes than promised count as all of them.
+    store.set(&[("endpoint_url", &in_chunks(BODY, 1))]);
+    let read = host().new_random_access_file(store.uri("f")).and_then(|file| file.read(0, 2000));
+    assert_eq!(code(read), Code::Unavailable);
 }
