@@ -5,6 +5,8 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CipherSuite, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use std::error::Error as StdError;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tf_fs_plugin::prelude::*;
@@ -57,7 +59,8 @@ impl Tls {
 fn roots(tls: &Tls) -> Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     if let Some(file) = &tls.file {
-        add(&mut roots, file)?;
+        add(&mut roots, file).map_err(|error| unusable(file, &error))?;
+        ensure!(!roots.is_empty(), unusable(file, &"it holds no certificate"));
     }
     if let Some(directory) = &tls.directory {
         let unreadable = |error| {
@@ -66,32 +69,42 @@ fn roots(tls: &Tls) -> Result<RootCertStore> {
                 directory.display()
             ))
         };
+        let before = roots.len();
         for entry in std::fs::read_dir(directory).map_err(unreadable)? {
             let path = entry.map_err(unreadable)?.path();
-            // A directory of certificates often has their revocation lists and keys too.
-            if path.is_file() && path.extension().is_none_or(|extension| extension != "key") {
-                add(&mut roots, &path)?;
+            // A directory of certificates often has their revocation lists, keys and texts too.
+            if path.is_file()
+                && let Err(error) = add(&mut roots, &path)
+            {
+                log::warn!("{}: skipped: {error}", path.display());
             }
         }
+        let none = "no file in it holds a certificate in PEM";
+        ensure!(
+            roots.len() > before,
+            Error::invalid_argument(format_args!(
+                "the directory of certificates {} cannot be used: {none}",
+                directory.display()
+            ))
+        );
     }
     Ok(roots)
 }
 
-fn add(roots: &mut RootCertStore, file: &Path) -> Result<()> {
-    let broken = |error: &dyn std::fmt::Display| {
-        Error::invalid_argument(format_args!(
-            "the file of certificates {} cannot be used: {error}; it has to hold certificates in PEM",
-            file.display()
-        ))
-    };
-    let pem = std::fs::read(file).map_err(|error| broken(&error))?;
-    let mut count = 0;
+#[cold]
+fn unusable(file: &Path, error: &dyn Display) -> Error {
+    Error::invalid_argument(format_args!(
+        "the file of certificates {} cannot be used: {error}; it has to hold certificates in PEM",
+        file.display()
+    ))
+}
+
+/// Adds the certificates that a file holds.
+fn add(roots: &mut RootCertStore, file: &Path) -> Result<(), Box<dyn StdError>> {
+    let pem = std::fs::read(file)?;
     for certificate in CertificateDer::pem_slice_iter(&pem) {
-        let certificate = certificate.map_err(|error| broken(&error))?;
-        roots.add(certificate).map_err(|error| broken(&error))?;
-        count += 1;
+        roots.add(certificate?)?;
     }
-    ensure!(count > 0, broken(&"it holds no certificate"));
     Ok(())
 }
 
@@ -198,5 +211,26 @@ mod tests {
         assert_eq!(client_config(&tls).unwrap_err().code(), Code::InvalidArgument);
         std::fs::remove_file(&file).unwrap();
         assert!(client_config(&tls).unwrap_err().message().contains("No such file"));
+    }
+
+    #[test]
+    fn a_directory_may_hold_other_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            std::fs::write(directory.path().join(name), text).unwrap();
+        };
+        let pem = |kind| format!("-----BEGIN {kind}-----\nAAAA\n-----END {kind}-----\n");
+        write("README", "Certificates of this company.");
+        write("a.r0", &pem("X509 CRL"));
+        write("a.trusted", &pem("TRUSTED CERTIFICATE"));
+        write("broken.pem", &pem("CERTIFICATE"));
+        let path = directory.path().to_owned();
+        let tls = Tls { file: None, directory: Some(path.clone()), verify: true };
+        let error = client_config(&tls).unwrap_err();
+        assert_eq!(error.code(), Code::InvalidArgument);
+        assert!(error.message().contains(&*path.to_string_lossy()), "{error}");
+        let ca = rcgen::generate_simple_self_signed(["ca".to_owned()]).unwrap();
+        write("ca.pem", &ca.cert.pem());
+        assert_eq!(roots(&tls).unwrap().len(), 1);
     }
 }
