@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
+use tokio::time::timeout_at;
 
 /// Idle connections kept for one place.
 const KEPT: usize = 64;
@@ -108,10 +109,7 @@ impl Pool {
                 return Ok(wire);
             }
         }
-        let outcome = tokio::time::timeout(timeout, self.open(place)).await.unwrap_or_else(|_| {
-            let kind = io::ErrorKind::TimedOut;
-            Err(io::Error::new(kind, format!("no connection in {timeout:?}")))
-        });
+        let outcome = self.open(place, timeout).await;
         outcome.map_err(|error| Failed::Transport(endpoint.to_owned(), error.into()))
     }
 
@@ -151,28 +149,45 @@ impl Pool {
         }
     }
 
-    async fn open(&self, place: &Place) -> io::Result<Wire> {
-        let (addresses, start) = self.resolve(place).await?;
+    async fn open(&self, place: &Place, timeout: Duration) -> io::Result<Wire> {
+        let end = tokio::time::Instant::now() + timeout;
+        let late =
+            |_| io::Error::new(io::ErrorKind::TimedOut, format!("no connection in {timeout:?}"));
+        let resolved = timeout_at(end, self.resolve(place)).await;
+        let (addresses, start) = resolved.map_err(late)??;
         let mut outcome = Err(io::Error::new(io::ErrorKind::NotFound, "the host has no address"));
         for i in 0..addresses.len() {
-            outcome = TcpStream::connect(addresses[(start + i) % addresses.len()]).await;
+            let address = addresses[(start + i) % addresses.len()];
+            // One that is dead leaves the others their share.
+            let left = end.saturating_duration_since(tokio::time::Instant::now());
+            let share = left / u32::try_from(addresses.len() - i).unwrap_or(u32::MAX);
+            let connected = tokio::time::timeout(share, TcpStream::connect(address)).await;
+            outcome = connected.map_err(late).and_then(|connected| connected);
             if outcome.is_ok() {
                 break;
             }
+            self.forget(place, address);
         }
-        let stream = match outcome {
-            Ok(stream) => stream,
-            Err(error) => {
-                // The host may have moved.
-                let mut known = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
-                known.remove(&(place.host.clone(), place.port));
-                return Err(error);
-            }
-        };
+        let stream = outcome?;
         stream.set_nodelay(true)?;
         match &place.tls {
             None => Ok(Wire::plain(stream)),
-            Some(config) => Wire::sealed(stream, &place.host, config).await,
+            Some(config) => {
+                timeout_at(end, Wire::sealed(stream, &place.host, config)).await.map_err(late)?
+            }
+        }
+    }
+
+    /// Does not try this address again until the name service is queried again: at once if it was the last one, as the host
+    /// may have moved.
+    fn forget(&self, place: &Place, address: SocketAddr) {
+        let key = (place.host.clone(), place.port);
+        let mut known = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(resolved) = known.get_mut(&key) else { return };
+        resolved.addresses =
+            resolved.addresses.iter().copied().filter(|&other| other != address).collect();
+        if resolved.addresses.is_empty() {
+            known.remove(&key);
         }
     }
 
@@ -195,5 +210,43 @@ impl Pool {
             Resolved { addresses: Arc::clone(&addresses), at: Instant::now(), next: 0 },
         );
         Ok((addresses, 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::net::{TcpListener, TcpSocket};
+
+    /// An address that drops what would connect: connections wait in its queue, which is full.
+    async fn dead() -> (SocketAddr, (TcpListener, Vec<TcpStream>)) {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = socket.local_addr().unwrap();
+        let mut held = (socket.listen(1).unwrap(), Vec::new());
+        let short = Duration::from_millis(300);
+        while let Ok(stream) = tokio::time::timeout(short, TcpStream::connect(address)).await {
+            held.1.push(stream.unwrap());
+        }
+        (address, held)
+    }
+
+    #[tokio::test]
+    async fn a_dead_address_leaves_time_for_the_others_and_is_forgotten() {
+        let (dead, _held) = dead().await;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let alive = listener.local_addr().unwrap();
+        let (pool, place) = (Pool::default(), Place::new("h", 1, None));
+        let addresses = [alive, dead].into();
+        let resolved = Resolved { addresses, at: Instant::now(), next: 0 };
+        pool.addresses.lock().unwrap().insert(("h".into(), 1), resolved);
+        // The dead one is the first that is tried, and only once.
+        let began = Instant::now();
+        for _ in 0..2 {
+            pool.connect(&place, "http://h", Duration::from_secs(4)).await.unwrap();
+        }
+        assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+        let known = pool.addresses.lock().unwrap();
+        assert_eq!(*known[&("h".to_owned(), 1)].addresses, [alive]);
     }
 }
