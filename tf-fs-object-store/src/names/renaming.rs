@@ -160,14 +160,8 @@ async fn rename_directory<C: Client>(
         let _ = delete(connection, &to, made).await;
         return Err(error);
     }
-    let keys: Vec<String> = sources.into_iter().map(|object| object.key).collect();
-    let deleted = delete(connection, &from, keys.clone()).await;
-    if deleted.is_ok() {
-        // What is still written to them goes nowhere.
-        for key in keys {
-            connection.pending.delete(&from.with_key(key));
-        }
-    }
+    let keys = sources.into_iter().map(|object| object.key).collect();
+    let deleted = delete(connection, &from, keys).await;
     connection.listings.changed_below(&from);
     connection.listings.changed_below(&to);
     connection.pending.emptied(from);

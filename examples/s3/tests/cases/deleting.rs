@@ -241,22 +241,3 @@ fn files_that_are_being_written_go_with_the_tree() {
     assert!(store.keys().is_empty());
     assert_eq!(code(fs().stat(store.uri("d/b"))), Code::NotFound);
 }
-
-#[test]
-fn a_file_that_was_flushed_goes_with_its_directory() {
-    let store = Store::new("deleting-flushed");
-    for is_renamed in [false, true] {
-        let mut writer = fs().new_writable_file(store.uri("d/log")).unwrap();
-        writer.append(b"x").unwrap();
-        writer.flush().unwrap();
-        match is_renamed {
-            true => fs().rename_file(store.uri("d"), store.uri("e")).unwrap(),
-            false => fs().delete_recursively(store.uri("d")).unwrap(),
-        }
-        writer.append(b"y").unwrap();
-        writer.flush().unwrap();
-        writer.close().unwrap();
-    }
-    assert_eq!(store.keys(), ["e/log"]);
-    assert_eq!(store.get("e/log").unwrap(), b"x");
-}
