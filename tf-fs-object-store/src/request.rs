@@ -120,13 +120,13 @@ pub(crate) async fn delete_many<S: ObjectStore>(
     store: &S,
     directory: &Name,
     keys: Vec<String>,
+    attempts: u32,
 ) -> Undeletable<S::Failure> {
     let state = Mutex::new((keys, Vec::new()));
     fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
         state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    let request = request(store, DELETE_MANY, directory);
-    let deleted = request.make(|| async {
+    let deleted = at_most(attempts, request(store, DELETE_MANY, directory), || async {
         let keys = lock(&state).0.clone();
         let failed = store.delete_many(directory, &keys).await?;
         let mut state = lock(&state);

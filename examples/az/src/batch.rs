@@ -65,6 +65,11 @@ pub(crate) async fn delete(
     let stall = container.settings.stall_timeout;
     let text = response.collect(LARGEST, stall).await?;
     let refusals = refusals(&String::from_utf8_lossy(&text), keys.len())?;
+    if let (Credential::Entra(tokens), Some(token)) = (&account.credential, &token)
+        && refusals.iter().any(|(_, status, _)| *status == 401)
+    {
+        tokens.forget(token).await;
+    }
     Ok(refusals
         .into_iter()
         .map(|(number, status, code)| {
@@ -73,7 +78,7 @@ pub(crate) async fn delete(
             explain(&mut refusal, code, None, b"", account);
             // The token that each was signed with was withdrawn; the next batch has another.
             if status == 401 && token.is_some() {
-                refusal.class = Some(Class::Transient);
+                refusal.class = Some(Class::Doubtful);
             }
             (keys[number].clone(), Failed::Refused(Box::new(refusal)))
         })

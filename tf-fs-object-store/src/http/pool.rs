@@ -17,6 +17,9 @@ use tokio::time::timeout_at;
 const KEPT: usize = 64;
 /// How long an answer of the name service is believed.
 const RESOLVED: Duration = Duration::from_secs(10);
+/// How long an address at least has to respond, if the time for a connection allows it: Linux sends a lost packet again
+/// after a second.
+const SLOW: Duration = Duration::from_secs(2);
 
 /// What connections are made to.
 #[derive(Clone, Debug)]
@@ -158,9 +161,10 @@ impl Pool {
         let mut outcome = Err(io::Error::new(io::ErrorKind::NotFound, "the host has no address"));
         for i in 0..addresses.len() {
             let address = addresses[(start + i) % addresses.len()];
-            // One that is dead leaves the others their share.
+            // One that is dead leaves the others their share, and one that is slow has the time for a lost packet.
             let left = end.saturating_duration_since(tokio::time::Instant::now());
             let share = left / u32::try_from(addresses.len() - i).unwrap_or(u32::MAX);
+            let share = share.max(SLOW).min(left);
             let connected = tokio::time::timeout(share, TcpStream::connect(address)).await;
             outcome = connected.map_err(late).and_then(|connected| connected);
             if outcome.is_ok() {

@@ -76,7 +76,10 @@ fn roots(tls: &Tls) -> Result<RootCertStore> {
             if path.is_file()
                 && let Err(error) = add(&mut roots, &path)
             {
-                log::warn!("{}: skipped: {error}", path.display());
+                log::warn!(
+                    "{}: skipped from its first bad certificate on: {error}",
+                    path.display()
+                );
             }
         }
         let none = "no file in it holds a certificate in PEM";

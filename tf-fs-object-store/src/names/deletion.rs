@@ -177,6 +177,8 @@ pub(super) struct Deletion<'a, C: Client> {
     name: &'a Name,
     /// The store turned out not to delete many at a time.
     one_by_one: AtomicBool,
+    /// What might have passed did not in the time for it: a tree of many requests does not wait as long for each.
+    gave_up: AtomicBool,
     in_flight: Semaphore,
 }
 
@@ -199,7 +201,14 @@ impl Batch {
 impl<'a, C: Client> Deletion<'a, C> {
     pub(super) fn new(connection: &'a Connection<C>, bucket: &'a C::Store, name: &'a Name) -> Self {
         let in_flight = Semaphore::new(IN_FLIGHT as usize);
-        Self { connection, bucket, name, one_by_one: false.into(), in_flight }
+        Self {
+            connection,
+            bucket,
+            name,
+            one_by_one: false.into(),
+            gave_up: false.into(),
+            in_flight,
+        }
     }
 
     /// Deletes these keys, as many a request as the store takes.
@@ -225,7 +234,8 @@ impl<'a, C: Client> Deletion<'a, C> {
             return self.delete_singles(keys).await;
         }
         let permits = self.in_flight.acquire_many(BATCH).await;
-        let mut left = request::delete_many(self.bucket, self.name, keys).await;
+        let attempts = if self.gave_up.load(Ordering::Relaxed) { 1 } else { u32::MAX };
+        let mut left = request::delete_many(self.bucket, self.name, keys, attempts).await;
         drop(permits);
         // Also after an error: it may have been done all the same.
         self.connection.listings.changed_below(self.name);
@@ -236,6 +246,7 @@ impl<'a, C: Client> Deletion<'a, C> {
                 batch = self.delete_singles(std::mem::take(&mut left.untold)).await;
             }
             Some(failure) => {
+                self.gave_up.store(true, Ordering::Relaxed);
                 batch.error = Some(failure.into_error(request::DELETE_MANY, self.name));
             }
             None => {}

@@ -184,7 +184,8 @@ fn credentials(values: &Values<'_>) -> Result<(bool, Option<Keys>)> {
         (Some(access_key_id), Some(secret_access_key)) => {
             Some(Keys { access_key_id, secret_access_key, session_token: secret("session_token") })
         }
-        (None, None) if secret("session_token").is_some() => {
+        // A general one without keys is not used: buckets have their own.
+        (None, None) if nearest + 1 < places.len() && secret("session_token").is_some() => {
             return half("session_token", "access_key_id");
         }
         (None, None) => None,

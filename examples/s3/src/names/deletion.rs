@@ -54,7 +54,7 @@ pub(crate) async fn delete_many(
     failed.extend(unconfirmed.into_iter().map(|key| {
         let reason = "the store did not confirm it";
         let error = not_deleted(name, key, Code::DataLoss, reason, "try again");
-        (key.to_owned(), Cause::Finished(Class::Transient, error))
+        (key.to_owned(), Cause::Finished(Class::Doubtful, error))
     }));
     Ok(failed)
 }
