@@ -47,7 +47,8 @@ fn fold(
     fold_at(context, op, number, &merged(&shape(input)?, axes), [(input, 0), (out, 0)])
 }
 
-/// The same from an element of the input, and an element of the output, on. For each index of an axis that is too many it is a launch.
+/// The same from an element of the input, and an element of the output, on. For each index of a kept axis that is too many it
+/// is a launch.
 fn fold_at(
     context: &Run<'_>,
     op: &'static str,
@@ -104,7 +105,9 @@ fn launch<R>(
     for axis in of(false).chain(of(true)) {
         numbers.extend([axis.len as u32, axis.stride as u32]);
     }
-    let is_wide = count >= WIDE;
+    // Where many positions are along an axis that is not the last, neighbours read neighbours.
+    let is_position = number == ARGMAX || number == ARGMIN;
+    let is_wide = count >= WIDE && (!is_position || results <= count);
     let threads = if is_wide { results.saturating_mul(256) } else { results };
     let shader = if is_float(input) { shader!("reduce.float") } else { shader!("reduce.int64") };
     then(&Launch {

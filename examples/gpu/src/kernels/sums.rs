@@ -43,7 +43,7 @@ fn scan(
     let rows = if out.is_empty() { 0 } else { out.len() / shape[axis] };
     word(out.len())?;
     // One thread for a long row is slow. Of many rows each may have one. A product of floats from the middle of a row on may
-    // be infinite, or 0, where that of the whole row is not.
+    // be infinite, or 0, where that of the whole row is not; a sum only with numbers near the largest.
     let may_split = !is_product || !is_float(input.dtype());
     let is_wide = may_split && shape[axis] >= reduce::WIDE && rows <= shape[axis];
     Launch {

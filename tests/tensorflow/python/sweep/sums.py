@@ -76,7 +76,7 @@ def reductions():
         for dtype in FLOATS:
             least = float(tf.as_dtype(dtype).min)
             x = np.array([[np.nan, 1, 2], [np.nan] * 3, [1, np.nan, 2], [np.nan, 2, 1], [np.nan, -np.inf, np.inf], [-np.inf, least, np.nan], [np.inf, -least, np.inf]])
-            for axis in (0, 1):
+            for x, axis in [(x, 0), (x, 1), (np.repeat(x, 500, 1), 1)]:
                 case(op, lambda x, op=op, axis=axis: getattr(raw, op)(input=x, dimension=tf.constant(axis)), x.astype(tf.as_dtype(dtype).as_numpy_dtype))
     for op in ["Cumsum", "Cumprod"]:
         for dtype in ["float32", "float64", "int64"]:
