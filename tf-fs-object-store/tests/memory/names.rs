@@ -276,6 +276,19 @@ fn keys_that_a_store_is_too_busy_for_are_deleted_later() {
 }
 
 #[test]
+fn a_store_that_stays_too_busy_is_waited_for_once() {
+    let keys: Vec<_> = (0..40).map(|i| format!("d/{i:02}")).collect();
+    let plugin = plugin(&keys.iter().map(String::as_str).collect::<Vec<_>>());
+    plugin.contents().delete_limit = 5;
+    plugin.contents().page = Some(100);
+    plugin.contents().throttled = usize::MAX;
+    let left = plugin.0.delete_recursively(&name("d")).unwrap_err();
+    assert_eq!(left.error.code(), Code::Unavailable);
+    // Three attempts for each of the four that begin before one has given up, and one for each other.
+    assert_eq!(plugin.requests("many").len(), 4 * 3 + 4);
+}
+
+#[test]
 fn sizes_that_listings_do_not_tell_are_looked_up() {
     let plugin = plugin(&["d/file"]);
     plugin.contents().hides_sizes = true;
