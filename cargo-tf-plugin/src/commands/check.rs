@@ -65,8 +65,8 @@ impl Check {
         let plugin = plugin(self.plugin.as_deref())?;
         // Those that are named must be there, also for a plugin that needs nothing of them.
         let named: Vec<_> = self.tf.iter().map(|name| tensorflow(name)).collect::<Result<_>>()?;
-        let known = if named.is_empty() { provided()? } else { named };
-        let releases = || known;
+        let directory = named.is_empty().then(environments).transpose()?;
+        let releases = || directory.map_or(named, |directory| provided(&directory));
         let limit = (!self.no_run).then(|| Duration::from_secs(self.timeout));
         let report = Report::of(&plugin, releases, limit)?;
         if self.json {
@@ -111,14 +111,14 @@ pub(crate) fn tensorflow(name: &Path) -> Result<TensorFlow> {
     TensorFlow::pinned(&name.to_string_lossy())
 }
 
-/// The releases that need no download, the oldest first.
-fn provided() -> Result<Vec<TensorFlow>> {
-    let entries = fs::read_dir(environments()?).into_iter().flatten();
+/// The releases in a directory of environments, which need no download, the oldest first.
+fn provided(directory: &Path) -> Vec<TensorFlow> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
     let pythons = entries.flatten().map(|entry| entry.path().join("bin").join("python"));
     let mut releases: Vec<_> = pythons
         .filter(|python| python.exists())
         .filter_map(|python| TensorFlow::found(&python, &["-I"]).ok()?)
         .collect();
     releases.sort_by_key(|release| numbers(release.version()));
-    Ok(releases)
+    releases
 }

@@ -73,7 +73,9 @@ fn every_block_is_run_or_says_why_not() {
     }
     for (page, _, test) in ELSEWHERE {
         let test = fs::read_to_string(root().join(test)).expect("the test is there");
-        assert!(test.contains(&format!("docs/{page}")), "{page} is read by another test");
+        let mut words = test.split(['"', ' ']);
+        let is_read = words.any(|word| word.ends_with(&format!("docs/{page}")));
+        assert!(is_read, "{page} is read by another test");
     }
 }
 
