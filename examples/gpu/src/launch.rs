@@ -143,6 +143,11 @@ pub(crate) fn groups(results: usize) -> [u32; 3] {
     [results.div_ceil(WORKGROUP).min(MOST_GROUPS) as u32, 1, 1]
 }
 
+/// The workgroups for so many results, of which a workgroup computes each if `is_wide`, and else a thread.
+pub(crate) fn groups_of(results: usize, is_wide: bool) -> [u32; 3] {
+    groups(if is_wide { results.saturating_mul(WORKGROUP) } else { results })
+}
+
 /// A size as shaders have it.
 ///
 /// # Errors

@@ -108,7 +108,6 @@ fn launch<R>(
     // Where many positions are along an axis that is not the last, neighbours read neighbours.
     let is_position = number == ARGMAX || number == ARGMIN;
     let is_wide = count >= WIDE && (!is_position || results <= count);
-    let threads = if is_wide { results.saturating_mul(256) } else { results };
     let shader = if is_float(input) { shader!("reduce.float") } else { shader!("reduce.int64") };
     then(&Launch {
         op,
@@ -116,7 +115,7 @@ fn launch<R>(
         constants: &[number, element_type(input)?, element_type(out)?, is_wide.into()],
         operands,
         numbers: &numbers,
-        groups: groups(threads),
+        groups: groups_of(results, is_wide),
     })
 }
 

@@ -65,7 +65,7 @@ fn enqueue(
             rows.logits.class as u32,
             rows.labels.class as u32,
         ],
-        groups: groups(if is_wide { rows.rows.saturating_mul(256) } else { rows.rows }),
+        groups: groups_of(rows.rows, is_wide),
     }
     .enqueue(context)
 }

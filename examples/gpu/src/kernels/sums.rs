@@ -61,7 +61,7 @@ fn scan(
         ],
         operands: &[(&input).into(), (&out).into()],
         numbers: &[rows as u32, shape[axis] as u32, shapes::count(&shape[axis + 1..]) as u32],
-        groups: groups(if is_wide { rows.saturating_mul(256) } else { rows }),
+        groups: groups_of(rows, is_wide),
     }
     .enqueue(context)
 }
