@@ -17,8 +17,8 @@ pub(crate) fn unknown_option(key: &str) -> Error {
     Error::not_found(format_args!("option `{key}`"))
 }
 
-/// The canonical form, except that the root of the empty host is just `/`, which is what TensorFlow
-/// expects of `x://`.
+/// Returns the canonical form, except that the root of the empty host becomes `/`, which is what
+/// TensorFlow expects of `x://`.
 pub(crate) fn translate_name(uri: &[u8]) -> Cow<'_, [u8]> {
     let clean = Uri::canonical(uri);
     // In canonical form only a root ends with a slash.
@@ -28,7 +28,7 @@ pub(crate) fn translate_name(uri: &[u8]) -> Cow<'_, [u8]> {
     clean
 }
 
-/// Whether `stat` finds the path.
+/// Returns whether `stat` finds the path.
 ///
 /// # Errors
 /// Those of `stat`, except `NOT_FOUND`.
@@ -49,12 +49,12 @@ pub fn recursively_create_dir<F: Filesystem>(fs: &F, uri: Uri<'_>) -> Result<()>
         return Ok(());
     }
     // Upwards to the nearest ancestor whose parent exists, then down again. The root is never
-    // created, so this ends whatever the filesystem returns.
+    // created, so this ends for every filesystem.
     let mut missing = Vec::new();
     for directory in std::iter::once(uri).chain(uri.ancestors()) {
         match create_one(fs, directory) {
             Ok(()) => break,
-            // An existing directory is fine, whatever `create_dir` thinks of creating it.
+            // An existing directory is a success, even if `create_dir` failed with another code.
             Err(error) if error.code() != Code::NotFound => {
                 return if fs.is_directory(uri).unwrap_or(false) { Ok(()) } else { Err(error) };
             }
@@ -67,7 +67,7 @@ pub fn recursively_create_dir<F: Filesystem>(fs: &F, uri: Uri<'_>) -> Result<()>
     missing.into_iter().rev().try_for_each(|directory| create_one(fs, directory))
 }
 
-/// Creates a directory unless it exists, perhaps because another thread was faster.
+/// Creates a directory unless it exists: another thread may have been faster.
 fn create_one<F: Filesystem>(fs: &F, uri: Uri<'_>) -> Result<()> {
     match fs.create_dir(uri) {
         Err(error) if error.code() == Code::AlreadyExists => {
@@ -81,7 +81,7 @@ fn create_one<F: Filesystem>(fs: &F, uri: Uri<'_>) -> Result<()> {
     }
 }
 
-/// Checks that both names are those of one file, so that there is nothing to do.
+/// Returns whether both names are the same file, so that there is nothing to do. Fails for a directory.
 fn is_same_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> Result<bool> {
     if src != dst {
         return Ok(false);
@@ -113,7 +113,7 @@ pub fn rename_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> Result<
     })
 }
 
-/// How much is copied at a time.
+/// The number of bytes that are copied at a time.
 const COPY_CHUNK: usize = 1 << 20;
 
 /// Reads a file and writes another one.
@@ -138,12 +138,12 @@ pub fn copy_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> Result<()
         existed => existed?,
     };
     let mut writer = fs.new_writable_file(dst)?;
-    // Called one by one as TensorFlow's default does: a panic in the middle must not meet another one
-    // in the destructor of the file, which would end the process.
+    // Copies and drops the file in separate calls, as TensorFlow's default does: a panic of the
+    // destructor while another panic unwinds would abort the process.
     let copied = catch_unwind(AssertUnwindSafe(|| copy_rest(&reader, &mut writer, chunk)));
     let closed = catch_unwind(AssertUnwindSafe(|| drop(writer)));
     if !matches!(copied, Ok(Ok(()))) && !existed {
-        // The first error counts, not that of cleaning up after it.
+        // The first error is returned, not one of the cleanup.
         let _ = fs.delete_file(dst);
     }
     match (copied, closed) {
@@ -205,7 +205,7 @@ pub fn get_matching_paths<F: Filesystem>(fs: &F, pattern: Uri<'_>) -> Result<Ent
     Ok(matches.into_iter().collect())
 }
 
-/// The entries of each directory that match one component of a pattern.
+/// Returns the entries of each directory that match one component of a pattern.
 fn expand<F: Filesystem>(fs: &F, dirs: &[Vec<u8>], component: &[u8]) -> Result<Vec<Vec<u8>>> {
     let mut matches = Vec::new();
     for dir in dirs {
@@ -225,7 +225,7 @@ fn expand<F: Filesystem>(fs: &F, dirs: &[Vec<u8>], component: &[u8]) -> Result<V
     Ok(matches)
 }
 
-/// A path in the form in which TensorFlow passes it to the other operations.
+/// Returns a path in the form in which TensorFlow passes it to the other operations.
 fn translated<'p, F: Filesystem>(fs: &F, path: &'p [u8]) -> Cow<'p, [u8]> {
     if F::PROVIDED.contains(Ops::TRANSLATE_NAME) {
         fs.translate_name(path).into()
@@ -237,7 +237,7 @@ fn translated<'p, F: Filesystem>(fs: &F, path: &'p [u8]) -> Cow<'p, [u8]> {
 fn exists<F: Filesystem>(fs: &F, path: &[u8]) -> Result<bool> {
     let translated = translated(fs, path);
     let uri = Uri::new(&translated);
-    // With a slash at the end only a directory is meant.
+    // A trailing slash requires a directory.
     let found = if path.ends_with(b"/") { fs.is_directory(uri) } else { fs.path_exists(uri) };
     match found {
         Err(error) if is_absent(&error) => Ok(false),

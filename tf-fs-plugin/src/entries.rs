@@ -2,7 +2,7 @@
 
 use tf_plugin_core::__private::boundary::has_byte;
 
-/// The names that a listing returns. Collect it from anything that is bytes or text:
+/// The names that a listing returns. Collect it from an iterator of bytes or text:
 ///
 /// ```
 /// use tf_fs_plugin::Entries;
@@ -18,7 +18,7 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// A list without names.
+    /// Creates an empty list.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -31,25 +31,25 @@ impl Entries {
         self.ends.push(self.bytes.len());
     }
 
-    /// Number of names.
+    /// Returns the number of names.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is no name.
+    /// Returns whether there are no names.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// All names, one after the other.
+    /// Returns all names, one after the other.
     pub(crate) fn all_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// A name that no entry of a directory can have. TensorFlow checks nothing: its `walk` fails on an empty name and
-    /// never ends on `.`.
+    /// Returns a name that no entry of a directory can have, if there is one. TensorFlow does not
+    /// check names: its `walk` fails on an empty name and never ends on `.`.
     pub(crate) fn impossible(&self) -> Option<&[u8]> {
         // One search through all names instead of one in each.
         let any_slash = has_byte(&self.bytes, b'/');
@@ -57,7 +57,7 @@ impl Entries {
             .find(|name| matches!(*name, b"" | b"." | b"..") || any_slash && has_byte(name, b'/'))
     }
 
-    /// The names, in the order in which they were added.
+    /// Returns the names, in the order in which they were added.
     #[must_use]
     pub fn iter(&self) -> Iter<'_> {
         Iter { entries: self, next: 0 }

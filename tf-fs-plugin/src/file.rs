@@ -21,12 +21,12 @@ pub trait RandomAccessFile: Send + Sync + 'static {
     /// the bytes that were read, as TensorFlow requires. An offset past the end is not an error but an end of file.
     ///
     /// # Errors
-    /// Any but `OUT_OF_RANGE`, which becomes `INTERNAL`: TensorFlow would take it for the end. The bytes added
-    /// before are dropped. A call that adds no byte and does not call `end_of_file` fails with `INTERNAL`, too.
+    /// Any except `OUT_OF_RANGE`, which becomes `INTERNAL`, because TensorFlow would take it for the end. The bytes
+    /// added before are dropped. A call that adds no byte and does not call `end_of_file` fails with `INTERNAL`, too.
     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()>;
 }
 
-/// A file that is open for writing. TensorFlow uses it from one thread at a time; the SDK ensures it.
+/// A file that is open for writing. TensorFlow uses it from one thread at a time; the SDK ensures this.
 ///
 /// # Closing
 /// TensorFlow closes files twice, flushes them after closing, and drops some without closing. The SDK
@@ -123,7 +123,7 @@ impl WritableFile for Unsupported {
         match *self {}
     }
 
-    // Not the defaults: a filesystem with this writer would seem to have forgotten them.
+    // Written out: each default leaves a note in the library that says that a writer lacks the method.
     fn flush(&mut self) -> Result<()> {
         match *self {}
     }
@@ -156,11 +156,11 @@ impl AlignedRegion {
     /// The alignment in bytes that TensorFlow's kernels require.
     pub const ALIGNMENT: usize = 64;
 
-    /// Reads a file of `len` bytes.
+    /// Reads `len` bytes from the start of a file into memory.
     ///
     /// # Errors
-    /// `RESOURCE_EXHAUSTED` if there is no memory, `DATA_LOSS` if the file ends before `len`, and
-    /// the error of `read`.
+    /// `RESOURCE_EXHAUSTED` if there is not enough memory, `DATA_LOSS` if the file ends before
+    /// `len`, and any error of [`read_at`](RandomAccessFile::read_at).
     pub fn read(file: &impl RandomAccessFile, len: u64) -> Result<Self> {
         let too_large = || Error::resource_exhausted(format_args!("no memory to map {len} bytes"));
         let len = usize::try_from(len).map_err(|_| too_large())?;
@@ -169,7 +169,7 @@ impl AlignedRegion {
         buffer.try_reserve_exact(capacity).map_err(|_| too_large())?;
         let start = buffer.as_ptr().align_offset(Self::ALIGNMENT);
         buffer.resize(start, 0);
-        // Memory is touched as the file proves to be there, whatever length was claimed for it.
+        // Uses memory only as data arrives, so that a `len` that is too large costs none.
         while buffer.len() < start + len {
             let read = buffer.len() - start;
             buffer.resize(start + len.min(read + Self::CHUNK), 0);
@@ -187,10 +187,10 @@ impl AlignedRegion {
         Ok(Self { buffer, start, len })
     }
 
-    /// How much is read at a time.
+    /// The number of bytes that are read at a time.
     const CHUNK: usize = 1 << 20;
 
-    /// The content.
+    /// Returns the content.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.start + self.len]
@@ -203,7 +203,7 @@ impl ReadOnlyMemoryRegion for AlignedRegion {
     }
 }
 
-// So that a filesystem may choose between types at run time, and share them.
+// With these a filesystem can choose a type of file at run time, and share files.
 
 impl<T: RandomAccessFile + ?Sized> RandomAccessFile for Box<T> {
     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {

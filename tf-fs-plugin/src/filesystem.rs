@@ -105,9 +105,9 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// # Errors
     /// *not a directory* if the path or an ancestor is a file.
     ///
-    /// Default: the SDK's, because TensorFlow's never ends when the root does not exist.
-    /// It tries [`create_dir`](Self::create_dir) on the path and, as far as parents are missing, on
-    /// its ancestors.
+    /// Default: the SDK's, because TensorFlow's never ends when the root does not exist. It tries
+    /// [`create_dir`](Self::create_dir) on the path and, while parents are missing, on its
+    /// ancestors.
     fn recursively_create_dir(&self, uri: Uri<'_>) -> Result<()> {
         defaults::recursively_create_dir(self, uri)
     }
@@ -172,12 +172,12 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// # Errors
     /// *not a directory* if an ancestor is a file.
     ///
-    /// Default: the SDK's, [`stat`](Self::stat).
+    /// Default: the SDK's, which calls [`stat`](Self::stat).
     fn path_exists(&self, uri: Uri<'_>) -> Result<bool> {
         defaults::path_exists(self, uri)
     }
 
-    /// [`path_exists`](Self::path_exists) for many paths at once, one result per path in their order.
+    /// Returns for each path what [`path_exists`](Self::path_exists) returns for it, in the order of `uris`.
     ///
     /// Default: TensorFlow calls `path_exists` for one path after the other.
     fn paths_exist(&self, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
@@ -224,13 +224,13 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// it only for a filesystem in which `a//b`, `.` or `..` are distinct names, such as the keys of
     /// an object store.
     ///
-    /// Default: the SDK's, because TensorFlow's drops the host. It is [`Uri::canonical`],
-    /// but `/` for the root of the empty host, as TensorFlow expects.
+    /// Default: the SDK's, because TensorFlow's drops the host. It is [`Uri::canonical`], except
+    /// that the root of the empty host becomes `/`, as TensorFlow expects.
     fn translate_name(&self, uri: &[u8]) -> Vec<u8> {
         defaults::translate_name(uri).into_owned()
     }
 
-    /// Returns the name, without its directory, of each entry of a directory; in any order.
+    /// Returns the names of the entries of a directory, without the directory, in any order.
     ///
     /// # Errors
     /// *not found*; *not a directory*.
@@ -238,10 +238,10 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
         unwritten(uri, "get_children")
     }
 
-    /// Returns the complete name of each path that matches `pattern`, which is what the user wrote, not
-    /// in canonical form. In a component `*` matches any run of characters, `?` one character,
-    /// `[...]` and `[^...]` for one of a list, `\c` for `c` itself; none of them matches a `/`. A
-    /// pattern that matches nothing is not an error. [`glob`](crate::glob) implements the matching.
+    /// Returns the complete name of each path that matches `pattern`, which is what the user wrote, not in canonical
+    /// form. In a component `*` matches any run of characters, `?` one character, `[...]` one character of a list,
+    /// `[^...]` one that is not in the list, and `\c` the character `c`. None of them matches a `/`. A pattern that
+    /// matches nothing is not an error. [`glob`](crate::glob) implements the matching.
     ///
     /// Default: the SDK's, because TensorFlow's crashes on a wildcard in the host and
     /// swallows errors. It lists directory by directory with [`get_children`](Self::get_children)
@@ -280,7 +280,7 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
         Err(Error::unimplemented("end_transaction"))
     }
 
-    /// Adds a path, which need not exist, to a transaction. The SDK returns `NOT_FOUND` for an
+    /// Adds a path to a transaction; the path need not exist. The SDK returns `NOT_FOUND` for an
     /// unknown transaction.
     ///
     /// # Errors
@@ -293,7 +293,7 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// Returns the transaction that a path is part of. `None` becomes `NOT_FOUND`.
     ///
     /// # Errors
-    /// `FAILED_PRECONDITION` if the path is not of this filesystem.
+    /// `FAILED_PRECONDITION` if the path belongs to another filesystem.
     fn get_transaction_for_path(&self, uri: Uri<'_>) -> Result<Option<Arc<Self::Transaction>>> {
         unwritten(uri, "get_transaction_for_path")
     }
@@ -314,7 +314,7 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
         Ok(transaction)
     }
 
-    /// Returns a transaction as text for people.
+    /// Returns a transaction as text that people can read.
     ///
     /// Default, if you implement `start_transaction`, `get_transaction_for_path` or
     /// `get_or_start_transaction_for_path`: the SDK prints its address.
@@ -391,7 +391,7 @@ pub struct Undeleted {
 }
 
 impl<E: Into<Error>> From<E> for Undeleted {
-    /// The traversal could not start: the header requires 0 files and 1 directory.
+    /// Converts the error of a traversal that could not start: the header requires 0 files and 1 directory.
     fn from(error: E) -> Self {
         Self { error: error.into(), files: 0, dirs: 1 }
     }

@@ -8,13 +8,13 @@
 //! | `[^abc]`, `[!abc]` | one character that is not in the list |
 //! | `\c` | the character `c` |
 //!
-//! A character is a Unicode scalar value where the bytes are UTF-8, otherwise a byte. `[` without its
-//! `]` is itself, and so is `\` at the end. Except for that `\`, and for classes such as `[[:alpha:]]`,
-//! which the header does not know, this is what `fnmatch` does, which TensorFlow's own filesystems use.
+//! A character is a Unicode scalar value where the bytes are UTF-8, otherwise a byte. `[` without its `]` matches
+//! itself, and so does `\` at the end. TensorFlow's own filesystems use `fnmatch`, which differs only in that `\` and
+//! in classes such as `[[:alpha:]]`, which the header does not mention.
 
 use std::borrow::Cow;
 
-/// Whether a component has no wildcard and no escape, so that it only matches itself.
+/// Returns whether a component has no wildcard, so that it only matches the name that [`unescape`] returns.
 #[must_use]
 pub fn is_literal(component: &[u8]) -> bool {
     let mut bytes = component.iter();
@@ -28,7 +28,7 @@ pub fn is_literal(component: &[u8]) -> bool {
     true
 }
 
-/// A component without wildcards as the name that it represents: each `\c` becomes `c`.
+/// Returns the name that a component without wildcards matches: each `\c` becomes `c`.
 #[must_use]
 pub fn unescape(component: &[u8]) -> Cow<'_, [u8]> {
     if !component.contains(&b'\\') {
@@ -42,7 +42,7 @@ pub fn unescape(component: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(name)
 }
 
-/// Whether a name matches a pattern as a whole.
+/// Returns whether a name matches a pattern as a whole.
 ///
 /// ```
 /// use tf_fs_plugin::glob;
@@ -52,11 +52,11 @@ pub fn unescape(component: &[u8]) -> Cow<'_, [u8]> {
 /// ```
 #[must_use]
 pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    // How much of the pattern follows its last `]`: there a `[` is just itself, and need not be looked at
-    // to the end again and again.
+    // The length of what follows the last `]` of the pattern. A `[` in it matches itself, so there
+    // is no need to search for its `]` again and again.
     let unclosed = pattern.iter().rev().position(|&byte| byte == b']').unwrap_or(pattern.len());
     let (mut pattern, mut name) = (pattern, name);
-    // After the last `*`, and where in the name its match would end next.
+    // The pattern after the last `*`, and the part of the name that `*` does not match yet.
     let mut retry: Option<(&[u8], &[u8])> = None;
     loop {
         if let Some(rest) = pattern.strip_prefix(b"*") {
@@ -87,8 +87,8 @@ pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
     }
 }
 
-/// Matches one element of a pattern, not `*`, with the first character of a non-empty name. No `[` of
-/// an `unclosed` pattern begins a list.
+/// Matches one element of a pattern, except `*`, with the first character of a non-empty name.
+/// Returns the rest of both. In an `unclosed` pattern no `[` begins a list.
 fn match_one<'p, 'n>(
     pattern: &'p [u8],
     name: &'n [u8],
@@ -110,8 +110,8 @@ fn match_one<'p, 'n>(
     Some((pattern.strip_prefix(character)?, rest))
 }
 
-/// Whether a character is in the list that `list` begins with, and what follows its `]`; `None` if
-/// there is no `]`.
+/// Returns whether a character is in the list that `list` begins with, and what follows the list's
+/// `]`; `None` if there is no `]`.
 fn match_list<'p>(list: &'p [u8], character: &[u8]) -> Option<(bool, &'p [u8])> {
     let negated = matches!(list.first(), Some(b'^' | b'!'));
     let mut rest = &list[usize::from(negated)..];
@@ -147,7 +147,7 @@ fn next_in_list<'p>(rest: &mut &'p [u8]) -> Option<&'p [u8]> {
     Some(character)
 }
 
-/// Length in bytes of the first character of non-empty `bytes`; 1 if it is not UTF-8.
+/// Returns the length in bytes of the first character of non-empty `bytes`; 1 if it is not UTF-8.
 fn char_len(bytes: &[u8]) -> usize {
     let wanted = match bytes[0] {
         0xc2..=0xdf => 2,

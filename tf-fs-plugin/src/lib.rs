@@ -50,8 +50,8 @@
 //! | transactions, configuration | nothing: TensorFlow does not call them, except for `set_filesystem_configuration` |
 //!
 //! # Threads
-//! TensorFlow calls from any thread, several at once, so everything is `Send` and `Sync`. Only one
-//! thread at a time uses a writable file.
+//! TensorFlow calls a plugin from several threads at once, so everything is `Send` and `Sync`. A
+//! writable file is used by one thread at a time.
 //!
 //! # Failure
 //! Every operation returns [`Result`]; an [`Error`] carries one of TensorFlow's [codes](Code),
@@ -82,7 +82,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
-// So that the macros' paths also work in this crate's own tests.
+// Lets the macros' paths also work in this crate's own tests.
 extern crate self as tf_fs_plugin;
 
 #[allow(unsafe_code, reason = "the C boundary; every block is argued")]

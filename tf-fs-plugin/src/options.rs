@@ -5,7 +5,7 @@
 pub struct FilesystemOption {
     /// The key.
     pub name: String,
-    /// Text for people; empty when TensorFlow sets an option.
+    /// A description for people; empty when TensorFlow sets an option.
     pub description: String,
     /// Whether the option belongs to a file rather than to the whole filesystem.
     pub per_file: bool,
@@ -26,19 +26,19 @@ pub enum OptionValues {
 }
 
 impl FilesystemOption {
-    /// An option of the whole filesystem without a description.
+    /// Creates an option of the whole filesystem without a description.
     #[must_use]
     pub fn new(name: impl Into<String>, values: OptionValues) -> Self {
         Self { name: name.into(), description: String::new(), per_file: false, values }
     }
 
-    /// The same with a description.
+    /// Sets the description.
     #[must_use]
     pub fn with_description(self, description: impl Into<String>) -> Self {
         Self { description: description.into(), ..self }
     }
 
-    /// The same as an option of a file.
+    /// Makes this an option of a file rather than of the whole filesystem.
     #[must_use]
     pub fn per_file(self) -> Self {
         Self { per_file: true, ..self }

@@ -27,7 +27,7 @@ impl FileStatistics {
         Self { length: 0, modified: SystemTime::UNIX_EPOCH, is_directory: true }
     }
 
-    /// Returns the same with a modification time.
+    /// Sets the modification time.
     #[must_use]
     pub fn with_modified(self, modified: SystemTime) -> Self {
         Self { modified, ..self }
@@ -37,7 +37,7 @@ impl FileStatistics {
     /// the range of 64 bits (the years 1677 to 2262).
     #[must_use]
     pub fn modified_nanos(&self) -> i64 {
-        // Not known, as in many a simple filesystem: no need to calculate.
+        // Unknown, as in many simple filesystems: there is nothing to compute.
         if self.modified == SystemTime::UNIX_EPOCH {
             return 0;
         }

@@ -6,12 +6,12 @@ use tf_plugin_core::{Code, Error, Result};
 
 /// A path of this filesystem, split into scheme, host and path.
 ///
-/// TensorFlow's names are bytes, not text; every accessor that returns a `&str` has a sibling that
-/// returns the bytes. Equal names have equal [`as_bytes`](Self::as_bytes), because an operation gets
-/// its path in canonical form: no empty, `.` or `..` component, no trailing `/` but the root's, and `..` never
-/// climbs above the root of its host. (A filesystem with its own
-/// [`translate_name`](crate::Filesystem::translate_name) gets what that returned.) The host, the
-/// bucket of an object store, always stays part of the name.
+/// TensorFlow's names are bytes, not text: `host` and `path` return bytes; `host_str` and
+/// `path_str` return text, or fail. Equal names have equal [`as_bytes`](Self::as_bytes), because an
+/// operation gets its path in canonical form: no empty, `.` or `..` component, no trailing `/`
+/// except the root's, and `..` never leads above the root of its host. (A filesystem with its own
+/// [`translate_name`](crate::Filesystem::translate_name) gets what that returned.) The host, which
+/// is the bucket of an object store, always stays part of the name.
 ///
 /// ```
 /// use tf_fs_plugin::Uri;
@@ -45,30 +45,30 @@ impl<'a> Uri<'a> {
         Self { bytes, scheme, path }
     }
 
-    /// As [`new`](Self::new) for a name that begins with `prefix`, a scheme and `://`; `None` for any
-    /// other. Does not look for where the scheme ends.
+    /// Splits a name that begins with `prefix`, a scheme and `://`, as [`new`](Self::new) does,
+    /// without a search for the end of the scheme. Returns `None` for any other name.
     #[inline]
     pub(crate) fn with_prefix(bytes: &'a [u8], prefix: &[u8]) -> Option<Self> {
         let rest = bytes.strip_prefix(prefix)?;
         Some(Self { bytes, scheme: prefix.len() - 3, path: prefix.len() + position(rest, b'/') })
     }
 
-    /// Whether [`canonical`](Self::canonical) would not change the name.
+    /// Returns whether [`canonical`](Self::canonical) would leave the name unchanged.
     #[inline]
     pub(crate) fn is_canonical(&self) -> bool {
         is_canonical(&self.bytes[self.path..])
     }
 
-    /// The canonical form of a name: empty and `.` components dropped, `..` resolved without leaving
-    /// the host, no trailing `/` except for the root, which is `scheme://host/`. Borrowed if the
-    /// name is in that form already.
+    /// Returns the canonical form of a name. Empty and `.` components are dropped, `..` is resolved
+    /// without leaving the host, and only the root, `scheme://host/`, ends with a `/`. Borrows a
+    /// name that is in this form already.
     #[must_use]
     pub fn canonical(bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let uri = Self::new(bytes);
         if uri.is_canonical() { Cow::Borrowed(bytes) } else { Cow::Owned(uri.clean()) }
     }
 
-    /// The canonical form of a name that is not in it.
+    /// Returns the canonical form of a name that is not canonical.
     #[cold]
     pub(crate) fn clean(&self) -> Vec<u8> {
         let (root, path) = self.bytes.split_at(self.path);
@@ -92,14 +92,14 @@ impl<'a> Uri<'a> {
         clean
     }
 
-    /// The whole name.
+    /// Returns the whole name.
     #[inline]
     #[must_use]
     pub const fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The whole name as text.
+    /// Returns the whole name as text.
     ///
     /// # Errors
     /// [`Code::FailedPrecondition`] if it is not UTF-8: the code for a malformed path.
@@ -107,22 +107,22 @@ impl<'a> Uri<'a> {
         text(self.bytes, self)
     }
 
-    /// The scheme, such as `s3`; empty if the name has none.
+    /// Returns the scheme, such as `s3`; empty if the name has none.
     #[must_use]
     pub fn scheme(&self) -> &'a str {
         // A scheme is made of ASCII characters by construction, so this never takes the default.
         std::str::from_utf8(&self.bytes[..self.scheme]).unwrap_or_default()
     }
 
-    /// The part between `scheme://` and the next `/`: the bucket of an object store, the host of a
-    /// server, often nothing.
+    /// Returns the part between `scheme://` and the next `/`: the bucket of an object store, or the
+    /// host of a server; often empty.
     #[must_use]
     pub fn host(&self) -> &'a [u8] {
         let start = if self.scheme == 0 { 0 } else { self.scheme + 3 };
         &self.bytes[start..self.path]
     }
 
-    /// The host as text.
+    /// Returns the host as text.
     ///
     /// # Errors
     /// [`Code::FailedPrecondition`] if it is not UTF-8.
@@ -130,7 +130,7 @@ impl<'a> Uri<'a> {
         text(self.host(), self)
     }
 
-    /// The path, beginning with `/`; just `/` for the root.
+    /// Returns the path: `/` for the root. In a canonical name it begins with `/`.
     #[inline]
     #[must_use]
     pub fn path(&self) -> &'a [u8] {
@@ -138,12 +138,12 @@ impl<'a> Uri<'a> {
         if path.is_empty() { b"/" } else { path }
     }
 
-    /// The part before the path, and the path as it was written: empty if nothing follows the host.
+    /// Returns the part before the path, and the path as it was written: empty if nothing follows the host.
     pub(crate) fn split_path(&self) -> (&'a [u8], &'a [u8]) {
         self.bytes.split_at(self.path)
     }
 
-    /// The path as text.
+    /// Returns the path as text.
     ///
     /// # Errors
     /// [`Code::FailedPrecondition`] if it is not UTF-8.
@@ -151,7 +151,7 @@ impl<'a> Uri<'a> {
         text(self.path(), self)
     }
 
-    /// The last component of the path; empty for the root.
+    /// Returns the last component of the path; empty for the root.
     #[must_use]
     pub fn file_name(&self) -> &'a [u8] {
         let path = self.path();
@@ -159,14 +159,14 @@ impl<'a> Uri<'a> {
         &path[start..]
     }
 
-    /// Whether this is the root of its host: `scheme://host/`.
+    /// Returns whether this is the root of its host: `scheme://host/`.
     #[inline]
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.bytes.len() <= self.path + 1
     }
 
-    /// The directory that holds this path; `None` for the root.
+    /// Returns the directory that holds this path; `None` for the root.
     #[must_use]
     pub fn parent(&self) -> Option<Uri<'a>> {
         if self.is_root() {
@@ -178,7 +178,7 @@ impl<'a> Uri<'a> {
         Some(Self { bytes: &self.bytes[..end], ..*self })
     }
 
-    /// The parent, its parent, and so on up to the root.
+    /// Returns the parent, its parent, and so on up to the root.
     pub fn ancestors(&self) -> impl Iterator<Item = Uri<'a>> + use<'a> {
         let mut here = *self;
         // Not `successors`, which computes one item too many.
@@ -188,7 +188,7 @@ impl<'a> Uri<'a> {
         })
     }
 
-    /// The name of an entry of this directory.
+    /// Returns the complete name of an entry of this directory.
     #[must_use]
     pub fn join(&self, name: impl AsRef<[u8]>) -> Vec<u8> {
         let name = name.as_ref();
@@ -201,7 +201,7 @@ impl<'a> Uri<'a> {
         joined
     }
 
-    /// If `name` lies below this directory: what follows this directory and a `/`.
+    /// Returns `name` relative to this directory; `None` if it is not below this directory.
     ///
     /// ```
     /// use tf_fs_plugin::Uri;
@@ -240,7 +240,7 @@ impl fmt::Debug for Uri<'_> {
     }
 }
 
-/// So that a `Uri` is a key for maps that are keyed by bytes.
+/// Lets a `Uri` look up a key in maps that are keyed by bytes.
 impl AsRef<[u8]> for Uri<'_> {
     fn as_ref(&self) -> &[u8] {
         self.bytes
@@ -256,8 +256,8 @@ fn text<'a>(bytes: &'a [u8], whole: &Uri<'_>) -> Result<&'a str> {
     })
 }
 
-/// Length of the scheme if `bytes` begin with one as TensorFlow's parser accepts it, followed by
-/// `://`; otherwise 0.
+/// Returns the length of the scheme if `bytes` begin with one that TensorFlow's parser accepts,
+/// followed by `://`; otherwise 0.
 #[inline]
 fn scheme_len(bytes: &[u8]) -> usize {
     let len = bytes
@@ -273,7 +273,7 @@ fn position(bytes: &[u8], wanted: u8) -> usize {
     bytes.iter().position(|&byte| byte == wanted).unwrap_or(bytes.len())
 }
 
-/// Where `wanted` is for the last time. Names are long and slashes few, so it looks at 8 bytes at a time.
+/// Returns the last position of `wanted`. Names are long and have few slashes, so it compares 8 bytes at a time.
 #[inline]
 fn last_position(bytes: &[u8], wanted: u8) -> Option<usize> {
     let mut rest = bytes;
@@ -351,7 +351,7 @@ mod tests {
     fn last_positions() {
         for len in 0..40 {
             let mut bytes = vec![b'.'; len];
-            // What differs from a slash by one is what a sum in one word may take for it.
+            // `.` and `0` differ from `/` by one, so a carry within the word could take them for a slash.
             bytes.iter_mut().step_by(3).for_each(|byte| *byte = b'0');
             assert_eq!(last_position(&bytes, b'/'), None, "{bytes:?}");
             for first in 0..len {

@@ -1,8 +1,8 @@
-//! The allocator that TensorFlow frees the plugin's memory with. The only module that passes memory to
+//! The allocator with which TensorFlow frees the plugin's memory. No other module passes memory to
 //! the host.
 //!
-//! Each block is an allocation of libc's of its own, on purpose: then tools such as the address
-//! sanitizer and valgrind see what the host does with each.
+//! Each block is a separate libc allocation, so that tools such as AddressSanitizer and valgrind
+//! see what the host does with each one.
 
 use crate::entries::Entries;
 use core::ffi::{c_char, c_int, c_void};
@@ -10,13 +10,13 @@ use core::ptr;
 use tf_plugin_core::__private::boundary::has_nul;
 use tf_plugin_core::{Error, Result};
 
-/// `plugin_memory_allocate`: zeroed, null on failure.
+/// Implements `plugin_memory_allocate`: returns zeroed memory, or null on failure.
 pub(super) unsafe extern "C" fn allocate(size: usize) -> *mut c_void {
     // SAFETY: `calloc` takes any sizes; one byte at least, so that null always means failure.
     unsafe { libc::calloc(size.max(1), 1) }
 }
 
-/// `plugin_memory_free`. Null is allowed.
+/// Implements `plugin_memory_free`. Null is allowed.
 pub(super) unsafe extern "C" fn free(ptr: *mut c_void) {
     // SAFETY: `ptr` is null or from a block of this module, thus from `calloc` or
     // `malloc`.
@@ -32,7 +32,7 @@ fn out_of_memory() -> Error {
 pub(super) struct Block<T>(*mut T);
 
 impl<T: Copy> Block<T> {
-    /// Room for `count` values of `T`, all of which must be written before any is read.
+    /// Allocates room for `count` values of `T`, all of which must be written before any is read.
     fn uninit(count: usize) -> Result<Self> {
         let size = count.checked_mul(size_of::<T>()).ok_or_else(out_of_memory)?;
         // SAFETY: any size is allowed; one byte at least, so that null always means failure. What is
@@ -49,7 +49,7 @@ impl<T: Copy> Block<T> {
         Ok(block)
     }
 
-    /// The start, which stays the block's.
+    /// Returns the start of the block, which keeps the ownership.
     pub(super) fn as_ptr(&self) -> *mut T {
         self.0
     }
@@ -74,7 +74,7 @@ impl<T> Drop for Block<T> {
 pub(super) struct Blocks(Vec<Block<u8>>);
 
 impl Blocks {
-    /// Keeps a block; its start.
+    /// Keeps a block and returns its start.
     pub(super) fn keep<T: Copy>(&mut self, block: Block<T>) -> *mut T {
         let start = block.into_raw();
         self.0.push(Block(start.cast()));
@@ -88,7 +88,7 @@ impl Blocks {
     }
 }
 
-/// A C string.
+/// Creates a C string.
 ///
 /// # Errors
 /// `INTERNAL` if the bytes hold a NUL, which would cut the string; `RESOURCE_EXHAUSTED`.
@@ -107,7 +107,7 @@ fn nul_inside(bytes: &[u8]) -> Error {
     ))
 }
 
-/// The bytes, whatever they are, followed by a NUL.
+/// Copies bytes of any value, followed by a NUL.
 #[inline]
 pub(super) fn c_buffer(bytes: &[u8]) -> Result<Block<c_char>> {
     let block = Block::<c_char>::uninit(bytes.len() + 1)?;

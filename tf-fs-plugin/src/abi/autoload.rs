@@ -18,8 +18,8 @@ use tf_plugin_core::Code;
 /// Turns automatic registration off for all plugins made with this SDK: `0`, `false`, `no` or `off`.
 const SWITCH: &str = "TF_FS_PLUGIN_AUTOLOAD";
 
-/// The body of `TF_InitKernel`. Runs once a process, whatever TensorFlow does, and never fails:
-/// `import tensorflow` continues.
+/// Registers the plugin: the body of `TF_InitKernel`. Runs once per process, however often
+/// TensorFlow calls it. It never fails, so that `import tensorflow` continues.
 pub fn autoload() {
     static ONCE: Once = Once::new();
     let result = catch_unwind(|| {
@@ -42,8 +42,8 @@ fn is_off(value: &str) -> bool {
 fn register() -> Result<(), MissingSymbol> {
     let host = StatusFunctions::get()?;
     let registration = RegistrationFunctions::get()?;
-    // Any address in this library will do, but one that another library cannot take the place of, as
-    // it can of an exported function.
+    // Any address in this library works, except that of an exported function, which another library
+    // can replace.
     let own = core::ptr::from_ref(SWITCH).cast::<c_void>();
     // SAFETY: `Dl_info` is pointers, for which zeros are a value; `dladdr` takes any address and
     // fills the struct if it returns non-zero.

@@ -66,8 +66,8 @@ slots! {
         let option = from_host(option.as_ref().ok_or_else(null_argument)?)?;
         state.filesystem.set_filesystem_configuration_option(&option)
     }
-    /// The header gives the keys the type of one string, so that is what they become: one block that
-    /// holds them one after the other, each with its NUL.
+    /// Returns all keys in one block, one after the other, each with its NUL: the header gives them
+    /// the type of one string.
     fn get_filesystem_configuration_keys(
         filesystem: state, keys: *mut *mut c_char, num_keys: *mut c_int
     ) {
@@ -93,7 +93,7 @@ fn length(len: usize) -> Result<c_int> {
         .map_err(|_| Error::resource_exhausted("more values than TensorFlow can take"))
 }
 
-/// An option in memory for the host. Freed when it is dropped.
+/// An option in memory for the host, freed when it is dropped.
 #[doc(hidden)]
 pub struct OwnedOption {
     raw: TF_Filesystem_Option,
@@ -106,13 +106,13 @@ impl OwnedOption {
         Ok(Self { raw: for_host(option, &mut blocks)?, _blocks: blocks })
     }
 
-    /// The option, as long as this lives.
+    /// Returns the option, which is valid while `self` lives.
     pub fn raw(&self) -> TF_Filesystem_Option {
         self.raw
     }
 }
 
-/// An option for the host, of which `blocks` keeps all parts.
+/// Converts an option for the host; `blocks` keeps all parts of it.
 fn for_host(option: &FilesystemOption, blocks: &mut Blocks) -> Result<TF_Filesystem_Option> {
     use TF_Filesystem_Option_Value_Union as Union;
     let (type_tag, values): (_, Vec<Union>) = match &option.values {
@@ -151,7 +151,7 @@ fn give_options(options: &[FilesystemOption]) -> Result<*mut TF_Filesystem_Optio
     Ok(blocks.give(array))
 }
 
-/// A C array of the host.
+/// Returns a C array of the host as a slice.
 ///
 /// # Safety
 /// `start` must be null or point to `count` values that live for `'a`.
@@ -168,7 +168,7 @@ unsafe fn array<'a, T>(start: *const T, count: c_int) -> Result<&'a [T]> {
     Ok(unsafe { core::slice::from_raw_parts(start, count) })
 }
 
-/// A C string of the host as text.
+/// Returns a C string of the host as text.
 ///
 /// # Safety
 /// `string` must be null or a C string that lives for `'a`.

@@ -1,7 +1,7 @@
-//! What distinguishes an operation of the author from a default of the SDK, for the files that an author writes: a method
-//! that a trait provides cannot be seen by a macro on another `impl`.
+//! Notes in the shared library that say which methods of `WritableFile` a writer leaves to their defaults: a macro on
+//! the `impl` of a filesystem cannot see the methods in the `impl` of its writer.
 //!
-//! The body of each default holds directives for the assembler that leave an ELF note (see `note` in `tf-plugin-core`). It is
+//! The body of each default holds assembler directives that emit an ELF note (see `note` in `tf-plugin-core`). It is
 //! compiled only for a type that has the default, so the library has the note if, and only if, one of its types does.
 
 use tf_plugin_core::__private::note;
@@ -11,7 +11,7 @@ pub(crate) const FLUSH: u32 = 1;
 pub(crate) const SYNC: u32 = 2;
 pub(crate) const CLOSE: u32 = 4;
 
-/// Leaves the note that a type has the default `OPERATION`; at run time this is nothing.
+/// Emits the note that a type has the default `OPERATION`; costs nothing at run time.
 #[inline(always)]
 pub(crate) fn leave<const OPERATION: u32>() {
     #[cfg(all(
@@ -24,7 +24,7 @@ pub(crate) fn leave<const OPERATION: u32>() {
         core::arch::asm!(
             ".pushsection .note.tf_plugin, \"a\", %note",
             ".balign 4",
-            // Sizes of the name and of what comes behind it, and the kind.
+            // Sizes of the name and of the data after it, and the kind.
             ".long 10, 8, {kind}",
             ".asciz \"tf-plugin\"",
             ".balign 4",

@@ -1,4 +1,4 @@
-//! A lock for what one thread at a time uses anyway.
+//! A lock for a value that only one thread at a time should use.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -9,15 +9,15 @@ use tf_plugin_core::{Error, Result};
 const FREE: u64 = 0;
 /// An operation panicked half-way.
 const BROKEN: u64 = 1;
-/// By a thread of the process of generation 0; then of 1, and so on.
+/// Held by a thread of a process of fork generation 0; plus 1 for generation 1, and so on.
 const HELD: u64 = 2;
 
 /// A value that is used by one thread at a time.
 ///
-/// TensorFlow promises as much for an open writer, and appends to it in small pieces. So this costs one
-/// atomic instruction an operation, half of what a `Mutex` does; in return a thread that comes second
-/// despite the promise looks again and again until it is let in, instead of being woken. And in a forked
-/// child, where a `Mutex` that a thread held at that moment stays locked forever, this one returns an error.
+/// TensorFlow promises this for an open writer, and appends to it in small pieces. So the lock costs one atomic
+/// instruction per operation, half of what a `Mutex` takes. In return a thread that breaks the promise polls until the
+/// value is free, instead of being woken. In a forked child, a `Mutex` that a thread held at the fork stays locked
+/// forever; this lock returns an error instead.
 pub(super) struct Exclusive<T> {
     state: AtomicU64,
     value: UnsafeCell<T>,
@@ -35,8 +35,8 @@ impl<T> Exclusive<T> {
     /// Runs `op` on the value, an open file.
     ///
     /// # Errors
-    /// `INTERNAL` if an earlier `op` panicked; `FAILED_PRECONDITION` if a thread used the value at the moment of a fork, and
-    /// there is no such thread in this process.
+    /// `INTERNAL` if an earlier `op` panicked; `FAILED_PRECONDITION` if the process was forked
+    /// while a thread of its parent used the value: that thread does not exist here.
     #[inline]
     pub(super) fn with<R>(&self, op: impl FnOnce(&mut T) -> R) -> Result<R> {
         /// Leaves the value free or, if `op` panicked, broken.

@@ -26,7 +26,7 @@ pub(super) struct OpenWriter<W> {
 }
 
 impl<W> OpenWriter<W> {
-    /// Puts a file in its final place.
+    /// Moves a file to the heap and returns the host's pointer to it.
     pub(super) fn into_raw(file: W) -> *mut c_void {
         let state: WriterState<W> = Exclusive::new(Self { file, closed: false });
         Box::into_raw(Box::new(state)).cast()
@@ -42,7 +42,7 @@ pub(super) struct RegionState<R> {
 }
 
 impl<R: ReadOnlyMemoryRegion> RegionState<R> {
-    /// Puts a region in its final place and reads its content once, which must not be empty.
+    /// Moves a region to the heap and requests its content once, which must not be empty.
     pub(super) fn into_raw(region: R) -> Result<*mut c_void> {
         let state = Box::into_raw(Box::new(Self { region, start: core::ptr::null(), len: 0 }));
         // SAFETY: just made, and only used here. The content borrows `region`, which nothing touches
@@ -133,11 +133,11 @@ unsafe extern "C" fn read<R: RandomAccessFile>(
     }
 }
 
-/// A reader of a whole file gets it once. TensorFlow copies a text of more than 15 bytes to memory that it
-/// allocates for it.
+/// The status at the end of a file, which each reader of a whole file gets once. The text is short
+/// because TensorFlow allocates memory to copy a text of more than 15 bytes.
 const END_OF_FILE: Note = Note::Known(Code::OutOfRange, c"end of file");
 
-/// Runs an operation on an open writer. With `when_closed` a file that was closed returns that.
+/// Runs an operation on an open writer. On a closed one it returns the result of `when_closed`.
 ///
 /// # Safety
 /// `file` must be null or a file of `W`'s table.
@@ -194,7 +194,7 @@ unsafe extern "C" fn tell<W: WritableFile>(
     }
 }
 
-/// What does nothing to a file that is closed.
+/// Defines slots that do nothing on a closed file.
 macro_rules! writer_slots {
     ($($op:ident: |$writer:ident| $body:expr;)*) => {$(
         unsafe extern "C" fn $op<W: WritableFile>(
@@ -230,7 +230,7 @@ unsafe extern "C" fn length<R: ReadOnlyMemoryRegion>(
     unsafe { region_state::<R>(region) }.map_or(0, |state| state.len as u64)
 }
 
-/// The state of a region; both values were taken when it was opened, so reading them cannot fail.
+/// Returns the state of a region. Both values were read when it was opened, so reading them here cannot fail.
 ///
 /// # Safety
 /// `region` must be null or a region of `R`'s table, for `'a`.

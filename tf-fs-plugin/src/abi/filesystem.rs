@@ -23,13 +23,13 @@ use tf_plugin_core::{Error, Result};
 /// A place for names that the host frees.
 type Names = *mut *mut *mut c_char;
 
-/// The slot that makes a filesystem.
+/// The slot that creates a filesystem.
 pub(super) type Init = unsafe extern "C" fn(*mut TF_Filesystem, *mut TF_Status);
 
-/// The table of `F`, without transactions and configuration.
+/// Returns the table of `F`, without transactions and configuration.
 ///
-/// Null means TensorFlow's default. Where that is dangerous, or where TensorFlow has none although one
-/// follows from what is written, the slot is always filled and the trait's default body runs.
+/// A null slot means TensorFlow's default. Where that is dangerous, or where TensorFlow has none although one follows
+/// from the author's methods, the slot is filled and the trait's default body runs.
 pub(super) const fn ops<F: Filesystem>(init: Init) -> TF_FilesystemOps {
     table! {
         cleanup;
@@ -69,7 +69,7 @@ pub(super) unsafe extern "C" fn init<F: Filesystem, S: Scheme>(
     unsafe { init_with(filesystem, status, state) }
 }
 
-/// As [`init`] for a filesystem that a test has made.
+/// Implements `init` for a filesystem that a test has created.
 pub(super) unsafe extern "C" fn init_given<F: Filesystem>(
     filesystem: *mut TF_Filesystem,
     status: *mut TF_Status,
@@ -83,6 +83,8 @@ pub(super) unsafe extern "C" fn init_given<F: Filesystem>(
     unsafe { init_with(filesystem, status, state) }
 }
 
+/// Runs `init` with the state that `state` creates.
+///
 /// # Safety
 /// `filesystem` and `status` must be null or valid.
 unsafe fn init_with<F: Filesystem>(
@@ -96,7 +98,7 @@ unsafe fn init_with<F: Filesystem>(
             watch_panics();
             let filesystem = place(filesystem)?;
             let state = state();
-            // Not before, so that `new` can install a logger of the author's.
+            // After `new`, so that the author can install another logger there.
             crate::logging::init();
             let state = state?;
             state.registration.live.fetch_add(1, Ordering::AcqRel);
@@ -175,7 +177,7 @@ slots! {
             if F::PROVIDED.contains(Ops::PATH_EXISTS) {
                 require(state.filesystem.path_exists(uri)?, uri)
             } else {
-                // What `path_exists` would do, without making the error twice.
+                // Does what `path_exists` would do, without creating the error twice.
                 state.filesystem.stat(uri).map(drop)
             }
         })
@@ -185,7 +187,7 @@ slots! {
             return Err(null_argument());
         }
         let answer = state.with_uri(path, |uri| state.filesystem.stat(uri))?;
-        // They are uninitialised, and so only written.
+        // The place is uninitialised, so it is only written.
         stats.write(TF_FileStatistics {
             length: signed(answer.length)?,
             mtime_nsec: answer.modified_nanos(),
@@ -230,9 +232,8 @@ unsafe extern "C" fn delete_recursively<F: Filesystem>(
     undeleted_dirs: *mut u64,
     status: *mut TF_Status,
 ) {
-    // SAFETY: the host passes a filesystem of this table, a C string, two counters and a status. The
-    // counters, which the host reads whatever the status, are written on every way, also after a
-    // panic, and may be null.
+    // SAFETY: the host passes a filesystem of this table, a C string, two counters and a status. The counters may be
+    // null; the host reads them with any status, so they are always written, also after a panic.
     unsafe {
         let (files, dirs) = guard_answer("delete_recursively", status, (0, 1), || {
             let state = State::<F>::of(filesystem)?;
@@ -275,8 +276,7 @@ unsafe extern "C" fn paths_exist<F: Filesystem>(
             if count > 0 && paths.is_null() {
                 return Err(null_argument());
             }
-            // A path that is not a path of this filesystem gets its own error; the others are requested
-            // in one call.
+            // A path that does not belong to this filesystem gets its own error; the others are requested in one call.
             let names: Vec<Result<Vec<u8>>> = (0..count)
                 .map(|index| state.with_uri(*paths.add(index), |uri| Ok(uri.as_bytes().to_vec())))
                 .collect();
@@ -310,7 +310,7 @@ fn too_few<T>() -> Result<T> {
     Err(Error::internal("`paths_exist` failed, or answered for too few paths; see the log"))
 }
 
-/// A length as the host takes it.
+/// Converts a length to the host's type.
 fn signed(length: u64) -> Result<i64> {
     i64::try_from(length)
         .map_err(|_| Error::internal(format_args!("length {length} is out of range")))

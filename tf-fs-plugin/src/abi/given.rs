@@ -1,4 +1,4 @@
-//! A filesystem that a test made, on its way to the `init` that takes it, which runs on the same thread.
+//! A filesystem that a test created, on its way to `init`, which takes it on the same thread.
 
 use super::registration::Registration;
 use crate::filesystem::Filesystem;
@@ -11,7 +11,7 @@ thread_local! {
     static GIVEN: RefCell<Option<Given>> = const { RefCell::new(None) };
 }
 
-/// Runs `register`, during which `take` gives `filesystem` out.
+/// Runs `register`, during which `take` returns `filesystem`.
 pub fn with_given<F: Filesystem, R>(
     filesystem: F,
     registration: &'static Registration,
@@ -19,7 +19,7 @@ pub fn with_given<F: Filesystem, R>(
 ) -> R {
     GIVEN.set(Some((Box::new(filesystem), registration)));
     let result = register();
-    // What a registration that was refused has left.
+    // A refused registration has not taken it.
     drop(GIVEN.take());
     result
 }

@@ -10,14 +10,14 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use tf_plugin_core::{Error, Result};
 
-/// A region that the kernel fills from a file, page by page as TensorFlow reads it: nothing is copied
-/// but the end of the file that fills no whole page.
+/// A region that the kernel fills from a file, page by page, as TensorFlow reads it. Only the end
+/// of the file, if it does not fill a page, is copied.
 ///
-/// The first byte is at the start of a page, so at a multiple of 64, and a NUL follows the last byte
-/// for every length, also when the file grows later.
+/// The first byte is at the start of a page, and so at a multiple of 64. A NUL follows the last
+/// byte for every length, also when the file grows later.
 ///
 /// # A file that changes
-/// The region belongs to the file, not to a state of it. As with every mapping,
+/// The region shows the file, not a snapshot of it. As with every mapping,
 /// - bytes that someone overwrites later may change in the region;
 /// - if someone **truncates the file, TensorFlow's next read behind the new end kills the process**
 ///   (`SIGBUS`); only files shorter than a page are safe from that.
@@ -57,7 +57,7 @@ impl MappedRegion {
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` for an empty file; `RESOURCE_EXHAUSTED` if there is no address space;
-    /// `DATA_LOSS` if the file gets shorter meanwhile; and what the system gives for something that
+    /// `DATA_LOSS` if the file gets shorter meanwhile; and the system's error for something that
     /// cannot be mapped, such as a directory or a device.
     pub fn new(file: &File) -> Result<Self> {
         let len = file.metadata()?.len();
@@ -68,9 +68,9 @@ impl MappedRegion {
             || Error::resource_exhausted(format_args!("no address space to map {len} bytes"));
         let len = usize::try_from(len).map_err(|_| too_large())?;
         let page = page_size();
-        // Whole pages come from the file. The last page, also if it holds nothing but the NUL, is
-        // memory of ours: what follows the end of a file in its last page is not sure to stay zero,
-        // and a file that ends with a page has nothing behind it.
+        // Whole pages come from the file. The last page is anonymous memory, even if it only holds
+        // the NUL: the bytes after the end of a file in its last page need not stay zero, and a
+        // file that ends at the end of a page has no byte after it.
         let from_file = len - len % page;
         let mapped = from_file.checked_add(page).ok_or_else(too_large)?;
         let (private, read) = (libc::MAP_PRIVATE, libc::PROT_READ);
@@ -126,7 +126,7 @@ impl Drop for MappedRegion {
     }
 }
 
-/// `mmap` from the start of a file, or of anonymous memory.
+/// Calls `mmap` for the start of a file, or for anonymous memory.
 ///
 /// # Safety
 /// With `MAP_FIXED`, `len` bytes from `address` on must be mapped and nothing may refer to them.
@@ -183,10 +183,10 @@ mod tests {
         }
     }
 
-    /// The content with the byte that follows it.
+    /// Returns the content and the byte that follows it.
     fn with_nul(region: &MappedRegion) -> Vec<u8> {
         let content = region.content();
-        // SAFETY: what the type promises.
+        // SAFETY: one NUL follows the last byte of every `MappedRegion`.
         let after = unsafe { content.as_ptr().add(content.len()).read() };
         [content.to_vec(), vec![after]].concat()
     }

@@ -1,8 +1,8 @@
 //! The C boundary: everything unsafe in this crate, and nothing else.
 //!
-//! `files`, `filesystem`, `transactions` and `configuration` hold one generic `extern "C"` function
-//! a slot of TensorFlow's tables. Each is a few lines around `guard` of `tf-plugin-core`: arguments are checked and
-//! converted, the author's method runs, a panic is caught, the status is written.
+//! `files`, `filesystem`, `transactions` and `configuration` hold one generic `extern "C"` function per slot of
+//! TensorFlow's tables. Each is a few lines around `guard` of `tf-plugin-core`: arguments are checked and converted,
+//! the author's method runs, a panic is caught, and the status is written.
 
 mod alloc;
 pub(crate) mod autoload;

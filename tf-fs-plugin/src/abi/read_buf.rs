@@ -9,8 +9,8 @@ use tf_plugin_core::{Code, Error, Result};
 /// TensorFlow's buffer for one read, to be filled from its start.
 ///
 /// TensorFlow passes uninitialised memory and trusts the length that the plugin returns. This type
-/// knows how much was filled: nothing beyond can be read, nothing beyond its end can be written, and
-/// the SDK reports exactly what is in it.
+/// knows how much was filled: no byte after that can be read, no byte after the end of the buffer
+/// can be written, and the SDK reports exactly what is in it.
 ///
 /// ```
 /// use tf_fs_plugin::ReadBuf;
@@ -32,7 +32,7 @@ pub struct ReadBuf<'a> {
 }
 
 impl<'a> ReadBuf<'a> {
-    /// A buffer in your own memory, for calling [`RandomAccessFile::read_at`] without TensorFlow.
+    /// Creates a buffer in your own memory, for calling [`RandomAccessFile::read_at`] without TensorFlow.
     pub fn from_slice(bytes: &'a mut [u8]) -> Self {
         let len = bytes.len();
         // SAFETY: same layout. The slice must be initialised again when the borrow ends: all writes
@@ -41,7 +41,7 @@ impl<'a> ReadBuf<'a> {
         Self { bytes, filled: 0, initialised: len, at_end: false, was_initialised: true }
     }
 
-    /// A buffer of the host.
+    /// Creates a buffer in the host's memory.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if `buffer` is null but `n` is not 0, or if `n` is larger than any object.
@@ -132,7 +132,7 @@ impl<'a> ReadBuf<'a> {
         &mut self,
         fill: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<usize> {
-        // Once for the whole buffer, however small the pieces are in which it gets filled.
+        // Zeroes the whole rest at once, so that a buffer filled in small pieces is zeroed only once.
         self.bytes[self.initialised..].fill(MaybeUninit::new(0));
         self.initialised = self.bytes.len();
         let rest = &mut self.bytes[self.filled..];
@@ -158,7 +158,7 @@ impl<'a> ReadBuf<'a> {
         &mut self,
         fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<&mut [u8], E>,
     ) -> Result<usize> {
-        /// Zeroes the rest of memory that its owner takes for initialised, also if `fill` panics.
+        /// Zeroes the rest of memory that its owner regards as initialised, also if `fill` panics.
         struct Repair<'r>(&'r mut [MaybeUninit<u8>], bool);
         impl Drop for Repair<'_> {
             fn drop(&mut self) {
@@ -169,7 +169,7 @@ impl<'a> ReadBuf<'a> {
         }
 
         if !self.was_initialised {
-            // What `fill` gets it may also leave uninitialised again.
+            // `fill` may make this memory uninitialised again.
             self.initialised = self.filled;
         }
         let mut rest = Repair(&mut self.bytes[self.filled..], self.was_initialised);
@@ -189,10 +189,10 @@ impl<'a> ReadBuf<'a> {
         Ok(n)
     }
 
-    /// Splits the beginning of the rest into parts of these lengths, for `fill` to fill at once, also
-    /// on several threads, and adds what they hold: the parts that are full, one after the other, and
-    /// what the first one that is not full has. The end of the file counts if it was noted there.
-    /// `fill` may leave a part short without the end: the SDK then calls
+    /// Splits the start of the rest into parts of these lengths and passes them to `fill`, which
+    /// may fill them on several threads. Then adds their bytes in order, up to the first part that
+    /// is not full or that noted the end of the file; the end counts if that part noted it. `fill`
+    /// may leave a part short without an end: the SDK then calls
     /// [`read_at`](RandomAccessFile::read_at) again for the rest.
     ///
     /// ```
@@ -212,8 +212,8 @@ impl<'a> ReadBuf<'a> {
     /// ```
     ///
     /// # Errors
-    /// `INTERNAL` if the parts are longer than the rest, or if `fill` put another buffer in the place
-    /// of one of them.
+    /// `INTERNAL` if the parts are longer than the rest, or if `fill` replaced one of them with
+    /// another buffer.
     pub fn fill_parts<R>(
         &mut self,
         lens: &[usize],
@@ -225,7 +225,7 @@ impl<'a> ReadBuf<'a> {
         }
         let mut initialised = self.initialised - self.filled;
         if !self.was_initialised {
-            // What a part gets it may also leave uninitialised again, and `fill` may panic then.
+            // `fill` may make the parts uninitialised again, and then panic.
             self.initialised = self.filled;
         }
         let mut rest = &mut self.bytes[self.filled..];
@@ -245,7 +245,7 @@ impl<'a> ReadBuf<'a> {
             initialised = initialised.saturating_sub(len);
         }
         let outcome = fill(&mut parts);
-        // What was filled of another buffer says nothing of the memory here.
+        // How much of another buffer is filled says nothing about the memory here.
         if !parts.iter().zip(&places).all(|(part, place)| ptr::eq(*place, &raw const *part.bytes)) {
             return Err(replaced());
         }
@@ -270,7 +270,7 @@ impl<'a> ReadBuf<'a> {
         self.at_end = true;
     }
 
-    /// Forgets what was filled, to use the memory again.
+    /// Discards the filled bytes, so that the memory can be used again.
     pub fn clear(&mut self) {
         self.filled = 0;
         self.at_end = false;
@@ -280,7 +280,7 @@ impl<'a> ReadBuf<'a> {
     ///
     /// # Errors
     /// Those of the file, and `INTERNAL` if it
-    /// - put another buffer in the place of this one, whose length the host must not be told,
+    /// - replaced this buffer with another one, whose length must not reach the host,
     /// - added nothing and noted no end, or
     /// - failed with `OUT_OF_RANGE`, which the host would take for the end of the file.
     #[inline]

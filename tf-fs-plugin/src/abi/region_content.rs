@@ -2,8 +2,8 @@
 
 use core::marker::PhantomData;
 
-/// The content of a [`ReadOnlyMemoryRegion`](crate::ReadOnlyMemoryRegion): an address and a length for
-/// TensorFlow. Made from a slice with `into()`.
+/// The content of a [`ReadOnlyMemoryRegion`](crate::ReadOnlyMemoryRegion): an address and a length
+/// for TensorFlow. Create it from a slice with `into()`.
 ///
 /// It is not a slice, because the memory of a [`MappedRegion`](crate::MappedRegion) may change while
 /// TensorFlow reads it, which no Rust reference allows.
@@ -15,7 +15,7 @@ pub struct RegionContent<'a> {
 }
 
 impl<'a> RegionContent<'a> {
-    /// Memory that others may change.
+    /// Creates the content from memory that others may change.
     ///
     /// # Safety
     /// `len` bytes from `start` on must stay readable for `'a`.
@@ -25,7 +25,7 @@ impl<'a> RegionContent<'a> {
         Self { start, len, borrowed: PhantomData }
     }
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
@@ -37,13 +37,13 @@ impl<'a> RegionContent<'a> {
         self.len == 0
     }
 
-    /// The address of the first byte.
+    /// Returns the address of the first byte.
     #[must_use]
     pub fn as_ptr(&self) -> *const u8 {
         self.start
     }
 
-    /// The bytes as they are now.
+    /// Returns a copy of the bytes as they are now.
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         let mut copy = vec![0; self.len];

@@ -20,7 +20,7 @@ use tf_fs_sys::{
 use tf_plugin_core::__private::boundary::{Panic, fork, log_error, watch_panics};
 use tf_plugin_core::Result;
 
-/// What a crate exports: written by `#[filesystem_plugin]` for the filesystem itself, and by
+/// What a crate exports: implemented by `#[filesystem_plugin]` for the filesystem itself, and by
 /// `filesystem_plugins!` for the type `FilesystemPlugins`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a filesystem that is exported",
@@ -29,11 +29,11 @@ use tf_plugin_core::Result;
             `filesystem_plugins!` the type is `FilesystemPlugins`"
 )]
 pub trait Plugin: 'static {
-    /// One element a scheme.
+    /// Returns one registration per scheme.
     fn registrations() -> &'static [&'static Registration];
 }
 
-/// The tables of `F`, whose filesystems `init` makes.
+/// Returns the tables of `F`, whose filesystems `init` creates.
 pub(super) const fn tables<F: Filesystem>(init: filesystem::Init) -> Tables {
     Tables {
         filesystem: configuration::add_to::<F>(transactions::add_to::<F>(filesystem::ops::<F>(
@@ -59,11 +59,10 @@ pub(super) const fn tables<F: Filesystem>(init: filesystem::Init) -> Tables {
     }
 }
 
-/// The body of `TF_InitPlugin`. Schemes that this plugin serves already are not offered again, so
-/// that registering a plugin twice is not an error.
+/// Fills in `info`: the body of `TF_InitPlugin`. Schemes that this plugin serves already are not
+/// offered again, so that registering a plugin twice is not an error.
 ///
-/// If the plugin cannot work, `info` stays as it is: zeroed, which the host refuses with a clear
-/// error.
+/// If the plugin cannot work, `info` stays zeroed, which the host refuses with a clear error.
 ///
 /// # Safety
 /// `info` must be null or point to a zeroed [`TF_FilesystemPluginInfo`].
@@ -92,8 +91,8 @@ pub unsafe fn init_plugin(
     }
 }
 
-/// The registration of a type and a scheme: one each for the whole process, since the host's side
-/// keeps references forever.
+/// Returns the registration of a type and a scheme. There is one for the whole process, because the
+/// host's side keeps references forever.
 #[must_use]
 pub fn registration_of<F: Filesystem>(scheme: &str) -> &'static Registration {
     static ALL: Mutex<BTreeMap<(TypeId, String), &'static Registration>> =
@@ -110,8 +109,8 @@ pub fn registration_of<F: Filesystem>(scheme: &str) -> &'static Registration {
     })
 }
 
-/// As [`init_plugin`] for a host that is not the first of this process: every scheme is offered, since
-/// a test may have several hosts at a time, each with its own filesystems.
+/// Fills in `info` as [`init_plugin`] does, but offers every scheme: a test may have several hosts
+/// at a time, each with its own filesystems.
 pub fn offer_all(
     info: &mut TF_FilesystemPluginInfo,
     registrations: &[&'static Registration],
@@ -138,7 +137,7 @@ fn fill(
     Ok(())
 }
 
-/// A scheme's tables in memory for the host, which frees each block that `blocks` keeps.
+/// Copies a scheme's tables to memory for the host, which frees each block that `blocks` keeps.
 fn offer(
     registration: &'static Registration,
     release: Option<(u32, u32)>,
@@ -163,13 +162,13 @@ fn offer(
     Ok(ops)
 }
 
-/// The table as the host's release has it, with its size in bytes.
+/// Returns the table in the layout of the host's release, with its size in bytes.
 fn filesystem_table(
     ops: &TF_FilesystemOps,
     release: Option<(u32, u32)>,
     blocks: &mut Blocks,
 ) -> Result<(*mut TF_FilesystemOps, usize)> {
-    // The ABI number is the same, so only the release says which one the host reads.
+    // The ABI number is the same, so only the release tells which layout the host reads.
     if release >= Some((2, 22)) {
         let table = blocks.keep(Block::of(&[ops.without_transactions()])?);
         return Ok((table.cast(), size_of::<TF_FilesystemOpsWithoutTransactions>()));

@@ -1,4 +1,4 @@
-//! A scheme with the tables that serve it, and the filesystems of it that the host has.
+//! A scheme with the tables that serve it, and the number of its filesystems that the host has.
 
 use super::filesystem;
 use super::register::tables;
@@ -10,8 +10,8 @@ use tf_fs_sys::{
 };
 use tf_plugin_core::__private::note::Note;
 
-/// A table with these slots: those without an `if`, and those of which the author wrote any operation behind it. Others are
-/// null.
+/// Builds a table with these slots. A slot without `if` is always filled; one with `if` is filled
+/// if the author wrote any of the operations after it, and null otherwise.
 macro_rules! table {
     ($($slot:ident $(if $($op:ident)|+)?;)* ..$others:expr) => {
         TF_FilesystemOps { $($slot: table!(@$slot $($($op)|+)?),)* ..$others }
@@ -25,7 +25,7 @@ pub(super) use table;
 
 /// A scheme as a type, because the C function `init` has no argument that could name it.
 pub trait Scheme: 'static {
-    /// The registration that this scheme is part of.
+    /// Returns the registration of this scheme.
     fn registration() -> &'static Registration;
 }
 
@@ -33,11 +33,11 @@ pub trait Scheme: 'static {
 #[derive(Debug)]
 pub struct Registration {
     pub(super) scheme: &'static str,
-    /// What the author has written.
+    /// The operations that the author has written.
     pub(super) provided: Ops,
     pub(super) tables: &'static Tables,
-    /// How many filesystems of this registration the host has. Two registrations at the same time
-    /// make two for a moment, of which the host then cleans one up.
+    /// How many filesystems of this registration the host has. Two concurrent registrations create
+    /// two for a moment, of which the host then cleans one up.
     pub(super) live: AtomicUsize,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Tables {
 }
 
 impl Registration {
-    /// The registration of `F` under `scheme`, for the static that `S` refers to.
+    /// Creates the registration of `F` under `scheme`, for the static that `S` refers to.
     #[must_use]
     pub const fn new<F: Filesystem, S: Scheme>(scheme: &'static str) -> Self {
         Self {
@@ -61,13 +61,13 @@ impl Registration {
         }
     }
 
-    /// The note about it for the shared library.
+    /// Returns the ELF note in which the shared library describes this registration.
     #[must_use]
     pub const fn note<const N: usize>(&self, panic_abort: bool) -> Note<N> {
         Note::filesystem(self.scheme, self.provided.bits(), panic_abort)
     }
 
-    /// The scheme without `://`.
+    /// Returns the scheme without `://`.
     #[must_use]
     pub const fn scheme(&self) -> &'static str {
         self.scheme

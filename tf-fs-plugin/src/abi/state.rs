@@ -1,4 +1,4 @@
-//! What the host's `void*` of a filesystem points to, and how slots get at it.
+//! What the host's `void*` of a filesystem points to, and how slots access it.
 
 use super::registration::Registration;
 use super::tokens::Tokens;
@@ -10,11 +10,11 @@ use tf_fs_sys::TF_Filesystem;
 use tf_plugin_core::sync::Mutex;
 use tf_plugin_core::{Code, Error, Result};
 
-/// A path or another name of the host's: a C string.
+/// A path or another name from the host: a C string.
 pub(super) type Path = *const c_char;
 
-/// Slots with a status. Each runs its body with the state of the filesystem that it gets, and returns what stands behind
-/// `or` with an error.
+/// Defines slots with a status. Each runs its body with the state of the filesystem that it gets,
+/// and returns the value after `or` with an error.
 macro_rules! slots {
     ($(
         $(#[$doc:meta])*
@@ -39,12 +39,12 @@ macro_rules! slots {
 }
 pub(super) use slots;
 
-/// A filesystem of the author's with the state that the SDK keeps for it.
+/// The author's filesystem with the state that the SDK keeps for it.
 pub(super) struct State<F: Filesystem> {
     pub(super) filesystem: F,
     pub(super) registration: &'static Registration,
     pub(super) tokens: Mutex<Tokens<F::Transaction>>,
-    /// `scheme:///`, which TensorFlow knows as `/`.
+    /// `scheme:///`, for which TensorFlow passes `/`.
     root: Vec<u8>,
 }
 
@@ -58,7 +58,7 @@ impl<F: Filesystem> State<F> {
         }
     }
 
-    /// The state behind a filesystem of the host.
+    /// Returns the state behind a filesystem of the host.
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` before `init` or after `cleanup`.
@@ -111,7 +111,7 @@ impl<F: Filesystem> State<F> {
         op(uri)
     }
 
-    /// `scheme://`.
+    /// Returns `scheme://`.
     #[inline]
     pub(super) fn prefix(&self) -> &[u8] {
         &self.root[..self.root.len() - 1]
@@ -120,7 +120,7 @@ impl<F: Filesystem> State<F> {
     /// Runs an operation on the two paths that the host passes.
     ///
     /// # Errors
-    /// As [`with_uri`](Self::with_uri).
+    /// Those of [`with_uri`](Self::with_uri).
     ///
     /// # Safety
     /// Both paths must be null or C strings.
@@ -147,7 +147,7 @@ impl<F: Filesystem> State<F> {
     }
 }
 
-/// The bytes of a C string.
+/// Returns the bytes of a C string.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for null.
@@ -163,7 +163,7 @@ pub(super) unsafe fn bytes<'a>(string: *const c_char) -> Result<&'a [u8]> {
     Ok(unsafe { CStr::from_ptr(string) }.to_bytes())
 }
 
-/// A place that the host passes for a result.
+/// Returns the place that the host passes for a result.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for null.
@@ -187,7 +187,7 @@ pub(super) fn null_argument() -> Error {
     Error::new(Code::InvalidArgument, "unexpected null pointer")
 }
 
-/// The state behind an open file or region.
+/// Returns the state behind an open file or region.
 ///
 /// # Errors
 /// `FAILED_PRECONDITION` if it failed to open or was cleaned up.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tf_fs_sys::{TF_Filesystem, TF_TransactionToken};
 use tf_plugin_core::{Code, Error, Result};
 
-/// The transactions that the host holds a token of, by the token's address. A token that is not in
-/// here is never looked into, so a stale or foreign one does no harm.
+/// The transactions whose tokens the host holds, by the token's address. A token that is not in
+/// this map is never dereferenced, so a stale or foreign one does no harm.
 pub(super) struct Tokens<T>(HashMap<usize, (Block<TF_TransactionToken>, Arc<T>)>);
 
 // SAFETY: the blocks are owned memory that is only used through the lock around `Tokens`.
@@ -21,7 +21,7 @@ impl<T> Default for Tokens<T> {
 }
 
 impl<T> Tokens<T> {
-    /// The token of a transaction: the one that it has, or a new one. It looks at each open transaction, of which there are few.
+    /// Returns the token of a transaction, or creates one. Searches all open transactions, of which there are few.
     pub(super) fn token(
         &mut self,
         owner: *const TF_Filesystem,
@@ -38,7 +38,7 @@ impl<T> Tokens<T> {
         Ok(start)
     }
 
-    /// Forgets a token, which is freed.
+    /// Removes and frees a token, and returns its transaction.
     pub(super) fn remove(&mut self, token: *const TF_TransactionToken) -> Result<Arc<T>> {
         let (_, transaction) = self.0.remove(&token.addr()).ok_or_else(unknown)?;
         Ok(transaction)

@@ -15,7 +15,7 @@ fn fixture() -> (Host, TestFilesystem) {
     (host, fs)
 }
 
-/// What each operation answers when it fails, besides the status.
+/// Returns what an operation returns when it fails, besides its status.
 pub(crate) fn fallback(op: &str) -> Option<i64> {
     match op {
         "get_file_size"
@@ -27,7 +27,7 @@ pub(crate) fn fallback(op: &str) -> Option<i64> {
         | "get_transaction_for_path"
         | "get_or_start_transaction_for_path" => Some(-1),
         "paths_exist" | "is_directory" => Some(0),
-        // A string whatever happens.
+        // Always a string.
         "translate_name" | "decode_transaction_token" => Some(1),
         _ => None,
     }
@@ -42,7 +42,7 @@ fn without_a_status_nothing_happens() {
     let (_host, fs) = fixture();
     for (op, _) in Ops::NAMES.iter().filter(|(op, _)| has_status(op)) {
         if *op == "paths_exist" {
-            // It may come without statuses, and then only answers.
+            // It may be called without statuses, and then only returns a value.
             continue;
         }
         for path in [FILE, "full://h/new"] {
@@ -63,7 +63,7 @@ fn without_a_filesystem_nothing_is_open() {
             let answer = call(&fs, op, FILE, given);
             assert_eq!(answer.returned, fallback(op), "{op}");
             match *op {
-                // Its own status cannot carry it.
+                // It has no status of its own to report this.
                 "paths_exist" => fails(answer.status, Code::Internal, "paths_exist"),
                 op if has_status(op) => {
                     fails(answer.status, Code::FailedPrecondition, "is not open");
@@ -222,7 +222,7 @@ fn names_of_any_length_and_bytes() {
 }
 
 mod plain {
-    //! A filesystem without a `translate_name` of its own, so that the SDK checks the names.
+    //! A filesystem without its own `translate_name`, so that the SDK checks the names.
 
     use tf_fs_plugin::*;
 
@@ -240,12 +240,12 @@ mod plain {
             Ok(uri.as_bytes() == b"plain://h/a")
         }
 
-        /// Tells what name arrived.
+        /// Fails with the name that arrived.
         fn create_dir(&self, uri: Uri<'_>) -> Result<()> {
             Err(Error::data_loss(uri))
         }
 
-        /// One answer too many or too few.
+        /// Returns one result too many or too few.
         fn paths_exist(&self, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
             let answers = if uris.len() == 3 { 2 } else { uris.len() + 1 };
             (0..answers).map(|_| Ok(true)).collect()
@@ -264,7 +264,7 @@ fn names_of_another_scheme_are_refused() {
             "this filesystem serves `plain://`",
         );
     }
-    // A name that was not translated arrives in canonical form all the same.
+    // A name that was not translated still arrives in canonical form.
     for (name, canonical) in [
         ("plain://h/b/..//a/.", "plain://h/a"),
         ("plain://h", "plain://h/"),

@@ -3,7 +3,7 @@
 use crate::full::{Full, Reader, Writer};
 use tf_fs_plugin::*;
 
-/// The least that one can read, write and list with; the rest is for the defaults.
+/// A filesystem with only what reading, writing and listing require; defaults do the rest.
 pub(crate) struct Basic(Full);
 
 export!(Basic: "basic" => Basic);

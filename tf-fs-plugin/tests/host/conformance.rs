@@ -1,11 +1,11 @@
-//! The header's table of codes, held against a filesystem that keeps to it, and that breaks it in one place.
+//! The header's table of codes, checked on a filesystem that follows it, and on one that breaks it in one place.
 
 use crate::full::Full;
 use crate::trips::{Trip, arm};
 use tf_fs_plugin::Code;
 use tf_plugin_testing::filesystem::{Case, Conformance, Host, Verdict};
 
-/// All that deviates from the header, a line each.
+/// Returns each deviation from the header as a line.
 fn deviations(host: &Host, root: &str) -> Vec<String> {
     let conformance = Conformance::new(host, root);
     let of_the_header = Case::all().iter().filter(|case| case.group().is_of_the_header());

@@ -34,8 +34,8 @@ fn recursively_create_dir_of_what_comes_and_goes() {
     let host = host();
     arm("create_dir", Trip::Fail(Code::PermissionDenied), 1);
     assert_eq!(code(host.recursively_create_dir("basic://h/p/q")), Code::PermissionDenied);
-    // "There already", but gone when it is looked at: on the way up it is created again, on the way
-    // down that is an error.
+    // `create_dir` says that the directory exists, but it is gone when it is checked. On the way up
+    // it is created again; on the way down that is an error.
     arm("create_dir", Trip::Fail(Code::AlreadyExists), 0);
     host.recursively_create_dir("basic://h/r/s").expect("created");
     host.is_directory("basic://h/r/s").expect("there");
@@ -57,7 +57,7 @@ fn onto_itself_nothing_is_lost() {
     let host = host();
     // More than is copied at a time.
     host.write_file(A, big()).expect("written");
-    // A filesystem that empties a file that is opened for writing would lose it.
+    // A filesystem that truncates a file when it is opened for writing would lose it.
     arm("new_writable_file", Trip::Panic, 0);
     for same in [A, "basic://h/./a", "basic://h//dir/../a"] {
         host.copy_file(A, same).expect("nothing to do");
@@ -99,7 +99,7 @@ fn a_copy_that_fails_leaves_no_half_made_file() {
         }
     }
     assert!(host.read_file(A).expect("there") == big());
-    // As long as only the source was read, an existing target keeps its content.
+    // While only the source was read, an existing target keeps its content.
     host.write_file(B, "old").expect("written");
     for place in ["new_random_access_file", "read", "new_writable_file"] {
         arm(place, Trip::Fail(Code::Unavailable), 0);

@@ -11,12 +11,12 @@ fn filesystem(offer: &mut Offer) -> &mut TF_FilesystemOps {
     offer.filesystem.as_mut().expect("a table")
 }
 
-/// One line of TensorFlow's checks: what is wrong, and its answer.
+/// One of TensorFlow's checks: a mistake, and the code and the text of its error.
 type Row = (fn(&mut Offer), Code, &'static str);
 
 const FP: Code = Code::FailedPrecondition;
 
-/// A version of a table that is not TensorFlow's.
+/// A table with a version that is not TensorFlow's.
 macro_rules! abi {
     ($field:ident = $version:literal, $name:literal) => {
         (
@@ -33,14 +33,14 @@ macro_rules! abi {
     };
 }
 
-/// Something that has to be there.
+/// A part that is required.
 macro_rules! lacks {
     ($break_it:expr, $what:literal) => {
         ($break_it, FP, concat!("Trying to register filesystem without ", $what))
     };
 }
 
-/// A slot that opens what there is no table for.
+/// A slot that opens a kind of file that has no table.
 macro_rules! opens {
     ($slot:ident = $open:ident, $table:ident, $what:literal) => {
         (
@@ -114,8 +114,8 @@ fn each_check_of_a_scheme_has_tensorflows_code_and_text() {
     }
 }
 
-/// Makes all mistakes of `rows` at once and then fixes them one by one: each time the first that is
-/// left must speak.
+/// Makes all mistakes of `rows` at once and then fixes them one by one: each time the first
+/// remaining one must be reported.
 #[track_caller]
 fn check_order(rows: &[usize]) {
     for first in 0..rows.len() {
@@ -138,7 +138,7 @@ fn the_checks_come_in_tensorflows_order() {
     check_order(&[9, 13, 16]);
     check_order(&[6, 13, 14, 16]);
     check_order(&[4, 11, 12, 13, 15]);
-    // Without a table nobody looks at its version.
+    // Without a table its version is not checked.
     let mut offer = Offer::without_files(c"hand");
     offer.metadata.push(|ops| {
         ops.random_access_file_ops_abi = 7;

@@ -1,4 +1,4 @@
-//! `memfs` with every operation, which fails or panics where a test wants it.
+//! `memfs` with every operation, each of which fails or panics where a test requests it.
 
 use crate::trips::{trip, trip_or_panic};
 use memfs::{File, MemFs};
@@ -27,12 +27,12 @@ thread_local! {
     static TRANSACTION: RefCell<Weak<Tx>> = const { RefCell::new(Weak::new()) };
 }
 
-/// How many filesystems, files, regions and transactions are alive, in a test of one thread.
+/// Returns how many filesystems, files, regions and transactions are alive, in a test of one thread.
 pub(crate) fn alive() -> i64 {
     ALIVE.get()
 }
 
-/// The transaction that this thread started last.
+/// Returns the transaction that this thread started last.
 pub(crate) fn last_transaction() -> Weak<Tx> {
     TRANSACTION.with_borrow(Weak::clone)
 }
@@ -108,7 +108,7 @@ impl Full {
     }
 }
 
-/// The filesystem with these items, and with operations that a test may make fail before they do what stands behind them.
+/// Implements the filesystem with these items, and with operations that a test may make fail before their bodies run.
 macro_rules! filesystem {
     ({ $($items:tt)* } $this:ident {
         $($op:ident($($arg:ident: $type:ty),*) -> $answer:ty $body:block)*
@@ -144,7 +144,7 @@ filesystem! {
         }
         fn paths_exist(&self, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
             match trip("paths_exist") {
-                // Too few answers.
+                // Too few results.
                 Err(_) => Vec::new(),
                 Ok(()) => uris.iter().map(|uri| defaults::path_exists(&self.files, *uri)).collect(),
             }

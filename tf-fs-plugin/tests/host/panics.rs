@@ -1,4 +1,4 @@
-//! A plugin that panics in every single place: no panic leaves it, each is told, and all goes on.
+//! A plugin that panics in each place: no panic leaves it, each one is reported, and everything else still works.
 
 use crate::abi::raw::{self, Given};
 use crate::bad_input::fallback;
@@ -34,7 +34,7 @@ fn option() -> FilesystemOption {
 }
 
 impl Fixture {
-    /// The filesystem works and nothing was lost.
+    /// Checks that the filesystem works and nothing was lost.
     #[track_caller]
     fn is_sound(&self) {
         let fs = &self.fs;
@@ -51,7 +51,7 @@ impl Fixture {
     }
 }
 
-/// Operations that have no status, or one a path; each has a test of its own below.
+/// Operations that have no status, or one per path; each has a test of its own below.
 const ELSEWHERE: &[&str] =
     &["paths_exist", "translate_name", "flush_caches", "decode_transaction_token"];
 
@@ -59,7 +59,7 @@ fn operations() -> impl Iterator<Item = &'static str> {
     Ops::NAMES.iter().map(|(op, _)| *op).filter(|op| !ELSEWHERE.contains(op))
 }
 
-/// Calls an operation that fails, and checks that it leaves nothing else than its status.
+/// Calls an operation that fails, and checks that it leaves nothing but its status.
 fn call(fixture: &Fixture, op: &str) -> Result<()> {
     let fs = &fixture.fs;
     match op {
@@ -79,7 +79,7 @@ fn call(fixture: &Fixture, op: &str) -> Result<()> {
     }
 }
 
-/// The ways in which a place panics, and what the host is told of each.
+/// Returns the ways in which a place panics, and what the host is told of each.
 fn panics_in(place: &str) -> [(Trip, String); 2] {
     [(Trip::Panic, format!("boom in {place}")), (Trip::PanicWithBomb, String::from("(no text)"))]
 }

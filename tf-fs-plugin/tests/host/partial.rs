@@ -1,4 +1,4 @@
-//! Filesystems with few operations, with names of their own, and with code that fails in odd places.
+//! Filesystems with few operations, with their own names, and with code that fails in odd places.
 
 use crate::support::{code, fails};
 use crate::trips::Bomb;
@@ -10,7 +10,7 @@ use tf_plugin_testing::filesystem::Host;
 
 type Bytes = Arc<Mutex<Vec<u8>>>;
 
-/// Content that appends can panic in, and whose drop panics then too.
+/// A file whose `append` panics if it is fragile; its drop then panics, too.
 #[derive(Clone, Default)]
 struct File {
     bytes: Bytes,
@@ -38,7 +38,7 @@ impl WritableFile for File {
 
 impl Drop for File {
     fn drop(&mut self) {
-        // As a writer that publishes on drop does it.
+        // Takes the lock, as a writer that publishes on drop does.
         assert!(!self.fragile || self.bytes.lock().is_ok(), "boom again, the lock is poisoned");
     }
 }

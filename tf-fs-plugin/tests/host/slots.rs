@@ -9,7 +9,7 @@ use tf_fs_plugin::{Code, Ops};
 use tf_fs_sys::{TF_FilesystemOps, for_each_operation};
 use tf_plugin_testing::filesystem::{Host, Plugin};
 
-/// The names of the slots that are filled.
+/// Returns the names of the slots that are filled.
 fn filled(ops: &TF_FilesystemOps) -> BTreeSet<&'static str> {
     macro_rules! names {
         ({ $($demanded:ident $_demanded:ident;)* } { $($other:ident $_other:ident;)* }) => {
@@ -27,7 +27,7 @@ fn filled(ops: &TF_FilesystemOps) -> BTreeSet<&'static str> {
 const ALWAYS: &str = "init cleanup recursively_create_dir rename_file copy_file translate_name \
     get_matching_paths";
 
-/// Slots that are filled besides, because they follow from a method.
+/// Returns the slots that are filled too, because they follow from a method.
 fn implied(op: &str) -> &'static [&'static str] {
     match op {
         "stat" => &["path_exists"],
@@ -78,7 +78,7 @@ fn all_operations() {
     check::<Full>("full", &all);
 }
 
-/// One filesystem an operation, which is the only one that it says to write.
+/// Defines one filesystem per operation, which declares only that operation.
 macro_rules! only {
     ({ $($always:tt)* } { $($name:ident $op:ident;)* }) => {
         #[test]
@@ -139,7 +139,7 @@ fn slots_can_be_taken_out() {
 }
 
 mod again {
-    //! A plugin that is only registered in the test below, which counts on that.
+    //! A plugin that is only registered in the test below, which relies on that.
     use tf_fs_plugin::*;
 
     #[derive(Debug)]
@@ -168,7 +168,7 @@ fn registering_a_plugin_twice_is_no_error() {
     assert_eq!(host.schemes(), ["again", "asecond"]);
     raw::register_exported::<Again>(&host).expect("nothing is offered");
     raw::init_plugin_without_info::<Again>();
-    // Without that care it would be.
+    // Without that check it would be an error.
     fails(
         host.register::<Again>(),
         Code::AlreadyExists,

@@ -1,5 +1,5 @@
-//! Exporting filesystems by hand: a test crate has many plugins, while `#[filesystem_plugin]` makes
-//! one a crate, with the C entry points of a shared library.
+//! Exports filesystems by hand: a test crate has many plugins, while `#[filesystem_plugin]` makes
+//! one per crate, with the C entry points of a shared library.
 
 use std::fmt::Debug;
 use tf_fs_plugin::{Code, Result};
@@ -9,7 +9,7 @@ macro_rules! export {
     ($($filesystems:tt)*) => { tf_plugin_testing::__export_filesystems! { $($filesystems)* } };
 }
 
-/// The code that a call failed with.
+/// Returns the code that a call failed with.
 #[track_caller]
 pub(crate) fn code<T: Debug>(result: Result<T>) -> Code {
     result.expect_err("the call must fail").code()

@@ -24,7 +24,7 @@ pub(crate) enum Trip {
 struct Armed {
     place: String,
     trip: Trip,
-    /// How often the place is passed unharmed before.
+    /// How often the place is passed before it trips.
     after: usize,
 }
 
@@ -34,7 +34,7 @@ thread_local! {
     static LINE: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The line of this file in which this thread last panicked on purpose.
+/// Returns the line of this file in which this thread last panicked on purpose.
 pub(crate) fn panic_line() -> u32 {
     LINE.get()
 }
@@ -45,7 +45,7 @@ pub(crate) fn arm(place: &str, trip: Trip, after: usize) {
     ARMED.set(Some(Armed { place, trip, after }));
 }
 
-/// Disarms, and tells whether the place had not tripped.
+/// Disarms the place and returns whether it had not tripped.
 pub(crate) fn disarm() -> bool {
     ARMED.take().is_some()
 }
@@ -81,7 +81,7 @@ impl std::fmt::Display for Bomb {
 
 impl std::error::Error for Bomb {}
 
-/// A place where a test may make this thread fail.
+/// Fails or panics if a test has armed this place on this thread.
 pub(crate) fn trip(place: &str) -> Result<()> {
     let trip = ARMED.with_borrow_mut(|armed| {
         let found = armed.as_mut().filter(|found| found.place == place)?;
@@ -112,7 +112,7 @@ pub(crate) fn trip(place: &str) -> Result<()> {
     }
 }
 
-/// A place without a result.
+/// Panics in a place that returns no result.
 pub(crate) fn trip_or_panic(place: &str) {
     if let Err(error) = trip(place) {
         panic!("{error}");

@@ -1,4 +1,4 @@
-//! Each way to break a rule of the C boundary is found out, by name.
+//! Each way to break a rule of the C boundary is detected and named.
 
 use crate::abi::broken;
 use crate::abi::hand_made::{self, Offer, Plan, register};
@@ -10,7 +10,7 @@ use tf_plugin_testing::filesystem::Host;
 
 const P: &str = "x://h/p";
 
-/// A host, and what it returned for a plugin that `break_it` has broken.
+/// Creates a host, and registers a plugin that `break_it` has broken.
 fn offered(break_it: impl FnOnce(&mut Offer)) -> (Host, Result<()>) {
     let host = Host::new();
     let mut offer = Offer::good(c"x");
@@ -19,15 +19,15 @@ fn offered(break_it: impl FnOnce(&mut Offer)) -> (Host, Result<()>) {
     (host, registered)
 }
 
-/// A host with a plugin that `break_it` has broken.
+/// Creates a host with a plugin that `break_it` has broken.
 fn broken_host(break_it: impl FnOnce(&mut Offer)) -> Host {
     let (host, registered) = offered(break_it);
     registered.expect("registered");
     host
 }
 
-/// Runs `call` on a plugin that `break_it` has broken, and checks that exactly one violation comes of
-/// it, with this operation and part of its text.
+/// Runs `call` on a plugin that `break_it` has broken, and checks that it causes exactly one
+/// violation, with this operation and part of its text.
 #[track_caller]
 fn found(break_it: impl FnOnce(&mut Offer), call: impl FnOnce(&Host), operation: &str, part: &str) {
     let (host, registered) = offered(break_it);
@@ -45,7 +45,7 @@ fn filesystem(change: impl FnOnce(&mut TF_FilesystemOps)) -> impl FnOnce(&mut Of
     |offer| change(offer.filesystem.as_mut().expect("a table"))
 }
 
-/// As [`found`], for a slot of the filesystem's table and the operation of its name.
+/// Calls [`found`] for a slot of the filesystem's table and the operation of its name.
 macro_rules! found {
     ($slot:ident => $broken:ident, $part:literal, $call:expr) => {
         found(filesystem(|ops| ops.$slot = Some(broken::$broken)), $call, stringify!($slot), $part)

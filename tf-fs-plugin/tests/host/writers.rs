@@ -18,7 +18,7 @@ fn after_a_close_only_appending_is_an_error() {
     let mut file = host.new_writable_file(A).expect("opened");
     file.append(b"x").expect("appended");
     file.close().expect("closed");
-    // The plugin is not asked again.
+    // The plugin is not called again.
     for place in ["close", "flush", "sync", "append", "tell"] {
         arm(place, Trip::Panic, 0);
         file.close().expect("closed already");

@@ -1,4 +1,4 @@
-//! What is of the whole process: the logger, and mistakes that end it.
+//! What concerns the whole process: the logger, and mistakes that end it.
 
 #[allow(unsafe_code, reason = "a hand-made plugin, and a mistake on purpose")]
 mod abi;
@@ -7,7 +7,7 @@ use abi::hand_made::{Offer, Plan, register};
 use std::sync::Mutex;
 use tf_plugin_testing::filesystem::Host;
 
-/// One test at a time.
+/// Lets one test run at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Keeps what is logged.
@@ -54,8 +54,8 @@ fn another_api_number_is_only_logged() {
     assert_eq!(Host::live_statuses(), 0);
 }
 
-/// Makes a mistake if this variable requests one, so that a run under AddressSanitizer or valgrind can
-/// show that it would be found.
+/// The variable that requests a mistake, so that a run under AddressSanitizer or valgrind can show
+/// that it would be found.
 const MISTAKE: &str = "TF_FS_PLUGIN_TEST_MISTAKE";
 
 #[test]

@@ -8,7 +8,7 @@ fn fill_all(part: &mut [MaybeUninit<u8>], byte: u8) -> &mut [u8] {
     unsafe { core::slice::from_raw_parts_mut(part.as_mut_ptr().cast(), part.len()) }
 }
 
-/// Memory that lives forever, which leak checkers can see from here.
+/// Returns memory that is never freed, and that leak checkers can reach from here.
 fn forever(len: usize) -> &'static mut [u8] {
     static KEPT: std::sync::Mutex<Vec<usize>> = std::sync::Mutex::new(Vec::new());
     let memory = Box::leak(vec![9; len].into_boxed_slice());
@@ -89,7 +89,7 @@ fn host_buffers_may_be_null_only_when_empty() {
     }
 }
 
-/// Gives one byte a call, and none past its length.
+/// Adds one byte per call, and none after its end.
 struct Slow(Vec<u8>);
 impl RandomAccessFile for Slow {
     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
@@ -101,7 +101,7 @@ impl RandomAccessFile for Slow {
     }
 }
 
-/// Fills a buffer of its own and puts it in the place of the host's.
+/// Fills its own buffer and puts it in the place of the host's.
 struct Swapper;
 impl RandomAccessFile for Swapper {
     fn read_at(&self, _: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
@@ -174,7 +174,7 @@ fn many_small_pieces_zero_the_buffer_once() {
     .unwrap();
 }
 
-/// An uninitialised buffer of 12 bytes, as the host's is.
+/// Runs `test` with an uninitialised buffer of 12 bytes, like the host's.
 fn with_host_memory(test: impl FnOnce(&mut ReadBuf<'_>)) {
     let mut memory = vec![MaybeUninit::<u8>::uninit(); 12];
     // SAFETY: the memory is only used through the buffer.

@@ -18,7 +18,7 @@ thread_local! {
     static CALLS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Slots that write some answers, set a status and return: `name(arguments) -> type { code, value; statements }`.
+/// Defines slots that write results, set a status and return: `name(arguments) -> type { code, value; statements }`.
 macro_rules! slots {
     ($(
         $(#[$doc:meta])*
@@ -74,7 +74,7 @@ slots! {
         let outside = if offset == 0 { buffer.add(n) } else { buffer.sub(1) };
         *outside = !*outside;
     }
-    /// All but the byte in the middle.
+    /// Writes all bytes except the one in the middle.
     read_but_one(f: Reader, o: u64, n: usize, buffer: Buffer) -> i64 {
         TF_OK, n as i64;
         let left_out = buffer.add(n / 2).read();
@@ -96,7 +96,7 @@ slots! {
         (*stats).is_directory = false;
     }
     stat_fails_but_writes(fs: Fs, path: Path, stats: Statistics) { TF_NOT_FOUND; (*stats).length = 3; }
-    /// Another byte than a `bool` of C++ has.
+    /// Writes a byte that is not a `bool` of C++.
     stat_odd_bool(fs: Fs, path: Path, stats: Statistics) {
         TF_OK;
         (*stats).length = 3;
@@ -121,11 +121,11 @@ slots! {
         *entries = list([Some(c"x://h/a"), None]);
     }
     list_without_scheme(fs: Fs, path: Path, entries: Names) -> c_int { TF_OK, 1; *entries = list([Some(c"/a")]); }
-    /// A directory that holds `sub`, at any depth.
+    /// Lists a directory that holds `sub`, at any depth.
     list_sub(fs: Fs, path: Path, entries: Names) -> c_int {
         TF_OK, 2; *entries = list([Some(c"sub"), Some(c"other")]);
     }
-    /// The same block as two entries.
+    /// Returns the same block as two entries.
     list_one_block_twice(fs: Fs, path: Path, entries: Names) -> c_int {
         TF_OK, 2;
         *entries = list([Some(c"a"), None]);
@@ -157,7 +157,7 @@ fn block_of<T>(name: &'static str, value: T) -> *mut T {
     block
 }
 
-/// An array of entries, of which `None` is null.
+/// Allocates an array of entries, in which `None` becomes null.
 fn list<const N: usize>(names: [Option<&CStr>; N]) -> *mut *mut c_char {
     let entries = names.map(|name| name.map_or(ptr::null_mut(), |name| c_string("entry", name)));
     block_of("entries", entries).cast()
@@ -210,7 +210,7 @@ pub(crate) unsafe extern "C" fn latin1_message(_: Fs, _: Path, status: *mut TF_S
     unsafe { set(status, TF_NOT_FOUND, c"\xe9") }
 }
 
-/// Sets the status of the call before.
+/// Sets the status of the previous call.
 pub(crate) unsafe extern "C" fn late(_: Fs, _: Path, status: *mut TF_Status) {
     let before = KEPT.replace(status);
     // SAFETY: the first is a status of the host that is gone, which is what is tested; the host does

@@ -1,4 +1,4 @@
-//! A plugin made by hand, whose every field may be wrong, with an allocator that remembers.
+//! A plugin made by hand, in which every field may be wrong, with an allocator that keeps a record.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr;
@@ -29,7 +29,7 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// An offer that TensorFlow takes, with all tables and no optional function.
+    /// Creates an offer that TensorFlow accepts, with all tables and no optional function.
     pub(crate) fn good(scheme: &'static CStr) -> Self {
         Self {
             scheme: Some(scheme),
@@ -91,17 +91,17 @@ thread_local! {
     static CLEANUPS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How often `init` and `cleanup` ran on this thread.
+/// Returns how often `init` and `cleanup` ran on this thread.
 pub(crate) fn counts() -> (usize, usize) {
     (INITS.get(), CLEANUPS.get())
 }
 
-/// The names of the blocks that the host freed on this thread since the last call.
+/// Returns the names of the blocks that the host freed on this thread since the last call.
 pub(crate) fn take_freed() -> Vec<String> {
     FREED.take()
 }
 
-/// Names of the blocks of this thread that nobody has freed.
+/// Returns the names of the blocks of this thread that have not been freed.
 pub(crate) fn live_blocks() -> Vec<String> {
     BLOCKS.with_borrow(|blocks| blocks.values().cloned().collect())
 }
@@ -123,7 +123,7 @@ unsafe extern "C" fn free(block: *mut c_void) {
     unsafe { libc::free(block) }
 }
 
-/// A named block of `size` bytes, filled with a byte that is not a pointer.
+/// Allocates a named block of `size` bytes, filled with a byte that is not a pointer.
 pub(crate) fn raw_block(name: &str, size: usize) -> *mut c_void {
     // SAFETY: any size; the memory is checked and then filled.
     let block = unsafe {
@@ -136,7 +136,7 @@ pub(crate) fn raw_block(name: &str, size: usize) -> *mut c_void {
     block
 }
 
-/// A named block that holds a value, with some bytes behind it.
+/// Allocates a named block that holds a value, with some bytes behind it.
 fn block<T: Copy>(name: &str, value: &T, tail: usize) -> *mut T {
     let block = raw_block(name, size_of::<T>() + tail).cast::<T>();
     // SAFETY: a fresh block of at least this size; `malloc` aligns for any C type.
@@ -144,7 +144,7 @@ fn block<T: Copy>(name: &str, value: &T, tail: usize) -> *mut T {
     block
 }
 
-/// A named C string.
+/// Allocates a named C string.
 pub(crate) fn c_string(name: &str, text: &CStr) -> *mut c_char {
     let bytes = text.to_bytes_with_nul();
     let block = raw_block(name, bytes.len()).cast::<c_char>();

@@ -51,7 +51,7 @@ pub(crate) struct Given {
     /// With a filesystem: whether it has a state, as after `init` and before `cleanup`.
     pub(crate) state: bool,
     pub(crate) path: bool,
-    /// Where the answer goes, for slots that write one.
+    /// Where the result goes, for slots that write one.
     pub(crate) place: bool,
     pub(crate) status: bool,
 }
@@ -61,7 +61,7 @@ impl Given {
         Self { filesystem: true, state: true, path: true, place: true, status: true };
 }
 
-/// What a slot said.
+/// The result of a slot.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: Result<()>,
@@ -149,7 +149,7 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
             delete_recursively: slot => {
                 let (mut files, mut dirs) = (7, 7);
                 slot(f, p, place(given, &mut files), place(given, &mut dirs), s);
-                // Written on every way if there is a place.
+                // Always written if there is a place.
                 let left = if is_done() { (0, 0) } else { (0, 1) };
                 assert!(!given.place || (files, dirs) == left);
                 None
@@ -252,7 +252,7 @@ pub(crate) enum Buffer {
     Small,
 }
 
-/// Reads with any arguments: what was returned, and the status.
+/// Reads with any arguments; returns the slot's result and its status.
 pub(crate) fn read(
     file: &TestRandomAccessFile,
     tables: &Tables,
@@ -297,14 +297,14 @@ pub(crate) fn append(
     status.result()
 }
 
-/// What each slot of the file tables says to a file that is null or not open, and without a status.
+/// Calls each slot of the file tables with a file that is null or not open, with and without a status.
 pub(crate) fn call_closed_files(tables: &Tables) -> Vec<(&'static str, Answer)> {
     let mut reader = TF_RandomAccessFile { plugin_file: ptr::null_mut() };
     let mut writer = TF_WritableFile { plugin_file: ptr::null_mut() };
     let mut region = TF_ReadOnlyMemoryRegion { plugin_memory_region: ptr::null_mut() };
     let mut answers = Vec::new();
     let mut note = |op, call: &dyn Fn(*mut TF_Status) -> Option<i64>| {
-        // Nothing to be told, nothing to be done.
+        // Without a status nothing is done or reported.
         let silent = call(ptr::null_mut());
         let status = Status::new();
         let returned = call(status.0);
@@ -397,7 +397,7 @@ pub(crate) enum BadOption {
     NullOptions,
 }
 
-/// Sets a bad option through both slots and tells what they say.
+/// Sets a bad option through both slots and returns their statuses.
 pub(crate) fn set_bad_option(fs: &TestFilesystem, bad: BadOption) -> [Option<Result<()>>; 2] {
     let is = |what: BadOption| what == bad;
     let mut text = *b"abc";
@@ -440,7 +440,7 @@ pub(crate) fn set_bad_option(fs: &TestFilesystem, bad: BadOption) -> [Option<Res
     [Some(many.result()), Some(one.result())]
 }
 
-/// Ends a token that nobody gave: an address of the host's.
+/// Ends a token that the plugin did not create: an address of the host's.
 pub(crate) fn end_made_up_token(fs: &TestFilesystem) -> (c_int, Result<()>) {
     let mut made_up = TF_TransactionToken { token: ptr::null_mut(), owner: fs.as_ptr() };
     let status = Status::new();
@@ -452,7 +452,7 @@ pub(crate) fn end_made_up_token(fs: &TestFilesystem) -> (c_int, Result<()>) {
     (returned, status.result())
 }
 
-/// The owner and whether there is a state, as the token of a living transaction says.
+/// Returns the owner in the token of a live transaction, and whether the token has a state.
 pub(crate) fn token_content(transaction: &TestTransaction) -> (*mut TF_Filesystem, bool) {
     // SAFETY: the transaction was not ended, so its token is valid.
     let token = unsafe { *transaction.as_ptr() };
