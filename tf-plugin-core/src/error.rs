@@ -128,7 +128,7 @@ struct Details {
 enum Source {
     /// With this one.
     Cause(AnyError),
-    /// Below this one, whose text the message is.
+    /// Below this one, whose text is the message.
     Itself(AnyError),
 }
 
@@ -145,11 +145,11 @@ macro_rules! constructors {
     )*};
 }
 
-/// `what` and `suffix` in one allocation, which nearly always suffices for the NUL too that the message
-/// gets in the end. A missing path is a frequent result.
+/// Returns `what` and `suffix` in one allocation, which nearly always also has room for the NUL
+/// that ends the message later. A missing path is a frequent result.
 fn text(what: &dyn fmt::Display, suffix: &str) -> String {
     let mut text = String::with_capacity(128);
-    // Only a `Display` that claims to have failed ends early, and then the text ends there.
+    // Only a `Display` that reports an error ends early, and then the text ends there.
     let _ = write!(text, "{what}");
     text.push_str(suffix);
     text
@@ -164,8 +164,8 @@ impl Error {
     /// Creates an error from that of another library, with a code for TensorFlow. Its text becomes the
     /// message, and its causes follow.
     ///
-    /// For one call, [`ResultExt::or_code`](crate::ResultExt::or_code) does the same. This is for a function that chooses the code by the
-    /// error, for `map_err` or for a `From` of an error type of the plugin's:
+    /// For one call, [`ResultExt::or_code`](crate::ResultExt::or_code) does the same. This is for a function that
+    /// chooses the code by the error, for `map_err`, or for a `From` of the plugin's own error type:
     ///
     /// ```
     /// use tf_fs_plugin::{Code, Error, Result};
@@ -199,31 +199,31 @@ impl Error {
     }
 
     constructors! {
-        /// [`Code::NotFound`] with the message `<what>: not found`.
+        /// Creates an error with [`Code::NotFound`] and the message `<what>: not found`.
         not_found => NotFound, ": not found";
-        /// [`Code::AlreadyExists`] with the message `<what>: already exists`.
+        /// Creates an error with [`Code::AlreadyExists`] and the message `<what>: already exists`.
         already_exists => AlreadyExists, ": already exists";
-        /// [`Code::FailedPrecondition`] with the message `<what>: is a directory`.
+        /// Creates an error with [`Code::FailedPrecondition`] and the message `<what>: is a directory`.
         expected_file => FailedPrecondition, ": is a directory";
-        /// [`Code::FailedPrecondition`] with the message `<what>: not a directory`.
+        /// Creates an error with [`Code::FailedPrecondition`] and the message `<what>: not a directory`.
         expected_directory => FailedPrecondition, ": not a directory";
-        /// [`Code::FailedPrecondition`] with the message `<what>: directory is not empty`.
+        /// Creates an error with [`Code::FailedPrecondition`] and the message `<what>: directory is not empty`.
         expected_empty_directory => FailedPrecondition, ": directory is not empty";
-        /// [`Code::Unimplemented`] with the message `<what> is not supported by this plugin`.
+        /// Creates an error with [`Code::Unimplemented`] and the message `<what> is not supported by this plugin`.
         unimplemented => Unimplemented, " is not supported by this plugin";
-        /// [`Code::InvalidArgument`] with this message.
+        /// Creates an error with [`Code::InvalidArgument`] and this message.
         invalid_argument => InvalidArgument, "";
-        /// [`Code::FailedPrecondition`] with this message.
+        /// Creates an error with [`Code::FailedPrecondition`] and this message.
         failed_precondition => FailedPrecondition, "";
-        /// [`Code::PermissionDenied`] with this message.
+        /// Creates an error with [`Code::PermissionDenied`] and this message.
         permission_denied => PermissionDenied, "";
-        /// [`Code::ResourceExhausted`] with this message.
+        /// Creates an error with [`Code::ResourceExhausted`] and this message.
         resource_exhausted => ResourceExhausted, "";
-        /// [`Code::Unavailable`] with this message.
+        /// Creates an error with [`Code::Unavailable`] and this message.
         unavailable => Unavailable, "";
-        /// [`Code::DataLoss`] with this message.
+        /// Creates an error with [`Code::DataLoss`] and this message.
         data_loss => DataLoss, "";
-        /// [`Code::Internal`] with this message.
+        /// Creates an error with [`Code::Internal`] and this message.
         internal => Internal, "";
     }
 
@@ -317,7 +317,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// Whether a text ends with that of an error, which may be endless.
+/// Returns whether a text ends with that of an error, which may be endless.
 fn ends_with(text: &str, error: &dyn std::error::Error) -> bool {
     struct Bounded(String, usize);
     impl fmt::Write for Bounded {
@@ -334,7 +334,7 @@ fn ends_with(text: &str, error: &dyn std::error::Error) -> bool {
 }
 
 impl From<std::str::Utf8Error> for Error {
-    /// [`Code::InvalidArgument`].
+    /// Converts to [`Code::InvalidArgument`].
     #[cold]
     fn from(error: std::str::Utf8Error) -> Self {
         Self::new(Code::InvalidArgument, error.to_string())
@@ -342,7 +342,7 @@ impl From<std::str::Utf8Error> for Error {
 }
 
 impl<T> From<PoisonError<T>> for Error {
-    /// [`Code::Internal`]: an earlier panic left the lock's data in an unknown state.
+    /// Converts to [`Code::Internal`]: an earlier panic left the lock's data in an unknown state.
     #[cold]
     fn from(_: PoisonError<T>) -> Self {
         Self::new(

@@ -14,7 +14,7 @@ impl From<io::Error> for Error {
         let code = code.unwrap_or_else(|| code_of_kind(error.kind()));
         error.downcast().unwrap_or_else(|error| match error.get_ref() {
             None => Self::new(code, error.to_string()),
-            // Another library's, which may have causes.
+            // An error of another library, which may have causes.
             Some(_) => Self::from_foreign(code, error),
         })
     }
@@ -36,7 +36,7 @@ impl From<Error> for io::Error {
     }
 }
 
-/// For system errors for which the standard library has no kind, or one for several.
+/// Returns the code of a system error for which the standard library has no kind, or a kind that it shares with others.
 fn code_of_os_error(errno: i32) -> Option<Code> {
     Some(match errno {
         libc::EMFILE | libc::ENFILE | libc::ENOBUFS => Code::ResourceExhausted,

@@ -1,8 +1,8 @@
 //! What `tf-fs-plugin` and `se-plugin` share. Both re-export it: use it from there.
 //!
-//! [`Error`], its [`Code`] and [`ResultExt`] become TensorFlow's status; [`logging`] writes log lines in TensorFlow's
-//! style; [`sync`] and [`Origin`] make a plugin work in a forked child. The hidden rest catches panics at the C boundary
-//! and writes the status.
+//! [`Error`], its [`Code`] and [`ResultExt`] become TensorFlow's status; [`logging`] writes log
+//! lines in TensorFlow's style; [`sync`] and [`Origin`] make a plugin work in a forked child. The
+//! hidden modules catch panics at the C boundary and write the status.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]

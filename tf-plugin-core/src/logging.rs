@@ -47,7 +47,7 @@ impl Log for Stderr {
 
     fn log(&self, record: &Record<'_>) {
         if self.enabled(record.metadata()) {
-            // A fork in the midst of it would leave the lock of the time zone held in the child.
+            // A fork meanwhile would leave libc's time zone lock held in the child.
             let time = {
                 let _hold = Hold::new();
                 clock::local_time()
@@ -60,8 +60,8 @@ impl Log for Stderr {
     fn flush(&self) {}
 }
 
-/// Writes to stderr without the lock of `std`, which a forked child could find held. A [`Hold`] is not a way out: a pipe
-/// that no process reads blocks a write, and each fork would wait for it.
+/// Writes to stderr without the lock of `std`, which a forked child could find held. A [`Hold`]
+/// would not help: a pipe that no process reads blocks a write, and each fork would wait for it.
 fn write(text: &[u8]) -> io::Result<()> {
     let stderr = io::stderr().as_fd().try_clone_to_owned()?;
     std::fs::File::from(stderr).write_all(text)

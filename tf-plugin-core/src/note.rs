@@ -13,19 +13,19 @@ pub struct Note<const N: usize> {
     kind: u32,
     /// `tf-plugin`, NUL-terminated and filled up to a multiple of four.
     name: [u8; 12],
-    /// Of what follows.
+    /// The version of the layout from here on.
     layout: u32,
     /// 0: a panic unwinds; 1: it aborts.
     panic_abort: u32,
     /// The operations that the author has written, a bit each; the lower half first.
     provided: [u32; 2],
-    /// Of this crate, as text.
+    /// The version of this crate, as text.
     sdk: [u8; 16],
     /// The scheme, or the device type.
     text: [u8; N],
 }
 
-/// Whether defaults of the SDK's leave notes, too: the assemblers of these machines know the directives.
+/// Whether the SDK's defaults leave notes, too: only the assemblers of these machines know the directives.
 const DEFAULTS_LEAVE_NOTES: bool =
     cfg!(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)));
 
@@ -39,20 +39,20 @@ const DEVICE: u32 = 2;
 /// A note that a type of the library has a default of `WritableFile`.
 pub const WRITER_DEFAULT: u32 = 3;
 
-/// The size of the text in a note about `text`: a multiple of four, as linkers put one note behind the other.
+/// Returns the size of the text in a note about `text`: a multiple of four, because linkers put notes in a row.
 #[must_use]
 pub const fn size(text: &str) -> usize {
     text.len().next_multiple_of(4)
 }
 
 impl<const N: usize> Note<N> {
-    /// About a scheme, for which the author has written the operations `provided`, a bit each.
+    /// Creates a note about a scheme, for which the author has written the operations `provided`, one bit each.
     #[must_use]
     pub const fn filesystem(scheme: &str, provided: u64, panic_abort: bool) -> Self {
         Self::new(FILESYSTEM, scheme, provided, panic_abort)
     }
 
-    /// About a platform of devices.
+    /// Creates a note about a platform of devices.
     #[must_use]
     pub const fn device(kind: &str, panic_abort: bool) -> Self {
         Self::new(DEVICE, kind, 0, panic_abort)

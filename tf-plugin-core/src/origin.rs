@@ -4,13 +4,13 @@ use crate::abi::fork;
 
 /// Distinguishes the process that created it from its forks.
 ///
-/// After `fork` a child has a copy of the memory, but not the threads, and shares open files and sockets with its parent.
-/// A value that belongs to one process (a runtime, a connection, an upload) keeps an `Origin` and checks it before use.
+/// After `fork` a child has a copy of the memory, but not the threads, and shares open files and sockets with its
+/// parent. A value of one process (a runtime, a connection, an upload) keeps an `Origin` and checks it before use.
 ///
-/// It counts forks, since a process's number is not enough: a child may get the number of a parent that has ended.
-/// Cloning or comparing it needs no system call. Forks are counted from when the first plugin of this library is
-/// registered or the first `Origin` is created.
-/// A child that is created without the C library's `fork`, such as by `vfork`, is not noticed.
+/// It counts forks, because the process ID is not enough: a child may get the ID of a parent that has ended. Cloning or
+/// comparing it needs no system call. Forks are counted from when the first plugin of this library is registered or the
+/// first `Origin` is created. A child that is created without the C library's `fork`, such as by `vfork`, is not
+/// detected.
 ///
 /// ```
 /// use tf_fs_plugin::Origin;
@@ -26,7 +26,7 @@ use crate::abi::fork;
 pub struct Origin(u32);
 
 impl Origin {
-    /// Returns the current process.
+    /// Returns the origin of the current process.
     #[must_use]
     pub fn here() -> Self {
         fork::watch();

@@ -1,9 +1,9 @@
 //! Locks like those of [`std::sync`], which are unlocked in a forked child.
 //!
-//! Python forks processes with many threads: `multiprocessing`, data loaders, servers. A child has one thread, and a
-//! lock of [`std::sync`] that another thread of the parent held at that moment is held in the child forever: the child's first call
-//! of the plugin hangs. No thread holds these locks then: `fork` waits for the threads that hold one, and
-//! threads that lock one wait for the fork. So the data behind a lock is consistent in the child as well.
+//! Python forks processes with many threads: `multiprocessing`, data loaders, servers. A child has one thread. If
+//! another thread of the parent held a lock of [`std::sync`] at the fork, that lock is held in the child forever, and
+//! the child's first call of the plugin hangs. Locks of this module are free then: `fork` waits for the threads that
+//! hold one, and threads that lock one wait for the fork. So the data behind a lock is consistent in the child as well.
 //!
 //! Use them as those of `std`, with another `use`:
 //!
@@ -16,12 +16,12 @@
 //! # Ok::<(), tf_fs_plugin::Error>(())
 //! ```
 //!
-//! Hold them as briefly as those of `std`: a fork waits up to 5 seconds for one, and all of Python with it. So use locks
-//! for memory only, and do not hold one while you wait for a disk, a network or another thread. After 5 seconds the fork happens
-//! anyway, and a thread that locks it in the child panics after another 5 seconds. The panic is an
-//! error of the operation with a text that explains it, instead of a child that hangs. Other locks work in that child as
-//! usual. A thread that forks while it holds one of these locks waits 20 milliseconds for others, since they may wait
-//! for its lock. A thread that locks one waits for a fork up to 10 seconds.
+//! Hold them as briefly as those of `std`: a fork waits up to 5 seconds for one, and all of Python with it. So use
+//! locks for memory only, and do not hold one while you wait for a disk, a network or another thread. After 5 seconds
+//! the fork happens anyway, and a thread that locks it in the child panics after another 5 seconds: the operation fails
+//! with a text that explains it, and the child does not hang. Other locks work in that child as usual. A thread that
+//! forks while it holds one of these locks waits 20 milliseconds for others, because they may wait for its lock. A
+//! thread that locks one waits for a fork up to 10 seconds.
 //!
 //! Threads, connections and a `Once` or `LazyLock` that another thread is filling do not survive a fork
 //! either. Create them in the constructor, or again in the child.
@@ -33,19 +33,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{self, LockResult, PoisonError, TryLockError, TryLockResult};
 use std::time::Instant;
 
-/// What a lock guards: [`MutexGuard`], [`RwLockReadGuard`] or [`RwLockWriteGuard`].
+/// The guard of a lock: [`MutexGuard`], [`RwLockReadGuard`] or [`RwLockWriteGuard`].
 #[must_use = "the lock is given back when this is dropped"]
 pub struct Guard<G> {
-    // Given back before the hold: fields are dropped from the first to the last.
+    // Dropped before the hold: fields are dropped from the first to the last.
     inner: G,
     _hold: Hold,
 }
 
-/// What a [`Mutex`] guards.
+/// The guard of a [`Mutex`].
 pub type MutexGuard<'l, T> = Guard<sync::MutexGuard<'l, T>>;
-/// What a [`RwLock`] guards, to read.
+/// The guard of a [`RwLock`] that is locked for reading.
 pub type RwLockReadGuard<'l, T> = Guard<sync::RwLockReadGuard<'l, T>>;
-/// What a [`RwLock`] guards, to change.
+/// The guard of a [`RwLock`] that is locked for writing.
 pub type RwLockWriteGuard<'l, T> = Guard<sync::RwLockWriteGuard<'l, T>>;
 
 impl<G: Deref> Deref for Guard<G> {
@@ -88,8 +88,8 @@ fn take<G>(
     }
 }
 
-/// Takes a lock whose holder may be a thread that this process does not have. Once a thread has had it alone in this
-/// process that is ruled out, and the lock works like any other.
+/// Takes a lock whose holder may be a thread that does not exist in this process. Once a thread has
+/// held it alone in this process, that is ruled out, and the lock works like any other.
 #[cold]
 fn take_in_child<I>(
     proven: &AtomicU32,
@@ -118,7 +118,7 @@ fn take_in_child<I>(
     }
 }
 
-/// Whether a lock was free for a moment, with a lock's `try_lock` or `try_write`.
+/// Returns whether a lock was free for a moment, given the result of its `try_lock` or `try_write`.
 fn was_free<I>(tried: TryLockResult<I>) -> bool {
     !matches!(tried, Err(TryLockError::WouldBlock))
 }
@@ -136,7 +136,7 @@ fn try_take<G>(try_lock: impl FnOnce() -> TryLockResult<G>) -> TryLockResult<Gua
     }
 }
 
-/// Locks by their names in `std`: how each is looked at, how it is known to be free, and the ways to take it.
+/// Defines locks by their names in `std`: how each is inspected, how it is known to be free, and the ways to take it.
 macro_rules! locks {
     ($(
         $(#[$doc:meta])*
@@ -147,31 +147,31 @@ macro_rules! locks {
         $(#[$doc])*
         #[derive(Default)]
         pub struct $name<T: ?Sized> {
-            /// The [`generation`](fork::generation) in which a thread was seen to have it alone.
+            /// The [`generation`](fork::generation) in which a thread is known to have held it alone.
             proven: AtomicU32,
             inner: sync::$name<T>,
         }
 
         impl<T> $name<T> {
-            /// A lock around a value.
+            /// Creates a lock around a value.
             pub const fn new(value: T) -> Self {
                 Self { proven: AtomicU32::new(0), inner: sync::$name::new(value) }
             }
 
-            /// The value, which is not shared any more.
+            /// Returns the value and consumes the lock.
             ///
             /// # Errors
-            /// With the value, if a thread panicked while it held the lock.
+            /// A poison error with the value, if a thread panicked while it held the lock.
             pub fn into_inner(self) -> LockResult<T> {
                 self.inner.into_inner()
             }
         }
 
         impl<T: ?Sized> $name<T> {
-            /// The value; `&mut` proves that no other thread has it.
+            /// Returns the value without locking: `&mut` proves that no other thread has it.
             ///
             /// # Errors
-            /// With the value, if a thread panicked while it held the lock.
+            /// A poison error with the value, if a thread panicked while it held the lock.
             pub fn get_mut(&mut self) -> LockResult<&mut T> {
                 self.inner.get_mut()
             }
@@ -180,19 +180,19 @@ macro_rules! locks {
                 $(#[$take_doc])*
                 ///
                 /// # Errors
-                /// With the guard, if a thread panicked while it held the lock; `?` makes it `INTERNAL`.
+                /// A poison error with the guard, if a thread panicked while it held the lock; `?` makes it `INTERNAL`.
                 ///
                 /// # Panics
-                /// In a forked child, after 5 seconds, if another thread of the parent held the lock at the fork and the
-                /// fork did not wait until it was free; see the [module](self). Also if the thread that forked still
-                /// holds it in the child for 5 seconds while another one waits for it.
+                /// In a forked child, after 5 seconds, if another thread of the parent held the lock at the fork and
+                /// the fork did not wait until it was free; see the [module](self). Also if the thread that forked
+                /// still holds it in the child for 5 seconds while another one waits for it.
                 pub fn $take(&self) -> LockResult<$guard<'_, T>> {
                     let (lock, try_lock) = (|| self.inner.$take(), || self.inner.$try_take());
                     take(&self.proven, || was_free(self.inner.$try_alone()), lock, try_lock)
                 }
 
-                #[doc = concat!("As [`", stringify!($take), "`](Self::", stringify!($take), "), without waiting for its holder.")]
-                /// It waits while a process is forked off.
+                #[doc = concat!("Tries [`", stringify!($take), "`](Self::", stringify!($take), ") without waiting for its holder.")]
+                /// It still waits while a process is forked.
                 ///
                 /// # Errors
                 /// If it would have to wait, or a thread panicked while it held the lock.
@@ -202,7 +202,7 @@ macro_rules! locks {
             )*
         }
 
-        // Not derived: that of `std` takes the lock, and a fork would not wait for it.
+        // Not derived: `Debug` of `std` takes the lock, and a fork would not wait for it.
         impl<T: ?Sized + fmt::Debug> fmt::Debug for $name<T> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let mut shown = f.debug_struct(stringify!($name));

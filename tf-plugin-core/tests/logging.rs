@@ -6,7 +6,7 @@ use tf_plugin_core::logging;
 /// Tells the process that it is the one to log.
 const CHILD: &str = "TF_FS_PLUGIN_TEST_LOGS";
 
-/// What the child writes to stderr with TensorFlow's variable at `level`.
+/// Returns what the child writes to stderr with TensorFlow's variable at `level`.
 fn logged(level: Option<&str>) -> String {
     let mut child = Command::new(std::env::current_exe().expect("a path"));
     child.args(["--exact", "lines_go_to_stderr_as_tensorflow_writes_them", "--nocapture"]);

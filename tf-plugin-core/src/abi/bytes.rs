@@ -1,13 +1,13 @@
 //! Searching bytes.
 
-/// Whether there is a NUL among the bytes.
+/// Returns whether there is a NUL among the bytes.
 #[inline]
 #[must_use]
 pub fn has_nul(bytes: &[u8]) -> bool {
     has_byte(bytes, 0)
 }
 
-/// Whether `byte` is among the bytes.
+/// Returns whether `byte` is among the bytes.
 #[inline]
 #[must_use]
 pub fn has_byte(bytes: &[u8], byte: u8) -> bool {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-/// Now, as TensorFlow's log lines show it: `2026-11-20 18:34:00.123456`.
+/// Returns the current time as in TensorFlow's log lines: `2026-11-20 18:34:00.123456`.
 pub(crate) fn local_time() -> String {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let seconds = libc::time_t::try_from(now.as_secs()).unwrap_or(libc::time_t::MAX);

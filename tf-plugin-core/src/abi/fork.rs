@@ -1,8 +1,8 @@
-//! Forks: a count of them, and locks that no vanished thread holds in the child.
+//! Forks: a count of them, and locks that are free in a forked child.
 //!
-//! A forked child has one thread, the one that forked. A lock that another thread held at that moment stays
-//! locked in the child forever, and what it guards may be half changed. So `fork` waits until no thread is in a
-//! [`Hold`], which the locks of [`sync`](crate::sync) take along. Threads that come meanwhile wait outside.
+//! A forked child has one thread, the one that forked. A lock that another thread held at that moment stays locked in
+//! the child forever, and the data behind it may be half changed. So `fork` waits until no thread is in a [`Hold`],
+//! which each lock of [`sync`](crate::sync) includes. Threads that want to enter one meanwhile wait for the fork.
 
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -18,8 +18,8 @@ pub const LIMIT: Duration =
 /// How many forks lie between the process that loaded the plugin and this one.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// How long a thread that forks in the midst of a [`Hold`] waits for the others: some of them may wait for the lock
-/// that it has, so it is not worth the whole [`LIMIT`]; those that do not are done by then.
+/// How long a thread that forks within its own [`Hold`] waits for the others. Some of them may wait for the lock that
+/// it has, so it does not wait for the whole [`LIMIT`]; those that do not are done by then.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// How many threads are about to fork, and keep others out.
@@ -38,16 +38,16 @@ static OVERRUN: AtomicBool = AtomicBool::new(false);
 /// Whether threads that this process does not have may have left locks behind.
 static ABANDONED: AtomicBool = AtomicBool::new(false);
 
-/// How many threads are in a [`Hold`]. Several counters, each on a cache line, so that threads do not slow each
-/// other down; a thread keeps to one.
+/// How many threads are in a [`Hold`]. Several counters, each on a cache line, so that threads do
+/// not slow each other down; each thread uses one of them.
 static HOLDERS: [Counter; 16] = [const { Counter(AtomicUsize::new(0)) }; 16];
 
 #[repr(align(64))]
 struct Counter(AtomicUsize);
 
 thread_local! {
-    /// The counter of this thread, and how many `Hold`s it is in. There is nothing to drop, so this is there
-    /// while the thread ends, too.
+    /// The counter of this thread, and how many `Hold`s it is in. It has no destructor, so it can
+    /// still be used while the thread ends.
     static MINE: Cell<(Option<&'static Counter>, usize)> = const { Cell::new((None, 0)) };
     /// Whether the last fork of this thread went ahead although others were in a `Hold`.
     static GAVE_UP: Cell<bool> = const { Cell::new(false) };
@@ -55,20 +55,20 @@ thread_local! {
     static HAS_TURN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// How many forks lie between the process that called [`watch`] and this one. Costs one load, unlike a
-/// look at the process's number, which is a system call.
+/// Returns how many forks lie between the process that called [`watch`] and this one. Costs one
+/// load; to read the process ID is a system call.
 #[inline]
 pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Whether a lock that is taken may never be released: a fork did not wait for its holder.
+/// Returns whether a lock that is taken may never be released: a fork did not wait for its holder.
 #[inline]
 pub fn may_be_abandoned() -> bool {
     ABANDONED.load(Ordering::Relaxed)
 }
 
-/// While one lives in another thread, `fork` waits. It stays in its thread.
+/// Makes `fork` in other threads wait while it lives. It stays in its thread.
 #[derive(Debug)]
 pub struct Hold(PhantomData<*const ()>);
 
@@ -81,7 +81,7 @@ impl Hold {
     #[inline]
     #[must_use]
     pub fn new() -> Self {
-        // One access: in a shared library each one is a call.
+        // One access to the thread-local: in a shared library each one is a function call.
         MINE.with(|mine| {
             let (counter, holds) = mine.get();
             let counter = counter.unwrap_or_else(choose);
@@ -113,7 +113,7 @@ impl Drop for Hold {
 #[inline]
 fn enter(counter: &Counter) {
     counter.0.fetch_add(1, Ordering::SeqCst);
-    // Either this sees who forks, or who forks sees the count: both are sequentially consistent.
+    // Either this thread sees the fork, or the forking thread sees the count: both are sequentially consistent.
     if FORKING.load(Ordering::SeqCst) > 0 {
         wait_outside(counter);
     }
@@ -126,16 +126,16 @@ fn choose() -> &'static Counter {
     &HOLDERS[NEXT.fetch_add(1, Ordering::Relaxed) % HOLDERS.len()]
 }
 
-/// Waits until no thread is about to fork, but not forever: the handler of another library may make the fork wait for
-/// this thread. A fork waits for [`LIMIT`] at most, so one that takes twice as long is stuck. It is told that
-/// somebody entered.
+/// Waits until no thread is about to fork, but not forever: the handler of another library may make
+/// the fork wait for this thread. A fork waits for [`LIMIT`] at most, so one that takes twice as
+/// long is stuck. [`OVERRUN`] tells it that a thread entered nevertheless.
 #[cold]
 fn wait_outside(counter: &Counter) {
     let began = Instant::now();
     WAITING.fetch_add(1, Ordering::SeqCst);
     while FORKING.load(Ordering::SeqCst) > 0 {
         if began.elapsed() > 2 * LIMIT {
-            // Before the first lock is taken: a child that has the lock held has this, too.
+            // Set before the lock is taken, so that a child in which the lock is held sees it, too.
             OVERRUN.store(true, Ordering::SeqCst);
             break;
         }
@@ -146,7 +146,7 @@ fn wait_outside(counter: &Counter) {
     WAITING.fetch_sub(1, Ordering::SeqCst);
 }
 
-/// What this thread adds to a counter.
+/// Returns what this thread adds to a counter.
 fn is_mine(counter: &Counter) -> usize {
     let (mine, holds) = MINE.get();
     usize::from(holds > 0 && mine.is_some_and(|mine| std::ptr::eq(mine, counter)))
@@ -171,9 +171,9 @@ fn wait_until(began: Instant, limit: Duration, mut done: impl FnMut() -> bool) -
 
 /// Waits until no other thread is in a `Hold`.
 ///
-/// Forks take turns, and one lets in the threads that waited for the fork before it, of which none are added until it
-/// keeps others out itself. So a thread waits for one fork, however many there are. Whoever gets no turn in time
-/// forks without one: [`FORKING`] is a count.
+/// Forks take turns. Each first lets in the threads that waited for the fork before it; no thread
+/// joins them before it keeps others out itself. So a thread waits for one fork, however many there
+/// are. A thread that gets no turn in time forks without one: [`FORKING`] is a count.
 extern "C" fn before() {
     let began = Instant::now();
     let limit = if MINE.get().1 > 0 { PATIENCE } else { LIMIT };
@@ -182,7 +182,7 @@ extern "C" fn before() {
     HAS_TURN.set(has_turn);
     wait_until(began, limit, || WAITING.load(Ordering::SeqCst) == 0);
     if has_turn {
-        // That of an earlier fork: who entered then is among the holders by now.
+        // Set at an earlier fork: a thread that entered then is among the holders by now.
         OVERRUN.store(false, Ordering::SeqCst);
     }
     FORKING.fetch_add(1, Ordering::SeqCst);
@@ -211,8 +211,8 @@ extern "C" fn in_child() {
     TURN.store(false, Ordering::SeqCst);
 }
 
-/// Looks at forks from now on. A plugin calls it when it is loaded: in a child that another thread forked in the midst of the
-/// first call, the next one would wait for ever.
+/// Counts forks from now on, and makes them wait for holds. A plugin calls it when it is loaded: in a child that
+/// another thread forked during the plugin's first call, the next call would wait forever.
 pub fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -234,8 +234,8 @@ mod tests {
     use std::thread::Scope;
     use tf_plugin_testing::__private::in_a_child;
 
-    /// Forks one at a time: a test that makes one wait must not hold up the other's. As in a plugin that is loaded, they are
-    /// looked at before the first.
+    /// Lets one test fork at a time: a test that makes a fork wait must not delay another's. As in
+    /// a plugin that is loaded, forks are watched before the first.
     fn alone() -> StdMutexGuard<'static, ()> {
         static ALONE: StdMutex<()> = StdMutex::new(());
         watch();
@@ -249,7 +249,7 @@ mod tests {
         assert!(status.success(), "{status}; exit status 1: {otherwise}; SIGALRM: it waited");
     }
 
-    /// Lets a thread hold the lock until the answer is dropped; `None` if it does not get it.
+    /// Lets a thread hold the lock until the returned sender is dropped; `None` if it does not get it.
     fn hold<'s>(scope: &'s Scope<'s, '_>, lock: &'static Mutex<u64>) -> Option<mpsc::Sender<()>> {
         let ((held, is_held), (release, is_released)) = (mpsc::channel(), mpsc::channel());
         scope.spawn(move || {

@@ -1,4 +1,4 @@
-//! What stands around every slot: no unwinding into C, a status always written.
+//! The guard around every slot: nothing unwinds into C, and a status is always written.
 
 use super::status;
 use crate::error::{Code, Error, Result};
@@ -11,7 +11,7 @@ use tf_fs_sys::TF_Status;
 pub struct Answer<R> {
     /// What the slot returns.
     pub value: R,
-    /// What the status says.
+    /// The content of its status.
     pub note: Note,
 }
 
@@ -28,7 +28,7 @@ pub enum Note {
 /// Runs the body of a slot. An error or a panic is written to the status, and the slot then returns
 /// `fallback`.
 ///
-/// Without a status nothing runs: the host would take whatever happened for success.
+/// Without a status nothing runs: the host would take any outcome for success.
 ///
 /// # Safety
 /// `status` must be null or a status of the host.
@@ -45,7 +45,7 @@ pub unsafe fn guard<R>(
     }
 }
 
-/// As [`guard`], for slots that return a particular value with an error.
+/// Runs the body of a slot as [`guard`] does, where an error may come with a value of its own.
 ///
 /// # Safety
 /// `status` must be null or a status of the host.
@@ -59,7 +59,7 @@ pub unsafe fn guard_answer<R>(
     if status.is_null() {
         return without_status(op, fallback);
     }
-    // An error is written where it arises, so that nothing large is handed on when all is well.
+    // An error is written where it arises, so that a success does not pass anything large on.
     let run = || match body() {
         Ok(Answer { value, note }) => {
             // SAFETY: `status` is not null, so it is a status of the host.
@@ -109,7 +109,7 @@ pub fn guard_quiet<R>(
     }
 }
 
-/// Logs an error that nobody receives, with what comes of it.
+/// Logs an error that nobody receives, and its `outcome`.
 #[cold]
 #[inline(never)]
 pub fn log_failed(op: &'static str, outcome: &str, error: Error) {
@@ -123,8 +123,8 @@ fn panicked_quietly(op: &'static str, payload: Box<dyn Any + Send>) {
     status::log_error(&status::Panic::take(op, payload));
 }
 
-/// Runs code of the author's outside of a slot, or whose failure a slot does not simply pass on. A panic
-/// becomes an error.
+/// Runs the author's code outside of a slot, or where the slot does not return its failure
+/// unchanged. A panic becomes an error.
 #[inline]
 pub fn catch<R>(op: &'static str, body: impl FnOnce() -> Result<R>) -> Result<R> {
     match catch_unwind(AssertUnwindSafe(body)) {
@@ -139,7 +139,7 @@ fn panicked(op: &'static str, payload: Box<dyn Any + Send>) -> Error {
     Error::internal(status::Panic::take(op, payload))
 }
 
-/// Drops a value of the author's, whose destructor may panic.
+/// Drops a value of the author's, whose destructor may panic: a panic is logged.
 #[inline]
 pub fn discard<T>(op: &'static str, value: T) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {

@@ -12,10 +12,10 @@ use std::sync::Once;
 use tf_fs_sys::host::{MissingSymbol, Table};
 use tf_fs_sys::{StatusFunctions, TF_Code, TF_OK, TF_Status};
 
-/// How long a message may be, in bytes.
+/// The maximum length of a message in bytes.
 const MAX_MESSAGE: usize = 4096;
 
-/// Sets code and message. Does nothing without a host, which then has no status either.
+/// Sets code and message. Without a host, which then has no status either, it only logs that.
 ///
 /// # Safety
 /// `status` must be a status of the host.
@@ -33,7 +33,7 @@ fn lost(missing: MissingSymbol) {
     log_error(&format_args!("a status is lost: {missing}"));
 }
 
-/// Sets what the status says with a value. A known message is UTF-8.
+/// Writes the content of a status that comes with a value. A known message is UTF-8.
 ///
 /// # Safety
 /// `status` must be a status of the host.
@@ -56,7 +56,7 @@ pub(super) unsafe fn write(op: &'static str, status: *mut TF_Status, note: Note)
 #[cold]
 #[inline(never)]
 pub unsafe fn write_error(op: &'static str, status: *mut TF_Status, mut error: Error) {
-    // Where the message is all there is, no code of the author's runs here.
+    // An error that is only a message runs no code of the author's.
     if let Some(text) = error.take_text() {
         let text = Message::of(text);
         // SAFETY: `status` is one of the host.
@@ -66,7 +66,7 @@ pub unsafe fn write_error(op: &'static str, status: *mut TF_Status, mut error: E
     unsafe { write_details(op, status, error) }
 }
 
-/// As [`write_error`], for an error with causes or payloads.
+/// Writes an error with causes or payloads, for [`write_error`].
 ///
 /// # Safety
 /// `status` must be a status of the host.
@@ -100,7 +100,7 @@ unsafe fn write_details(op: &'static str, status: *mut TF_Status, error: Error) 
     discard(op, error);
 }
 
-/// Sets `INTERNAL` with what a panic said and where.
+/// Sets `INTERNAL` with the message and the place of a panic.
 ///
 /// # Safety
 /// `status` must be a status of the host.
@@ -123,7 +123,7 @@ pub(super) unsafe fn write_panic(
 pub fn log_error(what: &dyn core::fmt::Display) {
     crate::logging::init();
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| log::error!("{what}"))) {
-        // Its destructor is not to be trusted either.
+        // Leaked, because its destructor may panic, too.
         core::mem::forget(payload);
     }
 }
@@ -143,7 +143,7 @@ impl Message {
         message
     }
 
-    /// As [`new`](Self::new), in the text's own memory if nothing has to change.
+    /// Creates a message as [`new`](Self::new) does, in the text's own memory if nothing has to change.
     fn of(text: String) -> Self {
         if text.len() > MAX_MESSAGE || has_nul(text.as_bytes()) {
             return Self::new(format_args!("{text}"));
@@ -192,9 +192,9 @@ thread_local! {
     static PLACE: RefCell<Option<(String, String)>> = const { RefCell::new(None) };
 }
 
-/// Makes panics leave their place for `Panic::take`; then the hook that was there before runs, which
-/// by default prints the panic to stderr. A plugin's shared library has its own copy of Rust's
-/// standard library, so this is the plugin's hook alone.
+/// Installs a hook that keeps the place of each panic for `Panic::take`, and then runs the previous
+/// hook, which by default prints the panic to stderr. A plugin's shared library has its own copy of
+/// Rust's standard library, so this is the plugin's hook alone.
 pub fn watch_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -215,18 +215,18 @@ pub fn watch_panics() {
 }
 
 impl Panic {
-    /// What the payload of a panic in `op` says.
+    /// Takes the message out of the payload of a panic in `op`, and adds the place.
     #[must_use]
     pub fn take(op: &'static str, payload: Box<dyn Any + Send>) -> Self {
-        // First, since dropping the payload may panic elsewhere.
+        // First, because dropping the payload may panic at another place.
         let place = PLACE.try_with(RefCell::take).unwrap_or_default();
         let message = match payload.downcast::<String>() {
             Ok(text) => *text,
             Err(payload) => match payload.downcast::<&'static str>() {
                 Ok(text) => String::from(*text),
                 Err(payload) => {
-                    // The payload is the author's type; its destructor may panic too. What that panic
-                    // carries is leaked rather than given another chance, unless it is just text.
+                    // The payload is the author's type; its destructor may panic too. The payload
+                    // of that panic is leaked, because it may do the same, unless it is just text.
                     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
                         && !again.is::<String>()
                         && !again.is::<&'static str>()
@@ -237,8 +237,8 @@ impl Panic {
                 }
             },
         };
-        // Another text is that of an earlier panic, which the author caught: what is thrown again does
-        // not pass through the hook.
+        // Another text is that of an earlier panic, which the author caught: a panic that is
+        // resumed does not pass through the hook.
         let place = place.filter(|(_, text)| *text == message).map(|(place, _)| place);
         Self { op, message, place }
     }
@@ -260,7 +260,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// What both ways of making a message give.
+    /// Returns the message that both constructors agree on.
     #[track_caller]
     fn message(text: &str) -> String {
         let [formatted, taken] =
@@ -286,7 +286,7 @@ mod tests {
         assert!(uneven.ends_with("é…"));
     }
 
-    /// In a separate process, which has this logger alone.
+    /// Runs in a separate process, which has this logger alone.
     #[test]
     fn a_logger_that_panics_does_not_unwind_out_of_a_slot() {
         const CHILD: &str = "TF_PLUGIN_TEST_PANICKING_LOGGER";
