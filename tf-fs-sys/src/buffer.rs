@@ -4,8 +4,8 @@ use core::ffi::c_void;
 
 /// A block of bytes and how it is freed.
 ///
-/// Code that makes one outside `TF_NewBufferFromString` sets
-/// all three fields; `TF_DeleteBuffer` calls `data_deallocator` if it is set, then frees the struct.
+/// Code that creates one without `TF_NewBufferFromString` sets all three fields; `TF_DeleteBuffer`
+/// calls `data_deallocator` if it is set, then frees the struct.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TF_Buffer {
@@ -20,15 +20,15 @@ pub struct TF_Buffer {
 crate::layout::host_functions! {
     /// The functions of `tf_buffer.h`, in `libtensorflow_framework.so.2`.
     pub struct BufferFunctions {
-        /// Makes a buffer with a copy of `proto_len` bytes.
+        /// Creates a buffer with a copy of `proto_len` bytes.
         /// [`TF_DeleteBuffer`](Self::TF_DeleteBuffer) frees both.
         required fn TF_NewBufferFromString(proto: *const c_void, proto_len: usize) -> *mut TF_Buffer;
-        /// Makes an empty buffer for a function to fill, that
+        /// Creates an empty buffer for a function to fill, which
         /// [`TF_DeleteBuffer`](Self::TF_DeleteBuffer) frees.
         required fn TF_NewBuffer() -> *mut TF_Buffer;
         /// Frees a buffer and, by its deallocator, the bytes; null is allowed.
         required fn TF_DeleteBuffer(buffer: *mut TF_Buffer);
-        /// The fields of a buffer. The bytes stay the buffer's.
+        /// Returns the fields of a buffer, which keeps the bytes.
         required fn TF_GetBuffer(buffer: *mut TF_Buffer) -> TF_Buffer;
     }
 }

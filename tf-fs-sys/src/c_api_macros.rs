@@ -1,4 +1,4 @@
-//! `tensorflow/c/c_api_macros.h`: what the other headers are written with.
+//! `tensorflow/c/c_api_macros.h`: what the other headers have in common.
 
 /// A boolean of C, one byte: 0 is false, anything else true. Unlike `bool` it may hold any value, so
 /// that what the other side wrote can be read without harm.

@@ -17,7 +17,7 @@ pub const TF_TSTR_TYPE_MASK: TF_TString_Type = 3;
 ///
 /// The storage is private because its use changes between releases (2.21 has a counted reference
 /// where 2.20 has nothing); the functions of the module `tstring` read and write it.
-/// It must not be moved by copying its bytes while a function still knows the old place.
+/// It must not be moved by copying its bytes while a function still uses the old address.
 #[repr(C)]
 #[derive(Debug)]
 pub struct TF_TString {

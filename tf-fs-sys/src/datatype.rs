@@ -11,8 +11,8 @@ pub type TF_DataType = core::ffi::c_uint;
 pub const TF_FLOAT: TF_DataType = 1;
 /// 64-bit float.
 pub const TF_DOUBLE: TF_DataType = 2;
-/// Signed 32-bit integer. TensorFlow keeps most tensors of this type in host memory, whatever the
-/// device.
+/// Signed 32-bit integer. TensorFlow keeps most tensors of this type in host memory, with every
+/// type of device.
 pub const TF_INT32: TF_DataType = 3;
 /// Unsigned 8-bit integer.
 pub const TF_UINT8: TF_DataType = 4;
@@ -83,7 +83,7 @@ pub const TF_FLOAT4_E2M1FN: TF_DataType = 33;
 crate::layout::host_functions! {
     /// The function of `tf_datatype.h`, in `libtensorflow_framework.so.2`.
     pub struct DataTypeFunctions {
-        /// The size of an element in bytes; 0 for types of variable length, such as [`TF_STRING`],
+        /// Returns the size of an element in bytes; 0 for types of variable length, such as [`TF_STRING`],
         /// and for values that the host does not know.
         required fn TF_DataTypeSize(dt: TF_DataType) -> usize;
     }

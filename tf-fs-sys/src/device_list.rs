@@ -15,11 +15,11 @@ crate::layout::host_functions! {
     pub struct DeviceListFunctions {
         /// Frees a list.
         required fn TF_DeleteDeviceList(list: *mut TF_DeviceList);
-        /// How many there are.
+        /// Returns the number of devices.
         required fn TF_DeviceListCount(list: DeviceList) -> c_int;
-        /// The whole name of one, which is the list's.
+        /// Returns the full name of a device. Borrowed from the list.
         required fn TF_DeviceListName(list: DeviceList, index: c_int, status: Status) -> Text;
-        /// The type of one, which is the list's.
+        /// Returns the type of a device. Borrowed from the list.
         required fn TF_DeviceListType(list: DeviceList, index: c_int, status: Status) -> Text;
     }
 }

@@ -8,12 +8,12 @@ crate::layout::opaque! {
 }
 
 crate::layout::host_functions! {
-    /// How a shared library becomes a device plugin of this process. In `libtensorflow_cc.so.2`.
+    /// The functions that load a device plugin into this process, in `libtensorflow_cc.so.2`.
     pub struct DeviceRegistrationFunctions {
         /// Opens the shared library and calls those of `SE_InitPlugin`, `TF_InitKernel`, `TF_InitGraph` and
         /// `TF_InitProfiler` that it has. Null with another status than `TF_OK`.
         required fn TF_LoadPluggableDeviceLibrary(library_filename: Text, status: Status) -> *mut TF_Library;
-        /// Frees what was said about a library, which stays loaded.
+        /// Frees the handle of a library, which stays loaded.
         required fn TF_DeletePluggableDeviceLibraryHandle(lib_handle: *mut TF_Library);
     }
 }

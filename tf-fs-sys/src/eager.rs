@@ -11,7 +11,7 @@ type Op = *mut TFE_Op;
 type Handle = *mut TFE_TensorHandle;
 
 crate::layout::opaque! {
-    /// How a context is made. Opaque.
+    /// Options for creating a context. Opaque.
     pub struct TFE_ContextOptions;
 
     /// Where operations run. Opaque.
@@ -25,40 +25,40 @@ crate::layout::opaque! {
 }
 
 crate::layout::host_functions! {
-    /// Operations, run as they come, in `libtensorflow_cc.so.2`. Names are NUL-terminated.
+    /// Operations that run one by one, in `libtensorflow_cc.so.2`. Names are NUL-terminated.
     pub struct EagerFunctions {
-        /// New options.
+        /// Creates options.
         required fn TFE_NewContextOptions() -> *mut TFE_ContextOptions;
         /// Frees options.
         required fn TFE_DeleteContextOptions(options: *mut TFE_ContextOptions);
-        /// A context with all devices of the process; null with another status than `TF_OK`.
+        /// Creates a context with all devices of the process; null with another status than `TF_OK`.
         required fn TFE_NewContext(opts: *const TFE_ContextOptions, status: Status) -> EagerContext;
-        /// Frees a context, of which nothing is used any more.
+        /// Frees a context that is not used any more.
         required fn TFE_DeleteContext(ctx: EagerContext);
-        /// Its devices, for `TF_DeleteDeviceList` to free.
+        /// Returns its devices, for `TF_DeleteDeviceList` to free.
         required fn TFE_ContextListDevices(ctx: EagerContext, status: Status) -> *mut TF_DeviceList;
-        /// A handle of a tensor in host memory, of which it takes a share.
+        /// Creates a handle of a tensor in host memory, whose buffer it shares.
         required fn TFE_NewTensorHandle(t: *const TF_Tensor, status: Status) -> Handle;
         /// Frees a handle.
         required fn TFE_DeleteTensorHandle(h: Handle);
-        /// The device in whose memory it is. Borrowed from the handle.
+        /// Returns the name of the device in whose memory it is. Borrowed from the handle.
         required fn TFE_TensorHandleBackingDeviceName(h: Handle, status: Status) -> Text;
-        /// Waits for the tensor and copies it to the host. It belongs to the caller.
+        /// Waits for the tensor and copies it to the host. The copy belongs to the caller.
         required fn TFE_TensorHandleResolve(h: Handle, status: Status) -> Tensor;
-        /// A handle of a copy on another device.
+        /// Creates a handle of a copy on another device.
         required fn TFE_TensorHandleCopyToDevice(h: Handle, ctx: EagerContext, device_name: Text, status: Status) -> Handle;
-        /// An operation of this name.
+        /// Creates an operation of this name.
         required fn TFE_NewOp(ctx: EagerContext, op_or_function_name: Text, status: Status) -> Op;
         /// Frees an operation.
         required fn TFE_DeleteOp(op: Op);
-        /// Says where it has to run.
+        /// Sets the device on which it has to run.
         required fn TFE_OpSetDevice(op: Op, device_name: Text, status: Status);
         /// Adds an argument.
         required fn TFE_OpAddInput(op: Op, input: Handle, status: Status);
         /// Sets an attribute that is a list of types.
         required fn TFE_OpSetAttrTypeList(op: Op, attr_name: Text, values: *const TF_DataType, num_values: c_int);
-        /// Runs an operation. `num_retvals` is the room at `retvals`, and then the number of tensors that came,
-        /// which belong to the caller.
+        /// Runs an operation. `num_retvals` is the number of places at `retvals`, and becomes the
+        /// number of results, which belong to the caller.
         required fn TFE_Execute(op: Op, retvals: *mut Handle, num_retvals: *mut c_int, status: Status);
     }
 }

@@ -25,15 +25,15 @@ crate::layout::host_functions! {
         required fn TF_DeleteRecursively(
             dirname: Text, undeleted_file_count: *mut i64, undeleted_dir_count: *mut i64, status: Status
         );
-        /// Writes what a file or directory is. Only after `TF_OK` there is something to read.
+        /// Writes the statistics of a file or directory. They are only set with `TF_OK`.
         required fn TF_FileStat(filename: Text, stats: *mut TF_FileStatistics, status: Status);
-        /// Opens a new file, or an empty one in place of another.
+        /// Creates a file, or empties the one that exists, and opens it for writing.
         required fn TF_NewWritableFile(filename: Text, handle: *mut FileHandle, status: Status);
         /// Closes a file and frees the handle, also when closing fails.
         required fn TF_CloseWritableFile(handle: FileHandle, status: Status);
-        /// Makes durable what was appended.
+        /// Makes everything that was appended durable.
         required fn TF_SyncWritableFile(handle: FileHandle, status: Status);
-        /// Hands on what was appended.
+        /// Flushes everything that was appended.
         required fn TF_FlushWritableFile(handle: FileHandle, status: Status);
         /// Appends `length` bytes.
         required fn TF_AppendWritableFile(handle: FileHandle, data: *const c_char, length: usize, status: Status);
@@ -43,8 +43,8 @@ crate::layout::host_functions! {
         required fn TF_StringStreamNext(list: *mut TF_StringStream, result: *mut *const c_char) -> bool;
         /// Frees the names.
         required fn TF_StringStreamDone(list: *mut TF_StringStream);
-        /// The entries of a directory, for [`TF_StringStreamDone`](Self::TF_StringStreamDone) to free. Null with
-        /// another status than `TF_OK`.
+        /// Lists the entries of a directory, for [`TF_StringStreamDone`](Self::TF_StringStreamDone)
+        /// to free. Null with another status than `TF_OK`.
         required fn TF_GetChildren(filename: Text, status: Status) -> *mut TF_StringStream;
     }
 }

@@ -36,7 +36,7 @@ pub struct TF_ReadOnlyMemoryRegion {
     pub plugin_memory_region: *mut c_void,
 }
 
-/// One filesystem: what a scheme is served by.
+/// One filesystem, which serves a scheme.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TF_Filesystem {
@@ -44,13 +44,13 @@ pub struct TF_Filesystem {
     pub plugin_filesystem: *mut c_void,
 }
 
-/// Names a transaction of a filesystem.
+/// A token for a transaction of a filesystem.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TF_TransactionToken {
     /// The plugin's state for the transaction.
     pub token: *mut c_void,
-    /// The filesystem that made the token.
+    /// The filesystem that created the token.
     pub owner: *mut TF_Filesystem,
 }
 
@@ -105,7 +105,7 @@ pub const TF_Filesystem_Num_Option_Types: TF_Filesystem_Option_Type = 3;
 pub struct TF_Filesystem_Option {
     /// The key, NUL-terminated.
     pub name: *mut c_char,
-    /// Text for people, NUL-terminated. Null when the host sets an option.
+    /// A description for people, NUL-terminated. Null when the host sets an option.
     pub description: *mut c_char,
     /// Non-zero if the option belongs to a file rather than to the whole filesystem.
     pub per_file: c_int,

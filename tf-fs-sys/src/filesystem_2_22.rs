@@ -1,9 +1,9 @@
-//! What TensorFlow 2.22 has otherwise in [`filesystem`](crate::filesystem). It is known from 2.22.0rc0.
+//! What differs from [`filesystem`](crate::filesystem) in TensorFlow 2.22. It is known from 2.22.0rc0.
 
 use crate::filesystem_ops::TF_FilesystemOps;
 use core::mem::{offset_of, size_of};
 
-/// An operation of which only the place counts.
+/// An operation of any type, of which only the place counts.
 type AnyOperation = Option<unsafe extern "C" fn()>;
 
 const OPERATION: usize = size_of::<AnyOperation>();
@@ -14,8 +14,8 @@ const CONFIGURATION: usize = offset_of!(TF_FilesystemOps, get_filesystem_configu
 const ALL: usize = size_of::<TF_FilesystemOps>() / OPERATION;
 const ALL_OTHERS: usize = ALL - (CONFIGURATION - TRANSACTIONS);
 
-/// [`TF_FilesystemOps`] as TensorFlow has it from 2.22 on, under the same ABI number: the operations of
-/// transactions are gone, and those of configuration follow on `flush_caches`.
+/// [`TF_FilesystemOps`] in TensorFlow 2.22 and later, under the same ABI number: the operations of
+/// transactions are gone, and those of configuration follow `flush_caches`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TF_FilesystemOpsWithoutTransactions {
@@ -23,7 +23,7 @@ pub struct TF_FilesystemOpsWithoutTransactions {
 }
 
 impl TF_FilesystemOps {
-    /// The same operations for TensorFlow 2.22 and newer.
+    /// Returns the same operations for TensorFlow 2.22 and newer.
     #[must_use]
     pub fn without_transactions(&self) -> TF_FilesystemOpsWithoutTransactions {
         // SAFETY: the table is made of optional functions and nothing else; they are never called through this type.
@@ -37,7 +37,7 @@ impl TF_FilesystemOps {
 }
 
 impl From<TF_FilesystemOpsWithoutTransactions> for TF_FilesystemOps {
-    /// The same operations at the places of older releases; those of transactions are null.
+    /// Moves the operations to the places of older releases; those of transactions are null.
     fn from(table: TF_FilesystemOpsWithoutTransactions) -> Self {
         let mut all: [AnyOperation; ALL] = [None; ALL];
         let (before, after) = table.operations.split_at(TRANSACTIONS);

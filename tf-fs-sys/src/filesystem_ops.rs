@@ -35,7 +35,7 @@ crate::layout::records! {
         fn append(file: Writer, buffer: *const c_char, n: usize, status: Status);
         /// Returns the position in bytes, -1 on error.
         fn tell(file: Writer, status: Status) -> i64;
-        /// Hands buffered bytes on; may return before they are durable. Also called after `close`.
+        /// Flushes buffered bytes; may return before they are durable. Also called after `close`.
         fn flush(file: Writer, status: Status);
         /// Returns once everything appended so far is durable. Null: the host calls `flush`.
         fn sync(file: Writer, status: Status);
@@ -47,19 +47,19 @@ crate::layout::records! {
     pub struct TF_ReadOnlyMemoryRegionOps {
         /// Frees the region.
         fn cleanup(region: *mut TF_ReadOnlyMemoryRegion);
-        /// The first byte; valid and constant until `cleanup`.
+        /// Returns the address of the first byte, which is valid and constant until `cleanup`.
         fn data(region: *const TF_ReadOnlyMemoryRegion) -> *const c_void;
-        /// The length in bytes.
+        /// Returns the length in bytes.
         fn length(region: *const TF_ReadOnlyMemoryRegion) -> u64;
     }
-    /// Operations of a [`TF_Filesystem`]. A null operation makes the host use its own default or answer
-    /// `TF_UNIMPLEMENTED`; only `init` and `cleanup` are required.
+    /// Operations of a [`TF_Filesystem`]. A null operation makes the host use its own default or
+    /// return `TF_UNIMPLEMENTED`; only `init` and `cleanup` are required.
     ///
-    /// Every path is first given to `translate_name`, except the pattern of `get_matching_paths`.
+    /// Every path is first passed to `translate_name`, except the pattern of `get_matching_paths`.
     pub struct TF_FilesystemOps {
-        /// Makes the filesystem's state; runs inside registration. If it fails, `cleanup` is not called.
+        /// Creates the filesystem's state; runs inside registration. If it fails, `cleanup` is not called.
         fn init(filesystem: *mut TF_Filesystem, status: Status);
-        /// Frees the state. Only runs when the scheme turned out to be taken, never at process exit.
+        /// Frees the state. Only runs if the scheme is already registered, never at process exit.
         fn cleanup(filesystem: *mut TF_Filesystem);
         /// Opens a file for reading.
         fn new_random_access_file(filesystem: Fs, path: Text, file: *mut TF_RandomAccessFile, status: Status);
@@ -79,8 +79,8 @@ crate::layout::records! {
         fn delete_file(filesystem: Fs, path: Text, status: Status);
         /// Deletes an empty directory.
         fn delete_dir(filesystem: Fs, path: Text, status: Status);
-        /// Deletes a directory and all below it. Both counters hold garbage on entry and are read
-        /// whatever the status.
+        /// Deletes a directory with its content. Both counters hold garbage on entry and are read
+        /// with any status.
         fn delete_recursively(
             filesystem: Fs, path: Text, undeleted_files: *mut u64, undeleted_dirs: *mut u64, status: Status
         );
@@ -88,59 +88,59 @@ crate::layout::records! {
         fn rename_file(filesystem: Fs, src: Text, dst: Text, status: Status);
         /// Copies a file, replacing the destination. Null: the host reads and appends.
         fn copy_file(filesystem: Fs, src: Text, dst: Text, status: Status);
-        /// `TF_OK` if the path exists, `TF_NOT_FOUND` if not.
+        /// Sets `TF_OK` if the path exists, `TF_NOT_FOUND` if not.
         fn path_exists(filesystem: Fs, path: Text, status: Status);
-        /// Whether all of `num_files` paths exist, each with its status; `statuses` may be null.
+        /// Returns whether all of `num_files` paths exist, and sets a status for each; `statuses` may be null.
         fn paths_exist(filesystem: Fs, paths: *mut *mut c_char, num_files: c_int, statuses: *mut Status) -> bool;
         /// Fills `stats`, which is uninitialised on entry.
         fn stat(filesystem: Fs, path: Text, stats: *mut TF_FileStatistics, status: Status);
-        /// `TF_OK` and true for a directory, `TF_FAILED_PRECONDITION` for a file. The host ignores the
-        /// returned value and looks at the status only.
+        /// Sets `TF_OK` and returns true for a directory, `TF_FAILED_PRECONDITION` for a file. The
+        /// host ignores the returned value and reads only the status.
         fn is_directory(filesystem: Fs, path: Text, status: Status) -> bool;
-        /// Length of a file in bytes, -1 on error.
+        /// Returns the length of a file in bytes, -1 on error.
         fn get_file_size(filesystem: Fs, path: Text, status: Status) -> i64;
-        /// The canonical form of a URI, from the plugin's allocator. Null aborts the process. Without
-        /// this operation the host's default drops scheme and host from every path.
+        /// Returns the canonical form of a URI, from the plugin's allocator. Null aborts the process. Without this
+        /// operation the host's default drops scheme and host from every path.
         fn translate_name(filesystem: Fs, uri: Text) -> *mut c_char;
-        /// The last name component of each entry of a directory. Returns their number, or -1 on error. `*entries` is null
-        /// on entry; the array and each string come from the plugin's allocator, and the host frees them whenever the
-        /// result is not negative.
+        /// Lists the last name component of each entry of a directory. Returns their number, or -1
+        /// on error. `*entries` is null on entry; the array and each string come from the plugin's
+        /// allocator, and the host frees them if the result is not negative.
         fn get_children(filesystem: Fs, path: Text, entries: *mut *mut *mut c_char, status: Status) -> c_int;
-        /// The complete URI of each path that matches a pattern, which is passed on as the user wrote
-        /// it; otherwise as `get_children`. The host's default crashes on some patterns.
+        /// Lists the complete URI of each path that matches a pattern, which arrives as the user
+        /// wrote it; otherwise as `get_children`. The host's default crashes on some patterns.
         fn get_matching_paths(filesystem: Fs, path: Text, entries: *mut *mut *mut c_char, status: Status) -> c_int;
-        /// Drops whatever the filesystem caches.
+        /// Drops all caches of the filesystem.
         fn flush_caches(filesystem: Fs);
-        /// Starts a transaction: 0, or -1 on error. TensorFlow up to 2.21 calls no transaction operation.
+        /// Starts a transaction; returns 0, or -1 on error. TensorFlow up to 2.21 calls no transaction operation.
         fn start_transaction(filesystem: Fs, token: *mut Token, status: Status) -> c_int;
-        /// Ends a transaction and frees its token: 0, or -1 on error.
+        /// Ends a transaction and frees its token; returns 0, or -1 on error.
         fn end_transaction(filesystem: Fs, token: Token, status: Status) -> c_int;
-        /// Makes a path, which need not exist, part of a transaction: 0, or -1 on error.
+        /// Makes a path, which need not exist, part of a transaction; returns 0, or -1 on error.
         fn add_to_transaction(filesystem: Fs, path: Text, token: Token, status: Status) -> c_int;
-        /// The transaction that a path is part of: 0, or -1 on error.
+        /// Finds the transaction that a path is part of; returns 0, or -1 on error.
         fn get_transaction_for_path(filesystem: Fs, path: Text, token: *mut Token, status: Status) -> c_int;
-        /// The transaction that a path is part of, or a new one with the path in it: 0, or -1 on error.
+        /// Finds the transaction that a path is part of, or starts one with it; returns 0, or -1 on error.
         fn get_or_start_transaction_for_path(filesystem: Fs, path: Text, token: *mut Token, status: Status) -> c_int;
-        /// A token as text for people, from the plugin's allocator; never null.
+        /// Returns a token as text that people can read, from the plugin's allocator; never null.
         fn decode_transaction_token(filesystem: Fs, token: *const TF_TransactionToken) -> *mut c_char;
-        /// All options with their values: `*options` becomes an array of `*num_options` elements, which
-        /// the caller frees, and all that it points to, with the plugin's allocator. TensorFlow up to
-        /// 2.21 calls no configuration operation but `set_filesystem_configuration`.
+        /// Lists all options with their values: `*options` becomes an array of `*num_options` elements, which the
+        /// caller frees, with all that it points to, with the plugin's allocator. TensorFlow up to 2.21 calls no
+        /// configuration operation except `set_filesystem_configuration`.
         fn get_filesystem_configuration(
             filesystem: Fs, options: *mut *mut TF_Filesystem_Option, num_options: *mut c_int, status: Status
         );
-        /// Sets several options, which remain the caller's.
+        /// Sets several options, which still belong to the caller.
         fn set_filesystem_configuration(
             filesystem: Fs, options: *const TF_Filesystem_Option, num_options: c_int, status: Status
         );
-        /// One option by its key; the caller frees it as above.
+        /// Finds one option by its key; the caller frees it as above.
         fn get_filesystem_configuration_option(
             filesystem: Fs, key: Text, option: *mut *mut TF_Filesystem_Option, status: Status
         );
-        /// Sets one option, which remains the caller's.
+        /// Sets one option, which still belongs to the caller.
         fn set_filesystem_configuration_option(filesystem: Fs, option: *const TF_Filesystem_Option, status: Status);
-        /// The keys of all options. `keys` has the type of a single string, so the header leaves the
-        /// representation open.
+        /// Lists the keys of all options. `keys` has the type of a single string, so the header
+        /// leaves the representation open.
         fn get_filesystem_configuration_keys(filesystem: Fs, keys: *mut *mut c_char, num_keys: *mut c_int, status: Status);
     }
 }

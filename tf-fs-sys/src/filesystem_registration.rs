@@ -7,8 +7,8 @@ use crate::filesystem_ops::{
 use core::ffi::{c_char, c_int, c_void};
 use core::mem::size_of;
 
-// Section 3 of the header: versions. A different ABI number refuses the plugin, a different API
-// number only makes the host log; of a table the host copies the smaller of both sides' sizes.
+// Section 3 of the header: versions. With another ABI number the host refuses the plugin; another
+// API number is only logged. Of a table the host copies the smaller of both sides' sizes.
 
 /// API number of [`TF_RandomAccessFileOps`].
 pub const TF_RANDOM_ACCESS_FILE_OPS_API: c_int = 0;
@@ -84,7 +84,7 @@ pub struct TF_FilesystemPluginOps {
 pub struct TF_FilesystemPluginInfo {
     /// Number of elements in `ops`.
     pub num_schemes: usize,
-    /// One element a scheme, from the plugin's allocator; freed by the host.
+    /// One element per scheme, from the plugin's allocator; freed by the host.
     pub ops: *mut TF_FilesystemPluginOps,
     /// Allocates `size` bytes. The host requires it but never calls it.
     pub plugin_memory_allocate: Option<unsafe extern "C" fn(size: usize) -> *mut c_void>,

@@ -19,9 +19,9 @@ pub const GO_MINOR: i32 = 0;
 /// Patch version of this API.
 pub const GO_PATCH: i32 = 1;
 
-/// A switch that can be left alone: one of the three constants below.
+/// A switch that may keep its default: one of the three constants below.
 pub type TF_TriState = c_uint;
-/// As the user set it, which means on.
+/// The default, which means on.
 pub const TF_TriState_Default: TF_TriState = 0;
 /// Off.
 pub const TF_TriState_Off: TF_TriState = 1;
@@ -32,10 +32,10 @@ crate::layout::opaque! {
     /// A graph with the nodes that are fed and fetched. Opaque; the host's, for the length of a call.
     pub struct TF_GrapplerItem;
 
-    /// Types and shapes that are known in a graph. Opaque; made and freed by functions of this module.
+    /// Types and shapes that are known in a graph. Opaque; created and freed by functions of this module.
     pub struct TF_GraphProperties;
 
-    /// The functions and ops that a graph can use. Opaque; made and freed by functions of this module.
+    /// The functions and ops that a graph can use. Opaque; created and freed by functions of this module.
     pub struct TF_FunctionLibraryDefinition;
 }
 
@@ -87,10 +87,10 @@ crate::layout::records! {
     pub struct TP_Optimizer, TP_OPTIMIZER_STRUCT_SIZE, ext {
         /// Creates the pass's state for one graph. Null: no state.
         fn create_func() -> *mut c_void;
-        /// Rewrites a graph, a serialised `GraphDef`, into an empty buffer in which the plugin sets all
-        /// three fields. Required; runs for every graph of at least four nodes in the process, also for
-        /// those without the plugin's devices, twice each. With `TF_ABORTED` the graph stays as it is;
-        /// with any other error so it does, and the error is logged.
+        /// Rewrites a graph, a serialised `GraphDef`, into an empty buffer in which the plugin sets
+        /// all three fields. Required; runs for every graph of at least four nodes in the process,
+        /// also for those without the plugin's devices, twice each. After an error the graph stays
+        /// as it is; the host logs the error unless it is `TF_ABORTED`.
         fn optimize_func(
             optimizer: *mut c_void, input_graph: *const TF_Buffer, item: Item,
             output_graph: *mut TF_Buffer, status: Status
@@ -130,53 +130,53 @@ crate::layout::host_functions! {
     /// of how many bytes together (`storage_size`) there are; the other fills `values` and `lengths`,
     /// of at least `num_values` elements each, with pointers into `storage`, not NUL-terminated.
     pub struct GrapplerFunctions {
-        /// Number and size of the names of the nodes that a pass must keep: those that are fed,
-        /// fetched, initialised or named by the user.
+        /// Writes number and size of the names of the nodes that a pass must keep: those that are
+        /// fed, fetched, initialised or named by the user.
         optional fn TF_GetNodesToPreserveListSize(
             item: Item, num_values: *mut c_int, storage_size: *mut usize, status: Status
         );
-        /// The names of the nodes that a pass must keep.
+        /// Writes the names of the nodes that a pass must keep.
         optional fn TF_GetNodesToPreserveList(
             item: Item, values: *mut *mut c_char, lengths: *mut usize, num_values: c_int, storage: *mut c_void,
             storage_size: usize, status: Status
         );
-        /// Number and size of the names of the nodes that are fetched.
+        /// Writes number and size of the names of the nodes that are fetched.
         optional fn TF_GetFetchNodesListSize(item: Item, num_values: *mut c_int, storage_size: *mut usize, status: Status);
-        /// The names of the nodes that are fetched.
+        /// Writes the names of the nodes that are fetched.
         optional fn TF_GetFetchNodesList(
             item: Item, values: *mut *mut c_char, lengths: *mut usize, num_values: c_int, storage: *mut c_void,
             storage_size: usize, status: Status
         );
-        /// Makes an empty set of properties for a graph, which must outlive it.
+        /// Creates an empty set of properties for a graph, which must outlive it.
         /// [`TF_DeleteGraphProperties`](Self::TF_DeleteGraphProperties) frees it.
         optional fn TF_NewGraphProperties(item: Item) -> Properties;
         /// Frees a set of properties.
         optional fn TF_DeleteGraphProperties(graph_properties: Properties);
-        /// Finds types and shapes out without running the graph. `assume_valid_feeds` takes the shapes
-        /// of what is fed for granted; `aggressive_shape_inference` also computes small values;
-        /// the last two keep the values of constants.
+        /// Infers types and shapes without running the graph. `assume_valid_feeds` trusts the
+        /// shapes of the fed nodes; `aggressive_shape_inference` also computes small values; the
+        /// last two keep the values of constants.
         optional fn TF_InferStatically(
             graph_properties: Properties, assume_valid_feeds: TF_Bool, aggressive_shape_inference: TF_Bool,
             include_input_tensor_values: TF_Bool, include_output_tensor_values: TF_Bool, status: Status
         );
-        /// The number of a node's inputs with known properties.
+        /// Writes the number of a node's inputs with known properties.
         optional fn TF_GetInputPropertiesListSize(
             graph_properties: Properties, name: Text, num_values: *mut c_int, status: Status
         );
-        /// The number of a node's outputs with known properties.
+        /// Writes the number of a node's outputs with known properties.
         optional fn TF_GetOutputPropertiesListSize(
             graph_properties: Properties, name: Text, num_values: *mut c_int, status: Status
         );
-        /// The properties of a node's inputs: fills `num_values` buffers, which are the caller's, each
-        /// with a serialised `OpInfo.TensorProperties`.
+        /// Writes the properties of a node's inputs: fills `num_values` buffers, which belong to
+        /// the caller, each with a serialised `OpInfo.TensorProperties`.
         optional fn TF_GetInputPropertiesList(
             graph_properties: Properties, name: Text, properties: *mut *mut TF_Buffer, num_values: c_int, status: Status
         );
-        /// The properties of a node's outputs, in the same way.
+        /// Writes the properties of a node's outputs, in the same way.
         optional fn TF_GetOutputPropertiesList(
             graph_properties: Properties, name: Text, properties: *mut *mut TF_Buffer, num_values: c_int, status: Status
         );
-        /// Makes the library of a graph, given as a serialised `GraphDef`.
+        /// Creates the library of a graph, given as a serialised `GraphDef`.
         /// [`TF_DeleteFunctionLibraryDefinition`](Self::TF_DeleteFunctionLibraryDefinition) frees it.
         optional fn TF_NewFunctionLibraryDefinition(graph_buf: *const TF_Buffer, status: Status) -> Library;
         /// Frees a library.

@@ -4,8 +4,8 @@
 //! 2.18, which opens its own libraries with `RTLD_LOCAL`; one that names TensorFlow's libraries as
 //! needed cannot be repaired into a wheel. So nothing is imported: each header's functions form a
 //! table ([`StatusFunctions`](crate::status::StatusFunctions) …) that is filled on first use with
-//! `dlsym`, from TensorFlow's libraries if this process has loaded them, then from whatever is
-//! globally visible.
+//! `dlsym`, from TensorFlow's libraries if this process has loaded them, then from all globally
+//! visible symbols.
 //!
 //! A table has required functions, whose absence makes [`Table::get`] fail with a
 //! [`MissingSymbol`] that names the function, and optional ones, which are `Option`s because some
@@ -17,8 +17,8 @@ use core::fmt;
 use core::sync::atomic::{AtomicPtr, Ordering};
 use std::boxed::Box;
 
-/// The libraries that may hold the host's functions, in the order of search. `RTLD_NOLOAD`: only
-/// what the process has loaded already is looked at.
+/// The libraries that may hold the host's functions, in the order of search. They are opened with
+/// `RTLD_NOLOAD`: only libraries that the process has loaded already are searched.
 pub const LIBRARIES: &[&CStr] = &[
     c"libtensorflow_framework.so.2",
     c"libtensorflow_cc.so.2",
@@ -48,7 +48,7 @@ impl fmt::Display for MissingSymbol {
 
 impl core::error::Error for MissingSymbol {}
 
-/// Where a bound table is kept. Only this module looks into it, so that what it holds can be relied on.
+/// Where a bound table is kept. Only this module accesses it, so its content can be relied on.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Cell<T>(AtomicPtr<T>);
@@ -70,8 +70,8 @@ pub trait Table: Copy + 'static {
     #[doc(hidden)]
     fn cell() -> &'static Cell<Self>;
 
-    /// The table, bound on the first call that succeeds. A failure is not remembered: a later call,
-    /// made after TensorFlow was loaded, may succeed.
+    /// Returns the table, bound on the first call that succeeds. A failure is not cached: a later
+    /// call, made after TensorFlow was loaded, may succeed.
     ///
     /// # Errors
     /// [`MissingSymbol`] as from [`Table::bind`].
@@ -85,8 +85,8 @@ pub trait Table: Copy + 'static {
         Ok(unsafe { &*table })
     }
 
-    /// Puts `table` in place of whatever is bound now, for this process and all threads. For tests
-    /// and for hosts that are not TensorFlow.
+    /// Replaces the table that is bound now, for this process and all threads. For tests and for
+    /// hosts that are not TensorFlow.
     ///
     /// # Safety
     /// Each function of `table` must keep the promises that its field documents, for as long as the
@@ -118,7 +118,7 @@ fn bind_once<T: Table>() -> Result<&'static T, MissingSymbol> {
     }
 }
 
-/// Major and minor number of the TensorFlow in this process; `None` if there is none, or none that says.
+/// Returns the major and minor version of the TensorFlow in this process; `None` if there is none, or it does not tell.
 #[must_use]
 pub fn release() -> Option<(u32, u32)> {
     let version = crate::registration::RegistrationFunctions::get().ok()?.TF_Version?;
@@ -132,7 +132,7 @@ fn major_minor(version: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// The address of a function in the host's libraries, or `None`.
+/// Returns the address of a function in the host's libraries or the global symbols, or `None`.
 #[must_use]
 pub fn symbol(name: &CStr) -> Option<*mut c_void> {
     LIBRARIES

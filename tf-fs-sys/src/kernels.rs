@@ -17,23 +17,23 @@ pub(crate) type Construction = *mut TF_OpKernelConstruction;
 type KernelBuilder = *mut TF_KernelBuilder;
 
 crate::layout::opaque! {
-    /// A kernel in the making. Opaque.
+    /// A kernel that is being built. Opaque.
     pub struct TF_KernelBuilder;
 
-    /// A node for which a kernel is being made: its attributes. Opaque; the host's, for the length of the
-    /// call.
+    /// A node for which a kernel is being created: its attributes. Opaque; the host's, for the
+    /// length of the call.
     pub struct TF_OpKernelConstruction;
 
     /// One run of a kernel: its inputs and outputs. Opaque; the host's, for the length of the call, or of an
     /// asynchronous kernel until it is done.
     pub struct TF_OpKernelContext;
 
-    /// What an asynchronous kernel says that it is done with. Opaque; consumed by
+    /// The callback by which an asynchronous kernel says that it is done. Opaque; consumed by
     /// `TF_RunAsyncOpKernelDoneCallback`.
     pub struct TF_AsyncOpKernelDoneCallback;
 }
 
-/// Makes the state of a kernel, for one node, and returns it. A failure is reported by
+/// Creates the state of a kernel, for one node, and returns it. A failure is reported by
 /// `TF_OpKernelConstruction_Failure`.
 pub type TF_CreateKernelFn = Option<unsafe extern "C" fn(ctx: Construction) -> *mut c_void>;
 
@@ -43,7 +43,7 @@ pub type TF_ComputeKernelFn = Option<unsafe extern "C" fn(kernel: *mut c_void, c
 
 /// Runs an asynchronous kernel. Exactly once, on this thread or another, `done` is passed to
 /// `TF_RunAsyncOpKernelDoneCallback`: **before this function returns**. `done` points to the stack of the host's
-/// caller, so that a later call crashes the process, whatever the header intends.
+/// caller, so that a later call crashes the process, although the header intends to allow it.
 pub type TF_ComputeAsyncKernelFn = Option<
     unsafe extern "C" fn(
         kernel: *mut c_void,
@@ -58,11 +58,11 @@ pub type TF_DeleteKernelFn = Option<unsafe extern "C" fn(kernel: *mut c_void)>;
 crate::layout::records! {
     /// Parameters and results of `TF_InputRange`; the caller sets `struct_size`.
     pub struct TF_InputRange_Args, TF_InputRange_Args_STRUCT_SIZE, r#priv {
-        /// Answer: the index of the first input of that name.
+        /// Result: the index of the first input of that name.
         pub start: c_int,
-        /// Answer: the index after the last input of that name.
+        /// Result: the index after the last input of that name.
         pub stop: c_int,
-        /// A status of the caller's, in which the host reports an error.
+        /// A status of the caller, in which the host reports an error.
         pub status: Status,
     }
 }
@@ -74,9 +74,9 @@ pub type TF_InitKernelFn = unsafe extern "C" fn();
 crate::layout::host_functions! {
     /// The functions of `kernels.h`, in `libtensorflow_framework.so.2`.
     ///
-    /// Strings are NUL-terminated and copied. A `TF_Tensor*` or `TF_Buffer*` that a function returns
-    /// with or fills in is the caller's to delete. Indices count from 0; an index that is out of
-    /// range is `TF_OUT_OF_RANGE` unless a note says otherwise.
+    /// Strings are NUL-terminated and copied. The caller deletes a `TF_Tensor*` or `TF_Buffer*`
+    /// that a function returns or fills in. Indices count from 0; an index that is out of range is
+    /// `TF_OUT_OF_RANGE` unless a note says otherwise.
     ///
     /// Attributes of a node are read by `TF_OpKernelConstruction_GetAttr…`. An attribute that is
     /// missing or has another type is an error. Lists are read into an array of at least `max_vals`
@@ -105,36 +105,36 @@ crate::layout::host_functions! {
         /// reported when the op runs. What is in host memory is read and written before `compute`
         /// returns.
         required fn TF_KernelBuilder_HostMemory(kernel_builder: KernelBuilder, arg_name: Text);
-        /// Of several kernels that fit, the one with the highest priority is taken.
+        /// Sets the priority: of several kernels that fit, the one with the highest is used.
         required fn TF_KernelBuilder_Priority(kernel_builder: KernelBuilder, priority_number: i32);
         /// Restricts the kernel to nodes with this label.
         required fn TF_KernelBuilder_Label(kernel_builder: KernelBuilder, label: Text);
-        /// Registers a kernel under a name of the caller's choice and frees `builder`. Nearly every
-        /// mistake, such as a second kernel for the same types, is only reported when the op runs.
+        /// Registers a kernel under a name that the caller chooses and frees `builder`. Nearly every mistake, such as a
+        /// second kernel for the same types, is only reported when the op runs.
         required fn TF_RegisterKernelBuilder(kernel_name: Text, builder: KernelBuilder, status: Status);
-        /// As `TF_RegisterKernelBuilder`, by a serialised `KernelDef` unless that is null.
+        /// Registers a kernel as `TF_RegisterKernelBuilder` does, by a serialised `KernelDef` unless that is null.
         required fn TF_RegisterKernelBuilderWithKernelDef(
             serialized_kernel_def: Text, name: Text, builder: KernelBuilder, status: Status
         );
         /// Frees a kernel that is not registered.
         required fn TF_DeleteKernelBuilder(builder: KernelBuilder);
-        /// The plugin's own stream that this run is to use. Null with an error on a device that is not a
-        /// plugin's.
+        /// Returns the plugin's own stream that this run is to use. Null with an error on a device
+        /// that is not a plugin's.
         required fn TF_GetStream(ctx: Context, status: Status) -> SP_Stream;
-        /// The number of inputs.
+        /// Returns the number of inputs.
         required fn TF_NumInputs(ctx: Context) -> c_int;
-        /// The number of outputs.
+        /// Returns the number of outputs.
         required fn TF_NumOutputs(ctx: Context) -> c_int;
-        /// Fills in an input. Null without an error is possible: an input that is missing.
+        /// Fills in an input. It may be null without an error: an input that is missing.
         required fn TF_GetInput(ctx: Context, i: c_int, tensor: *mut Tensor, status: Status);
-        /// The indices of the inputs of a name.
+        /// Fills in the indices of the inputs of a name.
         required fn TF_InputRange(ctx: Context, name: Text, args: *mut TF_InputRange_Args);
-        /// The type of an input. **Aborts the process** if the index is out of range.
+        /// Returns the type of an input. **Aborts the process** if the index is out of range.
         required fn TF_InputDatatype(ctx: Context, index: c_int) -> TF_DataType;
-        /// Sets an output. The tensor stays the caller's. An output that a kernel does not set is an
-        /// empty tensor for the next, without a message.
+        /// Sets an output. The tensor still belongs to the caller. An output that a kernel does not
+        /// set is an empty tensor for the next kernel, without a message.
         required fn TF_SetOutput(ctx: Context, i: c_int, tensor: *const TF_Tensor, status: Status);
-        /// An output that was set or allocated.
+        /// Returns an output that was set or allocated.
         required fn TF_GetMutableOutput(ctx: Context, i: c_int, status: Status) -> Tensor;
         /// Fills in the functions that are known, a serialised `FunctionDefLibrary`.
         required fn TF_GetSerializedFunctionDefLibrary(
@@ -146,41 +146,41 @@ crate::layout::host_functions! {
         required fn TF_GetSerializedResourceHandleProto(
             ctx: Context, i: c_int, serialized_resource_handle_proto: *mut TF_Buffer, status: Status
         );
-        /// Says that a kernel could not be made. The status stays the caller's.
+        /// Reports that a kernel could not be created. The status still belongs to the caller.
         required fn TF_OpKernelConstruction_Failure(ctx: Construction, status: Status);
-        /// Says that a run failed. The status stays the caller's.
+        /// Reports that a run failed. The status still belongs to the caller.
         required fn TF_OpKernelContext_Failure(ctx: Context, status: Status);
-        /// The type that an output is to have. **Aborts the process** if the index is out of range.
+        /// Returns the type that an output is to have. **Aborts the process** if the index is out of range.
         required fn TF_ExpectedOutputDataType(ctx: Context, i: c_int) -> TF_DataType;
-        /// Whether an input is in host memory.
+        /// Returns whether an input is in host memory.
         required fn TF_IsHostMemoryInput(ctx: Context, i: c_int, status: Status) -> bool;
-        /// Whether an output is in host memory.
+        /// Returns whether an output is in host memory.
         required fn TF_IsHostMemoryOutput(ctx: Context, i: c_int, status: Status) -> bool;
-        /// Number of the step that this run belongs to.
+        /// Returns the number of the step that this run belongs to.
         required fn TF_StepId(ctx: Context) -> i64;
-        /// The node, a serialised `NodeDef`.
+        /// Returns the node, a serialised `NodeDef`.
         required fn TF_OpKernelConstruction_GetNodeDef(ctx: Construction, status: Status) -> *mut TF_Buffer;
-        /// Number of the frame, which a loop opens, that this run belongs to.
+        /// Returns the number of the frame, which a loop opens, that this run belongs to.
         required fn TF_GetFrameId(ctx: Context) -> u64;
-        /// Number of the iteration that this run belongs to.
+        /// Returns the number of the iteration that this run belongs to.
         required fn TF_GetIterId(ctx: Context) -> i64;
-        /// As `TF_StepId`.
+        /// Returns the same as `TF_StepId`.
         required fn TF_GetStepId(ctx: Context) -> i64;
-        /// Index of the device.
+        /// Returns the index of the device.
         required fn TF_GetDeviceId(ctx: Context) -> c_int;
-        /// Name of the device. Borrowed from the kernel. Not before TensorFlow 2.16.
+        /// Returns the name of the device. Borrowed from the kernel. Not before TensorFlow 2.16.
         optional fn TF_GetDeviceName(ctx: Context) -> TF_StringView;
-        /// The version of the graph's format.
+        /// Returns the version of the graph's format.
         required fn TF_GetGraphDefVersion(ctx: Context) -> c_int;
-        /// Name of the node. Borrowed from the kernel.
+        /// Returns the name of the node. Borrowed from the kernel.
         required fn TF_GetOpKernelName(ctx: Context) -> TF_StringView;
-        /// The container that resources are put into unless they name one. Borrowed from the kernel.
+        /// Returns the container that resources are put into unless they name one. Borrowed from the kernel.
         required fn TF_GetResourceMgrDefaultContainerName(ctx: Context) -> TF_StringView;
-        /// What the node calls an input. Borrowed from the kernel.
+        /// Returns the node's name for an input. Borrowed from the kernel.
         required fn TF_GetOpKernelRequestedInput(ctx: Context, index: usize) -> TF_StringView;
-        /// How much room an attribute takes: `list_size` is the number of elements of a list, -1 if it
-        /// is none; `total_size` the bytes of a string or of all strings of a list, or the dimensions
-        /// of a shape (-1 if their number is unknown) or of all shapes of a list.
+        /// Writes how much room an attribute takes: `list_size` is the number of elements of a list, -1 if it is not a
+        /// list; `total_size` the bytes of a string or of all strings of a list, or the dimensions of a shape (-1 if
+        /// their number is unknown) or of all shapes of a list.
         required fn TF_OpKernelConstruction_GetAttrSize(
             ctx: Construction, attr_name: Text, list_size: *mut i32, total_size: *mut i32, status: Status
         );
@@ -232,7 +232,7 @@ crate::layout::host_functions! {
             ctx: Construction, attr_name: Text, values: *mut *mut c_char, lengths: *mut usize, max_values: c_int,
             storage: *mut c_void, storage_size: usize, status: Status
         );
-        /// Reads a list of tensors; each that is not null is the caller's.
+        /// Reads a list of tensors; each that is not null belongs to the caller.
         required fn TF_OpKernelConstruction_GetAttrTensorList(
             ctx: Construction, attr_name: Text, vals: *mut Tensor, max_values: c_int, status: Status
         );
@@ -240,9 +240,9 @@ crate::layout::host_functions! {
         required fn TF_OpKernelConstruction_GetAttrFunction(
             ctx: Construction, attr_name: Text, status: Status
         ) -> *mut TF_Buffer;
-        /// Whether the node has an attribute.
+        /// Returns whether the node has an attribute.
         required fn TF_OpKernelConstruction_HasAttr(ctx: Construction, attr_name: Text, status: Status) -> bool;
-        /// Name of the node. Borrowed from the construction.
+        /// Returns the name of the node. Borrowed from the construction.
         required fn TF_OpKernelConstruction_GetName(ctx: Construction) -> TF_StringView;
         /// Allocates an output, in device memory unless the kernel is registered otherwise. `dtype` and
         /// `len` are ignored: the op decides.
@@ -250,9 +250,9 @@ crate::layout::host_functions! {
             context: Context, index: c_int, dtype: TF_DataType, dims: *const i64, num_dims: c_int, len: usize,
             status: Status
         ) -> Tensor;
-        /// Makes an output of the memory of one of the candidates that nobody else uses, whose index goes
-        /// into `forwarded_input`; or allocates one, and the index is -1. `forwarded_input` may be
-        /// null.
+        /// Creates an output from the memory of one of the candidates that nothing else uses, and
+        /// writes its index to `forwarded_input`; or allocates an output, and the index is -1.
+        /// `forwarded_input` may be null.
         required fn TF_ForwardInputOrAllocateOutput(
             context: Context, candidate_input_indices: *const c_int, num_candidate_input_indices: c_int, output_index: c_int,
             output_dims: *const i64, output_num_dims: c_int, forwarded_input: *mut c_int, status: Status

@@ -51,7 +51,7 @@ crate::layout::host_functions! {
             update_func: Option<unsafe extern "C" fn(ctx: Context, tensor: Tensor, value: Tensor, op: c_int)>,
             status: Status
         );
-        /// Makes a temporary variable by a function of the plugin's. Not before TensorFlow 2.15.
+        /// Creates a temporary variable by a function of the plugin. Not before TensorFlow 2.15.
         optional fn TF_TemporaryVariable(
             ctx: Context, dtype: TF_DataType, dims: *const i64, num_dims: c_int, var_name: *mut TF_StringView,
             plugin_allocator: Option<unsafe extern "C" fn(
@@ -73,7 +73,7 @@ crate::layout::host_functions! {
             ctx: Context, input: c_int, lock_held: bool, is_variant_type: bool, sparse: bool, copy_func: TF_CopyTensorFn,
             out: *mut Tensor, status: Status
         );
-        /// Passes a reference variable on to an output.
+        /// Passes a reference variable to an output.
         optional fn TF_OpKernelContext_ForwardRefInputToRefOutput(ctx: Context, input_index: i32, output_index: i32);
         /// Unlocks the variables and frees the holder.
         optional fn TF_ReleaseVariableInputLockHolder(lock_holder: LockHolder);
@@ -84,15 +84,15 @@ crate::layout::host_functions! {
         optional fn TF_OpKernelConstruction_GetAttrTensorShape(
             ctx: Construction, attr_name: Text, dims: *mut i64, num_dims: usize, status: Status
         );
-        /// Whether an input is a reference.
+        /// Returns whether an input is a reference.
         optional fn TF_IsRefInput(ctx: Context, i: c_int, status: Status) -> bool;
-        /// Adds up inputs that are variants, two tensors at a time by a function of the plugin's.
+        /// Adds up inputs that are variants, two tensors at a time by a function of the plugin.
         optional fn TF_AddNVariant(
             ctx: Context, binary_add_func: Option<unsafe extern "C" fn(ctx: Context, a: Tensor, b: Tensor, out: Tensor)>,
             status: Status
         );
-        /// Makes zeros for an input that is a variant, one tensor at a time by a function of the
-        /// plugin's.
+        /// Creates zeros for an input that is a variant, one tensor at a time by a function of the
+        /// plugin.
         optional fn TF_ZerosLikeVariant(ctx: Context, zeros_like_func: TF_CopyTensorFn, status: Status);
     }
 }

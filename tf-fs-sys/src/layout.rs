@@ -1,12 +1,12 @@
-//! How types and functions of the headers are declared: tables of functions, versioned structs, opaque types, and functions
-//! of the host.
+//! How types and functions of the headers are declared: tables of functions, versioned structs,
+//! opaque types, and functions of the host.
 
 use core::ffi::c_char;
 use core::ops::Range;
 
 /// A text that ends with NUL.
 pub(crate) type Text = *const c_char;
-/// Where a function reports what came of it.
+/// Where a function reports its outcome.
 pub(crate) type Status = *mut crate::status::TF_Status;
 
 /// A table of functions, or a struct that begins with `struct_size`.
@@ -30,8 +30,8 @@ pub unsafe trait Versioned: Record + Copy + Default {
     const STRUCT_SIZE: usize = Self::FIELDS[Self::FIELDS.len() - 1].end;
 }
 
-/// Where the field that the function picks lies, if it begins at `start`. (`memoffset::span_of!` computes the same, but not
-/// in a constant.)
+/// Returns where the field that the function picks lies, if it begins at `start`.
+/// (`memoffset::span_of!` computes the same, but not in a constant.)
 pub(crate) const fn range<Struct, Field>(
     start: usize,
     _pick: fn(&Struct) -> &Field,

@@ -1,7 +1,7 @@
 //! TensorFlow's plugin C ABI, and nothing else.
 //!
-//! One module a C header, or a part of one, written by hand, with the names of the headers. The first line of such a module
-//! names the header; [`operations`] lists the operations of a filesystem for everything that goes through them all.
+//! One module per C header, or part of one, written by hand, with the headers' names. Its first line names the header;
+//! [`operations`] lists the operations of a filesystem for code that goes through all of them.
 //!
 //! The crate links against no TensorFlow. The functions that TensorFlow provides (`TF_SetStatus` …)
 //! sit in tables of function pointers that are filled on first use from the libraries which the

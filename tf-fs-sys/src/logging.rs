@@ -25,7 +25,7 @@ crate::layout::host_functions! {
         optional fn TF_Log(level: TF_LogLevel, fmt: Text; ...);
         /// Writes a line if the user requested this much detail (`TF_CPP_MAX_VLOG_LEVEL`).
         optional fn TF_VLog(level: c_int, fmt: Text; ...);
-        /// As `TF_VLog`, for debug builds of TensorFlow.
+        /// Writes a line as `TF_VLog` does, for debug builds of TensorFlow.
         optional fn TF_DVLog(level: c_int, fmt: Text; ...);
     }
 }

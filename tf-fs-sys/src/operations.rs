@@ -2,9 +2,9 @@
 
 use crate::filesystem_ops::TF_FilesystemOps;
 
-/// Calls a macro with the operations of [`TF_FilesystemOps`], in the order of the table: first, in braces, those
-/// that TensorFlow demands, then, in braces, all others. An operation is its name, the same in capitals, and a
-/// semicolon.
+/// Calls a macro with the operations of [`TF_FilesystemOps`], in the order of the table: first, in
+/// braces, those that TensorFlow requires, then, in braces, all others. An operation is its name,
+/// the same in capitals, and a semicolon.
 ///
 /// # Examples
 /// ```

@@ -28,9 +28,9 @@ crate::layout::records! {
         fn start(profiler: Profiler, status: Status);
         /// Stops collecting.
         fn stop(profiler: Profiler, status: Status);
-        /// Hands over what was collected, a serialised `XSpace`. The first call has a null `buffer` and
-        /// requests the size in bytes: `size_in_bytes` is uninitialised and always to be set, 0 for
-        /// nothing. If it is not 0, a second call has a buffer of that size.
+        /// Writes what was collected, a serialised `XSpace`. The first call has a null `buffer` and
+        /// requests the size in bytes: `size_in_bytes` is uninitialised and must always be set, 0
+        /// for nothing. If it is not 0, a second call has a buffer of that size.
         fn collect_data_xspace(profiler: Profiler, buffer: *mut u8, size_in_bytes: *mut usize, status: Status);
     }
 
@@ -46,10 +46,10 @@ crate::layout::records! {
         pub profiler: *mut TP_Profiler,
         /// The host's, to be filled by the plugin.
         pub profiler_fns: *mut TP_ProfilerFns,
-        /// To be set by the plugin. The host calls it twice while it loads the plugin and uses the
-        /// profiler afterwards: it must free nothing.
+        /// Destroys the profiler; set by the plugin. The host calls it twice while it loads the
+        /// plugin and uses the profiler afterwards: it must free nothing.
         fn destroy_profiler(profiler: *mut TP_Profiler);
-        /// To be set by the plugin; as `destroy_profiler`.
+        /// Destroys the callbacks; set by the plugin. It must free nothing either.
         fn destroy_profiler_fns(profiler_fns: *mut TP_ProfilerFns);
     }
 }

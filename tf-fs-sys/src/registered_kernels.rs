@@ -6,7 +6,7 @@ use crate::layout::{Status, Text};
 crate::layout::host_functions! {
     /// The kernels that are registered, in `libtensorflow_cc.so.2`.
     pub struct RegisteredKernelsFunctions {
-        /// Those of an op, a serialised `KernelList`, for `TF_DeleteBuffer` to free; null with another status than `TF_OK`.
+        /// Returns the kernels of an op, a serialised `KernelList` for `TF_DeleteBuffer` to free; null on an error.
         required fn TF_GetRegisteredKernelsForOp(name: Text, status: Status) -> *mut TF_Buffer;
     }
 }

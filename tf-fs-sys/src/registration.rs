@@ -3,14 +3,14 @@
 use crate::layout::{Status, Text};
 
 crate::layout::host_functions! {
-    /// How a shared library becomes a filesystem plugin of this process. In
+    /// The functions that load a filesystem plugin into this process, and name the release. In
     /// `libtensorflow_cc.so.2`.
     pub struct RegistrationFunctions {
-        /// Opens the shared library at `path`, calls its `TF_InitPlugin` (each time it is called) and
-        /// registers every scheme it offers. The first error is in `status`; schemes that were
-        /// registered stay so.
+        /// Opens the shared library at `path`, calls its `TF_InitPlugin` (each time it is called)
+        /// and registers every scheme that it offers. The first error is in `status`; schemes that
+        /// could be registered stay registered.
         required fn TF_RegisterFilesystemPlugin(path: Text, status: Status);
-        /// The release, as in `2.21.0` or `2.22.0-rc1`: a static text. Never null.
+        /// Returns the release, such as `2.21.0` or `2.22.0-rc1`: a static text. Never null.
         optional fn TF_Version() -> Text;
     }
 }

@@ -6,8 +6,8 @@ use core::ffi::{c_char, c_int, c_uint, c_void};
 crate::layout::opaque! {
     /// A status object of the host: a code, a message and payloads. Opaque; only ever behind a pointer.
     ///
-    /// For each call into a plugin the host makes a fresh one, already `TF_OK`, and deletes it
-    /// afterwards. A plugin never keeps the pointer.
+    /// For each call into a plugin the host creates a new one, already `TF_OK`, and deletes it
+    /// afterwards. A plugin must not keep the pointer.
     pub struct TF_Status;
 }
 
@@ -22,7 +22,7 @@ pub const TF_OK: TF_Code = 0;
 pub const TF_CANCELLED: TF_Code = 1;
 /// An error with no better code.
 pub const TF_UNKNOWN: TF_Code = 2;
-/// An argument that is wrong whatever the state of the system.
+/// An argument that is wrong in any state of the system.
 pub const TF_INVALID_ARGUMENT: TF_Code = 3;
 /// The deadline passed before the operation ended.
 pub const TF_DEADLINE_EXCEEDED: TF_Code = 4;
@@ -60,7 +60,7 @@ crate::layout::host_functions! {
     /// The functions of `tf_status.h`. All live in `libtensorflow_framework.so.2`. Required are those
     /// without which no plugin can work.
     pub struct StatusFunctions {
-        /// Makes a status, `TF_OK`, that [`TF_DeleteStatus`](Self::TF_DeleteStatus) frees. Never null.
+        /// Creates a status, `TF_OK`, which [`TF_DeleteStatus`](Self::TF_DeleteStatus) frees. Never null.
         required fn TF_NewStatus() -> Status;
         /// Frees a status; null is allowed.
         required fn TF_DeleteStatus(status: Status);
@@ -72,9 +72,9 @@ crate::layout::host_functions! {
         optional fn TF_SetPayload(status: Status, key: Text, value: Text);
         /// Sets the code that belongs to an `errno`, and `context: strerror` as the message.
         optional fn TF_SetStatusFromIOError(status: Status, error_code: c_int, context: Text);
-        /// The code.
+        /// Returns the code.
         required fn TF_GetCode(status: *const TF_Status) -> TF_Code;
-        /// The message, empty for `TF_OK`. Borrowed from the status until its next change.
+        /// Returns the message, empty for `TF_OK`. Borrowed from the status until its next change.
         required fn TF_Message(status: *const TF_Status) -> Text;
         /// Calls `visitor` for each payload. Not exported before TensorFlow 2.14.
         optional fn TF_ForEachPayload(status: *const TF_Status, visitor: TF_PayloadVisitor, capture: *mut c_void);

@@ -8,9 +8,9 @@
 //!
 //! # Sizes
 //!
-//! Each struct begins with `struct_size`, the offset of the end of the last field that the side that
-//! made the struct knows. The host makes every struct that a plugin fills at load, zeroed, on its stack
-//! and with the host's size in `struct_size`. So a plugin
+//! Each struct begins with `struct_size`, the offset of the end of the last field that the side
+//! that created the struct knows. The host creates every struct that a plugin fills at load,
+//! zeroed, on its stack and with the host's size in `struct_size`. So a plugin
 //! - reads a field only if `struct_size` covers it,
 //! - writes a field only if `struct_size` covers it, for beyond is the host's stack,
 //! - sets `struct_size` to what it has filled: never 0, which the host refuses.
@@ -57,9 +57,9 @@ pub type SP_Timer = *mut SP_Timer_st;
 type Device = *const SP_Device;
 
 crate::layout::records! {
-    /// Functions of timers. TensorFlow 2.12 and 2.13 demand and use timers, 2.14 to 2.21 neither.
+    /// Functions of timers. TensorFlow 2.12 and 2.13 require and use timers; 2.14 to 2.21 do neither.
     pub struct SP_TimerFns, SP_TIMER_FNS_STRUCT_SIZE, ext {
-        /// The nanoseconds between `start_timer` and `stop_timer`.
+        /// Returns the nanoseconds between `start_timer` and `stop_timer`.
         fn nanoseconds(timer: SP_Timer) -> u64;
     }
 
@@ -94,7 +94,7 @@ crate::layout::records! {
 
 /// The status of an event: one of the four constants below.
 pub type SE_EventStatus = c_uint;
-/// Nobody knows. **Aborts the process**.
+/// The status is unknown. **Aborts the process**.
 pub const SE_EVENT_UNKNOWN: SE_EventStatus = 0;
 /// The work before the event failed. **Aborts the process**: report failures in another way.
 pub const SE_EVENT_ERROR: SE_EventStatus = 1;
@@ -106,15 +106,15 @@ pub const SE_EVENT_COMPLETE: SE_EventStatus = 3;
 crate::layout::records! {
     /// A range of device memory.
     ///
-    /// The host takes `opaque` for an address: it slices allocations by adding to it. For all calls but
-    /// `allocate` it makes the struct again from the address, so `payload` is lost. It logs an error if `allocate`
-    /// leaves a `struct_size` of 0.
+    /// The host takes `opaque` for an address: it slices allocations by adding to it. For all calls
+    /// except `allocate` it creates the struct again from the address, so `payload` is lost. It
+    /// logs an error if `allocate` leaves a `struct_size` of 0.
     pub struct SP_DeviceMemoryBase, SP_DEVICE_MEMORY_BASE_STRUCT_SIZE, ext {
         /// The address; null for none.
         pub opaque: *mut c_void,
         /// The size in bytes. Of the copy in a copy; 0 in `deallocate`.
         pub size: u64,
-        /// Free for the plugin in the header; 0 in every call of the host's.
+        /// Free for the plugin in the header; 0 in every call of the host.
         pub payload: u64,
     }
 
@@ -144,11 +144,11 @@ crate::layout::records! {
 
     /// Functions that describe a device. Each may be null; a negative result means "unknown".
     pub struct SP_DeviceFns, SP_DEVICE_FNS_STRUCT_SIZE, ext {
-        /// The NUMA node that the device is attached to.
+        /// Returns the NUMA node that the device is attached to.
         fn get_numa_node(device: Device) -> i32;
-        /// Bandwidth of the device's own memory in bytes a second.
+        /// Returns the bandwidth of the device's own memory in bytes per second.
         fn get_memory_bandwidth(device: Device) -> i64;
-        /// Estimated floating-point operations a nanosecond. Never requested.
+        /// Returns the estimated floating-point operations per nanosecond. Never called.
         fn get_gflops(device: Device) -> f64;
     }
 

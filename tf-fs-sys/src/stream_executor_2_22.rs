@@ -7,7 +7,7 @@ use crate::stream_executor_fns::{SP_STREAMEXECUTOR_STRUCT_SIZE, SP_StreamExecuto
 use core::ffi::c_int;
 
 crate::layout::records! {
-    /// What a stream is to be like.
+    /// Options of a new stream.
     pub struct SP_StreamOptions, SP_STREAM_OPTIONS_STRUCT_SIZE, ext {
         /// Whether `priority` counts.
         pub has_priority: TF_Bool,
@@ -15,8 +15,8 @@ crate::layout::records! {
         pub priority: c_int,
     }
 
-    /// [`SP_StreamExecutor`] as TensorFlow has it from 2.22 on. Only a host whose `struct_size` covers it has room for the
-    /// last field.
+    /// [`SP_StreamExecutor`] in TensorFlow 2.22 and later. Only a host whose `struct_size` covers
+    /// it has room for the last field.
     pub struct SP_StreamExecutorWithStreamOptions {
         /// What all releases have; its `struct_size` is that of the whole.
         pub executor: SP_StreamExecutor,
@@ -31,7 +31,7 @@ crate::layout::records! {
 pub const SP_STREAMEXECUTOR_WITH_STREAM_OPTIONS_STRUCT_SIZE: usize =
     size_of::<SP_StreamExecutorWithStreamOptions>();
 
-// The field is where the header's is: behind the last one of the others.
+// The field is where the header has it: after the last one of the others.
 const _: () = assert!(
     core::mem::offset_of!(SP_StreamExecutorWithStreamOptions, create_stream_with_options)
         == SP_STREAMEXECUTOR_STRUCT_SIZE

@@ -9,9 +9,9 @@ use crate::stream_executor::{
 };
 use core::ffi::c_void;
 
-/// A function of the host for `host_callback`: takes the `callback_arg` and a non-null status of the
-/// plugin's, `TF_OK`, into which it writes its own result. It frees what the argument points to, so it
-/// is called exactly once.
+/// A function of the host for `host_callback`: takes the `callback_arg` and a non-null status of
+/// the plugin, `TF_OK`, into which it writes its own result. It frees what the argument points to,
+/// so it is called exactly once.
 pub type SE_StatusCallbackFn =
     Option<unsafe extern "C" fn(callback_arg: *mut c_void, status: Status)>;
 
@@ -22,11 +22,11 @@ type Source = *const SP_DeviceMemoryBase;
 crate::layout::records! {
     /// The callbacks of a platform's devices.
     ///
-    /// "Enqueued" work is done in the stream's order, after the call has returned or before; memory that
-    /// it reads or writes stays valid until an event recorded behind it is complete (the host's memory
-    /// for certain; device memory as long as the host allocates by its own strategy, see
-    /// [`SP_Platform::use_bfc_allocator`](crate::SP_Platform::use_bfc_allocator)). Handles of streams and events can be null, where an earlier
-    /// `create_*` failed.
+    /// "Enqueued" work is done in the stream's order, after the call has returned or before; memory
+    /// that it reads or writes stays valid until an event recorded behind it is complete (host
+    /// memory always; device memory while the host allocates by its own strategy, see
+    /// [`SP_Platform::use_bfc_allocator`](crate::SP_Platform::use_bfc_allocator)). Handles of
+    /// streams and events can be null, where an earlier `create_*` failed.
     ///
     /// `struct_size` is smaller in a host before TensorFlow 2.8, which lacks `mem_zero`, `memset` and `memset32` and has
     /// `host_callback` in the place of the first.
@@ -43,7 +43,7 @@ crate::layout::records! {
         fn host_memory_allocate(device: Device, size: u64) -> *mut c_void;
         /// Frees memory of `host_memory_allocate`.
         fn host_memory_deallocate(device: Device, mem: *mut c_void);
-        /// Allocates memory that host and devices share. Demanded only with
+        /// Allocates memory that host and devices share. Required only with
         /// [`SP_Platform::supports_unified_memory`](crate::SP_Platform::supports_unified_memory), and not used.
         fn unified_memory_allocate(device: Device, bytes: u64) -> *mut c_void;
         /// Frees memory of `unified_memory_allocate`.
@@ -63,7 +63,7 @@ crate::layout::records! {
         /// Makes all later work of `dependent` wait for what is in `other` now. TensorFlow up to 2.16
         /// aborts on an error.
         fn create_stream_dependency(device: Device, dependent: SP_Stream, other: SP_Stream, status: Status);
-        /// Whether the stream works, without waiting for it.
+        /// Reports whether the stream works, without waiting for it.
         fn get_stream_status(device: Device, stream: SP_Stream, status: Status);
 
         // Events.
@@ -71,8 +71,8 @@ crate::layout::records! {
         fn create_event(device: Device, event: *mut SP_Event, status: Status);
         /// Frees an event.
         fn destroy_event(device: Device, event: SP_Event);
-        /// How far the latest record of an event is. The host polls it, about every 10 µs, and stops at the
-        /// first of a stream's events that is pending.
+        /// Returns how far the latest record of an event is. The host polls it, about every 10 µs,
+        /// and stops at the first of a stream's events that is pending.
         fn get_event_status(device: Device, event: SP_Event) -> SE_EventStatus;
         /// Puts an event, which may have been recorded before, behind the work of a stream. **The host
         /// ignores an error** and reads too early if the event then reports that it is complete.
@@ -81,7 +81,7 @@ crate::layout::records! {
         fn wait_for_event(device: Device, stream: SP_Stream, event: SP_Event, status: Status);
 
         // Timers.
-        /// Makes a timer.
+        /// Creates a timer.
         fn create_timer(device: Device, timer: *mut SP_Timer, status: Status);
         /// Frees a timer.
         fn destroy_timer(device: Device, timer: SP_Timer);
@@ -99,8 +99,8 @@ crate::layout::records! {
         fn memcpy_htod(
             device: Device, stream: SP_Stream, device_dst: Memory, host_src: *const c_void, size: u64, status: Status
         );
-        /// Enqueues a copy within the device or between two of the platform. The host calls it without
-        /// having checked that it is there.
+        /// Enqueues a copy within the device or between two of the platform. The host calls it
+        /// without checking that it is not null.
         fn memcpy_dtod(device: Device, stream: SP_Stream, device_dst: Memory, device_src: Source, size: u64, status: Status);
         /// Copies from the device to the host before it returns.
         fn sync_memcpy_dtoh(device: Device, host_dst: *mut c_void, device_src: Source, size: u64, status: Status);
@@ -120,15 +120,15 @@ crate::layout::records! {
         fn synchronize_all_activity(device: Device, status: Status);
 
         // Fills; sizes are in bytes.
-        /// Enqueues filling with zeros.
+        /// Enqueues a fill with zeros.
         fn mem_zero(device: Device, stream: SP_Stream, location: Memory, size: u64, status: Status);
-        /// Enqueues filling with a byte.
+        /// Enqueues a fill with a byte.
         fn memset(device: Device, stream: SP_Stream, location: Memory, pattern: u8, size: u64, status: Status);
-        /// Enqueues filling with a pattern of four bytes.
+        /// Enqueues a fill with a pattern of four bytes.
         fn memset32(device: Device, stream: SP_Stream, location: Memory, pattern: u32, size: u64, status: Status);
 
-        /// Enqueues a call of `callback_fn` with `callback_arg`, on another thread than the caller's, and
-        /// returns true. False means that it will never be called; what it would have freed is lost then.
+        /// Enqueues a call of `callback_fn` with `callback_arg`, on another thread than the caller's, and returns true.
+        /// False means that it will never be called; then everything that it would have freed is lost.
         fn host_callback(
             device: Device, stream: SP_Stream, callback_fn: SE_StatusCallbackFn, callback_arg: *mut c_void
         ) -> TF_Bool;

@@ -25,17 +25,17 @@ crate::layout::records! {
         /// coalescing"), in stream order. Otherwise each tensor is an allocation, and is deallocated while
         /// enqueued work still uses it.
         pub use_bfc_allocator: TF_Bool,
-        /// Whether the regions grow as needed, whatever the user set; otherwise the first one takes all.
-        /// Not in a host before TensorFlow 2.10.
+        /// Whether the regions grow as needed, even if the user set it otherwise; without it the
+        /// first one takes all. Not in a host before TensorFlow 2.10.
         pub force_memory_growth: TF_Bool,
     }
 
     /// The callbacks of a platform.
     pub struct SP_PlatformFns, SP_PLATFORM_FNS_STRUCT_SIZE, ext {
-        /// The number of devices, always the same: the host calls it many times. An error is logged and counts
-        /// as 0. The host calls it without having checked that it is there.
+        /// Writes the number of devices, always the same: the host calls it many times. An error is
+        /// logged and counts as 0. The host calls it without checking that it is not null.
         fn get_device_count(platform: Platform, device_count: *mut c_int, status: Status);
-        /// Makes a device. TensorFlow 2.12 and 2.13 abort on an error, later ones raise it in Python.
+        /// Creates a device. TensorFlow 2.12 and 2.13 abort on an error, later ones raise it in Python.
         fn create_device(platform: Platform, params: *mut SE_CreateDeviceParams, status: Status);
         /// Frees what `create_device` put into the fields; not the struct.
         fn destroy_device(platform: Platform, device: *mut SP_Device);
@@ -65,9 +65,9 @@ crate::layout::records! {
         pub platform: *mut SP_Platform,
         /// To be filled by the plugin, within the `struct_size` found in it.
         pub platform_fns: *mut SP_PlatformFns,
-        /// To be set by the plugin: frees what it put into the fields of `platform`; not the struct.
+        /// Frees what the plugin put into the fields of `platform`, not the struct; set by the plugin.
         fn destroy_platform(platform: *mut SP_Platform);
-        /// To be set by the plugin: frees what it put into the fields of `platform_fns`; not the struct.
+        /// Frees what the plugin put into the fields of `platform_fns`, not the struct; set by the plugin.
         fn destroy_platform_fns(platform_fns: *mut SP_PlatformFns);
     }
 }

@@ -31,38 +31,38 @@ pub type TF_TensorDeallocator =
 crate::layout::host_functions! {
     /// The functions of `tf_tensor.h`, in `libtensorflow_framework.so.2`.
     pub struct TensorFunctions {
-        /// Makes a tensor of memory that the caller provides: `len` bytes at `data`, which
-        /// `deallocator` frees with the tensor's last reference. Memory that is not aligned is copied
-        /// and freed at once. Null, after a call of `deallocator`, if `len` is less than type and
-        /// shape need; a greater one is the size of the tensor.
+        /// Creates a tensor from memory that the caller provides: `len` bytes at `data`, which
+        /// `deallocator` frees with the tensor's last reference. Memory that is not aligned is
+        /// copied and freed at once. Returns null, after a call of `deallocator`, if `len` is too
+        /// small for type and shape; a greater one is the size of the tensor.
         required fn TF_NewTensor(
             data_type: TF_DataType, dims: *const i64, num_dims: c_int, data: *mut c_void, len: usize,
             deallocator: TF_TensorDeallocator, deallocator_arg: *mut c_void
         ) -> Tensor;
-        /// The alignment in bytes that memory for `TF_NewTensor` should have. Not before TensorFlow
-        /// 2.17.
+        /// Returns the alignment in bytes that memory for `TF_NewTensor` should have. Not before
+        /// TensorFlow 2.17.
         optional fn TF_TensorDefaultAlignment() -> usize;
-        /// Makes a tensor in host memory, `len` bytes, not initialised.
+        /// Creates a tensor in host memory, `len` bytes, not initialised.
         required fn TF_AllocateTensor(data_type: TF_DataType, dims: *const i64, num_dims: c_int, len: usize) -> Tensor;
-        /// A new tensor with the content of `tensor`, which is deleted; or null, and `tensor` stays,
-        /// if that is not possible.
+        /// Moves the content of `tensor` to a new tensor, and deletes `tensor`. If that is not
+        /// possible, returns null, and `tensor` stays.
         required fn TF_TensorMaybeMove(tensor: Tensor) -> Tensor;
-        /// Frees a tensor, and its memory with the last that refers to it; null is allowed.
+        /// Frees a tensor, and its memory with the last tensor that refers to it; null is allowed.
         required fn TF_DeleteTensor(tensor: Tensor);
-        /// The type of the elements.
+        /// Returns the type of the elements.
         required fn TF_TensorType(tensor: *const TF_Tensor) -> TF_DataType;
-        /// Gives the tensor another shape.
+        /// Sets the shape.
         required fn TF_SetShape(tensor: Tensor, dims: *const i64, num_dims: c_int);
-        /// The number of dimensions.
+        /// Returns the number of dimensions.
         required fn TF_NumDims(tensor: *const TF_Tensor) -> c_int;
-        /// The length of one dimension. The index must be at least 0 and below `TF_NumDims`.
+        /// Returns the length of one dimension. The index must be at least 0 and below `TF_NumDims`.
         required fn TF_Dim(tensor: *const TF_Tensor, dim_index: c_int) -> i64;
-        /// The size of the content in bytes.
+        /// Returns the size of the content in bytes.
         required fn TF_TensorByteSize(tensor: *const TF_Tensor) -> usize;
-        /// The first byte, in host or device memory; may be null in a tensor without elements.
-        /// Borrowed from the tensor.
+        /// Returns the address of the first byte, in host or device memory; may be null in a tensor
+        /// without elements. Borrowed from the tensor.
         required fn TF_TensorData(tensor: *const TF_Tensor) -> *mut c_void;
-        /// The number of elements.
+        /// Returns the number of elements.
         required fn TF_TensorElementCount(tensor: *const TF_Tensor) -> i64;
         /// Makes `to` a tensor of another type and shape over the memory of `from`.
         /// `TF_INVALID_ARGUMENT` if the sizes in bytes differ, or an element of either type has no
@@ -71,7 +71,7 @@ crate::layout::host_functions! {
             from: *const TF_Tensor, data_type: TF_DataType, to: Tensor, new_dims: *const i64, num_new_dims: c_int,
             status: Status
         );
-        /// Whether the memory is aligned as TensorFlow prefers it.
+        /// Returns whether the memory is aligned as TensorFlow prefers it.
         required fn TF_TensorIsAligned(tensor: *const TF_Tensor) -> bool;
     }
 }

@@ -3,7 +3,7 @@
 use memoffset::span_of;
 use tf_fs_sys::*;
 
-/// Both ways to compute the end agree, and neither is the size of the struct where that is padded.
+/// Compares two ways to compute the end. Neither gives the size of the struct where that is padded.
 #[test]
 fn a_struct_size_is_the_end_of_the_last_field() {
     assert_eq!(SP_PLATFORM_STRUCT_SIZE, span_of!(SP_Platform, ..=force_memory_growth).end);
