@@ -37,7 +37,7 @@ pub(crate) struct Options {
     pub(crate) graph_pass: Option<TokenStream>,
     /// The expression that makes the profiler.
     pub(crate) profiler: Option<TokenStream>,
-    /// Where the SDK is.
+    /// The path of the SDK.
     pub(crate) krate: Path,
 }
 
@@ -50,7 +50,7 @@ impl Macro {
         usages.any(|usage| usage.split([' ', '(']).next() == Some(option))
     }
 
-    /// The options in backticks, as they are written.
+    /// Returns the options in backticks, as they are written.
     fn usage(self) -> &'static str {
         match self {
             Self::FilesystemPlugin => {
@@ -72,7 +72,7 @@ impl Macro {
         }
     }
 
-    /// The SDK that the output refers to.
+    /// Returns the name of the SDK that the output refers to.
     fn sdk(self) -> &'static str {
         match self {
             Self::DevicePlugin | Self::Kernel => "se-plugin",
@@ -80,15 +80,15 @@ impl Macro {
         }
     }
 
-    /// Where the SDK is, unless the option `crate` says otherwise.
+    /// Returns the path of the SDK, unless the option `crate` sets another.
     pub(crate) fn default_crate(self) -> Path {
         let name = format_ident!("{}", self.sdk().replace('-', "_"));
         syn::parse_quote!(::#name)
     }
 }
 
-/// Lets `read` read the value of each option, and goes on after a mistake. Returns the names of the options; `None` if a
-/// mistake may have hidden an option: do not report missing ones then.
+/// Lets `read` read the value of each option, and continues after a mistake. Returns the names of
+/// the options; `None` if a mistake may have hidden an option: do not report missing ones then.
 pub(crate) fn each(
     tokens: TokenStream,
     of: Macro,
@@ -212,7 +212,7 @@ fn parse_scheme(input: ParseStream<'_>, name: &Ident) -> syn::Result<LitStr> {
     Ok(literal)
 }
 
-/// The literals in the parentheses after a name, each of which `read` reads.
+/// Returns the literals in the parentheses after a name, each of which `read` reads.
 pub(crate) fn literals(
     value: TokenStream,
     name: &Ident,
@@ -229,7 +229,7 @@ pub(crate) fn literals(
     elements.into_iter().filter_map(|element| errors.ok(parser.parse2(element))).collect()
 }
 
-/// What stands in the parentheses after a name.
+/// Returns the elements of the list in the parentheses after a name.
 pub(crate) fn list(
     value: TokenStream,
     name: &Ident,
@@ -256,7 +256,7 @@ fn switch(tokens: TokenStream, name: &Ident, errors: &mut Errors) -> Option<bool
     value(tokens, name, &message, errors, |input| Ok(input.parse::<LitBool>()?.value))
 }
 
-/// An option that is its name alone, and set by that.
+/// Returns true for an option that is set by its name alone; a value is a mistake.
 pub(crate) fn flag(value: TokenStream, option: &str, errors: &mut Errors) -> bool {
     if !value.is_empty() {
         errors.over(value, format!("`{option}` takes no value; write `{option}`"));
@@ -264,7 +264,7 @@ pub(crate) fn flag(value: TokenStream, option: &str, errors: &mut Errors) -> boo
     true
 }
 
-/// Whatever it is, the compiler says what is wrong with it.
+/// Returns the expression after a name; the compiler reports what is wrong with it.
 fn expression(
     tokens: TokenStream,
     name: &Ident,
@@ -284,8 +284,8 @@ pub(crate) fn krate(tokens: TokenStream, name: &Ident, of: Macro, errors: &mut E
     path.unwrap_or_else(|| of.default_crate())
 }
 
-/// What stands behind the `=` after a name, and nothing more. `message` is the mistake if it is
-/// something else.
+/// Returns what follows the `=` after a name, if `parse` reads all of it; otherwise `message` is
+/// the mistake.
 pub(crate) fn value<T>(
     tokens: TokenStream,
     name: &Ident,

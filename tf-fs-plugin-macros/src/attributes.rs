@@ -8,7 +8,7 @@ use crate::table;
 use proc_macro2::TokenStream;
 use quote::ToTokens as _;
 
-/// The output of `#[filesystem_plugin]` or of `#[filesystem]`.
+/// Returns the output of `#[filesystem_plugin]` or of `#[filesystem]`.
 pub(crate) fn expand(options: TokenStream, item: TokenStream, of: Macro) -> TokenStream {
     let mut errors = Errors::default();
     let options = args::parse(options, of, &mut errors);

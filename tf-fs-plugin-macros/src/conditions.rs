@@ -3,15 +3,15 @@
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::quote;
 
-/// The predicate of an item with these attributes, each given as what stands between its brackets;
-/// `None` if the item is always there.
+/// Returns the predicate of an item with these attributes, each given as the tokens between its
+/// brackets; `None` if the item always exists.
 ///
 /// An attribute macro sees the items before the compiler removes those whose `cfg` does not hold.
 pub(crate) fn of<'a>(attributes: impl IntoIterator<Item = &'a TokenStream>) -> Option<TokenStream> {
     combine(attributes.into_iter().filter_map(of_attribute), |all| quote!(all(#(#all),*)))
 }
 
-/// Holds if any predicate holds; an item without a predicate is always there.
+/// Returns a predicate that holds if any of these holds; an item without a predicate always exists.
 pub(crate) fn any<'a>(
     predicates: impl IntoIterator<Item = &'a Option<TokenStream>>,
 ) -> Option<TokenStream> {
@@ -19,7 +19,7 @@ pub(crate) fn any<'a>(
     combine(predicates?, |any| quote!(any(#(#any),*)))
 }
 
-/// `#[cfg(...)]`, or nothing for an item that is always there.
+/// Returns `#[cfg(...)]`, or nothing for an item that always exists.
 pub(crate) fn attribute(condition: Option<&TokenStream>) -> Option<TokenStream> {
     condition.map(|condition| quote!(#[cfg(#condition)]))
 }
@@ -58,7 +58,7 @@ fn of_attribute(attribute: &TokenStream) -> Option<TokenStream> {
     None
 }
 
-/// What stands between the commas.
+/// Splits tokens at their commas.
 pub(crate) fn split(tokens: TokenStream) -> Vec<TokenStream> {
     let mut parts = vec![TokenStream::new()];
     for token in tokens {

@@ -7,7 +7,7 @@ use crate::item::{self, text};
 use proc_macro2::TokenStream;
 use quote::{ToTokens as _, quote};
 
-/// The output of `#[device_plugin]`.
+/// Returns the output of `#[device_plugin]`.
 pub(crate) fn device_plugin(options: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let options = args::parse(options, Macro::DevicePlugin, &mut errors);
@@ -35,8 +35,8 @@ pub(crate) fn device_plugin(options: TokenStream, item: TokenStream) -> TokenStr
     errors.before(output)
 }
 
-/// What the library exports. `TF_InitGraph` and `TF_InitProfiler` are also for a plugin that has neither: the SDK has a
-/// pass of its own.
+/// Returns the exports of the library. A plugin without a graph pass or profiler exports
+/// `TF_InitGraph` and `TF_InitProfiler`, too: the SDK has its own pass.
 fn export(platform: &TokenStream, options: &Options) -> TokenStream {
     let krate = &options.krate;
     let private = quote!(#krate::__private);
@@ -45,7 +45,7 @@ fn export(platform: &TokenStream, options: &Options) -> TokenStream {
     let made = quote!(#private::note::Note::device(#kind, ::core::cfg!(panic = "abort")));
     let note = note(&private, &kind, &made);
     let only_one = only_one(&quote!(a_crate_exports_only_one_platform));
-    // A function each, so that the compiler's errors are about the author's expression alone.
+    // A function for each, so that the compiler's errors are about the author's expression alone.
     let constructor = |name: TokenStream, bound: TokenStream, expression: &Option<TokenStream>| {
         let Some(expression) = expression else {
             return (TokenStream::new(), quote!(::core::option::Option::None));

@@ -8,17 +8,17 @@ use quote::{ToTokens, quote};
 pub(crate) struct Errors(Vec<(syn::Error, Option<TokenStream>)>);
 
 impl Errors {
-    /// A mistake that one token, or the macro's name, represents.
+    /// Adds a mistake at one token, or at the macro's name.
     pub(crate) fn at(&mut self, span: Span, message: impl std::fmt::Display) {
         self.conditional(span, None, message);
     }
 
-    /// A mistake that reaches over all of `tokens`.
+    /// Adds a mistake that spans all of `tokens`.
     pub(crate) fn over(&mut self, tokens: impl ToTokens, message: impl std::fmt::Display) {
         self.0.push((syn::Error::new_spanned(tokens, message), None));
     }
 
-    /// A mistake only where the predicate `condition` holds.
+    /// Adds a mistake that only counts where the predicate `condition` holds.
     pub(crate) fn conditional(
         &mut self,
         span: Span,
@@ -32,12 +32,12 @@ impl Errors {
         self.0.is_empty()
     }
 
-    /// The value, or `None` and one more mistake.
+    /// Returns the value, or adds the mistake and returns `None`.
     pub(crate) fn ok<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         result.map_err(|error| self.0.push((error, None))).ok()
     }
 
-    /// Items that make the compiler report the mistakes, and `output` behind them.
+    /// Returns items that make the compiler report the mistakes, followed by `output`.
     pub(crate) fn before(self, output: TokenStream) -> TokenStream {
         let mistakes = self.0.into_iter().map(|(error, condition)| {
             let errors = error.into_iter().map(|error| error.to_compile_error());

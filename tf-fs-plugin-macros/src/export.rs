@@ -11,7 +11,7 @@ pub(crate) struct Served {
     pub(crate) schemes: Vec<Literal>,
 }
 
-/// The exports of a crate; `plugin` is the type that represents them in tests.
+/// Returns the exports of a crate; `plugin` is the type that represents them in tests.
 ///
 /// A second plugin in the crate is an error only once there are no other `errors`.
 pub(crate) fn expand(
@@ -26,10 +26,10 @@ pub(crate) fn expand(
     let mut items = TokenStream::new();
     for Served { ty, schemes } in served {
         for scheme in schemes {
-            // Not names that an author's type could have: theirs is resolved in here too.
+            // Names that an author's type cannot have, because that type is resolved in here, too.
             let marker = format_ident!("__TfFsPluginScheme{}", registrations.len());
             let registration = format_ident!("__TF_FS_PLUGIN_REGISTRATION_{}", registrations.len());
-            // The same tokens twice, so that the compiler says only once what is wrong with the type.
+            // The same tokens twice, so that the compiler reports a wrong type only once.
             let registered = quote!(#private::Registration::new::<#ty, #marker>(#scheme));
             let panics = quote!(::core::cfg!(panic = "abort"));
             items.extend(note(&private, &quote!(#scheme), &quote!(#registered.note(#panics))));
@@ -84,11 +84,11 @@ pub(crate) fn expand(
     }
 }
 
-/// What a crate can have only one of: a second is a second macro of this name, and `cargo check` refuses it in whatever
-/// modules the two are. Two functions of one symbol are refused by a build only.
+/// Returns an item that a crate can have only once: a second is a second macro of this name, which
+/// `cargo check` refuses in any module. Two functions with one symbol are refused by a build only.
 pub(crate) fn only_one(name: &TokenStream) -> TokenStream {
-    // The module is for what is written in a function, such as the `main` of an example: there the compiler warns of a
-    // macro of the crate's, and an `#[allow]` would be an error in a crate that forbids the lint.
+    // The module is for code in a function, such as the `main` of an example: there the compiler warns of a macro of
+    // the crate, and an `#[allow]` would be an error in a crate that forbids the lint.
     quote! {
         const _: () = {
             mod __only_one {
@@ -102,7 +102,7 @@ pub(crate) fn only_one(name: &TokenStream) -> TokenStream {
     }
 }
 
-/// A note in the library about a scheme or a device type, the text: the value of `note`.
+/// Returns a note in the library about a scheme or a device type, the `text`, with the value `note`.
 pub(crate) fn note(private: &TokenStream, text: &TokenStream, note: &TokenStream) -> TokenStream {
     quote! {
         const _: () = {

@@ -1,9 +1,9 @@
 //! Reads `impl Filesystem for T { ... }` without parsing the bodies of its methods.
 //!
-//! Editors call the attributes on half-typed code. So the header is parsed, and of each item only as
-//! much as is needed to know its name; whatever else is there reaches the compiler as it was written.
+//! Editors call the attributes on half-typed code. So the header is parsed, and of each item only
+//! as much as is needed to know its name; everything else reaches the compiler as it was written.
 //!
-//! An `impl` for a type that borrows is reported and left out. What needs the `impl` reports that it is missing, too.
+//! An `impl` for a type that borrows is reported and left out. Code that needs it then reports that it is missing.
 
 use crate::conditions;
 use crate::errors::Errors;
@@ -23,7 +23,7 @@ pub(crate) struct FilesystemImpl {
     body: Group,
 }
 
-/// All that stands before the braces.
+/// Everything before the braces.
 pub(crate) struct Header {
     pub(crate) attributes: Vec<Attribute>,
     qualifiers: TokenStream,
@@ -42,8 +42,8 @@ pub(crate) struct Member {
     pub(crate) condition: Option<TokenStream>,
 }
 
-/// Reads an `impl` of the trait `wanted`. If an attribute stands on something else, that is reported; the answer is what to
-/// emit in its place.
+/// Reads an `impl` of the trait `wanted`. If the attribute is on another item, that is reported,
+/// and the error is what to emit in its place.
 pub(crate) fn parse(
     item: TokenStream,
     wanted: &str,
@@ -114,8 +114,8 @@ pub(crate) fn parse(
                 text(&header.self_type)
             ),
         );
-        // With the `impl` the compiler would report the lifetimes, at many places. Without it later uses report
-        // a missing `impl`.
+        // With the `impl` the compiler would report the lifetimes in many places. Without it, later
+        // uses report a missing `impl`.
         return Err(TokenStream::new());
     }
     let (methods, types, macros) = Default::default();
@@ -125,7 +125,7 @@ pub(crate) fn parse(
 }
 
 impl FilesystemImpl {
-    /// The `impl` as it was written, with `items` added to its end.
+    /// Returns the `impl` as it was written, with `items` added to its end.
     pub(crate) fn with_items(&self, items: TokenStream) -> TokenStream {
         let Header { attributes, qualifiers, generics, trait_path, self_type, .. } = &self.header;
         let (generics, _, where_clause) = generics.split_for_impl();
@@ -149,7 +149,7 @@ impl FilesystemImpl {
                 let ends = match &token {
                     TokenTree::Punct(punct) => punct.as_char() == ';',
                     TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
-                        // Braces inside of generics, `Bytes<{ N }>`, go on.
+                        // Braces inside of generics, as in `Bytes<{ N }>`, do not end an item.
                         let next = tokens.peek();
                         !next.is_some_and(|next| is_punct(next, '>') || is_punct(next, ','))
                             && !matches!(kind(&head), Kind::Type(_) | Kind::Const)
@@ -191,7 +191,7 @@ enum Kind {
     Unknown,
 }
 
-/// Kind of the item that begins with `head`.
+/// Returns the kind of the item that begins with `head`.
 fn kind(head: &[TokenTree]) -> Kind {
     for (index, token) in head.iter().enumerate() {
         if is_punct(token, '!') {
@@ -210,7 +210,7 @@ fn kind(head: &[TokenTree]) -> Kind {
     Kind::Unknown
 }
 
-/// What stands between the brackets of the next attributes.
+/// Takes the next attributes; returns what is between the brackets of each.
 fn take_attributes(
     tokens: &mut std::iter::Peekable<std::vec::IntoIter<TokenTree>>,
 ) -> Vec<TokenStream> {
@@ -228,7 +228,7 @@ fn take_attributes(
     attributes
 }
 
-/// Undoes the invisible groups in which fragments of a `macro_rules!` macro arrive.
+/// Removes the invisible groups in which fragments of a `macro_rules!` macro arrive.
 pub(crate) fn flatten(tokens: TokenStream) -> Vec<TokenTree> {
     let flat = tokens.into_iter().flat_map(|token| match token {
         TokenTree::Group(group) if group.delimiter() == Delimiter::None => flatten(group.stream()),
@@ -245,7 +245,7 @@ fn is_punct(token: &TokenTree, text: char) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == text)
 }
 
-/// Reads what stands before the braces.
+/// Reads everything before the braces.
 fn read_header(input: ParseStream<'_>, wanted: &str) -> syn::Result<Header> {
     let attributes = input.call(Attribute::parse_outer)?;
     let mut qualifiers = TokenStream::new();
@@ -274,7 +274,7 @@ fn read_header(input: ParseStream<'_>, wanted: &str) -> syn::Result<Header> {
     Ok(Header { attributes, qualifiers, generics, negative, trait_path, self_type })
 }
 
-/// What an item is, and its keyword.
+/// Returns the place of an item's keyword, and what the item is.
 fn item_kind(tokens: &[TokenTree]) -> (Span, &'static str) {
     const KINDS: &str = "impl an `impl`,fn a function,struct a struct,enum an enum,union a union,trait a trait,\
         mod a module,type a type alias,use a `use`,static a static,const a constant";
@@ -297,7 +297,7 @@ fn is_constant(tokens: &[TokenTree], index: usize) -> bool {
     next.is_some_and(|next| !of_function.iter().any(|keyword| is_ident(next, keyword)))
 }
 
-/// Where the `impl` has a lifetime parameter, or the type `'_`.
+/// Returns where the `impl` has a lifetime parameter, or the type `'_`.
 fn borrows(header: &Header) -> Option<Span> {
     let named = header.generics.lifetimes().next().map(|named| named.lifetime.span());
     let self_type = &header.self_type;
@@ -316,13 +316,13 @@ fn has_elided(tokens: TokenStream) -> bool {
     })
 }
 
-/// Whether an attribute is one of this crate's, whatever path leads to it.
+/// Returns whether an attribute is this crate's `name`, by any path.
 pub(crate) fn names_macro(attribute: &Attribute, name: &str) -> bool {
     let path = attribute.path();
     path.segments.last().is_some_and(|last| last.ident == name)
 }
 
-/// Source text for a message.
+/// Returns tokens as source text for a message.
 pub(crate) fn text(tokens: &impl ToTokens) -> String {
     let mut text = tokens.to_token_stream().to_string();
     for spaced in [" :: ", ":: ", " < ", " <", "< ", " >", " ,", "& "] {

@@ -10,7 +10,7 @@ use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{GenericParam, LitInt, LitStr, Path, Token};
 
-/// How many kernels one attribute may stand for.
+/// The maximum number of kernels that one attribute registers.
 const MAX: usize = 1024;
 
 /// The options of `#[kernel]`.
@@ -32,7 +32,7 @@ struct Types {
     types: Vec<TokenStream>,
 }
 
-/// The output of `#[kernel]`.
+/// Returns the output of `#[kernel]`.
 pub(crate) fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let options = parse(options, &mut errors);
@@ -106,7 +106,7 @@ fn registrations(
     };
     let Options { host_memory, label, priority, variables, variants, .. } = options;
     let self_type = &header.self_type;
-    // Not a name that an author's type could have.
+    // A name that an author's type cannot have.
     let mut output = quote!(type __SeKernel<#(#params),*> = #self_type;);
     for number in 0..count {
         // The last attribute changes fastest.
@@ -155,7 +155,7 @@ fn is_constant(ty: &TokenStream) -> bool {
     matches!(&*tokens, [.., dtype, _] if dtype.to_string() == "DType")
 }
 
-/// Reads the options, and goes on after a mistake.
+/// Reads the options, and continues after a mistake.
 fn parse(tokens: TokenStream, errors: &mut Errors) -> Options {
     const OF: Macro = Macro::Kernel;
     let mut options = Options {

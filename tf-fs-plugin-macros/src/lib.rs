@@ -1,8 +1,8 @@
 //! The attributes of `tf-fs-plugin`, which re-exports them: use them from there.
 //!
-//! The macros read the names of the methods in an `impl Filesystem`, and write what a generic function
-//! cannot be: a table of the operations that are there, one type for each scheme, and the functions
-//! that TensorFlow looks for in a shared library.
+//! The macros read the names of the methods in an `impl Filesystem`, and write what a generic
+//! function cannot be: a table of the operations that are implemented, one type for each scheme,
+//! and the functions that TensorFlow looks for in a shared library.
 
 use args::Macro;
 use proc_macro::TokenStream;
@@ -45,14 +45,14 @@ mod table;
 ///
 /// # Options
 /// - `scheme = "mem"`: the scheme that the filesystem serves, without `://`.
-/// - `schemes("s3", "s3a")`: several of them. Each gets a filesystem of its own, made by
-///   `Filesystem::new`, which is told the scheme.
+/// - `schemes("s3", "s3a")`: several of them. `Filesystem::new` is called for each, with the scheme,
+///   and creates a separate filesystem.
 /// - `autoload = false`: do not register when TensorFlow is imported. Then `TF_InitKernel` is not
 ///   exported, and a user registers the library by its path.
-/// - `allow_panic_abort`: build also with `panic = "abort"`. A panic then ends the Python process,
-///   where it would else become an error of the operation; so without this option such a build is
-///   an error.
-/// - `crate = ::renamed`: where `tf-fs-plugin` is, if not at `::tf_fs_plugin`.
+/// - `allow_panic_abort`: build also with `panic = "abort"`. A panic then ends the Python process
+///   instead of becoming an error of the operation, so without this option such a build is an
+///   error.
+/// - `crate = ::renamed`: the path of `tf-fs-plugin`, if it is not `::tf_fs_plugin`.
 ///
 /// Either `scheme` or `schemes` must be given. A scheme is an ASCII letter followed by ASCII letters,
 /// digits and `.`, and case matters: TensorFlow takes any other for a local path. `file`, `ram` and
@@ -65,8 +65,8 @@ mod table;
 ///   also because of a `#[cfg]`, is a null pointer for TensorFlow.
 /// - `TF_InitPlugin` and `TF_InitKernel`, the two symbols that the library exports.
 ///
-/// The methods must be written out: the names of what a macro between them expands to are not known
-/// here, so such a macro is an error.
+/// The methods must be written out. The attribute cannot see the methods that a macro in the `impl`
+/// expands to, so such a macro is an error.
 #[proc_macro_attribute]
 pub fn filesystem_plugin(options: TokenStream, item: TokenStream) -> TokenStream {
     attributes::expand(options.into(), item.into(), Macro::FilesystemPlugin).into()
@@ -80,9 +80,9 @@ pub fn filesystem_plugin(options: TokenStream, item: TokenStream) -> TokenStream
 /// - `graph_pass = MyPass`: a pass that rewrites graphs, `se_plugin::graph::GraphPass`. Any expression,
 ///   evaluated once, when the plugin is loaded.
 /// - `profiler = &TIMELINE`: a profiler, `se_plugin::profiler::Profiler`. Any expression, as well.
-/// - `allow_panic_abort`: build also with `panic = "abort"`. A panic then ends the Python process, where it
-///   would else become an error; so without this option such a build is an error.
-/// - `crate = ::renamed`: where `se-plugin` is, if not at `::se_plugin`.
+/// - `allow_panic_abort`: build also with `panic = "abort"`. A panic then ends the Python process
+///   instead of becoming an error, so without this option such a build is an error.
+/// - `crate = ::renamed`: the path of `se-plugin`, if it is not `::se_plugin`.
 ///
 /// # What is written
 /// The `impl` as it is, a check of `NAME` and `TYPE` at compile time, and `SE_InitPlugin`, `TF_InitGraph` and
@@ -95,22 +95,22 @@ pub fn device_plugin(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Registers a kernel for an op on a platform's devices. Goes on `impl Kernel for T`, of the crate `se-plugin`.
 ///
-/// It is registered when the plugin is loaded, from whatever module or crate of the plugin it is in. An `impl`
-/// may have the attribute several times, for several ops.
+/// The plugin registers it when it is loaded; the `impl` may be in any module or crate of the
+/// plugin. An `impl` may have the attribute several times, for several ops.
 ///
 /// # Options
 /// - `op = "Relu"`: the op, as in `tf.raw_ops`. Required.
 /// - `types(T = [f32, f64], Tidx = [i32, i64])`: the types that attributes of the op are to have: one
 ///   kernel for each combination. A parameter of the `impl` has the name of its attribute and is replaced by the
-///   type. An attribute without a parameter only restricts the kernel; for such a one there are also types
+///   type. An attribute without a parameter only restricts the kernel; its types may also be those
 ///   that Rust does not have, as in `T = [DType::Variant]`. An attribute that is not named may have any
 ///   type.
 /// - `host_memory("perm")`: inputs and outputs that are in host memory.
 /// - `label = "..."`: only for nodes with this label.
-/// - `priority = 1`: preferred to kernels of a lower priority, which is 0 without.
+/// - `priority = 1`: preferred to kernels of a lower priority. The default is 0.
 /// - `variables`: only where TensorFlow exports its functions for variables, which 2.19 to 2.21 do not.
 /// - `variants`: only where TensorFlow exports its functions for variants, which 2.19 to 2.21 do not.
-/// - `crate = ::renamed`: where `se-plugin` is, if not at `::se_plugin`.
+/// - `crate = ::renamed`: the path of `se-plugin`, if it is not `::se_plugin`.
 ///
 /// # What is written
 /// The `impl` as it is, and a registration for each combination of types.
@@ -119,7 +119,7 @@ pub fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
     kernel::kernel(options.into(), item.into()).into()
 }
 
-/// Prepares a filesystem for being exported elsewhere. Goes on `impl Filesystem for T`.
+/// Prepares a filesystem for export elsewhere. Goes on `impl Filesystem for T`.
 ///
 /// It does what [`#[filesystem_plugin]`](macro@filesystem_plugin) does, except for the exports: for types that
 /// [`filesystem_plugins!`] lists, for libraries of filesystems, and for generic types.
@@ -139,7 +139,7 @@ pub fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 ///
 /// # Options
-/// - `crate = ::renamed`: where `tf-fs-plugin` is, if not at `::tf_fs_plugin`.
+/// - `crate = ::renamed`: the path of `tf-fs-plugin`, if it is not `::tf_fs_plugin`.
 #[proc_macro_attribute]
 pub fn filesystem(options: TokenStream, item: TokenStream) -> TokenStream {
     attributes::expand(options.into(), item.into(), Macro::Filesystem).into()
@@ -173,7 +173,7 @@ pub fn filesystem(options: TokenStream, item: TokenStream) -> TokenStream {
 /// `;`: `autoload = false`, `allow_panic_abort` and `crate = path`, each as
 /// [`#[filesystem_plugin]`](macro@filesystem_plugin) has it.
 ///
-/// It makes a type, `pub enum FilesystemPlugins {}`, that represents all of them in tests.
+/// It defines a type, `pub enum FilesystemPlugins {}`, that represents all of them in tests.
 #[proc_macro]
 pub fn filesystem_plugins(input: TokenStream) -> TokenStream {
     plugins::expand(input.into()).into()

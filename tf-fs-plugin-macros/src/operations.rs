@@ -7,13 +7,13 @@ use syn::ext::IdentExt as _;
 /// The associated types that are injected when they are left out.
 pub(crate) const TYPES: [&str; 4] = ["Reader", "Writer", "Region", "Transaction"];
 
-/// The name of the constant in `Ops` for the operation that a method implements. `None` for another
-/// method, also for a misspelt one: the compiler itself then names the similar operation.
+/// Returns the name of the constant in `Ops` for the operation that a method implements. `None` for
+/// another method, also for a misspelt one: the compiler itself then names the similar operation.
 pub(crate) fn flag(method: &Ident) -> Option<Ident> {
     Some(format_ident!("{}", find(method)?.to_ascii_uppercase()))
 }
 
-/// The associated type in a method's signature.
+/// Returns the associated type in a method's signature.
 pub(crate) fn needed_type(method: &Ident) -> Option<&'static str> {
     match find(method)? {
         "new_random_access_file" => Some("Reader"),
@@ -23,7 +23,7 @@ pub(crate) fn needed_type(method: &Ident) -> Option<&'static str> {
     }
 }
 
-/// The operation of a method's name; the methods `new` and `drop` implement the first two.
+/// Returns the operation of a method's name; the methods `new` and `drop` implement the first two.
 fn find(method: &Ident) -> Option<&'static str> {
     let name = method.unraw();
     tf_fs_sys::OPERATIONS[2..].iter().copied().find(|known| name == known)

@@ -11,7 +11,7 @@ use syn::{Token, Type};
 
 const EXAMPLE: &str = "`\"s3\" | \"s3a\" => S3Fs`";
 
-/// The output of `filesystem_plugins!`.
+/// Returns the output of `filesystem_plugins!`.
 pub(crate) fn expand(input: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let (entries, options) = at_semicolon(input);
@@ -26,7 +26,7 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
     })
 }
 
-/// What stands before and after the first `;`.
+/// Splits the input at the first `;`.
 fn at_semicolon(input: TokenStream) -> (TokenStream, TokenStream) {
     let mut tokens = input.into_iter();
     let is_end = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == ';');

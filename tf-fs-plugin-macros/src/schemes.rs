@@ -7,12 +7,12 @@ use syn::LitStr;
 /// The schemes that TensorFlow registers itself, in all versions.
 const BUILT_IN: [&str; 3] = ["file", "ram", "gs"];
 
-/// The schemes of one plugin, of which none is there twice.
+/// The schemes of one plugin, without duplicates.
 #[derive(Default)]
 pub(crate) struct Schemes(Vec<String>);
 
 impl Schemes {
-    /// The scheme as the author wrote it, unless there is a mistake in it.
+    /// Adds a scheme and returns it as the author wrote it, unless there is a mistake in it.
     pub(crate) fn add(&mut self, literal: &LitStr, errors: &mut Errors) -> Option<Literal> {
         let scheme = literal.value();
         if let Err(message) = check(&scheme) {
@@ -31,7 +31,7 @@ impl Schemes {
     }
 }
 
-/// A string literal that names a scheme; `example` is what to write.
+/// Reads a string literal that names a scheme; `example` is what to write.
 pub(crate) fn literal(input: syn::parse::ParseStream<'_>, example: &str) -> syn::Result<LitStr> {
     let span = if input.is_empty() { Span::call_site() } else { input.span() };
     let literal: LitStr = input.parse().map_err(|_| {
@@ -45,8 +45,8 @@ pub(crate) fn literal(input: syn::parse::ParseStream<'_>, example: &str) -> syn:
     }
 }
 
-/// The rule of TensorFlow's URI parser: `[A-Za-z][A-Za-z0-9.]+`, case-sensitive. What it does not
-/// take for a scheme, such as one letter, silently goes to the local filesystem.
+/// Checks the rule of TensorFlow's URI parser: `[A-Za-z][A-Za-z0-9.]+`, case-sensitive. A name with
+/// any other scheme, such as one letter, silently goes to the local filesystem.
 fn check(scheme: &str) -> Result<(), String> {
     const RULE: &str = "a scheme is an ASCII letter followed by ASCII letters, digits and `.`";
     if scheme.is_empty() {
@@ -87,7 +87,7 @@ fn check(scheme: &str) -> Result<(), String> {
     Err(format!("TensorFlow never finds the scheme {scheme:?} because of {bad:?}: {RULE}; {fix}"))
 }
 
-/// What is left of a scheme without the characters that TensorFlow does not accept.
+/// Returns a scheme without the characters that TensorFlow does not accept, if the rest is a scheme.
 fn suggestion(scheme: &str) -> Option<String> {
     if !scheme.is_ascii() {
         return None;

@@ -10,7 +10,7 @@ use quote::{ToTokens as _, format_ident, quote};
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Path, Token, Type};
 
-/// The `impl` with the missing associated types, and its `OperationTable`.
+/// Returns the `impl` with the missing associated types, and its `OperationTable`.
 pub(crate) fn expand(
     item: &mut FilesystemImpl,
     of: Macro,
@@ -48,7 +48,7 @@ pub(crate) fn expand(
     }
 }
 
-/// One attribute is enough; two would give two tables.
+/// Removes and reports a second attribute: two would give two tables.
 fn remove_second_attribute(item: &mut FilesystemImpl, of: Macro, errors: &mut Errors) {
     const CONTAINED: &str = "one attribute is enough, and `#[filesystem_plugin]` contains \
                              `#[filesystem]`; remove this `#[filesystem]`";
@@ -106,8 +106,8 @@ fn missing_types(item: &FilesystemImpl, krate: &Path, errors: &mut Errors) -> To
     injected
 }
 
-/// The type that the signature has where `Self::Name` is expected. Used after a mistake only, to keep
-/// the compiler from reporting a second one.
+/// Returns the type that the signature has where `Self::Name` is expected. Only used after a
+/// mistake, to keep the compiler from reporting a second one.
 fn mentioned_type(method: &Member, name: &Ident) -> Option<TokenStream> {
     let container = if name == "Transaction" { "Arc" } else { "Result" };
     let ty = first_argument(method.signature.clone(), container)?;
@@ -119,7 +119,7 @@ fn mentioned_type(method: &Member, name: &Ident) -> Option<TokenStream> {
     (is_clear && !ty.is_empty()).then_some(ty)
 }
 
-/// `A` of the first `container<A, ...>` in `tokens`.
+/// Returns `A` of the first `container<A, ...>` in `tokens`.
 fn first_argument(tokens: TokenStream, container: &str) -> Option<TokenStream> {
     let find = |input: ParseStream<'_>| {
         let mut found = None;
@@ -133,7 +133,7 @@ fn first_argument(tokens: TokenStream, container: &str) -> Option<TokenStream> {
                 _ => None,
             };
         }
-        // The parser wants all of it.
+        // The parser requires that all tokens are read.
         input.parse::<TokenStream>()?;
         Ok(found)
     };
