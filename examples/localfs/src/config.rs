@@ -19,7 +19,7 @@ const KEYS: [&str; 3] = [ROOT, WRITE_BUFFER_BYTES, SYNC_ON_CLOSE];
 
 const MAX_WRITE_BUFFER: i64 = 1 << 30;
 
-/// What an operation runs with; it does not change while one runs.
+/// The settings that an operation runs with; they do not change while it runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) root: Arc<Root>,
@@ -31,16 +31,16 @@ pub(crate) struct Settings {
 #[derive(Debug)]
 pub(crate) struct Config {
     settings: RwLock<Arc<Settings>>,
-    /// Whether the one who started the process chose the root, so that no option may change it.
+    /// Whether the environment chose the root, so that no option may change it.
     root_is_fixed: bool,
 }
 
 impl Config {
-    /// With the root that the environment variable names, if it is set.
+    /// Creates the settings, with the root that the environment variable names, if it is set.
     pub(crate) fn from_environment() -> Result<Self> {
         match std::env::var_os(ROOT_VARIABLE) {
             None => Ok(Self::new(Root::Machine, false)),
-            // Also when it is empty: a mistake there must not open the whole machine.
+            // Also if it is empty: a mistake there must not open the whole machine.
             Some(path) => Ok(Self::new(open_root(&path).context(ROOT_VARIABLE)?, true)),
         }
     }

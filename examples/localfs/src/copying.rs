@@ -14,10 +14,10 @@ use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 use tf_fs_plugin::{Code, Error, Result};
 
-/// Copies into a new file without a name, with the permissions of `src`, and gives it the name when it is complete.
-/// So readers that have `dst` open or mapped keep the old content. A process that is killed leaves nothing behind, except a
-/// `.localfs-…` file: the complete one between the link and the rename that replace an existing `dst`, or a part of it
-/// where a file cannot get a name later (no `O_TMPFILE`, no `/proc`).
+/// Copies into a new file without a name, with the permissions of `src`, and gives it the name when it is complete. So
+/// readers that have `dst` open or mapped keep the old content. A process that is killed leaves nothing behind, except
+/// a `.localfs-…` file: the complete one between the link and the rename that replace an existing `dst`, or a part of
+/// it where a file cannot get a name later (no `O_TMPFILE`, no `/proc`).
 pub(crate) fn copy_file(src: &Place<'_>, dst: &Place<'_>) -> Result<()> {
     let source = open_file(src)?;
     let source_stat = rustix::fs::fstat(&source).map_err(|error| src.describe(error))?;
@@ -36,7 +36,7 @@ pub(crate) fn copy_file(src: &Place<'_>, dst: &Place<'_>) -> Result<()> {
             Ok(rustix::fs::fchmod(target, permissions)?)
         })
     };
-    // Looked at before the source is read, which may be a pipe and come once.
+    // Checked before the source is read: it may be a pipe, which can be read only once.
     if let Some(unnamed) = create_unnamed(&entry).ok().filter(can_get_a_name) {
         fill(&source, &unnamed).map_err(failed)?;
         return name(&unnamed, &entry).map_err(|error| dst.describe(error));
@@ -46,7 +46,7 @@ pub(crate) fn copy_file(src: &Place<'_>, dst: &Place<'_>) -> Result<()> {
     temporary.rename().map_err(|error| dst.describe(error))
 }
 
-/// A file without a name in the directory of an entry. Not every filesystem has such.
+/// Creates a file without a name in the directory of an entry. Not every filesystem supports this.
 fn create_unnamed(entry: &Entry<'_, '_>) -> Result<File, Errno> {
     let parent = entry.name.parent().filter(|parent| !parent.as_os_str().is_empty());
     let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
@@ -55,19 +55,19 @@ fn create_unnamed(entry: &Entry<'_, '_>) -> Result<File, Errno> {
     Ok(rustix::io::retry_on_intr(open)?.into())
 }
 
-/// Where `/proc` has an open file.
+/// Returns the path of an open file in `/proc`.
 fn link_of(file: &File) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
-/// Whether a file can get a name: not without `/proc`, nor where a sandbox lacks the call. A link to `.` is refused last
-/// of all, as that name is there.
+/// Returns whether a file can get a name: not without `/proc`, nor where a sandbox blocks the call.
+/// A link to `.` is refused last of all, because that name exists.
 fn can_get_a_name(file: &File) -> bool {
     let tried = rustix::fs::linkat(CWD, link_of(file), CWD, ".", AtFlags::SYMLINK_FOLLOW);
     tried == Err(Errno::EXIST)
 }
 
-/// Gives a file without a name that of an entry, instead of what has it.
+/// Gives a file without a name the name of an entry, and replaces an existing file.
 fn name(file: &File, entry: &Entry<'_, '_>) -> Result<(), Errno> {
     let link = link_of(file);
     let link_to =
@@ -79,7 +79,7 @@ fn name(file: &File, entry: &Entry<'_, '_>) -> Result<(), Errno> {
     }
 }
 
-/// Shares the content if the filesystem can, else lets the kernel copy it, else reads and writes.
+/// Shares the content if the filesystem can; otherwise lets the kernel copy it, or reads and writes.
 fn copy_content(mut source: &File, mut target: &File) -> io::Result<()> {
     if rustix::fs::ioctl_ficlone(target, source).is_err() {
         // `std` tries `copy_file_range` first.
@@ -132,7 +132,7 @@ impl<'e> Temporary<'e> {
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
         if !self.renamed {
-            // The failure before is what counts.
+            // The earlier error is reported.
             let _ = rustix::fs::unlinkat(&self.entry.dir, &self.name, AtFlags::empty());
         }
     }

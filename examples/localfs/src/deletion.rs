@@ -1,4 +1,4 @@
-//! Deleting. A symbolic link is deleted itself, never what it leads to.
+//! Deletes files and directories. A symbolic link is deleted itself, never what it leads to.
 
 use crate::failure::describe;
 use crate::listing::for_each_entry;
@@ -28,9 +28,9 @@ pub(crate) fn delete_dir(place: &Place<'_>) -> Result<()> {
 
 /// Deletes as much as it can, and counts what is left.
 ///
-/// Directories are entered by handle, never through a link, so nothing outside the tree is touched,
-/// whatever others do to it meanwhile. Only two handles are open at a time, so the tree may be deeper
-/// than the limit of open files and than any path may be long.
+/// Directories are entered by handle, never through a link. So nothing outside the tree is touched,
+/// even if others change the tree meanwhile. Only two handles are open at a time, so the tree may
+/// be deeper than the limit of open files, and its paths may be longer than the system allows.
 pub(crate) fn delete_recursively(place: &Place<'_>) -> Result<(), Undeleted> {
     let entry = place.entry()?;
     let remove =
@@ -75,7 +75,7 @@ struct Sweep<'a> {
 
 /// A directory on the way down from the root of the tree.
 struct Level {
-    /// The directory itself, to know it again on the way up.
+    /// The directory itself, to recognise it on the way up.
     identity: Stat,
     /// Its name in the directory above.
     name: OsString,
@@ -117,7 +117,7 @@ impl Sweep<'_> {
                 }
                 continue;
             }
-            // Everything below is done: up, and delete this directory from the one above.
+            // Everything below is done: go up, and delete this directory from the one above.
             let Some(done) = levels.pop() else { break };
             let Some(parent) = levels.last_mut() else { break };
             match ascend(&current, &parent.identity) {
@@ -138,7 +138,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// Enters a directory and deletes what is in it but directories. `None` if it is gone already.
+    /// Enters a directory and deletes its entries except directories. `None` if it is gone already.
     fn descend(
         &mut self,
         parent: &OwnedFd,
@@ -184,7 +184,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// Deletes what is not a directory in a directory, and lists what is one.
+    /// Deletes the entries of a directory that are not directories, and lists the others.
     fn empty(&mut self, directory: &OwnedFd, name: OsString) -> io::Result<Level> {
         let identity = rustix::fs::fstat(directory)?;
         let mut level = Level { identity, name, pending: Vec::new(), stays: false };
@@ -198,7 +198,7 @@ impl Sweep<'_> {
             match rustix::fs::unlinkat(directory, entry, AtFlags::empty()) {
                 // Someone else was faster.
                 Ok(()) | Err(Errno::NOENT) => {}
-                // A filesystem that does not tell kinds.
+                // A filesystem that does not report kinds.
                 Err(Errno::ISDIR) => level.pending.push(owned()),
                 Err(error) => failures.push((owned(), error)),
             }

@@ -47,7 +47,7 @@ fn make(root: &Root, path: &Path) -> io::Result<()> {
     Ok(rustix::fs::mkdirat(&entry.dir, &*entry.name, DIRECTORY_MODE)?)
 }
 
-/// Makes a directory unless there is one; `ENOTDIR` if there is something else.
+/// Creates a directory unless it exists; `ENOTDIR` if something else has the name.
 fn make_or_find(root: &Root, path: &Path) -> io::Result<()> {
     match make(root, path) {
         Err(error) if Errno::from_io_error(&error) == Some(Errno::EXIST) => {

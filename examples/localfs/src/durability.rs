@@ -25,7 +25,7 @@ pub(crate) fn sync_path(root: &Root, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether there was something to make durable.
+/// Makes a file or directory durable; returns whether it exists.
 fn sync(root: &Root, path: &Path, access: Access) -> io::Result<bool> {
     let file = match root.open(path, access) {
         Ok(file) => File::from(file),
@@ -33,7 +33,7 @@ fn sync(root: &Root, path: &Path, access: Access) -> io::Result<bool> {
         Err(error) => return Err(error),
     };
     match file.sync_all() {
-        // A filesystem or a device without the notion.
+        // A filesystem or a device that does not support it.
         Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => Ok(true),
         other => other.map(|()| true),
     }

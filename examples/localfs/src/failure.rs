@@ -1,12 +1,12 @@
-//! What the system's errors are for TensorFlow.
+//! Converts the system's errors to TensorFlow's.
 
 use rustix::io::Errno;
 use std::fmt;
 use std::io;
 use tf_fs_plugin::{Code, Error};
 
-/// The error of an operation on `what`. The codes are those that `filesystem_interface.h` names for
-/// each condition; where it names none, those of TensorFlow's own POSIX filesystem.
+/// Returns the error of an operation on `what`. The codes are those that `filesystem_interface.h`
+/// names for each condition; where it names none, those of TensorFlow's own POSIX filesystem.
 #[cold]
 pub(crate) fn describe(error: io::Error, what: impl fmt::Display) -> Error {
     if is_escape(&error) {
@@ -33,19 +33,19 @@ pub(crate) fn describe(error: io::Error, what: impl fmt::Display) -> Error {
     }
 }
 
-/// Whether a symbolic link was to lead out of the root: the only refusal of `cap-std`'s own, without
-/// an error of the system.
+/// Returns whether a symbolic link would have left the root: the only refusal of `cap-std` itself,
+/// without an error of the system.
 pub(crate) fn is_escape(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }
 
-/// Whether a path leads nowhere: it, or something on the way to it, is missing or no directory.
+/// Returns whether a path leads nowhere: it, or something on the way to it, is missing or not a directory.
 pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::NOTDIR))
 }
 
-/// Whether a pattern has nothing to find at a path: it is missing, a link out of the root, or a link
-/// that leads round in a circle.
+/// Returns whether a pattern has nothing to find at a path: it is missing, a link out of the root,
+/// or a loop of links.
 pub(crate) fn leads_nowhere(error: &io::Error) -> bool {
     is_absent(error) || is_escape(error) || Errno::from_io_error(error) == Some(Errno::LOOP)
 }

@@ -1,8 +1,8 @@
 //! `local://`: the files of this machine, as the reference for a complete filesystem plugin.
 //!
-//! Every operation that TensorFlow's C interface has is here, and every condition gets the code that
-//! the interface names for it. `local:///a/b` is the file `/a/b`, or, when a root directory is
-//! configured, `a/b` below that root, which then nothing leaves: no `..` and no symbolic link.
+//! Every operation that TensorFlow's C interface has is here, and every condition gets the code that the interface
+//! names for it. `local:///a/b` is the file `/a/b` or, if a root directory is configured, `a/b` below that root. Then
+//! no path leaves the root, neither by `..` nor by a symbolic link.
 //!
 //! Each module does one job: `names` turns names into paths, `root` opens them, the others
 //! are the operations.
@@ -47,7 +47,7 @@ pub struct LocalFs {
 }
 
 impl LocalFs {
-    /// A filesystem whose `local:///` is `root`, an absolute path, which nothing leaves.
+    /// Creates a filesystem whose `local:///` is `root`, an absolute path, which nothing leaves.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` for a relative path, `NOT_FOUND`, `FAILED_PRECONDITION` for a file.
@@ -55,7 +55,7 @@ impl LocalFs {
         Ok(Self::with("local", Config::confined(root.as_ref())?))
     }
 
-    /// A filesystem whose `local:///` is `/`.
+    /// Creates a filesystem whose `local:///` is `/`.
     #[must_use]
     pub fn unconfined() -> Self {
         Self::with("local", Config::new(Root::Machine, false))
@@ -88,7 +88,7 @@ impl LocalFs {
         Writer::open(&settings.root, &place, access, capacity, settings.sync_on_close)
     }
 
-    /// Whether a path belongs to this filesystem, for the transaction operations.
+    /// Returns whether a path belongs to this filesystem, for the transaction operations.
     fn is_own(&self, uri: Uri<'_>) -> bool {
         uri.scheme().is_empty() || uri.scheme() == self.scheme
     }

@@ -19,8 +19,8 @@ pub(crate) fn get_children(place: &Place<'_>) -> Result<Entries> {
     Ok(entries)
 }
 
-/// Calls `visit` with the name and the kind of each entry but `.` and `..`. The kind is that of the
-/// entry itself, also of a link, and may be unknown.
+/// Calls `visit` with the name and the kind of each entry except `.` and `..`. The kind is that of
+/// the entry itself, also of a link, and may be unknown.
 pub(crate) fn for_each_entry(
     directory: impl AsFd,
     mut visit: impl FnMut(&[u8], FileType),

@@ -7,11 +7,11 @@ use crate::root::{Access, Root, is_directory};
 use rustix::fs::FileType;
 use tf_fs_plugin::{Entries, Result, Uri, glob};
 
-/// The names that match, sorted, written as the pattern is: with its scheme, its host and its
-/// superfluous slashes and dots. Only directories that can hold a match are read.
+/// Returns the names that match, sorted, written as the pattern is: with its scheme, its host and
+/// its superfluous slashes and dots. Only directories that can hold a match are read.
 ///
-/// What is missing matches nothing, and so does what only a link out of the root leads to. Any other
-/// failure is an error, so an empty result means that nothing matches.
+/// A missing path matches nothing, and neither does a path that only a link out of the root leads
+/// to. Any other failure is an error, so an empty result means that nothing matches.
 pub(crate) fn get_matching_paths(root: &Root, pattern: Uri<'_>) -> Result<Entries> {
     let bytes = pattern.as_bytes();
     if bytes.is_empty() {
@@ -76,8 +76,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The entries of a directory that match `wildcard`, as complete names; with `descending` only
-    /// those that may be directories, with a `/`.
+    /// Returns the entries of a directory that match `wildcard`, as complete names; with
+    /// `descending` only those that may be directories, with a `/`.
     fn children(&self, path: &[u8], wildcard: &[u8], descending: bool) -> Result<Vec<Vec<u8>>> {
         let place = Place::new(self.root, Uri::new(path))?;
         let directory = match self.root.open(&place.path, Access::Directory) {

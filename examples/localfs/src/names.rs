@@ -14,7 +14,7 @@ use tf_fs_plugin::{Error, Result, Uri};
 /// The longest path in bytes that the system's calls take: `PATH_MAX` without its NUL.
 const MAX_PATH: usize = 4095;
 
-/// A name of TensorFlow's with the path that it represents.
+/// A name from TensorFlow with its path.
 #[derive(Debug)]
 pub(crate) struct Place<'a> {
     pub(crate) root: &'a Root,
@@ -25,11 +25,11 @@ pub(crate) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// The place of `local://host/path`. Below a root the host is the first component of the path.
+    /// Returns the place of `local://host/path`. Below a root the host is the first component of the path.
     ///
     /// # Errors
-    /// `FAILED_PRECONDITION` for a name that can be none here: with a host but without a root, with
-    /// `.` or `..` as host, with a NUL, or too long.
+    /// `FAILED_PRECONDITION` for a name that is not valid here: with a host but without a root,
+    /// with `.` or `..` as host, with a NUL, or too long.
     pub(crate) fn new(root: &'a Root, uri: Uri<'a>) -> Result<Self> {
         // The SDK passes canonical names; other callers may not, and `..` must never reach a system
         // call as the last component.
@@ -60,18 +60,18 @@ impl<'a> Place<'a> {
         self.root.open(&self.path, access).map_err(|error| self.describe(error))
     }
 
-    /// The properties, links followed.
+    /// Returns the properties, links followed.
     pub(crate) fn metadata(&self) -> Result<Stat> {
         self.root.metadata(&self.path).map_err(|error| self.describe(error))
     }
 
-    /// The entry in its directory; the root counts as a directory that cannot be had.
+    /// Returns the entry in its directory. The root has none: the error is that of a directory.
     pub(crate) fn entry(&self) -> Result<Entry<'_, '_>> {
         let entry = self.root.entry(&self.path).map_err(|error| self.describe(error))?;
         entry.ok_or_else(|| Error::expected_file(self.uri).context("the root"))
     }
 
-    /// An error of the system about this place.
+    /// Converts an error of the system about this place.
     #[cold]
     pub(crate) fn describe(&self, error: impl Into<io::Error>) -> Error {
         describe(error.into(), self.uri)

@@ -31,7 +31,7 @@ pub(crate) fn get_file_size(place: &Place<'_>) -> Result<u64> {
     Ok(statistics.length)
 }
 
-/// A time of the system's: nanoseconds count forwards, also before the epoch.
+/// Converts a time of the system: nanoseconds count forwards, also before the epoch.
 fn time(seconds: i64, nanos: impl TryInto<u32>) -> SystemTime {
     let whole = Duration::from_secs(seconds.unsigned_abs());
     let part = Duration::from_nanos(nanos.try_into().unwrap_or(0).into());

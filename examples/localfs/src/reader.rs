@@ -19,7 +19,7 @@ impl Reader {
     }
 }
 
-/// Opens anything but a directory, which the system would open too.
+/// Opens anything except a directory, which the system would open, too.
 pub(crate) fn open_file(place: &Place<'_>) -> Result<File> {
     let file = place.open(Access::Read)?;
     let stat = rustix::fs::fstat(&file).map_err(|error| place.describe(error))?;

@@ -24,7 +24,7 @@ pub(crate) fn rename_file(src: &Place<'_>, dst: &Place<'_>) -> Result<()> {
         Err(error) if error.code() == Code::NotFound => {}
         Err(error) => return Err(error),
     }
-    // The system does nothing if both names are of one file, but then `src` must go all the same.
+    // The system does nothing if both names are of one file, but `src` must still be deleted.
     if let Ok(target) = to.metadata()
         && source.st_nlink > 1
         && is_same_file(&source, &target)
@@ -43,12 +43,12 @@ pub(crate) fn rename_file(src: &Place<'_>, dst: &Place<'_>) -> Result<()> {
             deletion::delete_file(src)
                 .map_err(|error| error.context("copied, but could not delete the source"))
         }
-        // The source was there just now.
+        // The source existed a moment ago, so the error is about the destination.
         Err(error) => Err(dst.describe(error)),
     }
 }
 
-/// Whether two names of one file are one entry of one directory, perhaps reached in two ways.
+/// Returns whether two names of one file are one entry of one directory, perhaps reached in two ways.
 fn is_same_entry(
     from: &Entry<'_, '_>,
     src: &Place<'_>,

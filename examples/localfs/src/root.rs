@@ -1,4 +1,4 @@
-//! Where paths begin, and the only ways to get at what they name.
+//! The directory where paths begin, and the only ways to access files below it.
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
@@ -16,9 +16,9 @@ pub(crate) enum Root {
     Machine,
     /// A directory that nothing leaves. Paths are relative, `.` being the directory itself.
     Confined {
-        /// The directory stays the one that was opened, whatever happens to its name.
+        /// The directory that was opened; it stays the same if its name changes.
         dir: Dir,
-        /// Its name, for people.
+        /// Its name, for messages.
         path: PathBuf,
     },
 }
@@ -34,7 +34,7 @@ pub(crate) enum Access {
     Append,
     /// Listing a directory, or making its entries durable.
     Directory,
-    /// Only being there: for its properties, or as the start of other paths.
+    /// A handle alone: for properties, or as the start of other paths.
     Handle,
 }
 
@@ -74,7 +74,7 @@ impl Root {
         Ok(Self::Confined { dir, path: path.to_owned() })
     }
 
-    /// Opens what `path` names. Symbolic links are followed, as long as they stay inside the root.
+    /// Opens what `path` names. Symbolic links are followed while they stay inside the root.
     pub(crate) fn open(&self, path: &Path, access: Access) -> io::Result<OwnedFd> {
         match self {
             Self::Machine => {
@@ -95,7 +95,7 @@ impl Root {
         }
     }
 
-    /// The properties of what `path` names, links followed.
+    /// Returns the properties of what `path` names, links followed.
     pub(crate) fn metadata(&self, path: &Path) -> io::Result<Stat> {
         match self {
             Self::Machine => Ok(rustix::fs::stat(path)?),
@@ -103,8 +103,8 @@ impl Root {
         }
     }
 
-    /// The entry that `path` names in its directory: links on the way are followed, one at the end is
-    /// not. `None` for the root, which is in no directory.
+    /// Returns the entry that `path` names in its directory: links on the way are followed, one at
+    /// the end is not. `None` for the root, which is in no directory.
     pub(crate) fn entry<'p>(&self, path: &'p Path) -> io::Result<Option<Entry<'_, 'p>>> {
         let (Some(name), Some(parent)) = (path.file_name(), path.parent()) else {
             return Ok(None);
@@ -137,7 +137,7 @@ pub(crate) struct Entry<'r, 'p> {
 }
 
 impl Entry<'_, '_> {
-    /// The properties of the entry itself, also if it is a symbolic link.
+    /// Returns the properties of the entry itself, also if it is a symbolic link.
     pub(crate) fn metadata(&self) -> io::Result<Stat> {
         Ok(rustix::fs::statat(&self.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW)?)
     }
@@ -163,7 +163,7 @@ pub(crate) fn is_directory(stat: &Stat) -> bool {
     rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir()
 }
 
-/// Whether both are one file.
+/// Returns whether both are one file.
 pub(crate) fn is_same_file(one: &Stat, other: &Stat) -> bool {
     (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }

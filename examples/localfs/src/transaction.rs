@@ -64,7 +64,7 @@ impl Transactions {
             by_path.retain(|_, other| !Arc::ptr_eq(other, transaction));
             std::mem::take(&mut *lock(&transaction.members))
         };
-        // All are tried, so that one bad path leaves no other behind.
+        // All are tried, so that one bad path does not stop the others.
         let mut result = Ok(());
         for (path, member) in members {
             let synced =
@@ -126,7 +126,7 @@ impl Transactions {
     }
 }
 
-/// What these locks guard is complete between any two statements, so a panic leaves nothing half done.
+/// Takes a lock. Its data is complete between any two statements, so a panic leaves nothing half done.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,22 +12,22 @@ use tf_fs_plugin::{Error, Result, WritableFile};
 
 /// A file open for writing, with a buffer.
 ///
-/// What was appended is in the file after `flush`, `sync` or `close`, and durable after `sync`. A
-/// writer that is dropped without `close` writes out its buffer; only an error is lost then, to the
-/// log.
+/// Appended data is in the file after `flush`, `sync` or `close`, and durable after `sync`. A
+/// writer that is dropped without `close` writes its buffer to the file; an error is only logged
+/// then.
 #[derive(Debug)]
 pub struct Writer {
     /// `None` once it is closed.
     file: Option<File>,
     buffer: Vec<u8>,
-    /// How much may be in `buffer`.
+    /// The maximum length of `buffer` in bytes.
     capacity: usize,
     /// Where the buffer begins in the file.
     position: u64,
     sync_on_close: bool,
     /// The directory of the file until the file's name in it is durable.
     unsynced_parent: Option<(Arc<Root>, PathBuf)>,
-    /// Why the file can never again be what was appended.
+    /// Why the file can no longer match what was appended.
     broken: Option<String>,
     /// The name, for messages.
     uri: String,
@@ -77,7 +77,7 @@ impl Writer {
         (written, Ok(()))
     }
 
-    /// Writes the buffer out. What does not get to the file stays in the buffer for the next try.
+    /// Writes the buffer to the file. Bytes that are not written stay in the buffer for the next try.
     fn write_buffer(&mut self) -> Result<()> {
         if self.buffer.is_empty() {
             return Ok(());
@@ -88,7 +88,7 @@ impl Writer {
         result.map_err(|error| describe(error, &self.uri))
     }
 
-    /// Writes past the buffer, which is empty.
+    /// Writes to the file without the buffer, which is empty.
     fn write_directly(&mut self, data: &[u8]) -> Result<()> {
         let (written, result) = self.write(data);
         self.position += written as u64;
@@ -120,7 +120,7 @@ impl Writer {
         self.write_buffer()?;
         let Some(file) = &self.file else { return Ok(()) };
         match file.sync_data() {
-            // Nothing that could be made durable: a pipe, a device.
+            // A pipe or a device, which cannot be made durable.
             Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {}
             other => other.map_err(|error| describe(error, &self.uri))?,
         }
@@ -171,8 +171,8 @@ impl WritableFile for Writer {
         } else {
             self.write_buffer()?;
         }
-        // A network filesystem may have news about earlier writes only now. The handle is gone in any
-        // case, so there is no second try.
+        // A network filesystem may report errors of earlier writes only now. The handle is closed
+        // in any case, so there is no second try.
         if let Some(file) = self.file.take() {
             nix::unistd::close(file).map_err(|error| {
                 let error = describe(error.into(), &self.uri);

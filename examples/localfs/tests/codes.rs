@@ -210,7 +210,7 @@ const MOVES: [(&str, &str, Answer); 17] = [
     ("file", "file/x", PRECONDITION),
 ];
 
-/// Everything below a directory: name, inode, content.
+/// Lists everything below a directory: name, inode, content.
 fn snapshot(area: &Area, path: &str) -> Vec<(String, u64, Vec<u8>)> {
     let mut all = Vec::new();
     for name in area.names(path) {
@@ -268,7 +268,7 @@ fn renaming_one_of_two_names_of_a_file() {
         area.fs.rename_file(Uri::new(&uri("a")), Uri::new(&uri("b"))).unwrap();
         assert_eq!(area.names("."), ["b", "dir"]);
         assert_eq!(area.read("b"), b"content");
-        // The same entry by two ways stays.
+        // One entry that is reached in two ways stays.
         std::fs::hard_link(area.path("b"), area.path("dir/b")).unwrap();
         symlink("dir", area.path("way")).unwrap();
         area.fs.rename_file(Uri::new(&uri("dir/b")), Uri::new(&uri("way/b"))).unwrap();

@@ -189,7 +189,7 @@ fn a_transaction_that_cannot_be_made_durable_says_so() {
             fs.add_to_transaction(Uri::new(name), &transaction).unwrap();
         }
         assert_eq!(code(fs.end_transaction(transaction)), Code::PermissionDenied);
-        // It has ended all the same.
+        // It has ended nevertheless.
         assert!(fs.get_transaction_for_path(Uri::new(&file)).unwrap().is_none());
     }
 }

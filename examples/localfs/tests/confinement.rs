@@ -51,7 +51,7 @@ impl Prison {
     }
 }
 
-/// Runs every operation on a path; the codes by operation, `None` for success.
+/// Runs every operation on a path; returns the codes by operation, `None` for success.
 fn all_operations(fs: &LocalFs, uri: Uri<'_>) -> Vec<(&'static str, Option<Code>)> {
     fn failure<T>(result: Result<T>) -> Option<Code> {
         result.err().map(|error| error.code())
@@ -205,7 +205,7 @@ fn recursive_deletion_follows_no_link() {
     prison.assert_intact();
 }
 
-/// Exchanges what two names stand for, as fast as it can, while `attack` runs.
+/// Exchanges the files of two names, as fast as it can, while `attack` runs.
 fn while_exchanging(one: &Path, other: &Path, attack: impl FnOnce()) {
     /// Ends the race, also when the attack fails an assertion.
     struct Finish<'a>(&'a AtomicBool);

@@ -11,7 +11,7 @@ fn set(fs: &LocalFs, name: &str, value: i64) {
     fs.set_filesystem_configuration_option(&option).unwrap();
 }
 
-/// Bytes in which every position differs from its neighbours.
+/// Returns bytes in which every position differs from its neighbours.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i ^ (i >> 8) ^ (i >> 16)) as u8).collect()
 }
@@ -138,13 +138,13 @@ fn a_writer_that_is_dropped_writes_out() {
     assert_eq!(area.read("file"), b"content");
 }
 
-/// `/dev/full` takes no byte: what a full disk does, on every machine.
+/// Writes to `/dev/full`, which takes no byte, like a full disk, on every machine.
 #[test]
 fn a_full_disk() {
     let fs = LocalFs::unconfined();
     let uri = Uri::new(b"local:///dev/full");
     let full = Code::ResourceExhausted;
-    // Buffered: the buffer keeps what could not be written, so each try says so again.
+    // The buffer keeps what could not be written, so each try fails again.
     let mut writer = fs.new_writable_file(uri).unwrap();
     writer.append(b"content").unwrap();
     for _ in 0..2 {
@@ -153,10 +153,10 @@ fn a_full_disk() {
         assert_eq!(code(writer.close()), full);
     }
     assert_eq!(writer.tell().unwrap(), 7);
-    // A piece that does not fit behind that is not taken.
+    // A piece that does not fit after that is not taken.
     assert_eq!(code(writer.append(&pattern(1 << 20))), full);
     assert_eq!(writer.tell().unwrap(), 7);
-    // Past the buffer.
+    // Without the buffer.
     let mut writer = fs.new_appendable_file(uri).unwrap();
     assert_eq!(code(writer.append(&pattern(1 << 20))), full);
     assert_eq!(writer.tell().unwrap(), 0);
@@ -164,7 +164,7 @@ fn a_full_disk() {
     assert!(error.to_string().contains("local:///dev/full"), "{error}");
 }
 
-/// A file that may not grow beyond a limit takes a part of a large piece.
+/// Limits the size of a file, which then takes only a part of a large piece.
 #[test]
 fn a_piece_written_half_is_never_taken_for_a_whole() {
     const LIMITED: &str = "LOCALFS_TEST_LIMITED";
@@ -182,8 +182,8 @@ fn a_piece_written_half_is_never_taken_for_a_whole() {
         assert_eq!(code(writer.tell()), Code::DataLoss);
         return;
     }
-    // The limit holds for a whole process, and kills one that does not ignore its signal: a shell
-    // ignores it for the process that it becomes.
+    // The limit is for a whole process, and its signal kills a process that does not ignore it. The
+    // shell ignores it, and so does the process that replaces the shell.
     let area = Area::confined();
     let status = std::process::Command::new("sh")
         .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])

@@ -29,7 +29,7 @@ impl Drop for Killed {
     }
 }
 
-/// A pipe's content comes once: it cannot be copied a second time in another way.
+/// Copies from a pipe, whose content comes once: it cannot be copied a second time in another way.
 #[test]
 fn a_copy_that_cannot_get_its_name_says_why() {
     let directory = tempfile::tempdir().unwrap();

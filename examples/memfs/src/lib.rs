@@ -41,7 +41,7 @@ impl Filesystem for MemFs {
         find_file(nodes, uri).or_else(|_| put(nodes, uri, File::default()))
     }
 
-    /// Atomic for readers of `dst`: they find the old file or the new one. The SDK's default copies, and shows a part.
+    /// Renames atomically: readers of `dst` find the old or the new file. The SDK's default copies, and shows a part.
     fn rename_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
         let nodes = &mut *self.0.write()?;
         put(nodes, dst, find_file(nodes, src)?)?;
@@ -82,7 +82,7 @@ impl Filesystem for MemFs {
 }
 
 impl RandomAccessFile for File {
-    /// Several threads call this at once.
+    /// Reads the current content. Several threads call this at once.
     fn read_at(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
         buf.fill_from(&self.0.read()?, offset);
         Ok(())
@@ -116,7 +116,7 @@ fn find_file(nodes: &Nodes, uri: Uri<'_>) -> Result<File> {
     find(nodes, uri)?.ok_or_else(|| Error::expected_file(uri))
 }
 
-/// The names in a directory.
+/// Returns the names in a directory.
 fn list<'n>(nodes: &'n Nodes, uri: Uri<'_>) -> Result<impl Iterator<Item = &'n [u8]>> {
     ensure!(find(nodes, uri)?.is_none(), Error::expected_directory(uri));
     let below = nodes.range(uri.join("")..).map_while(move |(name, _)| uri.strip_from(name));

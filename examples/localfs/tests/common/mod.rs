@@ -16,7 +16,7 @@ pub(crate) struct Area {
 }
 
 impl Area {
-    /// The directory is the root.
+    /// Creates an area whose directory is the root.
     pub(crate) fn confined() -> Self {
         take_openat2_away();
         let directory = tempfile::tempdir().unwrap();
@@ -24,7 +24,7 @@ impl Area {
         Self { fs, base: b"local://".to_vec(), directory }
     }
 
-    /// The directory is one of the machine.
+    /// Creates an area whose directory is one of the machine.
     pub(crate) fn unconfined() -> Self {
         take_openat2_away();
         let directory = tempfile::tempdir().unwrap();
@@ -33,17 +33,17 @@ impl Area {
         Self { fs: LocalFs::unconfined(), base, directory }
     }
 
-    /// Both ways: nothing but names and links may differ.
+    /// Creates both: nothing but names and links may differ.
     pub(crate) fn both() -> [Self; 2] {
         [Self::confined(), Self::unconfined()]
     }
 
-    /// The name that TensorFlow would pass for a path in the directory.
+    /// Returns the name that TensorFlow would pass for a path in the directory.
     pub(crate) fn uri(&self, path: impl AsRef<[u8]>) -> Vec<u8> {
         [&self.base, &b"/"[..], path.as_ref()].concat()
     }
 
-    /// Where the directory is for everyone else.
+    /// Returns the machine's path of a path in the directory.
     pub(crate) fn path(&self, path: impl AsRef<std::path::Path>) -> PathBuf {
         self.directory.path().join(path)
     }
@@ -60,7 +60,7 @@ impl Area {
         std::fs::create_dir_all(self.path(path)).unwrap();
     }
 
-    /// The names in a directory, sorted.
+    /// Returns the names in a directory, sorted.
     pub(crate) fn names(&self, path: &str) -> Vec<String> {
         let mut names: Vec<_> = std::fs::read_dir(self.path(path))
             .unwrap()
@@ -71,7 +71,7 @@ impl Area {
     }
 }
 
-/// Up to `n` bytes from `offset` on.
+/// Reads up to `n` bytes from `offset` on.
 pub(crate) fn read_at(file: &impl RandomAccessFile, offset: u64, n: usize) -> Vec<u8> {
     let mut memory = vec![0xee; n];
     let mut buf = ReadBuf::from_slice(&mut memory);
@@ -79,7 +79,7 @@ pub(crate) fn read_at(file: &impl RandomAccessFile, offset: u64, n: usize) -> Ve
     buf.filled().to_vec()
 }
 
-/// The code of a failure.
+/// Returns the code of a failure.
 #[track_caller]
 pub(crate) fn code<T>(result: Result<T>) -> Code {
     match result {
@@ -88,7 +88,7 @@ pub(crate) fn code<T>(result: Result<T>) -> Code {
     }
 }
 
-/// Runs `body` without the rights of root, so that refusals are real whoever runs the tests.
+/// Runs `body` without the rights of root, so that permissions are denied for any user who runs the tests.
 pub(crate) fn unprivileged<T: Send>(body: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         scope
@@ -136,7 +136,7 @@ fn take_openat2_away() {
             SeccompFilter, SeccompRule,
         };
         const OPENAT2: i64 = 437;
-        // Nor can a file without a name get one, as where `/proc` is not mounted.
+        // A file without a name cannot get one either, as where `/proc` is not mounted.
         const LINKAT: i64 = if cfg!(target_arch = "x86_64") { 265 } else { 37 };
         let missing = SeccompAction::Errno(rustix::io::Errno::NOSYS.raw_os_error().cast_unsigned());
         let flags = u64::from(rustix::fs::AtFlags::SYMLINK_FOLLOW.bits());
