@@ -1,4 +1,4 @@
-//! What the device is called, and what the environment says.
+//! The name of the platform, and its settings in the environment.
 
 use se_plugin::host::{Delay, HostMemory};
 use se_plugin::{Error, Result};
@@ -20,10 +20,10 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Reads the environment.
+    /// Reads the settings from the environment.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` naming a variable that cannot be understood.
+    /// `INVALID_ARGUMENT` naming a variable that cannot be parsed.
     pub(crate) fn from_environment() -> Result<Self> {
         Self::read(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -55,7 +55,7 @@ impl Config {
         })
     }
 
-    /// The memory of a device.
+    /// Creates the memory of a device.
     pub(crate) fn memory(&self) -> Result<HostMemory> {
         match self.is_guarded {
             true => HostMemory::new(self.memory),
@@ -63,7 +63,7 @@ impl Config {
         }
     }
 
-    /// The delays of a device.
+    /// Returns the delays of a device, which are random up to the configured one.
     pub(crate) fn delay(&self, ordinal: usize) -> Delay {
         Delay::up_to(self.delay, self.seed.wrapping_add((ordinal as u64) << 32))
     }
@@ -73,7 +73,7 @@ fn unclear(name: &str, value: &str, example: &str) -> Error {
     Error::invalid_argument(format!("{name}={value} is not understood; write {name}={example}"))
 }
 
-/// A number of bytes, with or without a unit.
+/// Parses a number of bytes, with or without a unit.
 fn bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

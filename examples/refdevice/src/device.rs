@@ -30,7 +30,7 @@ impl Platform for RefPlatform {
         let observer = move |task: &Ran| {
             counted.count(task.op);
             timelines.record(task);
-            // TensorFlow 2.22 fetches a tensor without `synchronize`. If this fails, that will say so.
+            // TensorFlow 2.22 fetches a tensor without `synchronize`, the call that reports errors of this file.
             if task.op == "copy_to_host" {
                 let _ = counted.write();
             }
@@ -40,7 +40,7 @@ impl Platform for RefPlatform {
     }
 }
 
-/// A device: a ready-made one, with counters and a timeline of what it did.
+/// A device: a [`HostDevice`] with counters and a timeline of its work.
 #[derive(Debug)]
 pub struct RefDevice {
     host: HostDevice,

@@ -1,4 +1,4 @@
-//! What the streams did, for TensorFlow's profiler.
+//! The tasks of the streams, for TensorFlow's profiler.
 
 use crate::config::TYPE;
 use se_plugin::host::Ran;
@@ -17,12 +17,12 @@ pub(crate) struct Timelines {
 }
 
 impl Timelines {
-    /// Of the device with this number.
+    /// Creates the lines of the device with this number.
     pub(crate) fn new(device: usize) -> Self {
         Self { device, lines: Mutex::default() }
     }
 
-    /// Adds a task, if somebody profiles.
+    /// Adds a task while a profiler is active.
     pub(crate) fn record(&self, task: &Ran) {
         if !TIMELINE.is_active() {
             return;

@@ -1,3 +1,3 @@
-//! The reference device against what TensorFlow asks of a device.
+//! The conformance cases for devices, with the reference device.
 
 tf_plugin_testing::device::conformance!(refdevice::RefPlatform);

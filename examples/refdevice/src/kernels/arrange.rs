@@ -1,4 +1,4 @@
-//! Elements in other places. What they are does not matter, so these kernels move bytes.
+//! Kernels that move elements, such as `Transpose` and `Pad`. They copy bytes and ignore the type.
 
 use super::*;
 use crate::math::arrange;
@@ -54,12 +54,12 @@ fn rearrange<B: Pod>(
     })
 }
 
-/// The shape of input `index`.
+/// Returns the shape of input `index`.
 fn input_shape(context: &Run<'_>, index: usize) -> Result<Shape> {
     shape(&context.input(index)?)
 }
 
-/// All axes in another order, each counted from the end if it is negative.
+/// Checks that `order` is a permutation of the axes, and returns it. Negative axes count from the end.
 fn permutation(order: &[i64], rank: usize) -> Result<Vec<usize>> {
     let axes = order.iter().map(|&axis| shapes::axis(axis, rank)).collect::<Result<Vec<_>>>()?;
     let mut sorted = axes.clone();
@@ -152,7 +152,7 @@ movers! {
     };
 }
 
-/// The input between others.
+/// Pads the input with `value`.
 fn pad<T: Stored>(context: &Run<'_>, op: &'static str, value: T) -> Result<()> {
     let shape = input_shape(context, 0)?;
     let paddings = host_shape(context, 1)?;

@@ -25,7 +25,7 @@ impl<T: Stored> Kernel for MatrixBandPart<T> {
         let [.., rows, columns] = shape[..] else {
             return Err(wrong(format!("input must be at least 2-dim, received shape: {shape:?}")));
         };
-        // How far from the diagonal; negative is any distance.
+        // The distance from the diagonal; a negative number means any distance.
         let side = |index: usize, name: &str, all: usize| match host_integer(context, index)? {
             ..0 => Ok(all),
             some if some <= all as i64 => Ok(some as usize),

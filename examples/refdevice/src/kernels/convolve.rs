@@ -5,14 +5,14 @@ use super::*;
 use crate::math::convolve::{self, Grid, Padding, Windows};
 use core::marker::PhantomData;
 
-/// How windows go over images.
+/// The strides, dilations and padding of a convolution.
 pub(super) struct Geometry {
     strides: [usize; 2],
     dilations: [usize; 2],
     padding: [Padding; 2],
 }
 
-/// The numbers of an attribute for rows and columns.
+/// Returns the numbers of an attribute for rows and columns. Those for images and channels must be 1.
 pub(super) fn pair(construction: &OpKernelConstruction<'_>, name: &str) -> Result<[usize; 2]> {
     let numbers: Vec<i64> = construction.attr(name)?;
     let [1, rows, columns, 1] = numbers[..] else {
@@ -29,7 +29,7 @@ pub(super) fn pair(construction: &OpKernelConstruction<'_>, name: &str) -> Resul
     Ok([positive(rows)?, positive(columns)?])
 }
 
-/// The padding of an operation.
+/// Returns the padding of an operation for rows and columns.
 pub(super) fn padding(construction: &OpKernelConstruction<'_>) -> Result<[Padding; 2]> {
     let padding: String = construction.attr("padding")?;
     Ok(match padding.as_str() {
@@ -55,7 +55,7 @@ impl Geometry {
         })
     }
 
-    /// The windows of images of this shape for filters of that one.
+    /// Returns the windows over images of shape `images` for a filter of shape `filter`.
     fn grid(&self, images: &[usize], filter: &[usize]) -> Result<Grid> {
         let (&[_, rows, columns, channels], &[height, width, own, _]) = (images, filter) else {
             return Err(wrong(format!(
@@ -78,7 +78,7 @@ impl Geometry {
     }
 }
 
-/// The shape of what comes of a convolution.
+/// Returns the shape of the result of a convolution.
 fn results(images: &[usize], grid: &Grid, channels: usize) -> Shape {
     vec![images[0], grid[0].count, grid[1].count, channels]
 }
@@ -137,7 +137,7 @@ impl<T: Floating> Kernel for InputGradient<T> {
         let mut image_shape = from_host(&context.host_integers(0)?)?;
         let (filter, gradient) = (context.input(1)?, context.input(2)?);
         let (filter_shape, gradient_shape) = (shape(&filter)?, shape(&gradient)?);
-        // The sizes may be those of rows and columns alone.
+        // `input_sizes` may hold only the sizes of rows and columns.
         if let ([rows, columns], [images, ..], [.., channels, _]) =
             (&image_shape[..], &gradient_shape[..], &filter_shape[..])
         {

@@ -1,4 +1,4 @@
-//! Sums of products by an equation.
+//! `Einsum`: sums of products by an equation.
 
 use super::*;
 use crate::math::einsum::einsum;

@@ -1,4 +1,4 @@
-//! The same for each element.
+//! Elementwise operations.
 
 use super::*;
 use crate::math::cast::CastTo;
@@ -30,12 +30,12 @@ macro_rules! kernels {
     };
 }
 
-/// A function of `Wide` as one of `T`.
+/// Converts a function of `T::Wide` into a function of `T`.
 fn wide<T: Floating>(f: impl Fn(T::Wide) -> T::Wide) -> impl Fn(T) -> T {
     move |x| T::narrow(f(x.widen()))
 }
 
-/// A function of two `Wide` as one of two `T`.
+/// Converts a function of two `T::Wide` into a function of two `T`.
 fn wide2<T: Floating>(f: impl Fn(T::Wide, T::Wide) -> T::Wide) -> impl Fn(T, T) -> T {
     move |x, y| T::narrow(f(x.widen(), y.widen()))
 }
@@ -129,7 +129,7 @@ kernels! {
     "AddN" AddN = |run, op| add_all::<T, _>(run, op);
 }
 
-/// A tensor of the shape of the input with equal elements.
+/// Fills an output of the input's shape with `value`.
 fn constant<T: Stored>(context: &Run<'_>, op: &'static str, value: T) -> Result<()> {
     let x = context.input(0)?;
     let out = context.output(0, x.shape())?;
@@ -140,7 +140,7 @@ fn constant<T: Stored>(context: &Run<'_>, op: &'static str, value: T) -> Result<
     })
 }
 
-/// Compares each two elements. Tensors that need not fit and do not broadcast are unequal as a whole.
+/// Compares elements. Unless they `must_fit`, tensors that do not broadcast are unequal, and the result is a scalar.
 fn compare<A: Pod + PartialEq>(
     context: &Run<'_>,
     op: &'static str,
@@ -209,7 +209,7 @@ struct LeakyRelu<T> {
     elements: PhantomData<T>,
 }
 
-/// The slope below 0.
+/// Returns the slope below 0.
 fn alpha<T: Floating>(alpha: f32) -> T::Wide {
     T::from_f64(alpha.into()).widen()
 }
@@ -244,7 +244,7 @@ impl<T: Floating> Kernel for LeakyReluGrad<T> {
     }
 }
 
-/// One of two for each element, by a condition.
+/// Selects each element from one of two tensors by a condition. With `by_row` a vector of conditions selects rows.
 fn select<T: Stored>(context: &Run<'_>, op: &'static str, by_row: bool) -> Result<()> {
     let [condition, a, b] = [0, 1, 2].map(|index| context.input(index));
     let (condition, a, b) = (condition?, a?, b?);
@@ -281,7 +281,7 @@ kernels! {
     "SelectV2" SelectV2 = |run, op| select::<T>(run, op, false);
 }
 
-/// An element as it lies in memory: `bool` as a byte.
+/// An element with its type in memory, which is a byte for `bool`.
 trait Cell: Element {
     type Pod: Pod;
     fn load(pod: Self::Pod) -> Self;

@@ -1,4 +1,4 @@
-//! Elements by their indices.
+//! `GatherV2` and `OneHot`: elements by their indices.
 
 use super::*;
 use crate::math::arrange;

@@ -36,7 +36,7 @@ impl<T: Floating> Kernel for MatMul<T> {
     }
 }
 
-/// The products of many matrices.
+/// Multiplies each matrix of a batch with the same matrix of another batch.
 fn multiply_batches<T: Floating>(
     context: &Run<'_>,
     op: &'static str,
@@ -88,7 +88,7 @@ batches! {
     "BatchMatMulV2" BatchMatMulV2 true;
 }
 
-/// Channels come last, which is all that the kernels can do.
+/// Checks that channels come last: the kernels support only `NHWC`.
 pub(super) fn check_format(construction: &OpKernelConstruction<'_>) -> Result<()> {
     let format: String = construction.attr("data_format")?;
     ensure!(

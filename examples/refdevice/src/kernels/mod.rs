@@ -1,4 +1,4 @@
-//! Kernels: shapes are checked on the caller's thread, and the work goes to the stream.
+//! Kernels. They check shapes on the caller's thread and enqueue the work into the stream.
 
 mod arrange;
 mod band;
@@ -35,9 +35,9 @@ type Run<'a> = OpKernelContext<'a, RefPlatform>;
 
 /// An element whose bytes can be moved.
 trait Stored: Element {
-    /// As many bytes, any of which are valid.
+    /// The unsigned integer of the same size, for which all bytes are valid.
     type Bits: Pod + Send + Sync;
-    /// As bytes.
+    /// Returns the bits of the element.
     fn bits(self) -> Self::Bits;
 }
 
@@ -76,17 +76,17 @@ impl<T: Stored + Number> Numeric for T {}
 trait Floating: Numeric + Real {}
 impl<T: Numeric + Real> Floating for T {}
 
-/// Bytes as a tensor.
+/// Views bytes as a tensor.
 fn view<'a, T: Pod>(bytes: &'a [u8], shape: &[usize]) -> Result<View<'a, T>> {
     ArrayView::from_shape(IxDyn(shape), elements(bytes)?).map_err(Error::internal)
 }
 
-/// Bytes as a tensor to write to.
+/// Views bytes as a tensor to write to.
 fn view_mut<'a, T: Pod>(bytes: &'a mut [u8], shape: &[usize]) -> Result<ViewMut<'a, T>> {
     ArrayViewMut::from_shape(IxDyn(shape), elements_mut(bytes)?).map_err(Error::internal)
 }
 
-/// Bytes as a scalar.
+/// Reads a scalar from its bytes.
 fn scalar<T: Pod>(bytes: &[u8]) -> Result<T> {
     bytemuck::try_pod_read_unaligned(bytes).map_err(Error::internal)
 }
@@ -96,7 +96,7 @@ fn wrong(text: impl Into<String>) -> Error {
     Error::invalid_argument(text.into())
 }
 
-/// The only element of a host input.
+/// Returns the only element of a host input.
 fn host_integer(context: &Run<'_>, index: usize) -> Result<i64> {
     match context.host_integers(index)?[..] {
         [only] => Ok(only),
@@ -104,12 +104,12 @@ fn host_integer(context: &Run<'_>, index: usize) -> Result<i64> {
     }
 }
 
-/// A host input as a shape.
+/// Returns a host input as a shape.
 fn host_shape(context: &Run<'_>, index: usize) -> Result<Shape> {
     from_host(&context.host_integers(index)?)
 }
 
-/// Indices of either size, as a tensor of this shape.
+/// Reads indices as a tensor of this shape. They are int32 if `is_small`, and int64 otherwise.
 fn indices(bytes: &[u8], is_small: bool, shape: &[usize]) -> Result<ArrayD<i64>> {
     Ok(match is_small {
         true => view::<i32>(bytes, shape)?.mapv(i64::from),
@@ -117,7 +117,7 @@ fn indices(bytes: &[u8], is_small: bool, shape: &[usize]) -> Result<ArrayD<i64>>
     })
 }
 
-/// Kernels without types of their own, a line each, with what else the attribute has: `$body` gets the run and the name of the op.
+/// Kernels without type attributes. `$options` are those of `#[kernel]`; `$body` gets the run and the name of the op.
 macro_rules! untyped {
     ($($op:literal $name:ident ($($options:tt)*) = $body:expr;)*) => {$(
         struct $name;

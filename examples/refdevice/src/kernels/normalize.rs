@@ -5,11 +5,11 @@ use super::*;
 use crate::math::normalize::{self, Channels};
 use ndarray::ArrayView1;
 
-/// The attributes of both operations.
+/// The attributes of the operation and of its gradient.
 struct BatchNorm {
     epsilon: f64,
     is_training: bool,
-    /// How much of the new is in the running mean and variance.
+    /// The weight of the new mean and variance in the running ones.
     factor: f64,
 }
 
@@ -28,7 +28,7 @@ impl BatchNorm {
     }
 }
 
-/// The shape of the input, and how many channels it has.
+/// Returns the number of channels, after a check of the input's shape and those of `others`.
 fn channels(shape: &[usize], others: &[&DeviceTensor]) -> Result<usize> {
     let (4, Some(&channels)) = (shape.len(), shape.last()) else {
         return Err(wrong(format!("input must be 4-dimensional, and not {shape:?}")));
@@ -64,7 +64,7 @@ impl Kernel for FusedBatchNorm {
         let [x, scale, offset, mean, variance] = [0, 1, 2, 3, 4].map(|at| context.input(at));
         let (x, scale, offset, mean, variance) = (x?, scale?, offset?, mean?, variance?);
         let shape = shape(&x)?;
-        // Training from the first step on needs no mean and variance, which are then empty.
+        // Training with a factor of 1 does not read the old mean and variance, which are then empty.
         let has_old = !is_training || factor != 1.0;
         let channels = match has_old {
             true => channels(&shape, &[&scale, &offset, &mean, &variance])?,
@@ -95,7 +95,7 @@ impl Kernel for FusedBatchNorm {
                 (saved_mean[at], saved_variance[at]) = (mean as f32, variance as f32);
                 let mut new = (mean, variance);
                 if is_training {
-                    // That of all inputs, of which this is a sample.
+                    // Bessel's correction: the inputs are a sample.
                     new.1 *= count / (count - 1.0).max(1.0);
                     if factor != 1.0 {
                         let (old_mean, old_variance) = old(at);

@@ -4,7 +4,7 @@ use super::*;
 use crate::math::optimize;
 use core::marker::PhantomData;
 
-/// Variables have the shape of their gradient.
+/// Checks that the variables have the gradient's shape, and returns it.
 fn check(variables: &[DeviceTensor], gradient: &DeviceTensor) -> Result<Shape> {
     for variable in variables {
         let (own, other) = (variable.shape(), gradient.shape());
@@ -16,7 +16,7 @@ fn check(variables: &[DeviceTensor], gradient: &DeviceTensor) -> Result<Shape> {
     shape(gradient)
 }
 
-/// The numbers of a step are known to be numbers before the device computes with them.
+/// Checks that the hyperparameters of a step are scalars. The device would find out too late to report it.
 fn check_scalars<'a>(numbers: impl IntoIterator<Item = &'a DeviceTensor>) -> Result<()> {
     for number in numbers {
         ensure!(
@@ -27,7 +27,7 @@ fn check_scalars<'a>(numbers: impl IntoIterator<Item = &'a DeviceTensor>) -> Res
     Ok(())
 }
 
-/// An optimizer without attributes but `use_nesterov`.
+/// Optimizers that read no attribute except `use_nesterov`.
 macro_rules! optimizers {
     ($($op:literal $name:ident $host:tt $has_nesterov:literal = $body:expr;)*) => {$(
         struct $name<T> {
@@ -94,7 +94,7 @@ optimizers! {
     };
 }
 
-/// One of the two kinds of momentum.
+/// Runs a step of one of the two kinds of momentum.
 fn momentum<T: Floating>(
     context: &Run<'_>,
     op: &'static str,
@@ -113,7 +113,7 @@ fn momentum<T: Floating>(
     })
 }
 
-/// Adds to a variable, or subtracts.
+/// Adds to a variable or subtracts from it.
 fn update<T: Numeric>(context: &Run<'_>, op: &'static str, f: fn(T, T) -> T) -> Result<()> {
     let variables = context.variables(&[0])?;
     let value = context.input(1)?;

@@ -7,7 +7,7 @@ use crate::math::convolve::{Grid, Padding, Windows};
 use crate::math::pool;
 use core::marker::PhantomData;
 
-/// How windows go over images.
+/// The sizes, strides and padding of a pooling operation.
 struct Geometry {
     sizes: [usize; 2],
     strides: [usize; 2],
@@ -24,7 +24,7 @@ impl Geometry {
         })
     }
 
-    /// The windows of images of this shape, and the shape of what comes of them.
+    /// Returns the windows over images of this shape, and the shape of the result.
     fn grid(&self, images: &[usize]) -> Result<(Grid, Shape)> {
         let &[images, rows, columns, channels] = images else {
             return Err(wrong(format!("images must be 4-dimensional, and not {images:?}")));
@@ -37,7 +37,7 @@ impl Geometry {
         Ok((grid, shape))
     }
 
-    /// As [`grid`](Self::grid), for a gradient of this shape.
+    /// Returns the windows of [`grid`](Self::grid), after a check of the gradient's shape.
     fn grid_of_gradient(&self, images: &[usize], gradient: &[usize]) -> Result<Grid> {
         let (grid, shape) = self.grid(images)?;
         ensure!(

@@ -1,4 +1,4 @@
-//! Numbers in equal steps.
+//! `Range`: numbers in equal steps.
 
 use super::*;
 use core::marker::PhantomData;

@@ -5,7 +5,7 @@ use crate::math::reduce;
 use core::marker::PhantomData;
 use num_traits::Bounded;
 
-/// A reduction: `$body` gets the run, the name and whether axes are kept.
+/// Reductions: `$body` gets the run, the name of the op and whether axes are kept.
 macro_rules! reductions {
     ($($op:literal $name:ident [$($bound:tt)+] $types:tt = $body:expr;)*) => {$(
         struct $name<T> {
@@ -79,7 +79,7 @@ logical! {
     "Any" Any = false, |any, x| any || x != 0;
 }
 
-/// The position of the best along an axis: of those that are better than `start`.
+/// Computes the position of the best element along an axis, among those that are better than `start`.
 fn position<T: Numeric>(
     context: &Run<'_>,
     op: &'static str,
@@ -130,7 +130,7 @@ macro_rules! positions {
     )*};
 }
 
-// Eigen starts with the least finite element, or the greatest, at 0.
+// Eigen starts with the lowest finite number, or the highest, at position 0.
 positions! {
     "ArgMax" ArgMax = T::min_value(), |one, best| one > best;
     "ArgMin" ArgMin = T::max_value(), |one, best| one < best;

@@ -1,4 +1,4 @@
-//! Sums of the elements that have the same number.
+//! `UnsortedSegmentSum`: sums of the rows with the same segment number.
 
 use super::*;
 use core::marker::PhantomData;
@@ -39,7 +39,7 @@ impl<T: Numeric> Kernel for UnsortedSegmentSum<T> {
             let out = elements_mut::<T>(out)?;
             out.fill(T::ZERO);
             for (data, &segment) in elements::<T>(data)?.chunks_exact(row).zip(&segments) {
-                // As on GPUs, a segment that is not there is left out.
+                // As on GPUs, a segment that is out of range is skipped.
                 let out =
                     usize::try_from(segment).ok().and_then(|at| out.chunks_exact_mut(row).nth(at));
                 if let Some(out) = out {

@@ -5,7 +5,7 @@ use crate::math::arrange;
 use core::marker::PhantomData;
 use se_plugin::toolkit::slice::{Masks, StridedSlice};
 
-/// The masks of a strided slice.
+/// Returns the masks of a strided slice.
 fn masks(construction: &OpKernelConstruction<'_>) -> Result<Masks> {
     Ok(Masks {
         begin: construction.attr("begin_mask")?,
@@ -16,7 +16,7 @@ fn masks(construction: &OpKernelConstruction<'_>) -> Result<Masks> {
     })
 }
 
-/// The slice in three host inputs.
+/// Reads a slice from three host inputs.
 fn strided(context: &Run<'_>, masks: Masks) -> Result<StridedSlice> {
     let [begin, end, strides] = [1, 2, 3].map(|index| context.host_integers(index));
     Ok(StridedSlice { begin: begin?, end: end?, strides: strides?, masks })

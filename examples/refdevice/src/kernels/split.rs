@@ -5,7 +5,7 @@ use crate::math::arrange;
 use core::marker::PhantomData;
 use se_plugin::toolkit::slice::Steps;
 
-/// Parts of a tensor of these sizes along an axis.
+/// Splits a tensor along an axis into parts of these sizes.
 fn split<T: Stored>(
     context: &Run<'_>,
     op: &'static str,
@@ -85,7 +85,7 @@ impl<T: Stored> Kernel for SplitV<T> {
         let axis = shapes::axis(host_integer(context, 2)?, shape.len())?;
         let mut sizes = context.host_integers(1)?;
         let known: i64 = sizes.iter().filter(|&&size| size != -1).sum();
-        // At most one is what is left.
+        // One size may be -1, which means the rest.
         if let Some(rest) = sizes.iter_mut().find(|size| **size == -1) {
             *rest = shape[axis] as i64 - known;
         }

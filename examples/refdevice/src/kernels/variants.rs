@@ -1,4 +1,4 @@
-//! Variants, such as lists of tensors: TensorFlow takes them apart, and a kernel gets the tensors in them.
+//! Variants, such as lists of tensors. TensorFlow unpacks them; the kernels get the tensors in them.
 
 use super::*;
 
@@ -14,7 +14,7 @@ untyped! {
     };
 }
 
-/// Adds two tensors of the types of which TensorFlow has lists on all devices.
+/// Adds two tensors of a type that TensorFlow supports in lists on all devices.
 fn add(
     context: &Run<'_>,
     op: &'static str,
@@ -22,7 +22,7 @@ fn add(
     sum: &DeviceTensor,
 ) -> Result<()> {
     let plus = match a.dtype() {
-        // A complex number is two.
+        // A complex number is two floats.
         DType::Float32 | DType::Complex64 => plus::<f32>,
         DType::Float64 | DType::Complex128 => plus::<f64>,
         DType::Float16 => plus::<f16>,

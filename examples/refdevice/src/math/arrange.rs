@@ -1,23 +1,23 @@
-//! Elements in other places.
+//! Functions that move elements.
 
 use super::{View, ViewMut};
 use ndarray::{Axis, IxDyn, Slice};
 use se_plugin::toolkit::slice::Steps;
 
-/// The elements, broadcast.
+/// Broadcasts the elements to the shape of the result.
 pub fn broadcast<T: Copy>(a: View<'_, T>, mut out: ViewMut<'_, T>) {
     let a = a.broadcast(out.raw_dim()).expect("the shapes were checked");
     out.assign(&a);
 }
 
-/// The elements with the axes in another order: axis `i` of the result is axis `order[i]`.
+/// Permutes the axes: axis `i` of the result is axis `order[i]`.
 pub fn transpose<T: Copy>(a: View<'_, T>, mut out: ViewMut<'_, T>, order: &[usize]) {
     out.assign(&a.permuted_axes(order));
 }
 
-/// The elements, as often along each axis as the sizes of the result are multiples.
+/// Repeats the elements along each axis to fill the result, whose sizes are multiples of the input's.
 pub fn tile<T: Copy>(a: View<'_, T>, out: ViewMut<'_, T>) {
-    // Each axis becomes two: which copy, and where in it.
+    // Each axis becomes two: the copy, and the index in it.
     let multiples = out.shape().iter().zip(a.shape());
     let shape: Vec<_> =
         multiples.flat_map(|(&all, &one)| [all.checked_div(one).unwrap_or(0), one]).collect();
@@ -32,7 +32,7 @@ pub fn tile<T: Copy>(a: View<'_, T>, out: ViewMut<'_, T>) {
     out.assign(&a.broadcast(IxDyn(&shape)).expect("copies are alike"));
 }
 
-/// The tensors one behind the other along an axis.
+/// Concatenates the tensors along an axis.
 pub fn concatenate<T: Copy>(parts: &[View<'_, T>], mut out: ViewMut<'_, T>, axis: usize) {
     let mut start = 0;
     for part in parts {
@@ -42,7 +42,7 @@ pub fn concatenate<T: Copy>(parts: &[View<'_, T>], mut out: ViewMut<'_, T>, axis
     }
 }
 
-/// The tensors as the indices of a new axis.
+/// Packs the tensors along a new axis.
 pub fn pack<T: Copy>(parts: &[View<'_, T>], mut out: ViewMut<'_, T>, axis: usize) {
     for (out, part) in out.axis_iter_mut(Axis(axis)).zip(parts) {
         let mut out = out;
@@ -50,14 +50,14 @@ pub fn pack<T: Copy>(parts: &[View<'_, T>], mut out: ViewMut<'_, T>, axis: usize
     }
 }
 
-/// The indices of an axis as tensors.
+/// Unpacks an axis into tensors.
 pub fn unpack<T: Copy>(a: View<'_, T>, outs: Vec<ViewMut<'_, T>>, axis: usize) {
     for (mut out, part) in outs.into_iter().zip(a.axis_iter(Axis(axis))) {
         out.assign(&part);
     }
 }
 
-/// The indices as ndarray has them.
+/// Converts steps to a slice of ndarray.
 fn indices(steps: Steps) -> Slice {
     let Steps { start, count, step } = steps;
     if count == 0 {
@@ -69,7 +69,7 @@ fn indices(steps: Steps) -> Slice {
     Slice::new(first as isize, Some(last as isize + 1), step)
 }
 
-/// The elements at some indices of each axis.
+/// Copies the elements at some indices of each axis.
 pub fn slice<T: Copy>(a: View<'_, T>, mut out: ViewMut<'_, T>, steps: &[Steps]) {
     let part = a.slice_each_axis(|axis| indices(steps[axis.axis.index()]));
     out.assign(&part);
@@ -80,7 +80,7 @@ pub fn place<T: Copy>(a: View<'_, T>, mut out: ViewMut<'_, T>, steps: &[Steps]) 
     out.slice_each_axis_mut(|axis| indices(steps[axis.axis.index()])).assign(&a);
 }
 
-/// The elements between others: `before[i]` times `value` comes first along axis `i`.
+/// Pads the elements with `value`: `before[i]` times at the start of axis `i`, and at its end up to the result's size.
 pub fn pad<T: Copy>(a: View<'_, T>, mut out: ViewMut<'_, T>, before: &[usize], value: T) {
     out.fill(value);
     let sizes = a.shape().to_vec();
@@ -89,7 +89,7 @@ pub fn pad<T: Copy>(a: View<'_, T>, mut out: ViewMut<'_, T>, before: &[usize], v
     place(a, out, &steps);
 }
 
-/// The elements backwards along some axes.
+/// Reverses the elements along some axes.
 pub fn reverse<T: Copy>(mut a: View<'_, T>, mut out: ViewMut<'_, T>, axes: &[usize]) {
     for &axis in axes {
         a.invert_axis(Axis(axis));
@@ -97,7 +97,7 @@ pub fn reverse<T: Copy>(mut a: View<'_, T>, mut out: ViewMut<'_, T>, axes: &[usi
     out.assign(&a);
 }
 
-/// For each batch: the elements at the indices along an axis, and `missing` for an index that is not there.
+/// Gathers the elements at the indices along an axis, for each batch. An index out of range gives `missing`.
 /// `params` is `[batch, outer, axis, inner]`, `indices` is `[batch, index]`, the result
 /// `[batch, outer, index, inner]`.
 pub fn gather<T: Copy>(
@@ -118,10 +118,10 @@ pub fn gather<T: Copy>(
     }
 }
 
-/// `on` at the index and `off` elsewhere. `indices` is `[outer, inner]`, the result
+/// Writes `on` at the index and `off` elsewhere. `indices` is `[outer, inner]`, the result
 /// `[outer, depth, inner]`.
 pub fn one_hot<T: Copy>(indices: View<'_, i64>, mut out: ViewMut<'_, T>, on: T, off: T) {
-    // What is empty may be as deep as it likes.
+    // An empty result may be very deep, and needs no loop.
     if out.is_empty() {
         return;
     }

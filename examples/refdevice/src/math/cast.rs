@@ -4,9 +4,9 @@ use half::{bf16, f16};
 use num_traits::AsPrimitive;
 use se_plugin::toolkit::Number;
 
-/// Can be converted to a `T` as TensorFlow converts it.
+/// A number or `bool` that can be converted to a `T` as TensorFlow does it.
 pub trait CastTo<T>: Copy {
-    /// The conversion: floats become integers towards 0 and stay within what these can hold.
+    /// Converts the value. Floats are rounded towards 0 and clamped to the range of the integer type.
     fn cast(self) -> T;
 }
 

@@ -9,13 +9,13 @@ pub use se_plugin::toolkit::window::{Padding, Windows};
 /// The windows along rows and along columns.
 pub type Grid = [Windows; 2];
 
-/// Whether the windows are the elements of the input.
+/// Returns whether each window is one element of the input.
 fn is_trivial(grid: &Grid) -> bool {
     let is_input = |one: &Windows| one.count == one.input && one.before == 0;
     grid.iter().all(|one| one.size == 1 && one.stride == 1 && is_input(one))
 }
 
-/// The windows of an image as rows of a matrix.
+/// Copies the windows of an image to the rows of a matrix (im2col).
 fn unfold<T: Real>(image: ArrayView3<'_, T>, grid: &Grid, out: &mut Array2<T::Wide>) {
     let [rows, columns] = grid;
     let channels = image.len_of(Axis(2));
@@ -36,7 +36,7 @@ fn unfold<T: Real>(image: ArrayView3<'_, T>, grid: &Grid, out: &mut Array2<T::Wi
     }
 }
 
-/// Adds rows of a matrix to the windows of an image.
+/// Adds the rows of a matrix to the windows of an image (col2im).
 fn fold<T: Real>(windows: &Array2<T::Wide>, grid: &Grid, image: &mut ndarray::Array3<T::Wide>) {
     let [rows, columns] = grid;
     let channels = image.len_of(Axis(2));
@@ -65,7 +65,7 @@ fn image_mut<'a, T>(all: &'a mut ViewMut<'_, T>, index: usize) -> ArrayViewMut3<
     all.index_axis_mut(Axis(0), index).into_dimensionality::<Ix3>().expect("images have rank 4")
 }
 
-/// A filter as a matrix: elements of a window by results.
+/// Views a filter as a matrix: elements of a window by results.
 fn matrix<'a, T: Real>(filter: &'a View<'_, T>) -> ArrayView2<'a, T> {
     let results = filter.shape()[3];
     let elements = filter.shape()[..3].iter().product();
@@ -73,12 +73,12 @@ fn matrix<'a, T: Real>(filter: &'a View<'_, T>) -> ArrayView2<'a, T> {
     matrix.expect("filters are contiguous")
 }
 
-/// The windows as a matrix, and the place for their results as one.
+/// Returns the number of windows over an image.
 fn windows_of(grid: &Grid) -> usize {
     grid[0].count * grid[1].count
 }
 
-/// The convolution.
+/// Convolves images with a filter.
 pub fn convolve<T: Real>(
     input: View<'_, T>,
     filter: View<'_, T>,
@@ -106,7 +106,7 @@ pub fn convolve<T: Real>(
     }
 }
 
-/// The gradient of the filter.
+/// Computes the gradient of the filter.
 pub fn filter_gradient<T: Real>(
     input: View<'_, T>,
     gradient: View<'_, T>,
@@ -133,7 +133,7 @@ pub fn filter_gradient<T: Real>(
     }
 }
 
-/// The gradient of the input.
+/// Computes the gradient of the input.
 pub fn input_gradient<T: Real>(
     filter: View<'_, T>,
     gradient: View<'_, T>,
@@ -151,7 +151,7 @@ pub fn input_gradient<T: Real>(
     }
 }
 
-/// What came back for an image, as a matrix: windows by results.
+/// Returns the gradient for one image as a matrix: windows by results.
 fn results_of<T: Real>(
     gradient: &View<'_, T>,
     index: usize,
@@ -163,7 +163,7 @@ fn results_of<T: Real>(
     gradient.expect("the shapes were checked").into_dimensionality::<Ix2>().expect("it is a matrix")
 }
 
-/// The convolution of each channel on its own: filters are `[row, column, channel, multiplier]`.
+/// Convolves each channel on its own (depthwise). Filters are `[row, column, channel, multiplier]`.
 pub fn convolve_channels<T: Real>(
     input: View<'_, T>,
     filter: View<'_, T>,

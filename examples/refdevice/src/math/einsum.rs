@@ -1,11 +1,11 @@
-//! Sums of products by an equation.
+//! Einsum: sums of products by an equation.
 
 use super::{Real, product};
 use ndarray::{Array3, Axis};
 use se_plugin::toolkit::einsum::Einsum;
 use se_plugin::toolkit::{Number as _, Strides};
 
-/// Where the elements along some labels are in one of the three tensors.
+/// Returns the positions of the elements along some labels in one of the three tensors.
 fn places(labels: &[Strides<3>], tensor: usize) -> Vec<usize> {
     labels.iter().fold(vec![0], |places, label| {
         let along = |&place: &usize| {
@@ -15,7 +15,7 @@ fn places(labels: &[Strides<3>], tensor: usize) -> Vec<usize> {
     })
 }
 
-/// Computes the equation: a product of matrices for each batch. `b` is a single 1 where there is one input.
+/// Computes the equation: a product of matrices for each batch. `b` is a single 1 if there is only one input.
 pub fn einsum<T: Real>(einsum: &Einsum, a: &[T], b: &[T], out: &mut [T]) {
     out.fill(T::ZERO);
     if einsum.is_empty() {
@@ -24,7 +24,7 @@ pub fn einsum<T: Real>(einsum: &Einsum, a: &[T], b: &[T], out: &mut [T]) {
     let [batch, rows, columns, inner] =
         [[true, true, true], [true, false, true], [false, true, true], [true, true, false]]
             .map(|steps| einsum.labels(steps));
-    // What is in one input alone is added up before.
+    // Labels that only one input has are summed first.
     let pack = |elements: &[T], tensor: usize, sides: [&[Strides<3>]; 2], alone: [bool; 3]| {
         let [batches, first, second] =
             [&batch[..], sides[0], sides[1]].map(|labels| places(labels, tensor));

@@ -1,6 +1,6 @@
-//! What the operations compute: functions on views of memory, that know nothing of devices.
+//! The arithmetic of the operations: functions on views of memory, which do not depend on devices.
 //!
-//! Shapes are checked before: the functions panic on shapes that do not fit together.
+//! The kernels check shapes first: these functions panic on shapes that do not fit together.
 
 pub mod arrange;
 pub mod cast;

@@ -1,9 +1,9 @@
-//! Batch normalization. Tensors have their channels last; what is per channel is a row.
+//! Batch normalization. Tensors have their channels last; a row has one value for each channel.
 
 use super::{Real, View, ViewMut};
 use ndarray::{ArrayView1, Axis};
 
-/// Mean and variance of each channel, over all other axes.
+/// Computes the mean and variance of each channel, over all other axes.
 #[must_use]
 pub fn moments<T: Real>(input: &View<'_, T>) -> Vec<(f64, f64)> {
     let axis = Axis(input.ndim() - 1);
@@ -16,26 +16,26 @@ pub fn moments<T: Real>(input: &View<'_, T>) -> Vec<(f64, f64)> {
     channels.collect()
 }
 
-/// What is known of each channel: mean, variance, and by what it is scaled.
+/// The mean, variance and scale of each channel.
 #[derive(Clone, Copy, Debug)]
 pub struct Channels<'a, T> {
     /// Mean and variance.
     pub moments: &'a [(f64, f64)],
-    /// What the normalized input is multiplied by.
+    /// The factors of the normalized input.
     pub scale: ArrayView1<'a, T>,
-    /// What is added to the variance.
+    /// A small number that is added to the variance.
     pub epsilon: f64,
 }
 
 impl<T: Real> Channels<'_, T> {
-    /// Mean, reciprocal of the deviation, and scale.
+    /// Returns the mean, the reciprocal of the standard deviation, and the scale.
     fn at(&self, channel: usize) -> (f64, f64, f64) {
         let (mean, variance) = self.moments[channel];
         (mean, (variance + self.epsilon).sqrt().recip(), self.scale[channel].to_f64())
     }
 }
 
-/// The input with these mean and variance taken out, scaled and moved by an offset.
+/// Normalizes each channel by its mean and variance, scales it and adds an offset.
 pub fn normalize<T: Real>(
     input: View<'_, T>,
     mut out: ViewMut<'_, T>,
@@ -53,8 +53,8 @@ pub fn normalize<T: Real>(
     }
 }
 
-/// The gradients of [`normalize`]: of the input, of the scale and of the offset. With `is_training` mean and
-/// variance are the input's own, and change with it.
+/// Computes the gradients of [`normalize`]: of the input, of the scale and of the offset. With `is_training` mean
+/// and variance are those of the input, and depend on it.
 pub fn gradients<T: Real>(
     input: View<'_, T>,
     gradient: View<'_, T>,
@@ -113,7 +113,7 @@ mod tests {
         }
     }
 
-    /// Against difference quotients of `sum(y * dy)`.
+    /// Compares gradients with difference quotients of `sum(y * dy)`.
     #[test]
     fn gradients_are_slopes() {
         let x = noise(&[2, 3, 1, 2]).mapv(f64::from) * 2.0;

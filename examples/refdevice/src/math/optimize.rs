@@ -5,7 +5,7 @@ use ndarray::Zip;
 use num_traits::Float as _;
 use se_plugin::toolkit::Number as _;
 
-/// Gradient descent.
+/// Takes a step of gradient descent.
 pub fn gradient_descent<T: Real>(variable: ViewMut<'_, T>, rate: T, gradient: View<'_, T>) {
     let rate = rate.widen();
     Zip::from(variable).and(gradient).for_each(|variable, gradient| {
@@ -13,7 +13,7 @@ pub fn gradient_descent<T: Real>(variable: ViewMut<'_, T>, rate: T, gradient: Vi
     });
 }
 
-/// Momentum as TensorFlow has it: the accumulator is a sum of gradients.
+/// Takes a step with TensorFlow's momentum: the accumulator is a sum of gradients.
 pub fn momentum<T: Real>(
     variable: ViewMut<'_, T>,
     accumulator: ViewMut<'_, T>,
@@ -31,7 +31,7 @@ pub fn momentum<T: Real>(
     });
 }
 
-/// Momentum as Keras has it: the accumulator is a sum of steps.
+/// Takes a step with Keras's momentum: the accumulator is a sum of steps.
 pub fn keras_momentum<T: Real>(
     variable: ViewMut<'_, T>,
     accumulator: ViewMut<'_, T>,
@@ -49,7 +49,7 @@ pub fn keras_momentum<T: Real>(
     });
 }
 
-/// The numbers of Adam, in the order of its inputs.
+/// The hyperparameters of Adam, in the order of its inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Adam<T> {
     /// The powers of the two decay rates so far.
@@ -58,11 +58,11 @@ pub struct Adam<T> {
     pub rate: T,
     /// The decay rates of the two moments.
     pub decays: (T, T),
-    /// What keeps the divisor from 0.
+    /// A small number that keeps the divisor from 0.
     pub epsilon: T,
 }
 
-/// Adam.
+/// Takes a step of Adam.
 pub fn adam<T: Real>(
     [variable, first, second]: [ViewMut<'_, T>; 3],
     numbers: Adam<T>,
@@ -99,7 +99,7 @@ mod tests {
         assert!((found - expected).abs() < 1e-6, "{found} and not {expected}");
     }
 
-    /// Two steps by hand.
+    /// Compares two steps with numbers computed by hand.
     #[test]
     fn momentum_remembers() {
         let gradient = row(&[2.0]);
@@ -129,7 +129,7 @@ mod tests {
         close(variable[[0]], 0.8);
     }
 
-    /// The first step is nearly the rate, whatever the gradient.
+    /// Checks that the first step is close to the rate for any gradient.
     #[test]
     fn adam_goes_by_its_rate() {
         for gradient in [3.0_f32, -0.01] {

@@ -5,7 +5,7 @@ use super::{Real, View, ViewMut};
 use ndarray::ArrayD;
 use se_plugin::toolkit::Number;
 
-/// The greatest of each window.
+/// Computes the maximum of each window.
 pub fn greatest<T: Number>(input: View<'_, T>, mut out: ViewMut<'_, T>, grid: Grid) {
     for (at, out) in out.indexed_iter_mut() {
         let mut greatest = T::LOWEST;
@@ -16,7 +16,7 @@ pub fn greatest<T: Number>(input: View<'_, T>, mut out: ViewMut<'_, T>, grid: Gr
     }
 }
 
-/// The gradient of [`greatest`]: it goes to the first of the greatest of each window.
+/// Computes the gradient of [`greatest`], which goes to the first maximum of each window.
 pub fn greatest_gradient<T: Real>(
     input: View<'_, T>,
     gradient: View<'_, T>,
@@ -39,7 +39,7 @@ pub fn greatest_gradient<T: Real>(
     out.zip_mut_with(&sums, |out, &sum| *out = T::from_f64(sum));
 }
 
-/// The mean of each window, of what is within the input.
+/// Computes the mean of each window over its elements within the input.
 pub fn mean<T: Real>(input: View<'_, T>, mut out: ViewMut<'_, T>, grid: Grid) {
     for (at, out) in out.indexed_iter_mut() {
         let (mut sum, mut count) = (0.0, 0.0);
@@ -51,7 +51,7 @@ pub fn mean<T: Real>(input: View<'_, T>, mut out: ViewMut<'_, T>, grid: Grid) {
     }
 }
 
-/// The gradient of [`mean`].
+/// Computes the gradient of [`mean`].
 pub fn mean_gradient<T: Real>(gradient: View<'_, T>, mut out: ViewMut<'_, T>, grid: Grid) {
     let mut sums = ArrayD::from_elem(out.raw_dim(), 0.0);
     for (at, gradient) in gradient.indexed_iter() {

@@ -5,7 +5,7 @@ use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, Ix2};
 use se_plugin::toolkit::Number as _;
 
-/// The product of two matrices, each transposed before if that is said.
+/// Multiplies two matrices, each of which may be transposed first.
 pub fn multiply<T: Real>(
     a: View<'_, T>,
     b: View<'_, T>,
@@ -21,7 +21,7 @@ pub fn multiply<T: Real>(
     into(a, b, &mut out, false);
 }
 
-/// Writes a product to `out`, or adds it.
+/// Writes a product to `out`, or adds it to `out` if `add` is set.
 pub(super) fn into<T: Real>(
     a: ArrayView2<'_, T>,
     b: ArrayView2<'_, T>,
@@ -34,7 +34,7 @@ pub(super) fn into<T: Real>(
     });
 }
 
-/// The product, as wide as it is computed.
+/// Returns the product in the wide type that it is computed in.
 pub(super) fn wide<T: Real>(
     a: ArrayView2<'_, T::Wide>,
     b: ArrayView2<'_, T::Wide>,
@@ -44,7 +44,7 @@ pub(super) fn wide<T: Real>(
     out
 }
 
-/// The products of many pairs of matrices: those of the last two axes. The others are broadcast.
+/// Multiplies many pairs of matrices, which are in the last two axes. The other axes are broadcast.
 pub fn multiply_batches<T: Real>(
     a: View<'_, T>,
     b: View<'_, T>,
@@ -59,7 +59,7 @@ pub fn multiply_batches<T: Real>(
     for (index, out) in out.axis_iter_mut(Axis(0)).enumerate() {
         let rank = out.ndim() + 1;
         let part = |whole: &View<'_, T>| -> ndarray::ArrayD<T> {
-            // Of a matrix without this axis each part is all of it.
+            // A tensor without this axis is used as a whole.
             match whole.ndim() < rank {
                 true => whole.to_owned(),
                 false => whole.index_axis(Axis(0), index.min(whole.shape()[0] - 1)).to_owned(),

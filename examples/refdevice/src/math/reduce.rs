@@ -3,8 +3,8 @@
 use super::{View, ViewMut};
 use ndarray::{Axis, Zip};
 
-/// The position of the greatest element along an axis, or of the smallest; of several, of the first. It is 0 if none is better than
-/// `start`.
+/// Finds the position of the best element along an axis, by `is_better`; of several equal ones, the first.
+/// It is 0 if no element is better than `start`.
 pub fn position<T: Copy, I>(
     input: View<'_, T>,
     axis: usize,
@@ -24,8 +24,8 @@ pub fn position<T: Copy, I>(
     });
 }
 
-/// The running results along an axis: of what is before each element and, unless `exclusive`, itself. With
-/// `reverse`, of what is behind.
+/// Computes running results along an axis: over the elements before each element and, unless `exclusive`, itself.
+/// With `reverse`, over those behind it.
 pub fn scan<T: Copy>(
     input: View<'_, T>,
     axis: usize,

@@ -2,54 +2,54 @@
 
 use num_traits::Float;
 
-/// A constant as a float of this type.
+/// Converts a constant to this type.
 fn constant<F: Float>(value: f64) -> F {
     F::from(value).unwrap_or_else(F::nan)
 }
 
-/// `1 / sqrt(x)`
+/// Returns `1 / sqrt(x)`.
 pub fn rsqrt<F: Float>(x: F) -> F {
     x.sqrt().recip()
 }
 
-/// `1 / (1 + exp(-x))`
+/// Returns `1 / (1 + exp(-x))`.
 pub fn sigmoid<F: Float>(x: F) -> F {
     ((-x).exp() + F::one()).recip()
 }
 
-/// The error function.
+/// Returns the error function of `x`.
 pub fn erf<F: Float>(x: F) -> F {
     x.to_f64().map_or_else(F::nan, |x| constant(libm::erf(x)))
 }
 
-/// `1 - erf(x)`, exact where that is next to 0.
+/// Returns `1 - erf(x)`, without cancellation where that is close to 0.
 pub fn erfc<F: Float>(x: F) -> F {
     x.to_f64().map_or_else(F::nan, |x| constant(libm::erfc(x)))
 }
 
-/// Rounds to the nearest, of two the even one.
+/// Rounds to the nearest integer, and halves to the even one.
 pub fn round<F: Float>(x: F) -> F {
     let two = F::one() + F::one();
     if x.fract().abs() == two.recip() { (x / two).round() * two } else { x.round() }
 }
 
-/// `max(x, 0)`; NaN stays.
+/// Returns `max(x, 0)`. NaN stays NaN.
 pub fn relu<F: Float>(x: F) -> F {
     if x < F::zero() { F::zero() } else { x }
 }
 
-/// `min(max(x, 0), 6)`; NaN stays.
+/// Returns `min(max(x, 0), 6)`. NaN stays NaN.
 pub fn relu6<F: Float>(x: F) -> F {
     let six = constant(6.0);
     if x > six { six } else { relu(x) }
 }
 
-/// `x`, or `alpha * x` where it is negative.
+/// Returns the function that is `x`, or `alpha * x` where `x` is negative.
 pub fn leaky_relu<F: Float>(alpha: F) -> impl Fn(F) -> F {
     move |x| if x > F::zero() { x } else { x * alpha }
 }
 
-/// `x`, or `exp(x) - 1` where it is negative.
+/// Returns `x`, or `exp(x) - 1` if `x` is negative.
 pub fn elu<F: Float>(x: F) -> F {
     if x < F::zero() { x.exp_m1() } else { x }
 }
@@ -57,12 +57,12 @@ pub fn elu<F: Float>(x: F) -> F {
 const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
 const SELU_SCALED_ALPHA: f64 = 1.758_099_340_847_376_6;
 
-/// The scaled `elu`.
+/// Returns the scaled `elu`.
 pub fn selu<F: Float>(x: F) -> F {
     if x < F::zero() { x.exp_m1() * constant(SELU_SCALED_ALPHA) } else { x * constant(SELU_SCALE) }
 }
 
-/// `log(1 + exp(x))`
+/// Returns `log(1 + exp(x))`.
 pub fn softplus<F: Float>(x: F) -> F {
     let threshold = F::epsilon().ln() + constant(2.0);
     if x > -threshold {
@@ -74,32 +74,32 @@ pub fn softplus<F: Float>(x: F) -> F {
     }
 }
 
-/// `x / (1 + |x|)`
+/// Returns `x / (1 + |x|)`.
 pub fn softsign<F: Float>(x: F) -> F {
     x / (x.abs() + F::one())
 }
 
-/// Of `relu`, from its argument or its result.
+/// Returns the gradient of `relu`, from its argument or its result.
 pub fn relu_grad<F: Float>(gradient: F, x: F) -> F {
     if x > F::zero() { gradient } else { F::zero() }
 }
 
-/// Of `relu6`, from its argument or its result.
+/// Returns the gradient of `relu6`, from its argument or its result.
 pub fn relu6_grad<F: Float>(gradient: F, x: F) -> F {
     if x > F::zero() && x < constant(6.0) { gradient } else { F::zero() }
 }
 
-/// Of `leaky_relu`, from its argument.
+/// Returns the function that computes the gradient of `leaky_relu`, from its argument.
 pub fn leaky_relu_grad<F: Float>(alpha: F) -> impl Fn(F, F) -> F {
     move |gradient, x| if x > F::zero() { gradient } else { gradient * alpha }
 }
 
-/// Of `elu`, from its result.
+/// Returns the gradient of `elu`, from its result.
 pub fn elu_grad<F: Float>(gradient: F, y: F) -> F {
     if y < F::zero() { (y + F::one()) * gradient } else { gradient }
 }
 
-/// Of `selu`, from its result.
+/// Returns the gradient of `selu`, from its result.
 pub fn selu_grad<F: Float>(gradient: F, y: F) -> F {
     if y < F::zero() {
         gradient * (y + constant(SELU_SCALED_ALPHA))
@@ -108,57 +108,57 @@ pub fn selu_grad<F: Float>(gradient: F, y: F) -> F {
     }
 }
 
-/// Of `softplus`, from its argument.
+/// Returns the gradient of `softplus`, from its argument.
 pub fn softplus_grad<F: Float>(gradient: F, x: F) -> F {
     gradient / ((-x).exp() + F::one())
 }
 
-/// Of `softsign`, from its argument.
+/// Returns the gradient of `softsign`, from its argument.
 pub fn softsign_grad<F: Float>(gradient: F, x: F) -> F {
     gradient / (x.abs() + F::one()).powi(2)
 }
 
-/// Of `sigmoid`, from its result.
+/// Returns the gradient of `sigmoid`, from its result.
 pub fn sigmoid_grad<F: Float>(y: F, gradient: F) -> F {
     gradient * y * (F::one() - y)
 }
 
-/// Of `tanh`, from its result.
+/// Returns the gradient of `tanh`, from its result.
 pub fn tanh_grad<F: Float>(y: F, gradient: F) -> F {
     gradient * (F::one() - y * y)
 }
 
-/// Of `sqrt`, from its result.
+/// Returns the gradient of `sqrt`, from its result.
 pub fn sqrt_grad<F: Float>(y: F, gradient: F) -> F {
     gradient * constant(0.5) / y
 }
 
-/// Of `rsqrt`, from its result.
+/// Returns the gradient of `rsqrt`, from its result.
 pub fn rsqrt_grad<F: Float>(y: F, gradient: F) -> F {
     gradient * constant(-0.5) * y * y * y
 }
 
-/// Of `1 / x`, from its result.
+/// Returns the gradient of `1 / x`, from its result.
 pub fn reciprocal_grad<F: Float>(y: F, gradient: F) -> F {
     -gradient * y * y
 }
 
-/// The quotient, and 0 for a divisor of 0.
+/// Returns `x / y`, or 0 if `y` is 0.
 pub fn div_no_nan<F: Float>(x: F, y: F) -> F {
     if y == F::zero() { F::zero() } else { x / y }
 }
 
-/// The product, and 0 for a second factor of 0.
+/// Returns `x * y`, or 0 if `y` is 0.
 pub fn mul_no_nan<F: Float>(x: F, y: F) -> F {
     if y == F::zero() { F::zero() } else { x * y }
 }
 
-/// `x * log(y)`, and 0 for an `x` of 0.
+/// Returns `x * log(y)`, or 0 if `x` is 0.
 pub fn xlogy<F: Float>(x: F, y: F) -> F {
     if x == F::zero() { F::zero() } else { x * y.ln() }
 }
 
-/// `x / y`, and 0 for an `x` of 0.
+/// Returns `x / y`, or 0 if `x` is 0.
 pub fn xdivy<F: Float>(x: F, y: F) -> F {
     if x == F::zero() { F::zero() } else { x / y }
 }
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    /// Each against the difference quotient of its function.
+    /// Compares each gradient with the difference quotient of its function.
     #[test]
     fn gradients_are_slopes() {
         let slope = |f: fn(f64) -> f64, x: f64| (f(x + 1e-6) - f(x - 1e-6)) / 2e-6;

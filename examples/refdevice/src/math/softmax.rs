@@ -5,7 +5,7 @@ use ndarray::{ArrayView1, ArrayViewMut1, Axis, Zip};
 use num_traits::Float as _;
 use se_plugin::toolkit::Number as _;
 
-/// The greatest of a row, and the logarithm of the sum of `exp(x - greatest)`.
+/// Returns the greatest number of a row, and the logarithm of the sum of `exp(x - greatest)`.
 fn scale<T: Real>(row: &ArrayView1<'_, T>) -> (T::Wide, T::Wide) {
     let greatest = row.fold(T::Wide::LOWEST, |greatest, x| greatest.max_or_nan(x.widen()));
     let sum = row.fold(T::Wide::ZERO, |sum, x| sum + (x.widen() - greatest).exp());
@@ -20,7 +20,7 @@ fn rows_mut<'a, T>(all: &'a mut ViewMut<'_, T>) -> impl Iterator<Item = ArrayVie
     all.axis_iter_mut(Axis(0)).map(|row| row.into_dimensionality().expect("rows have rank 1"))
 }
 
-/// The probabilities of each row, or their logarithms.
+/// Computes the probabilities of each row, or their logarithms.
 pub fn softmax<T: Real>(logits: View<'_, T>, mut out: ViewMut<'_, T>, logarithm: bool) {
     for (row, mut out) in rows(&logits).zip(rows_mut(&mut out)) {
         let (greatest, log_sum) = scale(&row);
@@ -32,7 +32,7 @@ pub fn softmax<T: Real>(logits: View<'_, T>, mut out: ViewMut<'_, T>, logarithm:
     }
 }
 
-/// The cross-entropy of each row with its label, and its gradient. A label that is not there gives NaN.
+/// Computes the cross-entropy of each row with its label, and its gradient. A label out of range gives NaN.
 pub fn sparse_cross_entropy<T: Real>(
     logits: View<'_, T>,
     labels: View<'_, i64>,
@@ -56,8 +56,8 @@ pub fn sparse_cross_entropy<T: Real>(
     }
 }
 
-/// The cross-entropy of each row with its probabilities, and its gradient. Both inputs are broadcast to the
-/// shape of the gradient.
+/// Computes the cross-entropy of each row with its probabilities, and its gradient. Both inputs are broadcast to
+/// the shape of the gradient.
 pub fn cross_entropy<T: Real>(
     logits: View<'_, T>,
     labels: View<'_, T>,

@@ -1,9 +1,9 @@
-//! What the tests of the functions share.
+//! Helpers of the unit tests.
 
 use super::{View, ViewMut};
 use ndarray::{ArrayD, IxDyn};
 
-/// Numbers without a pattern, from -1 to 1, always the same.
+/// Returns pseudo-random numbers from -1 to 1, the same in each run.
 pub(super) fn noise(shape: &[usize]) -> ArrayD<f32> {
     let mut state = 0x2545_f491_u32;
     ArrayD::from_shape_simple_fn(IxDyn(shape), || {
@@ -14,14 +14,14 @@ pub(super) fn noise(shape: &[usize]) -> ArrayD<f32> {
     })
 }
 
-/// Runs a function on an output of this shape, which is junk before.
+/// Runs a function on an output of this shape, which is filled with NaN first.
 pub(super) fn output(shape: &[usize], body: impl FnOnce(ViewMut<'_, f32>)) -> ArrayD<f32> {
     let mut out = ArrayD::from_elem(IxDyn(shape), f32::NAN);
     body(out.view_mut());
     out
 }
 
-/// Panics unless the two are the same except for rounding.
+/// Panics unless the two tensors are equal except for rounding.
 #[track_caller]
 pub(super) fn assert_close(found: View<'_, f32>, expected: View<'_, f32>) {
     assert_eq!(found.shape(), expected.shape());
@@ -32,7 +32,7 @@ pub(super) fn assert_close(found: View<'_, f32>, expected: View<'_, f32>) {
     }
 }
 
-/// A row of numbers.
+/// Returns a tensor with one axis.
 pub(super) fn row(numbers: &[f32]) -> ArrayD<f32> {
     ArrayD::from_shape_vec(IxDyn(&[numbers.len()]), numbers.to_vec()).expect("it has this length")
 }
