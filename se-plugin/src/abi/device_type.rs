@@ -14,12 +14,12 @@ use tf_fs_sys::{BufferFunctions, RegisteredKernelsFunctions};
 use tf_plugin_core::__private::boundary::{catch, log_error};
 use tf_plugin_core::{Error, Result, ResultExt as _, ensure};
 
-/// What each platform has chosen. Kernels take TensorFlow's handles for those of this library's devices, so a platform that
-/// chooses another type later must not get kernels for the devices of another library.
+/// The type that each platform has chosen first, which stays. Kernels take TensorFlow's handles for those of this
+/// library's devices, so a later choice must not register kernels for the devices of another library.
 static CHOSEN: ForkMutex<BTreeMap<TypeId, &'static str>> = ForkMutex::new(BTreeMap::new());
 
 /// Returns the type of the platform's devices in this process: the one it [chooses](Platform::device_type) first, or
-/// [`TYPE`](Platform::TYPE) where TensorFlow cannot have that one. A graph pass compares nodes with it.
+/// [`TYPE`](Platform::TYPE) if TensorFlow does not accept that one. A graph pass compares the devices of nodes with it.
 #[must_use]
 pub fn device_type<P: Platform>() -> &'static str {
     if let Some(kind) = lock_across_forks(&CHOSEN).get(&TypeId::of::<P>()) {
@@ -32,8 +32,8 @@ pub fn device_type<P: Platform>() -> &'static str {
     lock_across_forks(&CHOSEN).entry(TypeId::of::<P>()).or_insert(chosen)
 }
 
-/// # Errors
-/// If the platform panics, or chooses a type that cannot be.
+/// Returns the type that the platform chooses now.
+/// Fails if the platform panics, or chooses a type that TensorFlow does not accept.
 fn chosen<P: Platform>() -> Result<&'static str> {
     let kind = catch("device_type", || Ok(P::device_type()))?;
     if kind != P::TYPE {
@@ -42,8 +42,8 @@ fn chosen<P: Platform>() -> Result<&'static str> {
     Ok(kind)
 }
 
-/// # Errors
-/// `INVALID_ARGUMENT` for a type that TensorFlow does not accept, or has kernels for.
+/// Checks a type that a platform has chosen.
+/// Fails with `INVALID_ARGUMENT` for a type that TensorFlow does not accept, or has kernels for.
 fn check(kind: &str, has_gpu_kernels: impl FnOnce() -> bool) -> Result<()> {
     ensure!(
         is_identifier(kind),
@@ -60,9 +60,9 @@ fn check(kind: &str, has_gpu_kernels: impl FnOnce() -> bool) -> Result<()> {
     Ok(())
 }
 
-/// Whether this TensorFlow was built for a kind of GPU, CUDA or ROCm: then no plugin's devices can be of the type `GPU`.
+/// Returns whether this TensorFlow was built for CUDA or ROCm: then no plugin's devices can be of the type `GPU`.
 ///
-/// A host that does not say what kernels it has, has none.
+/// The result is `false` for a host that does not report its kernels.
 #[must_use]
 pub fn host_has_gpu_kernels() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
@@ -74,7 +74,7 @@ pub fn host_has_gpu_kernels() -> bool {
         .is_ok_and(|types| *KNOWN.get_or_init(|| types.split(' ').any(|kind| kind == "GPU")))
 }
 
-/// The types of devices for which an op has kernels, with a space behind each.
+/// Returns the types of devices for which an op has kernels, with a space behind each.
 fn device_types_of(op: &core::ffi::CStr) -> Result<String> {
     let list =
         RegisteredKernelsFunctions::get().map_err(Error::internal)?.TF_GetRegisteredKernelsForOp;
@@ -93,7 +93,7 @@ fn device_types_of(op: &core::ffi::CStr) -> Result<String> {
     types
 }
 
-/// The types in a `KernelList`: of each `kernel` (1) the `device_type` (2).
+/// Returns the types in a `KernelList`: the `device_type` (field 2) of each `kernel` (field 1).
 fn types_in(list: &[u8]) -> Result<String> {
     let mut types = String::new();
     for kernel in each_of(list, 1) {

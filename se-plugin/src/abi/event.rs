@@ -11,7 +11,7 @@ use tf_plugin_core::{Error, Result};
 
 /// An event; `SP_Event` points to it.
 pub(super) struct EventState<D: Device> {
-    /// `None` if the author's could not be made: then the stream is drained where it would be recorded.
+    /// `None` if the author's event could not be created: then a record drains the stream instead.
     pub(super) event: Option<D::Event>,
     /// The copies before the latest record.
     pub(super) copies: Ledger,
@@ -24,8 +24,8 @@ impl<D: Device> EventState<D> {
         Self { event, copies, recorded }
     }
 
-    /// Records the event. If that fails the stream is drained, so that "complete" is true; the host does
-    /// not look at the status.
+    /// Records the event. If that fails, the stream is drained, so that all work before the event is complete: the host
+    /// ignores the status.
     ///
     /// # Safety
     /// `handle` is from `create_stream` of the same `D`, and not destroyed.
@@ -50,7 +50,7 @@ impl<D: Device> EventState<D> {
         Ok(())
     }
 
-    /// Takes the place of a record that was not made.
+    /// Drains the stream in place of a record that could not be made.
     #[cold]
     fn drain(&self, stream: &StreamState<D>, error: Option<Error>) {
         const OP: &str = "record_event";
@@ -63,7 +63,7 @@ impl<D: Device> EventState<D> {
         self.recorded.clear();
     }
 
-    /// How far the latest record is. Never an error, which would abort the process.
+    /// Returns the status of the latest record. It is never an error, which would abort the process.
     #[inline]
     pub(super) fn status(&self, device: &DeviceState<D>) -> EventStatus {
         const OP: &str = "get_event_status";
@@ -79,7 +79,7 @@ impl<D: Device> EventState<D> {
         if self.copies.is_done() { EventStatus::Complete } else { EventStatus::Pending }
     }
 
-    /// Waits for the stream of an event that does not say how far it is.
+    /// Waits for the stream of an event that returned an error in place of its status.
     #[cold]
     fn wait_instead(&self, device: &DeviceState<D>, error: Error) {
         const OP: &str = "get_event_status";

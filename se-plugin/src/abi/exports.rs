@@ -1,4 +1,4 @@
-//! What a plugin exports in addition to its platform.
+//! The platform, graph pass and profiler that a plugin exports.
 
 use super::loads::Export;
 use crate::graph::GraphPass;
@@ -11,7 +11,7 @@ use std::ffi::CString;
 use std::sync::{Mutex, OnceLock};
 use tf_plugin_core::{Error, Result};
 
-/// The platform, for the plugin's static.
+/// The exported platform, for the plugin's static.
 #[derive(Debug, Default)]
 pub struct PlatformExport {
     /// How often the plugin was loaded.
@@ -21,13 +21,13 @@ pub struct PlatformExport {
 }
 
 impl PlatformExport {
-    /// Not loaded yet.
+    /// Creates the export of a platform that is not loaded yet.
     #[must_use]
     pub const fn new() -> Self {
         Self { loads: AtomicUsize::new(0), kind: OnceLock::new() }
     }
 
-    /// The type of the devices, as TensorFlow has it; `None` before it loads the plugin.
+    /// Returns the device type that TensorFlow knows, or `None` before it loads the plugin.
     #[must_use]
     pub fn device_type(&self) -> Option<&CStr> {
         self.kind.get().map(CString::as_c_str)
@@ -41,18 +41,18 @@ pub type GraphExport = Export<dyn GraphPass>;
 #[derive(Debug)]
 pub struct ProfilerExport {
     pub(super) export: Export<dyn Profiler>,
-    /// What the host has requested the size of and not taken yet.
+    /// The profile whose size the host has requested, until it takes the bytes.
     collected: Mutex<Vec<u8>>,
 }
 
 impl ProfilerExport {
-    /// Not loaded yet.
+    /// Creates the export of a profiler that is not loaded yet; `make` creates the profiler, if there is one.
     #[must_use]
     pub const fn new(make: Option<fn() -> Box<dyn Profiler>>) -> Self {
         Self { export: Export::new(make), collected: Mutex::new(Vec::new()) }
     }
 
-    /// The profiler, made once.
+    /// Returns the profiler, which is created once.
     pub(super) fn profiler(&self) -> Option<&dyn Profiler> {
         self.export.get("TF_InitProfiler", "the profiler")
     }
@@ -62,14 +62,14 @@ impl ProfilerExport {
         self.profiler().map_or(Ok(()), body)
     }
 
-    /// Collects. Answers the number of bytes.
+    /// Collects a profile and returns its size in bytes.
     pub(super) fn collect(&self) -> Result<usize> {
         let mut bytes = Vec::new();
         self.with(|profiler| {
             bytes = profiler.collect()?.encode();
             Ok(())
         })?;
-        // The host reads it with a parser of protocol buffers.
+        // The host parses it as a protocol buffer, which has less than 2 GiB.
         if i32::try_from(bytes.len()).is_err() {
             return Err(Error::resource_exhausted("the profile has 2 GiB or more"));
         }
@@ -83,14 +83,14 @@ impl ProfilerExport {
     }
 }
 
-/// A platform that is exported: what `#[device_plugin]` implements.
+/// A platform that is exported; `#[device_plugin]` implements this.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not exported",
     note = "put `#[device_plugin]` on the `impl Platform for {Self}`"
 )]
 pub trait Exported: Platform {
-    /// The graph pass.
+    /// Returns the graph pass.
     fn graph() -> &'static GraphExport;
-    /// The profiler.
+    /// Returns the profiler.
     fn profiler() -> &'static ProfilerExport;
 }

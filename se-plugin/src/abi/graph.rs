@@ -21,17 +21,16 @@ use tf_fs_sys::{
 use tf_plugin_core::__private::boundary::{self, guard, log_error};
 use tf_plugin_core::{Code, Error, Result};
 
-/// The author's graph pass, made once.
+/// Returns the author's graph pass, which is created once.
 fn pass_of<P: Exported>() -> Option<&'static dyn GraphPass> {
     P::graph().get("TF_InitGraph", "the graph pass")
 }
 
-/// The body of `TF_InitGraph`.
+/// Implements `TF_InitGraph`.
 ///
-/// TensorFlow aborts on an error from here, so there is none unless there is no room for the tables. A
-/// host that is too different gets a pass that does nothing.
-///
-/// `load`: as the load behind so many others, instead of the next one.
+/// TensorFlow aborts on an error from here, so the only error is that there is no room for the tables. A host with
+/// another major version gets a pass that does nothing. `load` is the number of loads before this one, or `None`
+/// to count on from the last.
 ///
 /// # Safety
 /// `params` is null, or points to a struct of which `struct_size` bytes can be read and written, and so do
@@ -53,6 +52,7 @@ pub unsafe fn init_graph<P: Exported>(
     };
 }
 
+/// Registers the graph pass.
 /// # Safety
 /// As for [`init_graph`].
 unsafe fn register<P: Exported>(
@@ -92,7 +92,7 @@ unsafe fn register<P: Exported>(
         destroy_func: Some(destroy),
         ..TP_Optimizer::default()
     };
-    // TensorFlow aborts on a type that it has; it keeps the pointer forever.
+    // TensorFlow aborts on a type that it has already, and keeps the pointer forever.
     let device_type =
         CString::new(name_of_load(device_type::<P>(), load)).map_err(Error::internal)?;
     // SAFETY: the host's `optimizer` and `optimizer_configs` are null or cover `struct_size` readable and
@@ -106,7 +106,7 @@ unsafe fn register<P: Exported>(
     Ok(())
 }
 
-/// There is no state for each graph.
+/// Returns null: a graph has no state.
 unsafe extern "C" fn create() -> *mut c_void {
     ptr::null_mut()
 }
@@ -157,8 +157,8 @@ unsafe extern "C" fn optimize<P: Exported>(
     unsafe { guard("optimize_func", status, (), body) };
 }
 
-/// The graph after the SDK's pass and the author's; `None` if nothing is changed. A failure of the
-/// author's pass undoes nothing that the SDK's pass has fixed.
+/// Returns the graph after the SDK's pass and the author's, or `None` if nothing is changed. A failure of the
+/// author's pass does not undo the fixes of the SDK's pass.
 fn run(
     graph: &[u8],
     preserved: &dyn Fn() -> Result<Option<BTreeSet<String>>>,
@@ -190,9 +190,9 @@ fn run(
     }
 }
 
-/// Hands the graph to the host.
+/// Passes the graph to the host.
 fn give(output: &mut TF_Buffer, graph: Vec<u8>) -> Result<()> {
-    // The host reads it with a parser of protocol buffers.
+    // The host parses it as a protocol buffer, which has less than 2 GiB.
     if i32::try_from(graph.len()).is_err() {
         return Err(Error::resource_exhausted("the rewritten graph has 2 GiB or more"));
     }
@@ -211,7 +211,7 @@ unsafe extern "C" fn free_graph(data: *mut c_void, length: usize) {
     }
 }
 
-/// The nodes that a pass must keep, or `None` if the host has no function for that.
+/// Returns the nodes that a pass must keep, or `None` if the host has no function for that.
 ///
 /// # Safety
 /// `item` is the host's.

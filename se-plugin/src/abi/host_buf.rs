@@ -1,4 +1,4 @@
-//! Host memory that is the author's for the length of a call.
+//! Host memory that an author's method may use until it returns.
 
 use core::ffi::c_void;
 use core::fmt;
@@ -6,10 +6,10 @@ use core::mem::MaybeUninit;
 use core::ptr;
 use tf_plugin_core::{Error, Result, ensure};
 
-/// A size that is one of this process's memory: of an object, which is never larger than [`isize::MAX`].
+/// Converts a size that the host passes. No object in memory is larger than [`isize::MAX`].
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` for any other.
+/// `INVALID_ARGUMENT` for a larger size.
 #[inline]
 pub(super) fn host_size(size: u64) -> Result<usize> {
     match isize::try_from(size) {
@@ -23,7 +23,7 @@ fn too_large(size: u64) -> Error {
     Error::invalid_argument(format!("TensorFlow passed {size} bytes, more than any memory has"))
 }
 
-/// The bytes that the host lends; none if it passes none.
+/// Returns the bytes that the host lends, or none if it passes null.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for more bytes than any memory has.
@@ -40,9 +40,9 @@ pub(super) unsafe fn lent<'a>(data: *const c_void, len: usize) -> Result<&'a [u8
     Ok(unsafe { core::slice::from_raw_parts(data.cast(), len) })
 }
 
-/// Host memory to copy to before a method returns: all of it.
+/// Host memory that a method fills before it returns: all of it.
 ///
-/// What is in it before, nobody has written, so it can only be written to.
+/// Its bytes may be uninitialised before, so they can only be written.
 ///
 /// ```
 /// use se_plugin::HostBuf;
@@ -52,12 +52,12 @@ pub(super) unsafe fn lent<'a>(data: *const c_void, len: usize) -> Result<&'a [u8
 /// assert_eq!(memory, [1, 2, 3, 4]);
 /// ```
 pub struct HostBuf<'a> {
-    /// Holds only what is initialised, if it was so when it was borrowed: `write` copies from slices of bytes.
+    /// Stays initialised if it was so when it was borrowed: `write` copies from slices of bytes.
     memory: &'a mut [MaybeUninit<u8>],
 }
 
 impl<'a> HostBuf<'a> {
-    /// Your own memory, for calling [`Device::copy_to_host`](crate::Device::copy_to_host) without TensorFlow.
+    /// Wraps your own memory, to call [`Device::copy_to_host`](crate::Device::copy_to_host) without TensorFlow.
     #[must_use]
     pub fn from_slice(memory: &'a mut [u8]) -> Self {
         let (address, len) = (memory.as_mut_ptr(), memory.len());
@@ -66,8 +66,8 @@ impl<'a> HostBuf<'a> {
         Self { memory: unsafe { core::slice::from_raw_parts_mut(address.cast(), len) } }
     }
 
-    /// # Errors
-    /// `INVALID_ARGUMENT` for a null pointer, and for more bytes than any memory has.
+    /// Wraps memory of the host.
+    /// Fails with `INVALID_ARGUMENT` for a null pointer, and for more bytes than any memory has.
     ///
     /// # Safety
     /// Unless `address` is null, `len` bytes there can be written for `'a`, and nothing else uses them.
@@ -83,30 +83,30 @@ impl<'a> HostBuf<'a> {
         Ok(Self { memory: unsafe { core::slice::from_raw_parts_mut(address.cast(), len) } })
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.memory.len()
     }
 
-    /// Whether there is no byte to write. TensorFlow's copies have at least one.
+    /// Returns whether there is no byte to write. TensorFlow's copies have at least one.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.memory.is_empty()
     }
 
-    /// The address, for a driver, which writes initialised bytes to it.
+    /// Returns the address, for a driver that writes initialised bytes to it.
     #[must_use]
     #[inline]
     pub fn as_mut_ptr(&mut self) -> *mut u8 {
         self.memory.as_mut_ptr().cast()
     }
 
-    /// Writes a part of it.
+    /// Writes `source` at `offset`.
     ///
     /// # Panics
-    /// When the part reaches beyond the end.
+    /// If the part extends beyond the end.
     #[inline]
     pub fn write(&mut self, offset: usize, source: &[u8]) {
         let len = self.len();
@@ -119,10 +119,10 @@ impl<'a> HostBuf<'a> {
         };
     }
 
-    /// Fills all of it.
+    /// Fills all of the memory from `source`.
     ///
     /// # Panics
-    /// When the sizes differ.
+    /// If the sizes differ.
     #[inline]
     pub fn copy_from(mut self, source: &[u8]) {
         assert!(source.len() == self.len(), "a copy fills all of its target");

@@ -14,8 +14,8 @@ const OP: &str = "host_callback";
 type HostFunction = unsafe extern "C" fn(*mut c_void, *mut TF_Status);
 type RustFunction = Box<dyn FnOnce(Result<()>) -> Result<()> + Send>;
 
-/// A call that a stream makes once it gets there: [`complete`](Self::complete) it, exactly once, which the
-/// type sees to. One that is dropped is completed with an error.
+/// A call that a stream makes after the work before it, by [`complete`](Self::complete). The type ensures that
+/// it is made exactly once: dropping it completes it with an error.
 pub struct HostCallback {
     /// `None` once completed.
     function: Option<Function>,
@@ -27,19 +27,20 @@ enum Function {
     Rust(RustFunction),
 }
 
-/// The result that TensorFlow expects.
+/// The argument of the host's function.
 struct Argument(*mut c_void);
 
 // SAFETY: the header has the callback called on another thread than the caller's.
 unsafe impl Send for Argument {}
 
 impl HostCallback {
-    /// A callback of Rust's, which gets the outcome of the work before it. Its own error is logged.
+    /// Creates a callback that calls a Rust function with the outcome of the work before it, and logs its error.
     #[must_use]
     pub fn new(function: impl FnOnce(Result<()>) -> Result<()> + Send + 'static) -> Self {
         Self { function: Some(Function::Rust(Box::new(function))), health: None }
     }
 
+    /// Creates a callback that calls a function of the host.
     /// # Safety
     /// `function` can be called once with `argument`, on any thread.
     pub(super) unsafe fn of_host(
@@ -51,7 +52,7 @@ impl HostCallback {
         Self { function: Some(function), health: Some(health) }
     }
 
-    /// Makes the call. `outcome` is that of the work before it.
+    /// Makes the call with the outcome of the work before it.
     pub fn complete(mut self, outcome: Result<()>) {
         self.run(outcome);
     }
@@ -73,12 +74,11 @@ impl HostCallback {
     }
 }
 
-/// Calls the host with its own status, and returns the host's result.
-///
+/// Calls the host's function with a status that holds `outcome`, and returns the function's own result.
 /// # Safety
 /// `function` can be called once with `argument`.
 unsafe fn call(function: HostFunction, argument: Argument, outcome: Result<()>) -> Result<()> {
-    // Without a status the host would crash: better that its argument is lost.
+    // Without a status the host would crash; leaking its argument is better.
     let status = Status::new()?;
     let failed = outcome.is_err();
     // SAFETY: a status of the host that lives; `function` and `argument` came from the host together.
@@ -88,7 +88,7 @@ unsafe fn call(function: HostFunction, argument: Argument, outcome: Result<()>) 
         }
         function(argument.0, status.as_ptr());
     }
-    // What came in may still be there; then the work's own token has reported it.
+    // The status may still hold `outcome`, an error that the token of that work has reported.
     if failed { Ok(()) } else { status.check() }
 }
 

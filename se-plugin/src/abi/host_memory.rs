@@ -1,4 +1,4 @@
-//! Host memory for the host.
+//! Allocators of host memory, for TensorFlow.
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
@@ -7,14 +7,14 @@ use tf_plugin_core::{Error, Result};
 /// Alignment of host memory in bytes; TensorFlow needs 64.
 const ALIGNMENT: usize = 256;
 
-/// Host memory that a device can copy fast from and to, such as what a driver has pinned.
+/// An allocator of host memory that a device can copy fast from and to, such as pinned memory.
 ///
 /// # Safety
-/// [`allocate`](Self::allocate) answers memory of the size requested, aligned to 64 bytes, that can be read
-/// and written until it is given to [`deallocate`](Self::deallocate), and that nothing else uses. All
-/// allocators that one device returns free each other's memory.
+/// [`allocate`](Self::allocate) returns memory of the requested size, aligned to 64 bytes. Until it is passed
+/// to [`deallocate`](Self::deallocate), it can be read and written, and nothing else uses it. All allocators
+/// that one device returns can free each other's memory.
 pub unsafe trait HostAllocator: Send + Sync {
-    /// Allocates `bytes`, never 0.
+    /// Allocates `bytes` bytes, never 0.
     ///
     /// # Errors
     /// `RESOURCE_EXHAUSTED` if there is not enough left.
@@ -27,7 +27,7 @@ pub unsafe trait HostAllocator: Send + Sync {
     unsafe fn deallocate(&self, memory: NonNull<u8>);
 }
 
-/// Ordinary memory.
+/// The allocator of ordinary memory.
 pub(super) struct Ordinary;
 
 // SAFETY: `posix_memalign` keeps the promises.

@@ -1,11 +1,11 @@
-//! Host memory that outlives a call.
+//! Host memory that stays valid after a call.
 
 use super::pending::{Pending, dropped};
 use core::ptr;
 use std::sync::Arc;
 use tf_plugin_core::Result;
 
-/// A range of the host's memory for which only the holder of this is responsible.
+/// A range of the host's memory, for which the holder of this value alone is responsible.
 #[derive(Debug)]
 struct Range {
     address: *mut u8,
@@ -15,7 +15,7 @@ struct Range {
     pending: Option<Arc<Pending>>,
 }
 
-/// Where a copy goes, for errors.
+/// The direction of a copy, for error texts.
 #[derive(Debug)]
 struct Way {
     op: &'static str,
@@ -28,8 +28,7 @@ static TO_HOST: Way = Way { op: "memcpy_dtoh", token: "a `HostTarget`" };
 // SAFETY: the memory belongs to no thread, and for as long as this exists TensorFlow neither frees it nor
 // writes to it (see `Pending`); shared references only read.
 unsafe impl Send for Range {}
-// SAFETY: a shared reference to a `Range` only reads memory that nothing writes while it exists (see
-// `Pending`).
+// SAFETY: a shared reference to a `Range` only reads memory that nothing writes while it exists (see `Pending`).
 unsafe impl Sync for Range {}
 
 impl Range {
@@ -74,19 +73,18 @@ impl Drop for Range {
     }
 }
 
-/// The types of a range for each way, and what they have in common.
+/// The type of a range for each direction, with the methods that both have.
 macro_rules! tokens {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         ///
-        /// It stays valid as long as this value exists, however long that is: TensorFlow is not told that work
-        /// behind the copy is done before. So **complete it**, by [`complete`](Self::complete) where others make the
-        /// copy, such as a driver. One that is dropped is a failed copy.
+        /// While this value exists, the memory is valid, and for TensorFlow later work in the stream is not done. So
+        /// **complete it**: with [`complete`](Self::complete) if a driver makes the copy. Dropping it fails the copy.
         #[derive(Debug)]
         pub struct $name(Range);
 
         impl $name {
-            /// Size in bytes, never 0.
+            /// Returns the size in bytes, which is never 0.
             #[must_use]
             #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
             #[inline]
@@ -94,7 +92,7 @@ macro_rules! tokens {
                 self.0.len
             }
 
-            /// Gives the memory back, with the outcome of the copy.
+            /// Completes the copy with its outcome, and gives the memory back to TensorFlow.
             #[inline]
             pub fn complete(mut self, outcome: Result<()>) {
                 self.0.complete(outcome);
@@ -111,6 +109,7 @@ tokens! {
 }
 
 impl HostSource {
+    /// Creates the source of a copy.
     /// # Safety
     /// `len` bytes at `address` can be read until `pending` is complete.
     #[inline]
@@ -119,17 +118,17 @@ impl HostSource {
         Self(Range { address, len, way: &TO_DEVICE, pending: Some(pending) })
     }
 
-    /// The address, for a driver.
+    /// Returns the address, for a driver.
     #[must_use]
     #[inline]
     pub fn as_ptr(&self) -> *const u8 {
         self.0.address
     }
 
-    /// Copies a part of it.
+    /// Copies the bytes from `offset` on to `target`.
     ///
     /// # Panics
-    /// When the part reaches beyond the end.
+    /// If the part extends beyond the end.
     #[inline]
     pub fn read(&self, offset: usize, target: &mut [u8]) {
         let from = self.0.at(offset, target.len());
@@ -138,10 +137,10 @@ impl HostSource {
         unsafe { ptr::copy(from.cast_const(), target.as_mut_ptr(), target.len()) };
     }
 
-    /// Copies all of it and completes.
+    /// Copies all of the memory to `target` and completes.
     ///
     /// # Panics
-    /// When the sizes differ.
+    /// If the sizes differ.
     #[inline]
     pub fn copy_to(mut self, target: &mut [u8]) {
         assert!(target.len() == self.len(), "a copy fills all of its target");
@@ -151,6 +150,7 @@ impl HostSource {
 }
 
 impl HostTarget {
+    /// Creates the target of a copy.
     /// # Safety
     /// `len` bytes at `address` can be written, and nothing else uses them, until `pending` is complete.
     #[inline]
@@ -158,17 +158,17 @@ impl HostTarget {
         Self(Range { address, len, way: &TO_HOST, pending: Some(pending) })
     }
 
-    /// The address, for a driver.
+    /// Returns the address, for a driver.
     #[must_use]
     #[inline]
     pub fn as_mut_ptr(&mut self) -> *mut u8 {
         self.0.address
     }
 
-    /// Writes a part of it.
+    /// Writes `source` at `offset`.
     ///
     /// # Panics
-    /// When the part reaches beyond the end.
+    /// If the part extends beyond the end.
     #[inline]
     pub fn write(&mut self, offset: usize, source: &[u8]) {
         let to = self.0.at(offset, source.len());
@@ -176,10 +176,10 @@ impl HostTarget {
         unsafe { ptr::copy(source.as_ptr(), to, source.len()) };
     }
 
-    /// Fills all of it and completes.
+    /// Fills all of the memory from `source` and completes.
     ///
     /// # Panics
-    /// When the sizes differ.
+    /// If the sizes differ.
     #[inline]
     pub fn copy_from(mut self, source: &[u8]) {
         assert!(source.len() == self.len(), "a copy fills all of its target");

@@ -1,4 +1,4 @@
-//! What happens whenever TensorFlow loads the plugin, which may be several times.
+//! The loads of the plugin: TensorFlow may load it several times.
 
 use core::fmt::{self, Display};
 use core::sync::atomic::AtomicUsize;
@@ -7,7 +7,7 @@ use tf_fs_sys::TF_Status;
 use tf_plugin_core::__private::boundary::{self, guard, log_error};
 use tf_plugin_core::Result;
 
-/// The name that the `load`th repetition registers in place of `name`: capital letters only.
+/// Returns the name that the `load`th repetition registers in place of `name`. It adds only capital letters and `_`.
 pub(super) fn name_of_load(name: &str, load: usize) -> String {
     let mut text = String::from(name);
     if load > 0 {
@@ -21,8 +21,8 @@ pub(super) fn name_of_load(name: &str, load: usize) -> String {
     text
 }
 
-/// The body of `op`, a function that TensorFlow looks up by its name. TensorFlow aborts on an error, so the log says
-/// what it was that cannot be registered.
+/// Implements `op`, a function that TensorFlow looks up by its name. TensorFlow aborts on an error, so the log says
+/// what cannot be registered.
 ///
 /// # Safety
 /// `status` is null or a status of the host.
@@ -33,7 +33,7 @@ pub(super) unsafe fn initialize(
     register: impl FnOnce() -> Result<()>,
 ) {
     boundary::watch_panics();
-    // Now: a child of a fork in the midst of it, by another thread, would wait for ever.
+    // Called on load: in a child that another thread forks during the first call, the next one would wait forever.
     boundary::fork::watch();
     let body = || {
         tf_plugin_core::logging::init();
@@ -45,23 +45,23 @@ pub(super) unsafe fn initialize(
     unsafe { guard(op, status, (), body) };
 }
 
-/// What the plugin's author makes, once: for the plugin's static.
+/// An object of the plugin's author, which is created once: for the plugin's static.
 pub struct Export<T: ?Sized> {
     /// How often the plugin was loaded.
     pub(super) loads: AtomicUsize,
     make: Option<fn() -> Box<T>>,
-    /// `None` if it could not be made.
+    /// `None` if it could not be created.
     made: OnceLock<Option<Box<T>>>,
 }
 
 impl<T: ?Sized> Export<T> {
-    /// Not loaded yet; `make` makes it, if there is one.
+    /// Creates the export of a plugin that is not loaded yet. `make` creates the object, if there is one.
     #[must_use]
     pub const fn new(make: Option<fn() -> Box<T>>) -> Self {
         Self { loads: AtomicUsize::new(0), make, made: OnceLock::new() }
     }
 
-    /// It, made once for `op`; `None` if there is none or it panics, which the log says.
+    /// Returns the object, which the first call creates. `None` without `make`, or if it panics, which is logged.
     pub(super) fn get(&self, op: &'static str, what: &str) -> Option<&T> {
         let made = self.made.get_or_init(|| {
             let make = self.make?;

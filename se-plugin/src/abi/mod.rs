@@ -1,8 +1,8 @@
 //! The C boundary: everything unsafe in this crate, and the types that make it safe.
 //!
-//! `platform`, `executor`, `graph` and `profiler` hold one `extern "C"` function a slot of TensorFlow's tables. Each is a
-//! few lines around a guard: arguments are checked and converted, the author's method runs, a panic is
-//! caught, the status is written. `versions` is the one place that touches the host's versioned structs.
+//! `platform`, `executor`, `graph` and `profiler` have one `extern "C"` function for each slot of TensorFlow's
+//! tables. Each is a few lines around a guard: it checks and converts the arguments, calls the author's method, catches
+//! a panic and writes the status. `versions` is the only place that accesses the host's versioned structs.
 
 pub(crate) mod device_type;
 mod event;

@@ -1,4 +1,4 @@
-//! Work of which host memory is part, and that is not done yet.
+//! Pending copies from and to host memory.
 
 use crate::health::Health;
 use crate::sync::{
@@ -11,9 +11,9 @@ use tf_plugin_core::{Error, Origin, Result};
 
 /// One copy from or to the host.
 ///
-/// TensorFlow keeps the memory until an event behind the copy is complete. So no event behind it is
-/// reported as complete before the copy has given its memory up, whatever the author's event says: this
-/// is what makes the tokens safe.
+/// TensorFlow keeps the memory until an event behind the copy is complete. So the SDK reports no event
+/// behind it as complete while the copy uses the memory, even if the author's event is complete: this makes
+/// the tokens safe.
 #[derive(Debug)]
 pub(super) struct Pending {
     health: Health,
@@ -21,19 +21,19 @@ pub(super) struct Pending {
     origin: Origin,
     /// The bits below.
     state: AtomicU8,
-    /// Why the copy failed, until a caller notes it. Also the lock of those who wait. Not taken in a fork of `origin`, where
-    /// it may be locked forever.
+    /// The error of the copy, until a caller notes it. Threads that wait use the same lock. Not taken in a fork of
+    /// `origin`, where it may be locked forever.
     failure: Mutex<Option<Error>>,
     done: Condvar,
 }
 
-/// The author's method has returned without an error, so that no caller has the failure yet.
+/// The author's method has returned without an error, so no caller has got the failure.
 const ENQUEUED: u8 = 1;
-/// The copy has failed; its error is there to be noted.
+/// The copy has failed, and its error can be noted.
 const FAILED: u8 = 2;
-/// The memory is used no more.
+/// The memory is no longer used.
 const DONE: u8 = 4;
-/// Somebody waits for that.
+/// A thread waits for `DONE`.
 const AWAITED: u8 = 8;
 
 impl Pending {
@@ -42,7 +42,7 @@ impl Pending {
         Arc::new(Self { health, origin: Origin::here(), state, failure, done })
     }
 
-    /// The author's method for `op` has returned without an error.
+    /// Records that the author's method for `op` has returned without an error.
     #[cold]
     fn enqueued(&self, op: &'static str) {
         if self.state.fetch_or(ENQUEUED, Ordering::AcqRel) & FAILED != 0 {
@@ -50,7 +50,7 @@ impl Pending {
         }
     }
 
-    /// The memory for `op` is used no more.
+    /// Records that the copy of `op` no longer uses the memory.
     pub(super) fn complete(&self, op: &'static str, outcome: Result<()>) {
         if let Err(error) = outcome
             && !self.is_abandoned()
@@ -60,7 +60,7 @@ impl Pending {
         self.succeed();
     }
 
-    /// As [`complete`](Self::complete), without an error.
+    /// Completes the copy as [`complete`](Self::complete) does, without an error.
     #[inline]
     pub(super) fn succeed(&self) {
         if self.state.fetch_or(DONE, Ordering::AcqRel) & AWAITED != 0 {
@@ -70,11 +70,11 @@ impl Pending {
 
     #[cold]
     fn wake(&self) {
-        // In a fork nobody waits: see `is_done`.
+        // In a fork no thread waits: see `is_done`.
         if !self.origin.is_here() {
             return;
         }
-        // Who has seen that the copy is not done waits by now, or has not looked yet.
+        // After this lock, each waiting thread is in `done.wait`, or has yet to check the state.
         drop(lock(&self.failure));
         self.done.notify_all();
     }
@@ -100,8 +100,8 @@ impl Pending {
         self.state.load(Ordering::Acquire) & DONE != 0 || self.is_abandoned()
     }
 
-    /// Whether this process is a fork of the one that began the copy. Then nothing uses the memory here, and the copy
-    /// has failed.
+    /// Returns whether this process is a fork of the one that began the copy. Then nothing uses the memory here, and
+    /// the copy has failed.
     #[inline]
     fn is_abandoned(&self) -> bool {
         let is_abandoned = !self.origin.is_here();
@@ -117,7 +117,7 @@ impl Pending {
             let text = "it began in the process that this one is a fork of, and nothing completes it here; start \
                         processes that use devices with `spawn`";
             self.health.note("memcpy", &Error::failed_precondition(text));
-            // Only now: who sees that it is done sees the failure.
+            // Set last: a thread that sees this bit also sees the failure.
             self.state.fetch_or(DONE, Ordering::AcqRel);
         }
     }
@@ -134,18 +134,18 @@ impl Pending {
     }
 }
 
-/// A copy that is done, to be used again: most are done before the next one begins. Another thread's lock, also that of
-/// one of a parent, only means a new copy.
+/// A copy that is done and can be reused: most copies are done before the next one begins. If another thread holds the
+/// lock, even one of the parent process, `begin` creates a new copy instead.
 #[derive(Debug, Default)]
 pub(super) struct Spare(Mutex<Option<Arc<Pending>>>);
 
 impl Spare {
-    /// A copy of the stream, whose health this is.
+    /// Begins a copy of the stream with this health.
     #[inline]
     pub(super) fn begin(&self, health: impl FnOnce() -> Health) -> Arc<Pending> {
         match self.0.try_lock().ok().and_then(|mut spare| spare.take()) {
             Some(pending) if pending.origin.is_here() => {
-                // Nobody else looks at it: it was done before anybody could wait for it.
+                // No other thread sees it: it was done before any could wait for it.
                 pending.state.store(0, Ordering::Relaxed);
                 pending
             }
@@ -157,13 +157,13 @@ impl Spare {
     #[inline]
     fn keep(&self, pending: Arc<Pending>) {
         let old = self.0.try_lock().ok().and_then(|mut spare| spare.replace(pending));
-        // Not under the lock.
+        // Dropped after the lock.
         drop(old);
     }
 }
 
-/// The author's method has returned: a copy that is not done by now is one for which those wait who have
-/// one of the ledgers. No event is behind it yet, because the host does not know yet that it has begun.
+/// Handles the return of the author's method: adds a copy that is not done by now to the ledgers. No event is
+/// behind it yet, because the host does not know yet that it has begun.
 #[inline]
 pub(super) fn begun(
     op: &'static str,
@@ -182,7 +182,7 @@ pub(super) fn begun(
 fn goes_on(op: &'static str, pending: &Arc<Pending>, outcome: &Result<()>, ledgers: [&Ledger; 2]) {
     match outcome {
         Ok(()) => pending.enqueued(op),
-        // After an error the host takes its memory back at once, whatever the stream still does.
+        // After an error the host takes its memory back at once, even if the stream still uses it.
         Err(_) => pending.wait(),
     }
     if !pending.is_done() {
@@ -190,7 +190,7 @@ fn goes_on(op: &'static str, pending: &Arc<Pending>, outcome: &Result<()>, ledge
     }
 }
 
-/// An error for work that was thrown away.
+/// Returns the error for a token that was dropped instead of completed.
 #[cold]
 pub(super) fn dropped(what: &str) -> Error {
     Error::internal(format!(
@@ -198,12 +198,12 @@ pub(super) fn dropped(what: &str) -> Error {
     ))
 }
 
-/// The copies that a stream, an event or a device has to wait for.
+/// The copies that a stream, an event or a device must wait for.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     list: ForkMutex<Vec<Arc<Pending>>>,
-    /// Whether there may be any. Changes under the lock; who does not lock sees at least what happened
-    /// before, in the order in which the host calls.
+    /// Whether there may be any. Changes under the lock. Without it, a thread sees at least the changes by
+    /// calls that came before in the host's order.
     is_used: AtomicBool,
 }
 
@@ -213,7 +213,7 @@ impl Ledger {
         self.is_used.load(Ordering::Acquire)
     }
 
-    /// Locks what is not done now.
+    /// Locks the list, after removing the copies that are done.
     #[cold]
     fn open_list(&self) -> ForkMutexGuard<'_, Vec<Arc<Pending>>> {
         let mut list = lock_across_forks(&self.list);
@@ -228,7 +228,7 @@ impl Ledger {
         self.is_used.store(true, Ordering::Release);
     }
 
-    /// Waits for what another one waits for, too.
+    /// Adds the copies that another ledger waits for.
     #[inline]
     pub(super) fn add_all(&self, other: Option<Vec<Arc<Pending>>>) {
         if let Some(other) = other {
@@ -239,20 +239,20 @@ impl Ledger {
     #[cold]
     fn extend(&self, other: Vec<Arc<Pending>>) {
         let mut list = self.open_list();
-        // Streams that wait for each other hand the same copies to and fro.
+        // Streams that wait for each other pass the same copies back and forth.
         let known: HashSet<_> = list.iter().map(Arc::as_ptr).collect();
         let new = other.into_iter().filter(|pending| !known.contains(&Arc::as_ptr(pending)));
         list.extend(new.collect::<Vec<_>>());
         self.is_used.store(!list.is_empty(), Ordering::Release);
     }
 
-    /// What is not done now.
+    /// Returns the copies that are not done now.
     #[inline]
     pub(super) fn open(&self) -> Option<Vec<Arc<Pending>>> {
         if self.is_used() { Some(self.open_list().clone()) } else { None }
     }
 
-    /// Replaces everything.
+    /// Replaces all copies.
     #[inline]
     pub(super) fn set(&self, new: Option<Vec<Arc<Pending>>>) {
         if self.is_used() || new.is_some() {
@@ -281,7 +281,7 @@ impl Ledger {
 
     #[cold]
     fn wait_for_each(&self) {
-        // Not under the lock, so that others can continue.
+        // Without the lock, so that other threads can continue.
         let open = self.open_list().clone();
         open.iter().for_each(|pending| pending.wait());
     }
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
     use crate::sync::holds_in_a_child_forked_beside;
 
-    /// What a stream has.
+    /// The parts of a stream that copies use.
     #[derive(Default)]
     struct Parts {
         health: Health,
@@ -354,7 +354,7 @@ mod tests {
             || ledger.open_list(),
             || {
                 ledger.wait();
-                // The spare one is of the parent, too.
+                // The spare copy is the parent's, too.
                 let is_new = !parts.begin().is_done();
                 let all_done = parts.ledgers.iter().all(Ledger::is_done);
                 is_new && all_done && parts.health.check().is_err()

@@ -1,4 +1,4 @@
-//! The plugin's entry, and the callbacks of the platform.
+//! The plugin's entry point, and the callbacks of the platform.
 
 use super::device_type::device_type;
 use super::executor;
@@ -24,20 +24,20 @@ use tf_fs_sys::{
 use tf_plugin_core::__private::boundary::{self, guard, guard_quiet, log_error};
 use tf_plugin_core::{Error, Result};
 
-/// A platform as one load registers it; `SP_Platform::ext` is a reference of its own to it.
+/// A platform as one load registers it; `SP_Platform::ext` is a counted reference to it.
 struct PlatformState<P: Platform> {
     name: CString,
     kind: CString,
-    /// Why there are no devices, if that is known before they are counted.
+    /// Whether there will be no devices, if that is known before they are counted.
     declined: AtomicBool,
     devices: OnceLock<Vec<Arc<DeviceState<P::Device>>>>,
-    /// What has opened them, and may hold what they use.
+    /// The author's platform. It has opened the devices, and may own what they use.
     platform: OnceLock<P>,
 }
 
 impl<P: Platform> PlatformState<P> {
-    /// A repeated load registers a name and a type of its own, since TensorFlow aborts on one that it
-    /// has. It has no devices.
+    /// Creates the platform of a load. A repeated load has no devices, and another name and type, since
+    /// TensorFlow aborts on one that is registered already.
     fn new(load: usize) -> Result<Self> {
         let name = |name: &str| CString::new(name_of_load(name, load)).map_err(Error::internal);
         Ok(Self {
@@ -49,15 +49,15 @@ impl<P: Platform> PlatformState<P> {
         })
     }
 
-    /// There will be no devices, and the log says why.
+    /// Records that there will be no devices, and logs why.
     fn decline(&self, why: &dyn core::fmt::Display) {
         if !self.declined.swap(true, Ordering::AcqRel) {
             log_error(&format_args!("{} has no devices: {why}", P::TYPE));
         }
     }
 
-    /// The devices, which are opened when they are first counted: TensorFlow 2.12 and 2.13 abort if one
-    /// that was counted cannot be opened.
+    /// Returns the devices, which are opened when they are first counted: TensorFlow 2.12 and 2.13 abort if
+    /// one that was counted cannot be opened.
     fn devices(&self) -> &[Arc<DeviceState<P::Device>>] {
         self.devices.get_or_init(|| {
             let mut devices = Vec::new();
@@ -93,11 +93,10 @@ impl<P: Platform> PlatformState<P> {
     }
 }
 
-/// The body of `SE_InitPlugin`.
+/// Implements `SE_InitPlugin`.
 ///
-/// TensorFlow aborts on an error from here. So whatever is wrong, the tables are complete, the status is
-/// OK and there are 0 devices, unless there is no room for the tables: then TensorFlow aborts in any case,
-/// and the status at least says why.
+/// TensorFlow aborts on an error from here. So after a failure the tables are complete, the status is OK and
+/// there are 0 devices. Only if there is no room for the tables, TensorFlow aborts, and the status says why.
 ///
 /// # Safety
 /// `params` is null, or points to a struct of which `struct_size` bytes can be read and written, and so do
@@ -121,6 +120,7 @@ pub unsafe fn init_plugin<P: Platform>(
     unsafe { initialize("SE_InitPlugin", &device_type::<P>(), status, body) };
 }
 
+/// Registers the platform.
 /// # Safety
 /// As for [`init_plugin`].
 unsafe fn register<P: Platform>(
@@ -187,7 +187,7 @@ const fn platform_fns<P: Platform>() -> SP_PlatformFns {
     }
 }
 
-/// The platform of a struct of the host's.
+/// Returns the platform of a struct of the host's.
 ///
 /// # Safety
 /// `platform` is null or was filled by [`register`] for this `P`.
@@ -257,7 +257,7 @@ callbacks! {
         })?;
         let [name, vendor, pci] =
             device.description().map(|text| text.map_or(ptr::null(), core::ffi::CStr::as_ptr));
-        // What is given to the host lives as long as the handle, which `destroy_device` takes back.
+        // The strings live as long as the handle, which `destroy_device` takes back.
         let described = SP_Device {
             ordinal,
             device_handle: into_handle::<_, c_void>(Arc::clone(device)),
@@ -310,7 +310,7 @@ unsafe extern "C" fn destroy_device<P: Platform>(_: *const SP_Platform, device: 
     guard_quiet("destroy_device", || (), body);
 }
 
-/// A struct of the host's that does not do means that there are no devices; no error, which would abort.
+/// Declines all devices if a struct of the host's could not be filled. An error would abort the process.
 ///
 /// # Safety
 /// As for [`state`].
@@ -325,5 +325,5 @@ unsafe fn note<P: Platform>(
     Ok(())
 }
 
-/// A table of the host's has nothing to give back.
+/// Does nothing: a table owns nothing.
 unsafe extern "C" fn destroy_table<T>(_: *const SP_Platform, _: *mut T) {}

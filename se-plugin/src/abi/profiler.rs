@@ -15,12 +15,11 @@ use tf_fs_sys::{
 use tf_plugin_core::__private::boundary::{guard, log_error};
 use tf_plugin_core::{Error, Result};
 
-/// The body of `TF_InitProfiler`.
+/// Implements `TF_InitProfiler`.
 ///
-/// TensorFlow aborts on an error from here, so there is none unless there is no room for the tables. A
-/// host that is too different gets a profiler that collects nothing.
-///
-/// `load`: as the load behind so many others, instead of the next one.
+/// TensorFlow aborts on an error from here, so the only error is that there is no room for the tables. A host with
+/// another major version gets a profiler that collects nothing. `load` is the number of loads before this one, or
+/// `None` to count on from the last.
 ///
 /// # Safety
 /// `params` is null, or points to a struct of which `struct_size` bytes can be read and written, and so do
@@ -42,6 +41,7 @@ pub unsafe fn init_profiler<P: Exported>(
     };
 }
 
+/// Registers the profiler.
 /// # Safety
 /// As for [`init_profiler`].
 unsafe fn register<P: Exported>(
@@ -60,7 +60,7 @@ unsafe fn register<P: Exported>(
     if let Err(refusal) = &version {
         log_error(&format_args!("the profiler of {} does not run: {refusal}", device_type::<P>()));
     }
-    // What a repeated load collected would be in the trace twice.
+    // The events of a repeated load would be in the trace twice.
     let runs = load == 0 && version.is_ok() && export.profiler().is_some();
     let ext =
         if runs { ptr::from_ref(export).cast_mut().cast::<c_void>() } else { ptr::null_mut() };
@@ -91,10 +91,10 @@ unsafe fn register<P: Exported>(
 /// Destroys nothing: the host calls this for both structs while it loads the plugin, and uses copies of them later.
 unsafe extern "C" fn destroy<T>(_: *mut T) {}
 
-/// The export behind a struct of the host's; `None` for one that does nothing.
+/// Returns the export behind a struct of the host's, or `None` for one that does nothing.
 ///
 /// # Safety
-/// `profiler` is null or was filled by [`register`], or copied from such.
+/// `profiler` is null, was filled by [`register`], or is a copy of such a struct.
 unsafe fn export(profiler: *const TP_Profiler) -> Option<&'static ProfilerExport> {
     // SAFETY: `profiler` is null, or `register` filled it: `ext` is null or points to a static
     // `ProfilerExport`.
@@ -150,7 +150,7 @@ unsafe extern "C" fn collect_data_xspace(
         // SAFETY: the size of the host's buffer.
         let room = unsafe { size_in_bytes.read() };
         let bytes = export.map(ProfilerExport::take_collected).unwrap_or_default();
-        // Fewer bytes than the host has room for are as bad: it parses the whole buffer.
+        // Fewer bytes than the host has room for are an error, too: it parses the whole buffer.
         if bytes.len() != room {
             return Err(Error::failed_precondition(format!(
                 "the profile has {} bytes and TensorFlow takes {room}; request the size first",

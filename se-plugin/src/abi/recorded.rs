@@ -1,4 +1,4 @@
-//! Where an event was recorded last.
+//! The stream in which an event was recorded last.
 
 use crate::sync::{AtomicUsize, ForkMutex, Ordering, lock_across_forks};
 use std::sync::Weak;
@@ -6,9 +6,9 @@ use std::sync::Weak;
 /// The stream in which an event is recorded.
 #[derive(Debug)]
 pub(super) struct Recorded<S> {
-    /// The stream's address; 0 where all work is known to be done. Changes under the lock.
+    /// The stream's address; 0 if all work is known to be done. Changes under the lock.
     at: AtomicUsize,
-    /// The stream at that address, which so is not an other's.
+    /// The stream at that address. While this refers to it, no other stream can have the address.
     stream: ForkMutex<Weak<S>>,
 }
 
@@ -19,7 +19,7 @@ impl<S> Default for Recorded<S> {
 }
 
 impl<S> Recorded<S> {
-    /// The event was recorded in the stream at `address`, to which `weak` makes a reference.
+    /// Records that the event is in the stream at `address`, to which `weak` creates a reference.
     #[inline]
     pub(super) fn set(&self, address: usize, weak: impl FnOnce() -> Weak<S>) {
         if self.at.load(Ordering::Acquire) != address {
@@ -30,25 +30,25 @@ impl<S> Recorded<S> {
     #[cold]
     fn remember(&self, new: Weak<S>) {
         let mut stream = lock_across_forks(&self.stream);
-        // Before the reference that keeps the old address from being another stream's goes.
+        // Before the old reference is dropped, after which another stream may have the old address.
         self.at.store(new.as_ptr().addr(), Ordering::Release);
         *stream = new;
     }
 
-    /// All work before the event is done.
+    /// Records that all work before the event is done.
     pub(super) fn clear(&self) {
         let _stream = lock_across_forks(&self.stream);
         self.at.store(0, Ordering::Release);
     }
 
-    /// Whether there may be work before the event.
+    /// Returns whether there may be work before the event.
     #[inline]
     pub(super) fn is_somewhere(&self) -> bool {
         self.at.load(Ordering::Acquire) != 0
     }
 
-    /// Drains the stream of the latest record, for an event that does not say how far it is. A stream that is gone
-    /// was drained.
+    /// Drains the stream of the latest record, for an event that returned an error in place of its status. A stream
+    /// that no longer exists was drained.
     ///
     /// The event stays recorded: another thread may have recorded it again in the meantime, in the same stream.
     pub(super) fn drain(&self, drain: impl FnOnce(&S)) {

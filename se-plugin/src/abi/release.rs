@@ -1,10 +1,10 @@
-//! Which TensorFlow this is.
+//! The release of TensorFlow that has loaded the plugin.
 
 use std::sync::OnceLock;
 use tf_fs_sys::host::release;
 
-/// Whether the host turns the error of a copy into an exception, as TensorFlow does from 2.17 on. Earlier
-/// releases abort the process. A host that does not say its release is taken for one of them.
+/// Returns whether the host turns the error of a copy into an exception, as TensorFlow 2.17 and later do.
+/// Earlier releases abort the process. A host that does not report its release is treated as one of them.
 #[inline]
 pub(super) fn takes_errors_of_copies() -> bool {
     if let Some(takes) = pretended::get() {
@@ -14,7 +14,7 @@ pub(super) fn takes_errors_of_copies() -> bool {
     *TAKES.get_or_init(|| release() >= Some((2, 17)))
 }
 
-/// What the in-process host says, which is loaded several times in one process.
+/// The setting of the in-process host, which may be loaded several times in one process.
 pub mod pretended {
     use core::cell::Cell;
 
@@ -26,7 +26,7 @@ pub mod pretended {
         TAKES.get()
     }
 
-    /// Runs `body`, for which the host takes errors of copies or does not.
+    /// Runs `body` with a host that takes errors of copies, or does not.
     pub fn with<R>(takes: bool, body: impl FnOnce() -> R) -> R {
         let before = TAKES.replace(Some(takes));
         let result = body();

@@ -1,4 +1,4 @@
-//! What the handles of the host point to.
+//! The objects behind the handles of the host.
 
 use super::pending::{self, Ledger, Pending, Spare};
 use super::release::takes_errors_of_copies;
@@ -21,34 +21,34 @@ use tf_fs_sys::SP_Device;
 use tf_plugin_core::__private::boundary;
 use tf_plugin_core::{Error, Result};
 
-/// A device; `SP_Device::device_handle` is a reference of its own to it.
+/// A device; `SP_Device::device_handle` is a counted reference to it.
 pub(super) struct DeviceState<D: Device> {
     pub(super) device: D,
     pub(super) health: Health,
     /// All copies on any stream.
     pub(super) copies: Ledger,
-    /// What kernels have enqueued.
+    /// The work that kernels have enqueued.
     pub(super) work: Work<StreamState<D>>,
-    /// Whether the host requests memory again and again.
+    /// Whether the host repeats a request for memory that is refused.
     pub(super) host_insists: bool,
-    /// Whether the host requests one region after the other, so that the last may find nothing.
+    /// Whether the host requests one region after the other, so that a late request may find no memory.
     grows: bool,
     /// Whether the host turns the error of a copy into an exception.
     pub(super) takes_errors: bool,
-    /// Whether host memory is the author's.
+    /// Whether host memory is from the author's allocator.
     pub(super) has_host_allocator: bool,
-    /// Taken before the first allocation, so that it is not between the host's.
+    /// Taken before the first allocation, so that it is not between the host's regions.
     reserve: OnceLock<Option<Reserve>>,
     refused: AtomicU64,
-    /// The latest that is known.
+    /// The latest known result.
     memory: Mutex<MemoryUsage>,
     description: [Option<CString>; 3],
 }
 
 impl<D: Device> DeviceState<D> {
     pub(super) fn new(device: D, host_insists: bool, grows: bool) -> Result<Self> {
-        // TensorFlow with a device whose memory it cannot learn runs nothing, not even on the CPU. So one
-        // that cannot tell is not counted.
+        // If TensorFlow cannot get the memory size of a device, it runs nothing, not even on the CPU. So a
+        // device that cannot report it is not counted.
         let (description, has_host_allocator, memory) = boundary::catch("create_device", || {
             let description = [device.hardware_name(), device.vendor(), device.pci_bus_id()];
             Ok((description, device.host_allocator().is_some(), device.memory_usage()?))
@@ -70,12 +70,12 @@ impl<D: Device> DeviceState<D> {
         })
     }
 
-    /// Name, vendor and PCI address, which live as long as this.
+    /// Returns the name, the vendor and the PCI address, which live as long as this value.
     pub(super) fn description(&self) -> [Option<&CStr>; 3] {
         self.description.each_ref().map(|text| text.as_deref())
     }
 
-    /// How much memory there is for the host; the latest result if there is none now.
+    /// Returns how much memory the host can use. If the device returns an error, it is the latest result.
     pub(super) fn memory_usage(&self) -> MemoryUsage {
         const OP: &str = "device_memory_usage";
         let answer = boundary::catch(OP, || self.device.memory_usage());
@@ -84,8 +84,8 @@ impl<D: Device> DeviceState<D> {
         let mut memory = lock(&self.memory);
         *memory = answer.unwrap_or(*memory);
         let MemoryUsage { free, total } = *memory;
-        // What will be set aside is not the host's, whose limit this becomes: TensorFlow 2.12 requests less only after
-        // the first refusal within its limit.
+        // The host's limit is derived from this result, so the memory that will be set aside is subtracted: TensorFlow
+        // 2.12 requests less only after the first refusal within its limit.
         let aside = match self.reserve.get() {
             None if self.sets_aside() => Reserve::part_of(free),
             _ => 0,
@@ -97,7 +97,7 @@ impl<D: Device> DeviceState<D> {
         self.host_insists && self.grows
     }
 
-    /// Sets memory aside, unless that has been done.
+    /// Sets the reserve aside, unless that has been done.
     #[inline]
     pub(super) fn set_aside(&self) {
         if self.sets_aside() {
@@ -105,18 +105,18 @@ impl<D: Device> DeviceState<D> {
         }
     }
 
-    /// Whether an address is not one that the device has returned; one of the reserve goes back there.
+    /// Takes back an address that is not the device's: a sentinel, or one in the reserve. Returns whether it is one.
     #[inline]
     pub(super) fn takes_back(&self, address: DevicePtr) -> bool {
         address.is_refused() || self.reserve().is_some_and(|reserve| reserve.deallocate(address))
     }
 
-    /// What was set aside.
+    /// Returns the memory that was set aside.
     pub(super) fn reserve(&self) -> Option<&Reserve> {
         self.reserve.get()?.as_ref()
     }
 
-    /// An address for memory that there is none left of.
+    /// Returns a sentinel address for a request that is refused.
     pub(super) fn refused(&self) -> DevicePtr {
         DevicePtr::refused(self.refused.fetch_add(1, Ordering::Relaxed))
     }
@@ -135,10 +135,10 @@ impl<D: Device> Drop for DeviceState<D> {
 
 /// A stream; `SP_Stream` points to it.
 pub(super) struct StreamState<D: Device> {
-    /// `None` if the author's could not be made.
+    /// `None` if the author's stream could not be created.
     stream: Option<D::Stream>,
     pub(super) device: Arc<DeviceState<D>>,
-    /// Made when it is first used, which it is not in most of the streams that the host makes.
+    /// Created when it is first used: most of the host's streams never use it.
     health: OnceLock<Health>,
     /// The copies before the end of the stream.
     pub(super) copies: Ledger,
@@ -157,7 +157,7 @@ impl<D: Device> StreamState<D> {
         self.health.get_or_init(|| self.device.health.of_stream())
     }
 
-    /// The first failure, if there was one.
+    /// Returns the first failure as an error, if there was one.
     #[inline]
     pub(super) fn check(&self) -> Result<()> {
         match self.health.get() {
@@ -166,7 +166,7 @@ impl<D: Device> StreamState<D> {
         }
     }
 
-    /// The author's stream.
+    /// Returns the author's stream.
     #[inline]
     pub(super) fn author(&self) -> Result<&D::Stream> {
         match &self.stream {
@@ -177,13 +177,13 @@ impl<D: Device> StreamState<D> {
 
     #[cold]
     fn never_made(&self) -> Error {
-        // The device says why.
+        // The reason is in the device's health.
         self.device.health.check().err().unwrap_or_else(|| {
             Error::failed_precondition("the stream could not be made; the log says why")
         })
     }
 
-    /// Waits for all work, whatever the author's stream says. There is none in one that was never made.
+    /// Waits for all work, also after an error of the author's stream. One that was never created has no work.
     #[inline]
     pub(super) fn drain(&self, op: &'static str) -> Result<()> {
         let result = match &self.stream {
@@ -194,8 +194,8 @@ impl<D: Device> StreamState<D> {
         result
     }
 
-    /// Lets the author's method enqueue a copy, for which `copy` makes a token of what it gets, before
-    /// anything can fail: the token says when the copy is done.
+    /// Runs `copy`, in which the author's method enqueues a copy. Before anything can fail, `copy` must make a
+    /// token of its argument: the token reports when the copy is done.
     #[inline]
     pub(super) fn begin_copy(
         &self,
@@ -232,18 +232,18 @@ impl<D: Device> Waits for StreamState<D> {
 /// A timer; `SP_Timer` points to it.
 pub(super) struct TimerState<D: Device>(pub(super) Box<dyn Timer<D::Stream>>);
 
-/// What a handle of the host points to, as a counted reference: a handle that is used until its
-/// `destroy_*`, while others that need the object hold references of their own.
+/// Converts a counted reference into a handle, which the host uses until its `destroy_*`. Others that need the
+/// object hold their own references.
 pub(super) fn into_handle<T, H>(state: Arc<T>) -> *mut H {
     Arc::into_raw(state).cast_mut().cast()
 }
 
-/// What a handle of the host points to and nothing else refers to.
+/// Converts an object into a handle of the host, which is the only reference to it.
 pub(super) fn into_own_handle<T, H>(state: T) -> *mut H {
     Box::into_raw(Box::new(state)).cast()
 }
 
-/// What a handle pointed to; `None` for null.
+/// Takes back what a handle points to. Returns `None` for null.
 ///
 /// # Safety
 /// `handle` is null or from [`into_own_handle`] with the same `T`; it is not used afterwards.
@@ -253,10 +253,10 @@ pub(super) unsafe fn take_own<T, H>(handle: *mut H) -> Option<Box<T>> {
     (!handle.is_null()).then(|| unsafe { Box::from_raw(handle.cast::<T>()) })
 }
 
-/// Another reference to what a handle points to; `None` for null.
+/// Returns another reference to what a handle points to, or `None` for null.
 ///
 /// # Safety
-/// `handle` is null or from [`into_handle`] with the same `T`, and not given to [`take`].
+/// `handle` is null or from [`into_handle`] with the same `T`, and not passed to [`take`].
 pub(super) unsafe fn share<T, H>(handle: *mut H) -> Option<Arc<T>> {
     if handle.is_null() {
         return None;
@@ -269,16 +269,16 @@ pub(super) unsafe fn share<T, H>(handle: *mut H) -> Option<Arc<T>> {
     }
 }
 
-/// A reference to what a handle points to that does not keep it.
+/// Returns a weak reference to what a handle points to.
 ///
 /// # Safety
-/// `handle` is from [`into_handle`] with the same `T`, and not given to [`take`].
+/// `handle` is from [`into_handle`] with the same `T`, and not passed to [`take`].
 pub(super) unsafe fn weak<T>(handle: NonNull<T>) -> Weak<T> {
     // SAFETY: from `Arc::into_raw`; the handle keeps its reference, which is not dropped here.
     Arc::downgrade(&ManuallyDrop::new(unsafe { Arc::from_raw(handle.as_ptr()) }))
 }
 
-/// What a handle points to; `None` for null.
+/// Borrows what a handle points to. Returns `None` for null.
 ///
 /// # Safety
 /// As for [`share`], or from [`into_own_handle`] with the same `T`; the handle lives for `'a`.
@@ -288,7 +288,7 @@ pub(super) unsafe fn borrow<'a, T, H>(handle: *mut H) -> Option<&'a T> {
     unsafe { handle.cast::<T>().as_ref() }
 }
 
-/// The handle's own reference.
+/// Takes back the handle's own reference. Returns `None` for null.
 ///
 /// # Safety
 /// As for [`share`]; the handle is not used afterwards.
@@ -297,7 +297,7 @@ pub(super) unsafe fn take<T, H>(handle: *mut H) -> Option<Arc<T>> {
     (!handle.is_null()).then(|| unsafe { Arc::from_raw(handle.cast::<T>().cast_const()) })
 }
 
-/// The device of a struct of the host's.
+/// Returns the device of a struct of the host's.
 ///
 /// # Safety
 /// `device` is null or a struct that `create_device` has filled for a `D`.
@@ -311,7 +311,7 @@ pub(super) unsafe fn device<'a, D: Device>(device: *const SP_Device) -> Result<&
     state.ok_or_else(no_device)
 }
 
-/// As [`device`], as a reference of its own.
+/// Returns the same as [`device`], as a counted reference.
 ///
 /// # Safety
 /// As for [`device`].

@@ -1,14 +1,14 @@
-//! The versioning strategy of the C API, all of it.
+//! The versioning strategy of the C API.
 //!
-//! A struct of the API begins with `struct_size`: the end of the last field that the side which made the
-//! struct knows. Fields are only ever appended, and 0 or null means "not provided". From this follow the
-//! rules, each of which is one function here:
+//! A struct of the API begins with `struct_size`: the end of the last field that the creator of the struct
+//! knows. Fields are only ever appended, and 0 or null means "not provided". The rules follow from this, and
+//! each rule is one function here:
 //!
 //! - A field of the host's struct is read only if `struct_size` covers it; else it reads as 0 or null
 //!   ([`read`], `field!`).
-//! - A field is written only if `struct_size` covers it, because beyond is the host's stack; then
-//!   `struct_size` says how far the struct is filled ([`fill`]).
-//! - Fields that only a newer host knows are left alone.
+//! - A field is written only if `struct_size` covers it, because the host's stack is behind the struct. Then
+//!   `struct_size` is set to the end of the filled part ([`fill`]).
+//! - Fields that only a newer host knows are not changed.
 //! - `struct_size` 0 is refused ([`Refusal::NoSize`]), and so is another major version
 //!   ([`check_major_version`]).
 
@@ -65,7 +65,7 @@ impl From<Refusal> for Error {
     }
 }
 
-/// The `struct_size` of a struct of the host.
+/// Returns the `struct_size` of a struct of the host.
 ///
 /// # Safety
 /// `record` is null or points to a struct that begins with `struct_size`.
@@ -77,7 +77,7 @@ pub(crate) unsafe fn size_of_host<T: Versioned>(record: *const T) -> Result<usiz
     // SAFETY: non-null; `struct_size` is the first field, as `Versioned` promises.
     match unsafe { record.cast::<usize>().read() } {
         0 => Err(Refusal::NoSize { record: T::NAME }),
-        // What does not even cover `struct_size` itself means as little.
+        // A size that does not cover `struct_size` itself is as wrong as 0.
         found if found < size_of::<usize>() => {
             Err(Refusal::TooShort { record: T::NAME, found, needed: size_of::<usize>() })
         }
@@ -85,7 +85,7 @@ pub(crate) unsafe fn size_of_host<T: Versioned>(record: *const T) -> Result<usiz
     }
 }
 
-/// A copy of the host's struct in which the fields that it does not cover are 0 or null.
+/// Returns a copy of the host's struct, in which the fields that it does not cover are 0 or null.
 ///
 /// # Safety
 /// `record` is null or points to a struct of which `struct_size` bytes can be read.
@@ -106,7 +106,7 @@ pub unsafe fn read<T: Versioned>(record: *const T) -> Result<T, Refusal> {
     Ok(copy)
 }
 
-/// Refuses a struct of the host of which fewer than `needed` bytes are there.
+/// Refuses a struct of the host that has fewer than `needed` bytes.
 ///
 /// # Safety
 /// `record` is null or points to a struct that begins with `struct_size`.
@@ -119,7 +119,7 @@ pub(crate) unsafe fn require<T: Versioned>(record: *const T, needed: usize) -> R
     Ok(())
 }
 
-/// As [`read`], for a struct without which nothing can be done unless `needed` bytes of it are there.
+/// Returns a copy as [`read`] does, and refuses a struct that has fewer than `needed` bytes.
 ///
 /// # Safety
 /// As for [`read`].
@@ -135,7 +135,7 @@ pub(crate) unsafe fn read_at_least<T: Versioned>(
 }
 
 /// Copies the fields that the host's struct covers into it, and sets its `struct_size` to the end of the
-/// last of them. Answers that size.
+/// last of them. Returns that size.
 ///
 /// # Safety
 /// `record` is null or points to a struct of which `struct_size` bytes can be written.
@@ -160,7 +160,7 @@ pub unsafe fn fill<T: Versioned>(record: *mut T, with: &T) -> Result<usize, Refu
     Ok(unsafe { fill_part(record, with, host) })
 }
 
-/// The rest of [`fill`], for a struct that ends before the last field.
+/// Does the work of [`fill`] for a struct that ends before the last field.
 ///
 /// # Safety
 /// `record` points to a struct of which `host` bytes can be written, `struct_size` among them.
@@ -179,7 +179,7 @@ unsafe fn fill_part<T: Versioned>(record: *mut T, with: &T, host: usize) -> usiz
     filled
 }
 
-/// One field of a host's struct, or `None` if there is no struct or it does not cover the field. An
+/// Returns one field of a host's struct, or `None` if there is no struct or it does not cover the field. An
 /// unsafe operation: the pointer is null or points to a struct of which `struct_size` bytes can be read.
 macro_rules! field {
     ($record:expr => $type:ident.$field:ident) => {
@@ -192,7 +192,7 @@ macro_rules! field {
 }
 pub(crate) use field;
 
-/// The body of `field!`.
+/// Implements `field!`.
 ///
 /// # Safety
 /// `record` is null or points to a struct of which `struct_size` bytes can be read; `offset` is that of
@@ -210,7 +210,7 @@ pub(crate) unsafe fn read_field<T: Versioned, V: Copy>(
         .then(|| unsafe { record.cast::<u8>().add(offset).cast::<V>().read() })
 }
 
-/// Refuses a host whose major version is another. Minor and patch versions tell nothing: releases
+/// Refuses a host with another major version. Minor and patch versions do not matter: releases have
 /// appended fields without raising them.
 pub(crate) fn check_major_version(
     api: &'static str,

@@ -1,23 +1,23 @@
-//! Work whose memory TensorFlow takes back before it is done.
+//! Work whose memory TensorFlow frees before the work is done.
 
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use core::ptr;
 use std::sync::{Arc, Weak};
 use tf_plugin_core::Result;
 
-/// The streams of a device that kernels enqueue work into, and how much they have.
+/// The streams of a device that kernels enqueue work into, and how much work there is.
 ///
-/// TensorFlow frees the memory of a tensor when the last kernel that uses it has returned, and gives it to
-/// others while the work is still to run: what comes behind in the same stream cannot be too early, and a copy
-/// in another stream waits for that stream. But the copies with which TensorFlow puts the constants of a new
-/// function onto the device do not wait, in any release (host-to-device copies with `sync_dst_compute=false`),
-/// and overwrite what earlier work has not read yet. So here every copy from the host waits for all work that
-/// was enqueued before, unless TensorFlow has let it wait.
+/// TensorFlow frees the memory of a tensor when the last kernel that uses it has returned, and reuses it before
+/// the work has run. That is safe for later work in the same stream, which runs afterwards, and for a copy in
+/// another stream, which waits for that stream. But the copies of the constants of a new function to the device
+/// do not wait, in any release (host-to-device copies with `sync_dst_compute=false`), and overwrite data that
+/// earlier work has not read yet. So here every copy from the host waits for all work that was enqueued before,
+/// unless TensorFlow has made it wait.
 ///
-/// A stream is in the list before any of its work counts. So a thread that has seen a count finds all streams whose
+/// A stream is in the list before its work is counted. So a thread that has read a count finds all streams whose
 /// work is in it.
 pub(super) struct Work<S> {
-    /// How many kernels have returned.
+    /// The number of kernels that have returned.
     enqueued: AtomicU64,
     streams: Mutex<Vec<Weak<S>>>,
 }
@@ -33,7 +33,7 @@ impl<S> Work<S> {
         self.enqueued.load(Ordering::Acquire)
     }
 
-    /// Puts a stream into the list, unless another thread has done it since `progress` was looked at.
+    /// Adds a stream to the list, unless another thread has done it since `progress` was read.
     #[cold]
     fn register(&self, progress: &Progress, stream: Weak<S>) {
         let mut streams = lock(&self.streams);
@@ -42,28 +42,28 @@ impl<S> Work<S> {
         }
         streams.retain(|stream| stream.strong_count() > 0);
         streams.push(stream);
-        // Only now: who sees it counts work, for which others wait by the list.
+        // Set last: a thread that sees it counts work, and others find that work by the list.
         progress.works.store(true, Ordering::Release);
     }
 
-    /// The streams with work that still exist. The others were drained.
+    /// Returns the streams with work that still exist. The others were drained.
     fn streams(&self) -> Vec<Arc<S>> {
         lock(&self.streams).iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Whether no stream but this one has work.
+    /// Returns whether no other stream has work.
     fn is_only(&self, stream: &S) -> bool {
         let is_it = |other: &Weak<S>| ptr::eq(other.as_ptr(), stream);
         lock(&self.streams).iter().all(|other| is_it(other) || other.strong_count() == 0)
     }
 }
 
-/// What a stream knows of the work on its device.
+/// How a stream relates to the work on its device.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     /// Whether it has work itself, and so is in the list.
     works: AtomicBool,
-    /// All that was enqueued until then is before what is enqueued into this stream from now on.
+    /// The count of enqueued work that this stream waits for: its later work runs after that.
     waited: AtomicU64,
 }
 
@@ -76,26 +76,26 @@ impl Progress {
 
 /// A stream that waits for the work of others.
 pub(super) trait Waits: Sized {
-    /// The work on its device.
+    /// Returns the work on its device.
     fn work(&self) -> &Work<Self>;
 
     fn progress(&self) -> &Progress;
 
-    /// Lets this stream wait for what is in another one now.
+    /// Makes this stream wait for the work that is in another one now.
     fn follow(&self, other: &Self) -> Result<()>;
 
-    /// As [`follow`](Self::follow), and notes it if that was all work of the device.
+    /// Calls [`follow`](Self::follow), and records the count if the other stream has all work of the device.
     fn wait_for(&self, other: &Self) -> Result<()> {
         let enqueued = self.work().enqueued();
         self.follow(other)?;
-        // Where two streams have work, one is not all; and it may be another device's.
+        // If two streams have work, one does not have all of it; and `other` may be another device's.
         if other.progress().works() && self.work().is_only(other) {
             self.progress().waited.fetch_max(enqueued, Ordering::AcqRel);
         }
         Ok(())
     }
 
-    /// Lets this stream wait for all work that was enqueued on the device.
+    /// Makes this stream wait for all work that was enqueued on the device.
     #[inline]
     fn wait_for_work(&self) -> Result<()> {
         match self.work().enqueued() {
@@ -120,7 +120,7 @@ fn wait_for_all<S: Waits>(stream: &S, enqueued: u64) -> Result<()> {
 pub(super) struct Running<'a, S>(&'a Work<S>);
 
 impl<'a, S: Waits> Running<'a, S> {
-    /// `weak` makes another reference to the stream.
+    /// Begins a kernel's run on a stream, to which `weak` creates another reference.
     #[inline]
     pub(super) fn on(stream: &'a S, weak: impl FnOnce() -> Weak<S>) -> Self {
         if !stream.progress().works() {
@@ -133,7 +133,7 @@ impl<'a, S: Waits> Running<'a, S> {
 impl<S> Drop for Running<'_, S> {
     #[inline]
     fn drop(&mut self) {
-        // Before TensorFlow can free what the kernel has used: the one who gets it sees this.
+        // Before TensorFlow can free the kernel's memory: the next user of that memory sees this count.
         self.0.enqueued.fetch_add(1, Ordering::AcqRel);
     }
 }

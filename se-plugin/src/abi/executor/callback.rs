@@ -1,4 +1,4 @@
-//! How a callback of the host becomes a call with safe arguments, behind a guard.
+//! The conversion of a callback of the host into a call with safe arguments, behind a guard.
 
 use crate::abi::event::EventState;
 use crate::abi::state::{DeviceState, StreamState, TimerState, borrow, device as device_of};
@@ -14,16 +14,16 @@ use tf_fs_sys::{
 use tf_plugin_core::__private::boundary::{catch, guard};
 use tf_plugin_core::{Error, Result};
 
-/// An argument of a callback, as its body gets it.
+/// An argument in the form that the body of a callback gets.
 pub(super) trait Argument: Sized {
     /// The argument as the host passes it.
     type Raw;
 
-    /// Converts it.
+    /// Converts the host's argument.
     ///
     /// # Safety
-    /// For a number, a function or an address that stays as it is, nothing. For everything else no reference in the value
-    /// is used after the callback has returned, and `raw` is null, or
+    /// A number, a function or an address that is not converted has no requirements. For everything else, no reference
+    /// in the value is used after the callback has returned, and `raw` is null, or
     /// - a device that `create_device` has filled for the `D` of the type,
     /// - a stream, event or timer that the callbacks for this `D` have made and not destroyed,
     /// - the place of a handle, which nothing else uses,
@@ -59,7 +59,7 @@ impl<D: Device> Argument for &DeviceState<D> {
     }
 }
 
-/// What a handle points to: `None` for null, or an error that says what is not there.
+/// References to what a handle points to. Null is `None` for an `Option`, and an error that names the handle otherwise.
 macro_rules! handles {
     ($($raw:ty => $state:ident, $what:literal;)*) => {$(
         impl<D: Device> Argument for Option<&$state<D>> {
@@ -90,7 +90,7 @@ handles! {
     SP_Timer => TimerState, "timer";
 }
 
-/// An error for a handle that is null, since an earlier `create_*` failed.
+/// Returns the error for a handle that is null because an earlier `create_*` failed.
 #[cold]
 pub(super) fn null(what: &str) -> Error {
     Error::failed_precondition(format!("TensorFlow passed no {what}, because it could not be made"))
@@ -116,14 +116,14 @@ impl<H> Argument for Place<'_, H> {
     }
 }
 
-/// Addresses on the device. That there is none counts only if there is something to copy or fill.
+/// Addresses on the device. A missing address is an error only if there is something to copy or fill.
 macro_rules! addresses {
     ($($(#[$doc:meta])* $name:ident: $raw:ty;)*) => {$(
         $(#[$doc])*
         pub(super) struct $name(Option<DevicePtr>);
 
         impl $name {
-            /// The address, or an error that says why there is none.
+            /// Returns the address, or an error that says why there is none.
             #[inline]
             pub(super) fn get(self) -> Result<DevicePtr> {
                 match self.0 {
@@ -161,10 +161,10 @@ fn no_address(is_refused: bool) -> Error {
     Error::invalid_argument("TensorFlow passed no device memory")
 }
 
-/// Declares callbacks of devices of a type `D`. The body of each gets its arguments by [`Argument`] and runs behind a guard:
+/// Declares callbacks of devices of a type `D`. Each body gets its arguments through [`Argument`], behind a guard:
 ///
 /// - `fn` has a status as its last argument, which gets the error or a panic;
-/// - `quiet fn` has none, and returns what is behind `else` when it fails;
+/// - `quiet fn` has no status, and returns the value behind `else` if it fails;
 /// - `enqueue fn` runs [`enqueue`], with the device and the stream.
 macro_rules! callbacks {
     () => {};
@@ -184,7 +184,7 @@ macro_rules! callbacks {
             // body ends before the callback does.
             unsafe {
                 tf_plugin_core::__private::boundary::guard(stringify!($name), status, (), || {
-                    // The device last: the place of a handle is null also where the device has failed.
+                    // The device comes last: the place of a handle is set to null even if there is no device.
                     $(let $argument = <$type>::of_host($argument)?;)*
                     body(<$state>::of_host($device)?, $($argument),*)
                 });
@@ -243,8 +243,8 @@ macro_rules! callbacks {
 }
 pub(super) use callbacks;
 
-/// The callback `op`, which enqueues work into a stream: `body`, unless the device has failed. An error goes to the host
-/// where it takes it; where it would abort the process, the device keeps it and reports it later.
+/// Runs `body`, which enqueues work into a stream, as the callback `op`. A host that accepts errors gets them, also
+/// those of a device that failed before. If an error would abort the process, the device keeps it and reports it later.
 ///
 /// # Safety
 /// `device` is null or filled by `create_device` for this `D`, `stream` is null or from `create_stream` for this `D` and not

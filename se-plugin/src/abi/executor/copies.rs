@@ -28,8 +28,8 @@ callbacks! {
         source: Source,
         size: u64,
     ) {
-        // Nobody looks behind this copy: an error is the only way to prevent wrong numbers, even where
-        // it aborts the process.
+        // TensorFlow checks nothing after this copy: only an error prevents wrong numbers, even if it
+        // aborts the process.
         device.health.check()?;
         let stream = stream.ok_or_else(|| null("stream"))?;
         if size == 0 {

@@ -1,4 +1,4 @@
-//! What a device says of itself.
+//! The description of a device.
 
 use super::callback::{Argument, callbacks};
 use crate::abi::state::DeviceState;
@@ -6,7 +6,7 @@ use crate::device::Device;
 use core::ptr;
 use tf_fs_sys::{SP_DEVICE_FNS_STRUCT_SIZE, SP_DeviceFns};
 
-/// The functions that describe devices.
+/// Returns the functions that describe devices.
 pub(in crate::abi) const fn device_fns<D: Device>() -> SP_DeviceFns {
     SP_DeviceFns {
         struct_size: SP_DEVICE_FNS_STRUCT_SIZE,

@@ -16,7 +16,7 @@ use tf_plugin_core::Result;
 callbacks! {
     fn create_event(device: &DeviceState<D>, place: Place<'_, SP_Event_st>) {
         const OP: &str = "create_event";
-        // An error would abort the process; an event that waits instead does as well.
+        // An error would abort the process. An event that waits for the stream works as well.
         let event = catch(OP, || device.device.create_event());
         let waits = |error| log_failed(OP, ", so the stream is waited for instead", error);
         let event = event.map_err(waits);

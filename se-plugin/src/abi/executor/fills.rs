@@ -7,7 +7,7 @@ use crate::stream::{Pattern, Stream as _};
 use tf_plugin_core::__private::boundary::catch;
 use tf_plugin_core::{Error, Result, ensure};
 
-/// The body of the three fills.
+/// Implements the three fills.
 fn fill<D: Device>(
     op: &'static str,
     device: &DeviceState<D>,
@@ -25,8 +25,8 @@ fn fill<D: Device>(
     );
     let target = target.get()?;
     catch(op, || stream.author()?.fill(target, pattern, size)).inspect_err(|error| {
-        // TensorFlow does not look at the status and continues with whatever is in the memory.
-        // Where `enqueue` returns no error, it keeps this one.
+        // TensorFlow ignores the status and continues with the memory as it is. If `enqueue` returns no
+        // error to the host, it keeps this one.
         if device.takes_errors {
             stream.health().note(op, error);
         }

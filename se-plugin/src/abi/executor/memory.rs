@@ -13,17 +13,17 @@ use tf_fs_sys::{SP_AllocatorStats, SP_Device, SP_DeviceMemoryBase, TF_Bool};
 use tf_plugin_core::__private::boundary::{self, catch};
 use tf_plugin_core::{Code, Error, Result};
 
-/// Requests of up to so many bytes TensorFlow repeats forever if they get nothing, when it divides
-/// regions itself: it requests nine tenths, rounded up to a multiple of 256, which is as much again.
+/// The largest request in bytes that TensorFlow repeats forever after a refusal, when it divides regions
+/// itself: it retries with nine tenths, rounded up to a multiple of 256, which is the same size again.
 const REPEATED_FOR_EVER: u64 = 2304;
 
-/// How much of an [`SP_DeviceMemoryBase`] an address needs.
+/// The size in bytes of an [`SP_DeviceMemoryBase`] up to the end of its address.
 const END_OF_ADDRESS: usize = offset_of!(SP_DeviceMemoryBase, opaque) + size_of::<*mut c_void>();
 
 const ALLOCATE: &str = "allocate";
 const DEALLOCATE: &str = "deallocate";
 
-/// Passes an address to the host, or that there is none.
+/// Passes an address to the host, or null.
 ///
 /// # Safety
 /// `memory` is null or a struct of which `struct_size` bytes can be written.
@@ -44,7 +44,7 @@ unsafe fn give(
     Ok(())
 }
 
-/// What the host gets when there is no memory.
+/// Returns what a failed request gets: a piece of the reserve, nothing, or a sentinel address if the host insists.
 #[cold]
 fn refuse<D: Device>(
     device: &DeviceState<D>,
@@ -81,8 +81,8 @@ fn refuse<D: Device>(
     Some(device.refused())
 }
 
-/// The one allocator of host memory that there is for a device, from when it was opened on: what it has
-/// allocated no other kind may free.
+/// Returns the allocator of host memory: the author's or the ordinary one. It is chosen when the device is opened,
+/// because one must not free what the other has allocated.
 fn host_allocator<D: Device>(device: &DeviceState<D>) -> Result<&dyn HostAllocator> {
     match device.device.host_allocator() {
         Some(own) if device.has_host_allocator => Ok(own),

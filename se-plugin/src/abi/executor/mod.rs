@@ -1,4 +1,4 @@
-//! The callbacks of devices, by what they are for.
+//! The callbacks of devices, by purpose.
 
 mod callback;
 mod copies;
@@ -33,7 +33,7 @@ macro_rules! callbacks_of {
     };
 }
 
-/// All callbacks: each is there in every release.
+/// Returns the callbacks that every release of TensorFlow has.
 pub(super) const fn table<D: Device>() -> SP_StreamExecutor {
     callbacks_of! {
         memory: allocate deallocate host_memory_allocate host_memory_deallocate get_allocator_stats device_memory_usage;
@@ -46,7 +46,7 @@ pub(super) const fn table<D: Device>() -> SP_StreamExecutor {
     }
 }
 
-/// Adds the callback that TensorFlow has from 2.22 on, if there is room for it.
+/// Adds the callback that TensorFlow has since 2.22, if there is room for it.
 ///
 /// # Safety
 /// `executor` is a struct of the host's of which `room` bytes can be written, and which [`table`] has been put into.

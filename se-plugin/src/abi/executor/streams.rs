@@ -18,15 +18,15 @@ use tf_fs_sys::{
 use tf_plugin_core::__private::boundary::catch;
 use tf_plugin_core::Result;
 
-/// Creates a stream, with options if there are any.
+/// Creates a stream, with options if the host passes any.
 fn make<D: Device>(
     op: &'static str,
     device: Arc<DeviceState<D>>,
     place: Place<'_, SP_Stream_st>,
     options: Option<StreamOptions>,
 ) {
-    // Without a stream TensorFlow up to 2.16 would abort at the first copy, and later ones would not
-    // say why there is none. One that reports the failure wherever it is used does both better.
+    // Without a stream, TensorFlow 2.16 and earlier would abort at the first copy, and later releases would
+    // not say why there is none. So this is a stream that reports the failure wherever it is used.
     let made = catch(op, || match &options {
         None => device.device.create_stream(),
         Some(options) => device.device.create_stream_with_options(options),
@@ -70,7 +70,7 @@ callbacks! {
         stream.check()
     }
 
-    /// The stream is null if it could not be made.
+    /// Waits for a stream, which is null if it could not be created.
     fn block_host_until_done(_device: *const SP_Device, stream: Option<&StreamState<D>>) {
         stream.map_or(Ok(()), |stream| {
             stream.drain("block_host_until_done")?;

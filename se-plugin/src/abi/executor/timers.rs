@@ -7,7 +7,7 @@ use core::ptr;
 use tf_fs_sys::{SP_Device, SP_TIMER_FNS_STRUCT_SIZE, SP_Timer, SP_Timer_st, SP_TimerFns};
 use tf_plugin_core::Result;
 
-/// The functions of timers.
+/// Returns the functions of timers.
 pub(in crate::abi) const fn timer_fns<D: Device>() -> SP_TimerFns {
     SP_TimerFns {
         struct_size: SP_TIMER_FNS_STRUCT_SIZE,

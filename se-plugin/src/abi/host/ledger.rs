@@ -1,4 +1,4 @@
-//! Who uses which part of a memory, now.
+//! The tasks that use each range of a memory at present.
 
 use super::mapping::Mapping;
 use crate::sync::lock;
@@ -7,10 +7,10 @@ use core::slice;
 use std::sync::{Arc, Mutex};
 use tf_plugin_core::{Error, Result};
 
-/// Memory of which tasks borrow ranges: many may read one range, and only one may write it.
+/// Memory from which tasks borrow ranges: many may read a range, or one may write it.
 ///
-/// The rules are those of Rust's references, looked at while the program runs. So two tasks that use one
-/// range at the same time are an error, where they would be a race otherwise.
+/// The rules are those of Rust's references, checked at run time. So two tasks that use one range at the
+/// same time get an error, where they would be a data race otherwise.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) mapping: Mapping,
@@ -34,7 +34,7 @@ struct Use {
 }
 
 impl Ledger {
-    /// `len` bytes, not 0; see [`Mapping::new`].
+    /// Creates a memory of `len` bytes, not 0; see [`Mapping::new`].
     pub(crate) fn new(len: usize, guarded: bool) -> Result<Self> {
         Ok(Self { mapping: Mapping::new(len, guarded)?, users: Mutex::default() })
     }
@@ -42,11 +42,11 @@ impl Ledger {
     /// Borrows ranges, all of them or none. Empty ranges are not borrowed.
     ///
     /// # Errors
-    /// `INTERNAL` if another task writes a range, or uses one that is to be written; also when that is the
-    /// same borrow. `FAILED_PRECONDITION` in a process that was forked off.
+    /// `INTERNAL` if another task writes a range, or uses one that is to be written; also if the other use is
+    /// in the same borrow. `FAILED_PRECONDITION` in a forked process.
     ///
     /// # Panics
-    /// When a range is not within the memory.
+    /// If a range is not within the memory.
     pub(crate) fn borrow(
         self: &Arc<Self>,
         op: &'static str,
@@ -55,7 +55,7 @@ impl Ledger {
     ) -> Result<Borrow> {
         self.mapping.check_process()?;
         for range in reads.iter().chain(&writes) {
-            // The part of the check that the slices rely on.
+            // `slices` relies on this check and on the one of `at`.
             assert!(range.start <= range.end, "ranges do not end before they start");
             self.mapping.at(range.start, range.len());
         }
@@ -109,7 +109,7 @@ pub(crate) struct Borrow {
 }
 
 impl Borrow {
-    /// The ranges, in the order in which they were named. Empty ones are as aligned as the others.
+    /// Returns the ranges, in the order of the request. Empty ones are aligned as the memory is.
     pub(crate) fn slices(&mut self) -> (Vec<&[u8]>, Vec<&mut [u8]>) {
         let at = |range: &Range<usize>| match range.is_empty() {
             true => self.ledger.mapping.at(0, 0),

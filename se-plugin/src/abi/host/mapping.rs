@@ -7,20 +7,20 @@ use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use tf_plugin_core::{Error, Origin, Result, ResultExt as _};
 
-/// A piece of memory at two places: what others get to see, where it cannot be read or written, and an
-/// alias, where it can.
+/// Memory that is mapped at two places: a view, whose address others get and where it cannot be read or
+/// written if it is guarded, and an alias, where it can.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     view: Place,
     alias: Place,
 }
 
-/// One of the places.
+/// One of the two mappings.
 #[derive(Debug)]
 struct Place {
     address: NonNull<u8>,
     len: usize,
-    /// The process that has mapped it. Others do not have it: see `new`.
+    /// The process that has mapped it. Its forks do not inherit it: see `new`.
     origin: Origin,
 }
 
@@ -30,8 +30,8 @@ unsafe impl Send for Place {}
 unsafe impl Sync for Place {}
 
 impl Mapping {
-    /// `len` bytes, not 0. No memory is used for what is not written to. What is not `guarded` can be read
-    /// and written at both places.
+    /// Maps `len` bytes, not 0. Pages that were never written use no memory. Unless it is `guarded`, the
+    /// memory can be read and written at both places.
     pub(super) fn new(len: usize, guarded: bool) -> Result<Self> {
         let text = || format!("mapping {len} bytes of memory for a device");
         // SAFETY: the name is a C string, and the descriptor is a new one that nothing else owns.
@@ -46,17 +46,17 @@ impl Mapping {
         let usable = libc::PROT_READ | libc::PROT_WRITE;
         let view = Place::new(&file, len, if guarded { libc::PROT_NONE } else { usable });
         let view = view.context(text())?;
-        // The file is closed behind this, so that nothing can truncate it; the mappings keep the memory.
+        // The file is closed after this, so that nothing can truncate it; the mappings keep the memory.
         Ok(Self { view, alias: Place::new(&file, len, usable).context(text())? })
     }
 
-    /// Where others see it.
+    /// Returns the address of the view.
     pub(crate) fn view(&self) -> u64 {
         self.view.address.addr().get() as u64
     }
 
-    /// # Errors
-    /// `FAILED_PRECONDITION` in a process that was forked off: the memory is not there.
+    /// Checks that this process has the memory.
+    /// Fails with `FAILED_PRECONDITION` in a forked process, which does not inherit it.
     pub(crate) fn check_process(&self) -> Result<()> {
         if self.alias.origin.is_here() {
             return Ok(());
@@ -67,10 +67,10 @@ impl Mapping {
         ))
     }
 
-    /// The byte at `offset`, for `len` bytes.
+    /// Returns the address of the `len` bytes at `offset`.
     ///
     /// # Panics
-    /// When the range is not within the memory, or the process is a fork.
+    /// If the range is not within the memory, or the process is a fork.
     pub(super) fn at(&self, offset: usize, len: usize) -> NonNull<u8> {
         let end = offset.checked_add(len);
         assert!(end.is_some_and(|end| end <= self.alias.len), "the range is within the mapping");
@@ -100,7 +100,7 @@ impl Place {
             return Err(io::Error::other("the system has mapped the memory at address 0"));
         };
         let place = Self { address: at, len, origin: Origin::here() };
-        // Shared memory would be shared with a fork, too, and the ledger would not: a fork goes without.
+        // A fork would share the memory but not the ledger, so it does not inherit the memory.
         // SAFETY: the mapping from above.
         match unsafe { libc::madvise(address, len, libc::MADV_DONTFORK) } {
             0 => Ok(place),
@@ -111,7 +111,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // In a fork other things may be mapped there by now.
+        // In a fork, something else may be mapped there by now.
         if self.origin.is_here() {
             // SAFETY: mapped in `new`; each borrow of the memory holds a reference to the mapping.
             unsafe { libc::munmap(self.address.as_ptr().cast(), self.len) };
@@ -134,7 +134,7 @@ mod tests {
     /// The number that `getpid` returns; 0 for the true one.
     static PRETENDED: AtomicI32 = AtomicI32::new(0);
 
-    /// Takes the place of the C library's in this program: `std::process::id` calls it.
+    /// Replaces the function of the C library in this program: `std::process::id` calls it.
     // SAFETY: it has the signature of the C library's, and returns what the kernel says or a number of a test's.
     #[unsafe(no_mangle)]
     extern "C" fn getpid() -> libc::pid_t {
@@ -145,8 +145,8 @@ mod tests {
         }
     }
 
-    /// Asserts that `work` returns true in a child with the number of this process, as one that is forked off after its
-    /// end may have.
+    /// Asserts that `work` returns true in a child that sees this process's ID as its own. A real fork may get that ID
+    /// after the end of its parent.
     #[track_caller]
     fn holds_in_a_child_of_the_same_number(name: &str, work: impl FnOnce() -> bool) {
         let parent = std::process::id().cast_signed();

@@ -1,4 +1,4 @@
-//! A node for which a kernel is made, and its attributes.
+//! A node for which a kernel is created, and its attributes.
 
 use super::host_tensor::HostTensor;
 use super::status::{HostApi, Status, ask, text};
@@ -15,7 +15,7 @@ use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{BufferFunctions, TF_OpKernelConstruction};
 use tf_plugin_core::{Error, Result, ResultExt as _};
 
-/// A node for which a kernel is made: its name and its attributes.
+/// A node for which a kernel is created: its name and its attributes.
 pub struct OpKernelConstruction<'a> {
     raw: NonNull<TF_OpKernelConstruction>,
     host: HostApi,
@@ -35,14 +35,14 @@ impl OpKernelConstruction<'_> {
         Ok(Self { raw, host, status, node: OnceCell::new(), call: PhantomData })
     }
 
-    /// The name of the node.
+    /// Returns the name of the node.
     #[must_use]
     pub fn name(&self) -> Cow<'_, str> {
         // SAFETY: a construction that has not ended, and with it the text.
         unsafe { text((self.host.kernels.TF_OpKernelConstruction_GetName)(self.raw.as_ptr())) }
     }
 
-    /// Whether the node has an attribute.
+    /// Returns whether the node has an attribute.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` for a name with a NUL.
@@ -77,7 +77,7 @@ impl OpKernelConstruction<'_> {
         }
     }
 
-    /// The node as the host serialises it, which it does once.
+    /// Returns the node as the host serialises it. It is cached: the host serialises it once.
     pub(crate) fn node(&self) -> Result<&[u8]> {
         if let Some(node) = self.node.get() {
             return Ok(node);

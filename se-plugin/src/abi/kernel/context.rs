@@ -24,27 +24,26 @@ use tf_fs_sys::{
 };
 use tf_plugin_core::{Error, Result, ensure};
 
-/// One run of a kernel: its inputs, its outputs and the stream that its work belongs into.
+/// One run of a kernel: its inputs, its outputs and the stream for its work.
 ///
-/// A kernel checks its inputs, makes its outputs, enqueues its work into [`stream`](Self::stream) and
-/// returns, without waiting. What is in host memory is read and written before it returns.
-///
-/// Every output is to be made, by [`output`](Self::output) or one of its like: TensorFlow would take one
-/// that is not for an empty tensor, so the SDK makes an error of it.
+/// A kernel checks its inputs, creates its outputs, enqueues its work into [`stream`](Self::stream) and
+/// returns, without waiting. Tensors in host memory are read and written before it returns. Every output must
+/// be created, with [`output`](Self::output) or a similar method: TensorFlow would take a missing one for an
+/// empty tensor, so the SDK returns an error.
 pub struct OpKernelContext<'a, P: Platform> {
     pub(super) raw: NonNull<TF_OpKernelContext>,
     pub(super) host: HostApi,
     pub(super) status: Status,
     stream: &'a StreamState<P::Device>,
     node: &'a Node,
-    /// The author's in it.
+    /// The author's stream in `stream`.
     author: &'a <P::Device as Device>::Stream,
     _running: Running<'a, StreamState<P::Device>>,
-    /// Which outputs were made.
+    /// Whether each output was created.
     made: RefCell<SmallVec<[bool; 16]>>,
 }
 
-/// What is the same in all runs of a kernel: for each input and output, whether it is in host memory.
+/// The facts that are the same in all runs of a kernel: whether each input and output is in host memory.
 #[derive(Debug, Default)]
 pub(super) struct Node {
     inputs: Vec<bool>,
@@ -52,6 +51,7 @@ pub(super) struct Node {
 }
 
 impl Node {
+    /// Queries the host.
     /// # Safety
     /// `raw` is a run that has not ended.
     #[cold]
@@ -79,7 +79,7 @@ impl Node {
     }
 }
 
-/// The index of one of these inputs or outputs, in the range that the host aborts beyond, and whether it is in host memory.
+/// Checks an index, as the host aborts on one out of range. Returns it, and whether the tensor is in host memory.
 #[inline]
 fn find(what: &str, on_host: &[bool], index: usize) -> Result<(c_int, bool)> {
     match on_host.get(index) {
@@ -93,7 +93,7 @@ fn beyond(what: &str, index: usize, count: usize) -> Error {
     Error::invalid_argument(format!("there is no {what} {index}: the node has {count}"))
 }
 
-/// Refuses a tensor that is not in the memory that the caller takes it for; `fix` is what to do if it is in host memory.
+/// Refuses a tensor that is not in the memory that the caller expects; `fix` says what to do if it is in host memory.
 #[inline]
 fn check_memory(what: &Argument, is_on_host: bool, expected: bool, fix: &str) -> Result<()> {
     if is_on_host == expected { Ok(()) } else { Err(in_other_memory(what, is_on_host, fix)) }
@@ -108,7 +108,7 @@ fn in_other_memory(what: &Argument, is_on_host: bool, fix: &str) -> Error {
     })
 }
 
-/// The stream of a run.
+/// Returns the stream of a run.
 ///
 /// # Safety
 /// `raw` is a run of a kernel that has not ended.
@@ -123,13 +123,14 @@ pub(super) unsafe fn stream_of(
     Ok(stream)
 }
 
-/// The number of dimensions of a shape that a tensor can have: the host aborts on others.
+/// Returns the number of dimensions of a shape, if a tensor can have that shape: the host aborts on others.
 fn rank_of(shape: &[i64]) -> Result<c_int> {
     elements_of(shape)?;
     c_int::try_from(shape.len()).map_err(Error::invalid_argument)
 }
 
 impl<'a, P: Platform> OpKernelContext<'a, P> {
+    /// Wraps a run of a kernel.
     /// # Safety
     /// `raw` is a run, not ended during `'a`, of a kernel that is registered for the devices of `P` alone, whose handles are
     /// those that the callbacks for `P::Device` have made.
@@ -150,7 +151,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
             })?;
             (handle, handle.as_ref())
         };
-        // What failed work would have written is not there to compute with.
+        // After a failure, the results of earlier work may be missing.
         stream.device.health.check()?;
         let author = stream.author()?;
         author.status()?;
@@ -168,32 +169,32 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         Ok(Self { raw, host, status, stream, node, author, _running: running, made })
     }
 
-    /// The stream into which the kernel's work belongs.
+    /// Returns the stream for the kernel's work.
     #[must_use]
     pub fn stream(&self) -> &<P::Device as Device>::Stream {
         self.author
     }
 
-    /// The device.
+    /// Returns the device.
     #[must_use]
     pub fn device(&self) -> &P::Device {
         &self.stream.device.device
     }
 
-    /// The name of the node.
+    /// Returns the name of the node.
     #[must_use]
     pub fn name(&self) -> Cow<'_, str> {
         // SAFETY: a run that has not ended; the text is the kernel's, which outlives it.
         unsafe { text((self.host.kernels.TF_GetOpKernelName)(self.raw.as_ptr())) }
     }
 
-    /// The number of inputs.
+    /// Returns the number of inputs.
     #[must_use]
     pub fn input_count(&self) -> usize {
         self.node.inputs.len()
     }
 
-    /// The number of outputs.
+    /// Returns the number of outputs.
     #[must_use]
     pub fn output_count(&self) -> usize {
         self.node.outputs.len()
@@ -209,15 +210,15 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         find("output", &self.node.outputs, index)
     }
 
-    /// The indices of inputs, as the host has them.
+    /// Converts the indices of inputs to the host's type.
     pub(super) fn input_indices(&self, inputs: &[usize]) -> Result<Vec<c_int>> {
         inputs.iter().map(|&input| Ok(self.find_input(input)?.0)).collect()
     }
 
-    /// The type of an input.
+    /// Returns the type of an input.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` without such an input, `UNIMPLEMENTED` for a type that this SDK does not know.
+    /// `INVALID_ARGUMENT` if there is no such input, `UNIMPLEMENTED` for a type that this SDK does not know.
     pub fn input_dtype(&self, index: usize) -> Result<DType> {
         let (at, _) = self.find_input(index)?;
         // SAFETY: a run that has not ended, an index in range.
@@ -225,7 +226,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         DType::known_or_error(raw)
     }
 
-    /// The type that an output is to have.
+    /// Returns the type that an output must have.
     ///
     /// # Errors
     /// As for [`input_dtype`](Self::input_dtype).
@@ -236,18 +237,18 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         DType::known_or_error(raw)
     }
 
-    /// Whether an input is in host memory: what `host_memory` of [`#[kernel]`](macro@crate::kernel) says.
+    /// Returns whether an input is in host memory, as `host_memory` of [`#[kernel]`](macro@crate::kernel) says.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` without such an input.
+    /// `INVALID_ARGUMENT` if there is no such input.
     pub fn input_is_on_host(&self, index: usize) -> Result<bool> {
         Ok(self.find_input(index)?.1)
     }
 
-    /// The indices of the inputs that have a name: several for a list.
+    /// Returns the indices of the inputs with this name: several for a list.
     ///
     /// # Errors
-    /// If the operation has no input of that name.
+    /// If the operation has no input with this name.
     pub fn input_range(&self, name: &str) -> Result<Range<usize>> {
         let name = CString::new(name).map_err(Error::invalid_argument)?;
         let mut range = TF_InputRange_Args {
@@ -264,7 +265,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         Ok(bound(range.start)?..bound(range.stop)?)
     }
 
-    /// An input that is in the memory that the caller names.
+    /// Returns an input that must be in the memory that the caller names.
     fn input_in(&self, index: usize, on_host: bool) -> Result<Tensor> {
         let ((at, is_on_host), what) = (self.find_input(index)?, Argument("input", index));
         check_memory(&what, is_on_host, on_host, "read it with `host_input`")?;
@@ -276,28 +277,28 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         }
     }
 
-    /// An input in device memory.
+    /// Returns an input in device memory.
     ///
-    /// The input cannot be [forwarded](Self::forward_or_output) while the value exists.
+    /// The input cannot be [forwarded](Self::forward_or_output) while the returned value exists.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` without such an input, or if it is in host memory; `RESOURCE_EXHAUSTED` if there
+    /// `INVALID_ARGUMENT` if there is no such input, or it is in host memory; `RESOURCE_EXHAUSTED` if there
     /// was no memory left for it.
     pub fn input(&self, index: usize) -> Result<DeviceTensor> {
         DeviceTensor::new(self.input_in(index, false)?)
     }
 
-    /// An input in host memory.
+    /// Returns an input in host memory.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` without such an input, if it is in device memory, or if it has another type.
+    /// `INVALID_ARGUMENT` if there is no such input, it is in device memory, or it has another type.
     pub fn host_input<T: Element>(&self, index: usize) -> Result<HostTensor<T>> {
         let tensor = self.input_in(index, true)?;
         // SAFETY: in host memory; TensorFlow writes to no tensor that has another user.
         unsafe { HostTensor::new(tensor, &Argument("input", index)) }
     }
 
-    /// The only element of an input in host memory.
+    /// Returns the only element of an input in host memory.
     ///
     /// # Errors
     /// As for [`host_input`](Self::host_input), and `INVALID_ARGUMENT` if there is not exactly one element.
@@ -312,14 +313,14 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         }
     }
 
-    /// The index of an output that is in the memory that the caller names.
+    /// Returns the index of an output, which must be in the memory that the caller names.
     fn output_in(&self, index: usize, on_host: bool) -> Result<c_int> {
         let ((at, is_on_host), what) = (self.find_output(index)?, Argument("output", index));
         check_memory(&what, is_on_host, on_host, "make it with `host_output`")?;
         Ok(at)
     }
 
-    /// A tensor that the host has just made, unless it reports an error.
+    /// Takes over a tensor that the host has just created, unless it reports an error.
     ///
     /// # Safety
     /// As for [`Tensor::adopt`].
@@ -355,11 +356,11 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         }
     }
 
-    /// Creates an output in device memory, with memory that holds anything.
+    /// Creates an output in device memory, with arbitrary content.
     ///
     /// # Errors
-    /// `RESOURCE_EXHAUSTED` without memory for it; `INVALID_ARGUMENT` for an impossible shape, without
-    /// such an output, or if it is in host memory; `INTERNAL` if it was made already.
+    /// `RESOURCE_EXHAUSTED` if there is no memory for it; `INVALID_ARGUMENT` for an impossible shape, if there
+    /// is no such output, or if it is in host memory; `INTERNAL` if it was created before.
     pub fn output(&self, index: usize, shape: &[i64]) -> Result<DeviceTensor> {
         DeviceTensor::new(self.make(index, || self.allocate(index, shape, false))?)
     }
@@ -367,15 +368,15 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
     /// Creates an output in host memory.
     ///
     /// # Errors
-    /// As for [`output`](Self::output), but it is `INVALID_ARGUMENT` if the output is in device memory; also
-    /// if it has another type.
+    /// As for [`output`](Self::output), except that it is `INVALID_ARGUMENT` if the output is in device memory,
+    /// or has another type.
     pub fn host_output<T: Element>(
         &self,
         index: usize,
         shape: &[i64],
     ) -> Result<HostTensorMut<'_, T>> {
         self.make(index, || {
-            // Before there is memory: the host gives the output the op's type, and leaks the tensor of a second attempt.
+            // Checked before the allocation: the host uses the op's type, and leaks the tensor of a second attempt.
             let own = self.output_dtype(index)?;
             ensure!(
                 own == T::DTYPE,
@@ -387,11 +388,10 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         })
     }
 
-    /// Creates an output of the memory of the first candidate among the inputs that nothing else uses, or of
-    /// new memory. Answers the output, and the input whose memory it has.
+    /// Creates an output in the memory of the first candidate among the inputs that nothing else uses, or in
+    /// new memory. Returns the output, and the input whose memory it has.
     ///
-    /// The kernel's own values count as users: request the candidates with [`input`](Self::input)
-    /// afterwards.
+    /// The kernel's own values count as users: get the candidates with [`input`](Self::input) afterwards.
     ///
     /// # Errors
     /// As for [`output`](Self::output).
@@ -428,8 +428,8 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
     /// Sets a tensor as an output: an input that is passed on, or a [temporary](Self::temporary) one.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` without such an output, if it is in host memory or has another type; `INTERNAL` if
-    /// it was made already.
+    /// `INVALID_ARGUMENT` if there is no such output, it is in host memory or has another type; `INTERNAL` if
+    /// it was created before.
     pub fn set_output(&self, index: usize, tensor: &DeviceTensor) -> Result<()> {
         self.make(index, || {
             let at = self.output_in(index, false)?;
@@ -446,11 +446,11 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         })
     }
 
-    /// Creates a tensor in device memory that is not an output, with memory that holds anything.
+    /// Creates a tensor in device memory that is not an output, with arbitrary content.
     ///
     /// # Errors
-    /// `RESOURCE_EXHAUSTED` without memory for it, `INVALID_ARGUMENT` for an impossible shape or a type
-    /// that is not plain bytes.
+    /// `RESOURCE_EXHAUSTED` if there is no memory for it, `INVALID_ARGUMENT` for an impossible shape or a
+    /// type that is not plain bytes.
     pub fn temporary(&self, dtype: DType, shape: &[i64]) -> Result<DeviceTensor> {
         ensure!(
             dtype.size().is_some(),
@@ -469,7 +469,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
         DeviceTensor::new(tensor)
     }
 
-    /// All outputs must be there in the end.
+    /// Checks at the end of the run that the kernel has created all outputs.
     pub(super) fn check_outputs(&self) -> Result<()> {
         let made = self.made.borrow();
         match made.iter().position(|made| !made) {

@@ -10,7 +10,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use tf_plugin_core::{Error, Result, ensure};
 
-/// Whether the elements of a tensor are of the type `T`, and in memory of which a slice may be made.
+/// Checks that the elements of a tensor are of the type `T`, in memory that can be viewed as a slice.
 fn check<T: Element>(tensor: &Tensor, what: &dyn fmt::Display) -> Result<()> {
     ensure!(
         tensor.dtype == T::DTYPE,
@@ -28,19 +28,18 @@ fn unsuitable(what: &dyn fmt::Display) -> Error {
     Error::internal(format!("TensorFlow passed {what} in unsuitable memory"))
 }
 
-/// Why the bytes of a tensor are not elements.
+/// Returns the error for a tensor whose bytes are not elements.
 #[cold]
 fn not_elements<T: Element>(error: CheckedCastError, what: &dyn fmt::Display) -> Error {
     let text = || format!("{what} has bytes that are not a valid {}", T::DTYPE);
     match error {
-        // `tf.io.decode_raw` makes such bytes of a `bool`.
+        // `tf.io.decode_raw` can return such a `bool`.
         CheckedCastError::InvalidBitPattern => Error::invalid_argument(text()),
         CheckedCastError::PodCastError(_) => unsuitable(what),
     }
 }
 
 /// Checks that the bytes of a tensor are elements.
-///
 /// # Safety
 /// [`check`] has accepted the tensor, which is in host memory, initialised, and not written to before this returns.
 unsafe fn check_elements<T: Element>(tensor: &Tensor, what: &dyn fmt::Display) -> Result<()> {
@@ -63,6 +62,7 @@ pub struct HostTensor<T> {
 }
 
 impl<T: Element> HostTensor<T> {
+    /// Wraps a tensor for reading.
     /// # Safety
     /// The tensor is in host memory, initialised, and not written to while this exists.
     pub(super) unsafe fn new(tensor: Tensor, what: &dyn fmt::Display) -> Result<Self> {
@@ -72,7 +72,7 @@ impl<T: Element> HostTensor<T> {
         Ok(Self { tensor, elements: PhantomData })
     }
 
-    /// The elements, row by row.
+    /// Returns the elements, row by row.
     #[must_use]
     pub fn as_slice(&self) -> &[T] {
         match self.tensor.elements {
@@ -83,7 +83,7 @@ impl<T: Element> HostTensor<T> {
         }
     }
 
-    /// The length of each dimension; none for a scalar.
+    /// Returns the length of each dimension, of which a scalar has none.
     #[must_use]
     pub fn shape(&self) -> &[i64] {
         &self.tensor.shape
@@ -97,7 +97,7 @@ impl<T: Element> fmt::Debug for HostTensor<T> {
 }
 
 impl<P: Platform> OpKernelContext<'_, P> {
-    /// The elements of an input in host memory that is of int32 or int64.
+    /// Returns the elements of an int32 or int64 input in host memory.
     ///
     /// # Errors
     /// As for [`host_input`](Self::host_input).
@@ -112,14 +112,14 @@ impl<P: Platform> OpKernelContext<'_, P> {
     }
 }
 
-/// An output in host memory, which begins as zeros. Write it before the kernel
-/// returns.
+/// An output in host memory, which is zero at first. Write it before the kernel returns.
 pub struct HostTensorMut<'a, T> {
     tensor: Tensor,
     elements: PhantomData<&'a mut T>,
 }
 
 impl<T: Element> HostTensorMut<'_, T> {
+    /// Wraps a tensor for writing.
     /// # Safety
     /// The tensor is in host memory, which nothing else uses while this exists.
     pub(super) unsafe fn new(tensor: Tensor, what: &dyn fmt::Display) -> Result<Self> {
@@ -134,7 +134,7 @@ impl<T: Element> HostTensorMut<'_, T> {
         Ok(Self { tensor, elements: PhantomData })
     }
 
-    /// The elements, row by row.
+    /// Returns the elements, row by row.
     #[must_use]
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         match self.tensor.elements {
@@ -145,7 +145,7 @@ impl<T: Element> HostTensorMut<'_, T> {
         }
     }
 
-    /// The length of each dimension; none for a scalar.
+    /// Returns the length of each dimension, of which a scalar has none.
     #[must_use]
     pub fn shape(&self) -> &[i64] {
         &self.tensor.shape

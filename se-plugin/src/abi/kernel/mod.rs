@@ -1,4 +1,4 @@
-//! Kernels, as the host has them: what it calls for them, and what they call of it. `crate::kernel` stands on this.
+//! Kernels in the C API: the functions that the host calls, and those of the host. `crate::kernel` is built on this.
 
 pub(crate) mod construction;
 pub(crate) mod context;

@@ -1,4 +1,4 @@
-//! Registering new ops, and reading the definitions of those that there are.
+//! The registration of new ops, and the definitions of existing ones.
 
 use super::shapes::Infer;
 use super::status::Status;
@@ -11,7 +11,7 @@ use tf_fs_sys::{BufferFunctions, GrapplerFunctions, OpFunctions};
 use tf_plugin_core::__private::boundary::catch;
 use tf_plugin_core::{Code, Error, Result, ensure};
 
-/// The definition of an op; `None` if there is none, and an error if the host does not say.
+/// Returns the definition of an op, or `None` if there is no such op. Fails if the host cannot look it up.
 pub(crate) fn look_up(status: &Status, op: &str) -> Result<Option<Definition>> {
     let host = GrapplerFunctions::get().map_err(Error::failed_precondition)?;
     let buffers = BufferFunctions::get().map_err(Error::failed_precondition)?;
@@ -23,7 +23,7 @@ pub(crate) fn look_up(status: &Status, op: &str) -> Result<Option<Definition>> {
         return Err(Error::failed_precondition("this TensorFlow does not say which ops there are"));
     };
     let op = CString::new(op).map_err(Error::invalid_argument)?;
-    // A graph with nothing but the field of its versions, which is empty.
+    // A graph with only its field `versions`, which is empty.
     let graph = [0x22_u8, 0];
     // SAFETY: the buffers and the library are made and deleted here; the bytes of the result are used
     // before that.
@@ -52,7 +52,7 @@ pub(crate) fn look_up(status: &Status, op: &str) -> Result<Option<Definition>> {
     }
 }
 
-/// Registers an op, of whose name there must be none: a second one would abort the process.
+/// Registers an op. There must be no op of this name yet: a second one would abort the process.
 pub(crate) fn register(
     status: &Status,
     name: &str,
@@ -82,7 +82,7 @@ pub(crate) fn register(
         for (texts, add) in &lists {
             texts.iter().for_each(|text| add(raw, text.as_ptr()));
         }
-        // Any call means true.
+        // TensorFlow ignores the argument: any call means true.
         for (is, set) in [
             (op.is_stateful, host.TF_OpDefinitionBuilderSetIsStateful),
             (op.is_commutative, host.TF_OpDefinitionBuilderSetIsCommutative),

@@ -1,4 +1,4 @@
-//! Registering a kernel with the host.
+//! The registration of a kernel with the host.
 
 use super::status::{HostApi, Status};
 use super::trampoline::Functions;

@@ -1,4 +1,4 @@
-//! Inferring the shapes of a node's outputs.
+//! Shape inference for the outputs of a node.
 
 use super::status::{Status, ask};
 use crate::dtype::DType;
@@ -16,10 +16,10 @@ use tf_plugin_core::{Error, Result, ensure};
 /// The function that infers shapes.
 pub(crate) type Infer = unsafe extern "C" fn(*mut TF_ShapeInferenceContext, *mut TF_Status);
 
-/// Runs an author's inference of shapes.
+/// Runs an author's shape inference.
 ///
 /// # Safety
-/// For the host alone: it passes a node and a status.
+/// Only the host calls it: it passes a node and a status.
 pub(crate) unsafe extern "C" fn infer<O: OpDefinition>(
     raw: *mut TF_ShapeInferenceContext,
     status: *mut TF_Status,
@@ -42,7 +42,7 @@ pub struct ShapeInferenceContext<'a> {
     call: PhantomData<&'a mut TF_ShapeInferenceContext>,
 }
 
-/// A shape of which rank and dimensions may be unknown, of a node whose shapes are inferred.
+/// A shape in shape inference. Its rank and its dimensions may be unknown.
 pub struct ShapeHandle<'a> {
     raw: NonNull<TF_ShapeHandle>,
     host: &'static OpFunctions,
@@ -68,7 +68,7 @@ impl fmt::Debug for ShapeInferenceContext<'_> {
     }
 }
 
-/// The shape that one of the host's functions makes.
+/// Returns the shape that one of the host's functions creates.
 macro_rules! made {
     ($of:ident.$function:ident($($argument:expr),*)) => {{
         let shape = $of.empty()?;
@@ -90,7 +90,7 @@ impl<'a> ShapeInferenceContext<'a> {
         self.adopt(unsafe { (self.host.TF_NewShapeHandle)() })
     }
 
-    /// The number of inputs.
+    /// Returns the number of inputs.
     #[must_use]
     pub fn input_count(&self) -> usize {
         // SAFETY: a node of the host's for the length of the call.
@@ -98,10 +98,10 @@ impl<'a> ShapeInferenceContext<'a> {
         usize::try_from(count).unwrap_or(0)
     }
 
-    /// The shape of an input.
+    /// Returns the shape of an input.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` without such an input.
+    /// `INVALID_ARGUMENT` if there is no such input.
     pub fn input(&self, index: usize) -> Result<ShapeHandle<'a>> {
         let at = c_int::try_from(index).map_err(Error::invalid_argument)?;
         made!(self.TF_ShapeInferenceContextGetInput(at))
@@ -110,7 +110,7 @@ impl<'a> ShapeInferenceContext<'a> {
     /// Sets the shape of an output.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` without such an output.
+    /// `INVALID_ARGUMENT` if there is no such output.
     pub fn set_output(&mut self, index: usize, shape: &ShapeHandle<'a>) -> Result<()> {
         let at = c_int::try_from(index).map_err(Error::invalid_argument)?;
         // SAFETY: a node of the host's, a handle that is ours, which the host copies, and a status.
@@ -118,39 +118,39 @@ impl<'a> ShapeInferenceContext<'a> {
         Ok(())
     }
 
-    /// Says that the shape of no output is known.
+    /// Sets the shapes of all outputs to unknown.
     ///
     /// # Errors
-    /// The host's.
+    /// Those of TensorFlow.
     pub fn set_unknown(&mut self) -> Result<()> {
         // SAFETY: a node of the host's and a status.
         unsafe { ask!(self.host.TF_ShapeInferenceContextSetUnknownShape()) };
         Ok(())
     }
 
-    /// The shape of a scalar.
+    /// Returns the shape of a scalar.
     ///
     /// # Errors
-    /// The host's.
+    /// Those of TensorFlow.
     pub fn scalar(&self) -> Result<ShapeHandle<'a>> {
         // SAFETY: a node of the host's; the handle is ours.
         self.adopt(unsafe { (self.host.TF_ShapeInferenceContextScalar)(self.raw.as_ptr()) })
     }
 
-    /// The shape of a vector.
+    /// Returns the shape of a vector.
     ///
     /// # Errors
-    /// The host's.
+    /// Those of TensorFlow.
     pub fn vector(&self, len: usize) -> Result<ShapeHandle<'a>> {
         let vector = self.host.TF_ShapeInferenceContextVectorFromSize;
         // SAFETY: a node of the host's; the handle is ours.
         self.adopt(unsafe { vector(self.raw.as_ptr(), len) })
     }
 
-    /// An attribute that is a type.
+    /// Returns an attribute that is a type.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` without such an attribute, `UNIMPLEMENTED` for a type that this SDK does not know.
+    /// `INVALID_ARGUMENT` if there is no such attribute, `UNIMPLEMENTED` for a type that this SDK does not know.
     pub fn attr_type(&self, name: &str) -> Result<DType> {
         let name = CString::new(name).map_err(Error::invalid_argument)?;
         let mut dtype = 0;
@@ -161,7 +161,7 @@ impl<'a> ShapeInferenceContext<'a> {
         DType::known_or_error(dtype)
     }
 
-    /// The number of dimensions, if it is known.
+    /// Returns the number of dimensions, if it is known.
     #[must_use]
     pub fn rank(&self, shape: &ShapeHandle<'a>) -> Option<usize> {
         let (raw, shape) = (self.raw.as_ptr(), shape.raw.as_ptr());
@@ -173,16 +173,16 @@ impl<'a> ShapeInferenceContext<'a> {
         rank.and_then(|rank| usize::try_from(rank).ok())
     }
 
-    /// The shape with so many dimensions.
+    /// Returns the shape with `rank` dimensions; an unknown rank is set to it.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if it has another number.
+    /// `INVALID_ARGUMENT` if the shape has another rank.
     pub fn with_rank(&self, shape: &ShapeHandle<'a>, rank: usize) -> Result<ShapeHandle<'a>> {
         let rank = i64::try_from(rank).map_err(Error::invalid_argument)?;
         made!(self.TF_ShapeInferenceContextWithRank(shape.raw.as_ptr(), rank))
     }
 
-    /// The length of a dimension, if it is known. A negative index counts from the end.
+    /// Returns the length of a dimension, if it is known. A negative index counts from the end.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` for an index that is out of range.
@@ -207,10 +207,10 @@ impl<'a> ShapeInferenceContext<'a> {
         Ok((len >= 0).then_some(len))
     }
 
-    /// The dimensions from `start` up to, not including, `end`; negative ones count from the end.
+    /// Returns the dimensions from `start` up to, not including, `end`; negative ones count from the end.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` for dimensions that are not there.
+    /// `INVALID_ARGUMENT` for dimensions that are out of range.
     pub fn subshape(
         &self,
         shape: &ShapeHandle<'a>,
@@ -220,10 +220,10 @@ impl<'a> ShapeInferenceContext<'a> {
         made!(self.TF_ShapeInferenceContextSubshape(shape.raw.as_ptr(), start, end))
     }
 
-    /// The dimensions of one shape, followed by those of another.
+    /// Returns the dimensions of one shape, followed by those of another.
     ///
     /// # Errors
-    /// The host's.
+    /// Those of TensorFlow.
     pub fn concatenate(
         &self,
         first: &ShapeHandle<'a>,

@@ -10,7 +10,7 @@ use tf_fs_sys::{
 use tf_plugin_core::__private::boundary;
 use tf_plugin_core::{Code, Error, Result};
 
-/// The host's functions without which there are no kernels.
+/// The functions of the host that kernels require.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostApi {
     pub(super) kernels: &'static KernelFunctions,
@@ -23,8 +23,8 @@ impl HostApi {
     }
 }
 
-/// Calls a function of a table of the host's with what `self` wraps, these arguments and the status of `self`, and returns its
-/// error or its answer. An unsafe operation: the arguments are those that the function requires.
+/// Calls a function of the host with the pointer in `$of`, these arguments and the status of `$of`. Returns its result
+/// or its error. An unsafe operation: the arguments must be those that the function requires.
 macro_rules! ask {
     ($of:ident $(.$path:ident)+ ($($argument:expr),*)) => {{
         let answer = ($of$(.$path)+)($of.raw.as_ptr(), $($argument,)* $of.status.as_ptr());
@@ -57,7 +57,7 @@ impl Status {
         self.raw.as_ptr()
     }
 
-    /// What the last call has reported. The status is OK afterwards.
+    /// Returns the error that the last call has reported, if any, and resets the status to OK.
     #[inline]
     pub(in crate::abi) fn check(&self) -> Result<()> {
         // SAFETY: a status of the host that lives.
@@ -87,7 +87,7 @@ impl Drop for Status {
     }
 }
 
-/// Reports an error to the host by the function that `pick` returns; logs it if `raw` is null or the host lacks the functions.
+/// Reports an error to the host by the function that `pick` returns. Logs it if `raw` is null or functions are missing.
 ///
 /// # Safety
 /// `raw` is null, or a construction or a run that has not ended; what `pick` returns may be called with it and any status.
@@ -112,7 +112,7 @@ pub(super) unsafe fn fail<T>(
     }
 }
 
-/// The error where this TensorFlow lacks the functions that an option of `#[kernel]` needs.
+/// Returns the error for a TensorFlow that lacks the functions that an option of `#[kernel]` needs.
 #[cold]
 pub(super) fn not_exported(option: &str) -> Error {
     let text = format!(
@@ -122,7 +122,7 @@ pub(super) fn not_exported(option: &str) -> Error {
     Error::new(Code::Unimplemented, text)
 }
 
-/// The text that the host lends.
+/// Returns the text that the host lends.
 ///
 /// # Safety
 /// What `view` points to can be read for `'a`.

@@ -1,4 +1,4 @@
-//! Tensors, as the host has them.
+//! Tensors of the host.
 
 use super::status::{HostApi, Status};
 use crate::dtype::DType;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tf_fs_sys::{TF_DataType, TF_Tensor, TensorFunctions};
 use tf_plugin_core::{Code, Error, Result, ensure};
 
-/// A tensor of the host's, with its most frequent queries.
+/// A tensor of the host's, with the results of the most frequent queries.
 pub(super) struct Tensor {
     raw: NonNull<TF_Tensor>,
     host: &'static TensorFunctions,
@@ -19,7 +19,7 @@ pub(super) struct Tensor {
     pub(super) shape: SmallVec<[i64; 4]>,
     pub(super) elements: usize,
     pub(super) bytes: usize,
-    /// Where the bytes are.
+    /// The address of the bytes.
     pub(super) data: *mut u8,
 }
 
@@ -30,7 +30,7 @@ unsafe impl Send for Tensor {}
 unsafe impl Sync for Tensor {}
 
 impl Tensor {
-    /// Takes a tensor that a function of the host's has returned.
+    /// Takes over a tensor that a function of the host's has returned.
     ///
     /// # Safety
     /// `raw` is null, or a tensor that nothing else deletes.
@@ -58,7 +58,7 @@ impl Tensor {
         }
     }
 
-    /// Another tensor over the memory of one that stays the host's.
+    /// Creates another tensor over the memory of one that stays the host's.
     ///
     /// # Errors
     /// `UNIMPLEMENTED` if its elements are not plain bytes, which the host would not share; those of the host.
@@ -98,7 +98,7 @@ impl Tensor {
         self.raw.as_ptr()
     }
 
-    /// Where the elements of a tensor in device memory are; `None` if there are none.
+    /// Returns the address of the elements of a tensor in device memory, or `None` if there are none.
     #[inline]
     pub(super) fn device_ptr(&self) -> Result<Option<DevicePtr>> {
         match self.bytes {
@@ -122,7 +122,7 @@ fn unknown(dtype: TF_DataType, what: &dyn fmt::Display) -> Error {
     Error::new(Code::Unimplemented, text)
 }
 
-/// Of a tensor in a variant.
+/// Returns the error for a tensor in a variant whose elements are not plain bytes.
 #[cold]
 pub(super) fn not_plain(dtype: DType) -> Error {
     Error::new(
@@ -139,7 +139,7 @@ fn no_memory(ptr: Option<DevicePtr>) -> Error {
     }
 }
 
-/// An input or an output, for errors.
+/// An input or an output, for error texts.
 pub(super) struct Argument(pub(super) &'static str, pub(super) usize);
 
 impl fmt::Display for Argument {
@@ -158,9 +158,8 @@ impl Drop for Tensor {
 /// A tensor in device memory.
 ///
 /// TensorFlow counts the references to its memory: while this value or a clone exists, the memory is not
-/// reused. A kernel need not keep it until its work is done, since TensorFlow
-/// gives memory to later work of the same stream only
-/// (see [`Platform::USE_BFC_ALLOCATOR`](crate::Platform::USE_BFC_ALLOCATOR) for when it does not).
+/// reused. A kernel need not keep it until its work is done, since TensorFlow gives the memory only to later work of
+/// the same stream (see [`Platform::USE_BFC_ALLOCATOR`](crate::Platform::USE_BFC_ALLOCATOR) for when it does not).
 #[derive(Clone)]
 pub struct DeviceTensor {
     pub(super) tensor: Arc<Tensor>,
@@ -174,34 +173,34 @@ impl DeviceTensor {
         Ok(Self { tensor: Arc::new(tensor), ptr })
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     #[must_use]
     #[inline]
     pub fn dtype(&self) -> DType {
         self.tensor.dtype
     }
 
-    /// The length of each dimension; none for a scalar.
+    /// Returns the length of each dimension, of which a scalar has none.
     #[must_use]
     #[inline]
     pub fn shape(&self) -> &[i64] {
         &self.tensor.shape
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.tensor.elements
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     #[inline]
     pub fn bytes(&self) -> u64 {
@@ -222,12 +221,12 @@ impl fmt::Debug for DeviceTensor {
     }
 }
 
-/// How many dimensions TensorFlow's tensors can have.
+/// The largest number of dimensions of TensorFlow's tensors.
 const MAX_RANK: usize = 254;
 
-/// The number of elements of a shape that a kernel requests. TensorFlow aborts the process on a shape that
-/// it cannot have: of more dimensions, or whose product, from the first on, is more than an `i64`. A 0 saves
-/// only what comes behind it.
+/// Returns the number of elements of a shape that a kernel requests, or an error for one on which TensorFlow
+/// aborts the process: one with too many dimensions, or whose product exceeds an `i64` when it is multiplied
+/// from the first dimension on. A 0 prevents that only for the dimensions after it.
 #[inline]
 pub(super) fn elements_of(shape: &[i64]) -> Result<usize> {
     let mut product = 1_i64;
@@ -267,7 +266,7 @@ mod tests {
             &[i64::MAX, i64::MAX],
             &[0, -1],
             &[i64::MAX, i64::MAX, -1, 0],
-            // TensorFlow multiplies from the first on, and aborts.
+            // TensorFlow multiplies from the first dimension on, and aborts.
             &[i64::MAX, i64::MAX, 0],
             &[1 << 32, 1 << 31],
             &[1; 255],

@@ -18,14 +18,14 @@ type Create = unsafe extern "C" fn(*mut TF_OpKernelConstruction) -> *mut c_void;
 type Compute = unsafe extern "C" fn(*mut c_void, *mut TF_OpKernelContext);
 type Delete = unsafe extern "C" fn(*mut c_void);
 
-/// The functions of one kernel, all for the same type, and the devices that they can be registered for.
+/// The functions of one kernel, all for the same Rust type, and the type of devices that they can be registered for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Functions {
     pub(super) create: Create,
     pub(super) compute: Compute,
     pub(super) delete: Delete,
     pub(super) device_type: fn() -> &'static str,
-    /// The type, for errors.
+    /// The Rust type, for error texts.
     pub(crate) name: fn() -> &'static str,
 }
 
@@ -41,8 +41,7 @@ impl Functions {
     }
 }
 
-/// A kernel whose type only `create` knows. A library has hundreds of kernel types: code that does not depend on the type is
-/// compiled once.
+/// A kernel without its type. A library has hundreds of kernel types: code that needs no type is compiled once.
 trait AnyKernel<P: Platform>: Send + Sync {
     fn compute(&self, context: &mut OpKernelContext<'_, P>) -> Result<()>;
 }
@@ -56,9 +55,9 @@ impl<K: Kernel> AnyKernel<K::Platform> for K {
 /// A kernel of a node.
 struct Made<P> {
     kernel: Box<dyn AnyKernel<P>>,
-    /// The type, for errors.
+    /// The Rust type, for error texts.
     name: &'static str,
-    /// What the first run has found.
+    /// The facts that the first run has found.
     node: OnceLock<Node>,
 }
 
@@ -74,6 +73,7 @@ fn boxed<K: Kernel>(node: &OpKernelConstruction<'_>) -> Result<Box<dyn AnyKernel
     }
 }
 
+/// Creates a kernel with `new`. Reports an error to the host and returns null if that fails.
 /// # Safety
 /// `raw` is null or a construction that does not end before this returns.
 unsafe fn create_by<P: Platform>(

@@ -1,4 +1,4 @@
-//! Variables, as the host has them.
+//! Variables of the host.
 
 use super::context::{OpKernelContext, stream_of};
 use super::status::{HostApi, Status, fail, not_exported};
@@ -19,7 +19,7 @@ use tf_fs_sys::{
 use tf_plugin_core::__private::boundary;
 use tf_plugin_core::{Error, Result, ensure};
 
-/// Whether TensorFlow exports what kernels need to change variables in place. 2.19 to 2.21 do not.
+/// Returns whether TensorFlow exports the functions for changing variables in place. 2.19 to 2.21 do not.
 #[must_use]
 pub fn host_has_variables() -> bool {
     KernelExperimentalFunctions::get().is_ok_and(|host| {
@@ -29,11 +29,11 @@ pub fn host_has_variables() -> bool {
     })
 }
 
-/// Variables that a kernel has locked, as their tensors in the order that was requested.
+/// The tensors of the variables that a kernel has locked, in the order of the request.
 ///
 /// Work that is enqueued before this is dropped reads and changes the variables in the order of the locks.
 pub struct Variables<'a> {
-    // Before the lock, so that the memory has no other user once another thread has the lock.
+    // Dropped before the lock, so that the memory has no other user once another thread has the lock.
     tensors: Vec<DeviceTensor>,
     _lock: Lock<'a>,
 }
@@ -68,14 +68,14 @@ impl Drop for Lock<'_> {
 }
 
 impl<P: Platform> OpKernelContext<'_, P> {
-    /// Locks the variables whose handles are the given inputs, for reading and changing in place, until the
-    /// answer is dropped: after the work is enqueued.
+    /// Locks the variables whose handles are the given inputs, to read and change them in place. Drop the
+    /// result, and with it the lock, after the work is enqueued.
     ///
     /// Only for kernels that are registered with `variables`.
     ///
     /// # Errors
     /// `UNIMPLEMENTED` if TensorFlow does not export what this needs (2.19 to 2.21); `FAILED_PRECONDITION`
-    /// for a variable without a value; those of a missing variable.
+    /// for a variable without a value; TensorFlow's error for a missing variable.
     pub fn variables(&self, inputs: &[usize]) -> Result<Variables<'_>> {
         let host = KernelExperimentalFunctions::get().map_err(Error::failed_precondition)?;
         let (Some(lock), Some(get), Some(release)) = (
@@ -86,7 +86,7 @@ impl<P: Platform> OpKernelContext<'_, P> {
             return Err(not_exported("variables"));
         };
         for &input in inputs {
-            // TensorFlow aborts on another type, and reads a handle where it is not.
+            // TensorFlow aborts on another type, and does not check that the handle is in host memory.
             let dtype = self.input_dtype(input)?;
             ensure!(
                 dtype == DType::Resource && self.input_is_on_host(input)?,
@@ -127,13 +127,13 @@ impl<P: Platform> OpKernelContext<'_, P> {
     }
 }
 
-/// The host then has an error of its own in the context, which stays the first.
+/// Returns the error for a missing variable. The host has set its own in the context, which stays the first.
 #[cold]
 fn not_there() -> Error {
     Error::failed_precondition("there is no such variable")
 }
 
-/// Copies a variable that another thread reads, before it is changed. The host gives both tensors away.
+/// Copies a variable that another thread reads, before it is changed. The host gives up both tensors.
 unsafe extern "C" fn copy<P: Platform>(
     raw: *mut TF_OpKernelContext,
     source: *mut TF_Tensor,

@@ -1,4 +1,4 @@
-//! Variants, as the host has them: it takes them apart, and lets the plugin compute with the tensors in them.
+//! Variants of the host: it unpacks them, and lets the plugin compute with the tensors in them.
 
 use super::context::OpKernelContext;
 use super::status::{HostApi, Status, fail, not_exported};
@@ -11,14 +11,14 @@ use tf_fs_sys::{KernelExperimentalFunctions, TF_OpKernelContext, TF_Tensor};
 use tf_plugin_core::__private::boundary;
 use tf_plugin_core::{Error, Result, ensure};
 
-/// Whether a release leaves it to the callback to delete its tensors, as the header says. 2.22 deletes them itself, with the
-/// same header. The releases between do not export the functions, so whatever does is taken for a later one: a tensor too
-/// many leaks, and one too few is a crash.
+/// Returns whether a release leaves it to the callback to delete its tensors, as the header says. 2.22 deletes them
+/// itself, with the same header. The releases between do not export the functions, so any release that does counts as a
+/// later one: a tensor that nobody deletes leaks, and one that both delete is a crash.
 fn gives_away(release: Option<(u32, u32)>) -> bool {
     release.is_some_and(|release| release < (2, 19))
 }
 
-/// Whether TensorFlow exports what kernels need to compute with variants. 2.19 to 2.21 do not.
+/// Returns whether TensorFlow exports the functions for computing with variants. 2.19 to 2.21 do not.
 #[must_use]
 pub fn host_has_variants() -> bool {
     KernelExperimentalFunctions::get()
@@ -26,18 +26,18 @@ pub fn host_has_variants() -> bool {
 }
 
 thread_local! {
-    /// The tensors of the host's call on this thread, in its order, those of one callback together; `None` outside of a
-    /// call. The host's callbacks have no argument of the plugin's, so they leave their tensors here, and work on them
+    /// The tensors of the host's call on this thread, in its order, grouped by callback; `None` outside of a call. The
+    /// host's callbacks have no argument for data of the plugin, so they store their tensors here, and work on them
     /// begins after the call.
     static TENSORS: RefCell<Option<Vec<Vec<Tensor>>>> = const { RefCell::new(None) };
 }
 
 impl<P: Platform> OpKernelContext<'_, P> {
-    /// Adds the inputs, which are variants such as TensorLists, to output 0: `AddN` of variants. TensorFlow takes them
-    /// apart, and `add` enqueues each sum of two tensors in them to a third. All three have one type and one shape. Tensors
-    /// that only one variant has are shared, without a call of `add`. It must fail for types that it does not support.
+    /// Creates output 0 as the sum of the inputs, which are variants such as TensorLists: `AddN` of variants.
+    /// TensorFlow unpacks them, and `add` enqueues the sum of two tensors into a third of the same type and shape. It
+    /// must fail for types that it does not support. Tensors that only one variant has are shared without `add`.
     ///
-    /// Of several variants each sum has memory of its own until this returns: of three lists of tensors that is as much as
+    /// Each intermediate sum has its own memory until this returns: the sums of three lists of tensors use as much as
     /// two lists.
     ///
     /// Only for kernels that are registered with `variants`.
@@ -45,8 +45,8 @@ impl<P: Platform> OpKernelContext<'_, P> {
     /// # Errors
     /// `UNIMPLEMENTED` if TensorFlow does not export what this needs (2.19 to 2.21), or for tensors whose elements are not
     /// plain bytes, such as variants; `INVALID_ARGUMENT` if an input is not a variant in device memory, or two tensors differ in
-    /// type or shape; `INTERNAL` if output 0 was made already; those of TensorFlow, such as for lists of different lengths, and
-    /// those of `add`.
+    /// type or shape; `INTERNAL` if output 0 was created before; those of TensorFlow, such as for lists of different
+    /// lengths, and those of `add`.
     pub fn add_variants(
         &self,
         mut add: impl FnMut(&DeviceTensor, &DeviceTensor, &DeviceTensor) -> Result<()>,
@@ -71,9 +71,9 @@ impl<P: Platform> OpKernelContext<'_, P> {
         Ok(())
     }
 
-    /// Makes output 0 a variant like input 0, such as a TensorList, with zeros in it: `ZerosLike` of a variant. TensorFlow
-    /// takes it apart, and `fill` enqueues zeros to the second tensor, which has the first's type and shape. An error of
-    /// TensorFlow's, for an input that is not a scalar, is the op's, and this returns `Ok`.
+    /// Creates output 0 as a variant like input 0, such as a TensorList, with zeros in it: `ZerosLike` of a variant.
+    /// TensorFlow unpacks it, and `fill` enqueues zeros into its second tensor, which has the first's type and shape.
+    /// For an input that is not a scalar, TensorFlow itself sets the error of the op, and this returns `Ok`.
     ///
     /// Only for kernels that are registered with `variants`.
     ///
@@ -90,8 +90,8 @@ impl<P: Platform> OpKernelContext<'_, P> {
         Ok(())
     }
 
-    /// Makes output 0 the sum of the inputs, which are variants. Returns the tensors to add: two, and the sum's, in the
-    /// order in which sums need each other.
+    /// Creates output 0 as the sum of the inputs, which are variants. Returns the tensors of each addition: two to add,
+    /// and the one for their sum. A sum comes before the additions that use it.
     fn variants_to_add(&self) -> Result<Vec<[Tensor; 3]>> {
         self.make(0, || {
             let host = KernelExperimentalFunctions::get().map_err(Error::failed_precondition)?;
@@ -105,7 +105,7 @@ impl<P: Platform> OpKernelContext<'_, P> {
         })
     }
 
-    /// Makes output 0 what input 0 is, a variant, with other tensors in it. Returns each tensor, and the other.
+    /// Creates output 0 as a variant like input 0, with new tensors in it. Returns each old tensor with the new one.
     fn variants_to_fill(&self) -> Result<Vec<[Tensor; 2]>> {
         self.make(0, || {
             let host = KernelExperimentalFunctions::get().map_err(Error::failed_precondition)?;
@@ -119,7 +119,7 @@ impl<P: Platform> OpKernelContext<'_, P> {
         })
     }
 
-    /// Checks the first `inputs` inputs. The host reads input 0 and writes output 0, without looking whether they are there.
+    /// Checks the first `inputs` inputs. The host reads input 0 and writes output 0 without a check that they exist.
     fn check_variants(&self, inputs: usize) -> Result<()> {
         for input in 0..inputs {
             let dtype = self.input_dtype(input)?;
@@ -152,7 +152,7 @@ impl<P: Platform> OpKernelContext<'_, P> {
     }
 }
 
-/// A tensor that the host passes to a callback.
+/// Returns a tensor that the host passes to a callback.
 ///
 /// # Safety
 /// `raw` is null, or a tensor that lives for the call and that nothing else deletes if the host [gives it away](gives_away).

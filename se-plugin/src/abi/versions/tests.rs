@@ -1,4 +1,4 @@
-//! Real structs, cut and extended: an older and a newer side, byte for byte.
+//! Real structs of each size, as an older and a newer side have them, checked byte for byte.
 
 use super::*;
 use core::ops::Range;
@@ -6,14 +6,14 @@ use tf_fs_sys::*;
 
 /// Content of memory that must not be written.
 const CANARY: u8 = 0xa5;
-/// How many bytes longer than ours a struct of a newer side gets.
+/// By how many bytes a struct of a newer side is longer than ours.
 const LONGER: usize = 64;
 
-/// Memory for a struct of any size, aligned as the C API has it.
+/// Memory for a struct of any size, aligned as in the C API.
 struct Memory(Vec<u64>);
 
 impl Memory {
-    /// `struct_size` is `size`; so many bytes are zero, and the rest is not the struct's.
+    /// Creates a struct of `size` bytes: `struct_size`, then zeros. The memory behind it is not the struct's.
     fn new<T: Versioned>(size: usize) -> Self {
         let words = (size_of::<T>().max(T::STRUCT_SIZE) + 2 * LONGER) / 8;
         let mut memory = Self(vec![u64::from_ne_bytes([CANARY; 8]); words]);
@@ -33,7 +33,7 @@ impl Memory {
     }
 }
 
-/// A struct whose every field byte is 1, which each of these types has as a value or is never read as.
+/// Returns a struct with 1 in each byte of a field. That is a valid value of the type, or the field is never read.
 fn ones<T: Versioned>() -> Vec<u8> {
     let mut bytes = vec![0_u8; size_of::<T>()];
     for field in T::FIELDS {
