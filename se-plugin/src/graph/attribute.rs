@@ -6,13 +6,13 @@ use prost::encoding::{WireType, encode_key, encode_varint};
 use tf_fs_sys::TF_DataType;
 use tf_plugin_core::{Error, Result};
 
-/// The field of `AttrValue` that holds a list; the others have in a list the numbers that they have here.
+/// The field of `AttrValue` that holds a list. The other fields have the same numbers in a list.
 const LIST: u32 = 1;
 
 /// A type that an attribute can have: `i64`, `i32`, `f32`, `bool`, `String`, [`DType`], [`PartialShape`], and a `Vec`
 /// of each.
 ///
-/// Tensors, functions and placeholders are there as bytes: [`Node::raw_attr`](super::Node::raw_attr).
+/// Tensors, functions and placeholders are available as bytes: [`Node::raw_attr`](super::Node::raw_attr).
 pub trait Attribute: Sized + private::Sealed {
     /// Reads a serialised `AttrValue`.
     #[doc(hidden)]
@@ -22,14 +22,14 @@ pub trait Attribute: Sized + private::Sealed {
     fn encode(&self, out: &mut Vec<u8>);
 }
 
-/// What an attribute can be, alone or in a list.
+/// A type that an attribute can have, alone or in a list.
 #[doc(hidden)]
 pub trait Element: Sized {
     /// The field of `AttrValue` and of its list.
     const NUMBER: u32;
-    /// For errors.
+    /// The name in error texts.
     const NAME: &'static str;
-    /// How the field is serialised. Lists of what has no length of its own are packed.
+    /// The wire type of the field. Lists of values that are not length-delimited are packed.
     const WIRE: WireType;
     /// Reads the value of the field.
     fn read(value: Value<'_>) -> Result<Self>;
@@ -55,7 +55,7 @@ fn other(expected: &str, found: u32) -> Error {
     wrong(&format!("{expected}, but of the kind {found}"))
 }
 
-/// The last of the fields of a `oneof`, which is the one that counts.
+/// Returns the last of the fields of a `oneof`, which is the one that counts.
 fn last(value: &[u8]) -> Result<Option<(u32, Value<'_>)>> {
     let mut found = None;
     for field in values(value) {
@@ -115,8 +115,8 @@ impl<T: Element> Attribute for Vec<T> {
     }
 }
 
-/// Types by the field of `AttrValue`: its name for errors, its value here and its type on the wire, and how it is read and
-/// written:
+/// Types by the field of `AttrValue`: its name in error texts, its kind of `Value` and its wire type, and how it is
+/// read and written:
 ///
 /// ```text
 /// bool = 5, "boolean", Varint as Varint:
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(T::decode(&encoded).unwrap(), value);
     }
 
-    /// The bytes are those that TensorFlow's own Python writes.
+    /// Compares the bytes with those that TensorFlow's own Python writes.
     #[test]
     fn values_are_those_of_tensorflow() {
         round_trip(-1_i64, b"\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");

@@ -1,20 +1,20 @@
 //! Branches and loops that TensorFlow has not lowered.
 //!
-//! Before TensorFlow places nodes it replaces `If` and `While` by the ops of their branches and bodies, each of which is
-//! then on a device of its own, and in a graph that passes see. It does not in functions that were traced for XLA, as
-//! Keras requests by default: there a node runs all of its branch on its own device, ops without a kernel included, and no
-//! pass sees what is in it. So this puts switches and merges around calls of the branches, and a loop around those of the
-//! condition and the body: TensorFlow places the nodes of a function that is called so, and gives it to the passes.
+//! Before TensorFlow places nodes, it replaces `If` and `While` by the ops of their branches and bodies. Each op is
+//! then placed on its own, in a graph that passes see. TensorFlow does not do so in functions that were traced for XLA,
+//! as Keras requests by default: there a node runs all of its branch on its device, even ops without a kernel, and no
+//! pass sees them. So this puts switches and merges around calls of the branches, and a loop around calls of the
+//! condition and the body. TensorFlow places the nodes of a function that is called, and passes see them.
 
 use super::{DType, Graph, Input, Node};
 use core::slice::from_ref;
 use tf_plugin_core::Result;
 
-/// Says whether TensorFlow is to lower a node. One that has it is as somebody wants it.
+/// The attribute that decides whether TensorFlow lowers a node. A node that has it is left as it is.
 const LOWER: &str = "_lower_using_switch_merge";
 
-/// What Python sets at each `If` and `While` that it traces for XLA, in place of [`LOWER`]. Others are not lowered because
-/// an executor or a user cannot do with switches.
+/// The attribute that Python sets on each `If` and `While` that it traces for XLA, in place of [`LOWER`]. Other nodes
+/// stay: TensorFlow does not lower them because an executor or a user does not support switches.
 const FOR_XLA: &str = "_xla_propagate_compile_time_consts";
 
 /// A node that can be lowered.
@@ -24,7 +24,7 @@ struct Flow {
     inputs: Vec<String>,
     control: Vec<String>,
     kind: Kind,
-    /// The op that calls a function of it.
+    /// The op that calls its functions.
     call: &'static str,
 }
 
@@ -33,7 +33,7 @@ enum Kind {
     While { types: Vec<DType>, condition: Vec<u8>, body: Vec<u8>, parallel: i64 },
 }
 
-/// What is there instead of a node: its outputs, and what has run when it would have.
+/// The replacement of a node: its outputs, and the nodes after which all of it has run.
 struct Lowered {
     outputs: Vec<String>,
     done: Vec<String>,
@@ -82,7 +82,7 @@ impl Flow {
         })
     }
 
-    /// Adds a node beside this one. Returns its name.
+    /// Adds a node on the device of this one, and returns its name.
     fn add(
         &self,
         graph: &mut Graph<'_>,
@@ -98,14 +98,14 @@ impl Flow {
         Ok(name)
     }
 
-    /// Adds an `Identity`, which runs only where its input is taken.
+    /// Adds an `Identity`, which runs only if the branch of its input is taken.
     fn add_pivot(&self, graph: &mut Graph<'_>, dtype: DType, inputs: &[String]) -> Result<String> {
         self.add(graph, "Identity", &[inputs], |node| {
             node.set_attr("T", dtype);
         })
     }
 
-    /// Adds a node for each of some types, their attribute `T`. A `Merge` has two inputs. Returns the names.
+    /// Adds a node for each of some types, its attribute `T`. A `Merge` has two inputs. Returns the names.
     fn add_each(
         &self,
         graph: &mut Graph<'_>,
@@ -154,7 +154,7 @@ impl Flow {
         }
     }
 
-    /// The branches are in the order of the outputs of a switch.
+    /// Lowers an `If`. The branches are in the order of the outputs of a switch: false, true.
     fn lower_if(
         &self,
         graph: &mut Graph<'_>,
@@ -196,7 +196,7 @@ impl Flow {
     ) -> Result<Lowered> {
         let mut enters = self.inputs.clone();
         for (enter, dtype) in enters.iter_mut().zip(types) {
-            // A variable's handle is the same in each turn, and stays where the variable is.
+            // A variable's handle is the same in each iteration, and stays where the variable is.
             let source = graph.node(Input::parse(enter).node()).filter(|_| !changes(dtype));
             let device = source.map_or(&*self.device, Node::device).to_owned();
             *enter = self.add(graph, "Enter", &[from_ref(enter), &self.control], |node| {
@@ -210,13 +210,13 @@ impl Flow {
         let changing: Vec<_> = places.iter().map(|&place| types[place]).collect();
         let merged = |index: usize| vec![enters[places[index]].clone()];
         let merges = self.add_each(graph, "Merge", &changing, merged)?;
-        // In the places of those that change.
+        // Replaces the values that change.
         let with = |values: Vec<String>| {
             let mut all = enters.clone();
             places.iter().zip(values).for_each(|(&place, value)| all[place] = value);
             all
         };
-        // What has no inputs in the functions runs once in each turn that there is, also if TensorFlow inlines them.
+        // The control input makes nodes without inputs run once an iteration, even if TensorFlow inlines the functions.
         let values: [&[_]; 2] = [&with(merges.clone()), &[format!("^{}", merges[0])]];
         let condition = self.add_call(graph, condition, [types, &[DType::Bool]], &values)?;
         let condition = self.add(graph, "LoopCond", &[&[condition]], |_| {})?;
@@ -228,7 +228,7 @@ impl Flow {
         let pivot = self.add_pivot(graph, changing[0], &taken[..1])?;
         let values: [&[_]; 2] = [&with(taken), &[format!("^{pivot}")]];
         let body = self.add_call(graph, body, [types, types], &values)?;
-        // A turn begins when all of the last one is done, also what nobody has the value of.
+        // An iteration begins when all of the last one is done, including nodes whose values are not used.
         let next = |index: usize| vec![output(&body, places[index]), format!("^{body}")];
         let next = self.add_each(graph, "NextIteration", &changing, next)?;
         for ((merge, &place), next) in merges.iter().zip(&places).zip(next) {
@@ -241,8 +241,8 @@ impl Flow {
         Ok(Lowered { outputs, done: exits })
     }
 
-    /// Gives the outputs to those that had the node's. What waits for it, waits for what is instead; where a value may be
-    /// fetched by its name, it has them all.
+    /// Gives the new outputs to the nodes that used the old ones. The node itself waits for its replacement, so that
+    /// others can wait for it. If its value may be fetched by name, it also returns all outputs.
     fn replace(self, graph: &mut Graph<'_>, lowered: &Lowered) {
         let new = |input: Input<'_>| match input {
             Input::Data { node, output } if node == self.name => lowered.outputs.get(output),
@@ -254,7 +254,7 @@ impl Flow {
                 let inputs = node.inputs();
                 let inputs = inputs.map(|input| new(input).cloned().unwrap_or(input.to_string()));
                 let mut inputs: Vec<_> = inputs.collect();
-                // A variable's handle is there before the loop has changed the variable.
+                // A variable's handle is available before the loop has changed the variable.
                 if inputs.iter().any(|input| self.inputs.contains(input)) && !inputs.contains(&wait)
                 {
                     inputs.push(wait.clone());
@@ -262,7 +262,7 @@ impl Flow {
                 node.set_inputs(inputs);
             }
         }
-        // A function's results are nodes of their own.
+        // In a function, values are not fetched by name: results are separate nodes.
         let is_function = graph.nodes().any(|node| matches!(node.op(), "_Arg" | "_Retval"));
         let is_fetched = !lowered.outputs.is_empty()
             && !is_function
@@ -283,7 +283,7 @@ impl Flow {
     }
 }
 
-/// Whether there are kernels for loops over values of a type on all devices.
+/// Returns whether all devices have kernels for loops over values of a type.
 fn has_kernels(dtype: DType) -> bool {
     use DType::*;
     let floats = [Float16, Bfloat16, Float32, Float64, Complex64, Complex128];
@@ -292,22 +292,22 @@ fn has_kernels(dtype: DType) -> bool {
     floats.contains(&dtype) || integers.contains(&dtype) || others.contains(&dtype)
 }
 
-/// Whether a loop can change a value of a type.
+/// Returns whether a loop can change a value of a type.
 fn changes(dtype: &DType) -> bool {
     *dtype != DType::Resource
 }
 
-/// An output of a node, as an input.
+/// Returns an output of a node in the form of an input.
 fn output(node: &str, output: usize) -> String {
     Input::Data { node, output }.to_string()
 }
 
-/// Lowers what is on devices of a type.
+/// Lowers the branches and loops on devices of a type.
 pub(super) fn lower(graph: &mut Graph<'_>, device_type: &str) -> Result<()> {
     let is_flow = |node: &&Node<'_>| node.is_on(device_type) && Flow::of(node).is_some();
     let names: Vec<_> = graph.nodes().filter(is_flow).map(|node| node.name().to_owned()).collect();
     for name in names {
-        // With the inputs that it has by now: those of one that was lowered are others.
+        // Read again, because lowering another node may have changed the inputs.
         if let Some(flow) = graph.node(&name).and_then(Flow::of) {
             let lowered = flow.lower(graph)?;
             flow.replace(graph, &lowered);

@@ -1,11 +1,11 @@
 //! Graph passes: rewriting a graph before TensorFlow runs it.
 //!
-//! TensorFlow passes each graph of at least four nodes to the plugin, twice, once a device of the plugin
-//! exists: also graphs that do not use the device, and each function's graph separately. The nodes are
-//! already placed on their devices, and TensorFlow's own optimizers have run. In eager mode there is no
-//! graph.
+//! Once a device of the plugin exists, TensorFlow passes each graph of at least four nodes to the plugin,
+//! twice. That includes graphs that do not use the device; each function's graph is passed separately. The
+//! nodes are already placed on their devices, and TensorFlow's own optimizers have run. In eager mode there
+//! is no graph.
 //!
-//! A pass is named in the attribute that exports the platform, as an expression that is evaluated when the
+//! Name the pass in the attribute that exports the platform. It is an expression, which is evaluated when the
 //! plugin is loaded:
 //!
 //! ```
@@ -46,20 +46,20 @@
 //! - It removes `_XlaMustCompile` from nodes on the device: plugin devices do not support XLA, and Keras
 //!   requests it by default.
 //! - `AssignAddVariableOp` and `AssignSubVariableOp` on the device become a read, an addition or a subtraction,
-//!   and an assignment, for types of which the plugin has a kernel of `AddV2` or `Sub` and none of these
-//!   operations. It cannot have one where TensorFlow gives plugins no access to variables (2.19 to 2.21), and
+//!   and an assignment, for types for which the plugin has a kernel of `AddV2` or `Sub` but none of the update
+//!   itself. A plugin cannot have one in TensorFlow 2.19 to 2.21, which give plugins no access to variables, and
 //!   TensorFlow's own kernels compute on the host. Two steps that change a variable at the same time may then
 //!   lose one of the changes, as with `v.assign(v + d)`.
-//! - `If` and `While` on the device become switches and merges around calls of their functions, where TensorFlow has not
+//! - `If` and `While` on the device become switches and merges around calls of their functions, if TensorFlow has not
 //!   lowered them because they were traced for XLA. TensorFlow then places each op of a branch or a body, and passes see
-//!   it. What the user has set for TensorFlow's own passes does not hold there.
+//!   it. The user's settings of TensorFlow's own passes do not apply there.
 //! - If the author has no pass, it turns TensorFlow's arithmetic pass off, unless the plugin has float32 kernels for
-//!   all ops that this inserts, such as an `AddN` for `a + b + c`: such an op without a kernel is an error on the
-//!   device. An author's pass decides with [`GraphPass::configs`], and can choose the same by [`OptimizerConfigs::of`].
+//!   all ops that the arithmetic pass inserts, such as an `AddN` for `a + b + c`: an op without a kernel is an error on
+//!   the device. An author's pass decides with [`GraphPass::configs`]; [`OptimizerConfigs::of`] gives the same choice.
 //!
 //! # Failures
-//! When a pass fails or panics, TensorFlow continues with the graph unchanged, and logs the error. An invalid
-//! graph is an error too, such as a node with a missing input.
+//! If a pass fails or panics, TensorFlow logs the error and continues with the unchanged graph. An invalid
+//! graph is an error, too, such as one with a node whose input is missing.
 
 mod attribute;
 mod lowering;
@@ -90,7 +90,7 @@ const NODE: u32 = 1;
     note = "write `impl se_plugin::graph::GraphPass for {Self}` with a method `optimize`"
 )]
 pub trait GraphPass: Send + Sync + 'static {
-    /// Returns which of TensorFlow's own passes run for graphs in a process with such devices. Called once.
+    /// Returns which of TensorFlow's own passes run in a process with devices of the plugin. Called once.
     fn configs(&self) -> OptimizerConfigs {
         OptimizerConfigs::default()
     }
@@ -111,7 +111,7 @@ pub enum Toggle {
     /// As the user has set it.
     #[default]
     Default,
-    /// It does not run, whatever the user has set. TensorFlow warns of what that changes.
+    /// It does not run, even if the user has turned it on. TensorFlow warns of such a change.
     Off,
     /// It runs.
     On,
@@ -120,7 +120,7 @@ pub enum Toggle {
 macro_rules! optimizer_configs {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// Which of TensorFlow's own graph passes run, **for all graphs** of a process that has a device of
-        /// the plugin. All as the user has set them, unless changed:
+        /// the plugin. By default, all are as the user has set them. To change one:
         ///
         /// ```
         /// use se_plugin::graph::{OptimizerConfigs, Toggle};
@@ -135,13 +135,13 @@ macro_rules! optimizer_configs {
         }
 
         impl OptimizerConfigs {
-            /// Returns what the SDK chooses for a platform that has no graph pass.
+            /// Returns the configuration that the SDK uses for a platform without a graph pass.
             #[must_use]
             pub fn of<P: Platform>() -> Self {
                 workarounds::configs(device_type::<P>(), has_kernel::<P>)
             }
 
-            /// The struct of the C API.
+            /// Returns the struct of the C API.
             pub(crate) fn as_raw(&self) -> tf_fs_sys::TP_OptimizerConfigs {
                 tf_fs_sys::TP_OptimizerConfigs {
                     struct_size: tf_fs_sys::TP_OPTIMIZER_CONFIGS_STRUCT_SIZE,
@@ -198,7 +198,7 @@ optimizer_configs! {
     scoped_allocator_optimization,
 }
 
-/// What TensorFlow says of the nodes that must stay: `None` if it cannot say.
+/// The nodes that must stay, or `None` if TensorFlow cannot report them.
 type Preserved = Option<BTreeSet<String>>;
 
 /// A graph: a complete `GraphDef`. Unchanged parts are passed on byte by byte, including fields that this
@@ -206,11 +206,11 @@ type Preserved = Option<BTreeSet<String>>;
 pub struct Graph<'a> {
     /// `None` where a node was removed.
     nodes: Vec<Option<Node<'a>>>,
-    /// All fields but the nodes.
+    /// All fields except the nodes.
     others: Vec<&'a [u8]>,
     /// The position of each node by its name. Built when it is first needed.
     places: OnceCell<HashMap<Cow<'a, str>, usize>>,
-    /// Whether somebody could change nodes, and so also exchange them.
+    /// Whether a caller may have changed nodes, and so also swapped them.
     may_be_exchanged: bool,
     /// Whether nodes were added or removed.
     is_changed: bool,
@@ -233,10 +233,10 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Reads a serialised `GraphDef`. No node must stay.
+    /// Reads a serialised `GraphDef`, of which every node may be removed.
     ///
     /// # Errors
-    /// [`Code::DataLoss`](crate::Code::DataLoss) if it is not one.
+    /// [`Code::DataLoss`](crate::Code::DataLoss) if it is not a `GraphDef`.
     pub fn decode(graph: &'a [u8]) -> Result<Self> {
         let mut read = Self::new();
         for field in fields(graph) {
@@ -249,7 +249,7 @@ impl<'a> Graph<'a> {
         Ok(read)
     }
 
-    /// As [`decode`](Self::decode), with a way to find out which nodes must stay.
+    /// Reads a graph as [`decode`](Self::decode) does; `ask_preserved` returns the nodes that must stay.
     pub(crate) fn decode_preserving(
         graph: &'a [u8],
         ask_preserved: &'a dyn Fn() -> Result<Preserved>,
@@ -259,7 +259,7 @@ impl<'a> Graph<'a> {
         Ok(read)
     }
 
-    /// The serialised `GraphDef`.
+    /// Returns the serialised `GraphDef`.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -275,7 +275,7 @@ impl<'a> Graph<'a> {
         out
     }
 
-    /// Whether the graph differs from the decoded one.
+    /// Returns whether the graph differs from the decoded one.
     #[must_use]
     pub fn is_changed(&self) -> bool {
         self.is_changed || self.nodes().any(Node::is_changed)
@@ -321,7 +321,7 @@ impl<'a> Graph<'a> {
     /// Adds a node.
     ///
     /// # Errors
-    /// [`Code::AlreadyExists`](crate::Code::AlreadyExists) if there is one of this name; see
+    /// [`Code::AlreadyExists`](crate::Code::AlreadyExists) if there is a node of this name; see
     /// [`free_name`](Self::free_name).
     pub fn add_node(&mut self, node: Node<'a>) -> Result<()> {
         if self.node(node.name()).is_some() {
@@ -338,7 +338,7 @@ impl<'a> Graph<'a> {
     /// Removes a node. When the pass returns, no other node may have it as an input.
     ///
     /// # Errors
-    /// [`Code::NotFound`](crate::Code::NotFound) if there is none of this name,
+    /// [`Code::NotFound`](crate::Code::NotFound) if there is no node of this name,
     /// [`Code::FailedPrecondition`](crate::Code::FailedPrecondition) if it
     /// [must stay](Self::is_preserved).
     pub fn remove_node(&mut self, name: &str) -> Result<Node<'a>> {
@@ -356,10 +356,10 @@ impl<'a> Graph<'a> {
     }
 
     /// Returns whether a node must stay in the graph under its name: its value is fetched or fed, or the user
-    /// named it. If TensorFlow does not say, all nodes must stay.
+    /// named it. If TensorFlow cannot report it, all nodes must stay.
     ///
     /// # Errors
-    /// TensorFlow's.
+    /// Those of TensorFlow.
     pub fn is_preserved(&self, name: &str) -> Result<bool> {
         let preserved = match self.preserved.get() {
             Some(preserved) => preserved,

@@ -26,23 +26,23 @@ pub struct Node<'a> {
     device: Cow<'a, str>,
     inputs: Vec<Cow<'a, str>>,
     attributes: Vec<(Cow<'a, str>, Cow<'a, [u8]>)>,
-    /// Fields that are not understood.
+    /// Fields that this SDK does not know.
     others: Vec<&'a [u8]>,
     /// The serialised node, until it is changed.
     untouched: Option<&'a [u8]>,
 }
 
-/// Where a node gets a value from, or what it waits for.
+/// An input of a node: a value, or a node to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Input<'n> {
     /// A value.
     Data {
         /// The node that computes it.
         node: &'n str,
-        /// Which of that node's outputs.
+        /// The index of that node's output.
         output: usize,
     },
-    /// No value: the node runs after that one. These inputs come after all others.
+    /// A control input, without a value: the node runs after that one. These inputs come after all others.
     Control {
         /// The node to wait for.
         node: &'n str,
@@ -50,7 +50,7 @@ pub enum Input<'n> {
 }
 
 impl<'n> Input<'n> {
-    /// Reads an input as a graph has it: `node`, `node:1`, or `^node`.
+    /// Parses an input in the form that graphs use: `node`, `node:1`, or `^node`.
     #[must_use]
     pub fn parse(text: &'n str) -> Self {
         if let Some(node) = text.strip_prefix('^') {
@@ -64,7 +64,7 @@ impl<'n> Input<'n> {
         Self::Data { node, output }
     }
 
-    /// The node that the input comes from.
+    /// Returns the node that the input comes from.
     #[must_use]
     pub fn node(self) -> &'n str {
         match self {
@@ -73,7 +73,7 @@ impl<'n> Input<'n> {
     }
 }
 
-/// As a graph has it.
+/// The form that graphs use.
 impl fmt::Display for Input<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -126,7 +126,7 @@ impl<'a> Node<'a> {
         Ok(read)
     }
 
-    /// The serialised `NodeDef` that was decoded, if nothing is changed.
+    /// Returns the serialised `NodeDef` that was decoded, if nothing is changed.
     pub(super) fn untouched(&self) -> Option<&'a [u8]> {
         self.untouched
     }
@@ -150,24 +150,24 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The name, unique in its graph.
+    /// Returns the name, which is unique in its graph.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The name, which may be that of the serialised graph.
+    /// Returns the name, which may borrow from the serialised graph.
     pub(super) fn shared_name(&self) -> Cow<'a, str> {
         self.name.clone()
     }
 
-    /// The operation, such as `MatMul`.
+    /// Returns the operation, such as `MatMul`.
     #[must_use]
     pub fn op(&self) -> &str {
         &self.op
     }
 
-    /// Changes the operation.
+    /// Sets the operation.
     pub fn set_op(&mut self, op: impl Into<String>) -> &mut Self {
         let op = op.into();
         if self.op != op {
@@ -177,14 +177,14 @@ impl<'a> Node<'a> {
         self
     }
 
-    /// The device on which TensorFlow has placed the node, such as
+    /// Returns the device on which TensorFlow has placed the node, such as
     /// `/job:localhost/replica:0/task:0/device:MY_DEVICE:0`.
     #[must_use]
     pub fn device(&self) -> &str {
         &self.device
     }
 
-    /// Whether the node is on a device of this type.
+    /// Returns whether the node is on a device of this type.
     #[must_use]
     pub fn is_on(&self, device_type: &str) -> bool {
         self.device.split('/').any(|part| {
@@ -193,7 +193,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// Puts the node on another device.
+    /// Sets the device of the node.
     pub fn set_device(&mut self, device: impl Into<String>) -> &mut Self {
         let device = device.into();
         if self.device != device {
@@ -203,15 +203,15 @@ impl<'a> Node<'a> {
         self
     }
 
-    /// The inputs: first those with values, in the order of the operation's arguments, then those to wait
-    /// for.
+    /// Returns the inputs: first those with values, in the order of the operation's arguments, then the control
+    /// inputs.
     #[must_use]
     pub fn inputs(&self) -> impl ExactSizeIterator<Item = Input<'_>> {
         self.inputs.iter().map(|input| Input::parse(input))
     }
 
-    /// Replaces the inputs by these, each an [`Input`] or its text. Those to wait for are moved behind the
-    /// others, where TensorFlow requires them.
+    /// Sets the inputs, each as an [`Input`] or its text. Control inputs are moved behind the others, where
+    /// TensorFlow requires them.
     pub fn set_inputs<I: ToString>(&mut self, inputs: impl IntoIterator<Item = I>) -> &mut Self {
         let mut inputs: Vec<Cow<'a, str>> =
             inputs.into_iter().map(|input| Cow::Owned(input.to_string())).collect();
@@ -223,22 +223,22 @@ impl<'a> Node<'a> {
         self
     }
 
-    /// The names of the attributes.
+    /// Returns the names of the attributes.
     #[must_use]
     pub fn attr_names(&self) -> impl ExactSizeIterator<Item = &str> {
         self.attributes.iter().map(|(name, _)| &**name)
     }
 
-    /// Whether there is an attribute of this name.
+    /// Returns whether there is an attribute of this name.
     #[must_use]
     pub fn has_attr(&self, name: &str) -> bool {
         self.raw_attr(name).is_some()
     }
 
-    /// The value of an attribute.
+    /// Returns the value of an attribute.
     ///
     /// # Errors
-    /// [`Code::NotFound`](crate::Code::NotFound) if there is none of this name,
+    /// [`Code::NotFound`](crate::Code::NotFound) if there is no attribute of this name,
     /// [`Code::InvalidArgument`](crate::Code::InvalidArgument) if it is of another type; the message names
     /// node and attribute.
     pub fn attr<T: Attribute>(&self, name: &str) -> Result<T> {
@@ -265,7 +265,7 @@ impl<'a> Node<'a> {
         was_there
     }
 
-    /// An attribute as a serialised `AttrValue`.
+    /// Returns an attribute as a serialised `AttrValue`.
     #[must_use]
     pub fn raw_attr(&self, name: &str) -> Option<&[u8]> {
         self.attributes.iter().find(|(other, _)| other == name).map(|(_, value)| &**value)
@@ -288,7 +288,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether the node differs from the one in TensorFlow's graph.
+    /// Returns whether the node differs from the one in TensorFlow's graph.
     #[must_use]
     pub fn is_changed(&self) -> bool {
         self.untouched.is_none()
@@ -299,7 +299,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// A copy counts as changed, wherever it is put.
+/// A copy counts as changed, even in the place of its original.
 impl Clone for Node<'_> {
     fn clone(&self) -> Self {
         Self {
@@ -314,7 +314,7 @@ impl Clone for Node<'_> {
     }
 }
 
-/// As a line: values of attributes may be megabytes.
+/// Leaves out the values of attributes, which may be megabytes.
 impl fmt::Debug for Node<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Node")

@@ -1,4 +1,4 @@
-//! Graphs that come back as they were.
+//! Graphs that are decoded, changed and encoded.
 
 use super::*;
 use crate::Code;
@@ -6,21 +6,21 @@ use crate::wire::put_varint;
 
 pub(super) const DEVICE: &str = "/job:localhost/replica:0/task:0/device:MY_DEVICE:0";
 
-/// A node on the device.
+/// Creates a node on the device.
 pub(super) fn node(name: &str, op: &str, inputs: &[&str]) -> Node<'static> {
     let mut node = Node::new(name, op);
     node.set_device(DEVICE).set_inputs(inputs);
     node
 }
 
-/// The graph of these nodes, as it comes from TensorFlow.
+/// Returns the graph of these nodes, decoded as if it came from TensorFlow.
 pub(super) fn graph_of(nodes: impl IntoIterator<Item = Node<'static>>) -> Graph<'static> {
     let mut graph = Graph::new();
     nodes.into_iter().for_each(|node| graph.add_node(node).unwrap());
     Graph::decode(graph.encode().leak()).unwrap()
 }
 
-/// The nodes, all on the device, a line for each.
+/// Returns a line for each node. All nodes must be on the device.
 pub(super) fn lines(graph: &Graph<'_>) -> Vec<String> {
     let line = |node: &Node<'_>| {
         let inputs: Vec<_> = node.inputs().map(|input| input.to_string()).collect();
@@ -32,7 +32,7 @@ pub(super) fn lines(graph: &Graph<'_>) -> Vec<String> {
     graph.nodes().map(line).collect()
 }
 
-/// A `NodeDef` with fields that the SDK does not know, in an order that it would not write.
+/// Returns a `NodeDef` with fields that the SDK does not know, in an order that it would not write.
 fn a_node(name: &str) -> Vec<u8> {
     let mut node = Vec::new();
     put_bytes(&mut node, 7, b"a type of the future");
@@ -61,7 +61,7 @@ fn a_graph() -> &'static [u8] {
     graph.leak()
 }
 
-/// The fields of a message, in any order.
+/// Returns the fields of a message, sorted, since their order does not matter.
 fn parts(message: &[u8]) -> Vec<Vec<u8>> {
     let mut parts: Vec<Vec<u8>> =
         fields(message).map(|field| field.unwrap().raw.to_vec()).collect();
@@ -145,7 +145,7 @@ fn nodes_are_found_by_name() {
     assert!(graph.node("a").is_none());
     assert_eq!(graph.remove_node("a").unwrap_err().code(), Code::NotFound);
     assert_eq!(graph.nodes().map(Node::name).collect::<Vec<_>>(), ["b", "c"]);
-    // Exchanged behind the graph's back.
+    // Nodes that are swapped without the graph's knowledge.
     let mut nodes = graph.nodes_mut();
     std::mem::swap(nodes.next().unwrap(), nodes.next().unwrap());
     drop(nodes);

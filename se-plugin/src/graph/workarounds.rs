@@ -5,17 +5,17 @@ use super::{DType, Graph, Input, Node, OptimizerConfigs, Toggle};
 use crate::kernel::workarounds::IN_PLACE;
 use tf_plugin_core::Result;
 
-/// Requests XLA, which plugin devices do not support.
+/// The attribute that requests XLA, which plugin devices do not support.
 const MUST_COMPILE: &str = "_XlaMustCompile";
 
-/// What TensorFlow's arithmetic pass writes in place of what the user wrote, such as a `Mul` for `a + a` and an `AddN`
-/// for `a + b + c`. It does so behind the placement, where an op without a kernel is an error.
+/// The ops that TensorFlow's arithmetic pass inserts in place of the user's, such as a `Mul` for `a + a` and an `AddN`
+/// for `a + b + c`. It does so after the placement, when an op without a kernel is an error.
 const REWRITTEN: [&str; 10] =
     ["AddN", "Expm1", "Log1p", "Mul", "Neg", "Reciprocal", "Rsqrt", "Sqrt", "Square", "Sub"];
 
-/// The configuration for a plugin without its own pass: the arithmetic pass runs where the plugin has all kernels
-/// that it needs; and for devices of the type `GPU` TensorFlow neither changes images to NCHW nor fuses
-/// ops, for which it has kernels of its own on GPUs.
+/// Returns the configuration for a plugin without its own pass. The arithmetic pass runs if the plugin has all
+/// kernels that it needs. For devices of the type `GPU`, the passes that change images to NCHW and fuse ops are off:
+/// they are made for TensorFlow's own GPU kernels.
 pub(crate) fn configs(
     device_type: &str,
     has_kernel: fn(&str, &str, DType) -> bool,
@@ -31,7 +31,7 @@ pub(crate) fn configs(
     configs
 }
 
-/// What the workarounds depend on.
+/// The facts that the workarounds depend on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Workarounds {
     /// The type of the plugin's devices.
@@ -52,8 +52,8 @@ impl Workarounds {
         lower(graph, self.device_type)
     }
 
-    /// The operation that computes the new value of a node that changes a variable in place, and its type, where the
-    /// plugin has a kernel of it and none of the node's.
+    /// Returns the operation that computes the new value for a node that changes a variable in place, and its type, if
+    /// the plugin has a kernel of it but none of the node's operation.
     fn replacement(&self, node: &Node<'_>) -> Option<(&'static str, DType)> {
         let update = IN_PLACE.into_iter().find(|update| update.op == node.op())?;
         let dtype = node.attr::<DType>("dtype").ok()?;
@@ -63,10 +63,10 @@ impl Workarounds {
     }
 }
 
-/// Makes a change of a variable in place a read, an operation and an assignment. The last has the node's name, so
-/// whatever waited for the node waits for all of it. The first waits for all that the node waited for, the value included:
-/// what the value is computed from may be an earlier update of the same variable, and then TensorFlow has removed the
-/// control input that said so again.
+/// Replaces an in-place change of a variable by a read, an operation and an assignment. The assignment has the node's
+/// name, so nodes that wait for that name wait for all three. The read waits for everything that the node waited for,
+/// including the value: the value may depend on an earlier update of the same variable, and then TensorFlow has removed
+/// the redundant control input.
 fn replace(graph: &mut Graph<'_>, node: &Node<'_>, op: &str, dtype: DType) -> Result<()> {
     let (mut control, data): (Vec<_>, Vec<_>) =
         node.inputs().partition(|input| matches!(input, Input::Control { .. }));
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    /// The second update waits for the first by its value alone, as TensorFlow's dependency optimizer leaves it.
+    /// Checks an update that waits for another only through its value, as TensorFlow's dependency optimizer leaves it.
     #[test]
     fn an_update_reads_the_variable_after_its_value_is_there() {
         let sub = "AssignSubVariableOp";

@@ -1,4 +1,4 @@
-//! What attributes of a node can be read as.
+//! The types that attributes of a node can be read as.
 
 use super::element::Element;
 use super::partial_shape::PartialShape;
@@ -16,7 +16,7 @@ use tf_plugin_core::{Error, Result};
 )]
 pub trait Attribute: read::Read {}
 
-// One by one, and not for all of `Read`: the compiler shows them to who reads another type.
+// One by one, and not for all of `Read`: for another type, the compiler lists these in its error.
 impl Attribute for i64 {}
 impl Attribute for i32 {}
 impl Attribute for f32 {}
@@ -35,7 +35,7 @@ impl<T: Element> Attribute for HostTensor<T> {}
 mod read {
     use super::*;
 
-    /// What an attribute can be read as.
+    /// A type that an attribute can be read as.
     pub trait Read: Sized {
         #[doc(hidden)]
         fn read(construction: &OpKernelConstruction<'_>, name: &str) -> Result<Self>;

@@ -4,24 +4,24 @@ use crate::dtype::DType;
 use bytemuck::checked::{CheckedCastError, try_cast_slice};
 use core::fmt;
 
-/// A Rust type that is a type of elements.
+/// A Rust type for the elements of a tensor.
 ///
-/// With the feature `half` also `half::f16` and `half::bf16`.
+/// With the feature `half`, `half::f16` and `half::bf16` implement it, too.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an element type",
     note = "write `f32`, `f64`, `i8`, `i16`, `i32`, `i64`, `u8`, `u16`, `u32`, `u64`, `bool` or, with the feature \
             `half`, `half::f16` or `half::bf16`"
 )]
 pub trait Element: Cast + Copy + Default + PartialEq + fmt::Debug + Send + Sync + 'static {
-    /// Its name in TensorFlow.
+    /// The type in TensorFlow.
     const DTYPE: DType;
 }
 
 mod cast {
     use super::*;
 
-    /// Plain bytes, as TensorFlow has elements in host memory. Not bytemuck's traits themselves: an author's trait above
-    /// [`Element`] would inherit what they name.
+    /// Plain bytes, which elements in host memory are in TensorFlow. Not bytemuck's traits themselves: an author's
+    /// trait that extends [`Element`] would inherit their methods.
     pub trait Cast: Sized {
         #[doc(hidden)]
         fn __cast(bytes: &[u8]) -> Result<&[Self], CheckedCastError>;

@@ -6,10 +6,10 @@ use tf_plugin_core::Result;
 
 /// One kernel: an op on a platform's devices. [`#[kernel]`](macro@crate::kernel) registers it.
 ///
-/// TensorFlow makes one for each node of a graph, or for each op that Python calls with new attributes, and
+/// TensorFlow creates one for each node of a graph, or for each op that Python calls with new attributes, and
 /// runs it from several threads at a time.
 pub trait Kernel: Sized + Send + Sync + 'static {
-    /// The platform whose devices it is for.
+    /// The platform whose devices the kernel is for.
     type Platform: Platform;
 
     /// Creates the kernel for a node.

@@ -1,7 +1,7 @@
 //! Kernels: what a device can compute.
 //!
 //! A kernel implements an op of TensorFlow's for the devices of a platform. Implement [`Kernel`] and put
-//! [`#[kernel]`](macro@crate::kernel) on the `impl`; when the plugin is loaded it is registered.
+//! [`#[kernel]`](macro@crate::kernel) on the `impl`; it is registered when the plugin is loaded.
 //!
 //! ```
 //! use se_plugin::prelude::*;

@@ -12,8 +12,8 @@ use tf_plugin_core::{Error, Result, ensure};
 /// The definition of an op that TensorFlow does not have. [`register_op!`](crate::register_op) registers it
 /// when the plugin is loaded, before the kernels.
 ///
-/// Python has no wrapper for such an op. In a graph or a `tf.function` it is
-/// `op_def_library.apply_op("MyOp", x=x)`, of `tensorflow.python.framework`.
+/// Python has no wrapper for such an op. In a graph or a `tf.function`, call
+/// `op_def_library.apply_op("MyOp", x=x)` of `tensorflow.python.framework`.
 pub trait OpDefinition: 'static {
     /// The op's name: a capital letter followed by letters and digits. If TensorFlow has an op of this name,
     /// that one is used.
@@ -31,8 +31,8 @@ pub trait OpDefinition: 'static {
     }
 }
 
-/// The parts of an op's definition, in the language of TensorFlow's `REGISTER_OP`. A mistake in a text
-/// **aborts the process** when the plugin is loaded: TensorFlow has no query for it.
+/// The parts of an op's definition, in the syntax of TensorFlow's `REGISTER_OP`. A mistake in a text
+/// **aborts the process** when the plugin is loaded: TensorFlow has no function to check it before.
 #[derive(Debug, Default)]
 pub struct OpDefinitionBuilder {
     pub(crate) attributes: Vec<String>,
@@ -63,31 +63,31 @@ impl OpDefinitionBuilder {
         self
     }
 
-    /// The op depends on more than its inputs, or has an effect besides its outputs.
+    /// Marks the op as stateful: it depends on more than its inputs, or has an effect besides its outputs.
     pub fn stateful(&mut self) -> &mut Self {
         self.is_stateful = true;
         self
     }
 
-    /// The two inputs may be swapped.
+    /// Marks the op as commutative: its two inputs may be swapped.
     pub fn commutative(&mut self) -> &mut Self {
         self.is_commutative = true;
         self
     }
 
-    /// The op combines any number of inputs of one type and shape, in any grouping.
+    /// Marks the op as an aggregate: it combines any number of inputs of one type and shape, in any grouping.
     pub fn aggregate(&mut self) -> &mut Self {
         self.is_aggregate = true;
         self
     }
 
-    /// Inputs may be variables without a value.
+    /// Allows variables without a value as inputs.
     pub fn allows_uninitialized_input(&mut self) -> &mut Self {
         self.allows_uninitialized_input = true;
         self
     }
 
-    /// Finds the mistakes that can be seen from here.
+    /// Checks for the mistakes that the SDK can find.
     fn check(&self, name: &str) -> Result<()> {
         let is_name = name.starts_with(|first: char| first.is_ascii_uppercase())
             && name.chars().all(|one| one.is_ascii_alphanumeric());
@@ -127,20 +127,20 @@ pub struct OpRegistration {
 static ALL: Collected<OpRegistration> = Collected::new(Vec::new());
 
 impl OpRegistration {
-    /// Adds it to those of the plugin.
+    /// Adds the op to those of the plugin.
     #[doc(hidden)]
     pub fn collect(&'static self) {
         lock(&ALL).push(self);
     }
 
-    /// All ops of the plugin, always in the same order.
+    /// Returns all ops of the plugin, always in the same order.
     pub(crate) fn all() -> Vec<&'static Self> {
         let mut all = lock(&ALL).clone();
         all.sort_by_key(|op| op.name);
         all
     }
 
-    /// Registers it with the host, unless there is an op of its name.
+    /// Registers the op with the host, unless there is one of its name.
     pub(super) fn register(&self, status: &Status) -> Result<()> {
         let mut op = OpDefinitionBuilder::default();
         catch("the definition of an op", || {
@@ -154,7 +154,7 @@ impl OpRegistration {
         ops::register(status, self.name, &op, self.infer)
     }
 
-    /// The op of a definition.
+    /// Creates the registration of a definition.
     #[must_use]
     pub const fn new<O: OpDefinition>() -> Self {
         Self { name: O::NAME, define: O::define, infer: infer::<O> }
@@ -172,7 +172,7 @@ macro_rules! register_op {
     };
 }
 
-/// What of a host's op is of interest to a kernel.
+/// The parts of a host's op definition that matter to kernels.
 #[derive(Debug, Default)]
 pub(crate) struct Definition {
     /// Attributes that are a type or a list of types.
@@ -181,8 +181,8 @@ pub(crate) struct Definition {
     pub(crate) arguments: Vec<String>,
 }
 
-/// Returns whether TensorFlow has an op: its own, or one that a plugin has registered. A graph pass that writes an op of
-/// [`register_op!`](crate::register_op) has to know, because the registration may have failed.
+/// Returns whether TensorFlow has an op: its own, or one that a plugin has registered. A graph pass that inserts an op
+/// of [`register_op!`](crate::register_op) must check this, because the registration may have failed.
 ///
 /// Returns `false` if TensorFlow has no function to look ops up.
 #[must_use]
@@ -210,7 +210,7 @@ impl Definition {
     }
 }
 
-/// The string in a field of a message.
+/// Returns the string in a field of a message.
 fn string(message: &[u8], number: u32) -> Result<String> {
     let found = each_of(message, number).next().transpose()?;
     Ok(String::from_utf8_lossy(found.unwrap_or_default()).into_owned())

@@ -3,36 +3,36 @@
 use crate::wire::{Value, put_message, put_varint, values};
 use tf_plugin_core::Result;
 
-/// A shape of which the number of dimensions or some of them may be unknown.
+/// A shape whose number of dimensions, or some dimensions of which, may be unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartialShape(Option<Vec<Option<i64>>>);
 
 impl PartialShape {
-    /// A shape with these dimensions, `None` for each that is unknown.
+    /// Creates a shape with these dimensions, `None` for each that is unknown.
     #[must_use]
     pub fn new(dims: impl IntoIterator<Item = Option<i64>>) -> Self {
         Self(Some(dims.into_iter().collect()))
     }
 
-    /// A shape of which not even the number of dimensions is known.
+    /// Creates a shape whose number of dimensions is unknown.
     #[must_use]
     pub const fn unknown() -> Self {
         Self(None)
     }
 
-    /// The dimensions, each of which may be unknown; `None` if their number is.
+    /// Returns the dimensions, each of which may be unknown, or `None` if their number is unknown.
     #[must_use]
     pub fn dims(&self) -> Option<&[Option<i64>]> {
         self.0.as_deref()
     }
 
-    /// The shape, if all of it is known.
+    /// Returns the shape, if all of it is known.
     #[must_use]
     pub fn to_shape(&self) -> Option<Vec<i64>> {
         self.0.as_ref()?.iter().copied().collect()
     }
 
-    /// The serialised `TensorShapeProto`.
+    /// Returns the serialised `TensorShapeProto`.
     pub(crate) fn to_proto(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match &self.0 {

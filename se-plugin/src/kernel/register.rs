@@ -1,4 +1,4 @@
-//! Registering kernels and ops with the host.
+//! The registration of kernels and ops with the host.
 
 use super::op::OpRegistration;
 use super::registry::{self, Choice, HostHas};
@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use tf_plugin_core::__private::boundary::{guard_quiet, log_error};
 
 /// Registers all kernels of a platform, once a process: a second registration of a kernel makes its op fail.
-/// What cannot be registered is logged; the rest is registered.
+/// Kernels that cannot be registered are logged; the others are registered.
 ///
-/// This runs in `SE_InitPlugin`. TensorFlow would also call a `TF_InitKernel`, a moment later and with no
-/// more to tell; but that is one symbol, which a filesystem in the same library needs for itself.
+/// This runs in `SE_InitPlugin`. TensorFlow would also call a `TF_InitKernel`, a moment later and without
+/// more information. But that is a single symbol, and a filesystem in the same library needs it.
 pub(crate) fn register<P: Platform>() {
     let body = || {
         let host = match HostApi::get() {
@@ -44,7 +44,7 @@ pub(crate) fn register<P: Platform>() {
                 .or_insert_with(|| ops::look_up(&status, registration.op).ok().flatten());
             let registered = match of_host {
                 Some(definition) => registration.check(definition),
-                // Another release may have it, and TensorFlow does not mind.
+                // Another release may have the op, and TensorFlow accepts the kernel.
                 None => {
                     log::debug!("TensorFlow may lack an op for {registration}");
                     Ok(())

@@ -1,4 +1,4 @@
-//! Which kernels there are.
+//! The kernels of a plugin.
 
 use crate::abi::kernel::trampoline::Functions;
 use crate::abi::kernel::variables::host_has_variables;
@@ -24,16 +24,16 @@ pub struct Registration {
     pub(crate) place: &'static str,
 }
 
-/// What else `#[kernel]` says of a kernel. By default it is for all types, with everything in device memory.
+/// The options of `#[kernel]`. By default a kernel is for all types, with all arguments in device memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// The types that attributes are to have.
+    /// The types that attributes must have.
     pub types: &'static [(&'static str, DType)],
     /// The arguments that are in host memory.
     pub host_memory: &'static [&'static str],
-    /// For nodes with this label only, if it is not empty.
+    /// The label of the nodes that the kernel is for, if it is not empty.
     pub label: &'static str,
-    /// Kernels with a higher one are preferred.
+    /// The priority. Kernels with a higher one are preferred.
     pub priority: i32,
     /// Whether the kernel needs the host's functions for variables.
     pub variables: bool,
@@ -44,20 +44,20 @@ pub struct Options {
 static ALL: Collected<Registration> = Collected::new(Vec::new());
 
 impl Registration {
-    /// Adds it to those of the plugin.
+    /// Adds the kernel to those of the plugin.
     #[doc(hidden)]
     pub fn collect(&'static self) {
         lock(&ALL).push(self);
     }
 
-    /// A kernel for an op, whose attribute is at `place`.
+    /// Creates the registration of a kernel for an op; `#[kernel]` is at `place`.
     #[must_use]
     pub const fn new<K: Kernel>(op: &'static str, place: &'static str, options: Options) -> Self {
         let functions = Functions::of_kernel::<K>();
         Self { op, options, functions, platform: TypeId::of::<K::Platform>, place }
     }
 
-    /// Whether there is a node that both match, and TensorFlow could not choose.
+    /// Returns whether both match the same node, so that TensorFlow could not choose.
     fn overlaps(&self, other: &Self) -> bool {
         let of = |attribute: &str| {
             other.options.types.iter().find(|(name, _)| *name == attribute).map(|&(_, dtype)| dtype)
@@ -68,7 +68,7 @@ impl Registration {
             && self.options.types.iter().all(|&(name, dtype)| of(name).is_none_or(|of| of == dtype))
     }
 
-    /// Whether this is for nodes with a type in an attribute.
+    /// Returns whether this is for nodes with a type in an attribute.
     pub(crate) fn is_for(&self, op: &str, attribute: &str, dtype: DType) -> bool {
         let mut constraints = self.options.types.iter().filter(|(name, _)| *name == attribute);
         self.op == op
@@ -76,8 +76,8 @@ impl Registration {
             && constraints.all(|&(_, other)| other == dtype)
     }
 
-    /// Whether the op has the attributes and arguments that are named: with one that it does not have, the
-    /// op would fail on all devices.
+    /// Checks that the op has the named attributes and arguments: with one that it does not have, the op would
+    /// fail on all devices.
     pub(crate) fn check(&self, definition: &Definition) -> Result<()> {
         for (name, _) in self.options.types {
             ensure!(
@@ -112,7 +112,7 @@ impl fmt::Display for Registration {
     }
 }
 
-/// The kernels of a platform, always in the same order.
+/// Returns the kernels of a platform, always in the same order.
 pub(crate) fn of_platform<P: Platform>() -> Vec<&'static Registration> {
     let mut own = lock(&ALL).clone();
     own.retain(|one| (one.platform)() == TypeId::of::<P>());
@@ -120,7 +120,7 @@ pub(crate) fn of_platform<P: Platform>() -> Vec<&'static Registration> {
     own
 }
 
-/// What kernels may need that not every host has.
+/// The features that kernels may need and that not every host has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostHas {
     variables: bool,
@@ -137,7 +137,7 @@ impl HostHas {
     }
 }
 
-/// Whether a platform has a kernel for an op with a type in an attribute, as its author wrote it.
+/// Returns whether a platform has a kernel, written by its author, for an op with a type in an attribute.
 pub fn has_kernel<P: Platform>(op: &str, attribute: &str, dtype: DType) -> bool {
     let all = lock(&ALL).clone();
     all.into_iter().any(|one| {
@@ -147,15 +147,15 @@ pub fn has_kernel<P: Platform>(op: &str, attribute: &str, dtype: DType) -> bool 
     })
 }
 
-/// The kernels to register, and why others are not.
+/// The kernels to register, and why others are not registered.
 #[derive(Debug, Default)]
 pub(crate) struct Choice<'a> {
     pub(crate) chosen: Vec<&'a Registration>,
     pub(crate) refused: Vec<String>,
 }
 
-/// Leaves out what the host cannot run, and of two that match the same node the second: with both, the op
-/// would fail.
+/// Chooses the kernels to register. Skips those that the host cannot run, and the second of two that match the
+/// same node: with both, the op would fail.
 pub(crate) fn choose<'a>(
     all: impl IntoIterator<Item = &'a Registration>,
     host: HostHas,

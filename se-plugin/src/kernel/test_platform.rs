@@ -1,4 +1,4 @@
-//! A platform for unit tests that need the type only.
+//! A platform for unit tests that need only a type.
 
 use crate::host::HostDevice;
 use crate::{Error, Platform, Result};
@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 static CHANGED: AtomicBool = AtomicBool::new(false);
 
-/// Chooses a type by its number: 0 panics, 1 is one that cannot be, and 3 changes.
+/// A platform that chooses a device type by its number: 0 panics, 1 is refused, and 3 changes.
 pub(crate) struct Nothing<const KIND: u8 = 2>;
 
 impl<const KIND: u8> Platform for Nothing<KIND> {

@@ -1,9 +1,9 @@
-//! Kernels against TensorFlow's own ones for all devices.
+//! Kernels that replace TensorFlow's own kernels for all devices, where those are unsafe.
 //!
-//! Those for `AssignAddVariableOp` and `AssignSubVariableOp` compute on the host with addresses of the
-//! device: a crash, or wrong numbers. So each type for which the author has no kernel gets one that fails and says
-//! what to write. Those for int32 `ZerosLike` and `OnesLike` read an input of the device on the host: they
-//! get kernels whose input is on the host, too.
+//! TensorFlow's kernels for `AssignAddVariableOp` and `AssignSubVariableOp` compute on the host with addresses of
+//! the device: they crash, or return wrong numbers. So each type for which the author has no kernel gets one that
+//! fails and says what to write. Those for int32 `ZerosLike` and `OnesLike` read an input of the device on the
+//! host: they are replaced by kernels whose input is on the host, too.
 
 use super::interface::Kernel;
 use super::registry::{Options, Registration, has_kernel};
@@ -38,19 +38,19 @@ macro_rules! of_types {
     };
 }
 
-/// The types for which TensorFlow has kernels for these. Variables of int32 are on the CPU.
+/// The types for which TensorFlow has kernels for these ops. Variables of int32 are on the CPU.
 const TYPES: [&[(&str, DType)]; 13] = of_types! {
     Bfloat16 Float16 Float32 Float64 Complex64 Complex128 Int8 Int16 Int64 Uint8 Uint16 Uint32 Uint64
 };
 
-/// The workarounds that are to be registered besides an author's kernels.
+/// Returns the workarounds to register in addition to an author's kernels.
 pub(crate) fn missing<P: Platform>(chosen: &[&Registration]) -> Vec<Registration> {
     let mut workarounds = Vec::new();
     let has = |op: &str, attribute: &str, dtype: DType| {
         chosen.iter().any(|one| one.is_for(op, attribute, dtype))
     };
     let [add, sub] = IN_PLACE.map(|one| one.op);
-    // TensorFlow lists the priorities of kernels: by this one `cargo tf-plugin coverage` knows that it fails.
+    // `cargo tf-plugin coverage` recognises these kernels by their priority, which TensorFlow lists.
     let options = Options { host_memory: &["resource"], priority: -1, ..Options::default() };
     for poison in [
         Registration::new::<Poison<P, 0>>(add, file!(), options),
@@ -75,7 +75,7 @@ pub(crate) fn missing<P: Platform>(chosen: &[&Registration]) -> Vec<Registration
     workarounds
 }
 
-/// Fails, in place of TensorFlow's kernel for the op of [`IN_PLACE`] with this number.
+/// A kernel that fails, in place of TensorFlow's kernel for the op of [`IN_PLACE`] with this number.
 pub(crate) struct Poison<P, const OP: usize> {
     dtype: DType,
     platform: PhantomData<fn() -> P>,
@@ -97,8 +97,8 @@ impl<P: Platform, const OP: usize> Kernel for Poison<P, OP> {
 }
 
 impl InPlace {
-    /// What failed, why, and what to do: `has_computes` is whether the plugin has a kernel that `computes`, by which the
-    /// graph pass replaces the change in functions, and `host_has_variables` whether it could have one in place.
+    /// Returns what failed, why, and what to do. `has_computes`: the plugin has a kernel for `computes`, with which the
+    /// graph pass replaces the change in functions. `host_has_variables`: it could have a kernel for the change itself.
     fn text(
         self,
         device: &str,
@@ -131,7 +131,7 @@ impl InPlace {
     }
 }
 
-/// Fills an output on the host with a number.
+/// A kernel that fills an output on the host with a number.
 struct HostFill<P, const VALUE: i32>(PhantomData<fn() -> P>);
 
 impl<P: Platform, const VALUE: i32> Kernel for HostFill<P, VALUE> {

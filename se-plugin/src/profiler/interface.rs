@@ -4,7 +4,7 @@ use super::xspace::XSpace;
 use std::sync::Arc;
 use tf_plugin_core::Result;
 
-/// Collects what a device does while the user profiles.
+/// A profiler, which collects the events of a device while the user profiles.
 ///
 /// For each profile TensorFlow calls [`start`](Self::start), [`stop`](Self::stop) and
 /// [`collect`](Self::collect), one after the other; meanwhile other threads use the device.
@@ -18,7 +18,7 @@ pub trait Profiler: Send + Sync + 'static {
     /// Starts collecting.
     ///
     /// # Errors
-    /// TensorFlow logs the error; the profile then has nothing of the device.
+    /// TensorFlow logs the error; the profile then has no events of the device.
     fn start(&self) -> Result<()>;
 
     /// Stops collecting.
@@ -34,7 +34,7 @@ pub trait Profiler: Send + Sync + 'static {
     fn collect(&self) -> Result<XSpace>;
 }
 
-/// One that others hold too.
+/// A profiler that other code refers to, too.
 impl<T: Profiler> Profiler for &'static T {
     fn start(&self) -> Result<()> {
         T::start(self)
@@ -47,7 +47,7 @@ impl<T: Profiler> Profiler for &'static T {
     }
 }
 
-/// One that others hold too.
+/// A profiler that other code refers to, too.
 impl<T: Profiler> Profiler for Arc<T> {
     fn start(&self) -> Result<()> {
         T::start(self)

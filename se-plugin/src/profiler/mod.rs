@@ -1,7 +1,7 @@
-//! Profilers: what a device did, next to the host's events in TensorFlow's own profile.
+//! Profilers: the events of a device, next to the host's events in TensorFlow's own profile.
 //!
-//! A profiler is named in the attribute that exports the platform, as an expression that is evaluated when
-//! the plugin is loaded. [`Timeline`] is a ready-made one, which records what the device did:
+//! Name the profiler in the attribute that exports the platform. It is an expression, which is evaluated when
+//! the plugin is loaded. [`Timeline`] is a ready-made profiler, which records the events of a device:
 //!
 //! ```
 //! use se_plugin::profiler::{self, Line, Timeline};
@@ -12,7 +12,7 @@
 //! // #[device_plugin(profiler = &TIMELINE)]
 //! // impl Platform for MyPlatform { … }
 //!
-//! // When a stream is made:
+//! // When a stream is created:
 //! let line: Line = TIMELINE.line(0, "Stream 1");
 //!
 //! // When a kernel is done: how long it ran, by the device's clock or the host's.

@@ -10,10 +10,10 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tf_plugin_core::Result;
 
-/// How many events a profile may have: some 100 MB, and far more than the trace viewer shows.
+/// The largest number of events in a profile: about 100 MB, and more than the trace viewer shows.
 const MAX_EVENTS: usize = 1_000_000;
 
-/// The time: nanoseconds since the Unix epoch, by the clock that TensorFlow's own profiler goes by.
+/// Returns the time in nanoseconds since the Unix epoch, by the clock that TensorFlow's own profiler uses.
 #[must_use]
 pub fn now() -> u64 {
     nanoseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
@@ -23,9 +23,9 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A profiler that records what the devices of a plugin did, from any thread.
+/// A profiler that records the events of a plugin's devices, from any thread.
 ///
-/// While no profiler runs, recording costs a load of an atomic.
+/// While no profiler runs, recording costs one atomic load.
 #[derive(Debug)]
 pub struct Timeline {
     device_type: &'static str,
@@ -64,7 +64,7 @@ pub struct Span<'t> {
 }
 
 impl Timeline {
-    /// A timeline for devices of this type, for a `static`.
+    /// Creates a timeline for devices of this type, for a `static`.
     #[must_use]
     pub const fn new(device_type: &'static str) -> Self {
         Self {
@@ -79,8 +79,8 @@ impl Timeline {
         }
     }
 
-    /// The line of this name of a device. It stays for the life of the timeline: look it up once, when a stream is
-    /// made, and not for each event.
+    /// Returns the line of a device with this name. It stays for the life of the timeline: look it up once, when a
+    /// stream is created, and not for each event.
     #[must_use]
     pub fn line(&self, ordinal: usize, name: impl Into<Cow<'static, str>>) -> Line {
         let line = (ordinal, name.into());
@@ -89,7 +89,7 @@ impl Timeline {
             lines.push(line);
             lines.len() - 1
         });
-        // Nobody has so many streams; one more would only share a line.
+        // No plugin has so many streams; more would only share a line.
         Line(u32::try_from(number).unwrap_or(u32::MAX))
     }
 
@@ -99,8 +99,8 @@ impl Timeline {
         self.is_active.load(Ordering::Relaxed)
     }
 
-    /// Records what the device did: from `start_ns`, in nanoseconds since the Unix epoch ([`now`]), for so
-    /// long. Does nothing while no profiler runs, and leaves out what began before.
+    /// Records an event that began at `start_ns`, in nanoseconds since the Unix epoch ([`now`]), and took
+    /// `duration`. Does nothing while no profiler runs, or if the event began before the profile.
     pub fn record(
         &self,
         line: Line,

@@ -17,8 +17,8 @@ pub struct XSpace {
 pub struct XPlane {
     /// Unique among the planes of one prefix, and less than 50.
     pub id: u32,
-    /// The name by which TensorBoard knows what the plane is about. Those of a plugin's devices begin with
-    /// [`XPlane::DEVICE`]; the trace viewer leaves others out.
+    /// The name, from which TensorBoard derives the kind of the plane. Names of a plugin's devices begin with
+    /// [`XPlane::DEVICE`]; the trace viewer skips others.
     pub name: Cow<'static, str>,
     /// One for each stream.
     pub lines: Vec<XLine>,
@@ -27,16 +27,16 @@ pub struct XPlane {
 }
 
 impl XPlane {
-    /// How the names of planes begin that TensorBoard's trace viewer shows as devices.
+    /// The prefix of the names of planes that TensorBoard's trace viewer shows as devices.
     pub const DEVICE: &'static str = "/device:CUSTOM:";
 }
 
-/// Events that do not overlap, or lie within one another.
+/// A line of events that do not overlap, or are nested.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct XLine {
     /// Unique in the plane.
     pub id: u32,
-    /// What users see.
+    /// The name that users see.
     pub name: Cow<'static, str>,
     /// The events, in any order.
     pub events: Vec<XEvent>,
@@ -45,7 +45,7 @@ pub struct XLine {
 /// An event with a duration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct XEvent {
-    /// What users see, such as `MatMul`. Events of one name are counted together.
+    /// The name that users see, such as `MatMul`. Events of one name are counted together.
     pub name: Cow<'static, str>,
     /// When it began: nanoseconds since the Unix epoch, see [`now`](super::now).
     pub start_ns: u64,
@@ -108,7 +108,7 @@ impl<'a> Names<'a> {
 }
 
 impl XSpace {
-    /// The serialised message.
+    /// Returns the serialised message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -138,7 +138,7 @@ impl XPlane {
 impl XLine {
     fn encode<'a>(&'a self, out: &mut Vec<u8>, names: &mut Names<'a>, stats: &mut Names<'a>) {
         let mut events: Vec<&XEvent> = self.events.iter().collect();
-        // A longer one that begins at the same time is around the other.
+        // Of two events that begin at the same time, the longer one contains the other.
         events.sort_by_key(|event| (event.start_ns, std::cmp::Reverse(event.duration_ps)));
         let start = events.first().map_or(0, |event| event.start_ns);
         put_varint(out, 1, self.id.into());
@@ -177,7 +177,7 @@ mod tests {
         XEvent { name: name.into(), start_ns, duration_ps, stats: Vec::new() }
     }
 
-    /// TensorFlow's own Python reads these bytes as this space.
+    /// Compares the bytes with those that TensorFlow's own Python reads as this space.
     #[test]
     fn a_space_is_that_of_tensorflow() {
         let stats = vec![

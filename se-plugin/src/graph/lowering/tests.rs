@@ -1,4 +1,4 @@
-//! What is made of branches and loops.
+//! The graphs that lowering makes of branches and loops.
 
 use super::super::tests::{DEVICE, graph_of, lines, node};
 use super::*;
@@ -27,7 +27,7 @@ fn repeat(name: &str, inputs: &[&str]) -> Node<'static> {
     repeat
 }
 
-/// The graph that is made of the nodes, a line for each.
+/// Lowers a graph of these nodes, and returns a line for each node of the result.
 fn lowered(nodes: Vec<Node<'static>>, preserved: &[&str]) -> Vec<String> {
     let mut graph = graph_of(nodes);
     let preserved = preserved.iter().map(|name| String::from(*name)).collect();
@@ -66,7 +66,7 @@ fn a_branch_is_called_between_switches_and_merges() {
         "if/Merge_1 = Merge(if/StatefulPartitionedCall if/StatefulPartitionedCall_1)",
     ];
     assert_eq!(lowered(nodes.clone(), &[]), expected);
-    // Whoever fetches its value by its name, finds it; in a function nobody does.
+    // A value can be fetched by the node's name; in a function nothing does that.
     assert_eq!(lowered(nodes.clone(), &["if"])[3], "if = IdentityN(if/Merge_1 ^if/Merge)");
     nodes.push(node("result", "_Retval", &["y"]));
     assert_eq!(lowered(nodes, &["if"])[3], expected[3]);
