@@ -1,17 +1,17 @@
-//! Which parts of a range are allocated.
+//! The allocated parts of a range.
 
 use std::collections::BTreeMap;
 
-/// Allocations are multiples of this, in size and in place: as TensorFlow requires.
+/// The alignment of allocations in bytes, in size and offset, as TensorFlow requires.
 const ALIGNMENT: u64 = 256;
 
-/// The allocations in a range from 0 on: each is put in the first gap that is large enough.
+/// The allocations in a range that starts at 0. Each is put in the first gap that is large enough.
 #[derive(Debug)]
 pub(super) struct Allocator {
     pub(super) len: u64,
-    /// Size requested by offset; the size in use is the next multiple of the alignment.
+    /// Requested sizes by offset; the size in use is the next multiple of the alignment.
     used: BTreeMap<u64, u64>,
-    /// Size by offset. No two are neighbours.
+    /// Sizes by offset. No two gaps are adjacent.
     gaps: BTreeMap<u64, u64>,
     pub(super) in_use: u64,
     peak: u64,
@@ -20,14 +20,14 @@ pub(super) struct Allocator {
 }
 
 impl Allocator {
-    /// `len` bytes; what is not a multiple of the alignment is lost.
+    /// Creates a range of `len` bytes, rounded down to a multiple of the alignment.
     pub(super) fn new(len: u64) -> Self {
         let len = len / ALIGNMENT * ALIGNMENT;
         let gaps = BTreeMap::from([(0, len)]);
         Self { len, used: BTreeMap::new(), gaps, in_use: 0, peak: 0, count: 0, largest: 0 }
     }
 
-    /// Allocates; `None` if there is no gap. `bytes` is not 0.
+    /// Allocates `bytes`, not 0, and returns their offset, or `None` if no gap is large enough.
     pub(super) fn allocate(&mut self, bytes: u64) -> Option<u64> {
         let whole = bytes.checked_next_multiple_of(ALIGNMENT)?;
         let (&offset, &gap) = self.gaps.iter().find(|&(_, &gap)| gap >= whole)?;
@@ -43,7 +43,7 @@ impl Allocator {
         Some(offset)
     }
 
-    /// Frees; `None` if nothing was allocated there.
+    /// Frees an allocation. Returns `None` if there is none at this offset.
     pub(super) fn free(&mut self, offset: u64) -> Option<()> {
         let whole = self.used.remove(&offset)?.next_multiple_of(ALIGNMENT);
         self.in_use -= whole;
@@ -60,12 +60,12 @@ impl Allocator {
         Some(())
     }
 
-    /// Whether an allocation starts there.
+    /// Returns whether an allocation starts there.
     pub(super) fn is_allocated(&self, offset: u64) -> bool {
         self.used.contains_key(&offset)
     }
 
-    /// Whether a range is within one allocation.
+    /// Returns whether a range is within one allocation.
     pub(super) fn contains(&self, offset: u64, bytes: u64) -> bool {
         let allocation = self.used.range(..=offset).next_back();
         allocation.is_some_and(|(&start, &size)| {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 /// Random delays of tasks. A slow device reveals code that does not wait.
 ///
-/// A task waits up to [`longest`](Self::longest) before it takes its memory, and as long again while it
-/// has it. The same seed gives the same delays.
+/// A task waits up to [`longest`](Self::longest) before it takes its memory, and up to as long again while
+/// it has the memory. The same seed gives the same delays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delay {
     longest: Duration,
@@ -16,19 +16,19 @@ impl Delay {
     /// No delay.
     pub const NONE: Self = Self { longest: Duration::ZERO, seed: 0 };
 
-    /// Delays of up to `longest`, each as likely as the others.
+    /// Creates delays of up to `longest`, with a uniform distribution.
     #[must_use]
     pub const fn up_to(longest: Duration, seed: u64) -> Self {
         Self { longest, seed }
     }
 
-    /// The longest delay.
+    /// Returns the longest delay.
     #[must_use]
     pub const fn longest(self) -> Duration {
         self.longest
     }
 
-    /// The delays of the stream with this number, one after the other.
+    /// Returns the delays of the stream with this number, one after the other.
     pub(super) fn of_stream(self, number: u64) -> impl FnMut() -> Duration {
         let seed = self.seed ^ number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut random = fastrand::Rng::with_seed(seed);

@@ -20,16 +20,16 @@ use tf_plugin_core::{Code, Result};
 /// [`WorkerStream`]s.
 ///
 /// If TensorFlow frees memory while work in a stream may still use it, the device does not reuse it before
-/// all streams have passed that work. So `Platform::USE_BFC_ALLOCATOR` can be either.
+/// all streams have finished that work. So `Platform::USE_BFC_ALLOCATOR` can be `true` or `false`.
 pub struct HostDevice {
     memory: HostMemory,
     health: Health,
     delay: Delay,
     observer: Option<Arc<dyn Observer>>,
     streams: Mutex<Vec<Weak<Core>>>,
-    /// How many streams were made so far.
+    /// The number of streams that were created so far.
     made: AtomicU64,
-    /// What will be free once the streams are at these points.
+    /// Memory that will be free once the streams are at these points.
     retired: Mutex<Vec<(DevicePtr, Vec<Point>)>>,
 }
 
@@ -53,13 +53,13 @@ impl HostDevice {
         Self { observer: Some(Arc::new(observer)), ..self }
     }
 
-    /// The memory.
+    /// Returns the memory.
     #[must_use]
     pub fn memory(&self) -> &HostMemory {
         &self.memory
     }
 
-    /// How far the streams are to be, for what they have to do now to be done.
+    /// Returns the points at which the work that the streams have now is done.
     fn ends(&self) -> Vec<Point> {
         let mut streams = lock(&self.streams);
         streams.retain(|stream| stream.strong_count() > 0);
@@ -67,11 +67,11 @@ impl HostDevice {
         streams.filter_map(|stream| stream.end().ok()).filter(|end| !end.is_done()).collect()
     }
 
-    /// Frees what can be freed by now, or, with `wait`, all of it. In a fork it fails before it takes a lock.
+    /// Frees the retired memory whose points are reached, or all of it with `wait`. In a fork it fails before it locks.
     fn reclaim(&self, wait: bool) -> Result<()> {
         self.memory.check_process()?;
         if wait {
-            // Not under the lock: a host callback may free something, too.
+            // Without the lock: a host callback may free memory, too.
             let all: Vec<_> =
                 lock(&self.retired).iter().flat_map(|(_, points)| points.clone()).collect();
             all.iter().try_for_each(Point::wait_elsewhere)?;

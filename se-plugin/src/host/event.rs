@@ -5,15 +5,15 @@ use crate::stream::{Event, EventStatus};
 use crate::sync::{ForkMutex, lock_across_forks};
 use tf_plugin_core::Result;
 
-/// An event of [`WorkerStream`](super::WorkerStream)s: how far the stream was when it was last recorded.
+/// An event of [`WorkerStream`](super::WorkerStream)s: the point in a stream where it was last recorded.
 #[derive(Debug, Default)]
 pub struct WorkerEvent {
-    /// `None` as long as it was never recorded.
+    /// `None` until it is recorded.
     latest: ForkMutex<Option<Point>>,
 }
 
 impl WorkerEvent {
-    /// An event that is complete.
+    /// Creates an event, which is complete until it is recorded.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

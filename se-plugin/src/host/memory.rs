@@ -18,11 +18,11 @@ use tf_plugin_core::{Error, Result};
 /// other mapping, as slices, under the rules of Rust's references: if two tasks use one range at the same
 /// time and one of them writes, that is an error and not a race.
 ///
-/// Clones are the same memory. It is given back when the last one is dropped.
+/// Clones share the memory. It is freed when the last one is dropped.
 ///
-/// A task that requests memory which the system no longer has ends the process (`SIGBUS` or the system's
-/// out-of-memory killer), as everywhere on a system that promises more memory than it has: only what was
-/// written to is really there.
+/// The system provides a page when it is first written. If it then has no memory left, the process ends by
+/// `SIGBUS` or by the system's out-of-memory killer, as with any memory of a system that promises more than
+/// it has (overcommit).
 #[derive(Clone, Debug)]
 pub struct HostMemory {
     shared: Arc<Shared>,
@@ -31,25 +31,25 @@ pub struct HostMemory {
 #[derive(Debug)]
 struct Shared {
     ledger: Arc<Ledger>,
-    /// A fork may have it locked forever, so each caller looks first whether this process is one.
+    /// In a fork it may be locked forever, so each caller first checks that this process is not one.
     allocator: Mutex<Allocator>,
 }
 
-/// The memories of this plugin, for copies between devices. A fork makes its own.
+/// The memories of this plugin, for copies between devices. A fork creates its own.
 static MEMORIES: ForkMutex<Vec<Weak<Shared>>> = ForkMutex::new(Vec::new());
 
 impl HostMemory {
-    /// `bytes` of memory, of which none is used before it is written to.
+    /// Creates a memory of `bytes` bytes, none of which uses physical memory before it is written.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` for less than 256 bytes or more than there are addresses for; those of the
+    /// `INVALID_ARGUMENT` for less than 256 bytes or more than there are addresses for; the error of the
     /// system if it refuses.
     pub fn new(bytes: u64) -> Result<Self> {
         Self::with(bytes, true)
     }
 
-    /// As [`new`](Self::new), at addresses that the host can read and write: for comparison with a device
-    /// that lets it. What the host does there goes unnoticed.
+    /// Creates a memory as [`new`](Self::new) does, but at addresses that the host can read and write: for
+    /// comparison with a device that allows this. Accesses by the host are not detected.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -74,8 +74,8 @@ impl HostMemory {
     /// Allocates `bytes` at a multiple of 256, in the first gap that is large enough.
     ///
     /// # Errors
-    /// `RESOURCE_EXHAUSTED` if there is none; `INVALID_ARGUMENT` for 0 bytes; `FAILED_PRECONDITION` in a process that
-    /// was forked off.
+    /// `RESOURCE_EXHAUSTED` if there is no such gap; `INVALID_ARGUMENT` for 0 bytes; `FAILED_PRECONDITION` in a forked
+    /// process.
     pub fn allocate(&self, bytes: u64) -> Result<DevicePtr> {
         if bytes == 0 {
             return Err(Error::invalid_argument("an allocation has at least one byte"));
@@ -93,28 +93,28 @@ impl HostMemory {
             .ok_or_else(|| Error::internal("memory is not at address 0"))
     }
 
-    /// Frees what [`allocate`](Self::allocate) has answered. Work that still uses it fails.
+    /// Frees memory that [`allocate`](Self::allocate) has returned. Work that still uses it fails.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if nothing was allocated there; `FAILED_PRECONDITION` in a process that was forked off.
+    /// `INVALID_ARGUMENT` if nothing was allocated there; `FAILED_PRECONDITION` in a forked process.
     pub fn deallocate(&self, memory: DevicePtr) -> Result<()> {
         self.check_process()?;
         let freed = lock(&self.shared.allocator).free(self.offset(memory));
         freed.ok_or_else(|| not_allocated(memory))
     }
 
-    /// # Errors
-    /// `FAILED_PRECONDITION` in a process that was forked off.
+    /// Checks that this process has the memory.
+    /// Fails with `FAILED_PRECONDITION` in a forked process.
     pub(super) fn check_process(&self) -> Result<()> {
         self.shared.ledger.mapping.check_process()
     }
 
-    /// Whether an allocation starts there.
+    /// Returns whether an allocation starts there.
     pub(super) fn is_allocated(&self, memory: DevicePtr) -> bool {
         lock(&self.shared.allocator).is_allocated(self.offset(memory))
     }
 
-    /// What is in use, and all of it; nothing in a process that was forked off, which does not have the memory.
+    /// Returns the free and the total memory. Both are 0 in a forked process, which does not have the memory.
     #[must_use]
     pub fn usage(&self) -> MemoryUsage {
         if self.check_process().is_err() {
@@ -124,7 +124,7 @@ impl HostMemory {
         MemoryUsage { free: allocator.len - allocator.in_use, total: allocator.len }
     }
 
-    /// What was allocated so far; nothing in a process that was forked off.
+    /// Returns the statistics of the allocations so far. They are 0 in a forked process.
     #[must_use]
     pub fn stats(&self) -> AllocatorStats {
         if self.check_process().is_err() {
@@ -133,7 +133,7 @@ impl HostMemory {
         lock(&self.shared.allocator).stats()
     }
 
-    /// Copies to the memory, now.
+    /// Copies to the memory before it returns.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the range is not within an allocation, `INTERNAL` if a task uses it.
@@ -145,7 +145,7 @@ impl HostMemory {
         })
     }
 
-    /// Copies from the memory, now.
+    /// Copies from the memory before it returns.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the range is not within an allocation, `INTERNAL` if a task writes to it.
@@ -153,7 +153,7 @@ impl HostMemory {
         self.read_into(op, HostBuf::from_slice(target), source)
     }
 
-    /// As [`read`](Self::read), to uninitialised memory.
+    /// Copies from the memory as [`read`](Self::read) does, to memory that may be uninitialised.
     ///
     /// # Errors
     /// As for [`read`](Self::read).
@@ -170,7 +170,7 @@ impl HostMemory {
         })
     }
 
-    /// Copies within the memory, or between it and another one of this plugin's, now.
+    /// Copies within the memory, or between it and another one of this plugin, before it returns.
     ///
     /// # Errors
     /// As for [`read`](Self::read) and [`write`](Self::write), and `INVALID_ARGUMENT` if the ranges
@@ -199,12 +199,12 @@ impl HostMemory {
         })
     }
 
-    /// Lets `work` use ranges of the memory; meanwhile no other task may use what it writes. The slices are in
-    /// the order of the ranges, and aligned as these are; empty ones are aligned, too.
+    /// Calls `work` with ranges of the memory as slices. Until it returns, no other task may use the ranges that
+    /// it writes. The slices are in the order of the ranges, and aligned as these are; empty ones are aligned, too.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if a range is not within an allocation, `INTERNAL` if a task uses it already or
-    /// if what is written is named twice; and those of `work`.
+    /// if a range to write is named twice; and those of `work`.
     pub fn access<R>(
         &self,
         op: &'static str,
@@ -229,9 +229,9 @@ impl HostMemory {
         self.shared.ledger.borrow(op, reads, writes)
     }
 
-    /// # Errors
-    /// `INVALID_ARGUMENT` if a range is not within an allocation, naming `op`; `FAILED_PRECONDITION` in a
-    /// process that was forked off.
+    /// Checks the ranges that `op` will use.
+    /// Fails with `INVALID_ARGUMENT`, naming `op`, if a range is not within an allocation, and with
+    /// `FAILED_PRECONDITION` in a forked process.
     pub(super) fn check(&self, op: &'static str, ranges: &[DeviceRange]) -> Result<()> {
         self.check_process()?;
         self.ranges(op, ranges).map(drop)
@@ -261,18 +261,18 @@ impl HostMemory {
         ranges.iter().map(range).collect()
     }
 
-    /// Holds the lock that a thread of a parent may hold when a process is forked off.
+    /// Takes the lock that a thread of the parent may hold during a fork.
     #[cfg(test)]
     pub(crate) fn hold(&self) -> impl Sized + '_ {
         lock(&self.shared.allocator)
     }
 
     fn offset(&self, address: DevicePtr) -> u64 {
-        // Before the start it becomes a number behind the end.
+        // An address before the start wraps to an offset behind the end.
         address.address().wrapping_sub(self.shared.ledger.mapping.view())
     }
 
-    /// The memory of this plugin's that the address is in; this one if it is in none.
+    /// Returns the memory of this plugin that the address is in, or this one if it is in none.
     pub(super) fn owner(&self, address: DevicePtr) -> Self {
         let is_in = |memory: &Self| {
             memory.check_process().is_ok()
@@ -371,7 +371,7 @@ mod tests {
         }
     }
 
-    /// What the system lets this process do at an address.
+    /// Returns the access rights of this process at an address.
     fn protection(address: u64) -> String {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let found = maps.lines().find_map(|line| {

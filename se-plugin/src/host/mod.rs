@@ -1,6 +1,6 @@
 //! Ready-made parts of a device.
 //!
-//! [`HostDevice`] is a whole device on the host: [`HostMemory`] that the host cannot touch, and
+//! [`HostDevice`] is a whole device on the host: [`HostMemory`] that the host cannot access, and
 //! [`WorkerStream`]s that do their work later, as those of a real device do. Kernels, the platform and the
 //! name are the author's:
 //!
@@ -29,8 +29,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! The parts are also good to test with: whatever does not wait where it should is an error or gives wrong
-//! numbers here, the more so with a [`Delay`].
+//! The parts are also useful in tests: code that does not wait for the device gets an error or wrong numbers
+//! here, most often with a [`Delay`].
 
 mod allocator;
 mod delay;

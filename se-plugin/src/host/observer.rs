@@ -1,12 +1,12 @@
-//! Observers of what streams do.
+//! Observers of the tasks of streams.
 
 use std::time::Duration;
 
-/// Is told of each task of a device's streams: for counters, or for the timeline of a profiler.
+/// An observer of the tasks of a device's streams: for counters, or for the timeline of a profiler.
 ///
 /// Closures are observers.
 pub trait Observer: Send + Sync + 'static {
-    /// A task is done. Called on the stream's thread, before threads that wait for the task continue.
+    /// Observes a task that is done. Called on the stream's thread, before threads that wait for the task continue.
     fn ran(&self, task: &Ran);
 }
 
@@ -16,7 +16,7 @@ impl<F: Fn(&Ran) + Send + Sync + 'static> Observer for F {
     }
 }
 
-/// A task that is done: a copy, a fill, or what was launched. Waiting and host callbacks are none.
+/// A task that is done: a copy, a fill, or launched work. Waits and host callbacks are not observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ran {

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use tf_plugin_core::__private::boundary;
 use tf_plugin_core::{Error, Result};
 
-/// What the thread, events and other streams share.
+/// The state that the thread, events and other streams share.
 pub(crate) struct Core {
     pub(super) memory: HostMemory,
     pub(super) health: Health,
@@ -24,20 +24,20 @@ pub(crate) struct Core {
     number: u64,
     observer: Option<Arc<dyn Observer>>,
     queue: Mutex<Queue>,
-    /// Wakes the thread up.
+    /// Wakes up the thread.
     filled: Condvar,
-    /// How many tasks are done.
+    /// The number of tasks that are done.
     done: AtomicU64,
-    /// Wakes those up who wait for a task, under the lock of the queue.
+    /// Wakes up the threads that wait for a task, with the lock of the queue.
     progress: Condvar,
 }
 
 #[derive(Default)]
 struct Queue {
     tasks: VecDeque<Task>,
-    /// How many tasks there were so far.
+    /// The number of tasks so far.
     pushed: u64,
-    /// Whether no more will come.
+    /// Whether no more tasks will come.
     is_closed: bool,
     worker: Option<JoinHandle<()>>,
     id: Option<ThreadId>,
@@ -45,12 +45,12 @@ struct Queue {
 
 pub(super) struct Task {
     pub(super) op: &'static str,
-    /// Whether it is delayed.
+    /// Whether it is delayed and observed.
     pub(super) is_work: bool,
     pub(super) run: Box<dyn FnOnce(Turn) -> Result<()> + Send>,
 }
 
-/// What a task finds when it gets its turn.
+/// The state in which a task begins.
 pub(super) struct Turn {
     /// The first failure so far.
     pub(super) health: Result<()>,
@@ -58,11 +58,11 @@ pub(super) struct Turn {
     pub(super) hold: Duration,
 }
 
-/// The end of what was in a stream at some time.
+/// The end of the tasks that a stream had at some time.
 #[derive(Clone)]
 pub(super) struct Point {
     core: Arc<Core>,
-    /// How many tasks there were.
+    /// The number of tasks by then.
     number: u64,
 }
 
@@ -79,8 +79,8 @@ impl Point {
         drop(waiting.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// # Errors
-    /// `FAILED_PRECONDITION` in a process that was forked off, which does not have the thread.
+    /// Checks that this process has the stream's thread.
+    /// Fails with `FAILED_PRECONDITION` in a forked process.
     pub(super) fn check_process(&self) -> Result<()> {
         self.core.memory.check_process()
     }
@@ -88,7 +88,7 @@ impl Point {
     /// Waits on a thread that is not the stream's own.
     ///
     /// # Errors
-    /// `FAILED_PRECONDITION` on the stream's own, which would wait forever, and in a process that was forked off.
+    /// `FAILED_PRECONDITION` on the stream's own thread, which would wait forever, and in a forked process.
     pub(super) fn wait_elsewhere(&self) -> Result<()> {
         if self.is_done() {
             return Ok(());
@@ -117,16 +117,16 @@ impl Core {
         Self { memory, health, delay, number, observer, queue, filled, done, progress }
     }
 
-    /// Holds the lock that a thread of a parent may hold when a process is forked off.
+    /// Takes the lock that a thread of the parent may hold during a fork.
     #[cfg(test)]
     pub(crate) fn hold(&self) -> impl Sized + '_ {
         lock(&self.queue)
     }
 
-    /// The end of what is in the stream now.
+    /// Returns the end of the tasks that are in the stream now.
     ///
     /// # Errors
-    /// `FAILED_PRECONDITION` in a process that was forked off.
+    /// `FAILED_PRECONDITION` in a forked process.
     pub(super) fn end(self: &Arc<Self>) -> Result<Point> {
         self.memory.check_process()?;
         Ok(Point { core: Arc::clone(self), number: lock(&self.queue).pushed })
@@ -150,8 +150,8 @@ impl Core {
         Ok(Point { core: Arc::clone(self), number })
     }
 
-    /// Lets `copy` use ranges of the memory, which is free again when this returns: the next task may be there
-    /// already once the token is complete.
+    /// Calls `copy` with ranges of the memory, which are free again when this returns: the next task may begin as
+    /// soon as the token is complete.
     pub(super) fn copy(
         &self,
         turn: Turn,
@@ -167,7 +167,7 @@ impl Core {
         Ok(())
     }
 
-    /// Lets the thread end behind what is in the queue, and waits for that.
+    /// Ends the thread after the tasks that are in the queue, and waits for that.
     pub(super) fn close(&self) {
         // A fork has no thread, and the lock of the queue may be taken there forever.
         if self.memory.check_process().is_err() {
@@ -183,17 +183,17 @@ impl Core {
         if let Some(worker) = worker
             && worker.thread().id() != thread::current().id()
         {
-            // It catches panics, so there is none.
+            // The thread catches panics, so there is no error.
             let _ = worker.join();
         }
     }
 
-    /// Whether a point is in this queue.
+    /// Returns whether a point is in this queue.
     pub(super) fn has(&self, point: &Point) -> bool {
         core::ptr::eq(self, &*point.core)
     }
 
-    /// What the thread does.
+    /// Runs the tasks, on the stream's thread.
     fn work(&self) {
         let mut delay = self.delay.of_stream(self.number);
         loop {

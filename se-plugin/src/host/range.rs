@@ -14,19 +14,19 @@ impl DeviceRange {
     /// An empty range. Tensors without elements have no address.
     pub const EMPTY: Self = Self { start: None, bytes: 0 };
 
-    /// `bytes` from `start` on.
+    /// Creates a range of `bytes` bytes from `start` on.
     #[must_use]
     pub const fn new(start: DevicePtr, bytes: u64) -> Self {
         Self { start: Some(start), bytes }
     }
 
-    /// Where it starts; `None` if it is empty and nowhere.
+    /// Returns the start, or `None` for an empty range without an address.
     #[must_use]
     pub const fn start(self) -> Option<DevicePtr> {
         self.start
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     pub const fn bytes(self) -> u64 {
         self.bytes

@@ -15,23 +15,23 @@ use std::sync::{Arc, mpsc};
 use tf_plugin_core::__private::boundary;
 use tf_plugin_core::{Error, Result};
 
-/// A stream whose work a thread of its own does, in order, on [`HostMemory`].
+/// A stream whose work runs on its own thread, in order, on [`HostMemory`].
 ///
-/// Copies, fills and what kernels [`launch`](Self::launch) all wait in one queue; nothing runs on the
-/// caller's thread. The thread is made with the first task, so an unused stream costs nothing.
+/// Copies, fills and the work that kernels [`launch`](Self::launch) wait in one queue; nothing runs on the
+/// caller's thread. The thread is created with the first task, so an unused stream costs nothing.
 ///
-/// The first task that fails or panics is the end of the work of all streams that were made together: what
-/// would use its result is not done. [`status`](Stream::status), [`synchronize`](Stream::synchronize) and
-/// whatever is launched later report the failure.
+/// The first task that fails or panics ends the work of all streams of the same device: later work, which
+/// might use its result, does not run. [`status`](Stream::status), [`synchronize`](Stream::synchronize) and
+/// later launches report the failure.
 ///
-/// Dropping a stream does what is in its queue first.
+/// Dropping a stream first runs the tasks in its queue.
 #[derive(Debug)]
 pub struct WorkerStream {
     core: Arc<Core>,
 }
 
 impl WorkerStream {
-    /// A stream of its own on this memory.
+    /// Creates a stream on this memory, without a device.
     #[must_use]
     pub fn new(memory: &HostMemory, delay: Delay) -> Self {
         Self::of(Core::new(memory, Health::default(), delay, 0, None))
@@ -45,14 +45,14 @@ impl WorkerStream {
         &self.core
     }
 
-    /// The memory that the stream works on.
+    /// Returns the memory that the stream works on.
     #[must_use]
     pub fn memory(&self) -> &HostMemory {
         &self.core.memory
     }
 
-    /// Enqueues work for `op`, such as a kernel: `work` gets what it reads and what it writes, in the order
-    /// in which the ranges are named. Work in place names its range once, among what it writes.
+    /// Enqueues work for `op`, such as a kernel. `work` gets the bytes that it reads and those that it writes,
+    /// in the order of the ranges. For work in place, name the range once, in `writes`.
     ///
     /// ```
     /// use se_plugin::host::{Delay, DeviceRange, HostMemory, WorkerStream};
@@ -86,7 +86,7 @@ impl WorkerStream {
         self.start(op, reads.into(), writes.into(), false, Box::new(arrays(work)))
     }
 
-    /// As [`launch`](Self::launch), for as many ranges as there are.
+    /// Enqueues work as [`launch`](Self::launch) does, with any number of ranges.
     ///
     /// # Errors
     /// As for [`launch`](Self::launch).
@@ -100,8 +100,8 @@ impl WorkerStream {
         self.start(op, reads, writes, false, Box::new(work))
     }
 
-    /// As [`launch`](Self::launch), and waits for the work. An error of `work` is the caller's, and not a
-    /// failure of the stream: for what has to look at the content, such as a division by zero.
+    /// Enqueues work as [`launch`](Self::launch) does, and waits for it. An error of `work` is returned and is
+    /// not a failure of the stream: for work that must check the content, such as for a division by zero.
     ///
     /// # Errors
     /// As for [`launch`](Self::launch), and those of `work`.
@@ -115,8 +115,8 @@ impl WorkerStream {
         self.start(op, reads.into(), writes.into(), true, Box::new(arrays(work)))
     }
 
-    /// With `waits`, the result of `work` is the caller's, and the task's otherwise. Not generic: there are as many kinds of
-    /// work as kernels.
+    /// Enqueues work. With `waits`, its result goes to the caller, and otherwise to the task. Not generic: there are as
+    /// many types of work as kernels.
     fn start(
         &self,
         op: &'static str,
@@ -162,11 +162,11 @@ impl WorkerStream {
         is_work: bool,
         run: impl FnOnce(&Core, Turn) -> Result<()> + Send + 'static,
     ) -> Result<Point> {
-        // A fork has the queue and not the thread.
+        // A fork has the queue but not the thread.
         self.core.memory.check(op, &[])?;
         let core = Arc::downgrade(&self.core);
         let run = move |turn| {
-            // The thread that runs this has it.
+            // The thread that runs this has a reference.
             let core = core.upgrade().ok_or_else(|| Error::internal("the stream is gone"))?;
             run(&core, turn)
         };
@@ -185,15 +185,15 @@ impl WorkerStream {
     }
 }
 
-/// The error once more, for the token.
+/// Returns a copy of the error, for the token.
 fn again(error: &Error) -> Error {
     Error::new(error.code(), error.message().to_owned())
 }
 
-/// What a task does with what it reads and what it writes.
+/// The work of a task, on the bytes that it reads and those that it writes.
 type Work = dyn FnOnce(Vec<&[u8]>, Vec<&mut [u8]>) -> Result<()> + Send;
 
-/// Work on arrays as work on lists of the same lengths.
+/// Converts work on arrays into work on lists of the same lengths.
 fn arrays<const R: usize, const W: usize>(
     work: impl FnOnce([&[u8]; R], [&mut [u8]; W]) -> Result<()> + Send + 'static,
 ) -> impl FnOnce(Vec<&[u8]>, Vec<&mut [u8]>) -> Result<()> + Send + 'static {
@@ -203,7 +203,7 @@ fn arrays<const R: usize, const W: usize>(
     }
 }
 
-/// Not in `arrays`, which the library has for each kind of work.
+/// Converts a list into an array. Not part of `arrays`, which is compiled for each type of work.
 fn array<T, const N: usize>(slices: Vec<T>) -> Result<[T; N]> {
     slices.try_into().map_err(|_| Error::internal("there are as many slices as ranges"))
 }
@@ -258,7 +258,7 @@ impl Stream for WorkerStream {
     }
 
     fn wait_stream(&self, other: &Self) -> Result<()> {
-        // What is before in the same stream is done before anyway.
+        // Earlier work in the same stream is done before anyway.
         if Arc::ptr_eq(&self.core, &other.core) {
             return Ok(());
         }

@@ -1,27 +1,27 @@
-//! How tensors of several shapes are read as one.
+//! Broadcasting: how tensors of several shapes are read as tensors of one shape.
 
 use super::shape::{Shape, broadcast_shape, checked_count};
 use tf_plugin_core::{Error, Result};
 
-/// An axis of a [`Broadcast`], and how each tensor is stepped through along it.
+/// An axis of a [`Broadcast`], with the stride of each tensor along it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strides<const N: usize> {
     /// The size of the axis.
     pub len: usize,
-    /// From one index to the next, in elements of each tensor; 0 where the tensor is repeated.
+    /// The distance from one index to the next, in elements of each tensor; 0 if the tensor is repeated.
     pub strides: [usize; N],
 }
 
-/// How `N` tensors are read to be broadcast to one shape.
+/// The axes along which `N` tensors are read to be broadcast to one shape.
 ///
-/// Axes that are read alike in all tensors are merged, and those of size 1 left out, so there are few: one for
-/// equal shapes. A kernel for a GPU passes [`axes`](Self::axes) to its shader; on the host
+/// Axes that are read alike in all tensors are merged, and those of size 1 are left out. So there are few axes,
+/// and only one for equal shapes. A kernel for a GPU passes [`axes`](Self::axes) to its shader; on the host,
 /// [`zip`](super::loops::zip) and [`reduce`](super::loops::reduce) do the loops.
 ///
 /// ```
 /// use se_plugin::toolkit::{Broadcast, Strides};
 ///
-/// // Four rows, and one of them for all: the bias of a layer.
+/// // Four rows, and one row that is added to each: the bias of a layer.
 /// let broadcast = Broadcast::new([&[4, 3], &[3]])?;
 /// assert_eq!(broadcast.shape(), [4, 3]);
 /// let axes = [Strides { len: 4, strides: [3, 0] }, Strides { len: 3, strides: [1, 1] }];
@@ -35,17 +35,17 @@ pub struct Broadcast<const N: usize> {
 }
 
 impl<const N: usize> Broadcast<N> {
-    /// Of dense tensors of these shapes.
+    /// Creates the broadcast of dense tensors of these shapes.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if they do not broadcast, or to more elements than there are numbers for.
+    /// `INVALID_ARGUMENT` if they do not broadcast, or the result has too many elements to count.
     pub fn new(shapes: [&[usize]; N]) -> Result<Self> {
         let mut shape = Shape::new();
         for one in shapes {
             shape = broadcast_shape(&shape, one)?;
         }
         match checked_count(&shape) {
-            // There is nothing to step through, and the other sizes may be of any product.
+            // There are no elements to read, and the product of the other sizes may overflow.
             Some(0) => {
                 let axes = vec![Strides { len: 0, strides: [1; N] }];
                 return Ok(Self { shape, axes });
@@ -58,7 +58,7 @@ impl<const N: usize> Broadcast<N> {
             }
         }
         let mut axes: Vec<Strides<N>> = Vec::new();
-        // From the last axis, along which neighbours are neighbours in memory.
+        // Starts with the last axis, along which neighbours are adjacent in memory.
         let mut next = [1; N];
         for (axis, &len) in shape.iter().enumerate().rev() {
             let mut strides = [0; N];
@@ -72,7 +72,7 @@ impl<const N: usize> Broadcast<N> {
             }
             match axes.last_mut() {
                 _ if len == 1 => {}
-                // The axis goes on where the last one ended, in each tensor.
+                // The axis continues where the last one ended, in each tensor.
                 Some(last) if (0..N).all(|side| strides[side] == last.strides[side] * last.len) => {
                     last.len *= len;
                 }
@@ -86,25 +86,25 @@ impl<const N: usize> Broadcast<N> {
         Ok(Self { shape, axes })
     }
 
-    /// The shape of the result.
+    /// Returns the shape of the result.
     #[must_use]
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// The merged axes, the outermost first; at least one. Along the last each tensor is dense or repeated: its
-    /// strides are 1 or 0. One of size 0 if there are no elements.
+    /// Returns the merged axes, the outermost first; at least one. Along the last, each tensor is dense or
+    /// repeated: its strides are 1 or 0. If there are no elements, the result is one axis of size 0.
     #[must_use]
     pub fn axes(&self) -> &[Strides<N>] {
         &self.axes
     }
 
-    /// The last of the merged axes: a row.
+    /// Returns the last of the merged axes: a row.
     pub(super) fn row(&self) -> &Strides<N> {
         &self.axes[self.axes.len() - 1]
     }
 
-    /// Where each row starts in each tensor.
+    /// Returns where each row starts in each tensor.
     pub(super) fn rows(&self) -> impl Iterator<Item = [usize; N]> {
         let outer = &self.axes[..self.axes.len() - 1];
         let count = outer.iter().map(|axis| axis.len).product();

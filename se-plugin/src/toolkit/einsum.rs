@@ -4,18 +4,18 @@ use super::broadcast::Strides;
 use super::shape::{Shape, checked_count};
 use tf_plugin_core::{Error, Result, ensure};
 
-/// What an equation such as `bqd,bkd->bqk` says for tensors of some shapes: for each label its size, and how the two
-/// inputs and the output are stepped through along it.
+/// An equation such as `bqd,bkd->bqk` for tensors of given shapes: for each label its size, and the strides of the two
+/// inputs and of the output along it.
 ///
-/// A label that is repeated within a tensor (a diagonal) has the sum of the steps, one that a tensor lacks a step of 0.
-/// Dimensions of `...` are labels too. With one input the second one's steps are 0.
+/// A label that is repeated within a tensor (a diagonal) has the sum of the strides. A tensor without the label has a
+/// stride of 0. Dimensions of `...` are labels, too. With one input, the strides of the second are 0.
 ///
 /// ```
 /// use se_plugin::toolkit::einsum::Einsum;
 ///
 /// let einsum = Einsum::new("bqd,bkd->bqk", &[&[2, 3, 8], &[2, 5, 8]])?;
 /// assert_eq!(einsum.shape(), [2, 3, 5]);
-/// // What a product of matrices sums over: in both inputs, and not in the output.
+/// // The label that the product sums over is in both inputs, and not in the output.
 /// let inner = einsum.labels([true, true, false]);
 /// assert_eq!((inner.len(), inner[0].len, inner[0].strides), (1, 8, [1, 1, 0]));
 /// # Ok::<(), se_plugin::Error>(())
@@ -33,7 +33,7 @@ enum Label {
     Ellipsis(usize),
 }
 
-/// The labels of a tensor, where `...` are so many dimensions.
+/// Returns the labels of a tensor, for which `...` has `ellipsis` dimensions.
 fn labels(term: &str, ellipsis: usize) -> Result<Vec<Label>> {
     let wrong = || {
         Error::invalid_argument(format!(
@@ -57,10 +57,10 @@ fn labels(term: &str, ellipsis: usize) -> Result<Vec<Label>> {
 }
 
 impl Einsum {
-    /// Reads an equation of one or two inputs.
+    /// Parses an equation of one or two inputs.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` for an equation that is not one, or that the shapes do not fit.
+    /// `INVALID_ARGUMENT` for an invalid equation, or for shapes that do not fit it.
     pub fn new(equation: &str, shapes: &[&[usize]]) -> Result<Self> {
         let wrong = |why: &str| {
             Error::invalid_argument(format!("einsum `{equation}` of shapes {shapes:?}: {why}"))
@@ -97,14 +97,14 @@ impl Einsum {
                         || may_repeat && (size == 1 || known.len == 1),
                     wrong("a label has two sizes")
                 );
-                // A size of 1 says nothing of the steps, but is a size.
+                // In `...`, a size of 1 may be broadcast: it then has no stride.
                 if size != 1 || !may_repeat {
                     known.strides[input] = known.strides[input].saturating_add(stride);
                 }
                 if size != 1 {
                     known.len = size;
                 }
-                // Only an empty tensor's can be too large, and nothing iterates over it.
+                // This saturates only for an empty tensor, over which nothing iterates.
                 stride = stride.saturating_mul(size);
             }
         }
@@ -135,8 +135,8 @@ impl Einsum {
         self.labels.iter().any(|label| label.len == 0)
     }
 
-    /// Returns the labels along which exactly these of the first input, the second and the output are stepped through:
-    /// `[true, true, true]` are batches, `[true, true, false]` is what a product sums over.
+    /// Returns the labels that have a stride in exactly these of the first input, the second and the output:
+    /// `[true, true, true]` are batches, `[true, true, false]` are the labels that a product sums over.
     #[must_use]
     pub fn labels(&self, steps: [bool; 3]) -> Vec<Strides<3>> {
         let has = |label: &&Strides<3>| label.strides.map(|stride| stride != 0) == steps;

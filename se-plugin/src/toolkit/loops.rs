@@ -1,4 +1,4 @@
-//! Loops over elements in host memory, which lie one after the other, the last axis first.
+//! Loops over elements in host memory, which are dense and in row-major order.
 
 use super::broadcast::Broadcast;
 use super::shape::reduced_shape;
@@ -42,7 +42,7 @@ pub fn update<A: Copy, B: Copy>(out: &mut [A], b: &[B], f: impl Fn(A, B) -> A) {
     }
 }
 
-/// Writes `f` of each two elements, broadcast to the shape of the result.
+/// Writes `f` of each pair of elements, broadcast to the shape of the result.
 ///
 /// ```
 /// use se_plugin::toolkit::{Broadcast, loops};
@@ -55,7 +55,7 @@ pub fn update<A: Copy, B: Copy>(out: &mut [A], b: &[B], f: impl Fn(A, B) -> A) {
 /// ```
 ///
 /// # Panics
-/// When there are fewer elements than the shapes say.
+/// If there are fewer elements than the shapes say.
 pub fn zip<A: Copy, B: Copy, C>(
     a: &[A],
     b: &[B],
@@ -86,7 +86,7 @@ pub fn zip<A: Copy, B: Copy, C>(
 /// Writes the elements of `a` where the condition is not 0 and those of `b` elsewhere, broadcast.
 ///
 /// # Panics
-/// When there are fewer elements than the shapes say.
+/// If there are fewer elements than the shapes say.
 pub fn select<T: Copy>(
     condition: &[u8],
     a: &[T],
@@ -163,24 +163,24 @@ mod tests {
     use super::super::shape::count;
     use super::*;
 
-    /// Numbers without a pattern, from -1 to 1, always the same.
+    /// Returns pseudo-random numbers from -1 to 1, the same in each run.
     fn noise(shape: &[usize]) -> Vec<f32> {
         let mut random = fastrand::Rng::with_seed(7);
         (0..count(shape)).map(|_| random.f32() * 2.0 - 1.0).collect()
     }
 
-    /// Where the element of a dense tensor is at an index of a larger shape, to which it is broadcast.
+    /// Returns the position of the element of a dense tensor at an index of a larger shape, to which it is broadcast.
     fn place(shape: &[usize], index: &[usize]) -> usize {
         let places = index[index.len() - shape.len()..].iter().zip(shape);
         places.fold(0, |sum, (&at, &size)| sum * size + if size == 1 { 0 } else { at })
     }
 
-    /// That element.
+    /// Returns the element at [`place`].
     fn at<T: Copy>(elements: &[T], shape: &[usize], index: &[usize]) -> T {
         elements[place(shape, index)]
     }
 
-    /// All indices of a shape, in order.
+    /// Returns all indices of a shape, in order.
     fn indices(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
         (0..count(shape)).map(|mut place| {
             let mut index: Vec<_> = shape
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(sums(&[], &[0, 3], &[0], 7.0), [7.0; 3]);
         assert_eq!(sums(&[], &[3, 0], &[1], 7.0), [7.0; 3]);
         assert_eq!(sums(&[], &[0], &[0], 7.0), [7.0]);
-        // What is empty may be as long as it likes along another axis.
+        // An empty tensor may have any length along another axis.
         assert!(sums(&[], &[1 << 40, 0], &[0], 7.0).is_empty());
         assert!(sums(&[], &[0, 3], &[1], 7.0).is_empty());
     }

@@ -1,10 +1,10 @@
-//! What the kernels of most ops share: shapes, broadcasting, strides, slices, reductions and the rules of types.
+//! The code that most kernels share: shapes, broadcasting, strides, slices, reductions and type rules.
 //!
-//! Two halves, so that a device of any kind can use the first:
+//! A device of any kind can use the modules of the first row:
 //!
 //! | Module | Contents | Runs on |
 //! |---|---|---|
-//! | [`shape`], [`mod@slice`], [`window`], [`einsum`], [`Broadcast`], [`number`] | shape inference, strides and the rules of types | any device: nothing here touches an element in memory |
+//! | [`shape`], [`mod@slice`], [`window`], [`einsum`], [`Broadcast`], [`number`] | shape inference, strides and type rules | any device: no access to elements in memory |
 //! | [`loops`] | loops over slices: [`loops::zip`], [`loops::reduce`] | host memory |
 //! | [`ops`] | whole kernels on a [`WorkerStream`](crate::host::WorkerStream): [`ops::unary`], [`ops::binary`], [`ops::reduce`] | [`HostDevice`](crate::host::HostDevice) |
 //!

@@ -1,6 +1,6 @@
-//! The rules of types: how TensorFlow computes with each type of elements.
+//! Type rules: how TensorFlow computes with each type of elements.
 //!
-//! Integers wrap. 16-bit floats round after each operation; what a function computes inside is 32 bits wide.
+//! Integers wrap. 16-bit floats are rounded after each operation; within a function, 32 bits are used.
 
 use crate::kernel::Element;
 use bytemuck::Pod;
@@ -22,9 +22,9 @@ pub trait Number: Element + Pod + PartialOrd {
     const ZERO: Self;
     /// 1.
     const ONE: Self;
-    /// What no number is less than; for floats the negative infinity.
+    /// The lowest number; for floats the negative infinity.
     const LOWEST: Self;
-    /// What no number is greater than; for floats the infinity.
+    /// The highest number; for floats the infinity.
     const HIGHEST: Self;
 
     /// Returns the sum; integers wrap.
@@ -36,10 +36,10 @@ pub trait Number: Element + Pod + PartialOrd {
     /// Returns the product; integers wrap.
     #[must_use]
     fn times(self, other: Self) -> Self;
-    /// Returns the quotient; of integers, towards 0, and 0 for a divisor of 0.
+    /// Returns the quotient. That of integers is rounded towards 0, and is 0 for a divisor of 0.
     #[must_use]
     fn divide(self, other: Self) -> Self;
-    /// Returns the quotient, rounded down. That of 16-bit floats is rounded to their type before.
+    /// Returns the quotient, rounded down. That of 16-bit floats is first rounded to their type.
     #[must_use]
     fn floor_div(self, other: Self) -> Self {
         let (down, rest) = (self.divide(other), self.truncate_mod(other));
@@ -67,17 +67,17 @@ pub trait Number: Element + Pod + PartialOrd {
             self
         }
     }
-    /// Returns the greater; NaN if one is.
+    /// Returns the greater number, or NaN if either is NaN.
     #[must_use]
     fn max_or_nan(self, other: Self) -> Self {
         if self > other || !self.is_number() { self } else { other }
     }
-    /// Returns the smaller; NaN if one is.
+    /// Returns the smaller number, or NaN if either is NaN.
     #[must_use]
     fn min_or_nan(self, other: Self) -> Self {
         if self < other || !self.is_number() { self } else { other }
     }
-    /// Returns whether it is not NaN.
+    /// Returns whether the number is not NaN.
     fn is_number(self) -> bool {
         self.partial_cmp(&self).is_some()
     }
@@ -95,11 +95,11 @@ pub trait Real: Number {
 
     /// Returns the number in the type that functions are computed in.
     fn widen(self) -> Self::Wide;
-    /// Returns the nearest to the result of a computation.
+    /// Rounds the result of a computation to this type.
     fn narrow(wide: Self::Wide) -> Self;
-    /// Returns the nearest to a sum.
+    /// Rounds a sum to this type.
     fn from_f64(sum: f64) -> Self;
-    /// Returns the number as an addend.
+    /// Returns the number in the type of sums.
     fn to_f64(self) -> f64;
 }
 
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!((7_u8.floor_div(2), 7_u8.floor_mod(2), 0_u8.sign()), (3, 1, 0));
     }
 
-    /// 500 / 3 is 166.67, which is 167 as a bfloat16.
+    /// Checks quotients that are rounded first: 500 / 3 is 166.67, which is 167 as a bfloat16.
     #[cfg(feature = "half")]
     #[test]
     fn quotients_of_16_bit_floats_are_rounded_to_their_type_first() {

@@ -1,7 +1,7 @@
 //! Whole kernels for devices whose streams are [`WorkerStream`]s, such as [`HostDevice`](crate::host::HostDevice).
 //!
-//! Each function checks the inputs of an op, makes its output and enqueues the work. What does not fit is an error of
-//! the op.
+//! Each function checks the inputs of an op, creates its output and enqueues the work. Inputs that do not fit are an
+//! error of the op.
 
 use super::broadcast::Broadcast;
 use super::loops::{self, elements, elements_mut};
@@ -41,7 +41,7 @@ pub fn inputs<P: Platform>(
     context.input_range(name)?.map(|index| context.input(index)).collect()
 }
 
-/// Enqueues work on tensors, whose bytes it gets when its turn comes.
+/// Enqueues work on tensors, which gets their bytes when it runs.
 ///
 /// # Errors
 /// As [`WorkerStream::launch`].
@@ -71,7 +71,7 @@ pub fn launch_lists<P: HostPlatform>(
     context.stream().launch_lists(op, ranges(reads), ranges(writes), work)
 }
 
-/// Does work on tensors and waits for it, so that its error is the op's.
+/// Runs work on tensors and waits for it, so that its error is the op's.
 ///
 /// # Errors
 /// As [`WorkerStream::run`].
@@ -86,17 +86,17 @@ pub fn run<P: HostPlatform, const R: usize, const W: usize>(
     context.stream().run(op, reads, writes, work)
 }
 
-/// What computes an output from inputs, whose elements it knows.
+/// Work that computes an output from inputs. It knows the type of their elements.
 type Work = dyn FnOnce(&[&[u8]], &mut [u8]) -> Result<()> + Send;
 
-/// Runs `work` on the input, or in its memory, and then on no input, if nothing else uses it. Not generic in the
-/// elements, as what follows: a device has hundreds of ops with their types.
+/// Runs `work` on the input. If nothing else uses the input, the output is in its memory, and `work` gets no inputs.
+/// Not generic in the elements, like the functions below: a device has hundreds of ops with their types.
 fn in_place<P: HostPlatform>(
     context: &OpKernelContext<'_, P>,
     op: &'static str,
     work: Box<Work>,
 ) -> Result<()> {
-    // Not kept: who holds the input is one of its users.
+    // Not kept: a value that holds the input counts as one of its users.
     let shape = context.input(0)?.shape().to_vec();
     let (out, forwarded) = context.forward_or_output(&[0], 0, &shape)?;
     if forwarded.is_some() {
@@ -117,7 +117,7 @@ fn same_shape<P: HostPlatform>(
     launch(context, op, [&x], [&out], move |[x], [out]| work(&[x], out))
 }
 
-/// What computes an output from two inputs that are broadcast.
+/// Work that computes an output from two inputs that are broadcast.
 type Work2 = dyn FnOnce([&[u8]; 2], &mut [u8], &Broadcast<2>) -> Result<()> + Send;
 
 /// Runs `work` on two inputs. With `waits`, an error of the work is that of the op.
@@ -173,7 +173,7 @@ pub fn map<A: Pod, B: Pod, P: HostPlatform>(
     same_shape(context, op, Box::new(work))
 }
 
-/// Computes `f` of each two elements of the two inputs, which are broadcast.
+/// Computes `f` of each pair of elements of the two inputs, which are broadcast.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for shapes that do not broadcast.
@@ -189,7 +189,7 @@ pub fn binary<A: Pod, B: Pod, P: HostPlatform>(
     both(context, op, false, Box::new(work))
 }
 
-/// Computes `f` of each two elements, as [`binary`], where the second must not be 0.
+/// Computes `f` of each pair of elements as [`binary`] does. The second element must not be 0.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for a divisor of 0, and for shapes that do not broadcast.
@@ -236,8 +236,8 @@ pub fn add_all<T: Number, P: HostPlatform>(
     })
 }
 
-/// Folds the elements of the first input along the axes in the second, which is in host memory: as
-/// [`loops::reduce`], where `finish` also gets how many elements there are for each result.
+/// Folds the elements of the first input along the axes in the second, which is in host memory. It does so as
+/// [`loops::reduce`], except that `finish` also gets the number of elements for each result.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` if there is no such axis.

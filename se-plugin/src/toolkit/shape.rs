@@ -1,4 +1,4 @@
-//! Shape inference: what shape a result has, and which axes an argument names.
+//! Shape inference: the shapes of results, and the axes that arguments name.
 //!
 //! Sizes are `usize` here and `i64` in TensorFlow: [`from_host`] and [`to_host`] convert.
 
@@ -8,13 +8,13 @@ use tf_plugin_core::{Error, Result};
 /// A shape: the size of each axis.
 pub type Shape = Vec<usize>;
 
-/// Returns a shape as TensorFlow has it.
+/// Converts a shape to TensorFlow's type.
 #[must_use]
 pub fn to_host(shape: &[usize]) -> Vec<i64> {
     shape.iter().map(|&size| size as i64).collect()
 }
 
-/// Returns a shape of TensorFlow's.
+/// Converts a shape of TensorFlow's.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for a negative size.
@@ -41,7 +41,7 @@ pub fn count(shape: &[usize]) -> usize {
     shape.iter().product()
 }
 
-/// Returns the number of elements, if there is a number for it.
+/// Returns the number of elements, or `None` if it does not fit into a `usize`.
 pub(super) fn checked_count(shape: &[usize]) -> Option<usize> {
     if shape.contains(&0) {
         return Some(0);
@@ -62,7 +62,7 @@ pub(super) fn checked_count(shape: &[usize]) -> Option<usize> {
 /// ```
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` if there is none.
+/// `INVALID_ARGUMENT` if there is no such shape.
 pub fn broadcast_shape(a: &[usize], b: &[usize]) -> Result<Shape> {
     let rank = a.len().max(b.len());
     let size = |shape: &[usize], axis: usize| {
@@ -82,7 +82,7 @@ pub fn broadcasts_to(from: &[usize], to: &[usize]) -> bool {
     broadcast_shape(from, to).is_ok_and(|shape| shape == to)
 }
 
-/// Returns an axis, which is counted from the end if it is negative.
+/// Returns the number of an axis, which is counted from the end if it is negative.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` if there is no such axis.
@@ -112,8 +112,8 @@ pub fn axes(axes: &[i64], rank: usize) -> Result<Vec<usize>> {
 
 /// Returns the shape without some axes or, with `keep_dims`, with 1 in their place.
 ///
-/// [`Broadcast`](super::Broadcast) of the input's shape and of the one with `keep_dims` is how a reduction reads and
-/// writes: the result is repeated along the axes that are reduced.
+/// A reduction reads and writes by the [`Broadcast`](super::Broadcast) of the input's shape and the one with
+/// `keep_dims`: the result is repeated along the axes that are reduced.
 #[must_use]
 pub fn reduced_shape(shape: &[usize], axes: &[usize], keep_dims: bool) -> Shape {
     let sizes = shape.iter().enumerate();
@@ -124,8 +124,8 @@ pub fn reduced_shape(shape: &[usize], axes: &[usize], keep_dims: bool) -> Shape 
     sizes.collect()
 }
 
-/// Returns the shape of the products of the last two axes, each transposed before if that is said. The other axes are
-/// broadcast.
+/// Returns the shape of the products of matrices in the last two axes, each of which may be transposed first. The other
+/// axes are broadcast.
 ///
 /// ```
 /// use se_plugin::toolkit::shape::matmul_shape;

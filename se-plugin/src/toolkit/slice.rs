@@ -3,14 +3,14 @@
 use super::shape::Shape;
 use tf_plugin_core::{Error, Result, ensure};
 
-/// Which indices of an axis are taken.
+/// The indices of an axis that a slice takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
-    /// The first.
+    /// The first index.
     pub start: usize,
-    /// How many.
+    /// The number of indices.
     pub count: usize,
-    /// From one to the next; not 0.
+    /// The distance from one index to the next; not 0.
     pub step: isize,
 }
 
@@ -22,7 +22,7 @@ impl Steps {
     }
 }
 
-/// A slice as TensorFlow passes it to `StridedSlice`: an entry for each index, and bits that say what kind it is.
+/// A slice as TensorFlow passes it to `StridedSlice`: an entry for each index, and bits for its kind.
 ///
 /// ```
 /// use se_plugin::toolkit::slice::{Masks, Steps, StridedSlice};
@@ -41,7 +41,7 @@ pub struct StridedSlice {
     pub begin: Vec<i64>,
     /// Where each index ends, exclusive.
     pub end: Vec<i64>,
-    /// From one element to the next.
+    /// The distance from one element to the next.
     pub strides: Vec<i64>,
     /// The kinds of the entries.
     pub masks: Masks,
@@ -50,29 +50,29 @@ pub struct StridedSlice {
 /// The kinds of the entries, a bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Masks {
-    /// It begins where the axis does.
+    /// `begin` is ignored, as in `:3`.
     pub begin: i64,
-    /// It ends where the axis does.
+    /// `end` is ignored, as in `3:`.
     pub end: i64,
-    /// `...`
+    /// `...`: all axes for which there are no entries.
     pub ellipsis: i64,
     /// `None`: an axis of size 1 that the tensor does not have.
     pub new_axis: i64,
-    /// A number: the axis is gone.
+    /// A number: the result does not have the axis.
     pub shrink: i64,
 }
 
-/// What a slice comes to.
+/// The elements that a slice takes of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Which elements of each axis of the tensor.
+    /// The indices along each axis of the tensor.
     pub steps: Vec<Steps>,
     /// The shape of the result.
     pub shape: Shape,
 }
 
 impl Plan {
-    /// Returns the shape of the result before axes come and go.
+    /// Returns the shape of the result before axes are added and removed.
     #[must_use]
     pub fn sizes(&self) -> Shape {
         self.steps.iter().map(|steps| steps.count).collect()
@@ -80,7 +80,7 @@ impl Plan {
 }
 
 impl StridedSlice {
-    /// Returns what the slice of a tensor of this shape is.
+    /// Returns the plan of the slice of a tensor of this shape.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the slice does not fit the shape.
@@ -127,7 +127,7 @@ impl StridedSlice {
         Ok(plan)
     }
 
-    /// What an entry says of an axis of this size.
+    /// Returns the indices that an entry takes of an axis of this size.
     fn index(&self, index: usize, size: usize, axis: usize) -> Result<Steps> {
         let bit = |mask: i64| mask >> index & 1 == 1;
         let (size, step) = (size as i64, self.strides[index]);
@@ -148,7 +148,7 @@ impl StridedSlice {
             );
             return Ok(Steps::range(begin as usize, 1));
         }
-        // Backwards, a slice goes down to -1.
+        // With a negative step, the exclusive end may be -1.
         let (first, last) = if step > 0 { (0, size) } else { (-1, size - 1) };
         let begin = match bit(self.masks.begin) {
             true if step > 0 => first,
@@ -179,7 +179,7 @@ mod tests {
         StridedSlice { begin, end, strides, masks }
     }
 
-    /// Each against what Python says of a list.
+    /// Compares each slice with Python's of a list.
     #[test]
     fn one_index_is_as_in_python() {
         let all = Masks { begin: 1, end: 1, ..Masks::default() };
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(plan.sizes(), [1, 4, 5, 3]);
         assert_eq!(plan.steps[0].start, 1);
         assert_eq!(plan.steps[3], Steps { start: 0, count: 3, step: 2 });
-        // a[0] of what has more axes
+        // a[0] of a tensor with more axes
         let masks = Masks { shrink: 1, ..Masks::default() };
         assert_eq!(slice(&[0], &[1], &[1], masks).plan(&[2, 7]).unwrap().shape, [7]);
         assert_eq!(slice(&[-1], &[0], &[1], masks).plan(&[2, 7]).unwrap().steps[0].start, 1);

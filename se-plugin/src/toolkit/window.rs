@@ -2,36 +2,36 @@
 
 use tf_plugin_core::{Error, Result};
 
-/// How windows go along one axis.
+/// The windows along one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
     /// Size of the input.
     pub input: usize,
     /// Size of a window.
     pub size: usize,
-    /// From one window to the next.
+    /// The distance from one window to the next.
     pub stride: usize,
-    /// From one element of a window to the next.
+    /// The distance from one element of a window to the next.
     pub dilation: usize,
-    /// How far the first window begins before the input.
+    /// The distance by which the first window begins before the input.
     pub before: usize,
     /// The number of windows.
     pub count: usize,
 }
 
-/// What is around the input.
+/// The padding around the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding {
-    /// Nothing: windows are within the input.
+    /// No padding: windows are within the input.
     Valid,
-    /// As much as it takes for as many windows as there are strides.
+    /// As much as is needed for `input / stride` windows, rounded up.
     Same,
-    /// This much before and behind.
+    /// This much before and behind the input.
     Explicit(usize, usize),
 }
 
 impl Windows {
-    /// Returns the windows along an axis.
+    /// Creates the windows along an axis.
     ///
     /// ```
     /// use se_plugin::toolkit::window::{Padding, Windows};
@@ -42,8 +42,8 @@ impl Windows {
     /// ```
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if a size is 0 that cannot be, if the window is so much larger than the input that the number of
-    /// windows is negative in TensorFlow, or if a number does not fit into memory.
+    /// `INVALID_ARGUMENT` if the size, the stride or the dilation is 0, if the window is so much larger than the input
+    /// that TensorFlow computes a negative number of windows, or if a number does not fit into memory.
     pub fn new(
         input: usize,
         size: usize,
@@ -83,7 +83,7 @@ impl Windows {
             Padding::Explicit(before, behind) => (before, fit(before.checked_add(behind))?),
             Padding::Same => {
                 let count = input.div_ceil(stride);
-                // Not beyond the input: the last window starts in it.
+                // This does not overflow: the last window starts within the input.
                 let covered = (count.max(1) - 1) * stride;
                 let covered = covered.checked_add(extent).ok_or_else(too_large)?;
                 (covered.saturating_sub(input) / 2, count)
@@ -92,7 +92,7 @@ impl Windows {
         Ok(Self { input, size, stride, dilation, before, count })
     }
 
-    /// Returns the place in the input of an element of a window, if it is there.
+    /// Returns the place in the input of an element of a window, if it is within the input.
     #[must_use]
     pub fn place(&self, window: usize, element: usize) -> Option<usize> {
         let place = (window * self.stride + element * self.dilation).checked_sub(self.before)?;
