@@ -1,8 +1,8 @@
-//! What is handed in from anywhere in a plugin when its library is loaded.
+//! Values that are collected from all modules of a plugin when its library is loaded.
 
 use crate::sync::Mutex;
 
-/// A list that constructors of the library add to, before anybody reads it.
+/// A list that constructors of the library add to, before it is read.
 ///
 /// The crate `inventory` does the same, but its macro contains an `#[allow]`, which is an error in a crate that forbids
 /// the lint.

@@ -1,4 +1,4 @@
-//! How often the tasks of a device ran, for a file that users and tests read.
+//! Counts of a device's tasks, in a file that users and tests read.
 
 use crate::sync::lock;
 use crate::{Result, ResultExt as _};
@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// The runs of a device's tasks by the name of their operation, for a file: one object of JSON, `{"MatMul": 2}`. Clones
-/// count together.
+/// Counts of a device's tasks by operation, for a file with one JSON object, such as `{"MatMul": 2}`. Clones share the
+/// counts.
 #[derive(Clone, Debug)]
 pub struct Counters {
     runs: Arc<Mutex<Runs>>,
@@ -23,20 +23,20 @@ struct Runs {
 }
 
 impl Counters {
-    /// Of the device with this number. Device 0 writes to `file`, another one to the path with its number behind; without
-    /// a file, nothing is written.
+    /// Creates the counters of the device with this number. Device 0 writes to `file`, others to the path with `.` and
+    /// their number appended. Without a file, nothing is written.
     #[must_use]
     pub fn new(device: usize, file: Option<PathBuf>) -> Self {
         let path = file.map(|file| match device {
             0 => file,
-            // One file for each, since they are written at any time.
+            // One file for each device, since each may write at any time.
             device => with_ending(&file, &device.to_string()),
         });
         let runs = Runs { card: None, by_op: BTreeMap::new(), is_written: false, path };
         Self { runs: Arc::new(Mutex::new(runs)) }
     }
 
-    /// The same with the name of the card as `card` in the file.
+    /// Sets the name of the card, which is `card` in the file.
     #[must_use]
     pub fn with_card(self, name: &str) -> Self {
         lock(&self.runs).card = Some(name.to_owned());
@@ -70,7 +70,7 @@ impl Counters {
     }
 }
 
-/// The path with another ending behind those that it has.
+/// Returns the path with `.` and another ending appended.
 fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
@@ -82,7 +82,7 @@ impl Runs {
     fn to_json(&self) -> String {
         let mut text = String::from("{");
         if let Some(card) = &self.card {
-            // What would have to be escaped is left out.
+            // Characters that would have to be escaped are left out.
             let plain = |c: &char| !c.is_control() && !matches!(c, '"' | '\\');
             let _ =
                 write!(text, "\"card\": \"{}\"", card.chars().filter(plain).collect::<String>());

@@ -18,7 +18,7 @@ macro_rules! data_types {
             /// All types that this SDK knows.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// The type of a number, or `None` if this SDK does not know it.
+            /// Returns the type with this number, or `None` if this SDK does not know it.
             #[must_use]
             #[inline]
             pub fn from_raw(raw: sys::TF_DataType) -> Option<Self> {
@@ -28,7 +28,7 @@ macro_rules! data_types {
                 }
             }
 
-            /// Python's name, as in `tf.float32`.
+            /// Returns Python's name, as in `tf.float32`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -36,7 +36,7 @@ macro_rules! data_types {
                 }
             }
 
-            /// Size of an element in bytes; `None` if it is not plain bytes.
+            /// Returns the size of an element in bytes, or `None` if it is not plain bytes.
             #[must_use]
             pub const fn size(self) -> Option<usize> {
                 match self {
@@ -111,7 +111,7 @@ impl DType {
         self as sys::TF_DataType
     }
 
-    /// As [`from_raw`](Self::from_raw), with an error that says which number it is.
+    /// Returns the type with this number, or an error that names the number if this SDK does not know it.
     pub(crate) fn known_or_error(raw: sys::TF_DataType) -> Result<Self> {
         let unknown = || format!("this SDK does not know the type {raw} of elements");
         Self::from_raw(raw).ok_or_else(|| Error::new(Code::Unimplemented, unknown()))

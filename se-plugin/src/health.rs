@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tf_plugin_core::__private::boundary;
 use tf_plugin_core::{Code, Error, Result};
 
-/// The first failure of a device, or of a stream and so of its device.
+/// The first failure of a device, or of a stream and so also of its device.
 ///
-/// What was computed from the result of failed work is wrong, so the failure stays.
+/// Results that were computed from those of failed work are wrong, so the failure stays.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Health(Arc<Failure>);
 
@@ -15,17 +15,17 @@ pub(crate) struct Health(Arc<Failure>);
 struct Failure {
     happened: AtomicBool,
     first: ForkMutex<Option<(Code, String)>>,
-    /// The device's, if this is a stream's.
+    /// The device's health, if this is a stream's.
     device: Option<Health>,
 }
 
 impl Health {
-    /// The health of a stream of the device with this health.
+    /// Creates the health of a stream of the device with this health.
     pub(crate) fn of_stream(&self) -> Self {
         Self(Arc::new(Failure { device: Some(self.clone()), ..Failure::default() }))
     }
 
-    /// Notes and logs a failure that TensorFlow cannot be told of right now.
+    /// Notes and logs a failure that cannot be returned to TensorFlow at once.
     #[cold]
     pub(crate) fn note(&self, op: &'static str, error: &Error) {
         boundary::log_error(&format_args!(
@@ -43,7 +43,7 @@ impl Health {
         }
     }
 
-    /// The first failure, if there was one.
+    /// Returns the first failure as an error, if there was one.
     #[inline]
     pub(crate) fn check(&self) -> Result<()> {
         if self.0.happened.load(Ordering::Acquire) { self.first() } else { Ok(()) }

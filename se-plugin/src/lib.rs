@@ -111,7 +111,7 @@ pub mod __private {
     };
     pub use tf_plugin_core::__private::note;
 
-    /// What the in-process host of `tf-plugin-testing` needs beyond the C interface.
+    /// The items that the in-process host of `tf-plugin-testing` needs in addition to the C interface.
     pub mod testing {
         pub use crate::abi::release::pretended;
 

@@ -1,9 +1,9 @@
-//! The user's switch.
+//! The user's limit on the number of devices.
 
-/// Limits the number of devices of each plugin made with this SDK.
+/// The environment variable that limits the number of devices of each plugin built with this SDK.
 const VARIABLE: &str = "TF_SE_PLUGIN_DEVICES";
 
-/// The maximum number of devices that the user allows for a plugin.
+/// Returns the maximum number of devices that the user allows for a plugin.
 pub(crate) fn limit() -> usize {
     match std::env::var(VARIABLE) {
         Ok(value) => parse(&value).unwrap_or_else(|| {

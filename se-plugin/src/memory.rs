@@ -6,8 +6,8 @@ use core::num::NonZeroU64;
 /// An address in a device's memory.
 ///
 /// TensorFlow treats it as a number: it adds to it to divide an allocation, and never follows it. So it
-/// need not be an address of this process, as long as allocations do not overlap. Only the device
-/// knows its memory.
+/// need not be an address of this process, but allocations must not overlap. Only the device knows its
+/// memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DevicePtr(NonZeroU64);
 
@@ -37,24 +37,24 @@ impl DevicePtr {
         self.address().checked_sub(base.address())
     }
 
-    /// The `index`th of the ranges for refused requests, none of which is longer than a page.
+    /// Returns the `index`th sentinel for a refused request. Each is the start of a range of one page.
     pub(crate) const fn refused(index: u64) -> Self {
-        // Many more than anybody could request; then they are used again.
+        // There are more ranges than a process requests; after the last, they are used again.
         match Self::new(REFUSED + (index % (1 << 24) + 1) * 4096) {
             Some(address) => address,
             None => unreachable!(),
         }
     }
 
-    /// TensorFlow divides a region at multiples of it, and its kernels on the host rely on them.
+    /// The alignment in bytes. TensorFlow divides regions at multiples of it, and its host kernels rely on that.
     pub(crate) const ALIGNMENT: u64 = 256;
 
-    /// Whether a device may return it for a request.
+    /// Returns whether a device may return this address for a request.
     pub(crate) const fn is_usable(self) -> bool {
         !self.is_refused() && self.address().is_multiple_of(Self::ALIGNMENT)
     }
 
-    /// Whether this is a sentinel for a failed allocation.
+    /// Returns whether this is a sentinel for a failed allocation.
     pub(crate) const fn is_refused(self) -> bool {
         self.address() >= REFUSED
     }

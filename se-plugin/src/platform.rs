@@ -19,12 +19,12 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// `GPU` or `DEFAULT`, which TensorFlow has kernels for. Another type does not compile.
     const TYPE: &'static str;
 
-    /// The type of the devices in this process, if it is another one than [`TYPE`](Self::TYPE): by a setting of the
-    /// user's, or by what TensorFlow has. The first answer of a process holds.
+    /// Returns the type of the devices in this process. It may differ from [`TYPE`](Self::TYPE), by a setting of the
+    /// user's or by what TensorFlow supports. The first result in a process is used for its whole life.
     ///
-    /// It may be `GPU`: then scripts that name `/GPU:0` or `list_physical_devices('GPU')` run unchanged, on a TensorFlow
-    /// without [kernels of its own for GPUs](crate::host_has_gpu_kernels). On another one, and with a type that TensorFlow
-    /// does not accept or has kernels for, it is `TYPE`, and the log says why.
+    /// It may be `GPU`: then scripts that name `/GPU:0` or `list_physical_devices('GPU')` run unchanged, in a
+    /// TensorFlow without [its own GPU kernels](crate::host_has_gpu_kernels). In another one, or for a type that
+    /// TensorFlow does not accept or has kernels for, the SDK uses `TYPE`, and the log says why.
     fn device_type() -> &'static str {
         Self::TYPE
     }
@@ -34,7 +34,7 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// deallocates it while enqueued work still uses it**: the device must delay the reuse.
     const USE_BFC_ALLOCATOR: bool = true;
 
-    /// Whether TensorFlow allocates regions when they are needed, whatever the user's `allow_growth` is. True by
+    /// Whether TensorFlow allocates regions when they are needed, regardless of the user's `allow_growth`. True by
     /// default (`force_memory_growth` in the C API). If false, it allocates nearly all of the free memory at once,
     /// unless the user sets `allow_growth`.
     const FORCE_MEMORY_GROWTH: bool = true;
@@ -43,7 +43,7 @@ pub trait Platform: Sized + Send + Sync + 'static {
     type Device: Device;
 
     /// Creates the platform, once, when TensorFlow first requests the number of devices. It is dropped when TensorFlow
-    /// destroys the platform, which no release does: what it holds is there for its devices.
+    /// destroys the platform, which no release does, so it can own resources that its devices use.
     ///
     /// # Errors
     /// Any, such as a missing driver. There are then 0 devices, and the log says why.
@@ -82,7 +82,7 @@ pub const fn check<P: Platform>() {
     );
 }
 
-/// `[A-Z][A-Z_]*`
+/// Returns whether a text has the form `[A-Z][A-Z_]*`.
 pub(crate) const fn is_identifier(text: &str) -> bool {
     let text = text.as_bytes();
     let mut index = 0;
@@ -95,12 +95,12 @@ pub(crate) const fn is_identifier(text: &str) -> bool {
     !text.is_empty()
 }
 
-/// Whether TensorFlow registers a platform of this name itself.
+/// Returns whether TensorFlow registers a platform of this name itself.
 const fn is_reserved_name(name: &str) -> bool {
     matches!(name.as_bytes(), b"HOST" | b"CUDA" | b"ROCM")
 }
 
-/// Whether TensorFlow has kernels for this type of devices.
+/// Returns whether TensorFlow has kernels for this type of devices.
 pub(crate) const fn is_reserved_type(kind: &str) -> bool {
     matches!(kind.as_bytes(), b"CPU" | b"GPU" | b"DEFAULT")
 }

@@ -5,34 +5,34 @@ use crate::memory::DevicePtr;
 use crate::sync::{ForkMutex, lock_across_forks};
 use tf_plugin_core::__private::boundary;
 
-/// The largest request that is served. The host requests less and less until it gets something, so one for much
-/// memory comes down to this, too.
+/// The size of a piece in bytes, which is the largest request that is served. The host requests less and less until
+/// it gets memory, so larger requests come down to this, too.
 const PIECE: u64 = 64 << 10;
 
-/// The most pieces.
+/// The largest number of pieces.
 const PIECES: u64 = 16;
 
-/// The reserve is at most this part of the memory that is free when it is taken.
+/// The reserve is at most one `PART`th of the memory that is free when it is taken.
 const PART: u64 = 64;
 
 /// Memory set aside while there is some, in pieces of [`PIECE`] bytes.
 ///
-/// The host keeps what it has got for a small tensor for all later ones. If that were no memory, small tensors would
-/// fail long after the device has memory again.
+/// The host keeps a region that it has got for a small tensor, and uses it for all later ones. If that were a sentinel
+/// address, small tensors would still fail long after the device has memory again.
 #[derive(Debug)]
 pub(crate) struct Reserve {
     base: DevicePtr,
-    /// Whether each piece is given to somebody.
+    /// Whether each piece is in use.
     given: ForkMutex<Vec<bool>>,
 }
 
 impl Reserve {
-    /// How much of so much free memory it is.
+    /// Returns the size of the reserve for this much free memory, in bytes.
     pub(crate) fn part_of(free: u64) -> u64 {
         (free / PART / PIECE).min(PIECES) * PIECE
     }
 
-    /// Takes it from `device`; there is none if that has too little.
+    /// Takes the reserve from `device`, or returns `None` if that has too little memory.
     pub(crate) fn take_from(device: &impl Device) -> Option<Self> {
         const OP: &str = "allocate";
         let taken = boundary::catch(OP, || {
@@ -44,7 +44,7 @@ impl Reserve {
         });
         match taken {
             Ok(Some((base, bytes))) if base.is_usable() => Some(Self::new(base, bytes)),
-            // The host's own request gets such an address, too, and the device an error for it.
+            // The host's own requests will also get such an address, and that becomes an error of the device.
             Ok(_) => None,
             Err(error) => {
                 log::debug!("no memory is set aside for small tensors: {error:#}");
@@ -58,7 +58,7 @@ impl Reserve {
         Self { base, given: ForkMutex::new(vec![false; (bytes / PIECE) as usize]) }
     }
 
-    /// A piece for `bytes`, if one is left.
+    /// Returns a piece for `bytes`, if one is left.
     pub(crate) fn allocate(&self, bytes: u64) -> Option<DevicePtr> {
         if bytes > PIECE {
             return None;
@@ -69,10 +69,10 @@ impl Reserve {
         DevicePtr::new(self.base.address() + at as u64 * PIECE)
     }
 
-    /// Takes a piece back. Whether it is one.
+    /// Takes a piece back. Returns whether the address is one.
     pub(crate) fn deallocate(&self, memory: DevicePtr) -> bool {
         let offset = memory.offset_from(self.base).filter(|&offset| offset < PIECES * PIECE);
-        // Nearly all memory is behind the pieces, and needs no lock.
+        // Nearly all addresses are outside of the pieces, and need no lock.
         let Some(offset) = offset else { return false };
         let mut given = lock_across_forks(&self.given);
         let Some(given) = given.get_mut((offset / PIECE) as usize) else { return false };
@@ -80,7 +80,7 @@ impl Reserve {
         true
     }
 
-    /// What the device has allocated.
+    /// Returns the memory that the device has allocated for the reserve.
     pub(crate) fn memory(&self) -> DevicePtr {
         self.base
     }

@@ -95,12 +95,12 @@ pub enum Pattern {
     Zero,
     /// A byte.
     Byte(u8),
-    /// Four bytes in the order of the machine. Size and address of the range are multiples of 4.
+    /// Four bytes in native byte order. Size and address of the range are multiples of 4.
     Word(u32),
 }
 
 impl Pattern {
-    /// The pattern as four bytes in the order of the machine.
+    /// Returns the pattern as four bytes in native byte order.
     #[must_use]
     pub const fn to_bytes(self) -> [u8; 4] {
         match self {
@@ -110,7 +110,7 @@ impl Pattern {
         }
     }
 
-    /// Fills a slice.
+    /// Fills a slice with the pattern.
     pub fn fill(self, target: &mut [u8]) {
         match self {
             Self::Zero => target.fill(0),

@@ -1,4 +1,4 @@
-//! Serialised protocol buffers, one field at a time: what is not understood keeps its bytes.
+//! Serialised protocol buffers, one field at a time: unknown fields keep their bytes.
 
 use prost::DecodeError;
 use prost::encoding::{
@@ -15,7 +15,7 @@ pub enum Value<'a> {
     Fixed32([u8; 4]),
     /// A string, bytes, a message or a packed list.
     Bytes(&'a [u8]),
-    /// Of a kind that no field that is read here has.
+    /// A value of a kind that is not read here.
     Other,
 }
 
@@ -24,21 +24,21 @@ pub enum Value<'a> {
 pub(crate) struct Field<'a> {
     pub(crate) number: u32,
     pub(crate) value: Value<'a>,
-    /// All of it, key included.
+    /// All bytes of the field, including its key.
     pub(crate) raw: &'a [u8],
 }
 
-/// The fields of a message, in their order. Ends after an error.
+/// Returns the fields of a message, in their order. Ends after an error.
 pub(crate) fn fields(message: &[u8]) -> impl Iterator<Item = Result<Field<'_>>> {
     each(message, field)
 }
 
-/// The numbers and values of the fields of a message.
+/// Returns the numbers and values of the fields of a message.
 pub fn values(message: &[u8]) -> impl Iterator<Item = Result<(u32, Value<'_>)>> {
     fields(message).map(|field| field.map(|field| (field.number, field.value)))
 }
 
-/// The strings, bytes or messages in the fields with this number.
+/// Returns the strings, bytes or messages in the fields with this number.
 pub(crate) fn each_of(message: &[u8], number: u32) -> impl Iterator<Item = Result<&[u8]>> {
     values(message).filter_map(move |field| match field {
         Ok((found, Value::Bytes(bytes))) if found == number => Some(Ok(bytes)),
@@ -47,12 +47,12 @@ pub(crate) fn each_of(message: &[u8], number: u32) -> impl Iterator<Item = Resul
     })
 }
 
-/// The values of a packed list.
+/// Returns the values of a packed list.
 pub(crate) fn packed(list: &[u8], wire_type: WireType) -> impl Iterator<Item = Result<Value<'_>>> {
     each(list, move |rest| value(0, wire_type, rest))
 }
 
-/// The values that `read` returns, until the end or the first error.
+/// Returns the values that `read` returns, until the end or the first error.
 fn each<'a, T>(
     mut rest: &'a [u8],
     mut read: impl FnMut(&mut &'a [u8]) -> Result<T>,
@@ -110,7 +110,7 @@ fn truncated(needed: u64, found: usize) -> Error {
     ))
 }
 
-/// A field's text.
+/// Returns the text of a field.
 pub(crate) fn text(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|error| {
         Error::data_loss("a malformed protocol buffer: a string is not UTF-8").with_source(error)
@@ -123,13 +123,13 @@ pub(crate) fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     put_sized(out, bytes);
 }
 
-/// As [`put_bytes`], without the key of a field.
+/// Appends what [`put_bytes`] does, without the key of the field.
 pub(crate) fn put_sized(out: &mut Vec<u8>, bytes: &[u8]) {
     encode_varint(bytes.len() as u64, out);
     out.extend_from_slice(bytes);
 }
 
-/// As [`put_bytes`], unless there are none, which is what a reader takes a field for that is not there.
+/// Appends what [`put_bytes`] does, or nothing without bytes: a reader takes a missing field as empty.
 pub(crate) fn put_bytes_if_any(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     if !bytes.is_empty() {
         put_bytes(out, number, bytes);
