@@ -1,4 +1,4 @@
-//! What a device says of itself, its allocator and its host memory, also with failing methods.
+//! The description of a device, its allocator and its host memory, also with failing methods.
 
 use crate::platform::{MEMORY, SWITCH, Switched, with_switched};
 use tf_plugin_testing::device::Host;
@@ -9,7 +9,7 @@ fn a_device_describes_itself() {
         let texts = [Some("a name"), None, Some("0000:00:02.1")];
         assert_eq!(device.description().each_ref().map(Option::as_deref), texts);
         assert_eq!(device.figures(), (3, i64::MAX, 2.5));
-        // With it the SDK sets memory aside.
+        // The first allocation makes the SDK set memory aside.
         device.deallocate(device.allocate(4096).unwrap());
         for panics in [false, true] {
             for (op, figures) in [
@@ -20,7 +20,7 @@ fn a_device_describes_itself() {
                 SWITCH.set(op, panics);
                 assert_eq!(device.figures(), figures, "{op}");
             }
-            // The latest that is known stands in.
+            // After a failure, the result is the latest known one.
             SWITCH.set("", false);
             let free = device.memory_usage().expect("known")[0];
             let memory = device.allocate(4096).unwrap();

@@ -1,5 +1,5 @@
-//! Streams that could not be made, null handles, addresses that are not aligned, platforms that do not open, and copies
-//! that are late or dropped: no call ends the process, and each failure is reported.
+//! Streams that could not be created, null handles, addresses that are not aligned, platforms that do not open, and
+//! copies that are late or dropped: no call ends the process, and each failure is reported.
 
 use crate::faulty::with_device;
 use crate::platform::{SOURCES, SWITCH, Switched, with_switched};
@@ -38,7 +38,7 @@ fn a_stream_that_could_not_be_made_says_why() {
     }
 }
 
-/// TensorFlow counts on multiples of 256; and it repeats a small request forever when it gets nothing.
+/// Checks alignment: TensorFlow relies on multiples of 256, and repeats a small request forever if it is refused.
 #[test]
 fn an_address_that_is_not_aligned_is_refused() {
     with_switched(|device| {
@@ -53,7 +53,7 @@ fn an_address_that_is_not_aligned_is_refused() {
     });
 }
 
-/// TensorFlow up to 2.16 goes on without a stream when there is none.
+/// Passes null, as TensorFlow 2.16 and earlier do after a stream could not be created.
 #[test]
 fn null_handles_are_tolerated() {
     for takes in [false, true] {
@@ -75,7 +75,7 @@ fn null_handles_are_tolerated() {
                 stream.wait_event(&event),
                 real.wait_event(&event),
             ];
-            // Where TensorFlow does not take the errors, the device reports them.
+            // If TensorFlow does not take the errors, the device reports them.
             assert!(answers.iter().all(|answer| answer.is_err() == takes), "{answers:?}");
             assert_eq!(device.synchronize().is_err(), !takes);
             assert!(stream.copy_to_host(&mut [0; 64], memory).is_err());
@@ -113,7 +113,7 @@ fn what_cannot_be_opened_is_not_counted() {
     }
 }
 
-/// The host frees the memory as soon as an event behind the copy is complete.
+/// Checks events, since the host frees the memory as soon as an event behind the copy is complete.
 #[test]
 fn no_event_is_complete_before_the_copies_in_front_of_it() {
     for completes in [true, false] {

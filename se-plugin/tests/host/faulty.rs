@@ -1,4 +1,4 @@
-//! The fault layer for devices: each call meets its fault, which somebody gets to know, and without one nothing is different.
+//! The fault layer for devices: each call meets its fault, which is reported, and without faults nothing is different.
 
 use crate::platform::devices;
 use se_plugin::__private::PlatformExport;
@@ -20,7 +20,7 @@ fn open(_: usize) -> Result<HostDevice> {
 devices!(Toy = "TOY": 1 of HostDevice, open);
 
 thread_local! {
-    /// What controls the platform that was made last.
+    /// The faults of the platform that was created last.
     static FAULTS: Cell<Option<Faults>> = const { Cell::new(None) };
 }
 
@@ -45,7 +45,7 @@ impl Platform for Controlled {
     }
 }
 
-/// Runs `body` with a device, in a host that takes errors of copies or does not; afterwards everything is given back.
+/// Runs `body` with a device, in a host that takes errors of copies or does not. Then checks that all is freed.
 pub(crate) fn with_device<R>(
     takes_errors: bool,
     body: impl FnOnce(&TestDevice<'_>, &Faults) -> R,
@@ -79,7 +79,7 @@ fn without_a_fault_nothing_is_different() {
     });
 }
 
-// A platform that says otherwise than others wherever it can.
+// A platform that differs from others in every setting.
 devices!(
     Other = "OTHER_NAME", "OTHER_TYPE":
     3 of HostDevice, open, USE_BFC_ALLOCATOR, FORCE_MEMORY_GROWTH
@@ -105,7 +105,7 @@ const SIZE: usize = 64;
 /// One call on a device, or on a stream with two pieces of its memory; `Err` if the host's call itself fails.
 type Call = fn(&TestDevice<'_>, &TestStream<'_>, [DevicePtr; 2]) -> Result<()>;
 
-/// Who gets to know of a failure, in a host that does not take errors of copies and in one that does: whether the host's
+/// Where a failure is reported, in a host that does not take errors of copies and in one that does: whether the host's
 /// call returns it, and whether the device keeps it and reports it from then on.
 type Known = [[bool; 2]; 2];
 
@@ -116,14 +116,14 @@ const BOTH: Known = [[true, true]; 2];
 const OF_COPIES: Known = [[false, true], [true, false]];
 /// The host ignores the error of a fill.
 const OF_FILLS: Known = [[false, true], [true, true]];
-/// The SDK stands in: with the figures that it had last, and by waiting for the stream. To free has no status; that it failed
-/// is in the log.
+/// The SDK replaces the call, by the latest known figures or by waiting for the stream. A failure to free is only in
+/// the log, since that call has no status.
 const LOGGED: Known = [[false, false]; 2];
 
-/// Each operation with what makes TensorFlow call it, those of [`EARLY`] excepted.
+/// Each operation, except those of [`EARLY`], with a function that makes the host call it.
 const CALLS: [(&str, Known, Call); 26] = [
     ("allocate", BOTH, |device, _, _| {
-        // Null has no text; the device keeps it.
+        // Null has no error text; the device keeps the error.
         let null = || device.synchronize().expect_err("kept");
         device.deallocate(device.allocate(5000).ok_or_else(null)?);
         Ok(())
@@ -169,7 +169,7 @@ const CALLS: [(&str, Known, Call); 26] = [
         let event = device.event()?;
         stream.record_event(&event);
         stream.synchronize()?;
-        // Also where that fails: any other answer would abort.
+        // Also if that fails: any other result would abort.
         assert_eq!(event.status(), EventStatus::Complete);
         Ok(())
     }),
@@ -194,8 +194,8 @@ const CALLS: [(&str, Known, Call); 26] = [
     }),
 ];
 
-/// Makes one call on a new device, with faults: what it returns, what the device and the stream report afterwards, and how
-/// many faults were met.
+/// Makes one call on a new device, with faults. Returns its result, what the device and the stream report afterwards,
+/// and how many faults were met.
 fn with(takes_errors: bool, call: Call, set: impl FnOnce(&Faults)) -> ([Result<()>; 3], u64) {
     with_device(takes_errors, |device, faults| {
         let (stream, created) = device.stream();
@@ -207,7 +207,7 @@ fn with(takes_errors: bool, call: Call, set: impl FnOnce(&Faults)) -> ([Result<(
         let met = faults.met();
         faults.reset();
         let kept = device.synchronize();
-        // Where the device has failed, nothing works from then on.
+        // After a failure of the device, nothing works.
         let copied = stream.copy_to_device(memory[0], &[1; SIZE]);
         assert_eq!(copied.is_err(), kept.is_err() && takes_errors, "{copied:?}");
         let copied = stream.copy_to_host(&mut [0; SIZE], memory[0]);
@@ -263,7 +263,7 @@ fn each_operation_meets_its_fault() {
 /// One call of the platform itself.
 type Early = fn(&Faulty<Toy>) -> Result<()>;
 
-/// The operations that come before a stream is there, and one for which the host has no room.
+/// The operations that come before a stream exists, and one for which the host has no room.
 const EARLY: [(&str, Early); 3] = [
     ("get_device_count", |platform| platform.device_count().map(drop)),
     ("create_device", |platform| platform.open(0).map(drop)),
@@ -283,8 +283,8 @@ fn what_comes_before_streams_meets_its_fault() {
     }
 }
 
-/// A scenario of a copy there, a fill, a copy within and a copy back: whatever fails, either it is told or the
-/// bytes are right.
+/// Runs a copy to the device, a fill, a copy on it and a copy back. After each possible failure, either it is
+/// reported or the bytes are right.
 #[test]
 fn no_failure_is_lost() {
     for fault in [Fault::Fail(Code::Unavailable), Fault::Panic] {

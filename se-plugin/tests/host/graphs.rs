@@ -14,7 +14,7 @@ platform!(WithoutPass, graph: None, profiler: None);
 platform!(WithPass, graph: Some(|| Box::new(Pass)), profiler: None);
 platform!(WithoutConstructor, graph: Some(|| panic!("requested it")), profiler: None);
 
-/// Does what the first node is called.
+/// A pass that does what the name of the first node says.
 struct Pass;
 
 impl GraphPass for Pass {
@@ -65,7 +65,7 @@ fn asks_for_xla(graph: &[u8]) -> bool {
     Graph::decode(graph).unwrap().nodes().any(|node| node.has_attr(JIT))
 }
 
-/// Of a plugin without kernels, for which TensorFlow's arithmetic pass must not write any ops.
+/// Returns the configuration of a plugin without kernels, for which TensorFlow's arithmetic pass must not insert ops.
 fn without_arithmetic() -> [u32; 19] {
     let mut configs = [0; 19];
     configs[4] = 1;

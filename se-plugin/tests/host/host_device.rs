@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 const SIZE: u64 = 1 << 20;
 
-/// Enqueues a task that ends when the answer is sent something.
+/// Enqueues a task that ends when something is sent to the returned channel.
 fn hold_up(stream: &WorkerStream) -> mpsc::Sender<()> {
     let (go, gate) = mpsc::channel();
     let wait = move |[]: [&[u8]; 0], []: [&mut [u8]; 0]| gate.recv().map_err(Error::internal);
@@ -16,7 +16,7 @@ fn hold_up(stream: &WorkerStream) -> mpsc::Sender<()> {
     go
 }
 
-/// A stream on memory of its own.
+/// Creates a stream on its own memory.
 fn worker() -> (HostMemory, WorkerStream) {
     let memory = HostMemory::new(SIZE).unwrap();
     let stream = WorkerStream::new(&memory, Delay::NONE);
@@ -44,7 +44,7 @@ fn a_stream_copies_into_the_memory_of_another() {
     assert_eq!(content(&other, to), there);
 }
 
-/// Without the waiting the second stream would be there first: the first one is held up.
+/// Holds up the first stream: without its waits, the second one would copy too early.
 #[test]
 fn streams_wait_for_each_other_and_for_events() {
     let memory = HostMemory::new(SIZE).unwrap();
@@ -60,7 +60,7 @@ fn streams_wait_for_each_other_and_for_events() {
             true => two.wait_event(&event).unwrap(),
             false => two.wait_stream(&one).unwrap(),
         }
-        // What comes later is not waited for.
+        // Later work is not waited for.
         let late_go = hold_up(&one);
         two.launch("copy", [a], [b], |[a], [b]| {
             b.copy_from_slice(a);
@@ -185,7 +185,7 @@ fn ranges_are_checked_on_the_callers_thread() {
     assert!(stream.fill(elsewhere, Pattern::Zero, 8).is_err());
     assert!(stream.copy_on_device(target.start().unwrap(), elsewhere, 8).is_err());
     assert!(stream.copy_on_device(elsewhere, target.start().unwrap(), 8).is_err());
-    // In place is a range that is written, named once.
+    // Work in place names its range once, as written.
     stream.launch("twice", [target], [target], |[_], [_]| Ok(())).unwrap();
     let error = stream.synchronize().unwrap_err();
     assert!(error.message().contains("among what it writes"), "{error}");
@@ -231,7 +231,7 @@ fn the_delays_are_there() {
     assert!(start.elapsed() > Duration::from_millis(10), "{:?}", start.elapsed());
 }
 
-/// Without `USE_BFC_ALLOCATOR` TensorFlow frees what enqueued work still uses.
+/// Frees memory that enqueued work still uses, as TensorFlow does without `USE_BFC_ALLOCATOR`.
 #[test]
 fn memory_in_use_is_not_allocated_again() {
     let device = HostDevice::new(HostMemory::new(SIZE).unwrap());
@@ -263,7 +263,7 @@ fn memory_in_use_is_not_allocated_again() {
     assert!(device.deallocate(other).is_err(), "freed twice");
 }
 
-/// What one stream has failed at, the whole device reports.
+/// Checks that the whole device reports the failure of one stream.
 #[test]
 fn streams_of_a_device_fail_together() {
     let device = HostDevice::new(HostMemory::new(SIZE).unwrap());

@@ -1,17 +1,17 @@
-//! Handles of two hosts or two devices in one call: of other types behind the same C handle.
+//! Handles of two hosts or two devices in one call: other Rust types behind the same C handle.
 
 use crate::platform::HostPlatform;
 use se_plugin::EventStatus;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tf_plugin_testing::device::{Host, TestDevice};
 
-/// What the call says that must not reach the plugin.
+/// Returns the panic message of a call that must not reach the plugin.
 fn refusal(call: impl FnOnce()) -> String {
     let payload = catch_unwind(AssertUnwindSafe(call)).expect_err("the call was made");
     payload.downcast_ref::<String>().expect("a text").clone()
 }
 
-/// Each call that takes two handles, with the stream of one device and the other handle of another.
+/// Makes each call that takes two handles, with the stream of one device and the other handle of another.
 fn mixes<'d>(one: &'d TestDevice<'d>, other: &'d TestDevice<'d>) -> [(&'static str, String); 5] {
     let (stream, made) = one.stream();
     made.unwrap();
@@ -46,8 +46,8 @@ fn null_handles_are_not_mixed_either() {
     assert!(said.contains("two hosts"), "{said}");
 }
 
-/// TensorFlow lets a stream wait for another device's when it copies from one to the other. It records events and
-/// takes times on one device only.
+/// Makes a stream wait for another device's, as TensorFlow does when it copies from one to the other. It records
+/// events and takes times on one device only.
 #[test]
 fn streams_of_two_devices_of_a_host_wait_for_each_other() {
     let host = Host::load::<HostPlatform>().unwrap();

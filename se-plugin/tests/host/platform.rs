@@ -1,4 +1,4 @@
-//! The platforms of these tests: devices on the host, with a graph pass and a profiler of each test's own.
+//! The platforms of these tests: devices on the host. Each test has its own graph pass and profiler.
 
 use crate::abi::Counted;
 use crate::switch::Switch;
@@ -10,23 +10,23 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tf_plugin_testing::device::{Host, TestDevice};
 
-/// What the streams do.
+/// The tasks of the streams.
 static TIMELINE: Timeline = Timeline::new("RUST_TEST");
 
-/// Of the streams that were made with options.
+/// The priorities of the streams that were created with options.
 pub(crate) static PRIORITIES: Mutex<Vec<Option<i32>>> = Mutex::new(Vec::new());
 
-/// What a [`Switched`] platform or a device of it fails at.
+/// The method at which a [`Switched`] platform or its device fails.
 pub(crate) static SWITCH: Switch = Switch::new();
-/// Copies that nobody has made yet.
+/// Copies that were not made yet.
 pub(crate) static SOURCES: Mutex<Vec<HostSource>> = Mutex::new(Vec::new());
 /// Host memory of the devices. Only tests that hold [`SWITCH`] alone may allocate from it: one of them counts it.
 pub(crate) static MEMORY: Counted = Counted::new(|| SWITCH.trip("host memory"));
 
-/// How many [`Switched`] platforms there are.
+/// The number of [`Switched`] platforms that exist.
 pub(crate) static PLATFORMS: AtomicUsize = AtomicUsize::new(0);
 
-/// A platform whose devices fail at what the kit's `Faulty` does not know: what has no name in the header.
+/// A platform whose devices fail where the kit's `Faulty` cannot: at methods that have no name in the header.
 pub(crate) struct Switched(());
 
 impl Drop for Switched {
@@ -54,7 +54,7 @@ impl Platform for Switched {
     }
 }
 
-/// Runs `body` with a device of [`Switched`] while nobody else uses the switch; afterwards everything is given back.
+/// Runs `body` with a device of [`Switched`] while no other test uses the switch. Then checks that all is freed.
 pub(crate) fn with_switched(body: impl FnOnce(&TestDevice<'_>)) {
     let _alone = SWITCH.alone();
     let host = Host::load::<Switched>().expect("loaded");
@@ -66,8 +66,8 @@ pub(crate) fn with_switched(body: impl FnOnce(&TestDevice<'_>)) {
     assert_eq!(PLATFORMS.load(Ordering::Relaxed), 0);
 }
 
-/// A device of these tests' own: it remembers the priorities of its streams, says what a [`HostDevice`] does not, and fails
-/// at what `trip` says.
+/// A device for these tests. It records the priorities of its streams, reports what a [`HostDevice`] does not, and
+/// fails if `trip` does.
 pub(crate) struct Own {
     device: HostDevice,
     trip: fn(&str) -> Result<()>,
@@ -93,7 +93,7 @@ macro_rules! forward {
     )*};
 }
 
-/// Methods that say this of the device, unless they fail.
+/// Methods that return a fact about the device, unless they fail.
 macro_rules! says {
     ($($method:ident -> $answer:ty: $what:expr;)*) => {$(
         fn $method(&self) -> Option<$answer> {
@@ -185,7 +185,7 @@ impl Stream for OwnStream {
     }
 }
 
-/// A platform of this name, with so many devices, each opened by a function of its ordinal number.
+/// A platform of this name with this many devices, each opened by a function of its ordinal number.
 macro_rules! devices {
     ($platform:ident = $name:literal: $($rest:tt)*) => {
         crate::platform::devices!($platform = $name, $name: $($rest)*);
@@ -236,7 +236,7 @@ macro_rules! platform {
     };
 }
 
-/// The sizes of a host whose structs have so many bytes more than this release's.
+/// The sizes of a host whose structs have this many bytes more than this release's.
 macro_rules! longer {
     ($sizes:ident { $($record:ident),* }, $more:expr) => {{
         let ours = $sizes::default();

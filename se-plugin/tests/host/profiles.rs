@@ -97,7 +97,7 @@ fn only_what_was_asked_for_is_written() {
     let _alone = SWITCH.alone();
     let host = ProfilerHost::load::<WithProfiler>().unwrap();
     let size = host.collect().unwrap().len();
-    // All of it is taken.
+    // The buffer must have exactly this size.
     for room in [1, size, size + 1] {
         let error = host.take(room).unwrap_err();
         assert!(error.message().contains("request the size first"), "{room}: {error}");

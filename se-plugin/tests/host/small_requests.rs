@@ -2,7 +2,7 @@
 
 use crate::faulty::with_device;
 
-/// TensorFlow repeats requests of up to 2304 bytes forever when they get nothing.
+/// Checks small requests: TensorFlow repeats those of up to 2304 bytes forever if they are refused.
 #[test]
 fn small_requests_get_memory_that_was_set_aside() {
     with_device(false, |device, _| {
@@ -26,7 +26,7 @@ fn small_requests_get_memory_that_was_set_aside() {
     });
 }
 
-/// When that is used up, too.
+/// Checks small requests after the memory that was set aside is used up, too.
 #[test]
 fn small_requests_get_memory_that_reports_that_there_is_none() {
     with_device(false, |device, _| {

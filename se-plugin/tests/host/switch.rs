@@ -14,19 +14,19 @@ impl Switch {
         Self { fault: Mutex::new(("", false)), user: Mutex::new(()) }
     }
 
-    /// Keeps others from using it. Nothing fails at first.
+    /// Keeps other tests from using the switch. Nothing fails at first.
     pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
         let user = self.user.lock().unwrap_or_else(PoisonError::into_inner);
         self.set("", false);
         user
     }
 
-    /// From now on `op` fails; none, if it is empty.
+    /// Makes `op` fail from now on, or nothing if it is empty.
     pub(crate) fn set(&self, op: &'static str, panics: bool) {
         *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = (op, panics);
     }
 
-    /// What `op` calls.
+    /// Fails or panics if `op` was set. Each `op` calls this.
     pub(crate) fn trip(&self, op: &str) -> Result<()> {
         match *self.fault.lock().unwrap_or_else(PoisonError::into_inner) {
             (fault, _) if fault != op => Ok(()),

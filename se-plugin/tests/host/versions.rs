@@ -10,7 +10,7 @@ fn load(sizes: Sizes) -> se_plugin::Result<Host> {
     Host::load_with::<HostPlatform>(sizes, &PlatformExport::new())
 }
 
-/// The number of devices, and that nothing else went wrong.
+/// Returns the number of devices, and checks that nothing else went wrong.
 fn devices(sizes: Sizes) -> usize {
     let host = load(sizes).unwrap_or_else(|error| panic!("{sizes:?}: {error}"));
     assert_eq!(host.violations(), [], "{sizes:?}");
@@ -48,7 +48,7 @@ fn a_short_stream_executor_means_no_devices() {
     }
 }
 
-/// TensorFlow has room for `create_stream_with_options` from 2.22 on, up to byte 296 of the struct.
+/// Checks `create_stream_with_options`, for which TensorFlow has room since 2.22, up to byte 296 of the struct.
 #[test]
 fn streams_with_options_are_offered_where_there_is_room() {
     for stream_executor in 288..=304 {
@@ -71,7 +71,7 @@ fn streams_with_options_are_offered_where_there_is_room() {
     };
     for size in 8..=64 {
         assert_eq!(asked(Some((size, None))).unwrap(), [None], "{size}");
-        // A number that is not there is not read.
+        // A number that the struct does not cover is not read.
         let priority = (size >= 24).then_some(-3);
         assert_eq!(asked(Some((size, Some(-3)))).unwrap(), [priority], "{size}");
     }

@@ -1,13 +1,13 @@
-//! What only `unsafe` can express: host memory of a device's own.
+//! A device's own host allocator, which needs `unsafe`.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use se_plugin::{HostAllocator, Result};
 
-/// Memory that knows how much of it there is.
+/// An allocator that counts its allocations.
 #[derive(Debug)]
 pub(crate) struct Counted {
-    /// Asked before each allocation.
+    /// Called before each allocation.
     before: fn() -> Result<()>,
     /// Allocated and not freed.
     live: AtomicUsize,
@@ -20,7 +20,7 @@ impl Counted {
         Self { before, live: AtomicUsize::new(0), total: AtomicUsize::new(0) }
     }
 
-    /// How many allocations there are, and how many there were.
+    /// Returns the number of allocations that are not freed, and of all so far.
     pub(crate) fn counts(&self) -> [usize; 2] {
         [&self.live, &self.total].map(|count| count.load(Ordering::Acquire))
     }
