@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A number of bytes that may be held at a time.
+/// A limit on the bytes held at a time.
 #[derive(Debug)]
 pub struct Budget {
     limit: AtomicUsize,
@@ -19,17 +19,17 @@ pub struct Reservation {
 }
 
 impl Budget {
-    /// A budget of `limit` bytes.
+    /// Creates a budget of `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self { limit: AtomicUsize::new(limit), used: AtomicUsize::new(0) }
     }
 
-    /// Changes the limit; what is held already stays.
+    /// Changes the limit. Bytes that are reserved already stay so.
     pub fn resize(&self, limit: usize) {
         self.limit.store(limit, Ordering::Release);
     }
 
-    /// `bytes` of it if they are free now.
+    /// Reserves `bytes` if they are free now.
     pub fn try_reserve(self: &Arc<Self>, bytes: usize) -> Option<Reservation> {
         let limit = self.limit.load(Ordering::Acquire);
         self.used
@@ -40,18 +40,18 @@ impl Budget {
             .map(|_| Reservation { budget: Arc::clone(self), bytes })
     }
 
-    /// `bytes` of it, free or not: for what has to go on and has nothing to wait for.
+    /// Reserves `bytes`, free or not: for work that has to go on and has nothing to wait for.
     pub fn overdraw(self: &Arc<Self>, bytes: usize) -> Reservation {
         self.used.fetch_add(bytes, Ordering::AcqRel);
         Reservation { budget: Arc::clone(self), bytes }
     }
 
-    /// The bytes that may be held.
+    /// Returns the limit in bytes.
     pub fn limit(&self) -> usize {
         self.limit.load(Ordering::Acquire)
     }
 
-    /// The bytes held now.
+    /// Returns the number of bytes held now.
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Acquire)
     }

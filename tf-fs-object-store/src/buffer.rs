@@ -11,7 +11,7 @@ const SMALLEST_CHUNK: usize = 16 << 10;
 /// Small enough that a file which stops growing wastes little, large enough to cost few calls.
 const LARGEST_CHUNK: usize = 1 << 20;
 
-/// Appended bytes, in chunks: memory grows with them, and none is ever copied again.
+/// Appended bytes in chunks: memory grows with them, and no byte is copied again.
 #[derive(Default)]
 pub struct Buffer {
     full: Vec<Bytes>,
@@ -21,23 +21,23 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether the buffer is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How much can be appended before [`grow`](Self::grow) is needed.
+    /// Returns how many bytes can be appended before [`grow`](Self::grow) is needed.
     pub fn room(&self) -> usize {
         self.last.capacity() - self.last.len()
     }
 
-    /// How large the next chunk should be when `wanted` bytes are to be appended, and the buffer is to
-    /// hold `limit` in all.
+    /// Returns the size of the next chunk, when `wanted` bytes are to be appended to a buffer that is to hold `limit`
+    /// in all.
     pub fn next_chunk(&self, wanted: usize, limit: usize) -> usize {
         self.len.max(wanted).clamp(SMALLEST_CHUNK, LARGEST_CHUNK).min(limit - self.len)
     }
@@ -58,10 +58,10 @@ impl Buffer {
         self.len += data.len();
     }
 
-    /// All bytes, which stay here too.
+    /// Returns all bytes, and keeps them.
     pub fn share(&mut self) -> Content {
         if !self.last.is_empty() {
-            // The rest of the chunk stays for what comes.
+            // The rest of the chunk stays for later bytes.
             self.full.push(self.last.split().freeze());
         }
         Content(Arc::new(Inner {
@@ -71,7 +71,7 @@ impl Buffer {
         }))
     }
 
-    /// All bytes, and what pays for them; the buffer is empty then.
+    /// Takes all bytes with their reservations, and leaves the buffer empty.
     pub fn take(&mut self) -> Content {
         let mut taken = mem::take(self);
         let reservations = mem::take(&mut taken.reservations);
@@ -101,22 +101,22 @@ struct Inner {
 }
 
 impl Content {
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub fn len(&self) -> u64 {
         self.0.len as u64
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.len == 0
     }
 
-    /// The bytes, in order.
+    /// Returns the bytes in order, in chunks.
     pub fn chunks(&self) -> &[Bytes] {
         &self.0.chunks
     }
 
-    /// The first `len` bytes of them.
+    /// Returns the first `len` bytes.
     pub(crate) fn prefix(&self, len: usize) -> Self {
         let len = len.min(self.0.len);
         let mut left = len;

@@ -11,19 +11,19 @@ const DEEPEST: usize = 64;
 /// The entries of one directory, page by page.
 #[derive(Debug)]
 pub(crate) struct Collected {
-    /// What the keys in it begin with.
+    /// The prefix of its keys.
     directory: String,
-    /// What the names begin with that are listed.
+    /// The prefix of the listed names.
     names: String,
     children: BTreeMap<String, Child>,
     /// Whether anything was seen in it, if only its own marker.
     pub(crate) exists: bool,
-    /// When each page was asked for, and with what it ended.
+    /// When each page was requested, and its last name.
     pages: Vec<(Began, String)>,
 }
 
 impl Collected {
-    /// Nothing yet of the keys that begin with `directory`, of which those are listed whose names begin with `names`.
+    /// Creates an empty collection of the keys that begin with `directory`; names that begin with `names` are listed.
     pub(crate) fn new(directory: impl Into<String>, names: impl Into<String>) -> Self {
         Self {
             directory: directory.into(),
@@ -34,7 +34,7 @@ impl Collected {
         }
     }
 
-    /// Adds a page of this directory, by directory or not.
+    /// Adds a page of this directory, listed with or without a delimiter.
     pub(crate) fn add(&mut self, page: Page, began: Began) {
         let last = page.last().and_then(|last| last.strip_prefix(&*self.directory));
         self.pages.push((began, last.unwrap_or_default().to_owned()));
@@ -53,7 +53,7 @@ impl Collected {
             Some((name, _)) => (name, true),
             None => (rest, false),
         };
-        // The directory's own marker; or a `//`, which no path can be put together of.
+        // The directory's own marker, or a `//`, which no joined path contains.
         if name.is_empty() {
             return;
         }
@@ -70,12 +70,12 @@ impl Collected {
         }
     }
 
-    /// The entries seen so far, in order.
+    /// Returns the entries seen so far, in order.
     pub(crate) fn children(&self) -> impl Iterator<Item = &Child> {
         self.children.values()
     }
 
-    /// What was listed, up to where it ended if there is more.
+    /// Returns what was listed, up to its last name if there is more.
     pub(crate) fn into_listed(self, is_truncated: bool) -> Listed {
         let last = self.pages.into_iter().next_back().map(|(_, last)| last);
         Listed {
@@ -87,9 +87,9 @@ impl Collected {
         }
     }
 
-    /// Keeps it for the questions that follow. What was listed too long ago is left out.
+    /// Keeps the listing for later lookups. Pages that are too old are left out.
     pub(crate) fn keep(self, listings: &Listings, name: &Name, ttl: Duration) {
-        // Half of the time is needed to be of use.
+        // A page is of use only while half of its time is left.
         let is_fresh = |began: &Began| began.at.elapsed() < ttl / 2;
         let fresh = self.pages.iter().position(|(began, _)| is_fresh(began));
         let Some(first) = fresh.or(self.pages.len().checked_sub(1)) else { return };
@@ -103,23 +103,22 @@ impl Collected {
     }
 }
 
-/// All directories below a prefix, made of a listing that is not by directory.
+/// All directories below a prefix, from a listing without a delimiter.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    /// The directory that all of it is in.
+    /// The directory at the top.
     prefix: String,
-    /// What the names in it begin with that are listed.
+    /// The prefix of the listed names in it.
     names: String,
     /// All keys are after this one.
     after: String,
-    /// By what their keys begin with.
+    /// By prefix.
     directories: BTreeMap<String, Collected>,
     last: String,
 }
 
 impl Tree {
-    /// Nothing yet of what is below `prefix`, of which those keys are listed that are after `after` and whose names
-    /// begin with `names`.
+    /// Creates an empty tree for a listing below `prefix`, of the keys after `after` whose names begin with `names`.
     pub(crate) fn new(
         prefix: impl Into<String>,
         names: impl Into<String>,
@@ -151,7 +150,7 @@ impl Tree {
                 if let Some(found) = self.directories.get_mut(directory) {
                     found.add_key(key, Some(object.meta.clone()));
                 }
-                // Those above a known one have it.
+                // The directories above a known one have it already.
                 if is_known {
                     break;
                 }
@@ -162,7 +161,7 @@ impl Tree {
         }
     }
 
-    /// Keeps what is known of each directory for the questions that follow.
+    /// Keeps what is known of each directory for later lookups.
     pub(crate) fn keep(
         self,
         listings: &Listings,
@@ -176,7 +175,7 @@ impl Tree {
             let after = rest(&self.after).filter(|after| !after.is_empty());
             let upto = if is_done { None } else { rest(&self.last) };
             let is_top = directory == self.prefix;
-            // Of the top this may be only a part, and more is known already.
+            // This may be only a part of the top, and more of it is known already.
             if is_top && (after.is_some() || upto.is_some()) {
                 continue;
             }

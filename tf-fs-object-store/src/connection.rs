@@ -24,19 +24,19 @@ pub struct Connection<C: Client> {
     buckets: Mutex<HashMap<Arc<str>, Arc<C::Store>>>,
 }
 
-/// What gives the connection of this process: the filesystem of a plugin.
+/// A filesystem of a plugin, which has the connection of this process.
 pub trait Connect: Clone + Send + Sync + 'static {
     /// What the connection is made with.
     type Client: Client;
 
-    /// Returns the connection of this process with the settings of now. In a forked child it is not its parent's.
+    /// Returns the connection of this process with the current settings. In a forked child it is not its parent's.
     ///
     /// # Errors
     /// If the settings are wrong, or no threads can be started.
     fn connection(&self) -> Result<Arc<Connection<Self::Client>>>;
 }
 
-/// The connection of this process, for the filesystem of a plugin to keep.
+/// The connection of this process, which the filesystem of a plugin keeps.
 #[derive(Debug)]
 pub struct Current<C: Client>(ArcSwapOption<Connection<C>>);
 
@@ -47,8 +47,8 @@ impl<C: Client> Default for Current<C> {
 }
 
 impl<C: Client> Current<C> {
-    /// Returns the connection of this process if it has the settings of now, or else makes it with what is known of the one
-    /// before. `make` is never shown that of a parent before a fork.
+    /// Returns the connection of this process if its settings are current, or else makes it with what is known of the
+    /// one before. `make` never gets the connection of a parent before a fork.
     ///
     /// # Errors
     /// Those of `is_up_to_date` and `make`.
@@ -70,7 +70,7 @@ impl<C: Client> Current<C> {
             if let Some(old) = &*before
                 && !old.is_of_this_process()
             {
-                // Its threads were not forked along: waiting for them would never end.
+                // Its threads were not forked with it: waiting for them would never end.
                 std::mem::forget(Arc::clone(old));
             }
         }
@@ -87,7 +87,7 @@ impl<C: Client> Current<C> {
 }
 
 impl<C: Client> Connection<C> {
-    /// The first connection of this process.
+    /// Creates the first connection of this process.
     pub fn new(process: Arc<Process>, client: C) -> Self {
         Self {
             process,
@@ -99,8 +99,8 @@ impl<C: Client> Connection<C> {
         }
     }
 
-    /// A connection with other settings than this one, if this is of this process; otherwise nothing is taken from it. What
-    /// is known stays, and so do the buckets for which `keep` is true.
+    /// Creates a connection with other settings, which keeps what is known, and the buckets for which `keep` is true.
+    /// It keeps nothing of a connection of another process.
     pub fn renewed(
         &self,
         process: Arc<Process>,
@@ -117,7 +117,7 @@ impl<C: Client> Connection<C> {
         // What a thread opened in a connection before this one is not among its buckets.
         known.append(&mut self.listings.buckets());
         for name in known.iter().filter(|name| !buckets.contains_key(*name)) {
-            // Another store may have said what is known of it, or to somebody else.
+            // What is known of it may come from another store, or from another account.
             self.listings.changed_below(&Name::new(C::SCHEME, name, ""));
         }
         Self {
@@ -130,17 +130,17 @@ impl<C: Client> Connection<C> {
         }
     }
 
-    /// Whether this process made it, rather than a parent before a fork.
+    /// Returns whether this process made it, rather than a parent before a fork.
     pub fn is_of_this_process(&self) -> bool {
         self.process.is_current()
     }
 
-    /// Runs `future` on the calling thread of TensorFlow's.
+    /// Runs `future` on the calling TensorFlow thread.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         self.process.block_on(future)
     }
 
-    /// The bucket of this name. The first call finds out how to reach it.
+    /// Returns the bucket of this name. The first call finds out how to reach it.
     ///
     /// # Errors
     /// As [`Client::open`].

@@ -7,46 +7,46 @@ use tf_fs_plugin::prelude::*;
 
 /// Why one attempt of a request failed. [`RequestError`] serves most stores.
 ///
-/// The engine looks at it in this order: a [`Class::NotFound`] that is an answer to the question is a result; to a
-/// [`put`](crate::ObjectStore::put) or its like it is none. One that [is spurious](Self::is_spurious) is repeated at once,
-/// whatever its class. Then the [class](Self::class) decides.
+/// The engine handles it in this order. A [`Class::NotFound`] of a lookup is a result; of a
+/// [`put`](crate::ObjectStore::put) or another write it is a failure. One that [is spurious](Self::is_spurious) is
+/// retried at once, whatever its class. Then the [class](Self::class) decides.
 pub trait Failure: Debug + Send + Sync + Sized + 'static {
-    /// The object is not the version that was requested.
+    /// Creates a failure: the object is not the version that was requested.
     fn changed() -> Self;
 
-    /// Nothing, or next to nothing, arrived from this [endpoint](crate::ObjectStore::endpoint) for as long.
+    /// Creates a failure: no bytes or too few arrived from this [endpoint](crate::ObjectStore::endpoint) in `time`.
     fn stalled(endpoint: String, time: Duration) -> Self;
 
-    /// The response contradicts itself or the request.
+    /// Creates a failure: the response contradicts itself or the request.
     fn invalid(how: &str) -> Self;
 
-    /// The store does not have this. Its class is [`Class::Unsupported`].
+    /// Creates a failure of [`Class::Unsupported`]: the store does not support this.
     fn unsupported(what: &str) -> Self;
 
-    /// Whether another attempt can help.
+    /// Returns whether another attempt can help.
     fn class(&self) -> Class;
 
-    /// Whether the failure says nothing of the store's health, so that another attempt is made at once and is not
-    /// counted: a connection that the store had closed while it was idle, or an error whose reason the store named
-    /// and that is corrected now. After 80 of them in a row the class decides.
+    /// Returns whether the failure says nothing of the store's health, so that the engine retries at once and does not
+    /// count it: a connection that the store had closed while it was idle, or an error whose reason the store named and
+    /// that is corrected now. After 80 of them in a row the class decides.
     fn is_spurious(&self) -> bool {
         false
     }
 
-    /// How long the store wants to be left alone. Honoured up to [`LONGEST_RETRY_AFTER`](crate::LONGEST_RETRY_AFTER).
+    /// Returns how long to make no requests. Honoured up to [`LONGEST_RETRY_AFTER`](crate::LONGEST_RETRY_AFTER).
     fn retry_after(&self) -> Option<Duration> {
         None
     }
 
-    /// Whether the request may have been done although it failed.
+    /// Returns whether the request may have been done although it failed.
     fn may_be_done(&self) -> bool {
         matches!(self.class(), Class::Transient | Class::Doubtful)
     }
 
-    /// What went wrong, for the log.
+    /// Returns what went wrong, for the log.
     fn summary(&self) -> String;
 
-    /// The error for the user, once no further attempt is made: `op` on `what` failed `attempts` times.
+    /// Returns the error for the user after the last attempt: `op` on `what` failed `attempts` times.
     fn into_error(self, op: &str, what: &dyn Display, attempts: u32) -> Error;
 }
 
@@ -54,27 +54,27 @@ pub trait Failure: Debug + Send + Sync + Sized + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Class {
-    /// There is no such object. It is not requested again.
+    /// There is no such object. It is not retried.
     NotFound,
     /// A condition of the request does not hold: the object is another version than the request names, or is there
-    /// although the request says that it must not be. It is not requested again.
+    /// although the request says that it must not be. It is not retried.
     Precondition,
-    /// The user may not do this. It is not requested again.
+    /// The user may not do this. It is not retried.
     Denied,
-    /// The store does not have this request. It is not made again.
+    /// The store does not support this request. It is not retried.
     Unsupported,
-    /// It may pass: no connection, an overloaded store. Attempts go on for
+    /// It may pass: no connection, an overloaded store. It is retried for
     /// [`Settings::retry_timeout`](crate::Settings::retry_timeout).
     Transient,
-    /// It hardly passes with time: a response that cannot be right, a certificate that is not trusted. There are
+    /// It is unlikely to pass: a response that cannot be right, a certificate that is not trusted. There are
     /// [`WRONG_ANSWERS`](crate::WRONG_ANSWERS) attempts.
     Doubtful,
-    /// The store refused, or its client has made all attempts itself. It is not requested again.
+    /// The store refused, or its client has made all attempts itself. It is not retried.
     Permanent,
 }
 
 impl Class {
-    /// The class of a response with this HTTP status, which is not a success.
+    /// Returns the class of a response with this HTTP status, which is not a success.
     pub fn of_http_status(status: u16) -> Self {
         match status {
             404 | 410 => Self::NotFound,
@@ -88,7 +88,7 @@ impl Class {
     }
 }
 
-/// Why a request failed, for stores that need no type of their own.
+/// Why a request failed, for stores that need no custom type.
 ///
 /// ```
 /// use tf_fs_object_store::{Class, Failure, RequestError};
@@ -105,12 +105,12 @@ pub struct RequestError {
     retry_after: Option<Duration>,
     is_spurious: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
-    /// It is told as it is.
+    /// The error for the user, unchanged.
     finished: Option<Error>,
 }
 
 impl RequestError {
-    /// A request failed for this reason, and what to do next. The code follows from the class.
+    /// Creates a failure with this reason, which also says what to do next. The code follows from the class.
     pub fn new(class: Class, reason: impl Into<String>) -> Self {
         let code = match class {
             Class::NotFound => Code::NotFound,
@@ -131,31 +131,31 @@ impl RequestError {
         }
     }
 
-    /// An error for the user that is told as it is, after no further attempt.
+    /// Creates a failure that is not retried, and reaches the user as this error.
     pub fn finished(error: Error) -> Self {
         let code = error.code();
         Self { finished: Some(error), code, ..Self::new(Class::Permanent, "") }
     }
 
-    /// Another code for the user than the class suggests.
+    /// Sets another code for the user than that of the class.
     #[must_use]
     pub fn with_code(self, code: Code) -> Self {
         Self { code, ..self }
     }
 
-    /// How long the store wants to be left alone.
+    /// Sets how long the store wants no requests.
     #[must_use]
     pub fn with_retry_after(self, retry_after: Option<Duration>) -> Self {
         Self { retry_after, ..self }
     }
 
-    /// See [`Failure::is_spurious`].
+    /// Marks it as [spurious](Failure::is_spurious).
     #[must_use]
     pub fn spurious(self) -> Self {
         Self { is_spurious: true, ..self }
     }
 
-    /// What caused it.
+    /// Sets the error that caused it.
     #[must_use]
     pub fn with_source(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self { source: Some(source.into()), ..self }

@@ -9,20 +9,20 @@ use tf_fs_plugin::sync::Mutex;
 
 /// A store as a plugin: how its client is made, and what differs from other stores.
 ///
-/// [`ObjectFilesystem`] makes a filesystem of it, and `filesystem_plugins! { "mem" => ObjectFilesystem<Memory> }` the plugin.
-/// A process has one value of it, which all schemes share.
+/// [`ObjectFilesystem`] turns it into a filesystem, and `filesystem_plugins! { "mem" => ObjectFilesystem<Memory> }`
+/// into the plugin. A process has one value of it, which all schemes share.
 pub trait StorePlugin: Debug + Default + Send + Sync + 'static {
     /// The store.
     type Client: Client;
 
-    /// Makes the client with the settings of now. `before` is one with other settings, of this process. It is called at the
-    /// first use, and again in a forked child; not when TensorFlow is imported.
+    /// Creates the client with the current settings. `before` is this process's client with other settings. It is
+    /// called at the first use, and again in a forked child; not when TensorFlow is imported.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the settings are wrong.
     fn connect(&self, before: Option<&Self::Client>) -> Result<Self::Client>;
 
-    /// Whether the client has the settings of now. If not, [`connect`](Self::connect) makes another.
+    /// Returns whether the client has the current settings. If not, [`connect`](Self::connect) makes another.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the settings are wrong.
@@ -30,12 +30,12 @@ pub trait StorePlugin: Debug + Default + Send + Sync + 'static {
         Ok(true)
     }
 
-    /// Whether `bucket` is what the new client would open under this name.
+    /// Returns whether `bucket` is what the new client would open under this name.
     fn keeps(&self, _client: &Self::Client, _name: &str, _bucket: &BucketOf<Self>) -> bool {
         false
     }
 
-    /// Threads and memory of the process.
+    /// Returns the threads and memory of the process.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the settings are wrong.
@@ -43,7 +43,7 @@ pub trait StorePlugin: Debug + Default + Send + Sync + 'static {
         Ok(Resources::default())
     }
 
-    /// A file that the plugin itself provides under this name: what it says of itself.
+    /// Returns a file that the plugin itself provides under this name: a report on itself.
     ///
     /// # Errors
     /// If the settings are wrong.
@@ -55,7 +55,7 @@ pub trait StorePlugin: Debug + Default + Send + Sync + 'static {
         Ok(None)
     }
 
-    /// The options that TensorFlow can set.
+    /// Returns the options that TensorFlow can set.
     ///
     /// # Errors
     /// If the settings are wrong.
@@ -82,31 +82,31 @@ pub trait StorePlugin: Debug + Default + Send + Sync + 'static {
 /// A bucket of a plugin's store.
 pub type BucketOf<P> = <<P as StorePlugin>::Client as Client>::Store;
 
-/// What belongs to a process, whatever store it uses.
+/// Resources of a process, for all its stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resources {
-    /// Worker threads. Those of the first plugin that is used count.
+    /// Worker threads. The number of the first plugin that is used applies.
     pub threads: usize,
     /// Bytes of memory for data on its way.
     pub memory_budget: usize,
 }
 
 impl Resources {
-    /// So many worker threads, and so many bytes of memory.
+    /// Creates resources of so many worker threads, and so many bytes of memory.
     pub fn new(threads: usize, memory_budget: usize) -> Self {
         Self { threads, memory_budget }
     }
 }
 
 impl Default for Resources {
-    /// 4 threads and 1 GiB.
+    /// Returns 4 threads and 1 GiB.
     fn default() -> Self {
         Self::new(4, 1 << 30)
     }
 }
 
-/// The filesystem of a store. All values of it share one connection a process, whatever scheme they serve.
+/// The filesystem of a store. All values of it share one connection in a process, for all schemes.
 pub struct ObjectFilesystem<P: StorePlugin>(Arc<Shared<P>>);
 
 struct Shared<P: StorePlugin> {
@@ -119,7 +119,7 @@ struct Shared<P: StorePlugin> {
 static SHARED: Mutex<Vec<(TypeId, Arc<dyn Any + Send + Sync>)>> = Mutex::new(Vec::new());
 
 impl<P: StorePlugin> ObjectFilesystem<P> {
-    /// The filesystem of this plugin in this process.
+    /// Returns the filesystem of this plugin in this process.
     pub fn shared() -> Self {
         let mut all = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         let found = all.iter().find(|(id, _)| *id == TypeId::of::<P>());
@@ -131,12 +131,12 @@ impl<P: StorePlugin> ObjectFilesystem<P> {
         new
     }
 
-    /// A filesystem of this plugin that shares nothing with others: for tests, and for programs with several.
+    /// Creates a filesystem of this plugin that shares nothing with others: for tests, and for programs with several.
     pub fn new_with(plugin: P) -> Self {
         Self(Arc::new(Shared { plugin, connection: Current::default() }))
     }
 
-    /// What makes the client.
+    /// Returns the plugin, which creates the client.
     pub fn plugin(&self) -> &P {
         &self.0.plugin
     }
@@ -185,7 +185,7 @@ impl<P: StorePlugin> Connect for ObjectFilesystem<P> {
 pub enum File<P: StorePlugin> {
     /// An object of the store.
     Object(Reader<ObjectFilesystem<P>>),
-    /// What the plugin says of itself, as it was when the file was opened.
+    /// The plugin's report on itself, from when the file was opened.
     Report(Vec<u8>),
 }
 
@@ -237,7 +237,7 @@ impl<P: StorePlugin> Filesystem for ObjectFilesystem<P> {
                 Error::invalid_argument(format_args!("{uri}: an empty file has no memory region"))
             );
             let region = AlignedRegion::read(&file, len);
-            // Otherwise the length was only remembered, and the first read found another.
+            // Otherwise the remembered length was out of date, and the first read found another.
             if file.size() == len {
                 return region.context(uri);
             }
@@ -298,8 +298,8 @@ impl<P: StorePlugin> Filesystem for ObjectFilesystem<P> {
         self.connection()?.is_directory(&P::Client::parse(uri)?)
     }
 
-    // Keys are exact: `a//b`, `./a` and `a/../b` are names of their own. Only the list of all buckets has several
-    // names, of which TensorFlow wants to see this one.
+    // Keys are exact: `a//b`, `./a` and `a/../b` are distinct names. Only the list of all buckets has several names, of
+    // which TensorFlow wants to see this one.
     fn translate_name(&self, uri: &[u8]) -> Vec<u8> {
         match Uri::new(uri) {
             root if root.host().is_empty() && root.path().iter().all(|&byte| byte == b'/') => {

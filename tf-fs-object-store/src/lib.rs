@@ -1,34 +1,34 @@
-//! The engine under object stores as TensorFlow filesystems: what every store needs and no protocol decides.
+//! An engine for object stores as TensorFlow filesystems: the parts that do not depend on a protocol.
 //!
-//! The author of a store implements [`Client`], which opens buckets, and [`ObjectStore`], which is one bucket: each method
-//! is one request. The engine does the rest, and [`ObjectFilesystem`] is the plugin. `s3://` (`examples/s3`) is built on it.
+//! The author of a store implements [`Client`], which opens buckets, and [`ObjectStore`], a bucket: each method is one
+//! request. The engine does the rest, and [`ObjectFilesystem`] is the plugin. `s3://` (`examples/s3`) is built on it.
 //!
-//! Reading is here: [`Reader`] reads ahead as far as the reads follow one another, into a memory budget that all files share,
-//! or by several requests straight into TensorFlow's buffer; it pins one version of the object, resumes responses that
-//! break off, and retries by [`Class`] until [`Settings::retry_timeout`] is over. Everything by name is here, as methods of
-//! [`Connection`]: queries, listings and patterns by pages, implied directories, recursive deletion, copies and renames,
-//! and what this process may remember of them.
+//! Reading: [`Reader`] reads ahead while the reads follow one another, into a memory budget that all files share. Or it
+//! reads with several requests straight into TensorFlow's buffer. It pins one version of the object, resumes responses
+//! that break off, and retries by [`Class`] until [`Settings::retry_timeout`] is over. Operations by name are methods
+//! of [`Connection`]: queries, listings and patterns by pages, implied directories, recursive deletion, copies and
+//! renames, and what this process may remember of them.
 //!
-//! Writing is here: [`Writer`] collects what TensorFlow appends, uploads parts while it goes on writing, makes the object
-//! visible whole at a flush or the close, and never replaces what somebody else wrote to a file that it appends to.
+//! Writing: [`Writer`] collects what TensorFlow appends, and uploads parts while it goes on writing. A flush or the
+//! close makes the object visible as a whole. It never replaces what somebody else wrote to a file that it appends to.
 //!
 //! | Module | Job |
 //! |---|---|
 //! | `store` | what the author of a store implements |
-//! | `object` | what is requested of objects, and what responses tell of them |
-//! | `failure`, `retry` | why a request failed; how long it is made again |
-//! | `request` | each request, made until it succeeds or no further attempt helps |
+//! | `object` | requests for objects, and what responses tell of them |
+//! | `failure`, `retry` | why a request failed; how long it is retried |
+//! | `request` | each request, retried until it succeeds or no further attempt helps |
 //! | `filesystem` | a store as a filesystem of TensorFlow |
 //! | `connection` | how this process reaches a store, and what it knows of it |
-//! | `process`, `budget` | what belongs to one process, made again after a fork: worker threads, memory |
+//! | `process`, `budget` | what belongs to one process, created again after a fork: worker threads, memory |
 //! | `read` | files open for reading |
 //! | `disk` | blocks of objects on a local disk, for the next time that they are read |
 //! | `write` | files open for writing |
-//! | `names` | everything by name |
-//! | `name`, `range`, `settings` | a bucket and an exact key; bytes of an object; what can be set for a bucket |
-//! | `listings` | what listings showed a moment ago |
-//! | `collect` | the directories made of the keys of a listing |
-//! | `pending` | what this process has done and the store does not show |
+//! | `names` | operations by name |
+//! | `name`, `range`, `settings` | a bucket and an exact key; bytes of an object; settings of a bucket |
+//! | `listings` | what recent listings showed |
+//! | `collect` | directories made from the keys of a listing |
+//! | `pending` | what this process has done and the store does not show yet |
 //! | `buffer` | bytes that wait to be uploaded |
 //! | `config` | settings of a plugin, behind the feature of this name |
 //! | `testing` | faults at every request, for the tests of a store, behind the feature of this name |

@@ -1,9 +1,9 @@
-//! What listings showed a moment ago, so that the questions that follow a listing need no request; and what
-//! the store said of single names: when it was asked for them, opened them, or confirmed that they are written.
+//! What recent listings showed, so that the lookups that follow a listing need no request; and what the store said of
+//! single names: when it was queried for them, opened them, or confirmed that they are written.
 //!
-//! A listing is believed until its time is over, but for the names that this process has changed since:
-//! of those only the confirmation of the change tells. That holds for listings on their way too, which may
-//! show what was there before the change.
+//! A listing is believed until its time is over, except for the names that this process has changed since: for them
+//! only the confirmation of the change counts. That also holds for listings in flight, which may show what was there
+//! before the change.
 
 mod state;
 
@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 /// What a name is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
-    /// An object, whatever else begins with its name and a `/`.
+    /// An object. There may be keys below it, too.
     File(ObjectMeta),
-    /// No object, but something below it.
+    /// No object, but keys below it.
     Directory,
     /// Neither.
     Nothing,
@@ -38,26 +38,26 @@ pub(crate) struct Child {
 /// A directory, or the part of it that a listing covered.
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
-    /// What the keys in it begin with.
+    /// The prefix of the keys in it.
     pub(crate) directory: String,
     /// Only names that begin with this were listed.
     pub(crate) names: String,
-    /// Only what sorts after this was listed, where directories have a `/` at their end.
+    /// Only names that sort after this were listed, where directories have a `/` at their end.
     pub(crate) after: Option<String>,
-    /// Only what sorts up to this was listed, where directories have a `/` at their end.
+    /// Only names that sort up to this were listed, where directories have a `/` at their end.
     pub(crate) upto: Option<String>,
     /// Sorted by name.
     pub(crate) children: Vec<Child>,
 }
 
-/// When a listing began: what this process changed later is not to be learnt from it.
+/// When a listing began: it does not tell what this process changed later.
 #[derive(Clone, Copy, Debug)]
 pub struct Began {
     pub(crate) at: Instant,
     changes: u64,
 }
 
-/// Answers of listings, kept for a moment.
+/// Recent results of listings and lookups.
 #[derive(Debug, Default)]
 pub struct Listings(RwLock<State>);
 
@@ -65,15 +65,15 @@ pub struct Listings(RwLock<State>);
 struct State {
     /// By [`id`] of the directory.
     listings: HashMap<Box<str>, Listing>,
-    /// Answers about single names, by name.
+    /// Results for single names, by name.
     names: BTreeMap<Name, (Found, Instant)>,
-    /// The listings in the order in which they came, with their numbers.
+    /// The listings in the order in which they arrived, with their numbers.
     order: VecDeque<(u64, Box<str>)>,
     next: u64,
     bytes: usize,
-    /// How many changes there were.
+    /// The number of changes.
     changes: u64,
-    /// The latest of them, for listings that are on their way.
+    /// The latest changes, for listings in flight.
     latest: VecDeque<Change>,
 }
 
@@ -85,11 +85,11 @@ struct Listing {
     bytes: usize,
     /// Names that this process has changed since.
     unknown: BTreeSet<Box<str>>,
-    /// How many questions it answered.
+    /// How many lookups it served.
     hits: AtomicU32,
-    /// Whether [`Listings::take_children`] may answer from it.
+    /// Whether [`Listings::take_children`] may use it.
     is_ahead: bool,
-    /// Nobody listed it: it was not there, so nothing was in it.
+    /// Whether nobody listed it: it was not there, so nothing was in it.
     is_absence: bool,
 }
 
@@ -103,25 +103,25 @@ struct Change {
 enum Kind {
     /// An object is there now.
     Written,
-    /// An object is gone, or nobody knows.
+    /// An object is gone, or that is unknown.
     Other,
-    /// Any number of objects below it, and itself.
+    /// The name itself, and any number of objects below it.
     Tree,
 }
 
-/// Bytes of all listings together, roughly.
+/// The most bytes of all listings together, roughly.
 const MAX_BYTES: usize = 32 << 20;
-/// How long listings are kept when they are not believed any more, to tell a walk through a tree.
+/// How long listings are kept that are not believed any more, to detect a walk through a tree.
 const GRACE: Duration = Duration::from_secs(30);
-/// Questions that a listing answered, from which on they are taken for a walk through all its names.
+/// The number of lookups in a listing from which on they count as a scan of all its names.
 const SCAN: u32 = 16;
-/// Single names that are remembered.
+/// The most single names that are remembered.
 const MAX_NAMES: usize = 4096;
-/// Changes that are remembered for listings on their way.
+/// The most changes that are remembered for listings in flight.
 const MAX_CHANGES: usize = 1024;
 
 impl Listings {
-    /// The object of this name, if a listing showed it a moment ago.
+    /// Returns the object of this name, if a recent listing showed it.
     pub(crate) fn object(&self, name: &Name) -> Option<ObjectMeta> {
         match self.look(name) {
             Some(Found::File(known)) => Some(known),
@@ -129,7 +129,7 @@ impl Listings {
         }
     }
 
-    /// What this name is, if a listing showed it a moment ago.
+    /// Returns what this name is, if a recent listing showed it.
     pub(crate) fn find(&self, name: &Name) -> Option<Found> {
         let found = self.look(name);
         let counter = match found {
@@ -155,7 +155,7 @@ impl Listings {
             Some(path) => (path, true),
             None => (name.key.as_str(), false),
         };
-        // `d/` is what `d` is if that is no file; `d//` has nothing to do with it.
+        // Unless `d` is a file, `d/` is the same as `d`. `d//` is another name.
         if wants_directory
             && !path.ends_with('/')
             && let Some((found @ (Found::Directory | Found::Nothing), until)) =
@@ -168,8 +168,8 @@ impl Listings {
         let mut is_parent = true;
         let id = id(&name.bucket, path);
         let above = id.len() - path.len();
-        // The directory that it is in, and if that is not known its parent, and so on: what is below a
-        // name that is no directory does not exist.
+        // The directory that it is in, and if that is not known its parent, and so on: nothing exists below a name that
+        // is not a directory.
         loop {
             let start = path[..end].rfind('/').map_or(0, |slash| slash + 1);
             let component = &path[start..end];
@@ -192,8 +192,8 @@ impl Listings {
         }
     }
 
-    /// The children of a directory, if a listing of something else showed them a moment ago. Says so once:
-    /// who lists again wants to see what is new.
+    /// Returns the children of a directory, if a recent listing of something else showed them. Returns them only once:
+    /// a caller that lists again wants to see what is new.
     pub(crate) fn take_children(&self, bucket: &str, directory: &str) -> Option<Vec<Box<str>>> {
         let mut state = self.write();
         let listing = state.listings.get_mut(&*id(bucket, directory))?;
@@ -208,8 +208,8 @@ impl Listings {
         Some(listing.listed.children.iter().map(|child| child.name.clone()).collect())
     }
 
-    /// Whether the directory that this one is in was listed lately: then its other directories are likely
-    /// to be listed next.
+    /// Returns whether the parent of this directory was listed recently: then its other directories are likely to be
+    /// listed next.
     pub(crate) fn is_walk(&self, directory: &Name) -> bool {
         let parent = parent(directory.key.trim_end_matches('/'));
         !directory.key.is_empty()
@@ -220,7 +220,7 @@ impl Listings {
                 .is_some_and(|listing| !listing.is_absence)
     }
 
-    /// Whether more names of this directory begin like this than one page holds, as far as is remembered.
+    /// Returns whether more names of this directory begin with `names` than one page holds, as far as is remembered.
     pub(crate) fn is_long(&self, bucket: &str, directory: &str, names: &str) -> bool {
         let state = self.read();
         state
@@ -229,8 +229,8 @@ impl Listings {
             .is_some_and(|listing| listing.listed.names == names && listing.listed.upto.is_some())
     }
 
-    /// Whether the listing of the directory that this name is in answered for many of its names, until its
-    /// time, or what it covered, was over: then the names that follow are likely to be asked for next.
+    /// Returns whether the listing of this name's directory served many of its names, and its time, or the part that it
+    /// covered, is over. Then the names that follow are likely to be looked up next.
     pub(crate) fn is_scan(&self, name: &Name) -> bool {
         let state = self.read();
         let directory = parent(&name.key);
@@ -242,8 +242,8 @@ impl Listings {
         })
     }
 
-    /// Keeps what the store said of a single name, for `ttl` from when it was asked, unless this process
-    /// has changed something there since.
+    /// Keeps what the store said of a single name, for `ttl` from the request on, unless this process has changed
+    /// something there since.
     pub(crate) fn insert_name(&self, name: &Name, found: &Found, began: Began, ttl: Duration) {
         let Some(until) = until(began, ttl) else { return };
         let mut state = self.write();
@@ -252,7 +252,7 @@ impl Listings {
         }
     }
 
-    /// Keeps that there is nothing of this name, nor below it, as a listing showed.
+    /// Records that there is nothing of this name, nor below it, as a listing showed.
     pub(crate) fn insert_absence(&self, name: &Name, began: Began, ttl: Duration) {
         let Some(until) = until(began, ttl) else { return };
         let mut state = self.write();
@@ -268,13 +268,13 @@ impl Listings {
         }
     }
 
-    /// To be called before a listing, or a name, is asked for.
+    /// Begins a listing or a lookup. Call it before the request.
     pub fn begin(&self) -> Began {
         Began { at: Instant::now(), changes: self.read().changes }
     }
 
-    /// Keeps what a listing showed, for `ttl` from when it began. `is_ahead`: nobody asked for the children
-    /// themselves yet.
+    /// Keeps what a listing showed, for `ttl` from when it began. `is_ahead`: nobody requested the children themselves
+    /// yet.
     pub(crate) fn insert(
         &self,
         name: &Name,
@@ -304,15 +304,15 @@ impl Listings {
         }
     }
 
-    /// This process wrote this object, or the marker of this directory, and the store has confirmed it: that
-    /// is known of it for `ttl` from when it was asked to. What listings showed of it is past.
+    /// Records that this process wrote this object, or the marker of this directory, and that the store has confirmed
+    /// it. This is believed for `ttl` from the request on. Earlier listings of it are not believed any more.
     pub fn wrote(&self, name: &Name, known: Option<ObjectMeta>, began: Began, ttl: Duration) {
         let found = match name.key.ends_with('/') {
             true => Some(Found::Directory),
             false => known.map(Found::File),
         };
         let mut state = self.write();
-        // Of two writes at a time nobody knows which came last.
+        // Of two writes at a time it is unknown which came last.
         let is_only = state.is_unchanged(name, began);
         state.changed(Change { name: name.clone(), kind: Kind::Written });
         if let (Some(found), Some(until), true) = (found, until(began, ttl), is_only) {
@@ -320,17 +320,17 @@ impl Listings {
         }
     }
 
-    /// This process deleted this object, or may have changed it: what listings showed of it is past.
+    /// Records that this process deleted this object, or may have changed it: earlier listings of it are not believed.
     pub fn changed(&self, name: &Name) {
         self.write().changed(Change { name: name.clone(), kind: Kind::Other });
     }
 
-    /// This process changed any number of objects below this directory.
+    /// Records that this process changed any number of objects below this directory.
     pub(crate) fn changed_below(&self, directory: &Name) {
         self.write().changed(Change { name: directory.clone(), kind: Kind::Tree });
     }
 
-    /// The buckets of which something is known.
+    /// Returns the buckets of which something is known.
     pub(crate) fn buckets(&self) -> BTreeSet<Arc<str>> {
         self.read().buckets()
     }
@@ -339,7 +339,7 @@ impl Listings {
     pub fn clear(&self) {
         let mut state = self.write();
         let changes = state.changes;
-        // Of what is on its way nothing is kept either.
+        // Nothing in flight is kept either.
         *state = State { changes: changes + 1, ..State::default() };
     }
 
@@ -352,23 +352,23 @@ impl Listings {
     }
 }
 
-/// Until when to believe what was asked then; `None` if that is over.
+/// Returns until when to believe the result of a request; `None` if that is over.
 fn until(began: Began, ttl: Duration) -> Option<Instant> {
     began.at.checked_add(ttl).filter(|until| *until > Instant::now())
 }
 
-/// Whether a path is this directory or something in it.
+/// Returns whether a path is this directory or something in it.
 fn is_same_or_below(path: &str, directory: &str) -> bool {
     path.strip_prefix(directory)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || directory.is_empty())
 }
 
-/// The directory that a path is in.
+/// Returns the directory that a path is in.
 fn parent(path: &str) -> &str {
     &path[..path.rfind('/').map_or(0, |slash| slash + 1)]
 }
 
-/// No bucket has a newline in its name.
+/// Returns the key of a directory's listing. No bucket has a newline in its name.
 fn id(bucket: &str, directory: &str) -> Box<str> {
     let mut id = String::with_capacity(bucket.len() + 1 + directory.len());
     id.push_str(bucket);

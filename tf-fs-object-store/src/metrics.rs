@@ -2,22 +2,22 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Something that is counted.
+/// A counter.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// A counter at 0.
+    /// Creates a counter at 0.
     pub const fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
-    /// Counts `n` more.
+    /// Adds `n` to the count.
     pub fn add(&self, n: u64) {
         self.0.fetch_add(n, Ordering::Relaxed);
     }
 
-    /// The count.
+    /// Returns the count.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -27,17 +27,17 @@ impl Counter {
 pub static BYTES_SENT: Counter = Counter::new();
 /// Bytes of bodies of responses.
 pub static BYTES_RECEIVED: Counter = Counter::new();
-/// Questions answered from a listing just made.
+/// Lookups served by a recent listing.
 pub static LISTING_HITS: Counter = Counter::new();
-/// Questions that needed a request.
+/// Lookups that needed a request.
 pub static LISTING_MISSES: Counter = Counter::new();
-/// Bytes of reads answered from what was read ahead.
+/// Bytes of reads served by what was read ahead.
 pub static READ_AHEAD_HIT_BYTES: Counter = Counter::new();
-/// Bytes read ahead that nobody asked for.
+/// Bytes read ahead that no read wanted.
 pub static READ_AHEAD_WASTED_BYTES: Counter = Counter::new();
 /// Blocks read from the disk cache.
 pub static DISK_CACHE_HITS: Counter = Counter::new();
-/// Blocks that reads looked for in the disk cache and that were not there.
+/// Blocks that reads did not find in the disk cache.
 pub static DISK_CACHE_MISSES: Counter = Counter::new();
 /// Bytes read from the disk cache.
 pub static DISK_CACHE_HIT_BYTES: Counter = Counter::new();

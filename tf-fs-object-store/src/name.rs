@@ -11,30 +11,30 @@ pub struct Name {
     pub bucket: Arc<str>,
     /// The key, never cleaned or escaped.
     pub key: String,
-    /// That of the client: names of two stores are never equal.
+    /// The scheme of the client: names of two stores are never equal.
     scheme: &'static str,
 }
 
 impl Name {
-    /// A key in a bucket, shown as `scheme://bucket/key`. Whether a store can have it, its author checks before.
+    /// Creates the name of a key in a bucket, shown as `scheme://bucket/key`. The store checks whether it is valid.
     ///
-    /// With an empty scheme the name is a URL: the bucket has its scheme, host and port, and the query at the end of the key
-    /// is not shown, because it may be a signature.
+    /// With an empty scheme the name is a URL: the bucket has its scheme, host and port. The query at the end of the
+    /// key is then not shown, because it may be a signature.
     pub fn new(scheme: &'static str, bucket: &str, key: &str) -> Self {
         Self { bucket: bucket.into(), key: key.into(), scheme }
     }
 
-    /// Whether this can only be a directory: a bucket, the list of buckets, or a name that ends in `/`.
+    /// Returns whether this can only be a directory: a bucket, the list of buckets, or a name that ends in `/`.
     pub fn is_always_directory(&self) -> bool {
         self.key.is_empty() || self.key.ends_with('/')
     }
 
-    /// Another key in the same bucket.
+    /// Returns the name of another key in the same bucket.
     pub fn with_key(&self, key: impl Into<String>) -> Self {
         Self { bucket: Arc::clone(&self.bucket), key: key.into(), scheme: self.scheme }
     }
 
-    /// What the keys below this directory begin with: empty for the bucket, else with `/` at the end.
+    /// Returns the prefix of the keys below this directory: empty for the bucket, else with `/` at the end.
     pub fn prefix(&self) -> String {
         match self.key.as_str() {
             "" => String::new(),

@@ -7,45 +7,45 @@ use std::time::SystemTime;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ObjectMeta {
-    /// In bytes. `None` if the store does not tell; then the engine gets the first byte when somebody wants to know.
+    /// In bytes. `None` if the store does not tell; then the engine gets the first byte when it needs the size.
     pub size: Option<u64>,
     /// The version, as the store writes it, with its quotes. `None` if the store does not tell.
     ///
-    /// A listing and a GET tell the same bytes for the same version. If a store writes them in different ways, its author
-    /// unifies them. A weak ETag (`W/"…"`) is never sent as [`GetOptions::if_match`]: the engine compares it, size and
-    /// modification time of each response.
+    /// A listing and a GET return the same text for the same version. If a store writes them in different ways, its
+    /// author unifies them. A weak ETag (`W/"…"`) is never sent as [`GetOptions::if_match`]: the engine compares it,
+    /// size and modification time of each response.
     pub etag: Option<String>,
     /// When it was last written, if the store tells.
     pub modified: Option<SystemTime>,
 }
 
 impl ObjectMeta {
-    /// An object of this many bytes of which nothing else is known.
+    /// Creates the metadata of an object of this many bytes, of which nothing else is known.
     pub fn new(size: u64) -> Self {
         Self { size: Some(size), ..Self::default() }
     }
 
-    /// The same with this version. An empty one is none.
+    /// Sets the version. An empty one counts as none.
     #[must_use]
     pub fn with_etag(mut self, etag: impl Into<Option<String>>) -> Self {
         self.etag = etag.into().filter(|etag| !etag.is_empty());
         self
     }
 
-    /// The same, last written at this time.
+    /// Sets when it was last written.
     #[must_use]
     pub fn with_modified(mut self, modified: impl Into<Option<SystemTime>>) -> Self {
         self.modified = modified.into();
         self
     }
 
-    /// The ETag if it names the exact bytes, so that a request can be bound to it.
+    /// Returns the ETag if it names the exact bytes, so that a request can be bound to it.
     pub fn strong_etag(&self) -> Option<&str> {
         strong(self.etag.as_deref())
     }
 }
 
-/// The ETag if it is not weak.
+/// Returns the ETag if it is not weak.
 pub(crate) fn strong(etag: Option<&str>) -> Option<&str> {
     etag.filter(|etag| !etag.starts_with("W/"))
 }
@@ -56,19 +56,19 @@ pub(crate) fn strong(etag: Option<&str>) -> Option<&str> {
 pub struct GetOptions<'a> {
     /// The exact key.
     pub key: &'a str,
-    /// The bytes. Its end may be past that of the object.
+    /// The bytes. They may end past the end of the object.
     pub range: Range,
-    /// The version that the object has to have, as [`Head::etag`] told it. Never a weak one.
+    /// The required version, as [`Head::etag`] told it. Never a weak one.
     pub if_match: Option<&'a str>,
 }
 
 impl<'a> GetOptions<'a> {
-    /// These bytes of this key, whatever its version is.
+    /// Creates options for these bytes of this key, in any version.
     pub fn new(key: &'a str, range: Range) -> Self {
         Self { key, range, if_match: None }
     }
 
-    /// The same of this version.
+    /// Sets the required version.
     #[must_use]
     pub fn with_if_match(self, if_match: Option<&'a str>) -> Self {
         Self { if_match, ..self }
@@ -87,39 +87,39 @@ pub struct Head {
     pub end: u64,
     /// When it was last written, if the store tells.
     pub modified: Option<SystemTime>,
-    /// Whether it was written so recently that another version may have the same ETag: servers that make ETags of a time
-    /// in seconds give two versions of one second the same. It is not kept on a disk.
+    /// Whether it was written so recently that another version may have the same ETag: servers that make ETags from a
+    /// time in seconds give two versions of one second the same. Such an object is not cached on a disk.
     pub is_recent: bool,
 }
 
 impl Head {
-    /// Of an object of `size` bytes the body brings those before `end`.
+    /// Creates the head of a response whose body ends before byte `end` of an object of `size` bytes.
     pub fn new(size: u64, end: u64) -> Self {
         Self { size, end, etag: None, modified: None, is_recent: false }
     }
 
-    /// The same with this version. An empty one is none.
+    /// Sets the version. An empty one counts as none.
     #[must_use]
     pub fn with_etag(mut self, etag: impl Into<Option<String>>) -> Self {
         self.etag = etag.into().filter(|etag| !etag.is_empty());
         self
     }
 
-    /// The same, last written at this time.
+    /// Sets when it was last written.
     #[must_use]
     pub fn with_modified(mut self, modified: impl Into<Option<SystemTime>>) -> Self {
         self.modified = modified.into();
         self
     }
 
-    /// The same, [recent](Self::is_recent) or not.
+    /// Sets whether it is [recent](Self::is_recent).
     #[must_use]
     pub fn with_recent(mut self, is_recent: bool) -> Self {
         self.is_recent = is_recent;
         self
     }
 
-    /// What it tells of the object.
+    /// Returns the metadata of the object.
     pub fn meta(&self) -> ObjectMeta {
         ObjectMeta::new(self.size).with_etag(self.etag.clone()).with_modified(self.modified)
     }
@@ -129,24 +129,24 @@ impl Head {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ListOptions {
-    /// What the keys begin with.
+    /// The prefix of the keys.
     pub prefix: String,
     /// Whether `/` is a delimiter: keys with a `/` after the prefix are shown as the common prefix that ends with it.
     pub delimiter: bool,
-    /// Only keys after this one, and common prefixes of such keys. `None` unless the store
-    /// [lists so](crate::ObjectStore::LISTS_AFTER).
+    /// Only keys after this one, and common prefixes of such keys. `None` unless the store [supports
+    /// it](crate::ObjectStore::LISTS_AFTER).
     pub start_after: Option<String>,
-    /// Keys a page at most; the store's own number if not given.
+    /// The maximum number of keys a page; the store's own number if not given.
     pub max_keys: Option<u32>,
 }
 
 impl ListOptions {
-    /// All keys that begin with this.
+    /// Creates options for all keys with this prefix.
     pub fn new(prefix: impl Into<String>) -> Self {
         Self { prefix: prefix.into(), ..Self::default() }
     }
 
-    /// The same with `/` as the delimiter.
+    /// Sets `/` as the delimiter.
     #[must_use]
     pub fn with_delimiter(self) -> Self {
         Self { delimiter: true, ..self }
@@ -159,12 +159,12 @@ impl ListOptions {
 pub struct Object {
     /// Its whole key.
     pub key: String,
-    /// What the listing says of it.
+    /// What the listing tells of it.
     pub meta: ObjectMeta,
 }
 
 impl Object {
-    /// An object of this key.
+    /// Creates an object with this key.
     pub fn new(key: impl Into<String>, meta: ObjectMeta) -> Self {
         Self { key: key.into(), meta }
     }
@@ -178,24 +178,24 @@ pub struct Page {
     pub objects: Vec<Object>,
     /// With the `/` at their end.
     pub common_prefixes: Vec<String>,
-    /// How to get the next page. `None` at the end. An empty one is an error: there is more, but nothing tells how to get it.
+    /// The token of the next page. `None` at the end. An empty one is an error: there is more, but no way to get it.
     pub next: Option<String>,
-    /// How many names were left out that do not begin with the prefix.
+    /// How many names without the prefix were left out.
     pub(crate) strays: usize,
 }
 
 impl Page {
-    /// Whether there is more.
+    /// Returns whether there are more pages.
     pub(crate) fn is_truncated(&self) -> bool {
         self.next.is_some()
     }
 
-    /// The last name in it.
+    /// Returns the last name in it.
     pub(crate) fn last(&self) -> Option<&str> {
         self.names().max()
     }
 
-    /// The first name in it.
+    /// Returns the first name in it.
     pub(crate) fn first(&self) -> Option<&str> {
         self.names().min()
     }
@@ -212,12 +212,12 @@ impl Page {
 pub struct BucketPage {
     /// The names.
     pub names: Vec<String>,
-    /// How to get the next page, if there is one.
+    /// The token of the next page, if there is one.
     pub next: Option<String>,
 }
 
 impl BucketPage {
-    /// A page with these names.
+    /// Creates a page with these names.
     pub fn new(names: Vec<String>, next: Option<String>) -> Self {
         Self { names, next }
     }
@@ -231,11 +231,11 @@ pub struct CopyOptions<'a> {
     pub src: &'a Name,
     /// The destination.
     pub dst: &'a Name,
-    /// What is believed of the source, with a strong ETag; a listing of a moment ago may have shown it. A store with
-    /// conditions copies this version or [none](crate::ObjectStore::copy), and so knows what the copy is. `None`: what is
-    /// there, whatever it is.
+    /// What is believed of the source, with a strong ETag; a recent listing may have shown it. A store with conditional
+    /// copies copies this version or [none](crate::ObjectStore::copy), and so knows what the copy is. `None`: any
+    /// version that is there.
     pub known: Option<ObjectMeta>,
-    /// The length of the source, if it is believed to be known: to choose the way only.
+    /// The length of the source, if it is believed to be known: only for choosing how to copy.
     pub len: Option<u64>,
     /// What is believed to be at the destination.
     pub replaced: &'a Found,

@@ -1,5 +1,5 @@
-//! What this process has done and the store does not show: files that it is writing, names that it gave
-//! up, directories that it emptied.
+//! What this process has done and the store does not show yet: files that it is writing, names that it gave up,
+//! directories that it emptied.
 
 use crate::Name;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 use tf_fs_plugin::Origin;
 
-/// The names that are open for writing and not published yet. For this process they exist.
+/// The names that are open for writing and not published yet. They exist for this process.
 #[derive(Debug, Default)]
 pub struct Pending(Mutex<Names>);
 
@@ -21,7 +21,7 @@ struct Names {
     given_up: Recent<Name, ()>,
     /// Directories that may have vanished with the last file that this process deleted in them.
     emptied: Recent<Name, ()>,
-    /// Lengths that this process published, to choose how to copy. The store has the last word.
+    /// Lengths that this process published, for choosing how to copy. The store decides in the end.
     published: Recent<Name, u64>,
 }
 
@@ -33,13 +33,13 @@ struct Write {
     deleted: AtomicBool,
 }
 
-/// One file open for writing. Dropped: the file was published or given up.
+/// One file open for writing. It is dropped when the file was published or given up.
 #[derive(Debug)]
 pub struct PendingWrite {
     pending: Arc<Pending>,
     name: Name,
     write: Arc<Write>,
-    /// In a child of it the lock may be held for good.
+    /// In a forked child the lock may be held for ever.
     origin: Origin,
 }
 
@@ -52,19 +52,19 @@ pub(crate) struct Unpublished {
     pub(crate) since: SystemTime,
 }
 
-/// What this process has to do with a name that is deleted, where the store has nothing of it.
+/// What this process has to do with a name that is deleted, and that the store does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ours {
     /// Nothing.
     No,
-    /// It is writing it.
+    /// This process is writing it.
     Unpublished,
-    /// It was writing it and has given up.
+    /// This process was writing it and has given up.
     GivenUp,
 }
 
 impl Pending {
-    /// A file was opened for writing. It exists from now on for this process, with no bytes.
+    /// Records that a file was opened for writing. From now on it exists for this process, with no bytes.
     pub fn begin(self: &Arc<Self>, name: &Name) -> PendingWrite {
         let write = Arc::new(Write {
             since: SystemTime::now(),
@@ -84,12 +84,12 @@ impl Pending {
         }
     }
 
-    /// The file of this name, if this process is writing it and has not published it.
+    /// Returns the file of this name, if this process is writing it and has not published it.
     pub(crate) fn unpublished(&self, name: &Name) -> Option<Unpublished> {
         self.names().open.get(name).and_then(|write| write.unpublished())
     }
 
-    /// The keys in this bucket that begin with `prefix`, are being written and are not published.
+    /// Returns the keys in this bucket that begin with `prefix`, are being written and are not published.
     pub(crate) fn below(&self, name: &Name, prefix: &str) -> Vec<String> {
         let names = self.names();
         if names.open.is_empty() {
@@ -104,8 +104,8 @@ impl Pending {
             .collect()
     }
 
-    /// The name was deleted or renamed: what is still written to it goes nowhere. Whether deleting it is no
-    /// mistake although no store has it.
+    /// Records that the name was deleted or renamed: what is still written to it is discarded. Returns whether its
+    /// deletion succeeds although no store has it.
     pub(crate) fn delete(&self, name: &Name) -> Ours {
         let mut names = self.names();
         let given_up = names.given_up.take(name).is_some();
@@ -122,24 +122,24 @@ impl Pending {
         }
     }
 
-    /// [`delete`](Self::delete) of all names that begin with `prefix`.
+    /// Calls [`delete`](Self::delete) for all names that begin with `prefix`.
     pub(crate) fn delete_below(&self, name: &Name, prefix: &str) {
         for key in self.below(name, prefix) {
             self.delete(&name.with_key(key));
         }
     }
 
-    /// This process deleted a file in this directory.
+    /// Records that this process deleted a file in this directory.
     pub(crate) fn emptied(&self, directory: Name) {
         self.names().emptied.put(directory, ());
     }
 
-    /// Whether this process deleted a file in this directory. Says so once.
+    /// Returns whether this process deleted a file in this directory. Returns `true` only once.
     pub(crate) fn take_emptied(&self, directory: &Name) -> bool {
         self.names().emptied.take(directory).is_some()
     }
 
-    /// The length that this process last published under this name.
+    /// Returns the length that this process last published under this name.
     pub(crate) fn published_len(&self, name: &Name) -> Option<u64> {
         self.names().published.get(name).copied()
     }
@@ -157,12 +157,12 @@ impl Write {
 }
 
 impl PendingWrite {
-    /// It has this many bytes now.
+    /// Sets the number of bytes so far.
     pub fn set_len(&self, len: u64) {
         self.write.len.store(len, Ordering::Release);
     }
 
-    /// The store has it, as far as it was written: ask there.
+    /// Records that the store has the file, as far as it was written: look there.
     pub fn published(&self) {
         self.write.published.store(true, Ordering::Release);
         if self.is_of_this_process() {
@@ -171,7 +171,7 @@ impl PendingWrite {
         }
     }
 
-    /// It was given up without ever being published. TensorFlow deletes some such names afterwards
+    /// Records that the file was given up without ever being published. TensorFlow deletes some such names afterwards
     /// (the lock file of `Dataset.cache`), which then has to succeed once.
     pub fn given_up(&self) {
         let shown = self.write.published.load(Ordering::Acquire) || self.is_deleted();
@@ -180,7 +180,7 @@ impl PendingWrite {
         }
     }
 
-    /// Whether this process deleted the name while it was being written.
+    /// Returns whether this process deleted the name while it was being written.
     pub fn is_deleted(&self) -> bool {
         self.write.deleted.load(Ordering::Acquire)
     }
@@ -189,7 +189,7 @@ impl PendingWrite {
         self.origin.is_here()
     }
 
-    /// Takes it out of the names that are open, unless a later writer has taken its place.
+    /// Removes it from the open names, unless a later writer has taken its place. Returns whether it did.
     fn close(&self) -> bool {
         let mut names = self.pending.names();
         let is_mine = names.open.get(&self.name).is_some_and(|open| Arc::ptr_eq(open, &self.write));
@@ -208,7 +208,7 @@ impl Drop for PendingWrite {
     }
 }
 
-/// The latest entries of a table, so that it never grows.
+/// A table that keeps only its latest entries.
 #[derive(Debug)]
 struct Recent<K, V> {
     entries: HashMap<K, (u64, V)>,
@@ -229,7 +229,7 @@ impl<K: Clone + Eq + Hash, V> Recent<K, V> {
         self.next += 1;
         self.order.push_back((self.next, key.clone()));
         self.entries.insert(key, (self.next, value));
-        // What was put again or taken since has another number or is gone.
+        // Entries that were put again or taken since have another number or are gone.
         while self.order.len() > Self::MAX {
             let Some((number, key)) = self.order.pop_front() else { break };
             if self.entries.get(&key).is_some_and(|entry| entry.0 == number) {

@@ -22,7 +22,7 @@ pub struct Process {
     runtime: Option<Runtime>,
     /// Memory for data on its way.
     pub budget: Arc<Budget>,
-    /// What each scheme wants the budget to be.
+    /// The budget that each scheme requests, in bytes.
     budgets: Mutex<BTreeMap<&'static str, usize>>,
     /// Files that read ahead now.
     pub(crate) reading: AtomicUsize,
@@ -31,8 +31,8 @@ pub struct Process {
 static CURRENT: ArcSwapOption<Process> = ArcSwapOption::const_empty();
 
 impl Process {
-    /// Returns this process. The first call in it starts `threads` worker threads, named after `scheme`; a later one only
-    /// changes the memory budget, in bytes. Of several schemes the largest budget counts, for all of them together.
+    /// Returns this process. The first call starts `threads` worker threads, named after `scheme`; a later one only
+    /// changes the memory budget, in bytes. Of several schemes the largest budget applies to all of them together.
     ///
     /// # Errors
     /// `RESOURCE_EXHAUSTED` if a thread cannot be started.
@@ -57,7 +57,7 @@ impl Process {
             if let Some(old) = &*before
                 && !old.is_current()
             {
-                // The parent's: its threads are not here, so ending them would never end.
+                // The parent's: its threads are not here, so waiting for their end would never end.
                 std::mem::forget(Arc::clone(old));
             }
         }
@@ -86,7 +86,7 @@ impl Process {
         })
     }
 
-    /// Whether this process made it, rather than a parent before a fork.
+    /// Returns whether this process made it, rather than a parent before a fork.
     pub fn is_current(&self) -> bool {
         self.origin.is_here()
     }
@@ -110,7 +110,7 @@ impl Process {
 }
 
 impl Drop for Process {
-    // Only of one that lost the race to be the first: a process keeps its threads.
+    // Runs only for one that lost the race to be the first: a process keeps its threads.
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             if self.is_current() {

@@ -10,17 +10,17 @@ pub struct Range {
 }
 
 impl Range {
-    /// The bytes from `start` up to `end`.
+    /// Creates the range from `start` up to `end`.
     pub fn new(start: u64, end: u64) -> Self {
         Self { start, end }
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub fn len(self) -> u64 {
         self.end.saturating_sub(self.start)
     }
 
-    /// Whether there are none.
+    /// Returns whether the range is empty.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }

@@ -1,15 +1,15 @@
-//! What can be set for a bucket.
+//! The settings of a bucket.
 
 use crate::DiskCache;
 use std::time::Duration;
 
-/// How the engine uses one bucket. It begins as [`Settings::default`].
+/// How the engine uses one bucket. Start from [`Settings::default`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// How often a request is tried in all, at most.
+    /// The most attempts of a request.
     pub max_attempts: u32,
-    /// How long a request that fails is made again.
+    /// How long a failed request is retried.
     pub retry_timeout: Duration,
     /// The longest wait before the second attempt. It doubles with each further one.
     pub retry_backoff: Duration,
@@ -29,16 +29,16 @@ pub struct Settings {
     pub flush_interval: Duration,
     /// Parts in flight for one file.
     pub write_concurrency: usize,
-    /// How long what a listing showed is believed.
+    /// How long a listing is trusted.
     pub listing_ttl: Duration,
-    /// Names that one operation keeps of the store's listings.
+    /// The most names that one operation keeps of the store's listings.
     pub max_listed_names: usize,
-    /// Where what was read is kept on a local disk. Not at all by default.
+    /// Where read blocks are kept on a local disk. Nowhere by default.
     pub disk_cache: Option<DiskCache>,
 }
 
 impl Settings {
-    /// The same with what `change` changes.
+    /// Returns the settings changed by `change`.
     ///
     /// ```
     /// # use tf_fs_object_store::Settings;
@@ -52,7 +52,7 @@ impl Settings {
 }
 
 impl Default for Settings {
-    /// A minute of attempts, parts of 8 MiB, listings believed for a second.
+    /// Returns a minute of attempts, parts of 8 MiB, and listings that are trusted for a second.
     fn default() -> Self {
         Self {
             max_attempts: 1_000_000,

@@ -12,9 +12,9 @@ use std::future::Future;
 use std::sync::Arc;
 use tf_fs_plugin::prelude::*;
 
-/// An account of a store: opens its buckets.
+/// An account of a store, which opens its buckets.
 ///
-/// A plugin has one a process and settings. The engine makes it again in a forked child.
+/// A plugin has one for each process and settings. The engine creates it again in a forked child.
 pub trait Client: Debug + Send + Sync + Sized + 'static {
     /// A bucket of the store.
     type Store: ObjectStore;
@@ -25,22 +25,22 @@ pub trait Client: Debug + Send + Sync + Sized + 'static {
     /// Bytes of the longest key: 1,024 in most stores.
     const LONGEST_KEY: usize = 1024;
 
-    /// How the engine makes requests that are for no bucket.
+    /// Returns the engine's settings for requests that are not for a bucket.
     fn settings(&self) -> Settings {
         Settings::default()
     }
 
-    /// Finds out how the bucket of this name is reached. The engine keeps what comes of it. It makes no request to the
-    /// bucket: whether it exists is for the first operation to say.
+    /// Finds out how to reach the bucket of this name. The engine keeps the result. It makes no request to the bucket:
+    /// the first operation finds out whether it exists.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if the settings are wrong.
     fn open(&self, bucket: &Arc<str>) -> impl Future<Output = Result<Self::Store>> + Send;
 
-    /// Lists a page of the account's buckets, from `token` on, which an earlier [`BucketPage::next`] told.
+    /// Lists a page of the account's buckets, from `token` on: [`BucketPage::next`] of an earlier page.
     ///
     /// # Errors
-    /// [`Class::Unsupported`](crate::Class::Unsupported) if the store has no such list, as here.
+    /// [`Class::Unsupported`](crate::Class::Unsupported) if the store has no such list, which is the default.
     fn list_buckets(
         &self,
         _token: Option<&str>,
@@ -49,13 +49,13 @@ pub trait Client: Debug + Send + Sync + Sized + 'static {
         async { Err(Failure::unsupported("list of buckets")) }
     }
 
-    /// Splits a URI or a pattern into its bucket and the key after the `/`, neither of them unescaped. What follows the
-    /// bucket may have wildcards.
+    /// Splits a URI or a pattern into its bucket and the key after the `/`, neither of them unescaped. The text after
+    /// the bucket may have wildcards.
     ///
-    /// By default a bucket is what stands between `://` and the next `/`.
+    /// By default a bucket is the text between `://` and the next `/`.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` for what can be no bucket of any store, and for names that are not UTF-8.
+    /// `INVALID_ARGUMENT` for what cannot be a bucket of any store, and for names that are not UTF-8.
     fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
         let text = std::str::from_utf8(uri.as_bytes()).map_err(|_| {
             Error::invalid_argument(format_args!("{uri}: keys are UTF-8; rename the object"))
@@ -72,7 +72,7 @@ pub trait Client: Debug + Send + Sync + Sized + 'static {
         Ok((bucket, key))
     }
 
-    /// Makes a name of a bucket and a key. The bucket itself has an empty key, the list of all buckets no bucket.
+    /// Creates a name from a bucket and a key. A bucket itself has an empty key; the list of buckets has neither.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` for a key that no object can have: by default one without a bucket, and one of more than
@@ -97,7 +97,7 @@ pub trait Client: Debug + Send + Sync + Sized + 'static {
         Ok(Name::new(Self::SCHEME, bucket, key))
     }
 
-    /// What `uri` names: an object, a directory, a bucket, or the list of buckets.
+    /// Returns what `uri` names: an object, a directory, a bucket, or the list of buckets.
     ///
     /// # Errors
     /// As [`split`](Self::split) and [`name`](Self::name).
@@ -106,7 +106,7 @@ pub trait Client: Debug + Send + Sync + Sized + 'static {
         Self::name(bucket, key)
     }
 
-    /// What `uri` names, which has to be possible for an object that is a file.
+    /// Returns what `uri` names, if that can be a file.
     ///
     /// # Errors
     /// As [`parse`](Self::parse); `FAILED_PRECONDITION` for a bucket or a name that ends in `/`.
@@ -119,26 +119,26 @@ pub trait Client: Debug + Send + Sync + Sized + 'static {
     }
 }
 
-/// A bucket of a store, or what the store calls one: a container.
+/// A bucket of a store, which some stores call a container.
 ///
-/// Each method is one request, and makes one attempt. The engine repeats what [`Failure::class`] says may pass, until
+/// Each method makes one request, in one attempt. The engine retries failures that may pass ([`Failure::class`]) until
 /// [`Settings::retry_timeout`] is over, and drops an attempt that makes no progress for [`Settings::stall_timeout`]. A
-/// store whose client repeats requests by itself returns its last failure as one that does not pass, and sets
-/// [`HAS_DEADLINES`](Self::HAS_DEADLINES). Of [`put`](Self::put),
-/// [`complete_multipart`](Self::complete_multipart) and [`Publication::send`] the client must not repeat an attempt that
-/// may have been done: the engine would take what that one stored for somebody else's object.
+/// store whose client retries by itself returns its last failure as one that does not pass, and sets
+/// [`HAS_DEADLINES`](Self::HAS_DEADLINES). In [`put`](Self::put), [`complete_multipart`](Self::complete_multipart) and
+/// [`Publication::send`], the client must not retry an attempt that may have been done: the engine would take what that
+/// attempt stored for somebody else's object.
 ///
-/// All futures run on the engine's threads, or on the thread of TensorFlow that waits for them. They are dropped to
-/// cancel the request.
+/// All futures run on the engine's threads, or on the TensorFlow thread that waits for them. They are dropped to cancel
+/// the request.
 ///
-/// Only [`settings`](Self::settings) and [`get`](Self::get) are required. What a store leaves out is
+/// Only [`settings`](Self::settings) and [`get`](Self::get) are required. A method that a store leaves out fails with
 /// [`Class::Unsupported`](crate::Class::Unsupported), which is `UNIMPLEMENTED` for the user:
 ///
 /// | Left out | What the engine does |
 /// |---|---|
-/// | [`list`](Self::list) | Reads files. Looks for a name with [`head`](Self::head), so `stat` and `exists` work; no name is a directory. Directories and patterns with wildcards are `UNIMPLEMENTED` |
-/// | [`head`](Self::head) | Looks for a name with `get` of its first byte |
-/// | [`put_marker`](Self::put_marker) | Makes no directory; those that keys imply exist |
+/// | [`list`](Self::list) | Reads files. Looks up a name with [`head`](Self::head), so `stat` and `exists` work; no name is a directory. Directories and patterns with wildcards are `UNIMPLEMENTED` |
+/// | [`head`](Self::head) | Looks up a name with `get` of its first byte |
+/// | [`put_marker`](Self::put_marker) | Creates no directory; directories that keys imply exist |
 /// | [`delete`](Self::delete) | Deletes and renames nothing |
 /// | [`delete_many`](Self::delete_many) | Deletes one key a request, 16 at a time |
 /// | [`copy`](Self::copy) | Copies and renames nothing |
@@ -157,55 +157,55 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     const PERMISSION_TO_READ: &'static str = "the permission to read";
     /// Whether [`list`](Self::list) honours [`ListOptions::start_after`]. The engine does not set it otherwise.
     const LISTS_AFTER: bool = false;
-    /// Whether a token of [`list`](Self::list) goes on after the last name of its page, whatever was deleted meanwhile, as
-    /// S3's do. Otherwise the engine lists a directory of several pages again after it has deleted what they showed, until
-    /// nothing is left.
+    /// Whether a token of [`list`](Self::list) continues after the last name of its page, whatever was deleted
+    /// meanwhile, as S3's do. Otherwise, after deleting the names of a page, the engine lists a directory of several
+    /// pages again until nothing is left.
     const LISTS_STEADILY: bool = false;
-    /// Whether each request ends by itself when it makes no progress. Then the engine sets no deadline, except for the
+    /// Whether each request ends by itself when it makes no progress. The engine then sets no deadline, except for the
     /// bytes of a body.
     const HAS_DEADLINES: bool = false;
 
-    /// How the engine uses this bucket.
+    /// Returns the engine's settings for this bucket.
     fn settings(&self) -> &Settings;
 
-    /// Where requests go, for errors: scheme, host and port of a URL. Empty if there is nothing to tell.
+    /// Returns where requests go, for errors: scheme, host and port of a URL. Empty if there is nothing to tell.
     fn endpoint(&self) -> String {
         String::new()
     }
 
-    /// What tells this bucket from those of the same name elsewhere, now and in other processes: the endpoint, and the account
-    /// if the same endpoint shows another bucket to another one. The [disk cache](Settings::disk_cache) knows blocks by it,
-    /// by the key and by the ETag. `None` if objects are not kept on a disk: because ETags of this process mean nothing to
-    /// another one.
+    /// Returns what tells this bucket from those of the same name elsewhere, now and in other processes: the endpoint,
+    /// and the account if buckets of the same endpoint differ by account. The [disk cache](Settings::disk_cache)
+    /// identifies blocks by it, by the key and by the ETag. `None` if objects must not be kept on a disk, such as when
+    /// ETags of this process mean nothing to another one.
     fn cache_scope(&self) -> Option<String> {
         Some(self.endpoint()).filter(|endpoint| !endpoint.is_empty())
     }
 
-    /// Requests a range of an object, and returns at the head of the response.
+    /// Requests a range of an object, and returns with the head of the response.
     ///
-    /// One request tells size, version and modification time: the engine opens a file with it, and needs no other one.
+    /// The response tells size, version and modification time: the engine opens a file with this one request.
     /// The range may begin past the end only if `options.if_match` is `None`; then an empty body and the size are a
     /// success.
     ///
     /// # Errors
     /// - [`Failure::changed`] if `options.if_match` names another version: `FAILED_PRECONDITION` for the user. A store
-    ///   without conditions compares the version of its response, as the engine does once more. One without versions
-    ///   returns `None` as [`Head::etag`]; then size and modification time show that an object changed.
-    /// - [`Class::NotFound`](crate::Class::NotFound) if there is no such object. At the opening of a file the engine then
-    ///   looks whether it is a directory.
+    ///   without conditional requests compares the version of its response, and so does the engine. A store without
+    ///   versions returns `None` as [`Head::etag`]; then size and modification time show a change.
+    /// - [`Class::NotFound`](crate::Class::NotFound) if there is no such object. When the engine opens a file, it then
+    ///   checks whether it is a directory.
     /// - Others by class.
     fn get(
         &self,
         options: GetOptions<'_>,
     ) -> impl Future<Output = Result<(Head, Self::Body), Self::Failure>> + Send;
 
-    /// Lists a page of the keys that begin with [`ListOptions::prefix`], in the order of their bytes, from `token` on,
-    /// which an earlier [`Page::next`] told. A page may be empty although there is a next one. The engine ignores keys
-    /// that do not begin so, and notices pages that go round in circles.
+    /// Lists a page of the keys that begin with [`ListOptions::prefix`], in the order of their bytes, from `token` on:
+    /// [`Page::next`] of an earlier page. A page may be empty although there is a next one. The engine ignores keys
+    /// without the prefix, and detects listings that go round in circles.
     ///
     /// # Errors
-    /// [`Class::Denied`](crate::Class::Denied) if the user may not list: the engine looks for a single name with
-    /// [`head`](Self::head) then. `NOT_FOUND` if there is no such bucket; none if no key begins so.
+    /// [`Class::Denied`](crate::Class::Denied) if the user may not list: the engine then looks up a single name with
+    /// [`head`](Self::head). `NOT_FOUND` if there is no such bucket. It is not an error if no key has the prefix.
     fn list(
         &self,
         _options: &ListOptions,
@@ -214,8 +214,8 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         async { Err(Failure::unsupported("listings")) }
     }
 
-    /// Looks for one object. The engine calls it only where [`list`](Self::list) is denied or unsupported: a listing also
-    /// tells of directories.
+    /// Looks up one object. The engine calls it only where [`list`](Self::list) is denied or unsupported: a listing
+    /// also shows directories.
     ///
     /// # Errors
     /// [`Class::NotFound`](crate::Class::NotFound) if there is none.
@@ -236,28 +236,28 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     /// Deletes exactly this key, whether or not there is such an object.
     ///
     /// # Errors
-    /// By class; [`Class::NotFound`](crate::Class::NotFound) is a success. After an error the engine takes the object for
-    /// deleted or not until it has looked.
+    /// By class; [`Class::NotFound`](crate::Class::NotFound) is a success. After an error the engine looks again before
+    /// it assumes that the object is deleted or not.
     fn delete(&self, _name: &Name) -> impl Future<Output = Result<(), Self::Failure>> + Send {
         async { Err(Failure::unsupported("deletions")) }
     }
 
-    /// How many keys [`delete_many`](Self::delete_many) takes; 0 if the store does not have it.
+    /// Returns how many keys [`delete_many`](Self::delete_many) takes; 0 if the store does not support it.
     fn delete_many_limit(&self) -> usize {
         0
     }
 
-    /// Whether [`delete_many`](Self::delete_many) can delete this key: the format of the request may not hold each one.
+    /// Returns whether [`delete_many`](Self::delete_many) can delete this key: the request's format may exclude some.
     fn deletes_together(&self, _key: &str) -> bool {
         true
     }
 
-    /// Deletes these keys, at most [`delete_many_limit`](Self::delete_many_limit), all below `directory`, in one request.
-    /// Returns those that are left, each with the reason; the engine requests those that may pass again, as any request.
+    /// Deletes these keys, at most [`delete_many_limit`](Self::delete_many_limit), all below `directory`, in one
+    /// request. Returns those that are left, each with the reason; the engine retries those that may pass.
     ///
     /// # Errors
-    /// If nothing is known of any of them. After [`Class::Unsupported`](crate::Class::Unsupported) the engine deletes one
-    /// key a request.
+    /// If nothing is known of any of them. After [`Class::Unsupported`](crate::Class::Unsupported) the engine deletes
+    /// one key a request.
     fn delete_many(
         &self,
         _directory: &Name,
@@ -266,13 +266,13 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         async { Err(Failure::unsupported("deletions of several objects")) }
     }
 
-    /// Copies an object of `from` to one of `to`, or over it. No byte of it comes here. Returns what the copy is if that is
+    /// Copies an object of `from` to one of `to`, or over it, inside the store. Returns what the copy is if that is
     /// known. It may take as long as the store needs: the engine sets no deadline.
     ///
     /// # Errors
-    /// [`Class::NotFound`](crate::Class::NotFound) if there is no such source. [`Class::Precondition`](crate::Class::Precondition)
-    /// if [`CopyOptions::known`] names another version than is there, or the store cannot compare it: the engine then makes
-    /// the request again without it. After any error the destination is whole or as it was.
+    /// [`Class::NotFound`](crate::Class::NotFound) if there is no such source.
+    /// [`Class::Precondition`](crate::Class::Precondition) if it is another version than [`CopyOptions::known`], or the
+    /// store cannot compare: the engine then retries without it. After any error the destination is whole or as it was.
     fn copy(
         _from: &Arc<Self>,
         _to: &Arc<Self>,
@@ -281,27 +281,27 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         async { Err(Failure::unsupported("copies")) }
     }
 
-    /// Whether `destination` is certainly a copy of `source`, which has another key and maybe another bucket: a rename of a
-    /// directory that was interrupted then goes on, and deletes the source.
+    /// Returns whether `destination` is certainly a copy of `source`, which has another key and maybe another bucket.
+    /// Then a rename of a directory that was interrupted continues, and deletes the source.
     ///
-    /// True only if the ETags are made of the content. A counter or a time is equal for objects that differ.
+    /// True only if the ETags are made from the content. A counter or a time is equal for objects that differ.
     fn is_copy(_source: &ObjectMeta, _destination: &ObjectMeta) -> bool {
         false
     }
 
-    // What follows is for files open for writing.
+    // The following methods are for files open for writing.
 
-    /// What the store takes. `None` if it cannot be written to: then a file that is opened for writing is `UNIMPLEMENTED`.
+    /// Returns the limits for writing. `None` if the store is read-only: opening a file to write is `UNIMPLEMENTED`.
     fn write_limits(&self) -> Option<WriteLimits> {
         None
     }
 
-    /// Stores all of an object, if [`Target::before`] holds, or nothing.
+    /// Stores a whole object if [`Target::before`] holds, and otherwise nothing.
     ///
     /// # Errors
-    /// [`Class::Precondition`](crate::Class::Precondition) if `to.before` does not hold; others by class. After [`Class::Transient`](crate::Class::Transient) and
-    /// [`Class::Doubtful`](crate::Class::Doubtful) the engine takes the object for stored or not. If another attempt then fails with
-    /// [`Class::Precondition`](crate::Class::Precondition), [`is_ours`](Self::is_ours) tells whether the first was done.
+    /// [`Class::Precondition`](crate::Class::Precondition) if `to.before` does not hold; others by class. After
+    /// [`Transient`](crate::Class::Transient) and [`Doubtful`](crate::Class::Doubtful) the object may be stored. If a
+    /// retry then fails with `Precondition`, [`is_ours`](Self::is_ours) tells whether the first attempt was done.
     fn put(
         &self,
         _to: Target<'_>,
@@ -310,7 +310,7 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         async { Err(Failure::unsupported("PUT")) }
     }
 
-    /// Looks for one object: what it is, and what it has besides its bytes. By default from a GET of its first byte.
+    /// Looks up one object: what it is, and its attributes besides its bytes. By default with a GET of its first byte.
     ///
     /// # Errors
     /// [`Class::NotFound`](crate::Class::NotFound) if there is none.
@@ -326,8 +326,8 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         }
     }
 
-    /// Whether `found`, which has the length of what was sent, has exactly these bytes: by its checksum, or by an ETag
-    /// that is made of them. `None`, as here, if the store does not tell.
+    /// Returns whether `found`, which has the length of what was sent, has exactly these bytes: by its checksum, or by
+    /// an ETag that is made from them. `None`, which is the default, if the store does not tell.
     ///
     /// The engine calls it when a request may have been done although no response said so, and when it has read an
     /// object to append to it. If the store does not tell, the error of the file says that it is unknown.
@@ -343,10 +343,10 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         async { Ok(None) }
     }
 
-    /// Begins a multipart upload, and returns the store's name of it. Nothing is visible of it until
-    /// [`complete_multipart`](Self::complete_multipart). `to.before` matters only there.
+    /// Begins a multipart upload, and returns its ID. Nothing of it is visible until
+    /// [`complete_multipart`](Self::complete_multipart), where alone `to.before` matters.
     ///
-    /// This and the methods that follow are called if [`WriteLimits::parts`] is given.
+    /// This method and those that follow are called if [`WriteLimits::parts`] is given.
     ///
     /// # Errors
     /// By class.
@@ -357,7 +357,7 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         async { Err(Failure::unsupported("multipart uploads")) }
     }
 
-    /// Sends part `number`, counted from 1. Parts are sent at the same time and in any order. A part that was sent before
+    /// Sends part `number`, counted from 1. Parts are sent concurrently and in any order. A part that was sent before
     /// is replaced.
     ///
     /// # Errors
@@ -371,9 +371,9 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         async { Err(Failure::unsupported("multipart uploads")) }
     }
 
-    /// Makes these bytes of `source`, which is the object of the same name, part `number`, without sending them. It is
-    /// called if [`PartLimits::copies`](crate::PartLimits::copies) is given. The ranges follow one another from the first
-    /// byte to the last, and no part that is sent precedes them.
+    /// Makes part `number` a copy of these bytes of `source`, the object of the same name, inside the store. It is
+    /// called if [`PartLimits::copies`](crate::PartLimits::copies) is given. The ranges follow one another from the
+    /// first byte to the last, and no part that is sent precedes them.
     ///
     /// # Errors
     /// [`Class::Precondition`](crate::Class::Precondition) or [`Class::NotFound`](crate::Class::NotFound) if another version or none is there; others by class.
@@ -387,11 +387,11 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         async { Err(Failure::unsupported("copies of parts")) }
     }
 
-    /// Makes the object of the parts of upload `id`, if [`Target::before`] holds, or nothing.
+    /// Makes the object from the parts of upload `id` if [`Target::before`] holds, and otherwise nothing.
     ///
     /// # Errors
     /// As [`put`](Self::put), with the size of all parts as [`Stored::size`].
-    /// [`Class::NotFound`](crate::Class::NotFound) if there is no such upload, which a second attempt finds if the first
+    /// [`Class::NotFound`](crate::Class::NotFound) if there is no such upload, as a second attempt finds if the first
     /// was done.
     fn complete_multipart(
         &self,
@@ -402,8 +402,8 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         async { Err(Failure::unsupported("multipart uploads")) }
     }
 
-    /// Makes the store forget an upload and its parts. It must not touch the object of an upload that was completed: the
-    /// engine also calls it when it is unknown whether one was.
+    /// Aborts an upload, and deletes its parts. It must not touch the object of an upload that was completed: the
+    /// engine also calls it when it does not know whether one was.
     ///
     /// # Errors
     /// By class. [`Class::NotFound`](crate::Class::NotFound), if there is no such upload, is a success.
@@ -414,9 +414,9 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         async { Err(Failure::unsupported("multipart uploads")) }
     }
 
-    /// How this content becomes an object: by [`put`](Self::put) or [`complete_multipart`](Self::complete_multipart), as
-    /// here, with conditions that the store [checks or does not](WriteLimits::checks_before). A store of which that is
-    /// found out only by its responses returns something else; then it needs neither of the two.
+    /// Returns how this content becomes an object: with [`put`](Self::put) or
+    /// [`complete_multipart`](Self::complete_multipart) unless overridden, under conditions that the store may
+    /// [check](WriteLimits::checks_before). A store that learns this only from responses needs neither of the two.
     fn publication<'a>(
         &'a self,
         to: Target<'a>,
@@ -428,17 +428,17 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
 
 /// The bytes of a response, as they arrive. Dropping it ends the request.
 pub trait Body: Send {
-    /// Why they do not arrive.
+    /// Why bytes do not arrive.
     type Failure;
 
-    /// Adds bytes to `to` as soon as there are some, and returns how many: 0 at the end, or if there is no room.
+    /// Adds bytes to `to` as soon as some arrive, and returns how many: 0 at the end, or if there is no room.
     ///
     /// `to` may be TensorFlow's own buffer. A store reads its socket straight into it, and copies nothing. Dropping the
     /// future loses no byte that was added.
     ///
     /// # Errors
-    /// If the response breaks off, or is not what its head told. The engine gets the rest by another request. That nothing
-    /// arrives for too long it notices itself.
+    /// If the response breaks off, or is not what its head told. The engine gets the rest with another request. It
+    /// detects by itself that nothing arrives for too long.
     fn fill(
         &mut self,
         to: &mut (impl BufMut + Send + ?Sized),

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tf_fs_plugin::prelude::*;
 
-/// What becomes of a request.
+/// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -40,7 +40,7 @@ impl Plan {
         self.was_hit.store(false, Ordering::SeqCst);
     }
 
-    /// What becomes of the next request.
+    /// Returns what happens to the next request.
     fn next(&self) -> Option<Fault> {
         let number = self.requests.fetch_add(1, Ordering::SeqCst) + 1;
         let fault = *self.fault.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,7 +65,7 @@ impl Plan {
     }
 }
 
-/// A store some of whose requests fail.
+/// A store of which some requests fail.
 #[derive(Clone, Debug)]
 pub struct Faulty<C> {
     client: C,
@@ -79,7 +79,7 @@ pub struct FaultyBucket<S> {
     plan: Arc<Plan>,
 }
 
-/// A connection to a [`Faulty`] store: what files are opened with.
+/// A connection to a [`Faulty`] store, to open files with.
 #[derive(Debug)]
 pub struct Session<C: Client + Clone>(Arc<Connection<Faulty<C>>>);
 
@@ -99,13 +99,13 @@ impl<C: Client + Clone> Connect for Session<C> {
 
 /// Runs an operation with each fault at each of its requests, and returns how many requests it makes.
 ///
-/// `prepare` makes what the operation begins with, `check` looks at what is there afterwards: as before if the operation
-/// failed, whole if it succeeded (`true`). Each run has a connection of its own, which remembers nothing. The store's
-/// [`Settings::retry_timeout`] should be short.
+/// `prepare` creates what the operation begins with. `check` looks at what is there afterwards: as before if the
+/// operation failed, whole if it succeeded (`true`). Each run has its own connection, which remembers nothing. The
+/// store's [`Settings::retry_timeout`] should be short.
 ///
 /// # Errors
-/// `INTERNAL` with the fault and the request if an operation does not survive one that is not sent, has another code than a
-/// failing store gives, or takes longer than `limit`; the error of `prepare` or of `check`.
+/// `INTERNAL` with the fault and the request if an operation fails because of one that is not sent, has another code
+/// than a failing store gives, or takes longer than `limit`; the error of `prepare` or of `check`.
 pub fn sweep<C: Client + Clone>(
     client: &C,
     limit: Duration,
@@ -137,7 +137,7 @@ pub fn sweep<C: Client + Clone>(
             if let Err(error) = outcome {
                 let is_fit = match fault {
                     Fault::NotSent => false,
-                    // Where the store cannot tell whose object is there, nobody knows.
+                    // Where the store cannot tell whose object is there, it is unknown.
                     Fault::Lost => error.code() == Code::FailedPrecondition,
                     Fault::Outage => {
                         matches!(error.code(), Code::Unavailable | Code::DeadlineExceeded)
@@ -145,7 +145,7 @@ pub fn sweep<C: Client + Clone>(
                 };
                 ensure!(is_fit && was_hit, wrong(format!("{:?}: {error:#}", error.code())));
             }
-            // What became of a lost request is for the store to know.
+            // Only the store knows what became of a lost request.
             if fault != Fault::Lost || is_done {
                 check(&session(), is_done).context(wrong("what is there".to_owned()))?;
             }

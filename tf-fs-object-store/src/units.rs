@@ -1,11 +1,11 @@
 //! Numbers with a unit, as people write them.
 
-/// A number without sign. `str::parse` would take a `+`.
+/// Parses a number without a sign. `str::parse` would accept a `+`.
 pub(crate) fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// A number of bytes, alone or with a unit.
+/// Parses a number of bytes, alone or with a unit.
 pub(crate) fn bytes(text: &str) -> Option<u64> {
     let (number, unit) = with_unit(text);
     let unit = match unit.to_ascii_lowercase().as_str() {
@@ -19,7 +19,7 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
     digits(number)?.checked_mul(unit)
 }
 
-/// The digits that a text begins with, and what follows them.
+/// Splits a text into the digits that it begins with, and what follows them.
 pub(crate) fn with_unit(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);

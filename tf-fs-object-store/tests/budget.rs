@@ -16,7 +16,7 @@ fn files_open_for_writing_keep_to_the_budget() {
     let process = Process::current("mem", 2, BUDGET).unwrap();
     let budget = &process.budget;
 
-    // Parts are waited for, so that the file is larger than the memory.
+    // The writer waits for parts, so that the file can be larger than the memory.
     let mut writer = in_parts.create("f").unwrap();
     for _ in 0..200 {
         writer.append(&[1; 100_000]).unwrap();
@@ -37,7 +37,7 @@ fn files_open_for_writing_keep_to_the_budget() {
     assert_eq!(budget.used(), 0);
     assert_eq!(whole.bytes("large"), None);
 
-    // What others hold does not keep a small file from being written: the thread may be what they wait for.
+    // A small file is written although others hold all memory: this thread may be what they wait for.
     let _all = budget.try_reserve(BUDGET).unwrap();
     let mut small = whole.create("small").unwrap();
     small.append(&[1; 100_000]).unwrap();

@@ -3,8 +3,8 @@
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Lets a socket count as readable once it has this many bytes, or has ended or failed (`SO_RCVLOWAT`, `socket(7)`).
-/// Whether it is so now. The system may take fewer bytes for enough.
+/// Makes a socket readable only once it has this many bytes, or has ended or failed (`SO_RCVLOWAT`, `socket(7)`).
+/// Returns whether the option is set. The system may wake readers with fewer bytes.
 pub(crate) fn set_low_water_mark(socket: BorrowedFd<'_>, bytes: usize) -> bool {
     if !has_low_water_marks() {
         return false;
@@ -24,10 +24,10 @@ pub(crate) fn set_low_water_mark(socket: BorrowedFd<'_>, bytes: usize) -> bool {
     outcome == 0
 }
 
-/// Whether the system wakes those who wait for a socket when its mark is lowered, and when its buffer is full below the mark:
-/// Linux since 5.12. Before 4.18 they would wait for ever.
+/// Returns whether the system wakes readers when a socket's mark is lowered, and when its buffer is full below the
+/// mark: Linux since 5.12. Before 4.18 they would wait for ever.
 pub(crate) fn has_low_water_marks() -> bool {
-    // No lock: a child that is forked while another thread has it would wait for ever. Threads may find out twice.
+    // No lock: a child that is forked while another thread holds it would wait for ever. Two threads may both find out.
     static HAS: AtomicU8 = AtomicU8::new(UNKNOWN);
     const UNKNOWN: u8 = 2;
     match HAS.load(Ordering::Relaxed) {
@@ -81,7 +81,7 @@ mod tests {
         let mut bytes = [0; 2000];
         assert_eq!(ours.try_read(&mut bytes).unwrap(), 1000);
         assert!(ours.try_read(&mut bytes).is_err());
-        // What is there already counts as soon as it is enough.
+        // Bytes that are there already count as soon as they are enough.
         theirs.write_all(&[2; 10]).await.unwrap();
         assert!(!is_readable(soon).await);
         set_low_water_mark(ours.as_fd(), 1);

@@ -8,15 +8,15 @@ use tf_fs_plugin::prelude::*;
 /// Looks up an environment variable.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// The value of a variable. An empty one, or one of nothing but space, counts as not set.
+/// Returns the value of a variable. An empty or blank one counts as not set.
 fn value(lookup: Lookup<'_>, name: &str) -> Option<OsString> {
     lookup(name).filter(|value| !value.to_string_lossy().trim().is_empty())
 }
 
-/// The settings in the environment; warnings go to `warnings`.
+/// Reads the settings in the environment, and adds warnings to `warnings`.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` for a wrong value where going on with the default would be dangerous.
+/// `INVALID_ARGUMENT` for a wrong value where using the default instead would be dangerous.
 pub(super) fn read(table: &Table, lookup: Lookup<'_>, warnings: &mut Vec<String>) -> Result<Layer> {
     let mut layer = Layer::new();
     for setting in table.settings {
@@ -48,7 +48,7 @@ pub(super) fn read(table: &Table, lookup: Lookup<'_>, warnings: &mut Vec<String>
     Ok(layer)
 }
 
-/// Warns of variables that look like ours and are none.
+/// Warns of variables with the plugin's prefix that are not settings.
 pub(super) fn unknown(
     table: &Table,
     names: impl Iterator<Item = OsString>,
@@ -78,7 +78,7 @@ pub(super) fn unknown(
     }
 }
 
-/// The path of the settings file.
+/// Returns the path of the settings file.
 pub(super) fn file_path(table: &Table, lookup: Lookup<'_>) -> Option<OsString> {
     value(lookup, table.file_variable)
 }

@@ -23,11 +23,11 @@ pub(super) struct Layers {
     pub(super) buckets: BTreeMap<String, Layer>,
 }
 
-/// Reads the file.
+/// Reads the settings file.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` if it cannot be read, or for anything in it that is no setting: somebody wrote it on
-/// purpose, and what they meant is not known.
+/// `INVALID_ARGUMENT` if it cannot be read, or has something in it that is not a setting: somebody wrote it on purpose,
+/// and what they meant is not known.
 pub(super) fn read(table: &Table, path: &Path) -> Result<Layers> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| {
@@ -82,10 +82,10 @@ fn parse(settings: &Table, text: &str, path: &str) -> Result<Layers> {
     Ok(layers)
 }
 
-/// The one name of a bucket that may have many spellings.
+/// Returns the canonical name of a bucket, which may have many spellings.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` if it cannot be one.
+/// `INVALID_ARGUMENT` if `bucket` cannot be the name of one.
 pub(super) fn name_of_bucket(table: &Table, bucket: &str) -> Result<String> {
     ensure!(
         !bucket.is_empty(),
@@ -129,10 +129,10 @@ fn add(
     Ok(())
 }
 
-/// The setting of this key.
+/// Returns the setting of this key.
 ///
 /// # Errors
-/// `NOT_FOUND` with the nearest key; `INVALID_ARGUMENT` for a setting of the process given to a bucket.
+/// `NOT_FOUND` with the nearest key; `INVALID_ARGUMENT` for a setting of the process in a bucket's section.
 pub(super) fn known(
     table: &Table,
     key: &str,

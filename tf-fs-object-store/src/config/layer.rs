@@ -28,7 +28,7 @@ pub enum Source {
     File(Arc<str>),
     /// The environment variable of this name.
     Variable(Arc<str>),
-    /// An option of TensorFlow's.
+    /// A TensorFlow option.
     Option,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// A place that names a bucket, without the password or the signature that some write into it.
+/// Returns a place that names a bucket, without the password or signature that it may contain.
 pub(super) fn shown(place: &str) -> Cow<'_, str> {
     if let Some((before, _)) = place.split_once('?') {
         return format!("{}?…", shown(before)).into();
@@ -54,7 +54,7 @@ pub(super) fn shown(place: &str) -> Cow<'_, str> {
     }
 }
 
-/// Says what is wrong with `text` as the value that `place` gives to `setting`.
+/// Describes what is wrong with `text` as the value that `place` gives to `setting`.
 pub(super) fn complaint(
     place: &dyn fmt::Display,
     setting: &Setting,
@@ -71,7 +71,7 @@ pub(super) fn complaint(
     format!("{place}: the value{shown} cannot be used{reason}; write {}", setting.kind)
 }
 
-/// The candidate that is most like `word`, if one is like it at all.
+/// Returns the candidate that is most similar to `word`, if one is similar at all.
 pub(super) fn nearest(word: &str, candidates: impl Iterator<Item = String>) -> Option<String> {
     candidates
         .map(|candidate| (distance(word, &candidate), candidate))
@@ -80,7 +80,7 @@ pub(super) fn nearest(word: &str, candidates: impl Iterator<Item = String>) -> O
         .map(|(_, candidate)| candidate)
 }
 
-/// How many letters have to be put in, taken out or replaced to make `b` of `a`.
+/// Returns the edit distance of `a` and `b`: how many letters to insert, remove or replace.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

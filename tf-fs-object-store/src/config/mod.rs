@@ -1,7 +1,7 @@
 //! Settings of a plugin: environment, settings file, TensorFlow's options.
 //!
-//! A bucket's own setting counts before a general one. Of either the later in this order counts: default, settings file,
-//! environment, options.
+//! A bucket's own setting overrides a general one. Among either, later sources override earlier ones: default, settings
+//! file, environment, options.
 
 mod environment;
 mod file;
@@ -26,28 +26,28 @@ use std::sync::Arc;
 use std::time::Duration;
 use tf_fs_plugin::prelude::*;
 
-/// What a plugin makes of the settings of a bucket.
+/// Settings of a bucket that a plugin makes from [`Values`].
 pub trait FromValues: PartialEq + Sized {
-    /// The settings.
+    /// The table of settings.
     const TABLE: &'static Table;
 
-    /// Makes it of the values that count for a bucket.
+    /// Creates the settings from the values that apply to a bucket.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if they do not fit together.
+    /// `INVALID_ARGUMENT` if they contradict each other.
     fn from_values(values: &Values<'_>) -> Result<Self>;
 }
 
-/// Everything that is set.
+/// All settings of a plugin.
 #[derive(Clone, Debug)]
 pub struct Configured<B> {
     /// Bytes held at a time for reading ahead and for uploads, over all files of the process.
     pub memory_budget: usize,
     /// Worker threads of the process.
     pub threads: usize,
-    /// For buckets without settings of their own.
+    /// The settings of buckets without a section.
     pub default: Arc<B>,
-    /// For the others, by name.
+    /// The settings of the other buckets, by name.
     pub buckets: BTreeMap<String, Arc<B>>,
 }
 
@@ -58,49 +58,49 @@ impl<B: FromValues> Default for Configured<B> {
 }
 
 impl<B: FromValues> Configured<B> {
-    /// What these environment variables set.
+    /// Reads the settings from these environment variables, and from the file that they name.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` naming the variable and what it may be.
+    /// `INVALID_ARGUMENT` with the variable and its valid values.
     pub fn of_variables(lookup: Lookup<'_>) -> Result<Self> {
         Sources::read(B::TABLE, lookup, &mut Vec::new())?.settings(None)
     }
 }
 
 impl<B> Configured<B> {
-    /// The settings of this bucket.
+    /// Returns the settings of this bucket.
     pub fn bucket(&self, name: &str) -> &Arc<B> {
         self.buckets.get(name).unwrap_or(&self.default)
     }
 }
 
-/// The values that count for a bucket.
+/// The values that apply to a bucket.
 #[derive(Debug)]
 pub struct Values<'a> {
     table: &'static Table,
     layers: Vec<&'a Layer>,
-    /// Where in them the sections of the bucket and of its parents end.
+    /// Where in `layers` the sections of the bucket and of its parents end.
     sections: Vec<usize>,
 }
 
-/// Where something is set: in a bucket's section, in that of a parent, or for all buckets.
+/// A place of settings: a bucket's section, that of a parent, or that of all buckets.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a>(&'a [&'a Layer]);
 
 impl Place<'_> {
-    /// The value that is set here.
+    /// Returns the value that is set here.
     pub fn value(&self, key: &str) -> Option<Value> {
         self.0.iter().find_map(|layer| layer.get(key)).map(|entry| entry.value.clone())
     }
 }
 
 impl Values<'_> {
-    /// No values but the defaults.
+    /// Creates values that are all defaults.
     pub fn defaults(table: &'static Table) -> Self {
         Self { table, layers: Vec::new(), sections: Vec::new() }
     }
 
-    /// The value, and where it is from.
+    /// Returns the value and its source.
     pub fn entry(&self, key: &'static str) -> Option<Entry> {
         debug_assert!(self.table.find(key).is_some(), "{key} is not in the table");
         self.layers.iter().find_map(|layer| layer.get(key).cloned()).or_else(|| {
@@ -109,7 +109,7 @@ impl Values<'_> {
         })
     }
 
-    /// The places whose values count, the nearest first. The last one is what is set for all buckets.
+    /// Returns the places whose values apply, the nearest first. The last one is that of all buckets.
     pub fn places(&self) -> impl Iterator<Item = Place<'_>> {
         let mut start = 0;
         self.sections.iter().copied().chain([self.layers.len()]).map(move |end| {
@@ -119,12 +119,12 @@ impl Values<'_> {
         })
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn value(&self, key: &'static str) -> Option<Value> {
         self.entry(key).map(|entry| entry.value)
     }
 
-    /// The value of a text, a URL, a path or one of several words.
+    /// Returns the value of a text, a URL, a path or one of several words.
     pub fn text(&self, key: &'static str) -> Option<String> {
         match self.value(key) {
             Some(Value::Text(text)) => Some(text),
@@ -132,7 +132,7 @@ impl Values<'_> {
         }
     }
 
-    /// The value of a secret.
+    /// Returns the value of a secret.
     pub fn secret(&self, key: &'static str) -> Option<Secret> {
         match self.value(key) {
             Some(Value::Secret(secret)) => Some(secret),
@@ -140,7 +140,7 @@ impl Values<'_> {
         }
     }
 
-    /// The value of a flag.
+    /// Returns the value of a flag.
     pub fn flag(&self, key: &'static str) -> Option<bool> {
         match self.value(key) {
             Some(Value::Flag(flag)) => Some(flag),
@@ -148,7 +148,7 @@ impl Values<'_> {
         }
     }
 
-    /// The number. The table gives every number a default and bounds.
+    /// Returns a number. The table gives every number a default and bounds.
     pub fn number(&self, key: &'static str) -> u64 {
         match self.value(key) {
             Some(Value::Number(number)) => number,
@@ -156,23 +156,23 @@ impl Values<'_> {
         }
     }
 
-    /// The number, as a size in memory.
+    /// Returns a number as a `usize`, or `usize::MAX` if it is larger.
     pub fn size(&self, key: &'static str) -> usize {
         usize::try_from(self.number(key)).unwrap_or(usize::MAX)
     }
 
-    /// The number of milliseconds.
+    /// Returns a number of milliseconds as a duration.
     pub fn time(&self, key: &'static str) -> Duration {
         Duration::from_millis(self.number(key))
     }
 
-    /// The value of `disk_cache`, if the table has it.
+    /// Returns the value of `disk_cache`, if the table has it.
     fn disk_cache(&self) -> Option<crate::DiskCache> {
         self.table.find("disk_cache").and_then(|setting| self.text(setting.key)?.parse().ok())
     }
 
-    /// The settings of the engine, whose keys are the names of its fields, with the unit after it. What the table does not
-    /// have is as the engine has it.
+    /// Returns the engine's settings. Each key is the name of a field, followed by its unit. A setting that is not in
+    /// the table has the engine's default.
     pub fn engine(&self) -> crate::Settings {
         let usual = crate::Settings::default();
         let has = |key| self.table.find(key).is_some();
@@ -201,11 +201,11 @@ impl Values<'_> {
     }
 }
 
-/// The settings of now. It holds no lock, so that a fork finds none held.
+/// The current settings. They need no lock, which a fork could find held.
 #[derive(Debug)]
 pub struct Config<B>(ArcSwapOption<Loaded<B>>);
 
-/// What the sources said, and what comes of it.
+/// What the sources set, and the settings made from it.
 #[derive(Debug)]
 struct Loaded<B> {
     sources: Sources,
@@ -218,7 +218,7 @@ impl<B> Default for Config<B> {
     }
 }
 
-/// What each source said.
+/// What each source set.
 #[derive(Clone, Debug, Default)]
 struct Sources {
     file: Layers,
@@ -237,7 +237,7 @@ impl Sources {
         Ok(Self { file, environment, options: Layers::default() })
     }
 
-    /// What counts for this bucket, or for all others.
+    /// Returns the values that apply to this bucket, or without one to all others.
     fn values(&self, table: &'static Table, bucket: Option<&str>) -> Values<'_> {
         let (mut layers, mut sections) = (Vec::with_capacity(7), Vec::new());
         for bucket in std::iter::successors(bucket, |bucket| (table.parent)(bucket)) {
@@ -249,14 +249,14 @@ impl Sources {
         Values { table, layers, sections }
     }
 
-    /// The buckets with settings of their own.
+    /// Returns the buckets with their own settings.
     fn buckets(&self) -> impl Iterator<Item = &str> {
         let names = self.file.buckets.keys().chain(self.options.buckets.keys());
         names.map(String::as_str).collect::<std::collections::BTreeSet<_>>().into_iter()
     }
 
-    /// The settings that come of it. A bucket whose settings stay the same keeps those of `before`, and
-    /// with them its connections.
+    /// Creates the settings. A bucket whose settings stay the same keeps those of `before`, and with them its
+    /// connections.
     fn settings<B: FromValues>(&self, before: Option<&Configured<B>>) -> Result<Configured<B>> {
         let general = self.values(B::TABLE, None);
         let keep = |new: B, old: Option<&Arc<B>>| match old {
@@ -281,10 +281,10 @@ impl Sources {
 }
 
 impl<B: FromValues> Config<B> {
-    /// The settings; the first call reads the environment.
+    /// Returns the settings; the first call reads the environment.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` naming the variable and what it may be.
+    /// `INVALID_ARGUMENT` with the variable and its valid values.
     pub fn settings(&self) -> Result<Arc<Configured<B>>> {
         match &*self.0.load() {
             Some(loaded) => Ok(Arc::clone(&loaded.settings)),
@@ -313,7 +313,7 @@ impl<B: FromValues> Config<B> {
         }
     }
 
-    /// All settings as options of TensorFlow's.
+    /// Returns all settings as TensorFlow options.
     ///
     /// # Errors
     /// As [`settings`](Self::settings).
@@ -336,10 +336,10 @@ impl<B: FromValues> Config<B> {
         Ok(shown)
     }
 
-    /// Sets options of TensorFlow's: all of them or, with an error, none.
+    /// Sets TensorFlow options: all of them or, with an error, none.
     ///
     /// # Errors
-    /// `NOT_FOUND` for an unknown key, `INVALID_ARGUMENT` for a value that it cannot have.
+    /// `NOT_FOUND` for an unknown key, `INVALID_ARGUMENT` for an invalid value.
     pub fn set(&self, options: &[FilesystemOption]) -> Result<()> {
         let mut current = self.loaded()?;
         loop {
@@ -355,7 +355,7 @@ impl<B: FromValues> Config<B> {
         }
     }
 
-    /// What counts and where it is from, as JSON. Secrets are not shown.
+    /// Returns the value and the source of each setting as JSON. Secrets are not shown.
     ///
     /// # Errors
     /// As [`settings`](Self::settings).
@@ -395,7 +395,7 @@ impl<B: FromValues> Config<B> {
 }
 
 impl Sources {
-    /// The settings of this bucket's own.
+    /// Returns the settings that are set for this bucket itself.
     fn own(
         &self,
         table: &'static Table,

@@ -6,13 +6,13 @@ use super::table::{Setting, Table};
 use super::value::{Kind, Value};
 use tf_fs_plugin::prelude::*;
 
-/// Begins the keys of a bucket's own settings: `bucket.<name>.<key>`.
+/// Prefix of the keys of a bucket's own settings: `bucket.<name>.<key>`.
 const BUCKET: &str = "bucket.";
 
-/// Adds options to those set before. An option with no value takes back what an option set.
+/// Adds options to those set before. An option without a value removes what an earlier one set.
 ///
 /// # Errors
-/// `NOT_FOUND` for an unknown key, `INVALID_ARGUMENT` for a value that it cannot have. Then none is set.
+/// `NOT_FOUND` for an unknown key, `INVALID_ARGUMENT` for an invalid value. Then `layers` may hold some of them.
 pub(super) fn add(table: &Table, layers: &mut Layers, options: &[FilesystemOption]) -> Result<()> {
     for option in options {
         // Bucket names may have dots, keys have none.
@@ -67,7 +67,7 @@ fn text(place: &str, setting: &Setting, values: &OptionValues) -> Result<Option<
     Ok(text)
 }
 
-/// The setting as an option. Secrets have no value.
+/// Returns the setting as an option. Secrets have no value.
 pub(super) fn show(name: String, setting: &Setting, value: Option<&Value>) -> FilesystemOption {
     let values = match (value, setting.kind) {
         (Some(Value::Number(number)), _) => {
@@ -84,7 +84,7 @@ pub(super) fn show(name: String, setting: &Setting, value: Option<&Value>) -> Fi
     FilesystemOption::new(name, values).with_description(setting.description)
 }
 
-/// The key of a bucket's own setting.
+/// Returns the key of a bucket's own setting.
 pub(super) fn bucket_key(bucket: &str, key: &str) -> String {
     format!("{BUCKET}{bucket}.{key}")
 }

@@ -1,4 +1,4 @@
-//! The table of a plugin's settings: their names, what they may be, and what they are for.
+//! The table of a plugin's settings: their names, valid values and purpose.
 
 use super::environment::Lookup;
 use super::value::{Kind, Value};
@@ -10,7 +10,7 @@ use tf_fs_plugin::prelude::*;
 pub struct Table {
     /// The scheme, for messages.
     pub scheme: &'static str,
-    /// Begins the names of the plugin's own environment variables.
+    /// The prefix of the plugin's own environment variables.
     pub prefix: &'static str,
     /// The variable with the path of the settings file.
     pub file_variable: &'static str,
@@ -18,29 +18,29 @@ pub struct Table {
     pub help: &'static str,
     /// Every setting. Two belong to the process: `memory_budget_bytes` and `threads`.
     pub settings: &'static [Setting],
-    /// The name of a bucket as the engine has it, from one that a section of the settings file or an option has.
+    /// The canonical name of a bucket, from one in a section of the settings file or in an option.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` for what can be no bucket.
+    /// `INVALID_ARGUMENT` for what cannot be a bucket.
     pub bucket: fn(name: &str) -> Result<Cow<'_, str>>,
-    /// The bucket whose section counts next for what the section of this one does not set.
+    /// The bucket whose section applies where the section of this one sets nothing.
     pub parent: fn(bucket: &str) -> Option<&str>,
-    /// Whether a variable is to be ignored, as another one says.
+    /// Whether a variable is ignored because of another one.
     pub ignores: fn(lookup: Lookup<'_>, name: &str) -> bool,
 }
 
 /// A setting.
 #[derive(Debug)]
 pub struct Setting {
-    /// In the settings file, in TensorFlow's options, and in capitals after [`Table::prefix`] in the environment.
+    /// Its name in the settings file and TensorFlow's options; in capitals after [`Table::prefix`] in the environment.
     pub key: &'static str,
-    /// Further environment variables, after the plugin's own; the first that is set counts.
+    /// Further environment variables, after the plugin's own; the first one that is set applies.
     pub variables: &'static [&'static str],
-    /// What it may be.
+    /// Its valid values.
     pub kind: Kind,
-    /// As in the environment; empty: not set.
+    /// Its default, as a variable would set it. Empty: not set.
     pub default: &'static str,
-    /// What it belongs to.
+    /// Whether it belongs to the process or to a bucket.
     pub scope: Scope,
     /// Whether a wrong value of a variable is an error, because the default could send data to another place, or take more
     /// than was allowed. One of a text, a secret, a URL, a file or a directory always is.
@@ -59,24 +59,24 @@ pub enum Scope {
 }
 
 impl Table {
-    /// The setting of this key.
+    /// Returns the setting of this key.
     pub(crate) fn find(&self, key: &str) -> Option<&'static Setting> {
         self.settings.iter().find(|setting| setting.key == key)
     }
 
-    /// The plugin's own environment variable. Secrets have none: credentials have their own.
+    /// Returns the plugin's own environment variable. Secrets have none: credentials have variables of their own.
     pub(crate) fn own_variable(&self, setting: &Setting) -> Option<String> {
         (setting.kind != Kind::Secret)
             .then(|| format!("{}{}", self.prefix, setting.key.to_uppercase()))
     }
 
-    /// All environment variables that set it; the first that is set counts.
+    /// Returns all environment variables of a setting; the first one that is set applies.
     pub fn variables(&self, setting: &Setting) -> impl Iterator<Item = String> {
         let others = setting.variables.iter().map(ToString::to_string);
         self.own_variable(setting).into_iter().chain(others)
     }
 
-    /// All settings as a table of Markdown, for a document; a test of the plugin compares it.
+    /// Returns all settings as a Markdown table, for a document; a test of the plugin compares it.
     pub fn markdown(&self) -> String {
         let mut table = String::from(
             "| Key | Environment variables | Value | Default | For |\n|---|---|---|---|---|\n",
@@ -105,7 +105,7 @@ impl Table {
 }
 
 impl Setting {
-    /// A setting that each bucket can have a value of its own for.
+    /// Creates a setting that can differ between buckets.
     pub const fn new(
         key: &'static str,
         variables: &'static [&'static str],
@@ -117,14 +117,14 @@ impl Setting {
         Self { key, variables, kind, default, scope, is_vital: false, description }
     }
 
-    /// The same, of the process.
+    /// Makes it a setting of the process.
     #[must_use]
     pub const fn of_process(mut self) -> Self {
         self.scope = Scope::Process;
         self
     }
 
-    /// The same, where a [wrong value is an error](Self::is_vital).
+    /// Makes a [wrong value an error](Self::is_vital).
     #[must_use]
     pub const fn vital(mut self) -> Self {
         self.is_vital = true;

@@ -5,7 +5,7 @@ use crate::units::{bytes, digits, with_unit};
 use std::fmt;
 use std::path::Path;
 
-/// What a setting may be.
+/// The valid values of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Yes or no.
@@ -50,13 +50,13 @@ pub enum Kind {
 /// A value of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Of a flag.
+    /// The value of a flag.
     Flag(bool),
     /// A number, in bytes or milliseconds if it has a unit.
     Number(u64),
-    /// Of all others.
+    /// The value of all other kinds.
     Text(String),
-    /// Of a secret.
+    /// The value of a secret.
     Secret(Secret),
 }
 
@@ -64,16 +64,16 @@ pub enum Value {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
-/// Stands for a secret.
+/// Shown in place of a secret.
 const REDACTED: &str = "** redacted **";
 
 impl Secret {
-    /// A secret with this text.
+    /// Creates a secret with this text.
     pub fn new(secret: impl Into<String>) -> Self {
         Self(secret.into())
     }
 
-    /// The text itself.
+    /// Returns the text itself.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -146,16 +146,16 @@ impl fmt::Display for Bytes {
 }
 
 impl Kind {
-    /// Whether going on with the default in place of a wrong value would be dangerous: data could go to
-    /// another place, or over a connection that is trusted less or not at all.
+    /// Returns whether using the default in place of a wrong value would be dangerous: data could go to another place,
+    /// or over a connection that is trusted less or not at all.
     pub(crate) fn is_vital(self) -> bool {
         matches!(self, Self::Text | Self::Url | Self::File | Self::Directory | Self::Secret)
     }
 
-    /// Reads a value.
+    /// Parses a value.
     ///
     /// # Errors
-    /// If it is none; the reason, where `self` does not say it already.
+    /// If the text is not a valid value. With the reason, where `self` does not show it already.
     pub fn parse(self, text: &str) -> Result<Value, Option<String>> {
         let text = text.trim();
         let number = |number: Option<u64>, min, max| match number {
@@ -208,7 +208,7 @@ fn milliseconds(text: &str) -> Option<u64> {
     digits(number)?.checked_mul(unit)
 }
 
-/// Whether this is an address of a store, with its scheme or without.
+/// Checks that this is the URL of a store, with or without its scheme.
 fn url(text: &str) -> Result<(), String> {
     let whole = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
     let uri: http::Uri = whole.parse().map_err(|error| format!("it is not a URL: {error}"))?;

@@ -26,21 +26,21 @@ use tf_fs_plugin::prelude::*;
 
 /// Bytes of a block; the last one of an object has fewer.
 pub(crate) const BLOCK: u64 = 1 << 20;
-/// Bytes with a checksum of their own: no less is read.
+/// Bytes per checksum: reads are whole grains.
 pub(super) const GRAIN: u64 = 64 << 10;
-/// Before the bytes.
+/// Bytes of the head of a file.
 const HEADER: usize = 512;
-/// What the longest ETag may have.
+/// The most bytes of an ETag.
 pub(super) const LONGEST_ETAG: usize = 380;
 const MAGIC: &[u8; 8] = b"TFBLOCK1";
 const GRAINS: usize = (BLOCK / GRAIN) as usize;
-/// A block is noted as used no more often than this.
+/// The least time between two updates of when a block was used.
 const USED: Duration = Duration::from_secs(10);
 
 /// What tells a version of an object from all others.
 pub(super) type Digest = [u8; 32];
 
-/// What the head of a file says.
+/// The contents of the head of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) digest: Digest,
@@ -50,7 +50,7 @@ pub(super) struct Header {
     pub(super) etag: String,
 }
 
-/// A block that is open.
+/// An open block.
 #[derive(Debug)]
 pub(super) struct Block {
     file: File,
@@ -60,12 +60,12 @@ pub(super) struct Block {
 }
 
 impl Header {
-    /// Bytes of the block.
+    /// Returns the number of bytes of the block.
     fn block(&self) -> u64 {
         self.size.saturating_sub(self.index.saturating_mul(BLOCK)).min(BLOCK)
     }
 
-    /// The head of a file with these bytes in it.
+    /// Encodes the head of a file that holds these bytes.
     fn encode(&self, pieces: &[impl AsRef<[u8]>]) -> [u8; HEADER] {
         let mut head = [0; HEADER];
         head[..8].copy_from_slice(MAGIC);
@@ -101,7 +101,7 @@ impl Header {
     }
 }
 
-/// The checksum of each grain of the bytes that follow one another in `pieces`.
+/// Returns the checksum of each grain of the bytes that follow one another in `pieces`.
 fn checksums(pieces: &[impl AsRef<[u8]>]) -> Vec<u32> {
     let mut all = Vec::with_capacity(GRAINS);
     let (mut grain, mut len) = (crc32fast::Hasher::new(), 0);
@@ -128,7 +128,7 @@ fn broken(why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, why.to_owned())
 }
 
-/// Bytes of the file of a block with these in it.
+/// Returns the length of the file of a block of `bytes` bytes.
 pub(super) fn file_len(bytes: u64) -> u64 {
     HEADER as u64 + bytes
 }
@@ -179,7 +179,7 @@ impl Block {
     pub(super) fn read(&self, range: Range, buf: &mut ReadBuf<'_>) -> Result<()> {
         debug_assert!(range.start.is_multiple_of(GRAIN));
         debug_assert!(range.end.is_multiple_of(GRAIN) || range.end == self.len);
-        // Of the whole buffer, `fill_uninit` would zero what it does not fill, if the memory is somebody's slice.
+        // On the whole buffer, `fill_uninit` would zero what it does not fill, if the memory is somebody's slice.
         buf.fill_parts(&[range.len() as usize], |parts| {
             parts[0].fill_uninit(|rest| {
                 let position = HEADER as u64 + range.start;

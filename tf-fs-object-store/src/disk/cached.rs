@@ -14,7 +14,7 @@ use tf_fs_plugin::prelude::*;
 pub(crate) struct Object {
     directory: Arc<Directory>,
     digest: Digest,
-    /// Of its blocks, whatever their version: those of a new version replace those of the one before.
+    /// Names the files of its blocks in any version: those of a new version replace those of the one before.
     name: String,
 }
 
@@ -25,9 +25,9 @@ pub(crate) struct Cached {
     digest: Digest,
     etag: String,
     size: u64,
-    /// The one that was read last: often the next one too.
+    /// The block that was read last: often the next one too.
     last: Mutex<Option<Arc<Block>>>,
-    /// What was read last of a grain, for small reads.
+    /// The grain that was read last, for small reads.
     grain: Mutex<(Range, Vec<u8>)>,
 }
 
@@ -51,7 +51,7 @@ impl Object {
         hash.chain_update(etag).finalize().into()
     }
 
-    /// The version of this ETag, which names its exact bytes.
+    /// Returns the version of this ETag, which names its exact bytes. `None` for an empty object or too long an ETag.
     pub(crate) fn cached(self: &Arc<Self>, etag: &str, size: u64) -> Option<Cached> {
         (size > 0 && etag.len() <= LONGEST_ETAG).then(|| Cached {
             object: Arc::clone(self),
@@ -63,7 +63,7 @@ impl Object {
         })
     }
 
-    /// Whether its beginning is there, of whatever version.
+    /// Returns whether its first block is there, in any version.
     pub(crate) fn begins(&self) -> bool {
         self.open(0).is_some_and(|block| {
             let Header { digest, size, etag, .. } = &block.header;
@@ -71,7 +71,7 @@ impl Object {
         })
     }
 
-    /// A block, of whatever version. One that is broken is deleted.
+    /// Opens a block, in any version. Deletes a broken one.
     fn open(&self, index: u64) -> Option<Block> {
         if !self.directory.is_ours() {
             return None;
@@ -97,17 +97,17 @@ impl Object {
 }
 
 impl Cached {
-    /// Bytes of the object.
+    /// Returns the size of the object in bytes.
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
 
-    /// Whether the block with this position is there.
+    /// Returns whether the block with this position is there.
     pub(crate) fn has(&self, position: u64) -> bool {
         self.open(position / BLOCK).is_some()
     }
 
-    /// Where the first block begins that is there after that of `position`, or `end`.
+    /// Returns where the first cached block after that of `position` begins, or `end`.
     pub(crate) fn missing_until(&self, position: u64, end: u64) -> u64 {
         let mut next = (position / BLOCK + 1) * BLOCK;
         while next < end && !self.has(next) {
@@ -187,14 +187,14 @@ impl Cached {
         Some(block)
     }
 
-    /// Keeps a block, in a thread of its own, if it has its place: what cannot be kept is not.
+    /// Writes a block in a thread of its own. Skips it if the object is too large, or the disk is slow or has failed.
     ///
-    /// It runs on the worker threads, or where they are waited for.
+    /// It must run on the worker threads, or in [`Process::block_on`](crate::Process::block_on).
     pub(crate) async fn keep<P>(self: Arc<Self>, index: u64, pieces: Vec<P>, budget: &Arc<Budget>)
     where
         P: AsRef<[u8]> + Send + Sync + 'static,
     {
-        // Of one object no more than half of the cache: it would only replace its own blocks.
+        // One object may take half of the cache: beyond that it would only replace its own blocks.
         if (index + 1).saturating_mul(BLOCK) > self.object.directory.space.limit() / 2 {
             return;
         }

@@ -13,13 +13,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Below the directory of the setting, so that this may also hold other things. The number is that of the format.
+/// The name below the directory of the setting, which may also hold other things. The number is that of the format.
 const NAME: &str = "tf-disk-cache-1";
-/// Files that are being written. Only a rename brings them to where they are read.
+/// Files that are being written. Only a rename moves them to where they are read.
 pub(super) const NEW: &str = "new";
-/// Blocks that wait to be written. What is over is not kept.
+/// The most blocks that wait to be written. Further ones are not kept.
 const WAITING: usize = 16;
-/// How long what arrives waits for a slow disk, once.
+/// How long arriving bytes wait for a slow disk, once.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How long nothing is written after an error.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -29,14 +29,14 @@ const PAUSE: Duration = Duration::from_secs(10);
 pub(super) struct Directory {
     path: PathBuf,
     pub(super) space: Space,
-    /// Whether it was seen to be ours.
+    /// Whether it was seen to belong to this user alone.
     is_ours: AtomicBool,
     waiting: Arc<Semaphore>,
-    /// What arrives did not wait for the disk any more, the last time.
+    /// Whether the last wait for the disk timed out.
     is_slow: AtomicBool,
     warned: AtomicBool,
     paused: Mutex<Option<Instant>>,
-    /// Tells files from those of other processes, also in other containers.
+    /// Tells its files from those of other processes, also in other containers.
     random: u64,
     files: AtomicU64,
 }
@@ -61,12 +61,12 @@ impl Directory {
         directory
     }
 
-    /// Whether what is in it may be used.
+    /// Returns whether its contents may be used.
     pub(super) fn is_ours(&self) -> bool {
         self.is_ours.load(Ordering::Relaxed)
     }
 
-    /// Where the block of this name is.
+    /// Returns the path of the block of this name.
     pub(super) fn place(&self, name: &str, index: u64) -> PathBuf {
         // Spread over 256 directories, also the blocks of one object.
         let first = u8::from_str_radix(&name[..2], 16).unwrap_or_default();
@@ -90,13 +90,13 @@ impl Directory {
                 ),
             ));
         }
-        // Not before: nothing is done in what may be somebody else's.
+        // Only now: the directory could have been somebody else's.
         builder.create(self.path.join(NEW))?;
         self.is_ours.store(true, Ordering::Relaxed);
         Ok(())
     }
 
-    /// The right to write one more block, or none: nothing that is read waits long for a disk.
+    /// Returns a permit to write one more block. `None` if the disk has failed or is slow: reads hardly wait for it.
     pub(super) async fn permit(&self) -> Option<OwnedSemaphorePermit> {
         if self.is_paused() {
             return None;
@@ -117,7 +117,7 @@ impl Directory {
     /// Writes a file of `len` bytes, if there is room for it.
     ///
     /// # Errors
-    /// Those of the disk. There is no such file then.
+    /// Those of the disk. Then there is no such file.
     pub(super) fn write(
         &self,
         place: &Path,
@@ -170,7 +170,7 @@ impl Directory {
         paused.is_some_and(|since| since.elapsed() < PAUSE)
     }
 
-    /// Notes that the disk failed. The first time is a warning.
+    /// Records a failure of the disk, and pauses writing. The first one logs a warning.
     #[cold]
     pub(super) fn failed(&self, error: &io::Error) {
         *self.paused.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());

@@ -1,8 +1,8 @@
 //! Blocks of objects on a local disk, for the next time that they are read. Any number of processes share a directory.
 //!
-//! A block is a file. It has the bytes, checksums, and a digest of store, key and version, without which nothing of it is
-//! used. It is written under another name and renamed, so a process that is killed leaves no half of one. Nothing here
-//! fails a read: a disk that is full, broken or gone is a warning, and the store has the bytes.
+//! A block is a file with the bytes, checksums, and a digest of store, key and version, without which nothing of it is
+//! used. It is written under another name and renamed, so a killed process leaves no half of one. Nothing here fails a
+//! read: a disk that is full, broken or gone causes a warning, and the bytes come from the store.
 //!
 //! | Module | Job |
 //! |---|---|
@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct Disks(Mutex<HashMap<DiskCache, Arc<Directory>>>);
 
 impl Disks {
-    /// The directory of this setting.
+    /// Returns the directory of this setting.
     fn directory(&self, cache: &DiskCache) -> Arc<Directory> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(directory) = all.get(cache) {
@@ -41,7 +41,7 @@ impl Disks {
         Arc::clone(all.entry(cache.clone()).or_insert(new))
     }
 
-    /// The object of this identity: what tells it from all others, of whatever store.
+    /// Returns the object of this identity, which tells it from all other objects of all stores.
     pub(crate) fn object(&self, cache: &DiskCache, identity: &[&str]) -> Object {
         Object::new(self.directory(cache), identity)
     }

@@ -6,12 +6,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tf_fs_plugin::prelude::*;
 
-/// The least that is worth a directory.
+/// The smallest limit, in bytes.
 const LEAST: u64 = 16 << 20;
 
-/// A directory on a local disk in which blocks of objects are kept, and the most bytes that they may take.
-///
-/// Written as `/directory:100GiB`.
+/// A directory on a local disk for blocks of objects, and the most bytes that they may take: `/directory:100GiB`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DiskCache {
     directory: PathBuf,
@@ -19,17 +17,17 @@ pub struct DiskCache {
 }
 
 impl DiskCache {
-    /// So many bytes in this directory, which is created at the first use.
+    /// Creates a setting for `limit` bytes in this directory, which is created at the first use.
     pub fn new(directory: impl Into<PathBuf>, limit: u64) -> Self {
         Self { directory: directory.into(), limit }
     }
 
-    /// The directory.
+    /// Returns the directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Bytes of all blocks together.
+    /// Returns the limit on the bytes of all blocks together.
     pub fn limit(&self) -> u64 {
         self.limit
     }
@@ -38,6 +36,8 @@ impl DiskCache {
 impl FromStr for DiskCache {
     type Err = Error;
 
+    /// Parses a directory and a limit: `/directory:100GiB`.
+    ///
     /// # Errors
     /// `INVALID_ARGUMENT` for what is not an absolute path, a colon, and at least 16 MiB.
     fn from_str(text: &str) -> Result<Self> {

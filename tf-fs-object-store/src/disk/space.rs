@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The file with the sum, and of the lock.
+/// The file that holds the sum, and that is locked.
 const SUM: &str = "sum";
-/// A disk gives out no less.
+/// The smallest unit of space on a disk.
 const PAGE: u64 = 4096;
-/// What is free after the oldest were deleted: this share of the limit.
+/// A deletion frees the limit divided by this.
 const FREED: u64 = 8;
-/// A file that is being written for longer than this is what a killed process left.
+/// A file that is being written for longer than this was left by a killed process.
 const ABANDONED: Duration = Duration::from_secs(600);
 /// How long a process waits for the others.
 const LOCK_TIME: Duration = Duration::from_secs(10);
@@ -41,7 +41,7 @@ struct Sum<'d> {
     directory: &'d Path,
 }
 
-/// Bytes on the disk of a file of this length.
+/// Returns the bytes that a file of this length takes on the disk.
 fn charge(len: u64) -> u64 {
     len.next_multiple_of(PAGE)
 }
@@ -51,7 +51,7 @@ impl Space {
         Self { directory: directory.to_owned(), limit, turn: Mutex::default() }
     }
 
-    /// Bytes of all blocks.
+    /// Returns the limit on the bytes of all blocks.
     pub(super) fn limit(&self) -> u64 {
         self.limit
     }
@@ -106,7 +106,7 @@ impl<'d> Sum<'d> {
         }
     }
 
-    /// The sum; `None` if it has to be counted.
+    /// Returns the sum; `None` if the files have to be counted.
     fn read(&self) -> Option<u64> {
         let mut bytes = [0; 16];
         self.file.read_exact_at(&mut bytes, 0).ok()?;
@@ -122,11 +122,11 @@ impl<'d> Sum<'d> {
         self.file.write_all_at(&bytes, 0)
     }
 
-    /// Counts what is there, and deletes the blocks that were used the longest ago until there is at most `most`.
+    /// Counts the bytes in use, and deletes the least recently used blocks until there are at most `most`.
     fn count(&self, most: u64) -> io::Result<u64> {
         let mut used = 0;
         let now = SystemTime::now();
-        // First, and by their numbers: meanwhile others rename them to blocks.
+        // First, and by inode: meanwhile other processes rename them to blocks.
         let mut new = HashSet::new();
         for file in fs::read_dir(self.directory.join(NEW))?.flatten() {
             let Ok(found) = file.metadata() else { continue };

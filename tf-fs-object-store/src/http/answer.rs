@@ -1,4 +1,4 @@
-//! What is received: the head of a response, read strictly, and whether to believe what it says of a range.
+//! The head of a response, parsed strictly, and whether to believe what it says of a range.
 
 use super::{Failed, HeaderMap, HeaderName, HeaderValue, content_range, number};
 use crate::{GetOptions, Head, Range};
@@ -10,13 +10,13 @@ pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
     pub(super) content_length: Option<u64>,
-    /// Where such a body ends is not looked for, so nothing may follow it.
+    /// The end of such a body is not looked for, so nothing may follow it.
     pub(super) chunked: bool,
     /// Whether the connection can be used again.
     pub(super) keep: bool,
 }
 
-/// The head at the beginning of `bytes` and its length, unless it is incomplete.
+/// Parses the head at the beginning of `bytes`, and returns it with its length; `None` if it is incomplete.
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Answer, usize)>, Failed> {
     let mut headers = [httparse::EMPTY_HEADER; 96];
     let mut response = httparse::Response::new(&mut headers);
@@ -61,19 +61,19 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Answer, usize)>, Failed> {
         answer.headers.append(name, value);
     }
     if matches!(answer.status, 204 | 304) {
-        // Nothing follows, whatever the headers say of what a 200 would have.
+        // Nothing follows, although the headers may describe the body that a 200 would have.
         (answer.content_length, answer.chunked) = (Some(0), false);
     }
     answer.keep &= !answer.chunked;
     match answer.status {
-        // Another protocol begins, which was not asked for.
+        // Another protocol begins, which was not requested.
         101 => Err(Failed::Invalid("HTTP 101 to a GET".into())),
         100..=599 => Ok(Some((answer, len))),
         status => Err(Failed::Invalid(format!("HTTP {status}"))),
     }
 }
 
-/// Whether a list such as `keep-alive, close` has this word.
+/// Returns whether a list such as `keep-alive, close` has this word.
 fn has_token(list: &str, token: &str) -> bool {
     list.split(',').any(|word| word.trim().eq_ignore_ascii_case(token))
 }
@@ -96,7 +96,7 @@ pub struct RangeAnswer<'a> {
 }
 
 impl RangeAnswer<'_> {
-    /// What it says of the object, if it is the answer to `wanted` and can be believed.
+    /// Returns what it says of the object, if it is the response to `wanted` and can be believed.
     ///
     /// # Errors
     /// [`Failed::Changed`] for another version; [`Failed::Unsupported`] for a whole object without a length; [`Failed::Invalid`].
@@ -123,7 +123,7 @@ impl RangeAnswer<'_> {
                 {
                     return Err(self.wrong_range(wanted.range));
                 }
-                // In chunks it has none; whoever reads the body counts its bytes.
+                // In chunks there is no Content-Length; the reader of the body counts its bytes.
                 if let Some(length) = self.content_length
                     && length != range.len()
                 {
@@ -133,8 +133,8 @@ impl RangeAnswer<'_> {
             }
             status => return invalid(&format!("HTTP {status} to a GET")),
         };
-        // Beside a range it is what the object was stored with, and its bytes are given as they are. Beside a whole
-        // object somebody may have compressed these very bytes on the way, although that was not asked for.
+        // With a range it is what the object was stored with, and its bytes are returned as they are. With a whole
+        // object, somebody may have compressed these very bytes on the way, although that was not requested.
         if self.status == 200
             && let Some(encoding) = self.content_encoding
             && !encoding.eq_ignore_ascii_case("identity")

@@ -1,4 +1,4 @@
-//! Bytes that are sent and received.
+//! Bodies of requests and responses.
 
 use super::Failed;
 use super::exchange::Exchange;
@@ -19,25 +19,25 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// The body of a request: chunks that are sent one after the other, none of them copied. Its length is sent with it.
+/// The body of a request: chunks that are sent one after the other without a copy. Its length is sent with it.
 #[derive(Clone, Debug, Default)]
 pub struct Chunks {
     left: VecDeque<Bytes>,
 }
 
 impl Chunks {
-    /// A body of these chunks.
+    /// Creates a body of these chunks.
     pub fn new(chunks: impl IntoIterator<Item = Bytes>) -> Self {
         let left = chunks.into_iter().filter(|chunk| !chunk.is_empty()).collect();
         Self { left }
     }
 
-    /// The number of bytes that are left to send.
+    /// Returns the number of bytes that are left to send.
     pub fn len(&self) -> u64 {
         self.left.iter().map(|chunk| chunk.len() as u64).sum()
     }
 
-    /// Whether there is nothing left to send.
+    /// Returns whether nothing is left to send.
     pub fn is_empty(&self) -> bool {
         self.left.is_empty()
     }
@@ -63,7 +63,7 @@ impl http_body::Body for Chunks {
     }
 }
 
-/// Bytes of a chunk that nobody has given room for.
+/// The size of a chunk where the caller gives no buffer, in bytes.
 const CHUNK: usize = 16 << 10;
 
 /// The bytes of a response.
@@ -79,7 +79,7 @@ pub struct HttpBody {
 /// Where the bytes come from.
 pub(super) enum Source {
     Hyper(Incoming),
-    /// A connection of our own, until the end of the body.
+    /// One of our connections, until the end of the body.
     Wire(Option<Box<Wired>>),
 }
 
@@ -94,12 +94,12 @@ pub(super) struct Wired {
 }
 
 impl HttpBody {
-    /// A body that has to have `len` bytes, if that is known.
+    /// Creates a body that has to have `len` bytes, if that is known.
     pub fn new(incoming: Incoming, len: Option<u64>, endpoint: Arc<str>) -> Self {
         Self { source: Source::Hyper(incoming), rest: Bytes::new(), left: len, endpoint }
     }
 
-    /// The body of a response over a connection of our own.
+    /// Creates the body of a response over one of our connections.
     pub(super) fn wired(
         wire: Wire,
         len: Option<u64>,
@@ -118,10 +118,10 @@ impl HttpBody {
         }
     }
 
-    /// The same, which has to have `len` bytes, if that is known.
+    /// Sets the number of bytes that the body has to have, if that is known.
     pub(super) fn with_len(mut self, len: Option<u64>) -> Self {
         if let (Some(len), Source::Wire(Some(wired))) = (len, &mut self.source) {
-            // Otherwise more follows than was asked for.
+            // Otherwise more follows than was requested.
             wired.keep &= wired.len == Some(len);
         }
         self.left = len.or(self.left);
@@ -129,7 +129,7 @@ impl HttpBody {
         self
     }
 
-    /// Gives the connection back once nothing is left of the body.
+    /// Returns the connection to the pool once the whole body was read.
     fn end_if_done(&mut self) {
         if self.left == Some(0)
             && let Source::Wire(wired) = &mut self.source
@@ -140,7 +140,7 @@ impl HttpBody {
         }
     }
 
-    /// Moves bytes from a connection of our own to `to`; 0 at the end.
+    /// Moves bytes from one of our connections to `to`, and returns how many; 0 at the end.
     async fn receive(&mut self, to: &mut (impl BufMut + Send + ?Sized)) -> Result<usize, Failed> {
         let Source::Wire(source) = &mut self.source else { return Ok(0) };
         let Some(wired) = source else { return Ok(0) };
@@ -176,7 +176,7 @@ impl HttpBody {
         Err(Failed::Transport(self.endpoint.to_string(), error.into()))
     }
 
-    /// The next bytes as they arrived; `None` at the end.
+    /// Returns the next bytes as they arrived; `None` at the end.
     ///
     /// # Errors
     /// If the response breaks off, or has more or fewer bytes than it should.
@@ -189,7 +189,7 @@ impl HttpBody {
             let n = self.receive(&mut (&mut chunk).limit(CHUNK)).await?;
             return Ok((n > 0).then(|| chunk.freeze()));
         };
-        // More than this is not waited for: the connection goes back to the others at once.
+        // Nothing further is waited for: the connection goes back to the pool at once.
         if self.left == Some(0) && incoming.is_end_stream() {
             return Ok(None);
         }
@@ -205,7 +205,7 @@ impl HttpBody {
                 }
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) if !data.is_empty() => data,
-                    // Trailers, which nobody asked for.
+                    // Trailers, which were not requested.
                     _ => continue,
                 },
             };
@@ -221,7 +221,7 @@ impl HttpBody {
 }
 
 impl HttpBody {
-    /// All of it.
+    /// Returns the whole body.
     ///
     /// # Errors
     /// If it breaks off, makes no progress for `stall`, or has more than `most` bytes.

@@ -1,4 +1,4 @@
-//! Makes connections: straight, through a proxy, with TLS.
+//! Makes connections: direct, through a proxy, with TLS.
 
 use super::BoxError;
 use super::guard::Guarded;
@@ -20,22 +20,21 @@ use tower_service::Service;
 /// Whether requests go to a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Proxy {
-    /// As `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` say.
+    /// As in `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`.
     Environment,
     /// Never: for what only this machine can reach.
     None,
 }
 
-/// Whether the environment sends requests for this URL to a proxy.
+/// Returns whether the environment sends requests for this URL to a proxy.
 pub fn is_proxied(url: &Uri) -> bool {
     Matcher::from_env().intercept(url).is_some()
 }
 
-/// How long a connection without requests is kept: many servers close it after some 20 s, and one that is closed costs a
-/// round trip.
+/// How long an idle connection is kept: many servers close it after some 20 s, and a closed one costs a round trip.
 pub const IDLE: Duration = Duration::from_secs(15);
 
-/// What is wrong with a proxy of a kind that there is no support for.
+/// Returns what is wrong with a proxy whose scheme is not supported.
 fn unusable(proxy: &Intercept) -> Option<BoxError> {
     let scheme = proxy.uri().scheme_str().unwrap_or_default();
     (!matches!(scheme, "http" | "https")).then(|| {
@@ -45,20 +44,20 @@ fn unusable(proxy: &Intercept) -> Option<BoxError> {
     })
 }
 
-/// Makes connections, straight or through a proxy.
+/// Makes connections, direct or through a proxy.
 #[derive(Clone, Debug)]
 pub struct Connector {
     direct: HttpsConnector<Tcp>,
     tls: Arc<rustls::ClientConfig>,
     proxies: Option<Arc<Matcher>>,
     timeout: Duration,
-    /// After so long without a byte taken a connection is broken.
+    /// How long the peer of a connection may accept no byte.
     patience: Duration,
 }
 
 impl Connector {
-    /// One whose connections fail if they are not made in `connect`, or if their peer takes no byte of a request for `stall`
-    /// and what the system may buffer.
+    /// Creates a connector. Its connections fail if they are not made in `connect`, or if their peer accepts no byte of
+    /// a request for `stall` and the time for bytes that the system may buffer.
     pub fn new(
         tls: Arc<rustls::ClientConfig>,
         proxy: Proxy,
@@ -81,22 +80,22 @@ impl Connector {
         }
     }
 
-    /// The proxy for requests to this URL.
+    /// Returns the proxy for requests to this URL.
     fn proxy(&self, url: &Uri) -> Option<Intercept> {
         self.proxies.as_ref()?.intercept(url)
     }
 
-    /// Whether requests to this URL go through no proxy.
+    /// Returns whether requests to this URL bypass all proxies.
     pub(super) fn is_direct(&self, url: &Uri) -> bool {
         self.proxy(url).is_none()
     }
 
-    /// The TLS settings of connections.
+    /// Returns the TLS settings of connections.
     pub(super) fn tls(&self) -> &Arc<rustls::ClientConfig> {
         &self.tls
     }
 
-    /// Adds what a proxy wants to see of a request, before it is sent.
+    /// Adds the headers of a request that are for a proxy, before it is sent.
     ///
     /// # Errors
     /// If the proxy is of a kind that is not supported.
@@ -105,7 +104,7 @@ impl Connector {
         if let Some(error) = unusable(&proxy) {
             return Err(error);
         }
-        // A request in a tunnel is no business of the proxy's.
+        // A request in a tunnel does not concern the proxy.
         if request.uri().scheme() == Some(&Scheme::HTTP)
             && let Some(authorization) = proxy.basic_auth()
         {

@@ -1,4 +1,4 @@
-//! A request over a connection of our own.
+//! A request over one of our connections.
 
 use super::answer::{Answer, parse};
 use super::client::Response;
@@ -12,23 +12,23 @@ use std::time::Duration;
 
 /// Longer heads than this are refused.
 const HEAD_LIMIT: usize = 32 << 10;
-/// A head that keeps coming may take so many times the time that anything may take to move.
+/// A head that keeps arriving may take the stall timeout this many times.
 const HEAD_PATIENCE: u32 = 5;
-/// What is received with a head at most; the rest of the body goes where it belongs at once.
+/// The most bytes received at once with a head; the rest of the body goes directly to its destination.
 const HEAD_READ: usize = 4 << 10;
 
 /// A request without a body, as it goes over the wire.
 #[derive(Clone, Copy)]
 pub struct Exchange<'a> {
-    /// Where it goes.
+    /// Where to send it.
     pub place: &'a Place,
     /// Scheme, host and port, for errors.
     pub endpoint: &'a Arc<str>,
     /// How long it may take to make a connection.
     pub connect_timeout: Duration,
-    /// How long nothing may move.
+    /// How long there may be no progress.
     pub stall_timeout: Duration,
-    /// From its first line to the empty one.
+    /// From the first line to the empty one.
     pub request: &'a [u8],
 }
 
@@ -40,7 +40,7 @@ impl fmt::Debug for Exchange<'_> {
 }
 
 impl Exchange<'_> {
-    /// Sends it, and returns at the head of the response, whatever its status. The body of a response with
+    /// Sends the request, and returns with the head of the response, whatever its status. The body of a response with
     /// `Transfer-Encoding` is received as it is, and can only be [read in part](Response::beginning).
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Exchange<'_> {
         loop {
             if let Some((answer, len)) = parse(&wire.received)? {
                 let _ = wire.received.split_to(len);
-                // `100 Continue` and its like come before the answer.
+                // `100 Continue` and its like come before the response.
                 if (100..200).contains(&answer.status) {
                     continue;
                 }

@@ -9,14 +9,14 @@
 //! | 304, 412, changed while it was open | precondition | `FAILED_PRECONDITION` |
 //! | 409 | permanent | `ABORTED` |
 //! | 416 | permanent | `OUT_OF_RANGE` |
-//! | 405, 501, 505, what the store does not have | unsupported | `UNIMPLEMENTED` |
+//! | 405, 501, 505, what the store does not support | unsupported | `UNIMPLEMENTED` |
 //! | 3xx | permanent | `FAILED_PRECONDITION` |
 //! | other 4xx | permanent | `INVALID_ARGUMENT` |
 //! | no connection, broken off | transient | `UNAVAILABLE` |
 //! | a certificate that is not trusted | doubtful | `UNAVAILABLE` |
 //! | no progress, no connection in time | transient | `DEADLINE_EXCEEDED` |
 //! | a response that cannot be right | doubtful | `UNAVAILABLE` |
-//! | a response without end | permanent | `RESOURCE_EXHAUSTED` |
+//! | a response that is too large | permanent | `RESOURCE_EXHAUSTED` |
 
 use super::{PROXY_WANTS_CREDENTIALS, causes, is_timeout, printable, will_stay};
 use crate::{Class, Failure};
@@ -36,15 +36,15 @@ pub enum Failed {
     Transport(String, Box<dyn StdError + Send + Sync>),
     /// A connection to this endpoint that had been used before turned out to be closed.
     Stale(String),
-    /// Nothing, or next to nothing, arrived from this endpoint for so long.
+    /// No bytes or too few arrived from this endpoint in this time.
     Stalled(String, Duration),
     /// The response contradicts itself or the request.
     Invalid(String),
-    /// The response has more than so many bytes, of which no response has as many.
+    /// The response has more bytes than this, the most that any response has.
     TooLarge(usize),
-    /// The store does not have this.
+    /// The store does not support this.
     Unsupported(String),
-    /// Anything else; it is not tried again.
+    /// Anything else. It is not retried.
     Other(Error),
 }
 
@@ -55,7 +55,7 @@ pub struct Refusal {
     pub status: u16,
     /// Scheme, host and port of the server.
     pub endpoint: String,
-    /// How long it wants to be left alone.
+    /// How long it wants no requests.
     pub retry_after: Option<Duration>,
     /// Its own code, such as `ContainerNotFound`.
     pub code: Option<String>,
@@ -63,14 +63,14 @@ pub struct Refusal {
     pub message: Option<String>,
     /// What the user can do about it.
     pub advice: Option<String>,
-    /// In place of what the status says.
+    /// The class, in place of that of the status.
     pub class: Option<Class>,
-    /// The code for the user, in place of what the status says.
+    /// The code for the user, in place of that of the status.
     pub error_code: Option<Code>,
 }
 
 impl Refusal {
-    /// Whether another attempt can help.
+    /// Returns whether another attempt can help.
     pub fn class(&self) -> Class {
         self.class.unwrap_or(Class::of_http_status(self.status))
     }
@@ -92,7 +92,7 @@ impl Refusal {
         }
     }
 
-    /// The error for the user.
+    /// Returns the error for the user.
     fn into_error(self, op: &str, what: &dyn Display, attempts: u32) -> Error {
         let mut text = format!("{what}: {op}: HTTP {}", self.status);
         if let Some(code) = &self.code {

@@ -1,4 +1,4 @@
-//! A connection that breaks when its peer takes no more bytes.
+//! A connection that breaks when its peer accepts no more bytes.
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
@@ -14,20 +14,20 @@ trait Stream: Read + Write + Connection + Send + Unpin {}
 
 impl<S: Read + Write + Connection + Send + Unpin> Stream for S {}
 
-/// A connection. Writing fails once nothing could be written for as long as `patience`.
+/// A connection. Writing fails once no byte could be written for `patience`.
 ///
-/// hyper ends a connection whose request was given up only after it has sent what is on its way: never, if the peer
-/// does not take it.
+/// When a request is dropped, hyper closes its connection only after it has sent the bytes on their way: never, if the
+/// peer does not accept them.
 pub struct Guarded {
     stream: Box<dyn Stream>,
     is_proxied: bool,
     patience: Duration,
-    /// When patience ends; `None` while the peer takes what it is sent.
+    /// When patience ends; `None` while the peer accepts bytes.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
 impl Guarded {
-    /// `is_proxied`: requests name their host, since a proxy is at the other end.
+    /// Wraps a connection. With `is_proxied`, requests name their host, since a proxy is at the other end.
     pub(super) fn new(
         stream: impl Read + Write + Connection + Send + Unpin + 'static,
         is_proxied: bool,

@@ -1,16 +1,16 @@
-//! Header values, read strictly: one that is not what HTTP writes is no value.
+//! Header values, parsed strictly: one that is not valid HTTP is `None`.
 
 use crate::Range;
 use std::time::{Duration, SystemTime};
 
-/// A number as HTTP writes it: digits, and nothing else. Rust's own takes a `+` as well.
+/// Parses a number as HTTP writes it: digits, and nothing else. Rust's own parser accepts a `+` as well.
 pub fn number(text: &str) -> Option<u64> {
     (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
         .then(|| text.parse().ok())
         .flatten()
 }
 
-/// The bytes and the size of the whole object in `bytes 0-9/100`, a `Content-Range`.
+/// Parses the range and the size of the whole object in a `Content-Range` such as `bytes 0-9/100`.
 pub fn content_range(text: &str) -> Option<(Range, u64)> {
     let (range, size) = text.strip_prefix("bytes")?.trim_start().split_once('/')?;
     let (first, last) = range.split_once('-')?;
@@ -18,17 +18,17 @@ pub fn content_range(text: &str) -> Option<(Range, u64)> {
     Some((Range::new(first, last.checked_add(1)?), number(size.trim())?))
 }
 
-/// The size of the whole object in `bytes */100`, the `Content-Range` of a response 416.
+/// Parses the size of the whole object in `bytes */100`, the `Content-Range` of a response 416.
 pub fn unsatisfied_size(text: &str) -> Option<u64> {
     number(text.strip_prefix("bytes */")?.trim())
 }
 
-/// A date in one of HTTP's three formats, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Parses a date in one of HTTP's three formats, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub fn date(text: &str) -> Option<SystemTime> {
     httpdate::parse_http_date(text).ok()
 }
 
-/// How long a `Retry-After` wants the server to be left alone: seconds, or a date. Nothing if that is over.
+/// Returns how long a `Retry-After` wants no requests: seconds, or until a date. `None` if that is over.
 pub fn retry_after(text: &str) -> Option<Duration> {
     let text = text.trim();
     let wait = match number(text) {

@@ -1,4 +1,4 @@
-//! Requests and failures of a store, counted by name, as JSON for who wants to look.
+//! Requests and failures of a store, counted by name, and shown as JSON.
 
 use crate::metrics::{
     BYTES_RECEIVED, BYTES_SENT, Counter, DISK_CACHE_BROKEN, DISK_CACHE_EVICTIONS,
@@ -14,7 +14,7 @@ const BOUNDS: [u64; 20] =
     [1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1_000, 2_000, 5_000, 20_000];
 
 /// What a store counts for all files of a process: requests by operation, and failures by reason. The last name of each
-/// list stands for all others.
+/// list includes all others.
 #[derive(Debug)]
 pub struct Counts<const OPERATIONS: usize, const REASONS: usize> {
     operations: [&'static str; OPERATIONS],
@@ -35,7 +35,7 @@ struct Requests {
 }
 
 impl<const OPERATIONS: usize, const REASONS: usize> Counts<OPERATIONS, REASONS> {
-    /// Nothing counted yet.
+    /// Creates counts that are all 0.
     pub const fn new(
         operations: [&'static str; OPERATIONS],
         reasons: [&'static str; REASONS],
@@ -48,8 +48,8 @@ impl<const OPERATIONS: usize, const REASONS: usize> Counts<OPERATIONS, REASONS> 
         }
     }
 
-    /// Counts attempt `number` of a request: after how long the head of its response came, and its status. `None`: no
-    /// response came.
+    /// Counts attempt `number` of a request: how long the head of its response took, and its status. `None`: there was
+    /// no response.
     pub fn attempt(&self, operation: &str, number: u32, latency: Duration, status: Option<u16>) {
         let index = self.operations.iter().position(|&known| known == operation);
         let requests = &self.requests[index.unwrap_or(OPERATIONS - 1)];
@@ -70,7 +70,7 @@ impl<const OPERATIONS: usize, const REASONS: usize> Counts<OPERATIONS, REASONS> 
         requests.latencies[bucket.unwrap_or(BOUNDS.len())].add(1);
     }
 
-    /// Whether failures of this name are counted by it.
+    /// Returns whether failures of this name have their own count.
     pub fn has_reason(&self, name: &str) -> bool {
         self.reasons.contains(&name)
     }
@@ -81,7 +81,7 @@ impl<const OPERATIONS: usize, const REASONS: usize> Counts<OPERATIONS, REASONS> 
         self.failed[index.unwrap_or(REASONS - 1)].add(1);
     }
 
-    /// All counts since the process began, and the engine's own. The memory budget is in bytes.
+    /// Returns all counts since the process began, and the engine's. The memory budget is in bytes.
     pub fn json(&self, budget_used: usize, budget_limit: usize) -> Map<String, Value> {
         let named = self.operations.iter().zip(&self.requests);
         let requests: Map<String, Value> = named
@@ -171,7 +171,7 @@ impl Requests {
     }
 }
 
-/// The upper bound of the bucket in which the request at this share of all is.
+/// Returns the upper bound of the bucket that holds the percentile `share` of the requests.
 fn percentile(latencies: &[u64], share: f64) -> Option<u64> {
     let count: u64 = latencies.iter().sum();
     let wanted = ((count as f64) * share).ceil().max(1.0) as u64;

@@ -1,19 +1,19 @@
 //! HTTP for stores that speak it: connections, certificates, requests, bodies, failures by status. Feature `http`.
 //!
-//! A store builds a [`Request`] and [sends](Http::send) it. What comes back is a [`Response`] whatever its status: which
-//! status is a success is for the store to say, and [`Response::refusal`] makes a [`Failed`] of any other. URLs, keys and
-//! headers are sent exactly as they are given; no redirect is followed, nothing is decompressed.
+//! A store builds a [`Request`] and [sends](Http::send) it. It gets a [`Response`] whatever the status: the store
+//! decides which status is a success, and [`Response::refusal`] makes a [`Failed`] of any other. URLs, keys and headers
+//! are sent exactly as they are given; no redirect is followed, nothing is decompressed.
 //!
 //! | Module | Job |
 //! |---|---|
 //! | `client` | a client, its requests and responses |
-//! | `body` | bytes that are sent and received |
-//! | `sending` | a body on its way, in pieces that show whether it moves |
+//! | `body` | bodies of requests and responses |
+//! | `sending` | a body that is being sent, in pieces that show its progress |
 //! | `failure` | why a request failed, and the error for the user |
-//! | `wire`, `sealed`, `pool`, `exchange`, `answer` | a connection of our own, one with TLS, those that are kept, a request over one, and what comes back |
-//! | `connector`, `guard` | connections: straight or through a proxy, and broken when the peer takes no more bytes |
+//! | `wire`, `sealed`, `pool`, `exchange`, `answer` | our connections, those with TLS, the idle ones, a request over one, and its response |
+//! | `connector`, `guard` | connections: direct or through a proxy, and broken when the peer accepts no more bytes |
 //! | `tls` | which certificates are trusted |
-//! | `headers` | header values, read strictly |
+//! | `headers` | header values, parsed strictly |
 //! | `metrics` | requests and failures, counted |
 //! | `transport` | why a request got no response |
 

@@ -1,4 +1,4 @@
-//! Connections of our own, kept for the next request: a body goes from the socket straight into its destination.
+//! Our connections, kept for the next request: a body goes from the socket straight into its destination.
 
 use super::wire::Wire;
 use super::{Failed, IDLE};
@@ -15,31 +15,32 @@ use tokio::time::timeout_at;
 
 /// Idle connections kept for one place.
 const KEPT: usize = 64;
-/// How long an answer of the name service is believed.
+/// How long a result of DNS is believed.
 const RESOLVED: Duration = Duration::from_secs(10);
-/// How long an address at least has to respond, if the time for a connection allows it: Linux sends a lost packet again
+/// The least time for an address to respond, if the time for a connection allows it: Linux sends a lost packet again
 /// after a second.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// What connections are made to.
+/// Where connections go.
 #[derive(Clone, Debug)]
 pub struct Place {
     host: String,
     port: u16,
-    /// `None`: in the clear.
+    /// `None`: without TLS.
     tls: Option<Arc<rustls::ClientConfig>>,
 }
 
 impl Place {
-    /// A host, an IPv6 address in brackets or not, and how it is reached; without `tls` in the clear.
+    /// Creates a place of a host, which may be an IPv6 address in brackets or not. Without `tls` its connections have
+    /// none.
     pub fn new(host: &str, port: u16, tls: Option<Arc<rustls::ClientConfig>>) -> Self {
-        // An IPv6 address stands in brackets in a URL only.
+        // Only in a URL is an IPv6 address in brackets.
         Self { host: host.trim_matches(['[', ']']).to_owned(), port, tls }
     }
 }
 
 impl PartialEq for Place {
-    // Connections made with other TLS settings are others.
+    // Connections with other TLS settings are different places.
     fn eq(&self, other: &Self) -> bool {
         let tls = |place: &Self| place.tls.as_ref().map(Arc::as_ptr);
         self.port == other.port && self.host == other.host && tls(self) == tls(other)
@@ -64,7 +65,7 @@ pub struct Pool {
 #[derive(Debug, Default)]
 struct Idle {
     wires: Mutex<HashMap<Place, Vec<Wire>>>,
-    /// Whether a task closes those that are idle for too long. Set with the lock held.
+    /// Whether a task closes connections that are idle for too long. Set with the lock held.
     is_tidied: AtomicBool,
 }
 
@@ -82,7 +83,7 @@ impl Idle {
     }
 }
 
-/// Closes what is idle for too long, until nothing is left: the store may have closed it, and nobody else looks.
+/// Closes connections that are idle for too long, until none is left: the store may have closed them, unnoticed.
 async fn tidy(idle: Weak<Idle>) {
     loop {
         tokio::time::sleep(IDLE).await;
@@ -100,7 +101,7 @@ async fn tidy(idle: Weak<Idle>) {
 }
 
 impl Pool {
-    /// A connection to `place`: an idle one if there is one.
+    /// Returns a connection to `place`: an idle one if there is one.
     pub(super) async fn connect(
         &self,
         place: &Place,
@@ -129,7 +130,7 @@ impl Pool {
         None
     }
 
-    /// Keeps a connection on which nothing is left to be read.
+    /// Keeps a connection whose last response was read to its end.
     pub(super) fn keep(&self, place: &Place, mut wire: Wire) {
         if !wire.received.is_empty() {
             return;
@@ -161,7 +162,7 @@ impl Pool {
         let mut outcome = Err(io::Error::new(io::ErrorKind::NotFound, "the host has no address"));
         for i in 0..addresses.len() {
             let address = addresses[(start + i) % addresses.len()];
-            // One that is dead leaves the others their share, and one that is slow has the time for a lost packet.
+            // A dead address leaves the others their share, and a slow one has the time for a lost packet.
             let left = end.saturating_duration_since(tokio::time::Instant::now());
             let share = left / u32::try_from(addresses.len() - i).unwrap_or(u32::MAX);
             let share = share.max(SLOW).min(left);
@@ -182,8 +183,7 @@ impl Pool {
         }
     }
 
-    /// Does not try this address again until the name service is queried again: at once if it was the last one, as the host
-    /// may have moved.
+    /// Skips this address until the next DNS query: that is at once if it was the last one, as the host may have moved.
     fn forget(&self, place: &Place, address: SocketAddr) {
         let key = (place.host.clone(), place.port);
         let mut known = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
     use tokio::net::{TcpListener, TcpSocket};
 
-    /// An address that drops what would connect: connections wait in its queue, which is full.
+    /// Returns an address that drops connections: they wait in its queue, which is full.
     async fn dead() -> (SocketAddr, (TcpListener, Vec<TcpStream>)) {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -244,7 +244,7 @@ mod tests {
         let addresses = [alive, dead].into();
         let resolved = Resolved { addresses, at: Instant::now(), next: 0 };
         pool.addresses.lock().unwrap().insert(("h".into(), 1), resolved);
-        // The dead one is the first that is tried, and only once.
+        // The dead one is tried first, and only once.
         let began = Instant::now();
         for _ in 0..2 {
             pool.connect(&place, "http://h", Duration::from_secs(4)).await.unwrap();

@@ -1,7 +1,7 @@
-//! A connection with TLS, whose records are decrypted where they were received.
+//! A connection with TLS, whose records are decrypted in the buffer that received them.
 //!
-//! By the unbuffered interface of rustls: the usual one copies what was received into a buffer of its own, and decrypts all of
-//! it before the first byte is read.
+//! It uses the unbuffered interface of rustls: the usual one copies received bytes into its own buffer, and decrypts
+//! all of it before the first byte is read.
 
 use bytes::{Buf, BufMut, BytesMut};
 use rustls::client::UnbufferedClientConnection;
@@ -15,25 +15,25 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Bytes taken from a socket at once.
+/// The most bytes taken from a socket at once.
 const INCOMING: usize = 256 << 10;
-/// The longest record, that of TLS 1.2 with its header (RFC 5246, 6.2.3). What was received and is not delivered is less.
+/// The longest record, that of TLS 1.2 with its header (RFC 5246, 6.2.3). Received and undelivered bytes are fewer.
 pub(super) const RECORD: usize = (18 << 10) + 5;
 /// A connection with TLS.
 pub(super) struct Sealed {
     pub(super) socket: TcpStream,
     tls: UnbufferedClientConnection,
-    /// Received, and not decrypted yet.
+    /// Received, but not decrypted yet.
     incoming: BytesMut,
-    /// Decrypted, when there was no more room for it.
+    /// Decrypted, but without room for it.
     rest: BytesMut,
-    /// Encrypted, and not sent yet.
+    /// Encrypted, but not sent yet.
     outgoing: BytesMut,
-    /// How it ended. What came before is delivered first.
+    /// How it ended. Earlier bytes are delivered first.
     end: Option<Result<(), Error>>,
 }
 
-/// The state of a connection after what was received is decrypted, or the room is used up.
+/// The state of a connection once everything received is decrypted, or the room is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Handshake,
@@ -51,10 +51,10 @@ fn invalid(error: Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
-/// Adds a message of the handshake, or an alert.
+/// Adds a handshake message, or an alert.
 fn encode<T>(mut message: EncodeTlsData<'_, T>, to: &mut BytesMut) -> Result<(), Error> {
     let start = to.len();
-    // Only a buffer that is too small makes it tell its length.
+    // It tells its length only when the buffer is too small.
     let mut encoded = message.encode(&mut []);
     if let Err(EncodeError::InsufficientSize(size)) = &encoded {
         to.resize(start + size.required_size, 0);
@@ -68,7 +68,7 @@ fn ended(text: &str) -> io::Error {
 }
 
 impl Sealed {
-    /// Agrees on keys with the host, which has to show its certificate.
+    /// Performs the TLS handshake with the host, which has to show its certificate.
     pub(super) async fn connect(
         socket: TcpStream,
         host: &str,
@@ -81,7 +81,7 @@ impl Sealed {
         let mut this = Self { socket, tls, incoming, rest, outgoing, end: None };
         loop {
             let state = this.decrypt(&mut BytesMut::new().limit(0));
-            // Or an alert, so that the host learns why it ends.
+            // Or an alert, so that the host learns why the handshake ends.
             let sent = this.flush().await;
             match state.map_err(invalid)? {
                 State::Open => {
@@ -99,7 +99,7 @@ impl Sealed {
 
     /// Sends all of `bytes`, to a host that has said nothing since its last response.
     pub(super) async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        // Session tickets, or the end, may have come.
+        // Session tickets, or the end, may have arrived.
         self.make_room();
         match self.socket.try_read_buf(&mut (&mut self.incoming).limit(RECORD)) {
             Ok(0) => return Err(io::ErrorKind::BrokenPipe.into()),
@@ -130,7 +130,7 @@ impl Sealed {
         self.flush().await
     }
 
-    /// Moves decrypted bytes to `to`; 0 at the end.
+    /// Moves decrypted bytes to `to`, and returns how many; 0 at the end.
     pub(super) async fn read(&mut self, to: &mut (impl BufMut + ?Sized)) -> io::Result<usize> {
         let room = to.remaining_mut();
         let n = room.min(self.rest.len());
@@ -141,7 +141,7 @@ impl Sealed {
         }
         loop {
             let state = self.decrypt(to);
-            // First of all what there is: a reader that goes away loses nothing.
+            // First deliver what there is: a reader that goes away loses nothing.
             let n = room - to.remaining_mut();
             if n > 0 || room == 0 {
                 return Ok(n);
@@ -157,12 +157,12 @@ impl Sealed {
         }
     }
 
-    /// Whether nothing has come since the last body, and more may come.
+    /// Returns whether nothing has come since the last body, and more may come.
     pub(super) fn is_open(&self) -> bool {
         self.rest.is_empty() && self.end.is_none()
     }
 
-    /// Gives up the memory of a body.
+    /// Frees the memory of a body.
     pub(super) fn set_down(&mut self) {
         for buffer in [&mut self.incoming, &mut self.rest, &mut self.outgoing] {
             if buffer.is_empty() {
@@ -171,19 +171,19 @@ impl Sealed {
         }
     }
 
-    /// Adds what comes to `incoming`, at most `most` bytes; 0 at the end.
+    /// Receives at most `most` bytes into `incoming`, and returns how many; 0 at the end.
     async fn receive(&mut self, most: usize) -> io::Result<usize> {
         self.make_room();
         self.socket.read_buf(&mut (&mut self.incoming).limit(most)).await
     }
 
-    /// Lets `incoming` take half of what a read of a body takes, and all of it mostly.
+    /// Makes room in `incoming` for at least half of what a read of a body takes, and mostly for all of it.
     fn make_room(&mut self) {
         if self.incoming.capacity() == 0 {
             self.incoming = BytesMut::with_capacity(INCOMING + RECORD);
         }
-        // Moves the beginning of a record to the front where less room is left. For all of it it could not always, and would
-        // allocate twice as much.
+        // Moves the beginning of a record to the front where less room is left. To reserve all of it would sometimes
+        // not fit, and allocate twice as much.
         self.incoming.reserve(INCOMING / 2);
     }
 
@@ -196,7 +196,7 @@ impl Sealed {
         Ok(())
     }
 
-    /// Decrypts into `to` what was received, until it is full. Afterwards there may be something to [`flush`](Self::flush).
+    /// Decrypts received bytes into `to` until it is full. Afterwards there may be bytes to [`flush`](Self::flush).
     fn decrypt(&mut self, to: &mut (impl BufMut + ?Sized)) -> Result<State, Error> {
         if let Some(end) = &self.end {
             return end.clone().map(|()| State::Closed);
@@ -223,7 +223,7 @@ impl Sealed {
                         to.put_slice(&record.payload[..fits]);
                         self.rest.extend_from_slice(&record.payload[fits..]);
                     }
-                    // More would be decrypted into memory of our own.
+                    // Further bytes would be decrypted into our own memory.
                     (!to.has_remaining_mut()).then_some(State::Open)
                 }
                 Ok(ConnectionState::EncodeTlsData(data)) => {
@@ -241,7 +241,7 @@ impl Sealed {
                 Ok(state) => return Err(Error::General(format!("{state:?} is not expected"))),
                 Err(error) => {
                     self.incoming.advance(discard);
-                    // What is to be sent comes first: the alert, if there is one. A further call could be one too many.
+                    // Bytes to send come first: the alert, if there is one. A further call could be one too many.
                     let UnbufferedStatus { state, .. } =
                         self.tls.process_tls_records(&mut self.incoming);
                     if let Ok(ConnectionState::EncodeTlsData(alert)) = state {
@@ -271,7 +271,7 @@ mod tests {
 
     const HOST: &str = "localhost";
 
-    /// Both ends of a connection, or why there is none.
+    /// Returns both ends of a connection, or why there is none.
     async fn connect(
         version: &'static SupportedProtocolVersion,
         is_trusted: bool,
@@ -373,7 +373,7 @@ mod tests {
                 server.write_all(b"more").await.unwrap();
                 server.flush().await.unwrap();
             }
-            // It is there, whether or not it was taken from the socket.
+            // It has arrived, whether or not it was taken from the socket.
             if client.incoming.is_empty() && client.rest.is_empty() {
                 client.socket.readable().await.unwrap();
             }
@@ -386,7 +386,7 @@ mod tests {
     async fn keys_may_be_changed_under_way() {
         let (mut client, mut server) = both(&version::TLS13).await;
         for _ in 0..3 {
-            // It asks for new keys of this side, too.
+            // It requests new keys of this side, too.
             server.get_mut().1.refresh_traffic_keys().unwrap();
             server.write_all(&bytes(100_000)).await.unwrap();
             assert_eq!(read(&mut client, &[7_000], 100_000).await, bytes(100_000));

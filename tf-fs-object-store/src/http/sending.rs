@@ -1,4 +1,4 @@
-//! The body of a request on its way, in pieces that show whether it moves.
+//! The body of a request that is being sent, in pieces that show its progress.
 
 use super::BoxError;
 use crate::metrics::BYTES_SENT;
@@ -14,19 +14,19 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
-/// What is passed to a connection at once.
+/// The most bytes passed to a connection at once.
 const PIECE: usize = 256 << 10;
 
 /// A body of any kind.
 pub(super) struct Sending {
     inner: UnsyncBoxBody<Bytes, BoxError>,
-    /// Of a piece that is too large.
+    /// The rest of a piece that is too large.
     rest: Bytes,
     progress: Arc<Progress>,
 }
 
 impl Sending {
-    /// A body, and what tells whether it moves.
+    /// Creates a body and its progress.
     pub(super) fn new<B>(body: B) -> (Self, Arc<Progress>)
     where
         B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
@@ -78,7 +78,7 @@ impl Body for Sending {
     }
 }
 
-/// When something last moved.
+/// When a body last made progress.
 #[derive(Debug)]
 pub(super) struct Progress {
     start: Instant,
@@ -98,10 +98,10 @@ impl Progress {
         self.last.store(now, Ordering::Relaxed);
     }
 
-    /// Ends when nothing has moved for `stall`.
+    /// Waits until there was no progress for `stall`.
     pub(super) async fn stalled(&self, stall: Duration) {
         loop {
-            // What was sent last may be in the system's buffers for a while, where its progress is not seen.
+            // The bytes sent last may stay in the system's buffers for a while, where their progress is not seen.
             let buffered = self.sent.load(Ordering::Relaxed).min(BUFFERED);
             let patience = stall + longest_grace(stall).min(Duration::from_micros(buffered));
             let deadline =

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tf_fs_plugin::prelude::*;
 
-/// The ciphers with AES-128, of TLS 1.3 and 1.2.
+/// The cipher suites with AES-128, of TLS 1.3 and 1.2.
 const AES_128: [CipherSuite; 3] = [
     CipherSuite::TLS13_AES_128_GCM_SHA256,
     CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
@@ -30,23 +30,23 @@ pub struct Tls {
 }
 
 impl Default for Tls {
-    /// The system's certificates.
+    /// Returns the settings for the system's certificates.
     fn default() -> Self {
         Self { file: None, directory: None, verify: true }
     }
 }
 
 impl Tls {
-    /// Whether neither file nor directory is set, so that the system's certificates count: those that OpenSSL would find,
-    /// or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+    /// Returns whether neither file nor directory is set. Then the system's certificates apply: those that OpenSSL
+    /// would find, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
     pub fn is_system(&self) -> bool {
         self.file.is_none() && self.directory.is_none()
     }
 
-    /// The settings of all connections: TLS 1.2 and 1.3 by `ring`, HTTP/1.1.
+    /// Returns the settings of all connections: TLS 1.2 and 1.3 with `ring`, HTTP/1.1.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` naming the file or directory of certificates that cannot be used.
+    /// `INVALID_ARGUMENT` with the file or directory of certificates that cannot be used.
     pub fn client_config(&self) -> Result<ClientConfig> {
         client_config(self)
     }
@@ -55,7 +55,7 @@ impl Tls {
 /// Reads the certificates of the settings.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` naming the file: without it connections would fail, with a text that leads nowhere.
+/// `INVALID_ARGUMENT` with the file: without it connections would fail with a text that does not name the cause.
 fn roots(tls: &Tls) -> Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     if let Some(file) = &tls.file {
@@ -113,7 +113,7 @@ fn add(roots: &mut RootCertStore, file: &Path) -> Result<(), Box<dyn StdError>> 
 
 fn client_config(tls: &Tls) -> Result<ClientConfig> {
     let mut provider = rustls::crypto::ring::default_provider();
-    // Ten rounds a block where AES-256 has fourteen. Stores choose by their own order, or by this one.
+    // Ten rounds a block where AES-256 has fourteen. A store chooses by its own order, or by this one.
     provider.cipher_suites.sort_by_key(|suite| !AES_128.contains(&suite.suite()));
     let provider = Arc::new(provider);
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -139,7 +139,7 @@ fn client_config(tls: &Tls) -> Result<ClientConfig> {
     Ok(config)
 }
 
-/// Accepts whatever certificate a server shows.
+/// Accepts any certificate that a server shows.
 #[derive(Debug)]
 struct AcceptAny(Arc<CryptoProvider>);
 

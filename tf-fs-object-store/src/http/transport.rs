@@ -3,10 +3,10 @@
 use std::error::Error;
 use std::io;
 
-/// What hyper's tunnels say of an answer 407; their errors have no type to ask.
+/// What the errors of hyper's tunnels say of a response 407; they have no type to check.
 pub const PROXY_WANTS_CREDENTIALS: &str = "proxy authorization required";
 
-/// Whether a request got no answer for a reason that waiting does not end: nobody is away, but settings are wrong.
+/// Returns whether a request got no response for a reason that waiting does not fix, such as wrong settings.
 pub fn will_stay(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     for _ in 0..16 {
@@ -16,7 +16,7 @@ pub fn will_stay(error: &(dyn Error + 'static)) -> bool {
             return matches!(tls, InvalidCertificate(_) | InvalidMessage(_) | PeerIncompatible(_));
         }
         next = match error.downcast_ref::<io::Error>() {
-            // Its `source` leaves out what it is made of.
+            // Its `source` leaves out the error that it wraps.
             Some(error) => error.get_ref().map(|error| error as &(dyn Error + 'static)),
             None => error.source(),
         };
@@ -24,7 +24,7 @@ pub fn will_stay(error: &(dyn Error + 'static)) -> bool {
     causes(error).contains(PROXY_WANTS_CREDENTIALS)
 }
 
-/// An error's causes in one line, each once.
+/// Returns an error's causes in one line, each once.
 pub fn causes(error: &dyn Error) -> String {
     let mut text = String::new();
     let mut next = Some(error);
@@ -42,12 +42,12 @@ pub fn causes(error: &dyn Error) -> String {
     text
 }
 
-/// At most this many characters of a text that others wrote, on one line.
+/// Returns at most `max` characters of a text that others wrote, on one line.
 pub fn printable(text: &str, max: usize) -> String {
     text.chars().take(max).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Whether time ran out before a response came.
+/// Returns whether time ran out before a response came.
 pub fn is_timeout(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     for _ in 0..16 {

@@ -1,4 +1,4 @@
-//! A connection of our own.
+//! One of our connections.
 
 use super::sealed::{RECORD, Sealed};
 use crate::abi::socket::set_low_water_mark;
@@ -13,11 +13,11 @@ use tokio::net::TcpStream;
 /// The low-water mark of a socket is at most this many bytes, so that a fast connection does not wake its reader for every
 /// packet. A larger one saves nothing more.
 const HIGHEST_MARK: u64 = 512 << 10;
-/// A lower one is not worth setting.
+/// A lower mark is not worth setting.
 const LOWEST_MARK: u64 = 32 << 10;
 /// How long a read waits for the mark.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// How long no read of a body waits for one after one waited in vain: the connection is slow.
+/// How long reads of a body do not wait for the mark after a wait in vain: the connection is slow.
 const SLOW: Duration = Duration::from_secs(1);
 
 /// A connection.
@@ -26,12 +26,12 @@ pub(super) struct Wire {
     stream: Stream,
     /// Received and not used yet.
     pub(super) received: BytesMut,
-    /// Whether an answer came over it before.
+    /// Whether it has served a request before.
     pub(super) was_used: bool,
     pub(super) idle_since: Instant,
     /// Bytes that have to be there before its socket counts as readable.
     mark: u64,
-    /// When a read last waited for it in vain.
+    /// When a read last waited for the mark in vain.
     in_vain: Option<Instant>,
 }
 
@@ -41,7 +41,7 @@ enum Stream {
     Tls(Box<Sealed>),
 }
 
-/// How far a body has come.
+/// The progress of a body.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
     /// Bytes that have come.
@@ -51,13 +51,13 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// The mark for its next bytes, of which there is room for so many. Half of what has come, so that at an even speed no
-    /// byte is late by more than half of its time; and no more than is to come, or only time would end the wait.
+    /// Returns the mark for its next bytes, up to `room`. At most half of what has come: at an even speed no byte is
+    /// then late by more than half of its time. At most what is to come, or only time would end the wait.
     fn mark(&self, room: usize, is_sealed: bool) -> u64 {
         let undelivered = if is_sealed { RECORD as u64 } else { 0 };
         let left = self.left.unwrap_or(0).saturating_sub(undelivered);
         let mark = HIGHEST_MARK.min(self.come / 2).min(left).min(room as u64);
-        // In steps: each change is a call of the system.
+        // In powers of two: each change is a system call.
         if mark < LOWEST_MARK { 1 } else { 1 << mark.ilog2() }
     }
 }
@@ -67,7 +67,7 @@ impl Wire {
         Self::new(Stream::Plain(stream))
     }
 
-    /// With TLS, for which the host has to show its certificate.
+    /// Creates one with TLS, for which the host has to show its certificate.
     pub(super) async fn sealed(
         stream: TcpStream,
         host: &str,
@@ -87,7 +87,7 @@ impl Wire {
         }
     }
 
-    /// Ends a use of it. There may be another.
+    /// Ends its use by a request. There may be another.
     pub(super) fn set_down(&mut self) {
         self.set_mark(1);
         // The server may have been busy with others.
@@ -99,7 +99,7 @@ impl Wire {
         self.idle_since = Instant::now();
     }
 
-    /// Whether the other side has neither closed it nor said something unasked, as far as is known.
+    /// Returns whether the other side has neither closed it nor sent unrequested bytes, as far as is known.
     pub(super) fn is_open(&self) -> bool {
         match &self.stream {
             Stream::Plain(stream) => {
@@ -117,13 +117,13 @@ impl Wire {
         }
     }
 
-    /// Adds to `received`, at most `most` bytes; 0 at the end.
+    /// Receives at most `most` bytes into `received`, and returns how many; 0 at the end.
     pub(super) async fn receive(&mut self, most: usize) -> io::Result<usize> {
         let mut to = (&mut self.received).limit(most);
         self.stream.read(&mut to).await
     }
 
-    /// Moves bytes of a body to `to`: what was received already, else straight from the socket; 0 at the end.
+    /// Moves bytes of a body to `to`: those received already, or else straight from the socket. Returns 0 at the end.
     pub(super) async fn read(
         &mut self,
         to: &mut (impl BufMut + ?Sized),
@@ -216,7 +216,7 @@ mod tests {
         unreachable!("it returns")
     }
 
-    /// How many reads take 4 MiB that come in 4 KiB at a time, and whether it was too slow to wait.
+    /// Returns how many reads take 4 MiB that come in 4 KiB at a time, and whether it was too slow to wait.
     async fn reads_of_a_fast_body() -> (usize, bool) {
         let (mut wire, mut peer) = connection().await;
         let sends = async move {
@@ -229,7 +229,7 @@ mod tests {
         let mut body = Progress { left: Some(4 * MIB as u64), ..Progress::default() };
         let (_peer, reads) = tokio::join!(sends, read(&mut wire, &mut body, 4 * MIB));
         let is_slow = wire.in_vain.is_some();
-        // Neither the head of the next answer is made to wait nor its body taken for slow.
+        // The head of the next response is not made to wait, and its body does not count as slow.
         wire.set_down();
         assert!(wire.mark == 1 && wire.in_vain.is_none());
         (reads, is_slow)
@@ -237,7 +237,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_fast_body_is_read_in_large_pieces() {
-        // A machine with other work may make one look slow.
+        // On a busy machine one may look slow.
         for _ in 0..20 {
             let (reads, is_slow) = reads_of_a_fast_body().await;
             assert!(is_slow || reads < 300 || !has_low_water_marks(), "{reads}");

@@ -11,14 +11,14 @@ use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
 impl State {
-    /// The buckets of which something is known.
+    /// Returns the buckets of which something is known.
     pub(super) fn buckets(&self) -> BTreeSet<Arc<str>> {
         let named = self.names.keys().map(|name| &*name.bucket);
         let listed = self.listings.keys().filter_map(|id| id.split('\n').next());
         named.chain(listed).map(Arc::from).collect()
     }
 
-    /// Keeps a listing, unless one of the same directory that was asked for later is there. Whether it is kept.
+    /// Keeps a listing, unless that of a later request for the same directory is there. Returns whether it is kept.
     pub(super) fn insert(&mut self, id: Box<str>, mut listing: Listing) -> bool {
         if self.listings.get(&id).is_some_and(|kept| kept.until > listing.until) {
             return false;
@@ -46,13 +46,13 @@ impl State {
         true
     }
 
-    /// The changes since then, the latest first; `None` if there were more than are remembered.
+    /// Returns the changes since then, the latest first; `None` if there were more than are remembered.
     pub(super) fn changes_since(&self, began: Began) -> Option<impl Iterator<Item = &Change>> {
         let missed = usize::try_from(self.changes - began.changes).unwrap_or(usize::MAX);
         (missed <= self.latest.len()).then(|| self.latest.iter().rev().take(missed))
     }
 
-    /// Whether this process has changed neither this name since then, nor anything in it, nor what it is in.
+    /// Returns whether this process has changed neither this name since then, nor anything in it, nor what it is in.
     pub(super) fn is_unchanged(&self, name: &Name, began: Began) -> bool {
         let path = name.key.trim_end_matches('/');
         self.changes_since(began).is_some_and(|mut changes| {
@@ -64,7 +64,7 @@ impl State {
         })
     }
 
-    /// Keeps an answer about a name, unless one to a later question is there.
+    /// Keeps a result for a name, unless that of a later request is there.
     pub(super) fn insert_name(&mut self, name: &Name, found: Found, until: Instant) {
         if let Some(kept) = self.names.get_mut(name) {
             if kept.1 <= until {
@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    /// Forgets the single names that a change concerns, but for what it tells of them.
+    /// Forgets the single names that a change concerns, except what it tells of them.
     pub(super) fn change_names(&mut self, change: &Change) {
         let Change { name, kind } = change;
         // The directories that it is in: they are there now, or may be gone.
@@ -165,12 +165,12 @@ impl Listing {
         }
     }
 
-    /// What was shown of a child, `Some(None)` if it was shown to be missing, `None` if nothing was shown.
+    /// Returns what was shown of a child: `Some(None)` if it was shown to be missing, `None` if nothing was shown.
     pub(super) fn child(&self, name: &str) -> Option<Option<&Child>> {
         if self.unknown.contains(name) { None } else { self.listed.child(name) }
     }
 
-    /// Notes a change. Whether anything is known still.
+    /// Records a change. Returns whether anything is still known.
     pub(super) fn changed(&mut self, change: &Change) -> bool {
         let directory = self.listed.directory.as_str();
         if change.kind == Kind::Tree && directory.starts_with(&change.name.prefix()) {
@@ -182,7 +182,7 @@ impl Listing {
         }
         if let Some(rest) = change.name.key.strip_prefix(directory) {
             let (child, below) = rest.split_once('/').unwrap_or((rest, ""));
-            // What is written into a directory does not change what is in the one above.
+            // A write in a directory does not change what is in the one above.
             let is_no_news = change.kind == Kind::Written
                 && !below.is_empty()
                 && matches!(self.listed.child(child), Some(Some(child)) if child.is_directory);
@@ -195,9 +195,9 @@ impl Listing {
 }
 
 impl Listed {
-    /// What was shown of a child, `Some(None)` if it was shown to be missing, `None` if nothing was shown.
+    /// Returns what was shown of a child: `Some(None)` if it was shown to be missing, `None` if nothing was shown.
     pub(crate) fn child(&self, name: &str) -> Option<Option<&Child>> {
-        // The child may be a directory too, which comes later.
+        // The child may be a directory too, which sorts later.
         let is_before = |upto: &str| match upto.strip_prefix(name) {
             Some(rest) => rest.starts_with(|next| next >= '/'),
             None => name < upto,

@@ -12,7 +12,7 @@ fn known(size: u64) -> ObjectMeta {
     ObjectMeta::new(size).with_etag("\"e\"".to_owned())
 }
 
-/// `x/`: a directory, `x`: an object of one byte.
+/// Returns a listing. `x/` is a directory, `x` an object of one byte.
 fn listed(directory: &str, children: &[&str]) -> Listed {
     let mut children: Vec<Child> = children
         .iter()
@@ -70,7 +70,7 @@ fn a_part_of_a_listing_answers_for_that_part() {
     {
         assert_eq!(listings.find(&name(key)).is_some(), is_known, "{key}");
     }
-    // The page ended with the directory `pc`: of `pc-1`, which sorts before `pc/`, all is known too.
+    // The page ended with the directory `pc/`. `pc-1`, which sorts before it, was covered too.
     listings.insert(&name("d"), part("", None, Some("pc/")), began, TTL, false);
     for (key, is_known) in [("d/pc", true), ("d/pc-1", true), ("d/pc0", false), ("d/pd", false)] {
         assert_eq!(listings.find(&name(key)).is_some(), is_known, "{key}");
@@ -168,7 +168,7 @@ fn single_names_are_remembered_until_this_process_changes_something_there() {
         assert_eq!(listings.find(&name("d/a")), Some(file()));
         listings.changed(&name(changed));
         assert_eq!(listings.find(&name("d/a")).is_some(), is_kept, "{changed}");
-        // Asked before the change, answered after it.
+        // Requested before the change, answered after it.
         listings.insert_name(&name("d/a"), &file(), began, TTL);
         assert_eq!(listings.find(&name("d/a")).is_some(), is_kept, "{changed}");
         listings.insert_absence(&name("d/a"), began, TTL);

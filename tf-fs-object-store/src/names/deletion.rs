@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tf_fs_plugin::prelude::*;
 use tokio::sync::Semaphore;
 
-/// Deletions of one object in flight. One of several counts as [`BATCH`] of them.
+/// The most deletions in flight. One of several objects counts as [`BATCH`] of them.
 const IN_FLIGHT: u32 = 16;
 const BATCH: u32 = 4;
 /// Pages of a listing whose objects are deleted at a time.
 const PAGES: usize = (IN_FLIGHT / BATCH) as usize;
-/// Times that a directory is listed, where each deletion may make the next page begin later. Half of the objects or more
-/// are found each time.
+/// The most times that a directory is listed, where each deletion may make the next page begin later. Each listing
+/// finds at least half of the objects.
 const MAX_LOOKS: u32 = 64;
 
 /// Deletes a file.
@@ -34,7 +34,7 @@ pub(super) async fn delete_file<C: Client>(connection: &Connection<C>, name: &Na
     if let Found::File(_) = found {
         super::delete(connection, &bucket, name).await?;
     }
-    // Not before the store has confirmed it: a file whose deletion failed can still be written.
+    // Only once the store has confirmed it: a file whose deletion failed can still be written.
     match (found, connection.pending.delete(name)) {
         (Found::File(_), _) | (_, Ours::Unpublished) | (Found::Nothing, Ours::GivenUp) => {}
         (Found::Directory, _) => return Err(Error::expected_file(name)),
@@ -44,7 +44,7 @@ pub(super) async fn delete_file<C: Client>(connection: &Connection<C>, name: &Na
     Ok(())
 }
 
-/// The directory that a file was in may be gone with it.
+/// Records that the directory of a deleted file may be gone with it.
 pub(super) fn note_emptied<C: Client>(connection: &Connection<C>, name: &Name) {
     if let Some(slash) = name.key.rfind('/') {
         connection.pending.emptied(name.with_key(&name.key[..=slash]));
@@ -54,7 +54,7 @@ pub(super) fn note_emptied<C: Client>(connection: &Connection<C>, name: &Name) {
 /// Deletes a directory with all in it, or a file.
 ///
 /// # Errors
-/// `NOT_FOUND`; `FAILED_PRECONDITION` for a whole bucket; as the store says. What is left is counted.
+/// `NOT_FOUND`; `FAILED_PRECONDITION` for a whole bucket; as the store says. Counts the names that are left.
 pub(super) async fn delete_recursively<C: Client>(
     connection: &Connection<C>,
     name: &Name,
@@ -90,7 +90,7 @@ pub(super) async fn delete_recursively<C: Client>(
             None => {}
         }
     }
-    // Not before all else is gone: a file in a directory that could not be deleted can still be written.
+    // Only once all else is gone: a file in a directory that could not be deleted can still be written.
     connection.pending.delete_below(name, &directory);
     let was_emptied = connection.pending.take_emptied(&name.with_key(directory));
     if found_any || unpublished > 0 {
@@ -107,7 +107,7 @@ pub(super) async fn delete_recursively<C: Client>(
     }
 }
 
-/// What became of all objects that a listing showed.
+/// The result of deleting all objects that a listing showed.
 #[derive(Default)]
 struct Round {
     found: bool,
@@ -134,7 +134,7 @@ async fn delete_listed<C: Client>(deletion: &Deletion<'_, C>, directory: &str) -
             .buffer_unordered(PAGES)
     );
     let mut round = Round::default();
-    // To the end also after an error: the store may carry out all deletions that are on their way.
+    // To the end, also after an error: the store may carry out all deletions in flight.
     while let Some(batch) = batches.next().await {
         round.pages += 1;
         match batch {
@@ -158,7 +158,7 @@ fn left_over(error: Error, left: &[String], directory: &str) -> Undeleted {
     let mut directories = BTreeSet::from([directory]);
     for key in left {
         let ends = key.match_indices('/').map(|(slash, _)| slash + 1);
-        // What is above a directory that is counted is counted.
+        // The directories above a counted one are counted already.
         for end in ends.rev().take_while(|&end| end > directory.len()) {
             if !directories.insert(&key[..end]) {
                 break;
@@ -169,20 +169,20 @@ fn left_over(error: Error, left: &[String], directory: &str) -> Undeleted {
     Undeleted { error, files: files as u64, dirs: directories.len() as u64 }
 }
 
-/// Deleting many objects of a bucket.
+/// The deletion of many objects of a bucket.
 pub(super) struct Deletion<'a, C: Client> {
     connection: &'a Connection<C>,
     bucket: &'a C::Store,
     /// The directory that all of them are in.
     name: &'a Name,
-    /// The store turned out not to delete many at a time.
+    /// Whether the store turned out not to delete many at a time.
     one_by_one: AtomicBool,
-    /// What might have passed did not in the time for it: a tree of many requests does not wait as long for each.
+    /// Whether a failure did not pass in its time: a tree of many requests does not wait as long for each.
     gave_up: AtomicBool,
     in_flight: Semaphore,
 }
 
-/// What became of some keys.
+/// The result of deleting some keys.
 #[derive(Default)]
 pub(super) struct Batch {
     found_any: bool,
@@ -211,7 +211,7 @@ impl<'a, C: Client> Deletion<'a, C> {
         }
     }
 
-    /// Deletes these keys, as many a request as the store takes.
+    /// Deletes these keys, as many with one request as the store takes.
     pub(super) async fn delete(&self, keys: Vec<String>) -> Batch {
         let found_any = !keys.is_empty();
         let limit = self.bucket.delete_many_limit();
@@ -237,7 +237,7 @@ impl<'a, C: Client> Deletion<'a, C> {
         let attempts = if self.gave_up.load(Ordering::Relaxed) { 1 } else { u32::MAX };
         let mut left = request::delete_many(self.bucket, self.name, keys, attempts).await;
         drop(permits);
-        // Also after an error: it may have been done all the same.
+        // Also after an error: it may still have been done.
         self.connection.listings.changed_below(self.name);
         let mut batch = Batch::default();
         match left.given_up {

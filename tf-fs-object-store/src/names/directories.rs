@@ -1,16 +1,16 @@
-//! Making and removing directories.
+//! Creating and deleting directories.
 
 use super::pages::Pages;
 use super::{lookup, put_marker};
 use crate::{Client, Connection, Found, ListOptions, Name};
 use tf_fs_plugin::prelude::*;
 
-/// The same name without the `/` at its end, so that a file of this name is found too.
+/// Returns the name without the `/` at its end, so that a file of this name is found too.
 fn without_slash(name: &Name) -> Name {
     name.with_key(name.key.strip_suffix('/').unwrap_or(&name.key))
 }
 
-/// Makes a directory that is not there yet.
+/// Creates a directory that is not there yet.
 ///
 /// # Errors
 /// `ALREADY_EXISTS`; as the store says.
@@ -21,7 +21,7 @@ pub(super) async fn create<C: Client>(connection: &Connection<C>, name: &Name) -
     }
 }
 
-/// Makes a directory unless it is there. Nothing has to be made for its parents.
+/// Creates a directory unless it is there. Its parents need no marker.
 ///
 /// # Errors
 /// `FAILED_PRECONDITION` for a file; as the store says.
@@ -41,7 +41,7 @@ async fn mark<C: Client>(connection: &Connection<C>, name: &Name) -> Result<()> 
     put_marker(connection, &bucket, name).await
 }
 
-/// Removes a directory that has nothing but its marker.
+/// Deletes a directory that has nothing but its marker.
 ///
 /// # Errors
 /// `NOT_FOUND`; `FAILED_PRECONDITION` for a file, a bucket, and a directory that is not empty; as the store
@@ -67,8 +67,8 @@ pub(super) async fn delete<C: Client>(connection: &Connection<C>, name: &Name) -
         }
         is_marked |= !page.objects.is_empty();
     }
-    // The last file in it may have been deleted, or renamed, a moment ago: then it is gone already, but it
-    // was there for whoever asks.
+    // The last file in it may have been deleted, or renamed, a moment ago. Then the directory is gone already, but the
+    // caller has seen it.
     let was_emptied = connection.pending.take_emptied(&marker);
     if is_marked {
         return super::delete(connection, &bucket, &marker).await;

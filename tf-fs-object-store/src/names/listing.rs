@@ -6,7 +6,7 @@ use crate::{Client, Collected, Connection, Found, ListOptions, Name, ObjectStore
 use std::collections::BTreeSet;
 use tf_fs_plugin::prelude::*;
 
-/// The names of the entries of a directory, each once.
+/// Returns the names of the entries of a directory, each once.
 ///
 /// # Errors
 /// `NOT_FOUND`, `FAILED_PRECONDITION` for a file; as the store says.
@@ -43,7 +43,7 @@ pub(super) async fn children<C: Client>(
     if !exists {
         return Err(match lookup::find(connection, name).await? {
             Found::File(_) => Error::expected_directory(name),
-            // Made this very moment.
+            // Created this very moment.
             Found::Directory => return Ok(Entries::new()),
             Found::Nothing => Error::not_found(name),
         });
@@ -69,8 +69,8 @@ async fn list_rest<C: Client>(
     }
 }
 
-/// Lists one directory of several that are likely to be listed one after the other: the same request shows
-/// those that follow it, as far as a page reaches.
+/// Lists one directory of several that are likely to be listed in turn: the same request shows those that follow it, as
+/// far as a page reaches.
 async fn walk_on<C: Client>(
     connection: &Connection<C>,
     bucket: &C::Store,
@@ -100,7 +100,7 @@ async fn walk_on<C: Client>(
     }
 }
 
-/// All buckets that the credentials may list.
+/// Lists all buckets that the credentials may list.
 async fn buckets<C: Client>(connection: &Connection<C>, name: &Name) -> Result<Entries> {
     let (client, settings) = (&connection.client, connection.client.settings());
     let mut names = BTreeSet::new();
@@ -116,7 +116,7 @@ async fn buckets<C: Client>(connection: &Connection<C>, name: &Name) -> Result<E
         let is_empty = page.names.is_empty();
         names.extend(page.names);
         let next = page.next.filter(|token| !token.is_empty());
-        // A store that has no pages may say the same again.
+        // A store without pages may return the same again.
         let is_over = next.is_none() || next == token || names.len() == before && !is_empty;
         if is_over {
             return Ok(names.into_iter().collect());

@@ -1,7 +1,7 @@
 //! What a name is: a file, a directory, or nothing.
 //!
-//! One `ListObjectsV2` tells, where a HEAD tells nothing of directories: the object comes first of all keys
-//! that begin with its name, and the directory stands among the few that sort between the two.
+//! One `ListObjectsV2` tells which, while a HEAD tells nothing of directories. The object is the first of the keys that
+//! begin with its name, and only a few keys sort between it and the directory.
 
 use super::pages::{NoPage, Pages};
 use crate::{
@@ -12,10 +12,10 @@ use futures_util::{StreamExt, stream};
 use std::collections::HashMap;
 use tf_fs_plugin::prelude::*;
 
-/// Names that are looked at in one request: between an object and the directory of its name, or beside it.
+/// The most names in one request: those between an object and the directory of its name, or its siblings.
 const SIBLINGS: u32 = 100;
 
-/// What this name is for this process.
+/// Returns what this name is for this process.
 ///
 /// # Errors
 /// As the store says; `NOT_FOUND` if there is no such bucket.
@@ -23,8 +23,8 @@ pub(super) async fn find<C: Client>(connection: &Connection<C>, name: &Name) -> 
     find_by(connection, name, false, true).await
 }
 
-/// As [`find`], for a name that something is to be copied to: others of its kind are likely to be asked for
-/// next, as the files of a checkpoint are.
+/// Does the same as [`find`] for the destination of a copy: others of its kind are likely to be looked up next, such as
+/// the files of a checkpoint.
 pub(super) async fn find_destination<C: Client>(
     connection: &Connection<C>,
     name: &Name,
@@ -32,7 +32,7 @@ pub(super) async fn find_destination<C: Client>(
     find_by(connection, name, true, true).await
 }
 
-/// Whether a name that has no object is a directory. A store without listings has none.
+/// Returns whether a name without an object is a directory. A store without listings has no directories.
 ///
 /// # Errors
 /// As the store says.
@@ -43,7 +43,7 @@ pub(crate) async fn is_listed_directory<C: Client>(
     find_by(connection, name, false, false).await.map(|found| found == Found::Directory)
 }
 
-/// `may_head`: without listings a request for the object tells something new.
+/// Finds out what a name is. `may_head`: without listings a request for the object tells something new.
 async fn find_by<C: Client>(
     connection: &Connection<C>,
     name: &Name,
@@ -89,10 +89,10 @@ async fn find_by<C: Client>(
     Ok(found)
 }
 
-/// Names asked for at a time.
+/// Names looked up at a time.
 const LOOKUPS: usize = 16;
 
-/// Whether each of these names exists. Those of one directory are looked for in one listing first.
+/// Returns whether each of these names exists. Those of one directory are looked up in one listing first.
 pub(super) async fn all_exist<C: Client>(
     connection: &Connection<C>,
     uris: &[Uri<'_>],
@@ -109,7 +109,7 @@ pub(super) async fn all_exist<C: Client>(
     let listed = stream::iter(of_directory)
         .filter(|(_, names)| std::future::ready(names.len() > 1))
         .map(|((bucket, directory), names)| async move {
-            // An error comes again when the names are asked for one by one.
+            // An error comes again when the names are looked up one by one.
             let listed = list_together(connection, directory, &names).await.ok()?;
             Some(((bucket, directory), listed))
         })
@@ -146,7 +146,7 @@ pub(super) async fn all_exist<C: Client>(
         .await
 }
 
-/// One page of a directory, as much of it as these names have in common.
+/// Lists one page of a directory, with the prefix that these names have in common.
 async fn list_together<C: Client>(
     connection: &Connection<C>,
     directory: &str,
@@ -165,7 +165,7 @@ async fn list_together<C: Client>(
     listed.map_err(|error| error.into_error::<C::Store>(first))
 }
 
-/// The first names that a listing shows of a directory, of which those are listed that begin with `names`.
+/// Lists the first names of a directory, of which those are listed that begin with `names`.
 async fn list_some<C: Client>(
     connection: &Connection<C>,
     bucket: &C::Store,
@@ -182,15 +182,15 @@ async fn list_some<C: Client>(
     Ok(found.into_listed(!pages.is_done()))
 }
 
-/// What this name is in the store, asked there.
+/// Looks up what this name is in the store.
 ///
 /// # Errors
-/// Why the store refuses to list the name, or to tell of the object.
+/// If the store refuses to list the name, or to tell of the object.
 pub(super) async fn find_in_store<S: ObjectStore>(bucket: &S, name: &Name) -> Result<Found> {
     ask(bucket, name, true).await.map(|(found, _)| found)
 }
 
-/// What this name is in the store, and whether a listing said so: what does not exist then has nothing in it.
+/// Looks up a name in the store. Returns whether a listing told: a name that does not exist then has nothing below it.
 async fn ask<S: ObjectStore>(bucket: &S, name: &Name, may_head: bool) -> Result<(Found, bool)> {
     match list_one(bucket, name).await {
         Ok(found) => Ok((found, true)),
@@ -202,7 +202,7 @@ async fn ask<S: ObjectStore>(bucket: &S, name: &Name, may_head: bool) -> Result<
     }
 }
 
-/// What a listing says of a name.
+/// Looks up a name with a listing.
 async fn list_one<S: ObjectStore>(bucket: &S, name: &Name) -> Result<Found, NoPage<S::Failure>> {
     if name.is_always_directory() {
         let exists = has_any(bucket, name, name.key.clone()).await? || name.key.is_empty();
@@ -218,7 +218,7 @@ async fn list_one<S: ObjectStore>(bucket: &S, name: &Name) -> Result<Found, NoPa
     Ok(if is_directory { Found::Directory } else { Found::Nothing })
 }
 
-/// Whether any key begins with `prefix`.
+/// Returns whether any key begins with `prefix`.
 async fn has_any<S: ObjectStore>(
     bucket: &S,
     name: &Name,
@@ -229,7 +229,7 @@ async fn has_any<S: ObjectStore>(
     Ok(page.is_some_and(|page| page.first().is_some()))
 }
 
-/// What a request for the object says of a name that could not be listed.
+/// Looks up a name that could not be listed, with a request for the object.
 async fn head<S: ObjectStore>(
     bucket: &S,
     name: &Name,
@@ -241,14 +241,14 @@ async fn head<S: ObjectStore>(
     }
     match request::head(bucket, name).await {
         Ok(Some(meta)) => Ok(Found::File(meta)),
-        // It may be a directory all the same.
+        // It may still be a directory.
         Ok(None) if is_denied => Err(refused.into_error::<S>(name).context(format_args!(
             "there is no such object, and whether it is a directory only {} would tell; grant it",
             S::PERMISSION_TO_LIST
         ))),
         Ok(None) => Ok(Found::Nothing),
-        // To whom may not list, a store may say the same of an object that does not exist. The answer to the listing says
-        // more than that to a HEAD, which has no body.
+        // To a user who may not list, a store may say the same of an object that does not exist. The response to the
+        // listing says more than that to a HEAD, which has no body.
         Err(failure) if is_denied && failure.class() == Class::Denied => {
             Err(refused.into_error::<S>(name).context(format_args!(
                 "no permission, or no such object: {} would tell which; grant it, or {}",
@@ -260,8 +260,8 @@ async fn head<S: ObjectStore>(
     }
 }
 
-/// Asks for a name and for those of its directory that begin alike, up to the first dot: [`SIBLINGS`] of them,
-/// unless it is known that there are more.
+/// Looks up a name together with those of its directory that begin alike, up to the first dot: [`SIBLINGS`] of them.
+/// Does nothing if there are known to be more.
 async fn list_siblings<C: Client>(
     connection: &Connection<C>,
     bucket: &C::Store,
@@ -279,7 +279,7 @@ async fn list_siblings<C: Client>(
     let began = listings.begin();
     let listed = match list_some(connection, bucket, name, options, directory, alike).await {
         Ok(listed) => listed,
-        // There is another way to ask.
+        // There is another way to look it up.
         Err(refused) if refused.head_may_tell() => return Ok(None),
         Err(error) => return Err(error.into_error::<C::Store>(name)),
     };
@@ -292,7 +292,7 @@ async fn list_siblings<C: Client>(
     Ok(found)
 }
 
-/// What a listing says of a name, which may be both a file and a directory.
+/// Returns what a listing says of a name, which may be both a file and a directory.
 fn told(child: Option<&Child>) -> Found {
     match child {
         Some(Child { object: Some(known), .. }) => Found::File(known.clone()),
@@ -301,8 +301,8 @@ fn told(child: Option<&Child>) -> Found {
     }
 }
 
-/// Asks for a name of a directory whose names are asked for one after the other: a listing that begins with
-/// this name tells of those that follow too.
+/// Looks up a name of a directory whose names are looked up in turn: a listing that begins with this name also shows
+/// those that follow.
 async fn scan_on<C: Client>(
     connection: &Connection<C>,
     bucket: &C::Store,
@@ -313,7 +313,7 @@ async fn scan_on<C: Client>(
     }
     let directory = &name.key[..name.key.rfind('/').map_or(0, |slash| slash + 1)];
     let Some(last) = name.key[directory.len()..].chars().next_back() else { return Ok(None) };
-    // Just before the name: with its last character replaced by the one before, and much after that.
+    // Just before the name: its last character is replaced by the one before, and a very large one added.
     let mut after = name.key[..name.key.len() - last.len_utf8()].to_owned();
     if let Some(before) = char::from_u32(u32::from(last).wrapping_sub(1)) {
         after.push(before);
@@ -331,8 +331,8 @@ async fn scan_on<C: Client>(
     Ok(known)
 }
 
-/// What a page of the names that begin with `key` says of `key` itself; `None` if the directory may come on
-/// a later page.
+/// Returns what a page of the names that begin with `key` says of `key` itself; `None` if the directory may come on a
+/// later page.
 fn judge(key: &str, page: Page) -> Option<Found> {
     let is_conclusive = !page.is_truncated() || page.last().is_some_and(|last| is_past(last, key));
     if let Some(object) = page.objects.into_iter().find(|object| object.key == key) {
@@ -347,7 +347,7 @@ fn judge(key: &str, page: Page) -> Option<Found> {
     }
 }
 
-/// Whether a name that begins with `key` sorts after the directory `key`.
+/// Returns whether a name that begins with `key` sorts after the directory `key`.
 fn is_past(name: &str, key: &str) -> bool {
     name.as_bytes().get(key.len()).is_some_and(|&next| next > b'/')
 }

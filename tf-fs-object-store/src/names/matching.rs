@@ -1,8 +1,8 @@
 //! Names that match a pattern.
 //!
-//! A wildcard in the last component needs one listing by directory. Wildcards in several could be followed
-//! directory by directory, a request each; but a listing of all that is below, which shows a thousand keys a
-//! request, often needs fewer. That is tried first, and given up as soon as it seems to need more.
+//! A wildcard in the last component needs one listing by directory. Wildcards in several could be followed directory by
+//! directory, with a request each. A listing of all keys below often needs fewer: it shows a thousand keys a request.
+//! That is tried first, and given up as soon as it seems to need more.
 
 use super::lookup;
 use super::pages::{Allowance, Pages};
@@ -19,10 +19,10 @@ use tokio::sync::Semaphore;
 /// Requests in flight for a pattern.
 const REQUESTS: usize = 16;
 
-/// The names that match, as they would have to be written with the scheme of the pattern; sorted.
+/// Returns the names that match, as they would be written with the scheme of the pattern; sorted.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` for a pattern that is no name; as the store says.
+/// `INVALID_ARGUMENT` for a pattern that is not a name; as the store says.
 pub(super) async fn matching<C: Client>(
     connection: &Connection<C>,
     pattern: Uri<'_>,
@@ -66,12 +66,12 @@ fn is_literal(component: &str) -> bool {
     glob::is_literal(component.as_bytes())
 }
 
-/// The name that a pattern without wildcards stands for.
+/// Returns the name that a pattern without wildcards denotes.
 fn unescape(literal: &str) -> String {
     String::from_utf8_lossy(&glob::unescape(literal.as_bytes())).into_owned()
 }
 
-/// What all names begin with that match a component.
+/// Returns the prefix of all names that match a component.
 fn head(component: &str) -> String {
     let mut head = String::new();
     let mut chars = component.chars();
@@ -93,18 +93,18 @@ struct Search<'a, C: Client> {
     components: Vec<&'a str>,
     requests: Semaphore,
     allowance: Allowance,
-    /// Keys; of directories without the `/` at the end unless the pattern has one.
+    /// Keys; those of directories have a `/` at the end only if the pattern has one.
     found: RefCell<BTreeSet<String>>,
 }
 
-/// What a listing by directory showed of one level.
+/// The result of listing one level by directory.
 struct Level {
     /// Directories, sorted, and whether their names match.
     directories: Vec<(String, bool)>,
 }
 
 impl<C: Client> Search<'_, C> {
-    /// Finds what matches from component `depth` on, below `directory`, which is empty or ends in `/`.
+    /// Finds the names that match from component `depth` on, below `directory`, which is empty or ends in `/`.
     fn expand(
         &self,
         mut directory: String,
@@ -126,7 +126,7 @@ impl<C: Client> Search<'_, C> {
         })
     }
 
-    /// Looks whether a name exists that has no wildcard after its directory.
+    /// Looks up a name that has no wildcard after its directory.
     async fn check(&self, key: String) -> Result<()> {
         let name = self.pattern.with_key(key);
         let _permit = self.requests.acquire().await;
@@ -141,7 +141,7 @@ impl<C: Client> Search<'_, C> {
         pages.next_kept(&self.allowance).await
     }
 
-    /// Lists one level by directory. What matches is found if this is the last level.
+    /// Lists one level by directory. If it is the last one, adds the names that match.
     async fn level(&self, directory: &str, depth: usize) -> Result<Level> {
         let component = self.components[depth];
         let head = head(component);
@@ -194,8 +194,8 @@ impl<C: Client> Search<'_, C> {
             if pages.is_done() {
                 break;
             }
-            // Where there are as many directories and files at this level as keys, nothing is saved by going
-            // directory by directory.
+            // Where this level has as many directories and files as there are keys, going directory by directory saves
+            // nothing.
             if level.is_none() && flat.is_shallow() {
                 continue;
             }
@@ -221,8 +221,7 @@ impl<C: Client> Search<'_, C> {
             .await
     }
 
-    /// Notes what a key shows to exist, itself or a directory that it is in, if that matches from component
-    /// `depth` on.
+    /// Adds what a key shows to exist, itself or a directory that it is in, if that matches from component `depth` on.
     fn judge(&self, directory: &str, depth: usize, key: &str) {
         let Some(rest) = key.strip_prefix(directory) else { return };
         let wanted = &self.components[depth..];
@@ -238,7 +237,7 @@ impl<C: Client> Search<'_, C> {
             if is_literal(component) {
                 unescape(component) == *part
             } else {
-                // A `//` in a key: a wildcard stands for a name.
+                // A `//` in a key: a wildcard matches no empty name.
                 !part.is_empty() && glob::matches(component.as_bytes(), part.as_bytes())
             }
         });
@@ -252,7 +251,7 @@ impl<C: Client> Search<'_, C> {
     }
 }
 
-/// How far a listing of all that is below has got.
+/// The progress of a listing of all keys below.
 #[derive(Default)]
 struct Flat {
     pages: usize,
@@ -284,7 +283,7 @@ impl Flat {
         self.at_level * 2 >= self.keys
     }
 
-    /// Whether all of this directory was shown.
+    /// Returns whether all of this directory was shown.
     fn has_passed(&self, directory: &str) -> bool {
         match self.last.strip_prefix(directory) {
             Some(rest) => rest.starts_with(|next| next > '/'),
@@ -292,8 +291,8 @@ impl Flat {
         }
     }
 
-    /// Whether going on is likely to need clearly fewer requests than one for each directory that is left;
-    /// they take longer, because each has to wait for the one before.
+    /// Returns whether continuing is likely to need clearly fewer requests than one for each directory that is left. It
+    /// takes longer for each, because each has to wait for the one before.
     fn is_cheaper(&self, level: &Level) -> bool {
         let passed = level.directories.iter().filter(|(name, _)| self.has_passed(name)).count();
         let is_left = |entry: &&(String, bool)| entry.1 && !self.has_passed(&entry.0);

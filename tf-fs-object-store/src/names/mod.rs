@@ -1,10 +1,10 @@
-//! Everything by name: queries, listings, deletion, copies, renames, directories.
+//! Operations by name: queries, listings, deletion, copies, renames, directories.
 //!
 //! | Module | Job |
 //! |---|---|
 //! | `lookup` | whether a name is a file, a directory, or nothing |
 //! | `listing`, `matching` | the entries of a directory, the names that match a pattern |
-//! | `directories` | making and removing them |
+//! | `directories` | creating and deleting them |
 //! | `deletion` | files and trees |
 //! | `copying`, `renaming` | done by the store |
 //! | `pages` | the pages of a listing, one after the other |
@@ -23,9 +23,9 @@ pub(crate) use lookup::is_listed_directory;
 use crate::{Client, Connection, Found, Name, ObjectStore, read, request};
 use tf_fs_plugin::prelude::*;
 
-/// The operations of a filesystem, each as the method of [`Filesystem`] of the same name says.
+/// The operations of a filesystem, each like the method of [`Filesystem`] of the same name.
 impl<C: Client> Connection<C> {
-    /// Makes a directory that is not there yet.
+    /// Creates a directory that is not there yet.
     ///
     /// # Errors
     /// `ALREADY_EXISTS`; as the store says.
@@ -33,7 +33,7 @@ impl<C: Client> Connection<C> {
         self.block_on(directories::create(self, name))
     }
 
-    /// Makes a directory unless it is there. Nothing has to be made for its parents.
+    /// Creates a directory unless it is there. Its parents need no marker.
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` for a file; as the store says.
@@ -49,7 +49,7 @@ impl<C: Client> Connection<C> {
         self.block_on(deletion::delete_file(self, name))
     }
 
-    /// Removes a directory that has nothing but its marker.
+    /// Deletes a directory that has nothing but its marker.
     ///
     /// # Errors
     /// `NOT_FOUND`; `FAILED_PRECONDITION` for a file, a bucket, and a directory that is not empty; as the store says.
@@ -60,13 +60,13 @@ impl<C: Client> Connection<C> {
     /// Deletes a directory with all in it, or a file.
     ///
     /// # Errors
-    /// `NOT_FOUND`; `FAILED_PRECONDITION` for a whole bucket; as the store says. What is left is counted.
+    /// `NOT_FOUND`; `FAILED_PRECONDITION` for a whole bucket; as the store says. Counts the names that are left.
     pub fn delete_recursively(&self, name: &Name) -> Result<(), Undeleted> {
         self.block_on(deletion::delete_recursively(self, name))
     }
 
-    /// Renames a file, or a directory with all in it. A directory is not renamed at once: after an interruption the same
-    /// call goes on.
+    /// Renames a file, or a directory with all in it. Renaming a directory is not atomic: after an interruption, call
+    /// it again to continue.
     ///
     /// # Errors
     /// `NOT_FOUND`; `FAILED_PRECONDITION` if only one of the two is a directory, or this process is still writing the
@@ -84,7 +84,7 @@ impl<C: Client> Connection<C> {
         self.block_on(copying::copy_file(self, src, dst))
     }
 
-    /// Whether there is a file or a directory of this name.
+    /// Returns whether there is a file or a directory of this name.
     ///
     /// # Errors
     /// As the store says.
@@ -92,12 +92,12 @@ impl<C: Client> Connection<C> {
         self.block_on(lookup::find(self, name)).map(|found| found != Found::Nothing)
     }
 
-    /// Whether each of these exists. Those of one directory are looked for in one listing first.
+    /// Returns whether each of these exists. Those of one directory are looked up in one listing first.
     pub fn paths_exist(&self, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
         self.block_on(lookup::all_exist(self, uris))
     }
 
-    /// What is known of a name.
+    /// Returns the statistics of a file or a directory.
     ///
     /// # Errors
     /// `NOT_FOUND`; as the store says.
@@ -116,7 +116,7 @@ impl<C: Client> Connection<C> {
         }
     }
 
-    /// Whether a name is a directory.
+    /// Returns whether a name is a directory.
     ///
     /// # Errors
     /// `NOT_FOUND`; as the store says.
@@ -128,7 +128,7 @@ impl<C: Client> Connection<C> {
         }
     }
 
-    /// The names of the entries of a directory, each once.
+    /// Returns the names of the entries of a directory, each once.
     ///
     /// # Errors
     /// `NOT_FOUND`, `FAILED_PRECONDITION` for a file; as the store says.
@@ -136,7 +136,7 @@ impl<C: Client> Connection<C> {
         self.block_on(listing::children(self, name))
     }
 
-    /// The names that match, as they would have to be written with the scheme of the pattern; sorted.
+    /// Returns the names that match, as they would be written with the scheme of the pattern; sorted.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` for a pattern that is not a name; as the store says.
@@ -159,7 +159,7 @@ async fn put_marker<C: Client>(
             Ok(())
         }
         Err(failure) => {
-            // It may have been done all the same.
+            // It may still have been done.
             connection.listings.changed(&marker);
             Err(failure.into_error(request::PUT_MARKER, &marker))
         }
@@ -173,7 +173,7 @@ async fn delete<C: Client>(
     name: &Name,
 ) -> Result<()> {
     let deleted = request::delete(bucket, name).await;
-    // Also after an error: it may have been done all the same.
+    // Also after an error: it may still have been done.
     connection.listings.changed(name);
     deleted.map_err(|failure| failure.into_error(request::DELETE, name))
 }

@@ -6,7 +6,7 @@ use futures_util::stream::{self, Stream};
 use std::cell::Cell;
 use tf_fs_plugin::prelude::*;
 
-/// The names that one operation may keep. A store may go on naming new ones for ever.
+/// The number of names that one operation may keep. A store may return new ones for ever.
 #[derive(Debug)]
 pub(super) struct Allowance {
     left: Cell<usize>,
@@ -19,10 +19,10 @@ impl Allowance {
         Self { left: Cell::new(all), all }
     }
 
-    /// Takes `names` of it.
+    /// Takes `names` from the allowance.
     ///
     /// # Errors
-    /// `RESOURCE_EXHAUSTED` if so many are not left.
+    /// `RESOURCE_EXHAUSTED` if fewer are left.
     pub(super) fn take(&self, name: &Name, names: usize) -> Result<()> {
         let left = self.left.get().checked_sub(names).ok_or_else(|| {
             Error::resource_exhausted(format_args!(
@@ -44,11 +44,11 @@ pub(super) struct Pages<'a, S> {
     options: ListOptions,
     token: Option<String>,
     is_done: bool,
-    /// A token of before: a store that gives one again would be asked for ever. It is replaced after 1, 2, 4, 8 …
-    /// pages (Brent's algorithm), so that a circle of any length is noticed without keeping all tokens.
+    /// An earlier token: a store that returns one again would be queried for ever. It is replaced after 1, 2, 4, 8 …
+    /// pages (Brent's algorithm), so that a cycle of any length is detected without keeping all tokens.
     landmark: Option<String>,
     pages: u64,
-    /// How the last page that was not empty began.
+    /// The first name of the last page that was not empty.
     first: Option<String>,
     empty: usize,
     /// For the names that were not requested.
@@ -59,13 +59,13 @@ pub(super) struct Pages<'a, S> {
 pub(super) enum NoPage<F> {
     /// The request failed.
     Failed(GivenUp<F>),
-    /// What the store says cannot be right.
+    /// The listing cannot be right.
     Broken(Error),
 }
 
 impl<F: Failure> NoPage<F> {
-    /// Whether [`ObjectStore::head`] may still tell of one object: who may read objects may not always list them, and some
-    /// stores cannot list.
+    /// Returns whether [`ObjectStore::head`] may still find one object: users who may read objects may not always list
+    /// them, and some stores cannot list.
     pub(super) fn head_may_tell(&self) -> bool {
         self.is(Class::Denied) || self.is(Class::Unsupported)
     }
@@ -74,7 +74,7 @@ impl<F: Failure> NoPage<F> {
         matches!(self, Self::Failed(failure) if failure.class() == class)
     }
 
-    /// The error for the user.
+    /// Returns the error for the user.
     pub(super) fn into_error<S: ObjectStore>(self, name: &Name) -> Error {
         match self {
             Self::Failed(failure) => failure.into_error(S::LIST, name),
@@ -83,7 +83,7 @@ impl<F: Failure> NoPage<F> {
     }
 }
 
-/// Pages without a key that are asked for one after the other. A store passes over deleted versions so.
+/// The most pages without a key in a row. A store returns them to skip deleted versions.
 pub(super) const MAX_EMPTY: usize = 1000;
 
 impl<'a, S: ObjectStore> Pages<'a, S> {
@@ -102,12 +102,12 @@ impl<'a, S: ObjectStore> Pages<'a, S> {
         }
     }
 
-    /// Whether there is no further page.
+    /// Returns whether there is no further page.
     pub(super) fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// The next page, `None` after the last.
+    /// Returns the next page, `None` after the last.
     ///
     /// # Errors
     /// As the store says; `DATA_LOSS` if its pages go round in circles.
@@ -115,8 +115,8 @@ impl<'a, S: ObjectStore> Pages<'a, S> {
         self.try_next().await.map_err(|error| error.into_error::<S>(self.name))
     }
 
-    /// The next page with a name in it, `None` if there is none: a page may be empty although others follow, or have only
-    /// names with another prefix.
+    /// Returns the next page with a name in it, `None` if there is none: a page may be empty although others follow, or
+    /// have only names with another prefix.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -166,7 +166,7 @@ impl<'a, S: ObjectStore> Pages<'a, S> {
         Ok(Some(page))
     }
 
-    /// The next page, whose names are kept.
+    /// Returns the next page, and takes its names from the allowance.
     ///
     /// # Errors
     /// As [`next`](Self::next) and [`Allowance::take`].
@@ -178,7 +178,7 @@ impl<'a, S: ObjectStore> Pages<'a, S> {
         Ok(page)
     }
 
-    /// The pages as a stream, so that something can be done with each while the next is on its way.
+    /// Returns the pages as a stream, so that each can be processed while the next is on its way.
     pub(super) fn stream(self) -> impl Stream<Item = Result<Page>> + use<'a, S> {
         stream::try_unfold(self, |mut pages| async move {
             Ok(pages.next().await?.map(|page| (page, pages)))

@@ -16,9 +16,9 @@ const COPIES: usize = 16;
 /// Renames a file, or a directory with all in it.
 ///
 /// # Errors
-/// `NOT_FOUND`; `FAILED_PRECONDITION` if the destination is a directory and the source is none, or the
-/// reverse, or this process is still writing the source; as the store says. The destination is whole or as
-/// it was; the source is there until the destination is confirmed.
+/// `NOT_FOUND`; `FAILED_PRECONDITION` if only one of the two is a directory, or this process is still writing the
+/// source; as the store says. The destination is whole or as it was; the source is there until the destination is
+/// confirmed.
 pub(super) async fn rename_file<C: Client>(
     connection: &Connection<C>,
     src: &Name,
@@ -60,14 +60,14 @@ pub(super) async fn rename_file<C: Client>(
             "the copy {dst} is whole, but the source could not be deleted; delete it, or rename it again"
         ))
     })?;
-    // What is still written to it goes nowhere.
+    // What is still written to it is discarded.
     connection.pending.delete(src);
     note_emptied(connection, src);
     Ok(())
 }
 
-/// Moves all keys below `src` to the same names below `dst`: all are copied before the first is deleted. It is
-/// not atomic; when it was interrupted it goes on where it was if it is asked for again.
+/// Moves all keys below `src` to the same names below `dst`: all are copied before the first is deleted. It is not
+/// atomic: after an interruption, a second call continues.
 async fn rename_directory<C: Client>(
     connection: &Connection<C>,
     src: &Name,
@@ -122,8 +122,8 @@ async fn rename_directory<C: Client>(
     let mut made = Vec::new();
     let mut failed = None;
     {
-        // After a failure no further copy begins, but those under way come to their end: the store might make one
-        // after all, when nobody knows of it any more.
+        // After a failure no further copy begins, but running ones are awaited: the store might still finish one later,
+        // unnoticed.
         let stop = AtomicBool::new(false);
         let going =
             stream::iter(missing).take_while(|_| std::future::ready(!stop.load(Ordering::Relaxed)));
@@ -156,7 +156,7 @@ async fn rename_directory<C: Client>(
         }
     }
     if let Some(error) = failed {
-        // As it was, as far as that can be had.
+        // As it was, as far as possible.
         let _ = delete(connection, &to, made).await;
         return Err(error);
     }
@@ -180,7 +180,7 @@ fn check_below<C: Client>(connection: &Connection<C>, directory: &Name) -> Resul
         .try_for_each(|key| copying::check_written(connection, &directory.with_key(key)))
 }
 
-/// All objects below a directory.
+/// Lists all objects below a directory.
 async fn list<C: Client>(connection: &Connection<C>, directory: &Name) -> Result<Vec<Object>> {
     let bucket = connection.bucket(&directory.bucket).await?;
     let mut pages = Pages::new(&*bucket, directory, ListOptions::new(&directory.key));

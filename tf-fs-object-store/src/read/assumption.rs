@@ -2,33 +2,33 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// An assumed version is confirmed by the first answer that agrees with it, or given up for what the object is now.
-/// Never both, however many threads read: no byte of a version that is given up is handed over.
+/// An assumed version is confirmed by the first response that agrees with it, or given up for the current one. Never
+/// both, however many threads read: no byte of a version that is given up is returned.
 #[derive(Debug)]
 pub(super) struct Assumption(AtomicU8);
 
-// One variable is all that matters: the order of what happens to it is the same for everyone.
+// Relaxed is enough: there is one variable, and all threads see its changes in the same order.
 const ASSUMED: u8 = 0;
 const CONFIRMED: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
 impl Assumption {
-    /// The version is what was remembered.
+    /// Creates an assumption: the version is what was remembered.
     pub(super) fn made() -> Self {
         Self(AtomicU8::new(ASSUMED))
     }
 
-    /// The version is what the store says.
+    /// Creates no assumption: the version is what the store says.
     pub(super) fn none() -> Self {
         Self(AtomicU8::new(CONFIRMED))
     }
 
-    /// The store agrees; false if the version was given up before.
+    /// Records that the store agrees. Returns `false` if the version was given up before.
     pub(super) fn confirm(&self) -> bool {
         self.settle(CONFIRMED)
     }
 
-    /// The store disagrees; false if it had agreed before.
+    /// Records that the store disagrees. Returns `false` if it had agreed before.
     pub(super) fn give_up(&self) -> bool {
         self.settle(GIVEN_UP)
     }

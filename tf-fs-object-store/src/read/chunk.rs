@@ -1,4 +1,4 @@
-//! Memory for what is read ahead, used again and again.
+//! Memory for what is read ahead, used repeatedly.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ pub(super) const CHUNK: usize = 256 << 10;
 /// Chunks kept for the next part: fresh memory costs as much as the bytes that are read into it.
 const KEPT: usize = 64;
 
-/// Chunks that nothing uses now.
+/// Chunks that are not in use.
 #[derive(Debug, Default)]
 pub(super) struct Chunks(Mutex<Vec<Vec<u8>>>);
 
@@ -19,7 +19,7 @@ pub(super) struct Chunk {
 }
 
 impl Chunks {
-    /// Empty memory for up to `len` bytes, at most [`CHUNK`].
+    /// Returns empty memory for up to `len` bytes, at most [`CHUNK`].
     pub(super) fn take(self: &Arc<Self>, len: usize) -> Chunk {
         let len = len.min(CHUNK);
         let kept = (len > CHUNK / 2).then(|| self.lock().pop()).flatten();

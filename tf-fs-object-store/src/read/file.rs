@@ -19,23 +19,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tf_fs_plugin::prelude::*;
 use tokio::sync::Semaphore;
 
-/// Of the beginning of a file as much arrives before anybody reads.
+/// Bytes of the beginning of a file that arrive before anybody reads.
 const BEGINNING: u64 = 1 << 20;
-/// What a file may hold without a share of the budget.
+/// Bytes that a file may hold without a share of the budget.
 const SPARE: u64 = 64 << 10;
-/// Reads up to this length that belong to no sequence are kept, for those that ask again.
+/// Reads up to this length that belong to no sequence are kept, in case they are repeated.
 const BLOCK: u64 = 1 << 20;
-/// After more reads elsewhere than this the beginning of a file is given up.
+/// More reads elsewhere than this give up the beginning of a file.
 const STRAYS: u32 = 2;
 /// Blocks kept.
 const BLOCKS: usize = 2;
-/// What follows the one byte that TensorFlow reads before it seeks.
+/// Bytes that are fetched after the one that TensorFlow reads before it seeks.
 const AFTER_PROBE: u64 = 512 << 10;
-/// The end of a file is fetched at once: indexes are read from their last bytes on.
+/// Bytes at the end of a file that are fetched at once: indexes are read from their last bytes on.
 const TAIL: u64 = 128 << 10;
 /// Up to this length a hole in a sequence is filled by a part; more goes straight to the reader.
 const HOLE: u64 = 2 << 20;
-/// Of a file that is expected to be read whole as much is fetched at its opening.
+/// The most bytes fetched at its opening of a file that is expected to be read whole.
 const EXPECTED: u64 = 64 << 20;
 
 /// An object open for reading, in one process.
@@ -50,7 +50,7 @@ pub(super) struct File<C: Client> {
 
 #[derive(Debug)]
 struct State {
-    /// In order, none overlapping another.
+    /// In order, without overlaps.
     parts: Vec<Held>,
     streams: Streams,
     clock: u64,
@@ -72,7 +72,7 @@ struct Held {
 enum Owner {
     /// The stream of this id.
     Stream(u64),
-    /// None: a block, last used then.
+    /// None: a block, with the time of its last use.
     Block(u64),
     /// The beginning of the file.
     Opening,
@@ -96,7 +96,7 @@ impl<C: Client> File<C> {
     /// Opens an object; `None` if there is none of this name.
     pub(super) async fn open(connection: &Arc<Connection<C>>, name: &Name) -> Result<Option<Self>> {
         match connection.listings.object(name) {
-            // Of an empty one nothing would be asked for by its ETag: nobody would see that it has been filled.
+            // An empty one would not be requested by its ETag: nobody would see that it has been filled.
             Some(ObjectMeta { size: Some(size @ 1..), etag: Some(etag), .. })
                 if strong(Some(&etag)).is_some() =>
             {
@@ -130,7 +130,7 @@ impl<C: Client> File<C> {
         let began = connection.listings.begin();
         let mut parts = Vec::new();
         let mut start = len;
-        // The last one reaches further: a neighbour that is a little longer needs no other GET.
+        // The last one reaches further: a neighbour that is a little longer needs no further GET.
         while start + len / 8 < expected {
             let end = if start + len < expected { len } else { len + len / 4 };
             let end = source.end_of_blocks(start + end);
@@ -165,8 +165,8 @@ impl<C: Client> File<C> {
         Ok(Some(Self::of(connection, source, version, parts)))
     }
 
-    /// The same version of an object that another process opened. No locks of `old` are used: they may be held
-    /// for ever.
+    /// Opens the same version of an object that another process opened. It uses no locks of `old`: they may be held for
+    /// ever.
     pub(super) async fn again(connection: &Arc<Connection<C>>, old: &Self) -> Result<Self> {
         let mut source = Self::source(connection, &old.source.name).await?;
         if !old.source.assumption.is_confirmed() {
@@ -208,8 +208,8 @@ impl<C: Client> File<C> {
         &self.version
     }
 
-    /// Gives up a version that was only what was remembered of the object; false if the store has confirmed
-    /// it: that is the version of this file for good.
+    /// Gives up a version that was only remembered. Returns `false` if the store has confirmed it: then it stays the
+    /// version of this file.
     pub(super) fn give_up(&self) -> bool {
         self.source.assumption.give_up()
     }
@@ -231,7 +231,7 @@ impl<C: Client> File<C> {
         self.finish(end, buf)
     }
 
-    /// Reads what is in memory from there, and the rest from the store.
+    /// Reads the bytes that are in memory, and the rest from the store.
     fn take(&self, read: Range, buf: &mut ReadBuf<'_>) -> Result<()> {
         let end = read.end;
         let (id, pieces) = {
@@ -248,7 +248,7 @@ impl<C: Client> File<C> {
                     if copied == read.len() {
                         return Ok(());
                     }
-                    // Freed by another reader, who is further on.
+                    // Another reader, who is further on, has freed it.
                     let rest = Range::new(read.start + copied, end);
                     return self.connection.block_on(self.direct(rest, buf));
                 }
@@ -290,8 +290,7 @@ impl<C: Client> File<C> {
         Limits { size: self.version.size, part, window, at_once: settings.read_concurrency }
     }
 
-    /// Where the bytes of `read` are to come from, with the id of its stream; starts what has to be
-    /// started.
+    /// Returns where the bytes of `read` come from, with the id of its stream. Starts the fetches for it.
     fn plan(&self, state: &mut State, read: Range) -> (u64, Vec<Piece>) {
         let limits = self.limits();
         let i = state.note(read, self);
@@ -342,7 +341,7 @@ impl<C: Client> File<C> {
         (state.streams.get(i).id, pieces)
     }
 
-    /// What is fetched for a small read of `hole` that belongs to no sequence.
+    /// Returns what to fetch for a small read of `hole` that belongs to no sequence.
     fn block(&self, hole: Range, next: u64) -> Range {
         let size = self.version.size;
         if hole.start + TAIL >= size && hole.len() <= TAIL {
@@ -355,7 +354,8 @@ impl<C: Client> File<C> {
         hole
     }
 
-    /// Starts to fetch `range`, as far as it is not there yet; false if there is no memory for it.
+    /// Starts to fetch `range`, as far as it is not there yet. Returns `false` if nothing is missing, or no memory is
+    /// left.
     fn start(&self, state: &mut State, range: Range, owner: Owner) -> bool {
         let at = state.parts.partition_point(|held| held.part.range().start < range.start);
         let range = self.whole_blocks(range);
@@ -417,7 +417,7 @@ impl<C: Client> File<C> {
         }
     }
 
-    /// Fills `buf` with the pieces, all at once.
+    /// Fills `buf` with the pieces, all at a time.
     fn collect(&self, pieces: &[Piece], buf: &mut ReadBuf<'_>) -> Result<()> {
         if let [piece] = pieces {
             return self.connection.block_on(self.piece(piece, buf));
@@ -466,7 +466,7 @@ impl<C: Client> File<C> {
                     let copied = part.copy(Range::new(position, step), buf);
                     position += copied as u64;
                     if copied == 0 {
-                        // Freed by another reader, who is further on.
+                        // Another reader, who is further on, has freed it.
                         return self.direct(Range::new(position, range.end), buf).await;
                     }
                 }

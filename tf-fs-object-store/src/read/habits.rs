@@ -1,13 +1,13 @@
-//! What is expected of a file from how its neighbours were read: shards of a data set are as long as
-//! each other, and each is read whole.
+//! What is expected of a file from how its neighbours were read: shards of a data set have the same length, and each is
+//! read whole.
 
 use crate::Name;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Directories of which habits are kept.
+/// The most directories of which habits are kept.
 const DIRECTORIES: usize = 64;
-/// After a file that was read in part, as many have to be read whole.
+/// After a file that was read in part, so many have to be read whole.
 const DOUBT: u32 = 2;
 
 /// How the files of some directories were read.
@@ -24,7 +24,7 @@ type Directory = (Arc<str>, String);
 
 #[derive(Debug)]
 struct Habit {
-    /// Bytes of a file, rather too few: what lies past the end is asked for in vain.
+    /// Bytes of a file, rather too few: bytes past the end are requested in vain.
     size: u64,
     used: u64,
     /// Files that have to be read whole before the next one is expected to be.
@@ -32,7 +32,7 @@ struct Habit {
 }
 
 impl Habits {
-    /// The length of this file if it is as its neighbours, which were read whole.
+    /// Returns the length of this file if it is like its neighbours, which were read whole.
     pub(super) fn expect(&self, name: &Name) -> Option<u64> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.clock += 1;
@@ -42,7 +42,7 @@ impl Habits {
         (habit.doubt == 0).then_some(habit.size)
     }
 
-    /// This file was read whole, from its beginning to its end.
+    /// Records that this file was read whole, from its beginning to its end.
     pub(super) fn read_whole(&self, name: &Name, size: u64) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let habit = kept.habit(name);
@@ -51,7 +51,7 @@ impl Habits {
         habit.size = if size / 2 > habit.size { size } else { size.min(habit.size) };
     }
 
-    /// This file was not read whole.
+    /// Records that this file was not read whole.
     pub(super) fn read_in_part(&self, name: &Name) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let habit = kept.habit(name);
@@ -60,7 +60,7 @@ impl Habits {
 }
 
 impl Kept {
-    /// How the files are read that are where this one is.
+    /// Returns the habit of this file's directory.
     fn habit(&mut self, name: &Name) -> &mut Habit {
         self.clock += 1;
         let directory = directory(name);

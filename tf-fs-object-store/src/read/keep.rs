@@ -1,4 +1,4 @@
-//! Blocks for the disk cache, out of the bytes that arrive.
+//! Collects blocks for the disk cache from the bytes that arrive.
 
 use super::chunk::{CHUNK, Chunk, Chunks};
 use super::source::Source;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(super) struct Keeper<S: ObjectStore> {
     source: Arc<Source<S>>,
     budget: Arc<Budget>,
-    /// Of one block from its first byte on.
+    /// Bytes of one block, from its first byte on.
     pieces: Vec<Piece>,
     /// Where the next one has to begin.
     next: u64,
@@ -34,7 +34,7 @@ impl<S: ObjectStore> Keeper<S> {
         Self { source, budget, pieces: Vec::new(), next: u64::MAX }
     }
 
-    /// Bytes of the object from `start` on have arrived.
+    /// Adds bytes of the object, from `start` on, that have arrived.
     pub(super) async fn add(&mut self, start: u64, chunk: &Arc<Chunk>) {
         let Some(cached) = self.source.cached() else { return };
         let end = start + chunk.bytes().len() as u64;
@@ -60,7 +60,7 @@ impl<S: ObjectStore> Keeper<S> {
         }
     }
 
-    /// The same for bytes that are somebody else's.
+    /// Adds a copy of such bytes that belong to somebody else.
     pub(super) async fn copy(&mut self, mut start: u64, bytes: &[u8], chunks: &Arc<Chunks>) {
         if self.source.cached().is_none() {
             return;

@@ -35,7 +35,7 @@ pub(crate) struct Reads {
     disks: Disks,
 }
 
-/// The size of an object, which nothing but a GET tells.
+/// Requests the size of an object, where only a GET tells it.
 ///
 /// # Errors
 /// `NOT_FOUND`, and those of the request.
@@ -48,7 +48,7 @@ pub(crate) async fn size<C: Client>(connection: &Connection<C>, name: &Name) -> 
 
 /// An object open for reading, at the version that it had when it was opened.
 ///
-/// A file that is appended to while it is open, and read at its end again, goes on with the longer version.
+/// A file may be appended to while it is open. A read at its end then continues with the longer version.
 pub struct Reader<P: Connect> {
     plugin: P,
     name: Name,
@@ -74,7 +74,7 @@ impl<P: Connect> Reader<P> {
             let (plugin, file) = (plugin.clone(), ArcSwap::from_pointee(file));
             return Ok(Self { plugin, name, file });
         }
-        // Only now does it matter: one more request.
+        // Only now is it worth one more request.
         match connection.block_on(names::is_listed_directory(&connection, &name)) {
             Ok(true) => Err(Error::expected_file(&name)),
             // Without permission to list this cannot be found out, and the object is missing either way.
@@ -83,12 +83,12 @@ impl<P: Connect> Reader<P> {
         }
     }
 
-    /// The size of the object, in bytes.
+    /// Returns the size of the object, in bytes.
     pub fn size(&self) -> u64 {
         self.file.load().version().size
     }
 
-    /// The file of this process.
+    /// Returns the file of this process.
     fn file(&self) -> Result<Arc<File<P::Client>>> {
         loop {
             let file = self.file.load_full();
@@ -98,7 +98,7 @@ impl<P: Connect> Reader<P> {
             let connection = self.plugin.connection()?;
             let new = connection.block_on(File::again(&connection, &file))?;
             self.file.compare_and_swap(&file, Arc::new(new));
-            // The parent's: its locks may be held for ever, its threads are not here.
+            // The parent's: its locks may be held for ever, and its threads are not here.
             std::mem::forget(file);
         }
     }
@@ -115,7 +115,7 @@ impl<P: Connect> Reader<P> {
         Ok(())
     }
 
-    /// Of threads that come with one at a time the first wins: there is one version for all of them.
+    /// Replaces the file. Of several threads the first wins: there is one version for all of them.
     fn replace(&self, file: &Arc<File<P::Client>>, new: File<P::Client>) {
         self.file.compare_and_swap(file, Arc::new(new));
     }
@@ -132,7 +132,7 @@ impl<P: Connect> RandomAccessFile for Reader<P> {
                 continue;
             }
             match file.read(offset, buf) {
-                // What was remembered of it a moment ago is past, and nobody has seen a byte of it.
+                // What was remembered of it is out of date, and nobody has seen a byte of it.
                 Err(error) if error.code() == Code::FailedPrecondition && file.give_up() => {
                     self.open_anew(&file)?;
                     buf.clear();

@@ -11,14 +11,14 @@ use std::time::Duration;
 use tf_fs_plugin::prelude::*;
 use tokio::sync::Notify;
 
-/// The first bytes of a part are there for readers once there are this many.
+/// The first bytes of a part are given to readers once there are this many.
 const FIRST_CHUNK: usize = 64 << 10;
-/// What is left of an answer that nobody wants any more is read if it is at most this much, so that
-/// the connection can be used again.
+/// The rest of a response that nobody wants any more is read if it is at most this long, so that the connection can be
+/// used again.
 const DRAINED: u64 = 256 << 10;
 /// How long that may take.
 const DRAIN_TIME: Duration = Duration::from_millis(500);
-/// Reads up to this length are copied without leaving the lock.
+/// Reads up to this length are copied while the lock is held.
 const SMALL: usize = 16 << 10;
 
 /// A range that is read ahead. Dropping it ends its GET.
@@ -31,7 +31,7 @@ pub(super) struct Part {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// For readers: bytes arrived that one waits for, or the end.
+    /// For readers: bytes that one waits for have arrived, or the end.
     arrived: Notify,
     /// For the GET: more is wanted, or nothing any more.
     wanted: Notify,
@@ -40,13 +40,13 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     chunks: VecDeque<(u64, Arc<Chunk>)>,
-    /// Up to here bytes arrived.
+    /// The end of the bytes that have arrived.
     filled: u64,
-    /// Up to here bytes are to arrive.
+    /// The end of the bytes that are to arrive.
     wanted: u64,
     /// The nearest position that a reader waits for.
     awaited: u64,
-    /// Up to here bytes were read.
+    /// The end of the bytes that were read.
     read: u64,
     done: bool,
     cancelled: bool,
@@ -58,7 +58,7 @@ struct State {
 #[derive(Clone, Debug)]
 struct Failure(Code, Arc<str>);
 
-/// Why a part cannot give bytes.
+/// Why a part cannot return bytes.
 #[derive(Debug)]
 pub(super) enum Unavailable {
     /// Its GET had failed before: another attempt is worth while.
@@ -68,7 +68,7 @@ pub(super) enum Unavailable {
 }
 
 impl Part {
-    /// A part of `range`, of which bytes up to `wanted` arrive unasked, and what has to be run for it.
+    /// Creates a part of `range`, of which bytes up to `wanted` arrive unasked, and the arrival to run for it.
     pub(super) fn new(
         range: Range,
         wanted: u64,
@@ -92,17 +92,17 @@ impl Part {
         (Self { range, shared: Arc::clone(&shared) }, Arrival(shared))
     }
 
-    /// What it was made for; the object may end earlier.
+    /// Returns the range that it was made for; the object may end earlier.
     pub(super) fn range(&self) -> Range {
         self.range
     }
 
-    /// Whether bytes up to `end` are there.
+    /// Returns whether bytes up to `end` are there.
     pub(super) fn has(&self, end: u64) -> bool {
         self.shared.lock().filled >= end
     }
 
-    /// Whether nothing more will arrive.
+    /// Returns whether nothing more will arrive.
     pub(super) fn is_over(&self) -> bool {
         let state = self.shared.lock();
         state.done || state.failure.is_some()
@@ -118,7 +118,7 @@ impl Part {
         }
     }
 
-    /// Adds what is there of `range` to `buf`, from its start on.
+    /// Adds the bytes of `range` that are there to `buf`, from its start on, and returns how many.
     pub(super) fn copy(&self, range: Range, buf: &mut ReadBuf<'_>) -> usize {
         let mut state = self.shared.lock();
         let end = range.end.min(state.filled);
@@ -180,7 +180,7 @@ impl Part {
         }
     }
 
-    /// Frees what lies before `position`.
+    /// Frees the bytes before `position`.
     pub(super) fn release(&self, position: u64) {
         let mut state = self.shared.lock();
         let mut freed = Vec::new();
@@ -227,7 +227,7 @@ impl Shared {
 #[derive(Debug)]
 pub(super) struct Arrival(Arc<Shared>);
 
-/// Where it ends early, as by a panic of the store's code, nobody waits for its bytes any more.
+/// If it ends early, such as by a panic of the store's code, nobody waits for its bytes any more.
 impl Drop for Arrival {
     fn drop(&mut self) {
         let mut state = self.0.lock();
@@ -241,7 +241,7 @@ impl Drop for Arrival {
     }
 }
 
-/// What the arrival may do next.
+/// What the arrival does next.
 enum Next {
     Read(usize),
     Wait,
@@ -264,7 +264,7 @@ impl Arrival {
         }
     }
 
-    /// Whether it ended because nobody wants the rest.
+    /// Receives the bytes. Returns whether it ended because nobody wants the rest.
     async fn receive<S: ObjectStore>(
         &self,
         fetch: &mut Fetch<S>,
@@ -332,7 +332,7 @@ impl Arrival {
         Next::Read(usize::try_from(left).unwrap_or(usize::MAX).clamp(1, room))
     }
 
-    /// Adds a chunk; whether more is to come.
+    /// Adds a chunk, and returns whether more is to come.
     fn add(&self, start: u64, chunk: Arc<Chunk>, outcome: Result<usize>, ended: bool) -> bool {
         let mut state = self.0.lock();
         if !chunk.bytes().is_empty() {
@@ -359,7 +359,7 @@ mod tests {
 
     const RANGE: Range = Range { start: 1_000, end: 1_000 + 3 * CHUNK as u64 };
 
-    /// Of each position another byte than of its neighbours.
+    /// Returns a byte that differs from those at the neighbouring positions.
     fn byte(position: u64) -> u8 {
         (position % 251) as u8
     }
@@ -386,7 +386,7 @@ mod tests {
         bytes
     }
 
-    /// What comes of a future that has to be ready.
+    /// Returns the output of a future that has to be ready.
     fn now<F: Future>(future: F) -> Option<F::Output> {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         match std::pin::pin!(future).poll(&mut context) {

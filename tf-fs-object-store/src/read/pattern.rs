@@ -2,24 +2,24 @@
 
 use crate::Range;
 
-/// Behind the position of a sequence as much stays in memory: TensorFlow looks one byte back before
-/// it seeks, and asks some ranges twice.
+/// Bytes that stay in memory behind the position of a sequence: TensorFlow looks one byte back before it seeks, and
+/// requests some ranges twice.
 pub(super) const KEPT: u64 = 1 << 20;
-/// A gap up to this is read over.
+/// A gap up to this length is read over.
 const GAP: u64 = 128 << 10;
 /// Reads up to this length tell nothing: TensorFlow probes with one byte before it seeks.
 const PROBE: u64 = 16;
-/// As many bytes in a row are a sequence, if all reads are as small.
+/// So many bytes in a row are a sequence, even if all reads are that small.
 const RUN: u64 = 64 << 10;
 /// The window is at most this many times what was read in a row.
 const LEAD: u64 = 32;
-/// Sequences told apart in one file.
+/// The most sequences that are told apart in one file.
 const STREAMS: usize = 4;
-/// The first parts are this long, so that they arrive soon; also where a file has only a few.
+/// The length of the first parts, so that they arrive soon; also where a file has only a few.
 pub(super) const SMALL_PART: u64 = 4 << 20;
-/// As much is read in small parts.
+/// Bytes that are read in small parts.
 const SMALL_PARTS: u64 = 12 << 20;
-/// A large read is fetched in so many requests at a time, if no limit changes it.
+/// A large read is fetched with so many requests at a time, unless a limit changes that.
 const PIECES: usize = 8;
 /// At 80 MB/s, about what a store sends on one connection, a piece takes 26 ms, and its first byte 30 ms. Shorter pieces
 /// gain little: 10 of 1.6 MiB save 1 % of an epoch of `TFRecordDataset`.
@@ -48,7 +48,7 @@ pub(super) struct Stream {
     pub(super) next: u64,
     /// Where it began.
     start: u64,
-    /// Up to here parts were made.
+    /// The end of the parts that were made.
     ahead: u64,
     window: u64,
     /// Bytes read in a row.
@@ -66,7 +66,7 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// Notes a read; which stream it belongs to, and the id of one that was given up for it.
+    /// Records a read. Returns which stream it belongs to, and the id of one that was given up for it.
     pub(super) fn note(&mut self, read: Range) -> (usize, Option<u64>) {
         self.clock += 1;
         // The last used one first: it is the most likely.
@@ -112,7 +112,7 @@ impl Streams {
         &mut self.list[i]
     }
 
-    /// Whether some stream reads ahead.
+    /// Returns whether some stream reads ahead.
     pub(super) fn reads_ahead(&self) -> bool {
         self.list.iter().any(|stream| stream.window > 0)
     }
@@ -133,7 +133,7 @@ impl Stream {
         self.run += read.end - read.start.max(self.next);
         self.reads += u32::from(read.len() > PROBE);
         if gap > GAP.max(read.len()) {
-            // It skips more than it reads: what is read ahead is mostly for nothing.
+            // It skips more than it reads: most of what is read ahead is wasted.
             self.window /= 4;
             self.run /= 2;
         }
@@ -141,18 +141,18 @@ impl Stream {
         self.ahead = self.ahead.max(self.next);
     }
 
-    /// Whether the reads follow one another: at once from the beginning of the file, else after the
-    /// third read: TensorFlow's smallest random access is two.
+    /// Returns whether the reads follow one another: at once from the beginning of the file, else after the third read,
+    /// because TensorFlow's smallest random access is two.
     pub(super) fn is_sequence(&self) -> bool {
         self.start == 0 || self.reads >= 3 || (self.reads == 0 && self.run >= RUN)
     }
 
-    /// Whether all of a file of `size` was read from its beginning on.
+    /// Returns whether all of a file of `size` was read from its beginning on.
     pub(super) fn is_whole(&self, size: u64) -> bool {
         self.start == 0 && self.next >= size && self.run >= size - size / 8
     }
 
-    /// The reader has to wait: read further ahead.
+    /// Widens the window, since the reader has to wait.
     pub(super) fn waited(&mut self, read: u64, limits: Limits) {
         let large = if self.reads >= 2 { read } else { 0 };
         self.window = (self.window * 2)
@@ -162,7 +162,7 @@ impl Stream {
             .min(limits.window);
     }
 
-    /// Bytes up to here are read ahead already.
+    /// Records that bytes up to `end` are read ahead already.
     pub(super) fn skip_to(&mut self, end: u64) {
         self.ahead = self.ahead.max(end);
     }
@@ -171,7 +171,7 @@ impl Stream {
         self.ahead
     }
 
-    /// The next part to read ahead, if it lies in the window.
+    /// Returns the next part to read ahead, if it lies in the window.
     pub(super) fn next_part(&self, limits: Limits) -> Option<Range> {
         if !self.is_sequence() || self.window == 0 || self.ahead >= limits.size {
             return None;
@@ -181,7 +181,7 @@ impl Stream {
         (part.start + part.len() / 2 <= reach).then_some(part)
     }
 
-    /// The part that begins at `start`.
+    /// Returns the part that begins at `start`.
     pub(super) fn part_at(&self, start: u64, limits: Limits) -> Range {
         let rest = limits.size.saturating_sub(start);
         let small = SMALL_PART.min(limits.part);
@@ -196,7 +196,7 @@ impl Stream {
     }
 }
 
-/// The lengths of the parts in which a large read of `len` bytes is fetched, `at_once` of them at a time.
+/// Returns the length of the parts in which a large read of `len` bytes is fetched, `at_once` of them at a time.
 pub(super) fn split(len: u64, part: u64, at_once: usize) -> u64 {
     let pieces = PIECES.min(at_once).max(1) as u64;
     let small = if len > SHORT { SMALL_PIECE } else { SMALL_PART };
@@ -256,7 +256,7 @@ mod tests {
             windows.push(streams.get(i).window / MIB);
         }
         assert_eq!(windows, [4, 8, 16, 32, 64, 64, 64]);
-        // Of little that was read not much is made.
+        // A few read bytes make a small window.
         let mut streams = Streams::default();
         let (i, _) = streams.note(read(0, 100 * KIB));
         for _ in 0..9 {
@@ -278,7 +278,7 @@ mod tests {
         }
         // A part of which half lies within it.
         assert_eq!((lens, stream.ahead()), (vec![4, 4, 8, 8], 28 * MIB));
-        // What is read moves it on.
+        // Reading moves the window on.
         let (i, _) = streams.note(read(4 * MIB, 8 * MIB));
         assert_eq!(streams.get(i).next_part(LIMITS), Some(read(28 * MIB, 8 * MIB)));
     }
@@ -288,7 +288,7 @@ mod tests {
         let mut streams = Streams::default();
         for n in 1..200 {
             let place = n * 7_654_321 % (250 * MIB) + MIB;
-            // As TensorFlow does: a byte before the place, then twice what is there.
+            // As TensorFlow does: a byte before the place, then the same range twice.
             for range in [read(place - 1, 1), read(place, 512 * KIB), read(place, 512 * KIB)] {
                 let (i, _) = streams.note(range);
                 let stream = streams.get(i);

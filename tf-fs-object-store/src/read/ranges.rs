@@ -1,4 +1,4 @@
-//! Ranges without what open files have around them, to measure a store's GETs. Not part of a filesystem.
+//! Ranges without the machinery of open files, for measuring a store's GETs. Not part of a filesystem.
 
 use super::source::{Fetch, Source};
 use crate::{Client, Connection, Name, Range};
@@ -13,7 +13,7 @@ pub struct Ranges<C: Client> {
 }
 
 impl<C: Client> Ranges<C> {
-    /// An object of `store`: one GET, which says which version is read.
+    /// Opens an object of `store` with one GET, which tells the version that is read.
     ///
     /// # Errors
     /// `NOT_FOUND` if there is none, and those of the request.
@@ -24,7 +24,7 @@ impl<C: Client> Ranges<C> {
         Ok(Self { connection, source })
     }
 
-    /// Fills `to` with the bytes from `offset` on, by one GET unless that fails. Any number of threads may.
+    /// Fills `to` with the bytes from `offset` on, with one GET unless that fails. Any number of threads may call it.
     ///
     /// # Errors
     /// `OUT_OF_RANGE` if the object ends before, and those of the request.

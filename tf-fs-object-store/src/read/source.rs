@@ -1,4 +1,4 @@
-//! Bytes of one version of an object, however often it takes to get them.
+//! Bytes of one version of an object, in as many requests as it takes.
 
 use super::Reads;
 use super::assumption::Assumption;
@@ -14,9 +14,9 @@ use tf_fs_plugin::prelude::*;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// As many bytes make up for a failed attempt.
+/// So many bytes make up for a failed attempt.
 const PROGRESS: u64 = 256 << 10;
-/// A body that brings fewer bytes a second than this, over `stall_timeout`, has stalled.
+/// A body with fewer bytes a second than this, over `stall_timeout`, has stalled.
 const TRICKLE: u64 = 200;
 
 /// An object open for reading.
@@ -25,15 +25,15 @@ pub(super) struct Source<S> {
     pub(super) name: Name,
     pub(super) store: Arc<S>,
     pub(super) reads: Arc<Reads>,
-    /// The version, from the first answer on.
+    /// The version, from the first response on.
     version: OnceLock<Version>,
     known: Notify,
     pub(super) assumption: Assumption,
     /// Whether another version may have the ETag of this one.
     is_recent: AtomicBool,
-    /// What may be of it on a disk.
+    /// The object on a disk, if it may be there.
     object: Option<Arc<Object>>,
-    /// The version of that, from the first answer on.
+    /// The version of that, from the first response on.
     cached: OnceLock<Option<Arc<Cached>>>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Version {
 }
 
 impl Version {
-    /// What a response tells.
+    /// Returns the version that a response tells.
     fn of(head: &Head) -> Self {
         let is_exact = strong(head.etag.as_deref()).is_some();
         Self {
@@ -58,12 +58,12 @@ impl Version {
         }
     }
 
-    /// The ETag that binds a request to it.
+    /// Returns the ETag that binds a request to it.
     fn if_match(&self) -> Option<&str> {
         strong(self.etag.as_deref())
     }
 
-    /// Whether nothing tells it from the other. A store that does not tell is believed if the length is right.
+    /// Returns whether the other may be the same. A store that does not tell is believed if the length is right.
     fn may_be(&self, other: &Self) -> bool {
         fn agree<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
             one.is_none() || other.is_none() || one == other
@@ -81,7 +81,7 @@ pub(super) struct Fetch<S: ObjectStore> {
     start: u64,
     /// What is missing.
     left: Range,
-    /// Whether its first answer settles the version.
+    /// Whether its first response settles the version.
     settles: bool,
     body: Option<S::Body>,
     failures: Failures,
@@ -91,14 +91,14 @@ pub(super) struct Fetch<S: ObjectStore> {
     op: &'static str,
 }
 
-/// What went wrong since bytes last arrived.
+/// The failures since bytes last arrived.
 #[derive(Debug, Default)]
 struct Failures {
     attempts: Attempts,
     bytes_since: u64,
 }
 
-/// How long was waited for how many bytes.
+/// How long it took for how many bytes to arrive.
 #[derive(Debug, Default)]
 struct Pace {
     waited: Duration,
@@ -121,7 +121,7 @@ impl<S: ObjectStore> Source<S> {
         }
     }
 
-    /// One that may be on a disk, if the settings say so. `scheme` is that of the store.
+    /// Uses the disk cache, if the settings say so. `scheme` is that of the store.
     pub(super) fn on_disk(mut self, scheme: &str) -> Self {
         let cache = self.store.settings().disk_cache.as_ref();
         self.object = cache.zip(self.store.cache_scope()).map(|(cache, scope)| {
@@ -131,17 +131,17 @@ impl<S: ObjectStore> Source<S> {
         self
     }
 
-    /// Where a request ends that should end at `end`: with a whole block, if it may be kept.
+    /// Returns where a request ends that should end at `end`: with a whole block, if blocks are kept.
     pub(super) fn end_of_blocks(&self, end: u64) -> u64 {
         if self.object.is_some() { end.next_multiple_of(BLOCK) } else { end }
     }
 
-    /// Whether the beginning of some version of it is on a disk.
+    /// Returns whether the beginning of some version of it is on a disk.
     pub(super) fn begins_on_disk(&self) -> bool {
         self.object.as_ref().is_some_and(|object| object.begins())
     }
 
-    /// What may be on a disk of the version that is read, once it is known and if its ETag names the exact bytes.
+    /// Returns the disk cache of the version that is read, once it is known and if its ETag names the exact bytes.
     pub(super) fn cached(&self) -> Option<&Arc<Cached>> {
         if self.is_recent.load(Ordering::Relaxed) {
             return None;
@@ -153,12 +153,12 @@ impl<S: ObjectStore> Source<S> {
         cached.as_ref()
     }
 
-    /// One whose version is still to be confirmed by the store.
+    /// Makes the version an assumption, which the store still has to confirm.
     pub(super) fn assuming(self) -> Self {
         Self { assumption: Assumption::made(), ..self }
     }
 
-    /// The version that is read, once it is known.
+    /// Returns the version that is read, once it is known.
     pub(super) fn version(&self) -> Option<&Version> {
         self.version.get()
     }
@@ -198,26 +198,26 @@ impl<S: ObjectStore> Fetch<S> {
         }
     }
 
-    /// Whether an answer is being received.
+    /// Returns whether a response is being received.
     pub(super) fn is_open(&self) -> bool {
         self.body.is_some()
     }
 
-    /// How many bytes were handed over.
+    /// Returns how many bytes were delivered.
     pub(super) fn read_so_far(&self) -> u64 {
         self.left.start - self.start
     }
 
-    /// What has not been handed over yet.
+    /// Returns the range that has not been delivered yet.
     pub(super) fn left(&self) -> Range {
         self.left
     }
 
-    /// Asks, and returns at the head of the answer. Only before the first byte, and for the first
-    /// answer of a file: a missing object is no error here.
+    /// Makes a request, and returns with the head of the response. Only before the first byte, and for the first
+    /// response of a file: a missing object is not an error here.
     ///
     /// # Errors
-    /// Any but *not found*, which is `Ok(None)`.
+    /// Any except *not found*, which is `Ok(None)`.
     pub(super) async fn open(&mut self) -> Result<Option<Head>> {
         self.settles = true;
         loop {
@@ -229,8 +229,8 @@ impl<S: ObjectStore> Fetch<S> {
         }
     }
 
-    /// Adds bytes to `to` as soon as there are some; 0 at the end of the range or of the object, or if
-    /// there is no room.
+    /// Adds bytes to `to` as soon as some arrive, and returns how many; 0 at the end of the range or of the object, or
+    /// if there is no room.
     ///
     /// # Errors
     /// Once no further attempt is made.
@@ -259,7 +259,7 @@ impl<S: ObjectStore> Fetch<S> {
             };
             match outcome {
                 Ok(0) => {
-                    // The answer was shorter than what was asked for, and said so.
+                    // The response was shorter than was requested, and said so.
                     self.body = None;
                     self.failed(S::Failure::invalid("it ends early")).await?;
                 }
@@ -298,7 +298,7 @@ impl<S: ObjectStore> Fetch<S> {
         }
         source.pin(Version::of(&head))?;
         if !source.assumption.confirm() {
-            // Right then, but others read another version by now.
+            // It agreed, but others read another version by now.
             return Err(S::Failure::changed());
         }
         self.left.end = self.left.end.min(head.size);
@@ -309,7 +309,7 @@ impl<S: ObjectStore> Fetch<S> {
     /// Waits until another attempt is due.
     ///
     /// # Errors
-    /// If none is.
+    /// If no further attempt is made.
     #[cold]
     async fn failed(&mut self, cause: S::Failure) -> Result<()> {
         let (settings, name) = (self.source.store.settings(), &self.source.name);
@@ -333,7 +333,7 @@ impl Failures {
 }
 
 impl Pace {
-    /// Runs `fill`; `None` if too little arrived in `stall` over all calls of late.
+    /// Runs `fill`; `None` if too few bytes arrived in `stall` over the recent calls.
     async fn time<E>(
         &mut self,
         stall: Duration,

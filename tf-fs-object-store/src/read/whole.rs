@@ -22,7 +22,7 @@ impl<S: ObjectStore> Whole<S> {
         Self(Fetch::new(Arc::new(source), Range::new(0, size), "get"))
     }
 
-    /// Adds bytes to `to` as soon as there are some; 0 at the end.
+    /// Adds bytes to `to` as soon as some arrive, and returns how many; 0 at the end.
     pub(crate) async fn fill(&mut self, to: &mut (impl BufMut + Send)) -> Result<usize> {
         self.0.fill(to).await
     }

@@ -1,19 +1,19 @@
 //! Files open for writing.
 //!
-//! What is appended is collected in a [`Buffer`](crate::Buffer) until it is a part, which is uploaded while TensorFlow
-//! goes on writing. A file of at most one part is stored by one PUT when it is closed or flushed. Nothing is visible
-//! before the whole object is.
+//! Appended bytes are collected in a [`Buffer`](crate::Buffer) until they are a part, which is uploaded while
+//! TensorFlow goes on writing. A file of at most one part is stored with one PUT when it is closed or flushed. Nothing
+//! is visible before the whole object is.
 //!
-//! A flush publishes what there is. As long as it is small, the bytes stay in memory and are sent again the next time;
-//! from then on the next version is made in the store, of a copy of the published object and the new bytes.
+//! A flush publishes what there is. While it is small, the bytes stay in memory and are sent again the next time. From
+//! then on the store makes the next version from a copy of the published object and the new bytes.
 //!
 //! | Module | Job |
 //! |---|---|
 //! | `store` | what a store is told of a write |
-//! | `open` | one file: its bytes, what is published of it |
-//! | `upload`, `parts` | parts on their way, and how large they are |
+//! | `open` | one file: its bytes, and what of it is published |
+//! | `upload`, `parts` | parts that are being sent, and their size |
 //! | `publish` | how an object becomes visible |
-//! | `publication` | what stores do differently then |
+//! | `publication` | how stores differ in that |
 
 mod open;
 mod parts;
@@ -35,12 +35,12 @@ use std::mem;
 use tf_fs_plugin::prelude::*;
 use upload::again;
 
-/// An object open for writing. It becomes visible whole, at a flush, a sync or the close; whoever drops
-/// it without closing it gives up what was not published.
+/// An object open for writing. It becomes visible as a whole, at a flush, a sync or the close. Dropping it without
+/// closing it discards what was not published.
 pub struct Writer<P: Connect>(Option<Box<Open<P::Client>>>);
 
 impl<P: Connect> Writer<P> {
-    /// A new file, which replaces whatever is there. It makes no request.
+    /// Creates a file, which replaces what is there. It makes no request.
     ///
     /// # Errors
     /// `UNIMPLEMENTED` if the store [cannot be written to](ObjectStore::write_limits); those of
@@ -52,8 +52,8 @@ impl<P: Connect> Writer<P> {
         Ok(Self(Some(Box::new(open))))
     }
 
-    /// A file that goes on after the bytes of an object, or a new one. Nobody else's object is replaced: if it changes
-    /// before the file is published, that fails.
+    /// Opens a file that continues after the bytes of an object, or creates one. Nobody else's object is replaced: if
+    /// it changes before the file is published, publishing fails.
     ///
     /// # Errors
     /// As [`create`](Self::create), and those of the requests.
@@ -63,7 +63,7 @@ impl<P: Connect> Writer<P> {
         ensure!(store.write_limits().is_some(), open::read_only(&name));
         let found = connection.block_on(publish::find_with_attributes(&*store, &name))?;
         let open = match found {
-            // Had somebody else written it meanwhile, theirs would have to be appended to.
+            // If somebody else wrote it meanwhile, theirs would have to be appended to.
             None => Open::new(connection, store, name, Attributes::default(), Before::Nothing)?,
             Some((object, attributes)) => {
                 let before = Before::This(object.clone());
@@ -121,7 +121,7 @@ impl<P: Connect> Drop for Writer<P> {
         if open.connection.is_of_this_process() {
             open.give_up();
         } else {
-            // The upload is the parent's, and so are the locks in here, which nobody may ever open.
+            // The upload is the parent's, and so are the locks in here, which may never be released.
             mem::forget(open);
         }
     }

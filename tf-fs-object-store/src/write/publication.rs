@@ -1,21 +1,21 @@
-//! What a store does to make an object visible, as far as stores differ in it.
+//! What a store does to make an object visible, where stores differ.
 
 use super::store::{Before, Sent, Stored, Target};
 use crate::{Failure, ObjectStore};
 use std::future::Future;
 use tf_fs_plugin::prelude::*;
 
-/// One content that becomes an object, in as many attempts as it takes; see
+/// The publication of one content as an object, in as many attempts as it takes; see
 /// [`ObjectStore::publication`](crate::ObjectStore::publication).
 ///
-/// The engine repeats [`send`](Self::send) by class, and finds out what became of an attempt whose response was lost.
+/// The engine retries [`send`](Self::send) by class, and finds out what an attempt did whose response was lost.
 pub trait Publication: Send {
     /// Why an attempt failed.
     type Failure: Failure;
 
-    /// What the store is not known to check when the next attempt is made, or, after one that succeeded, was not known to
-    /// check. Then the engine looks at the object before and after the attempt, and what another process writes between
-    /// these two is lost. `None` if the store replaces nobody else's object.
+    /// Returns what the store is not known to check in the next attempt, or was not known to check in one that
+    /// succeeded. Then the engine looks at the object before and after the attempt, and what another process writes in
+    /// between is lost. `None` if the store replaces nobody else's object.
     fn unchecked(&self) -> Option<Unchecked>;
 
     /// Makes one attempt.
@@ -25,14 +25,14 @@ pub trait Publication: Send {
     /// [`ObjectStore::complete_multipart`](crate::ObjectStore::complete_multipart).
     fn send(&mut self) -> impl Future<Output = Result<Stored, Self::Failure>> + Send;
 
-    /// Whether the store may refuse a condition that holds. Then the engine looks at the object after each
+    /// Returns whether the store may refuse a condition that holds. Then the engine looks at the object after each
     /// [`Class::Precondition`](crate::Class::Precondition), and [`refused`](Self::refused) decides.
     fn doubts_refusals(&self) -> bool {
         false
     }
 
-    /// After an attempt that failed with [`Class::Precondition`](crate::Class::Precondition): what it was refused for.
-    /// `is_as_before`: the engine has looked since, and what is there is as it has to be.
+    /// Returns what an attempt was refused for that failed with [`Class::Precondition`](crate::Class::Precondition).
+    /// `is_as_before`: the engine has looked since, and the object is as required.
     fn refused(&mut self, _failure: &Self::Failure, _is_as_before: bool) -> Refusal {
         Refusal::Theirs
     }
@@ -41,7 +41,7 @@ pub trait Publication: Send {
 /// What an attempt was refused for.
 #[derive(Debug)]
 pub enum Refusal {
-    /// Somebody else's object, or that there is none any more.
+    /// Somebody else's object, or a missing one.
     Theirs,
     /// Nothing: another attempt is made at once.
     Again,
@@ -54,11 +54,11 @@ pub enum Refusal {
 pub struct Unchecked {
     /// What that is: `the store does not check If-Match`. Empty if there is nothing to tell.
     pub what: String,
-    /// What somebody can do who may not look at objects.
+    /// What users can do who may not look at objects.
     pub remedy: Option<String>,
 }
 
-/// A publication as most stores do it.
+/// The publication of most stores.
 #[derive(Debug)]
 pub(crate) struct Plain<'a, S> {
     store: &'a S,

@@ -1,4 +1,4 @@
-//! How an object becomes visible: once, whole, and in place of nobody else's.
+//! How an object becomes visible: once, whole, and never in place of somebody else's.
 
 use super::publication::{Publication as _, Refusal, Unchecked};
 use super::store::{Multipart, Sent, Stored, Target};
@@ -10,14 +10,14 @@ use std::time::Duration;
 use tf_fs_plugin::prelude::*;
 use tokio::time::Instant;
 
-/// A store may take minutes to make one object of many parts.
+/// Extra time for a store to make one object of many parts, which may take minutes.
 const COMPLETING: Duration = Duration::from_secs(600);
 
-/// Before a look at an object after a second refusal in a row: a store may be behind.
+/// The wait before looking at an object after a second refusal in a row: a store may be behind.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Makes what was sent visible, if [`Target::before`] holds, or nothing. `is_open`: whether an earlier attempt for the same
-/// content may have been done although it failed; says the same of its own.
+/// Makes what was sent visible if [`Target::before`] holds, and otherwise nothing. `is_open`: whether an earlier
+/// attempt for the same content may have been done although it failed. It is set if one of this call may have been.
 ///
 /// # Errors
 /// `FAILED_PRECONDITION` if somebody else wrote or deleted the object, and those of the requests.
@@ -60,7 +60,7 @@ pub(crate) async fn publish<S: ObjectStore>(
         let is_final = !attempts.is_spurious(&failure);
         let is_refused = class == Class::Precondition;
         let is_doubtful = is_refused && publication.doubts_refusals();
-        // A second attempt finds the object of the first in the way, or its upload gone.
+        // A second attempt finds the object of the first in the way, or the upload gone.
         let may_be_ours = *is_open && (is_refused || class == Class::NotFound);
         if is_final && (may_be_ours || is_doubtful) {
             if refusals > 0 {
@@ -89,7 +89,7 @@ pub(crate) async fn publish<S: ObjectStore>(
             };
             return match found {
                 Ok(Found::Ours(stored)) => Ok(stored),
-                // Nobody knows what became of the upload.
+                // It is unknown what became of the upload.
                 Ok(Found::AsBefore) if class == Class::NotFound => Err(error),
                 Ok(Found::AsBefore | Found::Theirs) => Err(replaced(error)),
                 Ok(Found::Unknown) => Err(unknown(error)),
@@ -99,13 +99,13 @@ pub(crate) async fn publish<S: ObjectStore>(
         if is_final && is_refused {
             return Err(replaced(failure.into_error(request.op, to.name, number)));
         }
-        // What the store itself denies is not looked for.
+        // After a permanent failure there is nothing to look for.
         let may_settle = *is_open || class != Class::Permanent;
         *is_open |= failure.may_be_done();
         match attempts.failed(request.settings, request.op, to.name, failure, began) {
             Ok(wait) => tokio::time::sleep(wait).await,
             Err(failure) => {
-                // The request has been waited for already.
+                // Enough time was spent on the request itself.
                 if *is_open
                     && may_settle
                     && let Ok(Found::Ours(stored)) = settle(store, to, sent, true, 2).await
@@ -126,14 +126,14 @@ pub(crate) async fn publish<S: ObjectStore>(
 /// Whose object is there.
 enum Found {
     Ours(Stored),
-    /// What was there before.
+    /// The one that was there before.
     AsBefore,
     /// Somebody else's, or none.
     Theirs,
     Unknown,
 }
 
-/// The object, if it is one of these contents, which earlier publications may have made although they failed.
+/// Finds the object, if it is one of these contents, which earlier publications may have made although they failed.
 ///
 /// # Errors
 /// If the store does not tell whether it is one of them.
@@ -159,8 +159,8 @@ pub(super) async fn find_ours<S: ObjectStore>(
     Ok(None)
 }
 
-/// Finds out what became of an attempt that failed, in so many attempts at most. Unless it `may_be_done`, the same content
-/// is somebody else's.
+/// Finds out what a failed attempt did, in so many attempts at most. Unless it `may_be_done`, the same content is
+/// somebody else's.
 async fn settle<S: ObjectStore>(
     store: &S,
     to: Target<'_>,
@@ -173,7 +173,7 @@ async fn settle<S: ObjectStore>(
     if !may_be_done || matches!(found, Ok(Found::Ours(_))) {
         return found;
     }
-    // The store may be about to complete it. To abort it ends that, or comes too late.
+    // The store may be about to complete it. Aborting it ends that, or comes too late.
     match request::is_aborted(store, Multipart { name: to.name, id }, attempts).await {
         true => found,
         false => look_whose(store, to, sent, may_be_done, attempts).await,
@@ -217,7 +217,7 @@ async fn whose<S: ObjectStore>(
     })
 }
 
-/// Whether `found` is what was sent, if the store can tell.
+/// Returns whether `found` is what was sent, if the store can tell.
 pub(super) async fn is_ours<S: ObjectStore>(
     store: &S,
     name: &Name,
@@ -228,7 +228,7 @@ pub(super) async fn is_ours<S: ObjectStore>(
     is_ours.map_err(|failure| failure.into_error(HEAD, name))
 }
 
-/// Looks whether what is there is as it has to be, for a store that does not; or what an earlier attempt made. Between
+/// Checks that the object is as required, for a store that does not; or finds what an earlier attempt made. Between
 /// this and the request somebody else may write.
 async fn look<S: ObjectStore>(
     store: &S,
@@ -260,7 +260,7 @@ async fn look<S: ObjectStore>(
     }
 }
 
-/// Looks whether what was written is there, for a store that does not keep others from writing at the same time.
+/// Checks that what was written is there, for a store that does not prevent others from writing at the same time.
 async fn look_after<S: ObjectStore>(
     store: &S,
     name: &Name,
@@ -287,12 +287,12 @@ async fn look_after<S: ObjectStore>(
     Ok(())
 }
 
-/// What is there.
+/// Looks up an object.
 pub(super) async fn find<S: ObjectStore>(store: &S, name: &Name) -> Result<Option<Stored>> {
     Ok(find_with_attributes(store, name).await?.map(|(stored, _)| stored))
 }
 
-/// What is there, and what it has besides its bytes.
+/// Looks up an object, and its attributes besides its bytes.
 pub(super) async fn find_with_attributes<S: ObjectStore>(
     store: &S,
     name: &Name,
@@ -317,7 +317,7 @@ fn shown(found: Option<&Stored>) -> String {
     }
 }
 
-/// The error of a write that found somebody else's object.
+/// Returns the error of a write that found somebody else's object.
 #[cold]
 pub fn replaced(error: Error) -> Error {
     error.with_code(Code::FailedPrecondition).context(
@@ -326,7 +326,7 @@ pub fn replaced(error: Error) -> Error {
     )
 }
 
-/// The error of a write that found an object, and could not find out whose.
+/// Returns the error of a write that found an object, and could not find out whose.
 #[cold]
 pub fn unknown(error: Error) -> Error {
     error

@@ -1,20 +1,20 @@
-//! What a store is told of a write, and what it tells of what it has.
+//! What a store is told of a write, and what it returns.
 
 use crate::object::strong;
 use crate::{Content, Name, ObjectMeta};
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What a store takes. The default is one PUT of any length, and conditions that the store checks.
+/// The limits of a store for writing. The default is one PUT of any length, and conditions that the store checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteLimits {
-    /// Bytes of the longest object that one [`put`](crate::ObjectStore::put) can make.
+    /// The most bytes of an object that one [`put`](crate::ObjectStore::put) can make.
     pub put: u64,
-    /// The parts of an upload. `None`: the store has no multipart upload, so a file is in memory until it is closed.
+    /// The parts of an upload. `None`: the store has no multipart upload, so a file stays in memory until it is closed.
     pub parts: Option<PartLimits>,
     /// Whether the store does nothing where [`Target::before`] does not hold. Otherwise the engine looks at the object
-    /// before and after the write. What another process writes between these two is lost then.
+    /// before and after the write, and what another process writes in between is lost.
     pub checks_before: bool,
 }
 
@@ -25,19 +25,19 @@ impl Default for WriteLimits {
 }
 
 impl WriteLimits {
-    /// The same with a multipart upload.
+    /// Adds a multipart upload.
     #[must_use]
     pub fn with_parts(self, parts: PartLimits) -> Self {
         Self { parts: Some(parts), ..self }
     }
 
-    /// The same, where one request makes an object of at most so many bytes.
+    /// Sets the most bytes of an object that one request makes.
     #[must_use]
     pub fn with_largest_put(self, put: u64) -> Self {
         Self { put, ..self }
     }
 
-    /// The same, where the store does not check [`Target::before`].
+    /// Declares that the store does not check [`Target::before`].
     #[must_use]
     pub fn without_conditions(self) -> Self {
         Self { checks_before: false, ..self }
@@ -53,32 +53,32 @@ pub struct PartLimits {
     pub largest: u64,
     /// The most parts.
     pub most: u32,
-    /// What [`copy_part`](crate::ObjectStore::copy_part) can copy. `None`: the store does not have it. Then a file of
-    /// more than one part becomes visible when it is closed, and not at a flush, and what is appended to is read first.
+    /// What [`copy_part`](crate::ObjectStore::copy_part) can copy. `None`: the store does not support it. A file of
+    /// more than one part then becomes visible only when it is closed, and an object to append to is read first.
     pub copies: Option<CopyLimits>,
 }
 
 /// Parts that are copies of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyLimits {
-    /// Bytes of the smallest object that is copied. What is smaller is sent again. At least [`PartLimits::smallest`].
+    /// Bytes of the smallest object that is copied. A smaller one is sent again. At least [`PartLimits::smallest`].
     pub smallest: u64,
     /// Bytes of the largest part that is a copy.
     pub largest: u64,
 }
 
-/// Where something is written.
+/// Where an object is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
     /// The object.
     pub name: &'a Name,
-    /// What it has besides its bytes.
+    /// Its attributes besides its bytes.
     pub attributes: &'a Attributes,
     /// What has to be there when it becomes visible.
     pub before: &'a Before,
 }
 
-/// What an object has besides its bytes. A file that is appended to keeps it.
+/// What an object has besides its bytes. Appending to a file keeps it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
     /// `Content-Type`.
@@ -96,7 +96,7 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// An object of which none is known.
+    /// The attributes of an object of which none is known.
     pub const NONE: Self = Self {
         content_type: None,
         cache_control: None,
@@ -110,17 +110,17 @@ impl Attributes {
 /// What has to be there when a file is published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Before {
-    /// Whatever it is: it is replaced.
+    /// Anything: it is replaced.
     Anything,
     /// No object of this name: `If-None-Match: *`.
     Nothing,
-    /// This object: `If-Match` with its ETag, if it has one that is not weak. Otherwise the engine looks before and after
-    /// the write, compares size and modification time, and gives the store [`Anything`](Self::Anything).
+    /// This object: `If-Match` with its ETag, if it has one that is not weak. Otherwise the engine looks before and
+    /// after the write, compares size and modification time, and tells the store [`Anything`](Self::Anything).
     This(Stored),
 }
 
 impl Before {
-    /// The object that is there.
+    /// Returns the object that has to be there.
     pub fn stored(&self) -> Option<&Stored> {
         match self {
             Self::This(stored) => Some(stored),
@@ -128,7 +128,7 @@ impl Before {
         }
     }
 
-    /// Whether it holds, where `found` is there.
+    /// Returns whether it holds, where `found` is there.
     pub fn holds(&self, found: Option<&Stored>) -> bool {
         match (self, found) {
             (Self::Anything, _) | (Self::Nothing, None) => true,
@@ -137,7 +137,7 @@ impl Before {
         }
     }
 
-    /// Whether a store that checks conditions can check this one.
+    /// Returns whether a store that checks conditions can check this one.
     pub(super) fn can_be_checked(&self) -> bool {
         self.stored().is_none_or(|stored| strong(stored.etag.as_deref()).is_some())
     }
@@ -158,30 +158,30 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// An object of this many bytes of which nothing else is known.
+    /// Creates an object of this many bytes, of which nothing else is known.
     pub fn new(size: u64) -> Self {
         Self { size, etag: None, modified: None, checksum: None }
     }
 
-    /// The same with this version. An empty one is none.
+    /// Sets the version. An empty one counts as none.
     #[must_use]
     pub fn with_etag(self, etag: impl Into<Option<String>>) -> Self {
         Self { etag: etag.into().filter(|etag| !etag.is_empty()), ..self }
     }
 
-    /// The same with this modification time.
+    /// Sets the modification time.
     #[must_use]
     pub fn with_modified(self, modified: impl Into<Option<SystemTime>>) -> Self {
         Self { modified: modified.into(), ..self }
     }
 
-    /// The same with this checksum.
+    /// Sets the checksum.
     #[must_use]
     pub fn with_checksum(self, checksum: impl Into<Option<String>>) -> Self {
         Self { checksum: checksum.into(), ..self }
     }
 
-    /// Whether `other` may be the same version of the same object.
+    /// Returns whether `other` may be the same version of the same object.
     pub(super) fn is_version(&self, other: &Self) -> bool {
         let is_other = self.etag.is_some() && other.etag.is_some() && self.etag != other.etag;
         // Where ETags do not tell, the time may.
@@ -190,7 +190,7 @@ impl Stored {
         self.size == other.size && !is_other && (is_told || !is_later)
     }
 
-    /// What a listing would say of it. Its time is that of this machine, in seconds as stores have it.
+    /// Returns what a listing would say of it. Its time is that of this machine, in seconds as stores have it.
     pub(super) fn known(&self) -> ObjectMeta {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let modified = UNIX_EPOCH + Duration::from_secs(since.as_secs());
@@ -198,12 +198,12 @@ impl Stored {
     }
 }
 
-/// An upload of parts that is under way.
+/// A multipart upload in progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Multipart<'a> {
     /// The object that it becomes.
     pub name: &'a Name,
-    /// The store's name of it, as [`create_multipart`](crate::ObjectStore::create_multipart) told it.
+    /// Its ID, as [`create_multipart`](crate::ObjectStore::create_multipart) returned it.
     pub id: &'a str,
 }
 
@@ -213,7 +213,7 @@ pub struct Multipart<'a> {
 pub struct Part {
     /// Its place among the parts, counted from 1.
     pub number: u32,
-    /// What the store calls it: its ETag, or the id of a block.
+    /// Its ID: its ETag, or the ID of a block.
     pub id: String,
     /// In bytes.
     pub len: u64,
@@ -224,32 +224,32 @@ pub struct Part {
 }
 
 impl Part {
-    /// Part `number`, of `len` bytes.
+    /// Creates part `number`, of `len` bytes.
     pub fn new(number: u32, id: impl Into<String>, len: u64) -> Self {
         Self { number, id: id.into(), len, checksum: None, is_proved: false }
     }
 
-    /// The same with this checksum.
+    /// Sets the checksum.
     #[must_use]
     pub fn with_checksum(self, checksum: Option<String>) -> Self {
         Self { checksum, ..self }
     }
 
-    /// The same; `is_proved`: the response proved that the store has the right bytes.
+    /// Sets whether the response proved that the store has the right bytes.
     #[must_use]
     pub fn proved(self, is_proved: bool) -> Self {
         Self { is_proved, ..self }
     }
 }
 
-/// What becomes an object.
+/// The content that becomes an object.
 #[derive(Clone, Copy, Debug)]
 pub enum Sent<'a> {
     /// All bytes, in one request.
     Whole(&'a Content),
     /// The parts of an upload, in their order.
     Parts {
-        /// The store's name of the upload.
+        /// The ID of the upload.
         id: &'a str,
         /// All of them.
         parts: &'a [Part],
@@ -257,7 +257,7 @@ pub enum Sent<'a> {
 }
 
 impl Sent<'_> {
-    /// In bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> u64 {
         match self {
             Self::Whole(content) => content.len(),

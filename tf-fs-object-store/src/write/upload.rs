@@ -1,4 +1,4 @@
-//! A file on its way to the store in parts.
+//! A file that is sent to the store in parts.
 
 use super::store::{Attributes, Before, Multipart, Part, Sent, Stored, Target};
 use crate::{Class, Content, Name, ObjectStore, PartLimits, Process, Range, request};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tf_fs_plugin::prelude::*;
 use tokio::task::{JoinError, JoinHandle};
 
-/// The store's name of an upload, or why there is none.
+/// The ID of an upload, or why there is none.
 type Created = Result<Arc<str>, Arc<Error>>;
 
 /// The object that a file becomes.
@@ -30,7 +30,7 @@ impl<S> Object<S> {
     }
 }
 
-/// A multipart upload. Whoever drops one without [`complete`](Self::complete) aborts it first.
+/// A multipart upload. It has to be aborted before it is dropped, unless it was [completed](Self::complete).
 #[derive(Debug)]
 pub(super) struct Upload<S: ObjectStore> {
     object: Arc<Object<S>>,
@@ -40,13 +40,12 @@ pub(super) struct Upload<S: ObjectStore> {
     sending: FuturesUnordered<JoinHandle<Result<Part>>>,
     stored: Vec<Part>,
     next: u32,
-    /// What has to be there still when it is complete.
+    /// What still has to be there when it is completed.
     before: Before,
 }
 
 impl<S: ObjectStore> Upload<S> {
-    /// Begins an upload, in the background. It becomes an object if what is there then is as it was
-    /// `before`.
+    /// Begins an upload, in the background. It becomes an object if `before` still holds then.
     pub(super) fn start(
         object: &Arc<Object<S>>,
         process: &Arc<Process>,
@@ -54,7 +53,7 @@ impl<S: ObjectStore> Upload<S> {
         before: Before,
     ) -> Self {
         let create = process.spawn(create(Arc::clone(object), before.clone()));
-        // A task of its own: were it cancelled, the store would keep an upload that nobody knows.
+        // In a separate task: if it were cancelled, the store would keep an upload that nobody knows.
         let id = create.map(|done| done.map_err(lost_task).and_then(|done| done).map_err(Arc::new));
         Self {
             object: Arc::clone(object),
@@ -68,17 +67,17 @@ impl<S: ObjectStore> Upload<S> {
         }
     }
 
-    /// The number of the next part.
+    /// Returns the number of the next part.
     pub(super) fn next(&self) -> u32 {
         self.next
     }
 
-    /// Parts on their way.
+    /// Returns the number of parts in flight.
     pub(super) fn in_flight(&self) -> usize {
         self.sending.len()
     }
 
-    /// Makes a range of `source`, as [`parts::copies`] gives it, the next part. No byte of it is transferred.
+    /// Makes a range of `source`, as [`parts::copies`] returns it, the next part. No byte of it is transferred.
     pub(super) fn copy(&mut self, source: &Stored, range: Range) {
         let part =
             copy_part(Arc::clone(&self.object), self.id.clone(), self.next, source.clone(), range);
@@ -106,10 +105,10 @@ impl<S: ObjectStore> Upload<S> {
         Ok(())
     }
 
-    /// Waits until one of the parts on their way has arrived.
+    /// Waits until one of the parts in flight has arrived.
     ///
     /// # Errors
-    /// Why it has not.
+    /// If it failed.
     pub(super) async fn arrival(&mut self) -> Result<()> {
         if let Some(done) = self.sending.next().await {
             self.stored.push(done.map_err(lost_task).and_then(|done| done)?);
@@ -117,10 +116,10 @@ impl<S: ObjectStore> Upload<S> {
         Ok(())
     }
 
-    /// Looks, without waiting, which parts have arrived.
+    /// Takes the parts that have arrived, without waiting.
     ///
     /// # Errors
-    /// Why one has not.
+    /// If one has failed.
     pub(super) fn arrivals(&mut self) -> Result<()> {
         while !self.sending.is_empty() {
             match self.arrival().now_or_never() {
@@ -131,10 +130,10 @@ impl<S: ObjectStore> Upload<S> {
         Ok(())
     }
 
-    /// Makes the object of the parts, once they have all arrived.
+    /// Makes the object from the parts, once they have all arrived.
     ///
     /// # Errors
-    /// As [`publish`](super::publish::publish), for any part too. The upload has to be aborted then.
+    /// As [`publish`](super::publish::publish), for any part too. Then the upload has to be aborted.
     pub(super) async fn complete(&mut self) -> Result<Stored> {
         while !self.sending.is_empty() {
             self.arrival().await?;
@@ -146,8 +145,7 @@ impl<S: ObjectStore> Upload<S> {
         super::publish::publish(&*self.object.store, to, sent, &mut false).await
     }
 
-    /// Gives the upload up, in the background: what is on its way is cancelled, and the store forgets
-    /// the parts it has.
+    /// Aborts the upload, in the background: parts in flight are cancelled, and the store deletes those that it has.
     pub(super) fn abort(self) -> JoinHandle<()> {
         let Self { object, process, id, sending, .. } = self;
         for part in &sending {
@@ -210,7 +208,7 @@ async fn copy_part<S: ObjectStore>(
     confirmed(&object.name, part, number, range.len())
 }
 
-/// The part, if it is the one that was requested.
+/// Returns the part, if it is the one that was requested.
 fn confirmed(name: &Name, part: Part, number: u32, len: u64) -> Result<Part> {
     ensure!(
         part.number == number && part.len == len,
@@ -222,7 +220,7 @@ fn confirmed(name: &Name, part: Part, number: u32, len: u64) -> Result<Part> {
     Ok(part)
 }
 
-/// An error that is told more than once.
+/// Copies an error that is returned more than once.
 #[cold]
 pub(super) fn again(error: &Error) -> Error {
     Error::new(error.code(), format!("{error:#}"))

@@ -22,7 +22,7 @@ use tf_fs_plugin::prelude::*;
 const MIB: usize = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// Of each position and version another byte than of its neighbours, and of each block other bytes.
+/// Returns bytes that differ from those at neighbouring positions, in other blocks and in other versions.
 fn content(len: usize, version: u8) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(len.next_multiple_of(MIB));
     while bytes.len() < len {
@@ -36,19 +36,19 @@ fn content(len: usize, version: u8) -> Vec<u8> {
     bytes
 }
 
-/// A directory that is there as long as a test.
+/// Creates a directory that lasts as long as a test.
 fn directory() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
-/// A process that uses this directory: what it knows, it knows from the disk and the store.
+/// Returns a process that uses this directory: all that it knows comes from the disk and the store.
 fn process(directory: impl AsRef<Path>, limit: u64) -> Plugin {
     let plugin = plugin(&[]);
     plugin.contents().disk_cache = Some(DiskCache::new(directory.as_ref(), limit));
     plugin
 }
 
-/// The files of the blocks.
+/// Returns the files of the blocks.
 fn blocks(directory: impl AsRef<Path>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in folders(&directory.as_ref().join("tf-disk-cache-1")) {
@@ -59,14 +59,14 @@ fn blocks(directory: impl AsRef<Path>) -> Vec<PathBuf> {
     found
 }
 
-/// Bytes of all files in the directory, at a moment when nobody creates or deletes one.
+/// Returns the bytes of all files in the directory, at a moment when nobody creates or deletes one.
 fn used(directory: impl AsRef<Path>) -> u64 {
     let own = directory.as_ref().join("tf-disk-cache-1");
     let lock = std::fs::File::open(own.join("sum"));
     if let Ok(lock) = &lock {
         flock(lock, FlockOperation::LockExclusive).unwrap();
     }
-    // By their numbers: one may be renamed now.
+    // By inode: one may be renamed now.
     let mut lens = HashMap::new();
     for folder in std::iter::once(own.join("new")).chain(folders(&own)) {
         let Ok(files) = std::fs::read_dir(folder) else { continue };
@@ -77,7 +77,7 @@ fn used(directory: impl AsRef<Path>) -> u64 {
     lens.values().sum()
 }
 
-/// The folders with blocks.
+/// Returns the folders with blocks.
 fn folders(own: &Path) -> Vec<PathBuf> {
     let Ok(folders) = std::fs::read_dir(own) else { return Vec::new() };
     let is_one = |folder: &std::fs::DirEntry| {
@@ -114,12 +114,12 @@ fn open(plugin: &Plugin, key: &str) -> Result<Reader<Plugin>> {
 
 const ROLE: &str = "TF_DISK_CACHE_TEST_ROLE";
 
-/// What a child process is to do; `None` in the test itself.
+/// Returns what a child process is to do; `None` in the test itself.
 fn role() -> Option<String> {
     std::env::var(ROLE).ok()
 }
 
-/// The command that runs this test again, with a role.
+/// Returns the command that runs this test again, with a role.
 fn again(test: &str, role: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([test, "--exact", "--nocapture", "--test-threads=1"]);

@@ -152,7 +152,7 @@ fn an_open_file_stays_its_version_and_never_mixes() {
     assert!(second.read("f", 8 * MIB).unwrap() == content(8 * MIB, 1));
 }
 
-/// All blocks are those of the store's version.
+/// Waits until all blocks are those of the store's version.
 fn eventually_replaced(process: &super::Plugin) {
     super::eventually("blocks are replaced", || {
         process.contents().log.clear();
@@ -173,7 +173,7 @@ fn what_a_listing_showed_is_confirmed_before_the_disk_is_read() {
     process.contents().log.clear();
     assert!(process.read("d/f", MIB).unwrap() == content(3 * MIB, 0));
     assert_eq!(process.requests("get"), ["get d/f from 0 attempt 1"]);
-    // Somebody else changes it, and the listing is believed.
+    // Somebody else changes it, but the listing is believed.
     process.put("d/f", content(3 * MIB, 1));
     assert!(process.read("d/f", MIB).unwrap() == content(3 * MIB, 1));
 }
@@ -226,7 +226,7 @@ fn keys_and_buckets_do_not_meet() {
     }
 }
 
-/// A process whose file `f`, of four blocks, another one has read to the disk.
+/// Returns a process whose file `f`, of four blocks, another one has read to the disk.
 fn beside_a_reader(directory: &TempDir, size: usize) -> Plugin {
     let [first, second] = [0; 2].map(|_| process(directory, GIB));
     for process in [&first, &second] {
@@ -240,7 +240,7 @@ fn beside_a_reader(directory: &TempDir, size: usize) -> Plugin {
 #[test]
 fn what_is_appended_is_seen_where_the_end_came_from_the_disk() {
     let size = 3 * MIB + 5;
-    // The last read ends where the file does, or behind it, or there is none.
+    // The last read ends where the file does, or after it, or there is none.
     for last in [Some(100), Some(101), None] {
         let directory = directory();
         let second = beside_a_reader(&directory, size);

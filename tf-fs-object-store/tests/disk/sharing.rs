@@ -7,10 +7,10 @@ use tempfile::TempDir;
 
 const FILES: usize = 24;
 const LEN: usize = 2_200_000;
-/// Less than the files have.
+/// Less than the bytes of the files.
 const LIMIT: u64 = 20 << 20;
 
-/// A process with all files in its store.
+/// Returns a process with all files in its store.
 fn with_files(directory: &Path) -> Plugin {
     let process = process(directory, LIMIT);
     for file in 0..FILES {
@@ -24,13 +24,13 @@ fn read(process: &Plugin, file: usize) {
     assert!(read == content(LEN, file as u8), "file {file}");
 }
 
-/// As some number of a sequence that looks random.
+/// Returns the next number of a sequence that looks random.
 fn next(state: &mut u64) -> usize {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) as usize
 }
 
-/// The directory stays within its limit while `is_over` is false.
+/// Checks that the directory stays within its limit while `is_over` is false.
 fn watch(directory: &TempDir, mut is_over: impl FnMut() -> bool) -> u64 {
     let mut most = 0;
     while !is_over() {
@@ -114,7 +114,7 @@ fn what_a_killed_process_left_is_deleted_once_it_is_old() {
             file.set_modified(long_ago).unwrap();
         }
     }
-    // Nobody knows of them until the files are counted.
+    // They are unknown until the files are counted.
     std::fs::write(directory.path().join("tf-disk-cache-1/sum"), "torn").unwrap();
     read(&process, 1);
     super::eventually("it is deleted", || !new.join("old").exists());

@@ -8,7 +8,7 @@ use tf_fs_plugin::prelude::*;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// A store with these objects, which are there again before each run.
+/// Sweeps a store with these objects, which are there again before each run.
 fn swept(
     operation: impl Fn(&Session<Memory>) -> Result<()>,
     before: &[&str],

@@ -75,7 +75,7 @@ fn other_settings_end_what_a_bucket_of_an_older_connection_showed() {
     assert!(!third.path_exists(&name("d/k")).unwrap());
 }
 
-/// What each operation by name says of the same objects.
+/// Returns what each operation by name says of the same objects.
 fn operations(plugin: &Plugin) -> Vec<String> {
     let connection = &plugin.0;
     let mut said = Vec::new();

@@ -4,7 +4,7 @@ use crate::store::{Fault, name, plugin};
 use tf_fs_object_store::Reader;
 use tf_fs_plugin::prelude::*;
 
-/// Of each position another byte than of its neighbours.
+/// Returns bytes that differ from those at neighbouring positions.
 fn content(len: usize) -> Vec<u8> {
     (0..len).map(|position| (position % 251) as u8).collect()
 }
@@ -17,7 +17,7 @@ fn what_is_read_is_what_is_stored_in_few_requests() {
         plugin.put("f", body.clone());
         assert!(plugin.read("f", piece).unwrap() == body, "{piece}");
         let gets = plugin.requests("get").len();
-        // The beginning tells the length; a large read takes the rest in eight.
+        // The beginning tells the length; a large read takes the rest in eight parts.
         assert!(gets <= 9, "{gets} GETs of 20 MiB in pieces of {piece}");
     }
     let plugin = plugin(&["a//b", "./c"]);
@@ -77,7 +77,7 @@ fn a_panic_of_the_store_is_an_error_and_does_not_hang() {
     std::thread::spawn(move || done.send(other.read("f", 100_000)));
     let outcome = outcome.recv_timeout(std::time::Duration::from_secs(20));
     match outcome.expect("it waits for ever") {
-        // Who comes after the panic makes a request of its own.
+        // A reader after the panic makes its own request.
         Ok(bytes) => assert!(bytes == body),
         Err(error) => {
             assert_eq!(error.code(), Code::Internal, "{error:#}");

@@ -17,9 +17,9 @@ pub(crate) struct Contents {
     /// By key, with a number as the version.
     pub(crate) objects: BTreeMap<String, (Bytes, u64)>,
     pub(crate) log: Vec<String>,
-    /// What becomes of the next requests of a kind, such as `get`.
+    /// What happens to the next requests of a kind, such as `get`.
     pub(crate) faults: HashMap<&'static str, VecDeque<Option<Fault>>>,
-    /// Listings say that there is more, and give the same token again.
+    /// Listings say that there is more, and return the same token again.
     pub(crate) circles: bool,
     /// Pages without a name before each one with names.
     pub(crate) empty_pages: usize,
@@ -35,7 +35,7 @@ pub(crate) struct Contents {
     pub(crate) page: Option<usize>,
     /// Keys that one request deletes.
     pub(crate) delete_limit: usize,
-    /// So many of those requests delete only their first key: the store is overloaded, and says so of each other.
+    /// So many of those requests delete only their first key: for the others the store reports that it is overloaded.
     pub(crate) throttled: usize,
     pub(crate) stall_timeout: Option<Duration>,
     pub(crate) listing_ttl: Duration,
@@ -112,7 +112,7 @@ impl Client for Memory {
     }
 }
 
-/// Notes a request, and lets it fail if it is to.
+/// Logs a request, and lets it fail if it is to.
 async fn begin(
     contents: &Mutex<Contents>,
     kind: &'static str,
@@ -143,7 +143,7 @@ impl Bucket {
         self.contents.lock().unwrap()
     }
 
-    /// A request that takes a while.
+    /// Delays a request for a while.
     async fn take_a_while(&self) {
         {
             let mut contents = self.contents();
@@ -333,7 +333,7 @@ impl Connect for Plugin {
     }
 }
 
-/// A store with these objects, each of which holds its own key.
+/// Returns a store with these objects, each of which holds its own key.
 pub(crate) fn plugin(keys: &[&str]) -> Plugin {
     let process = Process::current("mem", 2, 64 << 20).unwrap();
     let plugin = Plugin(Arc::new(Connection::new(process, Memory(Arc::default()))));
@@ -378,7 +378,7 @@ impl Plugin {
         self.0.client.put(key, bytes);
     }
 
-    /// What becomes of the next requests of a kind.
+    /// Sets what happens to the next requests of a kind.
     pub(crate) fn inject(&self, kind: &'static str, faults: impl IntoIterator<Item = Fault>) {
         self.contents().faults.insert(kind, faults.into_iter().map(Some).collect());
     }

@@ -7,13 +7,13 @@ use tf_fs_plugin::prelude::*;
 
 const THEIRS: &[u8] = b"theirs";
 
-/// Stores that check conditions, and stores that do not.
+/// Returns a store that checks conditions, and one that does not.
 fn stores() -> [Plugin; 2] {
     let limits = WriteLimits::default().with_parts(parts());
     [store(limits), store(limits.without_conditions())]
 }
 
-/// A file that goes on after an object, in one request or in parts.
+/// Opens a file that continues after an object, in one request or in parts.
 fn appended(plugin: &Plugin, is_large: bool) -> (Writer<Plugin>, Vec<u8>) {
     let bytes = content(if is_large { 3 << 20 } else { 100 });
     let half = bytes.len() / 2;
@@ -23,7 +23,7 @@ fn appended(plugin: &Plugin, is_large: bool) -> (Writer<Plugin>, Vec<u8>) {
     (writer, bytes)
 }
 
-/// What a request is called that makes the object visible.
+/// Returns the name of the request that makes the object visible.
 fn last(is_large: bool) -> &'static str {
     if is_large { "complete" } else { "put" }
 }
@@ -79,7 +79,7 @@ fn a_write_whose_response_is_lost_is_found() {
             writer.close().unwrap();
             assert!(plugin.bytes("f").unwrap() == bytes, "{is_large}");
         }
-        // Lost again and again: it is there all the same.
+        // Lost repeatedly: it is there nevertheless.
         for is_large in [false, true] {
             let bytes = content(if is_large { 3 << 20 } else { 100 });
             for _ in 0..3 {
@@ -139,7 +139,7 @@ fn a_write_that_failed_is_tried_again_at_the_next_close() {
     assert_eq!(plugin.bytes("f").unwrap(), &b"ours"[..]);
 }
 
-/// Appends `bytes` and flushes, which is done, but nobody gets to know.
+/// Appends `bytes` and flushes, which succeeds without a response.
 fn flush_unnoticed(plugin: &Plugin, writer: &mut Writer<Plugin>, bytes: &[u8]) {
     append(writer, bytes).unwrap();
     if !plugin.0.client.checks() {
@@ -162,7 +162,7 @@ fn bytes_after_a_flush_that_was_done_unnoticed_are_added_to_it() {
                 let mut writer = plugin.append_to("f").unwrap();
                 flush_unnoticed(&plugin, &mut writer, b"one ");
                 if times == 2 {
-                    // The look that finds the first.
+                    // This look finds the first.
                     plugin.fails("head", Fault::Succeeds);
                     flush_unnoticed(&plugin, &mut writer, b"two ");
                 }

@@ -8,7 +8,7 @@ use store::{Fault, MIB, Plugin, name, parts, store, with_settings};
 use tf_fs_object_store::{Attributes, Class, PartLimits, Settings, WriteLimits, Writer};
 use tf_fs_plugin::prelude::*;
 
-/// Of each position another byte than of its neighbours.
+/// Returns bytes that differ from those at neighbouring positions.
 pub(crate) fn content(len: usize) -> Vec<u8> {
     let mut bytes = (0..251).collect::<Vec<u8>>().repeat(len / 251 + 1);
     bytes.truncate(len);
@@ -20,7 +20,7 @@ pub(crate) fn append(writer: &mut Writer<Plugin>, bytes: &[u8]) -> Result<()> {
     bytes.chunks(100_000).try_for_each(|piece| writer.append(piece))
 }
 
-/// A store with a multipart upload.
+/// Creates a store with a multipart upload.
 pub(crate) fn in_parts() -> Plugin {
     store(WriteLimits::default().with_parts(parts()))
 }

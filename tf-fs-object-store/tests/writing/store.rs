@@ -18,7 +18,7 @@ pub(crate) struct Contents {
     pub(crate) objects: BTreeMap<String, Object>,
     pub(crate) uploads: HashMap<String, BTreeMap<u32, Bytes>>,
     pub(crate) log: Vec<String>,
-    /// What becomes of the next requests of a kind.
+    /// What happens to the next requests of a kind.
     pub(crate) faults: VecDeque<(&'static str, Fault)>,
     /// Whether the store tells what bytes an object has.
     pub(crate) has_checksums: bool,
@@ -86,7 +86,7 @@ pub(crate) struct Rest(Bytes);
 
 pub(crate) const MIB: u64 = 1 << 20;
 
-/// Parts of a MiB and more, copies of objects of as much.
+/// Returns limits for parts of a MiB and more, and copies of objects of as much.
 pub(crate) fn parts() -> PartLimits {
     let copies = Some(CopyLimits { smallest: MIB, largest: 4 * MIB });
     PartLimits { smallest: MIB, largest: 4 * MIB, most: 1000, copies }
@@ -96,7 +96,7 @@ pub(crate) fn name(key: &str) -> Name {
     Name::new("mem", "b", key)
 }
 
-/// An empty store with these limits, in parts of a MiB.
+/// Creates an empty store with these limits, in parts of a MiB.
 pub(crate) fn store(limits: WriteLimits) -> Plugin {
     with_settings(limits, Settings::default())
 }
@@ -126,7 +126,7 @@ impl Plugin {
         Writer::append_to(self, name(key))
     }
 
-    /// Somebody else writes an object.
+    /// Writes an object as somebody else.
     pub(crate) fn put(&self, key: &str, bytes: impl Into<Bytes>) {
         self.contents().put(key, bytes.into(), Attributes::default());
     }
@@ -135,7 +135,7 @@ impl Plugin {
         self.contents().objects.get(key).map(|object| object.bytes.clone())
     }
 
-    /// The requests since the last call.
+    /// Returns the requests since the last call.
     pub(crate) fn take_log(&self) -> Vec<String> {
         std::mem::take(&mut self.contents().log)
     }
@@ -167,7 +167,7 @@ impl Contents {
         }
     }
 
-    /// Notes a request. The fault that it meets after it is done, or why it is not done.
+    /// Logs a request. Returns the fault that it meets after it is done, or why it is not done.
     fn begin(
         &mut self,
         kind: &'static str,
@@ -227,7 +227,7 @@ impl Contents {
 }
 
 impl Memory {
-    /// Whether the store checks conditions.
+    /// Returns whether the store checks conditions.
     pub(crate) fn checks(&self) -> bool {
         self.limits.checks_before
     }

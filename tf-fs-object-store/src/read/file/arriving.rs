@@ -1,4 +1,4 @@
-//! What becomes of an answer: its head is told to others, its bytes go to readers, and to the disk cache.
+//! What happens to a response: its head is shared, its bytes go to readers, and to the disk cache.
 
 use super::state::{known, length};
 use super::{CHUNK, Fetch, File, Source};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tf_fs_plugin::prelude::*;
 
 impl<C: Client> File<C> {
-    /// Tells others what the first answer says of the object: TensorFlow asks for its length next, or opens it once more.
+    /// Shares what the first response says of the object: TensorFlow requests its length next, or opens it again.
     pub(super) fn tell(
         connection: &Connection<C>,
         source: &Source<C::Store>,
@@ -23,7 +23,7 @@ impl<C: Client> File<C> {
         }
     }
 
-    /// Lets the bytes of a part arrive.
+    /// Receives the bytes of a part, in the background.
     pub(super) fn receive(
         connection: &Connection<C>,
         source: &Arc<Source<C::Store>>,

@@ -1,5 +1,5 @@
-//! Files of which blocks are on a disk. They are read from there by the thread of TensorFlow that asks, straight into its
-//! buffer; what is missing comes from the store, by whole blocks, so that it is there the next time.
+//! Files of which blocks are on a disk. The TensorFlow thread that reads takes them from there, straight into its
+//! buffer. Missing bytes come from the store, in whole blocks, so that they are there the next time.
 
 use super::{File, length};
 use crate::disk::{BLOCK, Cached};
@@ -9,8 +9,8 @@ use std::sync::{Arc, PoisonError};
 use tf_fs_plugin::prelude::*;
 
 impl<C: Client> File<C> {
-    /// Opens an object of which some version is on the disk: a request of one byte says which one is read; `None` if there
-    /// is none of this name.
+    /// Opens an object of which some version is on the disk. A request of one byte tells which one is current; `None`
+    /// if there is none of this name.
     pub(super) async fn validate(
         connection: &Arc<Connection<C>>,
         source: Arc<Source<C::Store>>,
@@ -26,7 +26,7 @@ impl<C: Client> File<C> {
         Ok(Some(Self::of(connection, source, version, Vec::new())))
     }
 
-    /// Reads what is on the disk from there, and the rest from the store.
+    /// Reads the bytes that are on the disk from there, and the rest from the store.
     pub(super) fn read_with_disk(
         &self,
         cached: &Cached,
@@ -56,7 +56,7 @@ impl<C: Client> File<C> {
         Ok(())
     }
 
-    /// Whether the store has said that this is the version, so that what is on the disk may be read; it is asked if the
+    /// Returns whether the store has confirmed this version, so that the disk may be read. Queries the store if the
     /// block at `position` is there.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl<C: Client> File<C> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).at_hand(read).is_some()
     }
 
-    /// Notes a read as one from memory is noted: what follows may have to be fetched.
+    /// Records a read from the disk like one from memory: the bytes that follow may have to be fetched.
     fn note_from_disk(&self, read: Range) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let i = state.note(read, self);
@@ -87,7 +87,7 @@ impl<C: Client> File<C> {
         }
     }
 
-    /// What has to be fetched of `range`: whole blocks, if they are kept.
+    /// Returns what to fetch for `range`: whole blocks, if they are kept.
     pub(super) fn whole_blocks(&self, range: Range) -> Range {
         if self.source.cached().is_none() {
             return range;
@@ -96,14 +96,14 @@ impl<C: Client> File<C> {
         Range::new(range.start / BLOCK * BLOCK, end.max(range.end))
     }
 
-    /// Where a request for about `len` bytes ends.
+    /// Returns where a request for about `len` bytes ends.
     pub(super) fn end_of_request(&self, position: u64, len: u64) -> u64 {
         let end = position + len;
         let whole = end / BLOCK * BLOCK;
         if whole > position && self.source.cached().is_some() { whole } else { end }
     }
 
-    /// What has to be fetched of a part to read ahead; `Err` with where to go on if its beginning is on the disk.
+    /// Returns what to fetch of a part to read ahead; `Err` with where to continue if its beginning is on the disk.
     pub(super) fn missing(&self, part: Range) -> Result<Range, u64> {
         match self.source.cached() {
             Some(cached) if cached.has(part.start) => {

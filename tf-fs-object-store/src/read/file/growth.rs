@@ -1,8 +1,7 @@
 //! Objects that are appended to while they are open, as event files are while TensorBoard reads them.
 //!
-//! An open file is one version. A reader that keeps asking at its end wants to know whether it goes on:
-//! if the object is longer now, and what was at its end is still there, the file is the new version from
-//! then on. Any other change is an error.
+//! An open file is one version. A reader that keeps reading at its end wants to know whether it goes on. If the object
+//! is longer now, and its old end is unchanged, the file is the new version from then on. Any other change is an error.
 
 use super::super::source::{Fetch, Source};
 use super::{BEGINNING, File, Held, Owner, Part, length};
@@ -15,20 +14,19 @@ use tokio::time::Instant;
 /// Bytes before the end that have to be the same in a longer version.
 const SAME: u64 = 4 << 10;
 
-/// A reader came to the end of the file.
+/// The end of the file, as readers have seen it.
 #[derive(Debug, Default)]
 pub(super) struct End {
-    /// Once it was told that the file ends: when the store was last known to say so too, or the reader first asked.
+    /// Once a reader was told that the file ends: when the store was last known to say so too, or it was first told.
     told: Option<Instant>,
-    /// All of [`File::tail`], or nothing while it is not known.
+    /// All of [`File::tail`]; empty while it is not known.
     tail: Vec<u8>,
-    /// It was requested. While the store may be down it is not requested again.
+    /// Whether it was requested. While the store may be down it is not requested again.
     is_requested: bool,
 }
 
 impl<C: Client> File<C> {
-    /// Notes that a reader came to the end, where `read` are the bytes that it was just given before that. `is_told`: it
-    /// wanted more.
+    /// Records that a reader came to the end; `read` are the bytes that it just got. `is_told`: it wanted more.
     pub(super) fn end_is_reached(&self, read: &[u8], is_told: bool) {
         let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
         if end.tail.is_empty() {
@@ -41,7 +39,7 @@ impl<C: Client> File<C> {
         }
     }
 
-    /// Requests the last bytes if they are not known. Where this fails, the file ends all the same.
+    /// Requests the last bytes if they are not known. If this fails, the file ends nevertheless.
     pub(super) fn complete_tail(&self) {
         {
             let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,13 +51,13 @@ impl<C: Client> File<C> {
         let _ = self.connection.block_on(self.confirm_end());
     }
 
-    /// What has to be the same in a longer version.
+    /// Returns the range that has to be the same in a longer version.
     fn tail(&self) -> Range {
         let size = self.version.size;
         Range::new(size.saturating_sub(SAME), size)
     }
 
-    /// Requests the last bytes: what was remembered of the object says that it ends there, or nobody has read them.
+    /// Requests the last bytes: that the object ends there was only remembered, or nobody has read them.
     pub(super) async fn confirm_end(&self) -> Result<()> {
         let range = self.tail();
         let mut fetch = Fetch::new(Arc::clone(&self.source), range, "read");
@@ -69,7 +67,7 @@ impl<C: Client> File<C> {
         Ok(())
     }
 
-    /// The last bytes, if all of them are in memory or on the disk.
+    /// Returns the last bytes, if all of them are in memory or on the disk.
     fn tail_at_hand(&self) -> Option<Vec<u8>> {
         let wanted = self.tail();
         let mut tail = vec![0; length(wanted)];
@@ -92,7 +90,7 @@ impl<C: Client> File<C> {
         Some(tail)
     }
 
-    /// Whether a read at `offset` should look if the object has grown: the reader asks for more again, and
+    /// Returns whether a read at `offset` should check whether the object has grown: the reader wants more again, and
     /// what it was told may be out of date.
     pub(in super::super) fn may_have_grown(&self, offset: u64) -> bool {
         if offset < self.version.size {
@@ -103,7 +101,7 @@ impl<C: Client> File<C> {
         end.told.is_some_and(|told| told.elapsed() >= ttl)
     }
 
-    /// The object as it is now, if it has been appended to.
+    /// Returns the object as it is now, if it has been appended to.
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` if it has changed otherwise; as the store says.

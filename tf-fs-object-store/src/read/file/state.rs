@@ -7,7 +7,7 @@ use crate::{Client, Head, ObjectMeta, Range};
 use std::sync::Arc;
 
 impl State {
-    /// The part that has all of `read` already.
+    /// Returns the part that has all of `read` already.
     pub(super) fn at_hand(&self, read: Range) -> Option<Arc<Part>> {
         let after = self.parts.partition_point(|held| held.part.range().start <= read.start);
         let held = &self.parts[after.checked_sub(1)?];
@@ -15,7 +15,7 @@ impl State {
             .then(|| Arc::clone(&held.part))
     }
 
-    /// Notes a read and frees what it leaves behind; its stream.
+    /// Records a read, and frees what it leaves behind. Returns its stream.
     pub(super) fn note(&mut self, read: Range, file: &File<impl Client>) -> usize {
         self.clock += 1;
         self.was_read = true;
@@ -35,7 +35,7 @@ impl State {
             let range = held.part.range();
             if range.start < read.end && range.end > read.start {
                 match held.owner {
-                    // The stream that reads it has it.
+                    // It belongs to the stream that reads it.
                     Owner::Opening if is_sequence => held.owner = Owner::Stream(id),
                     Owner::Block(_) => held.owner = Owner::Block(clock),
                     _ => {}
@@ -56,13 +56,13 @@ impl State {
                 self.parts.retain(|held| held.owner != Owner::Opening);
             }
         }
-        // What this read itself brings is not read yet.
+        // The bytes that this read itself gets are not read yet.
         self.free(id, read.start.saturating_sub(KEPT));
         self.drop_blocks();
         i
     }
 
-    /// Frees what a stream has before `position`.
+    /// Frees the bytes that a stream holds before `position`.
     pub(super) fn free(&mut self, id: u64, position: u64) {
         self.parts.retain(|held| {
             if held.owner != Owner::Stream(id) {
@@ -75,7 +75,7 @@ impl State {
         });
     }
 
-    /// Drops the blocks that were used the longest ago, but none that is on its way.
+    /// Drops the least recently used blocks, but none that is on its way.
     pub(super) fn drop_blocks(&mut self) {
         let mut blocks: Vec<(u64, usize)> = Vec::new();
         for (i, held) in self.parts.iter().enumerate() {
@@ -96,7 +96,7 @@ impl State {
         }
     }
 
-    /// The part in which `position` lies.
+    /// Returns the part that contains `position`.
     pub(super) fn part_at(&self, position: u64, size: u64) -> Option<Arc<Part>> {
         if position >= size {
             return None;
@@ -106,14 +106,14 @@ impl State {
         (held.part.range().end > position).then(|| Arc::clone(&held.part))
     }
 
-    /// Where the next part after `position` begins.
+    /// Returns where the next part after `position` begins.
     pub(super) fn next_start(&self, position: u64) -> u64 {
         let after = self.parts.partition_point(|held| held.part.range().start <= position);
         self.parts.get(after).map_or(u64::MAX, |held| held.part.range().start)
     }
 }
 
-/// `*.data-?????-of-?????`, in which TensorFlow reads from where the index says, and first near the end.
+/// Returns whether this is `*.data-?????-of-?????`: TensorFlow reads where the index says, and first near the end.
 pub(super) fn is_checkpoint_data(key: &str) -> bool {
     let is_number = |text: &str| text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
     let numbers = key.rsplit_once(".data-").and_then(|(_, numbers)| numbers.split_once("-of-"));
@@ -124,7 +124,7 @@ pub(super) fn length(range: Range) -> usize {
     usize::try_from(range.len()).unwrap_or(usize::MAX)
 }
 
-/// What a listing would say of an object that was just opened.
+/// Returns what a listing would say of an object that was just opened.
 pub(super) fn known(head: &Head) -> Option<ObjectMeta> {
     // Otherwise a listing may tell more.
     head.modified.map(|_| head.meta())
