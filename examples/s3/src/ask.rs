@@ -1,7 +1,7 @@
-//! Asks a store what it can do, with objects of its own that are deleted afterwards.
+//! Finds out what a store can do, with its own objects, which are deleted afterwards.
 //!
-//! The plugin itself never does: it learns from the answers to what it was told to do. Who wants to know before, or
-//! to choose the settings, runs the example `ask`.
+//! The plugin itself never does this: it learns from the responses to its requests. To know before, or to choose the
+//! settings, run the example `ask`.
 
 use crate::Filesystem;
 use crate::connection::{Bucket, Client};
@@ -20,26 +20,26 @@ use tf_fs_plugin::prelude::*;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ability {
-    /// One that holds is taken, one that does not is refused.
+    /// A condition that holds is accepted, one that does not is refused.
     Checked,
     /// The same, if the ETag has no quotes.
     CheckedUnquoted,
-    /// The same, but of an object that was made of parts one that holds is refused too.
+    /// The same, but for an object that was made from parts even a condition that holds is refused.
     CheckedButOfParts,
-    /// One that does not hold is taken.
+    /// A condition that does not hold is accepted.
     Ignored,
-    /// None is taken. The HTTP status of one that holds.
+    /// No condition is accepted. The HTTP status for one that holds.
     Refused(u16),
 }
 
 impl Ability {
-    /// Whether the store itself keeps what somebody else wrote.
+    /// Returns whether the store itself protects what somebody else wrote.
     #[must_use]
     pub fn is_checked(self) -> bool {
         matches!(self, Self::Checked | Self::CheckedUnquoted)
     }
 
-    /// The value of the setting that says so.
+    /// Returns the value of the setting for it.
     #[must_use]
     pub fn setting(self) -> &'static str {
         match self {
@@ -87,7 +87,7 @@ pub struct Abilities {
 }
 
 impl Abilities {
-    /// Names and values, in the order of the table in SEMANTICS.md.
+    /// Returns names and values, in the order of the table in SEMANTICS.md.
     #[must_use]
     pub fn rows(&self) -> [(&'static str, Ability); 9] {
         [
@@ -103,7 +103,7 @@ impl Abilities {
         ]
     }
 
-    /// What `s3://` promises on such a store, in the order of the table in SEMANTICS.md.
+    /// Returns what `s3://` guarantees on such a store, in the order of the table in SEMANTICS.md.
     #[must_use]
     pub fn guarantees(&self) -> [(&'static str, &'static str); 6] {
         let kept = |all: bool| if all { "kept" } else { "looked for" };
@@ -117,7 +117,7 @@ impl Abilities {
         ]
     }
 
-    /// Settings and their values that say to the plugin what it would otherwise find out.
+    /// Returns the settings, with values, that tell the plugin what it would otherwise find out.
     #[must_use]
     pub fn settings(&self) -> [(&'static str, &'static str); 4] {
         // One setting is for both conditions of an operation.
@@ -138,7 +138,7 @@ impl Abilities {
     }
 }
 
-/// Asks the store what it can do, with objects below `uri`, which are deleted afterwards. It makes about fifty requests.
+/// Finds out what the store can do, in about fifty requests for objects below `uri`, which are deleted afterwards.
 ///
 /// # Errors
 /// As a write and a read below `uri`.
@@ -161,7 +161,7 @@ pub fn ask(uri: &str) -> Result<Abilities> {
 
 const KEYS: [&str; 4] = ["single", "parts", "new", "copy"];
 const BODY: &[u8] = b"what a store can do";
-/// Of no object.
+/// The ETag of no object.
 const WRONG: &str = "\"00000000000000000000000000000000\"";
 
 struct Asking {
@@ -170,13 +170,13 @@ struct Asking {
     name: Name,
 }
 
-/// The ETags of the objects that are there.
+/// The ETags of the existing objects.
 struct There {
     single: String,
     parts: String,
 }
 
-/// What became of a request: done, or the status of the error.
+/// The result of a request: done, or the status of the error.
 type Done = Result<(), u16>;
 
 /// The condition of a request.
@@ -202,7 +202,7 @@ fn unquoted(etag: &str) -> &str {
     etag.trim_matches('"')
 }
 
-/// From what became of a condition that does not hold, of one that does, and of that without quotes.
+/// Returns the ability, from the results of a wrong condition, of a right one, and of that without quotes.
 fn ability(wrong: Done, quoted: Done, unquoted: Done) -> Ability {
     match (wrong, quoted, unquoted) {
         (Ok(()), _, _) => Ability::Ignored,
@@ -217,7 +217,7 @@ impl Asking {
         format!("{}{key}", self.name.key)
     }
 
-    /// Makes a request. The status of a refusal that says what the store can do.
+    /// Makes a request. Returns the status of a refusal that tells what the store can do.
     async fn try_to<T, E, R>(&self, op: &str, send: impl Fn() -> R) -> Result<Result<T, u16>>
     where
         E: ProvideErrorMetadata,
@@ -237,7 +237,7 @@ impl Asking {
         retry(&*self.bucket, op, &self.name, send).await
     }
 
-    /// Makes a request that every store does.
+    /// Makes a request that every store supports.
     async fn make<T, E, R>(&self, op: &str, send: impl Fn() -> R) -> Result<T>
     where
         E: ProvideErrorMetadata,
@@ -393,7 +393,7 @@ impl Asking {
         }
     }
 
-    /// An object of one part. Its checksum is right, and `crc` what it is said to be at the end.
+    /// Uploads an object of one part. Its checksum is right; `crc` is the one sent at the end.
     async fn upload(&self, key: &str, condition: If<'_>, crc: Option<&str>) -> Result<Done> {
         let id = self.create(key, crc.is_some()).await?;
         let right = crc.map(|_| Crc32::of([BODY]).to_base64());
@@ -484,7 +484,7 @@ impl Asking {
         Ok(copied?.map(drop))
     }
 
-    /// As far as it is there.
+    /// Deletes an object, if it is there.
     async fn delete(&self, key: &str) {
         let delete = || {
             let deleting = self.bucket.client.delete_object();

@@ -22,11 +22,11 @@ use tf_fs_plugin::prelude::*;
 pub(crate) enum Cause {
     /// The store refused.
     Answer(Box<Refusal>),
-    /// The store did not answer, or not as it should.
+    /// The store did not respond, or not as it should.
     Failed(Failed),
-    /// It was done, and what the store has of it is not what it should be, or not known.
+    /// It was done, but what the store has is wrong, or unknown.
     Unconfirmed(Error),
-    /// Ready-made, with all that is to be said.
+    /// A complete error, passed on unchanged.
     Finished(Class, Error),
     /// No source has credentials to sign with.
     NoCredentials(Class, Error),
@@ -38,12 +38,12 @@ pub(crate) struct Refusal {
     answer: Answer,
     class: Class,
     retry_after: Option<Duration>,
-    /// The reason is known and mended: another attempt at once is worth while.
+    /// Whether the reason is known and corrected: another attempt at once is worthwhile.
     is_mended: bool,
 }
 
 impl Bucket {
-    /// Why a request of the SDK's failed.
+    /// Returns why a request of the SDK failed.
     #[cold]
     pub(crate) fn cause<E: ProvideErrorMetadata>(&self, error: SdkError<E>) -> Cause {
         let error = error.map_service_error(|error| error.meta().clone());
@@ -68,7 +68,7 @@ impl Bucket {
         }
     }
 
-    /// Why a request got no answer.
+    /// Returns why a request got no response.
     fn unanswered(&self, error: SdkError<ErrorMetadata>) -> Cause {
         let mut error: BoxError = error.into_source().unwrap_or_else(Into::into);
         error = match error.downcast::<ConnectorError>() {
@@ -80,7 +80,7 @@ impl Bucket {
             Err(error) => error,
         };
         match error.downcast::<SdkError<CreateSessionError, HttpResponse>>() {
-            // A directory bucket has a request of its own for credentials.
+            // A directory bucket needs a separate request for credentials.
             Ok(error) => self.cause(*error),
             Err(error) => Failed::Other(Error::internal("not sent").with_source(error)).into(),
         }
@@ -90,7 +90,7 @@ impl Bucket {
         let (status, headers) = (response.status().as_u16(), response.headers());
         let body = response.body().bytes().unwrap_or_default();
         let mut answer = Answer::new(status, |name| headers.get(name), body);
-        // Errors in the body of a success are known to the SDK only.
+        // Only the SDK finds errors in the body of a success.
         if let Some(code) = error.code() {
             answer.code = Some(code.to_owned());
         }
@@ -103,14 +103,14 @@ impl Bucket {
 }
 
 impl Cause {
-    /// From what the store said, its `Retry-After`, and whether the reason is known and mended.
+    /// Creates the cause from the store's response, its `Retry-After`, and whether the reason is known and corrected.
     pub(crate) fn refusal(answer: Answer, wait: Option<&str>, is_mended: bool) -> Self {
         let class = class_of(answer.status, answer.code.as_deref());
         let retry_after = wait.and_then(retry_after);
         Self::Answer(Box::new(Refusal { answer, class, retry_after, is_mended }))
     }
 
-    /// From the error of whoever was to give credentials.
+    /// Creates the cause from the error of a source of credentials.
     #[cold]
     pub(crate) fn no_credentials(error: &(dyn StdError + 'static)) -> Self {
         let may_pass = find::<NoCredentials>(error).is_some_and(|error| error.may_pass);
@@ -118,7 +118,7 @@ impl Cause {
         Self::NoCredentials(class, of_credentials(error))
     }
 
-    /// The status of the answer, if there was one.
+    /// Returns the status of the response, if there was one.
     pub(crate) fn status(&self) -> Option<u16> {
         match self {
             Self::Answer(refusal) => Some(refusal.answer.status),
@@ -130,7 +130,7 @@ impl Cause {
         }
     }
 
-    /// S3's code of the answer, such as `NoSuchKey`.
+    /// Returns S3's code of the response, such as `NoSuchKey`.
     pub(crate) fn code(&self) -> Option<&str> {
         match self {
             Self::Answer(refusal) => refusal.answer.code.as_deref(),
@@ -138,7 +138,7 @@ impl Cause {
         }
     }
 
-    /// The same, where another attempt is made at once.
+    /// Makes the engine try again at once.
     pub(crate) fn again(mut self) -> Self {
         if let Self::Answer(refusal) = &mut self {
             refusal.is_mended = true;
@@ -146,7 +146,7 @@ impl Cause {
         self
     }
 
-    /// The same, where the answer means something else than it says.
+    /// Sets the class, where the response means something else than it says.
     pub(crate) fn with_class(mut self, class: Class) -> Self {
         if let Self::Answer(refusal) = &mut self {
             refusal.class = class;
@@ -169,7 +169,7 @@ fn class_of(status: u16, code: Option<&str>) -> Class {
         ) => Class::Transient,
         (_, Some(code)) if is_overload(code) => Class::Transient,
         (404, Some("NoSuchBucket")) => Class::Permanent,
-        // Whoever has the wrong key is not helped by another request.
+        // With a wrong key another request does not help.
         (403, Some(code)) if !matches!(code, "AccessDenied" | "AllAccessDisabled") => {
             Class::Permanent
         }
@@ -247,7 +247,7 @@ impl Failure for Cause {
     fn may_be_done(&self) -> bool {
         match self {
             Self::Answer(refusal) if refusal.is_mended => false,
-            // An upload is also gone when it was completed.
+            // An upload that was completed is gone, too.
             Self::Answer(_) if self.code() == Some("NoSuchUpload") => true,
             Self::Answer(refusal) => {
                 let status = refusal.answer.status;
@@ -264,7 +264,7 @@ impl Failure for Cause {
         let op = operation(op);
         match self {
             Self::Answer(refusal) => of_answer(op, what, &refusal.answer, attempts),
-            // Counted where it was found.
+            // Metrics counted it where it was found.
             Self::Failed(failed @ Failed::Other(_)) => failed.into_error(op, what, attempts),
             Self::Failed(failed) => {
                 let reason = reason(&failed);
@@ -281,7 +281,7 @@ impl Failure for Cause {
     }
 }
 
-/// As S3 calls a request of the engine's.
+/// Returns S3's name of an engine request.
 fn operation(op: &str) -> &str {
     match op {
         "head" => "HeadObject",
@@ -301,10 +301,10 @@ fn operation(op: &str) -> &str {
 
 const CHECKSUM: &str = "checksum";
 
-/// What a failure is counted as.
+/// Returns the name under which a failure is counted.
 fn reason(failed: &Failed) -> &'static str {
     match failed {
-        // The SDK compares what it receives.
+        // The SDK verifies what it receives.
         Failed::Transport(_, error) if causes(&**error).contains("hecksum mismatch") => CHECKSUM,
         Failed::Changed => "PreconditionFailed",
         Failed::Stalled(..) => "timeout",

@@ -11,8 +11,8 @@
 //! | store overloaded or broken (429, 5xx), no connection, DNS, TLS | `UNAVAILABLE` |
 //! | no progress or no connection in time | `DEADLINE_EXCEEDED` |
 //! | checksum does not match | `DATA_LOSS` |
-//! | quota used up, a response or a listing without end | `RESOURCE_EXHAUSTED` |
-//! | not offered by the store (405, 501) | `UNIMPLEMENTED` |
+//! | quota used up, a response or a listing that is too large | `RESOURCE_EXHAUSTED` |
+//! | not supported by the store (405, 501) | `UNIMPLEMENTED` |
 //! | other requests that a store finds wrong (400) | `INVALID_ARGUMENT` |
 
 use crate::connection::{NoCredentials, REGION_HEADER, asked_for};
@@ -25,7 +25,7 @@ use std::time::SystemTime;
 use tf_fs_object_store::http::{causes, printable};
 use tf_fs_plugin::prelude::*;
 
-/// An answer of a store that is no success.
+/// An error response of a store.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -34,14 +34,14 @@ pub(crate) struct Answer {
     /// The store's own words.
     pub(crate) message: Option<String>,
     pub(crate) request_id: Option<String>,
-    /// The region that the store asks for.
+    /// The region that the store requires.
     pub(crate) region: Option<String>,
     /// The store's clock: the `Date` header.
     pub(crate) date: Option<String>,
 }
 
 impl Answer {
-    /// From the head of an answer and as much of its body as was read.
+    /// Creates it from the head of a response and as much of its body as was read.
     pub(crate) fn new<'a>(
         status: u16,
         header: impl Fn(&str) -> Option<&'a str>,
@@ -58,7 +58,7 @@ impl Answer {
         }
     }
 
-    /// The code for TensorFlow, and what to say about it.
+    /// Returns TensorFlow's code, and an explanation.
     fn explain(&self, what: &str) -> (Code, String) {
         let bucket = what.split_once("://").map_or(what, |(_, rest)| rest);
         let bucket = bucket.split('/').next().unwrap_or(bucket);
@@ -183,7 +183,7 @@ impl Answer {
     }
 }
 
-/// The error of an answer that is no success: `op` on `what`.
+/// Returns the error for an error response: `op` on `what`.
 #[cold]
 pub(crate) fn of_answer(op: &str, what: &dyn Display, answer: &Answer, attempts: u32) -> Error {
     let what = what.to_string();
@@ -215,7 +215,7 @@ pub(crate) fn of_answer(op: &str, what: &dyn Display, answer: &Answer, attempts:
     Error::new(code, text)
 }
 
-/// The error of credentials that cannot be had.
+/// Returns the error of missing credentials.
 #[cold]
 pub(crate) fn of_credentials(error: &(dyn StdError + 'static)) -> Error {
     match find::<NoCredentials>(error) {
@@ -224,7 +224,7 @@ pub(crate) fn of_credentials(error: &(dyn StdError + 'static)) -> Error {
     }
 }
 
-/// Codes of a store that wants fewer requests.
+/// Returns whether this code of a store demands fewer requests.
 pub(crate) fn is_overload(code: &str) -> bool {
     matches!(
         code,
@@ -242,7 +242,7 @@ pub(crate) fn is_overload(code: &str) -> bool {
     )
 }
 
-/// Codes that say that newer credentials may help.
+/// Returns whether newer credentials may help after this code.
 pub(crate) fn is_about_old_credentials(code: &str) -> bool {
     matches!(
         code,
@@ -254,7 +254,7 @@ pub(crate) fn is_about_old_credentials(code: &str) -> bool {
     )
 }
 
-/// The first cause of this type.
+/// Returns the first cause of this type.
 pub(crate) fn find<'a, E: StdError + 'static>(
     error: &'a (dyn StdError + 'static),
 ) -> Option<&'a E> {
@@ -269,7 +269,7 @@ pub(crate) fn find<'a, E: StdError + 'static>(
     None
 }
 
-/// The text of the first element of this name.
+/// Returns the text of the first element of this name.
 pub(crate) fn element(body: &[u8], name: &str) -> Option<String> {
     let body = std::str::from_utf8(body.get(..body.len().min(4096))?).ok()?;
     let (_, rest) = body.split_once(&format!("<{name}>"))?;

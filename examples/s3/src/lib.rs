@@ -1,9 +1,9 @@
 //! `s3://` for TensorFlow: Amazon S3 and every store that speaks its protocol.
 //!
-//! What a user may rely on is in `SEMANTICS.md`, how to use it in `README.md`, both beside this crate.
+//! `SEMANTICS.md` tells what users may rely on, `README.md` how to use it; both are in this crate's directory.
 //!
-//! What no protocol decides is in `tf-fs-object-store`: threads, memory, reading ahead, writing in parts, everything by name,
-//! retries.
+//! `tf-fs-object-store` does what no protocol decides: threads, memory, reading ahead, writing in parts, operations by
+//! name, retries.
 //!
 //! | Module | Job |
 //! |---|---|
@@ -13,11 +13,11 @@
 //! | `cause` | why an attempt failed, and whether another one can help |
 //! | `failure` | S3's errors as TensorFlow's codes |
 //! | `metrics` | counters, and how Python reads them |
-//! | `report` | what Python reads of the plugin itself |
-//! | `ask` | what a store can do, for who wants to know before |
+//! | `report` | what Python reads about the plugin itself |
+//! | `ask` | what a store can do, to know before |
 //! | `get` | one ranged GET |
 //! | `write` | the requests behind files open for writing: PUT, multipart upload |
-//! | `names` | the requests behind everything by name: listings, deletion, copies |
+//! | `names` | the requests behind operations by name: listings, deletion, copies |
 //! | `store` | S3 as the engine uses it |
 
 #![forbid(unsafe_code)]
@@ -45,14 +45,14 @@ use connection::{Bucket, Client};
 use tf_fs_object_store::{Name, ObjectFilesystem, Resources, StorePlugin};
 use tf_fs_plugin::prelude::*;
 
-/// Amazon S3 and its like, as TensorFlow uses them.
+/// Amazon S3 and compatible stores, as TensorFlow uses them.
 type Filesystem = ObjectFilesystem<Plugin>;
 
 filesystem_plugins! {
     "s3" | "s3a" | "s3n" => Filesystem
 }
 
-/// The settings, and what is made with them.
+/// The settings of the plugin.
 #[derive(Debug, Default)]
 struct Plugin {
     config: Config,

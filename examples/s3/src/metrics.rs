@@ -40,10 +40,10 @@ static COUNTS: Counts<16, 13> = Counts::new(
         "ListParts",
         "HeadBucket",
         "ListBuckets",
-        // Whatever else the SDK asks for.
+        // All other requests of the SDK.
         "other",
     ],
-    // S3's code, or what came instead of an answer.
+    // S3's code, or why there was no response.
     [
         "timeout",
         "connection",
@@ -61,13 +61,13 @@ static COUNTS: Counts<16, 13> = Counts::new(
     ],
 );
 
-/// Counts an attempt of a request: after how long the head of its answer came, and its status. `None`: no
-/// answer came.
+/// Counts an attempt of a request: how long the head of its response took, and its status. `None`: there was no
+/// response.
 pub(crate) fn attempt(operation: &str, latency: Duration, status: Option<u16>) {
     COUNTS.attempt(operation, tf_fs_object_store::attempt().number, latency, status);
 }
 
-/// Whether failures of this name are counted by it.
+/// Returns whether failures of this name have their own count.
 pub(crate) fn is_kind(name: &str) -> bool {
     COUNTS.has_reason(name)
 }
@@ -77,14 +77,14 @@ pub(crate) fn failed(kind: &str) {
     COUNTS.failed(kind);
 }
 
-/// All counters of the process since it began, as the text of `s3:///metrics.json`.
+/// Returns all counters of the process since it began, as the text of `s3:///metrics.json`.
 pub(crate) fn json(budget_used: usize, budget_limit: usize) -> String {
     let mut all = COUNTS.json(budget_used, budget_limit);
     all.insert("open_uploads".into(), open_uploads().len().into());
     serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
 }
 
-/// Counts the SDK's requests, and marks them as paid for where that is wanted.
+/// Counts the SDK's requests, and adds the header of requester-pays where that is set.
 #[derive(Debug)]
 pub(crate) struct Observer {
     requester_pays: bool,
@@ -96,12 +96,12 @@ impl Observer {
     }
 }
 
-/// An attempt that was sent, and its answer.
+/// An attempt that was sent, and its response.
 #[derive(Clone, Debug)]
 struct Sent {
     at: Instant,
     answer: Option<(Duration, u16)>,
-    /// The upload that it is about.
+    /// The ID of its upload.
     upload: Option<String>,
 }
 
@@ -109,7 +109,7 @@ impl Storable for Sent {
     type Storer = StoreReplace<Self>;
 }
 
-/// The upload that a request of this URL is about.
+/// Returns the ID of the upload in the URL of a request.
 fn upload_of(url: &str) -> Option<String> {
     let (_, query) = url.split_once('?')?;
     let id = query.split('&').find_map(|parameter| parameter.strip_prefix("uploadId="))?;
@@ -163,20 +163,20 @@ impl Intercept for Observer {
         _: &RuntimeComponents,
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        // What failed before it was sent is no request.
+        // What failed before it was sent is not a request.
         let Some(Sent { at, answer, upload }) = cfg.load::<Sent>().cloned() else { return Ok(()) };
         let operation = cfg.load::<Metadata>().map_or("other", Metadata::name);
         let latency = answer.map_or_else(|| at.elapsed(), |(latency, _)| latency);
         let status = answer.map(|(_, status)| status);
         attempt(operation, latency, status);
-        // An error may come under a status of success.
+        // A response with a successful status may contain an error.
         let output = context.output_or_error().and_then(Result::ok);
         let created =
             output.and_then(|output| output.downcast_ref::<CreateMultipartUploadOutput>());
         if let Some(id) = created.and_then(|created| created.upload_id()) {
             open_uploads().insert(id.to_owned());
         }
-        // 404: it was complete or aborted by an attempt whose answer was lost.
+        // 404: it was completed or aborted by an attempt whose response was lost.
         let is_over = output.is_some() || status == Some(404);
         let may_end = matches!(operation, "CompleteMultipartUpload" | "AbortMultipartUpload");
         if let Some(id) = upload.filter(|_| may_end && is_over) {

@@ -5,12 +5,12 @@ use tf_fs_plugin::prelude::*;
 
 /// The longest key that S3 allows, in bytes.
 const MAX_KEY: usize = 1024;
-/// The longest bucket name, of the old kind that is still about.
+/// The longest bucket name, of the old kind that is still in use.
 const MAX_BUCKET: usize = 255;
-/// Files that exist in no bucket: what the plugin says of itself.
+/// Files without a bucket: the plugin's reports on itself.
 const RESERVED: [&str; 3] = ["metrics.json", "config.json", "stores.json"];
 
-/// A key in a bucket.
+/// Creates the name of a key in a bucket.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT`, with what to write instead.
@@ -26,7 +26,7 @@ pub(crate) fn new(bucket: &str, key: &str) -> Result<Name> {
             key.len()
         ))
     );
-    // The official client takes it for no key at all.
+    // The official client treats it as a missing key.
     ensure!(
         key.is_empty() || !key.trim().is_empty(),
         Error::invalid_argument(format_args!(
@@ -36,11 +36,11 @@ pub(crate) fn new(bucket: &str, key: &str) -> Result<Name> {
     Ok(Name::new("s3", bucket, key))
 }
 
-/// The bucket and what follows it and a `/`, neither of them unescaped; a pattern may have wildcards in
-/// what follows.
+/// Splits a URI or a pattern into its bucket and the key after the `/`, neither of them unescaped. The text after the
+/// bucket may have wildcards.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` for what can be no bucket of any store.
+/// `INVALID_ARGUMENT` for what cannot be a bucket of any store.
 pub(crate) fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
     let text = std::str::from_utf8(uri.as_bytes()).map_err(|_| {
         Error::invalid_argument(format_args!("{uri}: S3's keys are UTF-8; rename the object"))
@@ -58,7 +58,7 @@ pub(crate) fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
     Ok((bucket, key))
 }
 
-/// Splits after the name of the access point, which stands after `accesspoint` and a `/` or `:`.
+/// Splits an ARN after the name of the access point, which follows `accesspoint` and a `/` or `:`.
 fn split_arn(rest: &str) -> Option<(&str, &str)> {
     const POINT: &str = "accesspoint";
     let point = rest.match_indices(POINT).find_map(|(at, _)| {
@@ -71,8 +71,8 @@ fn split_arn(rest: &str) -> Option<(&str, &str)> {
     (name > point && !rest[..point].contains("://")).then_some((&rest[..name], key))
 }
 
-/// Refuses what some users write and no store can mean. The rest is for the store to judge: names of old
-/// buckets break today's rules.
+/// Refuses mistakes that cannot be a bucket of any store. The store judges the rest: names of old buckets break today's
+/// rules.
 fn check_bucket(bucket: &str) -> Result<()> {
     if bucket.starts_with("arn:") || bucket.is_empty() {
         return Ok(());

@@ -1,12 +1,12 @@
-//! What the plugin says of itself, as files without a bucket: `s3:///metrics.json`, `s3:///config.json`,
+//! The plugin's reports on itself, as files without a bucket: `s3:///metrics.json`, `s3:///config.json`,
 //! `s3:///stores.json`.
 
 use crate::{Filesystem, metrics};
 use tf_fs_object_store::{Connect as _, Name};
 use tf_fs_plugin::prelude::*;
 
-/// Reports that change are filled up to this, so that the size that somebody asked for is still right when they
-/// are read.
+/// Reports that change are padded to this length, so that a size that was queried before is still right when they are
+/// read.
 const LEN: usize = 32 << 10;
 
 fn filled(text: String) -> Vec<u8> {
@@ -16,7 +16,7 @@ fn filled(text: String) -> Vec<u8> {
     text
 }
 
-/// The report of this name, if it is one.
+/// Returns the report of this name, if it is one.
 ///
 /// # Errors
 /// If the settings are wrong.

@@ -81,8 +81,8 @@ impl ObjectStore for Bucket {
         names::copy(from, to, options).await
     }
 
-    /// The copy of an object that was made of parts has another ETag, and so nothing that tells it from a file of the
-    /// same length.
+    /// Returns whether the ETags and sizes are equal. A copy of an object that was made from parts has another ETag, so
+    /// nothing tells it from a file of the same length.
     fn is_copy(source: &ObjectMeta, destination: &ObjectMeta) -> bool {
         match (&source.etag, &destination.etag) {
             (Some(source_tag), Some(tag)) => {

@@ -1,6 +1,6 @@
 //! Settings: environment, settings file, TensorFlow's options.
 //!
-//! How they are read is the layer's ([`tf_fs_object_store::config`]). An AWS profile counts less than the settings file.
+//! [`tf_fs_object_store::config`] reads them. The settings file overrides an AWS profile.
 
 mod table;
 
@@ -12,19 +12,19 @@ use table::TABLE;
 use tf_fs_object_store::config::{self, FromValues, Place, Source, Table, Value, Values};
 use tf_fs_plugin::prelude::*;
 
-/// Everything that can be set.
+/// All settings.
 pub(crate) type Settings = config::Configured<BucketSettings>;
 
-/// The settings of now.
+/// The current settings.
 pub(crate) type Config = config::Config<BucketSettings>;
 
-/// What can be set for each bucket.
+/// The settings of a bucket.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BucketSettings {
     pub(crate) region: Option<String>,
     /// With its scheme.
     pub(crate) endpoint_url: Option<String>,
-    /// The bucket in the path of the URL rather than in the host; `None`: as the endpoint needs it.
+    /// Whether the bucket is in the path of the URL rather than in the host; `None`: as the endpoint needs it.
     pub(crate) path_style: Option<bool>,
     pub(crate) use_fips: Option<bool>,
     pub(crate) use_dualstack: Option<bool>,
@@ -36,28 +36,28 @@ pub(crate) struct BucketSettings {
     pub(crate) server_side_encryption: Option<String>,
     pub(crate) sse_kms_key_id: Option<String>,
     pub(crate) storage_class: Option<String>,
-    /// A canned ACL of what is written, such as `bucket-owner-full-control`.
+    /// A canned ACL of written objects, such as `bucket-owner-full-control`.
     pub(crate) acl: Option<String>,
-    /// The media type of what is written.
+    /// The media type of written objects.
     pub(crate) content_type: Option<String>,
     /// Whether uploads carry a checksum that the store verifies.
     pub(crate) checksums: bool,
-    /// How conditions are sent; `None`: as the store's answers show.
+    /// How conditions are sent; `None`: as the store's responses show.
     pub(crate) put_conditions: Option<ConditionForm>,
     pub(crate) complete_conditions: Option<ConditionForm>,
     pub(crate) copy_conditions: Option<ConditionForm>,
-    /// Whether CompleteMultipartUpload names the checksums of the parts; `None`: as the store's answers show.
+    /// Whether CompleteMultipartUpload has the checksums of the parts; `None`: as the store's responses show.
     pub(crate) part_checksums: Option<bool>,
     /// How the engine uses the bucket.
     pub(crate) engine: tf_fs_object_store::Settings,
-    /// Slow down before the store asks for it.
+    /// Whether to slow down before the store demands it.
     pub(crate) adaptive_retries: bool,
     pub(crate) connect_timeout: Duration,
     /// Certificates to trust instead of the system's.
     pub(crate) ca_file: Option<PathBuf>,
     /// A directory of such certificates.
     pub(crate) ca_path: Option<PathBuf>,
-    /// Whether the server has to prove who it is.
+    /// Whether the server's certificate is checked.
     pub(crate) verify_tls: bool,
 }
 
@@ -65,11 +65,11 @@ pub(crate) struct BucketSettings {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Profile {
     pub(crate) name: String,
-    /// Chosen for us rather than for all AWS tools: it then counts before credentials in the environment.
+    /// Whether it is set for this plugin, not for all AWS tools: it then precedes credentials in the environment.
     pub(crate) is_own: bool,
 }
 
-/// A condition that names an ETag, as a store wants it.
+/// The form in which a store accepts a condition with an ETag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConditionForm {
     /// As HTTP writes it.
@@ -161,8 +161,8 @@ impl FromValues for BucketSettings {
     }
 }
 
-/// Whether requests are not signed, and the keys that sign them. All of it is from the nearest place that names
-/// credentials: what another place names may be for another store.
+/// Returns whether requests are anonymous, and the keys that sign them. All of it comes from the nearest place that
+/// names credentials: those of another place may be for another store.
 fn credentials(values: &Values<'_>) -> Result<(bool, Option<Keys>)> {
     let names_some = |place: &Place<'_>| {
         ["access_key_id", "secret_access_key", "session_token", "profile"]
@@ -184,7 +184,7 @@ fn credentials(values: &Values<'_>) -> Result<(bool, Option<Keys>)> {
         (Some(access_key_id), Some(secret_access_key)) => {
             Some(Keys { access_key_id, secret_access_key, session_token: secret("session_token") })
         }
-        // A general one without keys is not used: buckets have their own.
+        // A general token without keys is ignored: buckets may have their own keys.
         (None, None) if nearest + 1 < places.len() && secret("session_token").is_some() => {
             return half("session_token", "access_key_id");
         }
@@ -199,7 +199,7 @@ fn credentials(values: &Values<'_>) -> Result<(bool, Option<Keys>)> {
 mod tests {
     use super::*;
 
-    /// The settings of bucket `b` and of others, after these options.
+    /// Returns the settings of bucket `b` and of others, after these options.
     fn of(options: &[(&str, &str)]) -> Result<[std::sync::Arc<BucketSettings>; 2]> {
         let config = Config::default();
         let option = |&(key, value): &(&str, &str)| {

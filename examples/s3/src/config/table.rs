@@ -1,4 +1,4 @@
-//! The table of all settings: their names, what they may be, and what they are for.
+//! The table of all settings: their names, valid values and purpose.
 
 use tf_fs_object_store::config::{Kind, Setting, Table};
 
@@ -11,7 +11,7 @@ pub(super) static TABLE: Table = Table {
     settings: SETTINGS,
     bucket: |name| Ok(name.into()),
     parent: |_| None,
-    // Someone who switched these off for all of AWS's tools does not mean us to use them.
+    // Users who switched these off for all AWS tools do not want them here either.
     ignores: |lookup, name| {
         name.starts_with("AWS_ENDPOINT_URL")
             && lookup("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS")
@@ -19,7 +19,7 @@ pub(super) static TABLE: Table = Table {
     },
 };
 
-/// How a store wants conditions.
+/// The form in which a store accepts conditions.
 const FORM_OF_CONDITIONS: Kind = Kind::OneOf(&["auto", "quoted", "unquoted", "none"]);
 
 const MIB: u64 = 1 << 20;

@@ -1,9 +1,9 @@
-//! What a store can do beyond reading and writing, as its answers show: once an endpoint, for this process.
+//! What a store can do beyond reading and writing, as its responses show: known by endpoint, for this process.
 //!
-//! Conditions (`If-Match` and its like) keep a write from replacing what somebody else wrote. Stores differ in
-//! them: Ceph compares an ETag with its quotes on, Swift answers 501, and many read none. A condition is sent in
-//! every form that the store has not refused. Until the store has shown that it checks them, and where it refuses
-//! them, the caller looks itself: HeadObject before the write, and after it.
+//! Conditions (`If-Match` and its like) prevent a write from replacing what somebody else wrote. Stores differ in them:
+//! Ceph compares an ETag including its quotes, Swift responds with 501, and many ignore all of them. A condition is
+//! sent in every form that the store has not refused. Until the store has shown that it checks conditions, and where it
+//! refuses them, the engine checks itself, with a HeadObject before the write and after it.
 
 use super::Bucket;
 use crate::config::ConditionForm;
@@ -29,7 +29,7 @@ impl Condition {
     const ALL: [Self; 5] =
         [Self::PutOver, Self::PutNew, Self::CompleteOver, Self::CompleteNew, Self::CopyOf];
 
-    /// As the report calls it.
+    /// Returns its name in the report.
     pub(crate) fn key(self) -> &'static str {
         match self {
             Self::PutOver => "put_if_match",
@@ -40,7 +40,7 @@ impl Condition {
         }
     }
 
-    /// The setting that decides it.
+    /// Returns the name of the setting for it.
     pub(crate) fn setting(self) -> &'static str {
         match self {
             Self::PutOver | Self::PutNew => "put_conditions",
@@ -49,7 +49,7 @@ impl Condition {
         }
     }
 
-    /// The header and the operation.
+    /// Returns the header and the operation.
     pub(crate) fn described(self) -> &'static str {
         match self {
             Self::PutOver => "If-Match of PutObject",
@@ -60,25 +60,25 @@ impl Condition {
         }
     }
 
-    /// Whether the condition names an ETag, which can be written in two forms.
+    /// Returns whether the condition names an ETag, which can be written in two forms.
     fn has_etag(self) -> bool {
         !matches!(self, Self::PutNew | Self::CompleteNew)
     }
 }
 
-/// What is known of a kind of condition at a store.
+/// What is known of a kind of condition in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Known {
-    /// Nothing, or that a condition that held was accepted, which one that nobody reads would be too.
+    /// Nothing, or that a condition that held was accepted, which a store that ignores it would do too.
     Nothing,
-    /// The store checks it, as HTTP writes it.
+    /// The store checks it in the form of HTTP.
     Checked,
-    /// The store refused one that held. Whether it does without the quotes is not known.
+    /// The store refused one that held. Whether it accepts one without the quotes is unknown.
     TryUnquoted,
     /// The store checks it if the ETag has no quotes.
     CheckedUnquoted,
-    /// The store refuses it although it holds, or knows none.
+    /// The store refuses it although it holds, or does not support it.
     Refused,
 }
 
@@ -94,17 +94,17 @@ impl Known {
         ALL.get(usize::from(byte)).copied().unwrap_or(Known::Nothing)
     }
 
-    /// Whether the store keeps what somebody else wrote. Otherwise the caller has to look.
+    /// Returns whether the store protects what somebody else wrote. Otherwise the caller has to look.
     pub(crate) fn is_checked(self) -> bool {
         matches!(self, Self::Checked | Self::CheckedUnquoted)
     }
 
-    /// Whether the condition is sent at all.
+    /// Returns whether the condition is sent at all.
     pub(crate) fn is_sent(self) -> bool {
         self != Self::Refused
     }
 
-    /// The ETag as the store wants it.
+    /// Returns the ETag in the form that the store accepts.
     pub(crate) fn form(self, etag: String) -> String {
         match self {
             Self::TryUnquoted | Self::CheckedUnquoted => etag.trim_matches('"').to_owned(),
@@ -128,17 +128,17 @@ impl Known {
 pub(crate) struct Abilities {
     /// The endpoint.
     name: String,
-    /// Amazon's checks what it is told, and nothing that it answers makes that doubtful.
+    /// Whether it is Amazon's, which checks conditions: no response makes that doubtful.
     is_amazon: bool,
     conditions: [AtomicU8; Condition::ALL.len()],
-    /// Whether the store has taken one that held.
+    /// Whether the store has accepted a condition that held.
     taken: [AtomicBool; Condition::ALL.len()],
-    /// Whether the list of parts may have checksums: 0 not known, 1 yes, 2 no.
+    /// Whether the list of parts may have checksums: 0 unknown, 1 yes, 2 no.
     part_checksums: AtomicU8,
 }
 
 impl Abilities {
-    /// Of a store that nothing is known of, or of Amazon's, which checks what it is told.
+    /// Creates the abilities of an unknown store, or of Amazon's, which checks conditions.
     pub(crate) fn new(name: String, is_amazon: bool) -> Self {
         let first = if is_amazon { Known::Checked } else { Known::Nothing };
         Self {
@@ -154,8 +154,8 @@ impl Abilities {
         Known::of(self.conditions[condition as usize].load(Ordering::Relaxed))
     }
 
-    /// Whether the store has shown both that it refuses what does not hold and that it takes what does. Then it refuses
-    /// a write for a reason, whatever HeadObject shows. A store may check copies of some objects only.
+    /// Returns whether the store has shown both that it refuses what does not hold and that it accepts what does. Then
+    /// it has a reason to refuse a write, whatever HeadObject shows. A store may check copies of some objects only.
     pub(crate) fn is_settled(&self, condition: Condition) -> bool {
         self.is_amazon
             || condition != Condition::CopyOf
@@ -163,7 +163,7 @@ impl Abilities {
                 && self.known(condition).is_checked()
     }
 
-    /// Takes a step from what was known. Another request may have learned something else meanwhile: that counts.
+    /// Records `known`, unless another request has learned something else since `from` was known.
     fn learn(&self, condition: Condition, from: Known, known: Known) {
         let of = &self.conditions[condition as usize];
         let (before, now) = (from as u8, known as u8);
@@ -184,9 +184,9 @@ impl Abilities {
         }
     }
 
-    /// The store refused a condition that did not hold, sent as `sent` says.
+    /// Records that the store refused a condition that did not hold, sent in the form `sent`.
     pub(crate) fn caught(&self, condition: Condition, sent: Known) {
-        // One that refuses whatever is sent is found out by the first condition that holds.
+        // A store that refuses every condition is detected by the first one that holds.
         match sent {
             Known::Nothing => self.learn(condition, sent, Known::Checked),
             Known::TryUnquoted => self.learn(condition, sent, Known::CheckedUnquoted),
@@ -194,7 +194,7 @@ impl Abilities {
         }
     }
 
-    /// The store refused a condition that held before and after, sent as `sent` says: another form is next.
+    /// Records that the store refused a condition that held before and after, sent as `sent`: another form is next.
     pub(crate) fn refused(&self, condition: Condition, sent: Known) {
         let next = match sent {
             Known::Nothing | Known::Checked if condition.has_etag() => Known::TryUnquoted,
@@ -205,14 +205,14 @@ impl Abilities {
         }
     }
 
-    /// The store answered a request with a condition with 501, and did the same request without it. One that has
-    /// refused a condition knows them.
+    /// Records that the store responded with 501 to a request with a condition, and accepted it without. A store that
+    /// has refused a condition supports them.
     pub(crate) fn unknown(&self, condition: Condition) {
         self.learn(condition, Known::Nothing, Known::Refused);
     }
 
-    /// The store took a condition that held, sent as `sent` says. `quotes_refused`: it refused the same one with quotes,
-    /// so it reads them.
+    /// Records that the store accepted a condition that held, sent in the form `sent`. `quotes_refused`: it refused the
+    /// same one with quotes, so it checks them.
     pub(crate) fn held(&self, condition: Condition, sent: Known, quotes_refused: bool) {
         if sent == Known::TryUnquoted && quotes_refused {
             self.learn(condition, sent, Known::CheckedUnquoted);
@@ -224,7 +224,7 @@ impl Abilities {
         self.part_checksums.load(Ordering::Relaxed) != 2
     }
 
-    /// What became of a list of parts with checksums, or of one without them after one with them was refused.
+    /// Records whether a list of parts with checksums was accepted, or refused and then accepted without them.
     pub(crate) fn part_checksums(&self, taken: bool) {
         let now = if taken { 1 } else { 2 };
         if self.part_checksums.swap(now, Ordering::Relaxed) != now && !taken {
@@ -232,7 +232,7 @@ impl Abilities {
         }
     }
 
-    /// For the report.
+    /// Returns its entry in the report.
     pub(crate) fn json(&self) -> (String, Value) {
         let mut shown = serde_json::Map::new();
         for condition in Condition::ALL {
@@ -248,7 +248,7 @@ impl Abilities {
     }
 }
 
-/// What a setting says instead of the store.
+/// The ability that a setting declares instead of the store.
 impl From<ConditionForm> for Known {
     fn from(form: ConditionForm) -> Self {
         match form {
@@ -260,17 +260,17 @@ impl From<ConditionForm> for Known {
 }
 
 impl Bucket {
-    /// What the store has shown that it can do.
+    /// Returns what the store has shown that it can do.
     pub(crate) fn abilities(&self) -> &Abilities {
         &self.abilities
     }
 
-    /// What is known of a kind of condition: what the settings say, else what the store has shown.
+    /// Returns what is known of a kind of condition: what the settings say, else what the store has shown.
     pub(crate) fn known(&self, condition: Condition) -> Known {
         self.decided(condition).unwrap_or_else(|| self.abilities.known(condition))
     }
 
-    /// Where to note what the store shows of a kind of condition; `None` if the settings say it.
+    /// Returns where to record what the store shows of a kind of condition; `None` if the settings say it.
     pub(crate) fn learns(&self, condition: Condition) -> Option<&Abilities> {
         self.decided(condition).is_none().then_some(&*self.abilities)
     }
@@ -299,7 +299,7 @@ mod tests {
         store.refused(of, Known::Nothing);
         assert!(!store.known(of).is_checked());
         assert_eq!(store.known(of).form("\"e\"".into()), "e");
-        // Nobody knows whether it looked at it.
+        // It is unknown whether the store checked it.
         store.held(of, Known::TryUnquoted, false);
         assert_eq!(store.known(of), Known::TryUnquoted);
         store.held(of, Known::TryUnquoted, true);
@@ -336,7 +336,7 @@ mod tests {
             }
             assert!(!store.known(of).is_checked());
         }
-        // Late news of an older attempt.
+        // Late results of an older attempt.
         store.refused(Condition::PutOver, Known::Nothing);
         store.held(Condition::PutOver, Known::TryUnquoted, true);
         store.caught(Condition::PutOver, Known::TryUnquoted);

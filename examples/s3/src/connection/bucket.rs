@@ -1,4 +1,4 @@
-//! A bucket and how it is reached.
+//! A bucket and its client.
 
 use super::Shared;
 use super::abilities::Abilities;
@@ -58,7 +58,7 @@ impl fmt::Debug for Bucket {
     }
 }
 
-/// What the SDK's endpoint rules need besides the region.
+/// The input of the SDK's endpoint rules besides the region.
 #[derive(Debug)]
 struct EndpointOf {
     url: Option<String>,
@@ -116,10 +116,10 @@ impl Bucket {
             .force_path_style(endpoint.path_style)
             .use_fips(endpoint.use_fips)
             .use_dual_stack(endpoint.use_dualstack)
-            // The engine repeats requests. What is left is the pace of `adaptive`.
+            // The engine retries requests. Only the pace of `adaptive` is left to the SDK.
             .retry_config(retries.with_max_attempts(1))
-            // Custom: those of the SDK share a table of the process, and a child that is forked while another thread has its
-            // lock waits for ever.
+            // Custom: those of the SDK share a table of the process, and a child that is forked while another thread
+            // holds its lock waits for ever.
             .retry_partition(RetryPartition::custom(format!("s3 {name}")).build())
             // `http` does this.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
@@ -135,7 +135,7 @@ impl Bucket {
             config.set_credentials_provider(None);
             None
         } else {
-            // The cache serves our own requests too.
+            // The cache also serves our own requests.
             config.set_credentials_provider(Some(SharedCredentialsProvider::new(Shareable(
                 Arc::clone(&cache),
             ))));
@@ -167,8 +167,8 @@ impl Bucket {
         Ok(bucket)
     }
 
-    /// What tells the bucket from those of the same name elsewhere. Within a partition of Amazon's there is one of each
-    /// name, and its region may be unknown before the first request.
+    /// Returns what tells the bucket from those of the same name elsewhere. A partition of Amazon's has one bucket of
+    /// each name, and its region may be unknown before the first request.
     pub(crate) fn cache_scope(&self) -> String {
         match &self.endpoint.url {
             Some(url) => url.clone(),
@@ -181,15 +181,15 @@ impl Bucket {
         }
     }
 
-    /// Whether both are buckets of one store, which copies from one to the other.
+    /// Returns whether both are buckets of one store, which can copy from one to the other.
     pub(crate) fn is_of_store_of(&self, other: &Self) -> bool {
         self.endpoint.url == other.endpoint.url
     }
 
-    /// Where requests for the bucket's objects go.
+    /// Returns where requests for the bucket's objects go.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if the settings and the bucket's name do not fit together.
+    /// `INVALID_ARGUMENT` if the settings and the bucket's name contradict each other.
     pub(crate) fn route(&self) -> Result<Arc<Route>> {
         let region = self.located.region();
         if let Some(route) = &*self.route.load()
@@ -223,12 +223,12 @@ impl Bucket {
         Ok(route)
     }
 
-    /// Connections of our own, whatever the bucket.
+    /// Returns the pool of our connections, which all buckets share.
     pub(crate) fn pool(&self) -> &Arc<Pool> {
         &self.shared.pool
     }
 
-    /// The credentials to sign with; `None`: requests are not signed.
+    /// Returns the credentials to sign with; `None`: requests are not signed.
     ///
     /// # Errors
     /// [`Cause::NoCredentials`] with the sources that were tried.
@@ -238,7 +238,7 @@ impl Bucket {
         Ok(Some(credentials))
     }
 
-    /// The TLS settings for connections of our own.
+    /// Returns the TLS settings for our connections.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if certificates cannot be read.
@@ -250,7 +250,7 @@ impl Bucket {
         Ok(Arc::clone(self.tls_config.get_or_init(|| config)))
     }
 
-    /// Headers that every request for an object carries and signs.
+    /// Returns the headers that every request for an object has and signs.
     pub(crate) fn headers(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
         self.settings
             .requester_pays
@@ -263,8 +263,8 @@ impl Bucket {
             .into_iter()
     }
 
-    /// Whether a request that got this answer may be tried again at once: the store named the bucket's region or its own
-    /// time, which then count from now on, or newer credentials may be had. `body` is as much of the body as was read.
+    /// Returns whether a request with this response may be retried at once: the store told the bucket's region or its
+    /// time, which apply from now on, or newer credentials may be available. `body` is as much of it as was read.
     pub(crate) fn may_try_again<'a>(
         &self,
         status: u16,
@@ -276,7 +276,7 @@ impl Bucket {
             return true;
         }
         let code = element(body, "Code").filter(|_| (400..=499).contains(&status));
-        // That of a response from a cache is of an earlier time.
+        // The date of a response from a cache is of an earlier time.
         let there = || header("date").filter(|_| header("age").is_none()).and_then(date);
         let may_renew =
             |is_said| self.credentials.as_ref().is_some_and(|cache| cache.expire(is_said));
@@ -285,7 +285,7 @@ impl Bucket {
                 there().is_some_and(|there| self.shown.set_clock(there))
             }
             Some(code) => is_about_old_credentials(code) && may_renew(true),
-            // To a HEAD a store only says its time, and 400 for credentials that have expired.
+            // To a HEAD a store only tells its time, and responds with 400 if credentials have expired.
             None if body.is_empty() => match status {
                 403 => there().is_some_and(|there| {
                     self.shown.is_far_from(there) && self.shown.set_clock(there)
@@ -298,17 +298,17 @@ impl Bucket {
     }
 }
 
-/// What the AWS configuration files and the environment say besides our settings.
+/// Loads the AWS configuration files and environment that our settings do not cover.
 async fn load(
     settings: &BucketSettings,
     client: aws_smithy_runtime_api::client::http::SharedHttpClient,
 ) -> SdkConfig {
     let mut loader = aws_config::defaults(BehaviorVersion::latest())
         .http_client(client)
-        // Both are found elsewhere; asking here could wait for services that do not answer.
+        // Both are found elsewhere; querying them here could wait for services that do not respond.
         .region(Region::from_static(FALLBACK))
         .no_credentials()
-        // Ours; reading them, the SDK panics at what is no number.
+        // Ours; the SDK panics when a number in its own is not valid.
         .retry_config(RetryConfig::standard());
     if let Some(profile) = &settings.profile {
         loader = loader.profile_name(&profile.name);
@@ -316,7 +316,7 @@ async fn load(
     loader.load().await
 }
 
-/// The endpoint that the AWS profile names for S3, or for all services.
+/// Returns the endpoint in the AWS profile for S3, or for all services.
 fn endpoint_of_profile(config: &SdkConfig) -> Option<String> {
     let key = ServiceConfigKey::builder()
         .service_id("S3")
@@ -328,14 +328,14 @@ fn endpoint_of_profile(config: &SdkConfig) -> Option<String> {
     of_service.or_else(|| config.endpoint_url().map(str::to_owned))
 }
 
-/// The URL, with a `/` after its path if it has one: the SDK appends the bucket as it is.
+/// Returns the URL, with a `/` after its path if it has one: the SDK appends the bucket as it is.
 fn with_slash(url: &str) -> String {
     let url = url.trim_end_matches('/');
     let host = url.split_once("://").map_or(url, |(_, rest)| rest);
     if host.contains('/') { format!("{url}/") } else { url.to_owned() }
 }
 
-/// Whether a URL is one of Amazon's.
+/// Returns whether a URL is one of Amazon's.
 pub(super) fn is_amazon(url: &str) -> bool {
     let uri: Option<Uri> = url.parse().ok();
     uri.as_ref()
@@ -343,7 +343,7 @@ pub(super) fn is_amazon(url: &str) -> bool {
         .is_some_and(|host| host.ends_with(".amazonaws.com") || host.ends_with(".amazonaws.com.cn"))
 }
 
-/// The cache as the SDK wants it.
+/// The cache in the form that the SDK accepts.
 #[derive(Debug)]
 struct Shareable(Arc<Cache>);
 
@@ -362,7 +362,7 @@ impl aws_credential_types::provider::ProvideCredentials for Shareable {
 mod tests {
     use super::*;
 
-    /// The route to a bucket of this name with these settings.
+    /// Returns the route to a bucket of this name with these settings.
     async fn route(bucket: &str, change: impl FnOnce(&mut BucketSettings)) -> Result<Arc<Route>> {
         let mut settings =
             BucketSettings { region: Some("eu-west-1".into()), ..BucketSettings::default() };
@@ -379,7 +379,7 @@ mod tests {
         let base = async |bucket, url| route(bucket, endpoint(url)).await.unwrap().base.to_string();
         let plain = async |bucket| route(bucket, |_| {}).await.unwrap().base.to_string();
         assert_eq!(plain("data").await, "https://data.s3.eu-west-1.amazonaws.com");
-        // No certificate fits, or no host.
+        // No certificate is valid for it, or no host.
         assert_eq!(plain("my.data").await, "https://s3.eu-west-1.amazonaws.com/my.data");
         assert_eq!(plain("Data").await, "https://s3.eu-west-1.amazonaws.com/Data");
         assert_eq!(base("data", "http://127.0.0.1:9000").await, "http://127.0.0.1:9000/data");

@@ -1,4 +1,4 @@
-//! Where credentials are from, and how long they are kept.
+//! Where credentials come from, and how long they are kept.
 
 mod cache;
 
@@ -34,7 +34,7 @@ use tf_fs_object_store::{Class, Failure as _};
 /// How long the silence of the metadata service is remembered, so that not every request waits for it.
 const IMDS_MEMORY: Duration = Duration::from_secs(30);
 
-/// The sources of credentials, one after the other, as the AWS SDK asks them.
+/// The sources of credentials, tried in the order of the AWS SDK.
 pub(super) struct Chain {
     fixed: Option<Credentials>,
     profile: Option<Profile>,
@@ -45,12 +45,12 @@ pub(super) struct Chain {
 /// What the sources of all buckets share.
 #[derive(Debug)]
 pub(super) struct Sources {
-    /// For services of Amazon's.
+    /// For Amazon's services.
     services: SharedHttpClient,
-    /// For what only this machine can reach.
+    /// For services that only this machine can reach.
     local: SharedHttpClient,
     silence: Mutex<Option<Instant>>,
-    /// How long the metadata service of an EC2 instance may take, where there is one.
+    /// How long the metadata service of an EC2 instance may take.
     imds_timeout: Duration,
 }
 
@@ -80,14 +80,14 @@ impl Sources {
         ProviderConfig::without_region().with_http_client(client.clone())
     }
 
-    /// Whether the metadata service did not respond a moment ago.
+    /// Returns whether the metadata service did not respond a moment ago.
     fn is_silent(&self) -> bool {
         let silence = self.silence.lock().unwrap_or_else(PoisonError::into_inner);
         silence.is_some_and(|since| since.elapsed() < IMDS_MEMORY)
     }
 
-    /// What the metadata service says: if nothing, it is asked once more, since a packet may be lost, and silence is
-    /// remembered.
+    /// Queries the metadata service. If it does not respond, queries it once more, since a packet may be lost, and then
+    /// remembers the silence.
     async fn listen<T, E: StdError + 'static, R: Future<Output = Result<T, E>>>(
         &self,
         ask: impl Fn() -> R,
@@ -104,7 +104,7 @@ impl Sources {
         })
     }
 
-    /// The region that the profile names, else the one that this EC2 instance is in.
+    /// Returns the region in the profile, else that of this EC2 instance.
     pub(super) async fn region(
         &self,
         profile: Option<&Profile>,
@@ -119,7 +119,7 @@ impl Sources {
         if let Some(region) = builder.build().region().await {
             return Some(region);
         }
-        // Where an instance is says nothing about another store.
+        // The region of an instance says nothing about another store.
         if !is_amazon || imds_is_disabled() || self.is_silent() {
             return None;
         }
@@ -134,7 +134,7 @@ impl Sources {
     }
 }
 
-/// Whether the metadata service did not respond, as far as the error tells.
+/// Returns whether the metadata service did not respond, as far as the error tells.
 fn is_silence(error: &(dyn StdError + 'static)) -> bool {
     let is_answer = match find::<ImdsError>(error) {
         Some(ImdsError::ErrorResponse(_)) | None => true,
@@ -143,7 +143,7 @@ fn is_silence(error: &(dyn StdError + 'static)) -> bool {
     !is_answer || find::<Unanswered>(error).is_some()
 }
 
-/// Whether the metadata service responded, and was only busy.
+/// Returns whether the metadata service responded, and was only busy.
 fn is_busy(error: &(dyn StdError + 'static)) -> bool {
     let status = match find::<ImdsError>(error) {
         Some(ImdsError::ErrorResponse(answer)) => Some(answer.response().status()),
@@ -164,11 +164,11 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
-/// Why there are no credentials: what was tried, and what came of it.
+/// Why there are no credentials: which sources were tried, with their results.
 #[derive(Clone, Debug)]
 pub(crate) struct NoCredentials {
     tried: Vec<(String, String)>,
-    /// A service did not respond, or was busy: later it may respond.
+    /// Whether a service did not respond, or was busy: it may respond later.
     pub(crate) may_pass: bool,
 }
 
@@ -188,7 +188,7 @@ impl StdError for NoCredentials {}
 const UNSENDABLE: &str =
     "the access key or the session token has a line break or a control character";
 
-/// Whether the parts that go into headers can be sent.
+/// Returns whether the parts that go into headers can be sent.
 fn is_sendable(credentials: &Credentials) -> bool {
     [Some(credentials.access_key_id()), credentials.session_token()]
         .into_iter()
@@ -196,18 +196,18 @@ fn is_sendable(credentials: &Credentials) -> bool {
         .all(|text| HeaderValue::from_str(text).is_ok())
 }
 
-/// What came of a source.
+/// The result of a source without credentials.
 enum Outcome {
-    /// It is not set up: the next one is asked.
+    /// It is not set up: the next one is tried.
     Absent(String),
-    /// It is set up but does not work. Going on would use credentials that nobody meant.
+    /// It is set up but does not work. Going on would use credentials that nobody intended.
     Broken(String),
     /// The same, and its service did not respond, or was busy.
     Unanswered(String),
 }
 
 impl Outcome {
-    /// Of a source that is set up.
+    /// Returns the outcome of a source that is set up.
     fn of(error: &CredentialsError, reason: String) -> Self {
         let is_unanswered = match find::<Unanswered>(error) {
             Some(Unanswered(failed)) => failed.class() == Class::Transient,
@@ -216,7 +216,7 @@ impl Outcome {
         if is_unanswered { Self::Unanswered(reason) } else { Self::Broken(reason) }
     }
 
-    /// Of a source that has no result when the time is over.
+    /// Returns the outcome of a source without a result in time.
     fn timed_out(source: Source, limit: Duration) -> Self {
         let reason = format!("no result in {} s", limit.as_secs());
         match source {
@@ -253,7 +253,7 @@ impl Chain {
                 }
             };
         }
-        // Someone who names a profile for us means it.
+        // A user who sets a profile for this plugin means it.
         let skips_environment = self.profile.as_ref().is_some_and(|profile| profile.is_own);
         let mut tried = Vec::new();
         for source in Source::ALL {
@@ -391,9 +391,9 @@ impl Chain {
         }
     }
 
-    /// Looks whether there is the profile. The SDK takes a missing one for none wanted if there is no file.
+    /// Checks that the profile exists. Without a file, the SDK treats a missing profile as if none was set.
     async fn has_profile(&self) -> Result<(), Outcome> {
-        // Its successor is in a crate for the SDK's inside only.
+        // Its successor is in an internal crate of the SDK.
         #[allow(deprecated)]
         let files = aws_config::profile::profile_file::ProfileFiles::default();
         let name = self.profile_name();

@@ -1,7 +1,7 @@
 //! The HTTP client under the SDK: the engine's, which ends requests that make no progress.
 //!
-//! The SDK's own limits do not fit: its read timeout includes the sending of the body, so that a slow upload fails, its
-//! protection against stalled streams does not cover the wait for a response, and its client hides its connections.
+//! The SDK's own limits do not fit. Its read timeout includes the sending of the body, so that a slow upload fails; its
+//! protection against stalled streams does not cover the wait for a response; and its client hides its connections.
 
 use super::whole::is_cut_off;
 use aws_sdk_s3::primitives::SdkBody;
@@ -19,12 +19,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tf_fs_object_store::http::{Failed, Http, HttpBody, HttpSettings, Proxy, Tls, endpoint};
 
-/// A body that is kept in memory may have so many bytes. The largest that a store sends on purpose has about 4 MiB: a
-/// listing of 1,000 keys of 1,024 bytes, each of them written in three.
+/// The most bytes of a body that is kept in memory. The largest that a store sends on purpose has about 4 MiB: a
+/// listing of 1,000 keys of 1,024 bytes, each of them encoded in three.
 const LARGEST: usize = 32 << 20;
 
-/// A client. A request that makes no progress for `stall` fails, and so does a connection that is not made in
-/// `connect`.
+/// Creates a client. A request fails if it makes no progress for `stall`, or has no connection within `connect`.
 pub(super) fn client(
     config: Arc<rustls::ClientConfig>,
     proxy: Proxy,
@@ -45,7 +44,7 @@ pub(super) fn client(
     SharedHttpClient::new(client)
 }
 
-/// The engine's client as the SDK wants it.
+/// The engine's client in the form that the SDK accepts.
 #[derive(Clone, Debug)]
 struct Engine(Http);
 
@@ -81,7 +80,7 @@ impl Engine {
         let (head, body) = response.into_parts();
         let body = HttpBody::new(body, None, endpoint);
         let body = body.collect(LARGEST, self.0.settings().stall_timeout).await?;
-        // An error has a code or none, whatever else its document lacks.
+        // Of an error the code matters, even if its document is cut off.
         if is_success && is_cut_off(&body) {
             return Err(Failed::Invalid("it is cut off in the middle".to_owned()));
         }
@@ -89,7 +88,7 @@ impl Engine {
     }
 }
 
-/// Whether the body of the response is passed on as it arrives. The SDK keeps all others in memory.
+/// Returns whether the body of the response is passed on as it arrives. The SDK keeps all others in memory.
 fn is_streamed(query: &str) -> bool {
     query.split('&').any(|parameter| parameter == "x-id=GetObject")
 }

@@ -1,4 +1,4 @@
-//! Clients, one a bucket: region, endpoint, credentials.
+//! Clients, one for each bucket: region, endpoint, credentials.
 
 mod abilities;
 mod bucket;
@@ -36,7 +36,7 @@ pub(crate) struct Client {
     shared: Arc<Shared>,
 }
 
-/// What the buckets share, whatever the settings.
+/// What the buckets share, whatever their settings.
 #[derive(Debug, Default)]
 struct Shared {
     clients: Mutex<HashMap<(Tls, Duration, Duration), SharedHttpClient>>,
@@ -44,31 +44,31 @@ struct Shared {
     sources: Mutex<HashMap<Tls, Arc<Sources>>>,
     /// By endpoint.
     abilities: Mutex<BTreeMap<String, Arc<Abilities>>>,
-    /// Connections of our own.
+    /// Our connections.
     pool: Arc<Pool>,
     /// The SDK's rules, which are large.
     rules: OnceLock<Arc<DefaultResolver>>,
 }
 
 impl Client {
-    /// With these settings; of the one before it keeps what the buckets share.
+    /// Creates a client with these settings. It shares with the one before it what buckets share.
     pub(crate) fn new(settings: Arc<Settings>, before: Option<&Self>) -> Self {
         silence::quieten();
         let shared = before.map(|before| Arc::clone(&before.shared)).unwrap_or_default();
         Self { settings, shared }
     }
 
-    /// Whether a bucket of this name would have the same settings. Then it keeps its connections.
+    /// Returns whether a bucket of this name would have the same settings. Then it keeps its connections.
     pub(crate) fn would_open(&self, name: &str, bucket: &Bucket) -> bool {
         bucket.settings == *self.settings.bucket(name)
     }
 
-    /// Whether it was made with these settings.
+    /// Returns whether it was made with these settings.
     pub(crate) fn has(&self, settings: &Arc<Settings>) -> bool {
         Arc::ptr_eq(&self.settings, settings)
     }
 
-    /// What is known of the stores that this process has used, by endpoint.
+    /// Returns what is known of the stores that this process has used, by endpoint.
     pub(crate) fn stores(&self) -> serde_json::Map<String, serde_json::Value> {
         let abilities = self.shared.abilities.lock().unwrap_or_else(PoisonError::into_inner);
         abilities.values().map(|store| store.json()).collect()
@@ -86,7 +86,7 @@ impl tf_fs_object_store::Client for Client {
 
     async fn list_buckets(&self, token: Option<&str>) -> Result<BucketPage, Cause> {
         let (any, name) = (self.open(&"".into()).await?, Name::new("s3", "", ""));
-        // Here, because what the store says of the region counts for this bucket only.
+        // Retried here, because what the store says of the region applies to this bucket only.
         let list = || crate::names::list_buckets(&any, token);
         Ok(retry(&any, "ListBuckets", &name, list).await?)
     }
@@ -106,7 +106,7 @@ impl tf_fs_object_store::Client for Client {
 }
 
 impl Shared {
-    /// The HTTP client for requests to stores.
+    /// Returns the HTTP client for requests to stores.
     fn client(&self, tls: &Tls, connect: Duration, stall: Duration) -> Result<SharedHttpClient> {
         let key = (tls.clone(), connect, stall);
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,8 +119,8 @@ impl Shared {
         Ok(client)
     }
 
-    /// The TLS settings. The first call reads the system's certificates, while TensorFlow's thread waits: if one in
-    /// the background did when that thread forks, the child would wait for it for ever.
+    /// Returns the TLS settings. The first call reads the system's certificates, while TensorFlow's thread waits: if a
+    /// background thread were reading them when that thread forks, the child would wait for it for ever.
     fn tls(&self, tls: &Tls) -> Result<Arc<rustls::ClientConfig>> {
         let mut configs = self.tls.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(config) = configs.get(tls) {
@@ -131,7 +131,7 @@ impl Shared {
         Ok(config)
     }
 
-    /// What is known of the store at this endpoint; `None` is Amazon S3.
+    /// Returns what is known of the store at this endpoint; `None` is Amazon S3.
     fn abilities(&self, endpoint: Option<&str>) -> Arc<Abilities> {
         let is_amazon = endpoint.is_none_or(bucket::is_amazon);
         let name = endpoint.unwrap_or("Amazon S3").to_owned();
@@ -144,8 +144,8 @@ impl Shared {
         Arc::clone(self.rules.get_or_init(|| Arc::new(DefaultResolver::new())))
     }
 
-    /// The sources of credentials for a bucket whose store is trusted by these settings. The services that give
-    /// credentials are trusted by the same certificates, as all AWS tools do it, but never without any.
+    /// Returns the sources of credentials for a bucket whose store is trusted by these settings. The services that give
+    /// credentials are trusted by the same certificates, as in all AWS tools, but are always verified.
     fn sources(&self, tls: &Tls) -> Result<Arc<Sources>> {
         let is_verified = tls.verify;
         let tls = Tls { verify: true, ..tls.clone() };
@@ -155,7 +155,7 @@ impl Shared {
         }
         let config = self.tls(&tls).or_else(|error| match is_verified {
             true => Err(error),
-            // The store is reached without it, so it is no reason to fail.
+            // The store is reached without them, so this is not a reason to fail.
             false => {
                 log::warn!(
                     "{error:#}; services of credentials are trusted by the system's certificates"

@@ -1,4 +1,4 @@
-//! In which region a bucket is: the settings guess, the store's answers correct.
+//! The region of a bucket: the settings guess it, the store's responses correct it.
 
 use arc_swap::ArcSwap;
 use aws_sdk_s3::config::endpoint::{DefaultResolver, Params, ResolveEndpoint};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tf_fs_object_store::attempt;
 
-/// Used where nothing names a region: the one that Amazon's old names of buckets lead to.
+/// The region if none is set: the one that Amazon's old names of buckets lead to.
 pub(crate) const FALLBACK: &str = "us-east-1";
 
 /// The header in which a store names a bucket's region.
@@ -21,13 +21,13 @@ pub(super) struct Located {
     rules: Arc<DefaultResolver>,
 }
 
-/// Corrections of what requests are made with, by the store's answers.
+/// Corrections of request parameters by the store's responses.
 #[derive(Debug, Default)]
 pub(crate) struct Corrections(Mutex<Made>);
 
 #[derive(Debug, Default)]
 struct Made {
-    /// When the first of the last minute was made, and the last one.
+    /// When the first correction of the last minute was made, and the last one.
     first: Option<Instant>,
     last: Option<Instant>,
     count: u32,
@@ -39,9 +39,9 @@ const MAX_CORRECTIONS: u32 = 8;
 const MINUTE: Duration = Duration::from_secs(60);
 
 impl Corrections {
-    /// Whether a request of an attempt that `began` then, which a store refused, may be made again at once: after an answer
-    /// that says something new, or if it was made before the last correction. Otherwise the store refuses what it asks for,
-    /// and would go on doing so.
+    /// Returns whether a request of an attempt that `began` then, and that a store refused, may be retried at once:
+    /// after a response that says something new, or if it was made before the last correction. Otherwise the store
+    /// refuses its own correction, and would go on doing so.
     pub(crate) fn allow(&self, is_new: bool, began: Instant) -> bool {
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !is_new {
@@ -70,8 +70,8 @@ impl Located {
         self.region.load_full()
     }
 
-    /// Takes note of the store's word that the bucket is in `region`. Whether a request that was refused
-    /// for its region may be tried again at once.
+    /// Records that the bucket is in `region`, as the store says. Returns whether a request that was refused for its
+    /// region may be retried at once.
     pub(super) fn correct(&self, region: &str) -> bool {
         if !is_region(region) {
             return false;
@@ -84,13 +84,13 @@ impl Located {
         self.corrections.allow(*known != region, attempt().began)
     }
 
-    /// The rules of the SDK for this region.
+    /// Resolves an endpoint with the SDK's rules for this region.
     pub(super) fn resolve(&self, params: Params) -> EndpointFuture<'_> {
         EndpointFuture::new(async move { self.rules.resolve_endpoint(&params).await })
     }
 }
 
-/// The name goes into a host's name, so nothing else may pass for one.
+/// Returns whether this is the name of a region. It goes into a host's name, so nothing else is accepted.
 fn is_region(name: &str) -> bool {
     (1..=32).contains(&name.len())
         && name
@@ -98,7 +98,7 @@ fn is_region(name: &str) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
-/// The region that an answer asks for: its header, else the element of its error, else the word in its text.
+/// Returns the region that a response requires: from its header, else from the element or the text of its error.
 pub(crate) fn asked_for(status: u16, header: Option<&str>, body: &[u8]) -> Option<String> {
     // 400: signed for another region. 403 and 404 are never about the region.
     if !matches!(status, 301 | 302 | 307 | 308 | 400) {
@@ -116,7 +116,7 @@ pub(crate) fn asked_for(status: u16, header: Option<&str>, body: &[u8]) -> Optio
     is_region(region).then(|| region.to_owned())
 }
 
-/// Resolves endpoints for the region that is known by now.
+/// Resolves endpoints for the currently known region.
 #[derive(Debug)]
 pub(super) struct Resolver(pub(super) Arc<Located>);
 

@@ -1,11 +1,11 @@
-//! Where the requests of clients other than the SDK's go.
+//! Where clients other than the SDK send requests.
 
 use aws_sdk_s3::config::endpoint::Endpoint;
 use http::Uri;
 use std::sync::Arc;
 use tf_fs_object_store::http::is_proxied;
 
-/// Where requests for a bucket's objects go, for clients other than the SDK's.
+/// Where clients other than the SDK send requests for a bucket's objects.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Route {
     /// `http` or `https`, host and port, and in a path style URL the bucket; without `/` at the end.
@@ -13,11 +13,11 @@ pub(crate) struct Route {
     pub(crate) https: bool,
     pub(crate) host: String,
     pub(crate) port: u16,
-    /// What comes before `/key` in the path, as it is sent; empty or with `/` in front.
+    /// The path before `/key`, as it is sent; empty or with `/` in front.
     pub(crate) path: String,
     pub(crate) signing_region: String,
     pub(crate) signing_name: String,
-    /// Whether a plain SigV4 signature will do. Otherwise only the SDK can make the request.
+    /// Whether a plain SigV4 signature is enough. Otherwise only the SDK can make the request.
     pub(crate) is_plain: bool,
     /// Whether the environment sends requests for this host to a proxy.
     pub(crate) is_proxied: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// The `Host` header.
+    /// Returns the `Host` header.
     pub(crate) fn authority(&self) -> String {
         match (self.https, self.port) {
             (true, 443) | (false, 80) => self.host.clone(),
@@ -34,7 +34,7 @@ impl Route {
     }
 }
 impl Route {
-    /// `region` is that of the bucket, if `endpoint` names none to sign for.
+    /// Creates the route to an endpoint. `region` is that of the bucket, to sign for if `endpoint` names none.
     pub(crate) fn of(endpoint: &Endpoint, region: Arc<String>) -> Result<Self, String> {
         let base = endpoint.url().trim_end_matches('/').to_owned();
         let uri: Uri = endpoint.url().parse().map_err(|error| format!("{base}: {error}"))?;

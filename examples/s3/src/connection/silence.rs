@@ -1,17 +1,16 @@
-//! What the SDK says through `tracing` stays out of the log.
+//! Keeps what the SDK writes through `tracing` out of the log.
 
 use std::sync::PoisonError;
 use tf_fs_plugin::sync::Mutex;
 
-/// Keeps what the SDK says through `tracing` out of the log. At its finest level it tells session tokens and
-/// signed headers. Whether it reaches the log otherwise depends on features that any crate of a build may
-/// switch on.
+/// Keeps what the SDK writes through `tracing` out of the log. At its finest level that includes session tokens and
+/// signed headers. Whether it reaches the log otherwise depends on features that any crate of a build may enable.
 pub(super) fn quieten() {
-    /// Once, and not again in a forked child: `tracing` has a lock that another thread may have had at the fork.
+    /// Once, and not again in a forked child: `tracing` has a lock that another thread may have held at the fork.
     static DONE: Mutex<bool> = Mutex::new(false);
     let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
     if !*done {
-        // A program that has its own subscriber keeps it, and knows what it does.
+        // A program with its own subscriber keeps it, and controls what it logs.
         let none = tracing::subscriber::NoSubscriber::default();
         let _ = tracing::subscriber::set_global_default(none);
         *done = true;
@@ -26,7 +25,7 @@ mod tests {
     use tracing::span::{Attributes, Id, Record};
     use tracing::{Dispatch, Event, Metadata, Subscriber};
 
-    /// Keeps the lock of `tracing` from when it says so until it hears.
+    /// Holds the lock of `tracing` between two messages: the one that it sends, and the one that it receives.
     struct Holds(SyncSender<()>, std::sync::Mutex<Receiver<()>>);
 
     impl Subscriber for Holds {
@@ -61,7 +60,7 @@ mod tests {
         assert!(tracing::dispatcher::has_been_set());
     }
 
-    /// A forked child has the lock for ever that another thread had at the fork.
+    /// A lock of `tracing` that another thread held at the fork is held for ever in the child.
     #[test]
     fn the_lock_of_tracing_is_taken_once() {
         quieten();

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tf_fs_object_store::http::Tls;
 use tf_fs_plugin::prelude::*;
 
-/// Which certificates are trusted for a bucket.
+/// Returns which certificates are trusted for a bucket.
 pub(super) async fn of(settings: &BucketSettings) -> Tls {
     let mut tls = Tls {
         file: settings.ca_file.clone(),
@@ -20,21 +20,21 @@ pub(super) async fn of(settings: &BucketSettings) -> Tls {
     tls
 }
 
-/// The TLS settings of all connections.
+/// Returns the TLS settings of all connections.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` naming the file: without it connections would fail, with a text that leads nowhere.
+/// `INVALID_ARGUMENT` with the file: without it connections would fail with a text that does not name the cause.
 pub(super) fn client_config(tls: &Tls) -> Result<ClientConfig> {
     tls.client_config().context("ca_file, ca_path, or ca_bundle of the AWS profile")
 }
 
-/// `ca_bundle` of the AWS profile, which the SDK does not read.
+/// Returns `ca_bundle` of the AWS profile, which the SDK does not read.
 async fn bundle_of_profile(profile: Option<&Profile>) -> Option<PathBuf> {
-    // Its successor is in a crate for the SDK's inside only.
+    // Its successor is in an internal crate of the SDK.
     #[allow(deprecated)]
     let files = aws_config::profile::profile_file::ProfileFiles::default();
     let selected = profile.map(|profile| profile.name.clone().into());
-    // What is wrong with the files is said by those who need them.
+    // Those who need the files report what is wrong with them.
     let profiles = aws_config::profile::load(&Fs::real(), &Env::real(), &files, selected).await;
     let path = profiles.ok()?.get("ca_bundle")?.to_owned();
     (!path.is_empty()).then(|| path.into())

@@ -1,12 +1,12 @@
-//! Answers that end too early although the connection did not: XML all the same to the SDK, with less in it.
+//! Responses that end too early although the connection did not: the SDK accepts their XML, with less in it.
 
-/// Whether a body is the beginning of a document without its end.
+/// Returns whether a body is the beginning of a document without its end.
 pub(super) fn is_cut_off(body: &[u8]) -> bool {
     let body = body.trim_ascii();
     if !body.starts_with(b"<") {
         return false;
     }
-    // The first tag that is none of `<?xml …?>`, `<!-- … -->`.
+    // The first tag that is neither `<?xml …?>` nor `<!-- … -->`.
     let root = body.windows(2).position(|at| at[0] == b'<' && !matches!(at[1], b'?' | b'!'));
     let Some(root) = root.map(|start| &body[start + 1..]) else { return true };
     let is_end = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'>' | b'/');

@@ -1,5 +1,5 @@
-//! One ranged GET, by either of two ways: over connections of our own, read straight into the
-//! destination, or by the official client where a proxy stands between.
+//! One ranged GET, in one of two ways: over our connections, read straight into the destination, or with the official
+//! client where a proxy is between.
 
 mod own;
 #[cfg(feature = "ranges")]
@@ -20,7 +20,7 @@ use std::time::Instant;
 use tf_fs_object_store::http::{Failed, HttpBody};
 use tf_fs_object_store::{GetOptions, Head};
 
-/// The bytes of an answer, as they arrive.
+/// The bytes of a response, as they arrive.
 pub(crate) struct Body(Inner);
 
 enum Inner {
@@ -42,7 +42,7 @@ impl tf_fs_object_store::Body for Body {
     }
 }
 
-/// Asks for a range, and returns at the head of the answer.
+/// Requests a range, and returns with the head of the response.
 pub(crate) async fn get(bucket: &Bucket, options: GetOptions<'_>) -> Result<(Head, Body), Cause> {
     let route = bucket.route().map_err(Failed::Other)?;
     if bucket.is_for_sdk(&route) {
@@ -62,9 +62,9 @@ pub(crate) async fn get(bucket: &Bucket, options: GetOptions<'_>) -> Result<(Hea
     outcome
 }
 
-/// The answer 416 to a range of an object whose version is not known yet: it ends before.
+/// Returns the result of a response 416 for an object whose version is not known yet: the object ends before the range.
 fn past_the_end(wanted: GetOptions<'_>, size: Option<u64>) -> Result<(Head, Body), Cause> {
-    // Without a word on the size, an object that has no first byte is empty.
+    // If the response does not tell the size, an object without a first byte is empty.
     let size = size.or((wanted.range.start == 0).then_some(0));
     match size {
         Some(size) if size <= wanted.range.start => Ok((Head::new(size, size), Body(Inner::Empty))),

@@ -1,4 +1,4 @@
-//! A GET over a connection of our own, from the socket straight into the destination.
+//! A GET over one of our connections, from the socket straight into the destination.
 
 use super::{Body, Inner, past_the_end, request};
 use crate::cause::Cause;
@@ -7,7 +7,7 @@ use crate::failure;
 use tf_fs_object_store::http::{Exchange, Failed, Response, unsatisfied_size};
 use tf_fs_object_store::{GetOptions, Head};
 
-/// Of the body of a refusal no more is read.
+/// The most bytes read of the body of a refusal.
 const REFUSAL_LIMIT: usize = 64 << 10;
 
 pub(super) async fn get(
@@ -36,7 +36,7 @@ pub(super) async fn get(
         304 | 412 => Err(Failed::Changed.into()),
         416 if wanted.if_match.is_none() => {
             let size = response.header("content-range").and_then(unsatisfied_size);
-            // For the connection, which is kept if nothing is left to read.
+            // So that the connection is kept if nothing is left to read.
             response.beginning(REFUSAL_LIMIT, stall).await;
             past_the_end(wanted, size)
         }

@@ -1,4 +1,4 @@
-//! Ranges without what open files have around them, to measure the two ways to get one. Not part of the plugin.
+//! Ranges without the machinery of open files, for measuring the two ways to get one. Not part of the plugin.
 
 use crate::Filesystem;
 use crate::connection::Client;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use tf_fs_object_store::{Client as _, Connect as _};
 use tf_fs_plugin::prelude::*;
 
-/// How a range is asked for.
+/// How a range is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Over connections of our own.
+    /// Over our connections.
     Pooled,
-    /// By the official SDK, with the plugin's settings.
+    /// With the official SDK, and the plugin's settings.
     Sdk,
 }
 
@@ -20,11 +20,11 @@ pub enum Way {
 pub struct Ranges(tf_fs_object_store::Ranges<Client>);
 
 impl Ranges {
-    /// An object, reached with the settings of the environment: one GET, which says which version is read.
+    /// Opens an object, with the settings of the environment and one GET, which tells the version that is read.
     ///
     /// # Errors
-    /// `NOT_FOUND` if there is none, `INVALID_ARGUMENT` for a URI that names no object, and those of the settings and
-    /// of the request.
+    /// `NOT_FOUND` if there is none, `INVALID_ARGUMENT` for a URI that is not the name of an object, and those of the
+    /// settings and of the request.
     pub fn open(way: Way, uri: &str) -> Result<Self> {
         let connection = Filesystem::shared().connection()?;
         let name = Client::file(Uri::new(uri.as_bytes()))?;
@@ -35,7 +35,7 @@ impl Ranges {
         tf_fs_object_store::Ranges::open(connection, Arc::new(bucket), name).map(Self)
     }
 
-    /// Fills `to` with the bytes from `offset` on, by one GET unless that fails. Any number of threads may.
+    /// Fills `to` with the bytes from `offset` on, with one GET unless that fails. Any number of threads may call it.
     ///
     /// # Errors
     /// `OUT_OF_RANGE` if the object ends before, and those of the request.

@@ -1,4 +1,4 @@
-//! What is sent.
+//! The request of a GET.
 
 use crate::connection::{Bucket, Route};
 use aws_credential_types::Credentials;
@@ -18,7 +18,7 @@ use tf_fs_plugin::prelude::*;
 const ESCAPED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
-/// The request as it goes over the wire, signed if there are credentials.
+/// Returns the request as it goes over the wire, signed if there are credentials.
 pub(super) fn request(
     bucket: &Bucket,
     route: &Route,
@@ -44,7 +44,7 @@ fn compose(
     for (name, value) in asked {
         headers.push((name.as_str(), value.to_str().map_err(unsigned)?));
     }
-    // Nothing but what an URL may have: it goes out as it is.
+    // It has only characters that a URL may have, and is sent as it is.
     let target: PathAndQuery = path.parse().map_err(unsigned)?;
     let mut text = Vec::with_capacity(1024);
     text.extend_from_slice(b"GET ");
@@ -84,10 +84,10 @@ fn compose(
     Ok(text)
 }
 
-/// Adds a header. Some values are of others: an ETag of a listing, a token of a file.
+/// Adds a header. Some values come from others: an ETag from a listing, a token from a file.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` for one that would not be one header: a line break in it would begin another.
+/// `INVALID_ARGUMENT` for a value that is not valid in one header: a line break in it would begin another.
 fn line(to: &mut Vec<u8>, name: &str, value: &str) -> Result<()> {
     let (Ok(name), Ok(value)) =
         (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value.as_bytes()))
@@ -154,7 +154,7 @@ mod tests {
         for evil in EVIL {
             let etag = format!("\"e\"{evil}");
             let wanted = GetOptions::new("k", range).with_if_match(Some(&etag));
-            // Signing looks at some values, too; not every request is signed.
+            // Signing checks some values, too; but not every request is signed.
             assert!(composed(wanted, &[], None).is_err(), "{etag:?}");
             assert!(composed(wanted, &[], Some(&credentials("id", None))).is_err(), "{etag:?}");
             let wanted = GetOptions::new("k", range);
@@ -165,13 +165,13 @@ mod tests {
                 let error = composed(wanted, &[], Some(&credentials)).unwrap_err();
                 assert!(!format!("{error:#} {error:?}").contains("secret"), "{error:?}");
             }
-            // A key may hold whatever it likes: it is encoded.
+            // A key may have any bytes: it is encoded.
             let wanted = GetOptions::new(evil, range);
             let lines = lines(wanted, &[], None);
             assert!(!lines.iter().any(|line| line.starts_with("x-evil")), "{lines:?}");
             assert_eq!(lines.iter().filter(|line| line.starts_with("GET ")).count(), 1);
         }
-        // What an ETag may hold, it may.
+        // Valid characters of an ETag are accepted.
         let wanted = GetOptions::new("k", range).with_if_match(Some("\"é-_~\t\""));
         assert!(composed(wanted, &[], None).is_ok());
     }

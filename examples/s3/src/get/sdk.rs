@@ -1,4 +1,4 @@
-//! A GET by the official client.
+//! A GET with the official client.
 
 use super::past_the_end;
 use crate::cause::Cause;
@@ -13,10 +13,10 @@ use tf_fs_object_store::http::{Failed, RangeAnswer, unsatisfied_size};
 use tf_fs_object_store::metrics::BYTES_RECEIVED;
 use tf_fs_object_store::{GetOptions, Head, ObjectStore as _};
 
-/// The body of an answer.
+/// The body of a response.
 pub(super) struct Body {
     stream: ByteStream,
-    /// Arrived and not handed on yet.
+    /// Received, but not delivered yet.
     rest: Bytes,
     left: u64,
     endpoint: String,

@@ -1,4 +1,4 @@
-//! Where the GETs of a bucket go.
+//! Where the GETs of a bucket are sent.
 
 use crate::connection::{Bucket, Corrections, Route};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -7,10 +7,10 @@ use tf_fs_object_store::attempt;
 use tf_fs_object_store::http::Place;
 use tf_fs_plugin::prelude::*;
 
-/// What the GETs of a bucket have shown of it.
+/// What the GETs of a bucket have shown about it.
 #[derive(Debug, Default)]
 pub(crate) struct Shown {
-    /// Its answers need what only the official client can do.
+    /// Whether its responses need what only the official client supports.
     needs_sdk: AtomicBool,
     /// Seconds by which the store's clock is ahead.
     clock_ahead: AtomicI64,
@@ -23,24 +23,24 @@ impl Bucket {
         Ok(Place::new(&route.host, route.port, tls))
     }
 
-    /// Whether the official client has to be asked.
+    /// Returns whether the official client has to make the request.
     pub(super) fn is_for_sdk(&self, route: &Route) -> bool {
         route.is_proxied || !route.is_plain || self.shown.needs_sdk.load(Ordering::Relaxed)
     }
 
-    /// From now on the official client is asked.
+    /// Makes the official client make all further requests.
     pub(super) fn use_sdk(&self) {
         self.shown.needs_sdk.store(true, Ordering::Relaxed);
     }
 
-    /// The store's time.
+    /// Returns the store's time.
     pub(super) fn now(&self) -> SystemTime {
         self.shown.now()
     }
 }
 
 impl Shown {
-    /// The store's time, as far as it has said.
+    /// Returns the store's time, as far as it has told.
     fn now(&self) -> SystemTime {
         let ahead = self.clock_ahead.load(Ordering::Relaxed);
         let by = Duration::from_secs(ahead.unsigned_abs());
@@ -49,14 +49,14 @@ impl Shown {
         moved.unwrap_or(now)
     }
 
-    /// Whether a store that says this time refuses what is signed for this machine's or for the one it said before: S3
-    /// does so from 15 minutes on.
+    /// Returns whether a store with this time refuses what is signed for this machine's time, or for the one that it
+    /// told before: S3 does so from a difference of 15 minutes on.
     pub(crate) fn is_far_from(&self, there: SystemTime) -> bool {
         let from = |now: SystemTime| now.duration_since(there).unwrap_or_else(|far| far.duration());
         from(self.now()).max(from(SystemTime::now())) >= Duration::from_secs(15 * 60)
     }
 
-    /// The store says what time it is. Whether a request that was refused for its time may be made again at once.
+    /// Sets the store's clock. Returns whether a request that was refused for its time may be retried at once.
     pub(crate) fn set_clock(&self, there: SystemTime) -> bool {
         let now = SystemTime::now();
         let ahead = match there.duration_since(now) {
@@ -66,7 +66,7 @@ impl Shown {
         let before = self.clock_ahead.swap(ahead, Ordering::Relaxed);
         let attempt = attempt();
         let may = self.corrections.allow(before.abs_diff(ahead) > 60, attempt.began);
-        // The SDK signs by a clock of its own, which this answer sets for the second attempt.
+        // The SDK signs with its own clock, which this response sets for the second attempt.
         may || attempt.number == 1
     }
 }

@@ -9,7 +9,7 @@ use tf_fs_object_store::http::Failed;
 use tf_fs_object_store::{Class, Failure as _, Name};
 use tf_fs_plugin::prelude::*;
 
-/// The keys that could not be deleted.
+/// Deletes keys, and returns those that could not be deleted.
 pub(crate) async fn delete_many(
     bucket: &Bucket,
     name: &Name,
@@ -28,7 +28,7 @@ pub(crate) async fn delete_many(
     let answer = answer.map_err(|error| {
         let cause = bucket.cause(error);
         let is_final = cause.class() == Class::Permanent && !cause.is_spurious();
-        // Older stores want the sum of the request in another header.
+        // Older stores require the checksum of the request in another header.
         match cause.status() == Some(400) && is_final && cause.code() != Some("MalformedXML") {
             true => Failed::Unsupported("DeleteObjects".to_owned()).into(),
             false => cause,
@@ -50,7 +50,7 @@ pub(crate) async fn delete_many(
             failed.push((key.to_owned(), Cause::Finished(class, error)));
         }
     }
-    // An answer that is cut off says nothing of some.
+    // A response that is cut off says nothing of some keys.
     failed.extend(unconfirmed.into_iter().map(|key| {
         let reason = "the store did not confirm it";
         let error = not_deleted(name, key, Code::DataLoss, reason, "try again");
@@ -65,7 +65,7 @@ fn not_deleted(directory: &Name, key: &str, code: Code, reason: &str, what: &str
     Error::new(code, format!("{name}: DeleteObjects: {reason}: {what}"))
 }
 
-/// The code for what the store says of a single key, and whether the reason may pass.
+/// Returns the code for a store's error about a single key, and whether it may pass.
 fn judge(code: &str) -> (Code, Class) {
     match code {
         "AccessDenied" | "AllAccessDisabled" => (Code::PermissionDenied, Class::Denied),
@@ -77,7 +77,7 @@ fn judge(code: &str) -> (Code, Class) {
     }
 }
 
-/// Whether XML can carry a key to the store and nothing of it is lost on the way.
+/// Returns whether XML can carry a key to the store without losing any of it.
 pub(crate) fn fits_xml(key: &str) -> bool {
     let is_odd = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{fffe}' | '\u{ffff}');
     !key.contains(is_odd) && key.trim() == key

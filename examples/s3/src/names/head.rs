@@ -6,7 +6,7 @@ use crate::connection::Bucket;
 use std::time::SystemTime;
 use tf_fs_object_store::{Name, ObjectMeta};
 
-/// Asks for one object.
+/// Requests the metadata of one object.
 pub(crate) async fn head(bucket: &Bucket, name: &Name) -> Result<ObjectMeta, Cause> {
     let head = bucket.client.head_object().bucket(&*bucket.name).key(&name.key);
     match head.set_request_payer(payer(bucket)).send().await {

@@ -1,4 +1,4 @@
-//! The requests behind everything by name.
+//! The requests behind operations by name.
 //!
 //! | Module | Job |
 //! |---|---|

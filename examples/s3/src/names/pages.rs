@@ -10,12 +10,12 @@ use tf_fs_object_store::http::Failed;
 use tf_fs_object_store::{ListOptions, Object, ObjectMeta, Page};
 use tf_fs_plugin::prelude::*;
 
-/// Who pays for a request.
+/// Returns who pays for a request.
 pub(crate) fn payer(bucket: &Bucket) -> Option<RequestPayer> {
     bucket.settings.requester_pays.then_some(RequestPayer::Requester)
 }
 
-/// One page, as the store answers.
+/// Requests one page, as the store returns it.
 pub(crate) async fn page(
     bucket: &Bucket,
     options: &ListOptions,
@@ -63,7 +63,7 @@ fn cut_off() -> Cause {
     Failed::Other(Error::data_loss(text)).into()
 }
 
-/// A key of an answer with `encoding-type=url`, where a blank may be a `+`.
+/// Decodes a key of a response with `encoding-type=url`, where a blank may be a `+`.
 fn decode(text: &str) -> String {
     let text: Cow<'_, str> =
         if text.contains('+') { text.replace('+', " ").into() } else { text.into() };

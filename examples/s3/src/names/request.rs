@@ -7,7 +7,7 @@ use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{ObjectCannedAcl, ServerSideEncryption, StorageClass};
 use tf_fs_object_store::{BucketPage, Name};
 
-/// What other tools write for a directory.
+/// The content type that other tools write for a directory.
 const DIRECTORY: &str = "application/x-directory";
 
 /// Writes the empty object that marks a directory.
@@ -44,7 +44,7 @@ pub(crate) async fn delete(bucket: &Bucket, name: &Name) -> Result<(), Cause> {
         .map_err(|error| bucket.cause(error))
 }
 
-/// A page of the buckets that the credentials may list, by any bucket's client.
+/// Requests a page of the buckets that the credentials may list, with any bucket's client.
 pub(crate) async fn list_buckets(any: &Bucket, token: Option<&str>) -> Result<BucketPage, Cause> {
     let request = any.client.list_buckets().set_continuation_token(token.map(str::to_owned));
     let answer = request.send().await;
@@ -53,17 +53,17 @@ pub(crate) async fn list_buckets(any: &Bucket, token: Option<&str>) -> Result<Bu
     Ok(BucketPage::new(names.collect(), answer.continuation_token().map(str::to_owned)))
 }
 
-/// How the store encrypts what is written.
+/// Returns how the store encrypts written objects.
 pub(super) fn encryption(bucket: &Bucket) -> Option<ServerSideEncryption> {
     bucket.settings.server_side_encryption.as_deref().map(ServerSideEncryption::from)
 }
 
-/// Where the store keeps what is written.
+/// Returns where the store keeps written objects.
 pub(super) fn storage_class(bucket: &Bucket) -> Option<StorageClass> {
     bucket.settings.storage_class.as_deref().map(StorageClass::from)
 }
 
-/// Who may access what is written.
+/// Returns who may access written objects.
 pub(super) fn acl(bucket: &Bucket) -> Option<ObjectCannedAcl> {
     bucket.settings.acl.as_deref().map(ObjectCannedAcl::from)
 }

@@ -1,10 +1,10 @@
-//! Bodies of uploads, as the SDK takes them.
+//! Bodies of uploads in the form that the SDK accepts.
 
 use aws_sdk_s3::primitives::{ByteStream, SdkBody};
 use tf_fs_object_store::Content;
 use tf_fs_object_store::http::Chunks;
 
-/// A body of a request, made again for each attempt.
+/// Returns the body of a request, created again for each attempt.
 pub(super) fn body(content: &Content) -> ByteStream {
     let content = content.clone();
     ByteStream::new(SdkBody::retryable(move || {

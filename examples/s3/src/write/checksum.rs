@@ -1,4 +1,4 @@
-//! What proves that the store has the bytes that were sent.
+//! Checksums and ETags, which prove that the store has the bytes that were sent.
 
 use aws_smithy_types::base64;
 use crc_fast::CrcAlgorithm::Crc32IsoHdlc;
@@ -22,7 +22,7 @@ impl Crc32 {
         Self::of(content.chunks().iter().map(AsRef::as_ref))
     }
 
-    /// Of these bytes followed by `len` bytes with the checksum `next`.
+    /// Returns the checksum of these bytes followed by `len` bytes with the checksum `next`.
     pub(super) fn followed_by(self, next: Self, len: u64) -> Self {
         Self::from_crc_fast(crc_fast::checksum_combine(
             Crc32IsoHdlc,
@@ -36,7 +36,7 @@ impl Crc32 {
         Self(u32::try_from(value).expect("a CRC32 has 32 bits"))
     }
 
-    /// As in requests and answers.
+    /// Returns the form of requests and responses.
     pub(crate) fn to_base64(self) -> String {
         base64::encode(self.0.to_be_bytes())
     }
@@ -47,14 +47,14 @@ impl Crc32 {
     }
 }
 
-/// What S3 calls the composite checksum of an object: that of its parts' checksums, and their number.
+/// Returns what S3 calls the composite checksum of an object: that of its parts' checksums, and their number.
 pub(super) fn composite(parts: &[Crc32]) -> String {
     let checksums: Vec<_> = parts.iter().map(|part| part.0.to_be_bytes()).collect();
     let of_checksums = Crc32::of(checksums.iter().map(<[u8; 4]>::as_slice));
     format!("{}-{}", of_checksums.to_base64(), parts.len())
 }
 
-/// The ETag that most stores give to an object of this content.
+/// Returns the ETag that most stores give to an object of this content.
 pub(super) fn md5_etag(content: &Content) -> String {
     let mut digest = Md5::new();
     for chunk in content.chunks() {
@@ -63,7 +63,7 @@ pub(super) fn md5_etag(content: &Content) -> String {
     format!("\"{}\"", hex(&digest.finalize()))
 }
 
-/// The ETag that most stores give to an object of parts with these ETags; `None` if one is of another kind.
+/// Returns the ETag that most stores give to an object of parts with these ETags; `None` if one is of another kind.
 pub(crate) fn md5_etag_of_parts<'e>(
     etags: impl ExactSizeIterator<Item = &'e str>,
 ) -> Option<String> {
@@ -75,7 +75,7 @@ pub(crate) fn md5_etag_of_parts<'e>(
     Some(format!("\"{}-{count}\"", hex(&digest.finalize())))
 }
 
-/// Whether two ETags are the same; stores differ in the quotes.
+/// Returns whether two ETags are the same; stores differ in the quotes.
 pub(crate) fn same_etag(one: &str, other: &str) -> bool {
     one.trim_matches('"') == other.trim_matches('"')
 }

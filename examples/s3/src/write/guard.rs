@@ -1,5 +1,5 @@
-//! Keeps a write from replacing what somebody else wrote: by a condition that the store checks. Where it does not, or has
-//! not shown that it does, the engine looks before the write and after it.
+//! Prevents a write from replacing what somebody else wrote, with a condition that the store checks. Where the store
+//! does not check it, or has not shown that it does, the engine looks before the write and after it.
 
 use super::object::{PAUSE, Target};
 use crate::cause::Cause;
@@ -7,13 +7,13 @@ use crate::connection::{Abilities, Bucket, Condition, Known};
 use tf_fs_object_store::{Before, Refusal, Unchecked, replaced};
 use tf_fs_plugin::prelude::*;
 
-/// What a request is held to, in all of its attempts.
+/// The condition of a request, in all of its attempts.
 #[derive(Debug)]
 pub(crate) struct Guard<'a> {
     bucket: &'a Bucket,
     op: &'static str,
     before: &'a Before,
-    /// `None`: nothing has to be as it was.
+    /// `None`: there is no requirement.
     condition: Option<Condition>,
     /// What was known of the store when the last attempt began.
     sent: Known,
@@ -21,23 +21,23 @@ pub(crate) struct Guard<'a> {
     refused: Option<(Known, u32)>,
     /// Whether the ETag with quotes was refused so, twice in a row.
     quotes_refused: bool,
-    /// Whether the store said that it knows no such condition, so that it is left out.
+    /// Whether the store said that it does not support this condition, so that it is left out.
     is_unknown: bool,
 }
 
 impl<'a> Guard<'a> {
-    /// Of a PutObject.
+    /// Creates the guard of a PutObject.
     pub(super) fn put(bucket: &'a Bucket, before: &'a Before) -> Self {
         Self::new(bucket, "PutObject", before, Condition::PutOver, Some(Condition::PutNew))
     }
 
-    /// Of a CompleteMultipartUpload.
+    /// Creates the guard of a CompleteMultipartUpload.
     pub(super) fn complete(bucket: &'a Bucket, before: &'a Before) -> Self {
         let (over, new) = (Condition::CompleteOver, Condition::CompleteNew);
         Self::new(bucket, "CompleteMultipartUpload", before, over, Some(new))
     }
 
-    /// Of an UploadPartCopy, whose source has to be as it was.
+    /// Creates the guard of an UploadPartCopy, whose source has to be as it was.
     pub(crate) fn copy(bucket: &'a Bucket, before: &'a Before) -> Self {
         Self::new(bucket, "UploadPartCopy", before, Condition::CopyOf, None)
     }
@@ -59,7 +59,7 @@ impl<'a> Guard<'a> {
         Self { bucket, op, before, condition, sent, refused, quotes_refused, is_unknown }
     }
 
-    /// What is known of the store now.
+    /// Returns what is known of the store now.
     fn known(&self) -> Known {
         match self.condition {
             None => Known::Checked,
@@ -68,29 +68,29 @@ impl<'a> Guard<'a> {
         }
     }
 
-    /// Notes that an attempt begins.
+    /// Records that an attempt begins.
     pub(crate) fn begin(&mut self) {
         self.sent = self.known();
     }
 
-    /// The value of `If-Match`, or of its like for copies.
+    /// Returns the value of `If-Match`, or of the corresponding header for copies.
     pub(crate) fn if_match(&self) -> Option<String> {
         let etag = self.before.stored()?.etag.clone()?;
         self.sent.is_sent().then(|| self.sent.form(etag))
     }
 
-    /// The value of `If-None-Match`.
+    /// Returns the value of `If-None-Match`.
     pub(super) fn if_none_match(&self) -> Option<String> {
         let is_new = matches!(self.before, Before::Nothing) && self.condition.is_some();
         (is_new && self.sent.is_sent()).then(|| "*".to_owned())
     }
 
-    /// Whether the attempt has a condition.
+    /// Returns whether the attempt has a condition.
     pub(super) fn is_sent(&self) -> bool {
         self.if_match().is_some() || self.if_none_match().is_some()
     }
 
-    /// What the store is not known to check.
+    /// Returns what the store is not known to check.
     pub(crate) fn unchecked(&self) -> Option<Unchecked> {
         let condition = self.condition?;
         let has_value = self.before.stored().is_none_or(|stored| stored.etag.is_some());
@@ -113,7 +113,7 @@ impl<'a> Guard<'a> {
         Some(Unchecked { what, remedy })
     }
 
-    /// Notes that the store did what it was asked for.
+    /// Records that the store did what was requested.
     pub(crate) fn held(&self) {
         match self.learns() {
             Some((condition, store)) if self.is_unknown => store.unknown(condition),
@@ -124,8 +124,8 @@ impl<'a> Guard<'a> {
         }
     }
 
-    /// Whether the answer may say that the store knows no such condition. The request may be made again, without it; that
-    /// this helps is the proof.
+    /// Returns whether the response may say that the store does not support this condition. The request may be made
+    /// again, without it; if that succeeds, it is proved.
     pub(crate) fn is_unknown(&mut self, cause: &Cause) -> bool {
         let is_unknown = self.learns().is_some()
             && self.is_sent()
@@ -135,7 +135,7 @@ impl<'a> Guard<'a> {
         is_unknown
     }
 
-    /// Whether the answer says that the condition did not hold: another object is there, or none.
+    /// Returns whether the response says that the condition did not hold: another object is there, or none.
     pub(crate) fn is_refused(&self, cause: &Cause) -> bool {
         self.is_sent()
             && match cause.status() {
@@ -145,23 +145,23 @@ impl<'a> Guard<'a> {
             }
     }
 
-    /// What the condition was refused for, with this status, where somebody has looked since: whether what is there
+    /// Returns what the condition was refused for, with this status, after somebody has looked whether the object
     /// `is_as_before`.
     ///
-    /// A refusal although nothing has changed says little: somebody may have put back what was there, or HeadObject may
-    /// be behind. So the same form is sent again. That the store does not take it is learned only where it has been
-    /// refused again, with nothing changed before and after, and never of a store that has shown that it does.
+    /// A refusal although nothing has changed proves little: somebody may have restored the object, or HeadObject may
+    /// be behind. So the same form is sent again. That the store does not accept it is learned only if it is refused
+    /// again, with nothing changed before and after, and never for a store that has shown that it does.
     pub(crate) fn refused(
         &mut self,
         name: &dyn std::fmt::Display,
         status: Option<u16>,
         is_as_before: bool,
     ) -> Refusal {
-        /// So often the same form is refused, with nothing changed, before another is tried, and before it is given up.
+        /// How often a form is refused, with nothing changed, before another is tried, and before it is given up.
         const PROOF: u32 = 2;
         const MOST: u32 = 4;
         let Some(condition) = self.condition else { return Refusal::Theirs };
-        // 404 is an answer to the name.
+        // 404 is a response to the name.
         let is_about_condition = status == Some(412);
         if !is_as_before {
             if let Some((condition, store)) = self.learns()
@@ -196,10 +196,10 @@ impl<'a> Guard<'a> {
         )))
     }
 
-    /// What a copy of `source` was refused for.
+    /// Returns whether to request a copy of `source` again after it was refused.
     ///
     /// # Errors
-    /// Those of HeadObject, and of [`Refusal::Wrong`].
+    /// Those of HeadObject, and that of [`Refusal::Wrong`].
     pub(crate) async fn is_again(
         &mut self,
         source: &Target<'_>,
@@ -217,7 +217,7 @@ impl<'a> Guard<'a> {
         }
     }
 
-    /// Looks whether the source of a copy that is done is still as it has to be, where the store does not.
+    /// Checks that the source of a finished copy is still as it has to be, where the store does not check it.
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` if not, and those of HeadObject.
@@ -234,7 +234,7 @@ impl<'a> Guard<'a> {
         .into())
     }
 
-    /// Where the store's answers are remembered, unless a setting says what it can do.
+    /// Returns where to remember the store's responses, unless a setting says what it can do.
     fn learns(&self) -> Option<(Condition, &'a Abilities)> {
         let condition = self.condition?;
         Some((condition, self.bucket.learns(condition)?))

@@ -12,7 +12,7 @@ use tf_fs_object_store::{Before, Class, Content, Name, Part, Range, Stored};
 use tf_fs_plugin::prelude::*;
 
 impl Target<'_> {
-    /// Makes the store forget an upload.
+    /// Aborts an upload.
     ///
     /// # Errors
     /// [`Class::NotFound`] if there is none.
@@ -31,7 +31,7 @@ impl Target<'_> {
     }
 }
 
-/// Begins an upload. The store's name of it.
+/// Begins an upload, and returns its ID.
 pub(super) async fn create(target: Target<'_>) -> Result<String, Cause> {
     const OP: &str = "CreateMultipartUpload";
     let with_checksums = target.bucket.settings.checksums;
@@ -88,7 +88,7 @@ pub(super) async fn copy_part(
     range: Range,
 ) -> Result<Part, Cause> {
     const OP: &str = "UploadPartCopy";
-    // S3 takes ranges of large objects only, and all of it needs none.
+    // S3 accepts ranges of large objects only, and the whole needs none.
     let is_whole = range == Range::new(0, object.size);
     let before = Before::This(object.clone());
     let part = (number(part_number), (!is_whole).then_some(range));
@@ -98,7 +98,7 @@ pub(super) async fn copy_part(
     ensure!(!etag.is_empty(), incomplete(OP, target.name, "ETag"));
     let crc = copied.and_then(|copied| copied.checksum_crc32()).and_then(Crc32::from_base64);
     if is_whole && let (Some(copied), Some(original)) = (crc, crc_of(object.checksum.as_ref())) {
-        // For stores that do not look at the condition.
+        // For stores that ignore the condition.
         ensure!(
             copied == original,
             Cause::Finished(
@@ -116,8 +116,8 @@ pub(super) async fn copy_part(
     Ok(part.with_checksum(crc.map(Crc32::to_base64)).proved(crc.is_some()))
 }
 
-/// Makes a part, of this number, a copy of a range of `source`, or of all of it, which has to be as `before` says. Where
-/// the store does not check that, what is there is looked at before the upload is completed.
+/// Makes a part of this number from a range of `source`, or from all of it, which has to be as `before` says. Where the
+/// store does not check that, the source is looked at before the upload is completed.
 pub(crate) async fn upload_part_copy(
     target: &Target<'_>,
     id: &str,
@@ -165,7 +165,7 @@ pub(crate) async fn upload_part_copy(
     }
 }
 
-/// As the SDK wants part numbers.
+/// Converts a part number for the SDK.
 fn number(part: u32) -> i32 {
     i32::try_from(part).unwrap_or(i32::MAX)
 }

@@ -1,4 +1,4 @@
-//! The object that a file becomes: what it has, and the proof that it is stored.
+//! The object that a file becomes: its attributes, and the proof that it is stored.
 
 use super::checksum::{Crc32, md5_etag, same_etag};
 use crate::cause::Cause;
@@ -10,10 +10,10 @@ use std::time::Duration;
 use tf_fs_object_store::{Attributes, Class, Content, Failure as _, Name, Stored, retry};
 use tf_fs_plugin::prelude::*;
 
-/// Before another attempt.
+/// The wait before another attempt.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
-/// Where a file goes, and with what attributes.
+/// Where a file is stored, and with what attributes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target<'a> {
     pub(crate) bucket: &'a Bucket,
@@ -21,7 +21,7 @@ pub(crate) struct Target<'a> {
     pub(crate) attributes: &'a Attributes,
 }
 
-/// Sets on a request that makes an object what the settings want of objects.
+/// Sets the attributes of the settings on a request that makes an object.
 macro_rules! with_attributes {
     ($request:expr, $target:expr) => {{
         let target: &Target<'_> = $target;
@@ -47,7 +47,7 @@ macro_rules! with_attributes {
 pub(super) use with_attributes;
 
 impl<'a> Target<'a> {
-    /// An object of which nothing but its name matters.
+    /// Creates the target of an object of which only the name matters.
     pub(crate) fn plain(bucket: &'a Bucket, name: &'a Name) -> Self {
         Self { bucket, name, attributes: &const { Attributes::NONE } }
     }
@@ -58,7 +58,7 @@ impl Target<'_> {
         self.bucket.settings.requester_pays.then_some(RequestPayer::Requester)
     }
 
-    /// Asks the store for an object's length where it gave no other proof. Its ETag.
+    /// Requests an object's length where the store gave no other proof. Returns its ETag.
     pub(super) async fn confirm_len(&self, len: u64, etag: &str) -> Result<String> {
         let ask = || async { self.ask().send().await.map_err(|error| self.bucket.cause(error)) };
         let head = retry(self.bucket, "HeadObject", self.name, ask).await?;
@@ -76,7 +76,7 @@ impl Target<'_> {
         Ok(if is_other { etag.to_owned() } else { found })
     }
 
-    /// What is there; `None` if there is no object.
+    /// Looks up the object; `None` if there is none.
     ///
     /// # Errors
     /// Those of the request.
@@ -88,7 +88,7 @@ impl Target<'_> {
         }
     }
 
-    /// What is there, and what it has besides its bytes.
+    /// Looks up the object, and its attributes besides its bytes.
     pub(crate) async fn find(&self) -> Result<(Stored, Attributes), Cause> {
         let head = self.ask().send().await.map_err(|error| self.bucket.cause(error))?;
         let stored = self.stored(&head)?;
@@ -126,7 +126,7 @@ impl Target<'_> {
     }
 }
 
-/// An object of this ETag, which is empty if the store did not tell. Stores differ in its quotes.
+/// Creates an object of this ETag, which is empty if the store did not tell. Stores differ in its quotes.
 pub(crate) fn stored(etag: &str, len: u64, checksum: Option<String>) -> Stored {
     let etag = whole_etag(Some(etag));
     let is_bare = !etag.is_empty() && !etag.ends_with('"');
@@ -134,12 +134,12 @@ pub(crate) fn stored(etag: &str, len: u64, checksum: Option<String>) -> Stored {
     Stored::new(len).with_etag(etag).with_checksum(checksum)
 }
 
-/// The CRC32 of an object or a part, if it is known.
+/// Returns the CRC32 of an object or a part, if it is known.
 pub(super) fn crc_of(checksum: Option<&String>) -> Option<Crc32> {
     checksum.and_then(|checksum| Crc32::from_base64(checksum))
 }
 
-/// The ETag of an answer; empty if there is none, or it was cut off with the rest of a document.
+/// Returns the ETag of a response; empty if there is none, or it was cut off with the rest of a document.
 pub(super) fn whole_etag(etag: Option<&str>) -> String {
     let etag = etag.unwrap_or_default();
     let is_whole = match etag.strip_prefix('"') {
@@ -149,7 +149,7 @@ pub(super) fn whole_etag(etag: Option<&str>) -> String {
     if is_whole { etag.to_owned() } else { String::new() }
 }
 
-/// Whether an answer proves that the store has `content`.
+/// Returns whether a response proves that the store has `content`.
 ///
 /// # Errors
 /// `DATA_LOSS` if it proves the contrary.
@@ -176,7 +176,7 @@ pub(super) fn is_proof(
     }
 }
 
-/// As the SDK wants lengths.
+/// Converts a length for the SDK.
 pub(super) fn signed(len: u64) -> i64 {
     i64::try_from(len).unwrap_or(i64::MAX)
 }

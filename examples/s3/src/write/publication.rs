@@ -12,13 +12,13 @@ use tf_fs_object_store::{
 };
 use tf_fs_plugin::prelude::*;
 
-/// One content that becomes an object.
+/// The publication of one content as an object.
 #[derive(Debug)]
 pub(crate) struct Publishing<'a> {
     target: Target<'a>,
     sent: Sent<'a>,
     guard: Guard<'a>,
-    /// Of the whole object, if it is known.
+    /// The checksum of the whole object, if it is known.
     crc: Option<Crc32>,
     /// Whether the list of parts had checksums, and was refused.
     refuses_checksums: bool,
@@ -85,14 +85,14 @@ impl<'a> Publishing<'a> {
             .await;
         let answer = match sent.map_err(|error| self.cause(error)) {
             Ok(answer) => answer,
-            // The store knows no such element; if it is something else, it will say so again.
+            // The store does not support this element. If it is something else, the store will say so again.
             Err(cause)
                 if has_checksums && setting.is_none() && cause.code() == Some("MalformedXML") =>
             {
                 self.refuses_checksums = true;
                 return Err(cause.again());
             }
-            // What it said of a part was not so.
+            // What the store said of a part was wrong.
             Err(cause) if matches!(cause.code(), Some("InvalidPart" | "InvalidPartOrder")) => {
                 let error = cause.into_error(OP, self.target.name, 1);
                 return Err(Cause::Unconfirmed(error.with_code(Code::DataLoss)));
@@ -117,7 +117,7 @@ impl<'a> Publishing<'a> {
         self.confirmed(len, whole_etag(answer.e_tag()), is_proved).await
     }
 
-    /// The object that was made. Where the store gave no other proof it is asked for its length.
+    /// Returns the stored object. Where the store gave no other proof, its length is requested.
     async fn confirmed(
         &self,
         len: u64,
@@ -138,7 +138,7 @@ impl<'a> Publishing<'a> {
         }
         match self.sent {
             _ if self.guard.is_refused(&cause) => cause.with_class(Class::Precondition),
-            // Another request was under way. Of an upload, all parts would have to be sent again.
+            // Another request was in progress. For an upload, all parts would have to be sent again.
             Sent::Whole(_) if is_conflict(&cause) => cause.with_class(Class::Transient),
             _ => cause,
         }
@@ -173,7 +173,7 @@ impl Publication for Publishing<'_> {
     }
 }
 
-/// What S3 may say that the checksum of an object of these parts is.
+/// Returns the checksums that S3 may have for an object of these parts.
 pub(super) fn checksums_of_parts(parts: &[Part]) -> Vec<String> {
     let crcs: Option<Vec<_>> = parts.iter().map(|part| crc_of(part.checksum.as_ref())).collect();
     let mut checksums: Vec<_> = whole_crc(parts).map(Crc32::to_base64).into_iter().collect();
@@ -181,12 +181,12 @@ pub(super) fn checksums_of_parts(parts: &[Part]) -> Vec<String> {
     checksums
 }
 
-/// The ETag that most stores give to an object of these parts.
+/// Returns the ETag that most stores give to an object of these parts.
 pub(super) fn etag_of_parts(parts: &[Part]) -> Option<String> {
     md5_etag_of_parts(parts.iter().map(|part| part.id.as_str()))
 }
 
-/// Of the whole object.
+/// Returns the checksum of the whole object, if those of all parts are known.
 fn whole_crc(parts: &[Part]) -> Option<Crc32> {
     parts.iter().try_fold(Crc32::of([]), |crc, part| {
         Some(crc.followed_by(crc_of(part.checksum.as_ref())?, part.len))

@@ -1,4 +1,4 @@
-//! Credentials of a bucket, kept until shortly before they end.
+//! Credentials of a bucket, kept until shortly before they expire.
 
 use super::{Chain, NoCredentials};
 use aws_credential_types::Credentials;
@@ -9,27 +9,27 @@ use std::time::{Duration, Instant, SystemTime};
 use tf_fs_object_store::attempt;
 use tf_fs_object_store::http::causes;
 
-/// How long all sources together may take. A credential process or SSO may take its time.
+/// How long all sources together may take. A credential process or SSO may be slow.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Credentials this near to their end are replaced.
+/// Credentials this near to their expiry are renewed.
 const RENEW_BEFORE: Duration = Duration::from_secs(5 * 60);
 
-/// Credentials this near to their end are not used.
+/// Credentials this near to their expiry are not used.
 const EXPIRES_BEFORE: Duration = Duration::from_secs(10);
 
-/// Credentials younger than this were no better when a store refuses them.
+/// When a store refuses credentials younger than this, newer ones do not help.
 const FRESH: Duration = Duration::from_secs(1);
-/// The same of those that are what was refused before.
+/// The same for credentials that are equal to those refused before.
 const STALE: Duration = Duration::from_secs(60);
 
-/// Credentials, kept until shortly before they end. One load at a time; whoever comes meanwhile waits for it.
+/// Credentials, kept until shortly before they expire. There is one load at a time; other callers wait for it.
 pub(crate) struct Cache {
     chain: Chain,
     loaded: Mutex<Option<Loaded>>,
-    /// What a store refused last.
+    /// The credentials that a store refused last.
     refused: Mutex<Option<Credentials>>,
-    /// When the last load that failed began, and why it did.
+    /// When the last load that failed began, and why it failed.
     loading: tokio::sync::Mutex<Option<(Instant, NoCredentials)>>,
 }
 
@@ -60,7 +60,7 @@ impl Cache {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The credentials that are kept, if they need no renewal.
+    /// Returns the kept credentials, if they need no renewal.
     fn kept(&self) -> Option<Credentials> {
         let loaded = self.lock();
         let loaded = loaded.as_ref()?;
@@ -69,13 +69,13 @@ impl Cache {
         } else {
             RENEW_BEFORE
         };
-        // Short-lived ones would be renewed all the time.
+        // Short-lived ones would be renewed constantly.
         let is_young = loaded.at.elapsed() < Duration::from_secs(60);
         let wait = if is_young { EXPIRES_BEFORE } else { wait };
         ends_after(&loaded.credentials, wait).then(|| loaded.credentials.clone())
     }
 
-    /// The credentials of now. Who waited while they could not be had does not try all sources again.
+    /// Returns the current credentials. A caller that waited for a failed load does not try all sources again.
     ///
     /// # Errors
     /// [`NoCredentials`].
@@ -104,7 +104,7 @@ impl Cache {
                 *loaded = Some(Loaded { credentials: credentials.clone(), at, retry: None });
                 Ok(credentials)
             }
-            // The old ones still do for a while.
+            // The old ones are still valid for a while.
             (Err(error), Some(old)) if ends_after(&old.credentials, EXPIRES_BEFORE) => {
                 log::warn!(
                     "credentials could not be renewed, the old ones are used until they end: {}",
@@ -117,8 +117,8 @@ impl Cache {
         }
     }
 
-    /// A store refused the credentials as too old: forgets them. Whether newer ones may be had. If it did not say why, only
-    /// those of a session may be meant, which ends.
+    /// Forgets the credentials, which a store refused as too old. Returns whether newer ones may help. If the store did
+    /// not say why, it may only mean session credentials, which expire.
     pub(crate) fn expire(&self, is_said: bool) -> bool {
         let mut loaded = self.lock();
         let Some(Loaded { credentials, at, .. }) = &*loaded else { return true };
@@ -127,7 +127,7 @@ impl Cache {
         }
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = refused.as_ref().is_some_and(|refused| is_same(refused, credentials));
-        // Than what was refused, with which this request was signed too.
+        // Newer than the refused ones, with which this request was signed too.
         let is_newer = refused.is_some() && !is_same && *at > attempt().began;
         if is_newer || at.elapsed() < FRESH {
             return is_newer;

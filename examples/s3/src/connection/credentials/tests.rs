@@ -1,4 +1,4 @@
-//! The metadata service: what it says, and that it says nothing.
+//! The metadata service: its responses, and its silence.
 
 use super::*;
 use crate::connection::tls::client_config;
@@ -7,8 +7,8 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 use tf_fs_object_store::http::Tls;
 
-/// A service that lets so many connections wait, and then responds: a token, and 404 to all else. Its URL, and where it
-/// tells of each connection.
+/// Starts a service that lets so many connections wait, and then responds: a token, and 404 to all else. Returns its
+/// URL, and a receiver that gets a message for each connection.
 fn service(silent: usize) -> (String, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -60,7 +60,7 @@ async fn an_error_response_and_one_lost_packet_are_not_silence() {
         assert_eq!(sources.is_silent(), is_silent, "{silent}: {answer}");
         let connections = hears.try_iter().count();
         assert!(connections >= silent.saturating_add(1).min(2), "{silent}: {connections}");
-        // The source that is asked next.
+        // The source that is tried next.
         let config = sources.config(&sources.local);
         let provider = ImdsCredentialsProvider::builder().configure(&config).imds_client(imds);
         let provider = provider.build();
