@@ -1,4 +1,4 @@
-//! Bodies of responses: what is sent, cut, held back, altered.
+//! Bodies of responses: sent, cut, held back, altered.
 
 use std::future::Future;
 use std::io::Write as _;
@@ -18,7 +18,7 @@ use crate::fault::{At, Reply};
 use crate::log::Live;
 use crate::shape::Wire;
 
-/// What the rest of a response is, once so many bytes are sent.
+/// What happens to the rest of a response after a number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
     /// Nothing special.
@@ -27,9 +27,9 @@ pub(crate) enum Then {
     Reset,
     /// The connection is closed.
     Close,
-    /// Nothing comes.
+    /// Nothing more is sent.
     Stall,
-    /// One byte comes, then again after this time.
+    /// One byte is sent, then another one after this time.
     Trickle(Duration),
 }
 
@@ -41,13 +41,13 @@ pub(crate) enum End {
     HalfClose,
 }
 
-/// Asks the task of a connection to end it.
+/// Tells the task of a connection to end it.
 pub(crate) type Ends = tokio::sync::mpsc::UnboundedSender<End>;
 
-/// How long hyper and the kernel get to send what came before the end of a connection.
+/// How long hyper and the kernel get to send the bytes before the end of a connection.
 pub(crate) const SETTLE: Duration = Duration::from_millis(30);
 
-/// A body on its way, which does what a fault requires and keeps the log.
+/// The body of a response, which does what a fault requires and keeps the log.
 pub(crate) struct Outgoing {
     inner: s3s::Body,
     live: Option<Live>,
@@ -84,20 +84,20 @@ impl Outgoing {
         }
     }
 
-    /// After `left` bytes, `then`.
+    /// Does `then` after `left` bytes.
     pub(crate) fn after(&mut self, left: u64, then: Then) {
         (self.left, self.then) = (left, then);
     }
 
-    /// The head tells another length than that of the body.
+    /// Lets the head tell another length than that of the body.
     pub(crate) fn lies(&mut self) {
         self.size = SizeHint::default();
     }
 
-    /// The connection ends once all is sent.
+    /// Ends the connection once all is sent.
     pub(crate) fn close_idle(&mut self) {
         self.close_idle = true;
-        // An empty body is never asked for a frame.
+        // hyper requests no frame of an empty body.
         if self.is_end_stream() {
             self.wire.close_after_flush();
         }
@@ -169,7 +169,7 @@ impl Body for Outgoing {
             Some(Err(error)) => return Poll::Ready(Some(Err(error))),
             None => {
                 if this.then == Then::Close || this.then == Then::Reset {
-                    // The head has promised more than there is.
+                    // The head has promised more bytes than there are.
                     this.left = 0;
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
@@ -203,7 +203,7 @@ impl Body for Outgoing {
 /// The response of a server, before it is sent.
 pub(crate) type Answer = Response<s3s::Body>;
 
-/// An error as S3 writes it.
+/// Returns an error response in S3's format.
 pub(crate) fn error(reply: &Reply, head: bool) -> Answer {
     let xml = reply.document.clone().unwrap_or_else(|| {
         format!(
@@ -232,13 +232,13 @@ pub(crate) fn set(headers: &mut HeaderMap, name: &str, value: &str) {
     headers.insert(name, HeaderValue::try_from(value).expect("a header's value; mend the fault"));
 }
 
-/// The length of the body, where it is known.
+/// Returns the length of the body, where it is known.
 pub(crate) fn length(answer: &Answer) -> Option<u64> {
     let header = answer.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     header.and_then(|value| value.parse().ok()).or_else(|| answer.body().size_hint().exact())
 }
 
-/// Replaces the body by what `change` makes of it.
+/// Replaces the body with the result of `change`.
 pub(crate) async fn map_bytes(answer: Answer, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Answer {
     let (mut parts, body) = answer.into_parts();
     let bytes = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
@@ -249,7 +249,7 @@ pub(crate) async fn map_bytes(answer: Answer, change: impl FnOnce(Vec<u8>) -> Ve
     Response::from_parts(parts, s3s::Body::from(bytes))
 }
 
-/// As [`map_bytes`], for a body of text.
+/// Does the same as [`map_bytes`] for a body of text.
 pub(crate) async fn map_text(answer: Answer, change: impl FnOnce(String) -> String) -> Answer {
     map_bytes(answer, |bytes| change(String::from_utf8_lossy(&bytes).into_owned()).into_bytes())
         .await
@@ -260,7 +260,7 @@ fn is_xml(answer: &Answer) -> bool {
     kind.is_some_and(|kind| kind.starts_with("application/xml"))
 }
 
-/// Where the content of the root element begins.
+/// Returns where the content of the root element begins.
 fn root_content(xml: &str) -> Option<usize> {
     let declaration = xml.find("?>").map_or(0, |at| at + 2);
     let root = declaration + xml[declaration..].find('<')?;
@@ -274,7 +274,7 @@ fn insert_in_root(xml: &str, text: &str) -> String {
     }
 }
 
-/// Replaces the content of each `<name>` element; `None` takes the element out.
+/// Replaces the content of each `<name>` element; `None` removes the element.
 fn replace_elements(xml: &str, name: &str, content: Option<&str>) -> String {
     let (open, close) = (format!("<{name}>"), format!("</{name}>"));
     let mut out = String::new();
@@ -341,7 +341,7 @@ pub(crate) async fn endless(answer: Answer, token: bool) -> Answer {
         let xml = replace_elements(&xml, "NextContinuationToken", None);
         let xml = replace_elements(&xml, "NextMarker", None);
         let xml = replace_elements(&xml, "IsTruncated", Some("true"));
-        // It stands for the name "\0": the listing begins again at the first name.
+        // The token encodes the name "\0": the listing begins again at the first name.
         let more = if token { "<NextContinuationToken>AA==</NextContinuationToken>" } else { "" };
         insert_in_root(&xml, more)
     })

@@ -25,20 +25,20 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Long-lived keys.
+    /// Creates long-lived keys.
     pub fn new(access_key: impl Into<String>, secret_key: impl Into<String>) -> Credentials {
         let (access_key, secret_key) = (access_key.into(), secret_key.into());
         Credentials { access_key, secret_key, session_token: None, expired: false }
     }
 
-    /// Keys of a session, which are good only with `token`.
+    /// Makes them keys of a session, which are valid only with `token`.
     #[must_use]
     pub fn session_token(mut self, token: impl Into<String>) -> Credentials {
         self.session_token = Some(token.into());
         self
     }
 
-    /// Keys whose time is over.
+    /// Makes them expired keys.
     #[must_use]
     pub fn expired(mut self) -> Credentials {
         self.expired = true;
@@ -77,13 +77,13 @@ impl S3Auth for Keys {
     }
 }
 
-/// What a signed or unsigned request may do.
+/// Decides what a signed or unsigned request may do.
 pub(crate) struct Access {
     pub(crate) keys: Keys,
     pub(crate) store: Arc<Store>,
 }
 
-/// The region in the scope of a SigV4 signature.
+/// Returns the region in the scope of a SigV4 signature.
 fn signed_region(cx: &S3AccessContext<'_>) -> Option<String> {
     let header =
         cx.headers().get(http::header::AUTHORIZATION).and_then(|value| value.to_str().ok());
@@ -147,7 +147,7 @@ impl S3Access for Access {
 /// `{bucket}.localhost` and `{bucket}.s3.localhost` name a bucket, any other host does not.
 pub(crate) struct Hosts;
 
-/// The bucket in a `Host` header.
+/// Returns the bucket in a `Host` header.
 pub(crate) fn bucket_of(host: &str) -> Option<&str> {
     let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
     let bucket = host.strip_suffix(".localhost")?;

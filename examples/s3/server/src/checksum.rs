@@ -1,4 +1,4 @@
-//! The checksums of S3: computed while a body comes in, compared, joined over parts.
+//! The checksums of S3: computed while a body arrives, compared, joined over parts.
 
 use base64_simd::STANDARD;
 use crc_fast::{CrcAlgorithm, checksum_combine};
@@ -10,7 +10,7 @@ use s3s::{S3Result, s3_error};
 
 use crate::data::Data;
 
-/// One of the algorithms that S3 knows.
+/// One of the algorithms that S3 supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Algorithm {
     Crc32,
@@ -29,7 +29,7 @@ impl Algorithm {
         Algorithm::Sha256,
     ];
 
-    /// As in `x-amz-checksum-algorithm`.
+    /// Returns its name, as in `x-amz-checksum-algorithm`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Algorithm::Crc32 => "CRC32",
@@ -54,7 +54,7 @@ impl Algorithm {
         Algorithm::ALL.into_iter().find(|algorithm| algorithm.name().eq_ignore_ascii_case(name))
     }
 
-    /// The field of `sums` that is this one's.
+    /// Returns the field of `sums` for this algorithm.
     pub(crate) fn of(self, sums: &Checksum) -> Option<&String> {
         match self {
             Algorithm::Crc32 => sums.checksum_crc32.as_ref(),
@@ -85,7 +85,7 @@ impl Algorithm {
         }
     }
 
-    /// The one of `data`, in base64.
+    /// Returns the checksum of `data`, in base64.
     pub(crate) fn compute(self, data: &Data) -> String {
         let mut hasher = ChecksumHasher::default();
         self.enable(&mut hasher);
@@ -104,7 +104,7 @@ impl Algorithm {
         }
     }
 
-    /// The checksum of checksums: of `parts`' raw values, with their count.
+    /// Returns the checksum of checksums: that of `parts`' raw values, with their count.
     pub(crate) fn composite(self, parts: &[&str]) -> String {
         let raw: Vec<u8> = parts
             .iter()
@@ -113,7 +113,7 @@ impl Algorithm {
         format!("{}-{}", self.compute(&Data::from(bytes::Bytes::from(raw))), parts.len())
     }
 
-    /// The checksum of the whole from those of its parts and their lengths; of CRCs only.
+    /// Returns the checksum of the whole from those of its parts and their lengths. Only CRCs have one.
     pub(crate) fn joined(self, parts: &[(&str, u64)]) -> Option<String> {
         let (algorithm, width) = self.crc()?;
         let number = |text: &str| {
@@ -143,7 +143,7 @@ pub(crate) fn from_trailers(sums: &mut Checksum, trailers: &HeaderMap) {
     }
 }
 
-/// The algorithms that a client has announced in `x-amz-trailer`.
+/// Returns the algorithms that a client has announced in `x-amz-trailer`.
 pub(crate) fn announced(headers: &HeaderMap) -> impl Iterator<Item = Algorithm> + '_ {
     let names = headers.get_all("x-amz-trailer").iter().filter_map(|value| value.to_str().ok());
     names.flat_map(|names| names.split(',')).filter_map(|name| {
@@ -153,10 +153,10 @@ pub(crate) fn announced(headers: &HeaderMap) -> impl Iterator<Item = Algorithm> 
     })
 }
 
-/// Whether every checksum of `expected` is the one of `actual`.
+/// Compares each checksum in `expected` with that in `actual`.
 ///
 /// # Errors
-/// `BadDigest` names the algorithm.
+/// `BadDigest` with the algorithm.
 pub(crate) fn compare(expected: &Checksum, actual: &Checksum) -> S3Result<()> {
     for algorithm in Algorithm::ALL {
         if let Some(expected) = algorithm.of(expected)

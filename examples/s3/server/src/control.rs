@@ -65,7 +65,7 @@ pub(crate) fn serve(handle: &Handle, uri: &Uri) -> Answer {
     answer
 }
 
-/// `latency_ms`, `connection_mbps` and `total_mbps` in megabytes per second, `connect_ms`; what is not given is off.
+/// Sets `latency_ms`, `connection_mbps` and `total_mbps` in megabytes per second, `connect_ms`; the others are off.
 fn shape(handle: &Handle, query: &Query) -> Result<String, String> {
     let millis = |name| {
         number::<f64>(query, name).map(|ms| Duration::from_secs_f64(ms.unwrap_or(0.0) / 1e3))
@@ -148,8 +148,8 @@ fn uploads(handle: &Handle, query: &Query) -> Result<String, String> {
     Ok(Value::Array(uploads.iter().map(one).collect()).to_string())
 }
 
-/// `what=NAME`, with `operation`, `key`, one of `nth`, `from`, `every`, `times`, and what the fault itself takes:
-/// `status` and `code`, `at` (a number, `middle`, `last`), `every_ms`, `by`, `bytes`.
+/// Injects a fault: `what=NAME`, with `operation`, `key`, one of `nth`, `from`, `every`, `times`, and the fault's own
+/// parameters: `status` and `code`, `at` (a number, `middle`, `last`), `every_ms`, `by`, `bytes`.
 fn fault(handle: &Handle, query: &Query) -> Result<String, String> {
     let at = match query.get("at").map(String::as_str) {
         None => At::Byte(0),

@@ -1,4 +1,4 @@
-//! The content of an object: shared pieces, never copied, and runs of zeros that take no memory.
+//! The content of an object: shared pieces, which are never copied, and runs of zeros that take no memory.
 
 use std::ops::Range;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use futures_core::Stream;
 use s3s::StdError;
 use s3s::stream::{ByteStream, RemainingLength};
 
-/// What a run of zeros is sent from.
+/// The bytes of runs of zeros.
 static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 
 /// Pieces shorter than this are joined: a small piece would keep its whole network buffer alive.
@@ -48,7 +48,7 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// `len` zeros.
+    /// Returns `len` zeros.
     pub(crate) fn zeros(len: u64) -> Data {
         Data::from_pieces(vec![Piece::Zeros(len)])
     }
@@ -62,17 +62,17 @@ impl Data {
         self.len
     }
 
-    /// Whether a part of it is a run of zeros that is nowhere in memory.
+    /// Returns whether a part of it is a run of zeros, which is not in memory.
     pub(crate) fn is_sparse(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Zeros(_)))
     }
 
-    /// All of `parts`, one after the other.
+    /// Concatenates `parts`.
     pub(crate) fn concat<'a>(parts: impl IntoIterator<Item = &'a Data>) -> Data {
         Data::from_pieces(parts.into_iter().flat_map(|data| data.pieces.iter().cloned()).collect())
     }
 
-    /// The bytes of `range`, which lies within the content.
+    /// Returns the bytes of `range`, which lies within the content.
     pub(crate) fn slice(&self, range: Range<u64>) -> Data {
         let mut pieces = Vec::new();
         let mut at = 0;
@@ -104,7 +104,7 @@ impl Data {
         }
     }
 
-    /// The content in one piece of memory; shared where it already is one.
+    /// Returns the content in one piece of memory; shared where it already is one.
     pub(crate) fn to_bytes(&self) -> Bytes {
         if let [Piece::Bytes(bytes)] = self.pieces.as_slice() {
             return bytes.clone();
@@ -125,7 +125,7 @@ impl From<Bytes> for Data {
     }
 }
 
-/// Collects a body as it comes from the network.
+/// Collects a body as it arrives from the network.
 #[derive(Default)]
 pub(crate) struct DataBuilder {
     pieces: Vec<Piece>,
@@ -157,11 +157,11 @@ impl DataBuilder {
     }
 }
 
-/// Content on its way out.
+/// Content that is being sent.
 pub(crate) struct DataStream {
     data: Data,
     next: usize,
-    /// Of the run of zeros at `next`, how many are sent.
+    /// How many zeros of the run at `next` are sent.
     zeros: u64,
     left: u64,
 }

@@ -1,4 +1,4 @@
-//! Faults: which requests they meet, and what happens to them.
+//! Faults: which requests they hit, and what happens to them.
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use crate::Handle;
 use crate::log::Request;
 
-/// Which of the requests that match a fault it meets, counted from 1 since the injection.
+/// Which of the requests that match a fault it hits, counted from 1 since the injection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// Only this one.
@@ -45,7 +45,7 @@ pub enum At {
 }
 
 impl At {
-    /// The place in a body of `len` bytes.
+    /// Returns the place in a body of `len` bytes.
     pub(crate) fn of(self, len: u64) -> u64 {
         match self {
             At::Byte(n) => n.min(len),
@@ -68,7 +68,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// A status with an S3 error code in an XML body.
+    /// Creates a response with this status, and an S3 error code in an XML body.
     pub fn new(status: u16, code: impl Into<String>) -> Reply {
         let message = "A fault that the test asked for.".to_owned();
         Reply {
@@ -81,14 +81,14 @@ impl Reply {
         }
     }
 
-    /// The `<Message>` of the body.
+    /// Sets the `<Message>` of the body.
     #[must_use]
     pub fn message(mut self, message: impl Into<String>) -> Reply {
         self.message = message.into();
         self
     }
 
-    /// Has this XML as its body, in place of S3's error document.
+    /// Sets this XML as the body, in place of S3's error document.
     #[must_use]
     pub fn document(mut self, xml: impl Into<String>) -> Reply {
         self.document = Some(xml.into());
@@ -115,7 +115,7 @@ impl Reply {
         self.header("retry-after", seconds.to_string())
     }
 
-    /// A redirect to another region: 301 `PermanentRedirect`, 307 `TemporaryRedirect`, 400
+    /// Creates a redirect to another region: 301 `PermanentRedirect`, 307 `TemporaryRedirect`, 400
     /// `AuthorizationHeaderMalformed`; with `x-amz-bucket-region`.
     pub fn redirect(status: u16, region: &str) -> Reply {
         let code = match status {
@@ -145,7 +145,7 @@ impl Default for Gate {
 }
 
 impl Gate {
-    /// A closed one.
+    /// Creates a closed gate.
     pub fn new() -> Gate {
         Gate(Arc::new(GateState {
             open: watch::Sender::new(false),
@@ -154,17 +154,17 @@ impl Gate {
         }))
     }
 
-    /// Lets all requests go, also those to come.
+    /// Lets all requests go, also later ones.
     pub fn open(&self) {
         self.0.open.send_replace(true);
     }
 
-    /// Holds the requests that come from now on.
+    /// Holds the requests that arrive from now on.
     pub fn close(&self) {
         self.0.open.send_replace(false);
     }
 
-    /// Waits until `count` requests in all have come to the gate; `false` after `timeout`.
+    /// Waits until `count` requests in all have arrived at the gate; `false` after `timeout`.
     pub fn wait_for(&self, count: usize, timeout: Duration) -> bool {
         let end = Instant::now() + timeout;
         let mut arrived = self.0.arrived.lock().unwrap_or_else(PoisonError::into_inner);
@@ -189,47 +189,47 @@ impl Gate {
     }
 }
 
-/// What a test runs between two requests.
+/// Code of a test that runs between two requests.
 pub type Hook = Arc<dyn Fn(&Handle, &Request) + Send + Sync>;
 
 /// What happens to a request.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum What {
-    /// A new connection is reset as soon as it is accepted. Counts connections; the operation and the key
-    /// of the fault play no part.
+    /// A new connection is reset as soon as it is accepted. Counts connections; the operation and the key of the fault
+    /// are ignored.
     Refuse,
     /// The connection is reset before the request is looked at; its body is not read.
     Reset,
     /// The connection is closed before the request is looked at; its body is not read.
     Close,
-    /// The server ends its direction of the connection and answers nothing more, but the connection stays.
+    /// The server closes its direction of the connection and responds no more, but the connection stays.
     HalfClose,
     /// The head of the response and so many bytes of its body are sent, then the connection is reset. Bytes that
     /// the client has not taken from its socket by then may be lost.
     ResetBody(At),
     /// The head of the response and so many bytes of its body are sent, then the connection is closed.
     CutBody(At),
-    /// No response ever comes; the request is not done.
+    /// There is never a response; the request is not done.
     Stall,
-    /// The head of the response and so many bytes of its body are sent, then nothing for ever.
+    /// The head of the response and so many bytes of its body are sent, and then never anything more.
     StallBody(At),
-    /// After so many bytes the rest of the body comes byte by byte, this far apart.
+    /// After so many bytes the rest of the body is sent byte by byte, this far apart.
     TrickleBody(At, Duration),
-    /// The head of the response comes byte by byte, this far apart (its first 512 bytes).
+    /// The head of the response is sent byte by byte, this far apart (its first 512 bytes).
     SlowHead(Duration),
     /// The response promises to keep the connection, which is closed right after it.
     CloseIdle,
-    /// After this response the next request on the same connection meets a reset.
+    /// After this response the next request on the same connection is reset.
     ResetOnReuse,
 
-    /// This response; the request is not done.
+    /// This is the response; the request is not done.
     Status(Reply),
-    /// The request is done, then this response given.
+    /// The request is done, then this is the response.
     DoneThenStatus(Reply),
-    /// The request is done, then the connection reset.
+    /// The request is done, then the connection is reset.
     LoseAck,
-    /// The request is done, no response ever comes.
+    /// The request is done, but there is never a response.
     DoneThenStall,
     /// 200 with an `<Error>` of this code in the body; the request is not done.
     ErrorIn200(String),
@@ -238,8 +238,8 @@ pub enum What {
     WholeFor206,
     /// `Content-Range` is one byte off.
     WrongContentRange,
-    /// `Content-Length` is more (then the connection is closed at the end) or less (then bytes follow that
-    /// belong to nothing) than the body.
+    /// `Content-Length` is more than the body (then the connection is closed at the end) or less (then excess bytes
+    /// follow).
     ContentLength(i64),
     /// The response has no ETag, in headers or body.
     NoEtag,
@@ -251,36 +251,36 @@ pub enum What {
     HugeXml(usize),
     /// The body is XML whose entities would expand to gigabytes.
     XmlBomb,
-    /// Elements and attributes that no client knows are in the XML: harmless.
+    /// Unknown elements and attributes are in the XML: harmless.
     UnknownXml,
     /// A listing says that there is more after it, and the token leads to the same page again.
     EndlessListing,
     /// A listing says that there is more after it, without a token.
     TruncatedWithoutToken,
-    /// The checksum headers of the response do not fit its body; one is added if there is none.
+    /// The checksum headers of the response do not match its body; one is added if there is none.
     WrongChecksum,
-    /// One byte of the body is another.
+    /// One byte of the body is changed.
     CorruptByte(At),
     /// The body is compressed on the way.
     Gzip,
-    /// The response has this header too.
+    /// The response has this additional header.
     Header(String, String),
 
-    /// The request waits at the gate before it is looked at. Goes together with other faults.
+    /// The request waits at the gate before it is processed. Combines with other faults.
     Pause(Gate),
-    /// The request is done and waits at the gate before the response. Goes together with other faults.
+    /// The request is done and waits at the gate before the response. Combines with other faults.
     PauseDone(Gate),
-    /// Runs before the request is looked at, on a thread of its own. Goes together with other faults.
+    /// Runs before the request is processed, in a separate thread. Combines with other faults.
     Do(Hook),
 }
 
 impl What {
-    /// [`What::Do`] of a closure.
+    /// Creates [`What::Do`] from a closure.
     pub fn run(hook: impl Fn(&Handle, &Request) + Send + Sync + 'static) -> What {
         What::Do(Arc::new(hook))
     }
 
-    /// [`What::Status`] with an S3 error code and a body.
+    /// Creates [`What::Status`] with an S3 error code and a body.
     pub fn status(status: u16, code: impl Into<String>) -> What {
         What::Status(Reply::new(status, code))
     }
@@ -340,33 +340,33 @@ pub struct Fault<'a> {
     pub operation: Option<&'a str>,
     /// Only requests for this key match; any if `None`.
     pub key: Option<&'a str>,
-    /// After it has met so many requests it is over.
+    /// How many requests it hits; then it is over.
     pub times: usize,
     /// What happens.
     pub what: What,
 }
 
 impl<'a> Fault<'a> {
-    /// A fault for any operation and key, without an end.
+    /// Creates a fault for any operation and key, without an end.
     pub fn new(when: When, what: What) -> Fault<'a> {
         Fault { when, operation: None, key: None, times: usize::MAX, what }
     }
 
-    /// Only requests of this operation match.
+    /// Sets the operation of the requests that match.
     #[must_use]
     pub fn operation(mut self, operation: &'a str) -> Fault<'a> {
         self.operation = Some(operation);
         self
     }
 
-    /// Only requests for this key match.
+    /// Sets the key of the requests that match.
     #[must_use]
     pub fn key(mut self, key: &'a str) -> Fault<'a> {
         self.key = Some(key);
         self
     }
 
-    /// After it has met so many requests it is over.
+    /// Sets how many requests it hits; then it is over.
     #[must_use]
     pub fn times(mut self, times: usize) -> Fault<'a> {
         self.times = times;
@@ -432,12 +432,12 @@ impl Faults {
         met
     }
 
-    /// Whether a new connection is refused.
+    /// Returns whether a new connection is refused.
     pub(crate) fn refuses(&self) -> bool {
         !self.matching(|fault| matches!(fault.what, What::Refuse)).is_empty()
     }
 
-    /// What happens to this request, in the order of injection.
+    /// Returns what happens to this request, in the order of injection.
     pub(crate) fn meet(&self, operation: &str, key: Option<&str>) -> Vec<What> {
         self.matching(|fault| {
             !matches!(fault.what, What::Refuse)

@@ -26,7 +26,7 @@ pub(crate) struct Connection {
     pub(crate) number: u64,
     pub(crate) wire: Arc<Wire>,
     pub(crate) ends: Ends,
-    /// The next request meets a reset.
+    /// Whether the next request is reset.
     pub(crate) doomed: AtomicBool,
 }
 
@@ -71,7 +71,7 @@ impl Body for Counted {
     }
 }
 
-/// Reads what the client still sends, so that it gets to read the response.
+/// Reads what the client still sends, so that it reads the response.
 async fn drain(mut body: s3s::Body) -> Result<(), StdError> {
     while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
         frame?;
@@ -175,7 +175,7 @@ pub(crate) async fn serve(
         && answer.status() == StatusCode::OK
         && answer.headers().contains_key(header::CONTENT_RANGE)
     {
-        // As S3 does; s3s answers 200 to every HEAD.
+        // As S3 does; s3s responds with 200 to every HEAD.
         *answer.status_mut() = StatusCode::PARTIAL_CONTENT;
     }
     answer::set(answer.headers_mut(), "x-amz-request-id", &request_id);
@@ -192,7 +192,7 @@ pub(crate) async fn serve(
     Ok(answer_with(&connection, answer, live, &faults, head))
 }
 
-/// What a fault does to an existing response.
+/// Applies a fault to an existing response.
 async fn alter(connection: &Connection, mut answer: Answer, fault: &What, head: bool) -> Answer {
     match fault {
         What::LoseAck => connection.end(End::Reset).await,
@@ -219,7 +219,7 @@ async fn alter(connection: &Connection, mut answer: Answer, fault: &What, head: 
     answer
 }
 
-/// The response with a body that does what the fault requires.
+/// Returns the response with a body that does what the fault requires.
 fn answer_with(
     connection: &Arc<Connection>,
     mut answer: Answer,
@@ -242,7 +242,7 @@ fn answer_with(
             What::ContentLength(by) => {
                 let told = len.saturating_add_signed(*by);
                 if *by < 0 || bodiless {
-                    // hyper holds the head against the body that it has, or has not.
+                    // hyper checks the head against the body that it has, or has not.
                     answer::set(answer.headers_mut(), "content-length", &len.to_string());
                     let line = |len: u64| format!("content-length: {len}\r\n");
                     connection.wire.patch(line(len), line(told));
@@ -259,7 +259,7 @@ fn answer_with(
     let mut answer = Outgoing::answer(answer, Some(live), connection);
     match cut {
         Some((_, Then::Reset | Then::Close)) if bodiless => {
-            // There is no body to hold back: the end comes once the head is out.
+            // There is no body to hold back: the connection ends once the head is sent.
             let end = if matches!(cut, Some((_, Then::Reset))) { End::Reset } else { End::Close };
             let ends = connection.ends.clone();
             tokio::spawn(async move {

@@ -1,8 +1,8 @@
 //! An S3 server in memory, for tests and benches: exact keys in byte order, signatures really checked, a log of
 //! every request, a network of any slowness, and faults at any request.
 //!
-//! The protocol (routes, XML, SigV4, `aws-chunked`) is `s3s`'; buckets, conditions, multipart uploads, checksums
-//! and all that goes wrong are this crate's.
+//! `s3s` implements the protocol (routes, XML, SigV4, `aws-chunked`); this crate implements buckets, conditions,
+//! multipart uploads, checksums and all faults.
 //!
 //! ```
 //! use s3_server::{Fault, Options, Server, What, When};
@@ -60,7 +60,7 @@ use store::Stored;
 
 /// The handle of a running server; a clone is the same server. [`Server`] dereferences to it.
 ///
-/// All methods that name a bucket panic if there is no such bucket: the test is wrong then.
+/// All methods that name a bucket panic if there is no such bucket: then the test is wrong.
 #[derive(Clone)]
 pub struct Handle(pub(crate) Arc<Core>);
 
@@ -70,43 +70,43 @@ impl std::fmt::Debug for Handle {
     }
 }
 
-/// The most that [`Handle::get`] makes of a run of zeros that is nowhere in memory.
+/// The most bytes that [`Handle::get`] creates for runs of zeros, which are not in memory.
 const MAX_DENSE: u64 = 1 << 30;
 
 impl Handle {
-    /// `http://127.0.0.1:PORT`, or with `https`.
+    /// Returns `http://127.0.0.1:PORT`, or with `https`.
     pub fn endpoint(&self) -> String {
         let scheme = if self.0.ca_pem.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.0.address)
     }
 
-    /// As [`endpoint`](Handle::endpoint) with the name `localhost`, below which `{bucket}.localhost` names a bucket.
+    /// Returns the [`endpoint`](Handle::endpoint) named `localhost`, where `{bucket}.localhost` names a bucket.
     pub fn localhost_endpoint(&self) -> String {
         let scheme = if self.0.ca_pem.is_some() { "https" } else { "http" };
         format!("{scheme}://localhost:{}", self.0.address.port())
     }
 
-    /// The address that it listens on.
+    /// Returns the address that it listens on.
     pub fn address(&self) -> std::net::SocketAddr {
         self.0.address
     }
 
-    /// The access key that it started with.
+    /// Returns the access key that it started with.
     pub fn access_key(&self) -> &str {
         &self.0.access_key
     }
 
-    /// The secret key that it started with.
+    /// Returns the secret key that it started with.
     pub fn secret_key(&self) -> &str {
         &self.0.secret_key
     }
 
-    /// The certificate that a client must trust, if the server speaks TLS.
+    /// Returns the certificate that a client must trust, if the server uses TLS.
     pub fn ca_pem(&self) -> Option<&str> {
         self.0.ca_pem.as_deref()
     }
 
-    /// From now on these keys are accepted and no other.
+    /// Accepts only these keys from now on.
     pub fn set_credentials(&self, credentials: impl IntoIterator<Item = Credentials>) {
         self.0.keys.set(credentials);
     }
@@ -116,12 +116,12 @@ impl Handle {
         self.0.store.create(bucket, None);
     }
 
-    /// Makes a bucket that only signatures for `region` reach.
+    /// Creates a bucket that accepts only signatures for `region`.
     pub fn create_bucket_in(&self, bucket: &str, region: &str) {
         self.0.store.create(bucket, Some(region.to_owned()));
     }
 
-    /// Whether anyone may read and list the bucket without a signature.
+    /// Sets whether anyone may read and list the bucket without a signature.
     pub fn set_public(&self, bucket: &str, public: bool) {
         self.with(bucket, |bucket| bucket.public = public);
     }
@@ -162,10 +162,10 @@ impl Handle {
         self.with(bucket, |bucket| bucket.objects.get(key).cloned())
     }
 
-    /// An object with its content.
+    /// Returns an object with its content.
     ///
     /// # Panics
-    /// If it has more than 1 GiB and zeros from [`put_sparse`](Handle::put_sparse): use [`stat`](Handle::stat) or
+    /// If it has more than 1 GiB, with zeros from [`put_sparse`](Handle::put_sparse): use [`stat`](Handle::stat) or
     /// [`read`](Handle::read).
     pub fn get(&self, bucket: &str, key: &str) -> Option<Object> {
         let stored = self.stored(bucket, key)?;
@@ -174,7 +174,7 @@ impl Handle {
         Some(Object { bytes: stored.data.to_bytes(), info: stored.info.clone() })
     }
 
-    /// Changes the metadata of an object, as the headers of its upload would have.
+    /// Changes the metadata of an object, like the headers of its upload.
     ///
     /// # Panics
     /// If there is no such object.
@@ -187,12 +187,12 @@ impl Handle {
         });
     }
 
-    /// The metadata of an object.
+    /// Returns the metadata of an object.
     pub fn stat(&self, bucket: &str, key: &str) -> Option<Info> {
         Some(self.stored(bucket, key)?.info.clone())
     }
 
-    /// Part of an object's content; less where the object ends.
+    /// Returns a part of an object's content; less where the object ends.
     pub fn read(&self, bucket: &str, key: &str, range: Range<u64>) -> Option<Bytes> {
         let stored = self.stored(bucket, key)?;
         let len = stored.data.len();
@@ -204,12 +204,12 @@ impl Handle {
         self.with(bucket, |bucket| bucket.objects.remove(key)).is_some()
     }
 
-    /// All keys in byte order.
+    /// Returns all keys in byte order.
     pub fn keys(&self, bucket: &str) -> Vec<String> {
         self.with(bucket, |bucket| bucket.objects.keys().cloned().collect())
     }
 
-    /// All multipart uploads that are neither complete nor aborted.
+    /// Returns all multipart uploads that are neither complete nor aborted.
     pub fn uploads(&self, bucket: &str) -> Vec<Upload> {
         self.with(bucket, |bucket| {
             let upload = |(id, pending): (&String, &store::Pending)| Upload {
@@ -226,42 +226,42 @@ impl Handle {
         })
     }
 
-    /// All requests since the start or the last [`reset_log`](Handle::reset_log), in the order of their arrival.
+    /// Returns all requests since the start or the last [`reset_log`](Handle::reset_log), in order of arrival.
     pub fn log(&self) -> Vec<Request> {
         self.0.log.requests()
     }
 
-    /// Requests by operation.
+    /// Returns the number of requests by operation.
     pub fn counts(&self) -> BTreeMap<String, usize> {
         self.counters().operations
     }
 
-    /// All sums.
+    /// Returns all counters.
     pub fn counters(&self) -> Counters {
         self.0.log.counters()
     }
 
-    /// Forgets the log and returns its sums.
+    /// Clears the log, and returns its counters.
     pub fn reset_log(&self) -> Counters {
         self.0.log.reset()
     }
 
-    /// Makes the network as slow as `shape`, for connections that are open too.
+    /// Makes the network as slow as `shape`, also for open connections.
     pub fn shape(&self, shape: Shape) {
         self.0.network.set(shape);
     }
 
-    /// Lets something go wrong.
+    /// Injects a fault.
     pub fn inject(&self, fault: Fault<'_>) -> FaultId {
         self.0.faults.inject(fault)
     }
 
-    /// How many requests a fault has met, also after [`clear_faults`](Handle::clear_faults).
+    /// Returns how many requests a fault has hit, also after [`clear_faults`](Handle::clear_faults).
     pub fn met(&self, fault: FaultId) -> usize {
         self.0.faults.met(fault)
     }
 
-    /// Ends all faults, but not those under way.
+    /// Ends all faults, except those in progress.
     pub fn clear_faults(&self) {
         self.0.faults.clear();
     }
@@ -271,15 +271,15 @@ impl Handle {
         self.0.character.set(quirks);
     }
 
-    /// While `true` no process listens on the port: clients are refused by the kernel. Connections that are open stay.
+    /// Stops or resumes listening. While `true`, the kernel refuses clients. Open connections stay.
     ///
     /// # Errors
-    /// If the port has gone to another program meanwhile.
+    /// If another program has taken the port meanwhile.
     pub fn set_refusing(&self, refusing: bool) -> std::io::Result<()> {
         self.0.set_refusing(refusing)
     }
 
-    /// Resets all connections that are open.
+    /// Resets all open connections.
     pub fn reset_connections(&self) {
         self.0.reset_connections();
     }

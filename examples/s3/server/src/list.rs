@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use crate::store::Stored;
 
-/// The most that S3 puts on a page.
+/// The most names that S3 puts on a page.
 pub(crate) const PAGE: usize = 1000;
 
-/// What is listed.
+/// What to list.
 pub(crate) struct Query<'a> {
     pub(crate) prefix: &'a str,
     pub(crate) delimiter: &'a str,
@@ -23,11 +23,11 @@ pub(crate) struct Query<'a> {
 pub(crate) struct Page<V> {
     pub(crate) entries: Vec<(String, V)>,
     pub(crate) prefixes: Vec<String>,
-    /// The last name of the page, if there is more after it.
+    /// The last name of the page, if there are more after it.
     pub(crate) next: Option<String>,
 }
 
-/// The page of `map` that `query` requests.
+/// Returns the page of `map` that `query` requests.
 pub(crate) fn page<V: Clone>(map: &BTreeMap<String, V>, query: &Query<'_>) -> Page<V> {
     let mut page = Page { entries: Vec::new(), prefixes: Vec::new(), next: None };
     if query.max == 0 {
@@ -64,7 +64,7 @@ pub(crate) fn page<V: Clone>(map: &BTreeMap<String, V>, query: &Query<'_>) -> Pa
 /// A page of objects.
 pub(crate) type ObjectPage = Page<Arc<Stored>>;
 
-/// As S3 encodes names with `encoding-type=url`: a form's encoding that leaves `/` alone.
+/// Encodes a name like S3 with `encoding-type=url`: as in a form, but without `/`.
 pub(crate) fn encode(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for byte in name.bytes() {

@@ -15,7 +15,7 @@ use crate::operation::Operation;
 pub struct Request {
     /// 1 for the first since the start or the last [`reset_log`](crate::Handle::reset_log).
     pub index: usize,
-    /// As S3's reference names it: `GetObject`, `ListObjectsV2` …
+    /// Its name in S3's reference: `GetObject`, `ListObjectsV2` …
     pub operation: &'static str,
     /// HTTP method.
     pub method: String,
@@ -25,7 +25,7 @@ pub struct Request {
     pub key: Option<String>,
     /// As sent, without the question mark.
     pub query: String,
-    /// The headers that say what is requested: range, conditions, lengths, `x-amz-*`; names in lower case.
+    /// The headers that tell what is requested: range, conditions, lengths, `x-amz-*`; names in lower case.
     /// Secrets are left out.
     pub headers: BTreeMap<String, String>,
     /// Whether the request was signed, by header or query.
@@ -34,11 +34,11 @@ pub struct Request {
     pub status: u16,
     /// Bytes of the body received so far, as sent (`aws-chunked` framing included).
     pub bytes_in: u64,
-    /// Bytes of the body handed to the connection so far.
+    /// Bytes of the body passed to the connection so far.
     pub bytes_out: u64,
-    /// When the head of the request had come in, since the start of the server.
+    /// When the head of the request had arrived, since the start of the server.
     pub at: Duration,
-    /// From then to the end of the response; `None` while it is under way.
+    /// From then to the end of the response; `None` while it is in progress.
     pub duration: Option<Duration>,
     /// 1 for the first connection of the server.
     pub connection: u64,
@@ -46,7 +46,7 @@ pub struct Request {
     pub faulted: bool,
 }
 
-/// Whether a request with `headers` and `query` carries a signature.
+/// Returns whether a request with `headers` and `query` has a signature.
 fn is_signed(headers: &HeaderMap, query: &str) -> bool {
     headers.contains_key(http::header::AUTHORIZATION) || query.contains("X-Amz-Signature=")
 }
@@ -70,7 +70,7 @@ fn is_logged(name: &str) -> bool {
         && !secret
 }
 
-/// A request while it is served; the figures grow.
+/// A request while it is served; its figures grow.
 #[derive(Debug)]
 pub(crate) struct Entry {
     head: Request,
@@ -78,7 +78,7 @@ pub(crate) struct Entry {
     status: AtomicU16,
     bytes_in: AtomicU64,
     bytes_out: AtomicU64,
-    /// Nanoseconds; 0 while under way.
+    /// Nanoseconds; 0 while in progress.
     duration: AtomicU64,
     faulted: AtomicBool,
     live: Arc<AtomicUsize>,
@@ -242,7 +242,7 @@ impl Log {
         sum
     }
 
-    /// The counters until now; then they restart at 0. Requests under way are no longer shown.
+    /// Returns the counters until now, and restarts them at 0. Requests in progress are no longer shown.
     pub(crate) fn reset(&self) -> Counters {
         let mut inner = self.lock();
         let sum = Log::sum(&inner);

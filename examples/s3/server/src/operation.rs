@@ -1,25 +1,25 @@
-//! Which operation of S3 a request is, from its first line and headers alone.
+//! Finds out which S3 operation a request is, from its first line and headers alone.
 
 use http::{HeaderMap, Method, Uri};
 use percent_encoding::percent_decode_str;
 
 use crate::auth::bucket_of;
 
-/// A request named as in S3's reference.
+/// A request with its name in S3's reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Operation {
-    /// `GetObject`, `ListObjectsV2` …; `Unknown` for what this server does not serve.
+    /// `GetObject`, `ListObjectsV2` …; `Unknown` for what this server does not support.
     pub(crate) name: &'static str,
     pub(crate) bucket: Option<String>,
     pub(crate) key: Option<String>,
 }
 
-/// Whether `query` has the parameter `name`.
+/// Returns whether `query` has the parameter `name`.
 fn has(query: &str, name: &str) -> bool {
     query.split('&').any(|pair| pair.split('=').next() == Some(name))
 }
 
-/// Names the request.
+/// Returns the operation of a request.
 pub(crate) fn classify(method: &Method, uri: &Uri, headers: &HeaderMap) -> Operation {
     let host = headers.get(http::header::HOST).and_then(|host| host.to_str().ok());
     let path = percent_decode_str(uri.path()).decode_utf8_lossy();

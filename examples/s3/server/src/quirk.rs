@@ -1,4 +1,4 @@
-//! What a store does differently from Amazon S3, as real ones do it.
+//! Differences of real stores from Amazon S3.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ use http::{HeaderMap, Method};
 
 use crate::fault::Reply;
 
-/// What becomes of the condition of a request: `If-Match`, `If-None-Match`, `x-amz-copy-source-if-match`.
+/// What happens to the condition of a request: `If-Match`, `If-None-Match`, `x-amz-copy-source-if-match`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Conditions {
     /// They are checked.
@@ -15,7 +15,7 @@ pub enum Conditions {
     Checked,
     /// An ETag is compared as it was sent, quotes included, with one that has none: only an unquoted one holds.
     Literal,
-    /// Nobody looks at them.
+    /// They are ignored.
     Ignored,
     /// 501 `NotImplemented`.
     Unknown,
@@ -39,7 +39,7 @@ pub struct Quirks {
 }
 
 impl Quirks {
-    /// As the gateway of Ceph 16.2 does it.
+    /// The differences of the gateway of Ceph 16.2.
     pub const CEPH: Self = Self {
         put: Conditions::Literal,
         complete: Conditions::Ignored,
@@ -47,7 +47,7 @@ impl Quirks {
         length_required: true,
         no_checksums_of_parts: false,
     };
-    /// As the S3 API of OpenStack Swift 2.30 does it.
+    /// The differences of the S3 API of OpenStack Swift 2.30.
     pub const SWIFT: Self = Self {
         put: Conditions::Unknown,
         complete: Conditions::NeverHold,
@@ -65,12 +65,12 @@ impl Quirks {
         }
     }
 
-    /// Whether the conditions of this operation play no part.
+    /// Returns whether the conditions of this operation are ignored.
     pub(crate) fn ignores(&self, operation: &str) -> bool {
         self.of(operation) == Conditions::Ignored
     }
 
-    /// What a request is refused with before it is looked at.
+    /// Returns the response that refuses a request before it is processed.
     pub(crate) fn refusal(
         &self,
         operation: &str,

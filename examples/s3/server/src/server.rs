@@ -1,4 +1,4 @@
-//! The running server: a thread with a runtime of its own, a listener, its connections.
+//! The running server: a thread with its own runtime, a listener, its connections.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -34,17 +34,17 @@ pub struct Options {
     pub access_key: String,
     /// Its secret.
     pub secret_key: String,
-    /// Buckets that are there from the start; any region may sign for them.
+    /// Buckets that exist from the start; any region may sign for them.
     pub buckets: Vec<String>,
-    /// What buckets without a region of their own say that theirs is.
+    /// The region of buckets without their own.
     pub region: String,
     /// ETags are unique numbers instead of MD5 sums, which would take longer than the transfer.
     pub fast: bool,
-    /// Speaks TLS with such a certificate.
+    /// The certificate, if it uses TLS.
     pub tls: Option<Tls>,
     /// Where to listen; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// The network from the start.
+    /// The speed of the network from the start.
     pub shape: Shape,
     /// Threads of the server's runtime.
     pub threads: usize,
@@ -83,7 +83,7 @@ pub(crate) struct Core {
     connections: Mutex<BTreeMap<u64, Ends>>,
     next_connection: AtomicU64,
     next_request: AtomicU64,
-    /// Whether to listen; the accept loop follows and says what has become of it.
+    /// Whether to listen; the accept loop follows, and reports the result.
     listening: watch::Sender<bool>,
     listening_done: Mutex<std_mpsc::Receiver<io::Result<()>>>,
 }
@@ -118,7 +118,7 @@ impl Core {
 pub struct Server {
     handle: Handle,
     stop: watch::Sender<bool>,
-    /// Behind a lock only so that tests can share the server between threads.
+    /// In a mutex only so that tests can share the server between threads.
     stopped: Mutex<std_mpsc::Receiver<()>>,
     runtime: Option<tokio::runtime::Runtime>,
 }
@@ -141,7 +141,7 @@ impl Server {
     /// Starts a server, which accepts requests once this has returned.
     ///
     /// # Errors
-    /// If the address cannot be listened on, or no thread or certificate can be made.
+    /// If the address cannot be listened on, or no thread or certificate can be created.
     pub fn start(options: Options) -> io::Result<Server> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(options.threads.max(1))
@@ -187,7 +187,7 @@ impl Server {
             listening_done: Mutex::new(listening_done.1),
         });
         let (stop, (stopped_in, stopped)) = (watch::Sender::new(false), std_mpsc::channel());
-        // Subscribed here, to miss no request before the task runs.
+        // Subscribed here, so that no request is missed before the task runs.
         let changes = (core.listening.subscribe(), listening_done.0);
         let accepting = accept(Arc::clone(&core), listener, stop.subscribe(), changes);
         runtime.spawn(async move {
@@ -203,7 +203,7 @@ impl Server {
         })
     }
 
-    /// A handle that can go to other threads; it does not keep the server running.
+    /// Returns a handle that can be sent to other threads; it does not keep the server running.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
@@ -251,7 +251,7 @@ async fn accept(
             Some(_) = tasks.join_next() => {}
             accepted = accepted => match accepted {
                 Ok((stream, _)) => {
-                    // At once, so that no connection is open that `reset_connections` does not find.
+                    // At once, so that `reset_connections` finds every open connection.
                     let number = core.next_connection.fetch_add(1, Ordering::Relaxed);
                     let (ends, ended) = mpsc::unbounded_channel();
                     core.open_connections().insert(number, ends.clone());
@@ -261,7 +261,7 @@ async fn accept(
                         core.open_connections().remove(&number);
                     });
                 }
-                // Out of descriptors, mostly: others end meanwhile.
+                // Mostly out of descriptors: other connections end meanwhile.
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
             },
         }
@@ -270,9 +270,9 @@ async fn accept(
     tasks.shutdown().await;
 }
 
-/// Closes with a reset instead of the usual farewell.
+/// Lets a close send a reset instead of an orderly end.
 fn reset(stream: &socket2::Socket) {
-    // On failure the close is a usual one: the client sees an end all the same.
+    // On failure the close is orderly: the client sees an end nevertheless.
     let _ = stream.set_linger(Some(Duration::ZERO));
 }
 
@@ -325,7 +325,7 @@ async fn http(
     let mut serving = std::pin::pin!(http.serve_connection(TokioIo::new(stream), front));
     loop {
         tokio::select! {
-            // No request is answered on a connection that is to end.
+            // No request is served on a connection that is to end.
             biased;
             end = ended.recv() => match end {
                 Some(End::HalfClose) => {

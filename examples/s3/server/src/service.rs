@@ -29,25 +29,25 @@ use crate::store::{
     Bucket, Info, PartData, Pending, Store, Stored, hex, matches, md5_of, precondition, strong,
 };
 
-/// The least length of a part that is not the last.
+/// The smallest length of a part that is not the last.
 pub(crate) const MIN_PART: u64 = 5 << 20;
-/// The most that one PUT, one part or one CopyObject may have.
+/// The most bytes of one PUT, one part or one CopyObject.
 pub(crate) const MAX_SINGLE: u64 = 5 << 30;
-/// The most that an object may have.
+/// The most bytes of an object.
 pub(crate) const MAX_OBJECT: u64 = 5 << 40;
 
 /// S3 on a [`Store`].
 pub(crate) struct Service {
     pub(crate) store: Arc<Store>,
-    /// What buckets without a region of their own say that theirs is.
+    /// The region of buckets without their own.
     pub(crate) region: String,
 }
 
-/// Marks a request whose range plays no part; the header itself may be signed.
+/// Marks a request whose range is ignored; the header itself may be signed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IgnoreRange;
 
-/// Marks a request whose conditions play no part.
+/// Marks a request whose conditions are ignored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IgnoreConditions;
 
@@ -55,7 +55,7 @@ pub(crate) struct IgnoreConditions;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RefuseChecksumsOfParts;
 
-/// `aws-chunked` is the transport's, not the object's.
+/// Removes `aws-chunked`, which belongs to the transport, not to the object.
 fn stored_encoding(value: String) -> Option<String> {
     let kept: Vec<&str> =
         value.split(',').map(str::trim).filter(|part| *part != "aws-chunked").collect();
@@ -82,7 +82,7 @@ fn max_keys(max: Option<i32>) -> S3Result<usize> {
     }
 }
 
-/// How names are written in a listing.
+/// How a listing writes names.
 struct Names(bool);
 
 impl Names {
@@ -134,7 +134,7 @@ fn part_number(number: i32) -> S3Result<u32> {
 }
 
 impl Service {
-    /// The source of a copy, its conditions checked.
+    /// Returns the source of a copy, after checking its conditions.
     fn source(&self, source: &CopySource, conditions: &Conditions<'_>) -> S3Result<Arc<Stored>> {
         let CopySource::Bucket { bucket, key, version_id } = source else {
             return Err(s3_error!(NotImplemented, "Access points are not implemented"));

@@ -1,4 +1,4 @@
-//! Latency and bandwidth of a slower network, applied where the bytes go in and out.
+//! Latency and bandwidth of a slower network, applied to received and sent bytes.
 
 use std::future::Future as _;
 use std::io;
@@ -13,18 +13,18 @@ use tokio::time::{Instant, Sleep};
 /// How slow the network is; the default does not slow anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// From the end of a request to the first byte of its response.
+    /// The time from the end of a request to the first byte of its response.
     pub first_byte_latency: Duration,
     /// Bytes per second of one connection, in each direction.
     pub bytes_per_second_per_connection: Option<u64>,
-    /// Before a new connection is served.
+    /// The time before a new connection is served.
     pub connect_latency: Duration,
     /// Bytes per second of all connections together, in each direction.
     pub total_bytes_per_second: Option<u64>,
 }
 
 impl Shape {
-    /// What one connection to S3 gives: 30 ms to the first byte, 80 MB/s.
+    /// Returns the speed of one connection to S3: 30 ms to the first byte, 80 MB/s.
     pub fn s3() -> Shape {
         Shape {
             first_byte_latency: Duration::from_millis(30),
@@ -34,14 +34,14 @@ impl Shape {
     }
 }
 
-/// How far a pace may run ahead: timers are only good to a millisecond.
+/// How far a pace may run ahead: timers are accurate to a millisecond.
 const AHEAD: Duration = Duration::from_millis(2);
-/// What idle time gives back at most.
+/// The most that idle time gives back.
 const BURST: Duration = Duration::from_millis(4);
-/// The most that goes through at once while a pace is set.
+/// The most bytes sent at once while a pace is set.
 const STEP: usize = 64 << 10;
 
-/// A pace: when the next bytes may go.
+/// A pace: when the next bytes may be sent.
 #[derive(Debug)]
 struct Pace(Mutex<Option<Instant>>);
 
@@ -50,7 +50,7 @@ impl Pace {
         Pace(Mutex::new(None))
     }
 
-    /// When bytes may go next, if not now.
+    /// Returns when bytes may be sent next, if not now.
     fn wait(&self, now: Instant) -> Option<Instant> {
         let free = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         free.filter(|free| *free > now + AHEAD)
@@ -86,13 +86,13 @@ impl Network {
     }
 }
 
-/// What a fault does to the bytes of one connection, beneath HTTP.
+/// What a fault does to the bytes of one connection, below HTTP.
 #[derive(Debug, Default)]
 pub(crate) struct Wire(Mutex<WireState>);
 
 #[derive(Debug, Default)]
 struct WireState {
-    /// The next bytes go one by one, this far apart.
+    /// The next bytes are sent one by one, this far apart.
     trickle: Option<(usize, Duration)>,
     /// Text to replace in the next head.
     patch: Option<(Vec<u8>, Vec<u8>)>,
@@ -106,24 +106,24 @@ impl Wire {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The next `bytes` bytes go out one by one.
+    /// Sends the next `bytes` bytes one by one.
     pub(crate) fn trickle(&self, bytes: usize, every: Duration) {
         self.with(|state| state.trickle = Some((bytes, every)));
     }
 
-    /// In what is written next, `from` becomes `to`.
+    /// Replaces `from` with `to` in what is written next.
     pub(crate) fn patch(&self, from: impl Into<Vec<u8>>, to: impl Into<Vec<u8>>) {
         let patch = (from.into(), to.into());
         self.with(|state| state.patch = Some(patch));
     }
 
-    /// Once all that was written is flushed, the connection ends.
+    /// Ends the connection once everything written is flushed.
     pub(crate) fn close_after_flush(&self) {
         self.with(|state| (state.close, state.flushed) = (true, false));
     }
 }
 
-/// A connection at the pace of the network.
+/// A connection with the speed of the network.
 pub(crate) struct Shaped<S> {
     inner: S,
     network: Arc<Network>,
@@ -132,7 +132,7 @@ pub(crate) struct Shaped<S> {
     writes: Pace,
     read_sleep: Option<Pin<Box<Sleep>>>,
     write_sleep: Option<Pin<Box<Sleep>>>,
-    /// What a patch has put in the place of bytes that hyper takes for written.
+    /// The bytes of a patch, in place of those that hyper takes for written.
     pending: Vec<u8>,
 }
 
@@ -201,7 +201,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Shaped<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Shaped<S> {
-    /// Sends what a patch has left over.
+    /// Sends the bytes that a patch has left over.
     fn poll_pending(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.pending.is_empty() {
             let n = ready!(Pin::new(&mut self.inner).poll_write(cx, &self.pending))?;
@@ -210,7 +210,7 @@ impl<S: AsyncWrite + Unpin> Shaped<S> {
         Poll::Ready(Ok(()))
     }
 
-    /// Waits until bytes may go; how many, if the number is limited.
+    /// Waits until bytes may be sent. Returns how many, or `usize::MAX` without a limit.
     fn poll_turn(&mut self, cx: &mut Context<'_>, shape: &Shape) -> Poll<usize> {
         if let Some(pending) = &mut self.write_sleep {
             ready!(pending.as_mut().poll(cx));
@@ -270,7 +270,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Shaped<S> {
         });
         if let Some(patched) = patched {
             this.pending = patched;
-            // What does not go now goes before the next write or flush.
+            // The rest is sent before the next write or flush.
             if let Poll::Ready(Err(error)) = this.poll_pending(cx) {
                 return Poll::Ready(Err(error));
             }

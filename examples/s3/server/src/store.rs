@@ -1,4 +1,4 @@
-//! The buckets and what is in them, behind one lock; nothing slow happens under it.
+//! The buckets and their contents, behind one lock; nothing slow happens while it is held.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ pub struct Info {
     pub len: u64,
     /// Without quotes.
     pub etag: String,
-    /// When it was written; `None` only for an upload that is not complete.
+    /// When it was written; `None` only for an incomplete upload.
     pub modified: Option<SystemTime>,
     /// The `x-amz-meta-*` headers, without that prefix.
     pub metadata: BTreeMap<String, String>,
@@ -83,11 +83,11 @@ impl std::ops::Deref for Object {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Upload {
-    /// Its identifier.
+    /// Its ID.
     pub id: String,
     /// The key that it will have.
     pub key: String,
-    /// When it was begun.
+    /// When it began.
     pub initiated: SystemTime,
     /// Lengths of the parts so far, by number.
     pub parts: BTreeMap<u32, u64>,
@@ -134,15 +134,13 @@ impl Bucket {
         Bucket { region, public: false, created: SystemTime::now(), objects, uploads }
     }
 
-    /// # Errors
-    /// `NoSuchKey`.
+    /// Returns the object of this key, or `NoSuchKey`.
     pub(crate) fn object(&self, key: &str) -> S3Result<Arc<Stored>> {
         let object = self.objects.get(key).cloned();
         object.ok_or_else(|| s3_error!(NoSuchKey, "The specified key does not exist."))
     }
 
-    /// # Errors
-    /// `NoSuchUpload`.
+    /// Returns the upload of this ID and key, or `NoSuchUpload`.
     pub(crate) fn upload(&mut self, id: &str, key: &str) -> S3Result<&mut Pending> {
         let upload = self.uploads.get_mut(id).filter(|upload| upload.key == key);
         upload.ok_or_else(|| {
@@ -154,10 +152,10 @@ impl Bucket {
         })
     }
 
-    /// Whether a write to `key` may take place.
+    /// Checks whether a write to `key` is allowed.
     ///
     /// # Errors
-    /// `PreconditionFailed`; `NoSuchKey` for `If-Match` on a key that is not there.
+    /// `PreconditionFailed`; `NoSuchKey` for `If-Match` on a missing key.
     pub(crate) fn may_write(
         &self,
         key: &str,
@@ -189,7 +187,7 @@ pub(crate) fn precondition(name: &str) -> s3s::S3Error {
     )
 }
 
-/// Whether `condition` holds for an object with `etag`.
+/// Returns whether `condition` holds for an object with `etag`.
 pub(crate) fn matches(condition: &ETagCondition, etag: &str) -> bool {
     match condition {
         ETagCondition::Any => true,
@@ -205,7 +203,7 @@ pub(crate) fn strong(etag: &str) -> ETag {
 #[derive(Debug)]
 pub(crate) struct Store {
     buckets: Mutex<BTreeMap<String, Bucket>>,
-    /// Cheap unique ETags and upload identifiers.
+    /// For cheap unique ETags and upload IDs.
     counter: AtomicU64,
     seed: u64,
     pub(crate) fast: bool,
@@ -222,7 +220,7 @@ impl Store {
         }
     }
 
-    /// 32 hexadecimal digits that no other call returns.
+    /// Returns 32 hexadecimal digits that no other call returns.
     pub(crate) fn unique(&self) -> String {
         let number = self.counter.fetch_add(1, Ordering::Relaxed);
         format!("{:016x}{number:016x}", self.seed)
@@ -248,7 +246,7 @@ impl Store {
         }
     }
 
-    /// Makes a bucket; `false` if it is there already.
+    /// Creates a bucket; `false` if there is one already.
     pub(crate) fn create(&self, name: &str, region: Option<String>) -> bool {
         let mut buckets = self.lock();
         if buckets.contains_key(name) {
@@ -257,7 +255,7 @@ impl Store {
         buckets.insert(name.to_owned(), Bucket::new(region)).is_none()
     }
 
-    /// The ETag of `data`: its MD5, or a cheap one in fast mode and for runs of zeros.
+    /// Returns the ETag of `data`: its MD5, or a cheap one in fast mode and for runs of zeros.
     pub(crate) fn etag(&self, data: &Data, md5: Option<[u8; 16]>) -> String {
         match md5 {
             Some(md5) => hex(&md5),

@@ -1,4 +1,4 @@
-//! Certificates made at start by an authority of the server's own.
+//! Certificates created at the start, by the server's own authority.
 
 use std::io;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// Whether the certificate is one that a client must accept.
+/// Whether a client must accept the certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tls {
-    /// Good for `localhost`, `127.0.0.1`, `{bucket}.localhost` of the buckets that are there from the start, and
+    /// Valid for `localhost`, `127.0.0.1`, `{bucket}.localhost` of the buckets that exist from the start, and
     /// `{bucket}.s3.localhost` of all.
     #[default]
     Valid,
-    /// Its time is over.
+    /// It has expired.
     Expired,
     /// It is for another host.
     WrongHost,
 }
 
-/// What serves TLS, and the authority's certificate that a client must trust, as PEM.
+/// Returns the TLS acceptor, and the authority's certificate that a client must trust, as PEM.
 pub(crate) fn acceptor(tls: Tls, buckets: &[String]) -> io::Result<(TlsAcceptor, String)> {
     make(tls, buckets).map_err(io::Error::other)
 }

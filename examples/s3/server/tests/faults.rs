@@ -10,7 +10,7 @@ use s3_server::{At, Fault, Reply, Server, What, When};
 
 const BODY: &[u8] = b"0123456789abcdefghij";
 
-/// A server with `bucket/k`, one fault, and a client.
+/// Starts a server with `bucket/k` and one fault, and a client.
 fn with(what: What) -> (Server, Client) {
     let server = server();
     server.put("bucket", "k", BODY);
@@ -19,7 +19,7 @@ fn with(what: What) -> (Server, Client) {
     (server, client)
 }
 
-/// Whether an error says that the connection was reset.
+/// Returns whether an error says that the connection was reset.
 fn is_reset(error: &std::io::Error) -> bool {
     // A write into a connection that is gone.
     matches!(
@@ -28,7 +28,7 @@ fn is_reset(error: &std::io::Error) -> bool {
     )
 }
 
-/// The next request on a new connection is served: the fault met one only.
+/// Checks that the next request on a new connection is served: the fault hit only one.
 #[track_caller]
 fn recovers(server: &Server) {
     assert_eq!(Client::new(server).get("/bucket/k").ok().body, BODY);
@@ -93,7 +93,7 @@ fn bodies_reset_and_cut() {
     }
 }
 
-/// Reads what comes within `time`.
+/// Reads what arrives within `time`.
 fn within(client: &mut Client, time: Duration) -> std::io::Result<Answer> {
     client.connect().expect("open").set_read_timeout(Some(time)).expect("a timeout");
     client.receive("GET")
@@ -191,7 +191,7 @@ fn statuses() {
         let (server, mut client) = with(What::status(status, code));
         client.put("/bucket/new", &vec![7; 300_000]).fails(status, code);
         assert_eq!(server.keys("bucket"), ["k"]);
-        // The same connection is good for more.
+        // The same connection can be used again.
         assert_eq!(client.get("/bucket/k").ok().body, BODY);
         assert_eq!(
             server.log().iter().map(|r| (r.status, r.connection, r.faulted)).collect::<Vec<_>>(),

@@ -47,7 +47,7 @@ fn names_are_exact_and_in_byte_order() {
     assert_eq!(client.call("HEAD", "/bucket/d", &[], b"").status, 404);
 }
 
-/// A key as it goes into a path.
+/// Encodes a key for a path.
 fn percent(key: &str) -> String {
     key.split('/')
         .map(|part| {
@@ -56,7 +56,7 @@ fn percent(key: &str) -> String {
         })
         .collect::<Vec<_>>()
         .join("/")
-        // Which the signature wants as they are.
+        // The signature requires these unescaped.
         .replace("%2E", ".")
         .replace("%2D", "-")
 }

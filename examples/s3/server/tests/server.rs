@@ -21,7 +21,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     (result, start.elapsed())
 }
 
-/// Whether `took` is `wanted`, with room above for a busy machine.
+/// Checks that `took` is about `wanted`, with some room above for a busy machine.
 #[track_caller]
 fn near(took: Duration, wanted: u64) {
     let (low, high) =
@@ -131,7 +131,7 @@ fn tls_get(server: &Server, name: &str) -> Result<String, String> {
     );
     stream.write_all(head.as_bytes()).map_err(|error| error.to_string())?;
     let mut text = String::new();
-    // An end without TLS' farewell is one too.
+    // An end without TLS' close message is one too.
     let _ = stream.read_to_string(&mut text);
     Ok(text)
 }

@@ -11,8 +11,7 @@ pub(super) struct Conditions<'a> {
 }
 
 impl Conditions<'_> {
-    /// # Errors
-    /// `PreconditionFailed`, or `NotModified` for a read (`copy` is false).
+    /// Checks the conditions. Fails with `PreconditionFailed`, or with `NotModified` for a read (`copy` is false).
     pub(super) fn check(&self, info: &Info, copy: bool) -> S3Result<()> {
         let modified = info.modified.map(|at| {
             // The headers have whole seconds.
@@ -75,7 +74,7 @@ macro_rules! conditions {
     };
 }
 
-/// Which bytes of an object a request wants; the flag says whether the response is a 206.
+/// Returns the bytes of an object that a request wants, and whether the response is a 206.
 pub(super) fn selected(
     object: &Stored,
     range: Option<Range>,
@@ -116,7 +115,7 @@ pub(super) fn selected(
     }
 }
 
-/// Whether the customer's key (SSE-C) of a request is the one that the object was written with.
+/// Checks that the customer's key (SSE-C) of a request is the one that the object was written with.
 pub(super) fn check_customer_key(info: &Info, md5: Option<&String>) -> S3Result<()> {
     if info.sse_customer_key_md5.as_ref() == md5 {
         return Ok(());

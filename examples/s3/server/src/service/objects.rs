@@ -158,7 +158,7 @@ impl Service {
                 ..source.info.clone()
             };
         }
-        // A copy is one object, also of a multipart upload: its ETag is new then.
+        // A copy is one object, also of a multipart upload: then its ETag is new.
         let same = source.info.parts.is_empty() && !self.store.fast;
         info.etag = if same { source.info.etag.clone() } else { self.copied(&source.data) };
         info.parts = Vec::new();
@@ -235,7 +235,7 @@ impl Service {
                 "The XML you provided was not well-formed or did not validate"
             ));
         }
-        // The body is small and wanted whole by s3s: only its length is left to check here.
+        // s3s requires the small body as a whole: only its length is left to check here.
         let quiet = input.delete.quiet.unwrap_or(false);
         let (mut deleted, mut errors) = (Vec::new(), Vec::new());
         self.store.bucket(&input.bucket, |bucket| {

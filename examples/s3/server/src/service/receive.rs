@@ -1,8 +1,8 @@
-//! Bodies that are sent to the server, and what was said of them.
+//! Bodies of requests, and what the client said of them.
 
 use super::*;
 
-/// A body that has come in whole and was found good.
+/// A body that has arrived as a whole and was verified.
 pub(super) struct Received {
     pub(super) data: Data,
     pub(super) md5: Option<[u8; 16]>,
@@ -148,7 +148,7 @@ macro_rules! describe {
         $output.last_modified = info.modified.map(Timestamp::from);
         $output.metadata = (!info.metadata.is_empty())
             .then(|| info.metadata.clone().into_iter().collect::<Metadata>());
-        // What AWS says for an object that was put without one.
+        // The value of AWS for an object that was put without one.
         $output.content_type =
             Some(info.content_type.clone().unwrap_or_else(|| "binary/octet-stream".to_owned()));
         $output.content_encoding = info.content_encoding.clone();

@@ -89,7 +89,7 @@ impl Service {
             && let Some(value) = algorithm.of(&expected).cloned()
             && !value.contains('-')
         {
-            // Some clients leave the count of parts out.
+            // Some clients leave out the number of parts.
             algorithm.set(&mut expected, format!("{value}-{}", parts.len()));
         }
         compare(&expected, &computed)?;
@@ -308,10 +308,10 @@ impl Service {
                     "The XML you provided was not well-formed or did not validate"
                 ));
             }
-            // Such a store knows nothing of them.
+            // Such a store does not support them.
             pending.algorithm = None;
         }
-        // Checksums are computed with the lock released; two at once are settled by the removal.
+        // Checksums are computed without the lock. Of two concurrent requests, the first to remove the upload wins.
         let stored = Arc::new(self.complete(&input, &pending)?);
         let info = stored.info.clone();
         self.store.bucket(&input.bucket, |bucket| {
@@ -426,7 +426,7 @@ impl Service {
         let mut next = None;
         for (key, id, initiated) in all {
             let Some(rest) = key.strip_prefix(prefix) else { continue };
-            // Without an upload marker the whole key is behind us.
+            // Without an upload marker all uploads of the key were on earlier pages.
             let after = if id_marker.is_empty() {
                 key > key_marker
             } else {

@@ -18,19 +18,19 @@ use s3_server::{Options, Server};
 /// How long a test waits for what must come.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A server with the bucket `bucket`.
+/// Starts a server with the bucket `bucket`.
 pub fn server() -> Server {
     Server::start(Options { buckets: vec!["bucket".into()], ..Options::default() })
         .expect("a server")
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// Why the body is not whole.
+    /// Why the body is not complete.
     pub broken: Option<io::Error>,
 }
 
@@ -43,14 +43,14 @@ impl Answer {
         String::from_utf8(self.body.clone()).expect("text")
     }
 
-    /// The contents of all `<name>` elements.
+    /// Returns the contents of all `<name>` elements.
     pub fn all(&self, name: &str) -> Vec<String> {
         let (text, open, close) = (self.text(), format!("<{name}>"), format!("</{name}>"));
         let pieces = text.split(&open).skip(1);
         pieces.map(|rest| rest.split(&close).next().expect("an end").to_owned()).collect()
     }
 
-    /// The content of the first `<name>` element.
+    /// Returns the content of the first `<name>` element.
     pub fn xml(&self, name: &str) -> String {
         self.all(name)
             .into_iter()
@@ -65,7 +65,7 @@ impl Answer {
         self
     }
 
-    /// Holds that this is an error of S3.
+    /// Checks that this is an error of S3.
     #[track_caller]
     pub fn fails(&self, status: u16, code: &str) {
         assert_eq!((self.status, self.xml("Code").as_str()), (status, code));
@@ -98,7 +98,7 @@ impl Client {
         }
     }
 
-    /// The head of a request, signed.
+    /// Returns the head of a request, signed.
     pub fn head(
         &self,
         method: &str,
@@ -177,7 +177,7 @@ impl Client {
         Ok(n)
     }
 
-    /// The head of the next response.
+    /// Reads the head of the next response.
     pub fn read_head(&mut self) -> io::Result<Answer> {
         loop {
             let mut headers = [httparse::EMPTY_HEADER; 64];
@@ -197,7 +197,7 @@ impl Client {
         }
     }
 
-    /// The rest of a response to `method`.
+    /// Reads the rest of a response to `method`.
     pub fn read_body(&mut self, method: &str, answer: &mut Answer) {
         if method == "HEAD" || answer.status == 204 || answer.status == 304 {
             return;
@@ -215,7 +215,7 @@ impl Client {
         answer.body = self.buffer.drain(..length.min(self.buffer.len())).collect();
     }
 
-    /// What has come in that no response has claimed.
+    /// Returns the received bytes that belong to no response.
     pub fn unclaimed(&mut self) -> &[u8] {
         &self.buffer
     }
@@ -230,7 +230,7 @@ impl Client {
         Ok(answer)
     }
 
-    /// A request with headers and body.
+    /// Makes a request with headers and a body.
     pub fn try_call(
         &mut self,
         method: &str,
