@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tf_fs_object_store::http::{Http, Uri as Url};
 use tf_fs_plugin::prelude::*;
 
-/// The account that Azurite has, and its key, which its documentation tells.
+/// Azurite's account and key, which its documentation publishes.
 const DEV_ACCOUNT: &str = "devstoreaccount1";
 const DEV_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
@@ -19,19 +19,19 @@ const DEV_ENDPOINT: &str = "http://127.0.0.1:10000/devstoreaccount1";
 /// An account of Azure Blob Storage.
 #[derive(Debug)]
 pub(crate) struct Account {
-    /// As names have it.
+    /// In the form of names.
     pub(crate) name: Arc<str>,
-    /// As signatures have it: without a host.
+    /// In the form of signatures: without a host.
     pub(crate) signed_name: String,
     /// Scheme, host and port.
     pub(crate) endpoint: String,
-    /// What each path begins with: empty, or `/account` at Azurite.
+    /// The beginning of each path: empty, or `/account` in Azurite.
     pub(crate) path: String,
     pub(crate) credential: Credential,
     pub(crate) http: Http,
 }
 
-/// What is said of an account in one place: a connection string, or single settings.
+/// What one place says of an account: a connection string, or single settings.
 #[derive(Debug, Default)]
 struct Said {
     account: Option<String>,
@@ -41,7 +41,7 @@ struct Said {
 }
 
 impl Said {
-    /// The account of `https://account.blob.core.windows.net`, which serves no other.
+    /// Returns the account of `https://account.blob.core.windows.net`, a host that serves only this account.
     fn account_of_host(&self) -> Option<String> {
         let url: Url = self.endpoint.as_ref()?.parse().ok()?;
         let host = url.host().filter(|host| HOSTS.iter().any(|azure| host.ends_with(azure)))?;
@@ -53,7 +53,7 @@ impl Account {
     /// Finds out from the settings where this account is, and how requests are authorized.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT`, naming the setting that is wrong.
+    /// `INVALID_ARGUMENT` with the setting that is wrong.
     pub(crate) fn new(
         name: &str,
         settings: &Settings,
@@ -100,7 +100,7 @@ impl Account {
             (Some("sas"), _, None) => return Err(needs("a SAS")),
             (Some("key") | None, Some(key), _) => parse_key(key)?,
             (Some("sas") | None, _, Some(sas)) => parse_sas(sas),
-            // `entra`, or nothing that comes before it.
+            // `entra`, or none of the others.
             _ => match tokens()? {
                 Some(tokens) => Credential::Entra(tokens),
                 None => Credential::Anonymous,
@@ -117,7 +117,7 @@ impl Account {
     }
 }
 
-/// What is said of the account of this name, the nearest place first.
+/// Returns what is said of the account of this name, the nearest place first.
 fn said_of(short: &str, settings: &Settings) -> Result<Vec<Said>> {
     let mut all = Vec::new();
     for (i, place) in settings.places.iter().enumerate() {
@@ -141,7 +141,7 @@ fn said_of(short: &str, settings: &Settings) -> Result<Vec<Said>> {
         }
         all.extend([string, single]);
     }
-    // What is said of another account is not for this one: a SAS shows itself to whom it is sent.
+    // Settings of another account are not for this one: a SAS is visible to whom it is sent.
     all.retain(|said| {
         let account = said.account.clone().or_else(|| said.account_of_host());
         account.is_none_or(|account| account == short)
@@ -149,7 +149,7 @@ fn said_of(short: &str, settings: &Settings) -> Result<Vec<Said>> {
     Ok(all)
 }
 
-/// Whether nobody on the way reads what is sent there: it goes over TLS, or stays on this machine.
+/// Returns whether nobody on the way can read what is sent there: it uses TLS, or stays on this machine.
 pub(crate) fn keeps_secrets(url: &str) -> bool {
     let Ok(url) = url.parse::<Url>() else { return false };
     let host = url.host().unwrap_or_default();
@@ -159,10 +159,10 @@ pub(crate) fn keeps_secrets(url: &str) -> bool {
         || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Scheme, host and port; and the path, without `/` at its end.
+/// Returns scheme, host and port; and the path, without `/` at its end.
 fn parse_endpoint(text: &str) -> Result<(String, String)> {
     let wrong = |why: &str| {
-        // Not shown: some write a SAS into it.
+        // Not shown: some users write a SAS into it.
         Error::invalid_argument(format_args!(
             "the blob endpoint {why}; write https://ACCOUNT.blob.core.windows.net"
         ))
@@ -177,7 +177,7 @@ fn parse_endpoint(text: &str) -> Result<(String, String)> {
     Ok((format!("{scheme}://{authority}"), url.path().trim_end_matches('/').to_owned()))
 }
 
-/// Reads `AccountName=…;AccountKey=…`, as Azure's portal shows it.
+/// Parses `AccountName=…;AccountKey=…`, as Azure's portal shows it.
 fn parse_connection_string(text: &str) -> Result<Said> {
     let wrong = |why: &str| {
         Error::invalid_argument(format_args!(
@@ -256,7 +256,7 @@ mod tests {
             &[("AZURE_STORAGE_ACCOUNT", "other"), ("TF_AZ_BLOB_ENDPOINT", "https://elsewhere")],
         );
         assert_eq!(other.unwrap().endpoint, "https://acc.blob.core.windows.net");
-        // An endpoint of one account has the blobs of that one only.
+        // An endpoint of one account has only the blobs of that one.
         let of = |name| {
             let at = ("TF_AZ_BLOB_ENDPOINT", "https://one.blob.core.windows.net");
             account(name, &[at, SAS]).map(|account| (kind(&account), account.endpoint)).unwrap()
@@ -339,7 +339,7 @@ mod tests {
         }
     }
 
-    /// Kind of credential and endpoint of a container of `acc`, with these options.
+    /// Returns the kind of credential and the endpoint of a container of `acc`, with these options.
     fn with(options: &[(&str, &str)]) -> (&'static str, String) {
         let config = Config::default();
         for (key, value) in options {
@@ -387,7 +387,7 @@ mod tests {
             ),
             // Identities are credentials too.
             (&[key, ("bucket.acc.client_id", "app")], "anonymous", PUBLIC),
-            // How to sign in is said no farther away.
+            // How to sign in is not set farther away.
             (&[("auth", "anonymous"), sas], "sas", PUBLIC),
             (
                 &[("bucket.acc/c.auth", "anonymous"), ("bucket.acc.sas_token", SAS.1)],

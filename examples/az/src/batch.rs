@@ -1,4 +1,4 @@
-//! Deletions of several blobs by one request: Azure's Blob Batch, whose body has a request for each, signed as if it were
+//! Deletes several blobs with one request: Azure's Blob Batch, whose body has a request for each, signed as if it were
 //! sent alone.
 
 use crate::container::Container;
@@ -14,13 +14,13 @@ use tf_fs_plugin::prelude::*;
 
 /// The most blobs of a batch.
 pub(crate) const MOST: usize = 256;
-/// Bytes of what each of them may say.
+/// The most bytes of the response.
 const LARGEST: usize = MOST * (16 << 10);
 
 /// Deletes these blobs, and returns those that are left.
 ///
 /// # Errors
-/// [`Class::Unsupported`] if the account or the credentials permit no batch: each blob by itself may do.
+/// [`Class::Unsupported`] if the account or the credentials permit no batch: single deletions may work.
 pub(crate) async fn delete(
     container: &Container,
     keys: &[String],
@@ -53,7 +53,7 @@ pub(crate) async fn delete(
     let response = account.attempt(&call).await?;
     if response.status != 202 {
         let failed = account.refused(response).await;
-        // Azurite fails so where the credentials are the SAS of an account, for Microsoft's client too.
+        // Azurite fails like this with the SAS of an account, for Microsoft's client too.
         let is_broken =
             matches!(&failed, Failed::Refused(it) if it.status == 500 && it.code.is_none());
         return Err(match failed.class() {
@@ -76,7 +76,7 @@ pub(crate) async fn delete(
             let mut refusal =
                 Refusal { status, endpoint: account.endpoint.clone(), ..Refusal::default() };
             explain(&mut refusal, code, None, b"", account);
-            // The token that each was signed with was withdrawn; the next batch has another.
+            // The token that signed each request was withdrawn; the next batch has another.
             if status == 401 && token.is_some() {
                 refusal.class = Some(Class::Doubtful);
             }
@@ -86,7 +86,7 @@ pub(crate) async fn delete(
         .collect())
 }
 
-/// Number, status and code of each of `count` requests that has not succeeded.
+/// Returns number, status and code of each of `count` requests that has not succeeded.
 fn refusals(text: &str, count: usize) -> Result<Vec<(usize, u16, Option<String>)>, Failed> {
     let wrong = |what: &str| Failed::invalid(&format!("its batch has {what}"));
     let boundary = text.trim_start().lines().next().filter(|line| line.starts_with("--"));
@@ -99,7 +99,7 @@ fn refusals(text: &str, count: usize) -> Result<Vec<(usize, u16, Option<String>)
             name.eq_ignore_ascii_case(wanted).then(|| value.trim().to_owned())
         };
         let head: Vec<&str> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
-        // What follows the last boundary.
+        // The text after the last boundary.
         let Some(line) = lines.next() else { continue };
         let id = head.iter().find_map(|line| value(line, "content-id"));
         let id = id.and_then(|id| number(&id)).and_then(|id| usize::try_from(id).ok());

@@ -1,8 +1,8 @@
-//! Blocks of a blob: their ids, their lists, and how a blob goes on with those that it has.
+//! Blocks of a blob: their ids, their lists, and how a new version keeps them.
 //!
-//! What is appended to a blob is not copied: the list of the new version names the blocks of the old one before the new
-//! blocks. A blob that was one request has none, and one of another program may have ids that do not go with those here.
-//! The bytes of such a blob come here once, and go back as blocks.
+//! Appending does not copy a blob: the list of the new version names the blocks of the old one before the new blocks. A
+//! blob from one request has no blocks, and one of another program may have ids of another length. The bytes of such a
+//! blob are read once, and sent as blocks.
 
 use crate::container::Container;
 use crate::xml::elements;
@@ -17,30 +17,30 @@ use tf_fs_object_store::{
 
 /// The most blocks of a blob.
 const MOST: u32 = 50_000;
-/// Of these are new at most, and kept at most.
+/// How many of them may be new, and how many may be kept.
 pub(crate) const MOST_NEW: u32 = MOST / 2;
-/// Blocks that a blob is made of that had none that could be kept.
+/// The most blocks made from a blob whose own cannot be kept.
 const MADE: u64 = 10_000;
-/// The list of all blocks.
+/// The most bytes of the list of all blocks.
 const LARGEST_LIST: usize = 16 << 20;
 /// Marks a part whose blocks the blob has already.
 const KEPT: &str = "kept:";
 
-/// The id of a block of an upload. All ids of a blob have to have one length.
+/// Returns the id of a block of an upload. All ids of a blob must have the same length.
 fn id(upload: Multipart<'_>, number: u64) -> String {
     STANDARD.encode(format!("{}{number:08}", upload.id))
 }
 
-/// The length of what [`id`] makes of an upload's id, which has 32 digits.
+/// The length of the ids that [`id`] returns for an upload's id, which has 32 digits.
 const ID_LEN: usize = 56;
 
-/// The ids of the blocks of a part, and whether the blob has them already.
+/// Returns the ids of the blocks of a part, and whether the blob has them already.
 pub(crate) fn ids(part: &Part) -> (bool, impl Iterator<Item = &str>) {
     let kept = part.id.strip_prefix(KEPT);
     (kept.is_some(), kept.unwrap_or(&part.id).split(',').filter(|id| !id.is_empty()))
 }
 
-/// The body of a request that makes a blob of these parts.
+/// Returns the body of a request that makes a blob from these parts.
 pub(crate) fn list(parts: &[Part]) -> Chunks {
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>");
     for part in parts {
@@ -54,7 +54,7 @@ pub(crate) fn list(parts: &[Part]) -> Chunks {
     Chunks::new([xml.into()])
 }
 
-/// Sends the block of a part. Nothing of it is visible until it is in a list.
+/// Sends the block of a part. Nothing of it is visible before it is in a list.
 pub(crate) async fn put(
     container: &Container,
     upload: Multipart<'_>,
@@ -82,7 +82,7 @@ async fn send(
     container.account.send(call, &[201]).await.map(drop)
 }
 
-/// A blob's version, and the ids and sizes of its blocks.
+/// Returns a blob's version, and the ids and sizes of its blocks.
 pub(crate) async fn committed(
     container: &Container,
     key: &str,
@@ -111,7 +111,7 @@ pub(crate) async fn committed(
     Ok((etag, blocks))
 }
 
-/// Makes what a blob has the beginning of an upload.
+/// Makes the existing bytes of a blob the beginning of an upload.
 pub(crate) async fn keep(
     container: &Container,
     upload: Multipart<'_>,
@@ -135,7 +135,7 @@ pub(crate) async fn keep(
     let step = range.len().div_ceil(MADE).max(container.settings.write_part as u64);
     let mut made = Vec::new();
     for number in 0..range.len().div_ceil(step) {
-        // Ids of their own: the parts of an upload are counted from 1 to 25,000.
+        // Separate ids: the parts of an upload are counted from 1 to 25,000.
         let id = id(upload, 90_000_000 + number);
         let start = range.start + number * step;
         let piece = Range::new(start, range.end.min(start + step));

@@ -11,7 +11,7 @@ use tf_fs_object_store::http::{Http, HttpSettings, Proxy, Tls};
 use tf_fs_plugin::prelude::*;
 use tf_fs_plugin::sync::Mutex;
 
-/// What containers are opened with.
+/// Opens containers.
 #[derive(Debug)]
 pub struct Client {
     settings: Arc<Configured>,
@@ -26,16 +26,16 @@ struct Access {
     http: Http,
     /// By name.
     accounts: Mutex<HashMap<Arc<str>, Arc<Account>>>,
-    /// Who this process is to Entra; found out at the first need.
+    /// The identity of this process for Entra; looked for at the first use.
     tokens: Mutex<Option<Arc<Tokens>>>,
 }
 
-/// The client of all requests.
+/// Creates the client of all requests.
 pub(crate) fn http(settings: &Settings) -> Result<Http> {
     Http::new(http_settings(settings))
 }
 
-/// How requests are made, to stores and to Entra.
+/// Returns the HTTP settings of requests to stores and to Entra.
 pub(crate) fn http_settings(settings: &Settings) -> HttpSettings {
     HttpSettings {
         tls: Tls { file: settings.path("ca_file"), ..Tls::default() },
@@ -47,8 +47,8 @@ pub(crate) fn http_settings(settings: &Settings) -> HttpSettings {
 }
 
 impl Client {
-    /// With these settings; of the one before it keeps what is made with settings that stay the same. It makes no
-    /// connection yet.
+    /// Creates a client with these settings. It keeps what the one before it made with settings that stay the same. It
+    /// makes no connection yet.
     pub(crate) fn new(settings: Arc<Configured>, before: Option<&Self>) -> Self {
         let all = |access: &&Arc<Access>| {
             let mut current = settings.buckets.values().chain([&settings.default]);
@@ -60,12 +60,12 @@ impl Client {
         Self { accesses: Mutex::new(kept.unwrap_or_default()), settings }
     }
 
-    /// Whether it was made with these settings.
+    /// Returns whether it was made with these settings.
     pub(crate) fn has(&self, settings: &Arc<Configured>) -> bool {
         Arc::ptr_eq(&self.settings, settings)
     }
 
-    /// For a container, or an account: by its own settings, else by those of the account.
+    /// Returns the access of a container, or an account: by its own settings, else by those of the account.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` for certificates that cannot be used.
@@ -81,7 +81,7 @@ impl Client {
         if let Some(access) = find()? {
             return Ok(access);
         }
-        // Reads certificates, for which no lock is held.
+        // This reads certificates, without holding a lock.
         let access = Arc::new(Access {
             settings: Arc::clone(settings),
             http: http(settings)?,

@@ -23,25 +23,25 @@ pub struct Container {
 }
 
 impl Container {
-    /// A request for a blob in it.
+    /// Creates a request for a blob in it.
     pub(crate) fn call(&self, method: Method, key: &str) -> Call {
         Call::blob(method, &self.name, key)
     }
 
-    /// The properties of a blob.
+    /// Requests the properties of a blob.
     pub(crate) async fn properties(&self, key: &str) -> Result<Response, Failed> {
         self.account.send(self.call(Method::HEAD, key), &[200]).await
     }
 }
 
-/// Whether a blob marks a directory: Azure's tools write such blobs, and an account with a hierarchical namespace shows
-/// its directories so. Their names do not end in `/`.
+/// Returns whether a blob marks a directory. Azure's tools write such blobs, and an account with a hierarchical
+/// namespace shows its directories as such. Their names do not end in `/`.
 pub(crate) fn marks_directory(response: &Response) -> bool {
     response.header(&format!("x-ms-meta-{}", list::FOLDER)) == Some("true")
         || response.header("x-ms-resource-type") == Some("directory")
 }
 
-/// As if there were no blob: there is no file of this name.
+/// Fails as if there were no blob, if it marks a directory: there is no file of this name.
 pub(crate) fn refuse_directory(key: &str, response: &Response) -> Result<(), Failed> {
     if key.ends_with('/') || !marks_directory(response) {
         return Ok(());
@@ -50,12 +50,12 @@ pub(crate) fn refuse_directory(key: &str, response: &Response) -> Result<(), Fai
     Err(Failed::Refused(Box::new(Refusal { status: 404, message, ..Refusal::default() })))
 }
 
-/// When the blob was last written.
+/// Returns when the blob was last written.
 fn modified(response: &Response) -> Option<SystemTime> {
     response.header("last-modified").and_then(date)
 }
 
-/// What the headers tell of a blob of this size.
+/// Returns what the headers tell of a blob of this size.
 pub(crate) fn meta(response: &Response, size: Option<u64>) -> ObjectMeta {
     let mut meta = ObjectMeta::default().with_etag(response.header("etag").map(str::to_owned));
     meta.size = size;
@@ -112,8 +112,8 @@ impl ObjectStore for Container {
                 }
                 Ok((head(size, size), response.into_body(Some(size))))
             }
-            // There is no byte at its start: what there is, the properties tell. Azurite says so of the first byte of
-            // an empty blob by 206.
+            // There is no byte at its start: the properties tell the size. Azurite returns 206 for the first byte of an
+            // empty blob.
             206 | 416 => {
                 let response = self.properties(options.key).await?;
                 refuse_directory(options.key, &response)?;
@@ -248,7 +248,7 @@ impl ObjectStore for Container {
         write::put_block_list(self, to, parts).await
     }
 
-    // Azure drops blocks that were never committed after a week, and has no request to do it earlier.
+    // Azure deletes blocks that were never committed after a week, and has no request to do it earlier.
     async fn abort_multipart(&self, _: tf_fs_object_store::Multipart<'_>) -> Result<(), Failed> {
         Ok(())
     }

@@ -9,7 +9,7 @@ use tf_fs_object_store::http::{Failed, Method};
 use tf_fs_object_store::{Class, CopyOptions, Failure as _, ObjectMeta, retry};
 use tf_fs_plugin::prelude::*;
 
-/// How long is waited before the store is asked whether a copy is done: within an account it is at once.
+/// The wait before querying whether a copy is done: within an account it is done at once.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
@@ -21,7 +21,7 @@ pub(crate) async fn copy(
 ) -> Result<Option<ObjectMeta>, Failed> {
     use crate::credential::Credential::{Anonymous, Sas};
     let (source, target) = (&from.account, &to.account);
-    // A key or a token of one account says nothing to another, and nothing at another endpoint.
+    // A key or a token of one account is not valid for another, nor at another endpoint.
     let place =
         |account: &Account| (account.name.clone(), account.endpoint.clone(), account.path.clone());
     if place(source) != place(target) && !matches!(source.credential, Sas(_) | Anonymous) {
@@ -31,13 +31,13 @@ pub(crate) async fn copy(
         ))));
     }
     let (known, key) = (options.known.as_ref(), &options.src.key);
-    // The marker of a directory is empty, and Azure would copy it as any blob.
+    // The marker of a directory is empty, and Azure would copy it like any blob.
     if !key.ends_with('/') && matches!(options.len, None | Some(0)) {
         refuse_directory(key, &from.properties(key).await?)?;
     }
     let call = to
         .call(Method::PUT, &options.dst.key)
-        // There may be a SAS in it.
+        // It may contain a SAS.
         .with_secret("x-ms-copy-source", &source.url(&from.name, key))?
         .with_optional("x-ms-source-if-match", known.and_then(|known| known.strong_etag()))?;
     let mut response = match target.send(call, &[202]).await {
@@ -71,7 +71,7 @@ pub(crate) async fn copy(
                         why.escape_debug()
                     ),
                 );
-                // What is left of it is an empty blob, which nobody shall take for the copy.
+                // An empty blob is left of it, which must not pass for the copy.
                 if let Some(etag) = response.header("etag") {
                     let call = to.call(Method::DELETE, &options.dst.key);
                     let _ = target.send(call.with_header("if-match", etag)?, &[202]).await;
@@ -87,7 +87,7 @@ pub(crate) async fn copy(
         }
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(LONGEST_WAIT);
-        // By itself: the copy goes on, and another request for it would be refused.
+        // Retried separately: the copy goes on, and another request for it would be refused.
         let look = || target.send(to.call(Method::HEAD, &options.dst.key), &[200]);
         response = retry(&**to, "copy", options.dst, look).await.map_err(Failed::Other)?;
         if response.header("x-ms-copy-id") != id.as_deref() {

@@ -11,11 +11,11 @@ use std::sync::Arc;
 /// How requests to an account are authorized.
 #[derive(Clone, Debug)]
 pub(crate) enum Credential {
-    /// By the account's key.
+    /// With the account's key.
     Key(SharedKey),
-    /// By a signature in the URL that somebody made.
+    /// With a signature in the URL that somebody made.
     Sas(Secret),
-    /// By tokens of Microsoft Entra.
+    /// With tokens of Microsoft Entra.
     Entra(Arc<Tokens>),
     /// Not at all.
     Anonymous,

@@ -8,10 +8,10 @@ use tf_fs_object_store::Class;
 use tf_fs_object_store::http::Refusal;
 use tf_fs_plugin::prelude::*;
 
-/// From here on Azure refuses signatures for the difference between the clocks.
+/// Azure refuses signatures if the clocks differ by this or more.
 const SKEW: Duration = Duration::from_secs(10 * 60);
 
-/// Adds to a refusal what its code says. `date` is that of the server.
+/// Adds the meaning of its code to a refusal. `date` is that of the server.
 pub(crate) fn explain(
     refusal: &mut Refusal,
     code: Option<String>,
@@ -33,7 +33,7 @@ pub(crate) fn explain(
     refusal.code = code;
 }
 
-/// What a code says beyond its status.
+/// Returns what a code says beyond its status.
 fn judge(status: u16, code: &str) -> (Option<Class>, Option<Code>, Option<&'static str>) {
     use Class::{NotFound, Permanent, Precondition, Transient};
     let (class, error, advice) = match code {
@@ -87,7 +87,7 @@ fn judge(status: u16, code: &str) -> (Option<Class>, Option<Code>, Option<&'stat
             Code::FailedPrecondition,
             "another tool has sent blocks of this blob and not committed them; write an empty file of this name, which drops them, then write again",
         ),
-        // Of a directory in an account with a hierarchical namespace, while what is in it is being deleted.
+        // For a directory in an account with a hierarchical namespace, while its contents are being deleted.
         "DirectoryIsNotEmpty" => {
             (Transient, Code::FailedPrecondition, "somebody else writes into it; delete it again")
         }
@@ -111,7 +111,7 @@ fn judge(status: u16, code: &str) -> (Option<Class>, Option<Code>, Option<&'stat
     (Some(class), Some(error), Some(advice))
 }
 
-/// What is wrong with the clock of this machine.
+/// Returns what is wrong with the clock of this machine.
 fn skew(date: Option<SystemTime>) -> Option<String> {
     let (now, date) = (SystemTime::now(), date?);
     let (difference, how) = match now.duration_since(date) {

@@ -1,19 +1,19 @@
 //! `az://account/container/blob` for TensorFlow: Azure Blob Storage.
 //!
-//! What no protocol decides is in `tf-fs-object-store`: threads, memory, reading ahead, parts of uploads, everything by
+//! `tf-fs-object-store` does what no protocol decides: threads, memory, reading ahead, parts of uploads, operations by
 //! name, retries, and HTTP itself.
 //!
 //! | Module | Job |
 //! |---|---|
 //! | `name` | `az://account/container/blob` and its other spellings, exactly as written |
 //! | `settings` | environment, settings file, TensorFlow's options |
-//! | `account`, `credential` | where an account is, and who may use it: key, SAS, tokens of Entra |
-//! | `sign` | the signature by an account's key |
+//! | `account`, `credential` | where an account is, and how requests to it are authorized: key, SAS, tokens of Entra |
+//! | `sign` | the signature with an account's key |
 //! | `client`, `container` | Azure as the engine uses it |
 //! | `request`, `failure` | one request, and what its refusal means |
 //! | `list`, `write`, `blocks` | pages of listings; block blobs and their blocks |
 //! | `copy`, `batch` | copies made by the store; deletions of several blobs |
-//! | `xml` | what Azure writes in XML |
+//! | `xml` | Azure's XML |
 
 #![forbid(unsafe_code)]
 
@@ -52,7 +52,7 @@ filesystem_plugins! {
 }
 
 impl Azure {
-    /// With these options, for tests.
+    /// Creates the plugin with these options, for tests.
     ///
     /// # Errors
     /// As [`StorePlugin::set_options`].

@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use tf_fs_object_store::http::{Failed, Method, date, number};
 use tf_fs_object_store::{Class, Failure as _, ListOptions, Object, ObjectMeta, Page};
 
-/// The name of the metadata by which Azure's tools mark a blob as a directory; the value is `true`.
+/// The name of the metadata with which Azure's tools mark a blob as a directory; the value is `true`.
 pub(crate) const FOLDER: &str = "hdi_isfolder";
 
 /// A page has at most 5,000 names, each of at most 1,024 characters.
 const MOST: usize = 64 << 20;
 
-/// A page of the blobs of a container.
+/// Lists a page of the blobs of a container.
 pub(crate) async fn blobs(
     container: &Container,
     options: &ListOptions,
@@ -36,7 +36,7 @@ pub(crate) async fn blobs(
     Ok(page)
 }
 
-/// Whether the blob of this name, except for the `/` at its end, marks a directory.
+/// Returns whether the blob of this name, without the `/` at its end, marks a directory.
 pub(crate) async fn is_folder(container: &Container, prefix: &str) -> Result<bool, Failed> {
     match prefix.strip_suffix('/') {
         None | Some("") => Ok(false),
@@ -48,7 +48,7 @@ pub(crate) async fn is_folder(container: &Container, prefix: &str) -> Result<boo
     }
 }
 
-/// A page of the containers of an account, as directories.
+/// Lists a page of the containers of an account, as directories.
 pub(crate) async fn containers(
     account: &Container,
     options: &ListOptions,
@@ -84,7 +84,7 @@ async fn request(
     response.collect(MOST, container.settings.stall_timeout).await
 }
 
-/// A blob that marks a directory has its key and `/` in the page.
+/// Parses a page of blobs. A blob that marks a directory has its key and `/` in the page.
 fn page_of_blobs(xml: &[u8], has_delimiter: bool) -> Result<Page, String> {
     let mut page = Page::default();
     let mut folders = BTreeSet::new();
@@ -96,7 +96,7 @@ fn page_of_blobs(xml: &[u8], has_delimiter: bool) -> Result<Page, String> {
         ([_, "Blobs", "Blob", "Properties", name], Some(text)) => match *name {
             "Content-Length" => meta.size = number(&text),
             "Last-Modified" => meta.modified = date(&text),
-            // Here it has no quotes; in headers it has.
+            // It has no quotes here, but in headers.
             "Etag" if !text.is_empty() => {
                 meta.etag = Some(format!("\"{}\"", text.trim_matches('"')));
             }

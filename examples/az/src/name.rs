@@ -1,13 +1,13 @@
 //! `az://account/container/blob`, and the other spellings, with the blob's name exactly as written.
 //!
 //! A bucket of the engine is an account and a container: `account/container`. An account alone is a bucket too, whose
-//! directories are its containers. An account whose host is not Azure's public one keeps that host in the name.
+//! directories are its containers. An account with another host than Azure's public one keeps that host in the name.
 
 use std::borrow::Cow;
 use tf_fs_object_store::Name;
 use tf_fs_plugin::prelude::*;
 
-/// What names begin with in errors, whatever was written.
+/// The scheme of names in errors, whatever was written.
 pub(crate) const SCHEME: &str = "az";
 /// `az:///config.json`: the settings.
 pub(crate) const REPORT: &str = "config.json";
@@ -21,7 +21,7 @@ pub(crate) const HOSTS: [&str; 4] =
 /// Accounts in DNS zones: `account.z01.blob.storage.azure.net`.
 const ZONES: &str = ".blob.storage.azure.net";
 
-/// A blob in a container, whose bucket may be written in any way.
+/// Creates the name of a blob in a container, whose bucket may have any spelling.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT`, with what to write instead.
@@ -47,7 +47,7 @@ pub(crate) fn new(bucket: &str, key: &str) -> Result<Name> {
             key.escape_debug()
         ))
     );
-    // Whoever reads a URL may take them for another path: for the container itself, or for the account.
+    // Readers of a URL may treat them as another path: as the container itself, or the account.
     ensure!(
         !matches!(key, "." | ".."),
         Error::invalid_argument(format_args!(
@@ -57,11 +57,11 @@ pub(crate) fn new(bucket: &str, key: &str) -> Result<Name> {
     Ok(Name::new(SCHEME, &bucket, key))
 }
 
-/// What stands for account and container, and the blob's name after them, as they are written; a pattern may have
-/// wildcards in the latter.
+/// Splits a URI into account and container, and the blob's name after them, as they are written. In a pattern, the
+/// latter may have wildcards.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` for what can be no container of any account.
+/// `INVALID_ARGUMENT` for what cannot be a container of any account.
 pub(crate) fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
     let text = std::str::from_utf8(uri.as_bytes()).map_err(|_| {
         Error::invalid_argument(format_args!("{uri}: Azure's names are UTF-8; rename the blob"))
@@ -84,7 +84,7 @@ pub(crate) fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
     Ok((bucket, key.strip_prefix('/').unwrap_or_default()))
 }
 
-/// `account/container` of any spelling.
+/// Returns `account/container` for any spelling.
 pub(crate) fn canonical(bucket: &str) -> Result<Cow<'_, str>> {
     let refused = |why: &str| {
         Err(Error::invalid_argument(format_args!(
@@ -95,7 +95,7 @@ pub(crate) fn canonical(bucket: &str) -> Result<Cow<'_, str>> {
     let (account, container) = match bucket.split_once('@') {
         // `abfss://container@account.dfs.core.windows.net`.
         Some((container, account)) => {
-            // What is left of an `@` may be a password.
+            // The part before an `@` may have a password.
             if container.contains([':', '/']) || !account.contains('.') {
                 return Err(Error::invalid_argument(
                     "az://…@…: credentials do not belong into a name; set AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, and write az://account/container/blob",
@@ -123,7 +123,7 @@ pub(crate) fn canonical(bucket: &str) -> Result<Cow<'_, str>> {
         },
     };
     let (name, host) = account.split_at(account.find('.').unwrap_or(account.len()));
-    // `storage.example.com` is left of `storage.example.com.blob.core.windows.net`. Only a DNS zone stands before a host.
+    // `storage.example.com.blob.core.windows.net` is not the host of an account: only a DNS zone may precede Azure's.
     let zone = host.strip_suffix(ZONES).unwrap_or_default();
     if !host.is_empty() && !HOSTS.contains(&host) && (zone.len() < 2 || zone[1..].contains('.')) {
         return refused("this is not a host of Azure Blob Storage");
@@ -197,7 +197,7 @@ mod tests {
         for (uri, why) in [
             ("az://evil.example.com/c/k", "this is not a host of Azure Blob Storage"),
             ("az://blob.core.windows.net.evil.com/c", "this is not a host of Azure Blob Storage"),
-            // The part before Azure's is a host too.
+            // The part before Azure's host is a host too.
             ("az://evil.com.blob.core.windows.net/c", "this is not a host of Azure Blob Storage"),
             ("az://a.b.blob.core.chinacloudapi.cn/c", "this is not a host of Azure Blob Storage"),
             ("az://a.b.z1.blob.storage.azure.net/c", "this is not a host of Azure Blob Storage"),

@@ -10,18 +10,18 @@ use std::time::SystemTime;
 use tf_fs_object_store::http::{Chunks, Failed, HeaderMap, HeaderValue, Method, Request, Response};
 use tf_fs_plugin::prelude::*;
 
-/// The version of the service's protocol: the first that has all that is used here.
+/// The version of the service's protocol: the first that supports all that is used here.
 pub(crate) const VERSION: &str = "2021-12-02";
 
-/// What is sent as it is in a URL, besides letters and digits.
+/// Characters that are sent unencoded in a URL, besides letters and digits.
 const IN_QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 const IN_PATH: &AsciiSet = &IN_QUERY.remove(b'/');
 
-/// A request to be.
+/// A request before it is sent.
 #[derive(Debug)]
 pub(crate) struct Call {
     method: Method,
-    /// Below the account, encoded.
+    /// The path below the account, encoded.
     path: String,
     /// Names and values before they are encoded.
     query: Vec<(&'static str, String)>,
@@ -30,7 +30,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// For the account itself.
+    /// Creates a request for the account itself.
     pub(crate) fn account(method: Method) -> Self {
         Self {
             method,
@@ -41,13 +41,13 @@ impl Call {
         }
     }
 
-    /// For a container.
+    /// Creates a request for a container.
     pub(crate) fn container(method: Method, container: &str) -> Self {
         Self { path: format!("/{container}"), ..Self::account(method) }
             .with_query("restype", "container")
     }
 
-    /// For a blob.
+    /// Creates a request for a blob.
     pub(crate) fn blob(method: Method, container: &str, key: &str) -> Self {
         Self { path: blob_path(container, key), ..Self::account(method) }
     }
@@ -57,10 +57,10 @@ impl Call {
         self
     }
 
-    /// With this header, unless the value is one that no header can have.
+    /// Adds this header.
     ///
     /// # Errors
-    /// If it is.
+    /// If no header can have this value.
     pub(crate) fn with_header(mut self, name: &str, value: &str) -> Result<Self, Failed> {
         let wrong = || {
             Failed::Other(Error::invalid_argument(format_args!(
@@ -76,7 +76,7 @@ impl Call {
         Ok(self)
     }
 
-    /// As [`with_header`](Self::with_header), with a value that `Debug` does not show.
+    /// Does the same as [`with_header`](Self::with_header), with a value that `Debug` does not show.
     pub(crate) fn with_secret(mut self, name: &'static str, value: &str) -> Result<Self, Failed> {
         self = self.with_header(name, value)?;
         if let Some(value) = self.headers.get_mut(name) {
@@ -85,7 +85,7 @@ impl Call {
         Ok(self)
     }
 
-    /// As [`with_header`](Self::with_header), if there is a value.
+    /// Does the same as [`with_header`](Self::with_header), if there is a value.
     pub(crate) fn with_optional(self, name: &str, value: Option<&str>) -> Result<Self, Failed> {
         match value {
             Some(value) => self.with_header(name, value),
@@ -98,9 +98,9 @@ impl Call {
     }
 }
 
-/// The path of a blob in a URL. Its name is exact: no component is taken for one that leads up.
+/// Returns the path of a blob in a URL. Its name is exact: no component of it leads up.
 pub(crate) fn blob_path(container: &str, key: &str) -> String {
-    // On the way to the store `a/../b` could become `b`. The store takes `%2F` for `/`.
+    // On the way to the store `a/../b` could become `b`. The store treats `%2F` as `/`.
     let leads_away = key.split('/').any(|part| matches!(part, "." | ".."));
     let set = if leads_away { IN_QUERY } else { IN_PATH };
     format!("/{container}/{}", utf8_percent_encode(key, set))
@@ -110,7 +110,7 @@ impl Account {
     /// Makes a request, and returns a response with one of the statuses in `expected`.
     ///
     /// # Errors
-    /// Any other is a failure.
+    /// Any other status is a failure.
     pub(crate) async fn send(&self, call: Call, expected: &[u16]) -> Result<Response, Failed> {
         let response = self.attempt(&call).await?;
         if expected.contains(&response.status) {
@@ -127,12 +127,12 @@ impl Account {
         let token = tokens.get().await?;
         let response = self.once(call, token.as_ref()).await?;
         match token {
-            // It may have been withdrawn before its time.
+            // It may have been withdrawn before its expiry.
             Some(token) if response.status == 401 => {
                 tokens.forget(&token).await;
                 self.once(call, tokens.get().await?.as_ref()).await
             }
-            // What may not be seen looks as if it were not there.
+            // A blob that may not be read looks as if it were missing.
             None if matches!(response.status, 401 | 403 | 404) => {
                 tokens.look_again().await;
                 Ok(response)
@@ -146,7 +146,7 @@ impl Account {
         let mut request = Request::new(call.body.clone());
         *request.method_mut() = call.method.clone();
         let url = format!("{}{target}", self.endpoint);
-        // What is wrong is not shown: it may be the signature.
+        // The text is not shown: it may contain the signature.
         *request.uri_mut() = url.parse().map_err(|_| {
             Failed::Other(Error::invalid_argument(format_args!(
                 "no URL can be made of the endpoint {}; check the settings of the account",
@@ -157,8 +157,8 @@ impl Account {
         self.http.send(request).await
     }
 
-    /// Path and query of a request, and its headers, with what authorizes it. `is_alone`: not within another one, which says
-    /// the version for all.
+    /// Returns path and query of a request, and its headers, with the authorization. `is_alone`: not within another
+    /// request, which has the version for all.
     ///
     /// # Errors
     /// `UNAUTHENTICATED` if no header can hold the credentials.
@@ -215,7 +215,7 @@ impl Account {
         Ok((path + &query, headers))
     }
 
-    /// What the store says with a status that is not a success.
+    /// Returns the failure of a response whose status is not a success.
     #[cold]
     pub(crate) async fn refused(&self, response: Response) -> Failed {
         let code = response.header("x-ms-error-code").map(str::to_owned);
@@ -224,7 +224,7 @@ impl Account {
         response.refusal(stall, |refusal, body| explain(refusal, code, date, body, self)).await
     }
 
-    /// The URL of a blob, for the store to read, with what it needs to do so.
+    /// Returns the URL of a blob for the store to read, with a SAS if there is one.
     pub(crate) fn url(&self, container: &str, key: &str) -> String {
         let sas: Cow<'_, str> = match &self.credential {
             Credential::Sas(sas) => format!("?{}", sas.expose()).into(),

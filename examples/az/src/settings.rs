@@ -1,5 +1,4 @@
-//! What can be set: environment, settings file, TensorFlow's options. How they are read is the layer's
-//! ([`tf_fs_object_store::config`]).
+//! Settings: environment, settings file, TensorFlow's options. [`tf_fs_object_store::config`] reads them.
 
 pub(crate) use tf_fs_object_store::config::Secret;
 
@@ -9,10 +8,10 @@ use std::time::Duration;
 use tf_fs_object_store::config::{self, FromValues, Kind, Setting, Table, Value, Values};
 use tf_fs_plugin::prelude::*;
 
-/// Everything that is set.
+/// All settings.
 pub(crate) type Configured = config::Configured<Settings>;
 
-/// The settings of now.
+/// The current settings.
 pub(crate) type Config = config::Config<Settings>;
 
 static TABLE: Table = Table {
@@ -95,19 +94,19 @@ const SETTINGS: &[Setting] = &[
         "Keep what is read in this directory on a local disk, up to this size, for the next time."),
 ];
 
-/// What counts for a container.
+/// The settings of a container.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
     values: BTreeMap<&'static str, Value>,
     /// Where accounts are named, the nearest place first.
     pub(crate) places: Vec<Place>,
-    /// The one of them whose credentials count.
+    /// The index of the one whose credentials are used.
     pub(crate) credentials: usize,
     /// How the engine uses it.
     pub(crate) engine: tf_fs_object_store::Settings,
 }
 
-/// What is said of an account in the section of a container, in that of its account, or for all.
+/// What the section of a container, that of its account, or the general settings say of an account.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Place {
     pub(crate) account: Option<String>,
@@ -125,7 +124,7 @@ impl Place {
     }
 }
 
-/// What requests are authorized with. All of it is taken from one place, or secrets would go where another place says.
+/// Settings that authorize requests. All are from one place, or secrets would go where another place says.
 const CREDENTIALS: [&str; 9] = [
     "connection_string",
     "account_key",
@@ -148,7 +147,7 @@ impl FromValues for Settings {
         let credentials = places.iter().position(has_some).unwrap_or(places.len() - 1);
         let value = |key| match key {
             key if CREDENTIALS.contains(&key) => places[credentials].value(key),
-            // What is farther is about credentials that do not count.
+            // A place farther away is about credentials that are not used.
             "auth" => places[..=credentials].iter().find_map(|place| place.value(key)),
             key => values.value(key),
         };
@@ -177,7 +176,7 @@ fn secret(value: Value) -> Option<Secret> {
 }
 
 impl Settings {
-    /// A text, if it is set.
+    /// Returns a text, if it is set.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         match self.values.get(key)? {
             Value::Text(text) => Some(text),
@@ -209,7 +208,7 @@ impl Settings {
     }
 }
 
-/// What these variables set, for tests.
+/// Returns the settings of these variables, for tests.
 #[cfg(test)]
 pub(crate) fn of_variables(variables: &[(&str, &str)]) -> Result<Settings> {
     let find = |wanted: &str| variables.iter().find(|(name, _)| *name == wanted);

@@ -1,4 +1,4 @@
-//! The signature of a request by an account's key: Azure's Shared Key scheme, version 2015-02-21 and later.
+//! The signature of a request with an account's key: Azure's Shared Key scheme, version 2015-02-21 and later.
 
 use crate::settings::Secret;
 use base64::Engine as _;
@@ -14,14 +14,14 @@ use tf_fs_object_store::http::{HeaderMap, Method};
 pub(crate) struct SharedKey(Hmac<Sha256>);
 
 impl SharedKey {
-    /// The key as Azure shows it; `None` if that is not base64.
+    /// Parses the key as Azure shows it; `None` if it is not base64.
     pub(crate) fn parse(text: &Secret) -> Option<Self> {
         let key = STANDARD.decode(text.expose().trim()).ok().filter(|key| !key.is_empty())?;
         Hmac::new_from_slice(&key).ok().map(Self)
     }
 
-    /// The value of `Authorization`. `path` is that of the URL, encoded as it is sent; `query` has names and values before
-    /// they are encoded.
+    /// Returns the value of `Authorization`. `path` is that of the URL, encoded as it is sent; `query` has names and
+    /// values before they are encoded.
     pub(crate) fn authorization(
         &self,
         account: &str,
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use tf_fs_object_store::http::HeaderValue;
 
-    /// As the documentation of Azure's Shared Key scheme shows it for a list of containers.
+    /// Compares with the documentation of Azure's Shared Key scheme, for a list of containers.
     #[test]
     fn the_text_is_that_of_the_documentation() {
         let mut headers = HeaderMap::new();

@@ -1,7 +1,7 @@
 //! Block blobs: one request, or blocks and their list.
 //!
-//! Azure checks each body by the MD5 that is sent with it, and keeps that of a blob that was one request. The ids of the
-//! blocks of an upload are its own, so the list of a blob's blocks tells whose blob it is.
+//! Azure checks each body by the MD5 that is sent with it, and keeps that of a blob from one request. The ids of the
+//! blocks of an upload are unique, so the list of a blob's blocks tells whose blob it is.
 
 use crate::blocks;
 use crate::container::Container;
@@ -23,7 +23,7 @@ use tf_fs_plugin::prelude::*;
 const LARGEST_PUT: u64 = 5000 << 20;
 const LARGEST_BLOCK: u64 = 4000 << 20;
 
-/// What Azure takes. `part`: the bytes of a block, and of the largest file that is one request.
+/// Returns the limits of Azure. `part`: the bytes of a block, and of the largest file that is one request.
 pub(crate) fn limits(part: usize) -> WriteLimits {
     WriteLimits::default().with_largest_put(LARGEST_PUT).with_parts(PartLimits {
         smallest: 1,
@@ -69,7 +69,7 @@ pub(crate) async fn put_block(
     blocks::put(container, upload, number, block).await
 }
 
-/// Makes the blob of these blocks.
+/// Makes the blob from these blocks.
 pub(crate) async fn put_block_list(
     container: &Container,
     to: Target<'_>,
@@ -83,7 +83,7 @@ pub(crate) async fn put_block_list(
     Ok(stored_as(&response, parts.iter().map(|part| part.len).sum()))
 }
 
-/// A new name of an upload: no other has it.
+/// Creates a unique ID for an upload.
 pub(crate) fn new_id() -> Result<String, Failed> {
     let mut random = [0; 16];
     getrandom::fill(&mut random)
@@ -94,7 +94,7 @@ pub(crate) fn new_id() -> Result<String, Failed> {
     }))
 }
 
-/// What the properties of a blob tell.
+/// Returns what the properties of a blob tell.
 pub(crate) fn stored(response: &Response) -> Result<(Stored, Attributes), Failed> {
     let size =
         response.content_length.ok_or_else(|| Failed::invalid("it has no Content-Length"))?;
@@ -118,7 +118,7 @@ pub(crate) fn stored(response: &Response) -> Result<(Stored, Attributes), Failed
     Ok((stored_as(response, size).with_checksum(value("content-md5")), attributes))
 }
 
-/// Whether a blob is what was sent: by the MD5 that Azure keeps, or by the ids of its blocks.
+/// Returns whether a blob is what was sent: by the MD5 that Azure keeps, or by the ids of its blocks.
 pub(crate) async fn is_ours(
     container: &Container,
     name: &Name,
@@ -133,7 +133,7 @@ pub(crate) async fn is_ours(
     };
     let (etag, found_blocks) = blocks::committed(container, &name.key).await?;
     if etag.is_some() && found.etag.is_some() && etag != found.etag {
-        // Another version by now: the next look tells.
+        // It is another version by now: the next look tells.
         return Ok(None);
     }
     let sent = parts.iter().flat_map(|part| blocks::ids(part).1);
@@ -144,7 +144,7 @@ fn stored_as(response: &Response, size: u64) -> Stored {
     Stored::new(size).with_etag(response.header("etag").map(str::to_owned))
 }
 
-/// With what a blob has besides its bytes, and what has to be there before.
+/// Adds the blob's attributes besides its bytes, and the condition of the write.
 fn described(mut call: Call, to: Target<'_>) -> Result<Call, Failed> {
     let Attributes {
         content_type,

@@ -1,15 +1,15 @@
-//! What Azure writes in XML: listings and errors. Names in it are exact, so no space around a text is dropped.
+//! Parses Azure's XML: listings and errors. Names in it are exact, so no space around a text is dropped.
 
 use percent_encoding::percent_decode_str;
 use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
-/// Elements in one another. Azure writes 5; each costs time for all that are in it.
+/// The deepest nesting of elements. Azure writes 5; each level costs time for all below it.
 const DEEPEST: usize = 16;
 
-/// Calls `on` for each element when it ends, with its name after those of the elements that it is in: with its text if no
-/// other element is in it, else with `None`.
+/// Calls `on` for each element when it ends, with its name after those of its ancestors. It gets the text of an element
+/// without children, and `None` for others.
 ///
 /// # Errors
 /// If it is not XML, ends early, or is deeper than anything that Azure writes.
@@ -72,17 +72,17 @@ pub(crate) fn elements(
     }
 }
 
-/// Whether the text is percent-encoded: names with characters that XML cannot hold are.
+/// Returns whether the text is percent-encoded: names with characters that XML cannot hold are.
 fn encoded(start: &BytesStart<'_>) -> bool {
     start.attributes().flatten().any(|attribute| {
         attribute.key.as_ref() == b"Encoded" && attribute.value.eq_ignore_ascii_case(b"true")
     })
 }
 
-/// What Azure says of a failure.
+/// Returns the message of an error document.
 pub(crate) fn error_message(xml: &[u8]) -> Option<String> {
     let mut message = None;
-    // Of a body that is cut off, what came of it counts.
+    // If the body is cut off, its beginning may have the message.
     let _ = elements(xml, |path, text| {
         if path == ["Error", "Message"] {
             message = text;
@@ -123,7 +123,7 @@ mod tests {
     fn depth_and_entities_are_bounded() {
         let nested = |n| format!("{}{}", "<a>".repeat(n), "</a>".repeat(n));
         assert!(texts(&nested(DEEPEST)).is_ok());
-        // Of this many each level would be looked at for each other: for hours.
+        // With this many, each level would be checked against each other: for hours.
         let error = texts(&nested(5_000_000)).unwrap_err();
         assert_eq!(error, "its XML has more than 16 levels");
         let bomb = "<!DOCTYPE a [<!ENTITY b \"bb\"><!ENTITY c \"&b;&b;\">]><a>&c;</a>";

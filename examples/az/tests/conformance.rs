@@ -10,7 +10,7 @@ use tf_plugin_testing::filesystem::{Host, TestRoot};
 /// Another container of the same account.
 const OTHER: &str = "other";
 
-/// One server for all: what is set for an account counts for all of a process.
+/// One server for all tests: settings of an account apply to the whole process.
 static AZURITE: LazyLock<Azurite> = LazyLock::new(|| {
     let azurite = Azurite::start();
     for name in ["plain", "cached", OTHER] {
@@ -19,7 +19,7 @@ static AZURITE: LazyLock<Azurite> = LazyLock::new(|| {
     azurite
 });
 
-/// A container of it, with the disk cache or without.
+/// A container in it, with the disk cache or without.
 struct Container(Option<TempDir>);
 
 impl Container {

@@ -1,4 +1,4 @@
-//! Tokens of Entra: requested as each service documents it, taken by Azurite over TLS, renewed before they end.
+//! Tokens of Entra: requested as each service documents it, accepted by Azurite over TLS, renewed before they expire.
 
 mod common;
 
@@ -45,7 +45,7 @@ fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs().try_into().unwrap()
 }
 
-/// What Entra writes, but for the signature, which Azurite does not look at.
+/// Returns a token like Entra's, except for the signature, which Azurite does not check.
 fn token(seconds: i64) -> String {
     let claims = serde_json::json!({
         "aud": "https://storage.azure.com",
@@ -62,7 +62,7 @@ fn token(seconds: i64) -> String {
 }
 
 impl Service {
-    /// `lives`: what each token in turn says of its end, the last one for all that follow.
+    /// Starts a service. `lives`: the lifetime that each token in turn claims, the last one for all others.
     fn new(status: &'static str, lives: &'static [i64]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -102,7 +102,7 @@ fn serve(connection: TcpStream, status: &str, lives: &[i64], log: &Mutex<Vec<Str
     let seconds = lives[log.len().min(lives.len() - 1)];
     log.push(text);
     let body = if status.starts_with("200") {
-        // Its own time is what the plugin believes; the store looks into the token.
+        // The plugin believes the response; the store reads the token.
         let ends = now() + seconds.abs();
         serde_json::json!({"access_token": token(seconds), "expires_on": ends.to_string()})
     } else {
@@ -198,7 +198,7 @@ fn a_token_that_ends_soon_is_used_for_a_while() {
 #[test]
 fn a_token_that_the_store_refuses_is_replaced_once() {
     let service = Service::new("200 OK", &[3600]);
-    // What Azure says of a token that was withdrawn. Without TLS Azurite then takes no token at all: 403.
+    // Azure's response to a token that was withdrawn. Without TLS Azurite then accepts no token at all: 403.
     let proxy = Proxy::new(AZURITE.endpoint());
     proxy.fault(0, 1, Fault::Unauthorized);
     let at = endpoint(&proxy.endpoint());

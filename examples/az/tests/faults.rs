@@ -1,4 +1,4 @@
-//! A fault at each request of each operation: it is repeated, or fails with the right code, and nothing partial is visible.
+//! A fault at each request of each operation: a retry, or the right error code, and nothing partial is visible.
 
 mod common;
 
@@ -10,7 +10,7 @@ const OPTIONS: [(&str, &str); 3] =
     [("account_key", KEY), ("write_part_bytes", "65536"), ("read_part_bytes", "65536")];
 
 /// Runs `operation` without faults to count its requests, then with each fault at each of them. It does the same each
-/// time, by `prepare`; `check` looks at what is there, without faults.
+/// time, after `prepare`; `check` looks at the result, without faults.
 fn sweep(
     container: &'static str,
     prepare: impl Fn(&Store),
@@ -20,7 +20,7 @@ fn sweep(
     let direct = Store::with(container, &OPTIONS);
     let proxy = Proxy::new(AZURITE.endpoint());
     let run = || {
-        // Each run begins with no memory of what another has seen.
+        // No run remembers what another one has seen.
         prepare(&direct);
         operation(&direct.by(plugin(&proxy.endpoint(), &OPTIONS)))
     };
@@ -40,7 +40,7 @@ fn sweep(
             check(&direct, true);
         }
     }
-    // Whatever fails for good says so, and leaves no half.
+    // A run that fails says so, and leaves nothing partial.
     for fault in Fault::ALL {
         for at in 0..requests.len() {
             prepare(&direct);
@@ -49,7 +49,7 @@ fn sweep(
             let impatient = direct.by(plugin(&proxy.endpoint(), &options));
             let outcome = operation(&impatient);
             let met = proxy.log().len() > at;
-            // A response that is cut may have had all that was needed: `HEAD` has no body.
+            // A response that is cut may have had all that was needed: that of `HEAD` has no body.
             if let Err(error) = &outcome {
                 let codes = [
                     Code::Unavailable,
@@ -58,7 +58,7 @@ fn sweep(
                     Code::DataLoss,
                     Code::Unknown,
                 ];
-                // The write was done, a second attempt found it in the way, and nothing told whose it is, or the look failed.
+                // The write was done, a second attempt found it, and nothing told whose it is, or the look failed.
                 if error.message().starts_with("it is unknown whether") {
                     let is_known = error.code() == Code::FailedPrecondition;
                     assert!(is_known || codes.contains(&error.code()), "{error:#}");
@@ -119,7 +119,7 @@ fn writing(container: &'static str, len: usize) {
 
 #[test]
 fn appending() {
-    // With a condition: what a lost response has done is settled, not done twice.
+    // With a condition: the engine finds out what a lost response has done, and does not do it twice.
     sweep(
         "faults-appending",
         |store| store.write("f", b"before").unwrap(),
@@ -171,7 +171,7 @@ fn appending_to_blocks() {
         assert!(bytes == all || !is_done && bytes == body);
     };
     sweep("faults-kept-blocks", |store| store.write("f", &body).unwrap(), append, check);
-    // Without blocks that could be kept: they are made.
+    // There are no blocks to keep: new ones are made.
     let prepare = |store: &Store| {
         let script = "const b = Buffer.alloc(200000); for (let i = 0; i < b.length; i++) b[i] = i % 251; \
                       await blob.upload(b, b.length)";

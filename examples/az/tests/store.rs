@@ -63,7 +63,7 @@ fn names_are_exact() {
             .unwrap_or_else(|error| panic!("{key:?}: {error:#}"));
     }
     assert!(store.keys().is_empty());
-    // The store would take it for `a/b`.
+    // The store would treat it as `a/b`.
     let error = store.write("a\\b", b"").unwrap_err();
     assert_eq!(error.code(), Code::InvalidArgument, "{error:#}");
 }
@@ -158,7 +158,7 @@ fn reads_are_exact_at_every_size_and_of_one_version() {
     let mut buf = ReadBuf::from_slice(&mut bytes);
     file.read_at(2_000_000, &mut buf).unwrap();
     assert!(buf.filled().is_empty(), "past the end");
-    // The same bytes again are another version: ETags tell.
+    // The same bytes again are another version, as the ETag shows.
     store.script("f", "await blob.upload(Buffer.alloc(1000003), 1000003)");
     let mut bytes = vec![0; 10];
     let error = file.read_at(900_000, &mut ReadBuf::from_slice(&mut bytes)).unwrap_err();
@@ -338,7 +338,7 @@ fn a_copy_that_takes_long_is_waited_for_and_one_that_fails_leaves_nothing() {
     proxy.clear();
     copy().unwrap();
     let at = proxy.log().iter().position(|line| line.starts_with("PUT ")).unwrap();
-    // The look whether it is done meets a fault: the copy is not begun again, which Azure would refuse.
+    // The query whether it is done hits a fault: the copy is not begun again, which Azure would refuse.
     direct.az.delete_file(uri(&direct.uri("new"))).unwrap();
     proxy.fault(at, 1, Fault::CopyPending);
     proxy.also(at + 1, Fault::CutBefore);
@@ -346,7 +346,7 @@ fn a_copy_that_takes_long_is_waited_for_and_one_that_fails_leaves_nothing() {
     copy().unwrap();
     let log = proxy.log();
     let count = |method: &str| log.iter().filter(|line| line.starts_with(method)).count();
-    // The first HEAD looks whether it is a directory.
+    // The first HEAD checks whether it is a directory.
     assert_eq!((count("PUT "), count("HEAD ")), (1, 4), "{log:?}");
     assert_eq!(direct.read("new").unwrap(), b"bytes");
     // Azure leaves an empty blob of a copy that it gives up.
@@ -381,7 +381,7 @@ fn what_is_appended_to_is_not_sent_again() {
         "{foreign} await blob.stageBlock('YWE=', all.subarray(0, 9), 9); \
          await blob.stageBlock('YmI=', all.subarray(9), all.length - 9); await blob.commitBlockList(['YWE=', 'YmI='])"
     );
-    // One request of another tool, and blocks with ids of another length: they come here once.
+    // One request of another tool, and blocks with ids of another length: they are read once.
     for script in [whole, short] {
         all.truncate(300_000);
         store.script("f", &script);
@@ -437,7 +437,7 @@ fn many_blobs_are_deleted_by_one_request() {
         let count = |part: &str| log.iter().filter(|line| line.contains(part)).count();
         (deleted, count("comp=batch"), count("DELETE "))
     };
-    // By the SAS of an account Azurite deletes no batch.
+    // With the SAS of an account Azurite deletes no batch.
     let by_sas = ("sas_token", sas.as_str().unwrap());
     for (option, wanted) in [(by_sas, 300), (("account_key", KEY), 0)] {
         AZURITE.script(make);
@@ -450,7 +450,7 @@ fn many_blobs_are_deleted_by_one_request() {
         assert!((least..=2).contains(&batches), "{batches}");
         assert!(store.keys().is_empty());
     }
-    // Where there is no such request, each blob has its own.
+    // Where batches are not supported, each blob has its own request.
     AZURITE.script(make);
     let list = proxy.log().iter().position(|line| line.contains("comp=batch")).unwrap();
     // Only the first one: the second may come after single deletions.
@@ -459,7 +459,7 @@ fn many_blobs_are_deleted_by_one_request() {
     deleted.unwrap();
     assert!(batches >= 1 && single >= 300 - 256, "{batches} {single}");
     assert!(store.keys().is_empty());
-    // What is left is told; all else is gone.
+    // What is left is reported; all else is gone.
     AZURITE.script(make);
     store.script("d/n7", "await blob.createSnapshot()");
     proxy.clear();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// What runs it: Node.js 20 or newer.
+/// The program that runs it: Node.js 20 or newer.
 pub(crate) const NODE: &str = "node";
 const NPM: &str = "npm";
 
@@ -15,7 +15,7 @@ const FILES: [(&str, &str); 3] = [
     ("launch.js", include_str!("../launch.js")),
 ];
 
-/// The directory with Azurite in it, below `target/`.
+/// Returns the directory with Azurite in it, below `target/`.
 pub(crate) fn installed() -> &'static Path {
     static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
     INSTALLED.get_or_init(|| install().unwrap_or_else(|error| panic!("{error}")))
@@ -33,7 +33,7 @@ fn install() -> Result<PathBuf, String> {
     }
     let failed = |what: &str, error: &dyn std::fmt::Display| format!("Azurite: {what}: {error}");
     fs::create_dir_all(&target).map_err(|error| failed("target/", &error))?;
-    // Another process may do the same now: what is in place is always whole.
+    // Another process may do the same now: the final directory is always complete.
     let new = tempfile::Builder::new().prefix("azurite-").tempdir_in(&target);
     let new = new.map_err(|error| failed("a directory in target/", &error))?;
     for (name, text) in FILES {

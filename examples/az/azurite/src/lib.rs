@@ -14,13 +14,13 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// The account that Azurite has.
+/// The account of Azurite.
 pub const ACCOUNT: &str = "devstoreaccount1";
-/// Its key, as Azurite's documentation tells it to everybody.
+/// Its key, which Azurite's documentation publishes.
 pub const KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-/// A running server. It ends with the value, and with this process.
+/// A running server. It ends when it is dropped, and with this process.
 #[derive(Debug)]
 pub struct Azurite {
     endpoint: String,
@@ -29,7 +29,7 @@ pub struct Azurite {
 }
 
 impl Azurite {
-    /// A server with nothing in it. The first call on a machine installs it, which takes a minute.
+    /// Starts an empty server. The first call on a machine installs it, which takes a minute.
     ///
     /// # Panics
     /// If it cannot be installed or does not start; the text says what to do.
@@ -38,8 +38,8 @@ impl Azurite {
         Self::start_with(&[], &[])
     }
 
-    /// A server with TLS, which is what it requires to take tokens. Any token is right that names an issuer, an audience
-    /// and a time. `certificate` and `key` are files in PEM; the certificate signs itself.
+    /// Starts a server with TLS, which it requires for tokens. It accepts any token that names an issuer, an audience
+    /// and a time. `certificate` and `key` are files in PEM; the certificate is self-signed.
     ///
     /// # Panics
     /// As [`start`](Self::start).
@@ -60,14 +60,14 @@ impl Azurite {
             .current_dir(installed)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // Node.js makes a pipe non-blocking and, when killed, leaves it so: our own would then lose what tests write.
+            // Node.js makes a pipe non-blocking and, when killed, leaves it so: our stderr would then lose test output.
             .stderr(Stdio::piped())
             .spawn()
             .unwrap_or_else(|error| panic!("{} does not run: {error}", install::NODE));
         let input = child.stdin.take().expect("it is piped");
         let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
         let mut errors = child.stderr.take().expect("it is piped");
-        // To its end, or the server would be ended by what it writes.
+        // To its end, or the server would stop when it writes to it.
         let errors = thread::spawn(move || {
             io::copy(&mut errors, &mut io::stderr())
                 .or_else(|_| io::copy(&mut errors, &mut io::sink()))
@@ -76,7 +76,7 @@ impl Azurite {
         output.read_line(&mut endpoint).expect("Azurite says where it is");
         let endpoint = endpoint.trim().to_owned();
         if !endpoint.starts_with("http") {
-            // Its last words, which are written before this thread goes on.
+            // Its last output, which is written before this thread goes on.
             let _ = child.kill();
             let _ = errors.join();
             let _ = child.wait();
@@ -85,7 +85,7 @@ impl Azurite {
         Self { endpoint, child, pipes: Mutex::new((input, output)) }
     }
 
-    /// A server with this container.
+    /// Starts a server with this container.
     ///
     /// # Panics
     /// As [`start`](Self::start).
@@ -96,13 +96,13 @@ impl Azurite {
         azurite
     }
 
-    /// Scheme, host and port.
+    /// Returns scheme, host and port.
     #[must_use]
     pub fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
-    /// Makes a container.
+    /// Creates a container.
     ///
     /// # Panics
     /// If that fails.
@@ -110,8 +110,8 @@ impl Azurite {
         self.script(&format!("await service.getContainerClient({name:?}).create()"));
     }
 
-    /// Runs JavaScript, the body of an async function with `service`, a client of the account by Microsoft's own library,
-    /// and `sdk`, that library. Returns what it returns.
+    /// Runs JavaScript, the body of an async function. It has `service`, a client of the account by Microsoft's
+    /// library, and `sdk`, that library. Returns its result.
     ///
     /// # Panics
     /// If it throws.
@@ -129,7 +129,7 @@ impl Azurite {
 
 impl Drop for Azurite {
     fn drop(&mut self) {
-        // Whether it has ended already does not matter.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

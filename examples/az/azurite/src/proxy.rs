@@ -5,31 +5,31 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// What becomes of a request.
+/// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The connection ends before the server has it.
     CutBefore,
-    /// The server does it, and the connection ends without a response.
+    /// The server does it, but the connection ends without a response.
     CutAfter,
     /// The server says that it is busy, and does nothing.
     Busy,
-    /// The server does it, and says that it has failed.
+    /// The server does it, but says that it has failed.
     FailedAfter,
     /// The end of the response does not arrive.
     CutBody,
     /// The server says that the credentials are not valid any more, and does nothing.
     Unauthorized,
-    /// The server says that it has no such request, and does nothing.
+    /// The server says that it does not support the request, and does nothing.
     NotSupported,
-    /// The server copies, and says that this is not done yet.
+    /// The server copies, but says that this is not done yet.
     CopyPending,
-    /// The server copies, and says that it gave up.
+    /// The server copies, but says that it gave up.
     CopyFailed,
 }
 
 impl Fault {
-    /// Those that may pass.
+    /// All faults that may pass.
     pub const ALL: [Self; 5] =
         [Self::CutBefore, Self::CutAfter, Self::Busy, Self::FailedAfter, Self::CutBody];
 }
@@ -46,15 +46,15 @@ struct State {
     server: SocketAddr,
     /// Method and target of each request, and its `If-Match`.
     log: Vec<String>,
-    /// From which request on, how many, and what becomes of them.
+    /// The first request, how many, and what happens to them.
     faults: Vec<(usize, usize, Fault)>,
 }
 
 impl Proxy {
-    /// A proxy without faults, for a server at this endpoint.
+    /// Starts a proxy without faults, for a server at this endpoint.
     ///
     /// # Panics
-    /// If there is no port, or the endpoint is none.
+    /// If there is no port, or the endpoint is not valid.
     #[must_use]
     pub fn new(endpoint: &str) -> Self {
         let server = endpoint.trim_start_matches("http://").parse().expect("host and port");
@@ -65,39 +65,39 @@ impl Proxy {
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let state = Arc::clone(&shared);
-                // A connection that breaks is what it is for.
+                // Broken connections are its purpose.
                 thread::spawn(move || drop(serve(client, &state)));
             }
         });
         Self { address, state }
     }
 
-    /// Scheme, host and port.
+    /// Returns scheme, host and port.
     #[must_use]
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Forgets the log, and lets `count` requests from `first` on, counted from 0, meet a fault.
+    /// Clears the log, and lets a fault hit `count` requests from `first` on, counted from 0.
     pub fn fault(&self, first: usize, count: usize, fault: Fault) {
         let mut state = self.lock();
         state.log.clear();
         state.faults = vec![(first, count, fault)];
     }
 
-    /// Lets one more request meet a fault.
+    /// Lets a fault hit one more request.
     pub fn also(&self, at: usize, fault: Fault) {
         self.lock().faults.push((at, 1, fault));
     }
 
-    /// Forgets the log and all faults.
+    /// Clears the log and all faults.
     pub fn clear(&self) {
         let mut state = self.lock();
         state.log.clear();
         state.faults.clear();
     }
 
-    /// Method and target of each request, with ` if-match: …` after them if it has that header, since the last `fault` or `clear`.
+    /// Returns method and target of each request since the last `fault` or `clear`, and ` if-match: …` if it was sent.
     #[must_use]
     pub fn log(&self) -> Vec<String> {
         self.lock().log.clone()
@@ -198,7 +198,7 @@ fn refuse(mut client: &TcpStream, status: &str, code: &str, is_head: bool) -> io
     if is_head { Ok(()) } else { client.write_all(body.as_bytes()) }
 }
 
-/// The next message of a connection; `None` at its end.
+/// Reads the next message of a connection; `None` at its end.
 fn read(from: &mut BufReader<TcpStream>, is_head: bool) -> io::Result<Option<Message>> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

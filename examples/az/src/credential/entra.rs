@@ -1,7 +1,7 @@
-//! Tokens of Microsoft Entra, renewed before they end.
+//! Tokens of Microsoft Entra, renewed before they expire.
 //!
-//! What the environment names counts: an application with a secret, a workload with a file of Kubernetes, the managed
-//! identity of App Service. If it names none: the managed identity of this machine, then who is signed in by `az login`.
+//! The environment decides: an application with a secret, a workload with a file of Kubernetes, the managed identity of
+//! App Service. If it names none: the managed identity of this machine, then the user of `az login`.
 
 mod login;
 
@@ -24,20 +24,20 @@ use tf_fs_object_store::{Class, Failure as _};
 use tf_fs_plugin::prelude::*;
 use tokio::sync::Mutex;
 
-/// What tokens are for.
+/// The resource of the tokens.
 const RESOURCE: &str = "https://storage.azure.com";
-/// A token is renewed so long before it ends.
+/// How long before its expiry a token is renewed.
 const MARGIN: Duration = Duration::from_secs(5 * 60);
-/// After a renewal, whether or not there is a new token, the next one is requested so much later: a service that does not
-/// respond, or whose tokens are short, would delay each request.
+/// The wait between two renewals, whether or not there is a new token: a service that does not respond, or whose tokens
+/// are short-lived, would delay each request.
 const PAUSE: Duration = Duration::from_secs(30);
 /// A machine in Azure accepts a connection at once.
 const IMDS_CONNECT: Duration = Duration::from_secs(1);
 /// The response may take longer, with the first token of an identity.
 const IMDS_TIMEOUT: Duration = Duration::from_secs(10);
-/// So long no identity is looked for where there was none.
+/// How long no identity is looked for after none was found.
 const NOBODY_FOR: Duration = Duration::from_secs(60);
-/// The largest response of a service of tokens.
+/// The largest response of a token service, in bytes.
 const LARGEST: usize = 1 << 20;
 
 /// Where tokens come from.
@@ -51,12 +51,12 @@ enum Source {
 
 /// The tokens of one identity.
 pub(crate) struct Tokens {
-    /// The first that has a token is used from then on.
+    /// The first one that has a token is used from then on.
     sources: Vec<Source>,
-    /// Whether there is an error if none has.
+    /// Whether it is an error if none has.
     is_required: bool,
     http: Http,
-    /// For what only this machine can reach.
+    /// For services that only this machine can reach.
     settings: HttpSettings,
     state: Mutex<State>,
 }
@@ -64,7 +64,7 @@ pub(crate) struct Tokens {
 #[derive(Default)]
 struct State {
     token: Option<Token>,
-    /// Which of the sources has tokens; `Err` if none had then.
+    /// The source that has tokens; `Err` if none had any then.
     chosen: Option<Result<usize, SystemTime>>,
     /// When a token was requested last.
     requested: Option<Instant>,
@@ -85,16 +85,16 @@ impl State {
 }
 
 impl Tokens {
-    /// The identity that the settings name, or that this machine may have; `None` if they want none.
+    /// Returns the identity that the settings name, or that this machine may have; `None` if they want none.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if they name one by halves, or a place where its secret could be read on the way.
+    /// `INVALID_ARGUMENT` for an incomplete identity, or a place where its secret could be read on the way.
     pub(crate) fn find(settings: &Settings, http: &Http) -> Result<Option<Self>> {
         let text = |key| settings.text(key).map(str::to_owned);
         let (tenant, client) = (text("tenant_id"), text("client_id"));
         let authority =
             text("authority_host").unwrap_or_else(|| "login.microsoftonline.com".into());
-        // Azure's SDKs take it without the scheme too.
+        // Azure's SDKs accept it without the scheme, too.
         let scheme = if authority.contains("://") { "" } else { "https://" };
         let authority = format!("{scheme}{}", authority.trim_end_matches('/'));
         let needs = |what: &str| {
@@ -131,7 +131,7 @@ impl Tokens {
             vec![Source::AppService { endpoint, header, client }]
         } else {
             let endpoint = text("imds_endpoint");
-            // Then there is one.
+            // The settings say that there is one.
             let is_named = endpoint.is_some() || client.is_some();
             let endpoint = endpoint.unwrap_or_else(|| "http://169.254.169.254".to_owned());
             let cli = Source::Cli { az: "az".to_owned(), tenant };
@@ -146,8 +146,8 @@ impl Tokens {
         }))
     }
 
-    /// A token that is valid for a while; `None` if no identity is found and none is required. A request that waited
-    /// while another one searched in vain does not search again.
+    /// Returns a token that is valid for a while; `None` if no identity is found and none is required. A request that
+    /// waited while another one searched in vain does not search again.
     ///
     /// # Errors
     /// By class; `UNAUTHENTICATED` if no identity is found.
@@ -185,7 +185,7 @@ impl Tokens {
                             state.chosen = Some(Ok(index));
                             break;
                         }
-                        // This may be another machine, whose user is signed in.
+                        // This may not be in Azure, and its user may be signed in.
                         Err(failed)
                             if matches!(source, Source::Imds { .. }) && !is_busy(failed) =>
                         {
@@ -207,7 +207,7 @@ impl Tokens {
                 state.chosen = Some(Err(now));
                 self.nobody()
             }
-            // It is renewed early, so the old one may still do.
+            // It is renewed early, so the old one may still be valid.
             Err(failed) => match state.token.as_ref().filter(|token| token.ends > now) {
                 Some(token) => {
                     log::warn!("az://: the token could not be renewed: {}", failed.summary());
@@ -221,14 +221,14 @@ impl Tokens {
         }
     }
 
-    /// Takes this token for invalid. Another request may have done so already, and there is a new one.
+    /// Forgets this token, which is invalid. Another request may have done so already, and there is a new one.
     pub(crate) async fn forget(&self, used: &Secret) {
         let mut state = self.state.lock().await;
         state.token.take_if(|token| token.text == *used);
     }
 
-    /// A request without a token was refused: the next one looks for an identity again, unless that was just done. So who
-    /// signs in now need not start anew.
+    /// Lets the next request look for an identity again, unless that was just done. It is called when a request without
+    /// a token was refused, so that a user who signs in now need not restart.
     pub(crate) async fn look_again(&self) {
         let now = SystemTime::now();
         let was = |chosen: &mut Result<usize, SystemTime>| {
@@ -237,7 +237,7 @@ impl Tokens {
         self.state.lock().await.chosen.take_if(was);
     }
 
-    /// Whose tokens they are, for errors.
+    /// Returns whose tokens they are, for errors.
     pub(crate) fn describe(&self) -> &'static str {
         match self.sources[..] {
             [ref only] => only.name(),
@@ -255,7 +255,7 @@ impl Tokens {
         )))
     }
 
-    /// A new token; `None` if the source is not there. One that was chosen had a token before.
+    /// Requests a new token; `None` if the source does not exist. One that `was_chosen` had a token before.
     async fn request(&self, source: &Source, was_chosen: bool) -> Result<Option<Token>, Failed> {
         match source {
             Source::Secret { url, client, secret } => {
@@ -302,7 +302,7 @@ impl Tokens {
                 let answer = tokio::time::timeout(IMDS_TIMEOUT, near.send(request)).await;
                 let stalled = |_| Err(Failed::Stalled(endpoint.clone(), IMDS_TIMEOUT));
                 let is_expected = *is_named || was_chosen;
-                // Elsewhere nobody responds, or another cloud's service does.
+                // Elsewhere nothing responds, or another cloud's service does.
                 match answer.unwrap_or_else(stalled) {
                     Ok(response)
                         if is_expected || matches!(response.status, 200 | 410 | 429 | 500..) =>
@@ -318,7 +318,7 @@ impl Tokens {
         }
     }
 
-    /// Without a proxy, for services of this machine.
+    /// Creates a client without a proxy, for services of this machine.
     fn near(&self) -> Result<Http, Failed> {
         let settings = HttpSettings {
             proxy: Proxy::None,
@@ -345,7 +345,7 @@ impl Tokens {
         self.token(self.http.send(request).await?, source).await
     }
 
-    /// The token of a response.
+    /// Reads the token of a response.
     async fn token(&self, response: Response, source: &Source) -> Result<Token, Failed> {
         let stall = self.settings.stall_timeout;
         if response.status != 200 {
@@ -356,7 +356,7 @@ impl Tokens {
                     (refusal.code, refusal.message) = (text("error"), text("error_description"));
                     let is_imds = matches!(source, Source::Imds { .. });
                     if is_imds && matches!(refusal.status, 404 | 410) {
-                        // While the service is updated.
+                        // While the service is being updated.
                         refusal.class = Some(Class::Transient);
                         refusal.error_code = Some(Code::Unavailable);
                     } else if !matches!(refusal.status, 408 | 429 | 500..) {
@@ -392,12 +392,12 @@ impl fmt::Debug for Tokens {
     }
 }
 
-/// Whether a metadata service said that it is busy, so there is an identity.
+/// Returns whether a metadata service said that it is busy, so there is an identity.
 fn is_busy(failed: &Failed) -> bool {
     matches!(failed, Failed::Refused(refusal) if matches!(refusal.status, 410 | 429 | 500..))
 }
 
-/// The failure for another request; `None` if that one had better try itself.
+/// Returns the failure for another request; `None` if that request should try itself.
 fn copy_of(failed: &Failed) -> Option<Failed> {
     Some(match failed {
         Failed::Refused(refusal) => Failed::Refused(refusal.clone()),
@@ -420,7 +420,7 @@ fn get(url: &str) -> Result<Request<Chunks>, Failed> {
     Request::get(url).body(Chunks::default()).map_err(|_| unusable())
 }
 
-/// Whether the URL names an address of this machine's own network, as the services of its host have.
+/// Returns whether the URL is in this machine's link-local network, where the services of its host are.
 fn is_link_local(url: &str) -> bool {
     let host = url
         .parse::<tf_fs_object_store::http::Uri>()
@@ -438,7 +438,7 @@ fn with_client(url: String, client: Option<&str>) -> String {
     }
 }
 
-/// Reads what the services and `az` write: each has a name of its own for the same.
+/// Parses the responses of the services and of `az`, which have different names for the same fields.
 fn token_of(json: &[u8]) -> Option<Token> {
     let json: Value = serde_json::from_slice(json).ok()?;
     let text = json.get("access_token").or(json.get("accessToken"))?.as_str()?;

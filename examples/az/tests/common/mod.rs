@@ -10,7 +10,7 @@ use tf_fs_plugin::prelude::*;
 /// One server for all tests of a program.
 pub(crate) static AZURITE: LazyLock<Azurite> = LazyLock::new(Azurite::start);
 
-/// Failures are met within milliseconds.
+/// Settings that let failures show within milliseconds.
 pub(crate) const IMPATIENT: &[(&str, &str)] = &[
     ("retry_timeout_ms", "20000"),
     ("retry_backoff_ms", "5"),
@@ -19,18 +19,18 @@ pub(crate) const IMPATIENT: &[(&str, &str)] = &[
     ("listing_ttl_ms", "0"),
 ];
 
-/// A container of its own, and the plugin with the account's key.
+/// A container for one test, and the plugin with the account's key.
 pub(crate) struct Store {
     pub(crate) az: BlobFilesystem,
     pub(crate) container: &'static str,
 }
 
-/// The endpoint of the account behind this server or proxy.
+/// Returns the endpoint of the account behind this server or proxy.
 pub(crate) fn endpoint(server: &str) -> String {
     format!("{server}/{ACCOUNT}")
 }
 
-/// The plugin with these options, and those for impatience, at this server or proxy.
+/// Returns the plugin with these options and [`IMPATIENT`], at this server or proxy.
 pub(crate) fn plugin(server: &str, options: &[(&str, &str)]) -> BlobFilesystem {
     let endpoint = endpoint(server);
     let all = [IMPATIENT, &[("blob_endpoint", &*endpoint)], options].concat();
@@ -47,7 +47,7 @@ impl Store {
         Self { az: plugin(AZURITE.endpoint(), options), container }
     }
 
-    /// The same container by another plugin.
+    /// Returns the same container with another plugin.
     pub(crate) fn by(&self, az: BlobFilesystem) -> Self {
         Self { az, container: self.container }
     }
@@ -73,7 +73,7 @@ impl Store {
         Ok(entries.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 
-    /// The names of all blobs, as Microsoft's client sees them.
+    /// Returns the names of all blobs, as Microsoft's client sees them.
     pub(crate) fn keys(&self) -> Vec<String> {
         let script = format!(
             "const all = []; for await (const b of service.getContainerClient({:?}).listBlobsFlat()) all.push(b.name); return all",
@@ -84,7 +84,7 @@ impl Store {
         names.map(|name| name.as_str().expect("a name").to_owned()).collect()
     }
 
-    /// JavaScript with `blob`, Microsoft's client of this block blob.
+    /// Runs JavaScript with `blob`, Microsoft's client of this block blob.
     pub(crate) fn script(&self, key: &str, script: &str) -> serde_json::Value {
         AZURITE.script(&format!(
             "const blob = service.getContainerClient({:?}).getBlockBlobClient({key:?}); {script}",
@@ -93,7 +93,7 @@ impl Store {
     }
 }
 
-/// All bytes of a file, in one read.
+/// Returns all bytes of a file, in one read.
 pub(crate) fn read(az: &BlobFilesystem, uri: &str) -> Result<Vec<u8>> {
     let file = az.new_random_access_file(Uri::new(uri.as_bytes()))?;
     let mut bytes = vec![0; 2 << 20];
@@ -104,7 +104,7 @@ pub(crate) fn read(az: &BlobFilesystem, uri: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Of each position another byte than of its neighbours.
+/// Returns bytes that differ from those at neighbouring positions.
 pub(crate) fn content(len: usize) -> Vec<u8> {
     (0..len).map(|position| (position % 251) as u8).collect()
 }

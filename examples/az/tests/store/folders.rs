@@ -68,7 +68,7 @@ fn such_blobs_are_copied_and_renamed_as_directories() {
         assert!(az.stat(uri(&store.uri("e/sub"))).unwrap().is_directory);
         // The marker of the directory that is renamed stays, as it does where all in it is deleted.
         assert_eq!(store.keys(), ["e/sub/", "e/sub/x", "f", "g/c"]);
-        // Nor is one appended to: nobody could read the bytes.
+        // Nor is one appended to: its bytes could not be read.
         fails(az.new_appendable_file(uri(&store.uri("f"))).map(drop));
         for key in ["e", "f", "g"] {
             store.az.delete_recursively(uri(&store.uri(key))).unwrap();

@@ -1,4 +1,4 @@
-//! Tokens of who is signed in by `az login`: from the program `az`.
+//! Tokens of the user of `az login`, from the program `az`.
 
 use super::{RESOURCE, Token, token_of};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -11,7 +11,7 @@ use tf_fs_object_store::http::Failed;
 /// How long `az` may take: it is a Python program that makes requests.
 const CLI_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A token of who is signed in by `az login`; `None` if there is no `az`, or nobody is.
+/// Requests a token of the user of `az login`; `None` if there is no `az`, or no user.
 pub(super) async fn cli(az: &str, tenant: Option<&str>) -> Result<Option<Token>, Failed> {
     let mut command = Command::new(az);
     command.args(["account", "get-access-token", "--output", "json", "--resource", RESOURCE]);
@@ -19,12 +19,12 @@ pub(super) async fn cli(az: &str, tenant: Option<&str>) -> Result<Option<Token>,
         command.args(["--tenant", tenant]);
     }
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    // `az` is a script that starts Python: both are ended together.
+    // `az` is a script that starts Python: both are killed together.
     command.process_group(0);
     let Ok(child) = command.spawn() else { return Ok(None) };
     let mut child = Running(child);
     let started = tokio::time::Instant::now();
-    // What it writes fits into the pipe.
+    // Its output fits into the pipe.
     let status = loop {
         match child.0.try_wait() {
             Ok(None) if started.elapsed() <= CLI_TIMEOUT => {
@@ -39,13 +39,13 @@ pub(super) async fn cli(az: &str, tenant: Option<&str>) -> Result<Option<Token>,
     Ok(is_read.then(|| token_of(&output)).flatten())
 }
 
-/// A program that ends, with all it started, when nobody waits for it any more: the engine gives up requests that take too
+/// A program that is killed, with all that it started, when it is dropped: the engine drops requests that take too
 /// long.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Once it has been waited for, its number may be another's.
+        // Once it was waited for, another process may have its number.
         if let Ok(None) = self.0.try_wait() {
             let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
             let _ = self.0.wait();

@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const LATE: &str = "later: ";
 
-/// The name of no program.
+/// The name of a program that does not exist.
 const NO_AZ: &str = "/nonexistent/az";
 
-/// The URL of a service that responds with these bodies in turn, after `LATE` in 1.5 seconds, or with a number as the status,
-/// and ends the connection for an empty one. Counts the requests.
+/// Starts a service that responds with these bodies in turn, after `LATE` in 1.5 seconds, or with a number as the
+/// status, and ends the connection for an empty one. Returns its URL, and the count of requests.
 fn serve(bodies: &'static [&'static str]) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -44,7 +44,7 @@ fn serve(bodies: &'static [&'static str]) -> (String, Arc<AtomicUsize>) {
     (url, count)
 }
 
-/// Tokens by these variables, from the metadata service at this URL, or by this program in place of `az`.
+/// Returns tokens for these variables, from the metadata service at this URL, or from this program in place of `az`.
 fn find(variables: &[(&str, &str)], url: &str, program: &str) -> Tokens {
     let settings = of_variables(variables).unwrap();
     let http = crate::client::http(&settings).unwrap();
@@ -59,14 +59,14 @@ fn find(variables: &[(&str, &str)], url: &str, program: &str) -> Tokens {
     tokens
 }
 
-/// Tokens of a metadata service that the settings name.
+/// Returns tokens of a metadata service that the settings name.
 fn service(bodies: &'static [&'static str]) -> (Tokens, Arc<AtomicUsize>) {
     let (url, count) = serve(bodies);
     (find(&[("AZURE_POD_IDENTITY_AUTHORITY_HOST", &url)], &url, NO_AZ), count)
 }
 
-/// Makes a program in place of `az`. A shell writes it: a program that this process has open for writing cannot be run, nor
-/// while a child that another test just started still has it open.
+/// Creates a program in place of `az`. A shell writes it: a program that this process has open for writing cannot be
+/// run, nor while a child that another test just started still has it open.
 fn write_az(directory: &Path, script: &str) -> String {
     let az = directory.join("az");
     let mut shell = Command::new("sh");
@@ -90,10 +90,10 @@ async fn a_service_of_short_tokens_or_of_none_does_not_delay_each_request() {
     const SECOND: &str = r#"{"access_token":"two","expires_in":100}"#;
     let (tokens, count) = service(&[SHORT, "", SECOND, SHORT]);
     let requests = || count.load(Ordering::SeqCst);
-    // It ends within the margin, but one is not requested for each request.
+    // It expires within the margin, but is not renewed for each request.
     assert_eq!((got(&tokens).await.as_deref(), requests()), (Some("one"), 1));
     assert_eq!((got(&tokens).await.as_deref(), requests()), (Some("one"), 1));
-    // The service does not respond: the old one still does.
+    // The service does not respond: the old one is still valid.
     wait_for_the_pause(&tokens).await;
     assert_eq!((got(&tokens).await.as_deref(), requests()), (Some("one"), 2));
     assert_eq!((got(&tokens).await.as_deref(), requests()), (Some("one"), 2));
@@ -204,7 +204,7 @@ async fn a_managed_identity_that_does_not_respond_now_is_not_taken_for_missing()
     let (tokens, _) = service(&["400"]);
     let failed = tokens.get().await.expect_err("no such identity");
     assert_eq!(failed.class(), Class::Permanent, "{failed}");
-    // An identity that is named is not given up for none at all.
+    // An identity that is named does not count as missing.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = format!("http://{closed}");
     let tokens = find(&[("AZURE_POD_IDENTITY_AUTHORITY_HOST", &url)], &url, NO_AZ);
@@ -228,7 +228,7 @@ async fn az_login_is_tried_where_the_metadata_service_refuses() {
             assert_eq!(count.load(Ordering::SeqCst), 1, "{text}");
         }
     }
-    // There is an identity, which may do more or less than who is signed in.
+    // There is an identity, which may have other permissions than the signed-in user.
     for statuses in [&["410"], &["429"], &["500"]] {
         let tokens = find(&[], &serve(statuses).0, &az);
         let failed = tokens.get().await.expect_err("a token");
@@ -264,7 +264,7 @@ async fn who_waits_for_a_failing_search_does_not_repeat_it() {
         let failed = outcome.expect_err("no token");
         assert_eq!(failed.class(), Class::Transient, "{failed}");
     }
-    // The others came after the first search had begun: one of them repeats it.
+    // The others arrived after the first search had begun: one of them repeats it.
     assert_eq!(count.load(Ordering::SeqCst), 2);
     tokens.get().await.expect_err("no token");
     assert_eq!(count.load(Ordering::SeqCst), 3, "later it is looked for again");
@@ -274,7 +274,7 @@ async fn who_waits_for_a_failing_search_does_not_repeat_it() {
 async fn az_ends_with_the_request_that_waits_for_it() {
     let directory = tempfile::tempdir().unwrap();
     let pids = directory.path().join("pids");
-    // As the real one: a shell that waits for its child.
+    // Like the real one: a shell that waits for its child.
     let script = format!("sleep 60 &\necho $$ $! > '{}'\nwait", pids.display());
     let az = write_az(directory.path(), &script);
     let started = async {
@@ -292,7 +292,7 @@ async fn az_ends_with_the_request_that_waits_for_it() {
     let (shell, child) = pids.trim().split_once(' ').unwrap();
     let shell = format!("/proc/{shell}");
     assert!(!Path::new(&shell).exists(), "it still runs, or nobody has waited for it");
-    // It is another process that waits for this one, at some time or never.
+    // Another process waits for this one, at some time or never.
     let runs = || {
         let stat = std::fs::read_to_string(format!("/proc/{child}/stat"));
         stat.is_ok_and(|stat| !stat.contains(") Z "))
