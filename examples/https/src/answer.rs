@@ -8,29 +8,29 @@ use tf_fs_object_store::{GetOptions, Head, Range};
 pub(crate) enum Answer {
     /// The bytes that were requested.
     Part(Head, Option<HttpBody>),
-    /// The server does not send a part of this file: here is all of it, or nothing that can be used.
+    /// The server does not send a part of this file: here is the whole file, or nothing that can be used.
     Whole(Option<Response>),
-    /// A status that is neither.
+    /// Another status.
     Refused(Response),
 }
 
-/// The version and the time that a response tells.
+/// Returns the version and the time that a response tells.
 pub(crate) fn version(response: &Response) -> (Option<String>, Option<SystemTime>) {
     let etag = response.header("etag").filter(|etag| !etag.is_empty());
     (etag.map(str::to_owned), response.header("last-modified").and_then(date))
 }
 
-/// A file that was written less than this before its response may be written again with the same ETag: nginx and Apache make
-/// ETags of a time in seconds and the length.
+/// A file that was written less than this before its response may be written again with the same ETag: nginx and Apache
+/// make ETags from a time in seconds and the length.
 const RECENT: Duration = Duration::from_secs(2);
 
-/// Whether a file was written less than two seconds before this response, by the server's clock.
+/// Returns whether a file was written less than two seconds before this response, by the server's clock.
 fn is_recent(response: &Response, modified: Option<SystemTime>) -> bool {
     let now = response.header("date").and_then(date).unwrap_or_else(SystemTime::now);
     modified.is_some_and(|modified| modified + RECENT > now)
 }
 
-/// How a server compressed a body although that was not requested.
+/// Returns how a server compressed a body although that was not requested.
 pub(crate) fn encoding(response: &Response) -> Option<&str> {
     let encoding = response.header("content-encoding")?;
     (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then_some(encoding)
@@ -39,7 +39,7 @@ pub(crate) fn encoding(response: &Response) -> Option<&str> {
 /// Reads the response to a request for `wanted`.
 ///
 /// # Errors
-/// If it contradicts itself or the request, or is about another version of the file.
+/// If it contradicts itself or the request, or is of another version of the file.
 pub(crate) fn read(response: Response, wanted: GetOptions<'_>) -> Result<Answer, Failed> {
     let (etag, modified) = version(&response);
     let is_first = wanted.if_match.is_none() && wanted.range.start == 0;
@@ -98,7 +98,7 @@ fn past_the_end(response: &Response, wanted: Range) -> Result<Answer, Failed> {
             let head = Head::new(size, size).with_etag(etag).with_modified(modified);
             Ok(Answer::Part(head, None))
         }
-        // An empty file, perhaps. Without a range the server will tell.
+        // The file may be empty. Without a range the server tells.
         None if wanted.start == 0 => Ok(Answer::Whole(None)),
         _ => Err(Failed::Invalid("HTTP 416 for bytes that the file has".into())),
     }

@@ -1,4 +1,4 @@
-//! What a request proves who makes it with: a bearer token, or a name and a password.
+//! Credentials of requests: a bearer token, or a name and a password.
 
 use crate::name::origin;
 use crate::settings::Settings;
@@ -25,10 +25,10 @@ struct Inner {
 }
 
 impl Credentials {
-    /// Those of the settings. A file of passwords that is missing or cannot be read holds none.
+    /// Reads the credentials of the settings. A file of passwords that is missing or cannot be read counts as empty.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` for tokens that cannot be understood.
+    /// `INVALID_ARGUMENT` for tokens that cannot be parsed.
     pub(crate) fn new(settings: &Settings) -> Result<Self> {
         let text = settings.bearer_tokens.as_ref().map_or("", |secret| secret.expose());
         let mut inner = Inner { tokens: tokens(text)?, ..Inner::default() };
@@ -42,9 +42,9 @@ impl Credentials {
         Ok(Self(Arc::new(inner)))
     }
 
-    /// What to send to the server of this URL. To a server that the `user` did not name, but to which another redirects,
-    /// goes nothing that is meant for any host, and no password without TLS: who changes a response on the way could ask
-    /// for it.
+    /// Returns the credentials for the server of this URL. A server that the `user` did not name, but to which another
+    /// redirects, gets no credentials that are meant for any host, and no password without TLS: a response that was
+    /// changed on the way could demand them.
     pub(crate) fn of(&self, url: &Url, is_named_by_user: bool) -> Option<HeaderValue> {
         let host = url.host().unwrap_or_default().to_ascii_lowercase();
         let Inner { tokens, passwords, default } = &*self.0;
@@ -66,7 +66,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// `host=token http://other:8080=token`. Without a scheme it is `https`, so that no token is sent in the clear by mistake.
+/// Parses `host=token http://other:8080=token`. The default is `https`: no token is sent in the clear by mistake.
 fn tokens(text: &str) -> Result<HashMap<String, HeaderValue>> {
     let wrong = |n: usize, how: &str| {
         Error::invalid_argument(format_args!(
@@ -93,8 +93,8 @@ fn header(text: String) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// The passwords of a file such as `~/.netrc` by host, and those for any other host. The crates that read such files have
-/// had no release since 2024.
+/// Reads a file such as `~/.netrc`: the passwords by host, and that for any other host. The crates that read such files
+/// have had no release since 2024.
 fn netrc(text: &str) -> (HashMap<String, HeaderValue>, Option<HeaderValue>) {
     let (mut hosts, mut default) = (HashMap::new(), None);
     let mut add = |entry: Option<Entry>| {
@@ -102,7 +102,7 @@ fn netrc(text: &str) -> (HashMap<String, HeaderValue>, Option<HeaderValue>) {
         let pair = STANDARD.encode(format!("{}:{password}", login.unwrap_or_default()));
         let Some(value) = header(format!("Basic {pair}")) else { return };
         match host {
-            // The first entry of a host counts.
+            // The first entry of a host applies.
             Some(host) => drop(hosts.entry(host.to_ascii_lowercase()).or_insert(value)),
             None => drop(default.get_or_insert(value)),
         }
@@ -130,7 +130,7 @@ fn netrc(text: &str) -> (HashMap<String, HeaderValue>, Option<HeaderValue>) {
                     _ => {}
                 }
             }
-            // A value is missing before it, so what follows may be for another host.
+            // A value before it is missing, so the following ones may be for another host.
             _ => entry = None,
         }
     }
@@ -138,7 +138,7 @@ fn netrc(text: &str) -> (HashMap<String, HeaderValue>, Option<HeaderValue>) {
     (hosts, default)
 }
 
-/// What such a file says of one host, or of any.
+/// The entry of one host, or of any.
 #[derive(Default)]
 struct Entry {
     host: Option<String>,
@@ -146,11 +146,11 @@ struct Entry {
     password: Option<String>,
 }
 
-/// What is left of such a file.
+/// The rest of such a file.
 struct Words<'a>(&'a str);
 
 impl Words<'_> {
-    /// The next word. One in quotes may have spaces in it, and `\"`.
+    /// Returns the next word. One in quotes may have spaces in it, and `\"`.
     fn next(&mut self) -> Option<String> {
         self.0 = self.0.trim_start();
         let is_quoted = self.0.starts_with('"');
@@ -181,7 +181,7 @@ impl Words<'_> {
         self.0 = self.0.split_once('\n').map_or("", |(_, rest)| rest);
     }
 
-    /// A macro ends with an empty line.
+    /// Skips a macro, which ends with an empty line.
     fn skip_macro(&mut self) {
         self.skip_line();
         while self.0.lines().next().is_some_and(|line| !line.trim().is_empty()) {
@@ -267,7 +267,7 @@ mod tests {
         let pair = |host: &str, pair: &str| (host.to_owned(), pair.to_owned());
         let second = "machine b login v password q";
         for (first, wanted) in [
-            // What a value begins with is no comment, and quotes hold spaces.
+            // A `#` at the beginning of a value is not a comment, and quotes hold spaces.
             ("machine a login u password #p # comment\n", Some("u:#p")),
             ("machine a login u password \"p \\\"q\\\\ r\"\n", Some("u:p \"q\\ r")),
             ("machine a login u password p\"\n", Some("u:p\"")),

@@ -1,7 +1,7 @@
 //! `https://` and `http://` for TensorFlow, for reading.
 //!
-//! What no protocol decides is in `tf-fs-object-store`: threads, memory, reading ahead, retries. HTTP itself is its feature
-//! `http`.
+//! `tf-fs-object-store` does what no protocol decides: threads, memory, reading ahead, retries. HTTP itself is its
+//! feature `http`.
 //!
 //! | Module | Job |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | `settings`, `credentials` | environment, settings file, options; tokens and passwords by host |
 //! | `origin` | a server: requests and redirects |
 //! | `answer` | what a response says, and whether to believe it |
-//! | `whole` | files that their server sends only whole |
+//! | `whole` | files that their server sends only as a whole |
 
 #![forbid(unsafe_code)]
 
@@ -35,18 +35,18 @@ use tf_fs_plugin::prelude::*;
 use tf_fs_plugin::{Unsupported, glob, sync::Mutex};
 use whole::Spooled;
 
-/// Files by URL. All values that [`Filesystem::new`] makes share one client, whatever scheme they serve.
+/// Files by URL. All values that [`Filesystem::new`] creates share one client, for both schemes.
 #[derive(Clone, Debug)]
 pub struct Https(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
     config: Config,
-    /// In place of the above, for tests.
+    /// Settings for tests, in place of `config`.
     fixed: Option<Arc<Configured>>,
     /// Of this process, or of its parent until the first use after a fork.
     connection: Current<Client>,
-    /// Whole files that were received a moment ago, or are open.
+    /// Whole files that were received recently, or are open.
     spooled: Mutex<HashMap<Name, Received>>,
 }
 
@@ -70,14 +70,14 @@ pub struct Client {
 
 /// A file open for reading, at the version that it had when it was opened.
 pub enum File {
-    /// Of a server that sends any part of it.
+    /// A file of a server that sends any part of it.
     Parts(tf_fs_object_store::Reader<Https>),
-    /// Of a server that sends only all of it, which is here.
+    /// A file of a server that sends it only as a whole; it is here.
     #[doc(hidden)]
     Whole(Whole),
 }
 
-/// A file that was received whole.
+/// A file that was received as a whole.
 pub struct Whole(Arc<Spooled>);
 
 impl tf_fs_object_store::Client for Client {
@@ -137,7 +137,7 @@ impl Connect for Https {
 }
 
 impl Https {
-    /// With these settings in place of the environment's.
+    /// Creates a filesystem with these settings in place of the environment's.
     pub fn with(settings: Settings) -> Self {
         let usual = Configured::default();
         let fixed = Some(Arc::new(Configured { default: Arc::new(settings), ..usual }));
@@ -162,8 +162,8 @@ impl Https {
         }
     }
 
-    /// A whole file that was received a moment ago. An older one that is still open may not be the server's any more, and
-    /// with other settings it may not be ours to read.
+    /// Returns a whole file that was received recently. An older one that is still open may differ from the server's,
+    /// and with other settings this process may not be allowed to read it.
     fn spooled(&self, name: &Name) -> Result<Option<Arc<Spooled>>> {
         let configured = self.settings()?;
         let all = self.0.spooled.lock()?;
@@ -174,7 +174,7 @@ impl Https {
         Ok(all.get(name).filter(is_good).and_then(|received| received.file.upgrade()))
     }
 
-    /// Receives a whole file, and keeps it for a moment: what asks for its length opens it next, or the other way round.
+    /// Receives a whole file, and keeps it for a while: a caller that requests its length opens it next, or vice versa.
     fn receive(&self, name: &Name) -> Result<Arc<Spooled>> {
         let connection = self.connection()?;
         let Client { settings, configured, .. } = &connection.client;
@@ -206,7 +206,7 @@ fn parse(uri: Uri<'_>) -> Result<Name> {
     <Client as tf_fs_object_store::Client>::parse(uri)
 }
 
-/// The error of everything that would change a file.
+/// Returns the error of everything that would change a file.
 fn read_only(uri: Uri<'_>, what: &str) -> Error {
     let name = match parse(uri) {
         Ok(name) => name,
@@ -274,7 +274,7 @@ impl Filesystem for Https {
                 Error::invalid_argument(format_args!("{name}: an empty file has no memory region"))
             );
             let region = AlignedRegion::read(&file, len);
-            // Otherwise the length was only remembered, and the first read found another.
+            // Otherwise the remembered length was out of date, and the first read found another.
             if file.size() == len {
                 return region;
             }
@@ -314,7 +314,7 @@ impl Filesystem for Https {
         let connection = self.connection()?;
         match connection.path_exists(&name) {
             Err(error) if is_whole(&error) => {
-                // Nobody may ever open it, and its body keeps a connection.
+                // It may never be opened, and its body keeps a connection.
                 let origin = connection.block_on(connection.bucket(&name.bucket))?;
                 drop(origin.take_whole(&name.key));
                 Ok(true)
@@ -336,7 +336,7 @@ impl Filesystem for Https {
         Ok(spooled.modified.map_or(statistics, |time| statistics.with_modified(time)))
     }
 
-    // A URL is sent as it was written: `a//b`, `./a` and `a/../b` are names of their own.
+    // A URL is sent as it was written: `a//b`, `./a` and `a/../b` are distinct names.
     fn translate_name(&self, uri: &[u8]) -> Vec<u8> {
         uri.to_vec()
     }
@@ -349,7 +349,7 @@ impl Filesystem for Https {
         if pattern.as_bytes().is_empty() {
             return Ok(Entries::new());
         }
-        // `?` begins the query of a URL. Other wildcards have no place in one.
+        // `?` begins the query of a URL. Other wildcards are not valid in one.
         let (_, key) = name::split(pattern)?;
         let is_name = glob::is_literal(key.replace('?', "").as_bytes());
         ensure!(is_name, unlisted(pattern, "match a pattern"));
@@ -367,7 +367,7 @@ impl Filesystem for Https {
 }
 
 impl File {
-    /// Its size, in bytes.
+    /// Returns its size, in bytes.
     pub fn size(&self) -> u64 {
         match self {
             Self::Parts(reader) => reader.size(),

@@ -1,11 +1,11 @@
-//! A URL: scheme, host and port are the bucket, the path and the query are the key, all as the user wrote them.
+//! A URL, as the user wrote it: scheme, host and port are the bucket, the path and the query are the key.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use tf_fs_object_store::Name;
 use tf_fs_object_store::http::Uri as Url;
 use tf_fs_plugin::prelude::*;
 
-/// What no request line can hold as it is. Letters beyond ASCII are escaped too; what is escaped already stays so.
+/// Characters that a request line cannot hold. Letters beyond ASCII are escaped too; existing escapes stay as they are.
 const ESCAPED: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -18,10 +18,10 @@ const ESCAPED: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// Splits a URL into its origin, such as `https://host:8080`, and what follows the next `/`.
+/// Splits a URL into its origin, such as `https://host:8080`, and the text after the next `/`.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` for what is no URL of these schemes. The error does not show it: it may have a password in it.
+/// `INVALID_ARGUMENT` for what is not a URL of these schemes. The error does not show it: it may have a password in it.
 pub(crate) fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
     let text = std::str::from_utf8(uri.as_bytes())
         .map_err(|_| Error::invalid_argument("the URL is not UTF-8; percent-encode its bytes"))?;
@@ -61,7 +61,7 @@ pub(crate) fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
     Ok((origin, key))
 }
 
-/// What requests for this key of an origin are sent to.
+/// Returns the URL for requests of this key of an origin.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for a URL that is too long.
@@ -74,7 +74,7 @@ pub(crate) fn url(origin: &str, key: &str) -> Result<Url> {
     })
 }
 
-/// Scheme, host and port of a URL in one form: lower case, and without a port that the scheme implies.
+/// Returns scheme, host and port of a URL in one form: lower case, and without a port that the scheme implies.
 pub(crate) fn origin(url: &Url) -> String {
     let scheme = url.scheme_str().unwrap_or_default();
     let host = url.host().unwrap_or_default().to_ascii_lowercase();

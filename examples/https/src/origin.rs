@@ -16,14 +16,14 @@ use tf_fs_object_store::{Body, GetOptions, Head, Name, ObjectMeta, ObjectStore, 
 use tf_fs_plugin::prelude::*;
 use url::Url as Reference;
 
-/// A file may be this many redirects away.
+/// The most redirects that are followed to a file.
 const REDIRECTS: usize = 10;
-/// Files whose place is remembered.
+/// The most files whose redirects are remembered.
 const PLACES: usize = 4096;
-/// Marks the error of a file that its server sends only whole.
+/// Marks the error of a file that its server sends only as a whole.
 const WHOLE: &str = "tensorflow-https/whole";
 
-/// Whole files that wait for who opens them, each with a connection.
+/// The most whole files that wait to be opened, each with a connection.
 const WHOLES: usize = 16;
 
 /// A server.
@@ -33,9 +33,9 @@ pub struct Origin {
     pub(crate) base: String,
     pub(crate) settings: Settings,
     pub(crate) credentials: Credentials,
-    /// Where redirects led, by key and version: all of an open file is read there.
+    /// Where redirects led, by key and version: all of an open file is read from there.
     pub(crate) places: Mutex<HashMap<(String, String), Url>>,
-    /// Whole files that came when a part was requested, by key, and when.
+    /// Whole files that arrived when a part was requested, by key, and when.
     pub(crate) wholes: Arc<Mutex<HashMap<String, (Instant, Response)>>>,
 }
 
@@ -58,7 +58,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether an error says that the server sends the file only whole.
+/// Returns whether an error says that the server sends the file only as a whole.
 pub(crate) fn is_whole(error: &Error) -> bool {
     error.payloads().any(|(key, _)| key == WHOLE)
 }
@@ -71,7 +71,7 @@ impl fmt::Debug for Origin {
 }
 
 impl Origin {
-    /// The whole file that came when a part of it was requested, for who opens it.
+    /// Returns the whole file that arrived when a part of it was requested, for opening it.
     pub(crate) fn take_whole(&self, key: &str) -> Option<Response> {
         lock(&self.wholes).remove(key).map(|(_, response)| response)
     }
@@ -84,7 +84,7 @@ impl Origin {
             }
             wholes.insert(key.to_owned(), (Instant::now(), response));
             drop(wholes);
-            // Who reads an open file does not open it now, and nobody else may: it would keep its connection.
+            // A reader of an open file does not open it now, and nobody else may: it would keep its connection.
             let (wholes, patience) = (Arc::downgrade(&self.wholes), self.settings.stall_timeout);
             tokio::spawn(async move {
                 tokio::time::sleep(patience).await;
@@ -97,10 +97,10 @@ impl Origin {
         Failed::Other(error.with_payload(WHOLE, ""))
     }
 
-    /// Requests a file, or part of it, wherever redirects lead.
+    /// Requests a file, or part of it, and follows redirects.
     ///
     /// # Errors
-    /// If no response comes, or redirects lead nowhere.
+    /// If no response comes, or redirects cannot be followed.
     pub(crate) async fn request(
         &self,
         method: Method,
@@ -117,7 +117,7 @@ impl Origin {
             if !matches!(response.status, 300..=399 | 401 | 403 | 404 | 410) {
                 return Ok(response);
             }
-            // The signature of such a URL ends after a while; the server gives another one.
+            // The signature of such a URL expires after a while; the server provides another one.
             lock(&self.places).remove(place);
         }
         let mut url = original.clone();
@@ -149,7 +149,7 @@ impl Origin {
         Err(Failed::Other(Error::failed_precondition(text)))
     }
 
-    /// Makes one request of one server.
+    /// Makes one request to one server.
     async fn once(
         &self,
         method: &Method,
@@ -175,7 +175,7 @@ impl Origin {
         self.http.send(request).await
     }
 
-    /// The failure of a response that is not a success.
+    /// Returns the failure of a response whose status is not a success.
     pub(crate) async fn refusal(&self, response: Response) -> Failed {
         let url = Url::try_from(response.endpoint()).unwrap_or_default();
         let host = name::origin(&url);
@@ -190,7 +190,7 @@ impl Origin {
     }
 }
 
-/// What a user can do after a refusal.
+/// Returns what a user can do after a refusal.
 fn advice(refusal: &Refusal, has_credentials: bool, host: &str) -> Option<String> {
     Some(match (refusal.status, has_credentials) {
         (401, false) => format!(
@@ -209,10 +209,10 @@ fn advice(refusal: &Refusal, has_credentials: bool, host: &str) -> Option<String
     })
 }
 
-/// Where a redirect leads.
+/// Returns the target of a redirect.
 ///
 /// # Errors
-/// If that is no place to go to.
+/// If it is not a valid target.
 fn follow(from: &Url, location: &str) -> Result<Url, Failed> {
     let fail = |text: String| Failed::Other(Error::failed_precondition(text));
     let here = Reference::parse(&from.to_string()).ok();
@@ -232,7 +232,7 @@ fn follow(from: &Url, location: &str) -> Result<Url, Failed> {
             name::origin(from)
         )));
     }
-    // They are not ours to send.
+    // They are the redirect's, not the user's.
     let _ = (to.set_username(""), to.set_password(None));
     to.set_fragment(None);
     Url::try_from(to.as_str())
@@ -264,10 +264,10 @@ impl ObjectStore for Origin {
     async fn head(&self, name: &Name) -> Result<ObjectMeta, Failed> {
         let response = self.request(Method::HEAD, &name.key, None, None).await?;
         match response.status {
-            // Where a HEAD is answered with no length or none at all, a GET may know more.
+            // Where a HEAD tells no length or 0, a GET may tell more.
             200 if response.content_length > Some(0) && answer::encoding(&response).is_none() => {
                 let (etag, modified) = answer::version(&response);
-                // Opened by this version, the file is read in parts: only if the server sends any.
+                // A file that is opened by this version is read in parts: only if the server sends any.
                 let in_parts = response.header("accept-ranges").is_some_and(|unit| unit == "bytes");
                 let size = response.content_length.unwrap_or_default();
                 Ok(ObjectMeta::new(size)
@@ -281,7 +281,7 @@ impl ObjectStore for Origin {
 }
 
 impl Origin {
-    /// What a GET of one byte says of a file.
+    /// Requests one byte of a file, to learn its metadata.
     async fn probe(&self, key: &str) -> Result<ObjectMeta, Failed> {
         let options = GetOptions::new(key, Range::new(0, 1));
         let response = self.request(Method::GET, key, Some(options.range), None).await?;

@@ -1,5 +1,4 @@
-//! What can be set: environment, settings file, TensorFlow's options. How they are read is the layer's
-//! ([`tf_fs_object_store::config`]).
+//! Settings: environment, settings file, TensorFlow's options. [`tf_fs_object_store::config`] reads them.
 
 pub use tf_fs_object_store::config::Secret;
 
@@ -9,10 +8,10 @@ use tf_fs_object_store::DiskCache;
 use tf_fs_object_store::config::{self, FromValues, Kind, Setting, Table, Values};
 use tf_fs_plugin::prelude::*;
 
-/// Everything that is set.
+/// All settings.
 pub(crate) type Configured = config::Configured<Settings>;
 
-/// The settings of now.
+/// The current settings.
 pub(crate) type Config = config::Config<Settings>;
 
 static TABLE: Table = Table {
@@ -57,7 +56,7 @@ const SETTINGS: &[Setting] = &[
         "Keep what is read in this directory on a local disk, up to this size, for the next time.").of_process(),
 ];
 
-/// What can be set.
+/// The settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Certificates in PEM that are trusted instead of the system's.
@@ -66,21 +65,21 @@ pub struct Settings {
     pub bearer_tokens: Option<Secret>,
     /// Names and passwords by host.
     pub netrc: Option<PathBuf>,
-    /// Bytes of the largest file that is read whole, from a server without ranges.
+    /// Bytes of the largest file that is received as a whole, from a server without ranges.
     pub spool: u64,
     /// Where such a file is kept while it is open, if it is larger than 16 MiB.
     pub spool_directory: Option<PathBuf>,
     /// Requests in flight for one file.
     pub read_concurrency: usize,
-    /// How long a request that fails is made again.
+    /// How long a failed request is retried.
     pub retry_timeout: Duration,
     /// How long a request may make no progress.
     pub stall_timeout: Duration,
     /// How long it may take to make a connection.
     pub connect_timeout: Duration,
-    /// How long what a server said of a name is believed.
+    /// How long a server's response about a name is trusted.
     pub cache: Duration,
-    /// A directory on a local disk in which what is read is kept for the next time, and its size.
+    /// A directory on a local disk that caches read bytes, and its size.
     pub disk_cache: Option<DiskCache>,
 }
 
@@ -109,7 +108,7 @@ impl FromValues for Settings {
 }
 
 impl Default for Settings {
-    /// Without passwords.
+    /// Returns the defaults, without passwords.
     fn default() -> Self {
         let values = Values::defaults(&TABLE);
         let settings = Self::from_values(&values).expect("the defaults fit together");

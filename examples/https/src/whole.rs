@@ -1,4 +1,4 @@
-//! Files that their server sends only whole: once, into memory, or into a file without a name on the disk.
+//! Files that their server sends only as a whole: received once, into memory, or into an unnamed file on the disk.
 
 use crate::answer;
 use crate::origin::Origin;
@@ -15,10 +15,10 @@ use tf_fs_object_store::http::{Failed, Method, Response};
 use tf_fs_object_store::{Budget, Name, ObjectStore as _, Reservation};
 use tf_fs_plugin::prelude::*;
 
-/// Bytes of one file that are kept in memory. More go to the disk.
+/// The most bytes of one file that are kept in memory. A larger one goes to the disk.
 const IN_MEMORY: usize = 16 << 20;
 
-/// A file that was received whole.
+/// A file that was received as a whole.
 #[derive(Debug)]
 pub(crate) struct Spooled {
     content: Content,
@@ -62,7 +62,7 @@ impl RandomAccessFile for Spooled {
     }
 }
 
-/// Where the bytes of a file are put as they arrive.
+/// Where the bytes of a file are stored as they arrive.
 struct Spool<'a> {
     content: Content,
     size: u64,
@@ -76,7 +76,7 @@ impl Spool<'_> {
     }
 }
 
-/// What ended the spooling, in the error of a write.
+/// The limit that ended the spooling, in the error of a write.
 #[derive(Debug)]
 struct TooLarge(u64);
 
@@ -125,7 +125,7 @@ impl Write for Spool<'_> {
     }
 }
 
-/// What takes the bytes of a body.
+/// Where the bytes of a body go.
 enum Sink<'a> {
     Plain(Spool<'a>),
     Gzip(Box<MultiGzDecoder<Spool<'a>>>),
@@ -177,7 +177,7 @@ fn broken() -> Failed {
     )
 }
 
-/// Receives a whole file: the body of `response`, or of another one if there is none.
+/// Receives a whole file: the body of `response`, or of a new one if there is none.
 ///
 /// # Errors
 /// If it does not arrive, or there is no room for it.

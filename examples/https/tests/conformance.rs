@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tf_fs_object_store::DiskCache;
 use tf_plugin_testing::filesystem::{Case, Conformance, Files, Host, Verdict, samples};
 
-/// Cases in which a URL is not what a path on a disk is.
+/// Cases in which a URL differs from a path on a disk.
 const LACKING: [(&str, &[&str]); 3] = [
     (
         "there are no directories: none exists, none is listed, and no name has a parent",
@@ -57,7 +57,7 @@ fn cases_about_files_pass_with_the_disk_cache() {
     let disk = tempfile::tempdir().unwrap();
     let cache: DiskCache = format!("{}:64MiB", disk.path().display()).parse().unwrap();
     let server = serve();
-    // The second time all is on the disk.
+    // The second time all bytes are on the disk.
     for _ in 0..2 {
         pass(&server, Settings { disk_cache: Some(cache.clone()), ..Settings::default() });
     }

@@ -135,7 +135,7 @@ fn every_fault_at_every_request_passes() {
             let copy = content.clone();
             let server = Server::new(move |request, n| {
                 let reply = copy.reply(request);
-                // A request that is given up in the other's favour may be any.
+                // A request that is dropped in favour of another may be any of them.
                 if n == k && reply.status == 206 { fault(reply, request) } else { reply }
             });
             let outcome = read(&fs(), &server.url("f"));
@@ -160,7 +160,7 @@ fn faults_that_stay_end_in_an_error() {
         assert!(began.elapsed() < Duration::from_secs(12), "{name}: {:?}", began.elapsed());
         assert!(!text.contains("sesame"), "{text}");
     };
-    // Most of each is waiting.
+    // Most of each attempt is waiting.
     std::thread::scope(|scope| {
         for fault in FAULTS {
             scope.spawn(move || attempt(fault));

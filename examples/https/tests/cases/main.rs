@@ -13,12 +13,12 @@ use https::{File, Https, Settings};
 use std::time::Duration;
 use tf_fs_plugin::prelude::*;
 
-/// As in use, but with short times.
+/// Returns the usual settings, with short times.
 fn settings() -> Settings {
     Settings {
         retry_timeout: Duration::from_secs(10),
         stall_timeout: Duration::from_millis(400),
-        // Each question is a request.
+        // Each query is a request.
         cache: Duration::from_millis(1),
         ..Settings::default()
     }
@@ -32,7 +32,7 @@ fn open(fs: &Https, url: &str) -> Result<File> {
     fs.new_random_access_file(Uri::new(url.as_bytes()))
 }
 
-/// All bytes of a file, read from its beginning in pieces of this size.
+/// Returns all bytes of a file, read from its beginning in pieces of this size.
 fn read_in(file: &impl RandomAccessFile, piece: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut memory = vec![0; piece];
@@ -51,7 +51,7 @@ fn read(fs: &Https, url: &str) -> Result<Vec<u8>> {
     read_in(&open(fs, url)?, 1 << 20)
 }
 
-/// The error of something that has to fail.
+/// Returns the error of something that has to fail.
 fn error<T>(outcome: Result<T>) -> (Code, String) {
     match outcome {
         Ok(_) => panic!("it succeeded"),

@@ -1,4 +1,4 @@
-//! URLs as they are written, and what HTTP does not have.
+//! URLs as they are written, and what HTTP does not support.
 
 use crate::server::{Content, Reply, Server};
 use crate::{error, fs, read};

@@ -214,7 +214,7 @@ fn a_version_that_may_share_its_etag_is_not_kept_on_the_disk() {
     }
 }
 
-/// The blocks of 1 MiB that are on the disk.
+/// Returns the number of blocks of 1 MiB that are on the disk.
 fn blocks(directory: &Path) -> usize {
     let count = |entry: DirEntry| match entry.path().is_dir() {
         true => blocks(&entry.path()),

@@ -24,7 +24,7 @@ impl Request {
         self.headers.get(name).map(String::as_str)
     }
 
-    /// The first and the last byte that it asks for.
+    /// Returns the first and the last byte that it requests.
     pub(crate) fn range(&self) -> Option<(usize, usize)> {
         let (first, last) = self.header("range")?.strip_prefix("bytes=")?.split_once('-')?;
         Some((first.parse().unwrap(), last.parse().unwrap()))
@@ -72,8 +72,8 @@ impl Reply {
 
 type Handler = dyn Fn(&Request, usize) -> Reply + Send + Sync;
 
-/// A certificate for this host, by an authority of its own: the key in PEM, the certificate and the authority's in PEM, and
-/// certificate and key as rustls takes them.
+/// Returns a certificate for this host, by its own authority: the key in PEM, the certificate and the authority's in
+/// PEM, and certificate and key for rustls.
 pub(crate) fn authority(
     host: &str,
 ) -> (String, (String, String), (CertificateDer<'static>, PrivateKeyDer<'static>)) {
@@ -86,7 +86,7 @@ pub(crate) fn authority(
     (key.serialize_pem(), (leaf.pem(), ca.pem()), (leaf.der().clone(), der))
 }
 
-/// A server, which ends with the value.
+/// A server, which ends when it is dropped.
 pub(crate) struct Server {
     pub(crate) port: u16,
     pub(crate) scheme: &'static str,
@@ -97,12 +97,12 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A server that gives each request, with its number counted from 0, to `handler`.
+    /// Starts a server that passes each request, with its number counted from 0, to `handler`.
     pub(crate) fn new(handler: impl Fn(&Request, usize) -> Reply + Send + Sync + 'static) -> Self {
         Self::start(Arc::new(handler), None, String::new())
     }
 
-    /// The same over TLS, with a certificate for this host.
+    /// Starts a server with TLS, and a certificate for this host.
     pub(crate) fn tls(
         host: &str,
         handler: impl Fn(&Request, usize) -> Reply + Send + Sync + 'static,
@@ -156,7 +156,7 @@ impl Server {
         format!("{}://127.0.0.1:{}/{path}", self.scheme, self.port)
     }
 
-    /// All requests since the last call.
+    /// Returns all requests since the last call.
     pub(crate) fn take_log(&self) -> Vec<Request> {
         std::mem::take(&mut self.log.lock().unwrap())
     }
@@ -227,7 +227,7 @@ fn write(stream: &mut impl Write, request: &Request, reply: &Reply) -> Option<()
     (reply.cut.is_none() && !reply.no_length).then_some(())
 }
 
-/// A file that a server has.
+/// A file of a server.
 #[derive(Clone)]
 pub(crate) struct Content {
     pub(crate) bytes: Arc<Vec<u8>>,
@@ -235,13 +235,13 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    /// One in which each position has another byte than its neighbours, and which differs by `seed`.
+    /// Creates bytes that differ from those at neighbouring positions, and by `seed`.
     pub(crate) fn new(len: usize, seed: usize) -> Self {
         let bytes = (0..len).map(|position| ((position + seed) % 251) as u8).collect();
         Self { bytes: Arc::new(bytes), etag: format!("\"{len}-{seed}\"") }
     }
 
-    /// What a good server responds: ranges, and `If-Match`.
+    /// Returns the response of a correct server: with ranges, and `If-Match`.
     pub(crate) fn reply(&self, request: &Request) -> Reply {
         if request.header("if-match").is_some_and(|wanted| wanted != self.etag) {
             return Reply::new(412);
@@ -266,13 +266,13 @@ impl Content {
         }
     }
 
-    /// What a server without ranges responds.
+    /// Returns the response of a server without ranges.
     pub(crate) fn whole(&self) -> Reply {
         Reply::new(200).body(&**self.bytes)
     }
 }
 
-/// A body as `Transfer-Encoding: chunked` sends it.
+/// Returns a body in the format of `Transfer-Encoding: chunked`.
 pub(crate) fn chunked(bytes: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     for chunk in bytes.chunks(100_000) {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tf_fs_plugin::prelude::*;
 
-/// A server in a process of its own, which ends with the value, and the directory that it serves.
+/// A server in a separate process, which ends when it is dropped, and the directory that it serves.
 struct Running {
     child: Child,
     port: u16,
@@ -36,14 +36,14 @@ impl Running {
     fn write(&self, path: &str, content: &[u8]) {
         let path = self.directory.path().join("www").join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        // A new file, as a deployment puts it there: who reads the old one keeps it.
+        // A new file, as a deployment replaces it: open readers keep the old one.
         let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap()).unwrap();
         file.write_all(content).unwrap();
         file.persist(path).unwrap();
     }
 }
 
-/// nginx: that of the system, or else of the system's distribution, unpacked below the target directory.
+/// Returns nginx: that of the system, or else of the system's distribution, unpacked below the target directory.
 fn nginx() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -72,7 +72,7 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Starts what `command` makes for two ports and a directory, and waits until it listens.
+/// Starts the `command` for two ports and a directory, and waits until it listens.
 fn start(command: impl Fn(u16, u16, &Path) -> Command) -> Running {
     let directory = tempfile::tempdir().unwrap();
     std::fs::create_dir(directory.path().join("www")).unwrap();
@@ -152,7 +152,7 @@ fn start_python() -> Running {
     })
 }
 
-/// Bytes of which no two places look alike.
+/// Returns bytes of which no two places look alike.
 fn bytes(len: usize, seed: u64) -> Vec<u8> {
     let mut state = seed;
     let next = || {
@@ -220,7 +220,7 @@ fn nginx_files_that_are_replaced_while_open_are_errors() {
     let server = start_nginx();
     server.write("f", &bytes(30 << 20, 4));
     let file = open(&fs(), &server.url("f")).unwrap();
-    // Its ETag is made of the time in seconds and the size.
+    // Its ETag is made from the time in seconds and the size.
     thread::sleep(Duration::from_millis(1_100));
     let new = bytes(30 << 20, 5);
     server.write("f", &new);

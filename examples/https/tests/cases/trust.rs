@@ -69,7 +69,7 @@ fn tokens_and_passwords_are_sent_to_their_host() {
 #[test]
 fn credentials_that_are_not_accepted_are_not_printed() {
     let server = Server::new(|request, _| {
-        // Servers may say what they were sent.
+        // Servers may repeat what they were sent.
         let value = request.header("authorization").unwrap_or_default().to_owned();
         Reply::new(401).body(value)
     });
@@ -81,12 +81,12 @@ fn credentials_that_are_not_accepted_are_not_printed() {
     assert!(!format!("{fs:?}").contains("sesame"));
 }
 
-/// What [`proxies_are_those_of_the_environment`] runs in a process with another environment.
+/// Reads for [`proxies_are_those_of_the_environment`], in a process with another environment.
 #[test]
 #[ignore = "part of proxies_are_those_of_the_environment"]
 fn reads_what_the_environment_says() {
     let url = std::env::var("HTTPS_TEST_URL").unwrap();
-    // A proxy that refuses is tried again until then.
+    // A proxy that refuses is retried until then.
     let settings = Settings { retry_timeout: Duration::from_secs(2), ..settings() };
     let outcome = read(&Https::with(settings), &url);
     let outcome = outcome.map(|bytes| String::from_utf8(bytes).unwrap());
@@ -117,7 +117,7 @@ fn proxies_are_those_of_the_environment() {
     assert!(text.contains("by proxy http://elsewhere.example/f Basic"), "{text}");
     let text = run(&server.url("f"), &[("http_proxy", &address), ("no_proxy", "127.0.0.1")]);
     assert!(text.contains("straight"), "{text}");
-    // A tunnel, which this proxy does not make.
+    // A tunnel, which this proxy does not support.
     let text = run("https://elsewhere.example/f", &[("https_proxy", &address)]);
     assert!(text.contains("Err("), "{text}");
     assert!(!text.contains("sesame"), "{text}");

@@ -1,4 +1,4 @@
-//! Files of servers that send only all of them.
+//! Files of servers that send them only as a whole.
 
 use crate::server::{Content, Reply, Request, Server, chunked};
 use crate::{error, fs, open, read, read_in, settings};
@@ -20,7 +20,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Without a length.
+/// Returns a response without a length.
 fn in_chunks(bytes: &[u8]) -> Reply {
     Reply::new(200).header("Transfer-Encoding", "chunked").body(chunked(bytes))
 }
@@ -216,7 +216,7 @@ fn bodies_that_were_compressed_unasked_are_decoded() {
     let reply = move |request: &Request| {
         let reply = Reply::new(200).header("Content-Encoding", "gzip").header("ETag", "\"z\"");
         match request.range() {
-            // Parts of the compressed bytes are of no use.
+            // Parts of the compressed bytes cannot be used.
             Some((first, last)) => {
                 let last = last.min(size - 1);
                 Reply { status: 206, ..reply }
