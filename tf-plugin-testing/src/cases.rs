@@ -1,6 +1,6 @@
 //! What the in-process cases for filesystems and for devices share: their type and the form of their list.
 
-/// Makes the type `Case`, beside a type `Group` and the modules `run` and `list`.
+/// Defines the type `Case`, next to a type `Group` and the modules `run` and `list`.
 macro_rules! case_type {
     ($(#[$doc:meta])*) => {
         $(#[$doc])*
@@ -13,31 +13,31 @@ macro_rules! case_type {
         }
 
         impl Case {
-            /// The name, as of the test.
+            /// Returns the name, which is that of the test.
             #[must_use]
             pub const fn name(&self) -> &'static str {
                 self.name
             }
 
-            /// What it checks, in Markdown.
+            /// Returns what the case checks, in Markdown.
             #[must_use]
             pub fn asks(&self) -> &'static str {
                 self.asks
             }
 
-            /// Why TensorFlow cares.
+            /// Returns why this matters to TensorFlow.
             #[must_use]
             pub fn why(&self) -> &'static str {
                 self.why
             }
 
-            /// What it is about.
+            /// Returns the group of the case.
             #[must_use]
             pub fn group(&self) -> Group {
                 self.group
             }
 
-            /// Ends a test as the case did on `on`, which is of this kind.
+            /// Fails the test with a report if the case failed on `on`, a URI or platform of the kind `whose`.
             #[track_caller]
             pub(crate) fn judge(&self, verdict: crate::verdict::Verdict, on: &str, whose: &str) {
                 use crate::verdict::Verdict;
@@ -61,7 +61,7 @@ macro_rules! case_type {
     };
 }
 
-/// Makes the type `Group` of what cases are about, each with its title.
+/// Defines the type `Group`, whose variants have a title each.
 macro_rules! groups {
     ($($group:ident $title:literal,)*) => {
         /// What a case is about.
@@ -72,7 +72,7 @@ macro_rules! groups {
         }
 
         impl Group {
-            /// What its cases are about.
+            /// Returns the title of the group.
             #[must_use]
             pub fn title(self) -> &'static str {
                 match self { $(Self::$group => $title,)* }
@@ -81,7 +81,7 @@ macro_rules! groups {
     };
 }
 
-/// Makes of a list of cases the module `cases`, the table `CASES`, and `$tests`, a macro with a test a case.
+/// Turns a list of cases into the module `cases`, the table `CASES`, and `$tests`, a macro with a test for each case.
 macro_rules! case_list {
     (($d:tt) $module:ident $tests:ident $($group:ident {
         $($name:ident = $run:expr, $asks:expr, $why:expr;)*
@@ -107,7 +107,7 @@ macro_rules! case_list {
         /// The cases of this list, in their order.
         pub(super) static CASES: &[&Case] = &[$($(&cases::$name,)*)*];
 
-        #[doc = concat!("A test a case, for [`conformance!`](crate::", stringify!($module), "::conformance!).")]
+        #[doc = concat!("Defines a test for each case, for [`conformance!`](crate::", stringify!($module), "::conformance!).")]
         #[doc(hidden)]
         #[macro_export]
         macro_rules! $tests {

@@ -19,23 +19,23 @@ pub struct Deviation {
 }
 
 impl Deviation {
-    /// Creates a deviation: something does not hold.
+    /// Creates a deviation from a statement that does not hold.
     pub fn new(what: impl Display) -> Self {
         Self { what: what.to_string(), wanted: None, got: None, detail: None }
     }
 
-    /// Creates a deviation: a call fails where this result is expected.
+    /// Creates a deviation for a call that fails where `wanted` is expected.
     pub(crate) fn of_error(what: impl Display, wanted: impl Into<String>, error: &Error) -> Self {
         let got = format!("{:?}", error.code());
         Self::new(what).wanted(wanted.into()).got(got).because(format!("{error:#}"))
     }
 
-    /// Creates a deviation: the plugin did what no correct one does.
+    /// Creates a deviation for a rule of the C boundary that the plugin broke.
     pub(crate) fn of_violation(violation: Violation) -> Self {
         Self::new(format_args!("a rule of the C boundary was broken: {violation}"))
     }
 
-    /// Creates a deviation if bytes differ, which says where.
+    /// Creates a deviation if bytes differ. It says where.
     pub(crate) fn of_bytes(what: impl Display, got: &[u8], wanted: &[u8]) -> Option<Self> {
         /// How many bytes are shown.
         const SHOWN: usize = 40;

@@ -1,29 +1,29 @@
-//! Faults on demand: which call meets which.
+//! Faults on demand, and the calls that they happen in.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tf_plugin_core::sync::{Mutex, MutexGuard};
 use tf_plugin_core::{Code, Error, Result};
 
-/// What happens instead of a call, or with it.
+/// What happens instead of a call, or in addition to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The call fails with this code, and what it was to do is not done.
+    /// The call fails with this code, and has no effect.
     Fail(Code),
-    /// The call is made and does what it does, and then fails with this code: an answer that was lost.
+    /// The call takes effect, and then fails with this code, like a response that was lost.
     FailAfter(Code),
-    /// The call waits for so long and is then made.
+    /// The call is delayed by this time.
     Delay(Duration),
-    /// A read gives at most so many bytes, which is not an end of file: the SDK asks again. Other calls are
-    /// made as they are.
+    /// A read returns at most so many bytes. This is not the end of the file: the SDK reads again.
+    /// Other calls are not changed.
     Shorten(usize),
     /// The call panics.
     Panic,
 }
 
-/// Which call meets a fault: counted from 0, by the operation's name in the header (`read`, `append`,
-/// `tell`, `flush`, `sync` and `close` included).
+/// Which calls meet a fault. They are counted from 0 for each operation, which has its name in the
+/// header (`read`, `append`, `tell`, `flush`, `sync` and `close` included).
 #[derive(Clone, Copy, Debug)]
 struct Rule {
     /// `None` for any operation.
@@ -45,7 +45,7 @@ struct Script {
 }
 
 impl Script {
-    /// The fault of the next call.
+    /// Counts the next call and returns its fault.
     fn next(&mut self, operation: &'static str) -> Option<Fault> {
         let count = self.counts.entry(operation).or_default();
         let (of_operation, of_all) = (*count, self.calls);
@@ -73,25 +73,25 @@ impl Script {
     }
 }
 
-/// The controls of a `Faulty`, also after the host got it. Clones control the same.
+/// The controls of a `Faulty`, which still work when the host owns it. Clones control the same one.
 ///
-/// Operations are named as in the header; those of files are `read`, `append`, `tell`, `flush`, `sync` and `close`. Calls count from 0 on since the start or the last
-/// [`reset`](Self::reset). What the SDK's defaults call counts too: a `copy_file` that the author did
-/// not write is one `copy_file`, and the opens, reads and appends that it is made of.
+/// Operations are named as in the header; those of files are `read`, `append`, `tell`, `flush`, `sync` and `close`.
+/// Calls are counted from 0 since the start or the last [`reset`](Self::reset). The SDK's defaults count too: an
+/// unimplemented `copy_file` counts as one `copy_file`, plus its opens, reads and appends.
 ///
 /// # Panics
-/// Each method that takes an operation panics if there is none of this name.
+/// Each method that takes an operation panics if no operation has this name.
 #[derive(Clone, Debug)]
 pub struct Faults {
     script: Arc<Mutex<Script>>,
-    /// The operations.
+    /// The names of the operations.
     operations: Arc<[&'static str]>,
-    /// Where they have their names from.
+    /// The header that has these names, for messages.
     header: &'static str,
 }
 
 impl Faults {
-    /// Of operations of these names, from that header.
+    /// Creates controls for operations of these names, which are those of `header`.
     pub(crate) fn of(
         operations: impl IntoIterator<Item = &'static str>,
         header: &'static str,
@@ -99,7 +99,7 @@ impl Faults {
         Self { script: Arc::default(), operations: operations.into_iter().collect(), header }
     }
 
-    /// The name of an operation, forever.
+    /// Returns the name of an operation as a static string.
     #[track_caller]
     fn known(&self, operation: &str) -> &'static str {
         match self.operations.iter().find(|name| **name == operation) {
@@ -112,7 +112,7 @@ impl Faults {
         }
     }
 
-    /// The fault of the next call of an operation.
+    /// Counts the next call of an operation and returns its fault.
     pub(crate) fn next(&self, operation: &'static str) -> Option<Fault> {
         self.lock().next(operation)
     }
@@ -121,32 +121,32 @@ impl Faults {
         self.script.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The call of this number of an operation meets a fault.
+    /// Makes the `call`th call of an operation meet a fault, counted from 0.
     pub fn at(&self, operation: &str, call: u64, fault: Fault) -> &Self {
         self.add(Some(operation), call, 0, fault)
     }
 
-    /// Every call of an operation meets a fault.
+    /// Makes every call of an operation meet a fault.
     pub fn always(&self, operation: &str, fault: Fault) -> &Self {
         self.add(Some(operation), 0, 1, fault)
     }
 
-    /// Every `nth` call of an operation meets a fault: calls `nth - 1`, `2 * nth - 1` and so on.
+    /// Makes every `nth` call of an operation meet a fault: calls `nth - 1`, `2 * nth - 1` and so on.
     ///
     /// # Panics
-    /// If `nth` is 0.
+    /// Panics if `nth` is 0.
     pub fn every(&self, operation: &str, nth: u64, fault: Fault) -> &Self {
         assert!(nth > 0, "every 0th call is none; write 1 for every call");
         self.add(Some(operation), nth - 1, nth, fault)
     }
 
-    /// The call of this number, of whatever operation, meets a fault. `sweep` tries each.
+    /// Makes the `call`th call meet a fault, counted from 0 over all operations. `sweep` tries each.
     pub fn at_call(&self, call: u64, fault: Fault) -> &Self {
         self.add(None, call, 0, fault)
     }
 
-    /// Calls meet one of `faults` at random, with this probability between 0 and 1. The same seed and
-    /// the same calls give the same faults.
+    /// Makes calls meet one of `faults` at random, with this probability between 0 and 1. The same
+    /// seed and the same calls give the same faults.
     pub fn at_random(&self, seed: u64, probability: f64, faults: &[Fault]) -> &Self {
         let random = fastrand::Rng::with_seed(seed);
         self.lock().random = Some((probability, random, faults.to_vec()));
@@ -159,31 +159,31 @@ impl Faults {
         self
     }
 
-    /// Forgets all faults and counts.
+    /// Removes all faults and resets all counts.
     pub fn reset(&self) {
         *self.lock() = Script::default();
     }
 
-    /// How many calls were made since the start or the last [`reset`](Self::reset).
+    /// Returns how many calls were made since the start or the last [`reset`](Self::reset).
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.lock().calls
     }
 
-    /// How many calls of an operation were made.
+    /// Returns how many calls of an operation were made.
     #[must_use]
     pub fn calls_of(&self, operation: &str) -> u64 {
         let operation = self.known(operation);
         self.lock().counts.get(operation).copied().unwrap_or_default()
     }
 
-    /// How many calls met a fault.
+    /// Returns how many calls met a fault.
     #[must_use]
     pub fn met(&self) -> u64 {
         self.lock().faults
     }
 
-    /// Makes a call, with the fault that it meets.
+    /// Makes a call, with the fault that its operation meets next.
     pub(crate) fn call<T>(
         &self,
         operation: &'static str,
@@ -192,7 +192,7 @@ impl Faults {
         Self::meet(self.next(operation), operation, call)
     }
 
-    /// Makes a call that meets this fault.
+    /// Makes a call with this fault.
     pub(crate) fn meet<T>(
         fault: Option<Fault>,
         operation: &'static str,
@@ -202,7 +202,7 @@ impl Faults {
             None | Some(Fault::Shorten(_)) => call(),
             Some(Fault::Fail(code)) => Err(told(operation, code)),
             Some(Fault::FailAfter(code)) => {
-                // Whatever it answered is lost.
+                // The result is lost.
                 let _ = call();
                 Err(told(operation, code))
             }
@@ -220,8 +220,8 @@ fn told(operation: &str, code: Code) -> Error {
     Error::new(code, format!("`{operation}` was told to fail"))
 }
 
-/// A run without a fault, and one for each call that it makes, which is to meet one. How many there were. How often the
-/// operations in `polled` are called depends on how long others take.
+/// Runs a scenario without a fault, and then once for each call that it makes, which meets a fault. Returns how many
+/// runs there were. How often operations in `polled` are called depends on how long others take.
 #[track_caller]
 pub(crate) fn faults_of_each(polled: &[&str], run: impl Fn(Option<u64>) -> Faults) -> u64 {
     let others = |faults: &Faults| {

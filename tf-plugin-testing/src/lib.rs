@@ -8,7 +8,7 @@
 #![cfg_attr(feature = "device", doc = "- [`device`]: a host for devices,")]
 #![cfg_attr(feature = "device", doc = "  [`device::conformance!`], and faults on demand.")]
 //!
-//! Each is a feature of this crate, none of which is on by default. A plugin has this crate among its
+//! Each is a feature of this crate, and none is on by default. A plugin has this crate in its
 //! `dev-dependencies` only.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -44,8 +44,8 @@ mod threads;
 mod verdict;
 mod violations;
 
-/// What this repository's own tests share with the cases. Not for other use: it changes
-/// without notice.
+/// What this repository's own tests share with the cases. Not for other use: it changes without
+/// notice.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::abi::processes::{in_a_child, threads_start};
@@ -54,7 +54,7 @@ pub mod __private {
     pub use tf_fs_plugin::__private::{Registration, Scheme};
 }
 
-/// The chapter on testing runs.
+/// Runs the examples of the chapter on testing.
 #[cfg(all(doctest, feature = "filesystem", feature = "device"))]
 #[doc = include_str!("../../docs/testing.md")]
 struct Testing;

@@ -1,6 +1,6 @@
-//! What both `conformance!` take as options.
+//! The options of both `conformance!` macros.
 
-/// What an option of `conformance!` takes that is a text.
+/// The type of an option of `conformance!` that is a text.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "an option of `conformance!` is `{Self}`, where a string is expected",
@@ -21,7 +21,7 @@ impl LeftOut {
         self.0.push((case, reason.into()));
     }
 
-    /// Whether a case is among them; then it says why.
+    /// Returns whether a case is left out, and prints the reason if it is.
     pub(crate) fn has(&self, case: &str) -> bool {
         let found = self.0.iter().find(|(name, _)| *name == case);
         if let Some((_, reason)) = found {
@@ -31,8 +31,8 @@ impl LeftOut {
     }
 }
 
-/// The options of both `conformance!`, one after the other: the kind, whether there is a root, the calls that make the
-/// suite, and the names of the options so far.
+/// The options of both `conformance!` macros, one after the other: the kind, whether there is a
+/// root, the calls that build the suite, and the names of the options so far.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __conformance_options {
@@ -43,7 +43,7 @@ macro_rules! __conformance_options {
         );
     };
     ($kind:ident $root:tt [$($suite:tt)*] [$($key:ident)*]) => {
-        // An option that is given twice is a name that is defined twice.
+        // A repeated option defines a module twice, which does not compile.
         const _: () = { $(mod $key {})* };
         fn __conformance_suite() -> &'static $crate::$kind::Suite {
             static SUITE: ::std::sync::LazyLock<$crate::$kind::Suite> =
@@ -134,8 +134,8 @@ macro_rules! __conformance_option {
     };
 }
 
-/// Makes `__conformance_value`: the values of the options that have names, what an option that has none of them should
-/// be, and which options there are.
+/// Defines `__conformance_value`: the values of options that have named values, the error for any
+/// other value, and the list of options.
 macro_rules! conformance_values {
     (($d:tt) $($kind:ident $all:literal {
         $($key:ident $([$type:ident $($value:ident $variant:ident)*])? $text:literal;)*

@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::thread::{self, ScopedJoinHandle};
 use tf_plugin_core::{Error, Result};
 
-/// Runs a body on so many threads, which begin together: what each gives, or that it panicked.
+/// Runs a body on `count` threads, which begin together. Returns the result of each, or an error if it panicked.
 pub(crate) fn on_threads<T: Send, E: From<Error> + Send>(
     count: usize,
     body: impl Fn(usize) -> Result<T, E> + Sync,
@@ -22,7 +22,7 @@ pub(crate) fn on_threads<T: Send, E: From<Error> + Send>(
     })
 }
 
-/// What a thread gives, or that it panicked.
+/// Returns the result of a thread, or an error if it panicked.
 pub(crate) fn joined<T, E: From<Error>>(
     thread: ScopedJoinHandle<'_, Result<T, E>>,
 ) -> Result<T, E> {

@@ -6,16 +6,16 @@ use tf_plugin_core::{Code, Error};
 /// How a case ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// All is as it should be.
+    /// Everything is as expected.
     Passed,
-    /// The plugin does not have what the case asks about; the reason.
+    /// The plugin does not implement what the case checks; the reason.
     Skipped(String),
-    /// Something is not; at least one deviation.
+    /// At least one expectation does not hold.
     Failed(Vec<Deviation>),
 }
 
 impl Verdict {
-    /// Of what deviated, how the case ended, and what was found afterwards.
+    /// Combines the deviations that were noted, the outcome of the case, and what was found afterwards.
     pub(crate) fn of(
         mut deviations: Vec<Deviation>,
         outcome: Outcome,
@@ -41,9 +41,9 @@ impl Verdict {
 /// Why a case ends before its end.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// A step without which the rest makes no sense failed.
+    /// A step failed that the rest of the case needs.
     Failed(Vec<Deviation>),
-    /// The plugin does not have what the case asks about; the reason.
+    /// The plugin does not implement what the case checks; the reason.
     Skip(String),
 }
 
@@ -59,7 +59,7 @@ impl From<Deviation> for Stop {
     }
 }
 
-/// Of a step that has to succeed. `must`, or `ok` for devices, also says which: use it where there is one.
+/// For steps that have to succeed. `must`, or `ok` for devices, also names the step: prefer it where there is one.
 impl From<Error> for Stop {
     fn from(error: Error) -> Self {
         if error.code() == Code::Unimplemented {
@@ -72,7 +72,7 @@ impl From<Error> for Stop {
 /// How a case, or a part of one, ends.
 pub(crate) type Outcome<T = ()> = Result<T, Stop>;
 
-/// Skips the case unless this holds.
+/// Skips the case if `holds` is false.
 pub(crate) fn needs(holds: bool, otherwise: &str) -> Outcome {
     if holds { Ok(()) } else { Err(Stop::skip(otherwise)) }
 }

@@ -1,11 +1,11 @@
-//! What a plugin did that TensorFlow would suffer from.
+//! What a plugin did that would harm TensorFlow.
 
 use std::fmt;
 use std::sync::PoisonError;
 use tf_plugin_core::sync::{Mutex, MutexGuard};
 
-/// Something that a plugin did at the C boundary and that no correct plugin does, although the call
-/// went on: a length that is too large, a status that was never written, a name that is null.
+/// Something that no correct plugin does at the C boundary, although the call went on: a length
+/// that is too large, a status that was never written, a name that is null.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The operation, by its name in the header, such as `get_children`.
@@ -31,13 +31,13 @@ impl fmt::Display for Violation {
 pub(crate) struct Log(Mutex<Vec<Violation>>);
 
 impl Log {
-    /// Notes a violation.
+    /// Records a violation.
     pub(crate) fn add(&self, operation: &'static str, subject: &[u8], what: impl Into<String>) {
         let violation = Violation { operation, subject: shown(subject), what: what.into() };
         self.list().push(violation);
     }
 
-    /// All violations since the last call.
+    /// Returns all violations since the last call.
     pub(crate) fn take(&self) -> Vec<Violation> {
         std::mem::take(&mut *self.list())
     }
@@ -58,7 +58,7 @@ impl Log {
     }
 }
 
-/// Bytes as text for a message, cut if they are long.
+/// Formats bytes for a message, and cuts them if they are long.
 pub(super) fn shown(bytes: &[u8]) -> String {
     const MAX: usize = 200;
     if bytes.len() <= MAX {
@@ -67,7 +67,7 @@ pub(super) fn shown(bytes: &[u8]) -> String {
     format!("{}... ({} bytes)", bytes[..MAX].escape_ascii(), bytes.len())
 }
 
-/// Names for a message.
+/// Formats names for a message.
 pub(crate) fn names_shown(names: &[Vec<u8>]) -> String {
     let names: Vec<_> = names.iter().map(|name| name.escape_ascii().to_string()).collect();
     format!("[{}]", names.join(", "))

@@ -1,4 +1,4 @@
-//! Processes that end at once, or with or without others.
+//! Child processes for tests, and how processes end.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -6,22 +6,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// How a copy ends whose work panicked.
+/// The exit status of a forked child whose work panicked.
 pub(crate) const PANICKED: i32 = 200;
 
-/// Runs something in a copy of this process, which has this thread alone, and waits for the end of the copy. It is what
-/// `work` returns; or `SIGALRM`, if that takes more than some seconds, if those are not 0.
+/// Runs `work` in a forked child, which has only this thread, and waits for it. The child exits with what `work`
+/// returns. If `seconds` is not 0, a child that takes longer is ended by `SIGALRM`.
 pub fn in_a_child(seconds: u32, work: impl FnOnce() -> i32) -> ExitStatus {
     // SAFETY: the copy runs `work` and ends here. What it calls takes no lock that another thread may hold, or is
     // tried for that and ended by the alarm.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        // A copy does not inherit it.
+        // A child does not inherit this setting.
         end_with_parent();
         // SAFETY: it takes a number only.
         unsafe { libc::alarm(seconds) };
         let status = catch_unwind(AssertUnwindSafe(work)).unwrap_or(PANICKED);
-        // Without its exit handlers: what hangs may hang in those, too.
+        // Skips the exit handlers: what hangs may hang in those, too.
         // SAFETY: ends this process.
         unsafe { libc::_exit(status) };
     }
@@ -39,9 +39,9 @@ pub fn in_a_child(seconds: u32, work: impl FnOnce() -> i32) -> ExitStatus {
     }
 }
 
-/// Whether threads start in this process. In a program with a Rust `main` the standard library takes a lock of its own when
-/// a thread begins or ends, to tell overflows of stacks; in a child that was forked meanwhile no thread ever begins.
-/// TensorFlow's programs have no such `main`, so no plugin meets that lock there.
+/// Returns whether threads start in this process. In a program with a Rust `main`, the standard library takes a lock
+/// when a thread begins or ends, to report stack overflows. If a child is forked meanwhile, no thread ever begins in
+/// it. TensorFlow's programs have no Rust `main`, so plugins do not meet that lock there.
 pub fn threads_start() -> bool {
     const PATIENCE: Duration = Duration::from_secs(1);
     let began = Instant::now();
@@ -55,14 +55,14 @@ pub fn threads_start() -> bool {
     true
 }
 
-/// Kills all that is in the process group that `child` was made the leader of.
+/// Kills every process of the group that `child` leads.
 pub(crate) fn kill_group(child: &Child) {
     let Ok(group) = libc::pid_t::try_from(child.id()) else { return };
     // SAFETY: it takes numbers only. Of most groups there is nothing left, which is not a failure here.
     unsafe { libc::kill(-group, libc::SIGKILL) };
 }
 
-/// Makes this process end when the one that has started it does: in a process group of its own it gets no signal of the
+/// Makes this process end when its parent does: a process in its own group gets no signal of the
 /// terminal.
 pub(crate) fn end_with_parent() {
     #[cfg(target_os = "linux")]

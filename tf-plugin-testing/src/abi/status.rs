@@ -1,7 +1,7 @@
 //! The host's side of `tf_status.h`.
 //!
-//! A status is a number that was never an address, so that no pointer from the plugin is ever
-//! followed: one that names no living status, or never named one, is found out instead.
+//! A status is a number that was never an address, so a pointer from the plugin is never followed.
+//! Pointers to deleted statuses, and pointers that were never a status, are reported instead.
 
 use crate::violations::Log;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -34,10 +34,10 @@ pub(crate) fn install() {
     ONCE.call_once(|| unsafe { StatusFunctions::install(&FUNCTIONS) });
 }
 
-/// The first status. No address of a program on a 64-bit system: whoever follows it faults at once.
+/// The first status. No program on a 64-bit system has this address, so following it faults at once.
 const FIRST: usize = 0x5ad0_0000_0000_0000_u64 as usize;
 const STEP: usize = 16;
-/// How many deleted statuses are remembered, to say which operation they belonged to.
+/// How many deleted statuses are remembered, to report which operation they belonged to.
 const REMEMBERED: usize = 4096;
 
 struct Object {
@@ -47,7 +47,7 @@ struct Object {
     code: TF_Code,
     message: CString,
     payloads: Vec<(CString, CString)>,
-    /// Whether the plugin has set the code since the host handed the status out.
+    /// Whether the plugin has set the code since the host passed the status to it.
     was_set: bool,
 }
 
@@ -57,9 +57,9 @@ struct Statuses {
     deleted: VecDeque<(usize, Object)>,
 }
 
-/// Those of each thread, so that calls of several threads do not wait for each other here: they would rarely meet
-/// inside of the plugin. And so that a forked child finds those of its thread free, without a lock that all threads
-/// wait for at a fork, which would hide from the tests what a plugin's own locks do then.
+/// The statuses of each thread. Calls on several threads do not wait for each other here, so they
+/// can meet inside the plugin. A forked child finds the lock of its thread free. One lock that all
+/// threads wait for at a fork would hide from the tests what the plugin's own locks do then.
 static STATUSES: [Mutex<Statuses>; 256] =
     [const { Mutex::new(Statuses { made: 0, live: BTreeMap::new(), deleted: VecDeque::new() }) };
         256];
@@ -68,19 +68,19 @@ fn lock(number: usize) -> MutexGuard<'static, Statuses> {
     STATUSES[number % STATUSES.len()].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The statuses among which this one is.
+/// Locks the statuses that contain this one.
 fn statuses_with(status: *const TF_Status) -> MutexGuard<'static, Statuses> {
     lock(status.addr().wrapping_sub(FIRST) / STEP)
 }
 
-/// The number of a living thread, which no other one has. Without a lock, which a forked child could find held; numbers
-/// of threads that a child does not have stay taken in it, as the locks may be.
+/// The number of a living thread, which no other one has. It is taken without a lock, since a forked child could find
+/// that held. Numbers of threads that a child does not have stay taken in it, as their locks may be.
 struct Number(usize);
 
 static TAKEN: [AtomicBool; STATUSES.len()] = [const { AtomicBool::new(false) }; STATUSES.len()];
 
 impl Number {
-    /// None if there are more threads than numbers.
+    /// Takes a free number; returns `None` if there are more threads than numbers.
     fn take() -> Option<Self> {
         let free = TAKEN.iter().position(|taken| !taken.swap(true, Ordering::Relaxed));
         free.map(Self)
@@ -93,7 +93,7 @@ impl Drop for Number {
     }
 }
 
-/// The number of this thread; the last one while it ends, and for threads that are too many.
+/// Returns the number of this thread: the last one while the thread ends, and if there are too many threads.
 fn number() -> usize {
     thread_local! {
         static MINE: Option<Number> = Number::take();
@@ -102,7 +102,7 @@ fn number() -> usize {
     mine.unwrap_or(STATUSES.len() - 1)
 }
 
-/// Makes a status among those of this thread.
+/// Adds a status to those of this thread.
 fn add(log: Option<Arc<Log>>, operation: &'static str, subject: &[u8]) -> usize {
     let mine = number();
     let mut statuses = lock(mine);
@@ -130,11 +130,11 @@ impl Statuses {
         self.deleted.push_back((id, object));
     }
 
-    /// A living status. For any other the misuse is noted with the host that made the status; one
-    /// that no host made ends the process, since there is no test that could be told.
+    /// Finds a living status. Any other pointer is a violation, reported to the host that made the status. A pointer
+    /// that was never a status ends the process, since there is no test to report it to.
     fn find(&mut self, function: &str, status: *const TF_Status) -> Option<&mut Object> {
         let id = status.addr();
-        // The borrow checker wants the successful look-up apart from the rest.
+        // The borrow checker requires the successful look-up on its own.
         if self.live.contains_key(&id) {
             return self.live.get_mut(&id);
         }
@@ -195,22 +195,22 @@ impl Object {
 pub(crate) struct Status(usize);
 
 impl Status {
-    /// A fresh status, `TF_OK`, for one call.
+    /// Creates a status for one call, which is `TF_OK`.
     pub(crate) fn new(log: &Arc<Log>, operation: &'static str, subject: &[u8]) -> Self {
         Self(add(Some(Arc::clone(log)), operation, subject))
     }
 
-    /// What the plugin gets.
+    /// Returns the pointer that the plugin gets.
     pub(crate) fn as_ptr(&self) -> *mut TF_Status {
         ptr::without_provenance_mut(self.0)
     }
 
-    /// What the plugin has set. A status that it never set is a violation: TensorFlow takes it for
-    /// success.
+    /// Returns what the plugin has set. It is a violation if the plugin never set it: TensorFlow
+    /// takes that for success.
     pub(crate) fn result(&self) -> Result<()> {
         let statuses = statuses_with(self.as_ptr());
         let Some(object) = statuses.live.get(&self.0) else {
-            // The plugin deleted it, which was noted then.
+            // The plugin deleted it, which was reported then.
             return Ok(());
         };
         if !object.was_set {
@@ -228,7 +228,7 @@ impl Drop for Status {
     }
 }
 
-/// How many statuses are alive in this process: those of calls that are running, and those that
+/// Returns how many statuses are alive in this process: those of running calls, and those that
 /// plugins made and did not delete.
 pub(crate) fn live() -> usize {
     (0..STATUSES.len()).map(|number| lock(number).live.len()).sum()
@@ -314,7 +314,7 @@ unsafe extern "C" fn get_code(status: *const TF_Status) -> TF_Code {
     statuses_with(status).find("TF_GetCode", status).map_or(TF_UNKNOWN, |object| object.code)
 }
 
-/// Borrowed from the status until its next change, as from TensorFlow's.
+/// Returns the message, which is valid until the status changes, as TensorFlow's is.
 unsafe extern "C" fn message(status: *const TF_Status) -> *const c_char {
     statuses_with(status)
         .find("TF_Message", status)
@@ -351,7 +351,7 @@ mod tests {
         }
     }
 
-    /// As a plugin calls them.
+    /// Calls the functions as a plugin does.
     #[test]
     fn a_status_says_what_was_set_last() {
         unsafe extern "C" fn visit(key: *const c_char, value: *const c_char, list: *mut c_void) {

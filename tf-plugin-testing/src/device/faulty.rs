@@ -1,4 +1,4 @@
-//! A device around another that fails, waits or panics when it is told to.
+//! A wrapper for a device that fails, waits or panics on demand.
 
 use super::abi::Host;
 use crate::faults::{Fault, Faults, faults_of_each};
@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 use tf_plugin_core::Result;
 
-/// What can meet a fault, separated by spaces.
+/// The operations that can meet a fault, separated by spaces.
 const OPERATIONS: &str = "get_device_count create_device allocate deallocate device_memory_usage create_stream \
     create_stream_with_options create_event create_timer sync_memcpy_htod sync_memcpy_dtoh sync_memcpy_dtod \
     synchronize_all_activity memcpy_htod memcpy_dtoh memcpy_dtod mem_zero memset memset32 \
@@ -22,16 +22,16 @@ fn no_faults() -> Faults {
 }
 
 thread_local! {
-    /// What controls the next platform, which is made without an argument.
+    /// The controls of the next platform, whose constructor has no argument for them.
     static NEXT: RefCell<Option<Faults>> = const { RefCell::new(None) };
 }
 
-/// A platform whose devices do what those of `P` do, until [`Faults`] tell them otherwise: for tests of what
-/// happens when a card falls off the bus, is full or answers late.
+/// A platform whose devices behave like those of `P`, until [`Faults`] change that. For tests of
+/// what happens when a card falls off the bus, is full or responds late.
 ///
-/// Calls are named as in `stream_executor.h` (`memcpy_htod`, `record_event`, `allocate` …), and count from 0 on
-/// for all devices of the platform together. [`Fault::Shorten`] does nothing here. Kernels are registered for
-/// `P`, and none for `Faulty<P>`. Devices, streams and events of the platform are `Faulty`, too.
+/// Calls are named as in `stream_executor.h` (`memcpy_htod`, `record_event`, `allocate` …), and counted from 0 for all
+/// devices of the platform together. [`Fault::Shorten`] has no effect here. Kernels are registered for `P`, and not for
+/// `Faulty<P>`. The platform's devices, streams and events are `Faulty`, too.
 ///
 /// ```
 /// # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/device/toy.rs")); }
@@ -61,14 +61,14 @@ pub struct Faulty<T> {
 }
 
 impl<P: Platform> Faulty<P> {
-    /// Wraps a platform that the test has made; no fault is met yet.
+    /// Wraps a platform that the test has created; no fault is set yet.
     #[must_use]
     pub fn new(inner: P) -> (Self, Faults) {
         let faults = no_faults();
         (Self { inner, faults: faults.clone() }, faults)
     }
 
-    /// A host with the platform, as [`Host::load`] makes one. What it has called so far is counted.
+    /// Loads the platform into a host, as [`Host::load`] does. The calls that this makes are counted.
     pub fn load() -> Result<(Host, Faults)> {
         let faults = no_faults();
         Self::load_with(&faults).map(|host| (host, faults))
@@ -78,7 +78,7 @@ impl<P: Platform> Faulty<P> {
         NEXT.with_borrow_mut(|next| *next = Some(faults.clone()));
         let host = Host::load::<Self>();
         if let Ok(host) = &host {
-            // The platform is made when its devices are counted first. If that fails there are none.
+            // The platform is created when its devices are first counted. If that fails, it has no devices.
             let _ = host.device_count();
         }
         NEXT.with_borrow_mut(|next| *next = None);
@@ -87,7 +87,7 @@ impl<P: Platform> Faulty<P> {
 }
 
 impl<T> Faulty<T> {
-    /// What `make` makes of `inner`, with the same faults, of which the making may meet that of this operation.
+    /// Wraps what `make` creates from `inner`, with the same faults. The call may itself meet a fault of `operation`.
     fn wrap<U>(
         &self,
         operation: &'static str,
@@ -98,7 +98,7 @@ impl<T> Faulty<T> {
     }
 }
 
-/// Methods that call the same one of `inner`, and may meet the fault of the operation with this name.
+/// Defines methods that call the same method of `inner`, and may meet a fault of the operation with this name.
 macro_rules! forward {
     ($($method:ident($($arg:ident: $type:ty),*) -> $answer:ty = $name:literal;)*) => {$(
         fn $method(&self, $($arg: $type),*) -> Result<$answer> {
@@ -107,7 +107,7 @@ macro_rules! forward {
     )*};
 }
 
-/// Methods that call the same one of `inner`, and never meet a fault.
+/// Defines methods that call the same method of `inner`, and never meet a fault.
 macro_rules! pass {
     ($($method:ident -> $answer:ty;)*) => {$(
         fn $method(&self) -> $answer {
@@ -248,14 +248,14 @@ impl<S: Stream> Timer<Faulty<S>> for Faulty<Box<dyn Timer<S>>> {
     }
 }
 
-/// Runs a scenario once without a fault, and then once for each call that it made, which meets the fault: "each
-/// call fails once" in one line. How many runs there were.
+/// Runs a scenario once without a fault, and then once for each call that it made, which meets the
+/// fault: "each call fails once" in one line. Returns how many runs there were.
 ///
-/// Each run has a platform and a host of its own. `scenario` is told whether a fault is to come; an operation
-/// that TensorFlow calls without a status cannot say so, and the device's status then does.
+/// Each run has its own platform and host. `scenario` gets whether a fault will happen. An operation that TensorFlow
+/// calls without a status cannot report a fault; the device's status then does.
 ///
-/// An event's status is polled, how often is up to chance: if a run polls less often than the first did, a fault at one of
-/// the last calls meets nothing, which is accepted, and that call may go untested.
+/// How often an event's status is polled varies. If a run polls less often than the first one did, a fault at one of
+/// the last calls does not happen. That is accepted, and the call may stay untested.
 ///
 /// ```
 /// # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/device/toy.rs")); }
@@ -275,7 +275,7 @@ impl<S: Stream> Timer<Faulty<S>> for Faulty<Box<dyn Timer<S>>> {
 /// ```
 ///
 /// # Panics
-/// If the scenario does, if it does not make the call again that is to meet the fault, if the platform cannot be
+/// Panics if the scenario does, if a run does not reach the call that is to meet the fault, if the platform cannot be
 /// registered although no call of it fails, or if the plugin breaks a rule of the C boundary.
 #[track_caller]
 pub fn sweep<P: Platform>(fault: Fault, scenario: impl Fn(&Host, bool)) -> u64 {
@@ -293,6 +293,6 @@ pub fn sweep<P: Platform>(fault: Fault, scenario: impl Fn(&Host, bool)) -> u64 {
         }
         faults
     };
-    // Asked until it is so.
+    // This one is polled until the event is complete.
     faults_of_each(&["get_event_status"], run)
 }

@@ -1,7 +1,7 @@
 //! A host for tests of a device: it loads a platform and calls it as TensorFlow does, without TensorFlow.
 //!
-//! It makes the structs at their sizes with guard bytes behind them, refuses names with TensorFlow's text, counts
-//! what is created and destroyed, and makes the calls that Python never leads to.
+//! The host allocates the structs at their exact sizes with guard bytes behind them, and refuses names with
+//! TensorFlow's error texts. It counts what is created and destroyed, and makes calls that no Python program leads to.
 
 #[allow(unsafe_code, reason = "the C boundary from the host's side; every block is argued")]
 mod abi;

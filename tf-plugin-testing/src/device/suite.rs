@@ -1,4 +1,4 @@
-//! What [`conformance!`](crate::device::conformance!) makes its tests of.
+//! The value from which [`conformance!`](crate::device::conformance!) makes its tests.
 
 use super::conformance::{Case, run_case};
 use super::tensorflow::Devices;
@@ -8,7 +8,7 @@ use crate::verdict::Verdict;
 use se_plugin::Platform;
 use std::time::Duration;
 
-/// What an option of [`conformance!`](crate::device::conformance!) takes that is a duration.
+/// The type of an option of [`conformance!`](crate::device::conformance!) that is a duration.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`limit` is `{Self}`, where a `Duration` is expected",
@@ -59,7 +59,7 @@ impl Suite {
         }
     }
 
-    /// Runs the cases in Python or in C as a test, if somebody requests them; or is the process of those in C.
+    /// Runs the Python or C cases as a test, if `cargo tf-plugin test` requests them; or is the process of the C cases.
     #[track_caller]
     pub fn test_in_tensorflow(&self, module: &str, in_c: bool) {
         let Some(asked) = Asked::new::<Devices>(module, in_c) else { return };
@@ -69,7 +69,7 @@ impl Suite {
     }
 }
 
-/// Makes a test of each [case](crate::device::Case), so that `cargo test` lists them by name.
+/// Defines a test for each [case](crate::device::Case), so that `cargo test` lists them by name.
 ///
 /// ```no_run
 /// # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/device/toy.rs")); }
@@ -77,9 +77,9 @@ impl Suite {
 /// tf_plugin_testing::device::conformance!(Toy);
 /// ```
 ///
-/// `Toy` is the platform; its first device is tested, each case in a host of its own. A case about what the device
-/// does not have passes and prints `skipped: ...` (`cargo test -- --show-output` shows it), and so do all where there
-/// is no device. Few cases take more than 8 MiB of device memory.
+/// `Toy` is the platform. Its first device is tested, with a new host for each case. A case about something that the
+/// device does not support passes and prints `skipped: ...` (`cargo test -- --show-output` shows it). So do all cases
+/// if there is no device. Few cases take more than 8 MiB of device memory.
 ///
 /// ```no_run
 /// # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/device/toy.rs")); }
@@ -91,12 +91,12 @@ impl Suite {
 /// }
 /// ```
 ///
-/// | Option | What it says |
+/// | Option | Meaning |
 /// |---|---|
-/// | `limit: duration` | how long a case may take, 60 seconds if nothing is said; then it has failed |
+/// | `limit: duration` | the time limit of a case, 60 seconds by default; a case that takes longer fails |
 /// | `without: [case => "reason"]` | leaves [cases](crate::device::cases) out; the test prints the reason, and an unknown name does not compile |
 ///
-/// Two uses in one module make tests of the same names: put each into a `mod` of its own.
+/// Two uses in one module define tests of the same names: put each into its own `mod`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __device_conformance {

@@ -1,39 +1,39 @@
-//! What an author says about a filesystem, where TensorFlow can live with several answers.
+//! What an author declares about a filesystem, where TensorFlow supports several behaviours.
 
 /// When others see a file that is being written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Visible {
-    /// From the moment that it is opened for writing, as the header asks; what was flushed can be read.
-    /// Writing to a name again makes a new file: who has the old one open reads its content to the end, or gets an error.
+    /// From the moment that it is opened for writing, as the header requires; flushed bytes can be read. Writing to the
+    /// name again creates a new file: who has the old one open reads its content to the end, or gets an error.
     #[default]
     Create,
-    /// As [`Create`](Self::Create), but a file that is there is emptied and written again in place: who has it open
-    /// sees that happen, as with TensorFlow's own local files and POSIX. Renaming still replaces it by another file.
+    /// Like [`Create`](Self::Create), but an existing file is emptied and rewritten in place, as TensorFlow's own local
+    /// files and POSIX do: who has it open sees the change. Renaming still replaces it by another file.
     InPlace,
-    /// What was flushed or synced, and the rest when it was closed: object stores whose writers publish what
-    /// they have when they are told to.
+    /// When it was flushed or synced, and the rest when it was closed: object stores whose writers
+    /// can publish what they have so far.
     Flush,
     /// When it was closed, as in most object stores.
     Close,
 }
 
 impl Visible {
-    /// Whether a file is there from the moment that it is opened for writing.
+    /// Returns whether a file exists from the moment that it is opened for writing.
     pub(in crate::filesystem) fn at_create(self) -> bool {
         matches!(self, Self::Create | Self::InPlace)
     }
 }
 
-/// What a directory is.
+/// Whether directories exist by themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Directories {
-    /// Something that has to be made before a file is put into it, as the header asks.
+    /// They have to be created before a file is put into them, as the header requires.
     #[default]
     Real,
-    /// Whatever a name with `/` says, as in object stores: no parent has to be there, and none is
-    /// looked at. A file may be written beside a directory of its name, and a directory may be renamed, as
-    /// TensorFlow's own `gs://` does; both are `FAILED_PRECONDITION` in the header, which is right as well.
-    /// Copying or renaming a file onto a directory is `FAILED_PRECONDITION` here, too.
+    /// They are implied by names with `/`, as in object stores: no parent has to exist, and none is checked. A file may
+    /// be written next to a directory of the same name, and a directory may be renamed, as in TensorFlow's own `gs://`.
+    /// The header requires `FAILED_PRECONDITION` for both, which is accepted as well. Copying or renaming a file onto a
+    /// directory is `FAILED_PRECONDITION` here, too.
     Implied,
 }
 
@@ -47,18 +47,18 @@ pub enum Append {
     Unsupported,
 }
 
-/// Where the files come from that the cases read.
+/// Who creates the files that the cases read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Files {
     /// The cases write them.
     #[default]
     Written,
-    /// They are there before the first case runs, for filesystems that only read: the set-up has put all
+    /// They exist before the first case runs, for read-only filesystems: the set-up has put all
     /// [`samples`](crate::filesystem::samples) below the root. Cases that change anything are skipped.
     Provided,
 }
 
-/// All that an author says of a filesystem.
+/// Everything that an author declares about a filesystem.
 #[derive(Clone, Debug, Default)]
 pub struct Declared {
     pub(in crate::filesystem) files: Files,
@@ -69,40 +69,40 @@ pub struct Declared {
     pub(in crate::filesystem) append: Append,
 }
 
-/// Makes the methods that declare something, of a type with a `Declared` in this field; texts have this bound.
+/// Defines the methods that declare something, for a type with a `Declared` in this field; texts have this bound.
 macro_rules! declarations {
     ($type:ty, $field:ident, $text:path) => {
         impl $type {
-            /// A URI that this filesystem can never accept; each operation must answer
-            /// `FAILED_PRECONDITION` to it, as the header asks, or `INVALID_ARGUMENT`.
+            /// Sets a URI that this filesystem can never accept. Each operation must return
+            /// `FAILED_PRECONDITION` for it, as the header requires, or `INVALID_ARGUMENT`.
             #[must_use]
             pub fn malformed(mut self, uri: impl $text) -> Self {
                 self.$field.malformed = Some(uri.into());
                 self
             }
 
-            /// When others see a file that is being written.
+            /// Sets when others see a file that is being written.
             #[must_use]
             pub fn visible(mut self, visible: Visible) -> Self {
                 self.$field.visible = visible;
                 self
             }
 
-            /// What a directory is.
+            /// Sets whether directories exist by themselves.
             #[must_use]
             pub fn directories(mut self, directories: Directories) -> Self {
                 self.$field.directories = directories;
                 self
             }
 
-            /// Whether files that exist can be appended to.
+            /// Sets whether files that exist can be appended to.
             #[must_use]
             pub fn append(mut self, append: Append) -> Self {
                 self.$field.append = append;
                 self
             }
 
-            /// Where the files come from that the cases read; with [`Files::Provided`] those that write are left out.
+            /// Sets who creates the files that the cases read; with [`Files::Provided`], cases that write are left out.
             #[must_use]
             pub fn files(mut self, files: Files) -> Self {
                 self.$field.files = files;

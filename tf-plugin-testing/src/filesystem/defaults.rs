@@ -1,5 +1,5 @@
-//! What TensorFlow does where a slot is null, with its faults: where it would never end or crash, a
-//! violation and an error represent that.
+//! TensorFlow's defaults for null slots, with their faults: where a default would never end or
+//! would crash, there is a violation and an error.
 
 use super::abi::listing::matches;
 use super::handle::TestFilesystem;
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use tf_fs_plugin::{Undeleted, Uri};
 use tf_plugin_core::{Code, Error, Result};
 
-/// Loses scheme and host.
+/// Removes scheme and host, as TensorFlow does.
 pub(super) fn translate_name(name: &[u8]) -> Vec<u8> {
     if name.is_empty() {
         return Vec::new();
@@ -15,12 +15,12 @@ pub(super) fn translate_name(name: &[u8]) -> Vec<u8> {
     Uri::canonical(Uri::new(name).path()).into_owned()
 }
 
-/// Climbs from `uri` to a directory that exists, and creates what is below.
+/// Goes up from `uri` to a directory that exists, and creates the directories below it.
 pub(super) fn recursively_create_dir(fs: &TestFilesystem, uri: &[u8]) -> Result<()> {
     let mut here = Uri::new(uri);
     let scheme = here.scheme().len();
     if scheme == 0 || uri.len() == scheme + 3 + here.host().len() {
-        // TensorFlow climbs the path, which is empty. It passes no name without a scheme.
+        // TensorFlow goes up the path, which is empty. It passes no name without a scheme.
         return Ok(());
     }
     let mut missing = Vec::new();
@@ -59,10 +59,10 @@ pub(super) fn recursively_create_dir(fs: &TestFilesystem, uri: &[u8]) -> Result<
     Ok(())
 }
 
-/// How much TensorFlow copies at a time.
+/// How many bytes TensorFlow copies at a time.
 const COPY_CHUNK: usize = 128 << 10;
 
-/// Reads and appends; into `dst` if that is a directory.
+/// Reads and appends; copies into `dst` if that is a directory.
 pub(super) fn copy_file(
     src_fs: &TestFilesystem,
     src: &[u8],
@@ -94,7 +94,7 @@ pub(super) fn copy_file(
     }
 }
 
-/// Deletes files on the way down, directories on the way up, and goes on after an error; joins as `JoinPath` does.
+/// Deletes files on the way down, directories on the way up, and continues after an error; joins as `JoinPath` does.
 pub(super) fn delete_recursively(fs: &TestFilesystem, uri: &[u8]) -> Result<(), Undeleted> {
     fs.path_exists(uri)?;
     if fs.is_directory(uri).is_err() {
@@ -136,8 +136,8 @@ pub(super) fn delete_recursively(fs: &TestFilesystem, uri: &[u8]) -> Result<(), 
     }
 }
 
-/// Lists level by level below the part without wildcards. Errors of `get_children` count as "nothing
-/// there".
+/// Lists level by level below the part without wildcards. An error of `get_children` counts as an
+/// empty directory.
 pub(super) fn get_matching_paths(fs: &TestFilesystem, glob: &[u8]) -> Result<Vec<Vec<u8>>> {
     let is_wildcard = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b'\\');
     if glob.is_empty() {
@@ -168,7 +168,7 @@ pub(super) fn get_matching_paths(fs: &TestFilesystem, glob: &[u8]) -> Result<Vec
                     continue;
                 }
                 let path = Uri::new(dir).join(child);
-                // TensorFlow asks about every match, also on the last level.
+                // TensorFlow checks every match, also on the last level.
                 let is_directory = fs.is_directory(&path).is_ok();
                 if is_last || is_directory {
                     next.push(path);

@@ -1,7 +1,7 @@
-//! Exporting filesystems to this process alone.
+//! Exports filesystems to this process alone.
 
-/// Makes a type the export of filesystems: `__export_filesystems!(Export: "mem" => MemFs, "log" => LogFs);`. A test
-/// may have many, while `#[filesystem_plugin]` makes one a crate, with the C entry points of a shared library.
+/// Makes a type the export of filesystems: `__export_filesystems!(Export: "mem" => MemFs, "log" => LogFs);`. A test can
+/// have several, while `#[filesystem_plugin]` makes one for a crate, with the C entry points of a shared library.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __export_filesystems {

@@ -1,4 +1,4 @@
-//! A filesystem around another that fails, waits, reads less or panics when it is told to.
+//! A wrapper for a filesystem that fails, waits, reads less or panics on demand.
 
 use crate::faults::{Fault, Faults, faults_of_each};
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use tf_plugin_core::{Error, Result};
 
 const FILE_OPERATIONS: [&str; 6] = ["read", "append", "tell", "flush", "sync", "close"];
 
-/// A filesystem that does what `F` does, until [`Faults`] tell it otherwise: for tests of what happens
-/// when a disk is full or a server does not answer.
+/// A filesystem that behaves like `F`, until [`Faults`] change that. For tests of what happens when
+/// a disk is full or a server does not respond.
 ///
-/// TensorFlow sees the same table as of `F`: what is null there is null here, and where the SDK's
-/// default stands in for `F`, it runs on this filesystem, so that the calls that it makes meet faults
-/// too. Files that it opens are `Faulty`, too.
+/// TensorFlow sees the same table as of `F`: what is null there is null here. Where `F` uses the
+/// SDK's default, the default runs on this filesystem, so the calls that it makes can meet faults,
+/// too. Files that this filesystem opens are `Faulty` as well.
 ///
 /// ```
 /// # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/filesystem/toy.rs")); }
@@ -41,7 +41,7 @@ pub struct Faulty<T> {
 }
 
 impl<F: Filesystem> Faulty<F> {
-    /// Wraps a filesystem; hand it to [`Host::serve`](super::host::Host::serve). It meets no fault yet.
+    /// Wraps a filesystem for [`Host::serve`](super::host::Host::serve). No fault is set yet.
     #[must_use]
     pub fn new(inner: F) -> (Self, Faults) {
         let own = Ops::NAMES.iter().map(|(name, _)| *name).chain(FILE_OPERATIONS);
@@ -49,7 +49,7 @@ impl<F: Filesystem> Faulty<F> {
         (Self { inner, faults: faults.clone() }, faults)
     }
 
-    /// An open file, with the same faults, of which the opening may meet that of this operation.
+    /// Opens a file with the same faults. The call may itself meet a fault of `operation`.
     fn wrap<T>(
         &self,
         operation: &'static str,
@@ -64,7 +64,7 @@ impl<F: Filesystem> OperationTable for Faulty<F> {
     const PROVIDED: Ops = F::PROVIDED;
 }
 
-/// Operations that call the inner one, some on `&mut self`.
+/// Defines operations that call the inner one, some on `&mut self`.
 macro_rules! forward {
     ($($([$mut:ident])? $op:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {$(
         fn $op(&$($mut)? self, $($arg: $type),*) -> Result<$answer> {
@@ -73,7 +73,7 @@ macro_rules! forward {
     )*};
 }
 
-/// The same where the default, if it stands in, is to call this filesystem's operations.
+/// Does the same for operations with a default: the default calls the operations of this filesystem.
 macro_rules! forward_or_default {
     ($($op:ident, $flag:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {$(
         fn $op(&self, $($arg: $type),*) -> Result<$answer> {
@@ -207,12 +207,12 @@ impl<T: WritableFile> WritableFile for Faulty<T> {
     }
 }
 
-/// Runs `scenario` once without a fault, and then once for each call that it made, which fails with
-/// `fault` that time. Each run has a filesystem of its own, made by `make`, on a host of its own, under
-/// `scheme`; the answer says how many runs there were.
+/// Runs `scenario` once without a fault, and then once for each call that it made, which meets
+/// `fault`. Each run has a new filesystem, created by `make`, on a new host, under `scheme`.
+/// Returns how many runs there were.
 ///
-/// The scenario judges: it gets the host and whether a fault is waiting (`false` in the first run), and
-/// panics if something is lost that must not be, or if an error does not come out.
+/// `scenario` gets the host, and whether a fault will happen (`false` in the first run). It panics
+/// if something is lost that must not be, or if an error is not reported.
 ///
 /// ```
 /// # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/filesystem/toy.rs")); }
@@ -228,7 +228,7 @@ impl<T: WritableFile> WritableFile for Faulty<T> {
 /// ```
 ///
 /// # Panics
-/// If the scenario does, if it makes no call, or does not make the call again that is to meet the fault, if the
+/// Panics if the scenario does, if it makes no call, if a run does not reach the call that is to meet the fault, if the
 /// filesystem cannot be registered, or if the plugin breaks a rule of the C boundary.
 #[track_caller]
 pub fn sweep<F: Filesystem>(
@@ -243,7 +243,7 @@ pub fn sweep<F: Filesystem>(
             faults.at_call(call, fault);
         }
         let host = super::host::Host::new();
-        // What is asked again to find unwritten bytes would meet faults of its own.
+        // Repeated reads, which find unwritten bytes, would meet other faults.
         host.read_once();
         if let Err(error) = host.serve(scheme, faulty) {
             panic!("the filesystem cannot be registered: {error:#}");

@@ -6,17 +6,17 @@ use tf_fs_sys::TF_Filesystem;
 use tf_plugin_core::{Code, Error};
 
 /// A registered filesystem. Its methods have the names of the operations in
-/// `filesystem_interface.h`; any name with a scheme may be given to any filesystem, while [`Host`](super::Host)
+/// `filesystem_interface.h`. Each accepts any name with a scheme, while [`Host`](super::Host)
 /// chooses the filesystem by the scheme.
 ///
-/// A null slot gets TensorFlow's default, or `UNIMPLEMENTED` where it has none. All other errors are the plugin's, where a
-/// method does not say more.
+/// For a null slot, a method does what TensorFlow's default does, or returns `UNIMPLEMENTED` where
+/// TensorFlow has none. All other errors are the plugin's, unless the method says more.
 #[derive(Clone, Debug)]
 pub struct TestFilesystem {
     pub(super) mounted: Arc<Mounted>,
 }
 
-/// TensorFlow's answer to a null slot without a default.
+/// Returns TensorFlow's error for a null slot without a default.
 #[cold]
 pub(super) fn unsupported(name: &[u8], cpp_name: &str) -> Error {
     Error::new(
@@ -26,20 +26,20 @@ pub(super) fn unsupported(name: &[u8], cpp_name: &str) -> Error {
 }
 
 impl TestFilesystem {
-    /// The scheme, as it was registered.
+    /// Returns the scheme, as it was registered.
     #[must_use]
     pub fn scheme(&self) -> &[u8] {
         &self.mounted.scheme
     }
 
-    /// The host's copies of the plugin's tables, to see which slots are filled, or to call them as
-    /// the host would not.
+    /// Returns the host's copies of the plugin's tables, to see which slots are filled, or to call
+    /// them as the host would not.
     #[must_use]
     pub fn tables(&self) -> Tables {
         self.mounted.tables
     }
 
-    /// What the C functions of its table get. Valid as long as this value or a clone lives.
+    /// Returns the pointer that the C functions of its table get. It is valid while this value or a clone exists.
     #[must_use]
     pub fn as_ptr(&self) -> *mut TF_Filesystem {
         self.mounted.as_ptr()

@@ -15,24 +15,24 @@ use tf_fs_plugin::{FileStatistics, Ops, Undeleted, Uri};
 use tf_plugin_core::sync::{RwLock, RwLockReadGuard};
 use tf_plugin_core::{Code, Error, Result};
 
-/// A process's filesystems, as TensorFlow keeps them. See the [module](super).
+/// The filesystems of a process, as TensorFlow keeps them. See the [module](super).
 ///
-/// Several hosts may exist at a time; each has filesystems of its own. When a host and all that is
-/// open on it are gone, each filesystem's `cleanup` runs, and then [`check`](Self::check).
+/// Several hosts may exist at a time; each has its own filesystems. When a host and everything that
+/// is open on it are dropped, each filesystem's `cleanup` runs, and then [`check`](Self::check).
 #[derive(Debug)]
 pub struct Host {
     filesystems: RwLock<BTreeMap<Vec<u8>, Arc<Mounted>>>,
     pub(super) session: Arc<Session>,
 }
 
-/// What a host shares with all that is open on it.
+/// What a host shares with everything that is open on it.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     pub(super) log: Arc<Log>,
     pub(super) read_once: AtomicBool,
 }
 
-/// The end of the host and of all that is open on it.
+/// Runs when the host and everything that is open on it are dropped.
 impl Drop for Session {
     fn drop(&mut self) {
         if !std::thread::panicking() {
@@ -48,35 +48,35 @@ impl Default for Host {
 }
 
 impl Host {
-    /// A host without filesystems.
+    /// Creates a host without filesystems.
     #[must_use]
     pub fn new() -> Self {
         status::install();
         Self { filesystems: RwLock::default(), session: Arc::default() }
     }
 
-    /// A host with the filesystems of one plugin.
+    /// Creates a host with the filesystems of one plugin.
     ///
     /// # Errors
-    /// As [`register`](Self::register).
+    /// Returns the errors of [`register`](Self::register).
     pub fn load<P: Plugin>() -> Result<Self> {
         let host = Self::new();
         host.register::<P>()?;
         Ok(host)
     }
 
-    /// Registers a plugin, as `tf.experimental.register_filesystem_plugin` does: every scheme is
-    /// tried, and those that can be registered are.
+    /// Registers a plugin, as `tf.experimental.register_filesystem_plugin` does: it tries every
+    /// scheme, and registers those that it can.
     ///
     /// # Errors
-    /// The first error of a scheme: `FAILED_PRECONDITION` or `INVALID_ARGUMENT` with TensorFlow's
-    /// texts for tables that it refuses, that of `new`, or `ALREADY_EXISTS` for a scheme that is
-    /// taken.
+    /// Returns the first error of a scheme: `FAILED_PRECONDITION` or `INVALID_ARGUMENT` with
+    /// TensorFlow's texts for tables that it refuses, the error of `new`, or `ALREADY_EXISTS` for a
+    /// scheme that is registered already.
     pub fn register<P: Plugin>(&self) -> Result<()> {
         self.register_without::<P>(Ops::NONE)
     }
 
-    /// Adds a filesystem whose scheme is free; otherwise it is cleaned up.
+    /// Adds a filesystem whose scheme is free; otherwise drops it, which runs its `cleanup`.
     pub(super) fn mount(&self, mounted: Mounted) -> Result<()> {
         let scheme = mounted.scheme.clone();
         let mut filesystems =
@@ -93,16 +93,16 @@ impl Host {
         self.filesystems.read().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// The schemes that are registered, sorted.
+    /// Returns the registered schemes, sorted.
     #[must_use]
     pub fn schemes(&self) -> Vec<String> {
         self.read().keys().map(|scheme| scheme.escape_ascii().to_string()).collect()
     }
 
-    /// The filesystem that was registered for a scheme, also for one that no name can reach.
+    /// Returns the filesystem that was registered for a scheme, also for one that no name can reach.
     ///
     /// # Errors
-    /// `UNIMPLEMENTED` if there is none.
+    /// Returns `UNIMPLEMENTED` if there is none.
     pub fn filesystem(&self, scheme: impl AsRef<[u8]>) -> Result<TestFilesystem> {
         let scheme = scheme.as_ref();
         match self.read().get(scheme) {
@@ -111,11 +111,11 @@ impl Host {
         }
     }
 
-    /// The filesystem that serves a name.
+    /// Returns the filesystem that serves a name.
     ///
     /// # Errors
-    /// `UNIMPLEMENTED` if no plugin serves its scheme. A name that TensorFlow's parser finds no
-    /// scheme in, such as `my-fs://h/x`, would be one of its local filesystem.
+    /// Returns `UNIMPLEMENTED` if no plugin serves its scheme. TensorFlow's parser finds no scheme
+    /// in some names, such as `my-fs://h/x`, and would use its local filesystem for them.
     pub fn filesystem_for(&self, uri: impl AsRef<[u8]>) -> Result<TestFilesystem> {
         let uri = uri.as_ref();
         let scheme = Uri::new(uri).scheme().as_bytes();
@@ -131,28 +131,28 @@ impl Host {
         self.filesystem(scheme).map_err(|_| unknown_scheme(scheme, uri))
     }
 
-    /// Lets [`TestRandomAccessFile::read`] ask the plugin only once, for tests that count reads. Bytes
-    /// that are claimed but were never written are not found then.
+    /// Makes [`TestRandomAccessFile::read`] read from the plugin only once, for tests that count
+    /// reads. Bytes that are claimed but were never written are not found then.
     pub fn read_once(&self) {
         self.session.read_once.store(true, Ordering::Relaxed);
     }
 
-    /// Panics with a list of the violations so far, if there are any. The same happens when the host and all that is open
-    /// on it are gone.
+    /// Panics with a list of the violations so far, if there are any. The same happens when the
+    /// host and everything that is open on it are dropped.
     #[track_caller]
     pub fn check(&self) {
         self.session.log.check();
     }
 
-    /// Takes the violations so far, so that they do not panic: for tests of plugins that are broken
-    /// on purpose.
+    /// Returns the violations so far and removes them, so that they do not panic: for tests of
+    /// plugins that are broken on purpose.
     #[must_use]
     pub fn take_violations(&self) -> Vec<Violation> {
         self.session.log.take()
     }
 
-    /// How many statuses are alive in this process, of all hosts: one for each call that is running,
-    /// and those that plugins made with `TF_NewStatus` and did not delete.
+    /// Returns how many statuses are alive in this process, of all hosts: one for each running
+    /// call, and those that plugins made with `TF_NewStatus` and did not delete.
     #[must_use]
     pub fn live_statuses() -> usize {
         status::live()
@@ -161,7 +161,7 @@ impl Host {
     /// Renames a file.
     ///
     /// # Errors
-    /// As [`TestFilesystem::rename_file`]; `UNIMPLEMENTED` from one filesystem to another.
+    /// Returns the errors of [`TestFilesystem::rename_file`]; `UNIMPLEMENTED` from one filesystem to another.
     pub fn rename_file(&self, src: impl AsRef<[u8]>, dst: impl AsRef<[u8]>) -> Result<()> {
         let (src, dst) = (src.as_ref(), dst.as_ref());
         let (src_fs, dst_fs) = (self.filesystem_for(src)?, self.filesystem_for(dst)?);
@@ -176,7 +176,7 @@ impl Host {
         src_fs.rename_file(src, dst)
     }
 
-    /// Copies a file as [`TestFilesystem::copy_file`], by reading and appending from one filesystem to another.
+    /// Copies a file as [`TestFilesystem::copy_file`] does; to another filesystem by reading and appending.
     pub fn copy_file(&self, src: impl AsRef<[u8]>, dst: impl AsRef<[u8]>) -> Result<()> {
         let (src, dst) = (src.as_ref(), dst.as_ref());
         let (src_fs, dst_fs) = (self.filesystem_for(src)?, self.filesystem_for(dst)?);
@@ -187,7 +187,7 @@ impl Host {
         }
     }
 
-    /// Requests many paths at once as [`TestFilesystem::paths_exist`]. Each filesystem gets one call.
+    /// Checks many paths as [`TestFilesystem::paths_exist`] does. Each filesystem gets one call.
     pub fn paths_exist(&self, uris: &[impl AsRef<[u8]>]) -> Result<Vec<Result<()>>> {
         let mut of_scheme: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
         for (index, uri) in uris.iter().enumerate() {
@@ -214,12 +214,12 @@ impl Host {
         }
     }
 
-    /// Ends a transaction as [`TestFilesystem::end_transaction`].
+    /// Ends a transaction as [`TestFilesystem::end_transaction`] does.
     pub fn end_transaction(&self, transaction: &TestTransaction) -> Result<()> {
         transaction.filesystem().end_transaction(transaction)
     }
 
-    /// A transaction as text, as [`TestFilesystem::decode_transaction_token`].
+    /// Returns a transaction as text, as [`TestFilesystem::decode_transaction_token`] does.
     pub fn decode_transaction_token(&self, transaction: &TestTransaction) -> Result<String> {
         transaction.filesystem().decode_transaction_token(transaction)
     }
@@ -237,14 +237,14 @@ fn unknown_scheme(scheme: &[u8], uri: &[u8]) -> Error {
     )
 }
 
-/// Operations of the filesystem that the name belongs to.
+/// Defines operations that are passed to the filesystem that serves the name.
 macro_rules! routed {
     ($($op:ident($uri:ident $(, $arg:ident: $type:ty)*) -> $answer:ty;)*) => {
         impl Host {$(
-            #[doc = concat!("[`TestFilesystem::", stringify!($op), "`] of the filesystem that serves the name.")]
+            #[doc = concat!("Calls [`TestFilesystem::", stringify!($op), "`] of the filesystem that serves the name.")]
             ///
             /// # Errors
-            /// That of the operation; `UNIMPLEMENTED` if no plugin serves the scheme.
+            /// Returns the error of the operation; `UNIMPLEMENTED` if no plugin serves the scheme.
             pub fn $op(&self, $uri: impl AsRef<[u8]> $(, $arg: $type)*) -> $answer {
                 self.filesystem_for(&$uri)?.$op($uri $(, $arg)*)
             }

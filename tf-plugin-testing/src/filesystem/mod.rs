@@ -1,10 +1,10 @@
 //! An in-process host: test a filesystem without TensorFlow.
 //!
-//! [`Host`] does what TensorFlow does with a plugin: it runs the registration with TensorFlow's
-//! checks, copies the tables of C functions, and calls them as TensorFlow calls them. Every path goes
-//! through `translate_name` first, an operation that the plugin does not have gets TensorFlow's
-//! default, and memory is freed with the plugin's hook. So a test sees what TensorFlow's users will
-//! see, codes and messages included.
+//! [`Host`] does what TensorFlow does with a plugin: it registers it with TensorFlow's checks,
+//! copies the tables of C functions, and calls them as TensorFlow does. Every path goes through
+//! `translate_name` first, an operation that the plugin does not have gets TensorFlow's default,
+//! and memory is freed with the plugin's hook. So a test sees what TensorFlow's users will see,
+//! codes and messages included.
 //!
 //! ```
 //! # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/filesystem/toy.rs")); }
@@ -20,25 +20,25 @@
 //! # Ok::<(), tf_fs_plugin::Error>(())
 //! ```
 //!
-//! [`conformance!`](crate::filesystem::conformance!) makes a test of each [case](cases); [`Conformance`] is what it is
-//! made of.
+//! [`conformance!`](crate::filesystem::conformance!) defines a test for each [case](cases). It uses
+//! [`Conformance`], which runs single cases.
 //!
 //! # Rules of the C boundary
-//! Beside the answer of each call the host watches what TensorFlow would suffer from: a status that
-//! was never set, more bytes than were requested, a write past the end of a buffer, bytes that are
-//! claimed but were never written, null or duplicate names, counters that were not written, memory
-//! that came twice … What it finds is a [`Violation`]; [`Host::check`], and the end of the host and of
-//! all that is open on it, panics with a list. This SDK keeps the rules for its authors, so that a
-//! violation is a bug of the SDK or of a hand-made plugin.
+//! With each call the host checks for what would harm TensorFlow: a status that was never set, more
+//! bytes than were requested, a write past the end of a buffer, bytes that are claimed but were
+//! never written, null or duplicate names, counters that were not written, memory that was passed
+//! twice … Each is a [`Violation`]. [`Host::check`] panics with a list of them, and so does
+//! dropping the host and everything that is open on it. This SDK follows the rules for its authors,
+//! so a violation is a bug of the SDK or of a hand-made plugin.
 //!
-//! To find memory that leaks inside the plugin, run the test under valgrind or with AddressSanitizer:
+//! To find memory leaks inside the plugin, run the test under valgrind or with AddressSanitizer:
 //! the host runs every `cleanup`, that of the filesystem included, which TensorFlow never does.
 //!
 //! # Where it differs from TensorFlow
 //! - Where TensorFlow would crash, abort or never return, there is a violation and an error.
-//! - [`TestRandomAccessFile::read`] may ask the plugin several times; see there.
-//! - Each process has one table of status functions. A process in which a `Host` was made does not
-//!   reach a real TensorFlow's.
+//! - [`TestRandomAccessFile::read`] may call the plugin several times; see there.
+//! - Each process has one table of status functions. A process that has created a `Host` cannot use
+//!   those of a real TensorFlow.
 
 #[allow(unsafe_code, reason = "the host's side of the C boundary; every block is argued")]
 mod abi;

@@ -5,8 +5,8 @@ use super::abi::open::Open;
 use super::handle::{TestFilesystem, unsupported};
 use tf_plugin_core::{Code, Error, Result};
 
-/// Operations that open something, each with its C++ name, the table of what it opens, and what makes that of an open
-/// handle.
+/// Defines operations that open something, each with its C++ name, the table of what it opens, and
+/// the conversion of an open handle.
 macro_rules! open_ops {
     ($($(#[$doc:meta])* $op:ident, $cpp_name:literal, $table:ident -> $opened:ident = $make:expr;)*) => {
         impl TestFilesystem {$(
@@ -38,24 +38,24 @@ impl TestFilesystem {
     /// Creates a file with this content, and closes it.
     ///
     /// # Errors
-    /// The first one of opening, appending and closing.
+    /// Returns the first error of opening, appending and closing.
     pub fn write_file(&self, uri: impl AsRef<[u8]>, content: impl AsRef<[u8]>) -> Result<()> {
         let mut file = self.new_writable_file(uri)?;
         file.append(content.as_ref())?;
         file.close()
     }
 
-    /// The whole content of a file, read in pieces until it ends.
+    /// Reads the whole content of a file, in pieces until it ends.
     ///
-    /// A file that does not end is given up: when more was read than [`get_file_size`](Self::get_file_size) says, or
-    /// 256 MiB if that fails.
+    /// Gives up on a file that does not end: after more bytes than
+    /// [`get_file_size`](Self::get_file_size) returns, or 256 MiB if that fails.
     ///
     /// # Errors
-    /// The first one of opening and reading; `DATA_LOSS` for a file that does not end.
+    /// Returns the first error of opening and reading; `DATA_LOSS` for a file that does not end.
     pub fn read_file(&self, uri: impl AsRef<[u8]>) -> Result<Vec<u8>> {
-        /// What Python's `GFile` reads at a time.
+        /// How many bytes Python's `GFile` reads at a time.
         const CHUNK: usize = 512 << 10;
-        /// Up to here nobody requests the size: what tests count are their own calls.
+        /// Up to this size `get_file_size` is not called, since tests count calls.
         const UNASKED: usize = 16 << 20;
         const MOST: u64 = 256 << 20;
         let uri = uri.as_ref();
@@ -71,7 +71,7 @@ impl TestFilesystem {
             if content.len() < ask {
                 continue;
             }
-            // Asked again each time: it may grow.
+            // Called again each time: the file may grow.
             ask *= 2;
             let size = self.get_file_size(uri);
             let read = content.len() as u64;

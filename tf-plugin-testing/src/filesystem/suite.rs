@@ -1,4 +1,4 @@
-//! What [`conformance!`](crate::filesystem::conformance!) makes its tests of.
+//! The value from which [`conformance!`](crate::filesystem::conformance!) makes its tests.
 
 use super::abi::at_exit::drop_at_exit;
 use super::conformance::{Case, Conformance};
@@ -9,11 +9,11 @@ use crate::tensorflow::Asked;
 use std::sync::{Arc, OnceLock, Weak};
 use tf_plugin_core::Result;
 
-/// Where the tests of [`conformance!`](crate::filesystem::conformance!) work: what its set-up makes. Dropping it is
-/// the tear-down.
+/// The directory in which the tests of [`conformance!`](crate::filesystem::conformance!) work,
+/// created by their set-up. Dropping it is the tear-down.
 ///
-/// A URI is one, and so is a pair of a URI and anything that is to live as long: a temporary directory,
-/// a server.
+/// Implemented for a URI, and for a pair of a URI and a value that is kept meanwhile: a temporary
+/// directory, a server.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not name a directory for the tests of `conformance!`",
     label = "this does not return a URI",
@@ -21,20 +21,20 @@ use tf_plugin_core::Result;
             `(format!(\"my://{{}}/\", server.port()), server)`; or implement `TestRoot` for `{Self}`"
 )]
 pub trait TestRoot: Send + Sync + 'static {
-    /// The URI of a directory that exists.
+    /// Returns the URI of a directory that exists.
     fn uri(&self) -> String;
 
-    /// Runs on a host that was just made, before any test uses it: to configure the filesystem.
+    /// Prepares a new host before a test uses it, for example by configuring the filesystem.
     ///
     /// # Errors
-    /// Any; the test fails with it.
+    /// May return any error; the test fails with it.
     fn prepare(&self, host: &Host) -> Result<()> {
         let _ = host;
         Ok(())
     }
 
-    /// What [`prepare`](Self::prepare) is for a host, for the process of a real TensorFlow: environment variables, by
-    /// name and value, that the filesystem takes its settings from.
+    /// Returns environment variables, by name and value, from which the filesystem takes its settings. They do for the
+    /// process of a real TensorFlow what [`prepare`](Self::prepare) does for a host.
     fn environment(&self) -> Vec<(String, String)> {
         Vec::new()
     }
@@ -61,7 +61,7 @@ impl<T: Send + Sync + 'static> TestRoot for (String, T) {
 type MakeHost = fn() -> Result<Host>;
 type SetUp = Box<dyn Fn() -> Arc<dyn TestRoot> + Send + Sync>;
 
-/// Whether each case or the process makes a root. Written by [`conformance!`](crate::filesystem::conformance!).
+/// Whether each case or the process has a root. Used by [`conformance!`](crate::filesystem::conformance!).
 #[doc(hidden)]
 pub struct RootSource {
     set_up: SetUp,
@@ -69,12 +69,12 @@ pub struct RootSource {
 }
 
 impl RootSource {
-    /// A root for each case.
+    /// Creates a root for each case.
     pub fn each_case<R: TestRoot>(set_up: impl Fn() -> R + Send + Sync + 'static) -> Self {
         Self { set_up: Box::new(move || Arc::new(set_up())), shared: false }
     }
 
-    /// One root for the process, torn down at its end.
+    /// Creates one root for the process, which is dropped when the process exits.
     pub fn once<R: TestRoot>(set_up: impl Fn() -> R + Send + Sync + 'static) -> Self {
         Self { shared: true, ..Self::each_case(set_up) }
     }
@@ -85,7 +85,7 @@ impl RootSource {
 pub struct Suite {
     make_host: MakeHost,
     root: Option<RootSource>,
-    /// The root of the process. What holds it is dropped when the process ends.
+    /// The root of the process. Its owner is dropped when the process ends.
     shared: OnceLock<Weak<dyn TestRoot>>,
     declared: Declared,
     without: LeftOut,
@@ -134,7 +134,7 @@ impl Suite {
         case.judge(conformance.run(case), &uri, "the filesystem");
     }
 
-    /// Runs the cases in Python or in C as a test, if somebody requests them; or is the process of those in C.
+    /// Runs the Python or C cases as a test, if `cargo tf-plugin test` requests them; or is the process of the C cases.
     #[track_caller]
     pub fn test_in_tensorflow(&self, module: &str, in_c: bool) {
         let Some(asked) = Asked::new::<Declared>(module, in_c) else { return };
@@ -160,7 +160,7 @@ impl Suite {
     }
 }
 
-/// Makes a test of each [case](crate::filesystem::Case), so that `cargo test` lists them by name.
+/// Defines a test for each [case](crate::filesystem::Case), so that `cargo test` lists them by name.
 ///
 /// ```no_run
 /// # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/filesystem/toy.rs")); }
@@ -168,12 +168,12 @@ impl Suite {
 /// tf_plugin_testing::filesystem::conformance!(MemFs, "mem://box/");
 /// ```
 ///
-/// `MemFs` is the type that carries `#[filesystem_plugin]`, or the one named in `filesystem_plugins!`;
-/// the URI is that of a directory that exists. A case whose operation is not implemented passes and
-/// prints `skipped: ...` (`cargo test -- --show-output` shows it). Each case has a host of its own and
-/// works in new directories below the root, which it deletes if it passes.
+/// `MemFs` is the type that carries `#[filesystem_plugin]`, or the one named in
+/// `filesystem_plugins!`; the URI is that of a directory that exists. A case whose operation is not
+/// implemented passes and prints `skipped: ...` (`cargo test -- --show-output` shows it). Each case
+/// has a new host and works in new directories below the root, which it deletes if it passes.
 ///
-/// With options, of which only `root` must be there:
+/// With options, of which only `root` is required:
 ///
 /// ```no_run
 /// # mod toy { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/filesystem/toy.rs")); }
@@ -199,20 +199,20 @@ impl Suite {
 /// }
 /// ```
 ///
-/// | Option | What it says |
+/// | Option | Meaning |
 /// |---|---|
 /// | `root: "uri"` | the directory |
-/// | `root: each_case(f)` | `f` makes a [`TestRoot`](crate::filesystem::TestRoot) for each case, such as a URI with a temporary directory; dropping it is the tear-down |
-/// | `root: once(f)` | the same once a process: a server, a bucket. It is dropped when the process exits, whatever failed |
-/// | `files: written` or `provided` | whether the cases write their files, or the set-up has put [`samples`](crate::filesystem::samples) there for a filesystem that only reads; see [`Files`](crate::filesystem::Files) |
+/// | `root: each_case(f)` | `f` creates a [`TestRoot`](crate::filesystem::TestRoot) for each case, such as a URI with a temporary directory; dropping it is the tear-down |
+/// | `root: once(f)` | the same once for each process: a server, a bucket. It is dropped when the process exits, even if a test failed |
+/// | `files: written` or `provided` | whether the cases write their files, or the set-up has created [`samples`](crate::filesystem::samples) for a read-only filesystem; see [`Files`](crate::filesystem::Files) |
 /// | `malformed: "uri"` | a name that the filesystem can never accept; without it those cases are skipped |
 /// | `other_host: "uri"` | a directory on another host of the scheme, to rename and copy to; without it those cases are skipped |
 /// | `visible: create`, `in_place`, `flush` or `close` | when others see a file that is being written; see [`Visible`](crate::filesystem::Visible) |
-/// | `directories: real` or `implied` | whether directories are made or implied by names; see [`Directories`](crate::filesystem::Directories) |
+/// | `directories: real` or `implied` | whether directories are created, or implied by names; see [`Directories`](crate::filesystem::Directories) |
 /// | `append: supported` or `unsupported` | whether files that exist can be appended to |
 /// | `without: [case => "reason"]` | leaves [cases](crate::filesystem::cases) out; the test prints the reason, and an unknown name does not compile |
 ///
-/// Two uses in one module make tests of the same names: put each into a `mod` of its own.
+/// Two uses in one module define tests of the same names: put each into its own `mod`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __filesystem_conformance {

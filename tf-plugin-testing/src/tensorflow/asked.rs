@@ -1,4 +1,4 @@
-//! What `cargo tf-plugin test` asks a test for, by the environment.
+//! What `cargo tf-plugin test` requests from a test, in environment variables.
 
 use super::program::Program;
 use super::runs::{Answer, InTensorFlow, Tested};
@@ -11,7 +11,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// What is asked for.
+/// A request of `cargo tf-plugin test`.
 #[derive(Debug)]
 pub(crate) struct Asked<'m> {
     program: Program,
@@ -26,9 +26,9 @@ fn path(name: &str) -> Option<PathBuf> {
 }
 
 impl<'m> Asked<'m> {
-    /// For the cases in C, or in Python; `None`, and a line that says so, if nobody asks. Those in C run in this
-    /// executable, by the test `conformance_in_c` of the module; also `None` if this is that process, which has run
-    /// them then.
+    /// Reads the request for the C cases or the Python cases. Returns `None`, and prints why, if
+    /// there is no request. The C cases run in this executable, as the test `conformance_in_c` of
+    /// the module; in that process this runs them and returns `None`.
     #[must_use]
     pub(crate) fn new<T: Tested>(module: &'m str, in_c: bool) -> Option<Self> {
         let program = if !in_c {
@@ -36,7 +36,7 @@ impl<'m> Asked<'m> {
         } else if T::work() {
             return None;
         } else {
-            // The name of the crate is none of a test's.
+            // A test's name does not include that of the crate.
             let modules = module.split_once("::").map(|(_, modules)| format!("{modules}::"));
             let name = format!("{}conformance_in_c", modules.unwrap_or_default());
             path("TF_PLUGIN_TEST_C_LIBRARY").map(|directory| Program::Test { name, directory })
@@ -53,13 +53,13 @@ impl<'m> Asked<'m> {
         asked
     }
 
-    /// What runs the cases, without those that are left out.
+    /// Prepares a run of the cases, without those that are left out.
     pub(crate) fn cases<T: Tested>(&self, tested: T, without: &LeftOut) -> InTensorFlow<T> {
         let cases = InTensorFlow::by(self.program.clone(), self.library.clone(), tested);
         without.0.iter().fold(cases, |cases, (name, reason)| cases.without(*name, reason))
     }
 
-    /// Says what came, and fails the test if something failed.
+    /// Prints the results, and fails the test if a case failed.
     #[track_caller]
     pub(crate) fn judge(&self, answers: &[Answer], on: &str, whose: &str) {
         self.report(answers);
@@ -78,7 +78,7 @@ impl<'m> Asked<'m> {
         assert!(failures.is_empty(), "{failures}");
     }
 
-    /// Writes down what came, a line each, for the one who asked.
+    /// Appends the results to the report file, one line each, for `cargo tf-plugin test`.
     #[track_caller]
     fn report(&self, answers: &[Answer]) {
         let Some(path) = &self.report else { return };

@@ -1,11 +1,11 @@
-//! Cases that run in a real TensorFlow, from Python and in its C library: what filesystems and devices share.
+//! Cases that run in a real TensorFlow, from Python and in its C library: the part that filesystems and devices share.
 //!
-//! `conformance!` makes a test of either, which `cargo tf-plugin test` runs once for each TensorFlow that it is told of:
-//! it names the interpreter, or the directory of the C library, and the plugin's library in the environment. Alone those
-//! tests say so and do nothing.
+//! `conformance!` defines a test for each of the two. `cargo tf-plugin test` runs them once for
+//! each given TensorFlow: it passes the interpreter, or the directory of the C library, and the
+//! plugin's library in the environment. Without that, the tests print that they are skipped.
 
-/// Makes of two lists of cases the modules `python_cases` and `c_cases`, the tables `PYTHON` and `C`, and `RUN_IN_C`: what
-/// the cases in C are, by the same names in the module `in_c`. In brackets are the in-process cases that check the same.
+/// Turns two lists of cases into the modules `python_cases` and `c_cases`, the tables `PYTHON` and `C`, and `RUN_IN_C`:
+/// the functions of the C cases, found by name in `in_c`. In brackets are the in-process cases that check the same.
 macro_rules! tensorflow_cases {
     (
         from_python $program:literal { $($python:tt)* }
@@ -22,7 +22,7 @@ macro_rules! tensorflow_cases {
             c_cases C; $($group { $($name $([$($follows),*])? $asks, $why;)* })*
         }
 
-        /// What the cases in C are.
+        /// The functions of the C cases.
         pub(super) const RUN_IN_C: &[crate::tensorflow::work::Named<$place>] =
             &[$($((stringify!($name), in_c::$name),)*)*];
 

@@ -1,4 +1,4 @@
-//! Runs cases in a process that has a real TensorFlow, and hears their answers.
+//! Runs cases in a process that has loaded a real TensorFlow, and reads their results.
 
 use super::program::Program;
 use super::runs::{Answer, TensorFlowCase};
@@ -14,39 +14,39 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 use std::{env, fs, iter, thread};
 
-/// The last lines of a process that say why it ended.
+/// How many of the last lines of a process are shown, to explain why it ended.
 const SHOWN_LINES: usize = 30;
 
-/// A process that is over its limit gets so much more to say where it is: Python ends a case by itself.
+/// How much longer than its limit a process may take, to report where it is: Python ends a case by itself.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// How often it is looked whether a process is still there.
+/// How often to check whether a process is still running.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What has TensorFlow, and how it is run.
+/// The program that loads TensorFlow, and how it is run.
 #[derive(Debug)]
 pub(super) struct Process {
     pub program: Program,
     /// The plugin.
     pub library: PathBuf,
     pub environment: Vec<(String, String)>,
-    /// Of a case.
+    /// The time limit of a case.
     pub limit: Duration,
-    /// Of what comes before the first case, and after the last one, if that is said.
+    /// The time limit before the first case and after the last one, if it was set.
     pub start_limit: Option<Duration>,
 }
 
-/// What a process said.
+/// The output of a process.
 struct Said {
     lines: Vec<Value>,
     status: ExitStatus,
-    /// The lines that it wrote beside.
+    /// The other lines that it wrote.
     messages: Vec<String>,
-    /// In which state it was ended, if it had to be, and after how long.
+    /// If it had to be ended: its state, and its time limit.
     hung: Option<(State, Duration)>,
 }
 
-/// What a process is busy with.
+/// What a process is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// TensorFlow and the plugin are loaded.
@@ -80,20 +80,20 @@ impl Said {
 }
 
 impl Process {
-    /// How long TensorFlow may take to start, and to end: if nothing is said, what `cargo tf-plugin test` says, else two
-    /// minutes, and no less than a case.
+    /// Returns how long TensorFlow may take to start, and to end: the limit that was set, else that
+    /// of `cargo tf-plugin test`, else two minutes or the limit of a case, if that is more.
     fn start_limit(&self) -> Duration {
         let asked = || env::var("TF_PLUGIN_TEST_TIMEOUT").ok()?.parse().ok();
         let asked = self.start_limit.or_else(|| asked().map(Duration::from_secs));
         asked.unwrap_or_else(|| Duration::from_secs(120).max(self.limit))
     }
 
-    /// Starts the program; Python runs `text`, and loads this library at import.
+    /// Starts the program; Python runs `text`, and loads `library` when it imports TensorFlow.
     #[track_caller]
     fn start(&self, text: &str, library: Option<&Path>, mut request: Value) -> Said {
         request["limit"] = json!(self.limit.as_secs_f64());
         request["start_limit"] = json!(self.start_limit().as_secs_f64());
-        // For temporary files, also of a process that is killed.
+        // For temporary files, also those of a process that is killed.
         let scratch = env::temp_dir().join(format!("tf-plugin-cases-{:x}", fastrand::u64(..)));
         let mut command = self.program.command(library);
         command
@@ -102,19 +102,19 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // To end it together with what it starts.
+            // To end it together with the processes that it starts.
             .process_group(0);
         let mut child = fs::create_dir_all(&scratch)
             .and_then(|()| command.spawn())
             .inspect_err(|_| drop(fs::remove_dir(&scratch)))
             .unwrap_or_else(|error| panic!("cannot run {}: {error}", self.program));
-        // All three at once: each pipe is soon full. Nobody waits for the threads: something that the process has left
-        // behind may keep the pipes forever.
+        // All three at once: a pipe that nobody reads is soon full. Nobody waits for the threads: a
+        // process that was left behind may keep the pipes open forever.
         let (stdin, input) = (child.stdin.take(), self.program.input(text, &request));
         thread::spawn(move || {
             if let Some(mut stdin) = stdin {
                 for part in input {
-                    // A process that ends early says why on the other pipes.
+                    // A process that ends early reports why on the other pipes.
                     let _ = stdin.write_all(part.as_bytes());
                 }
             }
@@ -130,7 +130,7 @@ impl Process {
         Said { lines, status, messages: iter::from_fn(rest).collect(), hung }
     }
 
-    /// Runs the cases, those that are left out for a reason excepted.
+    /// Runs the cases, except those that are left out for a reason.
     #[track_caller]
     pub(super) fn run(
         &self,
@@ -141,7 +141,7 @@ impl Process {
         let mut answers: Vec<Answer> = Vec::new();
         while answers.len() < cases.len() {
             let rest = &cases[answers.len()..];
-            // Its order is that of the request.
+            // This map loses the order, so the request also has it.
             let listed: serde_json::Map<String, Value> =
                 rest.iter().map(|(case, reason)| (case.name.to_owned(), json!(reason))).collect();
             let order: Vec<_> = rest.iter().map(|(case, _)| case.name).collect();
@@ -151,7 +151,7 @@ impl Process {
             answers.extend(answered(&said.lines, 0, rest.iter().map(|(case, _)| *case)));
             if said.lines.iter().any(|line| line["done"] == true) {
                 if let Some((case, _)) = cases.get(answers.len()) {
-                    // What a plugin has written in the middle of it, say.
+                    // For example, if a plugin wrote in the middle of the case's line.
                     answers.push(unanswered(case, None));
                     continue;
                 }
@@ -193,7 +193,7 @@ impl Process {
         answers
     }
 
-    /// Runs the cases of each job in a process of its own.
+    /// Runs the cases of each job in its own process.
     #[track_caller]
     pub(super) fn run_each<'c>(
         &self,
@@ -219,7 +219,7 @@ impl Process {
     }
 }
 
-/// The lines of a pipe as they come, those of which something can be made.
+/// Reads the lines of a pipe in a thread, and sends what `make` makes of them.
 fn read_lines<T: Send + 'static>(
     pipe: Option<impl Read + Send + 'static>,
     make: impl Fn(&[u8]) -> Option<T> + Send + 'static,
@@ -234,7 +234,7 @@ fn read_lines<T: Send + 'static>(
     receiver
 }
 
-/// Waits for a process, which is ended when nothing is heard of it for too long.
+/// Waits for a process, and ends it when it has written nothing for too long.
 #[track_caller]
 fn follow(
     child: &mut Child,
@@ -251,7 +251,7 @@ fn follow(
                 lines.push(line);
                 continue;
             }
-            // All that could speak has ended, or does not speak any more.
+            // Every process that could write has ended, or has closed the pipe.
             Err(RecvTimeoutError::Disconnected) if ended.is_some() => break,
             Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK),
             Err(RecvTimeoutError::Timeout) => {}
@@ -263,7 +263,7 @@ fn follow(
                 hung = Some((state, limit));
             }
             if ended.is_some() || hung.is_some() {
-                // Also what it has left behind, which may hold the pipes.
+                // Also kills the processes that it has left behind, which may hold the pipes.
                 kill_group(child);
                 since = Instant::now();
             }
@@ -277,7 +277,7 @@ fn follow(
     (lines, status, hung)
 }
 
-/// The answers of a job to these cases, up to the first that has none.
+/// Returns the results of a job for these cases, up to the first case that has none.
 fn answered(
     lines: &[Value],
     job: usize,
@@ -292,7 +292,7 @@ fn answered(
     cases.map_while(one).collect()
 }
 
-/// A case that has not said how it ended: `why`, if that is known.
+/// Returns the result of a case that has not reported how it ended: `why` if that is known.
 fn unanswered(case: &'static TensorFlowCase, why: Option<&str>) -> Answer {
     let deviation = match why {
         Some(end) => Deviation::new("TensorFlow's process ends in the middle of the case")

@@ -1,4 +1,4 @@
-//! The programs that have TensorFlow in them.
+//! The programs that load TensorFlow and run cases.
 
 use serde_json::Value;
 use std::env;
@@ -6,27 +6,27 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What Python begins with. The rest comes by standard input, which is as long as need be.
+/// The first Python code. It reads the rest from standard input, which has no limit of length.
 const START: &str = "import sys; exec(compile(sys.stdin.read(), '<cases>', 'exec'))";
 
-/// What runs the cases in Python.
+/// The Python code that runs the cases.
 const RUNNER: &str = include_str!("runner.py");
 
-/// Tells a test of this executable that it is to work, and where TensorFlow's C library is.
+/// Tells a test of this executable to run the cases, and where TensorFlow's C library is.
 pub(super) const WORK_VARIABLE: &str = "TF_PLUGIN_TEST_WORK";
 
-/// What has TensorFlow and runs cases.
+/// A program that loads TensorFlow and runs cases.
 #[derive(Clone, Debug)]
 pub(super) enum Program {
     /// This interpreter.
     Python(PathBuf),
-    /// This executable again, of which the test of this name [works](super::work). TensorFlow's C library is in the
-    /// directory.
+    /// This executable again: the test of this name [runs the cases](super::work). TensorFlow's C
+    /// library is in the directory.
     Test { name: String, directory: PathBuf },
 }
 
 impl Program {
-    /// The command, which loads this library at import.
+    /// Returns the command, which loads `library` when TensorFlow is imported.
     pub(super) fn command(&self, library: Option<&Path>) -> Command {
         match self {
             Self::Python(interpreter) => {
@@ -42,12 +42,12 @@ impl Program {
                 let executable = env::current_exe()
                     .unwrap_or_else(|error| panic!("this executable is not found: {error}"));
                 let mut command = Command::new(executable);
-                // On the main thread, whose stack is that of a program: so it is with one thread for tests.
+                // On the main thread, whose stack is that of a program: with one thread, tests run there.
                 command
                     .args([name, "--exact", "--nocapture", "--test-threads=1"])
                     .env(WORK_VARIABLE, directory)
                     .env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
-                // As `runner.py`: no news, and results that do not depend on the processor.
+                // As in `runner.py`: no log messages, and results that do not depend on the processor.
                 for (name, value) in [("TF_CPP_MIN_LOG_LEVEL", "2"), ("TF_ENABLE_ONEDNN_OPTS", "0")]
                 {
                     if env::var_os(name).is_none() {
@@ -59,11 +59,11 @@ impl Program {
         }
     }
 
-    /// What the process reads: Python a program, too.
+    /// Returns the input of the process: Python also reads a program.
     pub(super) fn input(&self, program: &str, request: &Value) -> Vec<String> {
         match self {
             Self::Python(_) => {
-                // A string of JSON is one of Python, too.
+                // A JSON string is also a Python string.
                 let request = format!("REQUEST = {}\n", Value::String(request.to_string()));
                 vec![request, format!("{RUNNER}\n"), format!("{program}\n")]
             }

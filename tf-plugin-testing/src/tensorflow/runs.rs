@@ -1,4 +1,4 @@
-//! The cases of filesystems or of devices that run in a real TensorFlow, and how they end.
+//! The cases of filesystems or of devices that run in a real TensorFlow, and their results.
 
 use super::process::Process;
 use super::program::Program;
@@ -8,24 +8,24 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A question that a filesystem or a device is asked through a real TensorFlow. Those about filesystems are in
-/// `python_cases` and `c_cases` of each host.
+/// A test case that runs in a real TensorFlow. Those for filesystems are in `python_cases` and
+/// `c_cases` of each host.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TensorFlowCase {
-    /// The name, by which `without` of `conformance!` leaves it out.
+    /// The name, which `without` of `conformance!` takes.
     pub name: &'static str,
-    /// What it is about.
+    /// The title of its group.
     pub group: &'static str,
     /// What it checks, in Markdown.
     pub asks: &'static str,
-    /// Why users of TensorFlow care.
+    /// Why this matters to users of TensorFlow.
     pub why: &'static str,
-    /// The in-process cases that check the same: without one of them there is nothing to check here.
+    /// The in-process cases that check the same; if one of them is left out, so is this case.
     pub follows: &'static [&'static str],
 }
 
-/// What a case came to in a TensorFlow.
+/// The result of a case in a TensorFlow.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Answer {
@@ -37,7 +37,7 @@ pub struct Answer {
     pub took: Duration,
 }
 
-/// What is tested: filesystems or devices, with what is declared of them.
+/// What is tested: filesystems or devices, with their declared options.
 pub trait Tested: Default {
     /// The cases from Python.
     const PYTHON: &'static [&'static TensorFlowCase];
@@ -46,13 +46,13 @@ pub trait Tested: Default {
     /// The cases from Python as a program.
     const PROGRAM: &'static str;
 
-    /// Runs cases in C, if this process is one for that, and says whether it is.
+    /// Runs the C cases if this process was started for that, and returns whether it was.
     fn work() -> bool;
 
-    /// What the cases are told of what is tested.
+    /// Returns what the cases need to know of what is tested.
     fn settings(&self, library: &Path, on: &str) -> Value;
 
-    /// Why a case makes no sense.
+    /// Returns why a case does not apply, if it does not.
     fn left_out(&self, _case: &TensorFlowCase) -> Option<&'static str> {
         None
     }
@@ -77,17 +77,17 @@ pub struct InTensorFlow<T: Tested> {
 }
 
 impl<T: Tested> InTensorFlow<T> {
-    /// From Python: with an interpreter that has TensorFlow, and a plugin, which is loaded when it imports TensorFlow.
+    /// Creates a run from Python. `interpreter` loads the plugin when it imports TensorFlow.
     #[must_use]
     pub fn from_python(interpreter: impl Into<PathBuf>, library: impl Into<PathBuf>) -> Self {
         Self::by(Program::Python(interpreter.into()), library.into(), T::default())
     }
 
-    /// In TensorFlow's C library, without Python: with the directory that has `libtensorflow_cc.so.2` and
-    /// `libtensorflow_framework.so.2`, and a plugin, which `TF_RegisterFilesystemPlugin` or
-    /// `TF_LoadPluggableDeviceLibrary` loads.
+    /// Creates a run in TensorFlow's C library, without Python. `directory` has
+    /// `libtensorflow_cc.so.2` and `libtensorflow_framework.so.2`. `TF_RegisterFilesystemPlugin` or
+    /// `TF_LoadPluggableDeviceLibrary` loads the plugin.
     ///
-    /// The process is this executable once more, of which the test `worker` calls [`work`](Self::work):
+    /// The process is this executable again, in which the test `worker` calls [`work`](Self::work):
     ///
     /// ```no_run
     /// use tf_plugin_testing::device::InTensorFlow;
@@ -125,56 +125,56 @@ impl<T: Tested> InTensorFlow<T> {
         Self { process, tested, without: Vec::new() }
     }
 
-    /// Runs cases in C, if this process is one that [`in_c`](Self::in_c) has started, and says whether it is.
+    /// Runs the C cases if [`in_c`](Self::in_c) started this process, and returns whether it did.
     ///
     /// # Panics
-    /// If such a process is not told what to run.
+    /// Panics if such a process has no valid request.
     pub fn work() -> bool {
         T::work()
     }
 
-    /// Sets an environment variable of TensorFlow's process: settings of the plugin.
+    /// Sets an environment variable of TensorFlow's process, such as a setting of the plugin.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.process.environment.push((name.into(), value.into()));
         self
     }
 
-    /// Leaves out the case of this name, and those that check the same as the in-process case of this name.
+    /// Leaves out the case of this name, or the cases that check the same as the in-process case of this name.
     #[must_use]
     pub fn without(mut self, case: impl Into<String>, reason: impl Into<String>) -> Self {
         self.without.push((case.into(), reason.into()));
         self
     }
 
-    /// How long a case may take; 120 seconds if nothing is said.
+    /// Sets the time limit of a case, which is 120 seconds by default.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.process.limit = limit;
         self
     }
 
-    /// How long TensorFlow may take to load the plugin and come to the first case, and to end after the last one; 120
-    /// seconds if nothing is said, or as long as a case may take if that is more.
+    /// Sets how long TensorFlow may take to load the plugin and start the first case, and to end
+    /// after the last one. The default is 120 seconds, or the limit of a case if that is more.
     #[must_use]
     pub fn start_limit(mut self, limit: Duration) -> Self {
         self.process.start_limit = Some(limit);
         self
     }
 
-    /// All cases from Python, in their order.
+    /// Returns all Python cases, in their order.
     #[must_use]
     pub fn all_from_python() -> &'static [&'static TensorFlowCase] {
         T::PYTHON
     }
 
-    /// All cases in C, in their order.
+    /// Returns all C cases, in their order.
     #[must_use]
     pub fn all_in_c() -> &'static [&'static TensorFlowCase] {
         T::C
     }
 
-    /// Those of the two that this value runs.
+    /// Returns the cases that this value runs: those in Python or those in C.
     #[must_use]
     pub fn cases(&self) -> &'static [&'static TensorFlowCase] {
         match self.process.program {
@@ -183,12 +183,12 @@ impl<T: Tested> InTensorFlow<T> {
         }
     }
 
-    /// Runs all cases on what has this name: the URI of a directory that exists, in which each case makes one of its
-    /// own, or the type of devices, of which the first is tested. They share a process, and so TensorFlow and the
-    /// plugin; one that crashes or hangs has failed, and the others go on in a new process.
+    /// Runs all cases on `on`: the URI of a directory that exists, in which each case creates its own, or a device
+    /// type, whose first device is tested. The cases share a process, and so TensorFlow and the plugin. A case that
+    /// crashes or hangs has failed; the others continue in a new process.
     ///
     /// # Panics
-    /// When the process does not run, has no TensorFlow, or the plugin cannot be loaded, or not in time.
+    /// Panics if the process does not run, has no TensorFlow, or does not load the plugin in time.
     #[must_use]
     #[track_caller]
     pub fn run(&self, on: &str) -> Vec<Answer> {
@@ -199,16 +199,16 @@ impl<T: Tested> InTensorFlow<T> {
             let named = named.map(|(_, reason)| reason.clone());
             named.or_else(|| self.tested.left_out(case).map(str::to_owned))
         };
-        // One is left out by its own name, or by that of a case that checks the same.
+        // A case is left out by its own name, or by that of a case that checks the same.
         let cases: Vec<_> = self.cases().iter().map(|case| (*case, reason(case))).collect();
         self.process.run(T::PROGRAM, &settings, &cases)
     }
 
-    /// Runs cases in several processes, each with other variables of the environment before the plugin is loaded:
-    /// forks of one that has loaded TensorFlow. For tests of the cases themselves.
+    /// Runs cases in several processes, each with its own environment variables when the plugin is loaded. The
+    /// processes are forks of one that has loaded TensorFlow. For tests of the cases themselves.
     ///
     /// # Panics
-    /// As [`InTensorFlow::run`], and for cases in C, which have one process.
+    /// Panics as [`InTensorFlow::run`] does, and for C cases, which have one process.
     #[doc(hidden)]
     #[must_use]
     #[track_caller]

@@ -1,4 +1,4 @@
-//! The process of cases in C: it loads TensorFlow's C library, runs cases, and answers as `runner.py` does.
+//! The process of the C cases: it loads TensorFlow's C library, runs cases, and writes results as `runner.py` does.
 
 use super::program::WORK_VARIABLE;
 use crate::abi::processes::end_with_parent;
@@ -16,7 +16,7 @@ use tf_plugin_core::{Code, Result};
 
 pub(crate) use crate::verdict::{Outcome, Stop};
 
-/// Notes two values that differ.
+/// Checks that two values are equal.
 pub(crate) fn same<T: PartialEq + Debug>(what: impl Display, got: T, wanted: T) -> Outcome {
     if got == wanted {
         return Ok(());
@@ -24,17 +24,17 @@ pub(crate) fn same<T: PartialEq + Debug>(what: impl Display, got: T, wanted: T) 
     Err(Deviation::new(what).wanted(shown(&wanted)).got(shown(&got)).into())
 }
 
-/// Notes bytes that differ, and where.
+/// Checks that bytes are equal; the deviation says where they differ.
 pub(crate) fn same_bytes(what: impl Display, got: &[u8], wanted: &[u8]) -> Outcome {
     Deviation::of_bytes(what, got, wanted).map_or(Ok(()), |deviation| Err(deviation.into()))
 }
 
-/// Notes what does not hold.
+/// Checks that a statement holds.
 pub(crate) fn holds(what: impl Display, truth: bool) -> Outcome {
     if truth { Ok(()) } else { Err(Deviation::new(what).into()) }
 }
 
-/// What has to fail with one of these codes, and to say something.
+/// Checks that a call fails with one of these codes, and with a message.
 pub(crate) fn fails<T: Debug>(what: impl Display, codes: &[Code], result: Result<T>) -> Outcome {
     let names: Vec<_> = codes.iter().map(|code| format!("{code:?}")).collect();
     let names = names.join(" or ");
@@ -53,7 +53,7 @@ pub(crate) fn fails<T: Debug>(what: impl Display, codes: &[Code], result: Result
     }
 }
 
-/// All of them, so that one run shows all that is wrong.
+/// Combines all checks, so that one run shows everything that is wrong.
 pub(crate) fn together(checks: impl IntoIterator<Item = Outcome>) -> Outcome {
     let (mut wrong, mut skipped) = (Vec::new(), None);
     for check in checks {
@@ -70,7 +70,7 @@ pub(crate) fn together(checks: impl IntoIterator<Item = Outcome>) -> Outcome {
     }
 }
 
-/// Bytes that differ everywhere, others for each seed.
+/// Returns random bytes, which differ for each seed.
 #[must_use]
 pub(crate) fn payload(size: usize, seed: u64) -> Vec<u8> {
     let mut bytes = vec![0; size];
@@ -78,12 +78,12 @@ pub(crate) fn payload(size: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Runs something in threads, and gives what went wrong in the first that did.
+/// Runs `work` on several threads, and combines what went wrong.
 pub(crate) fn in_threads(count: usize, work: impl Fn(usize) -> Outcome + Sync) -> Outcome {
     together(on_threads(count, work))
 }
 
-/// What a person can read of a value.
+/// Formats a value for a message, and cuts it if it is long.
 fn shown(value: &impl Debug) -> String {
     const SHOWN: usize = 300;
     let text = format!("{value:?}");
@@ -93,29 +93,29 @@ fn shown(value: &impl Debug) -> String {
     }
 }
 
-/// Where cases work.
+/// The environment in which cases run.
 pub(crate) trait Place: Sized {
     /// Loads the plugin that the settings name.
     ///
     /// # Errors
-    /// Why no case can be run.
+    /// Returns why no case can run.
     fn new(tensorflow: &'static TensorFlow, settings: &Value) -> std::result::Result<Self, String>;
 
-    /// Makes what a case needs.
+    /// Prepares a case.
     ///
     /// # Errors
-    /// If that fails, or there is nothing to ask.
+    /// Fails if that is not possible, and skips the case if it does not apply.
     fn begin(&mut self, case: &str) -> Outcome;
 
-    /// Clears up behind one.
+    /// Cleans up after a case.
     fn end(&mut self, outcome: &Outcome);
 }
 
 /// A case and its name.
 pub(crate) type Named<P> = (&'static str, fn(&P) -> Outcome);
 
-/// Runs cases if this process is one for that, and says whether it is. To be called in the test that
-/// [`Program::Test`](super::program::Program::Test) names.
+/// Runs the C cases if this process was started for that, and returns whether it was. Called by the
+/// test that [`Program::Test`](super::program::Program::Test) names.
 pub(crate) fn work<P: Place>(cases: &[Named<P>]) -> bool {
     let Some(directory) = env::var_os(WORK_VARIABLE).map(PathBuf::from) else { return false };
     end_with_parent();
@@ -180,15 +180,15 @@ fn run<P: Place>(place: &mut P, name: &str, cases: &[Named<P>]) -> Outcome {
     outcome
 }
 
-/// A line of its own, whatever else writes.
+/// Writes a line of its own, even if something else writes to the same pipe.
 fn say(told: &Value) {
     let mut stdout = io::stdout().lock();
-    // Whoever does not listen any more has no use for it.
+    // A reader that has gone does not need it.
     let _ = stdout.write_all(format!("\n{told}\n").as_bytes());
     let _ = stdout.flush();
 }
 
-/// What the settings name with a path.
+/// Returns the path in a setting.
 #[must_use]
 pub(crate) fn path(settings: &Value, key: &str) -> PathBuf {
     Path::new(settings[key].as_str().unwrap_or_default()).to_owned()

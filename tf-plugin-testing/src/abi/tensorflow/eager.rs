@@ -1,4 +1,4 @@
-//! Operations that run as they come: `tensorflow/c/eager/c_api.h`.
+//! Operations that run eagerly: `tensorflow/c/eager/c_api.h`.
 
 use super::library::{Device, Owned, TensorFlow, call, number, start, text};
 use super::tensor::{Content, Tensor};
@@ -24,10 +24,10 @@ unsafe impl Send for Handle<'_> {}
 unsafe impl Sync for Handle<'_> {}
 
 impl TensorFlow {
-    /// A context with all devices that are known by now.
+    /// Creates a context with all devices that TensorFlow knows by now.
     ///
     /// # Errors
-    /// Those of TensorFlow: a device may refuse.
+    /// Fails with TensorFlow's error: a device may refuse.
     pub fn context(&self) -> Result<Context<'_>> {
         // SAFETY: it takes nothing.
         let options = unsafe { (self.eager.TFE_NewContextOptions)() };
@@ -37,34 +37,34 @@ impl TensorFlow {
         Ok(Owned { tensorflow: self, pointer: context?, free: self.eager.TFE_DeleteContext })
     }
 
-    /// Takes over a handle that a function has made.
+    /// Takes ownership of a handle that a function has created.
     ///
     /// # Safety
-    /// `pointer` is a handle of this library's, and the caller's alone.
+    /// `pointer` must be a handle of this library that only the caller owns.
     unsafe fn handle(&self, pointer: *mut TFE_TensorHandle) -> Handle<'_> {
         Owned { tensorflow: self, pointer, free: self.eager.TFE_DeleteTensorHandle }
     }
 }
 
 impl Context<'_> {
-    /// Its devices.
+    /// Returns the devices.
     pub fn devices(&self) -> Result<Vec<Device>> {
         let list = call!(self.tensorflow, eager.TFE_ContextListDevices(self.pointer))?;
         // SAFETY: the list is the caller's.
         unsafe { self.tensorflow.listed(list) }
     }
 
-    /// A handle of a tensor, which is in host memory.
+    /// Creates a handle of a tensor in host memory.
     pub fn handle(&self, tensor: &Tensor) -> Result<Handle<'_>> {
         let tensor = self.tensorflow.in_c(tensor)?;
-        // The handle has a share of the tensor.
+        // The handle shares ownership of the tensor.
         let handle = call!(self.tensorflow, eager.TFE_NewTensorHandle(tensor.pointer))?;
         // SAFETY: the function has made it for its caller.
         Ok(unsafe { self.tensorflow.handle(handle) })
     }
 
-    /// Runs an operation that gives at most so many tensors, on a device or where TensorFlow will. `types` is an
-    /// attribute of it that is a list of types.
+    /// Runs an operation with at most `outputs` results, on `device` or where TensorFlow places it.
+    /// `types` is the name and value of an attribute that is a list of types.
     pub fn execute(
         &self,
         operation: &str,
@@ -101,7 +101,7 @@ impl Context<'_> {
         Ok(found.into_iter().map(|handle| unsafe { tensorflow.handle(handle) }).collect())
     }
 
-    /// The strings that an operation without attributes gives for tensors.
+    /// Returns the strings that an operation without attributes computes from tensors.
     pub fn strings(&self, operation: &str, inputs: &[Tensor]) -> Result<Vec<Vec<u8>>> {
         let inputs: Vec<_> =
             inputs.iter().map(|input| self.handle(input)).collect::<Result<_>>()?;
@@ -114,7 +114,7 @@ impl Context<'_> {
 }
 
 impl Handle<'_> {
-    /// Its content, which is waited for.
+    /// Waits for the content and returns it.
     pub fn tensor(&self) -> Result<Tensor> {
         let tensor = call!(self.tensorflow, eager.TFE_TensorHandleResolve(self.pointer))?;
         // SAFETY: the function has made it for its caller.
@@ -122,7 +122,7 @@ impl Handle<'_> {
         self.tensorflow.in_rust(&tensor)
     }
 
-    /// A copy on another device.
+    /// Copies the tensor to another device.
     pub fn copy_to<'c>(&self, context: &'c Context<'_>, device: &str) -> Result<Handle<'c>> {
         let name = text(device)?;
         let handle = call!(
@@ -133,7 +133,7 @@ impl Handle<'_> {
         Ok(unsafe { context.tensorflow.handle(handle) })
     }
 
-    /// The device in whose memory it is.
+    /// Returns the device whose memory holds the tensor.
     pub fn backing_device(&self) -> Result<String> {
         let name = call!(self.tensorflow, eager.TFE_TensorHandleBackingDeviceName(self.pointer))?;
         // SAFETY: a C string, which is copied while the tensor lives.

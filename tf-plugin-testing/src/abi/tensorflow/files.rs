@@ -26,7 +26,7 @@ impl TensorFlow {
         call!(self, env.TF_DeleteFile(path.as_ptr()))
     }
 
-    /// Deletes a tree; also answers how many files and directories are left.
+    /// Deletes a tree; also returns how many files and directories are left.
     pub fn delete_recursively(&self, path: &str) -> (Result<()>, i64, i64) {
         let (mut files, mut dirs) = (-7, -7);
         let result = text(path).and_then(|path| {
@@ -35,7 +35,7 @@ impl TensorFlow {
         (result, files, dirs)
     }
 
-    /// Length, time and kind.
+    /// Returns length, time and kind of a path.
     pub fn stat(&self, path: &str) -> Result<TF_FileStatistics> {
         let path = text(path)?;
         let mut statistics = MaybeUninit::uninit();
@@ -44,7 +44,7 @@ impl TensorFlow {
         Ok(unsafe { statistics.assume_init() })
     }
 
-    /// The entries of a directory.
+    /// Returns the names of the entries of a directory.
     pub fn children(&self, path: &str) -> Result<Vec<String>> {
         let path = text(path)?;
         let stream = call!(self, env.TF_GetChildren(path.as_ptr()))?;
@@ -61,7 +61,7 @@ impl TensorFlow {
         Ok(names)
     }
 
-    /// Creates a file for writing, empty.
+    /// Creates an empty file and opens it for writing.
     pub fn create(&self, path: &str) -> Result<Writer<'_>> {
         let path = text(path)?;
         let mut handle = ptr::null_mut();
@@ -70,7 +70,7 @@ impl TensorFlow {
     }
 }
 
-/// An open file. One that is dropped is closed without a word: C has no other way to end it.
+/// An open file. Dropping it closes it without reporting errors: C has no other way to end it.
 #[derive(Debug)]
 pub struct Writer<'t> {
     tensorflow: &'t TensorFlow,
@@ -81,23 +81,23 @@ pub struct Writer<'t> {
 unsafe impl Send for Writer<'_> {}
 
 impl Writer<'_> {
-    /// Appends.
+    /// Appends bytes.
     pub fn append(&mut self, data: &[u8]) -> Result<()> {
         let start = data.as_ptr().cast();
         call!(self.tensorflow, env.TF_AppendWritableFile(self.handle, start, data.len()))
     }
 
-    /// Flushes.
+    /// Flushes the file.
     pub fn flush(&mut self) -> Result<()> {
         call!(self.tensorflow, env.TF_FlushWritableFile(self.handle))
     }
 
-    /// Makes durable.
+    /// Makes the written bytes durable.
     pub fn sync(&mut self) -> Result<()> {
         call!(self.tensorflow, env.TF_SyncWritableFile(self.handle))
     }
 
-    /// Closes; the host then deletes its file object.
+    /// Closes the file; the host then deletes its file object.
     pub fn close(mut self) -> Result<()> {
         self.end()
     }
@@ -107,14 +107,14 @@ impl Writer<'_> {
         if handle.is_null() {
             return Ok(());
         }
-        // It deletes the file, which nobody else has any more.
+        // The function deletes the file object, which nobody else has any more.
         call!(self.tensorflow, env.TF_CloseWritableFile(handle))
     }
 }
 
 impl Drop for Writer<'_> {
     fn drop(&mut self) {
-        // A case that ends early has said why.
+        // A case that ends early has reported why.
         let _ = self.end();
     }
 }

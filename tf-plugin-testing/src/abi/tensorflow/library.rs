@@ -1,4 +1,4 @@
-//! The functions of the library.
+//! The functions of TensorFlow's C library.
 
 use core::ffi::{CStr, c_char};
 use core::ptr;
@@ -17,7 +17,7 @@ use tf_plugin_core::{Code, Error, Result};
 
 /// TensorFlow's C library, loaded into this process for good.
 ///
-/// The tables are bound for this value alone: those of the process may be the in-process host's.
+/// The tables are bound for this value alone: those of the process may belong to the in-process host.
 #[derive(Debug)]
 pub struct TensorFlow {
     pub(super) status: StatusFunctions,
@@ -30,7 +30,7 @@ pub struct TensorFlow {
     pub(super) strings: StringFunctions,
 }
 
-/// Something of the library's, which is freed with the value.
+/// An object of the library, which is freed with the value.
 pub struct Owned<'t, T> {
     pub(super) tensorflow: &'t TensorFlow,
     pub(super) pointer: *mut T,
@@ -64,7 +64,7 @@ pub(super) fn number(number: usize) -> i32 {
     i32::try_from(number).expect("there are not so many")
 }
 
-/// Calls a function of one of the tables with a status: what it returns, or the error of the status.
+/// Calls a function of one of the tables with a status. Evaluates to what it returns, or to the status's error.
 macro_rules! call {
     ($tensorflow:expr, $table:ident.$function:ident($($argument:expr),*)) => {{
         let tensorflow: &TensorFlow = $tensorflow;
@@ -79,7 +79,7 @@ impl TensorFlow {
     /// visible for everything loaded later, and functions looked up on their first call.
     ///
     /// # Errors
-    /// A text that says what is missing.
+    /// Returns a text that says what is missing.
     pub fn load(directory: &Path) -> core::result::Result<&'static Self, String> {
         let mut loaded = false;
         for library in LIBRARIES {
@@ -116,7 +116,7 @@ impl TensorFlow {
             tensors: TensorFunctions::bind().map_err(missing)?,
             strings: StringFunctions::bind().map_err(missing)?,
         };
-        // Its threads never end.
+        // The threads of TensorFlow never end.
         Ok(Box::leak(Box::new(tensorflow)))
     }
 
@@ -148,7 +148,7 @@ impl TensorFlow {
     /// Loads a device plugin.
     ///
     /// # Errors
-    /// Those of TensorFlow, which ends the process for some.
+    /// Fails with TensorFlow's error. For some errors TensorFlow ends the process.
     pub fn load_device(&self, library: &Path) -> Result<()> {
         let library = text(library)?;
         let handle = call!(self, devices.TF_LoadPluggableDeviceLibrary(library.as_ptr()))?;
@@ -157,7 +157,7 @@ impl TensorFlow {
         Ok(())
     }
 
-    /// The devices of a list, which is freed.
+    /// Returns the devices of a list, and frees the list.
     ///
     /// # Safety
     /// The list must be the caller's, and not be used afterwards.
@@ -184,7 +184,7 @@ impl TensorFlow {
     }
 }
 
-/// A pointer for an array that may be empty.
+/// Returns a pointer to an array, which is null if the array is empty.
 pub(super) fn start<T>(array: &[T]) -> *const T {
     if array.is_empty() { ptr::null() } else { array.as_ptr() }
 }

@@ -1,4 +1,4 @@
-//! Tensors, between Rust and C.
+//! Tensors, and their conversion between Rust and C.
 
 use super::library::{Owned, TensorFlow, number, start};
 use core::slice;
@@ -26,36 +26,36 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// One string.
+    /// Creates a tensor of one string.
     pub fn string(text: impl AsRef<[u8]>) -> Self {
         let content = Content::Strings(vec![text.as_ref().to_vec()]);
         Self { data_type: TF_STRING, shape: Vec::new(), content }
     }
 
-    /// Strings in a row.
+    /// Creates a vector of strings.
     pub fn strings(texts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
         let all: Vec<_> = texts.into_iter().map(|text| text.as_ref().to_vec()).collect();
         let shape = vec![i64::from(number(all.len()))];
         Self { data_type: TF_STRING, shape, content: Content::Strings(all) }
     }
 
-    /// Elements of a fixed size.
+    /// Creates a tensor of elements of a fixed size.
     pub fn bytes(data_type: TF_DataType, shape: &[i64], content: Vec<u8>) -> Self {
         Self { data_type, shape: shape.to_vec(), content: Content::Bytes(content) }
     }
 
-    /// One number.
+    /// Creates a tensor of one number.
     pub fn int64(value: i64) -> Self {
         Self::bytes(TF_INT64, &[], value.to_ne_bytes().to_vec())
     }
 }
 
 impl TensorFlow {
-    /// Takes over a tensor of C, which is freed with the value. Long strings in it are not: TensorFlow may have kept the
-    /// buffer, and frees none of them itself.
+    /// Takes ownership of a C tensor, which is freed with the value. Long strings in it are not
+    /// freed: TensorFlow may have kept the buffer, and does not free them itself.
     ///
     /// # Safety
-    /// `pointer` is a tensor of this library's, and the caller's alone.
+    /// `pointer` must be a tensor of this library that only the caller owns.
     pub(super) unsafe fn owned(&self, pointer: *mut TF_Tensor) -> Owned<'_, TF_Tensor> {
         Owned { tensorflow: self, pointer, free: self.tensors.TF_DeleteTensor }
     }

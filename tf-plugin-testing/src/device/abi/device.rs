@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tf_fs_sys::{SE_CreateDeviceParams, SP_AllocatorStats, SP_Device, SP_DeviceMemoryBase};
 
-/// Calls a callback of one of the host's tables, all of which are there, on the device.
+/// Calls a callback of one of the host's tables on the device. The tables have all of them.
 macro_rules! plain {
     // Binds one argument after the other, so that none is evaluated in the unsafe block.
     (@ $callback:ident($($bound:ident),*) $argument:expr, $($rest:tt)*) => {{
@@ -30,7 +30,7 @@ macro_rules! plain {
     }};
 }
 
-/// Calls a callback of the executor with a fresh status.
+/// Calls a callback of the executor with a new status.
 macro_rules! call {
     ($device:expr, $name:ident($($argument:expr),* $(,)?)) => {{
         let device: &TestDevice<'_> = $device;
@@ -65,11 +65,11 @@ impl Host {
     }
 }
 
-/// An open device. The errors of its methods are the plugin's.
+/// An open device. Its methods return the plugin's errors.
 pub struct TestDevice<'h> {
     pub(super) host: &'h Host,
     pub(super) device: SP_Device,
-    /// What is allocated.
+    /// The addresses of all allocations.
     memory: Mutex<BTreeSet<u64>>,
 }
 
@@ -79,7 +79,7 @@ unsafe impl Send for TestDevice<'_> {}
 // change.
 unsafe impl Sync for TestDevice<'_> {}
 
-/// Without the host, which says more.
+/// Formats the device without the host, which would add too much.
 impl core::fmt::Debug for TestDevice<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("TestDevice").field("device", &self.device).finish_non_exhaustive()
@@ -97,7 +97,7 @@ pub(super) fn memory_base(address: Option<DevicePtr>, size: u64) -> SP_DeviceMem
 }
 
 impl TestDevice<'_> {
-    /// Allocates; `None` for null.
+    /// Allocates device memory; returns `None` if the plugin returns null.
     pub fn allocate(&self, bytes: u64) -> Option<DevicePtr> {
         let mut memory = Guarded::<SP_DeviceMemoryBase>::new(SP_DeviceMemoryBase::STRUCT_SIZE);
         plain!(self, executor.allocate(bytes, 0, memory.as_mut_ptr()));
@@ -113,13 +113,13 @@ impl TestDevice<'_> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Frees, as TensorFlow does: with the address alone.
+    /// Frees device memory, as TensorFlow does: with the address alone.
     pub fn deallocate(&self, address: DevicePtr) {
         self.memory().remove(&address.address());
         plain!(self, executor.deallocate(&mut memory_base(Some(address), 0)));
     }
 
-    /// Allocates host memory, writes to all of it and frees it. Answers its alignment, 0 for null.
+    /// Allocates host memory, writes to all of it and frees it. Returns its alignment, or 0 for null.
     #[must_use]
     pub fn host_memory(&self, bytes: usize) -> usize {
         let memory = plain!(self, executor.host_memory_allocate(bytes as u64));
@@ -133,7 +133,7 @@ impl TestDevice<'_> {
         1 << memory.addr().trailing_zeros()
     }
 
-    /// Free and total memory; `None` if the plugin cannot say.
+    /// Returns free and total memory in bytes, or `None` if the plugin does not know.
     #[must_use]
     pub fn memory_usage(&self) -> Option<[i64; 2]> {
         let mut bytes = [-1; 2];
@@ -141,7 +141,7 @@ impl TestDevice<'_> {
         (plain!(self, executor.device_memory_usage(free, total)) != 0).then_some(bytes)
     }
 
-    /// Name, vendor and PCI address.
+    /// Returns name, vendor and PCI address.
     #[must_use]
     pub fn description(&self) -> [Option<String>; 3] {
         [self.device.hardware_name, self.device.device_vendor, self.device.pci_bus_id].map(|text| {
@@ -151,7 +151,7 @@ impl TestDevice<'_> {
         })
     }
 
-    /// NUMA node, bandwidth of the memory, and operations a nanosecond; each -1 if it is not known.
+    /// Returns NUMA node, memory bandwidth, and operations per nanosecond; each -1 if it is not known.
     #[must_use]
     pub fn figures(&self) -> (i32, i64, f64) {
         (
@@ -161,7 +161,7 @@ impl TestDevice<'_> {
         )
     }
 
-    /// The allocator's statistics, in a struct of `size` bytes.
+    /// Returns the allocator's statistics, which the plugin writes to a struct of `size` bytes.
     #[must_use]
     pub fn allocator_stats(&self, size: usize) -> Option<SP_AllocatorStats> {
         let mut stats = Guarded::<SP_AllocatorStats>::new(size);
@@ -170,30 +170,30 @@ impl TestDevice<'_> {
         known.then_some(stats)
     }
 
-    /// Copies from the host at once.
+    /// Copies from the host, and returns when that is done.
     pub fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
         let mut target = memory_base(Some(target), source.len() as u64);
         call!(self, sync_memcpy_htod(&mut target, source.as_ptr().cast(), source.len() as u64))
     }
 
-    /// Copies to the host at once.
+    /// Copies to the host, and returns when that is done.
     pub fn copy_to_host(&self, target: &mut [u8], source: DevicePtr) -> Result<()> {
         let len = target.len() as u64;
         let source = memory_base(Some(source), len);
         call!(self, sync_memcpy_dtoh(target.as_mut_ptr().cast(), &source, len))
     }
 
-    /// Copies within the device at once.
+    /// Copies within the device, and returns when that is done.
     pub fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
         let (mut target, source) =
             (memory_base(Some(target), bytes), memory_base(Some(source), bytes));
         call!(self, sync_memcpy_dtod(&mut target, &source, bytes))
     }
 
-    /// Whether a handle of another device can be used together with one of this.
+    /// Checks that a handle of `other` can be used together with one of this device.
     ///
     /// # Panics
-    /// When it cannot: what is behind it may be of other types, those of another platform.
+    /// Panics if it cannot: the other handle may point to other types, those of another platform.
     pub(super) fn must_share_host(&self, other: &TestDevice<'_>, op: &str) {
         assert!(
             ptr::eq(self.host, other.host),
@@ -201,7 +201,7 @@ impl TestDevice<'_> {
         );
     }
 
-    /// As [`must_share_host`](Self::must_share_host), for what TensorFlow does on one device only.
+    /// Checks as [`must_share_host`](Self::must_share_host) does, and that both are one device.
     pub(super) fn must_be(&self, other: &TestDevice<'_>, op: &str) {
         self.must_share_host(other, op);
         assert!(
@@ -213,7 +213,7 @@ impl TestDevice<'_> {
     /// Waits for all streams.
     ///
     /// # Errors
-    /// The plugin's, sticky ones too.
+    /// Returns the plugin's error, also a sticky one.
     pub fn synchronize(&self) -> Result<()> {
         call!(self, synchronize_all_activity())
     }

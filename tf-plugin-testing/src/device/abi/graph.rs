@@ -25,7 +25,7 @@ sizes! {
     GO_MAJOR
 }
 
-/// A host into which the graph pass of a plugin is loaded: the SDK's own, then the author's.
+/// A host into which the graph pass of a plugin is loaded: first the SDK's own, then the author's.
 #[derive(Debug)]
 pub struct GraphHost {
     pub(super) log: Arc<Log>,
@@ -40,19 +40,19 @@ unsafe impl Send for GraphHost {}
 // change.
 unsafe impl Sync for GraphHost {}
 
-/// The names that a pass must keep, behind the pointer to a `TF_GrapplerItem`.
+/// The names of the nodes that a pass must keep, behind the pointer to a `TF_GrapplerItem`.
 type Item<'a> = [&'a str];
 
 impl GraphHost {
     /// Loads the graph pass of a platform with `#[device_plugin]` as TensorFlow does.
     ///
     /// # Errors
-    /// Those with which TensorFlow would abort, in its words.
+    /// Returns the errors with which TensorFlow would abort, with its texts.
     pub fn load<P: Exported>() -> Result<Self> {
         Self::load_with::<P>(GraphSizes::default(), 0)
     }
 
-    /// As [`load`](Self::load), as a host of another version, or as the load behind so many others.
+    /// Loads it as [`load`](Self::load) does, as a host with these sizes, and after `load` earlier loads.
     pub fn load_with<P: Exported>(sizes: GraphSizes, load: usize) -> Result<Self> {
         const OP: &str = "TF_InitGraph";
         install();
@@ -84,13 +84,13 @@ impl GraphHost {
         Ok(Self { log, device_type, configs, optimizer })
     }
 
-    /// The type of devices that the pass is registered for.
+    /// Returns the device type that the pass is registered for.
     #[must_use]
     pub fn device_type(&self) -> &str {
         &self.device_type
     }
 
-    /// The members of `TP_OptimizerConfigs`, in the order of the header: 0 is default, 1 off, 2 on.
+    /// Returns the members of `TP_OptimizerConfigs`, in the order of the header: 0 is default, 1 off, 2 on.
     #[must_use]
     pub fn configs(&self) -> [u32; 19] {
         let configs = ptr::from_ref(&self.configs).cast::<TF_TriState>();
@@ -98,14 +98,14 @@ impl GraphHost {
         std::array::from_fn(|at| unsafe { configs.add(4 + at).read() })
     }
 
-    /// Has a serialised `GraphDef` rewritten. The nodes in `preserved` must stay. `None` if the pass left the
-    /// graph alone.
+    /// Runs the pass on a serialised `GraphDef`. The nodes in `preserved` must stay. Returns `None`
+    /// if the pass left the graph unchanged.
     ///
     /// # Errors
-    /// The plugin's, which TensorFlow logs before it goes on with the graph as it was.
+    /// Returns the plugin's error. TensorFlow logs it and continues with the original graph.
     pub fn optimize(&self, graph: &[u8], preserved: &[&str]) -> Result<Option<Vec<u8>>> {
         const OP: &str = "optimize_func";
-        // As in TensorFlow an empty buffer has no bytes at all.
+        // As in TensorFlow, an empty buffer has no bytes at all.
         let data = if graph.is_empty() { ptr::null() } else { graph.as_ptr().cast() };
         let input = TF_Buffer { data, length: graph.len(), data_deallocator: None };
         let mut output = TF_Buffer::default();
@@ -150,14 +150,14 @@ impl GraphHost {
         }
     }
 
-    /// What the plugin did that TensorFlow would suffer from, since the last call.
+    /// Returns what the plugin did that would harm TensorFlow, since the last call.
     #[must_use]
     pub fn violations(&self) -> Vec<Violation> {
         self.log.take()
     }
 }
 
-/// Makes this process's plugins ask [`GraphHost`] for the nodes to preserve.
+/// Makes the plugins of this process get the nodes to preserve from [`GraphHost`].
 fn install_items() {
     static FUNCTIONS: GrapplerFunctions = GrapplerFunctions {
         TF_GetNodesToPreserveListSize: Some(size_of_item),

@@ -1,4 +1,4 @@
-//! Structs on the host's memory, with guard bytes behind them, and the names in them.
+//! Structs in the host's memory, with guard bytes behind them, and the names in them.
 
 use crate::violations::Log;
 use core::ffi::CStr;
@@ -6,13 +6,13 @@ use core::marker::PhantomData;
 use se_plugin::__private::testing::versions::{self, Versioned};
 use se_plugin::{Error, Result};
 
-/// Makes the sizes and the version that a host shows; by default those of this SDK.
+/// Defines the sizes and the version that a host shows; the default is those of this SDK.
 macro_rules! sizes {
     ($name:ident { $($field:ident: $type:ident,)* } $major:expr $(, $(#[$doc:meta])* $flag:ident)?) => {
         /// The sizes and the version that the host shows.
         #[derive(Clone, Copy, Debug)]
         pub struct $name {
-            $(#[doc = concat!("Of `", stringify!($type), "`.")] pub $field: usize,)*
+            $(#[doc = concat!("The size of `", stringify!($type), "`.")] pub $field: usize,)*
             /// The major version.
             pub major: i32,
             $($(#[$doc])* pub $flag: bool,)?
@@ -27,12 +27,12 @@ macro_rules! sizes {
 }
 pub(super) use sizes;
 
-/// What the bytes behind a struct hold.
+/// The value of the guard bytes.
 const GUARD: u8 = 0xa5;
-/// How many of them there are, beyond the largest struct.
+/// How many guard bytes there are behind the largest struct.
 const GUARDS: usize = 128;
 
-/// A struct on memory of the host's, `struct_size` bytes of it.
+/// A struct in the host's memory, of `struct_size` bytes.
 pub(super) struct Guarded<T> {
     pub(super) words: Vec<u64>,
     size: usize,
@@ -49,7 +49,7 @@ impl<T: Versioned> Guarded<T> {
         new
     }
 
-    /// A struct of `size` bytes with as much of `whole` as it has room for. It shows its size, 0 included.
+    /// Creates a struct of `size` bytes, which says that it has this size, with as much of `whole` as fits.
     pub(super) fn holding(size: usize, whole: &T) -> Self {
         let mut new = Self::new(size);
         // SAFETY: memory of the host's.
@@ -70,7 +70,7 @@ impl<T: Versioned> Guarded<T> {
         self.words.as_mut_ptr().cast()
     }
 
-    /// What is in it, after a look at the bytes behind it.
+    /// Checks the guard bytes, and returns the struct.
     pub(super) fn take(&mut self, log: &Log, op: &'static str) -> Result<T> {
         let size = self.size.max(8);
         if self.bytes()[size..].iter().any(|&byte| byte != GUARD) {
@@ -86,10 +86,10 @@ impl<T: Versioned> Guarded<T> {
     }
 }
 
-/// A name that a plugin may register.
+/// Checks that a plugin may register this name, and returns it.
 ///
 /// # Safety
-/// Null or a C string.
+/// `text` must be null or a C string.
 pub(super) unsafe fn check_name(text: *const core::ffi::c_char) -> Result<String> {
     assert!(!text.is_null(), "the SDK names each platform");
     // SAFETY: `text` is not null, and so a C string.

@@ -1,4 +1,4 @@
-//! The host's side of streams, events and stopwatches.
+//! The host's side of streams, events and timers.
 
 use super::device::{TestDevice, call, memory_base, plain};
 use super::guarded::Guarded;
@@ -13,18 +13,18 @@ use tf_fs_sys::{
     SP_StreamOptions, SP_Timer, TF_Code, TF_Status,
 };
 
-/// A stream; the null stream if it could not be made. The errors of its methods are the plugin's.
+/// A stream; the null stream if it could not be created. Its methods return the plugin's errors.
 ///
 /// # Panics
-/// Each method that takes another handle panics if that is another host's; to record an event and to time work it must be
-/// the same device's.
+/// Each method that takes another handle panics if that belongs to another host. To record an event
+/// and to time work, the handle must belong to the same device.
 pub struct TestStream<'d>(pub(super) &'d TestDevice<'d>, pub(super) SP_Stream);
-/// An event; the null event if it could not be made. The errors of its methods are the plugin's.
+/// An event; the null event if it could not be created. Its methods return the plugin's errors.
 pub struct TestEvent<'d>(pub(super) &'d TestDevice<'d>, pub(super) SP_Event);
-/// A stopwatch.
+/// A timer.
 pub struct TestTimer<'d>(pub(super) &'d TestDevice<'d>, pub(super) SP_Timer);
 
-/// Shown without the device, which says more; destroyed when they are dropped.
+/// Formats handles without the device, which would add too much, and destroys them when they are dropped.
 macro_rules! handles {
     ($($handle:ident, $destroy:ident;)*) => {$(
         impl core::fmt::Debug for $handle<'_> {
@@ -58,7 +58,7 @@ unsafe impl Send for TestEvent<'_> {}
 unsafe impl Sync for TestEvent<'_> {}
 
 impl TestDevice<'_> {
-    /// Makes a stream; after an error the null stream is there to go on with, as in older releases.
+    /// Creates a stream. After an error, callers can go on with the null stream, as older releases do.
     pub fn stream(&self) -> (TestStream<'_>, Result<()>) {
         let mut stream = ptr::null_mut();
         let result = call!(self, create_stream(&mut stream));
@@ -78,8 +78,8 @@ impl TestDevice<'_> {
         (TestStream(self, stream), result)
     }
 
-    /// Makes a stream with options in a struct of `size` bytes, or without any, as TensorFlow does from 2.22 on; `None`
-    /// where the plugin does not offer that, because the host has no room for it.
+    /// Creates a stream with options in a struct of `size` bytes, or without options, as TensorFlow does since 2.22.
+    /// Returns `None` if the plugin does not offer that, because this host's struct has no room for it.
     pub fn stream_with_options(
         &self,
         options: Option<(usize, Option<i32>)>,
@@ -105,16 +105,16 @@ impl TestDevice<'_> {
         Some(self.made_stream(OP, stream, result))
     }
 
-    /// The null stream, which TensorFlow up to 2.16 passes where it has none.
+    /// Returns the null stream, which TensorFlow up to 2.16 passes where it has no stream.
     #[must_use]
     pub fn null_stream(&self) -> TestStream<'_> {
         TestStream(self, ptr::null_mut())
     }
 
-    /// Makes an event.
+    /// Creates an event.
     ///
     /// # Errors
-    /// The plugin's; TensorFlow from 2.17 on aborts.
+    /// Returns the plugin's error, on which TensorFlow aborts since 2.17.
     pub fn event(&self) -> Result<TestEvent<'_>> {
         let mut event = ptr::null_mut();
         call!(self, create_event(&mut event))?;
@@ -122,13 +122,13 @@ impl TestDevice<'_> {
         Ok(TestEvent(self, event))
     }
 
-    /// The null event.
+    /// Returns the null event.
     #[must_use]
     pub fn null_event(&self) -> TestEvent<'_> {
         TestEvent(self, ptr::null_mut())
     }
 
-    /// Makes a stopwatch.
+    /// Creates a timer.
     pub fn timer(&self) -> Result<TestTimer<'_>> {
         let mut timer = ptr::null_mut();
         call!(self, create_timer(&mut timer))?;
@@ -163,7 +163,7 @@ impl TestStream<'_> {
         call!(self.0, memcpy_dtod(self.1, &mut target, &source, bytes))
     }
 
-    /// Enqueues filling, with the callback for the pattern.
+    /// Enqueues a fill, with the callback for the pattern.
     pub fn fill(&self, target: DevicePtr, pattern: Pattern, bytes: u64) -> Result<()> {
         let mut target = memory_base(Some(target), bytes);
         match pattern {
@@ -173,7 +173,7 @@ impl TestStream<'_> {
         }
     }
 
-    /// Records an event. Its status is ignored, as TensorFlow ignores it.
+    /// Records an event. Its status is ignored, as in TensorFlow.
     pub fn record_event(&self, event: &TestEvent<'_>) {
         self.0.must_be(event.0, "record_event");
         let _ = call!(self.0, record_event(self.1, event.1));
@@ -196,12 +196,12 @@ impl TestStream<'_> {
         call!(self.0, block_host_until_done(self.1))
     }
 
-    /// Whether the stream works.
+    /// Returns the status of the stream.
     pub fn status(&self) -> Result<()> {
         call!(self.0, get_stream_status(self.1))
     }
 
-    /// Starts or stops a stopwatch.
+    /// Starts or stops a timer.
     pub fn time(&self, timer: &TestTimer<'_>, start: bool) -> Result<()> {
         self.0.must_be(timer.0, if start { "start_timer" } else { "stop_timer" });
         if start {
@@ -211,13 +211,13 @@ impl TestStream<'_> {
         }
     }
 
-    /// Enqueues a callback. The receiver gets the code that it is called with, each time it is.
+    /// Enqueues a callback. The receiver gets the status code of each call of it.
     ///
     /// # Errors
-    /// `INTERNAL` in TensorFlow's words if the plugin refuses.
+    /// Returns `INTERNAL` with TensorFlow's text if the plugin refuses.
     pub fn host_callback(&self) -> Result<Receiver<TF_Code>> {
         let (sender, receiver) = channel::<TF_Code>();
-        // Never freed, so that a second call is seen and no crash.
+        // Never freed, so that a second call is found and does not crash.
         let argument = Box::into_raw(Box::new(sender)).cast::<c_void>();
         let callback: SE_StatusCallbackFn = Some(called);
         let accepted = plain!(self.0, executor.host_callback(self.1, callback, argument));
@@ -246,13 +246,13 @@ unsafe extern "C" fn called(argument: *mut c_void, status: *mut TF_Status) {
     unsafe {
         let sender = &*argument.cast::<Sender<TF_Code>>();
         let code = StatusFunctions::get().map_or(u32::MAX, |host| (host.TF_GetCode)(status));
-        // A receiver that is gone has seen enough.
+        // The receiver may be dropped already.
         let _ = sender.send(code);
     }
 }
 
 impl TestEvent<'_> {
-    /// How far the event is. Notes a violation if the answer would abort.
+    /// Returns the status of the event. A value on which TensorFlow would abort is a violation.
     #[must_use]
     pub fn status(&self) -> EventStatus {
         match plain!(self.0, executor.get_event_status(self.1)) {
@@ -274,7 +274,7 @@ impl TestEvent<'_> {
 }
 
 impl TestTimer<'_> {
-    /// The time between start and stop.
+    /// Returns the time between start and stop.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         let nanoseconds = self.0.host.timer_fns.nanoseconds.expect("every callback is there");

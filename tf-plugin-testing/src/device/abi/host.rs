@@ -29,8 +29,8 @@ sizes! {
         device: SP_Device,
     }
     tf_fs_sys::SE_MAJOR,
-    /// Whether the error of a copy is an exception, as in TensorFlow from 2.17 on; by default it would end the
-    /// process.
+    /// Whether the error of a copy is an exception, as in TensorFlow since 2.17; by default it
+    /// would end the process.
     takes_errors
 }
 
@@ -50,7 +50,7 @@ pub struct Host {
     pub(super) create_stream_with_options: CreateStreamWithOptions,
     pub(super) timer_fns: SP_TimerFns,
     destroy_platform: unsafe extern "C" fn(*mut SP_Platform),
-    /// What is created less what is destroyed.
+    /// How many objects were created and are not destroyed.
     pub(super) live: AtomicI64,
 }
 
@@ -64,12 +64,12 @@ impl Host {
     /// Loads the platform as TensorFlow does.
     ///
     /// # Errors
-    /// Those with which TensorFlow would abort, in its words.
+    /// Returns the errors with which TensorFlow would abort, with its texts.
     pub fn load<P: Platform>() -> Result<Self> {
         Self::load_with::<P>(Sizes::default(), &PlatformExport::new())
     }
 
-    /// As [`load`](Self::load), as a host of another version, or for a repeated time.
+    /// Loads it as [`load`](Self::load) does, as a host with these sizes. `export` counts the loads.
     pub fn load_with<P: Platform>(sizes: Sizes, export: &PlatformExport) -> Result<Self> {
         install();
         let log = Arc::new(Log::default());
@@ -165,7 +165,7 @@ impl Host {
         status.result()
     }
 
-    /// The members of `SP_StreamExecutor`, `SP_PlatformFns` and `SP_TimerFns` that are null: the struct, and the offset.
+    /// Returns the null members of `SP_StreamExecutor`, `SP_PlatformFns` and `SP_TimerFns`: the struct, and the offset.
     #[must_use]
     pub fn null_members(&self) -> Vec<(&'static str, usize)> {
         fn nulls<T: Versioned>(record: &T) -> impl Iterator<Item = (&'static str, usize)> {
@@ -177,7 +177,7 @@ impl Host {
         nulls(&self.executor).chain(nulls(&self.fns)).chain(nulls(&self.timer_fns)).collect()
     }
 
-    /// Name and type that were registered.
+    /// Returns the name and the type that were registered.
     #[must_use]
     pub fn names(&self) -> [String; 2] {
         // SAFETY: C strings that live as long as the platform; checked to be there.
@@ -185,7 +185,7 @@ impl Host {
             .map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
     }
 
-    /// The number of devices, or the plugin's error.
+    /// Returns the number of devices, or the plugin's error.
     pub fn device_count(&self) -> Result<usize> {
         let mut count = -1;
         let get = self.fns.get_device_count.expect("every callback is there");
@@ -198,13 +198,13 @@ impl Host {
         usize::try_from(count).map_err(Error::internal)
     }
 
-    /// How many devices, streams, events and timers there are.
+    /// Returns how many devices, streams, events and timers exist.
     #[must_use]
     pub fn live(&self) -> i64 {
         self.live.load(Ordering::Acquire)
     }
 
-    /// What the plugin did that TensorFlow would suffer from, since the last call.
+    /// Returns what the plugin did that would harm TensorFlow, since the last call.
     #[must_use]
     pub fn violations(&self) -> Vec<Violation> {
         self.log.take()

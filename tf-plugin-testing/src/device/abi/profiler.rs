@@ -43,12 +43,12 @@ impl ProfilerHost {
     /// Loads the profiler of a platform with `#[device_plugin]` as TensorFlow does.
     ///
     /// # Errors
-    /// Those with which TensorFlow would abort, in its words.
+    /// Returns the errors with which TensorFlow would abort, with its texts.
     pub fn load<P: Exported>() -> Result<Self> {
         Self::load_with::<P>(ProfilerSizes::default(), 0)
     }
 
-    /// As [`load`](Self::load), as a host of another version, or as the load behind so many others.
+    /// Loads it as [`load`](Self::load) does, as a host with these sizes, and after `load` earlier loads.
     pub fn load_with<P: Exported>(sizes: ProfilerSizes, load: usize) -> Result<Self> {
         const OP: &str = "TF_InitProfiler";
         install();
@@ -76,7 +76,7 @@ impl ProfilerHost {
         let (kept, kept_fns) = (first, first_fns);
         let destroy = params.destroy_profiler.expect("every callback is there");
         let destroy_fns = params.destroy_profiler_fns.expect("every callback is there");
-        // What TensorFlow does with two copies, before it uses a third.
+        // TensorFlow destroys two copies, before it uses a third.
         for (profiler, fns) in [(&mut first, &mut first_fns), (&mut second, &mut second_fns)] {
             // SAFETY: structs that the plugin has filled.
             unsafe {
@@ -87,7 +87,7 @@ impl ProfilerHost {
         Ok(Self { log, device_type, profiler: kept, fns: kept_fns })
     }
 
-    /// The type of devices that the profiler is registered for.
+    /// Returns the device type that the profiler is registered for.
     #[must_use]
     pub fn device_type(&self) -> &str {
         &self.device_type
@@ -100,10 +100,10 @@ impl ProfilerHost {
         status.result()
     }
 
-    /// Profiles what `body` does. The answer is a serialised `XSpace`, empty if there is nothing.
+    /// Profiles what `body` does. Returns a serialised `XSpace`, which is empty if there is nothing.
     ///
     /// # Errors
-    /// The plugin's first, which TensorFlow logs.
+    /// Returns the plugin's first error, which TensorFlow logs.
     pub fn profile(&self, body: impl FnOnce()) -> Result<Vec<u8>> {
         let started = self.call("start", self.fns.start);
         body();
@@ -112,10 +112,10 @@ impl ProfilerHost {
         self.collect()
     }
 
-    /// Collects, as after a profile; fails as the plugin does.
+    /// Collects the data, as after a profile; returns the plugin's error if that fails.
     pub fn collect(&self) -> Result<Vec<u8>> {
         const OP: &str = "collect_data_xspace";
-        /// What an uninitialised number happens to be.
+        /// A value that an uninitialised number may have.
         const JUNK: usize = 0x7a7a_7a7a;
         let collect = self.fns.collect_data_xspace.expect("every callback is there");
         let mut size = JUNK;
@@ -126,7 +126,7 @@ impl ProfilerHost {
             self.log.add(OP, b"", "the size was not set; TensorFlow would take any number for it");
             return status.result().and(Err(Error::internal("the size was not set")));
         }
-        // An error beside a size: TensorFlow looks at the size alone.
+        // If there is an error with a size, TensorFlow looks at the size alone.
         if size == 0 {
             return status.result().map(|()| Vec::new());
         }
@@ -134,7 +134,7 @@ impl ProfilerHost {
         self.take(size)
     }
 
-    /// Takes so many bytes, as after a question for the size.
+    /// Takes `size` bytes, as after a call for the size.
     pub fn take(&self, size: usize) -> Result<Vec<u8>> {
         let collect = self.fns.collect_data_xspace.expect("every callback is there");
         let (mut buffer, mut asked) = (vec![0; size], size);
@@ -144,7 +144,7 @@ impl ProfilerHost {
         status.result().map(|()| buffer)
     }
 
-    /// What the plugin did that TensorFlow would suffer from, since the last call.
+    /// Returns what the plugin did that would harm TensorFlow, since the last call.
     #[must_use]
     pub fn violations(&self) -> Vec<Violation> {
         self.log.take()

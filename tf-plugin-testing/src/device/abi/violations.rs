@@ -1,5 +1,5 @@
-//! Each way to break a rule of the C boundary is found out, by name. The SDK keeps them all, so that the functions of the
-//! plugin are replaced here.
+//! Tests that each violation of the C boundary is found and named. The SDK breaks no rule, so the
+//! tests replace the functions of a plugin.
 
 use super::graph::{GraphHost, set};
 use super::host::Host;
@@ -22,7 +22,7 @@ mod toy {
     include!("../toy.rs");
 }
 
-/// Checks that this is one violation, of this operation and with this part of its text.
+/// Checks that there is one violation, of this operation and with this part of its text.
 #[track_caller]
 fn one(violations: &[Violation], operation: &str, part: &str) {
     assert_eq!(violations.len(), 1, "{part}: {violations:#?}");
@@ -30,7 +30,7 @@ fn one(violations: &[Violation], operation: &str, part: &str) {
     assert!(violations[0].to_string().contains(part), "{part}: {violations:?}");
 }
 
-/// A host of a plugin that has this function in its table.
+/// Loads a plugin into a host, and replaces functions in its table.
 fn host(replace: impl FnOnce(&mut SP_StreamExecutor)) -> Host {
     let mut host = Host::load::<toy::Toy>().expect("loaded");
     replace(&mut host.executor);
@@ -38,9 +38,9 @@ fn host(replace: impl FnOnce(&mut SP_StreamExecutor)) -> Host {
 }
 
 thread_local! {
-    /// The answer of `create_stream`.
+    /// What `create_stream` returns.
     static STREAM: Cell<(usize, TF_Code)> = const { Cell::new((0, TF_OK)) };
-    /// The answer of `optimize`.
+    /// What `optimize` returns.
     static GRAPH: Cell<(TF_Buffer, TF_Code)> = const { Cell::new((NO_GRAPH, TF_OK)) };
 }
 

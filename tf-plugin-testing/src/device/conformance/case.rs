@@ -1,7 +1,7 @@
 //! A case, and what it is about.
 
 case_type! {
-    /// One question that a device is asked. All are in [`cases`](crate::device::cases).
+    /// One test case for a device. All are in [`cases`](crate::device::cases).
 }
 
 groups! {

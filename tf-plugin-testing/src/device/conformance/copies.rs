@@ -15,10 +15,10 @@ pub(super) enum Way {
     sync_memcpy_dtod,
 }
 
-/// What is around the bytes that an operation is about, and must stay.
+/// How many bytes before and behind those of an operation are checked to stay the same.
 const AROUND: usize = 512;
 
-/// Copies `bytes` in one way, `offset` bytes behind where TensorFlow would, and looks also at what is around.
+/// Copies `bytes` in one way, `offset` bytes behind where TensorFlow would, and checks the bytes around them, too.
 pub(super) fn copy(run: &mut Run<'_>, way: Way, bytes: usize, offset: usize) -> Outcome {
     let there = content(bytes, 3);
     let len = bytes as u64;
@@ -62,7 +62,7 @@ pub(super) fn copy(run: &mut Run<'_>, way: Way, bytes: usize, offset: usize) -> 
     Ok(())
 }
 
-/// Fills `bytes` with a pattern and looks also at what is around.
+/// Fills `bytes` with a pattern and checks the bytes around them, too.
 pub(super) fn fill(run: &mut Run<'_>, pattern: Pattern, bytes: usize) -> Outcome {
     let around = vec![0xa5; bytes + 2 * AROUND];
     let target = run.filled(&around)?;

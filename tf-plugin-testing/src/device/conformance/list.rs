@@ -1,4 +1,4 @@
-//! All cases: the one list that the tests of authors, [`run`](super::run_case) and the documentation are made of.
+//! The list of all cases, from which the tests of authors, [`run`](super::run_case) and the documentation are made.
 
 use super::case::{Case, Group};
 use super::copies::{self, Way};
@@ -6,10 +6,10 @@ use super::run::{Outcome, Run};
 use super::{loading, memory, order, threads};
 use se_plugin::Pattern;
 
-/// A list of cases in which rows make several:
+/// A list of cases in which one row can define several:
 ///
-/// - `sizes`: a question about so many bytes, with the texts before and behind their number.
-/// - `copies`: a way to copy, of several sizes and at an odd address.
+/// - `sizes`: a check with so many bytes, with the texts before and behind their number.
+/// - `copies`: a way to copy, with several sizes and at an odd address.
 macro_rules! device_cases {
     ($d:tt $tests:ident $($group:ident {
         $(sizes $sizes_why:literal {
@@ -227,7 +227,7 @@ device_cases! {
 }
 
 impl Case {
-    /// All cases, in their order.
+    /// Returns all cases, in their order.
     #[must_use]
     pub fn all() -> &'static [&'static Self] {
         CASES

@@ -1,4 +1,4 @@
-//! Loading a platform, and what its devices say of themselves.
+//! Loading a platform, and the descriptions of its devices.
 
 use super::run::{Outcome, Run, Stop};
 use crate::deviation::Deviation;
@@ -92,7 +92,7 @@ pub(super) fn figures(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn memory_usage(run: &mut Run<'_>) -> Outcome {
-    // Before the first request the SDK does not count what it will set aside.
+    // Before the first allocation the SDK does not count the memory that it will set aside.
     drop(run.allocate(256)?);
     let Some([free, total]) = run.device.memory_usage() else {
         run.deviation(Deviation::new("`device_memory_usage` does not know"));

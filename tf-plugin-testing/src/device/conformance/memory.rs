@@ -3,10 +3,10 @@
 use super::run::{Block, Outcome, Run, Stop, content, needs};
 use crate::deviation::Deviation;
 
-/// TensorFlow divides what it gets at multiples of it.
+/// TensorFlow divides the memory that it gets at multiples of this.
 const ALIGNMENT: u64 = 256;
 
-/// Memory of this length: where it is, and that it keeps what is in it.
+/// Checks memory of this length: its address, and that it keeps its content.
 pub(super) fn of(run: &mut Run<'_>, bytes: usize) -> Outcome {
     let block = run.allocate(bytes)?;
     let address = block.start().address();
@@ -51,7 +51,7 @@ pub(super) fn allocations_keep_their_content(run: &mut Run<'_>) -> Outcome {
     for content in &contents {
         blocks.push(Some(run.filled(content)?));
     }
-    // Others come and go meanwhile.
+    // Other memory is freed and allocated meanwhile.
     for at in (0..blocks.len()).step_by(3) {
         blocks[at] = None;
     }
@@ -76,12 +76,12 @@ pub(super) fn too_much_is_refused(run: &mut Run<'_>) -> Outcome {
             run.deviation(Deviation::new(what).wanted("nothing".into()).got("memory".into()));
         }
     }
-    // It works on.
+    // The device still works.
     of(run, 4096)?;
     run.ok("`synchronize_all_activity` after memory was refused", run.device.synchronize())
 }
 
-/// How much memory is free, and how much there is.
+/// Returns how many bytes are free, and how many there are.
 fn usage(run: &Run<'_>) -> Outcome<[u64; 2]> {
     let Some(usage) = run.device.memory_usage() else {
         return Err(Stop::skip("the device does not know how much memory it has"));
@@ -91,7 +91,7 @@ fn usage(run: &Run<'_>) -> Outcome<[u64; 2]> {
     Ok([bytes(usage[0])?, bytes(usage[1])?])
 }
 
-/// How much is free, and how much of it a test may take.
+/// Returns how many bytes are free, and how many of them a test may take.
 fn share(run: &Run<'_>, part: u64) -> Outcome<(u64, usize)> {
     let [free, _] = usage(run)?;
     Ok((free, (free / part).min(256 << 20) as usize))
@@ -113,7 +113,7 @@ pub(super) fn freed_memory_comes_back(run: &mut Run<'_>) -> Outcome {
 }
 
 pub(super) fn usage_counts_allocations(run: &mut Run<'_>) -> Outcome {
-    // With the first request the SDK sets memory aside.
+    // On the first allocation the SDK sets memory aside.
     drop(run.allocate(256)?);
     let (before, bytes) = share(run, 8)?;
     let block = run.allocate(bytes)?;
@@ -130,7 +130,7 @@ pub(super) fn usage_counts_allocations(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-/// TensorFlow divides a region: most addresses that it passes are within one.
+/// Checks parts of a region. TensorFlow divides regions: most addresses that it passes are inside one.
 pub(super) fn parts_of_a_region(run: &mut Run<'_>) -> Outcome {
     const PART: usize = 768;
     let whole = run.filled(&[0xee; 16 * PART])?;
@@ -156,7 +156,7 @@ pub(super) fn parts_of_a_region(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-/// Host memory of this length.
+/// Checks host memory of this length.
 pub(super) fn of_the_host(run: &mut Run<'_>, bytes: usize) -> Outcome {
     match run.device.host_memory(bytes) {
         0 => run.deviation(

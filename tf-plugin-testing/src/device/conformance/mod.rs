@@ -1,6 +1,6 @@
-//! What TensorFlow asks of a device, case by case.
+//! What TensorFlow requires of a device, case by case.
 //!
-//! One list of cases has two users: [`conformance!`](crate::device::conformance!) makes a test of each, [`run_case`] runs one.
+//! Each case has two users: [`conformance!`](crate::device::conformance!) makes a test of it, [`run_case`] runs it.
 
 mod case;
 mod copies;

@@ -6,11 +6,11 @@ use crate::device::abi::{TestEvent, TestStream};
 use se_plugin::{EventStatus, Pattern};
 use std::time::{Duration, Instant};
 
-/// Enough work for whoever does not wait to be seen.
+/// Enough work to notice an operation that does not wait.
 const MUCH: usize = 1 << 20;
 const TIMES: u8 = 8;
 
-/// Keeps a stream busy with filling `block`, at last with `value`.
+/// Keeps a stream busy: fills `block` several times, at last with `value`.
 fn keep_busy(run: &mut Run<'_>, stream: &TestStream<'_>, block: &Block<'_>, value: u8) -> Outcome {
     for round in 0..TIMES {
         let byte = if round + 1 == TIMES { value } else { round ^ 0x80 };
@@ -19,14 +19,14 @@ fn keep_busy(run: &mut Run<'_>, stream: &TestStream<'_>, block: &Block<'_>, valu
     Ok(())
 }
 
-/// A stream that is busy with filling memory, at last with `value`.
+/// Creates a stream that is busy with filling memory, at last with `value`.
 fn busy<'h>(run: &mut Run<'h>, value: u8) -> Outcome<(TestStream<'h>, Block<'h>)> {
     let (stream, block) = (run.stream()?, run.allocate(MUCH)?);
     keep_busy(run, &stream, &block, value)?;
     Ok((stream, block))
 }
 
-/// Notes it if not all bytes are the one.
+/// Notes a deviation if not all bytes are `value`.
 fn expect_all(run: &mut Run<'_>, what: &str, got: &[u8], value: u8) {
     let wrong = got.iter().filter(|&&byte| byte != value).count();
     if wrong > 0 {
@@ -75,7 +75,7 @@ pub(super) fn synchronize_waits_for_all_streams(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-/// A stream that does not wait copies what another is about to write.
+/// Checks that a stream copies what another stream writes, only after that one has written it.
 fn behind(
     run: &mut Run<'_>,
     what: &str,
@@ -147,7 +147,7 @@ pub(super) fn a_stream_waits_for_itself(run: &mut Run<'_>) -> Outcome {
     run.ok("`block_host_until_done`", stream.synchronize())
 }
 
-/// Later work of the other stream is none of it.
+/// Checks that a stream does not wait for later work of the other one, which would be a deadlock.
 pub(super) fn two_streams_wait_for_each_other(run: &mut Run<'_>) -> Outcome {
     let (first, second) = (run.stream()?, run.stream()?);
     run.ok(
@@ -208,7 +208,7 @@ pub(super) fn event_never_recorded(run: &mut Run<'_>) -> Outcome {
     run.ok("`block_host_until_done`", stream.synchronize())
 }
 
-/// What was written before an event is there when the event is complete.
+/// Checks that everything written before an event is there when the event is complete.
 fn complete_means_done(
     run: &mut Run<'_>,
     what: &str,
@@ -216,7 +216,7 @@ fn complete_means_done(
 ) -> Outcome {
     let (stream, event) = (run.stream()?, run.event()?);
     let block = run.allocate(MUCH)?;
-    // The first record is not the one that counts.
+    // A later record replaces this one.
     stream.record_event(&event);
     for value in 1..=3 {
         keep_busy(run, &stream, &block, value)?;
@@ -344,7 +344,7 @@ pub(super) fn timer_measures(run: &mut Run<'_>) -> Outcome {
             std::thread::sleep(pause);
         }
     }
-    // A clock of the device's may be a little faster.
+    // The device's clock may be a little faster.
     let elapsed = timer.elapsed();
     run.that(format_args!("{elapsed:?} between two marks {pause:?} apart"), elapsed >= pause / 2);
     run.that(format_args!("{elapsed:?} for {pause:?}"), elapsed < Duration::from_secs(20));

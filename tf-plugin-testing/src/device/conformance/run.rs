@@ -1,4 +1,4 @@
-//! One case: how it is run, what it may use, and what it notes.
+//! How one case runs, what it may use, and what it notes.
 
 use super::case::Case;
 use crate::deviation::Deviation;
@@ -14,11 +14,11 @@ use tf_plugin_core::Result;
 
 pub(super) use crate::verdict::{Outcome, Stop, needs};
 
-/// Holds the first device of a platform against one [case](crate::device::cases), in a host of its own.
+/// Runs one [case](crate::device::cases) on the first device of a platform, in a new host.
 ///
-/// A case that is not done after `limit` has failed; its thread is left to itself, since nothing can end it.
+/// A case that is not done after `limit` has failed. Its thread goes on, since nothing can end it.
 ///
-/// [`conformance!`](crate::device::conformance!) is the short way for tests; this is for those that want the answer.
+/// [`conformance!`](crate::device::conformance!) is the short way for tests; this function returns the verdict.
 #[must_use]
 pub fn run_case<P: Platform>(case: &'static Case, limit: Duration) -> Verdict {
     let (sender, receiver) = channel();
@@ -69,7 +69,7 @@ fn on_a_host<P: Platform>(case: &Case) -> Verdict {
     Verdict::of(deviations, outcome, left.into_iter().chain(violations))
 }
 
-/// A case at work on an open device.
+/// A running case on an open device.
 pub(super) struct Run<'h> {
     pub(super) host: &'h Host,
     pub(super) device: &'h TestDevice<'h>,
@@ -88,7 +88,7 @@ impl Block<'_> {
         self.start
     }
 
-    /// The address `offset` bytes behind the start.
+    /// Returns the address `offset` bytes behind the start.
     pub(super) fn at(&self, offset: usize) -> DevicePtr {
         DevicePtr::new(self.start.address() + offset as u64).expect("it is behind an address")
     }
@@ -100,7 +100,7 @@ impl Drop for Block<'_> {
     }
 }
 
-/// `len` bytes, others for each salt.
+/// Returns `len` bytes, which differ for each salt.
 pub(super) fn content(len: usize, salt: u8) -> Vec<u8> {
     (0..len).map(|at| (at.wrapping_mul(31) ^ (at >> 8)) as u8 ^ salt).collect()
 }
@@ -110,31 +110,31 @@ impl<'h> Run<'h> {
         self.deviations.push(deviation);
     }
 
-    /// Notes what does not hold.
+    /// Notes a statement that does not hold.
     pub(super) fn that(&mut self, what: impl Display, holds: bool) {
         if !holds {
             self.deviation(Deviation::new(what));
         }
     }
 
-    /// The value of a step that has to succeed for the case to go on.
+    /// Returns the value of a step without which the case cannot go on.
     pub(super) fn ok<T>(&self, what: impl Display, result: Result<T>) -> Outcome<T> {
         result.map_err(|error| Deviation::of_error(what, "OK", &error).into())
     }
 
-    /// Notes OK where there should be an error.
+    /// Notes success where an error is expected.
     pub(super) fn fails<T>(&mut self, what: impl Display, result: Result<T>) {
         if result.is_ok() {
             self.deviation(Deviation::new(what).wanted("an error".into()).got("OK".into()));
         }
     }
 
-    /// Notes where bytes are not the wanted ones.
+    /// Notes bytes that differ from the expected ones.
     pub(super) fn equal(&mut self, what: impl Display, got: &[u8], wanted: &[u8]) {
         self.deviations.extend(Deviation::of_bytes(what, got, wanted));
     }
 
-    /// Memory, which is a part of a machine that tests need.
+    /// Allocates memory; the case fails if there is none.
     pub(super) fn allocate(&self, len: usize) -> Outcome<Block<'h>> {
         let device = self.device;
         let Some(start) = device.allocate(len as u64) else {
@@ -144,7 +144,7 @@ impl<'h> Run<'h> {
         Ok(Block { device, start, len })
     }
 
-    /// Memory with this content.
+    /// Allocates memory with this content.
     pub(super) fn filled(&self, content: &[u8]) -> Outcome<Block<'h>> {
         let block = self.allocate(content.len())?;
         let copied = self.device.copy_to_device(block.start(), content);
@@ -152,7 +152,7 @@ impl<'h> Run<'h> {
         Ok(block)
     }
 
-    /// The content of memory.
+    /// Reads the content of memory.
     pub(super) fn read(&self, block: &Block<'_>) -> Outcome<Vec<u8>> {
         let mut back = vec![0x5a; block.len];
         let copied = self.device.copy_to_host(&mut back, block.start());

@@ -12,7 +12,7 @@ use tf_plugin_core::{Error, Result, ResultExt as _, ensure};
 const THREADS: usize = 8;
 const ROUNDS: u8 = 25;
 
-/// Runs `body` on eight threads, which say what is wrong.
+/// Runs `body` on eight threads, and notes what goes wrong.
 fn on_eight(run: &mut Run<'_>, body: impl Fn(u8) -> Result<()> + Sync) -> Outcome {
     let ends = on_threads(THREADS, |number| body(number as u8)).into_iter();
     let wrong: Vec<Error> = ends.filter_map(Result::err).collect();
@@ -28,7 +28,7 @@ fn allocate(device: &TestDevice<'_>, bytes: u64) -> Result<DevicePtr> {
     device.allocate(bytes).ok_or_else(nothing)
 }
 
-/// Memory of its own there and back, `ROUNDS` times.
+/// Copies to new memory and back, `ROUNDS` times.
 fn there_and_back(device: &TestDevice<'_>, stream: &TestStream<'_>, salt: u8) -> Result<()> {
     for round in 0..ROUNDS {
         let there = content(1000 + usize::from(round) * 97, salt ^ round);
@@ -130,7 +130,7 @@ pub(super) fn random_work(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-/// Random work in three streams that wait for each other, beside a model of the memory.
+/// Runs random work on three streams that wait for each other, and compares the memory with a model.
 fn random_work_from(run: &mut Run<'_>, seed: u64) -> Outcome {
     const LEN: usize = 8192;
     let mut random = fastrand::Rng::with_seed(seed);

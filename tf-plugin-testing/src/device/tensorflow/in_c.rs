@@ -1,7 +1,7 @@
-//! The smoke cases for devices in TensorFlow's C library; the list has each under the same name.
+//! The smoke tests of devices in TensorFlow's C library; the list has each under the same name.
 //!
-//! They load a plugin as programs in C do, and copy and compute. What a device and its kernels do beyond that is judged by
-//! the cases of the process and by those in Python, which see more.
+//! They load a plugin as C programs do, and copy and compute. The in-process cases and those in
+//! Python test devices and kernels further, since they see more.
 
 use crate::abi::tensorflow::{Content, Context, Device, Handle, Tensor, TensorFlow};
 use crate::tensorflow::work::{
@@ -58,7 +58,7 @@ fn any_bytes(shape: &[i64]) -> Tensor {
     Tensor::bytes(TF_UINT8, shape, payload(usize::try_from(count).unwrap_or(0), 1))
 }
 
-/// Numbers that are not too round.
+/// Creates a vector of float32s that are not round numbers.
 fn uneven(count: usize, seed: u64) -> Tensor {
     let values = payload(count, seed).into_iter().map(|byte| f32::from(byte) / 37.0 - 3.0);
     let bytes = values.flat_map(f32::to_ne_bytes).collect();
@@ -82,7 +82,7 @@ impl OnDevice {
         let (got, wanted) = ((back.data_type, &back.shape), (tensor.data_type, &tensor.shape));
         same(format_args!("type and shape of {what}"), got, wanted)?;
         same_bytes(format_args!("the bytes of {what}"), bytes_of(&back), bytes_of(tensor))?;
-        // By way of a tensor on another device, too, which is a copy of its own.
+        // Also through a tensor on another device, which is a separate copy.
         let second = (self.count > 1).then(|| format!("/device:{}:1", self.kind));
         for other in [Some(CPU), second.as_deref()].into_iter().flatten() {
             let copy = there.copy_to(context, other).context("TFE_TensorHandleCopyToDevice")?;
@@ -99,7 +99,7 @@ impl OnDevice {
         given.first().ok_or_else(|| Error::internal(format!("{op} gives nothing")))?.tensor()
     }
 
-    /// An operation that adds float32s on the device.
+    /// Returns an operation that adds float32s on the device.
     fn adds(&self) -> Outcome<&'static str> {
         const OPS: [&str; 2] = ["AddV2", "Add"];
         let x = self.put(&self.context, &uneven(1, 1))?;

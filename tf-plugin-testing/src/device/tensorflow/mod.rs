@@ -13,7 +13,7 @@ use std::path::Path;
 /// [in its C library](c_cases).
 pub type InTensorFlow = crate::tensorflow::InTensorFlow<Devices>;
 
-/// Of devices there is nothing to declare.
+/// The type of what devices declare, which is nothing.
 #[derive(Debug, Default)]
 pub struct Devices;
 

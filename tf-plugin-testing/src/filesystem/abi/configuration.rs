@@ -10,10 +10,10 @@ use tf_fs_plugin::FilesystemOption;
 use tf_fs_sys::{TF_Filesystem_Option, TF_Filesystem_Option_Type_Buffer};
 use tf_plugin_core::{Code, Error, Result, ResultExt as _};
 
-/// The number that the host puts where a slot is to write a count.
+/// The value of a count that a slot has not written yet.
 const UNSET_COUNT: c_int = c_int::MIN;
 
-/// An option as TensorFlow passes it: an empty description is null.
+/// Returns an option as TensorFlow passes it: an empty description is null.
 fn raw(option: &mut OwnedOption) -> TF_Filesystem_Option {
     let mut raw = option.raw();
     // SAFETY: the option's text, which lives as long as the option.
@@ -24,7 +24,7 @@ fn raw(option: &mut OwnedOption) -> TF_Filesystem_Option {
 }
 
 impl TestFilesystem {
-    /// Sets several options. An empty description goes over as null, as TensorFlow's do.
+    /// Sets several options. An empty description is passed as null, as TensorFlow does.
     pub fn set_filesystem_configuration(&self, options: &[FilesystemOption]) -> Result<()> {
         let Some(slot) = self.mounted.tables.filesystem.set_filesystem_configuration else {
             let what = "Filesystem does not support SetConfiguration()";
@@ -48,14 +48,14 @@ impl TestFilesystem {
         call!(self, name, set_filesystem_configuration_option(&raw const raw)).0
     }
 
-    /// All options of the filesystem, an error if one cannot be read. TensorFlow never asks.
+    /// Returns all options of the filesystem, or an error if one cannot be read. TensorFlow never calls this.
     pub fn get_filesystem_configuration(&self) -> Result<Vec<FilesystemOption>> {
         let (mut array, mut count) = (ptr::null_mut(), UNSET_COUNT);
         let (result, ()) = call!(self, b"", get_filesystem_configuration(&mut array, &mut count));
         self.mounted.answer("get_filesystem_configuration", b"", result, array, count)
     }
 
-    /// One option by its key, an error if it cannot be read. TensorFlow never asks.
+    /// Returns one option by its key, or an error if it cannot be read. TensorFlow never calls this.
     pub fn get_filesystem_configuration_option(&self, key: &str) -> Result<FilesystemOption> {
         const OP: &str = "get_filesystem_configuration_option";
         let (key, mut option) = (key.as_bytes(), ptr::null_mut());
@@ -67,8 +67,8 @@ impl TestFilesystem {
         found.ok_or_else(|| Error::internal("the plugin answered OK without an option"))
     }
 
-    /// The keys of all options. TensorFlow never asks. The header leaves open how several keys fit
-    /// into one string; this SDK puts them one after the other, each with its NUL.
+    /// Returns the keys of all options. TensorFlow never calls this. The header does not say how several keys fit into
+    /// one string; this SDK writes them one after the other, each with its NUL.
     pub fn get_filesystem_configuration_keys(&self) -> Result<Vec<String>> {
         const OP: &str = "get_filesystem_configuration_keys";
         let (mut keys, mut count) = (ptr::null_mut::<c_char>(), UNSET_COUNT);
@@ -129,7 +129,7 @@ impl Mounted {
         // were copied.
         unsafe {
             let take = |index| self.take_option(op, subject, &array.add(index).read());
-            // All of them, also behind one that cannot be read.
+            // All options are taken over, also those behind one that cannot be read.
             let options: Vec<_> = (0..len).map(take).collect();
             self.blocks.release(op, subject, array);
             options.into_iter().collect()

@@ -12,18 +12,18 @@ use tf_fs_sys::{
 };
 use tf_plugin_core::{Code, Error, Result};
 
-/// The answer of one `read`.
+/// The result of one `read`.
 struct RawRead {
     result: Result<()>,
     returned: i64,
     margins_are_intact: bool,
-    /// The bytes that the plugin claims, at most as many as were requested.
+    /// The bytes that the plugin claims to have read, at most as many as were requested.
     content: Vec<u8>,
     seed: u8,
 }
 
 impl RawRead {
-    /// Whether the plugin claims this byte, and it is as the host had made it.
+    /// Returns whether the plugin claims this byte, and the byte is as the host initialised it.
     fn is_untouched(&self, index: usize) -> bool {
         self.content.get(index).is_some_and(|byte| is_as_made(index, *byte, self.seed))
     }
@@ -36,14 +36,14 @@ pub struct TestRandomAccessFile(pub(in crate::filesystem) Open<TF_RandomAccessFi
 impl TestRandomAccessFile {
     /// Reads up to `n` bytes from byte `offset`; fewer only if the file ended before.
     ///
-    /// The plugin may be asked again, with buffers of different content: a byte that stays as each
-    /// buffer was made is one that the plugin claims but never wrote.
-    /// [`Host::read_once`](crate::filesystem::Host::read_once) turns that off, for tests that count what a read
-    /// costs.
+    /// The host may read several times, with buffers of different content: a byte that keeps the
+    /// initial value of each buffer was claimed but never written.
+    /// [`Host::read_once`](crate::filesystem::Host::read_once) turns that off, for tests that count
+    /// what a read costs.
     ///
     /// # Errors
-    /// That of the plugin, but not `OUT_OF_RANGE`, which only says that the file ended;
-    /// [`read_with_status`](Self::read_with_status) shows it.
+    /// Returns the plugin's error, except `OUT_OF_RANGE`, which only says that the file ended;
+    /// [`read_with_status`](Self::read_with_status) returns that, too.
     pub fn read(&self, offset: u64, n: usize) -> Result<Vec<u8>> {
         match self.read_with_status(offset, n) {
             (content, Ok(())) => Ok(content),
@@ -52,8 +52,8 @@ impl TestRandomAccessFile {
         }
     }
 
-    /// As [`read`](Self::read), with the status as it is: OK for exactly `n` bytes, `OUT_OF_RANGE` for
-    /// fewer. On any other error there are no bytes.
+    /// Reads as [`read`](Self::read) does, and returns the status: OK for exactly `n` bytes,
+    /// `OUT_OF_RANGE` for fewer. On any other error there are no bytes.
     pub fn read_with_status(&self, offset: u64, n: usize) -> (Vec<u8>, Result<()>) {
         let first = match self.read_into_pattern(offset, n, 0x5a) {
             Ok(read) => read,
@@ -96,7 +96,7 @@ impl TestRandomAccessFile {
         })
     }
 
-    /// A byte that is as the buffer was made, in each of four buffers: in one it may be a coincidence.
+    /// Finds a byte that was not written to any of four buffers; in one buffer it may have its initial value by chance.
     fn unwritten(&self, offset: u64, n: usize, first: &RawRead) -> Option<usize> {
         let mut all = 0..first.content.len();
         if !all.clone().any(|index| first.is_untouched(index)) {
@@ -114,7 +114,7 @@ impl TestRandomAccessFile {
         all.find(|index| others.iter().chain([first]).all(|read| read.is_untouched(*index)))
     }
 
-    /// Whether an answer keeps the rules.
+    /// Returns whether a result follows the rules.
     fn judge(&self, offset: u64, n: usize, read: &RawRead) -> bool {
         let returned = read.returned;
         let claimed = usize::try_from(returned).ok();
@@ -152,15 +152,15 @@ impl TestRandomAccessFile {
         self.0.mounted.violation("read", &self.0.name, what);
     }
 
-    /// What the C functions of its table get. Valid until the file is dropped.
+    /// Returns the pointer that the C functions of its table get. It is valid until the file is dropped.
     #[must_use]
     pub fn as_ptr(&self) -> *mut TF_RandomAccessFile {
         self.0.as_ptr()
     }
 }
 
-/// A file that is open for writing. A null slot is `UNIMPLEMENTED`, except for `flush` and `sync`; other errors
-/// are the plugin's. Dropping it runs `cleanup`, also when it was not closed, as TensorFlow does at times.
+/// A file that is open for writing. A null slot is `UNIMPLEMENTED`, except for `flush` and `sync`; other errors are the
+/// plugin's. Dropping the file runs `cleanup`, even if it was not closed, as TensorFlow sometimes does.
 #[derive(Debug)]
 pub struct TestWritableFile(pub(in crate::filesystem) Open<TF_WritableFile>);
 
@@ -173,7 +173,7 @@ impl TestWritableFile {
         self.0.mounted.call(op, &self.0.name, call)
     }
 
-    /// Appends `data`; none of it comes as a null pointer.
+    /// Appends `data`; empty data is passed as a null pointer.
     pub fn append(&mut self, data: &[u8]) -> Result<()> {
         let slot = self.table().append.ok_or_else(|| unimplemented("Append", &self.0.name))?;
         // A copy of exactly its size, gone after the call; null if there is none, as TensorFlow passes
@@ -184,7 +184,7 @@ impl TestWritableFile {
         self.call("append", |status| unsafe { slot(self.as_ptr(), start, copy.len(), status) }).0
     }
 
-    /// The position in bytes.
+    /// Returns the position in bytes.
     pub fn tell(&mut self) -> Result<u64> {
         let slot = self.table().tell.ok_or_else(|| unimplemented("Tell", &self.0.name))?;
         // SAFETY: an open file of this table and a status.
@@ -194,14 +194,14 @@ impl TestWritableFile {
         result.map(|()| position)
     }
 
-    /// Hands buffered bytes on; OK if the slot is null.
+    /// Passes buffered bytes on; returns OK if the slot is null.
     pub fn flush(&mut self) -> Result<()> {
         let Some(slot) = self.table().flush else { return Ok(()) };
         // SAFETY: an open file of this table and a status.
         self.call("flush", |status| unsafe { slot(self.as_ptr(), status) }).0
     }
 
-    /// Makes what was appended durable; [`flush`](Self::flush) if the slot is null.
+    /// Makes the appended bytes durable; calls [`flush`](Self::flush) if the slot is null.
     pub fn sync(&mut self) -> Result<()> {
         let Some(slot) = self.table().sync else { return self.flush() };
         // SAFETY: an open file of this table and a status.
@@ -215,14 +215,14 @@ impl TestWritableFile {
         self.call("close", |status| unsafe { slot(self.as_ptr(), status) }).0
     }
 
-    /// What the C functions of its table get. Valid until the file is dropped.
+    /// Returns the pointer that the C functions of its table get. It is valid until the file is dropped.
     #[must_use]
     pub fn as_ptr(&self) -> *mut TF_WritableFile {
         self.0.as_ptr()
     }
 }
 
-/// A number that is -1 exactly when there is an error. TensorFlow takes a negative one with OK for `taken_for`.
+/// Checks that a number is -1 exactly if there is an error. TensorFlow takes a negative one with OK for `taken_for`.
 pub(super) fn number(
     mounted: &Mounted,
     op: &'static str,
@@ -245,7 +245,7 @@ pub(super) fn number(
 pub struct TestReadOnlyMemoryRegion(pub(in crate::filesystem) Open<TF_ReadOnlyMemoryRegion>);
 
 impl TestReadOnlyMemoryRegion {
-    /// Checks what a region has to be right after it was opened.
+    /// Checks a region right after it was opened.
     pub(in crate::filesystem) fn opened(open: Open<TF_ReadOnlyMemoryRegion>) -> Self {
         const OP: &str = "new_read_only_memory_region_from_file";
         let opened = Self(open);
@@ -262,7 +262,7 @@ impl TestReadOnlyMemoryRegion {
         opened
     }
 
-    /// What `data` and `length` answer now.
+    /// Returns what `data` and `length` return now.
     fn raw_content(&self) -> (*const u8, u64) {
         let table = &self.0.mounted.tables.read_only_memory_region;
         // SAFETY: an open region of this table.
@@ -274,8 +274,8 @@ impl TestReadOnlyMemoryRegion {
         }
     }
 
-    /// The content, empty if the plugin gives none. It is not a slice: that of a mapped file changes with the file, and a
-    /// look at what was cut off the file ends the process with `SIGBUS`, in TensorFlow as here.
+    /// Returns the content, which is empty if the plugin provides none. It is not a slice: a mapped file can change,
+    /// and reading a part that was cut off ends the process with `SIGBUS`, in TensorFlow as here.
     #[must_use]
     pub fn content(&self) -> RegionContent<'_> {
         let (data, length) = self.raw_content();
@@ -289,13 +289,13 @@ impl TestReadOnlyMemoryRegion {
         }
     }
 
-    /// A copy of the content, as it is now.
+    /// Copies the content, as it is now.
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         self.content().to_vec()
     }
 
-    /// What the C functions of its table get. Valid until the region is dropped.
+    /// Returns the pointer that the C functions of its table get. It is valid until the region is dropped.
     #[must_use]
     pub fn as_ptr(&self) -> *mut TF_ReadOnlyMemoryRegion {
         self.0.as_ptr()

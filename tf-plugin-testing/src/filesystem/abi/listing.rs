@@ -12,7 +12,7 @@ use tf_fs_sys::TF_ListOp;
 use tf_plugin_core::Result;
 
 impl TestFilesystem {
-    /// The names of the entries of a directory.
+    /// Returns the names of the entries of a directory.
     pub fn get_children(&self, uri: impl AsRef<[u8]>) -> Result<Vec<Vec<u8>>> {
         let uri = uri.as_ref();
         let slot = self.mounted.tables.filesystem.get_children;
@@ -23,11 +23,11 @@ impl TestFilesystem {
         self.list("get_children", slot, &path, is_entry, otherwise)
     }
 
-    /// The names that match a pattern, which reaches the plugin as it is.
+    /// Returns the names that match a pattern, which is passed to the plugin unchanged.
     ///
     /// # Errors
-    /// That of the plugin. TensorFlow's default swallows the errors of `get_children` and crashes on
-    /// a wildcard in the host; there this host notes a violation and returns `INTERNAL`.
+    /// Returns the plugin's error. TensorFlow's default ignores the errors of `get_children` and crashes on a wildcard
+    /// in the host; for that this host notes a violation and returns `INTERNAL`.
     pub fn get_matching_paths(&self, pattern: impl AsRef<[u8]>) -> Result<Vec<Vec<u8>>> {
         let pattern = pattern.as_ref();
         let Some(slot) = self.mounted.tables.filesystem.get_matching_paths else {
@@ -39,7 +39,7 @@ impl TestFilesystem {
         self.list("get_matching_paths", slot, pattern, is_path, otherwise)
     }
 
-    /// Calls a slot, takes its names over, and judges them and their number.
+    /// Calls a slot, takes ownership of its names, and checks them and their number.
     fn list(
         &self,
         op: &'static str,
@@ -60,9 +60,9 @@ impl TestFilesystem {
         let len = if array.is_null() { 0 } else { usize::try_from(count).unwrap_or(0) };
         let mut names = Vec::with_capacity(len);
         if count >= 0 {
-            // SAFETY: null, or an array of `count` elements, each null or a C string from the plugin's
-            // allocator, all the host's to free now. Nothing is freed before all was read, in case
-            // that one block came twice.
+            // SAFETY: null, or an array of `count` elements, each null or a C string from the
+            // plugin's allocator, all the host's to free now. Nothing is freed before all was read,
+            // because one block may be in the array twice.
             unsafe {
                 let strings: Vec<*mut c_char> =
                     (0..len).map(|index| array.add(index).read()).collect();
@@ -102,7 +102,7 @@ impl TestFilesystem {
     }
 }
 
-/// Whether a path matches a pattern by `fnmatch`, as in TensorFlow's default. With a NUL in either it does not.
+/// Returns whether a path matches a pattern by `fnmatch`, as in TensorFlow's default. With a NUL in either it does not.
 pub(in crate::filesystem) fn matches(pattern: &[u8], path: &[u8]) -> bool {
     let (Ok(pattern), Ok(path)) = (CString::new(pattern), CString::new(path)) else {
         return false;

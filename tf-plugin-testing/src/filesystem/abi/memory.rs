@@ -1,4 +1,4 @@
-//! What changes hands: blocks of the plugin's allocator, and buffers of the host.
+//! Memory that is passed to or from a plugin: blocks of the plugin's allocator, and buffers of the host.
 
 use crate::violations::Log;
 use core::ffi::{CStr, c_char, c_void};
@@ -25,8 +25,8 @@ impl Blocks {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that the host got a block. Null is fine and counts for nothing; a block that the host
-    /// has already is a violation and must not be freed again: then the answer is false.
+    /// Notes that the host got a block. Null is not counted. If the host already has the block,
+    /// that is a violation, and the block must not be freed again: then this returns false.
     pub(super) fn receive<T>(
         &self,
         operation: &'static str,
@@ -56,7 +56,7 @@ impl Blocks {
         unsafe { (self.free)(block.cast()) };
     }
 
-    /// Frees a block that came, unless it came before and was not freed.
+    /// Frees a block of the plugin, unless the host has it already.
     ///
     /// # Safety
     /// `block` must be null, or a block of the plugin's allocator that is now the host's and that nothing uses any more.
@@ -67,7 +67,7 @@ impl Blocks {
         }
     }
 
-    /// Takes a C string over: its bytes, freed. `None` for null.
+    /// Takes ownership of a C string: returns its bytes and frees it. Returns `None` for null.
     ///
     /// # Safety
     /// `string` must be null or a C string from the plugin's allocator that is now the host's.
@@ -88,16 +88,16 @@ impl Blocks {
         }
     }
 
-    /// How many blocks the host holds.
+    /// Returns how many blocks the host holds.
     pub(in crate::filesystem) fn count(&self) -> usize {
         self.held().len()
     }
 }
 
-/// How many bytes around a buffer are watched.
+/// How many bytes on each side of a buffer are checked.
 const MARGIN: usize = 64;
 
-/// A buffer for a read, filled with a pattern and watched on both sides.
+/// A buffer for a read, filled with a pattern and checked on both sides.
 pub(super) struct Buffer {
     bytes: Vec<u8>,
     n: usize,
@@ -105,12 +105,12 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// `None` without memory. Buffers of different seeds differ in every byte.
+    /// Creates a buffer, or returns `None` without memory. Buffers of different seeds differ in every byte.
     pub(super) fn new(n: usize, seed: u8) -> Option<Self> {
         let size = n.checked_add(2 * MARGIN)?;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(size).ok()?;
-        // One period of the pattern, which is copied: faster than byte by byte.
+        // The pattern repeats, so copying one period is faster than writing byte by byte.
         let period: [u8; 256] = core::array::from_fn(|index| pattern(index, seed));
         while bytes.len() < size {
             let piece = period.len().min(size - bytes.len());
@@ -119,7 +119,7 @@ impl Buffer {
         Some(Self { bytes, n, seed })
     }
 
-    /// The start of the `n` bytes; null if there are none, as TensorFlow passes it at times.
+    /// Returns the start of the `n` bytes; null if there are none, as TensorFlow sometimes passes it.
     pub(super) fn as_mut_ptr(&mut self) -> *mut c_char {
         if self.n == 0 {
             return core::ptr::null_mut();
@@ -127,7 +127,7 @@ impl Buffer {
         self.bytes[MARGIN..].as_mut_ptr().cast()
     }
 
-    /// Whether the bytes on both sides are untouched.
+    /// Returns whether the bytes on both sides are unchanged.
     pub(super) fn margins_are_intact(&self) -> bool {
         let is_intact = |range: core::ops::Range<usize>| {
             range.clone().all(|index| self.bytes[index] == pattern(index, self.seed))
@@ -135,13 +135,13 @@ impl Buffer {
         is_intact(0..MARGIN) && is_intact(MARGIN + self.n..self.bytes.len())
     }
 
-    /// The first `len` bytes.
+    /// Returns the first `len` bytes.
     pub(super) fn content(&self, len: usize) -> &[u8] {
         &self.bytes[MARGIN..MARGIN + len.min(self.n)]
     }
 }
 
-/// Whether a byte of the content of a buffer with this seed is as it was made.
+/// Returns whether a byte of a buffer with this seed has its initial value.
 pub(super) fn is_as_made(index: usize, byte: u8, seed: u8) -> bool {
     byte == pattern(MARGIN + index, seed)
 }

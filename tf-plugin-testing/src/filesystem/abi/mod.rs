@@ -1,5 +1,5 @@
-//! The unsafe part of the in-process host: it owns the statuses, copies the plugin's tables, calls their slots, takes over
-//! their memory, and judges what they answer.
+//! The unsafe part of the in-process host: it owns the statuses, copies the plugin's tables, calls
+//! their slots, takes ownership of their memory, and checks what they return.
 
 pub(super) mod at_exit;
 pub(super) mod configuration;

@@ -26,7 +26,7 @@ pub struct Tables {
     pub read_only_memory_region: TF_ReadOnlyMemoryRegionOps,
 }
 
-/// A filesystem that `init` has run for. `cleanup` runs when it is dropped.
+/// A filesystem that `init` has initialised. `cleanup` runs when it is dropped.
 #[derive(Debug)]
 pub(in crate::filesystem) struct Mounted {
     pub(in crate::filesystem) scheme: Vec<u8>,
@@ -34,7 +34,7 @@ pub(in crate::filesystem) struct Mounted {
     pub(in crate::filesystem) blocks: Blocks,
     /// From `Box::into_raw`.
     filesystem: *mut TF_Filesystem,
-    /// Last, so that it is dropped, and may report, when all else is over.
+    /// Last, so that it is dropped, and may report violations, after everything else.
     pub(in crate::filesystem) session: Arc<Session>,
 }
 
@@ -49,10 +49,10 @@ impl Mounted {
     /// Runs `init` on a zeroed filesystem.
     ///
     /// # Errors
-    /// That of `init`, after which nothing runs any more, as in TensorFlow.
+    /// Returns the error of `init`, after which nothing else is called, as in TensorFlow.
     ///
     /// # Safety
-    /// The tables and the hook must keep the header's promises.
+    /// The functions in the tables and the hook must follow the header's rules.
     pub(super) unsafe fn init(
         session: &Arc<Session>,
         scheme: Vec<u8>,
@@ -93,7 +93,7 @@ impl Mounted {
         Ok(mounted)
     }
 
-    /// The object that every slot gets.
+    /// Returns the object that every slot gets.
     pub(in crate::filesystem) fn as_ptr(&self) -> *mut TF_Filesystem {
         self.filesystem
     }
@@ -107,7 +107,7 @@ impl Mounted {
         self.session.log.add(operation, subject, what);
     }
 
-    /// Runs a slot with a fresh status, and gives what the status says and what the slot returned.
+    /// Calls a slot with a new status. Returns the result in the status, and what the slot returned.
     pub(in crate::filesystem) fn call<R>(
         &self,
         operation: &'static str,
@@ -141,8 +141,8 @@ impl Drop for Mounted {
     }
 }
 
-/// A path as TensorFlow passes it: cut at the first NUL, in memory of exactly its size that is
-/// gone after the call.
+/// Converts a path to what TensorFlow passes: cut at the first NUL, in memory of exactly its size
+/// that is freed after the call.
 pub(super) fn c_path(path: &[u8]) -> CString {
     let end = path.iter().position(|&byte| byte == 0);
     CString::new(&path[..end.unwrap_or(path.len())]).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What is open: a struct of the header that the plugin fills, until its `cleanup`.
+//! Open files and regions: a struct of the header that the plugin fills, until its `cleanup`.
 
 use super::mounted::{Mounted, c_path};
 use core::ffi::{c_char, c_void};
@@ -11,14 +11,14 @@ pub(super) fn unimplemented(op: &str, name: &[u8]) -> Error {
     Error::new(Code::Unimplemented, format!("{op}() not implemented for {}", name.escape_ascii()))
 }
 
-/// A slot that opens something.
+/// A slot that opens a file or region.
 pub(in crate::filesystem) type OpenOp<T> =
     unsafe extern "C" fn(*const TF_Filesystem, *const c_char, *mut T, *mut TF_Status);
 
-/// A slot that ends it.
+/// A slot that closes it.
 pub(in crate::filesystem) type CleanupOp<T> = unsafe extern "C" fn(*mut T);
 
-/// Something that is open; `cleanup` runs when it is dropped.
+/// An open file or region; `cleanup` runs when it is dropped.
 #[derive(Debug)]
 pub(in crate::filesystem) struct Open<T> {
     pub(super) name: Vec<u8>,
@@ -36,7 +36,7 @@ unsafe impl<T> Send for Open<T> {}
 unsafe impl<T> Sync for Open<T> {}
 
 impl<T> Open<T> {
-    /// Runs an operation that opens something.
+    /// Calls an operation that opens a file or region.
     pub(in crate::filesystem) fn new(
         mounted: &Arc<Mounted>,
         op: &'static str,
@@ -68,7 +68,7 @@ impl<T> Open<T> {
         Ok(Self { name: name.to_vec(), handle, cleanup, mounted: Arc::clone(mounted) })
     }
 
-    /// What the operations get.
+    /// Returns the pointer that the operations get.
     pub(super) fn as_ptr(&self) -> *mut T {
         self.handle.cast()
     }

@@ -14,13 +14,13 @@ use tf_fs_plugin::{FileStatistics, Undeleted};
 use tf_fs_sys::{TF_FileStatistics, TF_Filesystem, TF_Status, TF_TwoPathOp};
 use tf_plugin_core::{Error, Result, ensure};
 
-/// What the host puts into a place that a plugin is to fill.
+/// The initial value of memory that a plugin has to fill.
 const UNSET: u64 = 0xa5a5_a5a5_a5a5_a5a5;
 
 /// A slot with one path and a status.
 type PathOp<R> = unsafe extern "C" fn(*const TF_Filesystem, *const c_char, *mut TF_Status) -> R;
 
-/// Operations with one path that a status answers, each with its C++ name.
+/// Defines operations with one path and a status, each with its C++ name.
 macro_rules! path_ops {
     ($($(#[$doc:meta])* $op:ident, $cpp_name:literal;)*) => {
         impl TestFilesystem {$(
@@ -41,16 +41,16 @@ path_ops! {
     delete_file, "DeleteFile";
     /// Deletes an empty directory.
     delete_dir, "DeleteDir";
-    /// Whether a path exists: OK or `NOT_FOUND`.
+    /// Returns OK if a path exists, else `NOT_FOUND`.
     path_exists, "FileExists";
 }
 
 impl TestFilesystem {
-    /// The name that TensorFlow passes to the other operations, except to `get_matching_paths`.
-    /// TensorFlow's default drops scheme and host.
+    /// Returns the name that TensorFlow passes to the other operations, except to
+    /// `get_matching_paths`. TensorFlow's default removes scheme and host.
     ///
     /// # Errors
-    /// `INTERNAL` if the plugin returns null, where TensorFlow aborts the process.
+    /// Returns `INTERNAL` if the plugin returns null, where TensorFlow aborts the process.
     pub fn translate_name(&self, uri: impl AsRef<[u8]>) -> Result<Vec<u8>> {
         const OP: &str = "translate_name";
         let uri = uri.as_ref();
@@ -69,14 +69,14 @@ impl TestFilesystem {
         })
     }
 
-    /// An operation with one path and a status: what the status says, and what the slot returned.
+    /// Calls an operation with one path and a status. Returns the result in the status, and what the slot returned.
     fn path_op<R>(&self, op: &'static str, slot: PathOp<R>, path: &[u8]) -> (Result<()>, R) {
         let c = c_path(path);
         // SAFETY: an initialised filesystem of this table, a C string and a status.
         self.mounted.call(op, path, |status| unsafe { slot(self.as_ptr(), c.as_ptr(), status) })
     }
 
-    /// An operation with two paths, which are translated here.
+    /// Calls an operation with two paths, which it translates.
     fn two_path_op(
         &self,
         op: &'static str,
@@ -94,8 +94,8 @@ impl TestFilesystem {
     /// Creates a directory and its missing ancestors.
     ///
     /// # Errors
-    /// That of the plugin. TensorFlow's default never ends if the root does not exist; this host
-    /// notes a violation and returns `INTERNAL`.
+    /// Returns the plugin's error. TensorFlow's default never ends if the root does not exist; this
+    /// host notes a violation and returns `INTERNAL`.
     pub fn recursively_create_dir(&self, uri: impl AsRef<[u8]>) -> Result<()> {
         let uri = uri.as_ref();
         let Some(slot) = self.mounted.tables.filesystem.recursively_create_dir else {
@@ -104,10 +104,10 @@ impl TestFilesystem {
         self.path_op("recursively_create_dir", slot, &self.translate_name(uri)?).0
     }
 
-    /// Deletes a directory with all below it.
+    /// Deletes a directory and everything below it.
     ///
     /// # Errors
-    /// That of the plugin, with what is left.
+    /// Returns the plugin's error, with how much is left.
     pub fn delete_recursively(&self, uri: impl AsRef<[u8]>) -> Result<(), Undeleted> {
         const OP: &str = "delete_recursively";
         let uri = uri.as_ref();
@@ -136,7 +136,7 @@ impl TestFilesystem {
     /// Renames a file within this filesystem.
     ///
     /// # Errors
-    /// That of the plugin. TensorFlow's default copies and deletes.
+    /// Returns the plugin's error. TensorFlow's default copies and deletes.
     pub fn rename_file(&self, src: impl AsRef<[u8]>, dst: impl AsRef<[u8]>) -> Result<()> {
         let (src, dst) = (src.as_ref(), dst.as_ref());
         let Some(slot) = self.mounted.tables.filesystem.rename_file else {
@@ -149,8 +149,8 @@ impl TestFilesystem {
     /// Copies a file within this filesystem.
     ///
     /// # Errors
-    /// That of the plugin. TensorFlow's default reads and appends in pieces of 128 KiB, and copies
-    /// into `dst` if that is a directory.
+    /// Returns the plugin's error. TensorFlow's default reads and appends in pieces of 128 KiB, and
+    /// copies into `dst` if that is a directory.
     pub fn copy_file(&self, src: impl AsRef<[u8]>, dst: impl AsRef<[u8]>) -> Result<()> {
         let (src, dst) = (src.as_ref(), dst.as_ref());
         let Some(slot) = self.mounted.tables.filesystem.copy_file else {
@@ -159,11 +159,11 @@ impl TestFilesystem {
         self.two_path_op("copy_file", slot, src, dst)
     }
 
-    /// Requests many paths at once: an answer a path, in their order. TensorFlow's default requests
-    /// one after the other.
+    /// Checks in one call whether many paths exist. Returns a result for each, in their order.
+    /// TensorFlow's default calls `path_exists` for one after the other.
     ///
     /// # Errors
-    /// For each path as [`path_exists`](Self::path_exists).
+    /// Each path has the errors of [`path_exists`](Self::path_exists).
     pub fn paths_exist(&self, uris: &[impl AsRef<[u8]>]) -> Result<Vec<Result<()>>> {
         match self.ask_for_paths(uris, true)? {
             Some((_, answers)) => Ok(answers),
@@ -171,11 +171,11 @@ impl TestFilesystem {
         }
     }
 
-    /// Whether all paths exist, without a status for each: the plugin gets no statuses. TensorFlow's
-    /// default stops at the first that does not.
+    /// Returns whether all paths exist. The plugin gets no statuses to say which do. TensorFlow's
+    /// default stops at the first path that does not exist.
     ///
     /// # Errors
-    /// `INTERNAL` if a name cannot be translated.
+    /// Returns `INTERNAL` if a name cannot be translated.
     pub fn all_paths_exist(&self, uris: &[impl AsRef<[u8]>]) -> Result<bool> {
         match self.ask_for_paths(uris, false)? {
             Some((all, _)) => Ok(all),
@@ -210,7 +210,7 @@ impl TestFilesystem {
         Ok(Some((all, answers)))
     }
 
-    /// Length, time of modification and kind of a path.
+    /// Returns length, time of modification and kind of a path.
     pub fn stat(&self, uri: impl AsRef<[u8]>) -> Result<FileStatistics> {
         let uri = uri.as_ref();
         let slot = self.mounted.tables.filesystem.stat;
@@ -259,8 +259,8 @@ impl TestFilesystem {
         }))
     }
 
-    /// Whether a path is a directory: OK, or `FAILED_PRECONDITION` for a file. TensorFlow ignores the
-    /// value that the plugin returns beside the status. Its default asks `path_exists` and `stat`.
+    /// Returns OK if a path is a directory, or `FAILED_PRECONDITION` for a file. TensorFlow ignores the value that the
+    /// plugin returns with the status. Its default calls `path_exists` and `stat`.
     pub fn is_directory(&self, uri: impl AsRef<[u8]>) -> Result<()> {
         const OP: &str = "is_directory";
         let uri = uri.as_ref();
@@ -280,7 +280,7 @@ impl TestFilesystem {
         result
     }
 
-    /// Length of a file in bytes. TensorFlow's default asks `stat`.
+    /// Returns the length of a file in bytes. TensorFlow's default calls `stat`.
     pub fn get_file_size(&self, uri: impl AsRef<[u8]>) -> Result<u64> {
         const OP: &str = "get_file_size";
         let uri = uri.as_ref();
@@ -296,7 +296,7 @@ impl TestFilesystem {
         result.map(|()| size)
     }
 
-    /// Drops the plugin's caches. Nothing happens if the slot is null.
+    /// Drops the plugin's caches. Does nothing if the slot is null.
     pub fn flush_caches(&self) {
         if let Some(slot) = self.mounted.tables.filesystem.flush_caches {
             // SAFETY: an initialised filesystem of this table.

@@ -17,16 +17,16 @@ const OP: &str = "TF_InitPlugin";
 
 impl Host {
     /// Registers a plugin whose `TF_InitPlugin` is `init`, as TensorFlow does: `init` gets a zeroed
-    /// struct to fill. For plugins that are not made with this SDK, and for broken ones.
+    /// struct to fill. For plugins that do not use this SDK, and for broken ones.
     ///
     /// # Errors
-    /// As [`Host::register`].
+    /// Returns the errors of [`Host::register`].
     ///
     /// # Safety
-    /// What `init` fills in must keep the header's promises on memory: pointers are null or valid and
-    /// from the plugin's allocator, functions have the types of their fields and may be called as
-    /// the header says, from any thread, for as long as this host and its files live. Sizes, version
-    /// numbers, missing functions and what functions answer may be as wrong as they like.
+    /// What `init` writes must follow the header's memory rules: pointers are null or valid and
+    /// from the plugin's allocator. Functions have the types of their fields, and may be called as
+    /// the header says, from any thread, while this host or one of its files exists. Sizes, version
+    /// numbers, missing functions and what functions return may be wrong.
     pub unsafe fn register_raw(
         &self,
         init: impl FnOnce(*mut TF_FilesystemPluginInfo),
@@ -37,11 +37,11 @@ impl Host {
         unsafe { self.take_over(&info) }
     }
 
-    /// Registers a filesystem that the test has made, under `scheme`, without a
-    /// [`new`](Filesystem::new) of its own: for one that the test configured or [`Faulty`] wraps.
+    /// Registers a filesystem that the test has created, under `scheme`, without calling
+    /// [`new`](Filesystem::new): for one that the test configured or that [`Faulty`] wraps.
     ///
     /// # Errors
-    /// As [`Host::register`].
+    /// Returns the errors of [`Host::register`].
     ///
     /// [`Faulty`]: crate::filesystem::Faulty
     pub fn serve<F: Filesystem>(&self, scheme: &str, filesystem: F) -> Result<()> {
@@ -54,11 +54,11 @@ impl Host {
         })
     }
 
-    /// As [`Host::register`], with the slots of `ops` made null, so that TensorFlow's own defaults
-    /// run there. To see what a filesystem would do without the defaults of this SDK.
+    /// Registers a plugin as [`Host::register`] does, but makes the slots of `ops` null, so that TensorFlow's own
+    /// defaults run there. Shows how a filesystem would behave without the defaults of this SDK.
     pub fn register_without<P: Plugin>(&self, ops: Ops) -> Result<()> {
         let mut info = TF_FilesystemPluginInfo::default();
-        // A plugin that cannot make its tables leaves `info` as it is, as `TF_InitPlugin` does.
+        // A plugin that cannot create its tables does not change `info`, as `TF_InitPlugin` does.
         if let Err(error) = offer_all(&mut info, P::registrations()) {
             log::error!("the plugin cannot be registered: {error:#}");
         }
@@ -184,14 +184,14 @@ fn check_versions(offer: &TF_FilesystemPluginOps) -> Result<()> {
     Ok(())
 }
 
-/// The smaller of both sides' sizes, and zeros behind it.
+/// Copies as many bytes as both sides have, and fills the rest with zeros.
 ///
 /// # Safety
 /// `table` must be null, or valid for `size` bytes or the whole of `T`, whichever is less; `T` must be a struct of
 /// nullable function pointers.
 unsafe fn copy_table<T>(session: &Session, scheme: &[u8], table: *const T, size: usize) -> T {
     let size = size.min(size_of::<T>());
-    // A function pointer of which only a part lies within the size is none.
+    // A function pointer that is only partly within the size counts as missing.
     let cut = size % size_of::<usize>();
     if cut != 0 {
         session.log.add(
@@ -225,9 +225,9 @@ unsafe fn copy_tables(session: &Session, scheme: &[u8], offer: &TF_FilesystemPlu
     unsafe { copies!(filesystem random_access_file writable_file read_only_memory_region) }
 }
 
-/// Rows 4 to 11 of TensorFlow's checks. It makes them on the plugin's tables, whatever their declared
-/// size; this host looks at the copies and tells a function that is cut off from one that is missing:
-/// TensorFlow finds something there, and later calls null, since its copy of the table ends before.
+/// Makes checks 4 to 11 of TensorFlow. TensorFlow checks the plugin's tables, and ignores their declared size; this
+/// host checks the copies. It reports a function that is cut off differently from a missing one: TensorFlow finds the
+/// function, but calls null later, since its copy of the table ends before.
 fn check_tables(
     session: &Session,
     scheme: &[u8],

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use tf_fs_sys::TF_TransactionToken;
 use tf_plugin_core::{Code, Error, Result};
 
-/// A transaction of a filesystem. Ended with [`TestFilesystem::end_transaction`] only, not when it is
-/// dropped.
+/// A transaction of a filesystem. Only [`TestFilesystem::end_transaction`] ends it; dropping it
+/// does not.
 #[derive(Clone, Debug)]
 pub struct TestTransaction {
     filesystem: TestFilesystem,
     token: *mut TF_TransactionToken,
 }
 
-/// Whether both are the same token of the same filesystem.
+/// Compares tokens and filesystems.
 impl PartialEq for TestTransaction {
     fn eq(&self, other: &Self) -> bool {
         self.token == other.token
@@ -27,20 +27,20 @@ impl PartialEq for TestTransaction {
 impl Eq for TestTransaction {}
 
 impl TestTransaction {
-    /// What the C functions get. Valid until the transaction was ended.
+    /// Returns the pointer that the C functions get. It is valid until the transaction is ended.
     #[must_use]
     pub fn as_ptr(&self) -> *mut TF_TransactionToken {
         self.token
     }
 
-    /// The filesystem that it belongs to.
+    /// Returns the filesystem of the transaction.
     #[must_use]
     pub fn filesystem(&self) -> &TestFilesystem {
         &self.filesystem
     }
 }
 
-/// This host's answer to a null slot that TensorFlow never calls.
+/// Returns this host's error for a null slot that TensorFlow never calls.
 #[cold]
 pub(super) fn null_slot(op: &str) -> Error {
     Error::new(
@@ -72,15 +72,15 @@ impl TestFilesystem {
         self.judge_token("start_transaction", b"", answer, token)
     }
 
-    /// Ends a transaction; `transaction` may be of another filesystem or ended already, to see what
-    /// the plugin makes of it.
+    /// Ends a transaction. `transaction` may be of another filesystem or ended already, to test
+    /// what the plugin does then.
     pub fn end_transaction(&self, transaction: &TestTransaction) -> Result<()> {
         let (result, returned) = call!(self, b"", end_transaction(transaction.token));
         self.judge_zero("end_transaction", b"", &result, returned);
         result
     }
 
-    /// Makes a path part of a transaction.
+    /// Adds a path to a transaction.
     pub fn add_to_transaction(
         &self,
         uri: impl AsRef<[u8]>,
@@ -94,7 +94,7 @@ impl TestFilesystem {
         result
     }
 
-    /// The transaction that a path is part of.
+    /// Returns the transaction that a path belongs to.
     pub fn get_transaction_for_path(&self, uri: impl AsRef<[u8]>) -> Result<TestTransaction> {
         let path = self.translate_name(uri)?;
         let (c, mut token) = (c_path(&path), ptr::null_mut());
@@ -102,7 +102,7 @@ impl TestFilesystem {
         self.judge_token("get_transaction_for_path", &path, answer, token)
     }
 
-    /// The transaction that a path is part of, or a new one.
+    /// Returns the transaction that a path belongs to, or starts one.
     pub fn get_or_start_transaction_for_path(
         &self,
         uri: impl AsRef<[u8]>,
@@ -113,10 +113,10 @@ impl TestFilesystem {
         self.judge_token("get_or_start_transaction_for_path", &path, answer, token)
     }
 
-    /// A transaction as text for people.
+    /// Returns a transaction as text for people.
     ///
     /// # Errors
-    /// `UNIMPLEMENTED` if the slot is null, `INTERNAL` if the answer is.
+    /// Returns `UNIMPLEMENTED` if the slot is null, and `INTERNAL` if the text is.
     pub fn decode_transaction_token(&self, transaction: &TestTransaction) -> Result<String> {
         const OP: &str = "decode_transaction_token";
         let slot = self.mounted.tables.filesystem.decode_transaction_token;

@@ -1,7 +1,7 @@
 //! A case, and what it is about.
 
 case_type! {
-    /// One question that a filesystem is asked. All are in [`cases`](crate::filesystem::cases).
+    /// One test case for a filesystem. All are in [`cases`](crate::filesystem::cases).
 }
 
 groups! {
@@ -24,8 +24,8 @@ groups! {
 }
 
 impl Group {
-    /// Whether `filesystem_interface.h` says what the cases ask; the others request what TensorFlow
-    /// needs beyond.
+    /// Returns whether `filesystem_interface.h` says what the cases check. The others check what
+    /// TensorFlow needs beyond the header.
     #[must_use]
     pub fn is_of_the_header(self) -> bool {
         (self as u8) <= (Self::Extras as u8)

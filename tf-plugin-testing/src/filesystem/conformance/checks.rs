@@ -1,4 +1,4 @@
-//! One filesystem, and how a case ends on it.
+//! A filesystem under test, and how a case ends on it.
 
 use super::case::Case;
 use super::run::{Run, Source, Stop};
@@ -10,15 +10,15 @@ use crate::verdict::Verdict;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
-/// Holds a filesystem against what TensorFlow asks of it: each operation under each condition of the
-/// header's table (the path is missing, a parent is missing, a file, a directory, a parent is a file
-/// …), with the code and the effect, and what TensorFlow's own code does with files.
+/// Checks a filesystem for what TensorFlow requires: the code and the effect of each operation
+/// under each condition of the header's table (the path is missing, a parent is missing, a file, a
+/// directory, a parent is a file …), and what TensorFlow's own code does with files.
 ///
-/// An operation may be unwritten: then TensorFlow's default or the SDK's is held against the same
-/// table, and `UNIMPLEMENTED` is fine where there is none.
+/// Operations may be unimplemented: then the same table applies to TensorFlow's default or the
+/// SDK's, and `UNIMPLEMENTED` is accepted where there is none.
 ///
-/// [`conformance!`](crate::filesystem::conformance!) is the short way for tests; this is for those that want the
-/// answers.
+/// [`conformance!`](crate::filesystem::conformance!) is the short way for tests; this type returns
+/// the verdicts.
 ///
 /// ```no_run
 /// # let host = tf_plugin_testing::filesystem::Host::new();
@@ -34,7 +34,7 @@ pub struct Conformance<'h> {
 }
 
 impl<'h> Conformance<'h> {
-    /// Checks below `root`, the URI of a directory that exists.
+    /// Creates checks below `root`, the URI of a directory that exists.
     #[must_use]
     pub fn new(host: &'h Host, root: impl Into<String>) -> Self {
         let mut root: String = root.into();
@@ -44,7 +44,7 @@ impl<'h> Conformance<'h> {
         Self { host, root, declared: Declared::default() }
     }
 
-    /// A directory on another host of the scheme, to rename and copy to.
+    /// Sets a directory on another host of the scheme, to rename and copy to.
     #[must_use]
     pub fn other_host(mut self, uri: impl Into<String>) -> Self {
         self.declared.other_host = Some(uri.into());
@@ -55,11 +55,11 @@ impl<'h> Conformance<'h> {
         Self { declared, ..Self::new(host, root) }
     }
 
-    /// Runs one case in new directories below the root, which are deleted if it passes; or, with
-    /// [`Files::Provided`], in those that the set-up has made for it.
+    /// Runs one case in new directories below the root, which are deleted if it passes. With
+    /// [`Files::Provided`] it uses those that the set-up has created for it.
     ///
     /// # Panics
-    /// If no filesystem of the host serves the root.
+    /// Panics if no filesystem of the host serves the root.
     #[must_use]
     pub fn run(&self, case: &Case) -> Verdict {
         if self.declared.files == Files::Provided {
@@ -72,7 +72,7 @@ impl<'h> Conformance<'h> {
         }
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-        // Processes may share a root, and an earlier one may have left something there.
+        // Processes may share a root, and an earlier process may have left directories there.
         let prefix = format!(
             "{}-{:x}-{:x}-",
             case.name,
@@ -85,8 +85,8 @@ impl<'h> Conformance<'h> {
 
 declarations! { Conformance<'_>, declared, Into<String> }
 
-/// Runs a case below the root, in directories whose names begin with the prefix, and deletes them if it passes.
-/// `first_file` is one that has to be there already.
+/// Runs a case below the root, in directories whose names begin with the prefix, and deletes them
+/// if it passes. `first_file` is a file that must exist already.
 pub(super) fn attempt(
     host: &Host,
     (root, prefix): (&str, String),
@@ -121,7 +121,7 @@ pub(super) fn attempt(
         for cell in run.cells {
             let _ = run.fs.delete_recursively(cell);
         }
-        // Of tidying up only.
+        // These are from deleting the directories only.
         let _ = host.take_violations();
     }
     verdict

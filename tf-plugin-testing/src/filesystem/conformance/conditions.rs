@@ -1,8 +1,8 @@
-//! What a path can be, and the codes that an operation owes each.
+//! The conditions of a path, and the codes that an operation must return for each.
 
 use tf_plugin_core::Code;
 
-/// What a path is. Those for which operations have codes of their own come first, in the order of [`Codes`].
+/// The condition of a path. Those for which operations have their own codes come first, in the order of [`Codes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Is {
     Missing,
@@ -32,11 +32,11 @@ impl Is {
     }
 }
 
-/// The codes of an operation for a path that is missing, whose parent is missing, a file, an empty directory, a directory
-/// with a file in it; `None` is OK.
+/// The codes of an operation for a path that is missing, whose parent is missing, a file, an empty
+/// directory, a directory with a file in it; `None` is OK.
 pub(super) type Codes = [Option<Code>; 5];
 
-/// The code for one condition. A path below a file and a malformed one are `FAILED_PRECONDITION` for every operation.
+/// Returns the code for a condition. All operations return `FAILED_PRECONDITION` below a file and for a malformed path.
 pub(super) fn code_of(codes: &Codes, is: Is) -> Option<Code> {
     codes.get(is as usize).copied().unwrap_or(FP)
 }

@@ -1,4 +1,4 @@
-//! What TensorFlow's own code does with files, call by call, as it was seen doing it.
+//! What TensorFlow's own code does with files, call by call, as observed.
 
 use super::conditions::FP;
 use super::directories::{COPY_FILE, RENAME_FILE, transfer};
@@ -20,7 +20,7 @@ fn write_twice_closed(run: &mut Run<'_>, path: &str, content: &[u8]) -> Outcome 
     Ok(())
 }
 
-/// Saves one checkpoint, and reads it as a restore does.
+/// Saves checkpoints, and reads them as a restore does.
 pub(super) fn checkpoint(run: &mut Run<'_>) -> Outcome {
     let dir = run.bare_cell()?;
     for step in [1, 10, 2] {
@@ -100,12 +100,12 @@ pub(super) fn event_file_is_read_while_it_grows(run: &mut Run<'_>) -> Outcome {
     run.needs_visible_at_flush()?;
     let (path, mut writer) = created(run)?;
     let mut position = 0;
-    // Each stays open while the file grows.
+    // Each reader stays open while the file grows.
     let mut reader;
     for piece in [&b"one"[..], b"three", b"seventeen"] {
         run.must("append", writer.append(piece))?;
         run.must("flush", writer.flush())?;
-        // TensorBoard opens again and goes on where it stopped.
+        // TensorBoard opens the file again and continues where it stopped.
         reader = open(run, &path)?;
         let (bytes, status) = reader.read_with_status(position, 1000);
         run.expect("read to the end of a file that grows", &status, Some(Code::OutOfRange));

@@ -32,8 +32,8 @@ pub(super) fn is_gone(run: &mut Run<'_>, what: &str, _: Is, path: &str) {
     }
 }
 
-/// The error of a `delete_recursively` that failed before it began; another one if it says that more is left than the
-/// one directory. TensorFlow reads both counters whatever the status.
+/// Returns the error of a `delete_recursively` that failed before it began; `DATA_LOSS` if it says
+/// that more than the one directory is left. TensorFlow reads both counters even after an error.
 fn untouched(path: &str, left: Undeleted) -> Error {
     let Undeleted { error, files, dirs } = left;
     if error.code() == Code::Unimplemented || (files, dirs) == (0, 1) {
@@ -56,11 +56,11 @@ pub(super) const RENAME_FILE: Transfer =
 pub(super) const COPY_FILE: Transfer =
     Transfer { name: "copy_file", call: |fs, src, dst| fs.copy_file(src, dst), is_move: false };
 
-/// What `rename_file` and `copy_file` owe the source and the target.
+/// The codes that `rename_file` and `copy_file` must return for the source and the target.
 const FROM: Codes = [NOT_FOUND, NOT_FOUND, OK, FP, FP];
 const TO: Codes = [OK, NOT_FOUND, FP, FP, FP];
 
-/// From a path of this condition to a new name.
+/// Moves or copies from a path of this condition to a new name.
 pub(super) fn from(run: &mut Run<'_>, op: &Transfer, is: Is) -> Outcome {
     let cell = run.cell()?;
     let src = run.path(&cell, is)?;
@@ -70,7 +70,7 @@ pub(super) fn from(run: &mut Run<'_>, op: &Transfer, is: Is) -> Outcome {
     let mut allowed = run.allowed(&FROM, is);
     let is_directory = matches!(is, Is::EmptyDir | Is::FullDir);
     if is_directory && op.is_move && run.declared.directories == Directories::Implied {
-        // TensorFlow's own filesystems do it too, name by name.
+        // TensorFlow's own filesystems also do it, one name after the other.
         allowed.push(None);
         if result.is_ok() {
             whole_directory_moved(run, &what, is, (&cell, &src, &dst));
@@ -81,7 +81,7 @@ pub(super) fn from(run: &mut Run<'_>, op: &Transfer, is: Is) -> Outcome {
     Ok(())
 }
 
-/// Notes it if the new name is not all that the old one was, or if more was moved.
+/// Checks that everything moved to the new name, and nothing else did.
 fn whole_directory_moved(
     run: &mut Run<'_>,
     what: &str,
@@ -95,7 +95,7 @@ fn whole_directory_moved(
         run.is_gone(what, &format!("{src}/{name}"));
     }
     run.is_gone(what, src);
-    // `empty_file` begins as `empty` does, and is not in it.
+    // The name `empty_file` begins with `empty`, but the file is not in that directory.
     run.holds(what, &format!("{cell}/empty_file"), b"");
     run.holds(what, &format!("{cell}/file"), CONTENT);
     if is == Is::EmptyDir {
@@ -103,7 +103,7 @@ fn whole_directory_moved(
     }
 }
 
-/// From a file to a path of this condition.
+/// Moves or copies from a file to a path of this condition.
 pub(super) fn to(run: &mut Run<'_>, op: &Transfer, is: Is) -> Outcome {
     let cell = run.cell()?;
     let dst = run.path(&cell, is)?;
@@ -158,7 +158,7 @@ fn moved(
     if run.expect_any(what, result, want) && result.is_ok() {
         let is_below = dst.strip_prefix(src).is_some_and(|rest| rest.starts_with('/'));
         let source = match is_move {
-            // What is below the old name now makes a directory of it.
+            // The name below the old one makes the old one a directory.
             true if is_below && run.declared.directories == Directories::Implied => {
                 !run.fs.stat(src).is_ok_and(|found| !found.is_directory)
             }
@@ -176,15 +176,15 @@ fn moved(
     }
 }
 
-/// Skips the case where a transfer is not implemented at all.
+/// Moves or copies, which has to succeed; skips the case if the operation is not implemented.
 pub(super) fn transfer(run: &mut Run<'_>, op: &Transfer, src: &str, dst: &str) -> Result<(), Stop> {
     run.must(format_args!("{} from {src} to {dst}", op.name), (op.call)(&run.fs, src, dst))
 }
 
-/// What is at the same path on another host.
+/// The content of the file at the same path on another host.
 const THEIRS: &[u8] = b"the other host's";
 
-/// To the same path on another host, so that the hosts alone tell the two files apart, and back to a new name.
+/// Moves or copies to the same path on another host, where only the hosts tell the files apart, and back to a new name.
 pub(super) fn to_another_host(run: &mut Run<'_>, op: &Transfer) -> Outcome {
     let Some(other) = run.declared.other_host.clone() else {
         return Err(Stop::skip(

@@ -8,7 +8,7 @@ use crate::filesystem::declared::{Append, Visible};
 use crate::filesystem::handle::TestFilesystem;
 use tf_plugin_core::{Code, Error, Result, ensure};
 
-/// A file that is dropped at once, or closed if only that makes it visible.
+/// Drops a writer at once, or closes it if only that makes the file visible.
 fn leave(run: &Run<'_>, opened: Result<TestWritableFile>) -> Result<()> {
     match run.declared.visible {
         Visible::Create | Visible::InPlace => opened.map(drop),
@@ -48,7 +48,7 @@ pub(super) fn new_read_only_memory_region_from_file_of_empty_file(run: &mut Run<
     Ok(())
 }
 
-/// Whether the directory of a path lists it.
+/// Checks that the directory of a path lists it.
 pub(super) fn is_listed(fs: &TestFilesystem, path: &str) -> Result<()> {
     let (dir, name) = path.rsplit_once('/').unwrap_or_default();
     let listed = fs.get_children(dir)?.iter().any(|child| child == name.as_bytes());
@@ -56,7 +56,7 @@ pub(super) fn is_listed(fs: &TestFilesystem, path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Asks about a file that is open for writing, or that was dropped without a close.
+/// Calls an operation on a file that is open for writing, or that was dropped without a close.
 pub(super) fn look(
     run: &mut Run<'_>,
     op: &str,
@@ -96,7 +96,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Appends, tells, closes, appends again, replaces.
+/// Appends, tells, closes, appends again, and replaces the file.
 pub(super) fn write_append_replace(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
     let path = format!("{cell}/missing");

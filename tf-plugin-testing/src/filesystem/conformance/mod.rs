@@ -1,7 +1,7 @@
-//! What TensorFlow asks of a filesystem, case by case.
+//! What TensorFlow requires of a filesystem, case by case.
 //!
-//! One list of cases has two users: [`conformance!`](crate::filesystem::conformance!) makes a test of each, and
-//! [`Conformance::run`] runs one and says how it ended.
+//! Each case has two users: [`conformance!`](crate::filesystem::conformance!) makes a test of it,
+//! and [`Conformance::run`] runs it and returns the verdict.
 
 mod case;
 mod checks;

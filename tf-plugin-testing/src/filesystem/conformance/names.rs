@@ -1,11 +1,11 @@
-//! Names that are easily mistaken for something else.
+//! Names that are easily mistaken for other ones.
 
 use super::conditions::NOT_FOUND;
 use super::run::{CONTENT, Outcome, Run};
 use crate::filesystem::handle::TestFilesystem;
 use tf_fs_plugin::Uri;
 
-/// Everything that TensorFlow does with one name, beside another one.
+/// Does everything that TensorFlow does with a name, next to another file.
 pub(super) fn name(run: &mut Run<'_>, name: &str) -> Outcome {
     let cell = run.bare_cell()?;
     let (path, other) = (format!("{cell}/{name}"), format!("{cell}/other"));
@@ -45,7 +45,7 @@ pub(super) fn name_deep(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-/// Names that must not be taken for one another.
+/// Checks that none of these names is mistaken for another one.
 pub(super) fn distinct(run: &mut Run<'_>, names: &[&str]) -> Outcome {
     let cell = run.bare_cell()?;
     for (index, name) in names.iter().enumerate() {
@@ -63,7 +63,7 @@ pub(super) fn distinct(run: &mut Run<'_>, names: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// A path that does not exist although others begin with its name.
+/// Checks a path that does not exist although the names of others begin with it.
 pub(super) fn prefix_is_no_path(run: &mut Run<'_>) -> Outcome {
     let cell = run.bare_cell()?;
     run.write(&format!("{cell}/part-00001"), CONTENT)?;
@@ -111,7 +111,7 @@ pub(super) fn translate_name_of_canonical_names(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-/// What `translate_name` makes of a name still names the file: host and scheme are not lost.
+/// Checks that `translate_name` keeps host and scheme: its result still names the file.
 pub(super) fn translate_name_keeps_the_host(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
     let path = format!("{cell}/file");

@@ -1,4 +1,4 @@
-//! The header's table: questions about paths, listings, patterns and names.
+//! The header's table: queries about paths, listings, patterns and names.
 
 use super::conditions::{Codes, Is, NOT_FOUND, OK};
 use super::run::{CONTENT, Outcome, Run};
@@ -69,7 +69,7 @@ pub(super) fn get_children_of_files_and_directories(run: &mut Run<'_>) -> Outcom
     Ok(())
 }
 
-/// What one pattern matches.
+/// Checks what one pattern matches.
 pub(super) fn glob(run: &mut Run<'_>, pattern: &str, want: &[&str]) -> Outcome {
     let cell = run.cell()?;
     for name in ["part-0", "part-1", "part-x", "full/part-0"] {

@@ -1,11 +1,11 @@
-//! What is read is what was written.
+//! Reading returns what was written.
 
 use super::conditions::END;
 use super::run::{CONTENT, Outcome, Run};
 use super::steps::{file, open, pattern};
 use crate::filesystem::TestReadOnlyMemoryRegion;
 
-/// Reads pieces of a file that holds `content`, and holds each against it.
+/// Reads pieces of a file that holds `content`, and compares them with it.
 pub(super) fn reads(run: &mut Run<'_>, content: &[u8], pieces: &[(u64, usize)]) -> Outcome {
     let path = file(run, content)?;
     let reader = open(run, &path)?;

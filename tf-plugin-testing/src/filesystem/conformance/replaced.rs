@@ -1,4 +1,4 @@
-//! Files that are replaced or deleted while somebody has them open.
+//! Files that are replaced or deleted while they are open.
 
 use super::directories::{COPY_FILE, RENAME_FILE, Transfer, transfer};
 use super::run::{CONTENT, Outcome, Run, needs};
@@ -7,13 +7,13 @@ use crate::filesystem::TestRandomAccessFile;
 use crate::filesystem::declared::Visible;
 use tf_plugin_core::Code;
 
-/// Longer than what a reader is likely to have in a buffer.
+/// More bytes than a reader is likely to buffer.
 const LONG: usize = 600_000;
 
-/// How much of it is read before it changes, and at a time afterwards.
+/// How many bytes are read before the file changes, and at a time afterwards.
 const PIECE: usize = 1 << 16;
 
-/// Bytes that differ from those of [`pattern`] everywhere.
+/// Returns bytes that all differ from those of [`pattern`].
 fn other_pattern(len: usize) -> Vec<u8> {
     pattern(len).iter().map(|byte| !byte).collect()
 }
@@ -23,8 +23,8 @@ fn needs_new_files(run: &Run<'_>) -> Outcome {
     needs(!in_place, "files are declared to be written in place")
 }
 
-/// What a reader that has begun reads to the end after `change`, which gets the path and a new content: first a
-/// shorter one, which would end the file early, then a longer one, which would go on in the middle.
+/// Checks what an open reader reads to the end after `change`, which gets the path and a new content: first a shorter
+/// one, which would end the file early, then a longer one, which would continue in the middle.
 fn reads_the_old(
     run: &mut Run<'_>,
     what: &str,
@@ -64,7 +64,7 @@ pub(super) fn reader_of_a_file_that_is_written_again(run: &mut Run<'_>) -> Outco
     reads_the_old(run, "written again", |run, path, new| run.write(path, new))
 }
 
-/// Another file takes the name.
+/// Replaces the file by another one.
 fn taken_over(run: &mut Run<'_>, op: &Transfer) -> Outcome {
     let what = format!("{} of another file to it", op.name);
     reads_the_old(run, &what, |run, path, new| {
@@ -95,7 +95,7 @@ pub(super) fn reader_of_a_file_that_is_renamed(run: &mut Run<'_>) -> Outcome {
     })
 }
 
-/// Notes a file that holds none of these, each whole.
+/// Checks that a file holds one of these contents, whole.
 fn holds_one_of(run: &mut Run<'_>, what: &str, path: &str, contents: &[&[u8]]) {
     let read = run.fs.read_file(path);
     if run.expect(what, &read, None)
@@ -115,16 +115,16 @@ pub(super) fn two_writers_of_one_file(run: &mut Run<'_>) -> Outcome {
     let (one, other) = (pattern(LONG), other_pattern(LONG / 3));
     let (path, mut first) = created(run)?;
     run.must("append", first.append(&one[..PIECE]))?;
-    // Nothing that could be flushed to where others see it is fine.
+    // An error is fine: there may be nothing to flush that others can see.
     let _ = first.flush();
     let mut contents: Vec<&[u8]> = vec![&one];
-    // That there may be one writer only is as good.
+    // A filesystem may allow only one writer.
     if let Ok(mut second) = run.fs.new_writable_file(&path) {
         run.must("append of the second writer", second.append(&other))?;
         run.must("close of the second writer", second.close())?;
         contents.push(&other);
     }
-    // Whether these succeed is open.
+    // These may succeed or fail.
     let _ = first.append(&one[PIECE..]);
     let _ = first.close();
     drop(first);
@@ -163,7 +163,7 @@ pub(super) fn writer_of_a_file_that_is_deleted(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-/// Where files are declared to be written in place, a reader sees it.
+/// Checks that a reader sees the change where files are declared to be written in place.
 pub(super) fn in_place_is_declared_right(run: &mut Run<'_>) -> Outcome {
     let path = file(run, b"the old content")?;
     let reader = open(run, &path)?;

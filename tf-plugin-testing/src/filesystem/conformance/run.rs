@@ -1,4 +1,4 @@
-//! Trying operations and noting what deviates.
+//! Runs operations and notes deviations.
 
 use super::conditions::{Codes, FP, Is, code_of};
 use super::samples::Store;
@@ -14,39 +14,39 @@ pub(super) use crate::verdict::{Outcome, Stop, needs};
 
 pub(super) const CONTENT: &[u8] = b"content";
 
-/// How the cases come by files and directories to test with.
+/// Where the files and directories of the cases come from.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Source<'r> {
-    /// They make them.
+    /// The cases create them.
     Written,
-    /// What they would make is there.
+    /// They exist already.
     Provided,
-    /// They are noted here, where the filesystem reads them.
+    /// They are recorded here, from where the filesystem reads them.
     Recorded(&'r Store),
 }
 
-/// One operation with one path, and what the header asks of it.
+/// One operation with one path, and what the header requires of it.
 pub(super) struct Operation {
     pub(super) name: &'static str,
     pub(super) codes: Codes,
     pub(super) call: fn(&Run<'_>, &str) -> Result<()>,
-    /// Looks at what a success did to a path of this condition; the text says what was called.
+    /// Checks what a success did to a path of this condition; the text says what was called.
     pub(super) after: fn(&mut Run<'_>, &str, Is, &str),
 }
 
-/// One case, or all of the header's, on one filesystem.
+/// One case that runs on one filesystem.
 pub(super) struct Run<'r> {
     pub(super) host: &'r Host,
     pub(super) fs: TestFilesystem,
     pub(super) root: &'r str,
     pub(super) declared: &'r Declared,
     pub(super) source: Source<'r>,
-    /// What the names of the cells begin with.
+    /// The prefix of the names of all cells.
     pub(super) prefix: String,
-    /// The directories that [`cell`](Self::cell) made.
+    /// The directories that [`cell`](Self::cell) created.
     pub(super) cells: Vec<String>,
     pub(super) deviations: Vec<Deviation>,
-    /// What was found not to be implemented.
+    /// The first operation that turned out not to be implemented.
     pub(super) unimplemented: Option<String>,
 }
 
@@ -55,7 +55,7 @@ fn shown(code: Option<Code>) -> String {
 }
 
 impl Run<'_> {
-    /// A fresh directory that holds `file`, `empty_file`, `empty/` and `full/file`.
+    /// Creates a new directory that holds `file`, `empty_file`, `empty/` and `full/file`.
     pub(super) fn cell(&mut self) -> Outcome<String> {
         let cell = self.bare_cell()?;
         let has_dirs = self.has_directories();
@@ -70,7 +70,7 @@ impl Run<'_> {
         Ok(cell)
     }
 
-    /// A fresh directory.
+    /// Creates a new directory.
     pub(super) fn bare_cell(&mut self) -> Outcome<String> {
         let writes = !self.may_change() || self.fs.tables().filesystem.new_writable_file.is_some();
         needs(writes, "new_writable_file is not implemented")?;
@@ -83,7 +83,7 @@ impl Run<'_> {
         Ok(cell)
     }
 
-    /// Makes a file to test with, whose directory is there.
+    /// Creates a file for the test in an existing directory.
     pub(super) fn make_file(&self, path: &str, content: &[u8]) -> Result<()> {
         match self.source {
             Source::Written => self.fs.write_file(path, content),
@@ -100,7 +100,7 @@ impl Run<'_> {
         }
     }
 
-    /// Makes a directory to test with, and those above it, which has to succeed.
+    /// Creates a directory for the test, and those above it, which has to succeed.
     pub(super) fn make_dirs(&mut self, path: &str) -> Outcome {
         let made = match self.source {
             Source::Written => self.fs.recursively_create_dir(path),
@@ -113,7 +113,7 @@ impl Run<'_> {
         path.get(self.root.len() + 1..).unwrap_or_default()
     }
 
-    /// Stops where a sample is not there: the set-up has not made it.
+    /// Stops the case if the set-up has not provided a sample.
     pub(super) fn is_provided(&self, sample: &str) -> Outcome {
         let path = format!("{}/{sample}", self.root);
         if self.fs.new_random_access_file(&path).is_ok() || self.exists(&path) {
@@ -126,14 +126,14 @@ impl Run<'_> {
         Err(Deviation::new(what).into())
     }
 
-    /// Whether the filesystem writes: what changes something comes last in a case, or is all of it.
+    /// Returns whether the case may change files; steps that do come last in a case, or are all of it.
     pub(super) fn may_change(&self) -> bool {
         matches!(self.source, Source::Written)
     }
 
-    /// Whether there are directories of their own: without `create_dir` names imply them.
+    /// Returns whether directories exist by themselves: without `create_dir` they are implied by names.
     pub(super) fn has_directories(&self) -> bool {
-        // One that only reads may have it, to refuse.
+        // A read-only filesystem may implement `create_dir` to refuse it.
         (self.may_change() && self.fs.tables().filesystem.create_dir.is_some())
             || self.declared.directories == Directories::Real
     }
@@ -147,7 +147,7 @@ impl Run<'_> {
         Deviation::new(what).into()
     }
 
-    /// The path of a condition.
+    /// Returns the path of a condition.
     pub(super) fn path(&self, cell: &str, is: Is) -> Outcome<String> {
         match is {
             Is::Malformed => self.declared.malformed.clone().ok_or_else(|| {
@@ -164,8 +164,8 @@ impl Run<'_> {
         self.deviations.push(Deviation::new(what));
     }
 
-    /// Notes a code that is not the wanted one; `UNIMPLEMENTED` is always allowed. Whether it is the
-    /// wanted one.
+    /// Notes a code that is not the expected one; `UNIMPLEMENTED` is always allowed. Returns
+    /// whether the code is the expected one.
     pub(super) fn expect(
         &mut self,
         what: impl Display,
@@ -175,7 +175,7 @@ impl Run<'_> {
         self.expect_any(what, result, &[want])
     }
 
-    /// As [`expect`](Self::expect) for several codes, of which the first is the header's.
+    /// Does the same as [`expect`](Self::expect) for several codes, of which the first is the header's.
     pub(super) fn expect_any(
         &mut self,
         what: impl Display,
@@ -204,7 +204,7 @@ impl Run<'_> {
         }
     }
 
-    /// Notes two values that differ.
+    /// Checks that two values are equal.
     pub(super) fn expect_eq<T: PartialEq + Debug>(&mut self, what: impl Display, got: T, want: T) {
         if got != want {
             let deviation = Deviation::new(what);
@@ -212,12 +212,12 @@ impl Run<'_> {
         }
     }
 
-    /// Notes bytes that differ, and where.
+    /// Checks that bytes are equal; the deviation says where they differ.
     pub(super) fn expect_bytes(&mut self, what: impl Display, got: &[u8], want: &[u8]) {
         self.deviations.extend(Deviation::of_bytes(what, got, want));
     }
 
-    /// Notes an error, or a value that is not this.
+    /// Checks that a call returns this value.
     pub(super) fn gives<T: PartialEq + Debug>(
         &mut self,
         what: impl Display,
@@ -231,7 +231,7 @@ impl Run<'_> {
         }
     }
 
-    /// Notes an error, or names that are not these, whatever their order.
+    /// Checks that a call returns these names, in any order.
     pub(super) fn names(
         &mut self,
         what: impl Display,
@@ -251,14 +251,14 @@ impl Run<'_> {
         }
     }
 
-    /// Notes an error, or paths that a pattern matches which are not these.
+    /// Checks that a pattern matches these paths.
     pub(super) fn matches(&mut self, pattern: &str, want: impl IntoIterator<Item = String>) {
         let want: Vec<_> = want.into_iter().collect();
         let found = self.fs.get_matching_paths(pattern);
         self.names(format_args!("get_matching_paths of {pattern}"), found, &want);
     }
 
-    /// The value of a step that has to succeed for the case to go on.
+    /// Returns the value of a step without which the case cannot go on.
     pub(super) fn must<T>(&self, what: impl Display, result: Result<T>) -> Outcome<T> {
         result.map_err(|error| match error.code() {
             Code::Unimplemented => Stop::skip(format!("{what}: not implemented")),
@@ -272,7 +272,7 @@ impl Run<'_> {
         self.must(format_args!("writing {path}"), written)
     }
 
-    /// Notes a file whose content is not this.
+    /// Checks the content of a file.
     pub(super) fn holds(&mut self, what: impl Display, path: &str, content: &[u8]) {
         let read = self.fs.read_file(path);
         let what = format!("{what}: the content of {path}");
@@ -283,12 +283,12 @@ impl Run<'_> {
         }
     }
 
-    /// Notes a directory whose entries are not these.
+    /// Checks the entries of a directory.
     pub(super) fn lists(&mut self, what: impl Display, path: &str, want: &[impl AsRef<[u8]>]) {
         self.names(format_args!("{what}: the entries of {path}"), self.fs.get_children(path), want);
     }
 
-    /// Notes a path that is there.
+    /// Checks that a path does not exist.
     pub(super) fn is_gone(&mut self, what: impl Display, path: &str) {
         let found = self.fs.path_exists(path);
         let want = [Some(Code::NotFound), FP];
@@ -305,7 +305,7 @@ impl Run<'_> {
         self.fs.read_file(path).is_ok_and(|read| read == content)
     }
 
-    /// Skips the case unless a file is there from the moment that it is opened for writing.
+    /// Skips the case unless a file exists from the moment that it is opened for writing.
     pub(super) fn needs_visible_at_create(&self) -> Outcome {
         let declared = match self.declared.visible {
             Visible::Create | Visible::InPlace => return Ok(()),
@@ -315,7 +315,7 @@ impl Run<'_> {
         Err(Stop::skip(declared))
     }
 
-    /// Skips the case unless what was flushed is visible before the file is closed.
+    /// Skips the case unless flushed bytes are visible before the file is closed.
     pub(super) fn needs_visible_at_flush(&self) -> Outcome {
         let is_at_close = self.declared.visible == Visible::Close;
         needs(!is_at_close, "files are declared to be visible at close")
@@ -333,9 +333,9 @@ impl Run<'_> {
         needs(real, "directories are declared to be implied")
     }
 
-    /// The codes that an operation may return for a path, the header's first: where directories are implied
-    /// none has to be there, nobody looks whether a parent is a file, and a file may be created beside a
-    /// directory. TensorFlow's own filesystems say `INVALID_ARGUMENT` of a name that can never be one.
+    /// Returns the codes that an operation may return for a path, the header's first. Where directories are implied,
+    /// none has to exist, parents are not checked, and a file may be created next to a directory. TensorFlow's own
+    /// filesystems return `INVALID_ARGUMENT` for a name that can never be valid.
     pub(super) fn allowed(&self, codes: &Codes, is: Is) -> Vec<Option<Code>> {
         let mut allowed = vec![code_of(codes, is)];
         let implied = self.declared.directories == Directories::Implied;
@@ -351,7 +351,7 @@ impl Run<'_> {
         allowed
     }
 
-    /// Notes it if a cell is not as it was made.
+    /// Checks that a cell has not changed since it was created.
     pub(super) fn untouched(&mut self, what: impl Display, cell: &str) {
         let has_dirs = self.has_directories();
         let is_dir = |name: &str| {
@@ -367,7 +367,7 @@ impl Run<'_> {
         self.expect_that(format_args!("{what}: failed, but changed something"), holds);
     }
 
-    /// Runs an operation under one condition in a fresh cell.
+    /// Calls an operation under one condition in a new cell.
     pub(super) fn operation(&mut self, op: &Operation, is: Is) -> Outcome {
         let cell = self.cell()?;
         let path = self.path(&cell, is)?;
@@ -377,7 +377,7 @@ impl Run<'_> {
         if self.expect_any(&what, &result, &want) && result.is_ok() {
             (op.after)(self, &what, is, &path);
             if want[0].is_some() {
-                // Where the header wants it to be refused, it gets in nobody's way.
+                // A call that succeeds where the header requires an error must not harm other files.
                 let stays = self.has(&format!("{cell}/file"), CONTENT)
                     && self.has(&format!("{cell}/empty_file"), b"")
                     && self.has(&format!("{cell}/full/file"), CONTENT);

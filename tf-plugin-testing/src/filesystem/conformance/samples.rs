@@ -1,7 +1,7 @@
-//! The files that the cases read which change nothing, for filesystems that cannot write them.
+//! The files that read-only cases need, for filesystems that cannot write them.
 //!
-//! What a case would write is found by running it on a filesystem here that reads what is noted for it. So there is
-//! one list of cases, and the files are those that they need.
+//! To find them, each case runs on a filesystem that records what the case would write and reads
+//! that. So there is one list of cases, and the files are exactly those that they need.
 
 use super::case::{Case, Group};
 use super::checks::attempt;
@@ -14,7 +14,7 @@ use std::sync::{Arc, LazyLock, PoisonError};
 use tf_fs_plugin::prelude::*;
 use tf_plugin_core::sync::{Mutex, MutexGuard};
 
-/// A file or directory that has to be there for [`conformance!`](crate::filesystem::conformance!) with
+/// A file or directory that has to exist for [`conformance!`](crate::filesystem::conformance!) with
 /// `files: provided`; see [`samples`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -25,12 +25,12 @@ pub struct Sample {
     pub content: Option<Vec<u8>>,
 }
 
-/// All files and directories that the tests of a filesystem which only reads need below their root. The
-/// set-up puts them there by another way: into the directory that a server serves, into an archive …
+/// Returns all files and directories that the tests of a read-only filesystem need below their root. The set-up creates
+/// them without the filesystem: in the directory that a server serves, in an archive …
 ///
-/// A directory comes before what is in it. Where `directories: implied` is declared, directories need
-/// not be made. The names have spaces, `%`, `#`, letters beyond ASCII and more of what TensorFlow's
-/// users have in names; the bytes are some megabytes.
+/// A directory comes before its entries. With `directories: implied`, directories need not be
+/// created. The names have spaces, `%`, `#`, letters beyond ASCII and other characters that
+/// TensorFlow's users have in names. All files together have some megabytes.
 ///
 /// ```
 /// use tf_plugin_testing::filesystem::samples;
@@ -47,7 +47,7 @@ pub fn samples() -> &'static [Sample] {
     &PROVIDED.samples
 }
 
-/// The first file with a plain name that a read-only case needs, if any; for another case why it is skipped.
+/// Returns the first file with a plain name that a read-only case needs, if any; or why another case is skipped.
 pub(super) fn first_file(case: &Case) -> Result<Option<&'static str>, &'static str> {
     match PROVIDED.first_files.get(case.name) {
         Some(file) => Ok(file.as_deref()),
@@ -73,7 +73,7 @@ static PROVIDED: LazyLock<Provided> = LazyLock::new(|| {
         panic!("the filesystem of samples cannot be registered: {error:#}");
     }
     let declared = Declared { malformed: Some(MALFORMED.to_owned()), ..Declared::default() };
-    // What a filesystem that only reads answers to these is asked by `changes_are_refused`.
+    // What a read-only filesystem returns for changes is tested by `changes_are_refused`.
     let changing = [Group::Directories, Group::Deleting, Group::Transfers];
     for case in Case::all().iter().filter(|case| !changing.contains(&case.group)) {
         let source = Source::Recorded(&store);
@@ -92,7 +92,7 @@ static PROVIDED: LazyLock<Provided> = LazyLock::new(|| {
     found
 });
 
-/// The files and directories that cases would make, noted down: directories as `None`, by their paths below the root.
+/// The files and directories that cases would create, by their paths below the root; a directory is `None`.
 #[derive(Debug, Default)]
 pub(super) struct Store(Mutex<BTreeMap<String, Option<Vec<u8>>>>);
 
@@ -101,13 +101,13 @@ impl Store {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a file, and the directories above it.
+    /// Records a file, and the directories above it.
     pub(super) fn file(&self, path: &str, content: &[u8]) -> Result<()> {
         if let Some((directory, _)) = path.rsplit_once('/') {
             self.directory(directory)?;
         }
         let earlier = self.lock().insert(path.to_owned(), Some(content.to_vec()));
-        // What is provided is there all the time.
+        // Files that are provided never change.
         ensure!(
             earlier.is_none_or(|earlier| earlier.as_deref() == Some(content)),
             Error::unimplemented("a file that is provided does not change")
@@ -115,7 +115,7 @@ impl Store {
         Ok(())
     }
 
-    /// Notes a directory, and those above it.
+    /// Records a directory, and those above it.
     pub(super) fn directory(&self, path: &str) -> Result<()> {
         let slashes = path.match_indices('/').map(|(at, _)| at);
         for end in slashes.chain([path.len()]) {
@@ -125,11 +125,11 @@ impl Store {
     }
 }
 
-/// The filesystem that reads what is noted.
+/// A filesystem that reads recorded files.
 struct Reader(Arc<Store>);
 
 impl Reader {
-    /// What is at a path: the bytes of a file, `None` for a directory.
+    /// Returns the bytes of a file, or `None` for a directory.
     fn find(&self, uri: Uri<'_>) -> Result<Option<Vec<u8>>> {
         let path = uri.path_str()?.trim_start_matches('/');
         ensure!(!path.contains('\u{1}'), Error::failed_precondition("no file has such a name"));
@@ -180,7 +180,7 @@ impl Filesystem for Reader {
     }
 }
 
-/// A file that is open.
+/// An open file.
 struct Bytes(Vec<u8>);
 
 impl RandomAccessFile for Bytes {

@@ -3,17 +3,17 @@
 use super::run::{Outcome, Run};
 use crate::filesystem::{TestRandomAccessFile, TestWritableFile};
 
-/// Bytes in which every position is recognisable.
+/// Returns bytes in which every position is recognisable.
 pub(super) fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|index| (index ^ (index >> 8) ^ (index >> 16)) as u8).collect()
 }
 
-/// The path of a file in a directory of its own.
+/// Returns the path for a file in a new directory.
 pub(super) fn place(run: &mut Run<'_>) -> Outcome<String> {
     Ok(format!("{}/data", run.bare_cell()?))
 }
 
-/// One file in a directory of its own.
+/// Creates one file in a new directory.
 pub(super) fn file(run: &mut Run<'_>, content: &[u8]) -> Outcome<String> {
     let path = place(run)?;
     run.write(&path, content)?;
@@ -24,7 +24,7 @@ pub(super) fn create(run: &mut Run<'_>, path: &str) -> Outcome<TestWritableFile>
     run.must(format_args!("new_writable_file of {path}"), run.fs.new_writable_file(path))
 }
 
-/// A new directory with these files, each of which holds its name.
+/// Creates a new directory with these files, each of which holds its name.
 pub(super) fn files(run: &mut Run<'_>, names: &[impl AsRef<str>]) -> Outcome<String> {
     let cell = run.bare_cell()?;
     let mut made = vec![cell.clone()];
@@ -50,14 +50,14 @@ pub(super) fn open(run: &mut Run<'_>, path: &str) -> Outcome<TestRandomAccessFil
     run.must(format_args!("new_random_access_file of {path}"), run.fs.new_random_access_file(path))
 }
 
-/// A new file in a directory of its own.
+/// Opens a new file for writing in a new directory.
 pub(super) fn created(run: &mut Run<'_>) -> Outcome<(String, TestWritableFile)> {
     let path = place(run)?;
     let writer = create(run, &path)?;
     Ok((path, writer))
 }
 
-/// A new file in a directory of its own, to which this was appended.
+/// Opens a new file for writing in a new directory, and appends to it.
 pub(super) fn begun(
     run: &mut Run<'_>,
     content: impl AsRef<[u8]>,
@@ -67,7 +67,7 @@ pub(super) fn begun(
     Ok((path, writer))
 }
 
-/// Appends to a file that exists, or skips the case.
+/// Opens an existing file to append to it, or skips the case.
 pub(super) fn append(run: &mut Run<'_>, path: &str) -> Outcome<TestWritableFile> {
     run.needs_append()?;
     run.must(format_args!("new_appendable_file of {path}"), run.fs.new_appendable_file(path))

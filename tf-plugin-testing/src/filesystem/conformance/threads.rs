@@ -1,4 +1,4 @@
-//! Several threads at a time, as `tf.data` has them.
+//! Several threads at a time, as in `tf.data`.
 
 use super::conditions::EXISTS;
 use super::run::{Outcome, Run};
@@ -14,7 +14,7 @@ use tf_plugin_core::{Code, Error, Result, ensure};
 
 const THREADS: usize = 8;
 
-/// Runs a body on eight threads, and notes the first error, one that skips the case last.
+/// Runs a body on eight threads, and reports the first error; one that skips the case comes last.
 fn all_succeed(
     run: &Run<'_>,
     what: &str,
@@ -174,7 +174,7 @@ pub(super) fn readers_of_a_growing_file(run: &mut Run<'_>) -> Outcome {
             for (round, piece) in content.chunks(1000).enumerate() {
                 writer.append(piece)?;
                 writer.flush()?;
-                // The others may be refused each time. Who writes it publishes nothing meanwhile.
+                // Reads of the other threads may all be refused. The writer publishes nothing meanwhile.
                 if round == 20 && fs.read_file(&path)? != content[..21_000] {
                     return Err(Error::data_loss("what was flushed is not read"));
                 }
@@ -183,7 +183,7 @@ pub(super) fn readers_of_a_growing_file(run: &mut Run<'_>) -> Outcome {
         }
         for _ in 0..10 {
             let read = match fs.read_file(&path) {
-                // What is published is another version, and one that is read was refused rather than mixed with it.
+                // Each publication is a new version. Reading an old one fails, so that versions are not mixed.
                 Err(error) if may_be_refused && error.code() == Code::FailedPrecondition => {
                     continue;
                 }
@@ -198,16 +198,16 @@ pub(super) fn readers_of_a_growing_file(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-/// What a forked child does, each with what the report calls it.
+/// The steps of a forked child, with their names in the report.
 const STEPS: [&str; 4] = ["stat", "a read", "writing a file", "reading what it wrote"];
 
-/// How a child ends that has read other bytes; else with the code of an error, and 32 for each step before.
+/// The exit status of a child that reads other bytes. Else it is the code of an error, plus 32 for each step before.
 const OTHER_BYTES: i32 = 31;
 
-/// How a child ends in which no thread starts, whatever the plugin does.
+/// The exit status of a child in which no thread starts, which is not the plugin's fault.
 const NO_THREADS: i32 = 201;
 
-/// Runs the steps of a child, and returns how it ends.
+/// Runs the steps of a child, and returns its exit status.
 fn child(fs: &TestFilesystem, path: &str, content: &[u8], new: Option<&str>) -> i32 {
     let same = |read: Result<Vec<u8>>| match read {
         Ok(read) if read == content => 0,
@@ -223,20 +223,20 @@ fn child(fs: &TestFilesystem, path: &str, content: &[u8], new: Option<&str>) -> 
     ];
     let ends = steps.iter().enumerate().map(|(step, run)| (step as i32, run()));
     let refused = Code::FailedPrecondition as i32;
-    // One that says that it belongs to the parent is fine.
+    // A child may fail with the error that the filesystem belongs to the parent.
     ends.take_while(|(_, end)| *end != refused)
         .find_map(|(step, end)| (end != 0).then_some(32 * step + end))
         .unwrap_or(0)
 }
 
 pub(super) fn forked_children(run: &mut Run<'_>) -> Outcome {
-    /// As many as there are in two seconds: a lock that is held for a hundredth of the time is met by one in a
-    /// hundred.
+    /// As many as fit into two seconds: a lock that is held for a hundredth of the time affects one
+    /// child in a hundred.
     const CHILDREN: std::ops::Range<usize> = 10..200;
     const TOGETHER: Duration = Duration::from_secs(2);
-    /// What a child may take. On a busy machine one that works takes a hundredth of it.
+    /// The time limit of a child. Even on a busy machine a child that works takes a hundredth of it.
     const SECONDS: u32 = 20;
-    /// Children that are forked in place of those in which no thread starts: one of thousands.
+    /// Children that replace those in which no thread starts, which is one in thousands.
     const MORE: usize = 10;
     let content = pattern(5000);
     let path = file(run, &content)?;
@@ -247,7 +247,7 @@ pub(super) fn forked_children(run: &mut Run<'_>) -> Outcome {
     let load = |index: usize| {
         let mut answer = Ok(());
         while answer.is_ok() && !stop.load(Ordering::Relaxed) {
-            // A lock that is held to read keeps only writers out: most of the calls change something.
+            // A lock that is held for reading keeps only writers out: most of the calls change something.
             answer = if may_change {
                 fs.write_file(own(index), b"x").and_then(|()| fs.delete_file(own(index)))
             } else {

@@ -1,10 +1,10 @@
-//! Times of modification, of filesystems that know them.
+//! Modification times, for filesystems that know them.
 
 use super::run::{Outcome, Run, needs};
 use super::steps::{append, file};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Longer than the second in which many object stores measure.
+/// Longer than the resolution of many object stores, which is a second.
 const PATIENCE: Duration = Duration::from_millis(2500);
 
 const PAUSE: Duration = Duration::from_millis(20);
@@ -16,7 +16,7 @@ fn modified(run: &mut Run<'_>, path: &str) -> Outcome<SystemTime> {
     Ok(found)
 }
 
-/// Changes a file until its time moves, since clocks are coarse.
+/// Changes a file until its modification time changes, since clocks are coarse.
 fn moves(
     run: &mut Run<'_>,
     what: &str,

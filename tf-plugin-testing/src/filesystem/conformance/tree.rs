@@ -61,7 +61,7 @@ pub(super) fn root_lists_its_entries(run: &mut Run<'_>) -> Outcome {
 
 // Patterns.
 
-/// A pattern on files of these names.
+/// Checks what a pattern matches among files of these names.
 pub(super) fn glob_among(
     run: &mut Run<'_>,
     names: &[&str],
@@ -172,7 +172,7 @@ pub(super) fn a_file_is_deleted_while_it_is_written(run: &mut Run<'_>) -> Outcom
     run.needs_visible_at_create()?;
     let (path, mut writer) = begun(run, b"some")?;
     run.must("delete_file of a file that is open for writing", run.fs.delete_file(&path))?;
-    // Whether these succeed is open; they must not bring the file back.
+    // These may succeed or fail, but must not bring the file back.
     let _ = writer.append(b"more");
     let _ = writer.close();
     drop(writer);

@@ -1,4 +1,4 @@
-//! When others see what is written, and that nobody writes where files are provided.
+//! When written bytes become visible, and that nothing can be written where files are provided.
 
 use super::conditions::{FP, NOT_FOUND};
 use super::replaced;
@@ -8,7 +8,7 @@ use crate::filesystem::TestWritableFile;
 use crate::filesystem::declared::Visible;
 use tf_plugin_core::{Code, Result};
 
-/// That nothing changes where files are provided.
+/// Checks that nothing can be changed where files are provided.
 pub(super) fn changes_are_refused(run: &mut Run<'_>) -> Outcome {
     needs(!run.may_change(), "files are not declared to be provided")?;
     let cell = run.cell()?;
@@ -37,7 +37,7 @@ pub(super) fn changes_are_refused(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-/// Whether a reader sees what `publish` has made visible.
+/// Checks that a reader sees what `publish` has made visible.
 pub(super) fn visible_after(
     run: &mut Run<'_>,
     what: &str,
@@ -69,13 +69,13 @@ pub(super) fn visibility_is_declared_right(run: &mut Run<'_>) -> Outcome {
     run.must("append", writer.append(b"half of the"))?;
     let mut when = "flush";
     if run.declared.visible == Visible::Close {
-        // An error is fine: there is nothing that could be flushed to where others see it.
+        // An error is fine: there may be nothing to flush that others can see.
         let _ = writer.flush();
         when = "close";
     }
     let seen = run.fs.read_file(&path);
     let what = format!("before the {when} that files are declared to be visible at");
-    // The process that writes it may be refused.
+    // The process that writes the file may be refused.
     if run.expect_any(&what, &seen, &[None, FP])
         && let Ok(seen) = seen
     {

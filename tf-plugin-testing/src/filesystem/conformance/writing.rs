@@ -1,4 +1,4 @@
-//! What is written is there: pieces of all sizes, appending, closing, replacing.
+//! Written bytes are read back: pieces of all sizes, appending, closing, replacing.
 
 use super::conditions::NOT_FOUND;
 use super::run::{CONTENT, Outcome, Run, needs};
@@ -8,7 +8,7 @@ use crate::threads::joined;
 use std::thread;
 use tf_plugin_core::Code;
 
-/// Writes a new file in pieces, and reads it.
+/// Writes a new file in pieces, and reads it back.
 pub(super) fn writes<'p>(run: &mut Run<'_>, pieces: impl Iterator<Item = &'p [u8]>) -> Outcome {
     let (path, mut writer) = created(run)?;
     let mut content = Vec::new();
@@ -100,7 +100,7 @@ pub(super) fn appending_is_declared_right(run: &mut Run<'_>) -> Outcome {
 pub(super) fn close_makes_visible(run: &mut Run<'_>) -> Outcome {
     let (path, mut writer) = begun(run, b"all of it")?;
     run.must("close", writer.close())?;
-    // TensorFlow reads, lists and renames before it lets go of the writer.
+    // TensorFlow reads, lists and renames before it drops the writer.
     run.holds("closed, not dropped", &path, b"all of it");
     run.lists("closed, not dropped", path.trim_end_matches("/data"), &["data"]);
     drop(writer);

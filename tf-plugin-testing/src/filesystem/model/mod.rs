@@ -1,9 +1,9 @@
-//! Random sequences of operations, run through the C tables of a plugin and on a model beside it.
+//! Random sequences of operations, run through the C tables of a plugin and on a model.
 //!
-//! [`sequence`] makes them, the other types say what each operation must answer, [`run`] holds a
-//! filesystem against it. The codes are those of `filesystem_interface.h`; where several conditions
-//! meet, any of their codes will do. [`conformance!`](crate::filesystem::conformance!) has a case that does this with 64
-//! sequences, or as many as `PROPTEST_CASES` says; the parts are for tests with a model of their own.
+//! [`sequence`] makes them, the other types say what each operation must return, and [`run`] compares a filesystem with
+//! that. The codes are those of `filesystem_interface.h`; where several conditions apply, any of their codes is right.
+//! [`conformance!`](crate::filesystem::conformance!) has a case that runs 64 sequences, or as many as `PROPTEST_CASES`
+//! says. The parts are for tests with a custom model.
 
 mod ops;
 mod runner;

@@ -1,4 +1,4 @@
-//! Operations on a small set of names, so that they meet.
+//! Operations on a small set of names, so that they affect each other.
 
 use super::tree::{Model, Node, Path};
 use proptest::collection::vec;
@@ -6,16 +6,16 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use std::fmt;
 
-/// A path, named so that operations meet: most of them are about something that is there.
+/// A path, named so that most operations work on an existing file or directory.
 #[derive(Clone)]
 pub enum Name {
-    /// This path, which may be anything.
+    /// This path, whether it exists or not.
     Path(Path),
-    /// The file of this number, counted round.
+    /// The file of this number, modulo the number of files.
     File(usize),
-    /// The directory of this number, counted round.
+    /// The directory of this number, modulo the number of directories.
     Dir(usize),
-    /// An entry of a directory, there or not.
+    /// An entry of a directory, whether it exists or not.
     In(usize, &'static str),
 }
 
@@ -31,7 +31,7 @@ impl fmt::Debug for Name {
 }
 
 impl Name {
-    /// The path, in a filesystem that holds what the model says.
+    /// Returns the path, in a filesystem that equals the model.
     #[must_use]
     pub fn resolve(&self, model: &Model) -> Path {
         let nth = |number: usize, is_file: bool| {
@@ -55,8 +55,8 @@ impl Name {
     }
 }
 
-/// One operation. Writers that are open are in slots. `StatUntidy` is about a name that is written in a way that is not
-/// canonical.
+/// One operation. Open writers are in slots. `StatUntidy` is about a name that is not written in
+/// canonical form.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the operations of the header, with their arguments")]
 pub enum Op {
@@ -89,7 +89,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// The same operation on the paths that its names are in a filesystem that holds what the model says.
+    /// Returns the same operation with its names resolved to paths, in a filesystem that equals the model.
     #[must_use]
     pub fn resolved(&self, model: &Model) -> Self {
         let mut op = self.clone();
@@ -138,7 +138,7 @@ const NAMES: [&str; 5] = ["a", "b", "ab", "[a]", "é"];
 const PATTERNS: [&str; 12] =
     ["*", "a*", "?", "??", "[ab]", "[^a]", "*b", "a", r"\[a\]", r"\a", "[ab]*", "b"];
 
-/// Any path, mostly a short one.
+/// Makes any path, mostly a short one.
 fn path() -> impl Strategy<Value = Name> {
     prop_oneof![
         1 => Just(Vec::new()),
@@ -212,7 +212,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Sequences of operations.
+/// Makes sequences of operations.
 pub fn sequence() -> impl Strategy<Value = Vec<Op>> {
     vec(op(), 1..80)
 }

@@ -13,14 +13,14 @@ type Outcome<T = ()> = Result<T, String>;
 /// A writer and what the model knows about it.
 struct Writer {
     file: TestWritableFile,
-    /// Where its file is; `None` if that was deleted or replaced.
+    /// The path of its file; `None` if that was deleted or replaced.
     path: Option<Path>,
     closed: bool,
     position: u64,
 }
 
 impl Writer {
-    /// What `append` and `tell` have to return.
+    /// Returns what `append` and `tell` have to return.
     fn unless_closed(&self) -> Verdict {
         if self.closed { Verdict::of(Code::FailedPrecondition) } else { Verdict::ok() }
     }
@@ -33,11 +33,11 @@ struct Run<'h> {
     writers: [Option<Writer>; SLOTS],
 }
 
-/// Runs a sequence below `root`, the URI of an empty directory, and checks each answer and, at the end,
+/// Runs a sequence below `root`, the URI of an empty directory. Checks each result and, at the end,
 /// everything that is there.
 ///
 /// # Errors
-/// The first answer that the model does not allow.
+/// Returns the first result that the model does not allow.
 pub fn run(host: &Host, root: &str, ops: &[Op]) -> Result<(), TestCaseError> {
     let mut run = Run {
         host,
@@ -59,7 +59,7 @@ fn ensure(holds: bool, text: impl FnOnce() -> String) -> Outcome {
     if holds { Ok(()) } else { Err(text()) }
 }
 
-/// Checks an answer; `Ok(None)` if it is a failure as it should be.
+/// Checks a result; returns `Ok(None)` if it is an expected failure.
 fn judge<T>(answer: Result<T, Error>, verdict: &Verdict) -> Outcome<Option<T>> {
     let code = answer.as_ref().err().map(Error::code);
     if verdict.allows(code) {
@@ -72,7 +72,7 @@ fn judge<T>(answer: Result<T, Error>, verdict: &Verdict) -> Outcome<Option<T>> {
     Err(format!("got {got}, wanted {}", verdict.wanted()))
 }
 
-/// The path of a name of [`Op::resolved`].
+/// Returns the path of a name of [`Op::resolved`].
 fn path_of(name: &Name) -> Path {
     match name {
         Name::Path(path) => path.clone(),
@@ -81,7 +81,7 @@ fn path_of(name: &Name) -> Path {
 }
 
 impl Run<'_> {
-    /// All operations, of which those that were begun are in `done`.
+    /// Runs all operations; `done` gets those that were begun.
     fn all(&mut self, ops: &[Op], done: &mut Vec<Op>) -> Outcome {
         for (index, op) in ops.iter().enumerate() {
             let mut op = op.resolved(&self.model);
@@ -109,7 +109,7 @@ impl Run<'_> {
         format!("{}/{}", self.root, path.join("/"))
     }
 
-    /// The same name, not in canonical form.
+    /// Writes the same name in a form that is not canonical.
     fn untidy(&self, path: &[String], way: usize) -> String {
         let joined = path.join("/");
         match way {
@@ -120,7 +120,7 @@ impl Run<'_> {
         }
     }
 
-    /// Closes the writers on a path and below, since what they would still write there is not defined
+    /// Closes the writers on a path and below: what they would still write there is not defined
     /// once the path is moved, replaced or copied.
     fn close_writers(&mut self, path: &[String]) -> Outcome {
         for slot in 0..SLOTS {
@@ -131,7 +131,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether a writer's file is at a path or below.
+    /// Returns whether a writer's file is at a path or below.
     fn is_on(&self, slot: usize, path: &[String]) -> bool {
         self.writers[slot]
             .as_ref()
@@ -139,7 +139,7 @@ impl Run<'_> {
             .is_some_and(|at| at.starts_with(path))
     }
 
-    /// The writers on a path and below have lost their file.
+    /// Notes that the writers on a path and below have lost their file.
     fn detach_writers(&mut self, path: &[String]) {
         for slot in 0..SLOTS {
             if self.is_on(slot, path)
@@ -177,7 +177,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Drops a writer, closed or not: what it did not flush may be there or not.
+    /// Drops a writer, closed or not: bytes that it did not flush may be visible or not.
     fn drop_writer(&mut self, slot: usize) {
         let Some(writer) = self.writers[slot].take() else { return };
         let path = writer.path.clone().filter(|_| !writer.closed);
@@ -203,7 +203,7 @@ impl Run<'_> {
         call(writer, file)
     }
 
-    /// One operation, whose names are those of these paths.
+    /// Runs one operation, whose names resolve to these paths.
     fn step(&mut self, op: &Op, paths: &[Path]) -> Outcome {
         let (host, root) = (self.host, Path::new());
         let path = paths.first().unwrap_or(&root);
@@ -234,7 +234,7 @@ impl Run<'_> {
                         _ => writer.file.close(),
                     };
                     judge(done, &Verdict::ok())?;
-                    // A closed writer does nothing more, while another one may be at its path.
+                    // A closed writer does nothing more, and another one may write to its path.
                     if !writer.closed
                         && let Some(file) = file
                     {
@@ -280,7 +280,7 @@ impl Run<'_> {
                 let verdict = self.model.read_file(path);
                 self.delete(path, host.delete_file(self.uri(path)), &verdict)?;
             }
-            // A filesystem may treat its root as it likes.
+            // A filesystem may delete its root or refuse that.
             Op::DeleteDir { .. } | Op::DeleteRecursively { .. } if path.is_empty() => {}
             Op::DeleteDir { .. } => {
                 let verdict = self.model.delete_dir(path);
@@ -336,7 +336,7 @@ impl Run<'_> {
         ensure(names == self.model.children(path), || format!("{path:?} lists {names:?}"))
     }
 
-    /// Whether the plugin can map files.
+    /// Returns whether the plugin can map files.
     fn maps(&self) -> bool {
         self.host
             .filesystem_for(self.uri(&[]))
@@ -385,7 +385,7 @@ impl Run<'_> {
         };
         let (bytes, status) = reader.read_with_status(offset, n);
         let code = status.err().map(|error| error.code());
-        // How much of what was not flushed a reader sees is open, but not more and nothing else.
+        // A reader may see any part of the bytes that were not flushed, from their start, and nothing else.
         let all: Vec<u8> = [&file.flushed[..], &file.pending[..]].concat();
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let visible = |end: usize| {
@@ -428,7 +428,7 @@ impl Run<'_> {
         })
     }
 
-    /// Everything that is there, against the model.
+    /// Compares everything that is there with the model.
     fn compare(&self) -> Outcome {
         for (path, node) in self.model.paths() {
             self.stat(path, &self.uri(path))?;

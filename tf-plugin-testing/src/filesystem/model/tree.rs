@@ -4,7 +4,7 @@ use crate::filesystem::conformance::conditions::{EXISTS, FP, NOT_FOUND, OK};
 use std::collections::BTreeMap;
 use tf_plugin_core::Code;
 
-/// What is at a path.
+/// A file or directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
     /// A directory.
@@ -24,20 +24,20 @@ pub struct File {
 }
 
 impl File {
-    /// Whether a reader may see this content.
+    /// Returns whether a reader may see this content.
     #[must_use]
     pub fn may_be(&self, content: &[u8]) -> bool {
         content.strip_prefix(&self.flushed[..]).is_some_and(|rest| self.pending.starts_with(rest))
     }
 
-    /// Whether the file may have this length.
+    /// Returns whether the file may have this length.
     #[must_use]
     pub fn may_have(&self, length: u64) -> bool {
         let (min, max) = (self.flushed.len(), self.flushed.len() + self.pending.len());
         (min as u64..=max as u64).contains(&length)
     }
 
-    /// Makes all of it visible.
+    /// Makes everything visible.
     pub fn flush(&mut self) {
         self.flushed.append(&mut self.pending);
     }
@@ -46,44 +46,44 @@ impl File {
 /// A path as the components below the root.
 pub type Path = Vec<String>;
 
-/// What an operation may answer, when the conditions for each code are known.
+/// The results that an operation may have, when the conditions for each code are known.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict(Vec<Code>);
 
 impl Verdict {
-    /// It must succeed.
+    /// Creates a verdict: the operation must succeed.
     #[must_use]
     pub fn ok() -> Self {
         Self::default()
     }
 
-    /// It must fail with this code.
+    /// Creates a verdict: the operation must fail with this code.
     #[must_use]
     pub fn of(code: Code) -> Self {
         Self(vec![code])
     }
 
-    /// It must fail if either must, with a code of one of them.
+    /// Combines two verdicts: the operation must fail if either says so, with a code of one of them.
     #[must_use]
     pub fn or(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self
     }
 
-    /// What may come, for a person.
+    /// Formats the allowed results for people.
     pub(super) fn wanted(&self) -> String {
         let mut codes: Vec<String> = self.0.iter().map(|code| format!("{code:?}")).collect();
         codes.dedup();
         if codes.is_empty() { String::from("OK") } else { codes.join(" or ") }
     }
 
-    /// Whether it must succeed.
+    /// Returns whether the operation must succeed.
     #[must_use]
     pub fn is_ok(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether an answer is allowed.
+    /// Returns whether a result is allowed.
     #[must_use]
     pub fn allows(&self, answer: Option<Code>) -> bool {
         match answer {
@@ -102,9 +102,9 @@ pub struct Model {
 /// What the model knows about a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found<'m> {
-    /// It is there; the root is a directory.
+    /// It exists; the root is a directory.
     Node(&'m Node),
-    /// It is not, but its parent is a directory.
+    /// It does not exist, but its parent is a directory.
     Missing,
     /// An ancestor is missing.
     ParentMissing,
@@ -112,8 +112,8 @@ pub enum Found<'m> {
     BelowFile,
 }
 
-/// Methods that say what operations owe a file, a directory, a path that is missing and one whose parent is. A path below
-/// a file is `FAILED_PRECONDITION` for all.
+/// Defines methods that return the verdict of operations for a file, a directory, a path that is
+/// missing and one whose parent is. A path below a file is `FAILED_PRECONDITION` for all.
 macro_rules! owed {
     ($($(#[$doc:meta])* $op:ident: $file:ident $dir:ident $missing:ident $parent_missing:ident;)*) => {$(
         $(#[$doc])*
@@ -132,7 +132,7 @@ macro_rules! owed {
 }
 
 impl Model {
-    /// What is at a path.
+    /// Finds a path.
     #[must_use]
     pub fn find(&self, path: &[String]) -> Found<'_> {
         if path.is_empty() {
@@ -148,7 +148,7 @@ impl Model {
         self.nodes.get(path).map_or(Found::Missing, Found::Node)
     }
 
-    /// The file at a path.
+    /// Returns the file at a path.
     #[must_use]
     pub fn file(&self, path: &[String]) -> Option<&File> {
         match self.nodes.get(path) {
@@ -157,7 +157,7 @@ impl Model {
         }
     }
 
-    /// The file at a path.
+    /// Returns the file at a path.
     pub fn file_mut(&mut self, path: &[String]) -> Option<&mut File> {
         match self.nodes.get_mut(path) {
             Some(Node::File(file)) => Some(file),
@@ -165,22 +165,22 @@ impl Model {
         }
     }
 
-    /// Puts something at a path.
+    /// Puts a file or directory at a path.
     pub fn insert(&mut self, path: Path, node: Node) {
         self.nodes.insert(path, node);
     }
 
-    /// Takes away what is at a path and below.
+    /// Removes a path and everything below it.
     pub fn remove(&mut self, path: &[String]) {
         self.nodes.retain(|other, _| !other.starts_with(path));
     }
 
-    /// All paths, without the root.
+    /// Returns all paths, without the root.
     pub fn paths(&self) -> impl Iterator<Item = (&Path, &Node)> {
         self.nodes.iter()
     }
 
-    /// The names of the entries of a directory, sorted.
+    /// Returns the names of the entries of a directory, sorted.
     #[must_use]
     pub fn children(&self, path: &[String]) -> Vec<Vec<u8>> {
         let is_child = |other: &&Path| other.len() == path.len() + 1 && other.starts_with(path);
@@ -189,21 +189,21 @@ impl Model {
     }
 
     owed! {
-        /// `new_random_access_file`, `get_file_size`, `delete_file`, and the source of a copy.
+        /// Returns the verdict of `new_random_access_file`, `get_file_size`, `delete_file`, and a copy's source.
         read_file: OK FP NOT_FOUND NOT_FOUND;
-        /// `new_writable_file`, `new_appendable_file`, and the target of a copy.
+        /// Returns the verdict of `new_writable_file`, `new_appendable_file`, and a copy's target.
         write_file: OK FP OK NOT_FOUND;
-        /// `get_children`.
+        /// Returns the verdict of `get_children`.
         read_dir: FP OK NOT_FOUND NOT_FOUND;
-        /// `path_exists` and `stat`.
+        /// Returns the verdict of `path_exists` and `stat`.
         look: OK OK NOT_FOUND NOT_FOUND;
-        /// `create_dir`.
+        /// Returns the verdict of `create_dir`.
         create_dir: EXISTS EXISTS OK NOT_FOUND;
-        /// `recursively_create_dir`.
+        /// Returns the verdict of `recursively_create_dir`.
         recursively_create_dir: FP OK OK OK;
     }
 
-    /// `new_read_only_memory_region_from_file`.
+    /// Returns the verdict of `new_read_only_memory_region_from_file`.
     #[must_use]
     pub fn map(&self, path: &[String]) -> Verdict {
         match self.file(path) {
@@ -212,7 +212,7 @@ impl Model {
         }
     }
 
-    /// `delete_dir`.
+    /// Returns the verdict of `delete_dir`.
     #[must_use]
     pub fn delete_dir(&self, path: &[String]) -> Verdict {
         if self.children(path).is_empty() {
@@ -222,14 +222,14 @@ impl Model {
         }
     }
 
-    /// `rename_file` and `copy_file`.
+    /// Returns the verdict of `rename_file` and `copy_file`.
     #[must_use]
     pub fn transfer(&self, src: &[String], dst: &[String]) -> Verdict {
         self.read_file(src).or(self.write_file(dst))
     }
 }
 
-/// Whether one component of a pattern matches a name. Written again, and slow, to compare with.
+/// Returns whether one component of a pattern matches a name. A second, slow implementation to compare with.
 #[must_use]
 pub fn matches(pattern: &[char], name: &[char]) -> bool {
     match (pattern, name) {

@@ -1,7 +1,7 @@
-//! The smoke cases for filesystems in TensorFlow's C library; the list has each under the same name.
+//! The smoke tests of filesystems in TensorFlow's C library; the list has each under the same name.
 //!
-//! They call each function of `env.h` and of the registration, and one operation of each kind. What a filesystem does
-//! beyond that is judged by the cases of the process and by those in Python, which see more.
+//! They call each function of `env.h` and of the registration, and one operation of each kind. The
+//! in-process cases and those in Python test a filesystem further, since they see more.
 
 use crate::abi::tensorflow::{Context, Handle, Tensor, TensorFlow};
 use crate::filesystem::conformance::samples::samples;
@@ -21,7 +21,7 @@ const NOT_FOUND: &[Code] = &[Code::NotFound];
 const PRECONDITION: &[Code] = &[Code::FailedPrecondition];
 const EXISTS: &[Code] = &[Code::AlreadyExists];
 
-/// Where cases work: each in a new directory below the root.
+/// The place of the cases: each works in a new directory below the root.
 pub(super) struct Files {
     tf: &'static TensorFlow,
     context: Context<'static>,
@@ -35,7 +35,7 @@ impl Place for Files {
     fn new(tf: &'static TensorFlow, settings: &Value) -> std::result::Result<Self, String> {
         let library = path(settings, "library");
         match tf.register_filesystem(&library) {
-            // What registers itself when it is loaded.
+            // A plugin that registers itself when it is loaded.
             Err(error) if error.code() == Code::AlreadyExists => {}
             Err(error) => return Err(format!("{} is refused: {error:#}", library.display())),
             Ok(()) => {}
@@ -43,7 +43,7 @@ impl Place for Files {
         let context = tf.context().map_err(|error| format!("there is no context: {error:#}"))?;
         let root = settings["root"].as_str().unwrap_or_default();
         let root = root.strip_suffix('/').unwrap_or(root).to_owned();
-        // Of an unknown scheme TensorFlow says the same as of an operation that is missing.
+        // For an unknown scheme TensorFlow returns the same code as for a missing operation.
         if let Err(error) = tf.stat(&format!("{root}/"))
             && error.message().starts_with("File system scheme")
         {
@@ -70,7 +70,7 @@ impl Place for Files {
     }
 
     fn end(&mut self, outcome: &Outcome) {
-        // One that fails leaves its files for whoever looks for the cause.
+        // A case that fails keeps its files, so that the cause can be found.
         if !self.is("provided") && !matches!(outcome, Err(Stop::Failed(_))) {
             let _ = self.tf.delete_recursively(&self.base);
         }
@@ -82,7 +82,7 @@ impl Files {
         self.settings[declared] == true
     }
 
-    /// The codes for a path below a file and for the entries of a file: where directories are implied nobody looks.
+    /// Returns the codes for a path below a file and for the entries of a file: implied directories are not checked.
     fn below_file(&self) -> &'static [Code] {
         if self.is("real") { PRECONDITION } else { &[Code::FailedPrecondition, Code::NotFound] }
     }
@@ -107,7 +107,7 @@ impl Files {
         Ok(self.context.strings("ReadFile", &[Tensor::string(path)]).context("ReadFile")?.concat())
     }
 
-    /// The content and the length of a file have to be these.
+    /// Checks the content and the length of a file.
     fn has(&self, what: &str, name: &str, content: impl AsRef<[u8]>) -> Outcome {
         let (read, content) = (self.read(name)?, content.as_ref());
         same_bytes(format_args!("{what}: the content of {name}"), &read, content)?;
@@ -115,7 +115,7 @@ impl Files {
         same(format_args!("{what}: the length of {name}"), length, content.len() as i64)
     }
 
-    /// The entries of a directory. Some filesystems mark directories with a slash at the end.
+    /// Checks the entries of a directory. Some filesystems mark directories with a slash at the end.
     fn lists(&self, what: &str, name: &str, wanted: &[&str]) -> Outcome {
         let path = if name.is_empty() { self.base.clone() } else { self.at(name) };
         let names = self.tf.children(&path).context("TF_GetChildren")?;

@@ -1,7 +1,7 @@
 //! The cases that run in a real TensorFlow, from Python and in its C library.
 //!
-//! [`conformance!`](crate::filesystem::conformance!) makes a test of either. [`InTensorFlow`] is for those who run the cases
-//! by themselves.
+//! [`conformance!`](crate::filesystem::conformance!) defines a test for each of the two.
+//! [`InTensorFlow`] runs the cases without these tests.
 
 mod in_c;
 mod list;

@@ -1,4 +1,4 @@
-//! What files and names are: contents, replacing and naming.
+//! Cases for files and names: contents, replacing and naming.
 
 use crate::filesystem::TestWritableFile;
 use crate::filesystem::conformance::case::{Case, Group};

@@ -1,4 +1,4 @@
-//! What `filesystem_interface.h` says of each operation.
+//! Cases for what `filesystem_interface.h` says of each operation.
 
 use crate::filesystem::conformance::case::{Case, Group};
 use crate::filesystem::conformance::conditions::{

@@ -1,4 +1,4 @@
-//! What filesystems are at large: trees, TensorFlow's own use, threads and chance.
+//! Cases for larger scenarios: trees, TensorFlow's own use, threads and random operations.
 
 use crate::filesystem::conformance::case::{Case, Group};
 use crate::filesystem::conformance::directories::{COPY_FILE, RENAME_FILE, Transfer};

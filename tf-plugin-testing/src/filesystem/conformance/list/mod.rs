@@ -1,10 +1,10 @@
-//! All cases: the one list that the tests of authors, [`Conformance`](super::super::Conformance) and the
-//! documentation are made of.
+//! The list of all cases, from which the tests of authors,
+//! [`Conformance`](super::super::Conformance) and the documentation are made.
 
 use super::case::Case;
 use std::sync::LazyLock;
 
-/// What an operation returns under a condition, in words.
+/// Says in words what an operation returns under a condition.
 macro_rules! returns {
     (OK) => {
         "returns OK"
@@ -17,7 +17,7 @@ macro_rules! returns {
     };
 }
 
-/// Why a rename or a copy matters: a reason for both, or one for each in parentheses.
+/// Says why a rename or a copy matters: one reason for both, or one for each in parentheses.
 macro_rules! why {
     (rename($rename:literal $copy:literal)) => {
         $rename
@@ -30,7 +30,7 @@ macro_rules! why {
     };
 }
 
-/// How an operation is called.
+/// The function that calls an operation.
 macro_rules! call {
     ($op:ident) => {
         |run, path| run.fs.$op(path).map(drop)
@@ -40,7 +40,7 @@ macro_rules! call {
     };
 }
 
-/// What looks at an operation's success, if anything does.
+/// The function that checks an operation's success, if there is one.
 macro_rules! after {
     () => {
         |_, _, _, _| {}
@@ -50,16 +50,16 @@ macro_rules! after {
     };
 }
 
-/// A list of cases in which rows make several:
+/// A list of cases in which one row can define several:
 ///
-/// - `conditions`: an operation, its call if that is not the method alone, `then` what looks at its success, and why it
+/// - `conditions`: an operation, its call if that is not the method alone, `then` what checks a success, and why it
 ///   matters; then what it returns where the path is missing, its parent is missing, a file, an empty directory, a
-///   directory with a file in it. What is below a file, or can never be a name, is `FAILED_PRECONDITION` for all.
+///   directory with a file in it. Below a file, and for a malformed path, it is `FAILED_PRECONDITION` for all.
 /// - `open_files`: an operation on a file that is open for writing or was dropped, and what it returns.
-/// - `transfers`: a question about both `rename_file` and `copy_file`.
+/// - `transfers`: a case for both `rename_file` and `copy_file`.
 /// - `patterns`: a pattern, and what it matches.
 /// - `names`: a file of this name.
-/// - `reads`: so many bytes at an offset of a file, what comes, and the status.
+/// - `reads`: so many bytes at an offset of a file, the bytes that are read, and the status.
 macro_rules! filesystem_cases {
     ($d:tt $tests:ident $($group:ident {
         $(conditions {
@@ -145,7 +145,7 @@ macro_rules! filesystem_cases {
     } };
 }
 
-/// What a pattern finds, in words.
+/// Says in words what a pattern finds.
 macro_rules! all {
     () => {
         "empty, and no error"
@@ -167,7 +167,7 @@ pub(in crate::filesystem) mod cases {
 }
 
 impl Case {
-    /// All cases, in their order.
+    /// Returns all cases, in their order.
     #[must_use]
     pub fn all() -> &'static [&'static Self] {
         static ALL: LazyLock<Vec<&Case>> =
