@@ -1,4 +1,4 @@
-//! A device on the host, to begin with: its memory is host memory at addresses that the host cannot dereference,
+//! A device on the host, as a starting point. Its memory is host memory at addresses that the host cannot dereference,
 //! and its streams are threads that work asynchronously, like those of a real device.
 //!
 //! For a real device, implement `Device`, `Stream` and `Event` on its driver and use them instead of `HostDevice`.
@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 /// The memory of the device in bytes.
 const MEMORY: u64 = 1 << 30;
 
-/// The state before the first device is opened.
+/// The platform, which counts and opens the devices.
 pub struct TemplatePluginPlatform;
 
 #[device_plugin]
@@ -66,7 +66,7 @@ impl<T: Number> Kernel for Sub<T> {
     }
 }
 
-/// The sum that `AddV2` computes of two elements.
+/// Returns the sum of two elements, as `AddV2` computes it.
 pub fn add<T: Number>(a: T, b: T) -> T {
     a.plus(b)
 }
