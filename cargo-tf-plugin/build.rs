@@ -1,4 +1,4 @@
-//! Makes the functions that stand in for TensorFlow's visible to the plugins that the tool loads.
+//! Exports the functions that replace TensorFlow's to the plugins that the tool loads.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

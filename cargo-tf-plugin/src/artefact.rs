@@ -1,4 +1,4 @@
-//! What a shared library says without being run.
+//! What a shared library shows without running it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env::consts::ARCH;
@@ -30,52 +30,52 @@ pub(crate) const ENTRY_POINTS: [&str; 7] = [
     "GetPjrtApi",
 ];
 
-/// What the SDK's macros export beside them, for Python.
+/// The other export of the SDK's macros, for Python.
 const OF_THE_SDK: &str = "tf_plugin_device_type";
 
-/// The name of the libraries that TensorFlow consists of, without version and ending.
+/// The names of TensorFlow's libraries, without version and ending.
 const TENSORFLOW_LIBRARIES: [&str; 2] = ["libtensorflow_framework.", "libtensorflow_cc."];
 
-/// The notes of the SDK's macros.
+/// The section with the notes of the SDK's macros.
 const NOTES: &str = ".note.tf_plugin";
 
 /// A shared library.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Artefact {
     pub(crate) path: PathBuf,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u64,
     pub(crate) sha256: String,
     pub(crate) machine: String,
-    /// Those of TensorFlow's entry points that it exports.
+    /// TensorFlow's entry points that the library exports.
     pub entry_points: Vec<&'static str>,
-    /// Its other exports, except for what Python asks of it.
+    /// Its other exports, except the one that the SDK exports for Python.
     pub other_exports: Vec<String>,
     /// The libraries that the dynamic linker loads for it.
     pub needed: Vec<String>,
     /// The highest version that it needs of each: `GLIBC`, `GLIBCXX`, `CXXABI`.
     pub(crate) floors: BTreeMap<String, Floor>,
-    /// The versions that it names of the system's libraries, such as `GLIBC_2.34`, with its functions of each.
+    /// The versions of the system's libraries that it names, such as `GLIBC_2.34`, with the functions of each.
     #[serde(skip)]
     pub versions: BTreeMap<String, Vec<String>>,
-    /// What it expects of TensorFlow, by C name: functions of the C API.
+    /// The functions of TensorFlow's C API that it imports.
     pub c_imports: BTreeSet<String>,
-    /// What it expects of TensorFlow beside the C API, by the linker's names.
+    /// Its other imports from TensorFlow, by the linker's names.
     pub cpp_imports: BTreeSet<String>,
-    /// Whether its code is changed when it is loaded.
+    /// Whether its code is relocated when it is loaded.
     pub text_relocations: bool,
     pub(crate) executable_stack: bool,
     pub(crate) notes: Vec<Note>,
-    /// The defaults of the SDK that some type of the library has in `WritableFile`: 1 `flush`, 2 `sync`, 4 `close`.
+    /// The SDK's defaults that some type of the library has in `WritableFile`: 1 `flush`, 2 `sync`, 4 `close`.
     #[serde(skip)]
     pub(crate) writer_defaults: u32,
 }
 
-/// The oldest system that a library can be loaded on.
+/// The oldest version of a system library with which a plugin can be loaded.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Floor {
     pub(crate) version: String,
-    /// Functions for which it takes that one.
+    /// The functions that need this version.
     pub(crate) because: Vec<String>,
 }
 
@@ -134,7 +134,7 @@ impl Artefact {
                 continue;
             }
             if !symbol.is_undefined() {
-                // What the linker puts together of many object files, such as templates, is not an interface.
+                // Weak symbols, such as templates that several object files share, are not an interface.
                 if !symbol.is_weak() && !name.starts_with("_ZGT") {
                     exports.insert(name);
                 }
@@ -189,7 +189,7 @@ impl Artefact {
         Ok(())
     }
 
-    /// Whether the dynamic linker is told to load TensorFlow's libraries for it.
+    /// Returns whether the dynamic linker has to load TensorFlow's libraries for it.
     pub(crate) fn needs_tensorflow(&self) -> bool {
         self.needed.iter().any(|name| is_tensorflow_library(name))
     }
@@ -203,12 +203,12 @@ fn is_c_api(name: &str) -> bool {
     ["TF_", "TFE_", "TSL_", "TFNPD_"].iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether a mangled name is of one of the namespaces in TensorFlow's libraries.
+/// Returns whether a mangled name belongs to a namespace of TensorFlow's libraries.
 fn is_tensorflows_cpp(name: &str) -> bool {
     const NAMESPACES: &str = "10tensorflow 3tsl 3xla 4absl 15stream_executor 6google8protobuf \
         4mlir 5Eigen";
     name.strip_prefix("_Z").is_some_and(|rest| {
-        // What an entity is, such as a virtual table or a constant method, comes before its namespace.
+        // The kind of an entity, such as a virtual table or a constant method, comes before its namespace.
         let head: String = rest.chars().take(40).collect();
         let head = head.trim_start_matches(|letter: char| {
             matches!(letter, 'N' | 'K' | 'T' | 'V' | 'S' | 'I' | 'G' | 'R' | 'L')
@@ -217,7 +217,7 @@ fn is_tensorflows_cpp(name: &str) -> bool {
     })
 }
 
-/// A name as C++ programmers know it.
+/// Returns a name as C++ programmers write it.
 pub(crate) fn demangled(name: &str) -> String {
     cpp_demangle::Symbol::new(name)
         .ok()
@@ -225,7 +225,7 @@ pub(crate) fn demangled(name: &str) -> String {
         .unwrap_or_else(|| name.to_owned())
 }
 
-/// Refuses what is not a shared library for this system, and says what it is.
+/// Refuses a file that is not a shared library for this system, and says what it is.
 fn check_kind(path: &Path, data: &[u8]) -> Result<()> {
     let path = path.display();
     let is = match FileKind::parse(data) {
@@ -274,7 +274,7 @@ fn check_type(path: &Path, file: &ElfFile64<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What it names of the versioned libraries of the system; a version need not be a function's.
+/// Returns the versions that it names of the system's libraries. A version may have no function.
 fn versions(file: &ElfFile64<'_>) -> object::Result<BTreeMap<String, Vec<String>>> {
     let (endian, data, sections) = (file.endian(), file.data(), file.elf_section_table());
     let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
@@ -298,7 +298,7 @@ fn versions(file: &ElfFile64<'_>) -> object::Result<BTreeMap<String, Vec<String>
     Ok(found)
 }
 
-/// The highest version of each library that functions are of.
+/// Returns the highest version of each library that has functions.
 fn floors(versions: &BTreeMap<String, Vec<String>>) -> BTreeMap<String, Floor> {
     let mut floors: BTreeMap<String, Floor> = BTreeMap::new();
     for (version, functions) in versions.iter().filter(|(_, functions)| !functions.is_empty()) {
@@ -317,11 +317,11 @@ pub(crate) fn numbers(version: &str) -> Vec<u32> {
 }
 
 impl Artefact {
-    /// What it expects of TensorFlow and does not find in this release, by the linker's names.
+    /// Returns the imports from TensorFlow that this release does not have, by the linker's names.
     pub(crate) fn missing_in(&self, tensorflow: &TensorFlow) -> Result<Vec<String>> {
         let mut missing: BTreeSet<&str> =
             self.c_imports.iter().chain(&self.cpp_imports).map(String::as_str).collect();
-        // One that names the first alone does not see the other's functions.
+        // A plugin that names only the first library does not see the functions of the other.
         let both = self.needed.iter().any(|name| name.starts_with(TENSORFLOW_LIBRARIES[1]))
             || !self.needs_tensorflow();
         for library in &TENSORFLOW_LIBRARIES[..if both { 2 } else { 1 }] {
@@ -334,7 +334,7 @@ impl Artefact {
     }
 }
 
-/// Which of `names` a library exports. By its hash table: these libraries have half a million names.
+/// Returns which of `names` a library exports. It uses the hash table: these libraries have half a million names.
 fn exported(path: &Path, names: &BTreeSet<&str>) -> Result<BTreeSet<String>> {
     let cache = ReadCache::new(File::open(path)?);
     let data = &cache;

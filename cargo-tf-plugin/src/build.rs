@@ -1,4 +1,4 @@
-//! Building plugins.
+//! Builds plugins.
 
 use std::env;
 use std::env::consts::{ARCH, DLL_EXTENSION};
@@ -23,9 +23,9 @@ impl Workspace {
     /// profile = "dist"
     /// ```
     ///
-    /// In the profile `release` this is what `cargo build --release` builds, and neither rebuilds what the other has
-    /// built. In a profile that the manifest names, only the shared library is made, also of a package that is a Rust
-    /// library too: beside one, cargo leaves out the optimisation of the whole program (`lto`).
+    /// With the profile `release` this builds what `cargo build --release` builds, and neither rebuilds what the other
+    /// has built. With a profile that the manifest names, only the shared library is built, even if the package is also
+    /// a Rust library: if it builds both, cargo skips whole-program optimisation (`lto`).
     pub fn build_plugin(&self, package: &str) -> Result<PathBuf> {
         let Some(package) = self.package(package) else {
             bail!("the workspace in {} has no package `{package}`", self.root().display());
@@ -41,14 +41,14 @@ impl Workspace {
         program.map(Into::into).with_context(|| format!("cargo has built no program `{package}`"))
     }
 
-    /// As [`Workspace::build_plugin`], for any target.
+    /// Builds a package as [`Workspace::build_plugin`] does, for any target.
     pub(crate) fn build(&self, package: &Package, linking: &Linking) -> Result<PathBuf> {
         let name = &package.name;
         has_library(package)?;
         let profile = profile(package)?;
         let mut command = if linking.zig { cargo_as(ZIGBUILD.into()) } else { cargo() };
-        // Another list of crate types is another configuration of the target: cargo would rebuild it each time, here
-        // and at the next `cargo build --release`.
+        // A different list of crate types is a different configuration of the target: cargo would
+        // rebuild it each time, here and at the next `cargo build --release`.
         match profile {
             RELEASE => command.args(["build", "--lib"]),
             _ => command.args(["rustc", "--lib", "--crate-type", "cdylib"]),
@@ -65,13 +65,13 @@ impl Workspace {
     }
 }
 
-/// The library of those that cargo has built: its configuration may name other targets.
+/// Chooses the library for this machine among those that cargo has built: its configuration may name other targets.
 fn chosen(mut files: Vec<PathBuf>, for_this_machine: bool, package: &str) -> Result<PathBuf> {
     if files.is_empty() {
         bail!("cargo has built no shared library of the package `{package}`");
     }
     if for_this_machine {
-        // What cannot be read is said where it is used.
+        // A file that cannot be read is reported where it is used.
         files.retain(|file| {
             Artefact::read_for_any_machine(file).map_or(true, |library| library.machine == ARCH)
         });
@@ -85,7 +85,7 @@ fn chosen(mut files: Vec<PathBuf>, for_this_machine: bool, package: &str) -> Res
     })
 }
 
-/// Runs a build of a package, with cargo's messages on standard error; what it has made.
+/// Runs a build of a package, with cargo's messages on standard error. Returns the artefacts.
 fn built(mut command: Command, package: &str) -> Result<Vec<Artifact>> {
     command.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
     let built = command
@@ -103,7 +103,7 @@ fn built(mut command: Command, package: &str) -> Result<Vec<Artifact>> {
     messages.collect::<Result<_, _>>().context("cannot read cargo's messages")
 }
 
-/// Refuses a package that makes no shared library.
+/// Refuses a package that builds no shared library.
 pub(crate) fn has_library(package: &Package) -> Result<()> {
     if package.targets.iter().any(Target::is_cdylib) {
         return Ok(());
@@ -118,16 +118,16 @@ pub(crate) fn has_library(package: &Package) -> Result<()> {
 /// How a plugin is linked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Linking {
-    /// The target to build for, for zig with the version of glibc behind it; this machine's own without one.
+    /// The target to build for, with the version of glibc appended for zig; `None` for this machine.
     pub(crate) target: Option<String>,
-    /// Link with zig, by cargo-zigbuild.
+    /// Whether to link with zig, by cargo-zigbuild.
     pub(crate) zig: bool,
 }
 
 /// The program of cargo-zigbuild, which takes cargo's subcommands.
 pub(crate) const ZIGBUILD: &str = "cargo-zigbuild";
 
-/// The cargo that runs this command, or the one on `PATH`.
+/// Returns a command for the cargo that runs this command, or for the one on `PATH`.
 pub(crate) fn cargo() -> Command {
     cargo_as(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
@@ -138,9 +138,9 @@ fn cargo_as(program: OsString) -> Command {
     command
 }
 
-/// Keeps from a process what cargo has told this one of the package that it runs or tests: if the process is or starts
-/// another cargo, build scripts that read these variables would run again whenever it is another package, and what
-/// depends on them would be built again.
+/// Removes cargo's variables about the current package from a process's environment. If the process
+/// is or starts another cargo, build scripts that read them would run again whenever the package
+/// changes, and everything that depends on them would be built again.
 pub fn forget_package(command: &mut Command) {
     for (name, _) in env::vars_os() {
         let of_a_package = name.to_str().is_some_and(|name| {
@@ -154,10 +154,10 @@ pub fn forget_package(command: &mut Command) {
     }
 }
 
-/// The profile for users, where the manifest names none.
+/// The profile if the manifest names none.
 const RELEASE: &str = "release";
 
-/// The profile that a package is built with: `release`, or the one that its manifest names.
+/// Returns the profile of a package: `release`, or the one that its manifest names.
 fn profile(package: &Package) -> Result<&str> {
     match &package.metadata["tf-plugin"]["profile"] {
         Value::Null => Ok(RELEASE),

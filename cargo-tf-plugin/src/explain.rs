@@ -1,10 +1,10 @@
-//! Error texts of TensorFlow and of the dynamic linker about plugins, with their cause and what to do.
+//! Error texts of TensorFlow and of the dynamic linker about plugins, with their cause and a fix.
 
 use std::sync::LazyLock;
 
 use serde::Serialize;
 
-/// The page whose table this reads, so that the command and the book know the same.
+/// The page whose table this reads, so that the command and the book say the same.
 const PAGE: &str = include_str!("check.md");
 
 const HEADING: &str = "| The text contains | Cause | What to do |";
@@ -12,14 +12,14 @@ const HEADING: &str = "| The text contains | Cause | What to do |";
 /// A known failure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Known {
-    /// What the text contains; all of them.
+    /// The parts of the text, which must all occur.
     #[serde(skip)]
     parts: Vec<&'static str>,
     pub(crate) cause: &'static str,
     pub(crate) fix: &'static str,
 }
 
-/// The rows of the table in [`PAGE`]. The first one that fits counts: the more special before the more general.
+/// The rows of the table in [`PAGE`]. The first match counts, so special rows come before general ones.
 static KNOWN: LazyLock<Vec<Known>> = LazyLock::new(|| {
     let (_, table) = PAGE.split_once(HEADING).unwrap_or_default();
     let rows = table.lines().skip(2).take_while(|line| !line.is_empty());
@@ -27,7 +27,7 @@ static KNOWN: LazyLock<Vec<Known>> = LazyLock::new(|| {
         let row = row.strip_prefix("| ")?.strip_suffix(" |")?;
         let (parts, rest) = row.split_once(" | ")?;
         let (cause, fix) = rest.split_once(" | ")?;
-        // Double backquotes and spaces are around a text with a backquote in it.
+        // A text with a backquote in it is between double backquotes and spaces.
         let plain = |part: &'static str| match part.strip_prefix("`` ") {
             Some(part) => part.trim_end_matches(" ``"),
             None => part.trim_matches('`'),
@@ -37,7 +37,7 @@ static KNOWN: LazyLock<Vec<Known>> = LazyLock::new(|| {
     rows.collect()
 });
 
-/// What is known about an error text, or about the lines of a log: the most special that fits one of them.
+/// Returns what is known about an error text, or about a line of a log: the most special match.
 pub(crate) fn explain(text: &str) -> Option<&'static Known> {
     let says = |known: &&Known| {
         text.lines().any(|line| known.parts.iter().all(|part| line.contains(part)))
@@ -87,7 +87,7 @@ mod tests {
         assert!(quoted.eq(["version `GLIBC_", "version `GLIBCXX_"].iter()));
     }
 
-    /// Each entry would be found by the text that it is made of: none is hidden by one before it.
+    /// Checks that each entry is found by its own text, so that none is hidden by one before it.
     #[test]
     fn no_entry_hides_another() {
         for known in KNOWN.iter() {

@@ -1,4 +1,4 @@
-//! Ctrl-C, and the other signals that end a command, while something has to be ended or removed first.
+//! Ctrl-C and the other signals that end a command, while something has to be ended or removed first.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,26 +6,26 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// What the handlers of the signals look at.
+/// What the signal handlers read and write.
 struct State {
-    /// Whether a signal ends the process as it would without handlers.
+    /// Whether a signal ends the process, as it does without handlers.
     idle: Arc<AtomicBool>,
-    /// The signal that has come; 0 if none has.
+    /// The signal that was received; 0 if there was none.
     caught: Arc<AtomicUsize>,
     holders: Mutex<usize>,
 }
 
 static STATE: OnceLock<State> = OnceLock::new();
 
-/// The signals that end a command, without those that whoever has started it wants ignored, as `nohup` and the `&` of
-/// scripts do.
+/// Returns the signals that end a command, except those that its parent has set to be ignored, as
+/// `nohup` and the `&` of scripts do.
 pub(crate) fn signals() -> impl Iterator<Item = i32> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = ignored(&status);
     [SIGINT, SIGTERM, SIGHUP].into_iter().filter(move |signal| ignored >> (signal - 1) & 1 == 0)
 }
 
-/// A bit a signal, the lowest for signal 1. Only Linux says so.
+/// Returns the ignored signals: one bit each, the lowest for signal 1. Only Linux has this file.
 fn ignored(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
@@ -40,7 +40,7 @@ fn state() -> &'static State {
         };
         for signal in signals() {
             let (idle, caught) = (Arc::clone(&state.idle), Arc::clone(&state.caught));
-            // Where that fails the process just ends.
+            // If this fails, the process just ends.
             let _ = signal_hook::flag::register_conditional_default(signal, idle).and_then(|_| {
                 let number = usize::try_from(signal).unwrap_or_default();
                 signal_hook::flag::register_usize(signal, caught, number)
@@ -50,7 +50,7 @@ fn state() -> &'static State {
     })
 }
 
-/// While it lives, a signal waits. When the last one is dropped, the signal ends the process.
+/// While it exists, signals are held back. When the last one is dropped, a signal ends the process.
 #[derive(Debug)]
 pub(crate) struct Held(());
 
@@ -63,12 +63,12 @@ impl Held {
         Self(())
     }
 
-    /// Whether a signal waits, so that there is no use in going on.
+    /// Returns whether a signal was received, so that there is no point in going on.
     pub(crate) fn is_wanted_back(&self) -> bool {
         self.signal().is_some()
     }
 
-    /// The signal that waits.
+    /// Returns the signal that was received.
     pub(crate) fn signal(&self) -> Option<i32> {
         i32::try_from(state().caught.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
     }
@@ -84,7 +84,7 @@ impl Drop for Held {
         }
         state.idle.store(true, Ordering::SeqCst);
         if let Some(signal) = self.signal() {
-            // Does not return; and if it did, the process would go on as if nothing had come.
+            // This does not return; if it did, the process would ignore the signal.
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     }

@@ -1,8 +1,8 @@
-//! What the command `cargo tf-plugin` is made of, as a library, so that tests can use it too. It changes with the
-//! command, also in ways that semantic versioning would call breaking.
+//! The implementation of the command `cargo tf-plugin`, as a library that tests can use. It changes
+//! with the command, also in ways that break semantic versioning.
 //!
-//! [`TensorFlow`] is the part that others need: a real TensorFlow with its Python, headers and libraries,
-//! taken from the user or installed on first use. [`Packages`] are what they need beside it.
+//! [`TensorFlow`] is the part that others need: a real TensorFlow with its Python, headers and libraries, taken from
+//! the user or installed on first use. [`Packages`] are other Python packages that tests need.
 //!
 //! ```no_run
 //! # fn main() -> anyhow::Result<()> {
@@ -14,10 +14,10 @@
 //! # }
 //! ```
 
-// Standard output may be closed: `output` writes to it, and nothing panics.
+// Standard output may be closed: `output` writes to it, so that nothing panics.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-// What is hidden is for this package's program, and for tests of this repository, alone.
+// Hidden items are only for this package's program, and for tests of this repository.
 mod artefact;
 #[doc(hidden)]
 pub mod bench;

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
             for cause in error.chain().skip(1) {
                 text += &format!("  caused by: {cause}\n");
             }
-            // Nobody may be listening any more.
+            // Standard error may be closed.
             let _ = io::stderr().write_all(text.as_bytes());
             ExitCode::FAILURE
         }

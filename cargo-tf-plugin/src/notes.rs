@@ -3,7 +3,7 @@
 use object::Endianness;
 use serde::Serialize;
 
-/// What the SDK's macros say of a scheme or of a platform.
+/// What the SDK's macros note about a scheme or a platform.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Note {
     pub(crate) of: NoteOf,
@@ -12,10 +12,10 @@ pub(crate) struct Note {
     /// The version of the SDK.
     pub(crate) sdk: String,
     pub(crate) panic: Panic,
-    /// The operations that the author has written: a bit for each slot of `TF_FilesystemOps`.
+    /// The operations that the author has implemented: a bit for each slot of `TF_FilesystemOps`.
     #[serde(skip)]
     pub(crate) provided: u64,
-    /// Whether the library has notes of the defaults that its writers have.
+    /// Whether the library notes which defaults its writers use.
     #[serde(skip)]
     pub(crate) has_defaults: bool,
 }
@@ -37,7 +37,7 @@ pub(crate) enum Panic {
 /// The kind of a note about a default in `WritableFile`.
 pub(crate) const WRITER_DEFAULT: u32 = 3;
 
-/// A number in a note.
+/// Reads a number in a note.
 pub(crate) fn number(description: &[u8], at: usize, endian: Endianness) -> Option<u32> {
     use object::Endian as _;
     let bytes = description.get(at..at + 4)?.try_into().ok()?;
@@ -45,7 +45,7 @@ pub(crate) fn number(description: &[u8], at: usize, endian: Endianness) -> Optio
 }
 
 impl Note {
-    /// `None` for one of a layout that is not known here, from an SDK to come.
+    /// Parses a note; returns `None` for an unknown layout, of a future SDK.
     pub(crate) fn parse(kind: u32, description: &[u8], endian: Endianness) -> Option<Self> {
         let number = |at| number(description, at, endian);
         let text = |bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! Whose the operations of a filesystem are.
+//! Who implements the operations of a filesystem.
 
 use serde::Serialize;
 
@@ -7,13 +7,13 @@ use crate::notes::NoteOf;
 use crate::probe::Table;
 use crate::tables::{self, Missing};
 
-/// Whose an operation is.
+/// Who implements an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum By {
     Yours,
     SdkDefault,
-    /// Filled in by the SDK always; whether the author has written it is not known.
+    /// The SDK always fills in the slot; whether the author has implemented it is not known.
     YoursOrSdk,
     TensorflowDefault,
     Unimplemented,
@@ -26,7 +26,7 @@ pub(crate) enum By {
 pub(crate) struct Operation {
     pub(crate) name: String,
     pub(crate) by: By,
-    /// What happens, where that is not the plugin's.
+    /// What happens, if the plugin does not implement it.
     pub(crate) effect: String,
 }
 
@@ -37,23 +37,23 @@ pub(crate) struct TableReport {
     pub(crate) abi: i64,
     pub(crate) api: i64,
     pub(crate) size: u64,
-    /// The size for TensorFlow 2.22, where the plugin requests the release and gives another one.
+    /// The size for TensorFlow 2.22, if the plugin requests the release and gives a different one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) size_in_2_22: Option<u64>,
     pub(crate) operations: Vec<Operation>,
 }
 
-/// Which operations of a plugin of this SDK are the author's.
+/// Which operations of a plugin of this SDK the author has implemented.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Authors {
     /// A bit for each slot of `TF_FilesystemOps`.
     provided: u64,
-    /// The operations of writers that are the SDK's defaults, where that is known.
+    /// The operations of writers for which the SDK's defaults are used, if that is known.
     defaults: Option<u32>,
 }
 
 impl Authors {
-    /// What a plugin's file says of a scheme, if this SDK has made it.
+    /// Reads what a plugin's file notes about a scheme, if the plugin uses this SDK.
     pub(crate) fn of(artefact: &Artefact, scheme: Option<&String>) -> Option<Self> {
         let filesystems = || artefact.notes.iter().filter(|note| note.of == NoteOf::Filesystem);
         let note = filesystems().find(|note| Some(&note.text) == scheme)?;
@@ -61,7 +61,7 @@ impl Authors {
         let defaults = artefact.writer_defaults;
         Some(Self {
             provided: note.provided,
-            // Which of several types has them the notes do not say.
+            // The notes do not say which of several types has them.
             defaults: (note.has_defaults && (!several || defaults == 0)).then_some(defaults),
         })
     }
@@ -95,7 +95,7 @@ pub(crate) fn describe_table(table: &Table, authors: Option<Authors>) -> TableRe
     }
 }
 
-/// Whose a function is that is there, in a plugin of this SDK.
+/// Returns who implements a function that is not null, in a plugin of this SDK.
 fn by_sdk(table: &str, name: &str, at: usize, authors: Authors) -> (By, &'static str) {
     let provided = authors.provided & (1 << at) != 0;
     match (table, name) {
@@ -110,7 +110,7 @@ fn by_sdk(table: &str, name: &str, at: usize, authors: Authors) -> (By, &'static
     }
 }
 
-/// Whose an operation of writers is, which the SDK fills in always; `effect` is what its default does.
+/// Returns who implements an operation of writers, which the SDK always fills in; `effect` is that of its default.
 fn by_author(authors: Authors, bit: u32, effect: &'static str) -> (By, &'static str) {
     match authors.defaults {
         None => (By::YoursOrSdk, ""),

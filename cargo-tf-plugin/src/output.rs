@@ -1,5 +1,5 @@
-//! Standard output and standard error, which somebody may have closed or which may be full: a command ends with a
-//! message then, and never with a panic in the midst of its work.
+//! Standard output and standard error, which may be closed or full: a command then ends with a
+//! message, and does not panic in the middle of its work.
 
 use std::fmt::Display;
 use std::fs::Permissions;
@@ -11,10 +11,10 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Writes to standard output what the command was run for. A reader that has gone (`… | head`) had enough.
+/// Writes the command's result to standard output. A reader that has gone (`… | head`) is not an error.
 ///
 /// # Errors
-/// When it cannot be written, as where a disk is full.
+/// Returns an error if the text cannot be written, for example to a full disk.
 pub(crate) fn print(text: impl Display) -> Result<()> {
     let mut stdout = anstream::stdout();
     let written = write!(stdout, "{text}").and_then(|()| stdout.flush());
@@ -24,12 +24,12 @@ pub(crate) fn print(text: impl Display) -> Result<()> {
     }
 }
 
-/// Writes a line to standard error; one that cannot be written is lost, and the work goes on.
+/// Writes a line to standard error; if that fails, the line is lost and the work goes on.
 pub(crate) fn print_note(line: impl Display) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// A line on standard error that says what is being done and goes away again; hidden where that is not a terminal.
+/// Shows a temporary line on standard error that says what is being done; hidden if that is not a terminal.
 pub(crate) fn progress(what: String) -> ProgressBar {
     let bar = ProgressBar::new_spinner().with_message(what);
     if let Ok(style) = ProgressStyle::with_template("{spinner} [{elapsed}] {wide_msg}") {
@@ -39,15 +39,15 @@ pub(crate) fn progress(what: String) -> ProgressBar {
     bar
 }
 
-/// The directory that a file is in.
+/// Returns the directory of a file.
 pub(crate) fn parent(file: &Path) -> &Path {
     file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A path as JSON has it.
+/// Returns a path as text for JSON.
 ///
 /// # Errors
-/// When it is not UTF-8, of which `serde_json::json!` would make a panic.
+/// Returns an error if the path is not UTF-8, on which `serde_json::json!` would panic.
 pub(crate) fn utf8(path: &Path) -> Result<&str> {
     path.to_str().with_context(|| {
         format!(
@@ -57,34 +57,34 @@ pub(crate) fn utf8(path: &Path) -> Result<&str> {
     })
 }
 
-/// Writes a file as a whole or not at all; another process may be reading it.
+/// Writes a file as a whole or not at all; another process may be reading the old one.
 pub(crate) fn write_file(path: &Path, content: &[u8]) -> io::Result<()> {
     write_as(path, content, 0o666)
 }
 
-/// As [`write_file`], for a program.
+/// Writes a program as [`write_file`] writes a file.
 pub(crate) fn write_program(path: &Path, content: &[u8]) -> io::Result<()> {
     write_as(path, content, 0o777)
 }
 
 fn write_as(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let mut new = tempfile::Builder::new();
-    // Of which the user's mask takes away what others may not.
+    // The user's mask removes permissions for others.
     let mut new = new.permissions(Permissions::from_mode(mode)).tempfile_in(parent(path))?;
     new.write_all(content)?;
-    // Closed before it has its name: a program that is open for writing does not run.
+    // Closed before it gets its name: a program that is open for writing cannot run.
     new.into_temp_path().persist(path)?;
     Ok(())
 }
 
-/// [`print`] with a line of the given format.
+/// Calls [`print`] with a line of the given format.
 macro_rules! say {
     ($($format:tt)*) => {
         $crate::output::print(format!("{}\n", format_args!($($format)*)))
     };
 }
 
-/// [`print_note`] with the given format.
+/// Calls [`print_note`] with the given format.
 macro_rules! note {
     ($($format:tt)*) => {
         $crate::output::print_note(format_args!($($format)*))

@@ -1,4 +1,4 @@
-//! Python packages beside TensorFlow, in an environment of their own.
+//! Python packages other than TensorFlow, in separate environments.
 
 use std::path::{Path, PathBuf};
 
@@ -9,15 +9,15 @@ use crate::install::{Goal, Installation};
 use crate::python;
 use crate::workspace::Workspace;
 
-/// Says where an interpreter and its packages are.
+/// Prints where an interpreter and its packages are.
 const LOCATE: &str = "
 import json, sys, sysconfig
 print(json.dumps([sys.executable, sysconfig.get_path('purelib')]))";
 
 /// Python packages, such as a server for a demo, with a Python that imports them.
 ///
-/// They are not beside TensorFlow, so neither can hold the other at old versions. The value only names places; it
-/// owns nothing on disk.
+/// They are in a separate environment, so that they and TensorFlow do not limit each other's
+/// versions. The value only names places; it owns nothing on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packages {
     python: PathBuf,
@@ -25,19 +25,19 @@ pub struct Packages {
 }
 
 impl Packages {
-    /// The packages that `requirements` names, in a virtual environment of the current workspace,
-    /// `<target>/packages/<name>`. The text is that of a requirements file: a package a line, with
-    /// comments.
+    /// Installs the packages in `requirements` into a virtual environment of the current workspace,
+    /// `<target>/packages/<name>`, unless it has them. The text is that of a requirements file: a
+    /// package a line, with comments.
     ///
-    /// The environment is made on first use, and made again when the requirements have changed or an installation
-    /// was interrupted. It starts from the interpreter that `TF_PLUGIN_PYTHON` names, else from `base` if one is
+    /// The environment is created on first use, and created again when the requirements have changed or an installation
+    /// was interrupted. It starts from the interpreter that `TF_PLUGIN_PYTHON` names, else from `base` if that is
     /// given, else from the one that [`TensorFlow::pinned`](crate::TensorFlow::pinned) finds.
     pub fn provide(name: &str, requirements: &str, base: Option<&Path>) -> Result<Self> {
         let directory = Workspace::current()?.target_dir().join("packages");
         Self::provide_in(&directory, name, requirements, base)
     }
 
-    /// As [`Packages::provide`], with the environments in `directory`.
+    /// Installs packages as [`Packages::provide`] does, with the environments in `directory`.
     pub fn provide_in(
         directory: &Path,
         name: &str,
@@ -50,18 +50,18 @@ impl Packages {
         installation.provide()
     }
 
-    /// The Python interpreter that imports them, as an absolute path.
+    /// Returns the Python interpreter that imports the packages, as an absolute path.
     pub fn python(&self) -> &Path {
         &self.python
     }
 
-    /// The directory that they are in.
+    /// Returns the directory that the packages are in.
     pub fn site_packages(&self) -> &Path {
         &self.site_packages
     }
 }
 
-/// The packages that a requirements file names.
+/// Reads the packages in a requirements file.
 fn goal(name: &str, text: &str) -> Result<Goal<Packages>> {
     let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -111,7 +111,7 @@ mod tests {
         let version = |text: &str| text.contains("__version__ = \"1.16.0\"");
         assert!(version(&fs::read_to_string(&six).expect("it is there")));
 
-        // A trace of one's own tells whether it is the same environment.
+        // A file that only the first environment has.
         let trace = directory.path().join("small/trace");
         fs::write(&trace, "").expect("a file");
         assert_eq!(provide("six==1.16.0").expect("there already"), first);

@@ -10,12 +10,12 @@ use crate::python::major_minor;
 use crate::tensorflow::{CANDIDATES, MATRIX, NEWEST, OLDEST, TensorFlow};
 use crate::workspace::target_or_cache;
 
-/// A TensorFlow release.
+/// Describes the installation of a TensorFlow release.
 pub(crate) fn goal(version: &str) -> Goal<TensorFlow> {
     let mut requirements = vec![format!("{}=={version}", distribution())];
     if major_minor(version) == Some((2, 12)) {
-        // This release takes any newer jax by its own metadata, and no jax since 0.4.31 takes its NumPy: pip would
-        // find that out by fetching them one by one, 2 GB.
+        // By its metadata, this release accepts any newer jax, but jax since 0.4.31 does not accept
+        // its NumPy: pip would find that out by downloading one after the other, 2 GB.
         requirements.push("jax<0.4.31".to_owned());
     }
     Goal {
@@ -26,7 +26,7 @@ pub(crate) fn goal(version: &str) -> Goal<TensorFlow> {
         requirements,
         release: version.to_owned(),
         found: |goal, python| {
-            // Alone: what the user has installed elsewhere is not what is made here.
+            // Isolated: packages that the user has installed elsewhere do not count.
             let Some(tensorflow) = TensorFlow::found(python, &["-I"])? else {
                 bail!("{} has no TensorFlow", python.display());
             };
@@ -44,7 +44,7 @@ pub(crate) fn goal(version: &str) -> Goal<TensorFlow> {
 }
 
 impl Installation<TensorFlow> {
-    /// Release `version` in `directory`; nothing is done yet.
+    /// Creates the installation of release `version` in `directory`; nothing is installed yet.
     pub(crate) fn new(version: &str, directory: &Path) -> Result<Self> {
         let plain =
             version.chars().all(|c| c.is_ascii_digit() || c.is_ascii_lowercase() || c == '.');
@@ -56,24 +56,24 @@ impl Installation<TensorFlow> {
 }
 
 impl TensorFlow {
-    /// The TensorFlow release `version` (such as [`NEWEST`]) in a virtual environment of the current
-    /// workspace, `<target>/tf-venv/<version>`; outside of any package in one of the user's,
-    /// `~/.cache/tf-plugin/tf-venv/<version>` (`XDG_CACHE_HOME` is honoured).
+    /// Installs the TensorFlow release `version` (such as [`NEWEST`]) into a virtual environment of the current
+    /// workspace, `<target>/tf-venv/<version>`, unless it is there. Outside of any package, the environment is in the
+    /// user's `~/.cache/tf-plugin/tf-venv/<version>` (or below `XDG_CACHE_HOME`).
     ///
-    /// The environment is made on first use: a download of about 250 MB that becomes 1.5 GB on disk, with
-    /// progress on standard error. Later calls take milliseconds. Processes that ask at the same time wait for
-    /// each other. An installation that was interrupted is made again.
+    /// The first use downloads about 250 MB, which become 1.5 GB on disk, and shows progress on
+    /// standard error. Later calls take milliseconds. Processes that call this at the same time
+    /// wait for each other. An interrupted installation is repeated.
     ///
-    /// `TF_PLUGIN_PYTHON` names the interpreter to make it with; otherwise the first suitable one of
-    /// `python3.11`, the other versions that the release supports, `python3` and `python` on `PATH` is taken.
+    /// `TF_PLUGIN_PYTHON` names the interpreter for the environment. Otherwise it is the first suitable one of
+    /// `python3.11`, the other versions that the release supports, `python3` and `python` on `PATH`.
     ///
-    /// `2.21` is the release of that series that the project is tested with; `2.22` is the release candidate in
-    /// [`CANDIDATES`].
+    /// `2.21` is the release of that series that the project is tested with; `2.22` is the release
+    /// candidate in [`CANDIDATES`].
     pub fn pinned(version: &str) -> Result<Self> {
         Self::pinned_in(version, &environments()?)
     }
 
-    /// As [`TensorFlow::pinned`], with the environments in `directory` instead: `<directory>/<version>`.
+    /// Installs a release as [`TensorFlow::pinned`] does, into `<directory>/<version>`.
     pub fn pinned_in(version: &str, directory: &Path) -> Result<Self> {
         let version = release(version)?;
         let installation = Installation::new(version, directory)?;
@@ -87,15 +87,15 @@ impl TensorFlow {
         installation.provide()
     }
 
-    /// The TensorFlow of the virtual environment that is active (`VIRTUAL_ENV`), else [`NEWEST`] as
-    /// [`TensorFlow::pinned`] provides it where that environment has none. One that cannot be used is an error.
+    /// Returns the TensorFlow of the active virtual environment (`VIRTUAL_ENV`), or [`NEWEST`] from
+    /// [`TensorFlow::pinned`] if that has none. A TensorFlow that cannot be used is an error.
     pub fn around() -> Result<Self> {
         let active = env::var_os("VIRTUAL_ENV").filter(|venv| !venv.is_empty());
         let active = active.map(|venv| Self::active(Path::new(&venv))).transpose()?;
         active.flatten().map_or_else(|| Self::pinned(NEWEST), Ok)
     }
 
-    /// That of a virtual environment, if it has one; an error if it cannot be used.
+    /// Returns the TensorFlow of a virtual environment, if it has one; an error if that cannot be used.
     fn active(venv: &Path) -> Result<Option<Self>> {
         let python = venv.join("bin/python");
         if !python.exists() {
@@ -111,13 +111,13 @@ impl TensorFlow {
     }
 }
 
-/// The name under which the release without GPU support is published for this machine.
+/// Returns the name under which the release without GPU support is published for this machine.
 pub(crate) fn distribution() -> &'static str {
     if cfg!(target_arch = "x86_64") { "tensorflow-cpu" } else { "tensorflow" }
 }
 
-/// The release that is meant by `2.21`: the one of the series that the project is tested with. pip would take it for
-/// 2.21.0, which not every series has.
+/// Returns the release for a series such as `2.21`: the one that the project is tested with. pip
+/// would take it for 2.21.0, which not every series has.
 fn release(version: &str) -> Result<&str> {
     let Some((_, minor)) = version.split_once('.') else {
         return Ok(version);
@@ -135,7 +135,7 @@ fn release(version: &str) -> Result<&str> {
     })
 }
 
-/// Where the releases are that are installed on demand.
+/// Returns the directory of the releases that are installed on demand.
 pub(crate) fn environments() -> Result<PathBuf> {
     Ok(target_or_cache()?.join("tf-venv"))
 }
@@ -171,7 +171,7 @@ mod tests {
             ("2.16", "2.16.2"),
             ("2.21", "2.21.0"),
             ("2.22", "2.22.0rc0"),
-            // What is not a series is left to those who know more.
+            // Other texts are passed on unchanged.
             ("2.21.0", "2.21.0"),
             ("2.9", "2.9"),
             ("nonsense", "nonsense"),

@@ -1,4 +1,4 @@
-//! Which systems a plugin can be loaded on.
+//! The systems on which a plugin can be loaded.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,12 +10,12 @@ use anyhow::{Result, bail};
 use crate::artefact::{Artefact, ENTRY_POINTS};
 use crate::notes::NoteOf;
 
-/// The libraries, by the beginnings of their names, that every Linux with glibc has. Their versions are glibc's
-/// own, or have not grown since any glibc that Rust supports.
+/// The prefixes of the libraries that every Linux with glibc has. Their versions are glibc's own,
+/// or have not changed since any glibc that Rust supports.
 const EVERYWHERE: &str = "libc.so. libm.so. libdl.so. librt.so. libpthread.so. libresolv.so. \
     libutil.so. libgcc_s.so. ld-linux";
 
-/// Functions to name as the reason for a glibc version; the first few say enough.
+/// How many functions are named as the reason for a glibc version.
 const SHOWN_FUNCTIONS: usize = 6;
 
 /// A version of glibc, such as 2.28.
@@ -23,14 +23,14 @@ const SHOWN_FUNCTIONS: usize = 6;
 pub(crate) struct Glibc(pub(crate) u32, pub(crate) u32);
 
 impl Glibc {
-    /// What the standard library of Rust itself needs.
+    /// The version that Rust's standard library needs.
     pub(crate) const OF_RUST: Self = Self(2, 17);
 
-    /// The version that a symbol version such as `GLIBC_2.17` represents.
+    /// Returns the version of a symbol version such as `GLIBC_2.17`.
     fn of_symbol_version(name: &str) -> Option<Self> {
         let number = name.strip_prefix("GLIBC_")?;
         if number == "ABI_DT_RELR" {
-            // A way of relocating, for which no symbol stands.
+            // A kind of relocation, which is not named by a symbol.
             return Some(Self(2, 36));
         }
         let mut parts = number.split('.');
@@ -44,7 +44,7 @@ impl fmt::Display for Glibc {
     }
 }
 
-/// A floor that the author promises: `manylinux_2_28`.
+/// The oldest glibc that the author promises to support, as `manylinux_2_28`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Compat(pub(crate) Glibc);
 
@@ -78,19 +78,19 @@ impl FromStr for Compat {
 }
 
 impl Artefact {
-    /// The oldest glibc that can load it.
+    /// Returns the oldest glibc that can load the library.
     pub(crate) fn glibc(&self) -> Glibc {
         let named = self.versions.keys().filter_map(|name| Glibc::of_symbol_version(name));
         named.fold(Glibc::OF_RUST, Glibc::max)
     }
 
-    /// Needed libraries that not every Linux has.
+    /// Returns the needed libraries that some Linux systems lack.
     pub(crate) fn foreign(&self) -> Vec<&str> {
         let known = |name: &&str| EVERYWHERE.split(' ').any(|start| name.starts_with(start));
         self.needed.iter().map(String::as_str).filter(|name| !known(name)).collect()
     }
 
-    /// The platform tag of a wheel with it: as old as it allows, or as the author wants.
+    /// Returns the platform tag of a wheel with this library: `compat`, or the oldest systems that can load it.
     pub(crate) fn platform(&self, compat: Option<Compat>) -> String {
         if self.foreign().is_empty() {
             format!("{}_{}", compat.unwrap_or(Compat(self.glibc())), self.machine)
@@ -99,7 +99,7 @@ impl Artefact {
         }
     }
 
-    /// Reads a library for any machine that TensorFlow is published for, and looks whether it is a plugin.
+    /// Reads a library for any machine that TensorFlow is published for, and checks that it is a plugin.
     pub(crate) fn read_plugin(path: &Path) -> Result<Self> {
         let artefact = Self::read_for_any_machine(path)?;
         let shown = path.display();
@@ -130,13 +130,13 @@ impl Artefact {
         Ok(artefact)
     }
 
-    /// The schemes that it serves, or the types of the devices that it has, by the notes of the SDK in it.
+    /// Returns the schemes that it serves, or the types of its devices, from the notes of the SDK.
     pub(crate) fn noted(&self, of: NoteOf) -> Vec<String> {
         let notes = self.notes.iter().filter(|note| note.of == of);
         notes.map(|note| note.text.clone()).collect()
     }
 
-    /// Whether the library can be loaded wherever `compat` promises it.
+    /// Checks that the library can be loaded on every system that `compat` promises.
     pub(crate) fn keeps(&self, compat: Compat) -> Result<()> {
         let (glibc, foreign) = (self.glibc(), self.foreign());
         if !foreign.is_empty() {
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(of("GCC_3.0"), None);
     }
 
-    /// A shared library of C, linked with others that are made for it.
+    /// Builds a shared library in C, linked with others that are made for it.
     fn library(code: &str, others: &[&str]) -> Result<Artefact> {
         let directory = tempfile::tempdir().expect("a directory");
         let make = |name: &str, code: &str, needed: &[&str]| {
@@ -248,7 +248,7 @@ mod tests {
         let compat = Compat(Glibc(2, 28));
         assert_eq!(alone.platform(Some(compat)), format!("manylinux_2_28_{machine}"));
         alone.keeps(compat).expect("it needs less");
-        // A version that no function has.
+        // A symbol version that no function has.
         alone.versions.insert("GLIBC_ABI_DT_RELR".to_owned(), Vec::new());
         assert_eq!(alone.platform(None), format!("manylinux_2_36_{machine}"));
 

@@ -1,4 +1,4 @@
-//! Loading a plugin as TensorFlow does, in a process of its own: whatever it does there is a finding.
+//! Loads a plugin as TensorFlow does, in a separate process: anything that it does there is a finding.
 
 use std::env;
 use std::ffi::OsString;
@@ -26,10 +26,10 @@ const KEPT_LINES: usize = 20;
 /// How many bytes a process may write before it is ended.
 pub(crate) const MOST_OUTPUT: u64 = 64 << 20;
 
-/// One thing that the loading process tells, as a line of JSON.
+/// An event of the loading process, as a line of JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Event {
-    /// What comes next; the last one is what a crash was in.
+    /// The next step; after a crash, the last one is the step that crashed.
     Step(String),
     /// `dlopen` refused the file, with its reason.
     Refused(String),
@@ -46,14 +46,14 @@ pub enum Event {
         free: bool,
     },
     Scheme(Scheme),
-    /// The same scheme as the plugin offers it to TensorFlow 2.22, where it requests the release.
+    /// The same scheme as the plugin offers it to TensorFlow 2.22, if it requests the release.
     Newer(Scheme),
     /// What `SE_InitPlugin` has filled in.
     Platform(Platform),
     /// A struct of functions that a device plugin has filled in.
     Functions(Table),
     Devices(i64),
-    /// What the next device calls its hardware.
+    /// The hardware name of the next device.
     Hardware(String),
     Kernel(Kernel),
     Op(String),
@@ -66,12 +66,12 @@ pub enum Event {
     Profiler {
         device_type: Option<String>,
         functions: Table,
-        /// Whether `destroy_profiler` and `destroy_profiler_fns` are there.
+        /// Whether `destroy_profiler` and `destroy_profiler_fns` are set.
         destroy: [bool; 2],
     },
-    /// The plugin has requested this file to be registered as a filesystem, as those do that are there on import.
+    /// The plugin has registered this file as a filesystem, as plugins do that register themselves on import.
     Registers(String),
-    /// The plugin has called a function of TensorFlow that only a running TensorFlow has.
+    /// The plugin has called a function that only a running TensorFlow has.
     Unavailable(String),
     /// Memory behind a struct of the host was overwritten.
     Overrun {
@@ -83,7 +83,7 @@ pub enum Event {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scheme {
-    /// Without `://`; `None` for a null pointer.
+    /// The scheme without `://`; `None` for a null pointer.
     pub scheme: Option<String>,
     /// `TF_FilesystemOps`, `TF_RandomAccessFileOps`, `TF_WritableFileOps` and `TF_ReadOnlyMemoryRegionOps`.
     pub tables: Vec<Table>,
@@ -93,7 +93,7 @@ pub struct Scheme {
 pub struct Table {
     /// Its name in the header.
     pub name: String,
-    /// Whether the pointer to it is there.
+    /// Whether the pointer to it is not null.
     pub present: bool,
     /// The ABI number, of a filesystem's tables.
     pub abi: Option<i64>,
@@ -111,7 +111,7 @@ pub struct Slot {
     pub name: String,
     /// Whether it is not null.
     pub filled: bool,
-    /// Where it points to, if not into the plugin: another library, or nothing.
+    /// The library that it points to, if that is not the plugin, or `no library`.
     pub elsewhere: Option<String>,
 }
 
@@ -124,7 +124,7 @@ pub struct Platform {
     pub unified_memory: bool,
     pub bfc_allocator: bool,
     pub memory_growth: bool,
-    /// Whether `destroy_platform` and `destroy_platform_fns` are there.
+    /// Whether `destroy_platform` and `destroy_platform_fns` are set.
     pub destroy: [bool; 2],
     pub functions: Table,
 }
@@ -137,7 +137,7 @@ pub struct Kernel {
     pub types: Vec<String>,
     /// Arguments in host memory.
     pub host_memory: Vec<String>,
-    /// Of kernels for the same node TensorFlow takes that with the largest.
+    /// If several kernels match a node, TensorFlow takes the one with the largest priority.
     pub priority: i32,
 }
 
@@ -148,7 +148,7 @@ pub enum End {
     Done,
     /// The file could not be opened.
     Refused,
-    /// It called for something that only TensorFlow has.
+    /// The plugin called a function that only TensorFlow has.
     Unavailable,
     /// It was killed by a signal, such as `SIGSEGV`.
     Killed(String),
@@ -159,7 +159,7 @@ pub enum End {
     /// The plugin was not loaded.
     #[default]
     NotRun,
-    /// It did not stop talking: it has written more than this many bytes to its standard output and error.
+    /// The process was ended because it wrote more than this many bytes to its standard output and error.
     Flooded(u64),
 }
 
@@ -168,23 +168,23 @@ pub struct Run {
     #[serde(skip)]
     pub events: Vec<Event>,
     pub end: End,
-    /// What was being done last.
+    /// The last step that began.
     #[serde(skip)]
     pub last_step: String,
-    /// What the plugin has written to its standard output and error, the last lines of it.
+    /// The last lines that the plugin has written to its standard output and error.
     pub output: Vec<String>,
-    /// The variables of the environment that were kept from it, by name.
+    /// The names of the environment variables that were kept from it.
     pub withheld: Vec<String>,
 }
 
-/// Loads a plugin in a process of this program and calls its entry points, in the user's environment without what may be
-/// secrets, for no longer than `limit`; with `library_dir` for a library that names TensorFlow's as needed.
+/// Loads a plugin in a process of this program and calls its entry points, for no longer than `limit`. The process has
+/// the user's environment without possible secrets; `library_dir` is for a plugin that needs TensorFlow's libraries.
 ///
 /// # Errors
-/// When the process cannot be started or watched; whatever the plugin does is not an error.
+/// Returns an error if the process cannot be started or watched; nothing that the plugin does is an error.
 pub(crate) fn run(plugin: &Path, library_dir: Option<&Path>, limit: Duration) -> Result<Run> {
     let program = env::current_exe().context("cannot find the file of this program")?;
-    // Dropped after the directory, which a signal would leave behind.
+    // Dropped after the directory, which would stay if a signal ended the process before.
     let _held = Held::new();
     let scratch = tempfile::tempdir().context("cannot make a scratch directory")?;
     let report = scratch.path().join("report");
@@ -203,8 +203,8 @@ pub(crate) fn run(plugin: &Path, library_dir: Option<&Path>, limit: Duration) ->
     Ok(Run { end: end(&watched, &events, limit), events, last_step, output, withheld })
 }
 
-/// Prepares a process that loads a plugin: what TensorFlow's libraries and the SDK say of themselves is not the plugin's,
-/// and the libraries are found in `library_dir`.
+/// Prepares a process that loads a plugin: turns off messages of TensorFlow's libraries and the
+/// SDK, which are not the plugin's, and makes the libraries in `library_dir` available.
 pub(crate) fn prepare(command: &mut Command, library_dir: Option<&Path>) {
     for (name, value) in [("TF_CPP_MIN_LOG_LEVEL", "1"), ("TF_ENABLE_ONEDNN_OPTS", "0")] {
         if env::var_os(name).is_none() {
@@ -221,28 +221,28 @@ pub(crate) fn prepare(command: &mut Command, library_dir: Option<&Path>) {
     }
 }
 
-/// The longest time limit, in seconds: a year. Sums with it are durations, and Python can wait for it.
+/// The longest time limit, in seconds: a year. Sums with it fit into a duration, and Python can wait for it.
 pub(crate) const LONGEST: u64 = 31_536_000;
 
 pub(crate) struct Watched {
-    /// `None` if it was ended.
+    /// `None` if this program ended the process.
     pub(crate) status: Option<ExitStatus>,
-    /// Whether that was because it wrote more than [`MOST_OUTPUT`], and not because it took too long.
+    /// Whether it was ended because it wrote more than [`MOST_OUTPUT`], and not because it took too long.
     pub(crate) flooded: bool,
-    /// What it has written to standard output and error.
+    /// What the process has written to standard output and error.
     pub(crate) output: String,
 }
 
-/// Runs a command for no longer than `limit`, and ends all that it has started.
+/// Runs a command for no longer than `limit`, and ends all processes that it has started.
 pub(crate) fn watch(command: &mut Command, limit: Duration) -> Result<Watched> {
-    // It is in a group of its own, which Ctrl-C does not reach.
+    // Ctrl-C does not reach the process, which is in its own group.
     let held = Held::new();
     let start = Instant::now();
     supervise(command.stdin(Stdio::null()), |_| start.elapsed() >= limit || held.is_wanted_back())
 }
 
-/// Runs a command while `is_over` of it is false, which is asked every few milliseconds and once after its end; then ends
-/// all that it has started.
+/// Runs a command until it ends or `is_over` is true, which is called every few milliseconds and
+/// once after its end. Then ends all processes that it has started.
 pub(crate) fn supervise(
     command: &mut Command,
     mut is_over: impl FnMut(&mut Child) -> bool,
@@ -253,7 +253,7 @@ pub(crate) fn supervise(
     let mut child = command
         .stdout(share()?)
         .stderr(share()?)
-        // To end it together with what it starts.
+        // To end it together with the processes that it starts.
         .process_group(0)
         .spawn()
         .with_context(|| format!("cannot run {}", program.display()))?;
@@ -273,7 +273,7 @@ pub(crate) fn supervise(
         }
         thread::sleep(Duration::from_millis(5));
     };
-    // Of most there is nothing left.
+    // Most groups are empty by now.
     let _ = kill_process_group(group, Signal::KILL);
     let status = child.wait().context("cannot wait for a process")?;
     let status = by_itself.then_some(status);
@@ -282,7 +282,7 @@ pub(crate) fn supervise(
     Ok(Watched { status, flooded, output: String::from_utf8_lossy(&said).into_owned() })
 }
 
-/// Lines of a program below what is said of it.
+/// Formats lines of a program's output, to append to a message.
 pub(crate) fn quoted(lines: &[impl AsRef<str>]) -> String {
     lines.iter().flat_map(|line| ["\n  | ", line.as_ref()]).collect()
 }
@@ -292,7 +292,7 @@ pub(crate) fn last_lines(text: &str, count: usize) -> Vec<String> {
     lines[lines.len().saturating_sub(count)..].iter().map(|line| (*line).to_owned()).collect()
 }
 
-/// How a process has ended, in words.
+/// Says how a process has ended.
 pub(crate) fn ended(watched: &Watched, limit: Duration) -> String {
     match (watched.status, watched.status.and_then(|status| status.signal())) {
         (None, _) if watched.flooded => "ended, as it did not stop talking".to_owned(),
@@ -302,7 +302,7 @@ pub(crate) fn ended(watched: &Watched, limit: Duration) -> String {
     }
 }
 
-/// The events that are complete: the process may have been killed in the middle of one.
+/// Reads the complete events: the process may have been killed while it wrote one.
 fn read(report: &Path) -> Vec<Event> {
     let text = fs::read(report).unwrap_or_default();
     text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()

@@ -1,4 +1,4 @@
-//! The package that a command is about.
+//! The package that a command works on.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::build::{Linking, has_library};
 use crate::workspace::Workspace;
 
-/// An author's package that makes a plugin, in its workspace.
+/// An author's package that builds a plugin, in its workspace.
 #[derive(Debug)]
 pub(crate) struct Project {
     pub(crate) workspace: Workspace,
@@ -18,14 +18,14 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// The package `name` of the workspace around the current directory; without a name the package that the
-    /// current directory is in, else the only one that makes a shared library.
+    /// Finds the package `name` in the workspace around the current directory; without a name, the
+    /// package that the current directory is in, else the only one that builds a shared library.
     pub(crate) fn find(name: Option<&str>) -> Result<Self> {
         let here = env::current_dir().context("cannot find the current directory")?;
         Self::of(Workspace::current()?, name, &here)
     }
 
-    /// The package in `directory`.
+    /// Finds the package in `directory`.
     pub(crate) fn at(directory: &Path) -> Result<Self> {
         Self::of(Workspace::around(directory)?, None, directory)
     }
@@ -71,7 +71,7 @@ impl Project {
     }
 }
 
-/// How pip names the wheel: as cargo names the package, or as its manifest says.
+/// Returns pip's name of the wheel: cargo's name of the package, or the one in its manifest.
 pub(crate) fn distribution(package: &Package) -> Result<&str> {
     let wanted = &package.metadata["tf-plugin"]["wheel"];
     let name = match wanted {

@@ -1,4 +1,4 @@
-//! Python interpreters: finding one, asking it things.
+//! Python interpreters: finding one, and running scripts in it.
 
 use std::env;
 use std::ffi::OsStr;
@@ -16,17 +16,17 @@ import importlib.util, json, sys
 has_venv = all(importlib.util.find_spec(m) is not None for m in ('venv', 'ensurepip'))
 print(json.dumps([sys.version_info[:3], has_venv]))";
 
-/// A Python that was seen to run.
+/// A Python interpreter that runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Interpreter {
-    /// The path or name that it was requested under.
+    /// The path or name under which it was requested.
     pub(crate) path: PathBuf,
     version: (u32, u32, u32),
     has_venv: bool,
 }
 
 impl Interpreter {
-    /// Runs `path` (a file, or a name on `PATH`) to see what it is.
+    /// Runs `path` (a file, or a name on `PATH`) to find its version.
     pub(crate) fn new(path: &Path) -> Result<Self> {
         let (version, has_venv) = ask(path, &["-I"], DESCRIBE)?;
         Ok(Self { path: path.to_owned(), version, has_venv })
@@ -52,7 +52,7 @@ impl Interpreter {
         let names = candidates(supported).into_iter();
         let paths = names.flat_map(|name| directories.iter().map(move |dir| dir.join(&name)));
         let mut objections = Vec::new();
-        // A version manager's stand-in may exist without a version behind it: only running one tells.
+        // A version manager's wrapper may exist without an interpreter behind it: only running it shows that.
         for interpreter in paths.filter(|path| path.is_file()).flat_map(|path| Self::new(&path)) {
             match interpreter.objection(version, supported) {
                 None => return Ok(interpreter),
@@ -74,7 +74,7 @@ impl Interpreter {
         )
     }
 
-    /// Why this interpreter cannot hold TensorFlow `version`, if so.
+    /// Returns why this interpreter does not support TensorFlow `version`, if it does not.
     fn objection(&self, version: &str, supported: (u32, u32)) -> Option<String> {
         let (major, minor, micro) = self.version;
         let path = self.path.display();
@@ -95,15 +95,15 @@ impl Interpreter {
     }
 }
 
-/// Keeps the current directory out, which `-c` puts first; `-P` does since Python 3.11.
+/// Removes the current directory, which `-c` puts first; `-P` does so since Python 3.11.
 const ELSEWHERE: &str = "import sys\nif sys.path[:1] == ['']: del sys.path[0]\n";
 
-/// Runs `script` and reads the JSON that it prints. The flag `-I` keeps the caller's `PYTHON*` settings and user packages
-/// out; `-B` writes no byte code.
+/// Runs `script` and parses the JSON that it prints. The flag `-I` keeps the caller's `PYTHON*`
+/// settings and user packages out; `-B` writes no byte code.
 pub(crate) fn ask<T: DeserializeOwned>(python: &Path, flags: &[&str], script: &str) -> Result<T> {
     let script = format!("{ELSEWHERE}{script}");
     let mut command = Command::new(python);
-    // It would make any Python look for the modules of one.
+    // It would make any Python use the modules of another one.
     command.args(flags).args(["-B", "-c", &script]).env_remove("PYTHONHOME");
     let output = command.output().with_context(|| {
         format!("cannot run {}; name the path of a Python interpreter", python.display())
@@ -121,7 +121,7 @@ pub(crate) fn ask<T: DeserializeOwned>(python: &Path, flags: &[&str], script: &s
     })
 }
 
-/// The minor versions of Python 3, first and last, that have wheels of a TensorFlow release.
+/// Returns the minor versions of Python 3, first and last, that have wheels of a TensorFlow release.
 fn supported_pythons(version: &str) -> (u32, u32) {
     match major_minor(version).unwrap_or_default() {
         (2, ..=13) => (8, 11),
@@ -129,12 +129,12 @@ fn supported_pythons(version: &str) -> (u32, u32) {
         (2, 16..=19) => (9, 12),
         (2, 20) => (9, 13),
         (2, 21) => (10, 13),
-        // A release newer than this table: pip is the judge.
+        // A release newer than this table: pip decides.
         _ => (10, u32::MAX),
     }
 }
 
-/// The names to look for, best first: 3.11 has wheels of every release since 2.12.
+/// Returns the names to look for, best first: 3.11 has wheels of every release since 2.12.
 fn candidates((first, last): (u32, u32)) -> Vec<String> {
     let mut minors: Vec<u32> = (first..=last.min(20)).collect();
     minors.sort_by_key(|minor| (*minor != 11, *minor));
@@ -151,7 +151,7 @@ fn describe_range((first, last): (u32, u32)) -> String {
     }
 }
 
-/// The first two numbers of a version.
+/// Returns the first two numbers of a version.
 pub(crate) fn major_minor(version: &str) -> Option<(u32, u32)> {
     let mut parts = version.split('.');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))

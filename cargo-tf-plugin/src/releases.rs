@@ -12,8 +12,8 @@ pub(crate) struct Release {
 }
 
 impl Release {
-    /// Whether a plugin sees TensorFlow's functions only if it names TensorFlow's libraries as needed. Seen with
-    /// `tf.load_library` of a plugin that names no library: 2.19 to 2.21 alone resolve its imports.
+    /// Returns whether a plugin sees TensorFlow's functions only if it names TensorFlow's libraries as needed. Tested
+    /// with `tf.load_library` of a plugin that names no library: only 2.19 to 2.21 resolve its imports.
     pub(crate) fn hides_functions(&self) -> bool {
         let version = numbers(&self.version);
         version < vec![2, 19] || version >= vec![2, 22]

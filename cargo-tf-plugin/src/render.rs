@@ -1,4 +1,4 @@
-//! A report as a person reads it.
+//! A report as text for people.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::probe::{End, Kernel};
 use crate::report::{Device, Filesystem, Report};
 use crate::tables::{self, Need};
 
-/// The width that long lines are broken at.
+/// The width at which long lines are wrapped.
 const WIDTH: usize = 100;
 
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -27,7 +27,7 @@ pub(crate) fn painted(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Words in lines, of which all but the first are indented.
+/// Wraps a text into lines, of which all but the first are indented.
 pub(crate) fn wrapped(text: &str, indent: usize) -> String {
     let mut lines = String::new();
     let mut column = indent;
@@ -46,7 +46,7 @@ pub(crate) fn wrapped(text: &str, indent: usize) -> String {
     lines
 }
 
-/// Bytes as people say them.
+/// Formats a number of bytes for people.
 pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} bytes"),
@@ -55,7 +55,7 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// The whole report; `verbose` with what is the same for nearly every plugin.
+/// Formats the whole report; `verbose` adds what is the same for nearly every plugin.
 pub(crate) fn text(report: &Report, verbose: bool) -> String {
     let mut text = String::new();
     head(&mut text, report, verbose);
@@ -149,7 +149,7 @@ fn head(text: &mut String, report: &Report, verbose: bool) {
     }
 }
 
-/// A function, whose it is with as many spaces behind, and what happens.
+/// Writes a function, who implements it followed by so many spaces, and its effect.
 fn row(text: &mut String, name: &str, by: String, spaces: usize, effect: &str) {
     let _ = match effect {
         "" => writeln!(text, "    {name:<38}{by}"),
@@ -314,7 +314,7 @@ fn releases(text: &mut String, report: &Report, verbose: bool) {
     }
 }
 
-/// What there is to say, the worst first.
+/// Writes all findings, the worst first.
 pub(crate) fn findings(text: &mut String, findings: &[Finding]) {
     for finding in findings {
         let (style, word) = match finding.severity {
@@ -344,7 +344,7 @@ fn output(text: &mut String, output: &[String]) {
     }
 }
 
-/// Whether a report is about a filesystem, a device, or both, in words.
+/// Says whether a report is about a filesystem, a device, or both.
 pub(crate) fn kind(report: &Report) -> &'static str {
     let filesystem = !report.filesystems.is_empty()
         || report.artefact.notes.iter().any(|note| note.of == NoteOf::Filesystem);

@@ -1,4 +1,4 @@
-//! What `check` has found out about a plugin, and what is to be said about it.
+//! The facts that `check` has found about a plugin, and its findings.
 
 use std::path::Path;
 use std::time::Duration;
@@ -25,17 +25,17 @@ pub(crate) struct Filesystem {
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Device {
     pub(crate) platform: Platform,
-    /// The structs of functions: the platform's, then what its functions fill in.
+    /// The tables of functions: the platform's, then those that its functions fill in.
     pub(crate) tables: Vec<Table>,
     pub(crate) devices: Option<i64>,
-    /// The names of the hardware that devices have told.
+    /// The hardware names of the devices.
     pub(crate) hardware: Vec<String>,
     pub(crate) graph_pass_for: Option<String>,
     pub(crate) profiler_for: Option<String>,
 }
 
 impl Device {
-    /// How many there are, and what they are.
+    /// Says how many devices there are, and what they are.
     pub(crate) fn on_this_machine(&self) -> Option<String> {
         let names = match self.hardware.as_slice() {
             [] => String::new(),
@@ -45,7 +45,7 @@ impl Device {
     }
 }
 
-/// All of it.
+/// The whole report.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Report {
     pub(crate) artefact: Artefact,
@@ -56,7 +56,7 @@ pub(crate) struct Report {
     /// Whether a filesystem registers itself on `import tensorflow`.
     pub(crate) registers_on_import: bool,
     pub(crate) tensorflow: Vec<Release>,
-    /// The release whose libraries the plugin was loaded with, for one that needs them.
+    /// The release with whose libraries the plugin was loaded, if it needs them.
     pub(crate) loaded_with: Option<String>,
     #[serde(flatten)]
     pub(crate) run: Run,
@@ -64,9 +64,9 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Looks at a plugin from the outside, and loads it in a process of its own for no longer than `limit`; without one
-    /// nothing of it runs.
-    /// The `releases` are requested if there is something to look for in them.
+    /// Examines the file of a plugin, and loads it in a separate process for no longer than
+    /// `limit`; without a limit, no code of the plugin runs. `releases` is called if the plugin
+    /// imports something from TensorFlow.
     pub(crate) fn of(
         path: &Path,
         releases: impl FnOnce() -> Vec<TensorFlow>,
@@ -85,7 +85,7 @@ impl Report {
                 tensorflow.push(Release { version, missing });
             }
         }
-        // Its own functions are enough for a plugin that uses no more than the C interface.
+        // A plugin that only uses the C API needs no libraries: the program has these functions.
         let library_dir = library_dir.filter(|_| artefact.needs_tensorflow());
         let directory = library_dir.as_ref().map(|(directory, _)| directory.as_path());
         let run = match limit {
@@ -103,12 +103,12 @@ impl Report {
         Ok(Self { run, findings, ..report })
     }
 
-    /// The schemes that it serves.
+    /// Returns the schemes that it serves.
     pub(crate) fn schemes(&self) -> impl Iterator<Item = &String> {
         self.filesystems.iter().flat_map(|filesystem| &filesystem.schemes)
     }
 
-    /// Goes through what has happened; the schemes that TensorFlow would have taken or refused, and as they are in 2.22.
+    /// Adds all events. Returns the schemes that TensorFlow would accept or refuse, and the schemes for 2.22.
     fn follow(&mut self, run: &Run, findings: &mut Findings) -> (Vec<Scheme>, Vec<Scheme>) {
         let (mut schemes, mut newer) = (Vec::new(), Vec::new());
         for event in &run.events {
@@ -177,7 +177,7 @@ impl Report {
         (schemes, newer)
     }
 
-    /// Notes something about the device, of which its platform has told before.
+    /// Notes something about the device, whose platform was reported before.
     fn with_device(&mut self, note: impl FnOnce(&mut Device)) {
         if let Some(device) = &mut self.device {
             note(device);
@@ -190,7 +190,7 @@ impl Report {
         self.with_device(|device| device.tables.push(table));
     }
 
-    /// The operations of each scheme, schemes that are alike together.
+    /// Describes the operations of each scheme; schemes with the same tables are described together.
     fn describe(&mut self, schemes: &[Scheme], newer: &[Scheme], findings: &mut Findings) {
         let mut kinds: Vec<(&Scheme, Filesystem)> = Vec::new();
         for scheme in schemes {

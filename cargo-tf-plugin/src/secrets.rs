@@ -1,17 +1,17 @@
-//! Which variables of the environment are kept from the code of a plugin that is only looked at.
+//! The environment variables that are kept from the code of a plugin that is only examined.
 
 use std::env;
 use std::ffi::OsStr;
 use std::process::Command;
 
-/// Names that contain this anywhere, as in `PGPASSWORD`.
+/// Names that contain one of these anywhere, as in `PGPASSWORD`.
 const PARTS: &[&str] =
     &["APIKEY", "CREDENTIAL", "PASSPHRASE", "PASSWD", "PASSWORD", "SECRET", "TOKEN"];
 
 /// Names with one of these between `_`, as in `API_KEY`, but not `KEYBOARD`.
 const WORDS: &[&str] = &["AUTH", "COOKIE", "KEY", "KEYS", "PAT"];
 
-/// Whether a variable may hold a secret, or lead to one.
+/// Returns whether a variable may hold a secret, or the place of one.
 fn is_secret(name: &str, value: &OsStr) -> bool {
     let name = name.to_ascii_uppercase();
     name.starts_with("AWS_")
@@ -21,7 +21,7 @@ fn is_secret(name: &str, value: &OsStr) -> bool {
         || has_password(&value.to_string_lossy())
 }
 
-/// Whether a value is an address with a user and a password: `https://me:word@host`.
+/// Returns whether a value is an address with a user and a password: `https://me:word@host`.
 fn has_password(value: &str) -> bool {
     value.split("://").skip(1).any(|rest| {
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -29,7 +29,7 @@ fn has_password(value: &str) -> bool {
     })
 }
 
-/// Takes the variables that may hold secrets from a process, and names them.
+/// Removes variables that may hold secrets from a process's environment, and returns their names.
 pub(crate) fn withhold(command: &mut Command) -> Vec<String> {
     let all = env::vars_os();
     let mut names: Vec<String> = all

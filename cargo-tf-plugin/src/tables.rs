@@ -1,5 +1,5 @@
-//! The tables of TensorFlow's plugin interfaces: names in order, what TensorFlow demands, and what it does where a
-//! function is missing.
+//! The tables of TensorFlow's plugin interfaces: the names in order, what TensorFlow requires, and
+//! what it does if a function is missing.
 
 use crate::probe::{Scheme, Table};
 use tf_fs_sys::{
@@ -7,18 +7,18 @@ use tf_fs_sys::{
     TF_FilesystemOpsWithoutTransactions,
 };
 
-/// A struct's name with those of its functions.
+/// The name of a struct with those of its functions.
 pub type Names = (&'static str, &'static [&'static str]);
 
-/// The filesystem's operations, as TensorFlow up to 2.21 has them.
+/// The filesystem's operations in TensorFlow up to 2.21.
 pub const FILESYSTEM: Names = ("TF_FilesystemOps", &tf_fs_sys::OPERATIONS);
 
-/// The filesystem's operations from TensorFlow 2.22 on: without transactions, under the same ABI number.
+/// Returns the filesystem's operations since TensorFlow 2.22: without transactions, under the same ABI number.
 fn filesystem_2_22() -> impl Iterator<Item = &'static str> {
     FILESYSTEM.1.iter().copied().filter(|name| !name.contains("transaction"))
 }
 
-/// The names of a filesystem's operations in a table of `size` bytes: nothing else tells the two layouts apart.
+/// Returns the names of a filesystem's operations in a table of `size` bytes: only the size shows which layout it has.
 pub fn filesystem(size: usize) -> Vec<&'static str> {
     if size == size_of::<TF_FilesystemOpsWithoutTransactions>() {
         filesystem_2_22().collect()
@@ -27,21 +27,21 @@ pub fn filesystem(size: usize) -> Vec<&'static str> {
     }
 }
 
-/// The operation that TensorFlow 2.22 finds at the place of an operation in the table of older releases, if it is
-/// another one.
+/// Returns the operation that TensorFlow 2.22 finds at the place of an operation in the table of
+/// older releases, if it is a different one.
 pub fn taken_for_in_2_22(operation: &str) -> Option<&'static str> {
     let at = FILESYSTEM.1.iter().position(|name| *name == operation)?;
     filesystem_2_22().nth(at).filter(|name| *name != operation)
 }
 
-/// The name of a struct and those of its functions. A stream executor of TensorFlow 2.22 is that of older releases with one
-/// function more, and has its name.
+/// Returns the name of a struct and those of its functions. A stream executor of TensorFlow 2.22 is
+/// that of older releases with one function more, and has the same name.
 pub fn names<T: Record>() -> Names {
     let whole = T::NAME == SP_StreamExecutorWithStreamOptions::NAME;
     if whole { STREAM_EXECUTOR } else { (T::NAME, T::FUNCTIONS) }
 }
 
-/// Memory, streams, events and copies; the last since TensorFlow 2.22.
+/// Memory, streams, events and copies; the last function is called since TensorFlow 2.22.
 pub const STREAM_EXECUTOR: Names = (SP_StreamExecutor::NAME, &WITH_STREAM_OPTIONS);
 
 const WITH_STREAM_OPTIONS: [&str; SP_StreamExecutor::FUNCTIONS.len() + 1] = {
@@ -52,19 +52,19 @@ const WITH_STREAM_OPTIONS: [&str; SP_StreamExecutor::FUNCTIONS.len() + 1] = {
 };
 
 impl Table {
-    /// Whether the function `name` is there.
+    /// Returns whether the function `name` is set.
     pub fn has(&self, name: &str) -> bool {
         self.slots.iter().any(|slot| slot.name == name && slot.filled)
     }
 
-    /// Whether TensorFlow sees that `name` is missing. It looks before it cuts the table to its size.
+    /// Returns whether TensorFlow sees that `name` is missing. It checks before it cuts the table to its size.
     fn lacks(&self, name: &str) -> bool {
         let at = self.slots.iter().position(|slot| slot.name == name);
         at.is_some_and(|at| !self.slots[at].filled && self.size >= 8 * (at as u64 + 1))
     }
 }
 
-/// Why TensorFlow does not register a scheme, in its words; the first reason, in its order.
+/// Returns why TensorFlow does not register a scheme, with its text; the first reason, in its order.
 pub fn refusal(scheme: &Scheme) -> Option<String> {
     const KINDS: [&str; 4] =
         ["filesystem", "random access file", "writable file", "read only memory region"];
@@ -114,19 +114,19 @@ pub fn refusal(scheme: &Scheme) -> Option<String> {
     None
 }
 
-/// Who does the work of an operation that a plugin leaves out, and how.
+/// Who does the work of an operation that a plugin does not implement, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// TensorFlow has a default, which does this.
     Default(&'static str),
     Unimplemented,
-    /// TensorFlow never calls the operation, be it there or not.
+    /// TensorFlow never calls the operation, whether it is set or not.
     NeverCalled,
     /// TensorFlow does not load the plugin.
     Refused,
 }
 
-/// What TensorFlow does for an operation of a filesystem or of its files that is a null pointer.
+/// Returns what TensorFlow does for an operation of a filesystem or of its files that is a null pointer.
 pub fn missing(table: &str, operation: &str) -> Missing {
     use Missing::{Default, NeverCalled, Refused, Unimplemented};
     match (table, operation) {
@@ -150,14 +150,14 @@ pub fn missing(table: &str, operation: &str) -> Missing {
     }
 }
 
-/// The transactions, and the configuration except for what `FileSystem::SetOption` calls.
+/// Returns whether TensorFlow never calls it: transactions, and configuration that is not for `FileSystem::SetOption`.
 fn is_never_called(operation: &str) -> bool {
     operation.contains("transaction")
         || operation.contains("configuration") && operation != "set_filesystem_configuration"
 }
 
-/// What the SDK's own default does, where the author of a plugin has written nothing and TensorFlow's default would
-/// hang, crash or answer wrongly.
+/// Returns what the SDK's default does, if the author of a plugin has not implemented the operation
+/// and TensorFlow's default would hang, crash or return wrong results.
 pub fn sdk_default(operation: &str) -> &'static str {
     match operation {
         "recursively_create_dir" => "create_dir, from the nearest existing directory",
@@ -171,20 +171,20 @@ pub fn sdk_default(operation: &str) -> &'static str {
     }
 }
 
-/// A function of a device that TensorFlow demands, or calls without looking whether it is there.
+/// A function of a device that TensorFlow requires, or calls without checking that it is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// A null pointer aborts the process that loads the plugin.
     Always,
-    /// As above in TensorFlow 2.12 and 2.13 alone; later releases do not call it.
+    /// The same, but only in TensorFlow 2.12 and 2.13; later releases do not call it.
     UpTo213,
     /// TensorFlow calls the null pointer.
     Unchecked(&'static str),
-    /// A null pointer is fine, and means this.
+    /// A null pointer is allowed, and means this.
     Optional(&'static str),
 }
 
-/// What TensorFlow needs of a function of a device plugin.
+/// Returns how TensorFlow needs a function of a device plugin.
 pub fn need(table: &str, function: &str) -> Need {
     use Need::{Always, Optional, Unchecked, UpTo213};
     match (table, function) {

@@ -1,8 +1,8 @@
 //! The crates that `cargo tf-plugin new` makes.
 //!
-//! They are in `templates/`, as ordinary Rust with a name of their own in it, and become a crate when that name is
-//! replaced. Filesystems begin with an example of the book. Only their manifests have another file name: cargo leaves
-//! directories with a `Cargo.toml` out of packages.
+//! They are in `templates/`, as ordinary Rust that uses a placeholder name, and become a crate when
+//! that name is replaced. Filesystems begin with an example of the book. Only their manifests have
+//! another file name: cargo leaves directories with a `Cargo.toml` out of packages.
 
 use std::borrow::Cow;
 use std::fs;
@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use crate::findings::device::is_identifier;
 use crate::findings::filesystem::is_scheme;
 
-/// Names that Python has already, or that a plugin would hide from TensorFlow.
+/// Names that Python uses already, or with which a plugin would hide a module from TensorFlow.
 const PYTHON_NAMES: &str = include_str!("python_names.txt");
 
 /// Words of Rust, and crates that a plugin depends on, which cannot be a package's name.
@@ -22,22 +22,22 @@ const RUST_NAMES: &str = "abstract alloc become box const core crate do dyn enum
     unsafe unsized use virtual where bytemuck bytes libc log tf_fs_object_store tf_fs_plugin tf_fs_plugin_macros tf_fs_sys se_plugin \
     tf_plugin_testing cargo_tf_plugin deps examples build incremental";
 
-/// The schemes that TensorFlow registers itself, in all versions.
+/// The schemes that TensorFlow itself registers, in all versions.
 const TENSORFLOW_SCHEMES: [&str; 3] = ["file", "ram", "gs"];
 
-/// Types and names of devices that TensorFlow has itself.
+/// Types and names of TensorFlow's own devices.
 const TENSORFLOW_DEVICES: [&str; 6] = ["CPU", "GPU", "DEFAULT", "HOST", "CUDA", "ROCM"];
 
-/// Where the templates look for the SDK, and what a new crate has instead.
+/// The path to the SDK in the templates, which a new crate replaces.
 const SDK_PATH: &str = "path = \"../../../";
 
-/// What the `.gitignore` has too where the SDK is a clone.
+/// Additional lines of the `.gitignore` if the SDK is a clone.
 const OF_THIS_MACHINE: &str = "\
 # Names the clone of the SDK on this machine: elsewhere, as in CI, `cargo tf-plugin` would not run.
 /.cargo/config.toml
 ";
 
-/// What a new crate makes.
+/// What kind of plugin a new crate builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Filesystem,
@@ -63,7 +63,7 @@ impl Kind {
             };
         }
         let mut files = vec![
-            // The first one: a clone adds to it.
+            // The first one: a clone adds lines to it.
             (".gitignore", include_str!("../templates/common/gitignore").into()),
             (".github/workflows/ci.yml", include_str!("../templates/common/ci.yml").into()),
         ];
@@ -98,7 +98,7 @@ impl Kind {
     }
 }
 
-/// The last line of the cases in the filesystem's test, and what a store's test has behind it.
+/// The last line of the cases in the filesystem's test, and the lines that a store's test adds.
 const OTHER_HOST: &str = "    other_host: \"templateplugin://other/\",\n";
 const STORE_CASES: &str = "    visible: flush,
     directories: implied,
@@ -108,7 +108,7 @@ const STORE_CASES: &str = "    visible: flush,
     ],
 ";
 
-/// The filesystem that a new crate begins with.
+/// Returns the filesystem that a new crate begins with.
 fn filesystem() -> String {
     let introduction = "\
 //! A filesystem in memory, to begin with: replace the bodies of the methods with calls to your storage.
@@ -120,7 +120,7 @@ fn filesystem() -> String {
         .replace("mem://", "templateplugin://")
 }
 
-/// The object store that a new crate begins with.
+/// Returns the object store that a new crate begins with.
 fn store() -> String {
     let introduction = "\
 //! An object store in memory, to begin with: replace the bodies of `ObjectStore` with requests to your store.
@@ -132,14 +132,14 @@ fn store() -> String {
         .replace("memstore", "templateplugin")
 }
 
-/// The code of an example of the book, with another introduction.
+/// Returns the code of an example of the book, with another introduction.
 fn example(introduction: &str, source: &str) -> String {
-    // What is about the crate ends with an empty line.
+    // The introduction of the crate ends with an empty line.
     let code = source.split_once("\n\n").map_or(source, |(_, code)| code);
     format!("{introduction}\n\n{code}")
 }
 
-/// The names in a new crate, all made from one.
+/// The names in a new crate, all derived from one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Names {
     package: String,
@@ -148,8 +148,8 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Checks a name for everything that it will be: a package of cargo and of pip, a module of Rust and of Python,
-    /// a scheme, a type of devices. The last two can be given.
+    /// Checks a name for all of its uses: a package of cargo and of pip, a module of Rust and of
+    /// Python, a scheme, a device type. The last two can be given separately.
     pub(crate) fn new(
         name: &str,
         kind: Kind,
@@ -212,7 +212,7 @@ impl Names {
         Ok(Self { package: name.to_owned(), scheme, device_type })
     }
 
-    /// The beginning of the types' names: `my-plugin` has `MyPluginFs`.
+    /// Returns the prefix of the types' names: `my-plugin` has `MyPluginFs`.
     fn camel(&self) -> String {
         let words = self.package.split(['-', '_']);
         words
@@ -236,12 +236,12 @@ impl Names {
     }
 }
 
-/// Whether Python or TensorFlow has a module or a keyword of this name.
+/// Returns whether Python or TensorFlow has a module or a keyword of this name.
 pub(crate) fn is_taken_in_python(module: &str) -> bool {
     PYTHON_NAMES.split_whitespace().any(|taken| taken == module)
 }
 
-/// Where a new crate has the SDK from.
+/// Where a new crate gets the SDK from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sdk {
     /// A clone of the project.
@@ -265,7 +265,7 @@ impl Sdk {
         Ok(Self::Clone(path))
     }
 
-    /// The clone that this command was built from, if it was and the clone is still there.
+    /// Returns the clone that this command was built from, if that still exists, else the registry.
     pub(crate) fn own() -> Self {
         Path::new(env!("CARGO_MANIFEST_DIR"))
             .parent()
@@ -297,7 +297,7 @@ impl Sdk {
         }
     }
 
-    /// Cargo's settings for the new crate: where the command is that cannot be installed from a registry.
+    /// Returns cargo's settings for the new crate: where the command is, if it cannot be installed from a registry.
     fn cargo_config(&self) -> Option<String> {
         let Self::Clone(path) = self else { return None };
         let manifest = path.join("cargo-tf-plugin/Cargo.toml");
@@ -309,12 +309,12 @@ impl Sdk {
     }
 }
 
-/// A text between the quotes of TOML.
+/// Escapes a text for the quotes of TOML.
 fn toml_text(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-/// Writes a new crate into an empty directory; the paths of its files.
+/// Writes a new crate into an empty directory; returns the paths of its files.
 pub(crate) fn write(
     kind: Kind,
     names: &Names,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::python;
 
-/// The newest TensorFlow that the project is tested with; the default wherever no version is named.
+/// The newest TensorFlow that the project is tested with; the default if no version is named.
 pub const NEWEST: &str = "2.21.0";
 
 /// The older TensorFlow releases that the same plugins are tested with.
@@ -17,13 +17,13 @@ pub const MATRIX: &[&str] = &["2.12.1", "2.16.2", "2.18.1", "2.19.1", "2.20.0"];
 /// Release candidates newer than [`NEWEST`] that the same plugins are tested with.
 pub const CANDIDATES: &[&str] = &["2.22.0rc0"];
 
-/// The oldest release whose plugin interface is the one used here.
+/// The oldest release that has the plugin interface used here.
 pub(crate) const OLDEST: (u32, u32) = (2, 12);
 
 /// Finds TensorFlow without importing it, which would take seconds and run its plugin loader.
 const LOCATE: &str = include_str!("locate.py");
 
-/// What [`LOCATE`] prints.
+/// The output of [`LOCATE`].
 #[derive(Deserialize)]
 struct Located {
     package: Option<PathBuf>,
@@ -33,7 +33,7 @@ struct Located {
 
 /// One TensorFlow on this machine, with the Python that imports it.
 ///
-/// The value only names places; it owns nothing on disk and stays valid until somebody deletes them.
+/// The value only names places; it owns nothing on disk and is valid until somebody deletes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorFlow {
     version: String,
@@ -42,7 +42,7 @@ pub struct TensorFlow {
 }
 
 impl TensorFlow {
-    /// The TensorFlow that the interpreter `python` imports; nothing is installed or changed.
+    /// Finds the TensorFlow that the interpreter `python` imports; nothing is installed or changed.
     pub fn from_python(python: &Path) -> Result<Self> {
         Self::found(python, &[])?.with_context(|| {
             format!(
@@ -53,7 +53,7 @@ impl TensorFlow {
         })
     }
 
-    /// That of an interpreter with these flags, if it has one.
+    /// Finds the TensorFlow of an interpreter with these flags, if it has one.
     pub(crate) fn found(python: &Path, flags: &[&str]) -> Result<Option<Self>> {
         let found: Located = python::ask(python, flags, LOCATE)?;
         let Some(package) = found.package else { return Ok(None) };
@@ -94,44 +94,44 @@ impl TensorFlow {
         Ok(Some(tensorflow))
     }
 
-    /// The TensorFlow release, such as `2.21.0`.
+    /// Returns the TensorFlow release, such as `2.21.0`.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// Major and minor number of the release, for what depends on it.
+    /// Returns major and minor number of the release.
     pub fn major_minor(&self) -> (u32, u32) {
         python::major_minor(&self.version).unwrap_or_default()
     }
 
-    /// The Python interpreter that imports this TensorFlow, as an absolute path.
+    /// Returns the Python interpreter that imports this TensorFlow, as an absolute path.
     pub fn python(&self) -> &Path {
         &self.python
     }
 
-    /// The directory to give a C compiler with `-I`: it contains `tensorflow/c/...`.
+    /// Returns the directory for a C compiler's `-I`: it contains `tensorflow/c/...`.
     pub fn include_dir(&self) -> PathBuf {
         self.package.join("include")
     }
 
-    /// The directory that holds `libtensorflow_framework.so.2` and `libtensorflow_cc.so.2`.
+    /// Returns the directory with `libtensorflow_framework.so.2` and `libtensorflow_cc.so.2`.
     pub fn library_dir(&self) -> &Path {
         &self.package
     }
 
-    /// The directory of Python packages that TensorFlow is in; a `tensorflow-plugins` directory inside it is
-    /// scanned at `import tensorflow`.
+    /// Returns the directory of Python packages that TensorFlow is in. `import tensorflow` loads
+    /// the plugins in its `tensorflow-plugins` directory.
     pub fn site_packages(&self) -> &Path {
         self.package.parent().unwrap_or(&self.package)
     }
 
-    /// A command that runs this Python with TensorFlow's start-up chatter turned off.
+    /// Returns a command that runs this Python with TensorFlow's start-up messages turned off.
     ///
-    /// Settings that the caller's environment has already are left alone.
+    /// Settings in the caller's environment are kept.
     pub fn python_command(&self) -> Command {
         let mut command = Command::new(&self.python);
         for (name, value) in [
-            // Warnings and errors only.
+            // Only warnings and errors.
             ("TF_CPP_MIN_LOG_LEVEL", "2"),
             // oneDNN announces itself and makes results depend on the processor.
             ("TF_ENABLE_ONEDNN_OPTS", "0"),

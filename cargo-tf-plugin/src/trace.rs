@@ -1,4 +1,4 @@
-//! `run --trace`: the library that is loaded in front of a plugin, and what it is told.
+//! `run --trace`: the library that is loaded in front of a plugin, and its settings.
 
 use std::env;
 use std::fs;
@@ -28,7 +28,7 @@ const COLOUR: &str = "TF_PLUGIN_TRACE_COLOUR";
 /// The headings above the lines; those of `tf_plugin_trace::settings`.
 const HEADINGS: &str = "     time s  thread             took  call";
 
-/// The package that is made for the library.
+/// The package that is created for the library.
 const PACKAGE: &str = "tf-plugin-tracer";
 
 /// What is traced, and where to.
@@ -61,7 +61,7 @@ impl Trace {
         self.trace.is_some() || self.trace_file.is_some() || self.trace_chrome.is_some()
     }
 
-    /// Makes `command`, which takes the place of this process, trace its calls to the plugin.
+    /// Makes `command`, which will replace this process, trace its calls to the plugin.
     pub(crate) fn prepare(&self, command: &mut Command, plugin: &Path) -> Result<()> {
         if !self.is_wanted() {
             return Ok(());
@@ -80,10 +80,10 @@ impl Trace {
         let tracer = build()?;
         let mut preload = env::var_os("LD_PRELOAD").unwrap_or_default();
         if !preload.is_empty() {
-            // Some of those have to be the first.
+            // Some libraries in the list have to come first.
             preload.push(":");
         }
-        // Both separate libraries from each other.
+        // Both separate libraries in the list.
         let separates = |byte: &u8| *byte == b':' || byte.is_ascii_whitespace();
         if tracer.as_os_str().as_bytes().iter().any(separates) {
             bail!(
@@ -101,10 +101,10 @@ impl Trace {
         command.env("LD_PRELOAD", preload).env(LIBRARY, plugin);
         command.env(PROCESS, process::id().to_string());
         let loaded = tracer.with_file_name(format!("loaded-{}", process::id()));
-        // That of an earlier program with this number, which was killed. Others stay: they are empty.
+        // A killed program with the same process number may have left it. Other such files stay: they are empty.
         let _ = fs::remove_file(&loaded);
         command.env(LOADED, loaded);
-        // `NO_COLOR` and its like are looked at there.
+        // It also follows `NO_COLOR` and similar variables.
         let choice = anstream::AutoStream::choice(&stderr());
         let colour = stderr().is_terminal() && choice != anstream::ColorChoice::Never;
         if colour {
@@ -121,7 +121,7 @@ impl Trace {
                 "name": "process_name", "ph": "M", "pid": process::id(), "tid": process::id(),
                 "args": {"name": name},
             });
-            // The end of the list may be missing, as it is when a process is killed; so nobody has to write it.
+            // A list without an end is valid, since processes may be killed; so no process has to write the end.
             command.env(CHROME, begin(path, &format!("[\n{beginning}"))?);
         }
         match (&self.trace_file, self.trace) {
@@ -141,7 +141,7 @@ impl Trace {
     }
 }
 
-/// Makes a file new, and returns its path as every process may use it.
+/// Creates a file, and returns its absolute path, which is valid in every process.
 fn begin(path: &Path, text: &str) -> Result<PathBuf> {
     let failed =
         || format!("cannot write {}; is its directory there, and writable?", path.display());
@@ -151,7 +151,7 @@ fn begin(path: &Path, text: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Builds the library, which takes some seconds for the first time, and returns its path.
+/// Builds the library, which takes some seconds the first time, and returns its path.
 fn build() -> Result<PathBuf> {
     let workspace = Workspace::find()?;
     let home = match &workspace {
@@ -171,7 +171,7 @@ fn build() -> Result<PathBuf> {
         }
     }
     let lock = directory.join("Cargo.lock");
-    // What the plugin is built with is here already; nothing else is needed, so that this works without a network.
+    // The plugin's versions are downloaded already, and the library needs no others, so this works without a network.
     if let (Some(workspace), false) = (&workspace, lock.exists())
         && let Ok(versions) = fs::read(workspace.root().join("Cargo.lock"))
     {

@@ -1,4 +1,4 @@
-//! Wheels: what `pip install` takes.
+//! Wheels: the files that `pip install` takes.
 
 use std::env;
 use std::fs;
@@ -25,18 +25,18 @@ use crate::template::is_taken_in_python;
 const MODULE: &str = include_str!("wheel/__init__.py");
 const MAIN: &str = include_str!("wheel/__main__.py");
 
-/// Names the time in seconds that all files of a reproducible archive have.
+/// The variable with the time in seconds that all files of a reproducible archive have.
 const EPOCH_VARIABLE: &str = "SOURCE_DATE_EPOCH";
 
-/// The length from which a line of RFC 822 would be hard to read.
+/// The longest summary, in characters: a longer line of RFC 822 would be hard to read.
 const SUMMARY_LIMIT: usize = 512;
 
 #[derive(Debug)]
 pub(crate) struct Wheel {
-    /// Such as `notes-0.1.0-py3-none-manylinux_2_34_x86_64.whl`.
+    /// The name, such as `notes-0.1.0-py3-none-manylinux_2_34_x86_64.whl`.
     pub(crate) file_name: String,
     pub(crate) content: Vec<u8>,
-    /// How Python names the package.
+    /// The name of the package in Python.
     pub(crate) module: String,
 }
 
@@ -109,7 +109,7 @@ impl Wheel {
         let record = format!("{info}/RECORD");
         let mut lines: Vec<_> = files.iter().map(File::record).collect();
         lines.push(format!("{record},,\n"));
-        // Last, as the format wants it.
+        // Last, as the format requires.
         files.push(File::text(record, lines.concat()));
 
         let time = timestamp(env::var(EPOCH_VARIABLE).ok().as_deref())?;
@@ -142,7 +142,7 @@ impl File {
         Self { path, content: content.into_bytes(), mode: 0o644 }
     }
 
-    /// Its line in `RECORD`.
+    /// Returns its line in `RECORD`.
     fn record(&self) -> String {
         let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(&self.content));
         format!("{},sha256={digest},{}\n", self.path, self.content.len())
@@ -163,7 +163,7 @@ fn pack(files: &[File], time: DateTime) -> Result<Vec<u8>> {
     Ok(archive.finish()?.into_inner())
 }
 
-/// The time of all files: what [`EPOCH_VARIABLE`] says, else the first that an archive can have.
+/// Returns the time of all files: that in [`EPOCH_VARIABLE`], else the first that an archive can have.
 fn timestamp(epoch: Option<&str>) -> Result<DateTime> {
     let Some(text) = epoch.map(str::trim).filter(|text| !text.is_empty()) else {
         return Ok(DateTime::default());
@@ -182,7 +182,7 @@ fn timestamp(epoch: Option<&str>) -> Result<DateTime> {
     time.with_context(|| format!("{EPOCH_VARIABLE} is `{text}`, which is too late for an archive"))
 }
 
-/// A version of cargo's as pip writes it: `1.2.3-rc.1` is `1.2.3rc1`.
+/// Converts a version of cargo's to pip's form: `1.2.3-rc.1` is `1.2.3rc1`.
 fn python_version(version: &Version) -> Result<String> {
     let mut text = format!("{}.{}.{}", version.major, version.minor, version.patch);
     if !version.pre.is_empty() {
@@ -212,7 +212,7 @@ fn python_version(version: &Version) -> Result<String> {
     Ok(text)
 }
 
-/// One line that says what the package is.
+/// Returns one line that says what the package is.
 fn summary(package: &Package) -> String {
     let text = package.description.as_deref().unwrap_or_default();
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -221,7 +221,7 @@ fn summary(package: &Package) -> String {
     line.chars().take(SUMMARY_LIMIT).collect()
 }
 
-/// The licence texts beside the manifest, and the one that it names, which may have the name of another.
+/// Returns the licence texts next to the manifest, and the one that it names; two of them may have the same name.
 fn licences(package: &Package) -> Result<Vec<(String, Vec<u8>)>> {
     let directory = package.manifest_path.parent().context("a manifest is in a directory")?;
     let mut paths: Vec<PathBuf> = fs::read_dir(directory)
@@ -258,7 +258,7 @@ fn metadata(
     summary: &str,
     licences: &[(String, Vec<u8>)],
 ) -> Result<String> {
-    // 2.4 is the first with licence expressions, which cargo's licences are.
+    // 2.4 is the first version with licence expressions, as cargo's licences are.
     let mut text = format!("Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n");
     let mut field = |name: &str, value: &str| {
         let line = value.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -268,12 +268,12 @@ fn metadata(
     };
     field("Summary", summary);
     field("Keywords", &package.keywords.join(","));
-    // Each field may be there once.
+    // Each field may occur once.
     for (name, has_address) in [("Author", false), ("Author-email", true)] {
         let authors = package.authors.iter().filter(|author| author.contains('@') == has_address);
         field(name, &authors.map(String::as_str).collect::<Vec<_>>().join(", "));
     }
-    // Cargo still takes the `/` of its first years.
+    // Cargo still accepts the `/` of its first years.
     let licence = package.license.as_deref().unwrap_or_default();
     let licence = licence.replace(" / ", "/").replace('/', " OR ");
     field("License-Expression", &licence);
@@ -306,7 +306,7 @@ fn metadata(
 }
 
 fn python_text(text: &str) -> String {
-    // JSON's strings are Python's too.
+    // JSON strings are also Python strings.
     serde_json::Value::from(text).to_string()
 }
 

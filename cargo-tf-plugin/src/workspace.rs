@@ -1,4 +1,4 @@
-//! Where the current Cargo workspace keeps things.
+//! The directories of the current Cargo workspace.
 
 use std::env;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use cargo_metadata::{Metadata, MetadataCommand, Package};
 
-/// Where the user keeps what can be made again, for what is in no workspace: `XDG_CACHE_HOME`, or `~/.cache`.
+/// Returns the user's directory for files that can be recreated: below `XDG_CACHE_HOME`, or `~/.cache`.
 pub(crate) fn user_cache() -> Result<PathBuf> {
     let absolute = |path: &PathBuf| path.is_absolute();
     env::var_os("XDG_CACHE_HOME")
@@ -18,8 +18,8 @@ pub(crate) fn user_cache() -> Result<PathBuf> {
         .context("no home directory; set HOME")
 }
 
-/// Where things are kept that can be made again: the target directory of the workspace around the current directory;
-/// outside of any package, or without cargo, the user's.
+/// Returns the directory for files that can be recreated: the target directory of the workspace
+/// around the current directory; outside of any package, or without cargo, the user's.
 pub(crate) fn target_or_cache() -> Result<PathBuf> {
     match Workspace::find() {
         Ok(Some(workspace)) => Ok(workspace.target_dir()),
@@ -35,14 +35,14 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Asks cargo for the workspace around the current directory; neither network nor lock file is touched.
+    /// Gets the workspace around the current directory from cargo, without network and without changing the lock file.
     pub fn current() -> Result<Self> {
         Self::find()?.context(
             "no Cargo package in this directory or above; change to one, or create one with `cargo tf-plugin new`",
         )
     }
 
-    /// As [`Workspace::current`]; `None` outside of any package.
+    /// Does the same as [`Workspace::current`]; returns `None` outside of any package.
     pub(crate) fn find() -> Result<Option<Self>> {
         match Self::described(&mut MetadataCommand::new()) {
             Err(error) if error.to_string().contains("could not find `Cargo.toml`") => Ok(None),
@@ -61,7 +61,7 @@ impl Workspace {
     fn described(command: &mut MetadataCommand) -> Result<Self> {
         match command.no_deps().exec() {
             Ok(metadata) => Ok(Self { metadata }),
-            // In cargo's words alone.
+            // Cargo's message alone.
             Err(cargo_metadata::Error::CargoMetadata { stderr }) => {
                 let stderr = stderr.trim();
                 bail!("{}", stderr.strip_prefix("error: ").unwrap_or(stderr))
@@ -70,15 +70,15 @@ impl Workspace {
         }
     }
 
-    /// The workspace's root directory.
+    /// Returns the workspace's root directory.
     pub fn root(&self) -> &Path {
         self.metadata.workspace_root.as_std_path()
     }
 
-    /// The directory for build results, with `CARGO_TARGET_DIR` and cargo's configuration honoured.
+    /// Returns the directory for build results, which `CARGO_TARGET_DIR` and cargo's configuration can change.
     ///
-    /// A relative `CARGO_TARGET_DIR` counts from the workspace's root: `cargo test` runs each test in its own
-    /// package's directory, and they must all find the same place.
+    /// A relative `CARGO_TARGET_DIR` starts at the workspace's root: `cargo test` runs each test in
+    /// its package's directory, and they must all find the same place.
     pub fn target_dir(&self) -> PathBuf {
         match env::var_os("CARGO_TARGET_DIR").map(PathBuf::from) {
             Some(dir) if dir.is_relative() && !dir.as_os_str().is_empty() => self.root().join(dir),
@@ -86,12 +86,12 @@ impl Workspace {
         }
     }
 
-    /// The directory of the workspace member named `package`, if there is one.
+    /// Returns the directory of the workspace member named `package`, if there is one.
     pub fn package_dir(&self, package: &str) -> Option<&Path> {
         self.package(package)?.manifest_path.parent().map(|dir| dir.as_std_path())
     }
 
-    /// The workspace member whose directory is `directory`, or contains it most closely.
+    /// Returns the workspace member whose directory is `directory`, or contains it most closely.
     pub(crate) fn package_at(&self, directory: &Path) -> Option<&Package> {
         let packages = self.packages().into_iter().filter_map(|package| {
             let own = package.manifest_path.parent()?.as_std_path();
@@ -104,7 +104,7 @@ impl Workspace {
         self.metadata.workspace_packages()
     }
 
-    /// What cargo knows of the workspace member named `package`, if there is one.
+    /// Returns cargo's metadata of the workspace member named `package`, if there is one.
     pub(crate) fn package(&self, package: &str) -> Option<&Package> {
         self.metadata.workspace_packages().into_iter().find(|member| member.name == package)
     }

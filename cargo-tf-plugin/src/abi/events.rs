@@ -1,4 +1,4 @@
-//! What is told, line by line, and the end.
+//! The report: one line of JSON for each event. And the end of the process.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,10 +11,10 @@ use serde::Serialize;
 
 static REPORT: OnceLock<Mutex<File>> = OnceLock::new();
 
-/// Makes the file of what is told.
+/// Creates the file for the report.
 pub(super) fn begin(report: &OsStr) -> io::Result<()> {
     let report = File::create(report)?;
-    // Crashes are expected here and leave nothing behind.
+    // Crashes are expected here and must leave no core files.
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     let _ = setrlimit(Resource::Core, none);
     let _ = REPORT.set(Mutex::new(report));
@@ -24,7 +24,7 @@ pub(super) fn begin(report: &OsStr) -> io::Result<()> {
 pub(super) fn tell(event: &impl Serialize) {
     let (Some(report), Ok(mut line)) = (REPORT.get(), serde_json::to_vec(event)) else { return };
     line.push(b'\n');
-    // At once, whatever happens next. Without a report there is nobody to tell that it cannot be written.
+    // Written at once, since the process may crash. Without a report there is no way to say that it cannot be written.
     let _ = report.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line);
 }
 
@@ -32,7 +32,7 @@ pub(super) fn step(name: impl Into<String>) {
     tell(&Event::Step(name.into()));
 }
 
-/// Ends the process at once: what a plugin has for the end of a process is not this one's.
+/// Ends the process at once, without the plugin's exit handlers.
 pub(super) fn leave() -> ! {
     // SAFETY: the function takes a number and does not return.
     unsafe { libc::_exit(0) }

@@ -38,7 +38,7 @@ pub(crate) fn run(plugin: &OsStr, report: &OsStr) -> ExitCode {
 /// More devices than this are not created to learn their names.
 const MOST_NAMED: c_int = 16;
 
-/// Tells the name that a device has for its hardware, if it has one; nothing if it cannot be created.
+/// Reports the name of a device's hardware, if it has one. Returns `None` if the device cannot be created.
 fn name_device(platform: &SP_Platform, fns: &SP_PlatformFns, ordinal: c_int) -> Option<()> {
     let (create, destroy) = (fns.create_device?, fns.destroy_device?);
     let device = guarded(sized::<SP_Device>());
@@ -57,11 +57,11 @@ fn name_device(platform: &SP_Platform, fns: &SP_PlatformFns, ordinal: c_int) -> 
     Some(())
 }
 
-/// A plugin's library, from which this tells what it sees.
+/// A plugin's library, whose contents this reports.
 pub(super) struct Loaded(pub(super) Library);
 
 impl Loaded {
-    /// The entry points that `import tensorflow` calls.
+    /// Calls the entry points that `import tensorflow` calls.
     fn imported(&self) {
         // SAFETY: the type that the header gives to each of these names; `TF_InitKernel` takes no arguments.
         unsafe {
@@ -84,7 +84,7 @@ impl Loaded {
         }
     }
 
-    /// The function that returns the number of devices, if the plugin can be asked.
+    /// Loads the device. Returns a function that counts the devices, if the plugin offers that.
     fn device(&self, function: SE_InitPluginFn) -> Option<impl FnOnce() + use<>> {
         let (platform, fns) = (guarded(sized::<SP_Platform>()), guarded(sized::<SP_PlatformFns>()));
         let params = guarded(SE_PlatformRegistrationParams {
@@ -158,7 +158,7 @@ impl Loaded {
         })
     }
 
-    /// Lets a function fill a table, and tells what is in it; nothing if the function fails.
+    /// Lets a function fill a table, and reports the table. Returns `None` if the function fails.
     fn filled<T: Record + Copy + 'static>(
         &self,
         name: &str,
@@ -211,7 +211,7 @@ impl Loaded {
         }
     }
 
-    /// A struct of the host's: its size, then `ext`, then the function pointers.
+    /// Describes a struct of the host: its size, then `ext`, then the function pointers.
     fn functions<T: Record + Copy>(&self, of: &T) -> Table {
         let (name, fields) = tables::names::<T>();
         const FIRST: usize = offset_of!(SP_PlatformFns, get_device_count) / size_of::<usize>();
@@ -237,7 +237,7 @@ impl Loaded {
         Slot { name: name.to_owned(), filled, elsewhere }
     }
 
-    /// Where an address is, unless it is in the plugin.
+    /// Returns the library of an address, unless it is the plugin.
     fn elsewhere(&self, address: usize) -> Option<String> {
         let base_of = |address: *const c_void| {
             // SAFETY: `Dl_info` is pointers, for which zeros are a value; any address will do.
@@ -260,7 +260,7 @@ impl Loaded {
 const ENTRY_POINTS: [&CStr; 5] =
     [c"TF_InitPlugin", c"SE_InitPlugin", c"TF_InitKernel", c"TF_InitGraph", c"TF_InitProfiler"];
 
-/// Calls a function that returns a status, and tells what it answers. Whether that is OK.
+/// Calls a function that has a status, and reports an error. Returns whether it succeeded.
 pub(super) fn call(name: &str, function: impl FnOnce(*mut TF_Status)) -> bool {
     step(name);
     let mut status = Status::new();
@@ -272,8 +272,8 @@ pub(super) fn call(name: &str, function: impl FnOnce(*mut TF_Status)) -> bool {
     }
     GUARDS.with_borrow_mut(|guards| {
         guards.retain(|(record, behind)| {
-            // SAFETY: bytes that stay for the rest of the process. The plugin may have written to them, which the compiler
-            // knows nothing of.
+            // SAFETY: bytes that stay for the rest of the process. The plugin may have written to
+            // them, which the compiler cannot see.
             let untouched = unsafe { behind.read_volatile() } == UNTOUCHED;
             if !untouched {
                 let (function, record) = (name.to_owned(), (*record).to_owned());
@@ -288,12 +288,12 @@ pub(super) fn call(name: &str, function: impl FnOnce(*mut TF_Status)) -> bool {
 const UNTOUCHED: [u8; 256] = [0xa5; 256];
 
 thread_local! {
-    /// What lies behind the structs that the plugin fills in, with their names.
+    /// The bytes behind the structs that the plugin fills in, with the structs' names.
     static GUARDS: RefCell<Vec<(&'static str, *const [u8; 256])>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A struct of the host's with something behind it that a plugin must leave alone: in TensorFlow it would be the stack.
-/// For the rest of the process: TensorFlow's platform object lives as long.
+/// Allocates a struct of the host, with bytes behind it that a plugin must not change: in TensorFlow they would be the
+/// stack. It stays for the rest of the process, as long as TensorFlow's platform object.
 fn guarded<T: Record + 'static>(value: T) -> &'static mut T {
     #[repr(C)]
     struct Guarded<T> {

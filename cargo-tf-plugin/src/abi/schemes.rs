@@ -13,7 +13,7 @@ use super::load::{Loaded, call};
 use super::standins;
 
 impl Loaded {
-    /// The entry point that `register_filesystem_plugin` calls, and what follows.
+    /// Calls the entry point that `register_filesystem_plugin` calls, and what follows.
     pub(super) fn registered(&self) {
         let Some(function) = self.0.symbol(c"TF_InitPlugin") else { return };
         step("TF_InitPlugin");
@@ -35,7 +35,7 @@ impl Loaded {
             return;
         }
         if standins::release_was_asked() {
-            // It gives each release the table that this one reads; a scheme that is initialized is not offered again.
+            // A plugin gives each release the table that it reads; a scheme that is initialized is not offered again.
             step("TF_InitPlugin in TensorFlow 2.22");
             let newer = standins::in_2_22(init);
             for index in 0..newer.num_schemes {
@@ -49,7 +49,7 @@ impl Loaded {
             // SAFETY: the plugin says that there are so many.
             let ops = unsafe { &*info.ops.add(index) };
             let scheme = self.scheme(ops);
-            // What TensorFlow refuses, it does not initialize.
+            // TensorFlow does not initialize what it refuses.
             let accepted = tables::refusal(&scheme).is_none();
             let initialized = accepted && scheme.tables[0].has("init");
             let name = scheme.scheme.clone().unwrap_or_default();
@@ -85,7 +85,7 @@ impl Loaded {
                     let pointers = at.cast::<usize>();
                     let given = size / size_of::<usize>();
                     table.slots.extend(fields.iter().enumerate().map(|(at, field)| {
-                        // SAFETY: within the size that the plugin gives. What lies behind, TensorFlow takes for null.
+                        // SAFETY: within the size that the plugin gives. TensorFlow takes the slots behind it for null.
                         let pointer = if at < given { unsafe { *pointers.add(at) } } else { 0 };
                         self.slot(field, pointer)
                     }));

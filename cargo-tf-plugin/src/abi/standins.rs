@@ -1,4 +1,4 @@
-//! TensorFlow's C functions, as far as a plugin calls them while it is loaded.
+//! The C functions of TensorFlow that plugins call while they are loaded.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
@@ -13,7 +13,7 @@ use super::events::{leave, tell};
 /// Whether the plugin has called `TF_Version`.
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Whether `TF_Version` answers 2.22.
+/// Whether `TF_Version` returns 2.22.
 static NEWER: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn release_was_asked() -> bool {
@@ -27,11 +27,11 @@ pub(super) fn in_2_22<T>(body: impl FnOnce() -> T) -> T {
     result
 }
 
-/// What a `TF_Status` is here.
+/// The type of a `TF_Status` in this process.
 #[derive(Debug)]
 pub(super) struct Status {
     code: TF_Code,
-    /// `None` for an empty one: nothing is allocated while all is well, which is what is measured.
+    /// `None` for an empty message: a call that succeeds allocates nothing, which is what is measured.
     message: Option<CString>,
 }
 
@@ -40,7 +40,7 @@ impl Status {
         Self { code: TF_OK, message: None }
     }
 
-    /// The name of the code and the text, unless all is well; the status is OK afterwards.
+    /// Returns the name of the code and the message, unless the status is OK. It is OK afterwards.
     pub(super) fn take(&mut self) -> Option<(String, String)> {
         let taken = std::mem::replace(self, Self::new());
         (taken.code != TF_OK).then(|| {
@@ -50,9 +50,9 @@ impl Status {
     }
 }
 
-/// Defines functions with the names of TensorFlow's, all with the promises of its headers.
+/// Defines functions with the names of TensorFlow's, all with the requirements of its headers.
 ///
-/// A second name is that of the same function: with the headers of a newer TensorFlow, or asynchronous.
+/// A second name is that of the same function in the headers of a newer TensorFlow, or asynchronous.
 macro_rules! standins {
     ($(fn [$($names:ident)*] $arguments:tt $(-> $answer:ty)? $body:block)*) => {
         $(standins!(@each [$($names)*] $arguments [$(-> $answer)?] $body);)*
@@ -74,7 +74,7 @@ macro_rules! standins {
     };
 }
 
-/// Functions that do nothing; their arguments are not looked at.
+/// Defines functions that do nothing; their arguments are ignored.
 macro_rules! nothing {
     ($($name:ident),* $(,)?) => {$(
         // SAFETY: no other function of this program has the name.
@@ -109,7 +109,7 @@ standins! {
         delete(status);
     }
     fn [TF_SetStatus TSL_SetStatus](status: *mut Status, code: TF_Code, message: *const c_char) {
-        // As TensorFlow up to 2.20, which reads the text whatever the pointer is.
+        // TensorFlow up to 2.20 does the same: it reads the text even if the pointer is null.
         let message = CStr::from_ptr(message);
         *status = Status { code, message: (code != TF_OK).then(|| message.to_owned()) };
     }
@@ -130,7 +130,7 @@ standins! {
     }
     fn [TF_Version]() -> *const c_char {
         ASKED.store(true, Ordering::Relaxed);
-        // The newest release that the tool knows, unless the table of a newer one is wanted.
+        // The newest release that the tool knows, unless the table of a newer one is requested.
         if NEWER.load(Ordering::Relaxed) { c"2.22.0" } else { c"2.21.0" }.as_ptr()
     }
 
@@ -170,7 +170,7 @@ standins! {
             _ => 0,
         }
     }
-    // Which ops TensorFlow has is not known here: it has none, so that a plugin registers those of its own.
+    // The process does not know which ops TensorFlow has: none is found, so a plugin registers its own.
     fn [TF_NewFunctionLibraryDefinition](_graph: *const TF_Buffer, _status: *mut Status) -> *mut () {
         Box::into_raw(Box::new(()))
     }
@@ -236,7 +236,7 @@ fn type_name(data_type: TF_DataType) -> String {
     }
 }
 
-/// Functions for which it takes a running TensorFlow: the plugin that calls one cannot be looked at further.
+/// Defines functions that need a running TensorFlow: a plugin that calls one cannot be examined further.
 macro_rules! unavailable {
     ($($name:ident),* $(,)?) => {$(
         // SAFETY: no other function of this program has the name. It does not return, so its type does not matter.

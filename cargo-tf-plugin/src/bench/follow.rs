@@ -1,4 +1,4 @@
-//! The measuring processes: starting them, following what they tell, and going on after one has crashed.
+//! The measuring processes: starts them, reads their reports, and goes on after a crash.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
@@ -12,39 +12,39 @@ use anyhow::{Context, Result, bail};
 use crate::bench::job::{Event, Job, Outcome, Row};
 use crate::probe::{self, Watched, last_lines, quoted, signal_name, supervise};
 
-/// How long a process may take to remove what it has made.
+/// How long a process may take to remove what it has created.
 const REMOVING: Duration = Duration::from_secs(60);
 
-/// How long a process may take at least up to its first row, unless it only removes: TensorFlow's import is not a row.
+/// The least time for a process up to its first row, unless it only removes: TensorFlow's import is not a row.
 const STARTING: Duration = Duration::from_secs(60);
 
-/// The lines of a process's own output that a message shows.
+/// How many lines of a process's own output a message shows.
 const SHOWN_LINES: usize = 12;
 
-/// What the processes of a job have come to.
+/// The results of the processes of a job.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
     pub(crate) rows: Vec<Row>,
-    /// The position of the directory that was taken, of those that the job names.
+    /// The position of the directory that was used, among those that the job names.
     pub(crate) directory: Option<usize>,
     /// Why some rows are missing.
     pub(crate) problem: Option<String>,
 }
 
 pub(crate) struct Child<'c> {
-    /// The program, up to the job and the file for the report.
+    /// The program, with the arguments before the job and the file for the report.
     pub(crate) program: &'c dyn Fn() -> Command,
-    /// The program that removes what one that has crashed has left.
+    /// The program that removes what a crashed process has left.
     pub(crate) cleaner: &'c dyn Fn() -> Command,
     pub(crate) limit: Duration,
     pub(crate) interrupted: &'c AtomicBool,
-    /// Hears the group and the name of each row that begins.
+    /// Called with the group and the name of each row that begins.
     pub(crate) begins: &'c dyn Fn(&str, &str),
 }
 
 impl Child<'_> {
-    /// Does the job; a process that a row ends is started again for those behind it. What could not be removed is
-    /// added to `left`, with the reason, also when nothing comes of it.
+    /// Does the job. If a row ends the process, a new one does the rows behind it. What could not
+    /// be removed is added to `left`, with the reason, even if there is no result.
     pub(crate) fn run(&self, mut job: Job, left: &mut Vec<(String, String)>) -> Result<Part> {
         let mut part = Part::default();
         let wanted = job.directories.clone();
@@ -75,14 +75,14 @@ impl Child<'_> {
                 break;
             }
 
-            // It has crashed or was ended.
+            // The process has crashed or was ended.
             left.append(&mut self.clean(&job, &state.directories));
             let (how, said) = (how(&ended, limit), quoted(&last_lines(&ended.output, SHOWN_LINES)));
             let Some((group, name)) = state.begun else {
                 if part.rows.is_empty() {
                     bail!("the process was {how} before anything was measured{said}");
                 }
-                // Else it was while it removed what it had made, which was tried again above.
+                // Otherwise it ended while it removed what it had created, which was tried again above.
                 if !measured {
                     part.problem = Some(format!("a process was {how} before its first row{said}"));
                 }
@@ -92,19 +92,19 @@ impl Child<'_> {
             part.rows.push(Row { group, name, bytes: None, outcome: Outcome::Failed { why } });
             job.skip = part.rows.iter().map(|row| row.name.clone()).collect();
             if let Some(position) = part.directory {
-                // Another one: what was left cannot be made.
+                // Uses another directory: the one that was left cannot be created.
                 job.directories = vec![format!("{}-{crashes}", wanted[position])];
             }
         }
         Ok(part)
     }
 
-    /// One process to its end, and how long it might go without an answer at last.
+    /// Runs one process to its end. Returns the end, and how long the process could at last go without an event.
     fn once(&self, job: &Job, hear: &mut dyn FnMut(Line)) -> Result<(Watched, Duration)> {
         let scratch = tempfile::tempdir().context("cannot make a scratch directory")?;
         let report = scratch.path().join("report");
         let mut command = (self.program)();
-        // It ends with this process, however that ends.
+        // The process ends with this one, however that ends.
         command.arg(serde_json::to_string(job)?).arg(&report).stdin(Stdio::piped());
         let mut leash = None;
         let mut read = 0;
@@ -121,7 +121,7 @@ impl Child<'_> {
                 }
                 hear(line);
             }
-            // Ctrl-C is this process's, which then tells the other one.
+            // Ctrl-C reaches only this process, which then tells the other one.
             if !told && self.interrupted.load(Ordering::Relaxed) {
                 (leash, told) = (None, true);
                 heard = Instant::now();
@@ -133,12 +133,12 @@ impl Child<'_> {
         Ok((ended, allowed))
     }
 
-    /// Removes what a process has left, in a process of its own; what could not be removed, and why.
+    /// Removes what a process has left, in a new process. Returns what could not be removed, and why.
     fn clean(&self, job: &Job, directories: &[String]) -> Vec<(String, String)> {
         if directories.is_empty() {
             return Vec::new();
         }
-        // It is short, and what the user wants by now.
+        // This is short, and it is what the user is waiting for.
         let never = AtomicBool::new(false);
         let child = Child {
             program: self.cleaner,
@@ -161,13 +161,13 @@ impl Child<'_> {
     }
 }
 
-/// What one process has told.
+/// The events of one process.
 #[derive(Debug, Default)]
 struct State {
     rows: Vec<Row>,
     /// The row that has begun and not ended.
     begun: Option<(String, String)>,
-    /// Those that were made, the last of which is the one that is used.
+    /// The directories that were created; the last one is used.
     directories: Vec<String>,
     refused: Vec<(String, String)>,
     left: Vec<(String, String)>,
@@ -203,7 +203,7 @@ impl State {
     }
 }
 
-/// What a process writes: its own events, and those of the functions that stand in for TensorFlow's.
+/// A line of the report: an event of the process, or of the functions that replace TensorFlow's.
 #[derive(Debug, serde::Deserialize)]
 #[serde(untagged)]
 enum Line {
@@ -211,7 +211,7 @@ enum Line {
     Probe(probe::Event),
 }
 
-/// The lines of a file that grows which are complete by now, behind the `read` bytes that are known.
+/// Returns the complete lines of a growing file, behind the `read` bytes that were read before.
 fn more(path: &Path, read: &mut usize) -> Vec<Line> {
     let text = fs::read(path).unwrap_or_default();
     let end = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
@@ -221,7 +221,7 @@ fn more(path: &Path, read: &mut usize) -> Vec<Line> {
     lines
 }
 
-/// A problem, with the directories that could not be used and what to do about that.
+/// Formats a problem, with the directories that could not be used and what to do about that.
 fn refusal(problem: &str, refused: &[(String, String)]) -> String {
     let Some((first, _)) = refused.first() else { return problem.to_owned() };
     let scheme = first.split_once("://").map_or("scheme", |(scheme, _)| scheme);
@@ -232,7 +232,7 @@ fn refusal(problem: &str, refused: &[(String, String)]) -> String {
     )
 }
 
-/// How a process has ended, behind "was".
+/// Says how a process ended, behind "was".
 fn how(ended: &Watched, limit: Duration) -> String {
     match (ended.status, ended.status.and_then(|status| status.signal())) {
         (None, _) if ended.flooded => "ended, as it did not stop talking".to_owned(),

@@ -1,4 +1,4 @@
-//! A report as one HTML file that needs nothing else.
+//! A report as one self-contained HTML file.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -7,7 +7,7 @@ use crate::bench::report::{Part, Report, number, ratio};
 use crate::bench::text::busy;
 use crate::render::size;
 
-/// Where the longest is more than this many times as long as the shortest, bars are on a logarithmic scale.
+/// If the longest time is more than this many times the shortest, bars are on a logarithmic scale.
 const LINEAR: f64 = 50.0;
 
 const STYLE: &str = include_str!("style.css");
@@ -91,7 +91,7 @@ fn part(part: &Part, baseline: Option<&Report>) -> Markup {
     }
 }
 
-/// The cells of a row behind its name; text takes all `columns`.
+/// Returns the cells of a row behind its name; text takes all `columns`.
 fn cells(
     part: &Part,
     row: &Row,
@@ -133,7 +133,7 @@ fn cell(value: Option<f64>, good: f64, careful: f64) -> Markup {
     html! { td class=(class) { (value.map(ratio).unwrap_or_default()) } }
 }
 
-/// What the bars of a part show.
+/// The range of the bars of a part.
 struct Scale {
     from: f64,
     to: f64,
@@ -157,13 +157,13 @@ impl Scale {
         if most / least <= LINEAR {
             return Self { from: 0.0, to: most, logarithmic: false };
         }
-        // Whole powers of ten; the shortest bar is still one.
+        // Whole powers of ten, so that the shortest bar is not empty.
         let power = |value: f64| 10_f64.powf(value);
         let (from, to) = (power((least * 0.9).log10().floor()), power(most.log10().ceil()));
         Self { from, to, logarithmic: true }
     }
 
-    /// The place of a time, from 0 to 100.
+    /// Returns the place of a time, from 0 to 100.
     fn at(&self, time: f64) -> f64 {
         let part = if self.logarithmic {
             (time / self.from).log10() / (self.to / self.from).log10()

@@ -1,86 +1,86 @@
-//! What a process that measures is told, and what it tells.
+//! The job that a measuring process gets, and the events that it reports.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// What is to be measured.
+/// What to measure.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Job {
     /// The plugin's file.
     pub plugin: PathBuf,
-    /// The scheme to take of those that it has; a device without one.
+    /// The scheme to measure, if the plugin has several; none for a device.
     pub scheme: Option<String>,
-    /// The type of the device, where there is no scheme.
+    /// The type of the device, if there is no scheme.
     pub device_type: Option<String>,
-    /// Directories that may be made and removed again; the first one that can be made is taken.
+    /// Directories that may be created and removed again; the first that can be created is used.
     pub directories: Vec<String>,
-    /// A file that is there, for a filesystem that cannot write: no directory is made, and only what reads is measured.
+    /// An existing file, for a filesystem that cannot write: no directory is created, and only reads are measured.
     pub file: Option<String>,
-    /// A directory of this machine for the same operations on TensorFlow's own filesystem.
+    /// A local directory for the same operations on TensorFlow's own filesystem.
     pub reference: Option<PathBuf>,
     /// How long each row is measured, in seconds.
     pub seconds: f64,
-    /// What the name of a row or of its group contains, in lower case.
+    /// A part of the name of a row or of its group, in lower case.
     pub filter: String,
-    /// Rows that are done, or that have ended a process before.
+    /// Rows that are done, or that ended a process before.
     pub skip: Vec<String>,
-    /// Remove the directories and do nothing else.
+    /// Whether to remove the directories and do nothing else.
     pub clean: bool,
 }
 
 impl Job {
-    /// Whether a row is to be measured.
+    /// Returns whether to measure a row.
     pub fn wants(&self, group: &str, name: &str) -> bool {
         let named = |text: &str| text.to_lowercase().contains(&self.filter);
         (named(name) || named(group)) && !self.skip.iter().any(|skipped| skipped == name)
     }
 }
 
-/// What a measuring process tells.
+/// An event of a measuring process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Event {
-    /// This directory is going to be made.
+    /// This directory will be created.
     Directory(String),
-    /// This directory could not be made or not be written to, and why.
+    /// This directory could not be created or not be written to, and why.
     Refused(String, String),
-    /// A row begins, by its group and name: it is what a crash was in.
+    /// A row begins, by its group and name; after a crash it is the row that crashed.
     Begin(String, String),
     Row(Row),
     Problem(String),
-    /// This was made and could not be removed, and why.
+    /// This was created and could not be removed, and why.
     Left(String, String),
-    /// It was told to stop, and has removed what it had made.
+    /// The process was told to stop, and has removed what it had created.
     Stopped,
     Done,
 }
 
-/// An operation and what it has come to.
+/// An operation and its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// What it is listed with.
+    /// The group that it is listed in.
     pub group: String,
-    /// What is measured; each name is there once.
+    /// The operation; each name is unique.
     pub name: String,
     /// How many bytes one operation moves.
     #[serde(default)]
     pub bytes: Option<u64>,
-    /// What it has come to.
+    /// The result.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
-/// What an operation has come to.
+/// The result of an operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum Outcome {
     Measured {
         timing: Timing,
-        /// The times of the same operation on what TensorFlow has itself, taken in turns.
+        /// The times of the same operation in TensorFlow itself, measured in turns.
         #[serde(default)]
         reference: Option<Timing>,
     },
-    /// The plugin does not have it, and what happens then.
+    /// The plugin does not implement it; what happens then.
     Absent { why: String },
     /// It has returned an error, or has ended the process.
     Failed { why: String },
@@ -102,10 +102,10 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Of the means of one or more samples, and the number of operations in each.
+    /// Summarises one or more samples, each the mean of `calls` operations.
     pub fn of(mut samples: Vec<f64>, calls: u64) -> Self {
         samples.sort_by(f64::total_cmp);
-        // Of an even number the middle is between two.
+        // With an even number of samples, the median is the mean of two.
         let middle = samples.len() / 2;
         let median = match samples.len() % 2 {
             0 => f64::midpoint(samples[middle - 1], samples[middle]),
@@ -121,13 +121,13 @@ impl Timing {
         }
     }
 
-    /// Megabytes a second, of so many bytes an operation.
+    /// Returns megabytes per second, for operations that move so many bytes each.
     pub fn megabytes(&self, bytes: u64) -> f64 {
         bytes as f64 / self.median_ns * 1e3
     }
 }
 
-/// A number of bytes in the name of a row.
+/// Formats a number of bytes for the name of a row.
 pub fn bytes(count: u64) -> String {
     match count {
         count if count >= 1 << 20 && count % (1 << 20) == 0 => format!("{} MiB", count >> 20),

@@ -1,4 +1,4 @@
-//! What there is to know about the machine and the time of a measurement.
+//! The machine and the time of a measurement.
 
 use std::fs;
 use std::thread;
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Machine {
     pub(crate) cpu: String,
-    /// The processors that a process may use.
+    /// How many processors a process may use.
     pub(crate) cores: usize,
     /// In bytes.
     pub(crate) memory: u64,
     pub(crate) system: String,
-    /// How many processes wanted a processor in the minute before.
+    /// How many processes needed a processor in the minute before.
     pub(crate) load: f64,
 }
 
@@ -38,7 +38,7 @@ impl Machine {
         }
     }
 
-    /// In a line, for people.
+    /// Describes the machine in one line.
     pub(crate) fn line(&self) -> String {
         let cores =
             if self.cores == 1 { "1 core".to_owned() } else { format!("{} cores", self.cores) };
@@ -47,7 +47,7 @@ impl Machine {
     }
 }
 
-/// Now, as in `2026-11-21T14:00:00Z`.
+/// Returns the time now, as in `2026-11-21T14:00:00Z`.
 pub(crate) fn now() -> String {
     Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)
 }

@@ -1,4 +1,4 @@
-//! How often an operation is called, and what its times come to.
+//! How often an operation is called, and how its times are summarised.
 
 use std::time::{Duration, Instant};
 
@@ -7,17 +7,17 @@ use crate::bench::job::Timing;
 /// A sample is at least this long, so that reading the clock does not count.
 const SAMPLE: Duration = Duration::from_micros(20);
 
-/// Fewer say nothing of the spread.
+/// Fewer samples do not show the spread.
 const FEWEST: usize = 3;
 
-/// More make a median no better: longer ones are taken instead.
+/// More samples do not improve a median: longer ones are taken instead.
 const MOST: u32 = 20_000;
 
-/// Measures an operation for about so many seconds: `body` does it a number of times, at most `most`, and answers how
-/// long that took; what it does beside is not timed.
+/// Measures an operation for about `seconds`. `body` runs it a number of times, at most `most`, and
+/// returns how long that took; its other work is not timed.
 ///
 /// # Errors
-/// That of `body`.
+/// Returns the error of `body`.
 pub fn measure<E>(
     seconds: f64,
     most: u64,
@@ -27,7 +27,7 @@ pub fn measure<E>(
     let budget = Duration::from_secs_f64(seconds);
     let sample = SAMPLE.max(budget / MOST);
     let mut calls = 1;
-    // The first call is always slower, and how many fill a sample has to be found.
+    // The first call is always slower, and the number of calls that fill a sample has to be found.
     let mut rehearsals = 0;
     loop {
         let took = body(calls)?;
@@ -44,7 +44,7 @@ pub fn measure<E>(
     let mut samples = Vec::new();
     loop {
         samples.push(body(calls)?.as_nanos() as f64 / calls as f64);
-        // An operation that takes longer than all of the time is called once more, and that is it.
+        // An operation that takes longer than the whole time is called only once more.
         let has_time =
             start.elapsed() < budget || samples.len() < FEWEST && start.elapsed() < budget * 4;
         if samples.len() == MOST as usize || !has_time {

@@ -1,8 +1,8 @@
-//! Measuring a plugin: what the processes that measure are told and tell, and what is made of it.
+//! Measures plugins: the jobs and events of the measuring processes, and the report.
 //!
-//! One process drives the plugin's C tables, another one a real TensorFlow. Both get a [`Job`] as JSON, write one
-//! [`Event`] a line into a file, and remove what they have made when their standard input ends: it is a pipe that
-//! nobody writes to and that is closed with the command, however that ends.
+//! One process calls the plugin's C tables, another one runs a real TensorFlow. Both get a [`Job`] as JSON and write
+//! one [`Event`] per line to a file. They remove what they have created when their standard input ends: it is a pipe
+//! that nobody writes to, and that is closed when the command ends, for any reason.
 
 mod follow;
 mod html;

@@ -1,4 +1,4 @@
-//! All that was measured, and its comparison with an earlier run.
+//! All measurements, and their comparison with an earlier run.
 
 use std::env;
 use std::fs::File;
@@ -11,15 +11,15 @@ use serde::{Deserialize, Serialize};
 use crate::bench::job::{Outcome, Row};
 use crate::bench::machine::Machine;
 
-/// The version of the JSON: another one is not read.
+/// The version of the JSON format; other versions are not read.
 pub(crate) const FORMAT: u32 = 1;
 
-/// What was measured, of what, where and when.
+/// What was measured, where and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) format: u32,
     pub(crate) tool: String,
-    /// When it began, in UTC.
+    /// The time when it began, in UTC.
     pub(crate) date: String,
     pub(crate) plugin: Plugin,
     pub(crate) machine: Machine,
@@ -41,21 +41,21 @@ impl Plugin {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// The file as a person would name it from here.
+    /// Returns the file's path, relative to the current directory where possible.
     pub(crate) fn shown(&self) -> String {
         let here = env::current_dir().unwrap_or_default();
         self.path.strip_prefix(here).unwrap_or(&self.path).display().to_string()
     }
 }
 
-/// One filesystem or device, driven in one way.
+/// One filesystem or device, called in one way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Part {
     /// The scheme with `://`, or the device's name.
     pub(crate) subject: String,
     /// The C table, or a release of TensorFlow.
     pub(crate) through: String,
-    /// What the same operations were done on in turns.
+    /// What the same operations ran on in turns.
     pub(crate) reference: Option<String>,
     pub(crate) rows: Vec<Row>,
 }
@@ -66,7 +66,7 @@ impl Part {
     }
 }
 
-/// No report is larger, in bytes; `/dev/zero` is.
+/// The size limit of a report in bytes, for files such as `/dev/zero`.
 const LARGEST: u64 = 64 << 20;
 
 impl Report {
@@ -89,7 +89,7 @@ impl Report {
         Ok(report)
     }
 
-    /// How much longer a row takes than in this report, which is an earlier one.
+    /// Returns how many times as long a row takes as in this report, which is an earlier one.
     pub(crate) fn since(&self, part: &Part, row: &Row) -> Option<f64> {
         let same = |other: &&Part| other.subject == part.subject && other.through == part.through;
         let earlier = self.parts.iter().find(same)?;
@@ -104,7 +104,7 @@ impl Report {
 }
 
 impl Row {
-    /// What the operation takes, in nanoseconds.
+    /// Returns the time of the operation, in nanoseconds.
     pub(crate) fn median(&self) -> Option<f64> {
         match &self.outcome {
             Outcome::Measured { timing, .. } => Some(timing.median_ns),
@@ -112,7 +112,7 @@ impl Row {
         }
     }
 
-    /// How much longer it takes than on TensorFlow's own.
+    /// Returns how many times as long the operation takes as TensorFlow's own.
     pub(crate) fn ratio(&self) -> Option<f64> {
         match &self.outcome {
             Outcome::Measured { timing, reference: Some(reference) } => {
@@ -123,7 +123,7 @@ impl Row {
     }
 }
 
-/// A number with three digits that count, as short as it is readable.
+/// Formats a number with three significant digits, as short as it is readable.
 pub(crate) fn ratio(value: f64) -> String {
     match value {
         value if value >= 99.5 => format!("{value:.0}×"),
@@ -133,12 +133,12 @@ pub(crate) fn ratio(value: f64) -> String {
     }
 }
 
-/// A number, in groups of three digits; with a decimal where there are few.
+/// Formats a number in groups of three digits; with a decimal if it is small.
 pub(crate) fn number(value: f64) -> String {
     if value < 99.95 { format!("{value:.1}") } else { grouped(value) }
 }
 
-/// A whole number, in groups of three digits.
+/// Formats a whole number in groups of three digits.
 pub fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::new();

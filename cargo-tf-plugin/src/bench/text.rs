@@ -1,4 +1,4 @@
-//! A report as a person reads it on a terminal.
+//! A report as text for a terminal.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ const RATE: usize = 10;
 const SPREAD: usize = 27;
 const RATIO: usize = 9;
 
-/// The whole report, compared with an earlier one.
+/// Formats the whole report, compared with an earlier one.
 pub(crate) fn text(report: &Report, baseline: Option<&Report>) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{}", painted(BOLD, &report.plugin.name()));
@@ -48,7 +48,7 @@ pub(crate) fn text(report: &Report, baseline: Option<&Report>) -> String {
     text
 }
 
-/// What the load of the machine means for the numbers.
+/// Says what the load of the machine means for the numbers.
 pub(crate) fn busy(report: &Report) -> Option<String> {
     let machine = &report.machine;
     (machine.load > 0.5 * machine.cores as f64).then(|| {
@@ -110,7 +110,7 @@ fn row(text: &mut String, part: &Part, row: &Row, width: usize, since: Option<Op
     }
 }
 
-/// A ratio, in a colour if it is small or large.
+/// Formats a ratio, with a colour if it is small or large.
 fn coloured(value: Option<f64>, width: usize, good: f64, careful: f64) -> String {
     let Some(value) = value else { return format!("{:>width$}", "-") };
     let style = if value <= good {

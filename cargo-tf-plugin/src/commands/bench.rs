@@ -1,4 +1,4 @@
-//! `cargo tf-plugin bench`: what the plugin's operations take, through its C tables and through TensorFlow.
+//! `cargo tf-plugin bench`: the times of the plugin's operations, through its C tables and through TensorFlow.
 
 use std::cell::RefCell;
 use std::env;
@@ -76,7 +76,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Measures, prints the report and writes it where the user wants; the exit code says whether all was well.
+    /// Measures, prints the report and writes it where the user wants. The exit code says whether everything succeeded.
     pub fn run(self) -> Result<ExitCode> {
         let baseline = self.baseline.as_deref().map(Report::read).transpose()?;
         for file in [&self.html, &self.save].into_iter().flatten() {
@@ -94,7 +94,7 @@ impl Bench {
         }
         let path = check::plugin(self.plugin.as_deref())?;
         let path = fs::canonicalize(&path).unwrap_or(path);
-        // Before a TensorFlow is fetched for it.
+        // Checked before a TensorFlow is downloaded.
         run::plugin(&path)?;
         let tensorflows = if self.no_tf {
             Vec::new()
@@ -128,10 +128,10 @@ impl Bench {
             installed.push(doctor::loads(release, &path, Some(&subjects), limit, instead)?);
         }
 
-        // From here on there is something to be removed. A second signal ends the command at once, and what it has
-        // started removes everything all the same.
+        // From here on there are files to remove. A second signal ends the command at once, and the
+        // processes that it has started still remove everything.
         let interrupted = Arc::new(AtomicBool::new(false));
-        // From now on the flag sees to the signals.
+        // From now on the flag handles the signals.
         std::mem::forget(Held::new());
         for signal in interrupt::signals() {
             signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&interrupted))
@@ -167,7 +167,7 @@ impl Bench {
                 }
                 return Ok(ExitCode::from(130));
             }
-            // The other parts are worth having.
+            // The other parts are still useful.
             problems.extend(measured.err());
         }
         measuring.progress.finish_and_clear();
@@ -202,7 +202,7 @@ impl Bench {
                 unwritten.extend(write(file, content).err());
             }
         }
-        // Last: whoever listens may have gone. And whatever happened to the files: it took its time to measure.
+        // Last, since the reader may have gone. Printed even if the files could not be written: measuring took time.
         let said = if self.json { json } else { bench::text(&report, baseline.as_ref()) };
         let unsaid = output::print(said).err();
         let left = measuring.left.take();
@@ -222,7 +222,7 @@ impl Bench {
         Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    /// What the plugin has, with the scheme that the user's root is of.
+    /// Returns what the plugin has. A root or file of the user selects its scheme.
     fn subjects(&self, check: &Check, path: &Path) -> Result<Vec<Subject>> {
         let schemes: Vec<&String> = check.schemes().collect();
         let mut subjects = Vec::new();
@@ -268,10 +268,10 @@ fn report_left(left: &[(String, String)]) {
 /// Writes a file as a whole or not at all.
 fn write(file: &Path, content: &str) -> Result<()> {
     let failed = || format!("cannot write {}; check free space and permissions", file.display());
-    // Links lead to what is meant.
+    // Follows links.
     let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     if fs::metadata(&target).is_ok_and(|known| !known.is_file()) {
-        // A device or a pipe, which nothing may take the place of.
+        // A device or a pipe, which must not be replaced.
         fs::write(&target, content).with_context(failed)?;
     } else {
         output::write_file(&target, content.as_bytes()).with_context(failed)?;

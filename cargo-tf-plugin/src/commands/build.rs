@@ -1,4 +1,4 @@
-//! `cargo tf-plugin build`: the shared library that users install, and where it can be loaded.
+//! `cargo tf-plugin build`: the shared library that users install, and the systems that it works on.
 
 use std::env;
 use std::fs;
@@ -50,7 +50,7 @@ pub(crate) struct What {
 }
 
 impl What {
-    /// A package as users of this machine install it.
+    /// Selects a package, built as users of this machine install it.
     pub(crate) fn package(package: Option<String>) -> Self {
         Self { package, ..Self::default() }
     }
@@ -73,7 +73,7 @@ impl What {
         let zig = match (&self.target, self.compat) {
             (Some(target), _) if own_linker(target) => false,
             (None, None) => false,
-            // Whether it is there.
+            // Runs it to see whether it is installed.
             _ => {
                 Command::new(ZIGBUILD).arg("--version").output().is_ok_and(|it| it.status.success())
             }
@@ -93,7 +93,7 @@ impl What {
 }
 
 impl Build {
-    /// Builds the library and says where it is and where it works.
+    /// Builds the library and prints where it is and where it works.
     pub fn run(self) -> Result<()> {
         let (_, library) = self.what.build()?;
         let (glibc, foreign) = (library.glibc(), library.foreign());
@@ -120,7 +120,7 @@ impl Build {
     }
 }
 
-/// Looks whether plugins and this Rust can be built for a target.
+/// Checks that this Rust can build plugins for a target.
 fn look_at(target: &str, root: &Path) -> Result<()> {
     let printed = rustc(root, &["--print", "target-libdir", "--target", target])?;
     let Some(libraries) = printed else {
@@ -139,8 +139,8 @@ fn look_at(target: &str, root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Looks whether this machine's linker, if cargo's configuration names no other, can link for a target: before
-/// everything is compiled, and without the pages that a linker says.
+/// Checks whether this machine's linker, unless cargo's configuration names another one, can link
+/// for a target: before everything is compiled, and without the linker's long messages.
 fn try_linker(target: &str, root: &Path) -> Result<()> {
     let scratch = tempfile::tempdir().context("cannot make a scratch directory")?;
     let failed = || format!("cannot write in {}", scratch.path().display());
@@ -150,7 +150,7 @@ fn try_linker(target: &str, root: &Path) -> Result<()> {
     fs::write(&manifest, text).with_context(failed)?;
     fs::write(scratch.path().join("linked.rs"), "").with_context(failed)?;
     let mut cargo = cargo();
-    // What cargo's configuration says is that of the directory that it runs in.
+    // Cargo reads the configuration of the directory that it runs in.
     let output = cargo
         .current_dir(root)
         .args(["build", "--color", "never", "--offline", "--target", target, "--manifest-path"])
@@ -160,7 +160,7 @@ fn try_linker(target: &str, root: &Path) -> Result<()> {
         .output()
         .with_context(|| format!("cannot run {}", cargo.get_program().display()))?;
     let said = String::from_utf8_lossy(&output.stderr);
-    // Whatever else is wrong the build itself says.
+    // The build itself reports other problems.
     let missing = ["linking with `cc` failed", "linker `cc` not found"];
     if missing.iter().any(|text| said.contains(text)) {
         let advice = format!(
@@ -173,8 +173,8 @@ fn try_linker(target: &str, root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The last line in which a linker itself says what is wrong: rustc's message has its command in front, and the
-/// compiler that has called it says last only that it failed.
+/// Returns the last line in which a linker itself says what is wrong. rustc's message has its
+/// command in front, and the compiler that called the linker only says at the end that it failed.
 fn cause(said: &str) -> &str {
     let lines = said.lines().skip_while(|line| !line.starts_with("error: link"));
     let error = lines.clone().next().unwrap_or_default();
@@ -184,7 +184,7 @@ fn cause(said: &str) -> &str {
         !line.is_empty()
             && *line != "|"
             && !line.starts_with("collect2:")
-            // What lld says of an error beside, and after the last one.
+            // Further lines of lld about an error, and after the last one.
             && !line.starts_with(">>>")
             && !line.contains("too many errors emitted")
             && !line.starts_with("some arguments are omitted")
@@ -210,7 +210,7 @@ fn rustc(root: &Path, arguments: &[&str]) -> Result<Option<String>> {
     Ok(output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned()))
 }
 
-/// The variable by which cargo knows the linker for a target.
+/// Returns the variable in which cargo expects the linker for a target.
 fn linker_variable(target: &str) -> String {
     format!("CARGO_TARGET_{}_LINKER", target.to_ascii_uppercase().replace(['-', '.'], "_"))
 }

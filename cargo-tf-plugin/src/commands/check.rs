@@ -60,10 +60,10 @@ pub struct Check {
 }
 
 impl Check {
-    /// Looks at the plugin and prints what it finds; the exit code says whether TensorFlow would load it.
+    /// Examines the plugin and prints what it finds. The exit code says whether TensorFlow would load the plugin.
     pub fn run(self) -> Result<ExitCode> {
         let plugin = plugin(self.plugin.as_deref())?;
-        // Those that are named must be there, also for a plugin that needs nothing of them.
+        // Named releases must exist, even for a plugin that needs nothing of them.
         let named: Vec<_> = self.tf.iter().map(|name| tensorflow(name)).collect::<Result<_>>()?;
         let directory = named.is_empty().then(environments).transpose()?;
         let releases = || directory.map_or(named, |directory| provided(&directory));
@@ -78,7 +78,7 @@ impl Check {
     }
 }
 
-/// The file to look at, built if it is a package's.
+/// Returns the file to examine, built if it is a package's.
 pub(crate) fn plugin(named: Option<&Path>) -> Result<PathBuf> {
     let Some(named) = named else { return Project::find(None)?.build() };
     if named.join("Cargo.toml").is_file() {
@@ -92,7 +92,7 @@ pub(crate) fn plugin(named: Option<&Path>) -> Result<PathBuf> {
     project.with_context(|| format!("there is no file `{name}`, and no package to build"))?.build()
 }
 
-/// A release by its version, made first if it is not there, or the TensorFlow of an environment or interpreter.
+/// Returns a release by its version, installed if necessary, or the TensorFlow of an environment or interpreter.
 pub(crate) fn tensorflow(name: &Path) -> Result<TensorFlow> {
     if name.is_dir() {
         return TensorFlow::from_python(&name.join("bin").join("python")).with_context(|| {
@@ -111,7 +111,7 @@ pub(crate) fn tensorflow(name: &Path) -> Result<TensorFlow> {
     TensorFlow::pinned(&name.to_string_lossy())
 }
 
-/// The releases in a directory of environments, which need no download, the oldest first.
+/// Returns the releases in a directory of environments, which need no download, the oldest first.
 fn provided(directory: &Path) -> Vec<TensorFlow> {
     let entries = fs::read_dir(directory).into_iter().flatten();
     let pythons = entries.flatten().map(|entry| entry.path().join("bin").join("python"));

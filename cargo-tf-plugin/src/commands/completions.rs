@@ -1,4 +1,4 @@
-//! `cargo tf-plugin completions`: what a shell needs to complete the command line.
+//! `cargo tf-plugin completions`: the script with which a shell completes the command line.
 
 use anyhow::Result;
 use clap::{Args, Command};
@@ -24,7 +24,7 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// Writes the shell's script to standard output; `subcommands` adds what the program has.
+    /// Writes the shell's script to standard output; `subcommands` adds the program's subcommands.
     pub fn run(self, subcommands: impl FnOnce(Command) -> Command) -> Result<()> {
         let mut script = Vec::new();
         let mut program = subcommands(Command::new(PROGRAM));

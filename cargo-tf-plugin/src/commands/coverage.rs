@@ -20,7 +20,7 @@ use crate::coverage::{self, Report};
 use crate::interrupt::Held;
 use crate::output::{note, print, say, utf8};
 
-/// What watches TensorFlow from within.
+/// The Python modules that watch TensorFlow from within.
 const MODULES: [(&str, &str); 4] = [
     ("coverage_run.py", include_str!("../coverage/python/coverage_run.py")),
     ("coverage_watch.py", include_str!("../coverage/python/coverage_watch.py")),
@@ -94,7 +94,7 @@ impl Coverage {
         if self.json {
             command.stdout(Stdio::from(io::stderr()));
         }
-        // To the end, so that a signal ends this command after the report.
+        // Held to the end, so that a signal ends this command after the report.
         let held = Held::new();
         let status = wait(&mut command, &held)?;
         let report = match fs::read(&written) {
@@ -130,7 +130,7 @@ impl Coverage {
     }
 }
 
-/// Runs the script to its end. Ctrl-C is the script's, which the terminal sends it, too; others are passed on.
+/// Runs the script to its end. The terminal sends Ctrl-C to the script, too; other signals are passed on.
 fn wait(command: &mut Command, held: &Held) -> Result<ExitStatus> {
     let mut child: Child = command.spawn().context("cannot run Python")?;
     let mut passed = false;
@@ -141,7 +141,7 @@ fn wait(command: &mut Command, held: &Held) -> Result<ExitStatus> {
         if let (Some(signal), false) = (held.signal(), passed) {
             passed = true;
             if let Some(signal) = Signal::from_named_raw(signal).filter(|it| *it != Signal::INT) {
-                // It may have ended by itself.
+                // The script may have ended already.
                 let _ = kill_process(Pid::from_child(&child), signal);
             }
         }
@@ -158,7 +158,7 @@ fn ending(status: ExitStatus) -> String {
     }
 }
 
-/// The script's, as a shell says it.
+/// Returns the exit code of the script, as a shell does.
 fn code(status: ExitStatus) -> ExitCode {
     let signal = status.signal().map_or(1, |signal| 128 + signal);
     let code = status.code().unwrap_or(signal);

@@ -50,14 +50,14 @@ enum Example {
 }
 
 impl Demo {
-    /// Provides TensorFlow and what else the demo needs, builds the example and runs its demo script.
+    /// Provides TensorFlow and the demo's other requirements, builds the example and runs its demo script.
     pub fn run(self) -> Result<()> {
         let workspace = Workspace::current().context("run the demo in a clone of the project")?;
-        // How long it compiles where nothing of it is there, on two cores; and the packages of the Python that the demo needs
-        // beside TensorFlow's: the name of the environment, and the file with the requirements, among the examples.
+        // The time of a first build on two cores; and the Python packages that the demo needs in addition to
+        // TensorFlow: the name of their environment, and the requirements file, in the directory of the examples.
         let device_tools = Some(("device-demo", "device_demo/requirements.txt"));
         let (name, build_time, tools) = match self.example {
-            // Optimised as a whole, by one thread at the end.
+            // Whole-program optimisation, which ends with a single thread.
             Example::S3 => ("s3", "about 3 minutes", Some(("s3-demo", "s3/demo-requirements.txt"))),
             Example::Memfs => ("memfs", "less than a minute", None),
             Example::Refdevice => ("refdevice", "1 to 2 minutes", device_tools),
@@ -104,7 +104,7 @@ impl Demo {
         Ok(())
     }
 
-    /// A server, a data set: what the demo needs beside TensorFlow, and not in its environment.
+    /// Provides the demo's other requirements, such as a server or a data set, outside TensorFlow's environment.
     fn tools(
         &self,
         (name, file): (&str, &str),

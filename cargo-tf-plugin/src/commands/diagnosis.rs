@@ -1,4 +1,4 @@
-//! What `doctor` has found, and how it is shown.
+//! The diagnosis of `doctor`, and its text.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -15,19 +15,19 @@ use crate::report::Report;
 #[derive(Debug, Serialize)]
 pub(super) struct Plugin {
     pub(super) path: PathBuf,
-    /// Without links.
+    /// The path without links.
     pub(super) file: PathBuf,
-    /// As `check` has it; none for what is not a library.
+    /// The report of `check`; `None` for a file that is not a library.
     pub(super) report: Option<Report>,
     pub(super) error: Option<String>,
     /// How often it is loaded.
     pub(super) times: usize,
-    /// The directory; what comes from different ones is loaded in no certain order.
+    /// The number of its directory; plugins of different directories are loaded in no certain order.
     #[serde(skip)]
     pub(super) place: usize,
 }
 
-/// What there is after the import.
+/// What TensorFlow has after the import.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Imported {
     pub(super) schemes: Vec<String>,
@@ -108,7 +108,7 @@ impl Plugin {
             let device_type = device.platform.device_type.as_deref().unwrap_or("(null)");
             render::line(text, "  device", &format!("{device_type}{there}"));
             if device.devices == Some(0) {
-                // It may have said why.
+                // The plugin may have said why.
                 for line in &report.run.output {
                     let _ = writeln!(text, "  {}", painted(DIM, &format!("| {line}")));
                 }

@@ -27,10 +27,10 @@ const PLUGINS: &str = include_str!("../plugins.py");
 
 const IMPORTED: &str = include_str!("../imported.py");
 
-/// What stands in front of the answer of [`IMPORTED`].
+/// The prefix of the line that [`IMPORTED`] prints.
 const MARK: &str = "tf-plugin-doctor ";
 
-/// How much of a failed import's output is shown.
+/// How many lines of a failed import's output are shown.
 const SHOWN_LINES: usize = 12;
 
 /// The arguments of `doctor`.
@@ -70,14 +70,14 @@ pub struct Doctor {
     json: bool,
 }
 
-/// What [`PLUGINS`] answers.
+/// What [`PLUGINS`] prints.
 #[derive(Debug, Deserialize)]
 struct Places {
     site_packages: Vec<String>,
     /// The libraries of each.
     directories: Vec<Vec<PathBuf>>,
     variable: Option<String>,
-    /// Those that the variable names.
+    /// The libraries that the variable names.
     named: Option<Vec<PathBuf>>,
     enabled_types: Option<String>,
 }
@@ -88,9 +88,9 @@ impl Places {
     }
 }
 
-/// Whether a TensorFlow loads the plugin's file without being told. Refuses one that loads another file with one of the
-/// `subjects`, or with anything that the plugin has: TensorFlow keeps the first that registers it, so that everything
-/// would be about that file. `instead` is what the user can do with that one, `FILE`.
+/// Returns whether a TensorFlow loads the plugin's file on its own. Fails if it loads another file with one of the
+/// `subjects`, or with anything that the plugin has: TensorFlow keeps the first that registers it, so everything would
+/// be about that file. `instead` is advice for that file, with `FILE` in place of its path.
 pub(super) fn loads(
     tensorflow: &TensorFlow,
     plugin: &Path,
@@ -104,7 +104,7 @@ pub(super) fn loads(
     let report = |file: &Path| Report::of(file, || vec![tensorflow.clone()], Some(limit));
     let mut own = None;
     for file in files.iter().filter(|file| **file != plugin) {
-        // What is none does no harm, or what it does is seen when TensorFlow is imported.
+        // A file that is not a plugin does no harm, or its effect shows when TensorFlow is imported.
         let Ok(other) = report(file) else { continue };
         let own = match (&mut own, subjects) {
             (Some(own), _) => own,
@@ -126,7 +126,7 @@ pub(super) fn loads(
 }
 
 impl Doctor {
-    /// Looks at the plugins of a TensorFlow and prints what it finds; or explains an error text.
+    /// Examines the plugins of a TensorFlow and prints what it finds; or explains an error text.
     pub fn run(self) -> Result<ExitCode> {
         if let Some(text) = &self.explain {
             return explained(text, self.json);
@@ -207,7 +207,7 @@ impl Diagnosis {
         self.plugins.push(Plugin { path: path.to_owned(), file, report, error, times: 1, place });
     }
 
-    /// What is to be said about each of them.
+    /// Adds the findings about each plugin.
     fn look_at_plugins(&mut self, places: &Places) {
         let found = &mut self.findings;
         for plugin in &self.plugins {
@@ -267,7 +267,7 @@ impl Diagnosis {
         }
     }
 
-    /// Several plugins for one scheme, or for one device.
+    /// Finds several plugins for one scheme, or for one device.
     fn look_for_clashes(&mut self) {
         let mut schemes: BTreeMap<&str, Vec<&Plugin>> = BTreeMap::new();
         let mut devices: BTreeMap<String, Vec<&Plugin>> = BTreeMap::new();
@@ -282,7 +282,7 @@ impl Diagnosis {
                     devices.entry(format!("type {device_type}")).or_default().push(plugin);
                 }
                 if let Some(name) = &platform.name {
-                    // Compared without case.
+                    // TensorFlow compares them without case.
                     let name = format!("platform {}", name.to_uppercase());
                     devices.entry(name).or_default().push(plugin);
                 }
@@ -333,7 +333,7 @@ impl Diagnosis {
         Ok(())
     }
 
-    /// What was promised and is not there.
+    /// Finds schemes and devices that plugins have, and that are not there after the import.
     fn compare(&mut self, found: &Imported) {
         let mut missing = |what: String, plugin: &Plugin| {
             self.findings.error(

@@ -1,4 +1,4 @@
-//! Measuring a filesystem or a device in processes of its own, as `bench` does.
+//! Measures a filesystem or a device in separate processes, for `bench`.
 
 use std::cell::RefCell;
 use std::env;
@@ -21,7 +21,7 @@ use crate::output::note;
 use crate::probe::{LONGEST, prepare};
 use crate::report::Report;
 
-/// How many times its time a row may take at most with rehearsals and on both sides, beside the time for what it needs.
+/// How many times its time a row may take at most, with rehearsals and on both sides, without its preparation.
 const TIMES_SECONDS: f64 = 10.0;
 
 const SCRIPT: &str = include_str!("../bench/tensorflow.py");
@@ -34,7 +34,7 @@ pub(super) enum Subject {
 }
 
 impl Subject {
-    /// All that a plugin has.
+    /// Returns all that a plugin has.
     pub(super) fn all(plugin: &Report) -> Vec<Self> {
         let schemes = plugin.schemes().cloned();
         let device = plugin.device.as_ref();
@@ -85,7 +85,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl Settings {
-    /// New directories to try, each without those that are left out.
+    /// Returns new directories to try, none for a file that exists.
     fn directories(&self, scheme: &str) -> Vec<String> {
         if self.file.is_some() {
             return Vec::new();
@@ -93,12 +93,12 @@ impl Settings {
         let random = RandomState::new().build_hasher().finish();
         let name = format!("tf-plugin-bench-{:x}-{random:016x}", process::id());
         if let Some(root) = &self.root {
-            // Behind a bare `scheme://` it would be a host, and the directory all that is there.
+            // Behind a bare `scheme://` the name would be a host, and no directory would be left.
             let separator = if root.ends_with('/') && !root.ends_with("://") { "" } else { "/" };
             return vec![format!("{root}{separator}{name}")];
         }
         vec![
-            // A host that nobody has used; and a path, too, for those who make nothing of hosts.
+            // A host that nobody uses yet; and a path, for filesystems without hosts.
             format!("{scheme}://{name}/{name}"),
             format!("{scheme}://{}", env::temp_dir().join(name).display()),
         ]
@@ -108,21 +108,21 @@ impl Settings {
 pub(super) struct Measuring<'b> {
     pub(super) settings: &'b Settings,
     pub(super) plugin: &'b Path,
-    /// For a plugin that names TensorFlow's libraries as needed.
+    /// The directory of TensorFlow's libraries, for a plugin that needs them.
     pub(super) library_dir: Option<PathBuf>,
     pub(super) tensorflows: &'b [TensorFlow],
-    /// Which of them load the plugin without being told.
+    /// Whether each TensorFlow loads the plugin on its own.
     pub(super) installed: &'b [bool],
     pub(super) interrupted: &'b AtomicBool,
     pub(super) progress: ProgressBar,
     /// What could not be removed, and why.
     pub(super) left: RefCell<Vec<(String, String)>>,
-    /// What has ended a part before its last row.
+    /// The errors that ended a part before its last row.
     pub(super) problems: RefCell<Vec<anyhow::Error>>,
 }
 
 impl Measuring<'_> {
-    /// The filesystem or device through its tables, then in each TensorFlow.
+    /// Measures a filesystem or device through its tables, then in each TensorFlow.
     pub(super) fn subject(&self, subject: &Subject, parts: &mut Vec<Part>) -> Result<()> {
         let (part, taken) = self.measure(subject, None, None)?;
         parts.push(part);
@@ -134,7 +134,7 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// A part; for a filesystem also which of the directories could be used.
+    /// Measures a part. For a filesystem, also returns which of the directories could be used.
     fn measure(
         &self,
         subject: &Subject,
@@ -200,7 +200,7 @@ impl Measuring<'_> {
         Ok((part, measured.directory))
     }
 
-    /// This program, as the one that calls the plugin's tables.
+    /// Returns a command for this program, as the process that calls the plugin's tables.
     fn tables(&self) -> Command {
         let program =
             env::current_exe().unwrap_or_else(|_| env::args_os().next().unwrap_or_default().into());
@@ -211,7 +211,7 @@ impl Measuring<'_> {
     }
 }
 
-/// The Python that measures in a TensorFlow, which is told of a plugin unless it has it.
+/// Returns the Python command that measures in a TensorFlow, and that loads `plugin` if it is given.
 fn python(release: Option<(&TensorFlow, Option<&Path>)>, files: bool) -> Command {
     let Some((release, plugin)) = release else { return Command::new("python3") };
     let mut command = release.python_command();

@@ -48,7 +48,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Does what the subcommand says; the exit code is the one for the process.
+    /// Runs the subcommand; the exit code is that of the process.
     pub fn run(self) -> Result<ExitCode> {
         match self {
             Self::New(new) => new.run()?,
@@ -82,7 +82,7 @@ mod tests {
         _command: Command,
     }
 
-    /// The words of a command, up to what a shell does with it and to its comment.
+    /// Splits a command into words, up to a pipe, a redirection or a comment.
     fn words(line: &str) -> Vec<String> {
         let mut words = vec![String::new()];
         let mut quote = None;
@@ -99,7 +99,7 @@ mod tests {
         words
     }
 
-    /// The commands in a text, with what stands behind them if `told` separates it by two spaces.
+    /// Returns the commands in a text; with `told`, two spaces end a command.
     fn commands(text: &str, told: bool) -> Vec<Vec<String>> {
         let lines = text.lines().flat_map(|line| line.split_once("cargo tf-plugin "));
         let lines = lines

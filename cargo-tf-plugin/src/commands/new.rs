@@ -1,4 +1,4 @@
-//! `cargo tf-plugin new`: a crate that makes a plugin, ready to build.
+//! `cargo tf-plugin new`: a crate for a plugin, ready to build.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ struct KindArguments {
 }
 
 impl New {
-    /// Makes the crate: all of it, or nothing.
+    /// Creates the crate: all of it, or nothing.
     pub fn run(self) -> Result<()> {
         let kind = match self.kind {
             KindArguments { fs: true, .. } => Kind::Filesystem,
@@ -120,7 +120,7 @@ fn make(kind: Kind, names: &Names, sdk: &Sdk, directory: &Path) -> Result<()> {
         bail!("the directory {} does not exist; create it first", parent.display());
     }
     let failed = || format!("cannot make a directory in {}; is it writable?", parent.display());
-    // Beside its place, so that the finished crate appears there at once.
+    // Next to its final place, so that the finished crate appears there at once.
     let scratch = tempfile::Builder::new()
         .prefix(".tf-plugin-new")
         .tempdir_in(parent)

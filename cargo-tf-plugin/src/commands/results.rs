@@ -1,4 +1,4 @@
-//! What tests came to, by TensorFlow releases.
+//! The results of tests, by TensorFlow release.
 
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::TensorFlow;
 
 pub(super) struct Table {
     columns: Vec<String>,
-    /// Whether each test has passed, by columns.
+    /// Whether each test has passed, by column.
     rows: Vec<(String, Vec<Option<bool>>)>,
 }
 
@@ -31,7 +31,7 @@ impl Table {
         cells.filter(|cell| **cell == Some(false)).count()
     }
 
-    /// A test each, of which those in the process have no release of TensorFlow.
+    /// Returns one object for each test; tests in this process have no TensorFlow release.
     pub(super) fn json(&self) -> Vec<Value> {
         let tests = self.rows.iter().flat_map(|(name, cells)| {
             cells.iter().enumerate().filter_map(move |(column, cell)| {

@@ -109,12 +109,12 @@ pub(crate) struct Found {
     pub(crate) library: PathBuf,
     target: PathBuf,
     pub(crate) tensorflow: TensorFlow,
-    /// Whether it loads the plugin without being told.
+    /// Whether this TensorFlow loads the plugin on its own.
     installed: bool,
 }
 
 impl Found {
-    /// A program that loads the plugin, and whose `python` is that of the TensorFlow.
+    /// Returns a command that loads the plugin, and whose `python` is that of the TensorFlow.
     pub(crate) fn command(&self, program: &OsStr) -> Result<Command> {
         let mut command = Command::new(program);
         surround(&mut command, self.tensorflow.python(), &self.target.join("tf-plugin/python"))?;
@@ -136,13 +136,13 @@ impl Run {
         let mut command = found.command(program)?;
         command.args(arguments);
         self.trace.prepare(&mut command, &found.library)?;
-        // In place of this process: signals and the exit status are the program's own.
+        // Replaces this process: signals and the exit status are the program's own.
         let error = command.exec();
         Err(error).with_context(|| format!("cannot run {}; is it on PATH?", program.display()))
     }
 }
 
-/// Refuses what would let TensorFlow refuse to start, or is not a plugin.
+/// Refuses a file with which TensorFlow would not start, or that is not a plugin.
 pub(crate) fn plugin(file: &Path) -> Result<()> {
     let artefact = Artefact::read(file)?;
     if artefact.entry_points.is_empty() {
@@ -155,7 +155,7 @@ pub(crate) fn plugin(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes `python`, `python3` and their neighbours on `PATH` those of an interpreter, as activating its environment does.
+/// Puts an interpreter and its scripts first on `PATH`, as activating its environment does.
 fn surround(command: &mut Command, python: &Path, wrappers: &Path) -> Result<()> {
     let bin = python.parent().unwrap_or(Path::new("/"));
     let mut places = vec![bin.to_owned()];
@@ -171,16 +171,16 @@ fn surround(command: &mut Command, python: &Path, wrappers: &Path) -> Result<()>
     command.env("PATH", path);
     match bin.parent().filter(|venv| venv.join("pyvenv.cfg").is_file()) {
         Some(venv) => command.env("VIRTUAL_ENV", venv),
-        // It would be that of another Python.
+        // It would name another Python.
         None => command.env_remove("VIRTUAL_ENV"),
     };
-    // It would turn every Python into another one.
+    // It would make every Python use another one's modules.
     command.env_remove("PYTHONHOME");
     Ok(())
 }
 
-/// A directory in which `python` and `python3` start an interpreter whose own directory has another one under such a name,
-/// or none, as Debian's `/usr/bin`. Scripts: behind a link Python would not find its environment.
+/// Creates a directory in which `python` and `python3` start the interpreter, for one whose own directory has others or
+/// none, as Debian's `/usr/bin`. They are scripts: Python would not find its environment behind a link.
 fn wrapped(python: &Path, wrappers: &Path) -> Result<PathBuf> {
     let bytes = python.as_os_str().as_bytes();
     let directory = wrappers.join(hashed([bytes]));
@@ -197,15 +197,15 @@ fn wrapped(python: &Path, wrappers: &Path) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// A name that tells the content.
+/// Returns a name that identifies the content.
 fn hashed<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let add = |name: Sha256, part| name.chain_update(part).chain_update([0]);
     let name = parts.into_iter().fold(Sha256::new(), add);
     name.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The value of [`LIBRARY_VARIABLE`] for a plugin beside what it says already. TensorFlow takes one path: a file, or a
-/// directory of files, so that several become a directory of links.
+/// Returns the value of [`LIBRARY_VARIABLE`] for a plugin in addition to its present value. TensorFlow takes one path:
+/// a file, or a directory of files. For several files this creates a directory of links.
 fn libraries(before: Option<OsString>, plugin: &Path, joined: &Path) -> Result<PathBuf> {
     let Some(before) = before.filter(|before| !before.is_empty()).map(PathBuf::from) else {
         return Ok(plugin.to_owned());
@@ -234,7 +234,7 @@ fn libraries(before: Option<OsString>, plugin: &Path, joined: &Path) -> Result<P
         return Ok(plugin);
     }
 
-    // By its content, so that a program that runs already keeps what it began with.
+    // Named by its content, so that a running program keeps the files that it started with.
     let directory = joined.join(hashed(files.iter().map(|file| file.as_os_str().as_bytes())));
     let failed = || format!("cannot fill {}; is it writable?", directory.display());
     fs::create_dir_all(&directory).with_context(failed)?;

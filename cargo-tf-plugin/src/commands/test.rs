@@ -23,23 +23,23 @@ use crate::output::{self, note, say};
 use crate::probe::{LONGEST, ended, last_lines, quoted, watch};
 use crate::project::Project;
 
-/// Says what TensorFlow has after its import.
+/// Reports what TensorFlow has after its import.
 const SMOKE: &str = include_str!("smoke.py");
 
-/// What stands in front of the answer of [`SMOKE`].
+/// The prefix of the line that [`SMOKE`] prints.
 const MARK: &str = "tf-plugin-test ";
 
-/// A process that is over its limit gets so much more to say where it is.
+/// How much longer than its limit a process may take, to report where it is.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// The last lines of a failed program's messages that are shown.
+/// How many of the last lines of a failed program's messages are shown.
 const SHOWN_LINES: usize = 40;
 
 /// Cases of `conformance!` that run in TensorFlow.
 struct Conformance {
     row: &'static str,
     test: &'static str,
-    /// By which variable the test is told where TensorFlow is, and where that is.
+    /// The variable that tells the test where TensorFlow is; `place` returns its value.
     variable: &'static str,
     place: fn(&TensorFlow) -> &Path,
 }
@@ -93,10 +93,10 @@ pub struct Test {
 }
 
 impl Test {
-    /// Runs all tests, also after one has failed, and prints what each came to.
+    /// Runs all tests, even after one has failed, and prints the result of each.
     pub fn run(self) -> Result<()> {
         let (project, library) = What::package(self.package).build()?;
-        // All that are named must be there before the first is used.
+        // All named releases must exist before the first is used.
         let tensorflows: Vec<TensorFlow> = if self.tf.is_empty() {
             vec![TensorFlow::around()?]
         } else {
@@ -149,7 +149,7 @@ impl Test {
     }
 }
 
-/// Whether the author's own tests pass, in the process.
+/// Runs the author's own tests in this process's environment, and returns whether they pass.
 fn cargo_test(project: &Project, arguments: &[String], aside: bool) -> Result<bool> {
     let mut cargo = cargo();
     if aside {
@@ -164,7 +164,7 @@ fn cargo_test(project: &Project, arguments: &[String], aside: bool) -> Result<bo
     Ok(status.success())
 }
 
-/// The author's scripts for Python, in the order of their names.
+/// Returns the author's Python scripts, in the order of their names.
 fn scripts(project: &Project) -> Result<Vec<PathBuf>> {
     let directory = directory(project)?.join("tests/python");
     if !directory.is_dir() {
@@ -187,7 +187,7 @@ fn directory(project: &Project) -> Result<&Path> {
     manifest.parent().context("a manifest is in a directory")
 }
 
-/// The plugin in one TensorFlow.
+/// Tests the plugin in one TensorFlow.
 fn in_tensorflow(
     project: &Project,
     library: &Artefact,
@@ -200,7 +200,7 @@ fn in_tensorflow(
     let mut say = |what: &str, started: Instant, problem: Option<String>| {
         let seconds = started.elapsed().as_secs_f64();
         let outcome = if problem.is_some() { "FAILED" } else { "ok" };
-        // What was only looked up takes no time.
+        // A result that was only looked up takes no time.
         let took = if seconds < 0.05 { String::new() } else { format!(" ({seconds:.1} s)") };
         note!("{title}: {what}: {outcome}{took}");
         if let Some(problem) = &problem {
@@ -217,7 +217,7 @@ fn in_tensorflow(
     let mut smoke = python();
     smoke.args(["-c", SMOKE, &limit.as_secs().to_string()]).arg(&library.path);
     if library.entry_points == ["TF_InitPlugin"] {
-        // The import alone does not register it.
+        // The import alone does not register the plugin.
         smoke.arg("register");
     }
     let loaded = watch(&mut smoke, limit + LAST_WORDS)?;
@@ -261,7 +261,7 @@ fn in_tensorflow(
         let advice = "\n  | TensorFlow has started with the plugin, and the process does not end well: look at threads \
                       of the plugin that are waited for, and at what is done when the process exits";
         say("end of the process", Instant::now(), Some(end() + advice));
-        // Whatever comes would end in the same way.
+        // Every script would end in the same way.
         return Ok(false);
     }
     for script in scripts {
@@ -276,8 +276,8 @@ fn in_tensorflow(
 }
 
 impl Conformance {
-    /// Whether the cases that the author's `conformance!` has for this TensorFlow pass; `None` if the author has no such
-    /// test, or none of the cases is about what the plugin has.
+    /// Runs the cases of the author's `conformance!` for this TensorFlow, and returns whether they
+    /// pass; `None` if the author has no such test, or if no case applies to the plugin.
     fn run(
         &self,
         project: &Project,
@@ -312,7 +312,7 @@ impl Conformance {
         }
         let output = finish(&mut cargo)?;
         let answers = fs::read_to_string(&report).with_context(failed)?;
-        // Read; that it stays would be the smaller trouble.
+        // It has been read; if it stays, that is a smaller problem.
         let _ = fs::remove_file(&report);
         let answers: Vec<Value> =
             answers.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -339,8 +339,8 @@ impl Conformance {
     }
 }
 
-/// Those of the arguments for `cargo test` that say what is built, and not which tests run; of the tests all programs, but not
-/// those in documents, which have no conformance cases, unless the author names one.
+/// Returns the arguments of `cargo test` that say what is built, and not which tests run. Of the tests it keeps all
+/// programs, but not doc tests, which have no conformance cases, unless the author names one.
 fn of_the_build(arguments: &[String]) -> Vec<String> {
     const WITH_VALUE: &str =
         "--features --profile --target --target-dir --config --jobs --test -F -j -Z";
@@ -355,7 +355,7 @@ fn of_the_build(arguments: &[String]) -> Vec<String> {
             words.push(argument.clone());
             continue;
         };
-        // Letters may be written together, and the value of the last one behind it.
+        // Short options may be written together, with the value of the last one behind them.
         let end = letters.find(['F', 'j', 'Z', 'p']).map_or(letters.len(), |at| at + 1);
         words.extend(letters[..end].chars().map(|letter| format!("-{letter}")));
         let value = letters[end..].trim_start_matches('=');
@@ -382,7 +382,7 @@ fn finish(command: &mut Command) -> Result<Output> {
     command.output().with_context(|| format!("cannot run {}", program.display()))
 }
 
-/// What a failed program said last.
+/// Returns the last messages of a failed program.
 fn messages(output: &Output) -> String {
     let said = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     let lines: Vec<_> = said.iter().flat_map(|text| text.lines()).collect();

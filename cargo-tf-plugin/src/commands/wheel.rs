@@ -1,4 +1,4 @@
-//! `cargo tf-plugin wheel`: what `pip install` takes.
+//! `cargo tf-plugin wheel`: the file that `pip install` takes.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ pub struct Wheel {
 }
 
 impl Wheel {
-    /// Builds the plugin and packs it.
+    /// Builds the plugin and packs it into a wheel.
     pub fn run(self) -> Result<()> {
         if let (true, Some(directory)) = (self.json, &self.out_dir) {
             utf8(directory)?;

@@ -1,4 +1,4 @@
-//! The report of `coverage`, and how it is shown.
+//! The report of `coverage`, and its text.
 
 mod report;
 mod text;

@@ -1,4 +1,4 @@
-//! The report of `coverage`: what the Python modules beside this file write, and `--json` prints.
+//! The report of `coverage`: the Python modules next to this file write it, and `--json` prints it.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct Report {
-    /// The release; none if the script has not imported TensorFlow.
+    /// The TensorFlow release; `None` if the script has not imported TensorFlow.
     pub(crate) tensorflow: Option<String>,
     /// The type of the device that the report is about.
     pub(crate) device: Option<String>,
@@ -14,15 +14,15 @@ pub(crate) struct Report {
     pub(crate) devices: Vec<String>,
     /// The function before which a dry run stopped.
     pub(crate) stopped: Option<String>,
-    /// What went wrong while the script was watched; the report may lack something then.
+    /// What went wrong while the script was watched; the report may then be incomplete.
     pub(crate) error: Option<String>,
-    /// What functions lack, found before they ran.
+    /// Kernels that functions lack, found before they ran.
     pub(crate) missing: Vec<Missing>,
     pub(crate) functions: u64,
     /// Functions whose ops are not in the rows.
     pub(crate) unseen: Vec<String>,
     pub(crate) rows: Vec<Row>,
-    /// Copies of what no op made or needs: arguments of functions, tensors that the program makes.
+    /// Copies that no op made or needs: of functions' arguments, and of tensors that the program creates.
     pub(crate) program: Copied,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Missing {
     pub(crate) types: String,
     pub(crate) why: String,
     pub(crate) detail: String,
-    /// The function that was first to need it.
+    /// The first function that needed it.
     pub(crate) function: String,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Missing {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Where {
-    /// On the device, by a kernel of the plugin's.
+    /// On the device, by a kernel of the plugin.
     Device,
     /// On the device, by TensorFlow's kernel for all devices.
     Default,
@@ -61,7 +61,7 @@ pub(crate) struct Row {
     pub(crate) why: Option<String>,
     pub(crate) detail: String,
     pub(crate) runs: u64,
-    /// Whether `runs` and the copies are exact; not in a loop or a branch, which count once a call.
+    /// Whether `runs` and the copies are exact. In a loop or a branch they are not: each call counts once.
     pub(crate) exact: bool,
     #[serde(flatten)]
     pub(crate) copied: Copied,
@@ -78,9 +78,9 @@ pub(crate) struct Copied {
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub(crate) struct Copies {
     pub(crate) copies: u64,
-    /// Of the copies whose size is known.
+    /// The bytes of the copies whose size is known.
     pub(crate) bytes: u64,
-    /// How many copies are of a size that is not known before they run.
+    /// How many copies have a size that is not known before they run.
     pub(crate) unknown: u64,
 }
 
@@ -95,7 +95,7 @@ impl Copied {
 }
 
 impl Report {
-    /// Why there is nothing to report, and what to do.
+    /// Returns why there is nothing to report, and what to do.
     pub(crate) fn problem(&self, wanted: Option<&str>) -> Option<String> {
         if self.tensorflow.is_none() {
             return Some(

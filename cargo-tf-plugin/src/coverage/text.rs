@@ -1,11 +1,11 @@
-//! The report as a person reads it.
+//! The report as text for people.
 
 use std::fmt::Write as _;
 
 use crate::coverage::report::{Copied, Copies, Missing, Report, Row, Where};
 use crate::render::{BAD, BOLD, DIM, GOOD, painted, size, wrapped};
 
-/// What TensorFlow adds to graphs, and no plugin has to write.
+/// Ops that TensorFlow adds to graphs, and that no plugin has to implement.
 const PLUMBING: &str = "Const Identity IdentityN Enter Exit Merge Switch NextIteration LoopCond \
     ControlTrigger VarHandleOp StatefulPartitionedCall PartitionedCall";
 
@@ -139,7 +139,7 @@ fn of(copied: &Copied) -> String {
     parts.collect::<Vec<_>>().join("; ")
 }
 
-/// Rows that nobody has to look at one by one.
+/// Writes one line for several rows that nobody has to read one by one.
 fn summary<'a>(text: &mut String, title: &str, rows: impl Iterator<Item = &'a Row>) {
     let (mut runs, mut names, mut copied) = (0, Vec::new(), Copied::default());
     for row in rows {

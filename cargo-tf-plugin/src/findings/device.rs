@@ -4,7 +4,7 @@ use crate::findings::Findings;
 use crate::probe::{Platform, Table};
 use crate::tables::{self, Need};
 
-/// The SDK's macros have noted a type, if `is_noted`.
+/// Checks a platform. If `is_noted`, the plugin has a note of the SDK's macros.
 pub(crate) fn look_at_platform(platform: &Platform, is_noted: bool, findings: &mut Findings) {
     let abort = "TensorFlow aborts the process";
     for (what, text) in [("name", &platform.name), ("type", &platform.device_type)] {
@@ -25,7 +25,7 @@ pub(crate) fn look_at_platform(platform: &Platform, is_noted: bool, findings: &m
             format!("the device type {of} is TensorFlow's own"),
             "take a type of its own, such as MY_DEVICE",
         ),
-        // The SDK asks TensorFlow first.
+        // The SDK checks first whether TensorFlow has that type.
         Some("GPU") if is_noted => {}
         Some("GPU") => findings.warn(
             "the device type GPU is taken in TensorFlow for CUDA: there every op fails with `Multiple OpKernel \
@@ -76,7 +76,7 @@ pub(crate) fn look_at_type(function: &str, device_type: Option<&str>, findings: 
     }
 }
 
-/// TensorFlow looks whether `struct_size` was set, and no closer.
+/// Checks that `struct_size` was set, as TensorFlow does: any value but 0 is accepted.
 fn look_at_size(record: &str, size: u64, findings: &mut Findings) {
     if size != 0 {
         return;
@@ -135,7 +135,7 @@ pub(crate) fn look_at_functions(table: &Table, has_unified_memory: bool, finding
     findings.look_at_places(std::slice::from_ref(table));
 }
 
-/// Whether TensorFlow takes it for the name or the type of a device.
+/// Returns whether TensorFlow accepts a text as the name or the type of a device.
 pub(crate) fn is_identifier(text: &str) -> bool {
     text.starts_with(|letter: char| letter.is_ascii_uppercase())
         && text.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_')

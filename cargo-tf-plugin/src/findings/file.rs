@@ -1,4 +1,4 @@
-//! What a plugin's file says without being run.
+//! What a plugin's file shows without running it.
 
 use crate::artefact::{Artefact, demangled, is_tensorflow_library};
 use crate::findings::{Findings, Severity};
@@ -86,7 +86,7 @@ pub(crate) fn look(artefact: &Artefact, tensorflow: &[Release], findings: &mut F
             "imports {count} of TensorFlow's C functions, such as {first}, and names no library for them: \
              TensorFlow 2.12 to 2.18, and 2.22, show none to plugins (`undefined symbol`)"
         );
-        // Whoever names releases wants to know about these.
+        // A user who names releases wants to know about these.
         let hidden = tensorflow.iter().any(|release| release.hides_functions());
         let severity = if hidden { Severity::Error } else { Severity::Warning };
         findings.add(

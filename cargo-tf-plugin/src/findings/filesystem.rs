@@ -32,7 +32,7 @@ pub(crate) fn look_at_scheme(scheme: &Scheme, findings: &mut Findings) {
     }
 }
 
-/// What is the same for all `names`, whose tables are those of `scheme`.
+/// Checks what is the same for all `names`, whose tables are those of `scheme`.
 pub(crate) fn look_at_tables(scheme: &Scheme, names: &[String], findings: &mut Findings) {
     let name = match names {
         [one] => format!("{one}://"),
@@ -115,7 +115,7 @@ pub(crate) fn look_at_tables(scheme: &Scheme, names: &[String], findings: &mut F
     }
 }
 
-/// Whether TensorFlow reaches it: what begins with one letter and `://` is a local path.
+/// Returns whether TensorFlow reaches a scheme: a name that begins with one letter and `://` is a local path.
 pub(crate) fn is_scheme(text: &str) -> bool {
     text.len() > 1
         && text.starts_with(|letter: char| letter.is_ascii_alphabetic())

@@ -1,11 +1,11 @@
-//! What TensorFlow 2.22 makes of a filesystem's table: it has taken the operations of transactions out of the middle,
-//! and the ABI number stayed the same.
+//! What TensorFlow 2.22 does with a filesystem's table: it has removed the operations of
+//! transactions from the middle, and kept the ABI number.
 
 use crate::findings::Findings;
 use crate::probe::{Scheme, Table};
 use crate::tables;
 
-/// The size of the table that the plugin gives to TensorFlow 2.22.
+/// Returns the size of the table that the plugin gives to TensorFlow 2.22.
 pub(crate) fn newer_size(scheme: &Scheme, newer: &[Scheme]) -> Option<u64> {
     Some(operations(newer.iter().find(|newer| newer.scheme == scheme.scheme)?)?.size)
 }
@@ -14,8 +14,8 @@ fn operations(scheme: &Scheme) -> Option<&Table> {
     scheme.tables.first().filter(|table| table.present)
 }
 
-/// What goes wrong with the table of a scheme in one of the releases; `newer` are the schemes as the plugin offers them
-/// to TensorFlow 2.22, if it requests the release.
+/// Finds what goes wrong with the table of a scheme in one of the releases. `newer` are the schemes
+/// as the plugin offers them to TensorFlow 2.22, if it requests the release.
 pub(crate) fn look(scheme: &Scheme, newer: &[Scheme], findings: &mut Findings) {
     let Some(table) = operations(scheme) else { return };
     let adapted = newer.iter().find(|newer| newer.scheme == scheme.scheme).and_then(operations);

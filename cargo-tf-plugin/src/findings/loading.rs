@@ -6,7 +6,7 @@ use crate::probe::{End, Run};
 use crate::releases::Release;
 
 pub(crate) fn refused(reason: &str, tensorflow: &[Release], findings: &mut Findings) {
-    // Known already, and said by release.
+    // This is known already, and reported for each release.
     let of_tensorflow =
         reason.contains("libtensorflow_") || reason.contains("undefined symbol: _Z");
     if of_tensorflow && tensorflow.iter().any(|release| !release.missing.is_empty()) {

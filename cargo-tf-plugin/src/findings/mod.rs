@@ -1,4 +1,4 @@
-//! What is to be said about a plugin.
+//! The findings about a plugin.
 
 pub(crate) mod device;
 pub(crate) mod file;
@@ -16,15 +16,15 @@ use crate::probe::Table;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Severity {
-    /// TensorFlow would not load the plugin, or would be ended by it.
+    /// TensorFlow would not load the plugin, or would be terminated by it.
     Error,
-    /// It fails for some users or in some releases, or it surprises.
+    /// The plugin fails for some users or in some releases, or behaves unexpectedly.
     Warning,
     /// Good to know.
     Note,
 }
 
-/// Something to be said about a plugin.
+/// One fact about a plugin, and what to do about it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Finding {
     pub(crate) severity: Severity,
@@ -32,7 +32,7 @@ pub(crate) struct Finding {
     pub(crate) fix: String,
 }
 
-/// All that is said so far.
+/// All findings so far.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Findings(Vec<Finding>);
@@ -59,7 +59,7 @@ impl Findings {
         self.add(Severity::Note, what, fix);
     }
 
-    /// Functions in tables that are not the plugin's.
+    /// Finds functions in tables that are not the plugin's.
     pub(crate) fn look_at_places(&mut self, tables: &[Table]) {
         let slots =
             tables.iter().flat_map(|table| table.slots.iter().map(move |slot| (table, slot)));
@@ -81,7 +81,7 @@ impl Findings {
         }
     }
 
-    /// The worst first.
+    /// Sorts the findings, the worst first.
     pub(crate) fn sort(&mut self) {
         self.0.sort_by_key(|finding| finding.severity);
     }

@@ -1,13 +1,13 @@
 //! The C tables of a plugin, called as TensorFlow calls them: for `cargo tf-plugin bench`, and for other programs that
 //! measure plugins.
 //!
-//! The status functions are those of this process: TensorFlow's, once [`Library::open_for_all`] has opened its library,
-//! or functions of the same names that the program exports. Nothing is checked but what keeps memory safe; the
-//! in-process hosts of the SDKs judge what a plugin does.
+//! The status functions are those of this process: TensorFlow's, once [`Library::open_for_all`] has
+//! opened its library, or functions of the same names that the program exports. Nothing is checked
+//! except what memory safety needs; the in-process hosts of the SDKs check what a plugin does.
 //!
 //! # Errors
-//! Each call of a slot fails with a [`Failure`]: the plugin left the slot empty, set the status, or returned what it must
-//! not, such as a null pointer.
+//! Each call of a slot fails with a [`Failure`]: the plugin left the slot empty, set the status, or
+//! returned an invalid value, such as a null pointer.
 
 #[allow(unsafe_code, reason = "calls C tables; every block is argued")]
 mod abi;

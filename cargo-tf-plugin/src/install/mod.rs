@@ -1,4 +1,4 @@
-//! Installing Python packages into a virtual environment of their own.
+//! Installs Python packages into separate virtual environments.
 
 use std::env;
 use std::ffi::OsString;
@@ -21,36 +21,36 @@ use crate::output::{note, progress};
 use crate::probe::quoted;
 use crate::python::{Interpreter, PYTHON_VARIABLE};
 
-/// The last lines of a program's output that an error shows.
+/// How many of the last lines of a program's output an error shows.
 const SHOWN_LINES: usize = 15;
 
-/// What an environment is made for, and what it provides.
+/// The purpose of an environment, and what it provides.
 #[derive(Debug)]
 pub(crate) struct Goal<T> {
     /// The name in messages.
     pub(crate) title: String,
     /// What a first use costs, for the message before it.
     pub(crate) cost: &'static str,
-    /// What the stamp in a complete environment says; another text means that it is an outdated one.
+    /// The text of the stamp in a complete environment; another text means that the environment is outdated.
     pub(crate) stamp: String,
     pub(crate) stamp_name: &'static str,
-    /// What pip is to install.
+    /// The requirements for pip.
     pub(crate) requirements: Vec<String>,
     /// The TensorFlow release that supports the Python to start from.
     pub(crate) release: String,
-    /// Looks quickly whether the interpreter of an environment has what it is made for.
+    /// Checks quickly whether the interpreter of an environment provides what it is made for.
     pub(crate) found: fn(&Self, &Path) -> Result<T>,
-    /// Python code that imports what most programs do. Once, so that its bytecode is there: where PYTHONDONTWRITEBYTECODE is
-    /// set, as in many container images, each program would compile it, which takes TensorFlow from 3 s to 8 s.
+    /// Python code that imports what most programs import. It runs once, to compile bytecode: with
+    /// PYTHONDONTWRITEBYTECODE, as in container images, every import would compile it and take 8 s instead of 3 s.
     pub(crate) first_import: Option<&'static str>,
     /// What to do about a package that the index does not have.
     pub(crate) not_found: String,
 }
 
-/// Packages that belong together, at one place.
+/// Packages that belong together, in one environment.
 ///
-/// A virtual environment cannot be renamed (its scripts contain its path), so it grows in its final place, and a
-/// stamp written last tells a complete one from one that was interrupted.
+/// A virtual environment cannot be renamed (its scripts contain its path), so it is created in its final place. A stamp
+/// that is written last distinguishes a complete environment from an interrupted one.
 #[derive(Debug)]
 pub(crate) struct Installation<T> {
     goal: Goal<T>,
@@ -61,7 +61,7 @@ pub(crate) struct Installation<T> {
 }
 
 impl<T> Installation<T> {
-    /// What `goal` wants, as `name` in `directory`; nothing is done yet.
+    /// Creates the installation of `goal` as `name` in `directory`; nothing is installed yet.
     pub(crate) fn of(goal: Goal<T>, directory: &Path, name: &str) -> Result<Self> {
         let directory = std::path::absolute(directory)
             .with_context(|| format!("cannot find the directory {}", directory.display()))?;
@@ -74,7 +74,7 @@ impl<T> Installation<T> {
         })
     }
 
-    /// What this installation is made for; it is made first if it is not there or not complete.
+    /// Returns what this installation provides; installs it first if it is missing or incomplete.
     pub(crate) fn provide(&self) -> Result<T> {
         // Without the lock: a stamp never appears before everything else is in place.
         if let Some(provided) = self.complete() {
@@ -96,7 +96,7 @@ impl<T> Installation<T> {
         self.venv.join("bin/python")
     }
 
-    /// A stamped environment whose interpreter still runs and whose packages are still there.
+    /// Returns what a complete environment provides: it has a stamp, its interpreter runs, and its packages are there.
     fn complete(&self) -> Option<T> {
         let stamped = fs::read_to_string(self.stamp()).ok()?.trim() == self.goal.stamp;
         stamped.then(|| (self.goal.found)(&self.goal, &self.interpreter()).ok())?
@@ -109,7 +109,7 @@ impl<T> Installation<T> {
             .with_context(|| format!("cannot write {}", stamp.display()))
     }
 
-    /// Waits until no other process installs the same.
+    /// Waits until no other process installs the same environment.
     fn lock(&self) -> Result<File> {
         let directory = self.lock.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(directory).map_err(|error| self.disk_error(error)).with_context(
@@ -144,7 +144,7 @@ impl<T> Installation<T> {
         let held = Held::new();
         let provided = self.fill(&base, lock, &held);
         if provided.is_err() {
-            // Of no use to anybody; the error has said what there is to know.
+            // A partial environment is useless, and the error has said why.
             let removed = fs::remove_dir_all(&self.venv);
             if held.is_wanted_back() {
                 let left = if removed.is_ok() { "; nothing is left behind" } else { "" };
@@ -154,7 +154,7 @@ impl<T> Installation<T> {
         provided
     }
 
-    /// Makes the environment, of which nothing is there.
+    /// Creates an environment that does not exist.
     fn fill(&self, base: &Interpreter, lock: &File, held: &Held) -> Result<T> {
         // In two steps: `venv` would hide what the second one says when it fails.
         let mut venv = isolated(&base.path);
@@ -180,7 +180,7 @@ impl<T> Installation<T> {
             // Without Python's variables, that one among them.
             let mut import = isolated(&self.interpreter());
             import.args(["-c", code]).env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
-            // What fails here fails again for somebody who wants to know why.
+            // If this fails, it fails again for a user, who then sees why.
             let _ = self.run(import, lock, held, "importing it once")?;
         }
         let provided = (self.goal.found)(&self.goal, &self.interpreter()).with_context(|| {
@@ -217,30 +217,30 @@ impl<T> Installation<T> {
         let failed = || format!("cannot run {}", program.display());
         let (reader, writer) = io::pipe().with_context(failed)?;
         let mut child = command
-            // The child holds the lock as well: if this process is killed, nobody else starts before pip ends.
+            // The child also holds the lock: if this process is killed, no other one starts before pip ends.
             .stdin(Stdio::from(lock.try_clone().with_context(failed)?))
             .stdout(writer.try_clone().with_context(failed)?)
             .stderr(writer)
-            // To end it together with what it starts.
+            // To end it together with the processes that it starts.
             .process_group(0)
             .spawn()
             .with_context(failed)?;
-        // It keeps copies of the pipe's write end, which would keep the reader waiting.
+        // The command keeps copies of the pipe's write end, so the reader would not see the end.
         drop(command);
 
         let progress = progress(first.to_owned());
         let mut said = Vec::new();
         let (sender, lines) = mpsc::channel();
-        // It ends when the last process that writes has ended.
+        // The thread ends when the last process that writes has ended.
         thread::spawn(move || {
             BufReader::new(reader).split(b'\n').all(|line| sender.send(line).is_ok())
         });
         loop {
             if held.is_wanted_back() {
-                // It may be gone already.
+                // The child may have ended already.
                 let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
                 child.wait().with_context(failed)?;
-                // Until the last of them is gone, and writes no file any more.
+                // Until the last of them has ended, and writes no more files.
                 while lines.recv_timeout(Duration::from_secs(5)).is_ok() {}
                 progress.finish_and_clear();
                 bail!("interrupted");
@@ -279,8 +279,8 @@ impl<T> Installation<T> {
 
     fn pip_failure(&self, status: ExitStatus, output: &[String]) -> anyhow::Error {
         let text = output.join("\n");
-        // The last is all that pip says when its retries are used up. The Python was found suitable before, so an index
-        // that answers has some release for it.
+        // pip only says the last of these when its retries are used up. The Python was found
+        // suitable before, so an index that responds has some release for it.
         let unreachable = "NewConnectionError|Connection refused|Connection broken|ConnectionResetError|\
             ConnectTimeoutError|ReadTimeout|Max retries exceeded|Name or service not known|\
             Temporary failure in name resolution|Network is unreachable|ProxyError|SSLError|\
@@ -318,7 +318,7 @@ impl<T> Installation<T> {
         })
     }
 
-    /// Adds the advice for a full disk to an error of our own writing.
+    /// Adds the advice for a full disk to an error from writing our own files.
     fn disk_error(&self, error: io::Error) -> anyhow::Error {
         let full =
             matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
@@ -330,21 +330,21 @@ impl<T> Installation<T> {
     }
 }
 
-/// Python without the caller's `PYTHON*` settings and user packages.
+/// Returns a command for Python without the caller's `PYTHON*` settings and user packages.
 fn isolated(python: &Path) -> Command {
     let mut command = Command::new(python);
     command.arg("-I");
-    // pip's own children read these again.
+    // The processes that pip starts would read these again.
     command.env_remove("PYTHONPATH").env_remove("PYTHONHOME");
     command
 }
 
-/// The last lines of a program, below what is said of it.
+/// Returns the last lines of a program, to append to a message.
 fn last_lines(lines: &[String]) -> String {
     quoted(&lines[lines.len().saturating_sub(SHOWN_LINES)..])
 }
 
-/// Shows a line of pip's: in one changing line on a terminal, else the steps that matter.
+/// Shows a line of pip: in one changing line on a terminal, else only the steps that matter.
 fn show(progress: &ProgressBar, line: &str) {
     let steps = ["Collecting", "Downloading", "Installing", "Successfully", "ERROR", "WARNING"];
     let step = line.trim();

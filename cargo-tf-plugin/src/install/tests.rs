@@ -1,4 +1,4 @@
-//! Real environments, and what goes wrong with them.
+//! Tests real environments, and what can go wrong with them.
 
 use std::net::TcpListener;
 
@@ -8,19 +8,19 @@ use super::*;
 use crate::pinned::{distribution, environments, goal};
 use crate::{NEWEST, TensorFlow};
 
-/// An empty directory on the file system of the real environments, which hard links cannot leave.
+/// Creates an empty directory on the file system of the real environments, since hard links cannot cross file systems.
 fn scratch() -> TempDir {
     let environments = environments().expect("tests run in a workspace");
     fs::create_dir_all(&environments).expect("the directory can be made");
     tempfile::tempdir_in(environments).expect("a scratch directory")
 }
 
-/// The real environment of [`NEWEST`], as if it had been installed into `directory` without a stamp.
+/// Copies the real environment of [`NEWEST`], as if it had been installed into `directory` without a stamp.
 fn unstamped(directory: &Path) -> Installation<TensorFlow> {
     TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
     let installation = Installation::new(NEWEST, directory).expect("a version");
     let real = environments().expect("a workspace").join(NEWEST);
-    // Hard links, which take no room; of what is in it, also where it is a link.
+    // Hard links take no space. The trailing `.` copies the content, even if the directory is a link.
     let linked = Command::new("cp").arg("-al").arg(real.join(".")).arg(&installation.venv).status();
     assert!(linked.expect("cp runs").success());
     fs::remove_file(installation.stamp()).expect("the stamp was there");
@@ -72,7 +72,7 @@ fn a_second_process_waits_for_the_first() {
 fn an_unreachable_package_index_is_named_and_leaves_no_complete_environment() {
     let directory = scratch();
     let mut installation = Installation::new(NEWEST, directory.path()).expect("a version");
-    // A port of this machine where nobody listens any more.
+    // A local port that nothing listens on any more.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let index = format!("http://{}/simple", listener.local_addr().expect("its address"));
     drop(listener);
@@ -101,7 +101,7 @@ fn only_the_oldest_release_needs_help_in_choosing_its_companions() {
 #[test]
 fn a_release_that_does_not_exist_is_named() {
     let directory = scratch();
-    // An index that has another release; pip reads no more than the name.
+    // An index that has another release; pip only reads the file name.
     let wheels = tempfile::tempdir().expect("an empty directory");
     let name = distribution().replace('-', "_");
     fs::write(wheels.path().join(format!("{name}-2.20.0-py3-none-any.whl")), "").expect("a file");

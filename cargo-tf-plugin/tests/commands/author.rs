@@ -1,4 +1,4 @@
-//! An author's way, as an author goes it: from `new` to a wheel that is installed and taken away.
+//! The steps of an author, from `new` to a wheel that is installed and removed.
 
 use std::env;
 use std::ffi::OsStr;
@@ -55,7 +55,7 @@ fn a_filesystem_and_a_device_are_installed_used_and_taken_away() {
     let before = site.files();
     site.pip(&["install", "--no-deps", &wheel.to_string_lossy()]);
     assert_eq!(site.files().len(), before.len() + 3, "a module, a library, a record");
-    // After the import alone; and what the module does then does nothing, as often as one likes.
+    // Importing TensorFlow registers it; importing the module afterwards has no effect, any number of times.
     let use_it = "
 import runpy, sys
 import tensorflow as tf
@@ -72,7 +72,7 @@ for script in sys.argv[1:]:
     });
     let using = || site.python(&["-c", use_it, &scripts[0], &scripts[1]]);
     assert!(succeeds(&mut using()).contains("there already: True"));
-    // Where the import does not load it, the module does.
+    // If importing TensorFlow does not load it, importing the module does.
     let said = succeeds(using().env("TF_FS_PLUGIN_AUTOLOAD", "0"));
     assert!(said.contains("there already: False"), "{said}");
 
@@ -106,14 +106,14 @@ for script in sys.argv[1:]:
     assert_eq!(site.files(), before, "something is left");
 }
 
-/// The TensorFlow of the tests, as a virtual environment.
+/// Returns the TensorFlow of the tests, as a virtual environment.
 fn venv() -> PathBuf {
     let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
     let bin = tensorflow.python().parent().expect("an interpreter is in a directory");
     bin.parent().expect("which is in an environment").to_owned()
 }
 
-/// With the feature `matrix`: `--both` above has the same templates, and `readme` in `tests/tensorflow` trains with one.
+/// Needs the feature `matrix`: `--both` above has the same templates, and `readme` in `tests/tensorflow` trains, too.
 #[cfg(feature = "matrix")]
 #[test]
 fn a_new_device_is_tested_in_tensorflow() {
@@ -159,7 +159,7 @@ fn a_new_object_store_works_before_it_is_edited() {
 fn a_new_filesystem_is_tested_in_tensorflow() {
     let fresh = Fresh::make("f", &["--fs", "--scheme", "ff"]);
     fresh.is_formatted();
-    // What is wrong is said, and everything else tested nevertheless.
+    // The failure is reported, and everything else is still tested.
     fresh.edit("tests/filesystem.rs", "b\"hello\"", "b\"hullo\"");
     let broken = fresh.directory.join("tests/python/a_broken_one.py");
     fs::write(broken, "raise SystemExit('broken on purpose')").expect("written");
@@ -184,7 +184,7 @@ fn a_new_filesystem_is_tested_in_tensorflow() {
     );
 
     fs::remove_dir_all(fresh.directory.join("tests")).expect("removed");
-    // A script reads the same, and nothing else on standard output.
+    // A script gets the same results, and nothing else on standard output.
     let mut off = tool(&fresh.directory, &["test", "--json", "--tf"]);
     let output = off.arg(venv()).env("TF_FS_PLUGIN_AUTOLOAD", "0").output().expect("it runs");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
@@ -196,7 +196,7 @@ fn a_new_filesystem_is_tested_in_tensorflow() {
     assert!(tests.contains(&test("ff://", Some(NEWEST), "failed")), "{known}");
     let line = "  | ff:// is not there after `import tensorflow`, which has: ";
     assert!(String::from_utf8_lossy(&output.stderr).contains(line), "{}", text(&output));
-    // A plugin that does not register itself is registered by who calls for it.
+    // A plugin that does not register itself is registered by the command.
     fresh.edit("src/filesystem.rs", "scheme = \"ff\"", "scheme = \"ff\", autoload = false");
     let said = succeeds(tool(&fresh.directory, &["test", "--tf"]).arg(venv()));
     assert!(said.contains("ff://              -           ok\n"), "{said}");
@@ -235,7 +235,7 @@ fn a_filesystem_that_hangs_is_given_up() {
             "`cargo tf-plugin check` does that without TensorFlow, and says what it hangs in",
         ],
     );
-    // So is one that hangs when all is over; and half a line hides no answer.
+    // The same for a filesystem that hangs at the end; and an incomplete line does not hide the result.
     let said = fails(&mut test());
     assert_all(
         &said,
@@ -253,7 +253,7 @@ fn a_filesystem_that_hangs_is_given_up() {
 #[test]
 fn a_new_filesystem_is_built_and_run() {
     let fresh = Fresh::make("runs", &["--fs"]);
-    // One configuration: neither cargo nor the tool builds again what the other has built.
+    // One configuration: cargo does not rebuild what the tool has built, and vice versa.
     let build = || cargo(&fresh.directory, &["build", "--release"]);
     let first = build();
     assert!(first.contains("Compiling runs v0.1.0"), "{first}");
@@ -316,7 +316,7 @@ fn where_there_is_no_plugin_each_command_says_so() {
     let said = fails(&mut tool(here, &["demo"]));
     assert!(said.contains("error: run the demo in a clone of the project"), "{said}");
     fs::write(here.join("Cargo.toml"), "[package\n").expect("written");
-    // Also where a package is not needed: its target directory may be meant.
+    // Also for commands that need no package: the user may mean its target directory.
     for command in [&["wheel"][..], &["doctor", "--tf", NEWEST]] {
         let said = fails(&mut tool(here, command));
         assert!(said.contains("--> Cargo.toml:1:9") && !said.contains("plugin new"), "{said}");
@@ -364,7 +364,7 @@ fn shells_complete_the_commands() {
     }
 }
 
-/// A pipe that nobody reads from.
+/// Returns a pipe that nobody reads from.
 fn deserted() -> Stdio {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
@@ -382,7 +382,7 @@ fn who_does_not_listen_gets_no_panic() {
         if !made.is_empty() {
             fs::remove_dir_all(directory.path().join(made)).expect("it was made all the same");
         }
-        // As with `| head -1`, which has had enough.
+        // Like `| head -1`, which closes the pipe early.
         let said = succeeds(command().stdout(deserted()));
         assert!(!said.contains("panicked"), "{said}");
     }

@@ -1,4 +1,4 @@
-//! What `bench` measures and says, and that nothing is left of it. The times themselves are only looked at for sense.
+//! What `bench` measures and prints, and that it leaves no files. Times are only checked for plausibility.
 
 use crate::program;
 use crate::said::{self, assert_all, names, root, wait_until};
@@ -23,7 +23,7 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// Standard output and error.
+/// Runs a command that exits with `code`, and returns standard output and error.
 #[track_caller]
 fn run(command: &mut Command, code: i32) -> [String; 2] {
     let ran = said::ran(command);
@@ -31,14 +31,14 @@ fn run(command: &mut Command, code: i32) -> [String; 2] {
     [ran.out, ran.err]
 }
 
-/// The report of a run in JSON.
+/// Runs a command, and returns its report in JSON.
 #[track_caller]
 fn json(command: &mut Command, code: i32) -> Value {
     let [out, err] = run(command.arg("--json"), code);
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error} in {out}\n{err}"))
 }
 
-/// The rows of a part, by name, in order. Each is looked at.
+/// Returns the rows of a part with their names, in order, and checks each.
 #[track_caller]
 fn rows<'r>(report: &'r Value, subject: &str, through: &str) -> Vec<(&'r str, &'r Value)> {
     let parts = report["parts"].as_array().expect("parts");
@@ -67,13 +67,13 @@ fn rows<'r>(report: &'r Value, subject: &str, through: &str) -> Vec<(&'r str, &'
     rows
 }
 
-/// The names of the rows with this result.
+/// Returns the names of the rows with this result.
 fn with_result<'r>(rows: &[(&'r str, &Value)], result: &str) -> Vec<&'r str> {
     let rows = rows.iter().filter(|(_, row)| row["result"] == result);
     rows.map(|(name, _)| *name).collect()
 }
 
-/// The plugin in C++ whose operations can misbehave.
+/// Builds the C++ plugin whose operations can misbehave.
 fn flat() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| compile(&source("flat.cc"), &[], "libflat.so", &[]))
@@ -117,7 +117,7 @@ fn a_filesystem_is_measured_through_its_tables_and_in_tensorflow() {
     let bars = |class: &str| page.matches(&format!("<rect class=\"{class}\"")).count();
     assert_eq!([bars("bar"), bars("other")], [30 + 20, 20]);
 
-    // What the documentation shows is what is printed, except for the times.
+    // The documentation shows what is printed, except for the times.
     let documentation = fs::read_to_string(root().join("docs/performance.md")).expect("the page");
     for name in names() {
         assert!(
@@ -126,7 +126,7 @@ fn a_filesystem_is_measured_through_its_tables_and_in_tensorflow() {
         );
     }
 
-    // Later, only some of it, beside what was saved.
+    // Later only some rows, compared with the saved report.
     let mut again = command(&["memfs", "--no-tf", "--seconds", "0.002", "--filter", "Read 4"]);
     let [out, _] = run(again.arg("--baseline").arg(&save), 0);
     let lines: Vec<&str> = out
@@ -182,7 +182,7 @@ fn what_is_installed_is_measured_or_refused() {
             tool.current_dir(root()).args([command[0], "--package", package, "--tf"]).arg(venv);
             assert!(run(tool.args(&command[1..]), 1)[1].contains(&why), "{command:?}");
         }
-        // That file itself is loaded once, from where it is.
+        // The installed file itself is loaded once, from its place.
         let report = json(&mut measuring(installed), 0);
         let measured = rows(&report, has, &format!("TensorFlow {NEWEST}"));
         assert!(!with_result(&measured, "measured").is_empty(), "{measured:#?}");
@@ -224,7 +224,7 @@ fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {
     assert_eq!(with_result(&in_tensorflow, "measured").len(), 3, "{in_tensorflow:#?}");
     untouched("after a run in TensorFlow");
 
-    // By itself it finds the temporary directory, as there are no hosts.
+    // Without `--root` it uses the temporary directory, as there are no hosts.
     let report = json(&mut command(&["--no-tf", "--seconds", "0.001", "--filter", "stat"]), 0);
     assert_eq!(
         with_result(&rows(&report, "local://", "the C table"), "measured"),
@@ -232,7 +232,7 @@ fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {
     );
     untouched("after a run in the temporary directory");
 
-    // A filesystem that cannot write has a file that is there.
+    // For a filesystem that cannot write, `--file` names an existing file.
     let file = format!("{uri}/own");
     let report = json(&mut command(&["--file", &file, "--tf", NEWEST, "--seconds", "0.001"]), 0);
     let tables = rows(&report, "local://", "the C table");
@@ -243,7 +243,7 @@ fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {
     assert_eq!((tables.len(), in_tensorflow.len()), (16, 7));
     untouched("after a run with a file");
 
-    // A run that takes long, ended in the middle: by Ctrl-C, then in a way that it cannot notice.
+    // A long run that is ended in the middle: by Ctrl-C, then by a signal that it cannot handle.
     let begin = |through: &[&str], file: &str| {
         let mut command = command(&["--root", &uri, "--seconds", "1000", "--timeout", "2000"]);
         command.args(through).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -275,7 +275,7 @@ fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {
 
     end(&mut begin(&table, "file-1"), Signal::KILL);
     wait_until("what was made is left", || names(directory.path()) == ["own"]);
-    // Its own scratch directory is what nobody can remove for it.
+    // A killed command cannot remove its scratch directory.
     for name in names(temporary.path()) {
         fs::remove_dir_all(temporary.path().join(name)).expect("removed");
     }
@@ -341,7 +341,7 @@ fn what_fails_is_said_in_its_row_and_the_others_go_on() {
         assert_eq!(all.len(), failed.len() + others, "{fault}: {all:?}");
     }
 
-    // Of what is both, the device is measured although the filesystem writes no files.
+    // If a plugin has both, the device is measured although the filesystem writes no files.
     let arguments = ["bothfs", "--no-tf", "--seconds", "0.001", "--filter", "create_event"];
     let [out, err] = run(&mut command(&arguments), 1);
     assert!(out.contains("/device:RUST_TEST:0 through the C table"), "{out}");
@@ -349,7 +349,7 @@ fn what_fails_is_said_in_its_row_and_the_others_go_on() {
     assert!(err.contains("both:// through the C table cannot be measured"), "{err}");
     assert!(err.contains("`--file URI`"), "{err}");
 
-    // On a terminal's page, with a count at the end.
+    // The text report ends with the number of failures.
     let arguments = [flat, "--no-tf", "--seconds", "0.001", "--filter", "path_exists"];
     let [out, err] = run(command(&arguments).env("FAULT", "path_exists:error"), 1);
     let line =
@@ -386,7 +386,7 @@ fn bad_input_is_refused_with_the_next_step() {
         (&[flat, "--filter", "nonsense"], "", &["no operation has `nonsense` in its name"]),
         (&[flat, "--html", &below], "", &["the directory", "does not exist; create it"]),
         (&[flat, "--save", directory], "", &["is a directory; name a file to write"]),
-        // It has no end.
+        // This file has no end.
         (&[flat, "--baseline", "/dev/zero"], "", &["is not a report of this version"]),
         (&[flat, "--baseline", text], "", &["is not a report of this version", "bench --save"]),
         (
@@ -404,15 +404,15 @@ fn bad_input_is_refused_with_the_next_step() {
     }
     let [_, err] = run(command(&[flat, "--tf", nothing]).current_dir(empty.path()), 1);
     assert!(err.contains("nothing"), "{err}");
-    // No TensorFlow is fetched for what is not a plugin.
+    // No TensorFlow is downloaded for a file that is not a plugin.
     let [_, err] = run(&mut command(&[text, "--tf", nothing]), 1);
     assert!(err.contains("text.so is not a shared library"), "{err}");
-    // What was measured is shown, though it cannot be kept.
+    // The results are shown, even if they cannot be saved.
     let measured = [flat, "--no-tf", "--seconds", "0.001", "--filter", "translate"];
     let [out, err] = run(&mut command(&[&measured[..], &["--save", "/dev/full"]].concat()), 1);
     assert!(out.contains("translate_name"), "{out}\n{err}");
     assert!(err.contains("cannot write /dev/full; check free space"), "{err}");
-    // And everything else is said where it cannot be shown.
+    // All other errors are reported, even if the results cannot be shown.
     let full = fs::File::create("/dev/full").expect("it is there");
     let mut unread = command(&[&measured[..], &["--save", "/dev/full"]].concat());
     let [_, err] = run(unread.stdout(full), 1);

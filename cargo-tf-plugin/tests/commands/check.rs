@@ -1,4 +1,4 @@
-//! What `check` says about plugins of this SDK, about plugins in C++, and about what is not a plugin.
+//! What `check` prints about plugins of this SDK, about C++ plugins, and about files that are not plugins.
 
 use crate::crates::{fails, succeeds};
 use crate::program;
@@ -28,7 +28,7 @@ pub(crate) fn device() -> &'static Path {
     LIBRARY.get_or_init(|| compile(&source("device.cc"), &[], "libdevice.so", &[]))
 }
 
-/// What is said about a plugin with a fault, with this exit code.
+/// Checks a plugin with a fault, which exits with `code`, and returns the text.
 #[track_caller]
 pub(crate) fn check(plugin: &Path, fault: &str, code: i32) -> String {
     let (found, text) = run(command().arg(plugin).env("FAULT", fault));
@@ -36,7 +36,7 @@ pub(crate) fn check(plugin: &Path, fault: &str, code: i32) -> String {
     text
 }
 
-/// What is said about the operation `name`, in the first table that has it.
+/// Returns what is printed about the operation `name`, in the first table that has it.
 #[track_caller]
 fn operation<'a>(text: &'a str, name: &str) -> &'a str {
     let lines = text.lines().filter_map(|line| line.trim().strip_prefix(name));
@@ -79,14 +79,14 @@ fn a_package_is_built_and_each_operation_is_somebodys() {
 
     // The example in the documentation, except for the file itself.
     let documentation = fs::read_to_string(root().join("docs/check.md")).expect("docs/check.md");
-    // Cargo's messages are behind it.
+    // Cargo's messages follow the report.
     let report = text.split_once("\n\n").and_then(|(_, rest)| rest.split_once("\nno errors"));
     let (tables, _) = report.expect("tables, then the findings");
     assert!(tables.starts_with("Filesystem mem://"), "{text}");
     assert!(documentation.contains(tables), "docs/check.md should contain:\n{tables}");
 }
 
-/// Also of the operations of writers, of which no macro sees which ones there are.
+/// Checks the operations of writers, too: no macro sees which of them an author has implemented.
 #[test]
 fn what_an_author_has_written_for_writers_is_known() {
     let text = succeeds(command().arg("localfs"));
@@ -95,7 +95,7 @@ fn what_an_author_has_written_for_writers_is_known() {
     }
 }
 
-/// In its directory a package needs no name, and a script gets JSON.
+/// Runs in the package's directory, where a package needs no name, and gets JSON.
 #[test]
 fn a_script_gets_json_about_a_filesystem_and_a_device_in_one_file() {
     let directory = root().join("tests/tensorflow/fixtures/bothfs");
@@ -146,7 +146,7 @@ fn a_filesystem_in_cpp_is_looked_at_too() {
     assert_says(&check(filesystem(), "two", 0), "Filesystem plain://, other://");
 }
 
-/// Those of which TensorFlow says all that `check` does are below.
+/// Checks faults for which TensorFlow does not print all that `check` does; the others are below.
 #[test]
 fn faults_of_a_filesystem_are_found() {
     for (fault, code, words) in [
@@ -169,7 +169,7 @@ fn faults_of_a_filesystem_are_found() {
     }
 }
 
-/// TensorFlow 2.22 has another table under the same ABI number: only its size tells.
+/// Checks the table of TensorFlow 2.22, which has the same ABI number: only its size shows that it is different.
 #[test]
 fn a_filesystem_is_read_in_the_layout_of_either_header() {
     let text = check(filesystem(), "newer", 0);
@@ -193,7 +193,7 @@ fn a_filesystem_is_read_in_the_layout_of_either_header() {
     }
 }
 
-/// The file is all that is looked at: the plugin would crash.
+/// Checks that only the file is read: the plugin would crash.
 #[test]
 fn without_running_it_a_plugin_is_read_only() {
     let text = succeeds(command().arg(filesystem()).arg("--no-run").env("FAULT", "crashes"));
@@ -255,7 +255,7 @@ fn faults_of_a_device_are_found() {
     }
 }
 
-/// What TensorFlow's own libraries say of a plugin with a fault: each line of the log.
+/// Returns what TensorFlow's own libraries print about a plugin with a fault: each line of the log.
 fn tensorflow_says(function: &str, plugin: &Path, faults: &[&str]) -> String {
     let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
     let mut command = tensorflow.python_command();
@@ -264,10 +264,10 @@ fn tensorflow_says(function: &str, plugin: &Path, faults: &[&str]) -> String {
     out + &err
 }
 
-/// For each fault a real TensorFlow is asked, too: it refuses the same ones, with the same words.
+/// Checks each fault in a real TensorFlow, too: it refuses the same plugins, with the same texts.
 #[test]
 fn check_says_of_filesystems_what_tensorflow_says() {
-    // TensorFlow takes the last one, as long as the scheme is free.
+    // TensorFlow takes the last one, while the scheme is free.
     let faults =
         "no-allocator null-scheme taken no-init abi no-tables no-file-cleanup init-fails two";
     let faults: Vec<_> = faults.split(' ').collect();
@@ -286,7 +286,7 @@ fn check_says_of_filesystems_what_tensorflow_says() {
 
 #[test]
 fn check_says_of_devices_what_tensorflow_says() {
-    // The first of them is none.
+    // The first one is the plugin without a fault.
     let faults = " fails executor-fails name no-type no-allocate no-size unified no-destroy";
     for fault in faults.split(' ') {
         let said = tensorflow_says("TF_LoadPluggableDeviceLibrary", device(), &[fault]);
@@ -303,7 +303,7 @@ fn check_says_of_devices_what_tensorflow_says() {
     }
 }
 
-/// By the libraries of a real TensorFlow: one C function that it has, one that it has not, one in C++.
+/// Checks imports in the libraries of a real TensorFlow: a C function that it has, one that it lacks, one in C++.
 #[test]
 fn what_a_plugin_imports_is_looked_for_in_the_releases() {
     let imports = compile(&source("filesystem.cc"), &["IMPORTS"], "libimports.so", &[]);
@@ -387,7 +387,7 @@ fn what_is_no_plugin_is_refused_with_the_next_step() {
         assert!(text.starts_with("error: "), "{}: {text}", path.display());
         assert_says(&text, words);
     }
-    // A library, but no plugin.
+    // A library that is not a plugin.
     let plain = compile(&empty, &[], "libempty.so", &[]);
     let text = fails(command().arg(plain));
     assert_says(&text, "exports none of the functions that TensorFlow looks for");

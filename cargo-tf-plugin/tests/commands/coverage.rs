@@ -21,7 +21,7 @@ fn command(version: &str) -> Command {
     command
 }
 
-/// A script in a directory of its own.
+/// A script in a new directory.
 struct Script(TempDir);
 
 impl Script {
@@ -35,7 +35,7 @@ impl Script {
         self.0.path().join("train.py")
     }
 
-    /// Runs it with the reference device, and it succeeds.
+    /// Runs the script with the reference device, which has to succeed.
     #[track_caller]
     fn covered(&self, version: &str, options: &[&str]) -> Ran {
         let ran = ran(command(version).args(options).arg(self.path()));
@@ -51,7 +51,7 @@ impl Script {
     }
 }
 
-/// Runs, whether they are exact, and copies and bytes to and from the device.
+/// Returns runs, whether they are exact, and copies and bytes to and from the device.
 fn cost(row: &Value) -> (u64, bool, [u64; 2], [u64; 2]) {
     let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("no number in {row}"));
     let copies = |way: &str| {
@@ -111,7 +111,7 @@ fn each_class(version: &str) -> Value {
     assert_eq!(maximum["why"], "host memory");
     assert_eq!(cost(maximum), (1, true, none, [1, 8 * 4 * 4]));
 
-    // It was said before.
+    // The missing kernel was reported before.
     let said = "coverage: `step` needs kernels that RUST_REF does not have:\n  Lgamma float32: no kernel\n";
     assert!(ran.err.contains(said), "{}", ran.err);
     let missing = report["missing"].as_array().expect("a list");
@@ -128,7 +128,7 @@ fn what_the_newest_release_covers_is_covered_in_an_old_tensorflow() {
     updates(OLDEST);
 }
 
-/// The trace counts the calls to the plugin itself: another witness of the same numbers.
+/// Compares the numbers with the trace, which counts the calls to the plugin itself.
 #[test]
 fn ops_of_each_class_are_counted_as_the_plugin_is_called() {
     let report = each_class(NEWEST);
@@ -160,7 +160,7 @@ fn ops_of_each_class_are_counted_as_the_plugin_is_called() {
     assert_eq!([copied[0], copied[copied.len() - 1]], from_device, "{}", traced.err);
 }
 
-/// `Lgamma` and `Digamma`, which its gradient is, have no kernel.
+/// The kernels of `Lgamma` and of its gradient `Digamma` are missing.
 const TRAINING: &str = include_str!("scripts/training.py");
 
 fn training(version: &str) {
@@ -174,7 +174,7 @@ fn training(version: &str) {
         cost(row(&report, "cpu", "Digamma", "float32")),
     );
     assert_eq!((lgamma.0, lgamma.1, digamma.0, digamma.1), (6, true, 6, true));
-    // What both read is copied once a step, what each makes is copied back: 16 × 4 numbers of 4 bytes.
+    // The input of both is copied once a step, the output of each is copied back: 16 × 4 numbers of 4 bytes.
     let bytes = 6 * 16 * 4 * 4;
     assert_eq!((lgamma.2, digamma.2), ([6, bytes], [6, bytes]));
     assert_eq!(lgamma.3[1] + digamma.3[1], bytes, "{lgamma:?} {digamma:?}");
@@ -197,8 +197,8 @@ fn a_dry_run_names_what_is_missing_and_stops_before_training() {
     assert_all(&ran.out, &["stopped before `", "Lgamma float32 in `", "Digamma float32 in `"]);
 }
 
-/// There is neither `Sub` nor `AddV2` of complex64 that a graph pass could use, and the SDK's own kernels for
-/// `AssignSubVariableOp` only fail.
+/// Checks updates of complex64: there is neither `Sub` nor `AddV2` that a graph pass could use, and
+/// the SDK's own kernels for `AssignSubVariableOp` only fail.
 fn updates(version: &str) {
     let script = Script::new(
         "
@@ -331,7 +331,7 @@ fn what_cannot_be_covered_is_said() {
     );
 }
 
-/// The script of the book's page, and what it shows.
+/// Runs the script of the book's page, and compares the output that the page shows.
 #[test]
 fn the_book_shows_what_is_covered() {
     let page = fs::read_to_string(root().join("docs/coverage.md")).expect("the page");

@@ -12,7 +12,7 @@ use crate::said::{json, names, text};
 use cargo_tf_plugin::Packages;
 use cargo_tf_plugin::workspace::Workspace;
 
-/// What is built stays from run to run, and is shared by all new crates and with the workspace.
+/// Returns the target directory, which is kept between runs, and shared by all new crates and the workspace.
 pub(super) fn target() -> PathBuf {
     let workspace = Workspace::current().expect("tests run in the workspace");
     workspace.target_dir().to_owned()
@@ -35,7 +35,7 @@ pub(super) fn tool(directory: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What a command says that ends with this exit code.
+/// Runs a command that exits with `code`, and returns its output.
 #[track_caller]
 pub(super) fn exits(command: &mut Command, code: i32) -> String {
     let output = command.output().expect("it runs");
@@ -58,8 +58,8 @@ pub(super) fn cargo(directory: &Path, arguments: &[&str]) -> String {
     succeeds(cargo.args(arguments).current_dir(directory).env("CARGO_TARGET_DIR", target()))
 }
 
-/// A new crate, in a directory that vanishes with it. Outside of the workspace, as an author's; and always at the same
-/// place, because cargo keeps what it builds for each.
+/// A new crate, in a directory that is removed with it. It is outside of the workspace, as an
+/// author's is, and always at the same place, because cargo keeps what it builds for each path.
 pub(super) struct Fresh {
     pub(super) parent: PathBuf,
     pub(super) directory: PathBuf,
@@ -67,7 +67,7 @@ pub(super) struct Fresh {
 
 impl Drop for Fresh {
     fn drop(&mut self) {
-        // What stays is removed by the next run.
+        // The next run removes what stays.
         let _ = fs::remove_dir_all(&self.parent);
         // Only the last one finds it empty.
         let _ = self.parent.parent().map(fs::remove_dir);
@@ -118,7 +118,7 @@ impl Fresh {
     }
 }
 
-/// A site-packages with a TensorFlow that a test may install into.
+/// A site-packages with TensorFlow, into which a test may install packages.
 pub(super) struct Site(pub(super) Overlay);
 
 impl Site {
@@ -147,7 +147,7 @@ impl Site {
     }
 }
 
-/// Says what the file would need to be a wheel that others accept.
+/// Says what the file lacks to be a valid wheel for other systems.
 pub(super) fn judge(wheel: &Path) -> String {
     let tools = Packages::provide("wheel-tools", "auditwheel==6.4.2\npackaging==25.0\n", None)
         .expect("auditwheel is provided");

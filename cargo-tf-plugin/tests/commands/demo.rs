@@ -1,4 +1,4 @@
-//! The demo, as a user starts it. That of `s3://`, whose library takes minutes to build, is in `tests/tensorflow`.
+//! The demo, as a user starts it. The demo of `s3://`, whose library takes minutes to build, is in `tests/tensorflow`.
 
 use crate::program;
 use crate::said::{assert_all, root, run};
@@ -12,7 +12,7 @@ fn assert_complete(arguments: &[&str], lines: &[&str]) {
     assert_eq!(code, 0, "{said}");
     assert_all(&said, lines);
     assert_all(&said, &["Every result was as expected."]);
-    // TensorFlow's own chatter, of which every line has a source file with a line number.
+    // TensorFlow's log messages, which have a source file with a line number each.
     for noise in [".cc:", ".rs:", "oneDNN", "WARNING", "Warning"] {
         assert!(!said.contains(noise), "`{noise}` is in:\n{said}");
     }
@@ -44,7 +44,7 @@ fn the_refdevice_demo_trains_as_on_the_cpu() {
     assert_complete(&["refdevice", "--steps", "30"], &lines);
 }
 
-/// Without a card it runs on lavapipe, which takes minutes for all steps.
+/// Runs on lavapipe without a card, on which all steps would take minutes.
 #[test]
 fn the_gpu_demo_trains_as_on_the_cpu() {
     let lines = [
@@ -62,7 +62,7 @@ fn the_gpu_demo_trains_as_on_the_cpu() {
     assert!(code == 1 && said.contains("--steps is for refdevice and gpu"), "{said}");
 }
 
-/// All steps of both models: without a card, three minutes.
+/// Runs all steps of both models: without a card, three minutes.
 #[cfg(feature = "matrix")]
 #[test]
 fn the_whole_gpu_demo_trains_as_on_the_cpu() {
@@ -79,7 +79,7 @@ fn the_demo_scripts_fail_clearly_without_what_they_need() {
         ("memfs", "/nonexistent/libmemfs.so", "", "FAILED in step 1, Register the plugin"),
         ("s3", "/nonexistent/libs3.so", "python3", "cargo build --release --package s3"),
         ("s3", this, "/nonexistent/python", "name a Python with the packages in"),
-        // A Python that cannot have the server.
+        // A Python into which the server cannot be installed.
         ("s3", this, "/bin/false", "the S3 server has ended"),
         ("refdevice", "/nonexistent/x.so", "python3", "cargo build --release --package refdevice"),
         ("refdevice", this, "/nonexistent/python", "cannot run /nonexistent/python"),

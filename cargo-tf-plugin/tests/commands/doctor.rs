@@ -1,4 +1,4 @@
-//! What `doctor` says about the plugins of a real TensorFlow, and whether that is what happens.
+//! What `doctor` prints about the plugins of a real TensorFlow, compared with what happens.
 
 use crate::crates::{fails, succeeds};
 use crate::overlay::Overlay;
@@ -40,7 +40,7 @@ fn a_release_outside_of_any_package_is_the_user_s() {
     assert!(said.contains(&python.to_string_lossy().into_owned()), "{said}");
 }
 
-/// Not the current directory, which no script sees either.
+/// Checks that the current directory is not used, as scripts do not use it.
 #[test]
 fn a_tensorflow_on_the_path_of_python_is_found() {
     let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
@@ -49,7 +49,7 @@ fn a_tensorflow_on_the_path_of_python_is_found() {
     let base = fs::canonicalize(tensorflow.python()).expect("an interpreter");
     let mut command = doctor();
     command.args(["--no-import", "--tf"]).arg(&base).current_dir(here.path());
-    // Without modules: a Python that heeded it would not start.
+    // Without modules: a Python that used this directory would not start.
     command.env("PYTHONHOME", here.path()).env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
     let said = succeeds(command.env("PYTHONPATH", tensorflow.site_packages()));
     assert_says(&said, &format!("TensorFlow {NEWEST} of {}", base.display()));
@@ -58,7 +58,7 @@ fn a_tensorflow_on_the_path_of_python_is_found() {
 #[test]
 fn good_plugins_are_listed_and_are_there_after_the_import() {
     let environment = environment(&[("memfs", "libmemfs.so"), ("bothfs", "libboth.so")]);
-    // Another name of the same directory: TensorFlow loads everything twice.
+    // A second name of the same directory: TensorFlow loads everything twice.
     let second = environment.second_name();
     let text = succeeds(doctor_of(&environment).env("PYTHONPATH", second));
     for words in [
@@ -76,7 +76,7 @@ fn good_plugins_are_listed_and_are_there_after_the_import() {
     }
 }
 
-/// The card is named, or why there is none.
+/// Checks that the card is named, or why there is none.
 #[test]
 fn hardware_is_named_or_what_keeps_it_from_being_used() {
     let environment = environment(&[("gpu", "libgpu.so")]);
@@ -92,7 +92,7 @@ fn hardware_is_named_or_what_keeps_it_from_being_used() {
     );
 }
 
-/// The one that is listed first is the one that serves the scheme.
+/// Checks that the plugin that is listed first serves the scheme.
 #[test]
 fn who_wins_a_clash_is_named() {
     let environment = environment(&[("memfs", "liba.so"), ("rivalfs", "libb.so")]);
@@ -122,7 +122,7 @@ fn what_breaks_the_import_is_named_and_so_is_what_is_said_of_it() {
     assert!(!text.contains("A real"), "{text}");
 }
 
-/// Loaded as two files, a device aborts TensorFlow.
+/// Checks a device that is loaded from two files, which aborts TensorFlow.
 #[test]
 fn two_copies_of_a_device_are_a_clash_that_aborts() {
     let environment = environment(&[("bothfs", "liba.so"), ("bothfs", "libb.so")]);

@@ -1,4 +1,4 @@
-//! The type of the devices of `examples/gpu`, which is chosen when TensorFlow loads them: its wheel, and the commands.
+//! The device type of `examples/gpu`, which is chosen when TensorFlow loads the plugin: its wheel, and the commands.
 
 use crate::crates::{Site, fails, succeeds};
 use crate::program::{tool, with_tensorflow};
@@ -68,10 +68,10 @@ fn the_commands_know_the_type_of_its_devices() {
     assert_all(&succeeds(&mut coverage), &["what ran on GPU", "AddV2 float32"]);
 }
 
-/// Attributes with the type of elements; others have that of indices or axes.
+/// Attributes with the type of elements; other attributes have the type of indices or axes.
 const ELEMENTS: [&str; 7] = ["T", "TInput", "Tout", "Tparams", "SrcT", "DstT", "dtype"];
 
-/// The name of a type in Python.
+/// Returns the name of a type in Python.
 fn python_type(name: &str) -> &str {
     match name {
         "half" => "float16",
@@ -81,10 +81,10 @@ fn python_type(name: &str) -> &str {
     }
 }
 
-/// Kernels by the types of their elements, as Markdown, and how many ops they are for: what most ops have comes first.
+/// Lists kernels by the types of their elements, as Markdown, most common types first. Returns the number of ops, too.
 fn table(kernels: &[Value]) -> (String, usize) {
     let mut ops: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    // The SDK's, which only fail, have a negative priority.
+    // The SDK's kernels, which only fail, have a negative priority.
     let computes = |kernel: &&Value| kernel["priority"].as_i64().expect("a priority") >= 0;
     for kernel in kernels.iter().filter(computes) {
         let types = ops.entry(kernel["op"].as_str().expect("a name")).or_default();
@@ -135,7 +135,7 @@ fn the_readme_lists_its_ops() {
     }
 }
 
-/// It compiles the crate's tests with other features than the workspace, which takes a minute.
+/// Compiles the crate's tests with other features than the workspace, which takes a minute.
 #[cfg(feature = "matrix")]
 #[test]
 fn its_crate_is_tested_in_tensorflow() {

@@ -1,4 +1,4 @@
-//! The commands, as users give them: one module a command, one program, whose tests run side by side.
+//! The commands, as users start them: one module a command, in one program whose tests run in parallel.
 
 mod author;
 mod bench;

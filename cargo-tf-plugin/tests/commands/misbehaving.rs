@@ -1,4 +1,4 @@
-//! `check` of plugins that end their process, or do not come back.
+//! `check` of plugins that end their process, or that hang.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
@@ -35,7 +35,7 @@ fn a_plugin_that_hangs_is_ended_with_what_it_has_started() {
         assert_says(&text, "has not come back from TF_InitPlugin within 1 s");
         assert!(start.elapsed() < Duration::from_secs(15), "{fault}: {:?}", start.elapsed());
     }
-    // And when the command is ended while it waits. What was killed takes a moment to be gone.
+    // The same if the command is ended while it waits. Killed processes take a moment to disappear.
     wait_until("a process is left", || left_of(filesystem()) == 0);
     let scratch = tempfile::tempdir().expect("a directory");
     let mut command = command();
@@ -47,7 +47,7 @@ fn a_plugin_that_hangs_is_ended_with_what_it_has_started() {
     assert_eq!(waiting.wait().expect("it ends").signal(), Some(Signal::INT.as_raw()));
     wait_until("a process is left", || left_of(filesystem()) == 0);
     assert_eq!(fs::read_dir(scratch.path()).expect("a directory").count(), 0, "a file is left");
-    // But not by a signal that whoever has started it wants ignored.
+    // A signal that the parent has set to be ignored does not end it.
     let mut shell = Command::new("sh");
     shell.args(["-c", "trap '' INT; exec \"$0\" tf-plugin check \"$1\" --timeout 3"]);
     shell.arg(env!("CARGO_BIN_EXE_cargo-tf-plugin")).arg(filesystem()).env("FAULT", "hangs");
@@ -57,7 +57,7 @@ fn a_plugin_that_hangs_is_ended_with_what_it_has_started() {
     assert_eq!(waiting.wait().expect("it ends").code(), Some(1));
 }
 
-/// How many processes there are that load a plugin to let it hang.
+/// Returns how many processes are loading a plugin that hangs.
 fn left_of(plugin: &Path) -> usize {
     let has = |process: &Path, file: &str, wanted: &dyn Fn(&[u8]) -> bool| {
         let values = fs::read(process.join(file)).unwrap_or_default();

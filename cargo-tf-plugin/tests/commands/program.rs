@@ -1,4 +1,4 @@
-//! The command that the tests run, and what it builds for them.
+//! The command under test, and the libraries that it builds.
 
 use crate::overlay::Overlay;
 use crate::said::{json, root};
@@ -7,8 +7,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Leaves out the optimiser: `refdevice` alone would take two minutes of processor time. The libraries that users get
-/// are tested by `tests/tensorflow` with the feature `optimised`. Python looks for garbage rarely.
+/// Turns off the optimiser: `refdevice` alone would take two minutes of processor time. `tests/tensorflow` tests the
+/// libraries that users get, with the feature `optimised`. Python collects garbage rarely.
 pub(crate) fn quick(mut command: Command) -> Command {
     command.env("PYTHONPATH", root().join("tests/python/few_collections"));
     command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
@@ -19,15 +19,15 @@ pub(crate) fn tool() -> Command {
     quick(Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin")))
 }
 
-/// The command with SIGINT as in a terminal, so that Ctrl-C ends it: where the tests are started in the background of a
-/// script it is ignored, and every program inherits that.
+/// Returns the command with SIGINT as in a terminal, so that Ctrl-C ends it. A shell script starts
+/// background processes with SIGINT ignored, and every program inherits that.
 pub(crate) fn interruptible() -> Command {
     let mut command = quick(Command::new("env"));
     command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_cargo-tf-plugin")]);
     command
 }
 
-/// The command with this subcommand in the workspace, and a TensorFlow release; without somebody's own settings.
+/// Returns the command with this subcommand in the workspace, with a TensorFlow release, and no user settings.
 pub(crate) fn with_tensorflow(version: &str, subcommand: &str) -> Command {
     TensorFlow::pinned(version).expect("TensorFlow is provided");
     let mut command = tool();
@@ -40,7 +40,7 @@ pub(crate) fn with_tensorflow(version: &str, subcommand: &str) -> Command {
     command
 }
 
-/// The library of a package of the workspace, as the command builds it.
+/// Returns the library of a package of the workspace, as the command builds it.
 #[track_caller]
 pub(crate) fn plugin(package: &str) -> PathBuf {
     let mut command = tool();
@@ -48,8 +48,8 @@ pub(crate) fn plugin(package: &str) -> PathBuf {
     json(&mut command)["path"].as_str().expect("a path").into()
 }
 
-/// A virtual environment with the packages of the newest TensorFlow, which loads plugins of these packages: each has the
-/// name of its file behind it.
+/// Creates a virtual environment with the packages of the newest TensorFlow, which loads plugins of
+/// these packages. Each is followed by the name of its file.
 pub(crate) fn environment(plugins: &[(&str, &str)]) -> Overlay {
     let environment = Overlay::new(&TensorFlow::pinned(NEWEST).expect("TensorFlow is provided"));
     for (package, name) in plugins {

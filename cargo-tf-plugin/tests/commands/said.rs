@@ -1,4 +1,4 @@
-//! Where commands run, and what they say.
+//! The directory in which commands run, and their output.
 
 use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub(crate) fn root() -> PathBuf {
     package.parent().expect("the package is in a workspace").to_owned()
 }
 
-/// The names in a directory, sorted.
+/// Returns the names in a directory, sorted.
 pub(crate) fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).expect("a directory");
     let name = |entry: DirEntry| entry.file_name().to_string_lossy().into_owned();
@@ -22,13 +22,13 @@ pub(crate) fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Standard output, then standard error.
+/// Returns standard output, then standard error.
 pub(crate) fn text(output: &Output) -> String {
     let [out, err] = [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said));
     format!("{out}\n--- standard error:\n{err}")
 }
 
-/// What a command has said, and how it has ended.
+/// The output of a command, and how it ended.
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
@@ -41,13 +41,13 @@ pub(crate) fn ran(command: &mut Command) -> Ran {
     Ran { code: status.code(), out: text(stdout), err: text(stderr) }
 }
 
-/// Its exit code, and standard output with standard error behind it.
+/// Runs a command; returns its exit code, and standard output followed by standard error.
 pub(crate) fn run(command: &mut Command) -> (i32, String) {
     let Ran { code, out, err } = ran(command);
     (code.expect("an exit code"), out + &err)
 }
 
-/// What a command that succeeds says in JSON.
+/// Runs a command that succeeds, and returns the JSON that it prints.
 #[track_caller]
 pub(crate) fn json(command: &mut Command) -> Value {
     let Ran { code, out, err } = ran(command);
@@ -55,14 +55,14 @@ pub(crate) fn json(command: &mut Command) -> Value {
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error} in {out}\n{err}"))
 }
 
-/// Whether the lines, without their breaks, contain the words.
+/// Checks that the lines, without their breaks, contain the words.
 #[track_caller]
 pub(crate) fn assert_says(text: &str, words: &str) {
     let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(flat(text).contains(&flat(words)), "`{words}` is missing in:\n{text}");
 }
 
-/// Whether a text contains all of these.
+/// Checks that a text contains all of these.
 #[track_caller]
 pub(crate) fn assert_all(text: &str, parts: &[&str]) {
     for part in parts {
@@ -70,7 +70,7 @@ pub(crate) fn assert_all(text: &str, parts: &[&str]) {
     }
 }
 
-/// Waits until something is so, for a minute at most.
+/// Waits until a condition holds, for a minute at most.
 #[track_caller]
 pub(crate) fn wait_until(otherwise: &str, is_so: impl Fn() -> bool) {
     let start = Instant::now();

@@ -10,7 +10,7 @@ use std::process::Stdio;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Everything that is promised about `tensorflow` is there, and its Python imports it.
+/// Checks everything that is promised about `tensorflow`, and that its Python imports it.
 fn assert_real(tensorflow: &TensorFlow) {
     for library in ["libtensorflow_framework.so.2", "libtensorflow_cc.so.2"] {
         assert!(tensorflow.library_dir().join(library).is_file(), "{library}");
@@ -31,7 +31,7 @@ fn the_newest_pinned_release_is_provided_and_found_again() {
     assert_eq!(tensorflow.version(), NEWEST);
     assert_eq!(tensorflow.major_minor(), (2, 21));
     assert_real(&tensorflow);
-    // Also where Python is told to write no bytecode.
+    // Also if Python is set to write no bytecode.
     for module in ["tensorflow/python/framework", "keras/src/layers"] {
         let compiled = tensorflow.site_packages().join(module).join("__pycache__");
         assert!(compiled.is_dir(), "{} is missing", compiled.display());
@@ -61,7 +61,7 @@ fn an_installation_that_is_interrupted_leaves_nothing() {
         let mut tool = command.stderr(Stdio::piped()).spawn().expect("it runs");
         let venv = cache.path().join("tf-plugin/tf-venv").join(NEWEST);
         wait_until("it installs nothing", || venv.join("pyvenv.cfg").exists());
-        // To it alone: what it has started does not know.
+        // Only to the command: the processes that it has started do not get the signal.
         kill_process(Pid::from_child(&tool), signal).expect("it runs");
         let status = tool.wait().expect("it ends");
         assert_eq!(status.signal(), Some(signal.as_raw()), "{status}");

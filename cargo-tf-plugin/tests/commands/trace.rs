@@ -14,7 +14,7 @@ use crate::traced::{HEADINGS, Line, events, lines, totals};
 use cargo_tf_plugin::NEWEST;
 use tempfile::TempDir;
 
-/// `cargo tf-plugin run` in the workspace, of a TensorFlow release.
+/// Returns `cargo tf-plugin run` in the workspace, with a TensorFlow release.
 fn run(version: &str, arguments: &[&str]) -> Command {
     let mut command = program::with_tensorflow(version, "run");
     command.args(arguments);
@@ -42,7 +42,7 @@ fn a_filesystem_is_traced_and_nothing_else_changes() {
     let chrome = scratch().join("files.json");
     let mut command = run(NEWEST, &["--package", "memfs", "--trace", "--trace-chrome"]);
     command.arg(&chrome);
-    // No totals at this end, but all calls.
+    // `os._exit` prints no totals, but all calls are there.
     let traced = python(command, &(FILES.to_owned() + "os._exit(7)"));
     assert_eq!((traced.code, &traced.out), (Some(7), &plain.out), "{}", traced.err);
 
@@ -62,7 +62,7 @@ fn a_filesystem_is_traced_and_nothing_else_changes() {
     assert!(stat.result.starts_with("NOT_FOUND: "), "{stat:?}");
     assert!(!traced.err.contains("secret"), "{}", traced.err);
 
-    // The threads by number, the child by its process.
+    // Threads have numbers, and the child has that of its process.
     let asked: Vec<_> = lines
         .iter()
         .filter(|line| line.call == "mem:// path_exists" && line.arguments == "mem://data/of/one")
@@ -108,7 +108,7 @@ fn a_filesystem_is_traced_and_nothing_else_changes() {
     assert!(!fs::read_to_string(&chrome).expect("the file").contains("secret"));
 }
 
-/// The program of the book's page, and its picture: what that shows is what happens.
+/// Runs the program of the book's page, and compares its picture with what happens.
 #[test]
 fn the_book_shows_what_is_traced() {
     let read = |path: &str| fs::read_to_string(root().join(path)).expect("it is there");
@@ -159,7 +159,7 @@ sys.exit(9)";
     let ran = python(run(version, &["--package", "memfs", "--trace=totals"]), script);
     assert_eq!(ran.code, Some(9), "{}", ran.err);
     assert!(!ran.err.contains(HEADINGS) && !ran.err.contains('→'), "{}", ran.err);
-    // A forked child has its own, without those of its parent; it ends first.
+    // A forked child has its own totals, without those of its parent; it ends first.
     let parts: Vec<_> = ran.err.split(" calls to libmemfs.so by process ").collect();
     assert_eq!(parts.len(), 3, "{}", ran.err);
     let names = |part| -> Vec<_> { totals(part).into_iter().map(|row| (row.0, row.1)).collect() };
@@ -195,7 +195,7 @@ fn a_plugin_that_nobody_loads_is_told_at_the_end() {
     );
     assert!(lost.contains(said), "{lost}");
     assert!(lost.contains("the program may change TF_PLUGGABLE_DEVICE_LIBRARY_PATH"), "{lost}");
-    // A child has, and made no other call: there is nothing to say of it.
+    // A child has loaded it, and made no other call: there is nothing to report.
     let child = traced(
         "import subprocess, sys
 subprocess.run([sys.executable, '-c', 'import tensorflow'], check=True)
@@ -219,7 +219,7 @@ def function(x): return tf.matmul(x, x) + x
 print(function(tf.ones([4, 4])).numpy().sum())";
     let file = scratch().join("device.txt");
     let mut command = run(NEWEST, &["--package", "refdevice", "--trace", "--trace-file"]);
-    // The function is part of a cycle, which Python looks for at its end.
+    // The function is part of a cycle, which Python collects at its end.
     command.arg(&file).env_remove("PYTHONPATH");
     let traced = python(command, script);
     let result = (traced.code, traced.out.as_str());
@@ -245,11 +245,11 @@ print(function(tf.ones([4, 4])).numpy().sum())";
     assert!(!results("RUST_REF optimize_func").is_empty());
     assert!(results("RUST_REF memcpy_dtoh").iter().all(|result| *result == "OK"));
     assert!(results("RUST_REF get_numa_node").contains(&"-1"));
-    // What one call returns, another one gets.
+    // A value that one call returns is an argument of another one.
     let streams = results("RUST_REF create_stream");
     let copy = lines.iter().find(|line| line.call == "RUST_REF memcpy_htod").expect("a copy");
     assert!(streams.iter().any(|stream| copy.arguments.contains(stream)), "{streams:?}: {copy:?}");
-    // What polls does so in a thread of its own.
+    // The thread that polls is a separate one.
     let poll = lines.iter().find(|line| line.call == "RUST_REF get_event_status").expect("a poll");
     assert!(poll.thread.parse::<u32>().is_ok(), "{poll:?}");
 }
@@ -266,7 +266,7 @@ fn an_installed_device_is_traced_where_it_is() {
     let ran = python(command, script);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), "1\n"), "{}", ran.err);
     let lines = lines(&ran.err);
-    // Loaded by TensorFlow, and by nobody else.
+    // Loaded only by TensorFlow.
     let loads = lines.iter().filter(|line| line.call == "SE_InitPlugin").count();
     assert_eq!(loads, 1, "{}", ran.err);
     assert!(lines.iter().any(|line| line.call == "RUST_REF get_device_count"), "{}", ran.err);
@@ -274,7 +274,7 @@ fn an_installed_device_is_traced_where_it_is() {
 
 #[test]
 fn plugins_in_cpp_are_traced_of_which_the_library_is_all_there_is() {
-    // A filesystem that a program registers by itself, and one that fails; beside another plugin, that is not traced.
+    // A filesystem that a program registers itself, and one that fails; next to another plugin, which is not traced.
     let other = program::plugin("memfs");
     let library = filesystem();
     let script = "
@@ -301,7 +301,7 @@ except Exception as error:
         let translated = lines.iter().any(|line| line.call == "plain:// stat");
         assert_eq!(translated, fault.is_empty(), "{}", traced.err);
         assert!(!traced.err.contains("mem://"), "{}", traced.err);
-        // What the plugin does not have is not there.
+        // Functions that the plugin does not have are missing.
         assert!(
             !lines.iter().any(|line| line.call.starts_with("SE_") || line.call == "TF_InitKernel")
         );
@@ -317,7 +317,7 @@ except Exception as error:
     let count = lines(&device.err).into_iter().find(|line| line.call == "PLAIN get_device_count");
     assert_eq!(count.expect(&device.err).result, "2");
 
-    // Kernels of a library that is linked with TensorFlow's functions; those of TensorFlow's own are not among them.
+    // Kernels of a library that is linked with TensorFlow's functions; TensorFlow's own kernels are not traced.
     let library = compile(&source("traced.cc"), &[], "libtraced.so", &[]);
     let script = "
 from tensorflow.python.eager import context, execute

@@ -10,7 +10,7 @@ use serde_json::Value;
 pub(crate) struct Line {
     pub(crate) seconds: f64,
     pub(crate) thread: String,
-    /// Whose operation, and which.
+    /// The scheme or platform of the operation, and its name.
     pub(crate) call: String,
     pub(crate) arguments: String,
     pub(crate) result: String,
@@ -18,7 +18,7 @@ pub(crate) struct Line {
 
 pub(crate) const HEADINGS: &str = "     time s  thread             took  call";
 
-/// The lines behind the headings.
+/// Parses the lines behind the headings.
 pub(crate) fn lines(text: &str) -> Vec<Line> {
     let (_, rest) = text.split_once(HEADINGS).unwrap_or_else(|| panic!("no headings in:\n{text}"));
     let known = rest.lines().filter_map(|line| {
@@ -46,7 +46,7 @@ pub(crate) fn lines(text: &str) -> Vec<Line> {
     known.collect()
 }
 
-/// The rows of the table at the end: the operation, its calls, those that were not OK, and the bytes.
+/// Returns the rows of the table at the end: the operation, its calls, those that were not OK, and the bytes.
 pub(crate) fn totals(text: &str) -> Vec<(String, u64, u64, u64)> {
     let heading = "operation  ";
     let table = text.lines().skip_while(|line| !line.starts_with(heading));
@@ -70,7 +70,7 @@ pub(crate) fn totals(text: &str) -> Vec<(String, u64, u64, u64)> {
     rows.collect()
 }
 
-/// The events of a file, which lacks its last bracket.
+/// Parses the events of a file, whose last bracket may be missing.
 pub(crate) fn events(file: &Path) -> Vec<Value> {
     let text = fs::read_to_string(file).expect("the file");
     serde_json::from_str(&(text + "]")).expect("all but the end of a list")

@@ -13,7 +13,7 @@ use super::rows::{Result, Rows, Why, repeated};
 /// Operations in a sample.
 const ANY: u64 = 1 << 20;
 
-/// Operations in a sample that are all on their way at once.
+/// Operations in a sample that are all enqueued at once.
 const QUEUED: u64 = 256;
 
 const SIZES: [usize; 4] = [4 << 10, 256 << 10, 4 << 20, 32 << 20];
@@ -48,7 +48,7 @@ fn memory(device: &Device, rows: &Rows<'_>) -> Result<()> {
     rows.row("device_memory_usage", None, || rows.repeat(ANY, || device.memory_usage().map(drop)))
 }
 
-/// Memory with something in it: pages that were never written to are read faster than they are.
+/// Allocates memory and fills it: pages that were never written are faster to read than others.
 fn filled(device: &Device, size: usize) -> Result<Memory<'_>> {
     let memory = device.allocate(size)?;
     device.copy_to_device(memory.address, &vec![7; size])?;
@@ -75,7 +75,7 @@ fn waiting_copies(device: &Device, rows: &Rows<'_>) -> Result<()> {
 }
 
 fn enqueued_copies(device: &Device, rows: &Rows<'_>) -> Result<()> {
-    // What gets done in a time, and then how long one takes.
+    // First the throughput of many copies, then the time of one.
     let each = SIZES.map(|size| (size, false)).into_iter().chain([(SIZES[0], true)]);
     for (size, alone) in each {
         let then = if alone { ", then block_host_until_done" } else { "" };
@@ -163,7 +163,7 @@ fn streams(device: &Device, rows: &Rows<'_>) -> Result<()> {
     })
 }
 
-/// How long it takes to enqueue something so often and then to wait for all of it; `alone` to wait for each.
+/// Enqueues an operation so many times and waits for all, or with `alone` for each. Returns the time.
 fn waited<'d>(
     stream: &Stream<'_>,
     times: u64,
@@ -181,7 +181,7 @@ fn waited<'d>(
             stream.finish()?;
         }
     }
-    // Also after an error: what is on its way uses memory that is going to be freed.
+    // Also after an error: operations in the queue use memory that will be freed.
     if !alone || enqueued.is_err() {
         stream.finish()?;
     }

@@ -1,4 +1,4 @@
-//! Filesystems: the rows, and the place that they are measured in.
+//! Filesystems: the rows, and the directory in which they are measured.
 
 use std::ffi::{CStr, CString};
 use std::time::{Duration, Instant};
@@ -16,13 +16,13 @@ const SIZE: usize = 16 << 20;
 /// The entries of the directory that is listed.
 const ENTRIES: usize = 1000;
 
-/// A file that is appended to becomes no longer than this.
+/// The length up to which a file is appended to.
 const LONGEST: usize = 64 << 20;
 
-/// Operations in a sample that need as many files or directories.
+/// Operations in a sample that need a file or directory each.
 const FILES: u64 = 64;
 
-/// Operations in a sample that need nothing.
+/// Operations in a sample that need none.
 const ANY: u64 = 1 << 20;
 
 pub(super) fn run(library: Library, scheme: &str, job: &Job) -> Result<()> {
@@ -49,7 +49,7 @@ pub(super) fn run(library: Library, scheme: &str, job: &Job) -> Result<()> {
     measured
 }
 
-/// How long `call` takes for each of these.
+/// Calls `call` for each of these paths, and returns how long that took.
 fn each<'f>(paths: &[CString], mut call: impl FnMut(&CStr) -> Done<'f>) -> Result<Duration> {
     let start = Instant::now();
     for path in paths {
@@ -58,17 +58,17 @@ fn each<'f>(paths: &[CString], mut call: impl FnMut(&CStr) -> Done<'f>) -> Resul
     Ok(start.elapsed())
 }
 
-/// The rows, and the place that they are measured in.
+/// The rows, and the directory in which they are measured.
 struct Bench<'f> {
     fs: &'f Filesystem,
-    /// The directory that all is in: a new one of this process's own, or that of the file.
+    /// The directory of all files: a new one of this process, or that of `file`.
     directory: String,
-    /// A file that was there before, which is only read, and its length.
+    /// An existing file, which is only read, and its length.
     file: Option<(String, usize)>,
 }
 
 impl<'f> Bench<'f> {
-    /// A name in the directory, for what is written.
+    /// Returns a name in the directory for a file that is written.
     fn uri(&self, name: &str) -> Result<String> {
         match &self.file {
             None => Ok(format!("{}/{name}", self.directory)),
@@ -82,7 +82,7 @@ impl<'f> Bench<'f> {
         path(self.fs, &self.uri(name)?)
     }
 
-    /// A file of this size at least, made at its first use; and its size.
+    /// Returns a file of at least this size, which is created on first use; and its size.
     fn file(&self, size: usize) -> Result<(CString, usize)> {
         if let Some((uri, length)) = &self.file {
             if *length < size {
@@ -120,7 +120,7 @@ impl<'f> Bench<'f> {
         self.directories(rows)
     }
 
-    /// A row for something that is done to a small file.
+    /// Measures an operation on a small file.
     fn row_of_a_file(
         &self,
         rows: &Rows<'_>,
@@ -204,7 +204,7 @@ impl<'f> Bench<'f> {
                 let mut file = fs.create(&path, false)?;
                 let mut length = 0;
                 let timing = rows.time((LONGEST / size) as u64, |times| {
-                    // Begun anew, so that no disk and no memory is filled.
+                    // The file is replaced when it is long, so that no disk and no memory is filled.
                     if length + size * times as usize > LONGEST {
                         file.close()?;
                         file = fs.create(&path, false)?;
@@ -292,7 +292,7 @@ impl<'f> Bench<'f> {
         })
     }
 
-    /// Times each of two operations that undo each other.
+    /// Measures each of two operations that undo each other.
     fn made_and_removed(
         &self,
         rows: &Rows<'_>,
@@ -313,8 +313,8 @@ impl<'f> Bench<'f> {
         Ok(())
     }
 
-    /// The directory that is listed, filled unless it is full already. It is costly to fill, so not if there is no
-    /// slot that lists it.
+    /// Returns the directory that is listed, and fills it if necessary. Filling it is expensive, so
+    /// that is skipped if there is no slot that lists it.
     fn entries(&self, slot: &'static str, is_there: bool) -> Result<CString> {
         if !is_there {
             return Err(Failure::Missing(tables::FILESYSTEM.0, slot).into());

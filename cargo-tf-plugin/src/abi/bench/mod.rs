@@ -1,4 +1,4 @@
-//! The process that measures a plugin's tables: it loads the plugin as TensorFlow would and calls what it has filled in.
+//! The process that measures a plugin's tables: it loads the plugin as TensorFlow would and calls their functions.
 
 mod device;
 mod filesystem;
@@ -18,7 +18,7 @@ use cargo_tf_plugin::host::Library;
 use self::rows::{STOPPED, Why};
 use super::events::{begin, leave, tell};
 
-/// Does the job, and writes what comes of it to the file `report`.
+/// Does the job, and writes the results to the file `report`.
 pub(crate) fn run(job: &OsStr, report: &OsStr) -> ExitCode {
     let job = job.to_str().and_then(|job| serde_json::from_str::<Job>(job).ok());
     let (Some(job), Ok(())) = (job, begin(report)) else {
@@ -26,10 +26,10 @@ pub(crate) fn run(job: &OsStr, report: &OsStr) -> ExitCode {
         return ExitCode::FAILURE;
     };
     thread::spawn(|| {
-        // It ends with the command, whatever ends that.
+        // The process ends with the command, however that ends.
         let _ = io::stdin().read_to_end(&mut Vec::new());
         STOPPED.store(true, Ordering::Relaxed);
-        // A plugin that hangs does not look at that.
+        // A plugin that hangs never checks that flag.
         thread::sleep(Duration::from_secs(60));
         leave();
     });

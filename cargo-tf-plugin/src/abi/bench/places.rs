@@ -1,4 +1,4 @@
-//! The directory that a filesystem is measured in: made, and removed again.
+//! The directory in which a filesystem is measured: creates it, and removes it again.
 
 use std::ffi::{CStr, CString};
 
@@ -12,17 +12,17 @@ pub(super) fn c(path: &str) -> Result<CString> {
     CString::new(path).map_err(|_| Why::Failed(format!("`{path}` has a NUL in it")))
 }
 
-/// A name as TensorFlow hands it to the operations.
+/// Returns a name as TensorFlow passes it to the operations.
 pub(super) fn path(fs: &Filesystem, uri: &str) -> Result<CString> {
     if fs.ops.translate_name.is_some() {
         return Ok(fs.translate_name(&c(uri)?, CStr::to_owned)?);
     }
-    // Its default takes scheme and host away.
+    // TensorFlow's default removes scheme and host.
     let rest = uri.split_once("://").map_or(uri, |(_, rest)| rest);
     c(rest.find('/').map_or("/", |at| &rest[at..]))
 }
 
-/// Makes the first of the directories that can be made, and writes to it.
+/// Creates the first of the directories that can be created, and writes to it.
 pub(super) fn directory(fs: &Filesystem, job: &Job) -> Result<String> {
     if fs.ops.new_writable_file.is_none() {
         return Err(Why::Failed(
@@ -33,7 +33,7 @@ pub(super) fn directory(fs: &Filesystem, job: &Job) -> Result<String> {
     }
     for directory in &job.directories {
         let at = path(fs, directory)?;
-        // Only what is made here may be removed: some plugins and hosts drop parts of a name.
+        // Only what is created here may be removed: some plugins and hosts drop parts of a name.
         let refuse = |why: String| tell(&Event::Refused(directory.clone(), why));
         if fs.stat(&at).is_ok() || fs.path_exists(&at).is_ok() {
             refuse("it already exists".to_owned());
@@ -41,7 +41,7 @@ pub(super) fn directory(fs: &Filesystem, job: &Job) -> Result<String> {
         }
         tell(&Event::Directory(directory.clone()));
         match fs.create_dir(&at).map_err(Why::from) {
-            // What has no directories needs none.
+            // A store without directories needs none.
             Ok(()) | Err(Why::Absent(_)) => {}
             Err(why) => {
                 refuse(why.to_string());
@@ -61,14 +61,14 @@ pub(super) fn directory(fs: &Filesystem, job: &Job) -> Result<String> {
     Err(Why::Failed("no directory can be made and written to".to_owned()))
 }
 
-/// Removes a directory with all that is in it. It is one of this process's own.
+/// Removes a directory of this process with everything in it.
 pub(super) fn remove(fs: &Filesystem, directory: &str) {
     let Ok(at) = path(fs, directory) else { return };
     let _ = fs.delete_recursively(&at);
-    // One by one as well: what it has answered is worth less than what is there now.
+    // Also one by one: the result of the call may be wrong, so what is left is checked.
     let mut problem = None;
     remove_below(fs, directory, &mut problem);
-    // A store without directories has none that could be there.
+    // A store without directories has none that could exist.
     let there = || fs.stat(&at).is_ok() || !children(fs, &at).is_empty();
     if let Some(why) = problem
         && there()
@@ -77,7 +77,7 @@ pub(super) fn remove(fs: &Filesystem, directory: &str) {
     }
 }
 
-/// What is in a directory; nothing if that cannot be known.
+/// Returns the entries of a directory; none if they cannot be listed.
 pub(super) fn children(fs: &Filesystem, path: &CStr) -> Vec<String> {
     let mut names = Vec::new();
     let _ = fs.get_children(path, |name| names.push(name.to_string_lossy().into_owned()));
@@ -100,7 +100,7 @@ fn remove_below(fs: &Filesystem, directory: &str, problem: &mut Option<Why>) {
     }
 }
 
-/// A name that a listing has, if it can only be below the directory: a plugin that is being written may also list `..`.
+/// Returns the name of an entry if it can only be below the directory: an unfinished plugin may also list `..`.
 fn own_child(name: &str) -> Option<&str> {
     let name = name.trim_end_matches('/');
     name.split('/').all(|part| !["", ".", ".."].contains(&part)).then_some(name)

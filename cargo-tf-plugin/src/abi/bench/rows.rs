@@ -11,7 +11,7 @@ use tf_fs_sys::TF_UNIMPLEMENTED;
 
 use crate::abi::events::tell;
 
-/// Whether the command that has started this process is gone, or wants it to end.
+/// Whether the command that started this process has ended, or has told it to end.
 pub(super) static STOPPED: AtomicBool = AtomicBool::new(false);
 
 /// Why an operation was not measured.
@@ -19,7 +19,7 @@ pub(super) static STOPPED: AtomicBool = AtomicBool::new(false);
 pub(super) enum Why {
     /// The plugin does not have it.
     Absent(String),
-    /// It has answered with an error.
+    /// It has returned an error.
     Failed(String),
     Stopped,
 }
@@ -53,7 +53,7 @@ impl<'j> Rows<'j> {
         self.group = group;
     }
 
-    /// Measures a row, if it is wanted, by what `body` does; only a wish to stop is an error.
+    /// Measures a row with `body`, if the row is requested. Only a request to stop is an error.
     pub(super) fn row(
         &self,
         name: impl Into<String>,
@@ -78,7 +78,7 @@ impl<'j> Rows<'j> {
         Ok(())
     }
 
-    /// The times of an operation that `body` does so often, at most `most` times.
+    /// Measures an operation that `body` runs so many times, at most `most` times.
     pub(super) fn time(
         &self,
         most: u64,
@@ -88,7 +88,7 @@ impl<'j> Rows<'j> {
         measure(self.job.seconds, most, body)
     }
 
-    /// The times of `call`.
+    /// Measures `call`.
     pub(super) fn repeat<'h>(
         &self,
         most: u64,
@@ -116,7 +116,7 @@ impl From<Failure<'_>> for Why {
     }
 }
 
-/// How long `call` takes, done so often.
+/// Calls `call` so many times, and returns how long that took.
 pub(super) fn repeated<'h>(times: u64, mut call: impl FnMut() -> Done<'h>) -> Result<Duration> {
     let start = Instant::now();
     for _ in 0..times {

@@ -15,7 +15,7 @@ use crate::tables;
 pub struct Device {
     /// Its callbacks.
     pub table: SP_StreamExecutor,
-    /// What the last call with a status came to.
+    /// The status of the last call that has one.
     pub status: Status,
     platform: Box<SP_Platform>,
     fns: SP_PlatformFns,
@@ -46,7 +46,7 @@ pub struct Copying<'s> {
     len: usize,
 }
 
-/// Memory of the device as TensorFlow passes it.
+/// Returns device memory as TensorFlow passes it.
 fn range(address: u64, size: usize) -> SP_DeviceMemoryBase {
     SP_DeviceMemoryBase {
         opaque: ptr::without_provenance_mut(address as usize),
@@ -61,7 +61,7 @@ macro_rules! slot {
     };
 }
 
-/// Callbacks with a status: whose they are, how they are called, and with what between the device and the status.
+/// Defines calls of callbacks with a status, with the owner and the arguments between device and status.
 macro_rules! callbacks {
     ($life:lifetime, |$own:ident| $device:expr; $($name:ident($($argument:ident: $type:ty),*) = $slot:ident($($value:expr),*);)*) => {$(
         #[doc = concat!("Calls `", stringify!($slot), "`.")]
@@ -134,7 +134,7 @@ impl Device {
             sync_memcpy_dtod(&mut range(target, bytes), &range(source, bytes), bytes as u64);
     }
 
-    /// Calls `allocate`; the address, or 0.
+    /// Calls `allocate`; returns the address, or 0.
     pub fn allocate_raw(&self, size: usize) -> Done<'_, u64> {
         let allocate = slot!(self, allocate)?;
         let mut answer = range(0, 0);
@@ -154,7 +154,7 @@ impl Device {
         }
     }
 
-    /// Calls `deallocate`, with no size as TensorFlow does.
+    /// Calls `deallocate`, without a size, as TensorFlow does.
     pub fn deallocate(&self, address: u64) -> Done<'_> {
         let deallocate = slot!(self, deallocate)?;
         // SAFETY: an open device and an address.
@@ -188,7 +188,7 @@ impl Device {
         }
     }
 
-    /// Calls `device_memory_usage`: what is free, and all.
+    /// Calls `device_memory_usage`; returns free and total memory in bytes.
     pub fn memory_usage(&self) -> Done<'_, [i64; 2]> {
         let get = slot!(self, device_memory_usage)?;
         let [mut free, mut total] = [-1; 2];
@@ -217,12 +217,12 @@ impl Device {
         Ok(Event(self, event))
     }
 
-    /// The null event, on which TensorFlow also calls.
+    /// Returns the null event, which TensorFlow also passes.
     pub fn null_event(&self) -> Event<'_> {
         Event(self, ptr::null_mut())
     }
 
-    /// The null stream, on which TensorFlow also calls.
+    /// Returns the null stream, which TensorFlow also passes.
     pub fn null_stream(&self) -> Stream<'_> {
         Stream(self, ptr::null_mut())
     }
@@ -239,7 +239,7 @@ impl Drop for Device {
 
 impl Drop for Memory<'_> {
     fn drop(&mut self) {
-        // One that has allocated has this, too, or the memory is gone with the process.
+        // A device that allocates also has this callback; otherwise the memory lives until the process ends.
         let _ = self.device.deallocate(self.address);
     }
 }
@@ -265,7 +265,7 @@ impl<'d> Stream<'d> {
         wait(event: &Event<'_>) = wait_for_event(own.1, event.1);
     }
 
-    /// Waits until all is done, as TensorFlow does.
+    /// Waits until all work is done, as TensorFlow does.
     pub fn finish(&self) -> Done<'d> {
         if self.0.table.block_host_until_done.is_some() {
             return self.synchronize();
@@ -306,7 +306,7 @@ impl Copying<'_> {
 
 impl Drop for Copying<'_> {
     fn drop(&mut self) {
-        // With a status of its own: what the copies came to is not what this does.
+        // With a new status: the result of the copies must not replace that of other calls.
         let Stream(device, stream) = self.stream;
         let (Some(block), Ok(status)) = (device.table.block_host_until_done, Status::new()) else {
             let _ = self.stream.finish();

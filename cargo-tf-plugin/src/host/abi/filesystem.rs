@@ -8,7 +8,7 @@ use tf_fs_sys::*;
 
 use super::{Done, Failure, Library, Status, text};
 
-/// A table, copied as TensorFlow copies it: no more than the plugin says that there is.
+/// Copies a table as TensorFlow does: not more of it than the plugin says it has.
 ///
 /// # Safety
 /// `table` is null or has `size` bytes, and `T` is a table of functions.
@@ -22,10 +22,10 @@ unsafe fn copied<T: Default>(table: *const T, size: usize) -> T {
     copy
 }
 
-/// An operation that fills in a struct of the host's.
+/// An operation that fills a struct of the host.
 type Filling<T> = unsafe extern "C" fn(*const TF_Filesystem, *const c_char, *mut T, *mut TF_Status);
 
-/// A filesystem's operations in either layout.
+/// Copies the operations of a filesystem, in either layout.
 ///
 /// # Safety
 /// `table` is null or has `size` bytes.
@@ -43,19 +43,19 @@ unsafe fn copied_operations(table: *const TF_FilesystemOps, size: usize) -> TF_F
 pub struct Filesystem {
     /// Its operations.
     pub ops: TF_FilesystemOps,
-    /// Those of its open files.
+    /// The operations of its files that are open for reading.
     pub readers: TF_RandomAccessFileOps,
-    /// Those of its files that are written.
+    /// The operations of its files that are open for writing.
     pub writers: TF_WritableFileOps,
-    /// Those of its memory regions.
+    /// The operations of its memory regions.
     pub regions: TF_ReadOnlyMemoryRegionOps,
-    /// What the last call came to.
+    /// The status of the last call.
     pub status: Status,
     free: unsafe extern "C" fn(*mut c_void),
     filesystem: Box<TF_Filesystem>,
 }
 
-/// The name of a table, for what it lacks.
+/// Returns the name of a table, for the error about a missing slot.
 fn name_of<T: Record>(_: &T) -> &'static str {
     T::NAME
 }
@@ -66,7 +66,7 @@ macro_rules! slot {
     };
 }
 
-/// Operations that only have a status, with what is between the filesystem and the status.
+/// Defines operations that only have a status, with the arguments between the filesystem and the status.
 macro_rules! operations {
     ($($name:ident($($path:ident),*) = ($($value:expr),*);)*) => {$(
         #[doc = concat!("Calls `", stringify!($name), "`.")]
@@ -78,7 +78,7 @@ macro_rules! operations {
     )*};
 }
 
-/// Operations that return a value.
+/// Defines operations that return a value.
 macro_rules! questions {
     ($($name:ident: $answer:ty),*) => {$(
         #[doc = concat!("Calls `", stringify!($name), "`.")]
@@ -94,7 +94,7 @@ macro_rules! questions {
 }
 
 impl Filesystem {
-    /// Calls `TF_InitPlugin`, and `init` of the filesystem of `scheme`, or of the only one.
+    /// Calls `TF_InitPlugin`, and `init` of the filesystem of `scheme`, or of the only filesystem.
     pub fn load(library: Library, scheme: Option<&str>) -> Result<Self, String> {
         let init = library.symbol(c"TF_InitPlugin");
         let init = init.ok_or("the plugin exports no TF_InitPlugin")?;
@@ -147,12 +147,12 @@ impl Filesystem {
     }
     questions!(is_directory: bool, get_file_size: i64);
 
-    /// Calls `get_children`, passes each name to `visit` and frees it as TensorFlow does; how many there are.
+    /// Calls `get_children`, passes each name to `visit` and frees it as TensorFlow does. Returns the number of names.
     pub fn get_children(&self, path: &CStr, visit: impl FnMut(&CStr)) -> Done<'_, usize> {
         self.list(slot!(self, ops, get_children)?, path, visit)
     }
 
-    /// As [`get_children`](Self::get_children), with `get_matching_paths`.
+    /// Calls `get_matching_paths`, and does the same as [`get_children`](Self::get_children).
     pub fn get_matching_paths(&self, path: &CStr, visit: impl FnMut(&CStr)) -> Done<'_, usize> {
         self.list(slot!(self, ops, get_matching_paths)?, path, visit)
     }
@@ -178,7 +178,7 @@ impl Filesystem {
         self.filled(slot!(self, ops, stat)?, path, TF_FileStatistics::default())
     }
 
-    /// Calls an operation that fills in what its last argument but one points to.
+    /// Calls an operation whose last argument before the status is a place for its result.
     fn filled<T>(&self, operation: Filling<T>, path: &CStr, mut answer: T) -> Done<'_, T> {
         // SAFETY: a filesystem of this table, a C string, a place for the answer without a state yet and a status.
         self.status.call(|status| unsafe {
@@ -216,7 +216,7 @@ impl Filesystem {
         Ok(Reader(self, self.filled(slot!(self, ops, new_random_access_file)?, path, file)?))
     }
 
-    /// Opens a file for writing, empty or with its present content.
+    /// Opens a file for writing, with its present content if `keep` is set, else empty.
     pub fn create(&self, path: &CStr, keep: bool) -> Done<'_, Writer<'_>> {
         let create = match keep {
             true => slot!(self, ops, new_appendable_file)?,
@@ -226,7 +226,7 @@ impl Filesystem {
         Ok(Writer(self, self.filled(create, path, file)?))
     }
 
-    /// Writes a file of so many blocks.
+    /// Writes a file that consists of so many blocks.
     pub fn write(&self, path: &CStr, blocks: usize, block: &[u8]) -> Done<'_> {
         let mut file = self.create(path, false)?;
         for _ in 0..blocks {
@@ -235,7 +235,7 @@ impl Filesystem {
         file.close()
     }
 
-    /// Maps a file and looks at what TensorFlow asks for; its length.
+    /// Maps a file and calls the functions that TensorFlow calls; returns the length.
     pub fn map(&self, path: &CStr) -> Done<'_, u64> {
         let map = slot!(self, ops, new_read_only_memory_region_from_file)?;
         let region = TF_ReadOnlyMemoryRegion { plugin_memory_region: ptr::null_mut() };
@@ -266,7 +266,7 @@ impl Drop for Filesystem {
 pub struct Reader<'f>(&'f Filesystem, TF_RandomAccessFile);
 
 impl<'f> Reader<'f> {
-    /// Calls `read`: what it returns, and what it comes to.
+    /// Calls `read`; returns the slot's result, and that of the status.
     pub fn read(&self, offset: u64, buffer: &mut [u8]) -> (i64, Done<'f>) {
         let read = match slot!(self.0, readers, read) {
             Ok(read) => read,
@@ -294,7 +294,7 @@ impl Drop for Reader<'_> {
 #[derive(Debug)]
 pub struct Writer<'f>(&'f Filesystem, TF_WritableFile);
 
-/// Operations without arguments.
+/// Defines operations without arguments.
 macro_rules! writer_operations {
     ($($name:ident),*) => {$(
         #[doc = concat!("Calls `", stringify!($name), "`.")]

@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{StatusFunctions, TF_Code, TF_OK, TF_Status, Versioned};
 
-/// A library that is never closed, as with TensorFlow.
+/// A library that is never closed, as in TensorFlow.
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
     handle: NonNull<c_void>,
@@ -25,7 +25,7 @@ impl Library {
         Self::open_with(path, libc::RTLD_LOCAL)
     }
 
-    /// Opens a library whose functions all libraries see that are opened later, such as TensorFlow's.
+    /// Opens a library whose functions are visible to all libraries that are opened later, such as TensorFlow's.
     pub fn open_for_all(path: &Path) -> Result<Self, String> {
         Self::open_with(path, libc::RTLD_GLOBAL)
     }
@@ -41,14 +41,14 @@ impl Library {
         })
     }
 
-    /// The address of a function.
+    /// Returns the address of a function.
     pub fn symbol(&self, name: &CStr) -> Option<NonNull<c_void>> {
         // SAFETY: the library stays open, and `name` is a C string.
         NonNull::new(unsafe { libc::dlsym(self.handle.as_ptr(), name.as_ptr()) })
     }
 }
 
-/// What a C string says, if there is one.
+/// Copies a C string; returns `None` for null.
 ///
 /// # Safety
 /// `text` is null or a C string.
@@ -58,7 +58,7 @@ pub unsafe fn text(text: *const std::ffi::c_char) -> Option<String> {
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }
 
-/// A struct of the host's that says its size.
+/// Creates a struct of the host that contains its size.
 #[doc(hidden)]
 pub fn sized<T: Versioned>() -> T {
     let mut record = T::default();
@@ -67,7 +67,7 @@ pub fn sized<T: Versioned>() -> T {
     record
 }
 
-/// A status that calls share, so that plugins are measured and not the allocator.
+/// A status that all calls share, so that plugins are measured and not the allocator.
 #[derive(Debug)]
 pub struct Status {
     functions: &'static StatusFunctions,
@@ -83,7 +83,7 @@ impl Status {
         Ok(Self { functions, raw, code: Cell::new(TF_OK) })
     }
 
-    /// Calls something with the status, which is OK before.
+    /// Calls a function with the status, which is set to OK before.
     fn call(&self, call: impl FnOnce(*mut TF_Status)) -> Done<'_> {
         if self.code.get() != TF_OK {
             // SAFETY: `raw` lives as long as `self`, and the message is a C string.
@@ -95,12 +95,12 @@ impl Status {
         if self.code.get() == TF_OK { Ok(()) } else { Err(Failure::Status(self)) }
     }
 
-    /// The code after the last call.
+    /// Returns the code after the last call.
     pub fn code(&self) -> TF_Code {
         self.code.get()
     }
 
-    /// The message after the last call.
+    /// Returns the message after the last call.
     pub fn message(&self) -> String {
         // SAFETY: `raw` lives as long as `self`; its message is null or a C string until it changes, and is copied.
         unsafe { text((self.functions.TF_Message)(self.raw)) }.unwrap_or_default()
@@ -114,7 +114,7 @@ impl Drop for Status {
     }
 }
 
-/// What a call comes to.
+/// The result of a call.
 pub type Done<'h, T = ()> = Result<T, Failure<'h>>;
 
 /// Why a call has failed.
@@ -124,7 +124,7 @@ pub enum Failure<'h> {
     Missing(&'static str, &'static str),
     /// The status, until the next call.
     Status(&'h Status),
-    /// The slot returned what it must not.
+    /// The slot returned an invalid value.
     Wrong(String),
 }
 
@@ -141,7 +141,7 @@ impl fmt::Display for Failure<'_> {
     }
 }
 
-/// The name of a status code.
+/// Returns the name of a status code.
 pub fn code_name(code: TF_Code) -> String {
     macro_rules! names {
         ($($code:ident)*) => { [$((tf_fs_sys::$code, stringify!($code))),*] };

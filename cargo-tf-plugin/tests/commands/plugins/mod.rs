@@ -1,4 +1,4 @@
-//! Plugins in C++, compiled with the headers of the newest TensorFlow.
+//! C++ plugins, compiled with the headers of the newest TensorFlow.
 
 use std::env;
 use std::io::ErrorKind;
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use tempfile::TempDir;
 
-/// A shared library, `name`, of a source in C++.
+/// Compiles a C++ source to the shared library `name`.
 pub(crate) fn compile(source: &Path, defines: &[&str], name: &str, flags: &[&str]) -> PathBuf {
     static SCRATCH: OnceLock<TempDir> = OnceLock::new();
     let scratch = SCRATCH.get_or_init(|| tempfile::tempdir().expect("a scratch directory"));
@@ -38,7 +38,7 @@ pub(crate) fn compile(source: &Path, defines: &[&str], name: &str, flags: &[&str
     library
 }
 
-/// The source `name` in this directory.
+/// Returns the path of the source `name` in this directory.
 pub(crate) fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/commands/plugins").join(name)
 }
