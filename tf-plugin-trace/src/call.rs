@@ -1,13 +1,13 @@
-//! One call, in words.
+//! The text of one call.
 
 use std::fmt::{self, Write as _};
 
 use crate::settings::Settings;
 
-/// A call that has come back; what is known of it grows.
+/// A call that has returned; its description is added step by step.
 #[derive(Debug, Default)]
 pub(crate) struct Call {
-    /// Whether the words are for anybody.
+    /// Whether the texts will be written.
     pub(crate) told: bool,
     pub(crate) arguments: String,
     /// The status, unless it is OK.
@@ -30,12 +30,12 @@ impl Call {
         add(self.told, &mut self.value, value);
     }
 
-    /// A number of things that was returned.
+    /// Adds a returned number of things.
     pub(crate) fn count(&mut self, count: i64, one: &str, more: &str) {
         self.value(format_args!("{count} {}", if count == 1 { one } else { more }));
     }
 
-    /// Says that the call has moved `count` bytes.
+    /// Adds the number of bytes that the call has moved.
     pub(crate) fn bytes(&mut self, count: u64) {
         self.bytes += count;
         self.value(format_args!("{count} bytes"));
@@ -45,14 +45,14 @@ impl Call {
         self.refusal = Some(reason);
     }
 
-    /// Keeps only the code of a refusal, whose text may have what it refuses.
+    /// Keeps only the code of a refusal, whose text may contain a secret.
     pub(crate) fn hide_reason(&mut self) {
         if let Some(refusal) = &mut self.refusal {
             refusal.truncate(refusal.find(':').unwrap_or(refusal.len()));
         }
     }
 
-    /// The result, in one line.
+    /// Formats the result in one line.
     pub(crate) fn result(&self) -> String {
         match (&self.refusal, self.value.as_str()) {
             (Some(refusal), "") => refusal.clone(),
@@ -68,12 +68,12 @@ fn add(told: bool, to: &mut String, text: fmt::Arguments<'_>) {
         if !to.is_empty() {
             to.push(' ');
         }
-        // A `String` refuses nothing.
+        // Writing to a `String` does not fail.
         let _ = write!(to, "{text}");
     }
 }
 
-/// A text as it may stand in a line: without control characters, and without the secrets of an address.
+/// Makes a text safe for a line: without control characters, and without secrets in addresses.
 pub(crate) fn clean(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for c in without_secrets(text).chars() {
@@ -86,7 +86,7 @@ pub(crate) fn clean(text: &str) -> String {
     clean
 }
 
-/// `scheme://name:password@host` as `scheme://***@host`, and `?key=value` as `?***`.
+/// Writes `scheme://name:password@host` as `scheme://***@host`, and `?key=value` as `?***`.
 fn without_secrets(text: &str) -> String {
     let ends = |c: char| c.is_whitespace() || c == '"' || c == '\'';
     let mut kept = String::with_capacity(text.len());
@@ -104,7 +104,7 @@ fn without_secret(address: &str, kept: &mut String) {
     let query = rest.find('?').filter(|at| rest[*at..].contains('='));
     let (rest, query) = query.map_or((rest, ""), |at| (&rest[..at], "?***"));
     let host = &rest[..rest.find('/').unwrap_or(rest.len())];
-    // Some take the scheme away; then only what has a password is an address.
+    // Some filesystems remove the scheme; without it, only a text with a password is an address.
     let end = match host.rfind('@').filter(|_| !scheme.is_empty()) {
         None if host.contains(':') => rest.rfind('@'),
         end => end,
@@ -132,7 +132,7 @@ mod tests {
             "no ftp://***@h and \"x://***@q/\" but a://b/c@d"
         );
         assert_eq!(clean("mem://"), "mem://");
-        // Keys may have slashes, and some filesystems take the scheme away.
+        // Keys may have slashes, and some filesystems remove the scheme.
         assert_eq!(clean("s3://AKIA:ab/cd@host/x"), "s3://***@host/x");
         assert_eq!(clean("key:secret@host/x failed"), "***@host/x failed");
         assert_eq!(clean("s3://b/k?X-Amz-Signature=s'"), "s3://b/k?***'");

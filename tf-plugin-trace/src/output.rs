@@ -21,7 +21,7 @@ pub(crate) struct Event<'a> {
 static CALLS: Sink = Sink::new();
 static CHROME: Sink = Sink::new();
 
-/// Writes a call to where calls go: each at once, so that nothing is lost with the process.
+/// Writes a call to each output: at once, so that nothing is lost with the process.
 pub(crate) fn write(settings: &Settings, event: &Event<'_>) {
     if let Some(file) = &settings.calls {
         if file == "-" {
@@ -33,7 +33,7 @@ pub(crate) fn write(settings: &Settings, event: &Event<'_>) {
     if let Some(file) = &settings.chrome {
         let mut text = String::new();
         thread_local! {
-            // Of which process this thread has said its name: a child has to say it again.
+            // The process for which this thread has written its name: a child has to write it again.
             static NAMED: Cell<u32> = const { Cell::new(0) };
         }
         if NAMED.replace(event.process) != event.process {
@@ -44,7 +44,7 @@ pub(crate) fn write(settings: &Settings, event: &Event<'_>) {
     }
 }
 
-/// One line, with its end.
+/// Formats one line, with its end.
 fn line(event: &Event<'_>, program: u32, colour: bool) -> String {
     let (dim, bad, plain) =
         if colour { ("\u{1b}[2m", "\u{1b}[33m", "\u{1b}[0m") } else { ("", "", "") };
@@ -80,7 +80,7 @@ fn line(event: &Event<'_>, program: u32, colour: bool) -> String {
     line
 }
 
-/// Nanoseconds with three digits and a unit.
+/// Formats nanoseconds with three digits and a unit.
 pub(crate) fn duration(nanoseconds: u64) -> String {
     let (unit, divisor) = match nanoseconds {
         0..1_000 => return format!("{nanoseconds} ns"),
@@ -88,14 +88,14 @@ pub(crate) fn duration(nanoseconds: u64) -> String {
         999_500..999_500_000 => ("ms", 1e6),
         _ => ("s", 1e9),
     };
-    // Durations have few digits beside those of a `f64`.
+    // Durations have fewer digits than a `f64`.
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
     let number = nanoseconds as f64 / divisor;
     let digits = if number < 9.995 { 2 } else { usize::from(number < 99.95) };
     format!("{number:.digits$} {unit}")
 }
 
-/// An event from the begin of the call to its end, behind the one before.
+/// Writes an event for the time of the call, behind the event before it.
 fn chrome(to: &mut String, event: &Event<'_>) {
     let Event { subject, operation, call, start, took, process, thread } = event;
     let _ = write!(to, ",\n{{\"name\":");
@@ -193,7 +193,7 @@ mod tests {
         assert!(coloured.contains("\u{1b}[33m→ NOT_FOUND: x; 9 bytes\u{1b}[0m"), "{coloured:?}");
         let bare = Call { told: true, ..Call::default() };
         assert!(line(&event(&bare), 5, false).ends_with("  a:// read\n"));
-        // The headings stand above what they name.
+        // The headings are above their columns.
         let heading = |name| crate::settings::HEADINGS.find(name).expect("it is there");
         let line = line(&event(&bare), 5, false).replace('µ', "u");
         let line = line.as_str();

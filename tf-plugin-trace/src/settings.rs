@@ -1,4 +1,4 @@
-//! The environment variables by which `cargo tf-plugin run` says what to trace.
+//! The environment variables with which `cargo tf-plugin run` selects what to trace.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,11 +8,11 @@ use std::sync::OnceLock;
 /// The plugin's file. Without it nothing is traced.
 pub const LIBRARY: &str = "TF_PLUGIN_TRACE_LIBRARY";
 
-/// Where the lines go: a file, to which they are appended, or `-` for standard error. Without it there are no lines.
+/// The output for lines: a file, to which they are appended, or `-` for standard error. Without it there are no lines.
 pub const CALLS: &str = "TF_PLUGIN_TRACE_CALLS";
 
-/// A file of Chrome's trace event format, to which events are appended; its beginning must be there. Without it there
-/// are no events.
+/// A file of Chrome's trace event format, to which events are appended; its beginning must exist.
+/// Without it there are no events.
 pub const CHROME: &str = "TF_PLUGIN_TRACE_CHROME";
 
 /// The time from which times are counted: nanoseconds of the clock `CLOCK_MONOTONIC`.
@@ -21,17 +21,17 @@ pub const START: &str = "TF_PLUGIN_TRACE_START";
 /// The process identifier of the program; lines of other processes name theirs.
 pub const PROCESS: &str = "TF_PLUGIN_TRACE_PROCESS";
 
-/// A file that the first process makes that has loaded the plugin. The program removes it at its end, or says that no
-/// process has.
+/// A file that the first process creates that has loaded the plugin. The program removes it at its
+/// end, or reports that no process has loaded the plugin.
 pub const LOADED: &str = "TF_PLUGIN_TRACE_LOADED";
 
-/// `1` if standard error is to be coloured.
+/// `1` to colour standard error.
 pub const COLOUR: &str = "TF_PLUGIN_TRACE_COLOUR";
 
 /// The headings above the lines.
 pub const HEADINGS: &str = "     time s  thread             took  call";
 
-/// What the environment says.
+/// The values of the environment variables.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) library: Option<PathBuf>,
@@ -44,7 +44,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// As they are when they are first requested.
+    /// Returns the settings, which are read once.
     pub(crate) fn get() -> &'static Self {
         static SETTINGS: OnceLock<Settings> = OnceLock::new();
         SETTINGS.get_or_init(|| {
@@ -62,7 +62,7 @@ impl Settings {
         })
     }
 
-    /// Whether calls are written one by one.
+    /// Returns whether each call is written.
     pub(crate) fn each(&self) -> bool {
         self.calls.is_some() || self.chrome.is_some()
     }

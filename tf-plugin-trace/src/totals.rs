@@ -1,11 +1,11 @@
-//! What has been wrapped, and the counts of its calls.
+//! The wrapped functions, and the counts of their calls.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::output::duration;
 
-/// The counts of one function. No lock: a process may fork at any time.
+/// The counts of one function. They need no lock: a process may fork at any time.
 #[derive(Debug, Default)]
 pub(crate) struct Count {
     calls: AtomicU64,
@@ -31,12 +31,12 @@ impl Count {
     }
 }
 
-/// A table that is wrapped: one of the plugin's, with its functions as they were.
+/// A wrapped table of the plugin, with its original functions.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    /// Whose functions these are: `notes://`, `MY_NPU`.
+    /// The owner of these functions: `notes://`, `MY_NPU`.
     pub(crate) subject: String,
-    /// Addresses; 0 for what the plugin does not have.
+    /// Addresses; 0 for functions that the plugin does not have.
     pub(crate) functions: Vec<usize>,
     pub(crate) members: &'static [&'static str],
     pub(crate) counts: Vec<Count>,
@@ -60,13 +60,13 @@ pub(crate) fn clear<'a>(slots: impl Iterator<Item = &'a Slot>) {
     }
 }
 
-/// Whether this is what every process does that imports TensorFlow.
+/// Returns whether every process that imports TensorFlow calls this.
 fn is_loading(name: &str) -> bool {
     name.ends_with("_InitPlugin") || name.starts_with("TF_Init") || name.ends_with(":// init")
 }
 
-/// The table at the end of a process, or nothing if there was no call; nor if the process is not the program, and has
-/// done no more than to load the plugin without a call that was refused.
+/// Returns the table at the end of a process, or nothing if there was no call. Also returns nothing
+/// for a process other than the program that has only loaded the plugin, without an error.
 pub(crate) fn table<'a>(
     slots: impl Iterator<Item = &'a Slot>,
     plugin: &str,
@@ -158,7 +158,7 @@ mod tests {
             ]
         );
         clear(slots.iter());
-        // What loads it is not a reason for a table, but in the program itself.
+        // Calls that load the plugin are not a reason for a table, except in the program itself.
         slots[0].counts[2].add(1_000, false, 0);
         assert_eq!(table(slots.iter(), "libx.so", 7, false), None);
         assert!(table(slots.iter(), "libx.so", 7, true).is_some());

@@ -1,4 +1,4 @@
-//! One call on its way: begun, come back, counted and written.
+//! One running call: it begins, returns, is counted and written.
 
 use std::process;
 
@@ -19,7 +19,7 @@ impl<'a> Begun<'a> {
         Self { slot, member, start: now() }
     }
 
-    /// The call has come back: `describe` puts it in words, and it is reported. `errno` stays the plugin's.
+    /// Ends the call: `describe` adds the texts, and it is reported. `errno` keeps the plugin's value.
     pub(super) fn returned(self, describe: impl FnOnce(&mut Call)) {
         let errno = errno();
         self.report(describe);
@@ -27,7 +27,7 @@ impl<'a> Begun<'a> {
         set_errno(errno);
     }
 
-    /// Counts the call, and writes it where it is wanted.
+    /// Counts the call, and writes it if requested.
     fn report(&self, describe: impl FnOnce(&mut Call)) {
         let &Self { slot, member, start } = self;
         let took = now().saturating_sub(start);
@@ -54,7 +54,7 @@ impl<'a> Begun<'a> {
     }
 }
 
-/// Only reached when the plugin throws an exception through the call.
+/// Only dropped when the plugin throws an exception through the call.
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
         self.report(|call| call.refused("an exception".to_owned()));

@@ -1,4 +1,4 @@
-//! TensorFlow's functions by which plugins register kernels and kernels fail, as they are called here first.
+//! Wrappers of TensorFlow's functions with which plugins register kernels, and with which kernels fail.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute;
@@ -17,7 +17,7 @@ use super::words::{refusal, text};
 type Builder =
     unsafe extern "C-unwind" fn(*const c_char, *const c_char, usize, usize, usize) -> *mut c_void;
 
-/// The functions of TensorFlow's that start a kernel, and by which a kernel says that it has failed.
+/// TensorFlow's functions that begin a kernel's registration, and those with which a kernel fails.
 const NAMES: [&CStr; 4] = [
     c"TF_NewKernelBuilder",
     c"TF_NewAsyncKernelBuilder",
@@ -26,7 +26,7 @@ const NAMES: [&CStr; 4] = [
 ];
 static GENUINE: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 
-/// TensorFlow's own, wherever it is.
+/// Finds TensorFlow's own function, in any of its libraries.
 fn genuine(which: usize) -> Option<usize> {
     let known = GENUINE[which].load(Ordering::Relaxed);
     if known != 0 {
@@ -43,7 +43,7 @@ fn genuine(which: usize) -> Option<usize> {
     Some(found)
 }
 
-/// What `dlsym` answers to who looks for these functions: this library's, where there is TensorFlow's.
+/// Returns what `dlsym` returns for these functions: this library's, if TensorFlow has been loaded.
 ///
 /// # Safety
 /// A handle for `dlsym`.
@@ -61,7 +61,7 @@ pub(super) unsafe fn builder(handle: *mut c_void, name: &CStr) -> Option<*mut c_
     })
 }
 
-/// `TF_OpKernelContext_Failure` or `TF_OpKernelConstruction_Failure`, by its place in `NAMES`.
+/// Replaces `TF_OpKernelContext_Failure` or `TF_OpKernelConstruction_Failure`, by the index in `NAMES`.
 ///
 /// # Safety
 /// As TensorFlow's.
@@ -80,7 +80,7 @@ pub unsafe extern "C-unwind" fn failure<const WHICH: usize>(
     }
 }
 
-/// `TF_NewKernelBuilder` or `TF_NewAsyncKernelBuilder`, by its place in `NAMES`.
+/// Replaces `TF_NewKernelBuilder` or `TF_NewAsyncKernelBuilder`, by the index in `NAMES`.
 ///
 /// # Safety
 /// As TensorFlow's.
@@ -96,7 +96,7 @@ pub unsafe extern "C-unwind" fn new_builder<const WHICH: usize>(
     let genuine = unsafe { transmute::<usize, Builder>(genuine) };
     let functions = [create, compute, delete];
     let mut passed = functions;
-    // TensorFlow has kernels of its own that begin here.
+    // TensorFlow's own kernels begin here, too.
     if compute != 0 && is_traced(compute) {
         set_up();
         // SAFETY: C strings, by the caller's word.

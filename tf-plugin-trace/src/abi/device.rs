@@ -8,7 +8,7 @@ use super::tables::tables;
 use super::words::text;
 use crate::call::Call;
 
-/// The size in a struct's first member, as far as there is a struct of that size.
+/// Returns the size in a struct's first member; 0 for null.
 ///
 /// # Safety
 /// Null, or a struct that begins with its size.
@@ -17,7 +17,7 @@ pub(super) unsafe fn size<T>(table: *const T) -> usize {
     if table.is_null() { 0 } else { unsafe { table.cast::<usize>().read() } }
 }
 
-/// What a copy has moved.
+/// Adds the number of bytes that a copy has moved.
 fn moved(call: &mut Call, size: u64) {
     call.argument(format_args!("{size} bytes"));
     if call.fine() {
@@ -25,7 +25,7 @@ fn moved(call: &mut Call, size: u64) {
     }
 }
 
-/// Who the tables belong to that a platform's functions fill: the slot knows the device's type.
+/// Returns the owner of the tables that a platform's functions fill: the device's type.
 unsafe fn subject(platform: *const SP_Platform) -> String {
     // SAFETY: a platform of the host's, with the plugin's strings.
     unsafe { platform.as_ref().map(|platform| text(platform.r#type)).unwrap_or_default() }
@@ -190,7 +190,7 @@ tables! {
         ) -> TF_Bool;
     }
 
-    /// What TensorFlow 2.22 has added to `SP_StreamExecutor`.
+    /// The function that TensorFlow 2.22 has added to `SP_StreamExecutor`.
     stream_options: SP_StreamExecutorWithStreamOptions, 4 {
         fn create_stream_with_options(
             device: Device, options: *const SP_StreamOptions, stream: *mut SP_Stream, status: Status

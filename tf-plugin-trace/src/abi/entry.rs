@@ -10,7 +10,7 @@ use super::tables::tables;
 use super::words::text;
 use crate::call::Call;
 
-/// The entry points as a table: the host finds each of them by itself, so that each has a slot of its own.
+/// The entry points as a table. The host looks up each of them separately, so each has its own slot.
 #[allow(non_snake_case, reason = "the names are the functions'")]
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -22,7 +22,7 @@ pub(super) struct EntryPoints {
     TF_InitProfiler: Option<TF_InitProfilerFn>,
 }
 
-/// Shows the device type that an entry point has named.
+/// Adds the device type that an entry point has set.
 ///
 /// # Safety
 /// It is null, or a C string of the plugin's that is not changed meanwhile.
@@ -33,14 +33,14 @@ unsafe fn named(call: &mut Call, device_type: *const c_char) -> String {
     name
 }
 
-// What a plugin has written into the structs is the tracer's to wrap: the host reads it when the entry point has returned.
+// The tracer wraps what a plugin has written into the structs: the host reads it after the entry point has returned.
 tables! {
     /// A table for each of [`EntryPoints`] that the host has looked up: at most five.
     points: EntryPoints, 16 {
         fn TF_InitPlugin(info: *mut TF_FilesystemPluginInfo) => |call| {
             if let Some(info) = info.as_ref() {
                 call.count(info.num_schemes.try_into().unwrap_or(i64::MAX), "scheme", "schemes");
-                // What the host does not read is not looked at.
+                // The host does not read the others.
                 if info.plugin_memory_allocate.is_some() && info.plugin_memory_free.is_some() {
                     filesystem::wrap(info);
                 }
@@ -77,12 +77,12 @@ tables! {
     }
 }
 
-/// Which entry point has this name.
+/// Returns the index of the entry point with this name.
 pub(super) fn position(name: &CStr) -> Option<usize> {
     points::MEMBERS.iter().position(|other| other.as_bytes() == name.to_bytes())
 }
 
-/// The wrapper of an entry point of the plugin's.
+/// Returns the wrapper of an entry point of the plugin.
 pub(super) fn wrapper(at: usize, function: usize) -> *mut c_void {
     let mut table = [0; points::MEMBERS.len()];
     table[at] = function;

@@ -16,7 +16,7 @@ fn listed(call: &mut Call, count: c_int) {
     }
 }
 
-/// What is renamed or copied, and to what.
+/// Adds the source and the target of a rename or a copy.
 unsafe fn moved(call: &mut Call, src: Path, dst: Path) {
     // SAFETY: null, or C strings of the host's.
     unsafe {
@@ -26,7 +26,7 @@ unsafe fn moved(call: &mut Call, src: Path, dst: Path) {
     }
 }
 
-/// The name of an option; its value may be a secret.
+/// Adds the name of an option; its value may be a secret.
 unsafe fn option(call: &mut Call, option: *const TF_Filesystem_Option) {
     // SAFETY: null, or an option of the host's.
     unsafe {
@@ -174,7 +174,7 @@ tables! {
     }
 }
 
-/// Wraps what `TF_InitPlugin` has offered.
+/// Wraps the functions that `TF_InitPlugin` has offered.
 ///
 /// # Safety
 /// As the plugin has filled it: so many schemes as it says, with tables as large as it says that may be written.
@@ -196,15 +196,15 @@ pub(super) unsafe fn wrap(info: &TF_FilesystemPluginInfo) {
     }
 }
 
-/// Puts wrappers in front of a filesystem's operations, in either layout.
+/// Wraps a filesystem's operations, in either layout.
 ///
 /// # Safety
 /// Null, or a table of so many bytes that may be written.
 pub(super) unsafe fn wrap_operations(table: *mut TF_FilesystemOps, size: usize, subject: &str) {
-    // TensorFlow 2.22 has taken operations out of the middle, under the same ABI number: the size tells.
+    // TensorFlow 2.22 has removed operations from the middle, under the same ABI number: the size shows the layout.
     if table.is_null() || size != size_of::<TF_FilesystemOpsWithoutTransactions>() {
         let newer = tf_fs_sys::host::release() >= Some((2, 22));
-        // What this host reads behind the operations that all releases have is not what older headers say.
+        // Behind the operations that all releases have, this host reads other functions than older headers declare.
         let known = if newer { offset_of!(TF_FilesystemOps, start_transaction) } else { size };
         // SAFETY: by the caller's word.
         return unsafe { operations::wrap(table, size.min(known), subject) };

@@ -18,11 +18,11 @@ const CREATE: usize = 0;
 pub(super) const COMPUTE: usize = 1;
 const DELETE: usize = 2;
 
-/// Rows of 64: what a TensorFlow has ops for, each with some types.
+/// Rows of 64 slots: enough for the ops of a TensorFlow, each with some types.
 const ROWS: usize = 32;
 pub(super) static SLOTS: Slots<{ ROWS * 64 }> = Slots::new(MEMBERS);
 
-/// A kernel of the plugin's, in place of which TensorFlow gets this: only `create` has to know its slot by itself.
+/// The object that TensorFlow gets in place of a kernel of the plugin. Only `create` has to know its slot without it.
 struct Kernel {
     slot: usize,
     own: *mut c_void,
@@ -46,7 +46,7 @@ unsafe extern "C-unwind" fn create<const ROW: usize, const COLUMN: usize>(
 unsafe fn create_of(slot: usize, construction: *mut TF_OpKernelConstruction) -> *mut c_void {
     let known = SLOTS.get(slot);
     let mut own = ptr::null_mut();
-    // TensorFlow calls no null.
+    // TensorFlow does not call a null function.
     if known.functions[CREATE] != 0 {
         let begun = begun(known, CREATE, construction.addr());
         // SAFETY: the plugin's function, as it has given it to TensorFlow, and the host's argument.
@@ -90,7 +90,7 @@ unsafe extern "C-unwind" fn compute_async(
     context: *mut TF_OpKernelContext,
     done: *mut TF_AsyncOpKernelDoneCallback,
 ) {
-    // SAFETY: as in `compute`; but `done` may be run before the function returns, and the kernel be deleted then.
+    // SAFETY: as in `compute`; but `done` may run before the function returns, and the kernel may be deleted then.
     let (slot, own) = unsafe {
         let kernel = &*kernel.cast::<Kernel>();
         (kernel.slot, kernel.own)
@@ -117,7 +117,7 @@ unsafe extern "C-unwind" fn delete(kernel: *mut c_void) {
     }
 }
 
-/// `create` of a slot.
+/// Returns the `create` of a slot.
 fn create_at(slot: usize) -> Create {
     macro_rules! row {
         ($($column:literal)*) => { [$(create::<ROW, $column>),*] };
@@ -133,14 +133,14 @@ fn create_at(slot: usize) -> Create {
     ALL[slot / 64][slot % 64]
 }
 
-/// Begins a call of a kernel's with this context.
+/// Begins a call of a kernel with this context.
 fn begun(slot: &Slot, member: usize, context: usize) -> Begun<'_> {
-    // What one has said that had the same address.
+    // A failure of an earlier context with the same address.
     FAILURES.forget(context);
     Begun::new(slot, member)
 }
 
-/// Says of a call of a kernel's why it has failed, if it has: in this thread, or in one of the plugin's.
+/// Adds why a kernel's call has failed, if it has: in this thread, or in one of the plugin.
 fn outcome(call: &mut Call, context: usize) {
     call.has_status = true;
     if let Some(failed) = FAILURES.take(context) {
@@ -148,7 +148,7 @@ fn outcome(call: &mut Call, context: usize) {
     }
 }
 
-/// Puts wrappers in front of a kernel's functions; nothing if there are too many kernels.
+/// Wraps a kernel's functions; returns `None` if there are too many kernels.
 pub(super) fn wrap(subject: &str, functions: [usize; 3], is_async: bool) -> Option<[usize; 3]> {
     let slot = SLOTS.claim(subject, &functions)?;
     let compute =

@@ -1,4 +1,4 @@
-//! The `dlsym` in front of the system's: a lookup of a traced function returns its wrapper.
+//! The `dlsym` that replaces the system's: a lookup of a traced function returns its wrapper.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -6,7 +6,7 @@ use std::ptr;
 use super::symbols::{ask, is_traced, real};
 use super::{builders, entry, process};
 
-/// What `dlsym` does: it returns `answer`, or goes on as the function `then` if there is one.
+/// What `dlsym` does: it returns `answer`, or continues as the function `then` if that is not null.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Looked {
@@ -14,7 +14,7 @@ pub struct Looked {
     then: *mut c_void,
 }
 
-/// The body of `dlsym`. It is called wherever a process looks for a symbol, also before anything is set up.
+/// Does the work of `dlsym`. It is called wherever a process looks up a symbol, even before anything is set up.
 ///
 /// # Safety
 /// As `dlsym`.
@@ -51,8 +51,8 @@ unsafe fn wrapper(handle: *mut c_void, name: *const c_char) -> Option<*mut c_voi
     }
 }
 
-/// Exports what the library for `LD_PRELOAD` is made for: `dlsym`, and the functions of TensorFlow's by which plugins
-/// register kernels and kernels fail. Once in a crate of the type `cdylib`.
+/// Exports what a library for `LD_PRELOAD` needs: `dlsym`, and TensorFlow's functions with which
+/// plugins register kernels and kernels fail. Use it once in a crate of the type `cdylib`.
 #[macro_export]
 macro_rules! export {
     () => {
@@ -63,7 +63,7 @@ macro_rules! export {
         #[unsafe(link_section = ".init_array")]
         static BEGIN: extern "C" fn() = $crate::abi::begin;
 
-        /// In front of the system's. Its own frame is gone when the system's begins, which looks at who has called it.
+        /// Replaces the system's. Its stack frame is gone when the system's begins, which checks who has called it.
         ///
         /// # Safety
         /// As the system's.
@@ -113,7 +113,7 @@ macro_rules! __in_front_of_tensorflow {
         $($crate::__in_front_of_tensorflow! { @one $name $own $which $arguments $result })*
     };
     (@one $name:ident $own:ident $which:literal ($($argument:ident: $type:ty),*) $result:ty) => {
-        /// In front of TensorFlow's, for plugins that are linked with it.
+        /// Replaces TensorFlow's, for plugins that are linked with it.
         ///
         /// # Safety
         /// As TensorFlow's.

@@ -1,4 +1,4 @@
-//! What TensorFlow calls, and what calls the plugin.
+//! The wrappers, which TensorFlow calls and which call the plugin.
 
 mod begun;
 mod builders;

@@ -1,4 +1,4 @@
-//! What a process does that this library is loaded into: at its begin, after a fork, and at its end.
+//! What this library does in each process: at its start, after a fork, and at its end.
 
 use std::path::Path;
 use std::sync::Once;
@@ -10,14 +10,14 @@ use super::{device, entry, filesystem, kernel};
 use crate::settings::{PROCESS, Settings};
 use crate::totals::{self, Slot};
 
-/// All that is counted.
+/// Returns everything that is counted.
 fn slots() -> impl Iterator<Item = &'static Slot> {
     entry::used().chain(filesystem::used()).chain(device::used()).chain(kernel::SLOTS.used())
 }
 
 static LOADED: AtomicBool = AtomicBool::new(false);
 
-/// What a process does that has a plugin to trace.
+/// Sets up a process that has a plugin to trace.
 pub(super) fn set_up() {
     extern "C" fn end() {
         let settings = Settings::get();
@@ -35,7 +35,7 @@ pub(super) fn set_up() {
     ONCE.call_once(|| {
         LOADED.store(true, Ordering::Relaxed);
         if let Some(mark) = &Settings::get().loaded {
-            // Without it the program says more than is true, which is not a reason to stop it.
+            // Without the file, the program may report wrongly that nobody loaded the plugin. It still goes on.
             let _ = fs::write(mark, "");
         }
         // SAFETY: functions that live as long as the process, since a preloaded library is never closed.
@@ -46,13 +46,13 @@ pub(super) fn set_up() {
     });
 }
 
-/// What every process does first that this library is loaded into: the program says at its end if nobody has loaded
-/// the plugin.
+/// Runs first in every process that this library is loaded into. The program reports at its end if
+/// no process has loaded the plugin.
 pub extern "C" fn begin() {
     extern "C" fn end() {
         let settings = Settings::get();
         let Some(mark) = &settings.loaded else { return };
-        // A child that was forked has it, too.
+        // A forked child runs this, too.
         if settings.process != process::id()
             || fs::remove_file(mark).is_ok()
             || LOADED.load(Ordering::Relaxed)
@@ -63,14 +63,14 @@ pub extern "C" fn begin() {
         let library = settings.library.as_deref().unwrap_or(Path::new("the plugin"));
         say(&missing(library, &maps));
     }
-    // The environment is requested as little as possible: this runs in everything that the program starts.
+    // The environment is read as little as possible: this runs in every process that the program starts.
     if env::var(PROCESS).is_ok_and(|program| program == process::id().to_string()) {
         // SAFETY: a function that lives as long as the process.
         unsafe { libc::atexit(end) };
     }
 }
 
-/// That there was no call because nobody has requested the plugin, and why that may be.
+/// Says that there was no call because the plugin was not used, and why that may be.
 fn missing(library: &Path, maps: &str) -> String {
     let name = library.file_name().unwrap_or_default().to_string_lossy();
     let why = if maps.lines().any(|line| line.ends_with(&*library.to_string_lossy())) {

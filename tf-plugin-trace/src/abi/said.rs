@@ -1,4 +1,4 @@
-//! What is said of an argument or a result because of its type alone.
+//! The texts that follow from the type of an argument or a result alone.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -7,18 +7,18 @@ use tf_fs_sys::*;
 use super::words::text;
 use crate::call::Call;
 
-/// An argument, or a result. A method of this type's own is preferred to that of [`Silent`], which is there for all.
+/// An argument, or a result. Its own methods are preferred to those of [`Silent`], which all types have.
 pub(super) struct Said<T>(pub(super) T);
 
-/// Nothing is said of other types.
+/// Adds no text, for all other types.
 pub(super) trait Silent {
-    /// Notes a status, which decides what else is said.
+    /// Adds a status, on which later texts depend.
     unsafe fn status(&self, _: &mut Call) {}
-    /// Puts an argument in words.
+    /// Adds an argument.
     unsafe fn argument(&self, _: &mut Call) {}
-    /// Puts in words what an argument points to now.
+    /// Adds what an argument points to now.
     unsafe fn made(&self, _: &mut Call) {}
-    /// Puts in words what was returned.
+    /// Adds the returned value.
     unsafe fn value(&self, _: &mut Call) {}
 }
 
@@ -65,8 +65,8 @@ said! {
     *mut c_void, value: |address, call| call.address(address);
 }
 
-/// What is said of a call with these arguments that has returned `$value`: what their types say, and then what the list
-/// says. With a second name the list speaks of what was returned, and with `only` of everything but the status.
+/// Describes a call with these arguments that has returned `$value`: first by their types, then as the list says. A
+/// second name in the list is the returned value; with `only`, the list describes everything except the status.
 macro_rules! tell {
     ([$($arg:ident)*] $said:ident $value:ident) => {{
         $(Said($arg).argument($said);)*

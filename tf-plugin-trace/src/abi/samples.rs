@@ -1,4 +1,4 @@
-//! Arguments, results and a TensorFlow for the tests of the wrappers, and what they have noted.
+//! Arguments, results and a TensorFlow for the tests of the wrappers, and what those have recorded.
 
 use std::any::type_name;
 use std::cell::{Cell, RefCell};
@@ -12,15 +12,15 @@ use crate::call::Call;
 use crate::totals::Slot;
 
 thread_local! {
-    /// What the fakes have got.
+    /// The arguments that the fakes got.
     pub(super) static CALLED: RefCell<Vec<Vec<u64>>> = const { RefCell::new(Vec::new()) };
-    /// What the wrappers have reported: whose, what, the arguments, the result.
+    /// What the wrappers have reported: owner, function, arguments, result.
     pub(super) static REPORTED: RefCell<Vec<[String; 4]>> = const { RefCell::new(Vec::new()) };
     pub(super) static FAILING: Cell<bool> = const { Cell::new(false) };
 }
 
 pub(super) const ERRNO: i32 = 77;
-/// What the fakes put where there is room for a pointer.
+/// The value that the fakes write where there is room for a pointer.
 const HANDLE: usize = 0xbeef;
 pub(super) const RETURNED: usize = 5;
 
@@ -38,16 +38,16 @@ pub(super) fn reported(slot: &Slot, member: usize, call: &Call) {
         let words = [&slot.subject, slot.members[member], &call.arguments, &call.result()];
         reported.push(words.map(str::to_owned));
     });
-    // What comes between the plugin and the host does not change `errno`.
+    // Code between the plugin and the host must not change `errno`.
     set_errno(1);
 }
 
 /// A value of a function's argument or result.
 pub(super) trait Sample: Copy {
-    /// A value that differs with the seed.
+    /// Returns a value that differs with the seed.
     fn sample(seed: usize) -> Self;
     fn bits(self) -> u64;
-    /// What a plugin's function does with what it gets.
+    /// Writes what a plugin's function writes to its argument.
     unsafe fn fill(self) {}
 }
 

@@ -1,7 +1,7 @@
-//! Where the functions are kept that are wrapped.
+//! The original functions that are wrapped.
 //!
-//! C functions without user data: what a wrapper calls is known by the wrapper alone. So there are several of each,
-//! and each table of the plugin's gets its own set, a slot.
+//! C functions have no user data: only the wrapper itself can know what it calls. So there are
+//! several wrappers of each function, and each table of the plugin gets its own set, a slot.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -19,14 +19,14 @@ impl<const COUNT: usize> Slots<COUNT> {
         Self { members, slots: [const { AtomicPtr::new(ptr::null_mut()) }; COUNT] }
     }
 
-    /// The slot in use with this number.
+    /// Returns the used slot with this number.
     #[inline]
     pub(super) fn get(&self, number: usize) -> &Slot {
         // SAFETY: wrappers of a slot are handed out after it was filled; slots are never freed.
         unsafe { &*self.slots[number].load(Ordering::Acquire) }
     }
 
-    /// The slots in use.
+    /// Returns the used slots.
     pub(super) fn used(&self) -> impl Iterator<Item = &Slot> {
         self.slots.iter().filter_map(|slot| {
             // SAFETY: null, or a leaked box.
@@ -34,7 +34,7 @@ impl<const COUNT: usize> Slots<COUNT> {
         })
     }
 
-    /// The slot with these functions, a new one if there was none; nothing when all are in use.
+    /// Finds the slot with these functions, or fills a new one; returns `None` if all are used.
     pub(super) fn claim(&self, subject: &str, functions: &[usize]) -> Option<usize> {
         let fresh = Box::into_raw(Box::new(Slot {
             subject: subject.to_owned(),

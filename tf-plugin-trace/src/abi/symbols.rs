@@ -1,4 +1,4 @@
-//! What the system knows of symbols: the real `dlsym`, and which file a function lies in.
+//! The system's symbols: the real `dlsym`, and the file that contains a function.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute;
@@ -10,14 +10,14 @@ use crate::settings::Settings;
 
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
-/// The system's `dlsym`.
+/// Returns the system's `dlsym`.
 pub(super) fn real() -> *mut c_void {
     static REAL: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
     let known = REAL.load(Ordering::Relaxed);
     if !known.is_null() {
         return known;
     }
-    // The versions that glibc has had it with: since 2.34, and before on either machine.
+    // The symbol versions that glibc has given it: since 2.34, and before on either machine.
     let found = [c"GLIBC_2.34", c"GLIBC_2.2.5", c"GLIBC_2.17"].into_iter().find_map(|version| {
         // SAFETY: C strings; the next library behind this one.
         let found = unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) };
@@ -25,14 +25,14 @@ pub(super) fn real() -> *mut c_void {
     });
     let Some(found) = found else {
         super::system::say("error: this system's `dlsym` is not found; run without `--trace`\n");
-        // Nothing of this process would work.
+        // The process would not work.
         std::process::abort();
     };
     REAL.store(found, Ordering::Relaxed);
     found
 }
 
-/// Asks the system, on behalf of this library.
+/// Looks up a symbol with the system's `dlsym`, for this library itself.
 pub(super) unsafe fn ask(handle: *mut c_void, name: &CStr) -> Option<usize> {
     // SAFETY: the system's `dlsym`, a handle by the caller's word and a C string.
     let found = unsafe {
@@ -42,7 +42,7 @@ pub(super) unsafe fn ask(handle: *mut c_void, name: &CStr) -> Option<usize> {
     (!found.is_null()).then(|| found.expose_provenance())
 }
 
-/// Whether a function lies in the plugin's file.
+/// Returns whether the plugin's file contains a function.
 pub(super) fn is_traced(function: usize) -> bool {
     static BASE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
     // SAFETY: `Dl_info` is pointers, for which zeros are a value; `dladdr` takes any address and returns a C

@@ -1,4 +1,4 @@
-//! What a process asks its system.
+//! System calls of a process.
 
 use std::ffi::{CStr, OsStr};
 use std::fs::File;
@@ -18,7 +18,7 @@ pub(crate) fn now() -> u64 {
     seconds * 1_000_000_000 + nanoseconds
 }
 
-/// The calling thread's identifier, as the kernel and debuggers know it.
+/// Returns the calling thread's identifier, which the kernel and debuggers use.
 pub(crate) fn thread() -> u32 {
     // SAFETY: no arguments; it cannot fail. The function of that name is newer than some glibc.
     unsafe { libc::syscall(libc::SYS_gettid) }.try_into().unwrap_or_default()
@@ -33,7 +33,7 @@ pub(crate) fn thread_name() -> String {
         .unwrap_or_default()
 }
 
-/// `errno`, which belongs to the plugin and the host.
+/// Returns `errno`, which belongs to the plugin and the host.
 pub(super) fn errno() -> c_int {
     // SAFETY: the calling thread's own.
     unsafe { *libc::__errno_location() }
@@ -44,7 +44,7 @@ pub(super) fn set_errno(errno: c_int) {
     unsafe { *libc::__errno_location() = errno }
 }
 
-/// Writes to standard error, in one piece if the system does. It takes no lock, unlike `std::io::stderr`.
+/// Writes to standard error, in one piece if the system does. Takes no lock, unlike `std::io::stderr`.
 pub(crate) fn say(text: &str) {
     let mut text = text.as_bytes();
     while !text.is_empty() {
@@ -53,16 +53,16 @@ pub(crate) fn say(text: &str) {
         match usize::try_from(written) {
             Ok(written) if written > 0 => text = &text[written.min(text.len())..],
             _ if errno() == libc::EINTR => {}
-            // There is nobody to tell, and the program is not to suffer from it.
+            // There is no way to report it, and the program must not be affected.
             _ => return,
         }
     }
 }
 
-/// A file that processes append to, once it is open. It is never closed.
+/// A file that processes append to. It is opened once and never closed.
 pub(crate) struct Sink(AtomicPtr<Kept>);
 
-/// A file, and which one it is: a program may close all files that it does not know and open others under their numbers.
+/// A file and its identity: a program may close all files that it does not know, and open others with their numbers.
 struct Kept {
     file: File,
     identity: (u64, u64),
@@ -73,7 +73,7 @@ impl Sink {
         Self(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// Appends a text in one piece. There is nobody to tell if that fails, and the program is not to suffer from it.
+    /// Appends a text in one piece. Ignores errors: they cannot be reported, and the program must not be affected.
     pub(crate) fn append(&self, path: &OsStr, text: &[u8]) {
         let seen = self.0.load(Ordering::Acquire);
         // SAFETY: null, or a box that was leaked below.

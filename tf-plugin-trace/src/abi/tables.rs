@@ -1,8 +1,8 @@
-//! Makes the wrappers of a table from a list of its functions.
+//! Defines the wrappers of a table from a list of its functions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Says that a table cannot be traced because there are too many.
+/// Reports that a table cannot be traced because there are too many.
 pub(super) fn too_many(what: &str, subject: &str) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Ordering::Relaxed) {
@@ -12,12 +12,12 @@ pub(super) fn too_many(what: &str, subject: &str) {
     }
 }
 
-/// For each table: a module with `wrap`, which puts wrappers in front of its functions, and `SLOTS`; and `used`, the slots
-/// in use of all of them.
+/// Defines a module for each table, with `wrap`, which wraps its functions, and `SLOTS`; and
+/// `used`, which returns the used slots of all tables.
 ///
-/// Each function is given with its arguments, which must be those of the table's type, and with what is said of a
-/// call that has come back besides what [`tell`](super::said::tell) says; `before` keeps what the call may change. `as`
-/// names those whose name several tables have.
+/// Each function is given with its arguments, which must be those of the table's type, and with the text that is added
+/// to that of [`tell`](super::said::tell) when a call has returned; `before` keeps what the call may change. `as` gives
+/// a unique name to functions whose name several tables have.
 macro_rules! tables {
     ($(
         $(#[$doc:meta])*
@@ -46,12 +46,12 @@ macro_rules! tables {
             const OFFSETS: &[usize] = &[$(core::mem::offset_of!($table, $name),)*];
 
             $(
-                // The list says what the header says.
+                // The list must agree with the header.
                 const _: fn(&$table) -> Option<unsafe extern "C" fn($($ty),*) $(-> $ret)?> =
                     |table| table.$name;
             )*
 
-            /// The wrappers of one slot. They let exceptions through.
+            /// Returns the wrappers of one slot. They let exceptions through.
             fn wrappers<const SLOT: usize>() -> [usize; MEMBERS.len()] {
                 $(
                     unsafe extern "C-unwind" fn $name<const SLOT: usize>($($arg: $ty),*) $(-> $ret)? {
@@ -112,7 +112,7 @@ macro_rules! tables {
                     }
                 )*
 
-                /// A table of functions that note their arguments.
+                /// Returns a table of functions that record their arguments.
                 #[allow(clippy::needless_update, reason = "some tables have other members, too")]
                 pub(in $crate::abi) fn table() -> $table {
                     // SAFETY: numbers, pointers and functions that may be absent.
@@ -120,8 +120,8 @@ macro_rules! tables {
                     $table { $($name: Some($name),)* ..zeros }
                 }
 
-                /// Calls each function of a table with arguments that differ from each other; its name, what they were
-                /// and what came back.
+                /// Calls each function of a table with arguments that differ from each other.
+                /// Returns its name, the arguments and the result.
                 pub(in $crate::abi) fn call_each(table: &$table) -> Vec<(&'static str, Vec<u64>, u64)> {
                     let mut calls = Vec::new();
                     $({
@@ -140,7 +140,7 @@ macro_rules! tables {
                 }
             }
 
-            /// Puts the wrappers in front of the functions that lie in the first `size` bytes of a table.
+            /// Wraps the functions in the first `size` bytes of a table.
             ///
             /// # Safety
             /// Null, or a table of so many bytes that may be written.
@@ -159,7 +159,7 @@ macro_rules! tables {
                         false => 0,
                     })
                     .collect();
-                // A table that the plugin keeps and offers again has been wrapped before.
+                // A table that the plugin keeps and offers again is wrapped already.
                 let wrapped = |function: &usize| ALL.iter().any(|all| all().contains(function));
                 if functions.iter().all(|function| *function == 0) || functions.iter().any(wrapped) {
                     return;
@@ -184,7 +184,7 @@ macro_rules! tables {
 }
 pub(super) use tables;
 
-/// What a function is called in lines and totals.
+/// Expands to the name of a function in lines and totals.
 macro_rules! label {
     ($name:ident) => {
         stringify!($name)
@@ -195,7 +195,7 @@ macro_rules! label {
 }
 pub(super) use label;
 
-/// A function for each number of a slot.
+/// Expands to the functions for all numbers of a slot.
 macro_rules! numbered {
     (4 $name:ident) => {
         $crate::abi::tables::numbered!(@ $name 0 1 2 3)

@@ -1,4 +1,4 @@
-//! Every function of every table, as TensorFlow calls it.
+//! Tests every function of every table, called as TensorFlow calls it.
 
 use std::mem::transmute;
 use std::panic::{catch_unwind, panic_any};
@@ -9,7 +9,7 @@ use super::samples::{CALLED, ERRNO, FAILING, REPORTED, RETURNED, install, leaked
 use super::system::errno;
 use super::{device, entry, filesystem};
 
-/// The addresses among the arguments by their place, and what the fakes return.
+/// Replaces addresses of arguments by their index, and that of the fakes' result by a name.
 fn named(text: &str, arguments: &[u64], result: u64) -> String {
     let mut text = text.to_owned();
     for (at, argument) in arguments.iter().enumerate() {
@@ -18,8 +18,8 @@ fn named(text: &str, arguments: &[u64], result: u64) -> String {
     if result > 4096 { text.replace(&format!("{result:#x}"), "#result") } else { text }
 }
 
-/// Wraps a table of fakes and calls each of its functions: the fakes get what is passed, the caller what they return,
-/// and there is one report each, whose words are returned.
+/// Wraps a table of fakes and calls each of its functions. The fakes get what is passed, the caller
+/// gets what they return, and there is one report for each, whose text is returned.
 macro_rules! each {
     ($($module:tt)::+, $subject:literal, $failing:literal) => {{
         install();
@@ -115,7 +115,7 @@ fn every_operation_of_a_filesystem_is_traced() {
 
     let mut failed = each!(filesystem::operations, "a://", true);
     failed.retain(|line| !line.contains("NOT_FOUND: gone"));
-    // Those without a status, and those whose status may have the value that is refused.
+    // Functions without a status, and those whose status may contain the secret value.
     let without = "
         filesystem.cleanup:  ->
         paths_exist: 3 paths -> true
@@ -178,7 +178,7 @@ fn every_function_of_a_platform_is_traced() {
     assert_lines(&each!(device::device, "X", false), device);
     assert_lines(&each!(device::timer, "X", false), "nanoseconds: timer #1 -> 5");
 
-    // There are so many tables of a kind; those behind stay as they are, and those before are found again.
+    // There are only so many tables of a kind; further ones are not wrapped, and earlier ones are found again.
     let own = device::timer::fakes::table();
     let address = |table: &SP_TimerFns| table.nanoseconds.map(|function| function as usize);
     let wrapped = |subject: &str| {
@@ -232,7 +232,7 @@ fn every_function_of_a_stream_executor_is_traced() {
     assert_lines(&each!(device::executor, "X", false), executor);
     let mut failed = each!(device::executor, "X", true);
     failed.retain(|line| !line.contains("NOT_FOUND: gone"));
-    // Those without a status.
+    // Functions without a status.
     assert_eq!(failed.len(), 13, "{failed:#?}");
     let added = "create_stream_with_options: :0 -> stream 0xbeef";
     assert_lines(&each!(device::stream_options, "X", false), added);
@@ -269,7 +269,7 @@ fn a_table_is_wrapped_as_far_as_it_goes() {
         unsafe { filesystem::operations::wrap(&raw mut table, size, subject) };
         table
     };
-    // An older plugin's table, that ends behind `stat`; and one that ends in the midst of a member.
+    // The table of an older plugin, which ends behind `stat`; and one that ends inside a member.
     let end = std::mem::offset_of!(TF_FilesystemOps, is_directory);
     for size in [end, end + 7] {
         let table = wrapped(own, size, "older://");
@@ -279,11 +279,11 @@ fn a_table_is_wrapped_as_far_as_it_goes() {
             assert_eq!(now != before, is_wrapped, "{at}");
         }
         assert!(table.stat.is_none(), "what is absent stays absent");
-        // What is wrapped already stays as it is: nothing calls itself.
+        // Wrapped functions are not wrapped again: nothing calls itself.
         let again = wrapped(table, size_of_val(&own), "older://");
         assert_eq!(addresses(again), addresses(table));
     }
-    // The same functions under the same name have the same wrappers, under another name others.
+    // The same functions have the same wrappers under one name, and different ones under another name.
     let whole = |subject| addresses(wrapped(own, size_of_val(&own), subject));
     assert_eq!(whole("one://"), whole("one://"));
     assert!(whole("one://") != whole("two://"));
@@ -348,7 +348,7 @@ fn a_file_is_called_by_the_path_that_it_was_opened_with() {
     }
 }
 
-/// The places of an operation are those of the layout that the size tells.
+/// Checks that the offsets of an operation are those of the layout that the size shows.
 #[test]
 fn a_table_of_tensorflow_2_22_is_traced_to_its_end() {
     install();
@@ -376,7 +376,7 @@ fn a_table_of_tensorflow_2_22_is_traced_to_its_end() {
         |table| unsafe { transmute::<TF_FilesystemOpsWithoutTransactions, [usize; COUNT]>(table) };
     let pairs = addresses(table).into_iter().zip(addresses(own.without_transactions()));
     assert!(pairs.into_iter().all(|(now, before)| now != before && now != 0));
-    // Where the header of 2.22 has it.
+    // The offset in the header of 2.22.
     let set = own.set_filesystem_configuration.expect("it is there") as usize;
     assert_eq!(addresses(own.without_transactions())[184 / size_of::<usize>()], set);
 }

@@ -1,14 +1,14 @@
-//! What is remembered of objects of the host's: the path that a file was opened with, why a kernel has failed.
+//! Texts for objects of the host: the path that a file was opened with, and why a kernel has failed.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 const ROOM: usize = 4096;
-/// How far from its place an object may be.
+/// How many places an object may be away from its first one.
 const NEAR: usize = 64;
 
-/// Texts by the address of the host's object. Without a lock; an object that finds no place has none.
+/// Texts by the address of the host's object, without a lock. An object that finds no free place has no text.
 pub(super) struct Texts {
     objects: [AtomicUsize; ROOM],
     texts: [AtomicPtr<String>; ROOM],
@@ -17,7 +17,7 @@ pub(super) struct Texts {
 /// The paths of open files, of all filesystems.
 pub(super) static PATHS: Texts = Texts::new();
 
-/// Why the kernels have failed that are being run or made, by the context that TensorFlow gives to them.
+/// Why kernels have failed that are running or being created, by the context that TensorFlow passes to them.
 pub(super) static FAILURES: Texts = Texts::new();
 
 impl Texts {
@@ -39,7 +39,7 @@ impl Texts {
         Self::near(object).find(|place| self.objects[*place].load(Ordering::Acquire) == object)
     }
 
-    /// Notes the text of an object, in place of an earlier one.
+    /// Sets the text of an object, and replaces an earlier one.
     pub(super) fn note(&self, object: usize, text: String) {
         let place = self.find(object).or_else(|| {
             Self::near(object).find(|place| {
@@ -53,7 +53,7 @@ impl Texts {
         }
     }
 
-    /// The text of an object that stays for the length of the call.
+    /// Returns the text of an object that lives during the call.
     pub(super) fn get(&self, object: usize) -> Option<String> {
         let text = self.texts[self.find(object)?].load(Ordering::Acquire);
         // SAFETY: null, or a box that lives until the object's own `cleanup`, which by the header comes after every
@@ -61,7 +61,7 @@ impl Texts {
         unsafe { text.as_ref() }.cloned()
     }
 
-    /// Takes the text of an object that is gone.
+    /// Removes and returns the text of an object that was deleted.
     pub(super) fn take(&self, object: usize) -> Option<String> {
         let place = self.find(object)?;
         let text = owned(self.texts[place].swap(ptr::null_mut(), Ordering::AcqRel));
@@ -69,7 +69,7 @@ impl Texts {
         text
     }
 
-    /// Forgets an object that is gone.
+    /// Removes the text of an object that was deleted.
     pub(super) fn forget(&self, object: usize) {
         drop(self.take(object));
     }
@@ -99,7 +99,7 @@ mod tests {
             paths.forget(object * 16);
         }
         assert_eq!(paths.get(32), None);
-        // More than there is room for: some have none, and none another's.
+        // More objects than places: some have no text, and none has the text of another.
         let known = (1..=2 * ROOM).filter(|object| {
             paths.note(object * 8, object.to_string());
             paths.get(object * 8).is_some_and(|path| path == object.to_string())

@@ -1,4 +1,4 @@
-//! What the plugin and the host hand each other, in words. The pointers are the host's or the plugin's.
+//! Texts for the values that the plugin and the host pass to each other. The pointers are the host's or the plugin's.
 
 use std::ffi::{CStr, c_char, c_void};
 
@@ -8,7 +8,7 @@ use tf_fs_sys::*;
 use super::texts::PATHS;
 use crate::call::{Call, clean};
 
-/// A C string in words; `null` without one.
+/// Formats a C string; `null` for a null pointer.
 ///
 /// # Safety
 /// Null, or a C string.
@@ -35,7 +35,7 @@ fn code(code: TF_Code) -> String {
     }
 }
 
-/// What a status says, unless it is OK.
+/// Formats a status, unless it is OK.
 ///
 /// # Safety
 /// Null, or a status.
@@ -60,7 +60,7 @@ pub(super) unsafe fn refusal(status: *const TF_Status) -> Option<String> {
 }
 
 impl Call {
-    /// Notes what the plugin has set.
+    /// Adds the status that the plugin has set.
     ///
     /// # Safety
     /// Null, or a status.
@@ -72,7 +72,7 @@ impl Call {
         }
     }
 
-    /// Memory that was requested.
+    /// Adds requested memory.
     pub(super) fn memory_of(&mut self, address: *mut c_void, size: u64) {
         if address.is_null() && size > 0 {
             self.refused("no memory".to_owned());
@@ -86,7 +86,7 @@ impl Call {
         self.refusal.is_none()
     }
 
-    /// A path as an argument.
+    /// Adds a path as an argument.
     ///
     /// # Safety
     /// Null, or a C string.
@@ -97,7 +97,7 @@ impl Call {
         }
     }
 
-    /// The path of a file object as an argument.
+    /// Adds the path of a file object as an argument.
     pub(super) fn file<T>(&mut self, file: *const T) {
         if self.told {
             let path = PATHS.get(file.addr()).unwrap_or_else(|| format!("file {file:p}"));
@@ -105,7 +105,7 @@ impl Call {
         }
     }
 
-    /// Notes the path that a file object was opened with.
+    /// Remembers the path that a file object was opened with.
     ///
     /// # Safety
     /// Null, or a C string.
@@ -116,32 +116,32 @@ impl Call {
         }
     }
 
-    /// The number of a device as an argument.
+    /// Adds the number of a device as an argument.
     pub(super) fn device(&mut self, device: Option<&SP_Device>) {
         if let Some(device) = device {
             self.argument(format_args!(":{}", device.ordinal));
         }
     }
 
-    /// A handle as an argument.
+    /// Adds a handle as an argument.
     pub(super) fn handle<T>(&mut self, name: &str, handle: *const T) {
         self.argument(format_args!("{name} {handle:p}"));
     }
 
-    /// The handle that was made, where the host has a place for it.
+    /// Adds the handle that was created, if the host has a place for it.
     pub(super) fn made<T>(&mut self, name: &str, made: Option<&*mut T>) {
-        // Where nothing was made the host may have left its place uninitialised.
+        // If nothing was created, the host may have left the place uninitialised.
         if let Some(made) = made.filter(|_| self.fine()) {
             self.value(format_args!("{name} {:p}", *made));
         }
     }
 
-    /// An address that was returned.
+    /// Adds a returned address.
     pub(super) fn address(&mut self, address: *const c_void) {
         self.value(format_args!("{address:p}"));
     }
 
-    /// A `TF_Bool` or `bool` that was returned.
+    /// Adds a returned `TF_Bool` or `bool`.
     pub(super) fn truth(&mut self, truth: bool) {
         self.value(format_args!("{truth}"));
     }
