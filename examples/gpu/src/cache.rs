@@ -1,4 +1,4 @@
-//! Compiled programs on disk, so that the next process need not compile them.
+//! Compiled programs on disk, so that the next process does not have to compile them.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -10,28 +10,28 @@ use std::time::SystemTime;
 
 /// The setting: a directory, or `0` for none.
 pub(crate) const SETTING: &str = "RUST_GPU_CACHE";
-/// Begins each file; another layout is another one.
+/// The first bytes of each file; another layout has other bytes.
 const MARK: &[u8] = b"RUST_GPU program 1\n";
-/// Ends the name of each file: the user may have others there.
+/// The suffix of each file name: the user may have other files there.
 const SUFFIX: &str = ".rust-gpu";
-/// When a process finds more, it removes what was not used for the longest time until half of it is left.
+/// When a process finds more, it removes the least recently used programs until half of it is left.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// A directory with a file for each program.
 pub(crate) struct Cache {
     directory: PathBuf,
-    /// Whether it was said that programs cannot be kept.
+    /// Whether a warning said that programs cannot be kept.
     has_failed: AtomicBool,
 }
 
-/// The same in each process with the same build of the plugin; others find nothing, or what has another key.
+/// Hashes bytes, equally in all processes with the same build of the plugin; others find nothing, or another key.
 fn hash(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
     hasher.finish()
 }
 
-/// The key and the program in a file, unless it is torn.
+/// Returns the key and the program in a file, unless the file is incomplete.
 fn parts(file: &[u8]) -> Option<(&[u8], &[u8])> {
     let rest = file.strip_prefix(MARK)?;
     let (sum, rest) = rest.split_first_chunk()?;
@@ -42,7 +42,7 @@ fn parts(file: &[u8]) -> Option<(&[u8], &[u8])> {
     content.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)
 }
 
-/// The directory that the setting names; the inner `None` for none.
+/// Parses the setting, a directory; the inner `None` means none.
 pub(crate) fn parse(text: &str) -> Option<Option<PathBuf>> {
     match text {
         "0" => Some(None),
@@ -50,7 +50,7 @@ pub(crate) fn parse(text: &str) -> Option<Option<PathBuf>> {
     }
 }
 
-/// The user's, who may have no home.
+/// Returns the user's directory, if the user has a home.
 pub(crate) fn of_user() -> Option<PathBuf> {
     let path = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let caches = path("XDG_CACHE_HOME").or_else(|| path("HOME").map(|home| home.join(".cache")));
@@ -58,7 +58,7 @@ pub(crate) fn of_user() -> Option<PathBuf> {
 }
 
 impl Cache {
-    /// Opens it. Without success a line says why, and nothing is kept.
+    /// Opens the cache. On failure a warning says why, and nothing is kept.
     pub(crate) fn open(directory: &Path) -> Option<Self> {
         let cache = Self { directory: directory.to_owned(), has_failed: AtomicBool::new(false) };
         cache.make().inspect_err(|error| cache.failed(error)).ok()?;
@@ -66,11 +66,11 @@ impl Cache {
         Some(cache)
     }
 
-    /// Makes the directory, unless it is there.
+    /// Creates the directory, unless it exists.
     fn make(&self) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         let found = fs::metadata(&self.directory)?;
-        // The driver runs what is there.
+        // The driver runs the programs in it.
         if found.uid() != fs::metadata("/proc/self")?.uid() {
             return Err(io::Error::other(format!("it belongs to the user {}", found.uid())));
         }
@@ -95,7 +95,7 @@ impl Cache {
         self.directory.join(format!("{:016x}{SUFFIX}", hash(key.as_bytes())))
     }
 
-    /// What was kept with this key. A torn file is none, and a line says so; a file with another key is none.
+    /// Returns the program with this key. A file with another key is ignored; so is a damaged one, with a warning.
     pub(crate) fn get(&self, key: &str) -> Option<Vec<u8>> {
         let path = self.file(key);
         let file = fs::read(&path).ok()?;
@@ -106,12 +106,12 @@ impl Cache {
         if found != key.as_bytes() {
             return None;
         }
-        // It was used. There is nothing to do about an error.
+        // Marks it as used. Errors do not matter.
         let _ = fs::File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
         Some(program.to_vec())
     }
 
-    /// Says that what was kept with this key is of no use.
+    /// Warns that the program with this key cannot be used.
     pub(crate) fn refuse(&self, key: &str, why: &str) {
         log::warn!(
             "RUST_GPU does not use the compiled program in `{}`, and compiles it again: {why}",
@@ -119,7 +119,7 @@ impl Cache {
         );
     }
 
-    /// Keeps a program. Without success a line says why, once, and nothing is lost but time.
+    /// Keeps a program. On failure a warning says why, once; the program is compiled again next time.
     pub(crate) fn put(&self, key: &str, program: &[u8]) {
         if let Err(error) = self.try_put(key, program) {
             self.failed(&error);
@@ -128,7 +128,7 @@ impl Cache {
 
     fn try_put(&self, key: &str, program: &[u8]) -> io::Result<()> {
         let content = [key.as_bytes(), program].concat();
-        // Another process sees a whole file or none.
+        // Another process sees a complete file or none.
         let mut file = tempfile::Builder::new().suffix(SUFFIX).tempfile_in(&self.directory)?;
         for part in
             [MARK, &hash(&content).to_le_bytes(), &(key.len() as u64).to_le_bytes(), &content]
@@ -218,11 +218,11 @@ mod tests {
         cache.put("new", b"program");
         cache.shrink();
         assert!(cache.get("old").is_some());
-        // Somebody else's.
+        // A file of another program.
         let other = cache.directory.join("0123456789abcdef");
         fs::File::create(&other).unwrap().set_len(2 * MOST_BYTES).unwrap();
         cache.shrink();
-        // A program that was used is as new as one that was kept.
+        // A program that was used is as new as one that was written.
         assert!(cache.get("old").is_some());
         fs::File::open(cache.file("old")).unwrap().set_modified(past(60)).unwrap();
         let large = fs::File::create(cache.file("large")).unwrap();

@@ -13,7 +13,7 @@ use se_plugin::{Counters, host_has_gpu_kernels};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
-/// What streams did, for TensorFlow's profiler.
+/// The commands of all streams, for TensorFlow's profiler.
 pub(crate) static TIMELINE: LazyLock<Timeline> =
     LazyLock::new(|| Timeline::new(GpuPlatform::device_type()));
 
@@ -66,15 +66,15 @@ pub struct GpuDevice {
     counters: Counters,
     health: Arc<Health>,
     regions: Arc<Regions>,
-    /// For copies in no order with any stream.
+    /// A batch for copies that are not ordered with any stream.
     direct: Mutex<Batch>,
     queues: Mutex<Vec<Weak<Queue>>>,
-    /// How many there were.
+    /// How many streams were created.
     streams: AtomicUsize,
 }
 
 impl GpuDevice {
-    /// The card's name, by the driver.
+    /// Returns the card's name, as the driver reports it.
     #[must_use]
     pub fn card(&self) -> &str {
         &self.gpu.name

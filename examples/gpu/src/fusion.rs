@@ -41,9 +41,9 @@ fn fuse(graph: &mut Graph<'_>, device_type: &str) -> Result<()> {
     Ok(())
 }
 
-/// Device and type of a node that can be fused.
+/// Returns device and type of a node that can be fused.
 fn kind(node: &Node<'_>, device_type: &str) -> Option<(String, DType)> {
-    // A graph that is rewritten for an export is not placed, and has devices without a job: it must not get the plugin's op.
+    // A graph for an export is not placed, so its devices have no job. It must not get the plugin's op.
     if !node.is_on(device_type) || !node.device().starts_with("/job:") {
         return None;
     }
@@ -54,13 +54,13 @@ fn kind(node: &Node<'_>, device_type: &str) -> Option<(String, DType)> {
     can.then(|| (node.device().to_owned(), dtype))
 }
 
-/// The number of a node's op in the shader, and how many operands it has.
+/// Returns the number of a node's op in the shader, and how many operands it has.
 fn step(node: &Node<'_>) -> Option<(u32, usize)> {
     let found = fusible().iter().find(|(op, ..)| *op == node.op());
     found.map(|&(_, number, operands)| (number, operands))
 }
 
-/// The node's `alpha`, or 0 if its op has none.
+/// Returns the node's `alpha`, or 0 if its op has none.
 fn alpha(node: &Node<'_>) -> Option<f32> {
     match node.op() {
         "LeakyRelu" | "LeakyReluGrad" => node.attr("alpha").ok(),
@@ -68,7 +68,7 @@ fn alpha(node: &Node<'_>) -> Option<f32> {
     }
 }
 
-/// Replaces a tree by one node, under the name of its last. Adds the nodes that are `removed`, and what they were computed from.
+/// Replaces a tree by one node, with the name of its last. Adds the removed nodes to `removed`, with their sources.
 fn replace(
     graph: &mut Graph<'_>,
     tree: &Tree,

@@ -4,7 +4,7 @@ use crate::abi::{Gpu, again};
 use se_plugin::{Error, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The first failure of the device, for good.
+/// The first failure of the device, which is kept.
 pub(crate) struct Health {
     gpu: Arc<Gpu>,
     first: Mutex<Option<Error>>,
@@ -15,7 +15,7 @@ impl Health {
         Self { gpu: Arc::clone(gpu), first: Mutex::default() }
     }
 
-    /// The first failure. A card can be lost where no queue is: while memory is allocated or a shader compiled.
+    /// Locks the first failure. A card can be lost outside a queue: while memory is allocated or a shader compiled.
     fn first(&self) -> MutexGuard<'_, Option<Error>> {
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         if first.is_none() {

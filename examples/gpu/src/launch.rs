@@ -1,4 +1,4 @@
-//! How kernels run shaders.
+//! Runs shaders for kernels.
 
 use crate::abi::{CooperativeMatrix, PUSH_BYTES, Place, Shader};
 use crate::device::GpuPlatform;
@@ -11,10 +11,10 @@ use se_plugin::prelude::*;
 /// A run of a kernel.
 pub(crate) type Run<'a> = OpKernelContext<'a, GpuPlatform>;
 
-/// Products of fewer rows or columns leave most of a cooperative matrix empty.
+/// With fewer rows or columns, products leave most of a cooperative matrix empty.
 const LEAST_COOPERATIVE: usize = 32;
 
-/// The cooperative matrices that products of this type, and with so many rows and columns, use.
+/// Returns the cooperative matrices for products of this type, with this many rows and columns.
 pub(crate) fn cooperative(
     stream: &GpuStream,
     dtype: DType,
@@ -24,26 +24,26 @@ pub(crate) fn cooperative(
     is_worth_it.then(|| trial::cooperative(&stream.queue.gpu))?
 }
 
-/// Invocations of a workgroup, in shaders with one axis.
+/// The invocations of a workgroup, in shaders with one axis.
 const WORKGROUP: usize = 256;
-/// What every card has, along each axis.
+/// The number of workgroups along an axis that every card supports.
 pub(crate) const MOST_GROUPS: usize = 65_535;
-/// SPIR-V takes the index of an element for a signed number, whatever its type is.
+/// SPIR-V treats the index of an element as a signed number, of any type.
 const MOST_ELEMENTS: u32 = i32::MAX as u32;
 
-/// One of the first things that are pushed to a shader, each a `uint64_t`.
+/// One of the first arguments that are pushed to a shader, each a `uint64_t`.
 #[derive(Clone, Copy)]
 pub(crate) enum Operand<'a> {
     /// The address of an element of a tensor; 0 if the tensor is empty.
     At(&'a DeviceTensor, u64),
-    /// The first of so many bytes of device memory.
+    /// The first of this many bytes of device memory.
     Bytes(DevicePtr, u64),
     /// A number.
     Value(u64),
 }
 
 impl Operand<'_> {
-    /// Whether the address is.
+    /// Returns whether the address is a multiple of `bytes`; `false` for a number.
     pub(crate) fn is_multiple_of(&self, bytes: u64) -> bool {
         let address = |ptr: &DevicePtr| ptr.address();
         match self {
@@ -70,28 +70,28 @@ pub(crate) struct Launch<'a> {
     pub(crate) shader: &'static Shader,
     /// The values of the constants with the ids 0, 1, …
     pub(crate) constants: &'a [u32],
-    /// What is pushed first. The whole of each tensor must be in device memory.
+    /// The arguments that are pushed first. The whole of each tensor must be in device memory.
     pub(crate) operands: &'a [Operand<'a>],
-    /// What is pushed next, each a `uint`, an `int` or the bits of a `float`.
+    /// The arguments that are pushed next, each a `uint`, an `int` or the bits of a `float`.
     pub(crate) numbers: &'a [u32],
     /// The number of workgroups.
     pub(crate) groups: [u32; 3],
 }
 
 impl Launch<'_> {
-    /// Enqueues it into the stream of the run, and returns. Nothing runs if there are no workgroups.
+    /// Enqueues it into the stream of the run, and returns. Does nothing if there are no workgroups.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` for a tensor outside of the memory of the device; `UNIMPLEMENTED` if there is more to push
-    /// than cards can; those of the driver, for the first launch of a shader with these constants.
+    /// than cards support; those of the driver, for the first launch of a shader with these constants.
     pub(crate) fn enqueue(&self, context: &Run<'_>) -> Result<()> {
         self.enqueue_on(context.stream())
     }
 
-    /// As [`enqueue`](Self::enqueue), into any stream of the device.
+    /// Enqueues it as [`enqueue`](Self::enqueue) does, into any stream of the device.
     ///
     /// # Errors
-    /// As for [`enqueue`](Self::enqueue).
+    /// Those of [`enqueue`](Self::enqueue).
     pub(crate) fn enqueue_on(&self, stream: &GpuStream) -> Result<()> {
         if self.groups.contains(&0) {
             return Ok(());
@@ -103,10 +103,10 @@ impl Launch<'_> {
         Ok(())
     }
 
-    /// The memory that it uses, and what it pushes.
+    /// Returns the memory that it uses, and the bytes that it pushes.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` for a tensor outside of the regions; `UNIMPLEMENTED` if there is more to push than cards can.
+    /// `INVALID_ARGUMENT` for a tensor outside of the regions; `UNIMPLEMENTED` for more bytes than cards can push.
     pub(crate) fn prepare(&self, regions: &Regions) -> Result<(Vec<Place>, Vec<u8>)> {
         let mut push = Vec::with_capacity(PUSH_BYTES);
         let mut uses = Vec::with_capacity(self.operands.len());
@@ -138,20 +138,20 @@ impl Launch<'_> {
     }
 }
 
-/// The workgroups for so many results of a shader that loops over them.
+/// Returns the workgroups for this many results of a shader that loops over them.
 pub(crate) fn groups(results: usize) -> [u32; 3] {
     [results.div_ceil(WORKGROUP).min(MOST_GROUPS) as u32, 1, 1]
 }
 
-/// The workgroups for so many results, of which a workgroup computes each if `is_wide`, and else a thread.
+/// Returns the workgroups for this many results; a workgroup computes each if `is_wide`, else a thread does.
 pub(crate) fn groups_of(results: usize, is_wide: bool) -> [u32; 3] {
     groups(if is_wide { results.saturating_mul(WORKGROUP) } else { results })
 }
 
-/// A size as shaders have it.
+/// Converts a size for shaders.
 ///
 /// # Errors
-/// `UNIMPLEMENTED` if shaders cannot index so many elements.
+/// `UNIMPLEMENTED` if shaders cannot index this many elements.
 pub(crate) fn word(size: usize) -> Result<u32> {
     match u32::try_from(size) {
         Ok(word) if word <= MOST_ELEMENTS => Ok(word),
@@ -162,7 +162,7 @@ pub(crate) fn word(size: usize) -> Result<u32> {
     }
 }
 
-/// The number of a type in the shaders: `T_…` in `shaders/common.glsl`.
+/// Returns the number of a type in the shaders: `T_…` in `shaders/common.glsl`.
 ///
 /// # Errors
 /// `UNIMPLEMENTED` for a type that shaders do not have.
@@ -186,7 +186,7 @@ pub(crate) fn element_type(dtype: DType) -> Result<u32> {
     })
 }
 
-/// Whether shaders compute with it as a float.
+/// Returns whether shaders compute with the type as a float.
 pub(crate) fn is_float(dtype: DType) -> bool {
     matches!(dtype, DType::Float32 | DType::Float16 | DType::Bfloat16)
 }

@@ -1,7 +1,7 @@
 //! `/GPU:0`: a card with Vulkan 1.3 or CUDA, as a TensorFlow device.
 //!
-//! It was tried on one GPU, an NVIDIA H100, by CUDA and by Vulkan, and otherwise on the processor: on Mesa's lavapipe and on a stand-in for
-//! CUDA's driver. The README says which kernels there are, how they run and how to add one.
+//! It was tested on one GPU, an NVIDIA H100, with CUDA and with Vulkan, and otherwise on the processor: on Mesa's
+//! lavapipe and on a replacement for CUDA's driver. The README lists the kernels, how they run and how to add one.
 //!
 //! | Environment variable | Meaning |
 //! |---|---|
@@ -16,8 +16,8 @@
 //! | `RUST_GPU_CACHE` | the directory for kernels that were compiled for CUDA, or `0` for none. By default `~/.cache/tensorflow-rust-gpu`. Drivers of Vulkan have caches of their own |
 //! | `RUST_GPU_COUNTERS` | a file to which the card's name and how often each kernel ran are written, whenever a tensor is copied to the host |
 //!
-//! `abi` is the layer above the drivers and holds all `unsafe`; the other modules know nothing of Vulkan or CUDA. `kernels`
-//! enqueue `shaders` by `launch`; `program` is their source for CUDA. `fusion` is the graph pass.
+//! `abi` is the layer above the drivers and holds all `unsafe`; the other modules are independent of Vulkan and CUDA.
+//! `kernels` enqueue `shaders` by `launch`; `program` has their source for CUDA. `fusion` is the graph pass.
 
 #![deny(unsafe_code)]
 

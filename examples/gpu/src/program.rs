@@ -1,7 +1,7 @@
 //! Shaders in CUDA C++: their GLSL, line by line, with the types and functions of `shaders/cuda.h`.
 //!
-//! What is global in GLSL becomes a member of a class `Shader`, of which each thread has an object. Of GLSL they use what
-//! C++ has with the same meaning, but for the lines that [`translate`] knows.
+//! Globals in GLSL become members of a class `Shader`, of which each thread has an object. The shaders only use
+//! features of GLSL that mean the same in C++, except for the lines that [`translate`] rewrites.
 
 use se_plugin::{Error, Result};
 
@@ -21,13 +21,13 @@ sources! {
     "scan.comp" "scatter.comp" "select.comp" "softmax.comp" "tile.glsl" "window.comp" "window.glsl"
 }
 
-/// The entry of each program.
+/// The entry point of each program.
 pub(crate) const ENTRY: &str = "run";
 
-/// Threads of a block, as `local_size_x` in each shader.
+/// The threads of a block, as `local_size_x` in each shader.
 pub(crate) const THREADS: u32 = 256;
 
-/// The program of a shader by the name of its SPIR-V, such as `elementwise.int64`, with values of its specialization constants.
+/// Returns a shader's program by the name of its SPIR-V, such as `elementwise.int64`, and specialization constants.
 ///
 /// # Errors
 /// `INTERNAL` for an unknown shader, or a line that is not understood.
@@ -55,7 +55,7 @@ pub(crate) fn program(name: &str, constants: &[u32]) -> Result<String> {
     Ok(program)
 }
 
-/// Appends a file, with those that it includes in their places.
+/// Appends a file, with the files that it includes in their places.
 fn translate(name: &str, program: &mut String) -> Result<()> {
     let source = SOURCES.iter().find(|(file, _)| *file == name).map(|(_, source)| *source);
     translate_text(name, source.ok_or_else(|| unknown_shader(name))?, program)
@@ -74,7 +74,7 @@ fn translate_text(name: &str, source: &str, program: &mut String) -> Result<()> 
             translate(file.ok_or_else(unknown)?, program)?;
             continue;
         }
-        // CUDA has what an extension permits; sizes of blocks are those of the launch; `cuda.h` has the buffers.
+        // CUDA has what these extensions enable; the launch sets the sizes of blocks; `cuda.h` has the buffers.
         let is_of_vulkan =
             ["#version", "#extension", "layout(local_size_x = 256)", "layout(buffer_reference"];
         if is_of_vulkan.iter().any(|start| line.starts_with(start)) {
@@ -105,7 +105,7 @@ fn translate_text(name: &str, source: &str, program: &mut String) -> Result<()> 
         {
             return Err(unknown());
         } else {
-            // The constants that are pushed are the kernel's argument.
+            // The push constants are the kernel's argument.
             line.replace("[[unroll]] ", "")
                 .replace("layout(push_constant, scalar) uniform Push", "struct Push")
                 .replace("} push;", "}; const Push &push;")

@@ -1,4 +1,4 @@
-//! In-order queues: each has a thread that sends its work to the card, and one that waits for it.
+//! In-order queues: each has a thread that sends its work to the card, and one that waits for that.
 
 use crate::abi::{Batch, Gpu, Measured, Pipeline, Place, Staged, again};
 use crate::device::TIMELINE;
@@ -34,7 +34,7 @@ pub(crate) enum Task {
         target: Place,
         source: HostSource,
     },
-    /// Few bytes, which nobody else has.
+    /// A few bytes, which nobody else has.
     Write {
         target: Place,
         bytes: Vec<u8>,
@@ -50,34 +50,34 @@ pub(crate) enum Task {
 #[derive(Default)]
 struct State {
     tasks: VecDeque<Task>,
-    /// How many tasks there were, how many of them the card has or is done with, and how many are done.
+    /// How many tasks there were, how many of them were sent to the card, and how many are done.
     pushed: u64,
     sent: u64,
     done: u64,
     is_closed: bool,
-    /// Whether the thread that records waits for a task.
+    /// Whether the recording thread waits for a task.
     is_idle: bool,
     worker: Option<JoinHandle<()>>,
 }
 
 impl State {
-    /// Whether this is the thread that records.
+    /// Returns whether this is the recording thread.
     fn is_worker(&self) -> bool {
         self.worker.as_ref().is_some_and(|worker| worker.thread().id() == thread::current().id())
     }
 }
 
-/// What a stream, its thread and its events share.
+/// The state that a stream, its threads and its events share.
 pub(crate) struct Queue {
     pub(crate) gpu: Arc<Gpu>,
     pub(crate) health: Arc<Health>,
-    /// Its line in profiles.
+    /// The queue's line in profiles.
     line: Line,
     state: Mutex<State>,
     changed: Condvar,
 }
 
-/// The end of what was in a queue at some time.
+/// A position in a queue: the end of its tasks at some time.
 #[derive(Clone)]
 pub(crate) struct Point {
     queue: Arc<Queue>,
@@ -89,11 +89,12 @@ impl Point {
         Arc::ptr_eq(&self.queue, queue)
     }
 
-    /// Also in a fork, where nothing goes on.
+    /// Returns whether the tasks are done; also `true` in a fork, where nothing continues.
     pub(crate) fn is_done(&self) -> bool {
         self.queue.gpu.check_process().is_err() || self.queue.lock().done >= self.number
     }
 
+    /// Waits until the tasks are done.
     /// # Errors
     /// `FAILED_PRECONDITION` on the queue's own thread, which would wait forever, and in a fork.
     pub(crate) fn wait(&self) -> Result<()> {
@@ -109,50 +110,49 @@ impl Point {
         Ok(())
     }
 
-    /// Waits until what the card does before it is on its way: all queues' work is done in the order in which it is sent.
+    /// Waits until the tasks are sent: the work of all queues is done in the order in which it is sent.
     fn wait_until_sent(&self) {
         let waiting = self.queue.changed.wait_while(self.queue.lock(), |s| s.sent < self.number);
         drop(waiting.unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-/// Bytes of a piece of a copy from or to the host. The least whose copy takes a card so long that what a batch costs besides
-/// does not matter.
+/// The bytes of a piece of a copy from or to the host: large enough that the other costs of a batch do not matter.
 const PIECE: usize = 4 << 20;
 
-/// So many bytes in pieces.
+/// Divides this many bytes into pieces.
 fn pieces(bytes: usize) -> impl Iterator<Item = Range<usize>> {
     (0..bytes).step_by(PIECE).map(move |start| start..bytes.min(start + PIECE))
 }
 
-/// Batches of a queue: one that is recorded while the card is at the other.
+/// The batches of a queue: one is recorded while the card executes the other.
 const BATCHES: usize = 2;
 
-/// A batch on its way, if the tasks needed any.
+/// A batch that was sent, if the tasks needed one.
 struct Sent {
     batch: Option<Batch>,
-    /// What of other queues the tasks wait for.
+    /// The points of other queues that the tasks wait for.
     waits: Vec<Point>,
-    /// How many tasks of the queue are done with it.
+    /// How many tasks of the queue are done when it is.
     tasks: u64,
 }
 
-/// What the thread has that records.
+/// The state of the recording thread.
 struct Recorder {
     open: Option<Batch>,
-    /// Another one that is empty.
+    /// Another batch, which is empty.
     spare: Option<Batch>,
     idle: Receiver<Batch>,
     sent: Sender<Sent>,
-    /// What of other queues is waited for, since the last batch was sent.
+    /// The points of other queues that are waited for, since the last batch was sent.
     waits: Vec<Point>,
-    /// Tasks so far, and those of them that were sent.
+    /// How many tasks there were so far, and how many of them were sent.
     taken: u64,
     said: u64,
 }
 
 impl Recorder {
-    /// The batch to record into.
+    /// Returns the batch to record into.
     fn batch(&mut self) -> Result<&mut Batch> {
         if self.open.is_none() {
             self.open = Some(self.idle()?);
@@ -162,7 +162,7 @@ impl Recorder {
         Ok(batch)
     }
 
-    /// A batch that the card is done with.
+    /// Returns a batch that the card is done with.
     fn idle(&mut self) -> Result<Batch> {
         let idle = self.spare.take().map_or_else(|| self.idle.recv(), Ok);
         idle.map_err(|_| Error::internal("a queue has no batch"))
@@ -170,7 +170,7 @@ impl Recorder {
 }
 
 impl Queue {
-    /// The stream with this number.
+    /// Creates the queue of the stream with this number, and its threads.
     pub(crate) fn new(gpu: &Arc<Gpu>, health: &Arc<Health>, number: usize) -> Result<Arc<Self>> {
         let (give, idle) = mpsc::channel();
         for _ in 0..BATCHES {
@@ -212,24 +212,24 @@ impl Queue {
         Ok(())
     }
 
-    /// As [`push`](Self::push), not in a fork.
+    /// Pushes a task as [`push`](Self::push) does. Must not be called in a fork.
     pub(crate) fn push_here(&self, task: Task) {
         let mut state = self.lock();
         state.tasks.push_back(task);
         state.pushed += 1;
-        // A wake is a call of the system, and takes longer than the rest.
+        // Waking a thread is a system call, which takes longer than the rest.
         if std::mem::take(&mut state.is_idle) {
             self.changed.notify_all();
         }
     }
 
     pub(crate) fn end(self: &Arc<Self>) -> Point {
-        // In a fork another thread may have had the lock.
+        // In a fork, a thread that does not exist there may hold the lock.
         let number = self.gpu.check_process().map_or(0, |()| self.lock().pushed);
         Point { queue: Arc::clone(self), number }
     }
 
-    /// Ends the thread once its work is done, and waits for it, except on the thread itself.
+    /// Ends the thread when its work is done, and waits for it, except on the thread itself.
     pub(crate) fn close(&self) {
         if self.gpu.check_process().is_err() {
             return;
@@ -243,7 +243,7 @@ impl Queue {
         let _ = worker.map(JoinHandle::join);
     }
 
-    /// Waits for each batch in its order.
+    /// Waits for all batches, in order.
     fn wait_for_all(&self, sent: &Receiver<Sent>, give: &Sender<Batch>) {
         for Sent { batch, waits, tasks } in sent {
             if let Some(mut batch) = batch {
@@ -251,10 +251,10 @@ impl Queue {
                     self.health.note(error);
                 }
                 self.record(batch.measured());
-                // It fails once the other thread has ended.
+                // This fails once the other thread has ended.
                 let _ = give.send(batch);
             }
-            // A stream that waits is not done before what it waits for. Only a fork cannot wait, and has no threads.
+            // A stream that waits is not done before these points. Only a fork cannot wait, and it has no threads.
             waits.iter().for_each(|point| drop(point.wait()));
             self.lock().done = tasks;
             self.changed.notify_all();
@@ -283,7 +283,7 @@ impl Queue {
                 }
                 recorder.taken += 1;
                 if is_of_host {
-                    // It has waited for all before it.
+                    // The task has waited for all tasks before it.
                     self.all_is_done(&mut recorder);
                 }
             }
@@ -291,21 +291,21 @@ impl Queue {
         }
     }
 
-    /// Sends what is recorded.
+    /// Sends the recorded commands.
     fn send(&self, recorder: &mut Recorder) {
         if recorder.said < recorder.taken {
             self.send_open(recorder);
         }
     }
 
-    /// As [`send`](Self::send), also in the middle of a task.
+    /// Sends them as [`send`](Self::send) does, even in the middle of a task.
     fn send_open(&self, recorder: &mut Recorder) {
         let mut batch = recorder.open.take();
         if let Err(error) = batch.as_mut().map_or(Ok(()), Batch::send) {
             self.health.note(error);
         }
         recorder.said = recorder.taken;
-        // It fails if the other thread has panicked.
+        // This fails if the other thread has panicked.
         let waits = std::mem::take(&mut recorder.waits);
         let _ = recorder.sent.send(Sent { batch, waits, tasks: recorder.taken });
         self.lock().sent = recorder.taken;
@@ -326,13 +326,13 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Waits until all tasks before this one are done, and says so.
+    /// Waits until all tasks before this one are done, and marks them as done.
     fn finish(&self, recorder: &mut Recorder) -> Result<()> {
         let flushed = recorder.open.as_mut().map_or(Ok(()), Batch::flush);
         let waiting = self.changed.wait_while(self.lock(), |state| state.done < recorder.said);
         drop(waiting.unwrap_or_else(PoisonError::into_inner));
         recorder.waits.drain(..).for_each(|point| drop(point.wait()));
-        // Before the work is done for others: they look at it next.
+        // Before others see that the work is done: they check for errors next.
         if let Err(error) = flushed {
             self.health.note(error);
         }
@@ -341,7 +341,7 @@ impl Queue {
         self.health.check()
     }
 
-    /// Copies from the host, in pieces: while the card copies one, the processor stages the next, by several threads.
+    /// Copies from the host, in pieces: while the card copies one, several threads of the processor stage the next.
     fn upload(&self, recorder: &mut Recorder, target: &Place, source: &HostSource) -> Result<()> {
         for piece in pieces(source.len()) {
             let is_last = piece.end == source.len();
@@ -354,7 +354,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Copies to the host, in pieces: while the card copies one, the processor takes the one before, by several threads.
+    /// Copies to the host, in pieces: while the card copies one, several threads of the processor copy the one before.
     fn download(
         &self,
         recorder: &mut Recorder,
@@ -379,7 +379,7 @@ impl Queue {
                 let staged = batches[0].download(&source.at(start as u64), piece.len())?;
                 batches[0].send()?;
                 batches.swap(0, 1);
-                // Now 0 is the one before.
+                // Now the batch at index 0 is the one before.
                 if let Some((start, staged)) = before.replace((start, staged)) {
                     self.take(batches[0], start, staged, target)?;
                 }
@@ -390,14 +390,14 @@ impl Queue {
             }
         };
         let copied: Result<()> = copy();
-        // After an error the card may still be at them.
+        // After an error the card may still be executing them.
         let waited = batches.map(Batch::wait);
         recorder.spare = Some(other);
         let finished = self.finish(recorder);
         copied.and(waited.into_iter().collect::<Result<()>>()).and(finished)
     }
 
-    /// Waits for a batch, and takes what it has copied to the host.
+    /// Waits for a batch, and copies its bytes to TensorFlow's memory.
     fn take(
         &self,
         batch: &mut Batch,
@@ -424,7 +424,7 @@ impl Queue {
                 health.and_then(|()| recorder.batch()?.dispatch(op, pipeline, &uses, &push, groups))
             }
             Task::Upload { target, source } => {
-                // What writes to the source before was waited for.
+                // Earlier writes to the source were waited for.
                 let copied = health.and_then(|()| self.upload(recorder, &target, &source));
                 source.complete(copied.as_ref().map(drop).map_err(again));
                 copied
@@ -436,7 +436,7 @@ impl Queue {
             Task::Download { mut target, source } => {
                 let copied = health.and_then(|()| self.download(recorder, &mut target, &source));
                 if copied.is_err() {
-                    // What is before it may still be at work.
+                    // Earlier commands may still be running.
                     let _ = self.finish(recorder);
                 }
                 target.complete(copied.as_ref().map(drop).map_err(again));

@@ -1,4 +1,4 @@
-//! Which block an address is in.
+//! Finds the block that contains an address.
 
 use crate::abi::{Block, Place};
 use se_plugin::{DevicePtr, Error, Result};
@@ -26,12 +26,12 @@ impl Regions {
         Ok(address)
     }
 
-    /// Removes the block that starts at an address. What uses it keeps it until then.
+    /// Removes the block that starts at an address. Users of the block keep it alive.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if none starts there.
+    /// `INVALID_ARGUMENT` if no block starts there.
     pub(crate) fn remove(&self, address: DevicePtr) -> Result<()> {
-        // Not freed under the lock.
+        // The block must not be freed under the lock.
         let block = self.lock().remove(&address.address());
         block.map(drop).ok_or_else(|| {
             Error::invalid_argument(format!("no allocation of this device starts at {address:?}"))

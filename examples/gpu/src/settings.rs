@@ -1,4 +1,4 @@
-//! What the environment sets; the table is in `lib.rs`.
+//! The settings in environment variables; the table is in `lib.rs`.
 
 use crate::abi::Backend;
 use crate::cache;
@@ -9,9 +9,9 @@ use std::time::Duration;
 
 /// How the card is opened and used.
 pub(crate) struct Settings {
-    /// Without it, CUDA comes before Vulkan.
+    /// The API to use; by default CUDA, or else Vulkan.
     pub(crate) backend: Option<Backend>,
-    /// A part of its name. Without it, the first card that is not software.
+    /// A part of the card's name. By default the first card that is not software.
     pub(crate) card: Option<String>,
     /// The most device memory to use, in bytes.
     pub(crate) memory: Option<u64>,
@@ -21,14 +21,14 @@ pub(crate) struct Settings {
     pub(crate) cooperative: bool,
     /// Whether NVIDIA's libraries may be used.
     pub(crate) libraries: bool,
-    /// Where compiled programs are kept.
+    /// The directory for compiled programs.
     pub(crate) cache: Option<PathBuf>,
-    /// Where counts are written.
+    /// The file for counts.
     pub(crate) counters: Option<PathBuf>,
 }
 
 impl Settings {
-    /// Reads them.
+    /// Reads the settings.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` for a value that is not understood.
@@ -65,12 +65,12 @@ pub(crate) fn fuses() -> Result<bool> {
     flag("RUST_GPU_FUSE")
 }
 
-/// The type that the device is to have.
+/// Returns the device type in the settings, if there is one.
 pub(crate) fn device_type() -> Option<String> {
     setting("RUST_GPU_TYPE").unwrap_or_default()
 }
 
-/// An environment variable that is not empty.
+/// Reads an environment variable that is not empty.
 fn setting(name: &str) -> Result<Option<String>> {
     match std::env::var(name) {
         Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
@@ -82,7 +82,7 @@ fn setting(name: &str) -> Result<Option<String>> {
     }
 }
 
-/// A setting, if there is one.
+/// Reads and parses a setting, if there is one.
 fn parsed<T>(name: &str, parse: impl Fn(&str) -> Option<T>, example: &str) -> Result<Option<T>> {
     let Some(text) = setting(name)? else { return Ok(None) };
     let parsed = parse(&text).ok_or_else(|| {
@@ -91,7 +91,7 @@ fn parsed<T>(name: &str, parse: impl Fn(&str) -> Option<T>, example: &str) -> Re
     parsed.map(Some)
 }
 
-/// A setting that turns something off.
+/// Reads a setting that turns something off.
 fn flag(name: &str) -> Result<bool> {
     let flag = |text: &str| match text {
         "0" => Some(false),

@@ -13,7 +13,7 @@ pub struct GpuStream {
     pub(crate) counters: Counters,
 }
 
-/// An event: how far the stream was when it was last recorded.
+/// An event: the position of the stream when it was last recorded.
 #[derive(Default)]
 pub struct GpuEvent(Mutex<Option<Point>>);
 
@@ -44,7 +44,7 @@ impl GpuStream {
         Ok(())
     }
 
-    /// Writes few bytes to a tensor of them, such as numbers that a kernel has in host memory.
+    /// Writes a few bytes to a tensor of bytes, such as numbers that a kernel has in host memory.
     pub(crate) fn write(
         &self,
         op: &'static str,
@@ -119,7 +119,7 @@ impl Stream for GpuStream {
 
 impl Drop for GpuStream {
     fn drop(&mut self) {
-        // Its work is done first; on its own thread that is later.
+        // The stream's work is done first. A drop on the stream's own thread does not wait.
         let _ = self.queue.end().wait();
         self.queue.close();
     }

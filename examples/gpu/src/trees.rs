@@ -1,14 +1,14 @@
-//! Finds nodes of a graph that can be fused: no other node uses their results, except that of the last.
+//! Finds nodes of a graph that can be fused: only the result of the last one is used by other nodes.
 //!
-//! Control dependencies on them are allowed where they can be on the inputs instead: see [`redirect`].
+//! Control dependencies on them are allowed if they can be moved to the inputs: see [`redirect`].
 //!
-//! Nothing here knows of the card, or which ops there are.
+//! This module does not depend on the card, or on which ops there are.
 
 use se_plugin::Result;
 use se_plugin::graph::{Graph, Input, Node};
 use std::collections::{BTreeSet, HashMap};
 
-/// Where a node of a [`Tree`] gets an operand from.
+/// Where a node of a [`Tree`] gets an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operand {
     /// One of the tree's inputs.
@@ -17,24 +17,24 @@ pub(crate) enum Operand {
     Step(usize),
 }
 
-/// Nodes that can be fused, into one with the name and the place of the last. A node may have several users, if all are in the
-/// tree.
+/// Nodes that can be fused into one, with the name and the place of the last. A node may have
+/// several users, if all are in the tree.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Tree {
     /// The names of the nodes, each after those whose results it uses, with their operands.
     pub(crate) steps: Vec<(String, Vec<Operand>)>,
-    /// What the nodes use, each once.
+    /// The inputs of the nodes, each once.
     pub(crate) inputs: Vec<String>,
 }
 
-/// How large a tree may be.
+/// The size limits of a tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) steps: usize,
     pub(crate) inputs: usize,
 }
 
-/// A control dependency on one of these ops is not one on its output, which may have no value or be of another loop frame.
+/// A control dependency on one of these is not one on its output, which may have no value or be in another loop frame.
 const CONTROL_FLOW: [&str; 12] = [
     "Switch",
     "RefSwitch",
@@ -50,15 +50,15 @@ const CONTROL_FLOW: [&str; 12] = [
     "LoopCond",
 ];
 
-/// Ops of memory that changes: a reader sees later changes too.
+/// Ops of memory that changes: a reader also sees later changes.
 const REFERENCES: [&str; 6] =
     ["Variable", "VariableV2", "TemporaryVariable", "InplaceUpdate", "InplaceAdd", "InplaceSub"];
 
-/// Returns the trees of at least two nodes in a graph. Nodes with the same `kind` can be in one, and those without are in none.
-/// Their ops have one output and no effect besides it.
+/// Returns the trees of at least two nodes in a graph. Nodes with the same `kind` can be in one
+/// tree, and those without a kind are in none. Their ops have one output and no side effects.
 ///
 /// # Errors
-/// If TensorFlow does not say which nodes must stay.
+/// Fails if TensorFlow does not say which nodes must stay.
 pub(crate) fn find<K: PartialEq>(
     graph: &Graph<'_>,
     kind: impl Fn(&Node<'_>) -> Option<K>,
@@ -91,11 +91,11 @@ struct Search<'g, 'a, K> {
     kinds: Vec<Option<K>>,
     limits: Limits,
     places: HashMap<&'g str, usize>,
-    /// For each node those that use its first output, once for each use.
+    /// For each node the nodes that use its first output, once for each use.
     users: Vec<Vec<usize>>,
-    /// Whether something uses another output of the node, or is to be placed where it is.
+    /// Whether another output of the node is used, or another node has to be placed with it.
     is_named: Vec<bool>,
-    /// Whether a control dependency is on the node.
+    /// Whether the node has a control dependency on it.
     is_awaited: Vec<bool>,
     /// Whether the graph has memory that changes.
     has_references: bool,
@@ -133,7 +133,7 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
         Self { graph, nodes, kinds, limits, places, users, is_named, is_awaited, has_references }
     }
 
-    /// The nodes whose first outputs a node uses, once for each use.
+    /// Returns the nodes whose first outputs a node uses, once for each use.
     fn producers(&self, node: usize) -> impl Iterator<Item = usize> {
         self.nodes[node].inputs().filter_map(|input| match input {
             Input::Data { node, output: 0 } => self.places.get(node).copied(),
@@ -141,7 +141,7 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
         })
     }
 
-    /// The nodes that have a kind, each after those that use it.
+    /// Returns the nodes that have a kind, each after those that use it.
     fn users_first(&self) -> Vec<usize> {
         let has_kind = |&node: &usize| self.kinds[node].is_some();
         let count = |users: &Vec<usize>| users.iter().filter(|&user| has_kind(user)).count();
@@ -161,10 +161,10 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
         order
     }
 
-    /// The tree that ends with a node; each node is before those whose results it uses.
+    /// Returns the tree that ends with a node; each node comes before those whose results it uses.
     ///
-    /// What joins has no users outside, so whatever the tree uses was computed without its result: the tree as one node is
-    /// in no circle.
+    /// A node that joins has no users outside. So the inputs of the tree do not depend on its
+    /// result, and the tree as one node is not in a cycle.
     fn grow(&self, root: usize, is_taken: &[bool]) -> Result<Vec<usize>> {
         let mut members = vec![root];
         'grow: loop {
@@ -190,10 +190,10 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
         Ok(can && !self.graph.is_preserved(self.nodes[candidate].name())?)
     }
 
-    /// Whether control dependencies on members, except the last node of the tree, can be on the inputs instead.
+    /// Returns whether control dependencies on members, except the last node of the tree, can be moved to the inputs.
     ///
-    /// Not if an input is a reference: the tree may then read it after the node that waited has changed it. Members with
-    /// control dependencies of their own are excluded, so that no node inherits them from tree to tree.
+    /// They cannot if an input is a reference: the tree may then read it after the node that waited has changed it.
+    /// Members with control dependencies of their own are excluded, so that no node inherits them from tree to tree.
     fn can_be_awaited(&self, members: &[usize]) -> bool {
         let is_plain = |input: Input<'_>| {
             let place = self.places.get(input.node());
@@ -206,7 +206,7 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
                 && others.iter().all(|&member| self.nodes[member].inputs().all(is_plain))
     }
 
-    /// What members use of other nodes, each once.
+    /// Returns the inputs of members from other nodes, each once.
     fn inputs(&self, members: &[usize]) -> Vec<Input<'g>> {
         let mut inputs = Vec::new();
         for input in members.iter().rev().flat_map(|&member| self.nodes[member].inputs()) {
@@ -218,7 +218,7 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
         inputs
     }
 
-    /// The step of a tree whose result an input is.
+    /// Returns the step of a tree whose result an input is.
     fn step(&self, members: &[usize], input: Input<'_>) -> Option<usize> {
         let Input::Data { node, output: 0 } = input else { return None };
         let place = self.places.get(node)?;
@@ -241,7 +241,7 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
 }
 
 impl Tree {
-    /// The names of the nodes that each step's result is computed from, which are outside the tree.
+    /// Returns, for each step, the names of the nodes outside the tree from which its result is computed.
     pub(crate) fn sources(&self) -> Vec<BTreeSet<String>> {
         let mut all: Vec<BTreeSet<String>> = Vec::new();
         for (_, operands) in &self.steps {
@@ -257,7 +257,7 @@ impl Tree {
     }
 }
 
-/// Puts the control dependencies on nodes that were removed on others instead.
+/// Moves the control dependencies on removed nodes to others.
 pub(crate) fn redirect(graph: &mut Graph<'_>, removed: &HashMap<String, BTreeSet<String>>) {
     if removed.is_empty() {
         return;
@@ -271,7 +271,7 @@ pub(crate) fn redirect(graph: &mut Graph<'_>, removed: &HashMap<String, BTreeSet
             continue;
         }
         let kept: Vec<_> = node.inputs().filter(|&input| instead(input).is_none()).collect();
-        // Whoever uses a result waits for it.
+        // A node that uses a result waits for it anyway.
         let there: BTreeSet<_> = kept.iter().map(|input| input.node()).collect();
         let new: BTreeSet<_> =
             node.inputs().filter_map(instead).flatten().map(String::as_str).collect();

@@ -1,5 +1,5 @@
-//! The dry run of `benches/card`, a test for each part, on lavapipe with the validation layer and on CUDA on the processor:
-//! the benchmark runs, and what it computes is right, in the plugin and without it.
+//! Runs `benches/card` with few rounds, a test for each part, on lavapipe with the validation layer and on CUDA on the
+//! processor: the results must be right, in the plugin and without it.
 
 #![deny(unsafe_code)]
 
@@ -30,12 +30,12 @@ use rows::{Backend, Bench, PARTS};
 use sizes::Sizes;
 use std::process::Command;
 
-/// The part that a process is to run.
+/// The variable with the part that a process runs.
 const ONE: &str = "GPU_BENCH_PART";
-/// The plugin's setting.
+/// The plugin's setting for the backend.
 const BACKEND: &str = "RUST_GPU_BACKEND";
 
-/// In a process of its own, so that what the validation layer writes is that of this part.
+/// Runs a part in its own process, so that the output of the validation layer is that of this part.
 fn run(mut process: Command, backend: Backend, part: &'static str) -> Result<(), Failed> {
     process.env(ONE, part).env(BACKEND, backend.name());
     let output = process.output()?;

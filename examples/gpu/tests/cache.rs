@@ -1,4 +1,4 @@
-//! Compiled programs are kept on disk, on CUDA on the processor: the next process needs no compiler.
+//! Tests that compiled programs are kept on disk, on CUDA on the processor: the next process needs no compiler.
 
 use cpu_cuda::Cuda;
 use gpu::{GpuPlatform, bench};
@@ -9,10 +9,10 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Set in a process that computes.
+/// The variable that is set in a process that computes.
 const ONE: &str = "GPU_CACHE_CASE";
 
-/// Adds numbers.
+/// Adds numbers on the card.
 fn add() -> se_plugin::Result<()> {
     let device = GpuPlatform::new()?.open(0)?;
     let stream = device.create_stream()?;
@@ -31,13 +31,13 @@ fn add() -> se_plugin::Result<()> {
     Ok(())
 }
 
-/// Where a process keeps what is compiled: the plugin, and below it `cpu-cuda`.
+/// The directories where a process keeps compiled programs: the plugin's, and that of `cpu-cuda`.
 struct Kept<'a> {
     cache: &'a Path,
     code: &'a Path,
 }
 
-/// Opens the card in a process, and adds, with a compiler or without one.
+/// Runs a process that opens the card, or also adds, with or without a compiler.
 fn run(cuda: &Cuda, what: &str, kept: &Kept<'_>, has_compiler: bool) -> Output {
     let mut process = Command::new(std::env::current_exe().expect("a program"));
     process.envs(cuda.environment(None)).env(ONE, what).env("RUST_GPU_BACKEND", "cuda");
@@ -53,7 +53,7 @@ fn succeeds(output: &Output) -> Result<String, Failed> {
     if output.status.success() { Ok(said) } else { Err(said.into()) }
 }
 
-/// So many lines have the text.
+/// Checks that `count` lines have the text.
 fn says(said: &str, text: &str, count: usize) -> Result<(), Failed> {
     let lines = said.lines().filter(|line| line.contains(text)).count();
     if lines == count { Ok(()) } else { Err(format!("{lines} lines of `{text}`: {said}").into()) }
@@ -63,7 +63,7 @@ fn the_next_process_needs_no_compiler() -> Result<(), Failed> {
     let (cuda, scratch) = (Cuda::new(), tempfile::tempdir()?);
     let [cache, code, opened] =
         ["deep/programs", "code", "opened"].map(|name| scratch.path().join(name));
-    // What is compiled whenever a card is opened.
+    // The programs that are compiled whenever a card is opened.
     succeeds(&run(&cuda, "open", &Kept { cache: &cache, code: &opened }, true))?;
     let without = Kept { cache: &cache, code: &opened };
     let said = String::from_utf8_lossy(&run(&cuda, "add", &without, false).stderr).into_owned();
@@ -72,13 +72,13 @@ fn the_next_process_needs_no_compiler() -> Result<(), Failed> {
     }
     succeeds(&run(&cuda, "add", &Kept { cache: &cache, code: &code }, true))?;
     succeeds(&run(&cuda, "add", &without, false))?;
-    // What the driver refuses is compiled again: what is kept is where `cpu-cuda` has its code.
+    // A program that the driver refuses is compiled again: it refers to code of `cpu-cuda` that is gone.
     fs::rename(&code, scratch.path().join("gone"))?;
     let said = succeeds(&run(&cuda, "add", &Kept { cache: &cache, code: &code }, true))?;
     says(&said, "compiles it again: the driver: ", 1)?;
     let said = succeeds(&run(&cuda, "add", &without, false))?;
     says(&said, "compiles it again", 0)?;
-    // So is what is torn.
+    // So is a torn program.
     for file in fs::read_dir(&cache)? {
         fs::File::options().write(true).open(file?.path())?.set_len(30)?;
     }

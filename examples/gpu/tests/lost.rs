@@ -1,5 +1,5 @@
-//! A card that is lost or hangs, in the host of the tests: every waiter wakes, each later call has the first error, and the
-//! process ends, all in bounded time. `tests/tensorflow` has the same with kernels and Python.
+//! Tests a card that is lost or hangs, in the host of the tests: every waiter wakes, each later call has the first
+//! error, and the process ends, all in bounded time. `tests/tensorflow` tests this with kernels and Python.
 
 use cpu_cuda::Cuda;
 use faulty_vulkan::Loader;
@@ -12,21 +12,21 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 use tf_plugin_testing::device::{Host, TestDevice, TestEvent, TestStream};
 
-/// What a process is to do.
+/// The variable with the case of a process.
 const ONE: &str = "GPU_LOST_CASE";
 /// `TF_OK`.
 const OK: u32 = 0;
-/// Three pieces of a copy.
+/// The bytes of a copy in three pieces.
 const LEN: usize = 9 << 20;
 
-/// A fault, what has it, and a part of the error.
+/// A fault, the library that injects it, and a part of the error.
 struct Fault {
     of: Of,
     text: String,
     error: String,
 }
 
-/// What has the faults.
+/// The library that injects a fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Of {
     Vulkan,
@@ -34,7 +34,7 @@ enum Of {
 }
 
 impl Of {
-    /// An environment with the fault; its libraries are in `Libraries`.
+    /// Returns an environment with the fault; its libraries are in `Libraries`.
     fn environment(self, fault: &str, libraries: &Libraries) -> Vec<(&'static str, OsString)> {
         match self {
             Self::Vulkan => libraries.vulkan.environment(lavapipe::environment(), fault),
@@ -42,7 +42,7 @@ impl Of {
         }
     }
 
-    /// What is written to stderr when the fault happens.
+    /// Returns the start of the line on stderr when the fault happens.
     fn happened(self) -> &'static str {
         match self {
             Self::Vulkan => faulty_vulkan::HAPPENED,
@@ -84,7 +84,7 @@ fn faults() -> Vec<Fault> {
         ("cuMemHostAlloc", &[1, 2]),
     ] {
         for number in numbers {
-            // From then on each call has this result, and the first that says so may be one of another thread.
+            // From then on each call has this result, and the first call that reports it may be on another thread.
             let error = String::from("CUDA_ERROR_LAUNCH_FAILED");
             faults.push(Fault { of: Of::Cuda, text: format!("lost {function} {number}"), error });
         }
@@ -98,7 +98,7 @@ fn faults() -> Vec<Fault> {
     faults
 }
 
-/// What happens to a device until it fails, and the error.
+/// The streams and an event of a device, which are used until it fails.
 struct Work<'a> {
     device: &'a TestDevice<'a>,
     streams: [TestStream<'a>; 2],
@@ -106,7 +106,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Copies in both streams and without one.
+    /// Copies in both streams and without a stream.
     fn round(&self) -> Result<(), String> {
         let text = |error: se_plugin::Error| format!("{error:#}");
         let (device, [one, other]) = (self.device, &self.streams);
@@ -120,7 +120,7 @@ impl Work<'_> {
             other.wait_event(&self.event)?;
             let called = one.host_callback()?;
             other.copy_to_host(&mut back, b)?;
-            // Whatever becomes of the card, it comes.
+            // The callback comes, even if the card fails.
             let code = called.recv_timeout(Duration::from_secs(30));
             assert!(!matches!(code, Err(RecvTimeoutError::Timeout)), "no callback");
             one.synchronize()?;
@@ -135,10 +135,10 @@ impl Work<'_> {
         result.map_err(text)
     }
 
-    /// Every call that can fail has this error.
+    /// Checks that every call that can fail has this error.
     fn later(&self, error: &str) {
         let (one, mut back) = (&self.streams[0], [0; 16]);
-        // The memory is there or not, as the driver likes.
+        // The driver may still allocate memory, or not.
         let at = self.device.allocate(LEN as u64).or_else(|| se_plugin::DevicePtr::new(256));
         let at = at.expect("an address");
         for (what, result) in [
@@ -152,7 +152,7 @@ impl Work<'_> {
             let is_allocated = at.address() != 256;
             assert!(said.contains(error) || !is_allocated, "{what}: {said}, not {error}");
         }
-        // TensorFlow would wait for it for good.
+        // TensorFlow would wait forever for an event that never completes.
         one.record_event(&self.event);
         let since = Instant::now();
         while self.event.status() != se_plugin::EventStatus::Complete {
@@ -163,7 +163,7 @@ impl Work<'_> {
     }
 }
 
-/// In a process with the fault: works until there is an error, and looks what is left.
+/// Works until there is an error, in a process with the fault, and checks later calls.
 fn lose(expected: &str) {
     let host = Host::load::<GpuPlatform>().expect("a platform");
     {
@@ -180,7 +180,7 @@ fn lose(expected: &str) {
     assert_eq!(host.violations().len(), 0, "{:#?}", host.violations());
 }
 
-/// Work of many minutes on lavapipe, and a short limit. The process ends while the card is at it.
+/// Enqueues work for many minutes on lavapipe, with a short limit. The process ends while the card runs it.
 fn hang() {
     const LARGE: u64 = 256 << 20;
     let since = Instant::now();
@@ -201,14 +201,14 @@ fn hang() {
         }
         let again = stream.synchronize().expect_err("it is lost").to_string();
         assert_eq!(error, again);
-        // The card is still at it.
+        // The card still runs the work.
         device.deallocate(a);
         device.deallocate(b);
     }
     assert!(since.elapsed() < Duration::from_secs(20), "{:?}", since.elapsed());
 }
 
-/// Streams whose batches are short, but behind those of so many others that the last waits for longer than the limit.
+/// Enqueues short batches in so many streams that the last one waits for longer than the limit.
 fn queue() {
     const BYTES: u64 = 4 << 20;
     let host = Host::load::<GpuPlatform>().expect("a platform");
@@ -225,14 +225,14 @@ fn queue() {
     device.deallocate(b);
 }
 
-/// In a process of its own, which must end by itself. Without a fault it is on lavapipe.
+/// Runs a case in its own process, which must end by itself. Without a fault it uses lavapipe.
 fn run(fault: Option<&Fault>, expected: &str) -> Result<(), Failed> {
     let libraries = Libraries::default();
     let environment = match fault {
         Some(fault) => fault.of.environment(&fault.text, &libraries),
         None => lavapipe::environment(),
     };
-    // Files, since a process that writes much would wait for a pipe.
+    // Files, since a process that writes much would block on a pipe.
     let [mut said, mut errors] = [tempfile::tempfile()?, tempfile::tempfile()?];
     let mut child = Command::new(std::env::current_exe()?);
     if !fault.is_some_and(|fault| fault.text.starts_with("lost")) {
@@ -248,7 +248,7 @@ fn run(fault: Option<&Fault>, expected: &str) -> Result<(), Failed> {
     while child.try_wait()?.is_none() && since.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(10));
     }
-    // It may have ended.
+    // It may have ended already.
     let _ = child.kill();
     let status = child.wait()?;
     let [said, errors] = [&mut said, &mut errors].map(|file| {

@@ -1,10 +1,10 @@
-//! The SPIR-V that is committed is what glslang makes of the shaders. To compile changed ones:
+//! Tests that the committed SPIR-V is what glslang compiles from the shaders. To compile changed ones:
 //! `GPU_WRITE_SHADERS=1 cargo test -p gpu --test shaders`.
 
 use std::fs;
 use std::path::Path;
 
-/// What a file is compiled to: its name and the definitions.
+/// Returns the variants of a file: their names and the definitions.
 fn variants(name: &str, source: &str) -> Vec<(String, Vec<&'static str>)> {
     if source.contains("#include \"products.glsl\"") {
         let mut variants = vec![
@@ -27,7 +27,7 @@ fn variants(name: &str, source: &str) -> Vec<(String, Vec<&'static str>)> {
         });
         return variants.into_iter().flatten().collect();
     }
-    // One that computes with `COMPUTE`, and does not define it, does so with floats and with integers.
+    // A shader that uses `COMPUTE`, and does not define it, has variants for floats and for integers.
     match source.contains("COMPUTE") && !source.contains("#define COMPUTE") {
         true => {
             let mut variants = vec![

@@ -1,5 +1,5 @@
-//! How fast the plugin is on a card: against the driver's own copies, NVIDIA's matrix products and programs on CUDA and
-//! Vulkan without the plugin, in turns in one run.
+//! Measures how fast the plugin is on a card: against the driver's own copies, NVIDIA's matrix products and programs on
+//! CUDA and Vulkan without the plugin, in turns in one run.
 //!
 //! `cargo bench -p gpu --bench card -- --help` lists the options. It needs neither TensorFlow nor Python.
 
@@ -55,7 +55,7 @@ struct Arguments {
     _bench: bool,
 }
 
-/// In a process that has nothing but this backend.
+/// Measures one backend, in a process that uses no other one.
 fn run(arguments: &Arguments, backend: Backend) -> Result<()> {
     abi::load_libraries(&arguments.libraries);
     let sizes = Sizes::of(arguments.quick, arguments.lavapipe);
@@ -72,7 +72,7 @@ fn run(arguments: &Arguments, backend: Backend) -> Result<()> {
         if arguments.only.as_ref().is_some_and(|only| only != part.0) {
             continue;
         }
-        // What panics, such as a library without a function, leaves the other parts.
+        // A panic, for example for a function that a library lacks, does not stop the other parts.
         let rows = catch_unwind(AssertUnwindSafe(|| bench.run(part)));
         match rows.unwrap_or_else(|_| Err(anyhow!("it has panicked"))) {
             Ok(rows) => {

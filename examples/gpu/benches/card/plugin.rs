@@ -9,7 +9,7 @@ use se_plugin::{Device as _, DevicePtr, HostBuf, Platform as _, Stream as _};
 use std::time::{Duration, Instant};
 use tf_plugin_testing::device::{Host, TestDevice, TestStream};
 
-/// With the name of the card, by the driver.
+/// The plugin on a card, with the name that the driver has for it.
 pub(crate) struct Plugin {
     pub(crate) card: String,
     device: GpuDevice,
@@ -18,13 +18,13 @@ pub(crate) struct Plugin {
     programs: Vec<Program>,
 }
 
-/// An error with its code.
+/// Converts an error, with its code.
 pub(crate) fn text(error: se_plugin::Error) -> anyhow::Error {
     anyhow!("{error}")
 }
 
 impl Plugin {
-    /// On the card that the settings in the environment name.
+    /// Opens the card that the settings in the environment name.
     pub(crate) fn open() -> Result<Self> {
         let device = GpuPlatform::new().and_then(|platform| platform.open(0)).map_err(text)?;
         let stream = device.create_stream().map_err(text)?;
@@ -32,7 +32,7 @@ impl Plugin {
         Ok(Self { card, device, stream, memory: Vec::new(), programs: Vec::new() })
     }
 
-    /// Prepares `MatMul` of square matrices, as the kernel chooses it for this card.
+    /// Prepares `MatMul` of square matrices, as the kernel does for this card.
     pub(crate) fn matmul(&mut self, dtype: DType, size: usize) -> Result<usize> {
         let program = bench::matmul(Some(&self.stream), dtype, [size; 3], Addresses::Aligned)
             .map_err(text)?;
@@ -92,13 +92,13 @@ impl Contestant for Plugin {
 
     fn clear(&mut self) {
         for (ptr, _) in std::mem::take(&mut self.memory) {
-            // It is the device's.
+            // Fails only for memory that is not of this device.
             let _ = self.device.deallocate(ptr);
         }
     }
 }
 
-/// The plugin as TensorFlow calls it, for copies.
+/// The plugin, called for copies as TensorFlow does.
 pub(crate) struct Hosted {
     device: &'static TestDevice<'static>,
     stream: TestStream<'static>,

@@ -1,19 +1,19 @@
-//! How much is measured.
+//! The amounts of work to measure.
 
-/// Sizes of a run.
+/// The sizes of a run.
 pub(crate) struct Sizes {
     pub(crate) rounds: usize,
-    /// Bytes of a copy.
+    /// The bytes of a copy.
     pub(crate) copied: usize,
-    /// Elements of an elementwise op.
+    /// The elements of an elementwise op.
     pub(crate) elements: usize,
-    /// Rows, and columns, of a matrix.
+    /// The rows, and columns, of a matrix.
     pub(crate) matrix: usize,
-    /// How often a kernel runs between two looks at the clock.
+    /// How often a kernel runs in one measurement.
     pub(crate) times: usize,
-    /// Launches of a small kernel.
+    /// The launches of a small kernel.
     pub(crate) launches: usize,
-    /// Whether the step is that of ResNet50, or of a few of its layers.
+    /// Whether the step is that of ResNet50; otherwise it has a few of its layers.
     pub(crate) is_whole_step: bool,
 }
 
@@ -26,7 +26,7 @@ impl Sizes {
         }
     }
 
-    /// On a card.
+    /// The sizes for a card.
     const CARD: Self = Self {
         rounds: 15,
         copied: 256 << 20,
@@ -36,7 +36,7 @@ impl Sizes {
         launches: 10_000,
         is_whole_step: true,
     };
-    /// On the processor, where a matrix product of 4096 rows takes minutes.
+    /// The sizes for the processor, where a matrix product of 4096 rows takes minutes.
     const PROCESSOR: Self = Self {
         rounds: 31,
         copied: 64 << 20,
@@ -46,7 +46,7 @@ impl Sizes {
         launches: 2_000,
         is_whole_step: false,
     };
-    /// A dry run.
+    /// The sizes of a dry run.
     const QUICK: Self = Self {
         rounds: 5,
         copied: 10 << 20,

@@ -3,12 +3,12 @@
 use crate::stats::Spread;
 use std::fmt::{self, Display};
 
-/// What a ratio has to be.
+/// The bound for a ratio.
 #[derive(Clone, Copy)]
 pub(crate) enum Goal {
-    /// Of a speed.
+    /// For a speed.
     AtLeast(f64),
-    /// Of a time.
+    /// For a time.
     AtMost(f64),
 }
 
@@ -34,19 +34,19 @@ impl Display for Goal {
 pub(crate) struct Row {
     pub(crate) what: String,
     pub(crate) reference: String,
-    /// Of the plugin and of the reference, in `unit`.
+    /// The value of the plugin, in `unit`; `bare` is that of the reference.
     pub(crate) plugin: f64,
     pub(crate) bare: Option<f64>,
     pub(crate) unit: &'static str,
-    /// The plugin's to the reference's; without a reference there is none.
+    /// The plugin's value divided by the reference's, if there is a reference.
     pub(crate) ratio: Option<Spread>,
     pub(crate) goal: Option<Goal>,
-    /// Whether the goal is also one on the processor.
+    /// Whether the goal also applies on the processor.
     pub(crate) is_everywhere: bool,
 }
 
 impl Row {
-    /// `None` where no goal can be missed.
+    /// Returns whether the goal is met, or `None` if there is no goal here.
     pub(crate) fn is_met(&self, is_software: bool) -> Option<bool> {
         if is_software && !self.is_everywhere {
             return None;
@@ -54,7 +54,7 @@ impl Row {
         Some(self.goal?.is_met(self.ratio?.median))
     }
 
-    /// Cells of the table: on the processor only ratios.
+    /// Returns the cells of the table: on the processor only ratios.
     fn cells(&self, is_software: bool) -> Vec<String> {
         let dash = || String::from("–");
         let mut cells = vec![self.what.clone(), self.reference.clone()];
@@ -73,7 +73,7 @@ impl Row {
     }
 }
 
-/// The rows as a Markdown table.
+/// Returns the rows as a Markdown table.
 pub(crate) fn table(rows: &[Row], is_software: bool) -> String {
     let mut headings = vec!["what", "compared with"];
     if !is_software {

@@ -1,4 +1,4 @@
-//! What the driver knows: memory, and tables of what handles name.
+//! The state of the driver: memory, and tables of handles.
 
 use crate::abi::library::{Function, Module};
 use crate::abi::memory::Region;
@@ -17,17 +17,17 @@ thread_local! {
     pub(crate) static CURRENT: Cell<usize> = const { Cell::new(0) };
 }
 
-/// What is to hold when a function is called.
+/// The state that a function needs when it is called.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needs {
     Nothing,
     Initialized,
     Context,
-    /// A context, and one that is not lost when the function returns either.
+    /// As `Context`, and checked again when the function returns.
     ContextAfter,
 }
 
-/// Blocks of memory by address.
+/// The blocks of memory, by address.
 #[derive(Default)]
 pub(crate) struct Memory(Mutex<BTreeMap<u64, Arc<Region>>>);
 
@@ -38,7 +38,7 @@ impl Memory {
         address
     }
 
-    /// The block that contains all of a range.
+    /// Returns the block that contains a whole range.
     pub(crate) fn find(&self, address: u64, bytes: u64) -> Option<Arc<Region>> {
         let blocks = self.0.lock().unwrap();
         let (_, region) = blocks.range(..=address).next_back()?;
@@ -68,7 +68,7 @@ impl Memory {
     }
 }
 
-/// What handles of one kind name.
+/// The values of the handles of one kind.
 pub(crate) struct Table<T>(Mutex<HashMap<usize, Arc<T>>>);
 
 impl<T> Default for Table<T> {
@@ -78,7 +78,7 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// A handle, unique among all kinds.
+    /// Adds a value, and returns its handle, which is unique among all kinds.
     pub(crate) fn insert(&self, value: T) -> usize {
         static LAST: AtomicUsize = AtomicUsize::new(0x10_0000);
         let handle = LAST.fetch_add(16, Ordering::Relaxed);
@@ -101,7 +101,7 @@ impl<T> Table<T> {
     }
 }
 
-/// An event: where it was last recorded, and whether it has a time.
+/// An event: its last record, and whether it has a time.
 pub(crate) struct Event {
     pub(crate) recorded: Mutex<Option<Arc<Record>>>,
     pub(crate) is_timed: bool,
@@ -119,7 +119,7 @@ pub(crate) struct Device {
     /// How often the context is retained.
     pub(crate) retained: Mutex<u32>,
     pub(crate) memory: Memory,
-    /// How many streams and calls are at the memory.
+    /// The number of streams and calls that use the memory.
     users: Mutex<usize>,
     /// Page-locked memory of the host.
     pub(crate) host: Memory,
@@ -127,16 +127,16 @@ pub(crate) struct Device {
     pub(crate) events: Table<Event>,
     pub(crate) modules: Table<Module>,
     pub(crate) functions: Table<Function>,
-    /// The stream without a handle.
+    /// The default stream, which has no handle.
     first: Mutex<Option<Arc<Stream>>>,
 }
 
-/// The only one.
+/// The only device.
 pub(crate) static DEVICE: LazyLock<Device> = LazyLock::new(Device::default);
 
 impl Device {
-    /// Does something with the memory of the device. Otherwise nothing reaches it, as the host reaches no card's: a program
-    /// that tries ends.
+    /// Calls `act`, which may use the memory of the device. At other times the memory is protected, as the host cannot
+    /// access a card's memory: a program that tries ends.
     pub(crate) fn reach<R>(&self, act: impl FnOnce() -> R) -> R {
         self.count(|users| *users += 1);
         let result = act();
@@ -155,7 +155,7 @@ impl Device {
         }
     }
 
-    /// Adds a block of memory.
+    /// Adds a block of memory, and returns its address.
     pub(crate) fn add(&self, region: Region) -> u64 {
         let users = self.users.lock().unwrap();
         region.open(*users > 0);
@@ -185,7 +185,7 @@ impl Device {
     }
 
     pub(crate) fn stream<P>(&self, handle: *mut P) -> Result<Arc<Stream>, CUresult> {
-        // 1 is the same as none: `CU_STREAM_LEGACY`.
+        // 1, `CU_STREAM_LEGACY`, is the default stream, too.
         if handle.addr() > 1 {
             return self.streams.get(handle);
         }
@@ -199,7 +199,7 @@ impl Device {
         }
     }
 
-    /// Destroys the context with all that is in it.
+    /// Destroys the context and everything in it.
     pub(crate) fn clear(&self) {
         self.streams.0.lock().unwrap().clear();
         *self.first.lock().unwrap() = None;

@@ -1,4 +1,4 @@
-//! What goes wrong: a fault from the environment, and a kernel that fails.
+//! Faults: one from the environment, and kernels that fail.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The fault: a kind, a function and a number, as in `lost cuLaunchKernel 3`.
 pub(crate) const FAULT: &str = "CPU_CUDA_FAULT";
-/// What the library writes to stderr when the fault happens.
+/// The start of the line that the library writes to stderr when the fault happens.
 pub const HAPPENED: &str = "cpu-cuda: ";
 
 static ENVIRONMENT: LazyLock<Option<Fault>> = LazyLock::new(Fault::of_environment);
@@ -14,17 +14,17 @@ static LOST: AtomicBool = AtomicBool::new(false);
 static HUNG: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// Whether the call of this thread is the one that hangs the card.
+    /// Whether the call of this thread hangs the card.
     static HANGS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What the call does.
+/// The effect of the fault on the call.
 enum Kind {
     /// It loses the card.
     Lost,
-    /// What it enqueues never finishes.
+    /// Its work never finishes.
     Hang,
-    /// It fails, and nothing else.
+    /// It fails, with no effect on other calls.
     Fail,
     /// It does nothing, and succeeds.
     Skip,
@@ -54,7 +54,7 @@ impl Fault {
     }
 }
 
-/// Counts a call. Whether it fails, with the card or alone.
+/// Counts a call. Returns whether it fails or is skipped.
 pub(crate) fn happens(function: &str) -> bool {
     let Some(fault) = ENVIRONMENT.as_ref().filter(|fault| fault.function == function) else {
         return false;
@@ -77,7 +77,7 @@ pub(crate) fn happens(function: &str) -> bool {
     !matches!(fault.kind, Kind::Hang)
 }
 
-/// Whether a call that fails says that it has succeeded.
+/// Returns whether a call with the fault reports success.
 pub(crate) fn is_silent() -> bool {
     ENVIRONMENT.as_ref().is_some_and(|fault| matches!(fault.kind, Kind::Skip))
 }
@@ -88,12 +88,12 @@ pub(crate) fn lose(why: &str) {
     LOST.store(true, Ordering::SeqCst);
 }
 
-/// Whether all calls that need the context fail.
+/// Returns whether all calls that need the context fail.
 pub(crate) fn is_lost() -> bool {
     LOST.load(Ordering::SeqCst)
 }
 
-/// Whether the work that this thread enqueues now hangs its stream. True once.
+/// Returns whether the work that this thread enqueues now hangs its stream. This is true only once.
 pub(crate) fn hangs_stream() -> bool {
     let hangs = HANGS.replace(false);
     if hangs {
@@ -102,7 +102,7 @@ pub(crate) fn hangs_stream() -> bool {
     hangs
 }
 
-/// Never returns if a stream hangs: what frees memory waits for the card.
+/// Never returns if a stream hangs: calls that free memory wait for the card.
 pub(crate) fn park_if_hung() {
     while HUNG.load(Ordering::SeqCst) {
         std::thread::park();

@@ -1,6 +1,6 @@
 //! CUDA without a GPU, for tests: a library in place of `libcuda.so.1`, `libnvrtc.so.12`, `libcublas.so.12` and
-//! `libcudnn.so.9`. It compiles CUDA C++ with the
-//! `c++` of the machine and runs it on the processor. It checks more than a GPU does, and injects faults.
+//! `libcudnn.so.9`. It compiles CUDA C++ with the machine's `c++` and runs it on the processor. It checks more than a
+//! GPU does, and injects faults.
 //!
 //! A process gets it from [`Cuda::environment`]. `abi` contains the functions that it loads.
 
@@ -49,28 +49,28 @@ const CUDNN: [&str; 7] = [
 pub struct Cuda(tempfile::TempDir);
 
 impl Cuda {
-    /// The driver and NVRTC, by the library that cargo has built for the running test.
+    /// Creates a directory with the driver and NVRTC: the library that cargo has built for the running test.
     ///
     /// # Panics
-    /// If it is missing.
+    /// Panics if the library is missing.
     #[must_use]
     pub fn new() -> Self {
         Self::with(&[&DRIVER, &NVRTC])
     }
 
-    /// The driver alone.
+    /// Creates a directory with only the driver.
     ///
     /// # Panics
-    /// As [`Cuda::new`].
+    /// Panics as [`Cuda::new`] does.
     #[must_use]
     pub fn without_nvrtc() -> Self {
         Self::with(&[&DRIVER])
     }
 
-    /// The driver, NVRTC, cuBLAS and cuDNN.
+    /// Creates a directory with the driver, NVRTC, cuBLAS and cuDNN.
     ///
     /// # Panics
-    /// As [`Cuda::new`].
+    /// Panics as [`Cuda::new`] does.
     #[must_use]
     pub fn with_libraries() -> Self {
         Self::with(&[&DRIVER, &NVRTC, &CUBLAS, &CUDNN])
@@ -84,7 +84,7 @@ impl Cuda {
         fs::copy(&built, &library)
             .unwrap_or_else(|error| panic!("cannot copy {}: {error}", built.display()));
         for name in libraries.iter().copied().flatten() {
-            // Links, which a process loads once: all libraries have the same device.
+            // Hard links, which a process loads once: all libraries share one device.
             fs::hard_link(&library, directory.path().join(name)).expect("a link");
         }
         Self(directory)
@@ -92,10 +92,10 @@ impl Cuda {
 
     /// Returns the environment of a process that finds these libraries, with a fault or without one.
     ///
-    /// `lost FUNCTION NUMBER`: the call of that number fails with `CUDA_ERROR_LAUNCH_FAILED`, as does every later call that
-    /// needs the context. `hang FUNCTION NUMBER`: what that call enqueues never finishes, and what waits for it or frees
-    /// memory parks for good. `fail FUNCTION NUMBER`, for a function of cuDNN: that call fails, and nothing else;
-    /// `skip FUNCTION NUMBER`: it succeeds, but does nothing.
+    /// `lost FUNCTION NUMBER`: the call of that number fails with `CUDA_ERROR_LAUNCH_FAILED`, as does every later call
+    /// that needs the context. `hang FUNCTION NUMBER`: the work that this call enqueues never finishes, and calls that
+    /// wait for it or free memory never return. `fail FUNCTION NUMBER`: only that call fails. `skip FUNCTION NUMBER`,
+    /// for `nvrtcVersion` or a function of cuDNN: the call succeeds, but does nothing.
     #[must_use]
     pub fn environment(&self, fault: Option<&str>) -> Vec<(&'static str, OsString)> {
         let mut libraries = self.0.path().as_os_str().to_owned();
@@ -108,7 +108,7 @@ impl Cuda {
         let mut environment = vec![
             ("LD_LIBRARY_PATH", libraries),
             (CACHE, workspace.join("target/cpu-cuda").into_os_string()),
-            // That of the plugin would be the user's.
+            // Otherwise the plugin would use the cache of the user.
             ("RUST_GPU_CACHE", "0".into()),
         ];
         environment.extend(fault.map(|fault| (fault::FAULT, fault.into())));

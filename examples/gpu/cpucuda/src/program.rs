@@ -1,4 +1,4 @@
-//! NVRTC's part: compiles a program with `c++`, and keeps the libraries on disk.
+//! Compiles programs for NVRTC with `c++`, and keeps the libraries on disk.
 
 use crate::CACHE;
 use cudarc::nvrtc::sys::nvrtcResult;
@@ -8,16 +8,16 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
-/// What every program includes first.
+/// The header that every program includes first.
 const HEADER: &str = include_str!("cpu.h");
-/// What `__global__` expands to.
+/// The expansion of `__global__`.
 const KERNEL: &str = "__attribute__((__externally_visible__))";
-/// For both steps. Programs of NVRTC have no headers of the system.
+/// The options of both steps. Programs of NVRTC have no system headers.
 const LANGUAGE: &str = "-std=c++17 -nostdinc -fno-exceptions -fno-rtti";
 // Programs have classes of the same names, whose statics the linker would share.
 const LIBRARY: &str = "-O1 -shared -fPIC -ffp-contract=off -fno-math-errno -fno-strict-aliasing -fno-gnu-unique -Wl,-Bsymbolic,--as-needed";
 
-/// Options that have no meaning here. Others are an error, as they are for NVRTC.
+/// Options that have no effect here. Unknown options are an error, as for NVRTC.
 const IGNORED: [&str; 17] = [
     "device-as-default-execution-space",
     "arch",
@@ -41,7 +41,7 @@ const IGNORED: [&str; 17] = [
 pub(crate) struct Program {
     pub(crate) source: String,
     pub(crate) name: String,
-    /// Names and texts.
+    /// The names and texts.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) log: String,
     /// The library, once it is compiled.
@@ -71,7 +71,7 @@ impl Program {
         }
     }
 
-    /// The library of this program, from the cache or compiled into it.
+    /// Returns the library of this program, and compiles it if the cache does not have it.
     fn cached(&self, defines: &[String]) -> Result<PathBuf, String> {
         let mut hasher = DefaultHasher::new();
         (HEADER, LANGUAGE, LIBRARY, std::env::consts::ARCH).hash(&mut hasher);
@@ -87,7 +87,7 @@ impl Program {
         fs::create_dir_all(&cache).map_err(text)?;
         let scratch = tempfile::tempdir_in(&cache).map_err(text)?;
         self.build(scratch.path(), defines)?;
-        // Another process may do the same now: what is in place is always whole.
+        // Another process may do the same now: a rename never leaves a part of a file.
         fs::rename(scratch.path().join("program.so"), &library).map_err(text)?;
         Ok(library)
     }
@@ -119,7 +119,7 @@ impl Program {
         let expanded = fs::read(scratch.join("program.ii"))
             .map_err(|error| format!("cannot read the program: {error}"))?;
         let expanded = String::from_utf8_lossy(&expanded);
-        // The last step expands the macro: a second preprocessing of what has no directives left but lines.
+        // The last step expands the macro: in this second preprocessing, `#line` is the only directive left.
         let mut whole = format!("{WRAPPERS}{expanded}\n#line 1 \"kernels\"\n");
         for kernel in kernels(&expanded) {
             let _ = writeln!(whole, "CPU_CUDA_KERNEL({kernel})");
@@ -132,7 +132,7 @@ impl Program {
     }
 }
 
-/// What the driver looks up for a kernel.
+/// The functions that the driver looks up for a kernel.
 const WRAPPERS: &str = "\
 #define CPU_CUDA_KERNEL(name) \
     extern \"C\" unsigned long cpu_cuda_sizes_##name(unsigned long *sizes) { return cpu_cuda::sizes(name, sizes); } \
@@ -140,7 +140,7 @@ const WRAPPERS: &str = "\
         return cpu_cuda::run(launch, [](void **arguments) { cpu_cuda::call(name, arguments); }); \
     }\n";
 
-/// The macros among NVRTC's options, or the option that it does not have.
+/// Returns the macros among NVRTC's options, or fails with an unknown option.
 fn defines(options: &[String]) -> Result<Vec<String>, &str> {
     let mut defines = Vec::new();
     let mut all = options.iter();
@@ -168,7 +168,7 @@ fn run(scratch: &Path, arguments: &[String]) -> Result<(), String> {
     }
 }
 
-/// The names of the kernels of an expanded program that have no C++ name.
+/// Returns the names of the `extern "C"` kernels of an expanded program.
 fn kernels(expanded: &str) -> Vec<&str> {
     let parts: Vec<&str> = expanded.split(KERNEL).collect();
     let mut names = Vec::new();

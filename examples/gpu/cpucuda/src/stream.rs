@@ -1,4 +1,4 @@
-//! Streams: a thread each, which takes work in order. Events are positions in them.
+//! Streams, each with a thread that does its work in order. Events are positions in streams.
 
 use crate::device::DEVICE;
 use crate::fault;
@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::Instant;
 
-/// What a stream does, or why it cannot.
+/// A task of a stream, which returns the reason if it fails.
 type Task = Box<dyn FnOnce() -> Result<(), String> + Send>;
 
 enum Work {
@@ -42,7 +42,7 @@ impl Progress {
 /// A position in a stream: an event has the last one that was recorded.
 pub(crate) struct Record {
     progress: Arc<Progress>,
-    /// The position, by how much work there is up to it.
+    /// The position: the number of work items up to it.
     count: u64,
     time: OnceLock<Instant>,
 }
@@ -56,15 +56,15 @@ impl Record {
         self.progress.wait(self.count);
     }
 
-    /// When the stream reached it.
+    /// Returns when the stream reached it.
     pub(crate) fn time(&self) -> Option<Instant> {
         self.time.get().copied()
     }
 }
 
-/// A queue and its thread, which ends after the work that is queued when the stream is dropped.
+/// A queue and its thread. If the stream is dropped, the thread finishes the queued work and ends.
 pub(crate) struct Stream {
-    /// How much work there has been.
+    /// The number of work items so far, and the sender.
     queue: Mutex<(u64, Sender<Work>)>,
     progress: Arc<Progress>,
 }
@@ -79,7 +79,7 @@ impl Stream {
         Self { queue: Mutex::new((0, sender)), progress }
     }
 
-    /// Enqueues work that depends on the position after it.
+    /// Enqueues a work item, which is created with its position.
     fn push(&self, work: impl FnOnce(u64) -> Work) {
         let (count, sender) = &mut *self.queue.lock().unwrap();
         if fault::hangs_stream() {
@@ -104,7 +104,7 @@ impl Stream {
         recorded.expect("it was pushed")
     }
 
-    /// Lets later work wait for an event.
+    /// Makes later work wait for an event.
     pub(crate) fn wait(&self, record: Arc<Record>) {
         self.push(|_| Work::Wait(record));
     }

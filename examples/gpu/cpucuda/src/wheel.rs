@@ -1,4 +1,4 @@
-//! NVIDIA's own NVRTC, which needs no GPU: its wheel, installed below `target/`.
+//! Installs NVIDIA's own NVRTC, which needs no GPU, from its wheel below `target/`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::process::Command;
 
 const PACKAGE: &str = "nvidia-cuda-nvrtc-cu12==12.9.86";
 
-/// The directory of packages with the real NVRTC, which is downloaded on first use (90 MB).
+/// Returns the directory of packages with the real NVRTC, which is downloaded on first use (90 MB).
 ///
 /// # Panics
-/// If it cannot be installed; the text says what to do.
+/// Panics if it cannot be installed; the text says what to do.
 #[must_use]
 pub fn nvrtc() -> PathBuf {
     install().unwrap_or_else(|error| {
@@ -35,7 +35,7 @@ fn install() -> Result<PathBuf, String> {
     packages(&place)
 }
 
-/// `lib/python3.11/site-packages`, of whichever version.
+/// Returns `lib/python3.11/site-packages`, for any version of Python.
 fn packages(place: &Path) -> Result<PathBuf, String> {
     let versions = fs::read_dir(place.join("lib")).map_err(|error| error.to_string())?;
     let mut all = versions.flatten().map(|version| version.path().join("site-packages"));

@@ -1,6 +1,6 @@
-//! A Vulkan loader for tests, in front of the real one: a call reports a lost card, or the card does nothing more.
+//! A Vulkan loader for tests, in front of the real one: a call reports a lost card, or the card stops.
 //!
-//! A process gets it in place of the real loader from [`Loader::environment`]. `abi` is what it loads.
+//! A process gets it in place of the real loader from [`Loader::environment`]. `abi` contains its functions.
 
 #![deny(unsafe_code)]
 
@@ -17,7 +17,7 @@ use std::time::Duration;
 const REAL: &str = "FAULTY_VULKAN_REAL";
 /// The fault: a kind, a function or a feature, and a number, as in `lost vkQueueSubmit 3`.
 const FAULT: &str = "FAULTY_VULKAN";
-/// What the loader writes to stderr when the fault happens.
+/// The start of the line that the loader writes to stderr when the fault happens.
 pub const HAPPENED: &str = "faulty-vulkan: ";
 
 /// The name under which programs load it.
@@ -28,10 +28,10 @@ const NAME: &str = "libvulkan.so.1";
 pub struct Loader(tempfile::TempDir);
 
 impl Loader {
-    /// Takes the library that cargo has built for the test that runs.
+    /// Creates a directory with the library that cargo has built for the running test.
     ///
     /// # Panics
-    /// If it is not there.
+    /// Panics if the library is missing.
     #[must_use]
     pub fn new() -> Self {
         let directory = tempfile::tempdir().expect("a scratch directory");
@@ -42,7 +42,7 @@ impl Loader {
         Self(directory)
     }
 
-    /// An environment of `lavapipe` with this loader and a fault:
+    /// Returns an environment of `lavapipe` with this loader and a fault:
     ///
     /// | Fault | What it does |
     /// |---|---|
@@ -53,7 +53,7 @@ impl Loader {
     /// | `full FUNCTION NUMBER` | that call fails with `VK_ERROR_OUT_OF_DEVICE_MEMORY` |
     ///
     /// # Panics
-    /// If the environment has no loader.
+    /// Panics if the environment has no loader.
     #[must_use]
     pub fn environment(
         &self,
@@ -90,7 +90,7 @@ enum Kind {
     Full,
 }
 
-/// What is to happen in this process.
+/// The fault of this process.
 struct Fault {
     kind: Kind,
     function: String,
@@ -115,12 +115,12 @@ impl Fault {
         Some(Self { kind, function: function.to_owned(), number, calls: AtomicU64::new(0) })
     }
 
-    /// The feature that cards do not have.
+    /// Returns the feature that cards do not have.
     fn lacks(&self) -> Option<&str> {
         (self.kind == Kind::Lacks).then_some(&*self.function)
     }
 
-    /// Whether the call of this function that is made now is not passed on, and what it then returns.
+    /// Counts a call of this function. Returns its result if the call is not passed on.
     fn happens(&self, function: &str) -> Option<ash::vk::Result> {
         if self.function != function {
             let hangs =

@@ -1,6 +1,6 @@
-//! Vulkan without a GPU, for tests: lavapipe (Mesa's driver on the processor), the Vulkan loader and the validation layer,
-//! of this machine's Debian, and in [`newest`] newer ones with glslang. Debian's packages are unpacked below `target/`, without root;
-//! what the system has is not downloaded.
+//! Vulkan without a GPU, for tests: lavapipe (Mesa's driver on the processor), the Vulkan loader and the validation
+//! layer of this machine's Debian, and in [`newest`] newer ones with glslang. Debian's packages are unpacked below
+//! `target/`, without root; packages that the system has are not downloaded.
 
 #![forbid(unsafe_code)]
 
@@ -17,14 +17,14 @@ use std::sync::OnceLock;
 use tree::{Tree, first_of, libraries};
 
 const PACKAGES: &str = "libvulkan1 mesa-vulkan-drivers vulkan-validationlayers";
-/// Set in a process that [`require`] has started again.
+/// The variable that is set in a process that [`require`] has started again.
 const MARK: &str = "TF_PLUGIN_LAVAPIPE";
 
-/// The environment in which a process finds lavapipe, and no other card, with the validation layer on. The layer writes
-/// mistakes to stdout: see [`mistakes`].
+/// Returns the environment in which a process finds lavapipe, and no other card, with the validation layer on. The
+/// layer writes mistakes to stdout: see [`mistakes`].
 ///
 /// # Panics
-/// If it cannot be installed; the text says what to do.
+/// Panics if it cannot be installed; the text says what to do.
 #[must_use]
 pub fn environment() -> Vec<(&'static str, OsString)> {
     environment_in(installed())
@@ -38,10 +38,10 @@ fn environment_in(root: &Path) -> Vec<(&'static str, OsString)> {
     environment
 }
 
-/// The same without the validation layer.
+/// Returns the same environment without the validation layer.
 ///
 /// # Panics
-/// As [`environment`].
+/// Panics as [`environment`] does.
 #[must_use]
 pub fn driver() -> Vec<(&'static str, OsString)> {
     driver_in(installed())
@@ -65,10 +65,10 @@ fn driver_in(root: &Path) -> Vec<(&'static str, OsString)> {
     ]
 }
 
-/// Starts this process again in [`environment`], unless it runs in it: the dynamic linker reads it at the start.
+/// Starts this process again in [`environment`], unless it runs there: the dynamic linker reads it at the start.
 ///
 /// # Panics
-/// As [`environment`], and if the program cannot be started.
+/// Panics as [`environment`] does, and if the program cannot be started.
 pub fn require() {
     if std::env::var_os(MARK).is_some() {
         return;
@@ -79,7 +79,7 @@ pub fn require() {
     panic!("cannot start again with lavapipe: {error}");
 }
 
-/// What the validation layer has found, in the output of a process.
+/// Returns the mistakes that the validation layer has found, from the output of a process.
 #[must_use]
 pub fn mistakes(output: &str) -> Vec<&str> {
     output.lines().filter(|line| line.contains("VUID") || line.contains("Validation")).collect()

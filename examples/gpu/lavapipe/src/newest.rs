@@ -1,5 +1,5 @@
-//! A newer lavapipe, which has cooperative matrices, and a newer glslang, which knows them: of the release after Debian 12, with
-//! all that they need, the C library included. So programs are started by the dynamic linker of that one.
+//! A newer lavapipe, with cooperative matrices, and a newer glslang, which supports them: from the release after Debian
+//! 12, with all that they need, including the C library. So the dynamic linker of that release starts programs.
 
 use crate::tree::{Tree, libraries};
 use std::path::{Path, PathBuf};
@@ -9,24 +9,24 @@ use std::sync::OnceLock;
 const PACKAGES: &str = "libvulkan1 mesa-vulkan-drivers vulkan-validationlayers glslang-tools";
 const SUITES: &str = "trixie trixie-backports";
 
-/// Starts a program of this machine with this driver, and no other card, with the validation layer on.
+/// Returns the command for a program of this machine with only this driver, and with the validation layer on.
 ///
 /// # Panics
-/// If it cannot be installed; the text says why.
+/// Panics if it cannot be installed; the text says why.
 #[must_use]
 pub fn command(program: &Path) -> Command {
     let root = installed();
     let mut command = linked(program);
     command.envs(crate::environment_in(root));
-    // A program that this one starts has the C library of the machine.
+    // Programs that this one starts use the C library of the machine.
     command.env_remove("LD_LIBRARY_PATH");
     command
 }
 
-/// The compiler from GLSL to SPIR-V.
+/// Returns the command for the compiler from GLSL to SPIR-V.
 ///
 /// # Panics
-/// As [`command`].
+/// Panics as [`command`] does.
 #[must_use]
 pub fn glslang() -> Command {
     linked(&installed().join("usr/bin/glslangValidator"))
@@ -38,7 +38,7 @@ fn linked(program: &Path) -> Command {
         "x86_64" => "ld-linux-x86-64.so.2",
         _ => "ld-linux-aarch64.so.1",
     };
-    // Those that the machine has, and these packages not, come last.
+    // Libraries that only the machine has come last.
     let mut path = libraries.clone().into_os_string();
     if let Some(others) = std::env::var_os("LD_LIBRARY_PATH") {
         path.push(":");
@@ -52,7 +52,7 @@ fn linked(program: &Path) -> Command {
 fn installed() -> &'static Path {
     static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
     INSTALLED.get_or_init(|| {
-        // apt-get with a state of its own, in which nothing is installed; from where this machine has its packages.
+        // apt-get with its own state, in which nothing is installed, and with the package source of this machine.
         let download = format!(
             "mkdir -p state/lists/partial cache/archives/partial
              : >status

@@ -1,13 +1,13 @@
-//! Directories below `target/` that are made once, whole, by one process at a time.
+//! Creates directories below `target/`: once, completely, and by one process at a time.
 
 use fs4::FileExt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Makes `target/NAME`, unless it is there in this version, and returns it. `fill` gets a new directory, and where it will be.
+/// Creates `target/NAME`, if this version is not there, and returns it. `fill` gets a new directory and its final path.
 ///
 /// # Errors
-/// What has kept it from being made.
+/// The text says why it cannot be created.
 pub fn place(
     name: &str,
     version: &str,
@@ -29,7 +29,7 @@ pub fn place(
     if is_there() {
         return Ok(place);
     }
-    // What is in place is always whole, for those that have not waited.
+    // Processes that have not waited only see a complete directory.
     let new = tempfile::Builder::new().prefix(name).tempdir_in(&target).map_err(text)?;
     fill(new.path(), &place)?;
     fs::write(new.path().join("version"), version).map_err(text)?;

@@ -9,17 +9,17 @@ use std::process::Command;
 pub(crate) struct Tree {
     /// Its name below `target/`.
     pub(crate) name: &'static str,
-    /// Another one than that of what is there replaces it.
+    /// A directory with another version is replaced.
     pub(crate) version: &'static str,
-    /// For bash: brings the packages into the directory `packages`, which is there.
+    /// A script for bash that downloads the packages into the current directory.
     pub(crate) download: String,
 }
 
 impl Tree {
-    /// Makes it, unless it is there. Returns where it is.
+    /// Creates the directory, unless it is there. Returns its path.
     ///
     /// # Errors
-    /// What has kept it from being made.
+    /// The text says why it cannot be created.
     pub(crate) fn install(&self) -> Result<PathBuf, String> {
         place(self.name, self.version, |new, place| self.fill(new, place))
     }
@@ -44,7 +44,7 @@ impl Tree {
         if !output.status.success() {
             return Err(String::from_utf8_lossy(&output.stderr).into_owned());
         }
-        // The file of the package names a library in `/usr`.
+        // The package's own file names a library in `/usr`.
         let library = libraries(new);
         let library =
             library.strip_prefix(new).map_or(library.clone(), |inside| place.join(inside));
@@ -57,13 +57,13 @@ impl Tree {
     }
 }
 
-/// The first of the paths that exists, below the directory or else in the system.
+/// Returns the first of the paths that exists, below the directory or else in the system.
 pub(crate) fn first_of(root: &Path, paths: &[&str]) -> PathBuf {
     let all = || [root, Path::new("/")].into_iter().flat_map(|at| paths.iter().map(|p| at.join(p)));
     all().find(|path| path.exists()).unwrap_or_else(|| root.join(paths[0]))
 }
 
-/// The directory of libraries, named after the architecture.
+/// Returns the directory of libraries, which is named after the architecture.
 pub(crate) fn libraries(root: &Path) -> PathBuf {
     let name = format!("usr/lib/{}-linux-gnu", std::env::consts::ARCH);
     first_of(root, &[&format!("{name}/libvulkan_lvp.so")]).with_file_name("")

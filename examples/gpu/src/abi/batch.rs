@@ -10,28 +10,26 @@ use se_plugin::{Code, Error, HostSource, HostTarget, Result, ensure};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// After so many bytes that are copied from the host, a batch is full.
+/// A batch is full once this many bytes are staged for copies from the host.
 const MOST_STAGED: u64 = 64 << 20;
 
-/// The least that is allocated for copies from and to the host.
+/// The least staging memory that is allocated for copies from and to the host.
 const LEAST_STAGING: u64 = 1 << 20;
 
 /// Commands that run in order, after those of all batches that were sent before.
 pub(crate) struct Batch {
     gpu: Arc<Gpu>,
     recorder: Box<dyn Recorder>,
-    /// Whether the card may be at it.
+    /// Whether the card may be executing it.
     is_sent: bool,
-    /// What was recorded.
     names: Vec<&'static str>,
-    /// The driver has failed in the middle of a batch: nothing more is called with it.
+    /// Whether the driver has failed in the middle of a batch: then the batch calls nothing more.
     is_broken: bool,
-    /// What it uses.
     uses: Vec<Arc<Block>>,
-    /// What is copied from and to the host, and how much of it is taken.
+    /// Memory for copies from and to the host, and how many bytes of it are used.
     staging: Option<Block>,
     staged: u64,
-    /// Whether it is to be said when its commands ran, and when the batch was sent.
+    /// Whether to measure when its commands run, and when the batch was sent.
     is_measured: bool,
     sent: i64,
     measured: Vec<Measured>,
@@ -41,6 +39,8 @@ pub(crate) struct Batch {
 pub(crate) struct Staged(Range<usize>);
 
 impl Batch {
+    /// Creates an empty batch.
+    ///
     /// # Errors
     /// Those of the driver.
     pub(crate) fn new(gpu: &Arc<Gpu>) -> Result<Self> {
@@ -59,24 +59,24 @@ impl Batch {
         })
     }
 
-    /// Whether it is to be sent before more is recorded.
+    /// Returns whether it has to be sent before more is recorded.
     pub(crate) fn is_full(&self) -> bool {
         self.names.len() >= MOST_COMMANDS || self.staged >= MOST_STAGED
     }
 
-    /// Says whether [`measured`](Self::measured) is to have what is recorded next, if nothing is yet.
+    /// Sets whether [`measured`](Self::measured) returns the next commands, if nothing is recorded yet.
     pub(crate) fn measure(&mut self, is_measured: bool) {
         if self.names.is_empty() {
             self.is_measured = is_measured;
         }
     }
 
-    /// When the commands ran, of the batch that was waited for last.
+    /// Returns when the commands of the last batch ran that was waited for.
     pub(crate) fn measured(&mut self) -> Vec<Measured> {
         std::mem::take(&mut self.measured)
     }
 
-    /// Records a command that uses these blocks: `record` gives it to the driver.
+    /// Records a command that uses these blocks: `record` passes it to the driver.
     fn record<'a>(
         &mut self,
         name: &'static str,
@@ -92,7 +92,7 @@ impl Batch {
         }
         self.names.push(name);
         self.uses.extend(uses.into_iter().map(|place| Arc::clone(&place.block)));
-        // Until it is marked: a batch with half a command is not sent.
+        // Until the command is marked: a batch with half a command is not sent.
         self.is_broken = true;
         record(&mut *self.recorder).map_err(|failure| gpu.failed(&failure))?;
         // SAFETY: the batch has begun.
@@ -120,19 +120,19 @@ impl Batch {
         })
     }
 
-    /// Takes staging memory, until the batch is done.
+    /// Reserves staging memory, until the batch is done.
     fn stage(&mut self, bytes: usize) -> Result<Staged> {
         self.check()?;
         let bytes = bytes as u64;
         if self.staged == 0 && bytes <= MOST_STAGED {
-            // What was large once is not kept.
+            // Memory that was needed for one large copy is not kept.
             self.staging.take_if(|block| block.bytes() > MOST_STAGED);
         }
         let has_room = |block: &Block| self.staged + bytes <= block.bytes();
         if !self.staging.as_ref().is_some_and(has_room) {
             let size = (self.staged + bytes).next_power_of_two().min(MOST_STAGED);
             let least = bytes.max(LEAST_STAGING);
-            // Without it data would be missing, and nothing could use the stream any more.
+            // Without the memory data would be missing, and the stream could not be used any more.
             let block = match Block::mapped(&self.gpu, size.max(least)) {
                 Err(error) if size > least && error.code() == Code::ResourceExhausted => {
                     Block::mapped(&self.gpu, least)?
@@ -147,10 +147,10 @@ impl Batch {
         Ok(Staged(start..start + bytes as usize))
     }
 
-    /// Records a copy from the host; `read` gives the bytes now.
+    /// Records a copy from the host; `read` writes the bytes to the staging memory now.
     ///
     /// # Errors
-    /// `RESOURCE_EXHAUSTED` without memory for it; as for [`copy`](Self::copy).
+    /// `RESOURCE_EXHAUSTED` if there is no memory for it; those of [`copy`](Self::copy).
     pub(crate) fn upload(
         &mut self,
         target: &Place,
@@ -174,7 +174,7 @@ impl Batch {
     /// Records a copy of a part of TensorFlow's memory, which is read now, by several threads if the part is large.
     ///
     /// # Errors
-    /// `INTERNAL` if the part is outside of that memory; as for [`upload`](Self::upload).
+    /// `INTERNAL` if the part is outside of that memory; those of [`upload`](Self::upload).
     pub(crate) fn upload_part(
         &mut self,
         target: &Place,
@@ -203,10 +203,10 @@ impl Batch {
         recorded
     }
 
-    /// Records a copy to the host, which [`staged`](Self::staged) and [`take`](Self::take) have once the batch is done.
+    /// Records a copy to the host. [`staged`](Self::staged) and [`take`](Self::take) return it once the batch is done.
     ///
     /// # Errors
-    /// As for [`upload`](Self::upload).
+    /// Those of [`upload`](Self::upload).
     pub(crate) fn download(&mut self, source: &Place, bytes: usize) -> Result<Staged> {
         let from = source.range(bytes as u64)?;
         if bytes == 0 {
@@ -221,7 +221,7 @@ impl Batch {
         Ok(staged)
     }
 
-    /// What was copied to the host by a batch that is done.
+    /// Returns what a batch that is done has copied to the host.
     pub(crate) fn staged(&mut self, staged: Staged) -> &[u8] {
         if self.is_sent {
             return &[];
@@ -229,8 +229,8 @@ impl Batch {
         self.staging.as_mut().and_then(|block| block.host().get(staged.0)).unwrap_or_default()
     }
 
-    /// Copies what a batch that is done has copied to TensorFlow's memory, from this byte of it on; by several threads if it is
-    /// large.
+    /// Copies what a batch that is done has copied to the host to TensorFlow's memory, at the byte
+    /// `start`; by several threads if it is large.
     ///
     /// # Errors
     /// `INTERNAL` if that memory is shorter.
@@ -252,11 +252,11 @@ impl Batch {
     /// Records a fill with a pattern, which is one byte four times unless the range is aligned to 4.
     ///
     /// # Errors
-    /// As for [`copy`](Self::copy).
+    /// Those of [`copy`](Self::copy).
     pub(crate) fn fill(&mut self, target: &Place, pattern: [u8; 4], bytes: u64) -> Result<()> {
         let spot = target.range(bytes)?;
         let from = spot.offset;
-        // Drivers fill words: what is before the first and after the last is copied.
+        // Drivers fill whole words; the bytes before the first and behind the last word are copied.
         let first = from.next_multiple_of(4).min(from + bytes);
         let last = ((from + bytes) & !3).max(first);
         for (start, end) in [(from, first), (last, from + bytes)] {
@@ -275,7 +275,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Records a run of a shader for an op: `push` is the addresses of `uses` and numbers, `groups` the number of workgroups.
+    /// Records a run of a shader for an op. `push` has the addresses of `uses` and numbers; `groups` counts workgroups.
     ///
     /// # Errors
     /// Those of the driver.
@@ -298,7 +298,7 @@ impl Batch {
     /// Sends the batch to the card. The next call is [`wait`](Self::wait).
     ///
     /// # Errors
-    /// Those of the driver: `INTERNAL` if the card is lost. After one nothing more is recorded.
+    /// Those of the driver: `INTERNAL` if the card is lost. After an error nothing more is recorded.
     pub(crate) fn send(&mut self) -> Result<()> {
         self.check()?;
         if self.names.is_empty() {
@@ -315,7 +315,7 @@ impl Batch {
     /// Waits until the batch is done, if it was sent, and empties it.
     ///
     /// # Errors
-    /// As for [`send`](Self::send); `DEADLINE_EXCEEDED` if the card hangs.
+    /// Those of [`send`](Self::send); `DEADLINE_EXCEEDED` if the card hangs.
     pub(crate) fn wait(&mut self) -> Result<()> {
         if !self.is_sent {
             return Ok(());
@@ -341,7 +341,7 @@ impl Batch {
     /// Sends the batch and waits until it is done.
     ///
     /// # Errors
-    /// As for [`send`](Self::send).
+    /// Those of [`send`](Self::send).
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.send()?;
         self.wait()
@@ -349,7 +349,7 @@ impl Batch {
 
     fn check(&self) -> Result<()> {
         self.gpu.check_process()?;
-        // What has happened to the card comes before what follows from it.
+        // The card's failure comes first, since it causes the others.
         self.gpu.lost().map_or(Ok(()), Err)?;
         ensure!(!self.is_sent, Error::internal("the card is at this batch"));
         ensure!(
@@ -365,10 +365,10 @@ impl Drop for Batch {
         if self.gpu.check_process().is_err() {
             return;
         }
-        // What is recorded may run before it is sent. For a card that was lost nothing waits.
+        // Callbacks may expect recorded commands to run, so they are sent. Nothing waits for a card that was lost.
         let _ = self.flush();
         if !self.names.is_empty() || self.gpu.is_lost() {
-            // The card may still be at it: it stays, with what it uses, for good.
+            // The card may still be executing it: it is kept forever, with what it uses.
             std::mem::forget((std::mem::take(&mut self.uses), self.staging.take()));
             return;
         }
@@ -377,7 +377,7 @@ impl Drop for Batch {
     }
 }
 
-/// Fails if the part is not within so many bytes of TensorFlow's memory.
+/// Fails if the part is not within `bytes` bytes of TensorFlow's memory.
 fn check_part(part: &Range<usize>, bytes: usize) -> Result<()> {
     let fits = part.start <= part.end && part.end <= bytes;
     ensure!(fits, Error::internal("part outside of the host's memory"));

@@ -6,17 +6,17 @@ use se_plugin::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// TensorFlow divides regions at multiples of it.
+/// TensorFlow divides regions at multiples of this.
 const ALIGNMENT: u64 = 256;
 
-/// Memory that nothing else uses. What uses it in a batch keeps it.
+/// Memory that nothing else uses. A batch that uses it keeps it alive.
 pub(crate) struct Block {
     gpu: Arc<Gpu>,
     memory: Memory,
-    /// Bytes before the first that is used, so that its address is aligned.
+    /// Bytes before the first that is used, which align its address.
     pad: u64,
     bytes: u64,
-    /// What it takes of the card's `total`; 0 for memory of the host.
+    /// Its bytes of the card's `total`; 0 for memory of the host.
     reserved: u64,
 }
 
@@ -24,10 +24,10 @@ impl Block {
     /// Allocates device memory at an aligned address.
     ///
     /// # Errors
-    /// `RESOURCE_EXHAUSTED` if it is not there.
+    /// `RESOURCE_EXHAUSTED` if there is not enough.
     pub(crate) fn local(gpu: &Arc<Gpu>, bytes: u64) -> Result<Self> {
         let size = bytes.saturating_add(ALIGNMENT);
-        // Before the allocation, so that threads cannot take the same rest.
+        // Before the allocation, so that threads cannot use the same rest.
         let reserve = |used: u64| used.checked_add(size).filter(|used| *used <= gpu.total);
         let reserved = gpu.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve);
         reserved.map_err(|used| {
@@ -49,7 +49,7 @@ impl Block {
     /// Allocates memory that the host sees, for copies.
     ///
     /// # Errors
-    /// `RESOURCE_EXHAUSTED` if it is not there.
+    /// `RESOURCE_EXHAUSTED` if there is not enough.
     pub(crate) fn mapped(gpu: &Arc<Gpu>, bytes: u64) -> Result<Self> {
         Self::new(gpu, bytes.max(1), Kind::Mapped)
     }
@@ -61,7 +61,7 @@ impl Block {
         Ok(Self { gpu: Arc::clone(gpu), memory, pad: 0, bytes, reserved: 0 })
     }
 
-    /// The address on the device of the first byte.
+    /// Returns the device address of the first byte.
     pub(crate) fn address(&self) -> u64 {
         self.memory.address + self.pad
     }
@@ -70,12 +70,12 @@ impl Block {
         self.bytes
     }
 
-    /// A byte of it, which is not checked.
+    /// Returns a byte of it, without a check.
     pub(super) fn spot(&self, offset: u64) -> Spot<'_> {
         Spot { memory: &self.memory, offset: self.pad + offset }
     }
 
-    /// What is in a mapped block, while no batch uses it.
+    /// Returns the content of a mapped block, while no batch uses it.
     pub(crate) fn host(&mut self) -> &mut [u8] {
         if self.memory.host.is_null() {
             return &mut [];
@@ -88,7 +88,7 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // A card that hangs may go on, and use what no batch was seen to be done with.
+        // A card that hangs may continue, and use what no batch was seen to be done with.
         if self.gpu.check_process().is_err() || self.gpu.is_lost() {
             return;
         }
@@ -106,12 +106,12 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The byte so many bytes further, which is not checked.
+    /// Returns the place `bytes` bytes further, without a check.
     pub(crate) fn at(&self, bytes: u64) -> Self {
         Self { block: Arc::clone(&self.block), offset: self.offset.saturating_add(bytes) }
     }
 
-    /// The first of `bytes` bytes from here.
+    /// Returns the first of `bytes` bytes from here.
     ///
     /// # Errors
     /// `INTERNAL` if the block is shorter.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What reaches a card.
+/// The API through which a card is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backend {
     Cuda,
@@ -17,7 +17,7 @@ pub(crate) enum Backend {
 }
 
 impl Backend {
-    /// As a setting names it.
+    /// Parses the value of a setting.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         match name {
             "cuda" => Some(Self::Cuda),
@@ -30,45 +30,45 @@ impl Backend {
 /// A card as a backend opens it.
 pub(super) struct Opened {
     pub(super) driver: Box<dyn Driver>,
-    /// By the driver.
+    /// The name that the driver reports.
     pub(super) name: String,
-    /// Names the driver and what it offers, for people.
+    /// The driver and its features, for people.
     pub(super) driver_info: String,
     /// Bytes of device memory.
     pub(super) total: u64,
-    /// Those that shaders can use.
+    /// The cooperative matrices that shaders can use.
     pub(super) cooperative: Option<CooperativeMatrix>,
-    /// Whether it is a driver for the processor, which may take minutes for what takes a card milliseconds.
+    /// Whether it is a driver for the processor, which may take minutes where a card takes milliseconds.
     pub(super) is_software: bool,
 }
 
-/// Shaders by their names and constants: found without an allocation.
+/// Compiled shaders by name and constants, found without an allocation.
 type Made = HashMap<&'static str, HashMap<Vec<u32>, Pipeline>>;
 
 /// An open card.
 pub(crate) struct Gpu {
     pub(super) driver: Box<dyn Driver>,
     made: Mutex<Made>,
-    /// Held while a shader is compiled, so that none is compiled twice, and those that are made can be launched meanwhile.
+    /// Held while a shader is compiled, so that none is compiled twice, and compiled ones can be launched meanwhile.
     compiling: Mutex<()>,
-    /// Nanoseconds from the card's clock to the host's, as far as is known.
+    /// The difference of the host's clock and the card's in nanoseconds, as far as it is known.
     pub(super) offset: AtomicI64,
     /// Bytes of device memory that are allocated.
     pub(super) used: AtomicU64,
     pub(super) watchdog: Watchdog,
     /// Bytes of device memory.
     pub(crate) total: u64,
-    /// The card's name, by the driver.
+    /// The name that the driver reports.
     pub(crate) name: String,
-    /// Names the driver and what it offers.
+    /// The driver and its features.
     pub(crate) driver_info: String,
     /// Whether it is a driver for the processor.
     pub(crate) is_software: bool,
-    /// What the driver has, and no setting forbids.
+    /// The cooperative matrices that the driver has, unless a setting forbids them.
     pub(crate) offered: Option<CooperativeMatrix>,
-    /// What kernels use of it, once it was tried.
+    /// The cooperative matrices that kernels use, once they were tested.
     pub(crate) cooperative: Mutex<Option<Option<CooperativeMatrix>>>,
-    /// A fork has the memory of a driver, and not its threads.
+    /// The process that opened the card. A fork has the memory of a driver, but not its threads.
     process: u32,
 }
 
@@ -83,7 +83,7 @@ impl Gpu {
             Some(Backend::Vulkan) => vulkan::open(settings)?,
             None => match cuda::open(settings) {
                 Ok(opened) => opened,
-                // A machine without a driver of CUDA is not about to have one.
+                // Without CUDA's driver, the machine is not meant to use CUDA.
                 Err(_) if !cuda::is_there() => vulkan::open(settings)?,
                 Err(without) => {
                     let why = without.message();
@@ -112,7 +112,7 @@ impl Gpu {
         })
     }
 
-    /// Bytes of device memory that are allocated.
+    /// Returns how many bytes of device memory are allocated.
     pub(crate) fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
@@ -120,7 +120,7 @@ impl Gpu {
     /// Fails in a fork, before it takes a lock or calls the driver.
     ///
     /// # Errors
-    /// `FAILED_PRECONDITION` there.
+    /// `FAILED_PRECONDITION` in a fork.
     pub(crate) fn check_process(&self) -> Result<()> {
         if self.process == std::process::id() {
             return Ok(());
@@ -131,13 +131,13 @@ impl Gpu {
         ))
     }
 
-    /// An error of the driver, and its consequence if the card is lost.
+    /// Converts a failure of the driver to an error, and marks the card as lost if it is.
     #[cold]
     pub(super) fn failed(&self, failure: &Failure) -> Error {
         let error = failure.error(Some(&self.name));
         match failure.is_lost {
             true => self.lose(error),
-            // What follows from a loss is not its cause.
+            // An error that follows from a loss is not its cause.
             false => self.lost().unwrap_or(error),
         }
     }
@@ -147,7 +147,7 @@ impl Gpu {
         self.driver.recorder().map_err(|failure| self.failed(&failure))
     }
 
-    /// The shader with these values of its specialization constants 0, 1, …, compiled on the first call.
+    /// Returns the shader with these values of its specialization constants 0, 1, …, compiled on the first call.
     ///
     /// # Errors
     /// Those of the driver.
@@ -158,7 +158,7 @@ impl Gpu {
         }
         self.lost().map_or(Ok(()), Err)?;
         let _one = self.compiling.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another thread may have compiled it.
+        // Another thread may have compiled it meanwhile.
         if let Some(pipeline) = self.made(shader, constants) {
             return Ok(pipeline);
         }
@@ -169,12 +169,12 @@ impl Gpu {
         Ok(pipeline)
     }
 
-    /// Whether there is a library that computes convolutions.
+    /// Returns whether there is a library that computes convolutions.
     pub(crate) fn has_convolutions(&self) -> bool {
         self.driver.has_convolutions()
     }
 
-    /// Whether a library computes this convolution, with these numbers, in the place of the shader.
+    /// Returns whether a library computes this convolution, with these numbers, in place of the shader.
     pub(crate) fn convolves(&self, shader: &Shader, constants: &[u32], numbers: &[u32]) -> bool {
         self.check_process().is_ok() && self.driver.convolves(shader, constants, numbers)
     }

@@ -9,7 +9,7 @@ fn positive(nanoseconds: i64) -> u64 {
     u64::try_from(nanoseconds).unwrap_or_default()
 }
 
-/// Nanoseconds since the Unix epoch.
+/// Returns nanoseconds since the Unix epoch.
 pub(super) fn now() -> i64 {
     i64::try_from(profiler::now()).unwrap_or(i64::MAX)
 }
@@ -23,8 +23,8 @@ pub(crate) struct Measured {
 }
 
 impl Gpu {
-    /// The commands of a batch that is done, by times of the card's clock: the begin and the end of each. The batch was sent
-    /// after `sent`, by the host's clock.
+    /// Returns the commands of a batch that is done, from their begins and ends by the card's
+    /// clock. The batch was sent after `sent`, by the host's clock.
     pub(super) fn measured(
         &self,
         names: &[&'static str],
@@ -34,8 +34,8 @@ impl Gpu {
         let (Some([first, _]), Some([_, last])) = (times.first(), times.last()) else {
             return Vec::new();
         };
-        // The card's clock begins anywhere. The batch began after it was sent, and was done before now; between both the
-        // difference stays what it was.
+        // The card's clock has an unknown origin. The batch began after it was sent, and was done
+        // before now; within these limits the known difference is kept.
         let (least, most) = (sent.saturating_sub(*first), now().saturating_sub(*last));
         let offset = self.offset.load(Ordering::Relaxed).max(least).min(most);
         self.offset.store(offset, Ordering::Relaxed);

@@ -1,33 +1,32 @@
-//! What a backend does for the modules above, which check and count what it is asked for.
+//! The interface of a backend for the modules above, which check and count their calls.
 
 use se_plugin::{Code, Error};
 use std::fmt::{Display, Formatter};
 use std::time::Duration;
 
-/// What every card can push to a shader.
+/// How many bytes every card can push to a shader.
 pub(crate) const PUSH_BYTES: usize = 128;
 
-/// After so many commands a batch is full.
+/// A batch with this many commands is full.
 pub(super) const MOST_COMMANDS: usize = 256;
 
-/// The commands of the largest batch: the last before it is full may be a fill, which is up to three.
+/// The commands of the largest batch: the last one may be a fill, which can be three commands.
 pub(super) const LARGEST_BATCH: usize = MOST_COMMANDS + 2;
 
-/// Why a driver does not do something.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) code: Code,
-    /// As in `vulkan cannot allocate 16 bytes`.
+    /// The failed action, as in `vulkan cannot allocate 16 bytes`.
     pub(super) what: String,
     pub(super) cause: String,
-    /// What to do.
+    /// What the user can do.
     pub(super) help: &'static str,
-    /// Whether the card does nothing more in this process.
+    /// Whether the card cannot be used any more in this process.
     pub(super) is_lost: bool,
 }
 
 impl Failure {
-    /// As an error, of a card with this name or before one is open.
+    /// Returns the error for a card with this name, or for none before one is open.
     #[cold]
     pub(super) fn error(&self, card: Option<&str>) -> Error {
         let Self { code, what, cause, help, .. } = self;
@@ -39,10 +38,10 @@ impl Failure {
 /// What a function of a driver returns.
 pub(super) type Done<T = ()> = Result<T, Failure>;
 
-/// Which memory.
+/// The kind of memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The card's, which shaders reach.
+    /// The card's, which shaders can access.
     Local,
     /// The host's, from and to which the card copies.
     Mapped,
@@ -51,11 +50,11 @@ pub(super) enum Kind {
 /// Memory of a driver, which [`Driver::free`] frees.
 #[derive(Clone, Copy)]
 pub(super) struct Memory {
-    /// The driver's own: for Vulkan the buffer and its memory.
+    /// The driver's handles: for Vulkan the buffer and its memory.
     pub(super) handles: [u64; 2],
-    /// Where shaders find it; 0 for memory of the host.
+    /// The address for shaders; 0 for memory of the host.
     pub(super) address: u64,
-    /// Where the host sees it; null for memory of the card.
+    /// The address for the host; null for memory of the card.
     pub(super) host: *mut u8,
 }
 
@@ -65,18 +64,18 @@ unsafe impl Send for Memory {}
 // SAFETY: nothing behind a shared reference changes.
 unsafe impl Sync for Memory {}
 
-/// A byte in memory, by its distance from the first.
+/// A byte in memory, by its offset.
 #[derive(Clone, Copy)]
 pub(super) struct Spot<'a> {
     pub(super) memory: &'a Memory,
     pub(super) offset: u64,
 }
 
-/// A shader in SPIR-V, whose entry is `main`. [`program`](crate::program) has its source by the name.
+/// A shader in SPIR-V, whose entry is `main`. [`program`](crate::program) finds its source by the name.
 pub(crate) struct Shader {
-    /// Its name in messages, unique.
+    /// Its name in messages, which is unique.
     pub(crate) name: &'static str,
-    /// Words of SPIR-V in this machine's order.
+    /// Words of SPIR-V in this machine's byte order.
     pub(crate) code: &'static [u8],
 }
 
@@ -86,13 +85,13 @@ pub(crate) struct CooperativeMatrix {
     pub(crate) m: u32,
     pub(crate) n: u32,
     pub(crate) k: u32,
-    /// The invocations that do it together.
+    /// The number of invocations that compute one together.
     pub(crate) subgroup: u32,
     /// The largest tile for which the card has registers, in 16 rows and columns.
     pub(crate) most: u32,
     /// Whether sums can become 16-bit floats within the matrix units.
     pub(crate) stores: bool,
-    /// Whether they are for tiles with gaps too.
+    /// Whether to use them also for tiles with gaps.
     pub(crate) parts: bool,
 }
 
@@ -104,18 +103,18 @@ impl Display for CooperativeMatrix {
 }
 
 impl CooperativeMatrix {
-    /// The ends of the names of shaders that use them: `shaders/cooperative.glsl`.
+    /// The suffix of the names of shaders that use them: `shaders/cooperative.glsl`.
     pub(crate) const SHADERS: &'static str = ".cooperative";
 
     /// How many elements of a sum are multiplied between two barriers.
     pub(crate) const DEPTH: u32 = 32;
 
-    /// As NVIDIA's cards have them.
+    /// The matrices of NVIDIA's cards.
     #[cfg(test)]
     pub(crate) const USUAL: Self =
         Self { m: 16, n: 16, k: 16, subgroup: 32, most: 8, stores: true, parts: true };
 
-    /// Whether the shaders can divide a tile, of 16 times as many rows and columns, into them.
+    /// Returns whether the shaders can divide a tile, of 16 times as many rows and columns, into such matrices.
     pub(crate) fn fits(&self, each: u32) -> bool {
         let Self { m, n, k, subgroup, most, .. } = *self;
         // As in the shaders.
@@ -133,74 +132,76 @@ impl CooperativeMatrix {
             && whole(Self::DEPTH, k)
     }
 
-    /// Whether the shaders can use them on a card with so many bytes of shared memory.
+    /// Returns whether the shaders can use them on a card with this much shared memory, in bytes.
     pub(super) fn is_usable(&self, shared: u32) -> bool {
         let needed = || 2 * 640 * 16 + 256 / self.subgroup * self.m * self.n * 4;
         [4, 8].into_iter().any(|each| self.fits(each)) && needed() <= shared
     }
 }
 
-/// A shader with its constants, compiled: a handle of the driver, which lives as long as the card.
+/// A compiled shader with its constants: a handle of the driver, which is valid as long as the card.
 #[derive(Clone, Copy)]
 pub(crate) struct Pipeline(pub(super) u64);
 
-/// An open card. Any thread may call any of its functions, but none in a fork.
+/// An open card. Any thread may call any of its functions, except in a fork.
 pub(super) trait Driver: Send + Sync {
     /// Allocates memory of at least one byte.
     fn allocate(&self, bytes: u64, kind: Kind) -> Done<Memory>;
 
+    /// Frees memory.
     /// # Safety
-    /// The memory is of this driver, the card is not at anything that uses it, and nothing uses it later.
+    /// The memory is of this driver, the card does not use it, and nothing uses it later.
     unsafe fn free(&self, memory: &Memory);
 
-    /// Makes what records batches, one at a time.
+    /// Creates a recorder, which records one batch at a time.
     fn recorder(&self) -> Done<Box<dyn Recorder>>;
 
     /// Compiles a shader with these values of its specialization constants 0, 1, ….
     fn compile(&self, shader: &Shader, constants: &[u32]) -> Done<Pipeline>;
 
-    /// Whether there is a library that computes convolutions.
+    /// Returns whether there is a library that computes convolutions.
     fn has_convolutions(&self) -> bool {
         false
     }
 
-    /// Whether a library computes this convolution in the place of the shader.
+    /// Returns whether a library computes this convolution in place of the shader.
     fn convolves(&self, _shader: &Shader, _constants: &[u32], _numbers: &[u32]) -> bool {
         false
     }
 }
 
-/// What records the commands of a batch, sends them and waits for them. All batches of a card run in the order in which they
-/// are sent, as far as other threads can see.
+/// A recorder: it records the commands of a batch, sends them and waits for them. All batches of a
+/// card run in the order in which they are sent, as far as other threads can see.
 ///
-/// A batch is `begin`, then commands with a [`mark`](Self::mark) behind each, `send`, `wait` until it returns `true`, `times`
-/// if it was measured, and `reset`.
+/// The calls for a batch are `begin`, then commands with a [`mark`](Self::mark) behind each,
+/// `send`, `wait` until it returns `true`, `times` if it was measured, and `reset`.
 pub(super) trait Recorder: Send {
-    /// Begins a batch, whose times are taken or not.
+    /// Begins a batch, and measures its times if `is_measured`.
     ///
     /// # Safety
     /// It is the first call, or follows [`reset`](Self::reset).
     unsafe fn begin(&mut self, is_measured: bool) -> Done;
 
+    /// Copies bytes.
     /// # Safety
     /// The batch has begun; both ranges are within their memory, do not overlap, and live until the batch is done.
     unsafe fn copy(&mut self, target: Spot<'_>, source: Spot<'_>, bytes: u64) -> Done;
 
-    /// Fills with a word.
+    /// Fills a range with a word.
     ///
     /// # Safety
     /// The batch has begun; the range is not empty, within its memory, which lives until the batch is done; both ends are
     /// multiples of 4 from the first byte of the memory.
     unsafe fn fill(&mut self, target: Spot<'_>, word: u32, bytes: u64) -> Done;
 
-    /// Runs a shader by so many workgroups.
+    /// Runs a shader with this number of workgroups.
     ///
     /// # Safety
     /// The batch has begun; the pipeline is of this driver; `push` is what its shader takes, of at most [`PUSH_BYTES`], and
     /// the memory at the addresses in it lives until the batch is done.
     unsafe fn dispatch(&mut self, pipeline: Pipeline, push: &[u8], groups: [u32; 3]) -> Done;
 
-    /// Ends a command: later ones, and the host, see what it wrote. Takes the time, if the batch is measured.
+    /// Ends a command: later ones, and the host, see what it wrote. Records the time if the batch is measured.
     ///
     /// # Safety
     /// The batch has begun.
@@ -212,23 +213,22 @@ pub(super) trait Recorder: Send {
     /// The batch has begun, and each of its commands was marked.
     unsafe fn send(&mut self) -> Done;
 
-    /// Waits for the batch that was sent, for at most so long. Returns whether it is done.
+    /// Waits for the batch that was sent, for at most `limit`. Returns whether it is done.
     fn wait(&mut self, limit: Duration) -> Done<bool>;
 
-    /// When each of its commands began and ended, in nanoseconds of the card's clock. The
-    /// batch is done and was measured. `None` if the card has no clock.
+    /// Returns begin and end of each command of a measured batch, in nanoseconds of the card's clock, if it has one.
     fn times(&mut self) -> Done<Option<Vec<[i64; 2]>>>;
 
-    /// Makes the recorder ready for the next batch.
+    /// Prepares the recorder for the next batch.
     ///
     /// # Safety
     /// The batch that was sent last is done.
     unsafe fn reset(&mut self) -> Done;
 
-    /// Gives back what the recorder has of the driver. No other call follows.
+    /// Frees the driver's objects. No other call follows.
     ///
     /// # Safety
-    /// The card is not at a batch of it.
+    /// The card does not execute a batch of it.
     unsafe fn destroy(&mut self);
 }
 

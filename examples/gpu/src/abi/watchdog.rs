@@ -1,4 +1,4 @@
-//! A card that is lost: its driver says so, or it hangs.
+//! Detects that a card is lost: its driver says so, or it hangs.
 
 use super::card::Gpu;
 use super::driver::Recorder;
@@ -7,17 +7,17 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Five times the longest limit of a driver's own, that of `amdgpu` for compute: 60 s. NVIDIA's driver has none for a card
+/// Five times the longest limit of a driver, that of `amdgpu` for compute: 60 s. NVIDIA's driver has none for a card
 /// without a display, so a batch of large matrix products may take longer than that.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The longest wait before the thread looks whether another one has lost the card.
+/// The longest wait before a thread checks whether another one has lost the card.
 const SLICE: Duration = Duration::from_secs(1);
 
-/// How many names of commands a message has.
+/// How many names of commands a message contains.
 const NAMES: usize = 4;
 
-/// How long to wait for the card, and how it was lost.
+/// The time limit for the card, and how it was lost.
 pub(super) struct Watchdog {
     /// How long the card may finish no batch; `None` for no limit.
     limit: Option<Duration>,
@@ -27,7 +27,7 @@ pub(super) struct Watchdog {
 }
 
 impl Watchdog {
-    /// With the default limit. Software has none: where a card takes milliseconds, lavapipe takes minutes.
+    /// Creates a watchdog with the default limit. Software has none: lavapipe takes minutes for milliseconds of a card.
     pub(super) fn new(is_software: bool) -> Self {
         let limit = (!is_software).then_some(LIMIT);
         Self { limit, finished: AtomicU64::new(0), lost: OnceLock::new() }
@@ -38,7 +38,7 @@ impl Watchdog {
         self.limit = (!limit.is_zero()).then_some(limit);
     }
 
-    /// The error of a card that does not finish a batch of these commands.
+    /// Returns the error of a card that does not finish a batch of these commands.
     #[cold]
     fn hung(&self, card: &str, commands: &[&'static str]) -> Error {
         let seconds = self.limit.unwrap_or_default().as_secs_f64();
@@ -56,18 +56,18 @@ impl Watchdog {
     }
 }
 
-/// The same error again.
+/// Copies an error.
 pub(crate) fn again(error: &Error) -> Error {
     Error::new(error.code(), error.message().to_owned())
 }
 
 impl Gpu {
-    /// Replaces the default limit, after which a card is taken to hang. 0 means no limit.
+    /// Replaces the default limit, after which a card counts as hung. 0 means no limit.
     pub(crate) fn set_timeout(&mut self, limit: Duration) {
         self.watchdog.set_limit(limit);
     }
 
-    /// Returns how the card was lost, if it was. No work is sent to it from then on, and nothing that it may use is freed.
+    /// Returns how the card was lost, if it was. Nothing more is sent to it then, and nothing that it may use is freed.
     pub(crate) fn lost(&self) -> Option<Error> {
         self.watchdog.lost.get().map(again)
     }
@@ -76,19 +76,19 @@ impl Gpu {
         self.watchdog.lost.get().is_some()
     }
 
-    /// Keeps the first reason for good, and returns it.
+    /// Keeps the first reason, and returns it.
     #[cold]
     pub(super) fn lose(&self, reason: Error) -> Error {
         again(self.watchdog.lost.get_or_init(|| reason))
     }
 
-    /// Waits until the batch of these commands is done, which was sent.
+    /// Waits until the batch with these commands, which was sent, is done.
     ///
-    /// The limit restarts whenever the card finishes a batch, since it may have to finish others first. Slices that were
-    /// waited for count, not the clock: a process that was stopped meanwhile has lost one of them.
+    /// The limit restarts whenever the card finishes a batch, since it may have to finish others first. It counts the
+    /// slices that were waited for, not the clock: a process that was stopped meanwhile has lost only one of them.
     ///
     /// # Errors
-    /// Those of the driver; `DEADLINE_EXCEEDED` once the limit is over. The card may still be at the batch.
+    /// Those of the driver; `DEADLINE_EXCEEDED` after the limit. The card may still be executing the batch.
     pub(super) fn wait(
         &self,
         recorder: &mut dyn Recorder,
@@ -116,7 +116,7 @@ impl Gpu {
             };
             before = now;
             if left == Some(Duration::ZERO) {
-                // A process that was stopped may have slept through the only slice.
+                // A process that was stopped may have missed the whole slice.
                 if recorder.wait(Duration::ZERO).map_err(|failure| self.failed(&failure))? {
                     continue;
                 }

@@ -1,22 +1,22 @@
-//! Elements in other places. What they are does not matter, so all types of a size have one shader.
+//! Moves elements to other places. Their values do not matter, so all types of a size share one shader.
 
 use super::*;
 use core::marker::PhantomData;
 use se_plugin::toolkit::slice::Steps;
 
-/// Axes that `shaders/move.comp` has.
+/// The most axes in `shaders/move.comp`.
 const MOST_AXES: usize = 9;
 
-/// How `shaders/move.comp` goes over the elements of two tensors.
+/// The order in which `shaders/move.comp` visits the elements of two tensors.
 #[derive(Clone, Default)]
 pub(super) struct Walk {
-    /// The first element in each.
+    /// The index of the first element in each tensor.
     pub(super) from: [usize; 2],
-    /// Along each axis: how many, and the steps in the source and in the target.
+    /// For each axis: how many elements, and the steps in the source and in the target.
     pub(super) axes: Vec<(usize, [isize; 2])>,
 }
 
-/// From one index to the next along each axis of a dense tensor.
+/// Returns the step from one index to the next along each axis of a dense tensor.
 pub(super) fn strides(shape: &[usize]) -> Vec<isize> {
     let mut stride = 1;
     let mut all: Vec<_> = shape
@@ -33,13 +33,13 @@ pub(super) fn strides(shape: &[usize]) -> Vec<isize> {
 }
 
 impl Walk {
-    /// Over all of `shape`, with these steps in the source and the target.
+    /// Creates a walk over all of `shape`, with these steps in the source and the target.
     pub(super) fn new(shape: &[usize], source: &[isize], target: &[isize]) -> Self {
         let steps = source.iter().zip(target).map(|(&source, &target)| [source, target]);
         Self { from: [0, 0], axes: shape.iter().copied().zip(steps).collect() }
     }
 
-    /// Without axes of size 1, and neighbours merged that are one.
+    /// Returns the axes without those of size 1, and with neighbours merged that can be one axis.
     fn merged(&self) -> Vec<(usize, [isize; 2])> {
         let mut merged: Vec<(usize, [isize; 2])> = Vec::new();
         for &(len, steps) in self.axes.iter().rev().filter(|axis| axis.0 != 1) {
@@ -57,7 +57,7 @@ impl Walk {
         merged
     }
 
-    /// Enqueues the copies. A source that is a value is written to each place.
+    /// Enqueues the copies. If the source is a value, it is written to each place.
     pub(super) fn enqueue(
         &self,
         context: &Run<'_>,
@@ -74,7 +74,7 @@ impl Walk {
     }
 }
 
-/// A launch, or one for each index of an axis that is too many.
+/// Enqueues one launch; for too many axes, one for each index of an axis.
 fn enqueue_axes(
     context: &Run<'_>,
     op: &'static str,
@@ -114,7 +114,7 @@ fn enqueue_axes(
     .enqueue(context)
 }
 
-/// The elements of a slice, as a walk to a dense tensor.
+/// Returns a walk over the elements of a slice, to a dense tensor.
 pub(super) fn slice(shape: &[usize], steps: &[Steps]) -> Walk {
     let sizes: Shape = steps.iter().map(|steps| steps.count).collect();
     let dense = strides(shape);
@@ -125,7 +125,7 @@ pub(super) fn slice(shape: &[usize], steps: &[Steps]) -> Walk {
 }
 
 impl Walk {
-    /// With source and target swapped.
+    /// Swaps source and target.
     pub(super) fn reversed(mut self) -> Self {
         self.from.reverse();
         self.axes.iter_mut().for_each(|axis| axis.1.reverse());
@@ -138,7 +138,7 @@ pub(super) fn too_large() -> Error {
     wrong("the result would have a size beyond all numbers")
 }
 
-/// A kernel that moves elements of any type, or of `types`, and has no attributes.
+/// Defines kernels that move elements of any type, or of `types`, and have no attributes.
 macro_rules! movers {
     ($($op:literal $name:ident $index:tt $host:tt = $body:expr;)*) => {
         movers! {
@@ -175,7 +175,7 @@ macro_rules! movers {
 }
 pub(super) use movers;
 
-/// Moves all elements of input 0 to a dense output of this shape, along steps of the source for each axis of it.
+/// Moves all elements of input 0 to a dense output of this shape. `source` holds the steps in the input for each axis.
 fn rearrange(
     context: &Run<'_>,
     op: &'static str,
@@ -190,12 +190,12 @@ fn rearrange(
     walk.enqueue(context, op, (&input).into(), &out)
 }
 
-/// The shape of input `index`.
+/// Returns the shape of input `index`.
 fn input_shape(context: &Run<'_>, index: usize) -> Result<Shape> {
     shape(&context.input(index)?)
 }
 
-/// All axes in another order, each counted from the end if it is negative.
+/// Returns all axes in this order; a negative axis counts from the end. Checks that it is a permutation.
 fn permutation(order: &[i64], rank: usize) -> Result<Vec<usize>> {
     let axes = order.iter().map(|&axis| shapes::axis(axis, rank)).collect::<Result<Vec<_>>>()?;
     let mut sorted = axes.clone();
@@ -215,7 +215,7 @@ movers! {
         let out_shape = shape.iter().zip(&multiples).map(|(size, times)| size.checked_mul(*times));
         let out_shape: Shape = out_shape.collect::<Option<_>>().ok_or_else(too_large)?;
         let (input, out) = (context.input(0)?, output(context, 0, &out_shape)?);
-        // Each axis is two: the repetitions, and the elements.
+        // Each axis becomes two: the repetitions, and the elements.
         let mut walk = Walk::default();
         for (axis, (from, to)) in strides(&shape).into_iter().zip(strides(&out_shape)).enumerate() {
             walk.axes.push((multiples[axis], [0, to * shape[axis] as isize]));
@@ -313,7 +313,7 @@ movers! {
     };
 }
 
-/// The bytes of an element, as a number.
+/// Returns the bytes of an element as a number.
 fn bits<T: Element>(element: T) -> Result<u64> {
     let number: &dyn core::any::Any = &element;
     macro_rules! of {
@@ -342,7 +342,7 @@ fn bits<T: Element>(element: T) -> Result<u64> {
     Err(Error::new(Code::Unimplemented, format!("no value can be of type {}", T::DTYPE)))
 }
 
-/// The input between others.
+/// Copies the input into an output that is padded with a value.
 fn pad(context: &Run<'_>, op: &'static str, value: u64) -> Result<()> {
     let shape = input_shape(context, 0)?;
     let paddings = host_shape(context, 1)?;
@@ -362,7 +362,7 @@ fn pad(context: &Run<'_>, op: &'static str, value: u64) -> Result<()> {
     walk.enqueue(context, op, (&input).into(), &out)
 }
 
-/// One element, or a value, in all places.
+/// Writes one element, or a value, to all places.
 pub(super) fn fill(
     context: &Run<'_>,
     op: &'static str,
@@ -431,7 +431,7 @@ untyped! {
     "Bitcast" Bitcast () = bitcast;
 }
 
-/// The same bytes as elements of another type. An element that becomes several has a new axis for them.
+/// Returns the same bytes as elements of another type. An element that becomes several has a new axis for them.
 fn bitcast(context: &Run<'_>, op: &'static str) -> Result<()> {
     let (input, to) = (context.input(0)?, context.output_dtype(0)?);
     let mut out_shape = shape(&input)?;
@@ -449,7 +449,7 @@ fn bitcast(context: &Run<'_>, op: &'static str) -> Result<()> {
         )));
     }
     let out = output(context, 0, &out_shape)?;
-    // All bytes, as many at a time as shaders move: an element of complex128 has 16.
+    // Moves all bytes, as many at a time as shaders can move: an element of complex128 has 16.
     let part = size.min(new_size).min(8);
     let count = word(out.len().saturating_mul(new_size / part))?;
     Launch {

@@ -1,4 +1,4 @@
-//! What kernels launch, without TensorFlow: for `benches/card`, and for nothing else. It may change at any time.
+//! The launches of kernels without TensorFlow, only for `benches/card`. This may change at any time.
 
 use super::convolve::{Convolution, What};
 use super::layout::Layout;
@@ -11,13 +11,13 @@ use crate::program;
 use crate::stream::GpuStream;
 use se_plugin::toolkit::window::{Padding, Windows};
 
-/// A launch without its tensors: the shader that the kernel of an op chooses, with what the kernel gives it.
+/// A launch without its tensors: the shader that the kernel of an op chooses, with its constants and numbers.
 pub struct Program {
     op: &'static str,
     shader: &'static Shader,
     /// The values of its specialization constants.
     pub constants: Vec<u32>,
-    /// What is pushed behind the addresses of the tensors.
+    /// The numbers that are pushed behind the addresses of the tensors.
     pub numbers: Vec<u32>,
     /// The number of workgroups.
     pub groups: [u32; 3],
@@ -34,19 +34,19 @@ impl Program {
         })
     }
 
-    /// The name of the shader.
+    /// Returns the name of the shader.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.shader.name
     }
 
-    /// Its SPIR-V, whose entry is `main`.
+    /// Returns its SPIR-V, whose entry is `main`.
     #[must_use]
     pub fn spirv(&self) -> &'static [u8] {
         self.shader.code
     }
 
-    /// Its PTX for cards of this capability with a zero at its end, with the constants, whose entry is `run`.
+    /// Compiles it with its constants to PTX for cards of this capability, with a zero at its end. The entry is `run`.
     ///
     /// # Errors
     /// `INTERNAL` if it cannot be translated or compiled.
@@ -74,10 +74,10 @@ impl Program {
     }
 }
 
-/// Threads of a workgroup.
+/// The threads of a workgroup.
 pub const THREADS: u32 = program::THREADS;
 
-/// `op` of so many elements, on two inputs of the result's shape; an op of one input has it twice.
+/// Returns the program of `op` for `len` elements, on two inputs like the result; an op of one input has it twice.
 ///
 /// # Errors
 /// `NOT_FOUND` for an op that is not elementwise; those of the kernel.
@@ -91,14 +91,14 @@ pub fn elementwise(op: &'static str, dtype: DType, len: usize) -> Result<Program
 /// Whether the addresses of a program's tensors are multiples of 16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addresses {
-    /// They are.
+    /// All of them are.
     Aligned,
-    /// They need not be.
+    /// Some may not be.
     Any,
 }
 
 impl Addresses {
-    /// Factors at such addresses.
+    /// Returns factors at such addresses.
     fn factors(self) -> Vec<Operand<'static>> {
         match self {
             Self::Aligned => Vec::new(),
@@ -107,7 +107,7 @@ impl Addresses {
     }
 }
 
-/// `MatMul`, on the factors and the product, as a stream of the plugin has it, or any program on any card.
+/// Returns the program of `MatMul`, on the factors and the product: the plugin's on this stream, or one for any card.
 ///
 /// # Errors
 /// Those of the kernel.
@@ -131,7 +131,7 @@ pub fn matmul(
 pub struct Convolve(Convolution, Addresses);
 
 impl Convolve {
-    /// That of images [images, rows, columns, channels] and square filters.
+    /// Creates one for images [images, rows, columns, channels] and square filters.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -150,7 +150,7 @@ impl Convolve {
         Ok(Self(Convolution { plan, each: channels }, addresses))
     }
 
-    /// The shape of the result.
+    /// Returns the shape of the result.
     #[must_use]
     pub fn shape(&self) -> Vec<usize> {
         self.0.plan.shape()
@@ -161,7 +161,7 @@ impl Convolve {
         self.0.with(op, what, &split, [DType::Float32; 2], &self.1.factors(), Program::of)
     }
 
-    /// `Conv2D`, on images, the filter and the result.
+    /// Returns the program of `Conv2D`, on images, the filter and the result.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -169,7 +169,7 @@ impl Convolve {
         self.program("Conv2D", What::Results, false)
     }
 
-    /// `Conv2DBackpropInput`, on the gradient of the result, the filter and the gradient of the images.
+    /// Returns that of `Conv2DBackpropInput`, on the gradient of the result, the filter and the gradient of the images.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -177,9 +177,9 @@ impl Convolve {
         self.program("Conv2DBackpropInput", What::Images, false)
     }
 
-    /// `Conv2DBackpropFilter`, on images, the gradient of the result and the gradient of the filter, or of its parts: then
-    /// the sum of so many parts follows, on those and the gradient of the filter. As a stream of the plugin has it, or any program on
-    /// any card.
+    /// Returns the program of `Conv2DBackpropFilter`, on images, the gradient of the result and the gradient of the
+    /// filter or of its parts. For parts, also returns their number and the program that sums them to the gradient of
+    /// the filter. It is the program that the plugin would use on this stream, or one for any card.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -207,7 +207,7 @@ impl Convolve {
     }
 }
 
-/// `FusedBatchNormV3` of a training step on 32-bit floats, or its gradient, on the ten tensors of `shaders/normalize.comp`.
+/// Returns the program of `FusedBatchNormV3` in training on 32-bit floats, or its gradient, on the shader's tensors.
 ///
 /// # Errors
 /// Those of the kernel.

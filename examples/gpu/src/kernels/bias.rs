@@ -1,4 +1,4 @@
-//! A number for each channel.
+//! Adds a number to each channel.
 
 use super::elementwise;
 use super::layout::Layout;
@@ -30,7 +30,7 @@ attributed! {
     };
 }
 
-/// The axis of the channels.
+/// Returns the axis of the channels.
 fn channels(layout: Layout, shape: &[usize]) -> Result<usize> {
     ensure!(shape.len() >= 2, wrong(format!("Input tensor must be at least 2D: {shape:?}")));
     Ok(if layout == Layout::First { 1 } else { shape.len() - 1 })

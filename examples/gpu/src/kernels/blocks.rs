@@ -1,12 +1,12 @@
-//! Positions of images in blocks: those at the same place of all blocks become an image or channels of their own, and back.
+//! Divides images into blocks: the positions at the same place of all blocks become an image or channels, and back.
 
 use super::arrange::{Walk, movers, strides, too_large};
 use super::layout::Layout;
 use super::*;
 use core::marker::PhantomData;
 
-/// An axis with blocks, as the shader has it: positions of a block, those before the image, of the image, and how many
-/// blocks there are.
+/// An axis with blocks, as the shader gets it: the positions of a block, those before the image,
+/// those of the image, and the number of blocks.
 struct Axis {
     block: usize,
     before: usize,
@@ -15,13 +15,13 @@ struct Axis {
 }
 
 impl Axis {
-    /// Whether positions stay where they are.
+    /// Returns whether positions stay where they are.
     fn is_plain(&self) -> bool {
         self.block == 1 && self.space == self.blocks
     }
 }
 
-/// Axes with blocks that the shader has.
+/// The most axes with blocks in the shader.
 const MOST_AXES: usize = 4;
 
 movers! {
@@ -29,7 +29,7 @@ movers! {
     "BatchToSpaceND" BatchToSpaceND () ("block_shape", "crops") = |context, op| batches(context, op, true);
 }
 
-/// Places of a block as images of a batch, or with `is_back` images of these.
+/// Turns the places of a block into images of a batch; with `is_back`, turns those back.
 fn batches(context: &Run<'_>, op: &'static str, is_back: bool) -> Result<()> {
     let input = context.input(0)?;
     let shape = shape(&input)?;
@@ -76,7 +76,7 @@ fn batches(context: &Run<'_>, op: &'static str, is_back: bool) -> Result<()> {
     out_shape.extend(axes.iter().map(|axis| if is_back { axis.space } else { axis.blocks }));
     out_shape.extend(&shape[1 + count..]);
 
-    // Axes that stay as they are belong to the batch or to the depth.
+    // Axes that stay unchanged belong to the batch or to the depth.
     let first = axes.iter().take_while(|axis| axis.is_plain()).count();
     let last = axes.iter().rposition(|axis| !axis.is_plain()).map_or(first, |last| last + 1);
     let inner = &axes[first..last];
@@ -111,7 +111,7 @@ fn batches(context: &Run<'_>, op: &'static str, is_back: bool) -> Result<()> {
     .enqueue(context)
 }
 
-/// Blocks of so many positions, and those around them.
+/// Returns an axis of blocks with `block` positions each, including the padding.
 fn padded(at: usize, space: usize, block: usize, around: (usize, usize)) -> Result<Axis> {
     let all = space.checked_add(around.0).and_then(|all| all.checked_add(around.1));
     let all = all.ok_or_else(too_large)?;
@@ -123,7 +123,7 @@ fn padded(at: usize, space: usize, block: usize, around: (usize, usize)) -> Resu
     Ok(Axis { block, before: around.0, space, blocks: all / block })
 }
 
-/// The positions of so many blocks, without those around them.
+/// Returns the positions of `blocks` blocks, without the cropped ones.
 fn cropped(at: usize, blocks: usize, block: usize, around: (usize, usize)) -> Result<Axis> {
     let all = blocks.checked_mul(block).ok_or_else(too_large)?;
     let space = all.checked_sub(around.0).and_then(|rest| rest.checked_sub(around.1));
@@ -133,7 +133,7 @@ fn cropped(at: usize, blocks: usize, block: usize, around: (usize, usize)) -> Re
     Ok(Axis { block, before: around.0, space, blocks })
 }
 
-/// Positions along each side of a block, and where the channels are.
+/// The positions along each side of a block, and where the channels are.
 struct Block(usize, Layout);
 
 impl Block {
@@ -149,8 +149,8 @@ impl Block {
         self.0.checked_mul(self.0).ok_or_else(too_large)
     }
 
-    /// From images of the shape [batch, rows of blocks, columns of blocks, channels], which is of the blocks, to those where
-    /// each place of a block has its own channels.
+    /// Returns a walk from images of the shape [batch, rows of blocks, columns of blocks, channels]
+    /// to images in which each place of a block has its own channels.
     fn walk(&self, [batch, rows, columns, channels]: [usize; 4]) -> Walk {
         let sizes = [batch, rows, columns, self.0, self.0, channels];
         // [batch, row, place in it, column, place in it, channel]
@@ -160,7 +160,7 @@ impl Block {
     }
 }
 
-/// The images that are moved.
+/// Returns the images that are moved, and their shape.
 fn images(
     context: &Run<'_>,
     op: &'static str,

@@ -1,9 +1,9 @@
-//! Elements by a condition or by an index.
+//! Chooses elements by a condition or by an index.
 
 use super::*;
 use core::marker::PhantomData;
 
-/// One of two for each element, by a condition.
+/// Chooses one of two for each element, by a condition.
 fn select(context: &Run<'_>, op: &'static str, by_row: bool) -> Result<()> {
     let [condition, a, b] = [0, 1, 2].map(|index| context.input(index));
     let (condition, a, b) = (condition?, a?, b?);
@@ -29,7 +29,7 @@ fn select(context: &Run<'_>, op: &'static str, by_row: bool) -> Result<()> {
     let out = output(context, 0, broadcast.shape())?;
     let mut numbers = vec![word(out.len())?];
     for axis in broadcast.axes() {
-        // Each is dense, or repeated: what its steps are follows from the axes behind.
+        // Each axis is dense, or repeated: its steps follow from the axes behind it.
         let goes_on = axis.strides.map(|stride| u32::from(stride != 0));
         numbers.extend([axis.len as u32, goes_on[0] | goes_on[1] << 1 | goes_on[2] << 2]);
     }
@@ -80,7 +80,7 @@ const _: () = {
     }
 };
 
-/// The slices of `params` along an axis that `index` names. Of what is outside they are zeros.
+/// Returns the slices of `params` along an axis at `index`. Slices outside of the axis are zeros.
 fn gather(
     context: &Run<'_>,
     op: &'static str,
@@ -106,7 +106,7 @@ fn gather(
     slices(context, op, [params, index, &out], [outer, shape[axis], count], &shape[axis + 1..])
 }
 
-/// Puts slices of the shape `inner` into `out`. `params` is `[batch, outer, size, inner]`, `index` is `[batch, count]`.
+/// Copies slices of the shape `inner` to `out`. `params` is `[batch, outer, size, inner]`, `index` is `[batch, count]`.
 pub(super) fn slices(
     context: &Run<'_>,
     op: &'static str,
@@ -131,7 +131,7 @@ pub(super) fn slices(
     .enqueue(context)
 }
 
-/// The same from a variable, which does not change meanwhile.
+/// `GatherV2` from a variable, which does not change meanwhile.
 struct ResourceGather<T> {
     batches: i64,
     elements: PhantomData<T>,
@@ -226,7 +226,7 @@ impl<T: Element> Kernel for MatrixBandPart<T> {
         let [.., rows, columns] = shape[..] else {
             return Err(wrong(format!("input must be at least 2-dim, received shape: {shape:?}")));
         };
-        // How far from the diagonal; negative is any distance.
+        // The distance from the diagonal; negative means any distance.
         let side = |index: usize, name: &str, all: usize| match host_integer(context, index)? {
             ..0 => Ok(all as u32),
             some if some <= all as i64 => Ok(some as u32),

@@ -1,5 +1,5 @@
-//! Convolutions: products of matrices (`shaders/convolve.comp`), or, where a filter has each channel for itself, sums
-//! (`shaders/window.comp`).
+//! Convolutions: products of matrices (`shaders/convolve.comp`), or sums, if each channel has its
+//! own filter (`shaders/window.comp`).
 
 use super::arrange::{Walk, fill, strides};
 use super::matrix::{Products, Tiles};
@@ -7,18 +7,18 @@ use super::reduce::sum;
 use super::window::{self, Geometry, Plan, windows};
 use super::*;
 
-/// What is computed: the numbers of the ops in `shaders/convolve.comp`.
+/// The computation: the numbers of the ops in `shaders/convolve.comp`.
 #[derive(Clone, Copy)]
 pub(super) enum What {
-    /// Results, of images and a filter.
+    /// The results, from images and a filter.
     Results,
-    /// The gradient of the images, of that of the results and a filter.
+    /// The gradient of the images, from that of the results and a filter.
     Images,
-    /// The gradient of the filter, of images and the gradient of the results.
+    /// The gradient of the filter, from images and the gradient of the results.
     Filter,
 }
 
-/// Positions from which on a gradient of a filter is a sum of sums.
+/// With this many positions, the gradient of a filter is computed as a sum of sums.
 const POSITIONS: usize = 512;
 
 /// A convolution: its windows, and how many channels a group has.
@@ -27,7 +27,7 @@ pub(super) struct Convolution {
     pub(super) each: usize,
 }
 
-/// How many parts a sum has, how many positions a part, and the tiles of all of them.
+/// How many parts a sum has, how many positions a part has, and the tiles of all parts.
 pub(super) struct Split {
     cooperative: Option<CooperativeMatrix>,
     pub(super) parts: usize,
@@ -36,7 +36,7 @@ pub(super) struct Split {
 }
 
 impl Convolution {
-    /// That of a filter of [size, channels of a group, results].
+    /// Creates the convolution for a filter of [size, channels of a group, results].
     fn new(geometry: &Geometry, images: &[usize], filter: &[usize]) -> Result<Self> {
         let [deep, height, width, each, results] = geometry.filters(filter)?;
         let images = geometry.images(images)?;
@@ -59,7 +59,7 @@ impl Convolution {
         Ok(Self { plan, each })
     }
 
-    /// That of a filter of [size, channels, results of a channel].
+    /// Creates the convolution for a filter of [size, channels, results of a channel].
     fn of_channels(geometry: &Geometry, images: &[usize], filter: &[usize]) -> Result<Self> {
         let [deep, height, width, channels, each] = geometry.filters(filter)?;
         let images = geometry.images(images)?;
@@ -116,7 +116,7 @@ impl Convolution {
         } else if !is_of_library(self)? {
             if let Some(padded) = self.padded()
                 && is_of_library(&padded)?
-                // Without memory for it the shader does without.
+                // Without memory for it, the shader works on the images as they are.
                 && let Ok(around) = padded.images(context, a.dtype())
             {
                 return self.enqueue_padded((&padded, &around), context, op, what, [a, b], out);
@@ -136,7 +136,7 @@ impl Convolution {
         sum(context, op, &sums, &[0], out)
     }
 
-    /// Images are padded as much behind as before, which is what libraries have.
+    /// Returns whether images are padded alike on both sides, as libraries require it.
     fn is_even(&self) -> bool {
         self.plan.windows.iter().all(|of| {
             let reach = of.size.saturating_sub(1) * of.dilation + 1;
@@ -145,7 +145,7 @@ impl Convolution {
         })
     }
 
-    /// The same of images with zeros around them, if they are not padded evenly.
+    /// Returns the same convolution of images that include their padding, unless they are padded evenly.
     fn padded(&self) -> Option<Self> {
         if self.is_even() {
             return None;
@@ -160,12 +160,12 @@ impl Convolution {
         Some(Self { plan, each: self.each })
     }
 
-    /// Memory for the images of this convolution.
+    /// Allocates memory for the images of this convolution.
     fn images(&self, context: &Run<'_>, dtype: DType) -> Result<DeviceTensor> {
         context.temporary(dtype, &self.plan.images.map(|size| size as i64))
     }
 
-    /// As [`enqueue`](Self::enqueue), by way of padded images.
+    /// Enqueues the convolution as [`enqueue`](Self::enqueue) does, by copying padded images.
     fn enqueue_padded(
         &self,
         (padded, around): (&Self, &DeviceTensor),
@@ -197,18 +197,18 @@ impl Convolution {
         padded.enqueue(context, op, what, [around, b], out)
     }
 
-    /// Windows of all images.
+    /// Returns the number of windows in all images.
     fn positions(&self) -> usize {
         let counts = self.plan.windows.iter().map(|windows| windows.count);
         self.plan.images[0] * counts.product::<usize>()
     }
 
-    /// Pixels of all images.
+    /// Returns the number of pixels in all images.
     fn places(&self) -> usize {
         self.plan.images[..4].iter().product()
     }
 
-    /// Rows and columns of the product of a group.
+    /// Returns rows and columns of the product of a group.
     fn sizes(&self, what: What) -> [usize; 2] {
         let Self { plan, each } = self;
         let results = plan.results / plan.groups;
@@ -219,7 +219,7 @@ impl Convolution {
         }
     }
 
-    /// How the results are divided among workgroups; sums are computed as a whole or in parts.
+    /// Divides the results among workgroups, and sums into parts unless `is_whole`.
     pub(super) fn split(
         &self,
         cooperative: Option<CooperativeMatrix>,
@@ -227,12 +227,12 @@ impl Convolution {
         is_whole: bool,
     ) -> Split {
         let (groups, [rows, columns]) = (self.plan.groups, self.sizes(what));
-        // Their tiles have gaps, unless they are products.
+        // The tiles have gaps, unless they are products.
         let cooperative = cooperative.filter(|of| of.parts || self.product(what).is_some());
         let (mut parts, mut part) = (1, 0);
         if let What::Filter = what {
-            // A filter is small, and the sum is long: so that there is work for a whole card, parts of it are summed
-            // on their own.
+            // A filter is small, and its sums are long: parts of the sums are computed separately,
+            // to have work for the whole card.
             let positions = self.positions();
             parts = if is_whole { 1 } else { Tiles::missing(cooperative, rows, columns, groups) };
             parts = parts.min(positions.div_ceil(POSITIONS)).max(1);
@@ -243,7 +243,7 @@ impl Convolution {
         Split { cooperative, parts, part, tiles }
     }
 
-    /// A pointwise convolution as a product, of images as one matrix with a row for each position.
+    /// Returns a pointwise convolution as a product, in which images are one matrix with a row for each position.
     fn product(&self, what: What) -> Option<Products> {
         let Self { plan, each } = self;
         let (transposed, inner, columns) = match what {
@@ -256,7 +256,7 @@ impl Convolution {
         Some(Products { transposed, rows, inner, columns, count: 1, steps: [0, 0] })
     }
 
-    /// Returns what `then` makes of the launch, whose result is that of all parts.
+    /// Passes the launch, whose result is that of all parts, to `then` and returns what that returns.
     pub(super) fn with<R>(
         &self,
         op: &'static str,
@@ -326,7 +326,7 @@ fn filter_gradient(run: &Run<'_>, op: &'static str, geometry: &Geometry, new: Ne
     convolution.enqueue(run, op, What::Filter, [&images, &gradient], &out)
 }
 
-/// As [`image_gradient`], with the shape of the images as an input.
+/// Does the same as [`image_gradient`], with the shape of the images as an input.
 fn sized(run: &Run<'_>, op: &'static str, geometry: &Geometry, new: New) -> Result<()> {
     image_gradient(run, op, geometry, &geometry.layout.last(host_shape(run, 0)?), new)
 }
@@ -338,7 +338,7 @@ windows! {
         |run, op, geometry| results(run, op, geometry, Convolution::new);
     "Conv2DBackpropInput" Conv2dInputGradient of_filters 2 ("input_sizes") = |run, op, geometry| {
         let mut image_shape = geometry.layout.last(host_shape(run, 0)?);
-        // The sizes may be those of rows and columns alone.
+        // The sizes may only be those of rows and columns.
         if let [rows, columns] = image_shape[..] {
             let (filter, gradient) = (shape(&run.input(1)?)?, shape(&run.input(2)?)?);
             let gradient = geometry.images(&geometry.layout.last(gradient))?;

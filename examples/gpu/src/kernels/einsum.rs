@@ -1,4 +1,4 @@
-//! `Einsum`, as products of matrices.
+//! `Einsum`, computed as products of matrices.
 
 use super::arrange::{Walk, fill, strides};
 use super::matrix::Products;
@@ -18,13 +18,13 @@ fn count(labels: &[Strides<3>]) -> usize {
     sizes(labels).iter().product()
 }
 
-/// Whether a tensor of the equation has its elements in the order of these labels.
+/// Returns whether a tensor of the equation has its elements in the order of these labels.
 fn is_dense(labels: &[Strides<3>], tensor: usize) -> bool {
     let mut pairs = labels.iter().zip(strides(&sizes(labels)));
     pairs.all(|(label, dense)| label.len == 1 || label.strides[tensor] as isize == dense)
 }
 
-/// From a tensor of the equation to one that has its elements in the order of these labels.
+/// Returns a walk from a tensor of the equation to one that has its elements in the order of these labels.
 fn walk(labels: &[Strides<3>], tensor: usize) -> Walk {
     let (sizes, steps) = (sizes(labels), labels.iter().map(|label| label.strides[tensor] as isize));
     Walk::new(&sizes, &steps.collect::<Vec<_>>(), &strides(&sizes))
@@ -34,7 +34,7 @@ fn temporary(run: &Run<'_>, like: &DeviceTensor, count: usize) -> Result<DeviceT
     run.temporary(like.dtype(), &[count as i64])
 }
 
-/// The elements of an input in the order of these labels, each the sum of those along the labels that it has alone.
+/// Returns an input in the order of these labels, with sums along the labels that it alone has.
 fn arranged(
     run: &Run<'_>,
     input: &DeviceTensor,
@@ -55,7 +55,7 @@ fn arranged(
     Ok(sums)
 }
 
-/// An input as matrices, and whether they lie transposed.
+/// Returns an input as matrices, and whether they are transposed.
 fn matrices(
     run: &Run<'_>,
     input: &DeviceTensor,
@@ -79,7 +79,7 @@ fn compute(run: &Run<'_>, equation: &str) -> Result<()> {
     if einsum.is_empty() {
         return fill(run, OP, Operand::Value(0), &out);
     }
-    // In the order in which they lie in an input.
+    // Returns labels in the order that they have in an input.
     let labels = |steps: [bool; 3], number: usize| {
         let mut labels = einsum.labels(steps);
         labels.sort_by_key(|label| std::cmp::Reverse(label.strides[number]));
@@ -89,7 +89,7 @@ fn compute(run: &Run<'_>, equation: &str) -> Result<()> {
     let (rows, columns) = (labels([true, false, true], 0), labels([false, true, true], 1));
     let of_a = labels([true, false, false], 0);
     let order = [&batch[..], &rows, &columns].concat();
-    // A label that is twice in the output is its diagonal.
+    // A label that occurs twice in the output is its diagonal.
     let is_whole = count(&order) == out.len() && is_dense(&order, 2);
     let result = match &tensors[..] {
         [a, b] => {

@@ -1,4 +1,4 @@
-//! The same for each element. The numbers are those of the ops in `shaders/elementwise.glsl`.
+//! Ops that do the same for each element. Their numbers are those in `shaders/elementwise.glsl`.
 
 use super::*;
 use core::marker::PhantomData;
@@ -6,12 +6,12 @@ use core::marker::PhantomData;
 /// The ops on floats that are under `LONG` in `shaders/elementwise.glsl`.
 const LONG: &[u32] = &[11, 14, 59, 60, 61, 62, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83];
 
-/// Whether an op on floats is in the shaders for long ones.
+/// Returns whether an op on floats is in the shaders for long ones.
 pub(super) fn is_long(number: u32) -> bool {
     LONG.contains(&number)
 }
 
-/// The shader of an op for elements of this type.
+/// Returns the shader of an op for elements of this type.
 fn shader_of(number: u32, dtype: DType) -> &'static Shader {
     match (is_float(dtype), is_long(number)) {
         (false, _) => shader!("elementwise.int64"),
@@ -28,9 +28,9 @@ fn binary(context: &Run<'_>, op: &'static str, number: u32, alpha: f32) -> Resul
     run(context, op, [number, alpha.to_bits()], [&a, &b], &out, broadcast.axes())
 }
 
-/// As [`binary`], of each element of one input, in its memory if nothing else uses it.
+/// Computes op `number` of each element of one input, in its memory if nothing else uses it.
 fn unary(context: &Run<'_>, op: &'static str, number: u32, alpha: f32) -> Result<()> {
-    // Not kept: who holds the input is one of its users.
+    // The input is not held here, which would count as a use.
     let shape = context.input(0)?.shape().to_vec();
     let out = match context.input_dtype(0)? == context.output_dtype(0)? {
         true => context.forward_or_output(&[0], 0, &shape)?,
@@ -67,7 +67,7 @@ pub(super) fn run(
     with(op, [number, alpha], types, out.len(), axes, &operands, launch)
 }
 
-/// Returns what `then` makes of the launch for so many results.
+/// Passes the launch for `len` results to `then`, and returns what that returns.
 pub(super) fn with<R>(
     op: &'static str,
     [number, alpha]: [u32; 2],
@@ -82,7 +82,7 @@ pub(super) fn with<R>(
         numbers.extend([axis.len as u32, axis.strides[0] as u32, axis.strides[1] as u32]);
     }
     let (from, to) = (element_type(input)?, element_type(out)?);
-    // What is converted to a float, or from one, is computed with as one.
+    // Conversions to or from a float are computed with floats.
     let shader = shader_of(number, if is_float(out) { out } else { input });
     then(&Launch {
         op,
@@ -94,13 +94,13 @@ pub(super) fn with<R>(
     })
 }
 
-/// The ops that can be fused: on floats, with a result of the type of their inputs. Their names, numbers and how many inputs
-/// they have.
+/// Returns the ops that can be fused: those on floats, with a result of the type of their inputs.
+/// For each it has the name, the number and how many inputs it has.
 pub(crate) fn fusible() -> &'static [(&'static str, u32, usize)] {
     FUSIBLE
 }
 
-/// Kernels with the numbers of their ops, a line each; those that can be fused are also listed.
+/// Defines kernels with the numbers of their ops, a line each; those that can be fused are also listed.
 macro_rules! elementwise {
     ($(types $types:tt $($op:literal $name:ident = $body:ident $number:literal;)*)*) => {
         kernels! {$(
@@ -259,7 +259,7 @@ pub(super) fn add(
     [a, b]: [&DeviceTensor; 2],
     out: &DeviceTensor,
 ) -> Result<()> {
-    // What shaders do not have is added as the parts that it consists of.
+    // Types that shaders do not have are added as the parts that they consist of.
     let (number, dtype, parts) = match a.dtype() {
         DType::Bool => return Err(wrong("Trying to add unsupported dtype bool")),
         DType::Float64 => (90, DType::Int64, 1),
@@ -279,7 +279,7 @@ untyped! {
     "LogicalNot" LogicalNot () = |run, op| unary(run, op, 71, 0.0);
 }
 
-/// Whether it is an error that shapes do not broadcast.
+/// Whether shapes that do not broadcast are an error.
 struct MustFit(bool);
 
 impl MustFit {
@@ -291,7 +291,7 @@ impl MustFit {
 const EQUAL: u32 = 19;
 const NOT_EQUAL: u32 = 20;
 
-/// As [`binary`]. Tensors that need not fit and do not are unequal as a whole.
+/// Compares as [`binary`] does. Tensors that may differ in shape, and do, are unequal as a whole.
 fn compare(context: &Run<'_>, op: &'static str, number: u32, must_fit: &MustFit) -> Result<()> {
     let [a, b] = [0, 1].map(|index| shape(&context.input(index)?));
     if !must_fit.0 && shapes::broadcast_shape(&a?, &b?).is_err() {
@@ -307,7 +307,7 @@ attributed! {
     "NotEqual" NotEqual = MustFit::new, |run, op, must_fit| compare(run, op, NOT_EQUAL, must_fit);
 }
 
-/// The slope of what is below 0.
+/// The slope below 0.
 struct Alpha(f32);
 
 impl Alpha {

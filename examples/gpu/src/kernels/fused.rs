@@ -1,4 +1,4 @@
-//! Elementwise ops that follow each other, as one launch: what [`Fusion`](crate::fusion::Fusion) makes of them.
+//! Consecutive elementwise ops in one launch, as [`Fusion`](crate::fusion::Fusion) fuses them.
 
 use super::elementwise::{self, fusible, is_long};
 use super::*;
@@ -7,7 +7,7 @@ use se_plugin::kernel::{OpDefinition, OpDefinitionBuilder};
 use se_plugin::register_op;
 use se_plugin::toolkit::shape::to_host;
 
-/// What one launch can do, as `shaders/fused.comp` has it.
+/// The limits of one launch, as in `shaders/fused.comp`.
 pub(crate) const MOST_INPUTS: usize = 6;
 pub(crate) const MOST_STEPS: usize = 8;
 const PUSH_WORDS: usize = PUSH_BYTES / 4;
@@ -31,8 +31,8 @@ impl OpDefinition for Definition {
 }
 register_op!(Definition);
 
-/// An op of `shaders/elementwise.glsl`, and the places of its operands: from 0 the inputs, from [`MOST_INPUTS`] the
-/// steps before it. An op of one operand has it twice.
+/// An op of `shaders/elementwise.glsl`, and the places of its operands: from 0 the inputs, from
+/// [`MOST_INPUTS`] the steps before it. An op of one operand has it twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) op: u32,
@@ -40,14 +40,13 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// As the attribute and the shader have it.
+    /// Encodes the step for the attribute and the shader.
     pub(crate) fn to_attribute(self) -> i64 {
         let [a, b] = self.operands;
         i64::from(self.op) | (a as i64) << 8 | (b as i64) << 16
     }
 
-    /// # Errors
-    /// `INVALID_ARGUMENT` for what no step has.
+    /// Decodes a step. Fails with `INVALID_ARGUMENT` for a value that is not a step.
     fn of_attribute(value: i64) -> Result<Self> {
         let byte = |at: u32| (value >> (8 * at) & 0xff) as usize;
         let step = Self { op: byte(0) as u32, operands: [byte(1), byte(2)] };
@@ -80,7 +79,7 @@ impl<T: Element> Kernel for Fused<T> {
     }
 
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        // Not kept: who holds an input is one of its users.
+        // The inputs are not held here, which would count as uses.
         let shapes = (0..context.input_count()).map(|at| shape(&context.input(at)?));
         let shapes = shapes.collect::<Result<Vec<_>>>()?;
         let mut all: [&[usize]; MOST_INPUTS] = [&[]; MOST_INPUTS];
@@ -88,7 +87,7 @@ impl<T: Element> Kernel for Fused<T> {
             *place = shape;
         }
         let broadcast = Broadcast::new(all)?;
-        // An element is read before it is written in its place, unless it is read again for others.
+        // An input that is read once can be overwritten: each element is read before its result is written.
         let whole = shapes.iter().enumerate().filter(|(_, shape)| *shape == broadcast.shape());
         let whole: Vec<_> = whole.map(|(at, _)| at).collect();
         let (out, forwarded) = context.forward_or_output(&whole, 0, &to_host(broadcast.shape()))?;
@@ -103,8 +102,7 @@ impl<T: Element> Kernel for Fused<T> {
     }
 }
 
-/// # Errors
-/// `INVALID_ARGUMENT` if the parts of a node do not fit together, such as an input that no step uses.
+/// Checks that the parts of a node fit together; fails with `INVALID_ARGUMENT` for, say, an input that no step uses.
 fn check(steps: &[Step], alphas: &[f32], inputs: i64) -> Result<()> {
     let inputs = usize::try_from(inputs).unwrap_or(usize::MAX);
     let is_there = |at: usize, operand: usize| match operand.checked_sub(MOST_INPUTS) {
@@ -125,7 +123,7 @@ fn check(steps: &[Step], alphas: &[f32], inputs: i64) -> Result<()> {
 }
 
 impl<T> Fused<T> {
-    /// All steps for each element.
+    /// Computes all steps for each element in one launch.
     fn at_once(
         &self,
         context: &Run<'_>,
@@ -164,7 +162,7 @@ impl<T> Fused<T> {
         .enqueue(context)
     }
 
-    /// The one that a driver compiles in the least time.
+    /// Returns the shader that a driver compiles in the least time.
     fn shader(&self) -> &'static Shader {
         let is_long = self.steps.iter().any(|step| is_long(step.op));
         match (self.steps.len(), is_long) {
@@ -177,7 +175,7 @@ impl<T> Fused<T> {
         }
     }
 
-    /// A launch for each step, since the axes are more than can be pushed.
+    /// Enqueues a launch for each step, since there are more axes than can be pushed.
     fn one_by_one(
         &self,
         context: &Run<'_>,

@@ -1,5 +1,5 @@
-//! Images whose channels come first. The kernels have channels last, so such images are copied, and what comes of them is copied
-//! back.
+//! Images whose channels come first. The kernels need channels last, so such images are copied, and
+//! the results are copied back.
 
 use super::arrange::{Walk, strides};
 use super::*;
@@ -11,13 +11,13 @@ pub(super) enum Layout {
     First,
 }
 
-/// An output, or what is copied to it in the end.
+/// An output, or a temporary tensor that is copied to it in the end.
 pub(super) struct Output {
     pub(super) tensor: DeviceTensor,
     first: Option<DeviceTensor>,
 }
 
-/// Puts all axes but the channels where they are in the other tensor.
+/// Copies a tensor whose channels are at another axis.
 fn copy(
     context: &Run<'_>,
     op: &'static str,
@@ -33,7 +33,7 @@ fn copy(
 }
 
 impl Layout {
-    /// That of an op.
+    /// Reads the layout of an op.
     pub(super) fn of(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         let format: String = construction.attr("data_format")?;
         match format.as_str() {
@@ -46,7 +46,7 @@ impl Layout {
         }
     }
 
-    /// Numbers for each axis, such as sizes, with those of the channels last.
+    /// Moves the number of the channels to the end, in numbers for each axis, such as sizes.
     pub(super) fn last<T>(self, mut axes: Vec<T>) -> Vec<T> {
         if self == Self::First && axes.len() > 2 {
             axes[1..].rotate_left(1);
@@ -54,7 +54,7 @@ impl Layout {
         axes
     }
 
-    /// The input with the channels last.
+    /// Returns the input with the channels last.
     pub(super) fn input(
         self,
         context: &Run<'_>,
@@ -70,7 +70,7 @@ impl Layout {
         Ok(last)
     }
 
-    /// An output of this shape, whose channels are last.
+    /// Creates an output of this shape, whose channels are last.
     pub(super) fn output(self, context: &Run<'_>, index: usize, last: &[usize]) -> Result<Output> {
         if self == Self::Last || last.len() < 3 {
             return Ok(Output { tensor: output(context, index, last)?, first: None });
@@ -84,7 +84,7 @@ impl Layout {
 }
 
 impl Output {
-    /// Copies what was computed, once it is enqueued.
+    /// Copies the result to the output, after its computation is enqueued.
     pub(super) fn finish(&self, context: &Run<'_>, op: &'static str) -> Result<()> {
         match &self.first {
             Some(first) => copy(context, op, [&self.tensor, first], [first.shape().len() - 1, 1]),

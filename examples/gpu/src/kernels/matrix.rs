@@ -3,19 +3,19 @@
 use super::*;
 use core::marker::PhantomData;
 
-/// The tiles that workgroups compute: `shaders/tile.glsl`, and `shaders/cooperative.glsl` where the card has matrix units.
+/// The tiles that workgroups compute: `shaders/tile.glsl`, and `shaders/cooperative.glsl` if the card has matrix units.
 pub(super) struct Tiles {
-    /// A tile has 16 times as many rows, and columns.
+    /// The rows and the columns of a tile, divided by 16.
     pub(super) each: u32,
     pub(super) groups: [u32; 3],
     cooperative: Option<CooperativeMatrix>,
 }
 
-/// So many workgroups keep a large card busy.
+/// The number of workgroups that keeps a large card busy.
 const BUSY: usize = 256;
 
 impl Tiles {
-    /// Those of so many products: the largest that are not mostly empty and that leave work for the whole card.
+    /// Chooses tiles for `count` products: the largest that are not mostly empty, with work for the whole card.
     pub(super) fn new(
         cooperative: Option<CooperativeMatrix>,
         rows: usize,
@@ -34,12 +34,12 @@ impl Tiles {
         let last = sizes.clone().next_back().unwrap_or(smallest);
         let each = sizes.find(|each| is_good(*each)).unwrap_or(last);
         let [across, down] = tiles(each);
-        // The shader loops over those that are more.
+        // The shader loops over further ones.
         let groups = [across, down, count].map(|count| count.min(MOST_GROUPS) as u32);
         Self { each, groups, cooperative }
     }
 
-    /// How often more there would have to be of them to keep the whole card busy.
+    /// Returns by how much their number would have to grow to keep the whole card busy.
     pub(super) fn missing(
         cooperative: Option<CooperativeMatrix>,
         rows: usize,
@@ -51,15 +51,15 @@ impl Tiles {
         BUSY.div_ceil((across * down * count).max(1))
     }
 
-    /// Whether neighbours in memory, as many as are read at once, are in a matrix or outside of it together: there is a multiple of
-    /// so many in each line.
+    /// Returns whether neighbours in memory that are read at once are always in a matrix together
+    /// or outside of it: each line has a multiple of their number.
     pub(super) fn is_wide(&self, operands: &[Operand<'_>], lines: &[usize]) -> bool {
         let neighbours = if self.cooperative.is_some() { 8 } else { 4 };
         lines.iter().all(|line| line.is_multiple_of(neighbours))
             && operands.iter().take(2).all(|factor| factor.is_multiple_of(16))
     }
 
-    /// Whether no tile of such a product has a gap, and the card can store sums of full ones as 16-bit floats.
+    /// Returns whether no tile of such a product has a gap, and the card can store sums of full ones as 16-bit floats.
     pub(super) fn is_full(&self, sizes: [usize; 3]) -> bool {
         let tile = 16 * self.each;
         let parts = [tile, CooperativeMatrix::DEPTH, tile].map(|part| part as usize);
@@ -68,7 +68,7 @@ impl Tiles {
             && sizes.iter().zip(parts).all(|(size, part)| size.is_multiple_of(part))
     }
 
-    /// The one of two shaders, without and with cooperative matrices, and the values of its constants.
+    /// Returns one of two shaders, without or with cooperative matrices, and the values of its constants.
     pub(super) fn shader(
         &self,
         [plain, cooperative]: [&'static Shader; 2],
@@ -77,7 +77,7 @@ impl Tiles {
     ) -> (&'static Shader, Vec<u32>) {
         let mut constants = vec![self.each];
         constants.extend_from_slice(own);
-        // Those of `shaders/tile.glsl` and `shaders/cooperative.glsl` have the same ids in each shader.
+        // The constants of `shaders/tile.glsl` and `shaders/cooperative.glsl` have the same ids in each shader.
         constants.resize(5, 0);
         constants.push(is_wide.into());
         let Some(CooperativeMatrix { m, n, k, subgroup, .. }) = self.cooperative else {
@@ -88,21 +88,21 @@ impl Tiles {
     }
 }
 
-/// Products of the matrices `a` and `b`, `rows` x `inner` and `inner` x `columns`, which lie one behind the other or, where a step
-/// is 0, are the same for all.
+/// Products of the matrices `a` and `b`, `rows` x `inner` and `inner` x `columns`. They are
+/// consecutive in memory, or, if a step is 0, the same for all products.
 pub(super) struct Products {
-    /// Whether `a` and `b` lie transposed.
+    /// Whether `a` and `b` are transposed.
     pub(super) transposed: [bool; 2],
     pub(super) rows: usize,
     pub(super) inner: usize,
     pub(super) columns: usize,
     pub(super) count: usize,
-    /// Elements from one `a`, and one `b`, to the next.
+    /// How many elements there are from one `a`, and one `b`, to the next.
     pub(super) steps: [usize; 2],
 }
 
 impl Products {
-    /// Enqueues them: `operands` are `a`, `b` and the result. Elements of each tensor must be less than 2^32.
+    /// Enqueues the products of `operands`: `a`, `b` and the result. Each tensor must have less than 2^32 elements.
     pub(super) fn enqueue(
         &self,
         context: &Run<'_>,
@@ -114,7 +114,7 @@ impl Products {
         self.with(cooperative, op, dtype, &operands, |launch| launch.enqueue(context))
     }
 
-    /// Returns what `then` makes of the launch.
+    /// Passes the launch to `then`, and returns what that returns.
     pub(super) fn with<R>(
         &self,
         cooperative: Option<CooperativeMatrix>,
@@ -153,7 +153,7 @@ impl Products {
     }
 }
 
-/// Which batches of matrices an op multiplies.
+/// The batches of matrices that an op multiplies.
 #[derive(Clone, Copy)]
 enum Batches {
     None,
@@ -162,8 +162,7 @@ enum Batches {
 }
 
 impl Batches {
-    /// # Errors
-    /// `INVALID_ARGUMENT` for shapes that the op does not have.
+    /// Checks the number of axes. Fails with `INVALID_ARGUMENT` for shapes that the op does not support.
     fn check(self, a: &[usize], b: &[usize]) -> Result<()> {
         match self {
             Self::None if a.len() != 2 || b.len() != 2 => {
@@ -180,7 +179,7 @@ impl Batches {
     }
 }
 
-/// The products of matrices, whose batches are broadcast if the op does that.
+/// Multiplies matrices, whose batches are broadcast if the op does that.
 fn multiply(
     context: &Run<'_>,
     op: &'static str,

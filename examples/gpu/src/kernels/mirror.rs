@@ -1,10 +1,10 @@
-//! Tensors that go on beyond their ends: mirrored there, or from the other end.
+//! Extends tensors beyond their ends: mirrored there, or from the other end.
 
 use super::arrange::{movers, too_large};
 use super::*;
 use core::marker::PhantomData;
 
-/// How a tensor goes on. The numbers are those of `shaders/mirror.comp`.
+/// How a tensor is extended. The numbers are those of `shaders/mirror.comp`.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Symmetric = 0,
@@ -13,7 +13,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The attribute of the ops that mirror.
+    /// Reads the attribute of the ops that mirror.
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         let mode: String = construction.attr("mode")?;
         match mode.as_str() {
@@ -23,7 +23,7 @@ impl Kind {
         }
     }
 
-    /// Axes that are padded and mirrored; `size` is that of the tensor, or with `is_gradient` of the result.
+    /// Returns the padded and mirrored axes; `size` is that of the tensor, or with `is_gradient` of the result.
     fn axes(self, context: &Run<'_>, is_gradient: bool) -> Result<Vec<Axis>> {
         let (shape, paddings) = (shape(&context.input(0)?)?, context.host_integers(1)?);
         if shape.len() > MOST_MIRRORED {
@@ -39,7 +39,7 @@ impl Kind {
             .map_err(|_| wrong(format!("paddings must be non-negative: {paddings:?}")))?;
         let axes = shape.iter().zip(paddings.chunks(2)).map(|(&found, pair)| {
             let (before, both) = (pair[0], pair[0].checked_add(pair[1]).ok_or_else(too_large)?);
-            // Without a size there is none that is large enough.
+            // If the size is not known, it is too small.
             let size = if is_gradient { found.checked_sub(both) } else { Some(found) };
             let fits = |size: &usize| match self {
                 Self::Reflect => before.max(pair[1]) < *size,
@@ -58,10 +58,10 @@ impl Kind {
     }
 }
 
-/// The most axes of what is mirrored, as in TensorFlow.
+/// The most axes of a mirrored tensor, as in TensorFlow.
 const MOST_MIRRORED: usize = 5;
 
-/// Along an axis: the size of the result, that of the tensor, and how many of the result are before the tensor.
+/// The size of the result along an axis, that of the tensor, and how many elements of the result are before the tensor.
 #[derive(Clone, Copy)]
 struct Axis {
     padded: usize,
@@ -75,7 +75,7 @@ impl Axis {
     }
 }
 
-/// Neighbours merged that stay as they are.
+/// Merges neighbours that stay unchanged.
 fn merged(axes: &[Axis]) -> Vec<Axis> {
     let mut merged: Vec<Axis> = Vec::new();
     for axis in axes {
@@ -108,7 +108,7 @@ fn enqueue(
         return Ok(());
     }
     let axes = merged(axes);
-    // An element of a gradient has those of the result that are it, or its mirror image at an end of an axis.
+    // An element of a gradient is the sum of the result's elements that are it, or its mirror image at an end.
     let padded = axes.iter().filter(|axis| axis.padded != axis.size).count();
     let ways = if is_gradient { 3_u32.pow(padded as u32) } else { 0 };
     word(input.len())?;

@@ -1,4 +1,4 @@
-//! Kernels: shapes are checked on the caller's thread, and a shader is enqueued into the stream.
+//! Kernels: they check shapes on the caller's thread, and enqueue a shader into the stream.
 
 mod arrange;
 pub mod bench;
@@ -44,7 +44,7 @@ use se_plugin::toolkit::ops::{inputs, output};
 use se_plugin::toolkit::shape::{Shape, from_host, of as shape};
 use se_plugin::toolkit::{Broadcast, Strides, shape as shapes};
 
-/// The SPIR-V of `shaders/NAME.spv`.
+/// Expands to the SPIR-V of `shaders/NAME.spv`.
 macro_rules! shader {
     ($name:literal) => {{
         const SHADER: &crate::abi::Shader = &crate::abi::Shader {
@@ -61,13 +61,13 @@ fn wrong(text: impl Into<String>) -> Error {
     Error::invalid_argument(text.into())
 }
 
-/// Bytes of an element, as far as shaders move them.
+/// Returns the bytes of an element, if shaders can move it.
 fn bytes(tensor: &DeviceTensor) -> Result<u32> {
     let size = tensor.dtype().size().filter(|&size| size <= 8).map(|size| size as u32);
     size.ok_or_else(|| wrong("the elements are not plain bytes, or more than 8"))
 }
 
-/// The only element of a host input.
+/// Returns the only element of a host input.
 fn host_integer(context: &Run<'_>, index: usize) -> Result<i64> {
     match context.host_integers(index)?[..] {
         [only] => Ok(only),
@@ -75,12 +75,12 @@ fn host_integer(context: &Run<'_>, index: usize) -> Result<i64> {
     }
 }
 
-/// A host input as a shape.
+/// Returns a host input as a shape.
 fn host_shape(context: &Run<'_>, index: usize) -> Result<Shape> {
     from_host(&context.host_integers(index)?)
 }
 
-/// Rows and columns in a host input, which are not 0.
+/// Returns rows and columns in a host input, which must be positive.
 fn size(context: &Run<'_>, index: usize, what: &str) -> Result<[usize; 2]> {
     let size = context.host_integers(index)?;
     let [rows, columns] = size[..] else {
@@ -92,13 +92,13 @@ fn size(context: &Run<'_>, index: usize, what: &str) -> Result<[usize; 2]> {
     }
 }
 
-/// Four sizes, as those of images.
+/// Returns four sizes, as images have them.
 fn four(shape: &[usize], what: &str) -> Result<[usize; 4]> {
     let four = <[usize; 4]>::try_from(shape);
     four.map_err(|_| wrong(format!("{what} must be 4-dimensional, and not {shape:?}")))
 }
 
-/// Kernels without attributes, a line each: `$body` gets the run and the name of the op.
+/// Defines kernels without attributes, a line each: `$body` gets the run and the name of the op.
 macro_rules! kernels {
     ($(types $types:tt $($op:literal $name:ident = $body:expr;)*)*) => {$($(
         crate::kernels::kernels!(@one $types $op $name = $body);
@@ -122,7 +122,7 @@ macro_rules! kernels {
 }
 use kernels;
 
-/// Kernels without types of their own, a line each, with what else the attribute has: `$body` gets the run and the name of the op.
+/// Defines kernels without type attributes, a line each, with options: `$body` gets the run and the name of the op.
 macro_rules! untyped {
     ($($op:literal $name:ident ($($options:tt)*) = $body:expr;)*) => {$(
         struct $name;
@@ -143,8 +143,8 @@ macro_rules! untyped {
 }
 use untyped;
 
-/// Kernels with attributes, a line each: `$attributes::$new` reads them, with a number or without, and `$body` gets the run,
-/// the name of the op and the attributes.
+/// Defines kernels with attributes, a line each: `$attributes::$new` reads them, with a number or
+/// without, and `$body` gets the run, the name of the op and the attributes.
 macro_rules! attributed {
     ($(types $types:tt $($op:literal $name:ident = $attributes:ident::$new:ident $(with $with:literal)? $(host $host:tt)?, $body:expr;)*)*) => {$($(
         crate::kernels::attributed!(@one $types $op $name $attributes $new ($($with)?) ($($host)?) $body);

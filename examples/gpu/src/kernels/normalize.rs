@@ -9,7 +9,7 @@ pub(super) struct BatchNorm {
     pub(super) layout: Layout,
     pub(super) epsilon: f32,
     pub(super) is_training: bool,
-    /// How much of the new is in the running mean and variance.
+    /// The weight of the new values in the running mean and variance.
     pub(super) factor: f32,
 }
 
@@ -27,7 +27,7 @@ impl BatchNorm {
         })
     }
 
-    /// Enqueues the shader with the operands that it has, in their order.
+    /// Enqueues the shader with its operands, in their order.
     fn enqueue(
         &self,
         context: &Run<'_>,
@@ -41,7 +41,7 @@ impl BatchNorm {
         self.with(op, is_gradient, x.dtype(), sizes, operands, |launch| launch.enqueue(context))
     }
 
-    /// Returns what `then` makes of the launch for so many elements and channels.
+    /// Passes the launch for `len` elements and `channels` to `then`, and returns what that returns.
     pub(super) fn with<R>(
         &self,
         op: &'static str,
@@ -69,7 +69,7 @@ impl BatchNorm {
     }
 }
 
-/// The shape of the input, and how many channels it has.
+/// Returns the number of channels, and checks the shapes of the input and of `others`.
 fn channels(shape: &[usize], others: &[&DeviceTensor]) -> Result<usize> {
     let (4 | 5, Some(&channels)) = (shape.len(), shape.last()) else {
         return Err(wrong(format!("input must be 4 or 5-dimensional, and not {shape:?}")));
@@ -98,7 +98,7 @@ impl<T: Element> Kernel for FusedBatchNorm<T> {
         let [scale, offset, mean, variance] = [1, 2, 3, 4].map(|at| context.input(at));
         let (scale, offset, mean, variance) = (scale?, offset?, mean?, variance?);
         let shape = shape(&x)?;
-        // Training from the first step on needs no mean and variance, which are then empty.
+        // Training from the first step needs no mean and variance, which are then empty.
         let has_old = !self.0.is_training || self.0.factor != 1.0;
         let channels = match has_old {
             true => channels(&shape, &[&scale, &offset, &mean, &variance])?,

@@ -1,5 +1,5 @@
-//! Kernels of the host: small tensors that TensorFlow keeps there on every device, such as shapes. Without them a function that
-//! runs on the device alone, such as a step of `tf.nn.ctc_loss`, is an error.
+//! Kernels on the host: small tensors that TensorFlow keeps there on every device, such as shapes. Without them, a
+//! function that may only run on the device, such as a step of `tf.nn.ctc_loss`, is an error.
 
 use super::*;
 

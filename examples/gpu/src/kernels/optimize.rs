@@ -1,11 +1,11 @@
-//! Optimizers and updates of variables, in place. The numbers are those of the ops in `shaders/optimize.comp`. TensorFlow 2.19
-//! to 2.21 do not let plugins have them.
+//! Optimizers and updates of variables, in place. The numbers are those of the ops in
+//! `shaders/optimize.comp`. TensorFlow 2.19 to 2.21 do not support them in plugins.
 
 use super::*;
 use core::marker::PhantomData;
 
-/// Takes a step of op `number`: `variables` are the inputs that change, the variable first, and `scalars` those that are one
-/// number each.
+/// Runs a step of op `number`. `variables` are the inputs that change, the variable first, and
+/// `scalars` the inputs of one number each.
 fn step(
     context: &Run<'_>,
     op: &'static str,
@@ -43,7 +43,7 @@ fn step(
     .enqueue(context)
 }
 
-/// Variables have the shape of their gradient.
+/// Checks that variables have the shape of their gradient.
 fn check(variables: &[DeviceTensor], gradient: &DeviceTensor) -> Result<()> {
     for variable in variables {
         let (own, other) = (variable.shape(), gradient.shape());
@@ -55,8 +55,8 @@ fn check(variables: &[DeviceTensor], gradient: &DeviceTensor) -> Result<()> {
     Ok(())
 }
 
-/// Optimizers: their op, its number, the variables by name, whether there is `use_nesterov`, and the inputs: the variables, the
-/// gradient, the scalars.
+/// Defines optimizers: their op, its number, the variables by name, whether there is
+/// `use_nesterov`, and the inputs: the variables, the gradient, the scalars.
 macro_rules! optimizers {
     ($($op:literal $name:ident $number:literal $host:tt $has_nesterov:literal $variables:expr, $gradient:literal, $scalars:expr;)*) => {$(
         struct $name<T>(u32, PhantomData<T>);

@@ -1,9 +1,9 @@
-//! Elements by their order.
+//! Sorts elements.
 
 use super::*;
 use core::marker::PhantomData;
 
-/// The greatest elements of each row, and where they are. All are sorted: those that ask for no order take any.
+/// The greatest elements of each row, and their places. They are always sorted: callers that need no order accept any.
 struct TopKV2<T>(PhantomData<T>);
 
 // The types of `k` and of the places are attributes since 2.13.

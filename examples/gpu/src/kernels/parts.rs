@@ -5,7 +5,7 @@ use super::*;
 use core::marker::PhantomData;
 use se_plugin::toolkit::slice::{Masks, Steps, StridedSlice};
 
-/// The masks of a strided slice.
+/// Reads the masks of a strided slice.
 fn masks(construction: &OpKernelConstruction<'_>) -> Result<Masks> {
     Ok(Masks {
         begin: construction.attr("begin_mask")?,
@@ -16,7 +16,7 @@ fn masks(construction: &OpKernelConstruction<'_>) -> Result<Masks> {
     })
 }
 
-/// The slice in three host inputs.
+/// Reads the slice from three host inputs.
 fn strided(context: &Run<'_>, masks: Masks) -> Result<StridedSlice> {
     let [begin, end, strides] = [1, 2, 3].map(|index| context.host_integers(index));
     Ok(StridedSlice { begin: begin?, end: end?, strides: strides?, masks })
@@ -81,7 +81,7 @@ impl<T: Element> Kernel for StridedSliceGrad<T> {
     }
 }
 
-/// Parts of a tensor of these sizes along an axis.
+/// Splits a tensor into parts of these sizes along an axis.
 fn split(
     context: &Run<'_>,
     op: &'static str,
@@ -151,7 +151,7 @@ impl<T: Element> Kernel for SplitV<T> {
         let axis = shapes::axis(host_integer(context, 2)?, shape.len())?;
         let mut sizes = context.host_integers(1)?;
         let known: i64 = sizes.iter().filter(|&&size| size != -1).sum();
-        // At most one is what is left.
+        // At most one size is the rest.
         if let Some(rest) = sizes.iter_mut().find(|size| **size == -1) {
             *rest = shape[axis] as i64 - known;
         }
@@ -163,7 +163,7 @@ impl<T: Element> Kernel for SplitV<T> {
     }
 }
 
-/// `part` as one of the places along an axis of a tensor of the shape `whole`.
+/// Returns a walk that puts `part` at one of the places along an axis of a tensor of the shape `whole`.
 fn at(whole: &[usize], axis: usize, place: usize, part: &[usize]) -> Walk {
     let mut steps = strides(whole);
     let step = steps.remove(axis);

@@ -1,4 +1,4 @@
-//! The elements of windows over images, side by side.
+//! Copies the elements of windows over images next to each other.
 
 use super::arrange::too_large;
 use super::window::Geometry;

@@ -1,20 +1,20 @@
-//! Rows of tensors that indices name: where they are, and what is read there.
+//! Rows of tensors at given indices: their places, and their elements.
 
 use super::*;
 use core::marker::PhantomData;
 
-/// Axes that an index can have numbers for, as on the CPU.
+/// The most axes that an index can have numbers for, as on the CPU.
 const MOST_AXES: usize = 7;
 
 /// The axes of a tensor that indices have numbers for.
 pub(super) struct Axes<'a> {
     pub(super) sizes: &'a [usize],
-    /// So many indices.
+    /// The number of indices.
     pub(super) count: usize,
 }
 
 impl<'a> Axes<'a> {
-    /// Those of indices whose last axis is the numbers of each, in a tensor of the shape `of`.
+    /// Returns the axes for indices whose last axis has the numbers of each, in a tensor of the shape `of`.
     pub(super) fn of(op: &str, index_shape: &[usize], of: &'a [usize]) -> Result<Self> {
         let Some((&depth, outer)) = index_shape.split_last() else {
             return Err(wrong(format!("indices of {op} must be at least a vector")));
@@ -36,7 +36,7 @@ impl<'a> Axes<'a> {
         Ok(Self { sizes: &of[..depth], count: shapes::count(outer) })
     }
 
-    /// The row of each index, as uint32; what `shaders/common.glsl` calls NONE for one that is outside.
+    /// Returns the row of each index, as uint32; for one that is outside, NONE of `shaders/common.glsl`.
     pub(super) fn places(
         &self,
         context: &Run<'_>,
@@ -60,7 +60,7 @@ impl<'a> Axes<'a> {
     }
 }
 
-/// The rows of `params` that `indices` name. Of what is outside they are zeros.
+/// Returns the rows of `params` at `indices`. Rows outside of it are zeros.
 fn gather(
     context: &Run<'_>,
     op: &'static str,
@@ -103,7 +103,7 @@ const _: () = {
     }
 };
 
-/// The same from a variable, which does not change meanwhile.
+/// `GatherNd` from a variable, which does not change meanwhile.
 struct ResourceGatherNd<T>(PhantomData<T>);
 
 #[allow(non_camel_case_types, reason = "the attribute has this name")]

@@ -1,10 +1,10 @@
-//! Images that are turned, moved or seen from elsewhere.
+//! Transforms the perspective of images.
 
 use super::*;
 use core::marker::PhantomData;
 
 struct Project<T> {
-    /// What is beyond the images, by the numbers of `shaders/project.comp`.
+    /// How to fill places outside of the images, by the numbers of `shaders/project.comp`.
     fill: u32,
     is_bilinear: bool,
     elements: PhantomData<T>,

@@ -1,4 +1,4 @@
-//! Random numbers that are those of TensorFlow's own kernels: Philox, of a key and a counter.
+//! Random numbers equal to those of TensorFlow's own kernels: Philox, from a key and a counter.
 
 use super::*;
 use core::marker::PhantomData;
@@ -9,29 +9,29 @@ use std::sync::{Mutex, PoisonError};
 /// TensorFlow's numbers for algorithms.
 const PHILOX: i64 = 1;
 const ANY: i64 = 3;
-/// A run of a kernel with a state skips so many counters for each of its numbers, whatever it uses.
+/// A run of a kernel with a state skips this many counters for each of its numbers, however many it uses.
 const RESERVED: u128 = 256;
 
-/// What a kernel fills its output with.
+/// The numbers with which a kernel fills its output.
 #[derive(Clone, Copy)]
 enum Distribution {
     Uniform,
     Normal,
     TruncatedNormal,
-    /// Integers from the first number on, and how many; 0 means all that the type has.
+    /// The integers from the first number on, and how many; 0 means all of the type.
     Integers(i64, u64),
 }
 use Distribution::{Integers, Normal, TruncatedNormal, Uniform};
 
 impl Distribution {
-    /// Integers from one host input to below another.
+    /// Returns the integers from one host input to below another.
     fn between(context: &Run<'_>, [least, end]: [usize; 2]) -> Result<Self> {
         let (least, end) = (host_integer(context, least)?, host_integer(context, end)?);
         ensure!(least < end, wrong(format!("Need minval < maxval, got {least} >= {end}")));
         Ok(Integers(least, end.wrapping_sub(least) as u64))
     }
 
-    /// As the shader has it: its number, and the integers.
+    /// Returns the number of the distribution in the shader, and the integers.
     fn parts(self) -> (u32, [u64; 2]) {
         match self {
             Uniform => (0, [0, 0]),
@@ -42,7 +42,7 @@ impl Distribution {
     }
 }
 
-/// Kernels whose key and counter are inputs.
+/// Defines kernels whose key and counter are inputs.
 macro_rules! stateless {
     ($types:tt $host:tt $($op:literal $name:ident = $distribution:expr;)*) => {$(
         struct $name<T>(PhantomData<T>);
@@ -105,7 +105,7 @@ fn with_inputs(context: &Run<'_>, op: &'static str, distribution: Distribution) 
     random(context, op, distribution, state, &out)
 }
 
-/// Kernels that go on where their last run has ended.
+/// Defines kernels that continue where their last run has ended.
 macro_rules! stateful {
     ($attribute:ident $types:tt $host:tt $($op:literal $name:ident = $distribution:expr;)*) => {$(
         struct $name<T>(State, PhantomData<T>);
@@ -149,7 +149,7 @@ struct State {
 }
 
 impl State {
-    /// From the seeds of the op; 0 and 0 select random ones.
+    /// Creates the state from the seeds of the op; 0 and 0 select random ones.
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         let seed = |name| Ok::<_, Error>(construction.attr::<i64>(name)? as u64);
         let [key, high] = match [seed("seed")?, seed("seed2")?] {
@@ -159,7 +159,7 @@ impl State {
         Ok(Self { key, next: Mutex::new(u128::from(high) << 64) })
     }
 
-    /// The key and the counter for so many numbers.
+    /// Returns the key and the counter for this many numbers, and advances the counter.
     fn take(&self, numbers: usize) -> [Operand<'static>; 3] {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let first = *next;
@@ -168,7 +168,7 @@ impl State {
     }
 }
 
-/// Fills a tensor. The first operands are key and counter as the shader gets them: where they are, or two words.
+/// Fills a tensor. The first operands are key and counter for the shader: their addresses, or two words.
 fn random(
     context: &Run<'_>,
     op: &'static str,

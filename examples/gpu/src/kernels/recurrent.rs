@@ -1,9 +1,9 @@
-//! LSTM and GRU, all steps in time in one op: Keras has `CudnnRNN` (2.12 to 2.15, without a mask) and `CudnnRNNV3` wherever there is a
-//! device of the type `GPU`. The numbers of the shader's ops are in `shaders/recurrent.comp`.
+//! LSTM and GRU, with all steps in time in one op. Keras uses `CudnnRNN` (2.12 to 2.15, without a mask) and
+//! `CudnnRNNV3` on devices of the type `GPU`. The numbers of the shader's ops are in `shaders/recurrent.comp`.
 //!
-//! `params` has the weights W of the input and R of the state, a matrix of units x inputs for each gate, then both biases. The
-//! gates are in the order that Keras has on TensorFlow without CUDA: for LSTM input, forget, cell, output; for GRU update, reset,
-//! cell.
+//! `params` has the weights W of the input and R of the state, a matrix of units x inputs for each
+//! gate, then both biases. The order of the gates is that of Keras on TensorFlow without CUDA: for
+//! LSTM input, forget, cell, output; for GRU update, reset, cell.
 
 use super::arrange::{Walk, fill, strides};
 use super::matrix::Products;
@@ -63,8 +63,8 @@ struct Recurrent<'a> {
     units: usize,
 }
 
-/// The columns of `x * W`, which are those of `h * R`.
 impl Recurrent<'_> {
+    /// Returns the columns of `x * W`, which are those of `h * R`.
     fn columns(&self) -> usize {
         self.units * if self.layer.cell == Cell::Lstm { 4 } else { 3 }
     }
@@ -98,7 +98,7 @@ impl<'a> Recurrent<'a> {
         let (inputs, units, dtype) = (*inputs, *units, input.dtype());
         let this = Self { context, op, layer, dtype, time, batch, inputs, units };
         ensure!(time > 0, wrong("input must have at least one step in time"));
-        // Each by itself, as a product with one that is 0 says nothing of the others.
+        // Each size alone, as a product with a factor of 0 does not show that the others are too large.
         for size in [time, batch, inputs, units] {
             word(size)?;
         }
@@ -114,13 +114,13 @@ impl<'a> Recurrent<'a> {
         Ok(this)
     }
 
-    /// Steps in time, of all sequences.
+    /// Returns the steps in time, of all sequences.
     fn rows(&self) -> usize {
         self.time * self.batch
     }
 
-    /// The lengths of the sequences, which are in host memory as TensorFlow's kernels have them: it copies those of an op that runs
-    /// by itself twice otherwise, since another output is there too, and reads memory of the device the second time.
+    /// Returns the lengths of the sequences, in host memory as for TensorFlow's kernels. Else TensorFlow would copy
+    /// those of an eager op twice, since another output is there too, and read device memory the second time.
     fn lengths(&self) -> Result<DeviceTensor> {
         let lengths = self.context.host_input::<i32>(4)?;
         let lengths = lengths.as_slice();
@@ -138,17 +138,17 @@ impl<'a> Recurrent<'a> {
         Ok(own)
     }
 
-    /// Elements of a state.
+    /// Returns the number of elements of a state.
     fn state(&self) -> usize {
         self.batch * self.units
     }
 
-    /// Steps in time that do something: none if a state has no elements.
+    /// Returns the steps in time to compute: none if a state has no elements.
     fn steps(&self) -> usize {
         if self.state() == 0 { 0 } else { self.time }
     }
 
-    /// The output of the cell's state or its gradient, which the GRU does not have: TensorFlow expects a scalar then.
+    /// Creates the output of the cell's state or its gradient. The GRU has none, for which TensorFlow expects a scalar.
     fn cell_output(&self, index: usize, c: &DeviceTensor) -> Result<DeviceTensor> {
         if self.layer.cell == Cell::Lstm {
             return self.context.output(index, c.shape());
@@ -166,14 +166,14 @@ impl<'a> Recurrent<'a> {
         self.context.temporary(self.dtype, &[len as i64])
     }
 
-    /// Where R, the biases, and the biases of R are in `params`.
+    /// Returns where R, the biases, and the biases of R are in `params`.
     fn places(&self) -> [usize; 3] {
         let columns = self.columns();
         let biases = columns * (self.inputs + self.units);
         [columns * self.inputs, biases, biases + columns]
     }
 
-    /// From one row of `y` to the next, and from one step in time to the next.
+    /// Returns the steps from one row of `y` to the next, and from one step in time to the next.
     fn y_steps(&self) -> [usize; 2] {
         match self.layer.is_time_major {
             true => [self.units, self.state()],
@@ -203,7 +203,7 @@ impl<'a> Recurrent<'a> {
         .enqueue(self.context)
     }
 
-    /// `to` becomes a state, or the sum of two.
+    /// Sets `to` to a state, or to the sum of two.
     fn add(&self, to: Operand<'_>, terms: &[Operand<'_>]) -> Result<()> {
         let operands = [&[to][..], terms].concat();
         self.launch(ADD, &operands, [self.batch, self.units], 0)
@@ -229,7 +229,7 @@ impl<'a> Recurrent<'a> {
         walk.enqueue(self.context, self.op, from.into(), to)
     }
 
-    /// The input with time first.
+    /// Returns the input with time first.
     fn by_time(&self, input: DeviceTensor) -> Result<DeviceTensor> {
         if self.layer.is_time_major {
             return Ok(input);
@@ -239,8 +239,8 @@ impl<'a> Recurrent<'a> {
         Ok(by_time)
     }
 
-    /// What the gradient needs, one behind the other: `[time, batch, 4 * units]` for the gates and, of the GRU, `h * R` of the cell;
-    /// `[time + 1, batch, units]` for the states h, from the initial one on; and the same for c.
+    /// Returns the layout of what the gradient needs: `[time, batch, 4 * units]` for the gates and, in the GRU, `h * R`
+    /// of the cell; `[time + 1, batch, units]` for the states h, including the initial one; and the same for c.
     fn reserve(&self) -> Reserve {
         let states = self.rows() * 4 * self.units;
         let cells = states + self.state() * (self.time + 1);
@@ -252,7 +252,7 @@ impl<'a> Recurrent<'a> {
     }
 }
 
-/// Where what is in `reserve_space`; the gates are at 0.
+/// The offsets in `reserve_space`; the gates are at 0.
 struct Reserve {
     states: usize,
     cells: usize,
@@ -335,7 +335,7 @@ fn backward(context: &Run<'_>, op: &'static str, layer: &Layer, has_lengths: boo
     let [input, h, c, params] = [0, 1, 2, 3].map(|index| context.input(index));
     let (input, h, c, params) = (input?, h?, c?, params?);
     let run = Recurrent::new(context, op, layer, [&input, &h, &c, &params])?;
-    // Behind the outputs of the forward op.
+    // These inputs follow the outputs of the forward op.
     let first = if has_lengths { 8 } else { 7 };
     let [dy, last_dh, last_dc, kept] = [0, 1, 2, 3].map(|index| context.input(first + index));
     let (dy, last_dh, last_dc, kept) = (dy?, last_dh?, last_dc?, kept?);
@@ -361,7 +361,7 @@ fn backward(context: &Run<'_>, op: &'static str, layer: &Layer, has_lengths: boo
     let dparams = context.output(3, params.shape())?;
     let [dx_w, by_r, past_r] = [run.rows() * columns, state, state].map(|len| run.temporary(len));
     let (dx_w, by_r, past_r) = (dx_w?, by_r?, past_r?);
-    // Of the LSTM both are the same.
+    // In the LSTM both are the same.
     let of_gru = (!is_lstm).then(|| run.temporary(run.rows() * columns)).transpose()?;
     let dh_r = of_gru.as_ref().unwrap_or(&dx_w);
     let [r, biases, biases_of_r] = run.places();

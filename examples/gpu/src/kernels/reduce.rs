@@ -3,22 +3,22 @@
 use super::*;
 use core::marker::PhantomData;
 
-/// From so many elements for a result on, a workgroup computes it, not a thread.
+/// With this many elements for a result, a workgroup computes it, else a thread does.
 pub(super) const WIDE: usize = 1024;
 
-/// Axes that the shader has.
+/// The most axes in the shader.
 const MOST_AXES: usize = 12;
 
 /// An axis of the input.
 #[derive(Clone, Copy)]
 struct Axis {
-    /// Whether elements are folded along it, or else stay.
+    /// Whether elements are reduced along it, or else kept.
     goes: bool,
     len: usize,
     stride: usize,
 }
 
-/// The axes of a tensor of this shape, the innermost first, without those of size 1. Neighbours that both stay, or both go, are one.
+/// Returns the axes of a tensor, innermost first, without size 1. Neighbours are merged if both stay or both go.
 fn merged(shape: &[usize], axes: &[usize]) -> Vec<Axis> {
     let mut merged: Vec<Axis> = Vec::new();
     let mut stride = 1;
@@ -34,7 +34,7 @@ fn merged(shape: &[usize], axes: &[usize]) -> Vec<Axis> {
     merged
 }
 
-/// Folds the elements of `input` along some axes.
+/// Reduces the elements of `input` along some axes.
 fn fold(
     context: &Run<'_>,
     op: &'static str,
@@ -47,8 +47,8 @@ fn fold(
     fold_at(context, op, number, &merged(&shape(input)?, axes), [(input, 0), (out, 0)])
 }
 
-/// The same from an element of the input, and an element of the output, on. For each index of a kept axis that is too many it
-/// is a launch.
+/// Does the same from an element of the input, and an element of the output. If there are too many
+/// axes, it enqueues a launch for each index of a kept axis.
 fn fold_at(
     context: &Run<'_>,
     op: &'static str,
@@ -72,12 +72,12 @@ fn fold_at(
     launch(op, number, axes, types, &operands, |launch| launch.enqueue(context))
 }
 
-/// How many results there are.
+/// Returns the number of results.
 fn results(axes: &[Axis]) -> usize {
     axes.iter().filter(|axis| !axis.goes).map(|axis| axis.len).product()
 }
 
-/// Returns what `then` makes of the launch that folds the elements of a tensor of this shape.
+/// Passes the launch that reduces a tensor of this shape to `then`, and returns what that returns.
 pub(super) fn with<R>(
     op: &'static str,
     number: u32,
@@ -105,7 +105,7 @@ fn launch<R>(
     for axis in of(false).chain(of(true)) {
         numbers.extend([axis.len as u32, axis.stride as u32]);
     }
-    // Where many positions are along an axis that is not the last, neighbours read neighbours.
+    // For many positions along an axis that is not the last, neighbouring threads read neighbouring elements.
     let is_position = number == ARGMAX || number == ARGMIN;
     let is_wide = count >= WIDE && (!is_position || results <= count);
     let shader = if is_float(input) { shader!("reduce.float") } else { shader!("reduce.int64") };
@@ -122,7 +122,7 @@ fn launch<R>(
 const ARGMAX: u32 = 7;
 const ARGMIN: u32 = 8;
 
-/// The sums of `input` along some axes.
+/// Computes the sums of `input` along some axes.
 pub(super) fn sum(
     context: &Run<'_>,
     op: &'static str,
@@ -133,7 +133,7 @@ pub(super) fn sum(
     fold(context, op, 0, input, axes, out)
 }
 
-/// Folds the first input along the axes in the second, which is in host memory.
+/// Reduces the first input along the axes in the second, which is in host memory.
 fn reduce(context: &Run<'_>, op: &'static str, number: u32, keep: bool) -> Result<()> {
     let input = context.input(0)?;
     let shape = shape(&input)?;
@@ -142,7 +142,7 @@ fn reduce(context: &Run<'_>, op: &'static str, number: u32, keep: bool) -> Resul
     fold(context, op, number, &input, &axes, &out)
 }
 
-/// A reduction with its number.
+/// Defines reductions with their numbers.
 macro_rules! reductions {
     ($($op:literal $name:ident<$($t:ident)?> ($($types:tt)*) = $number:literal;)*) => {$(
         struct $name$(<$t>)? {

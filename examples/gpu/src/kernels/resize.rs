@@ -1,14 +1,14 @@
-//! Images of another size. The numbers are those of the ops in `shaders/resize.comp`.
+//! Resizes images. The numbers are those of the ops in `shaders/resize.comp`.
 
 use super::*;
 
-/// Where elements are: see `shaders/resize.comp`.
+/// The positions of elements: see `shaders/resize.comp`.
 struct Places {
     align_corners: bool,
     half_pixel_centers: bool,
 }
 
-/// Beyond it the nearest element is not known, as in TensorFlow.
+/// Above this size the nearest element is not exact, as in TensorFlow.
 const MOST_NEAREST: usize = 1 << 24;
 
 impl Places {
@@ -19,7 +19,7 @@ impl Places {
         })
     }
 
-    /// Not both at once, which the nearest element's gradient alone takes.
+    /// Refuses both at once, which only the nearest element's gradient supports.
     fn check(&self) -> Result<()> {
         if self.align_corners && self.half_pixel_centers {
             return Err(wrong("If half_pixel_centers is True, align_corners must be False."));
@@ -27,7 +27,7 @@ impl Places {
         Ok(())
     }
 
-    /// From one resized element to the next.
+    /// Returns the step from one resized element to the next.
     fn scale(&self, size: usize, resized: usize) -> f32 {
         match self.align_corners && resized > 1 {
             true => (size - 1) as f32 / (resized - 1) as f32,
@@ -35,7 +35,7 @@ impl Places {
         }
     }
 
-    /// Enqueues an op of the shader. The images of `sizes` are read, or for a gradient written.
+    /// Enqueues an op of the shader. The images of `sizes` are read, or, for a gradient, written.
     fn enqueue(
         &self,
         context: &Run<'_>,
@@ -63,7 +63,7 @@ impl Places {
             constants: &[
                 number,
                 bytes(input)?,
-                // Elements that are only moved may be of types that shaders do not have.
+                // Elements that are only moved may have types that shaders do not have.
                 if number == NEAREST { 0 } else { element_type(input.dtype())? },
                 if number == NEAREST { 0 } else { element_type(out.dtype())? },
                 self.align_corners.into(),
@@ -82,7 +82,7 @@ const BILINEAR: u32 = 1;
 const NEAREST_GRADIENT: u32 = 2;
 const BILINEAR_GRADIENT: u32 = 3;
 
-/// Images that are resized.
+/// Resizes images.
 fn resize(context: &Run<'_>, op: &'static str, places: &Places, number: u32) -> Result<()> {
     places.check()?;
     let images = context.input(0)?;
@@ -100,7 +100,7 @@ fn resize(context: &Run<'_>, op: &'static str, places: &Places, number: u32) -> 
     places.enqueue(context, op, number, &images, shape, resized)
 }
 
-/// The shape of images.
+/// Returns the shape of images.
 fn images_shape(images: &DeviceTensor, what: &str) -> Result<[usize; 4]> {
     four(&shape(images)?, what)
 }

@@ -1,8 +1,8 @@
-//! Sequences of different lengths in reverse order.
+//! Reverses sequences of different lengths.
 
 use super::*;
 
-/// The axis along which a sequence goes, and the one with a length each.
+/// The axis of the sequences, and the one of which each index has a length.
 struct Axes {
     sequence: usize,
     batch: usize,

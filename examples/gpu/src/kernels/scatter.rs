@@ -1,5 +1,5 @@
-//! Rows that are added to others, taken from them or put in their place: in variables, in tensors, and in sums of segments.
-//! The numbers are those of the ops in `shaders/scatter.comp`. A row for a place that is outside changes nothing.
+//! Adds rows to others, subtracts them or replaces others: in variables, in tensors, and in sums of segments. The
+//! numbers are those of the ops in `shaders/scatter.comp`. A row for a place outside of the tensor changes nothing.
 
 use super::arrange::{Walk, fill};
 use super::places::Axes;
@@ -9,8 +9,8 @@ use core::marker::PhantomData;
 /// No row: NONE in `shaders/common.glsl`.
 const NONE: u64 = u32::MAX as u64;
 
-/// Changes rows of `target` in place: those that `indices` name along these axes. `updates` has a row for each, or is one
-/// element.
+/// Changes rows of `target` in place, which `indices` select along these axes. `updates` has a row
+/// for each, or is one element.
 fn scatter(
     context: &Run<'_>,
     op: &'static str,
@@ -58,7 +58,7 @@ fn scatter(
     .enqueue(context)
 }
 
-/// As [`scatter`], by the first axis. `updates` has `indices`' shape and then that of a row, or is one element.
+/// Does so along the first axis. `updates` has the shape of `indices` followed by that of a row, or is one element.
 fn scatter_rows(
     context: &Run<'_>,
     op: &'static str,
@@ -81,7 +81,7 @@ fn scatter_rows(
     scatter(context, op, number, [target, indices, updates], &axes)
 }
 
-/// As [`scatter`], by as many axes as each index has numbers.
+/// Does so along as many axes as each index has numbers.
 fn scatter_nd(
     context: &Run<'_>,
     op: &'static str,
@@ -176,9 +176,9 @@ of_tensors! {
     "TensorScatterMin" TensorMin = 5 [f32, f16, bf16, i64];
 }
 
-/// A tensor with some rows changed, in its memory if nothing else uses it.
+/// Returns a tensor with some rows changed, in its memory if nothing else uses it.
 fn change(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
-    // Not kept: who holds the input is one of its users.
+    // The input is not held here, which would count as a use.
     let shape = context.input(0)?.shape().to_vec();
     let (out, forwarded) = context.forward_or_output(&[0], 0, &shape)?;
     if forwarded.is_none() {
@@ -208,7 +208,7 @@ impl<T: Element> Kernel for ScatterNd<T> {
     }
 }
 
-/// What the CPU has where no segment has an element: the number that changes nothing, but no infinity.
+/// Returns the CPU's value for empty segments: the number that changes nothing, but not infinity.
 fn neutral(number: u32, dtype: DType) -> u64 {
     match (number, dtype) {
         (3, DType::Float32) => 1f32.to_bits().into(),

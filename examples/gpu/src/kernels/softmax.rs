@@ -11,7 +11,7 @@ struct Rows {
     labels: Steps,
 }
 
-/// Elements from one row to the next, and from one class to the next.
+/// The elements from one row to the next, and from one class to the next.
 #[derive(Clone, Copy)]
 struct Steps {
     row: usize,
@@ -19,12 +19,12 @@ struct Steps {
 }
 
 impl Steps {
-    /// Of dense rows.
+    /// Returns the steps of dense rows.
     fn dense(classes: usize) -> Self {
         Self { row: classes, class: 1 }
     }
 
-    /// Of a tensor of this shape, which is broadcast to rows.
+    /// Returns the steps of a tensor of this shape, which is broadcast to rows.
     fn of(shape: &[usize]) -> Self {
         let class = shape.last().copied().unwrap_or(1);
         let has_rows = shape.len() == 2 && shape[0] != 1;
@@ -32,7 +32,7 @@ impl Steps {
     }
 }
 
-/// From so many classes on, a workgroup computes a row, not a thread.
+/// With this many classes, a workgroup computes a row, else a thread does.
 const WIDE: usize = 256;
 
 fn enqueue(

@@ -1,4 +1,4 @@
-//! Sums and products of all elements before.
+//! Cumulative sums and products.
 
 use super::*;
 use core::marker::PhantomData;
@@ -42,8 +42,8 @@ fn scan(
     let out = output(context, 0, &shape)?;
     let rows = if out.is_empty() { 0 } else { out.len() / shape[axis] };
     word(out.len())?;
-    // One thread for a long row is slow. Of many rows each may have one. A product of floats from the middle of a row on may
-    // be infinite, or 0, where that of the whole row is not; a sum only with numbers near the largest.
+    // One thread is slow for a long row; many rows may have one each. A product of floats from the middle of a row may
+    // be infinite, or 0, although that of the whole row is not; for a sum this needs numbers near the largest.
     let may_split = !is_product || !is_float(input.dtype());
     let is_wide = may_split && shape[axis] >= reduce::WIDE && rows <= shape[axis];
     Launch {

@@ -1,5 +1,5 @@
-//! Whether a card's cooperative matrices compute what they should, and faster. A driver that does something else with them, or
-//! has them without the card's help, would show nowhere but in a model that does not learn, or slowly.
+//! Tests whether a card's cooperative matrices compute the right results, and are faster. If a driver computes
+//! something else, or emulates them, only a model that does not learn, or learns slowly, would show it.
 
 use super::matrix::Products;
 use super::*;
@@ -8,10 +8,10 @@ use crate::regions::Regions;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What products of float16 use on this card. The first call tries it, and waits for the card; others wait for the first.
+/// Returns what products of float16 use on this card. The first call tests that on the card; others wait for the first.
 pub(crate) fn cooperative(gpu: &Arc<Gpu>) -> Option<CooperativeMatrix> {
     let offered = gpu.offered?;
-    // In a fork nobody may take the lock; what comes next fails too, and says why.
+    // In a fork nobody may take the lock; the next call fails, too, and says why.
     gpu.check_process().ok()?;
     let mut tried = gpu.cooperative.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(decided) = *tried {
@@ -22,7 +22,7 @@ pub(crate) fn cooperative(gpu: &Arc<Gpu>) -> Option<CooperativeMatrix> {
             log::info!("RUST_GPU multiplies float16 by cooperative matrices of {offered}");
             Some(usable)
         }
-        // Another time there may be memory.
+        // There may be memory another time.
         Err(error) if error.code() == Code::ResourceExhausted => return None,
         Err(_) if gpu.lost().is_some() => return None,
         Err(error) => {
@@ -39,7 +39,7 @@ pub(crate) fn cooperative(gpu: &Arc<Gpu>) -> Option<CooperativeMatrix> {
     decided
 }
 
-/// Small whole numbers, whose products a 16-bit float holds.
+/// Returns small whole numbers, whose products a 16-bit float can represent.
 fn factor(len: usize, step: usize) -> Vec<f16> {
     (0..len).map(|at| f16::from_f32((at * step % 7) as f32 - 3.0)).collect()
 }
@@ -55,12 +55,12 @@ struct Trial<'a> {
     places: [DevicePtr; 3],
 }
 
-/// Elements of each of its tensors.
+/// The elements of each of its tensors.
 const LEN: usize = 1 << 22;
-/// Rows, columns and elements of a sum of the matrices whose product is timed: tiles are full, and not.
+/// Rows, columns and elements of a sum of the matrices whose product is timed: with full tiles, and with others.
 const SIDES: [usize; 2] = [1 << 10, (1 << 10) + 8];
 
-/// Rows, elements of a sum and columns, and the number, of products that have the largest tiles: with gaps, and full ones.
+/// Rows, elements of a sum, columns and the number of products that use the largest tiles: with gaps, and full ones.
 const LARGE: [([usize; 3], usize); 2] = [([136, 40, 136], 64), ([128, 32, 128], 256)];
 
 impl<'a> Trial<'a> {
@@ -71,10 +71,10 @@ impl<'a> Trial<'a> {
         Ok(Self { gpu, regions, places })
     }
 
-    /// What of them can be used.
+    /// Tests the matrices, and returns what of them can be used.
     fn run(&self, mut matrix: CooperativeMatrix) -> Result<CooperativeMatrix> {
         matrix.stores = matrix.stores && self.rounds(matrix)?;
-        // Neighbours in memory are together in a matrix, or not; tiles are of both sizes, and full or not.
+        // Neighbours in memory are in a matrix together, or not; tiles are of both sizes, and full or not.
         for (size, transposed) in [
             (72, [false, false]),
             (72, [false, true]),
@@ -89,7 +89,7 @@ impl<'a> Trial<'a> {
         }
         let [gaps, full] = LARGE;
         self.check(matrix, [false; 2], gaps.0, gaps.1)?;
-        // A driver for the processor takes seconds for it, and what it takes for products is known.
+        // A driver for the processor takes seconds for this, and its time for products is known.
         if !self.gpu.is_software {
             self.check(matrix, [false; 2], full.0, full.1)?;
             let [full, gaps] = SIDES;
@@ -106,12 +106,12 @@ impl<'a> Trial<'a> {
         Ok(matrix)
     }
 
-    /// Whether sums are rounded to the nearest, ties to even, where they become 16-bit floats within the matrix units: Vulkan leaves
-    /// that to drivers.
+    /// Returns whether sums that become 16-bit floats within the matrix units are rounded to the
+    /// nearest, ties to even: Vulkan leaves that to drivers.
     fn rounds(&self, matrix: CooperativeMatrix) -> Result<bool> {
         const SIZE: usize = 64;
         let tiny = f16::MIN_POSITIVE_SUBNORMAL;
-        // Terms of a sum, the last of which is halved: ties, to infinity or not, and of subnormal numbers, and one of these alone.
+        // Terms of a sum, the last of which is halved: ties, to infinity or not, of subnormals, and one of these alone.
         let sums = [
             [2048.0, 1.0, 0.0],
             [2048.0, 3.0, 0.0],
@@ -133,11 +133,11 @@ impl<'a> Trial<'a> {
         self.is_right(matrix, [false; 2], [SIZE; 3], 1, [&a, &b])
     }
 
-    /// How long a large product takes with and without them, whose results are rounded in another order: where it is close, it is
-    /// the card's other work that decides.
+    /// Returns the times of a large product with and without them, whose results are rounded in
+    /// another order. If the times are close, the card's other work decides.
     fn times(&self, matrix: CooperativeMatrix, side: usize) -> Result<[Duration; 2]> {
         let mut shortest = [Duration::MAX; 2];
-        // In turns, so that what else the card does falls on both; the first are compiled.
+        // In turns, so that the card's other work affects both; the first round compiles them.
         for round in 0..6 {
             for (shortest, matrix) in shortest.iter_mut().zip([Some(matrix), None]) {
                 let took = self.time(matrix, side)?;
@@ -149,7 +149,7 @@ impl<'a> Trial<'a> {
         Ok(shortest)
     }
 
-    /// Fails if small whole numbers are not multiplied as they should.
+    /// Fails if small whole numbers are not multiplied correctly.
     fn check(
         &self,
         matrix: CooperativeMatrix,
@@ -163,7 +163,7 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
-    /// Multiplies the same two matrices so many times. Returns whether each product is right.
+    /// Multiplies the same two matrices `count` times. Returns whether each product is right.
     fn is_right(
         &self,
         matrix: CooperativeMatrix,
@@ -201,7 +201,7 @@ impl<'a> Trial<'a> {
         Ok(batch.staged(staged).chunks(len).all(|found| found == expected))
     }
 
-    /// How long a product of square matrices takes.
+    /// Returns how long a product of square matrices takes.
     fn time(&self, matrix: Option<CooperativeMatrix>, side: usize) -> Result<Duration> {
         let mut batch = Batch::new(self.gpu)?;
         let (rows, inner, columns) = (side, side, side);

@@ -1,4 +1,4 @@
-//! Variants, such as lists of tensors: TensorFlow takes them apart, and a kernel gets the tensors in them.
+//! Variants, such as lists of tensors: TensorFlow unpacks them, and a kernel gets their tensors.
 
 use super::*;
 

@@ -4,10 +4,10 @@ use super::layout::Layout;
 use super::*;
 use se_plugin::toolkit::window::{Padding, Windows};
 
-/// How windows go over images: through volumes, down and right. Images are volumes of one image.
+/// How windows move over images: through volumes, down and right. Images are volumes with a depth of one.
 pub(super) struct Geometry {
     pub(super) layout: Layout,
-    /// Two, and three for volumes.
+    /// Two, or three for volumes.
     axes: usize,
     sizes: Option<[usize; 3]>,
     strides: [usize; 3],
@@ -15,7 +15,7 @@ pub(super) struct Geometry {
     padding: [Padding; 3],
 }
 
-/// The numbers of an attribute along the axes; 1 through images.
+/// Returns the numbers of an attribute along the axes; 1 for the depth of images.
 fn along(
     construction: &OpKernelConstruction<'_>,
     name: &str,
@@ -43,7 +43,7 @@ fn along(
     Ok(sizes)
 }
 
-/// The padding of an operation.
+/// Reads the padding of an op.
 fn padding(construction: &OpKernelConstruction<'_>, layout: Layout) -> Result<[Padding; 3]> {
     let padding: String = construction.attr("padding")?;
     Ok(match padding.as_str() {
@@ -63,7 +63,7 @@ fn padding(construction: &OpKernelConstruction<'_>, layout: Layout) -> Result<[P
     })
 }
 
-/// Windows over images, and the shape of what comes of them.
+/// Windows over images, and the shape of the results.
 pub(super) struct Plan {
     /// Whether images are volumes. Others have a depth of 1.
     pub(super) is_deep: bool,
@@ -71,7 +71,7 @@ pub(super) struct Plan {
     pub(super) images: [usize; 5],
     pub(super) windows: [Windows; 3],
     pub(super) results: usize,
-    /// Of channels, which a filter has each for itself.
+    /// The groups of channels, each with its own filters.
     pub(super) groups: usize,
 }
 
@@ -104,7 +104,7 @@ impl Geometry {
         self.axes == 3
     }
 
-    /// The sizes of images.
+    /// Returns the sizes of images.
     pub(super) fn images(&self, shape: &[usize]) -> Result<[usize; 5]> {
         match (self.axes, shape) {
             (2, &[images, rows, columns, channels]) => Ok([images, 1, rows, columns, channels]),
@@ -112,7 +112,7 @@ impl Geometry {
         }
     }
 
-    /// The sizes of filters.
+    /// Returns the sizes of filters.
     pub(super) fn filters(&self, shape: &[usize]) -> Result<[usize; 5]> {
         match (self.axes, shape) {
             (2, &[rows, columns, channels, results]) => Ok([1, rows, columns, channels, results]),
@@ -139,7 +139,7 @@ impl Geometry {
         })
     }
 
-    /// Windows of these sizes over images.
+    /// Plans windows of these sizes over images.
     pub(super) fn plan(
         &self,
         images: [usize; 5],
@@ -163,7 +163,7 @@ impl Geometry {
 }
 
 impl Plan {
-    /// Whether each window is one position, and each position a window, with all channels.
+    /// Returns whether each window is one position, and each position a window, with all channels.
     pub(super) fn is_pointwise(&self) -> bool {
         let is_one = |windows: &Windows| {
             let Windows { input, size, stride, before, count, .. } = *windows;
@@ -172,7 +172,7 @@ impl Plan {
         self.groups == 1 && self.windows.iter().all(is_one)
     }
 
-    /// The elements of a window.
+    /// Returns the number of elements in a window.
     pub(super) fn size(&self) -> usize {
         self.windows.iter().map(|windows| windows.size).product()
     }
@@ -192,7 +192,7 @@ impl Plan {
         Err(wrong(format!("Expected {what} shape to be {expected:?}, but got {found:?}")))
     }
 
-    /// What `shaders/window.glsl` has after the tensors; `count` is what the shader counts.
+    /// Returns the numbers for `shaders/window.glsl` behind the tensors; `count` is the number of the shader's items.
     pub(super) fn numbers(&self, count: usize) -> Result<Vec<u32>> {
         let [images, depth, rows, columns, channels] = self.images;
         let [deep, down, right] = &self.windows;
@@ -209,7 +209,7 @@ impl Plan {
         numbers.extend([self.groups, depth]);
         numbers.extend([deep.size, deep.stride, deep.dilation, deep.before, deep.count]);
         for Windows { size, stride, dilation, count, .. } in self.windows {
-            // Where the last element of the last window is.
+            // The offset of the last element of the last window.
             let last = size.saturating_sub(1).saturating_mul(dilation);
             word(count.saturating_sub(1).saturating_mul(stride).saturating_add(last))?;
         }
@@ -247,12 +247,12 @@ impl Plan {
     }
 }
 
-/// Ops of `shaders/window.comp` for filters that have each channel for itself.
+/// Ops of `shaders/window.comp` for filters of single channels.
 pub(super) const CONVOLVE: u32 = 4;
 pub(super) const IMAGE_GRADIENT: u32 = 5;
 pub(super) const FILTER_GRADIENT: u32 = 6;
 
-/// Kernels with a geometry, along so many axes: `$body` gets the run, the name of the op and the geometry.
+/// Defines kernels with a geometry, along this many axes: `$body` gets the run, the name of the op and the geometry.
 macro_rules! windows {
     ($($op:literal $name:ident $new:ident $axes:literal ($($host:literal)?) = $body:expr;)*) => {
         crate::kernels::attributed! {

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A graph of nodes, each `NAME = OP INPUT…`; ops in capital letters have no kind, and those with an `f` another one.
+/// Makes a graph of nodes, each `NAME = OP INPUT…`; ops in capitals have no kind, those with an `f` a second one.
 fn graph(nodes: &[&str]) -> Graph<'static> {
     let mut graph = Graph::new();
     for text in nodes {
@@ -24,13 +24,13 @@ fn found(graph: &Graph<'_>) -> Vec<Tree> {
     find(graph, kind, LIMITS).unwrap()
 }
 
-/// The trees, each `STEPS | INPUTS`.
+/// Checks the trees, each `STEPS | INPUTS`.
 #[track_caller]
 fn expect(nodes: &[&str], expected: &[&str]) {
     let mut trees: Vec<_> = found(&graph(nodes)).iter().map(ToString::to_string).collect();
     trees.sort();
     assert_eq!(trees, expected);
-    // Graphs are in no order.
+    // The nodes of a graph are in no order.
     let mut reversed = nodes.to_vec();
     reversed.reverse();
     let mut trees: Vec<_> = found(&graph(&reversed)).iter().map(ToString::to_string).collect();
@@ -70,7 +70,7 @@ fn a_result_that_is_used_outside_is_no_step() {
     for other in ["o = OUT b", "o = OUT b:1", "o = neg b"] {
         expect(&[&chain[..], &[other]].concat(), &["a i0; b s0; | x"]);
     }
-    // A use of another output by the tree itself, which its kind should exclude.
+    // The tree itself uses another output, which the kind should exclude.
     expect(&["x = IN", "a = neg x", "b = add a a:1", "o = OUT b"], &[]);
 }
 
@@ -81,7 +81,7 @@ fn a_result_may_have_several_uses_in_its_tree() {
         &["a i0; b s0; c s0 s1; d s0 s2; | x"],
     );
     expect(&["x = IN", "a = neg x", "b = mul a a", "o = OUT b"], &["a i0; b s0 s0; | x"]);
-    // Through another op: the tree would need its own result.
+    // Through another op, the tree would need its own result.
     expect(&["x = IN", "a = neg x", "s = SUM a", "b = mul a s", "o = OUT b"], &[]);
 }
 
@@ -92,12 +92,12 @@ fn kinds_are_not_mixed() {
 
 #[test]
 fn trees_have_limits() {
-    // Four steps: the rest is a tree of its own.
+    // Four steps: the rest is another tree.
     expect(
         &["x = IN", "a = n x", "b = n a", "c = n b", "d = n c", "e = n d", "f = n e"],
         &["a i0; b s0; | x", "c i0; d s0; e s1; f s2; | b"],
     );
-    // Three inputs: the last could not have the sum's two.
+    // Three inputs: there is no room for the two inputs of the last one.
     expect(
         &["x = IN", "s = n x:1 x:2", "t = n x:3 x:4", "u = n s t", "o = OUT u"],
         &["s i0 i1; u s0 i2; | x:1 x:2 t"],
@@ -128,12 +128,12 @@ fn control_dependencies_on_removed_nodes_are_on_what_those_used() {
 fn some_control_dependencies_keep_a_node() {
     let chain = ["x = IN", "a = n x", "b = n a", "w = OUT ^a", "o = OUT b"];
     expect(&chain, &["a i0; b s0; | x"]);
-    // What waits may change what the tree reads.
+    // The waiting node may change memory that the tree reads.
     for variable in ["v = Variable", "v = VariableV2", "v = TemporaryVariable", "v = InplaceAdd"] {
         expect(&[&chain[..], &[variable]].concat(), &[]);
         expect(&[variable, "a = n v", "b = n a", "o = OUT b ^b"], &["a i0; b s0; | v"]);
     }
-    // Else what waits for many trees in a row would wait for all before them.
+    // Otherwise a node that waits for several trees in a row would wait for all nodes before them.
     expect(&["x = IN", "a = n x ^x", "b = n a", "w = OUT ^a", "o = OUT b"], &[]);
     expect(&["x = IN", "a = n x ^x", "b = n a", "o = OUT b ^b"], &["a i0; b s0; | x"]);
     expect(&["x = IN", "a = n x", "b = n a ^x", "w = OUT ^a", "o = OUT b"], &["a i0; b s0; | x"]);
@@ -143,7 +143,7 @@ fn some_control_dependencies_keep_a_node() {
 fn who_waits_for_a_branch_waits_for_its_result() {
     let nodes = ["s = Switch", "y = IN", "a = n s:1", "b = n a y", "c = n b", "o = OUT c"];
     expect(&nodes, &["a i0; b s0 i1; c s1; | s:1 y"]);
-    // `s` runs whatever the branch is.
+    // `s` runs in either case of the branch.
     for waits in ["w = OUT ^a", "w = OUT ^b"] {
         expect(&[&nodes[..], &[waits]].concat(), &["b i0 i1; c s0; | a y"]);
     }

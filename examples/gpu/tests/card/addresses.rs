@@ -1,4 +1,4 @@
-//! Kernels on memory at addresses that are multiples of an element's size and of nothing larger, and outside of the device's.
+//! Tests kernels at addresses that are only multiples of an element's size, and at addresses outside of the memory.
 
 use gpu::bench::{self, Addresses, Convolve, Program};
 use gpu::{GpuDevice, GpuPlatform, GpuStream};
@@ -17,7 +17,7 @@ fn card() -> Card {
 }
 
 impl Card {
-    /// What the program makes of its inputs, in one allocation, each so many bytes behind an address that is aligned.
+    /// Returns the program's result for inputs in one allocation, each `shift` bytes after an aligned address.
     fn result(
         &self,
         program: &Program,
@@ -47,7 +47,7 @@ impl Card {
         Ok(bytes)
     }
 
-    /// A program has the same result at an odd address, where it is another one.
+    /// Checks that the result is the same at odd addresses, for which there is another program.
     fn compare(
         &self,
         program: impl Fn(Addresses) -> Result<Program>,
@@ -65,7 +65,7 @@ impl Card {
     }
 }
 
-/// Small integers.
+/// Returns small integers.
 fn numbers(dtype: DType, len: usize) -> Vec<u8> {
     let numbers = (0..len).map(|index| (index % 7) as f32 - 2.0);
     match dtype {
@@ -104,7 +104,7 @@ pub(crate) fn odd() {
     compare(&|of| Ok(filters(of)?.0), [images, results], parts * filter);
 }
 
-/// A card with matrix units stores full tiles of a product by them, at aligned addresses.
+/// Checks that a card with matrix units uses them to store full tiles, at aligned addresses.
 pub(crate) fn full() {
     let card = card();
     let name = |shape, addresses| {
@@ -140,7 +140,7 @@ pub(crate) fn outside() {
     let tensors = [(a, bytes), (b, bytes), (out, bytes)];
     let error = program.enqueue(&card.stream, &tensors).expect_err("memory that was freed");
     assert_eq!(error.code(), Code::InvalidArgument, "{error}");
-    // None of that is for good.
+    // Later launches work.
     let tensors = [(a, bytes), (a, bytes), (out, bytes)];
     program.enqueue(&card.stream, &tensors).expect("it runs");
     card.stream.synchronize().expect("it ends");

@@ -1,5 +1,5 @@
-//! The card on both backends, by the safe traits and the in-process host: on lavapipe, and on CUDA on the processor. Each test is a
-//! process of its own, so that what the validation layer writes is that of the test.
+//! Tests the card on both backends, with the safe traits and the in-process host: on lavapipe, and on CUDA on the
+//! processor. Each test is a process, so that the output of the validation layer is that of the test.
 
 mod addresses;
 mod refused;
@@ -15,12 +15,12 @@ use std::process::Command;
 use std::time::Duration;
 use tf_plugin_testing::device::{Case, Verdict, run_case};
 
-/// What a process is to do: the name of a conformance case, or one of those here.
+/// The variable with the task of a process: the name of a conformance case, or of a case here.
 const ONE: &str = "GPU_CARD_CASE";
 
 type Environment = Vec<(&'static str, OsString)>;
 
-/// Returns what the process has written to stderr.
+/// Runs a process, and returns its output on stderr.
 fn process(mut program: Command, what: &str) -> Result<String, Failed> {
     let output = program.env(ONE, what).output()?;
     let said = String::from_utf8_lossy(&output.stdout);
@@ -32,7 +32,7 @@ fn process(mut program: Command, what: &str) -> Result<String, Failed> {
     Err(format!("{}\n{said}{errors}", output.status).into())
 }
 
-/// This program.
+/// Returns the command for this program.
 fn program(environment: Environment) -> std::io::Result<Command> {
     let mut program = Command::new(std::env::current_exe()?);
     program.envs(environment);
@@ -43,16 +43,16 @@ fn run(environment: Environment, what: &str) -> Result<(), Failed> {
     process(program(environment)?, what).map(drop)
 }
 
-/// Begins what a process is to do: open the card, whose name has this text.
+/// The start of a process's task that opens the card, whose name must contain the following text.
 const NAMED: &str = "named: ";
 
-/// What is tried only where the driver lacks the memory that is allocated for copies usually.
+/// A case for a driver that lacks the memory that is usually allocated for copies.
 const STAGED: (&str, fn()) = ("staged", staging::with_less);
 
-/// What is tried only on a card that has matrix units.
+/// A case for a card that has matrix units.
 const FULL: (&str, fn()) = ("full_tiles", addresses::full);
 
-/// What is tried here besides the conformance cases.
+/// The cases of this test for all cards, in addition to the conformance cases.
 const OWN: [(&str, fn()); 3] = [
     ("odd_addresses", addresses::odd),
     ("addresses_outside_of_the_memory", addresses::outside),
@@ -99,7 +99,7 @@ fn main() {
         let test = move || run(Cuda::with_libraries().environment(None), name);
         Trial::test(format!("nvidias_libraries::{name}"), test)
     }));
-    // What waits for the card too little has luck otherwise; and batches of two streams are sent in either order.
+    // Code that waits too little for the card may work by luck otherwise. Batches of two streams are sent in any order.
     for (name, late) in
         [("late", "late vkQueueSubmit 5"), ("reordered", "late vkEndCommandBuffer 5")]
     {

@@ -1,4 +1,4 @@
-//! Cards that cannot be used, and why.
+//! Tests cards that cannot be used, and the errors.
 
 use crate::run;
 use cpu_cuda::Cuda;
@@ -7,10 +7,10 @@ use gpu::GpuPlatform;
 use libtest_mimic::Trial;
 use se_plugin::Platform as _;
 
-/// Begins what a process is to do that opens no card: a part of the error follows.
+/// The start of a process's task that opens no card: a part of the error follows.
 pub(crate) const SAYS: &str = "refused: ";
 
-/// What lavapipe lacks, and what is said then.
+/// Features that lavapipe lacks in a test, and parts of the errors.
 const LACKS: [(&str, &str); 8] = [
     ("vulkan_1_3", "its driver is older than Vulkan 1.3"),
     ("buffer_device_address", "its driver has no buffer device addresses"),
@@ -22,7 +22,7 @@ const LACKS: [(&str, &str); 8] = [
     ("compute_queue", "it has no queue for compute"),
 ];
 
-/// Settings that are not understood, or name no card, and what is said then.
+/// Settings that are not understood, or name no card, and parts of the errors.
 const SETTINGS: [(&str, &str, &str); 9] = [
     (
         "RUST_GPU_BACKEND",
@@ -51,7 +51,7 @@ const SETTINGS: [(&str, &str, &str); 9] = [
     ("RUST_GPU_TIMEOUT_S", "-1", "RUST_GPU_TIMEOUT_S=-1 is not understood"),
 ];
 
-/// The card is refused with this text.
+/// Checks that the card is refused with this text.
 pub(crate) fn says(why: &str) {
     let Err(error) = GpuPlatform::new() else { panic!("the card is not refused") };
     let error = error.to_string();

@@ -1,10 +1,10 @@
-//! Copies by way of staging memory: in pieces, and while the driver has less memory than is asked for.
+//! Tests copies through staging memory: in pieces, and if the driver has less memory than requested.
 
 use gpu::GpuPlatform;
 use se_plugin::{Device as _, DevicePtr, HostBuf, Platform as _};
 use tf_plugin_testing::device::Host;
 
-/// The next power of two is more, and the driver does not have it once.
+/// The bytes of a copy: the driver fails once to allocate the next power of two.
 const BYTES: usize = 3 << 20;
 
 pub(crate) fn with_less() {
@@ -17,7 +17,7 @@ pub(crate) fn with_less() {
     assert!(copied == content, "other bytes");
 }
 
-/// Copies of several pieces, each of several parts, at odd addresses on both sides.
+/// Copies several pieces, each of several parts, at odd addresses on both sides.
 pub(crate) fn large() {
     // The last piece has parts as well, and the last part is odd.
     const LEN: usize = (43 << 20) + 13;

@@ -1,4 +1,4 @@
-//! Matrix products of NVIDIA's own libraries.
+//! Matrix products by NVIDIA's own libraries.
 
 use super::cuda::Cuda;
 use crate::contestant::Contestant as _;
@@ -7,12 +7,12 @@ use cudarc::cublas::{result as cublas, sys as cublas_sys};
 use cudarc::cublaslt::{result as cublaslt, sys as cublaslt_sys};
 use std::fmt::Debug;
 
-/// What cuBLASLt may use, as its samples do.
+/// The bytes of workspace that cuBLASLt may use, as in its samples.
 const WORKSPACE: usize = 32 << 20;
-/// The same, as an attribute.
+/// The same number, as an attribute.
 static WORKSPACE_BYTES: usize = WORKSPACE;
 
-/// Square matrices on a card, in tensors of their own: 0 and 1 are the factors, 2 the product, 3 a workspace.
+/// Square matrices on a card, in their own tensors: 0 and 1 are the factors, 2 the product, 3 a workspace.
 pub(crate) struct Blas {
     cuda: Cuda,
     handle: cublas_sys::cublasHandle_t,
@@ -22,7 +22,7 @@ pub(crate) struct Blas {
     plan: Plan,
 }
 
-/// How cuBLASLt computes them.
+/// The method by which cuBLASLt computes the product.
 struct Plan {
     product: cublaslt_sys::cublasLtMatmulDesc_t,
     matrix: cublaslt_sys::cublasLtMatrixLayout_t,
@@ -34,10 +34,10 @@ fn text(error: impl Debug) -> anyhow::Error {
 }
 
 impl Blas {
-    /// On the card with this name, for matrices of so many rows and columns, of 16- or 32-bit floats.
+    /// Opens the card with this name, for matrices of `size` rows and columns, of 16- or 32-bit floats.
     ///
     /// # Errors
-    /// Why cuBLAS is missing.
+    /// Says why cuBLAS is missing.
     pub(crate) fn open(card: &str, size: usize, is_half: bool) -> Result<Self> {
         let mut cuda = Cuda::open(card)?;
         // SAFETY: NVIDIA's libraries may be loaded by any process.
@@ -76,7 +76,7 @@ impl Blas {
         Ok(Self { cuda, handle, lt, size, is_half, plan })
     }
 
-    /// Gives the factors their elements.
+    /// Copies the elements of the factors to the card.
     pub(crate) fn write(&mut self, factors: [&[u8]; 2]) -> Result<()> {
         self.cuda.write(0, factors[0])?;
         self.cuda.write(1, factors[1])
@@ -86,7 +86,7 @@ impl Blas {
         self.cuda.read(bytes, 2)
     }
 
-    /// Computes the product so many times, by cuBLAS or by cuBLASLt.
+    /// Computes the product `times` times, with cuBLAS or with cuBLASLt.
     pub(crate) fn multiply(&mut self, is_lt: bool, times: usize) -> Result<()> {
         let address = |tensor| self.cuda.tensor(tensor, 0);
         let (a, b, out, workspace) = (address(0)?, address(1)?, address(2)?, address(3)?);
@@ -100,8 +100,8 @@ impl Blas {
         let compute = cublas_sys::cublasComputeType_t::CUBLAS_COMPUTE_32F;
         let algorithm = cublas_sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT;
         for _ in 0..times {
-            // Both have matrices by columns: of those by rows they compute the transposed product from the transposed
-            // factors, in the other order.
+            // Both expect column-major matrices. With row-major ones, they compute the transposed product from the
+            // transposed factors, in the other order.
             if is_lt {
                 let Plan { product, matrix, heuristic } = &self.plan;
                 // SAFETY: what was created lives, as do the tensors until `wait`; they are as large as the layout says.

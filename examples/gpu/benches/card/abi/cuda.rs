@@ -1,4 +1,4 @@
-//! A program on CUDA's driver alone, as one would write it for these launches and for nothing else.
+//! A program that uses only CUDA's driver, written just for these launches.
 
 use crate::contestant::{Bare, Contestant, Launch, Way};
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::ffi::CString;
 use std::time::{Duration, Instant};
 
-/// An argument of a kernel: what is pushed to the shader.
+/// The argument of a kernel: the data that is pushed to the shader.
 #[derive(Clone)]
 #[repr(align(8))]
 struct Push([u8; 128]);
@@ -20,12 +20,12 @@ struct Pinned {
     bytes: usize,
 }
 
-/// A card, open for good.
+/// A card, open until the process ends.
 pub(crate) struct Cuda {
     pub(super) stream: sys::CUstream,
     context: sys::CUcontext,
     capability: (i32, i32),
-    /// Addresses and sizes.
+    /// The addresses and sizes of the tensors.
     memory: Vec<(sys::CUdeviceptr, usize)>,
     pinned: Option<Pinned>,
     programs: Vec<(sys::CUfunction, Program)>,
@@ -73,7 +73,7 @@ impl Cuda {
         bail!("CUDA has no card `{name}`")
     }
 
-    /// The context becomes that of this thread again: the plugin's is the same, and another one's is not.
+    /// Makes the context current in this thread. The plugin uses the same one, but others may have replaced it.
     fn enter(&self) -> Result<()> {
         // SAFETY: the context was retained for good.
         Ok(unsafe { result::ctx::set_current(self.context) }?)
@@ -102,7 +102,7 @@ impl Cuda {
         Ok(function)
     }
 
-    /// So much pinned memory, at least.
+    /// Returns at least `bytes` of pinned memory.
     fn pin(&mut self, bytes: usize) -> Result<*mut u8> {
         if let Some(Pinned { host, .. }) = self.pinned.take_if(|pinned| pinned.bytes < bytes) {
             // SAFETY: it was allocated below, and each function waits for the card.
@@ -134,7 +134,7 @@ impl Contestant for Cuda {
         let target = self.tensor(tensor, bytes.len())?;
         // SAFETY: the tensor has so many bytes.
         unsafe { result::memcpy_htod_sync(target, bytes) }?;
-        // What is not pinned may still be on its way.
+        // The copy from memory that is not pinned may still be running.
         Ok(result::ctx::synchronize()?)
     }
 

@@ -1,9 +1,9 @@
-//! Where NVIDIA's libraries are.
+//! Finds NVIDIA's libraries.
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::path::{Path, PathBuf};
 
-/// What the plugin and cuBLAS need, each after those that it uses itself.
+/// The libraries for the plugin and cuBLAS, each after those that it uses itself.
 const NAMES: [&str; 6] = [
     "libnvrtc.so.12",
     "libcublasLt.so.12",
@@ -22,8 +22,8 @@ const DIRECTORIES: [&str; 5] = [
     "/opt/cuda/lib64",
 ];
 
-/// Loads NVIDIA's libraries from these directories or those of the toolkit, for good: from then on they are found by their
-/// names. One that is nowhere is missed where it is used.
+/// Loads NVIDIA's libraries from these directories or those of the toolkit, and keeps them: then they are found by
+/// name. If one is nowhere, its first use reports it.
 pub(crate) fn load(directories: &[PathBuf]) {
     let all = || directories.iter().map(PathBuf::as_path).chain(DIRECTORIES.map(Path::new));
     for name in NAMES {

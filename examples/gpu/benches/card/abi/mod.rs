@@ -1,4 +1,4 @@
-//! Programs without the plugin, on the drivers themselves: what the plugin is compared with.
+//! Programs without the plugin, which use the drivers directly and are compared with the plugin.
 
 mod blas;
 mod cuda;

@@ -1,4 +1,4 @@
-//! A program on `ash` alone, as one would write it for these launches and for nothing else.
+//! A program that uses only `ash`, written just for these launches.
 
 use crate::contestant::{Bare, Contestant, Launch, Way};
 use anyhow::{Context as _, Result, bail};
@@ -7,22 +7,22 @@ use gpu::bench::Program;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Dispatches of a command buffer: the card begins with the first while the others are recorded.
+/// The dispatches in a command buffer: the card begins with the first buffer while the others are recorded.
 const DISPATCHES: usize = 256;
 const PUSH_BYTES: u32 = 128;
 
-/// A buffer with memory of its own.
+/// A buffer with its own memory.
 struct Memory {
     buffer: vk::Buffer,
     memory: vk::DeviceMemory,
     bytes: usize,
-    /// For shaders.
+    /// The address for shaders.
     address: u64,
-    /// Where the host sees it, or null.
+    /// Where the host maps it, or null.
     host: *mut u8,
 }
 
-/// A card, open for good.
+/// A card, open until the process ends.
 pub(crate) struct Vulkan {
     _entry: ash::Entry,
     _instance: ash::Instance,
@@ -165,7 +165,7 @@ impl Vulkan {
         }
     }
 
-    /// So much memory that the host sees, at least.
+    /// Returns at least `bytes` of memory that the host maps.
     fn stage(&mut self, bytes: usize) -> Result<(vk::Buffer, *mut u8)> {
         if self.staging.as_ref().is_none_or(|staging| staging.bytes < bytes) {
             if let Some(old) = self.staging.take() {
@@ -185,7 +185,7 @@ impl Vulkan {
         Ok(memory)
     }
 
-    /// The command buffer with this number, open.
+    /// Begins the command buffer with this number, and returns it.
     fn begin(&mut self, number: usize) -> Result<vk::CommandBuffer> {
         if number == self.buffers.len() {
             let info = vk::CommandBufferAllocateInfo::default()
@@ -201,7 +201,7 @@ impl Vulkan {
         Ok(self.buffers[number])
     }
 
-    /// Sends it; the last one with the fence.
+    /// Submits a command buffer; the last one with the fence.
     fn send(&self, buffer: vk::CommandBuffer, is_last: bool) -> Result<()> {
         let buffers = [buffer];
         let submit = [vk::SubmitInfo::default().command_buffers(&buffers)];
@@ -214,7 +214,7 @@ impl Vulkan {
         Ok(())
     }
 
-    /// Waits for all that was sent.
+    /// Waits for all submissions.
     fn wait(&self) -> Result<()> {
         // SAFETY: the fence was given to the last submission; then the card is done with all buffers of the pool.
         unsafe {
@@ -225,7 +225,7 @@ impl Vulkan {
         Ok(())
     }
 
-    /// Later commands, and the host, see what was written.
+    /// Makes writes visible to later commands, and to the host.
     ///
     /// # Safety
     /// The buffer is open.

@@ -1,4 +1,4 @@
-//! Copies, through the host of the tests as TensorFlow makes them.
+//! Measures copies, through the host of the tests as TensorFlow makes them.
 
 use super::{Bench, mebibytes};
 use crate::contestant::Way;
@@ -8,7 +8,7 @@ use crate::table::{Goal, Row};
 use anyhow::{Result, ensure};
 use std::time::Instant;
 
-/// Of the speed of the driver's own copies.
+/// The goal, as a part of the speed of the driver's own copies.
 const GOAL: f64 = 0.90;
 
 pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {

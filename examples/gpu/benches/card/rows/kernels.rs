@@ -1,4 +1,4 @@
-//! Kernels: what the card does meanwhile, and the results.
+//! Measures how long the card runs kernels, and checks the results.
 
 use super::{Backend, Bench};
 use crate::abi::Blas;
@@ -11,12 +11,12 @@ use half::f16;
 use se_plugin::kernel::DType;
 use std::time::Instant;
 
-/// So many same launches on the first three tensors.
+/// Returns `count` equal launches on the first three tensors.
 fn launches(program: usize, count: usize) -> Vec<Launch> {
     (0..count).map(|_| Launch { program, tensors: vec![0, 1, 2] }).collect()
 }
 
-/// Times of the plugin and of the bare program for the same launches.
+/// Compares the times of the plugin and of the bare program for the same launches.
 fn compare(bench: &mut Bench, program: usize, what: String) -> Result<Row> {
     let launches = launches(program, bench.sizes.times);
     let rounds = take_turns(2, bench.sizes.rounds, |index| {
@@ -37,7 +37,7 @@ fn compare(bench: &mut Bench, program: usize, what: String) -> Result<Row> {
     })
 }
 
-/// Prepares a program in both, where it gets the same number.
+/// Prepares a program in both, with the same number.
 fn prepare(
     bench: &mut Bench,
     make: impl Fn() -> se_plugin::Result<bench::Program>,
@@ -49,7 +49,7 @@ fn prepare(
     Ok(program)
 }
 
-/// `AddV2`, against copies of as many bytes.
+/// Measures `AddV2`, against copies of as many bytes.
 pub(super) fn elementwise(bench: &mut Bench) -> Result<Vec<Row>> {
     let (len, times) = (bench.sizes.elements, bench.sizes.times);
     let numbers = |seed| (0..len).map(move |at| ((at * seed) % 1021) as f32);
@@ -101,7 +101,7 @@ pub(super) fn elementwise(bench: &mut Bench) -> Result<Vec<Row>> {
     Ok(vec![bandwidth, same])
 }
 
-/// Checks elements of the product of two matrices of -1, 0 and 1: all of small ones, some of large ones.
+/// Checks elements of the product of two matrices of -1, 0 and 1: all of a small one, some of a large one.
 fn check(size: usize, is_half: bool, factors: &[Vec<i8>; 2], product: &[u8]) -> Result<()> {
     let step = (size * size / 4096).max(1) | 1;
     for at in (0..size * size).step_by(step) {
@@ -120,7 +120,7 @@ fn check(size: usize, is_half: bool, factors: &[Vec<i8>; 2], product: &[u8]) -> 
     Ok(())
 }
 
-/// `MatMul`, against NVIDIA's libraries.
+/// Measures `MatMul`, against NVIDIA's libraries.
 pub(super) fn products(bench: &mut Bench) -> Result<Vec<Row>> {
     let mut rows = product(bench, false)?;
     bench.clear();
@@ -145,7 +145,7 @@ fn product(bench: &mut Bench, is_half: bool) -> Result<Vec<Row>> {
     let dtype = if is_half { DType::Float16 } else { DType::Float32 };
     let plain = || bench::matmul(None, dtype, [size; 3], Addresses::Aligned);
     let program = prepare(bench, plain)?;
-    // What the plugin has on this card, in the place of which the other program has the plain one again.
+    // The plugin's program for this card. The bare program prepares the plain one again, to keep the numbers the same.
     let chosen = bench.plugin.matmul(dtype, size)?;
     bench.bare.prepare(plain().map_err(crate::plugin::text)?)?;
     let kind = if is_half { "f16" } else { "f32" };

@@ -1,4 +1,4 @@
-//! What a launch costs: of a kernel so small that only the launch is left.
+//! Measures the cost of a launch, with a kernel so small that only the launch counts.
 
 use super::Bench;
 use crate::contestant::Launch;
@@ -9,7 +9,7 @@ use gpu::bench;
 use se_plugin::kernel::DType;
 use std::time::Instant;
 
-/// Elements of a workgroup.
+/// The elements of a workgroup.
 const LEN: usize = 256;
 
 pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {
@@ -21,7 +21,7 @@ pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {
         let add = bench::elementwise("AddV2", DType::Float32, LEN).map_err(crate::plugin::text)?;
         program = contestant.prepare(add)?;
     }
-    // Each adds one to the sums of the one before.
+    // Each adds one to the sums of the launch before.
     let launches: Vec<_> =
         (0..count).map(|_| Launch { program, tensors: vec![sum, one, sum] }).collect();
     let mut runs = 0;

@@ -1,4 +1,4 @@
-//! What is measured, each with a reference in the same run.
+//! The measurements, each with a reference in the same run.
 
 mod copies;
 mod kernels;
@@ -13,7 +13,7 @@ use crate::table::Row;
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 
-/// How a card is reached.
+/// The driver interface to a card.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Backend {
     Cuda,
@@ -28,7 +28,7 @@ impl Backend {
         }
     }
 
-    /// The one of two values that is its own.
+    /// Returns the value for this backend.
     fn of<T>(self, cuda: T, vulkan: T) -> T {
         match self {
             Self::Cuda => cuda,
@@ -61,12 +61,12 @@ impl Bench {
         self.bare.clear();
     }
 
-    /// Plugin and bare program, in this order.
+    /// Returns the plugin and the bare program, in this order.
     fn both(&mut self) -> [&mut dyn Contestant; 2] {
         [&mut self.plugin, &mut *self.bare]
     }
 
-    /// Allocates a tensor in both, which has the same number there.
+    /// Allocates a tensor in both, with the same number.
     fn tensor(&mut self, bytes: &[u8]) -> Result<usize> {
         let mut tensor = 0;
         for contestant in self.both() {
@@ -76,7 +76,7 @@ impl Bench {
         Ok(tensor)
     }
 
-    /// Runs a part, and frees what it has left.
+    /// Runs a part, and frees its tensors.
     pub(crate) fn run(&mut self, (name, part): (&str, Part)) -> Result<Vec<Row>> {
         let rows = part(self).with_context(|| format!("cannot measure {name}"));
         self.clear();
@@ -95,7 +95,7 @@ pub(crate) const PARTS: [(&str, Part); 5] = [
     ("step", step::rows),
 ];
 
-/// Bytes for people.
+/// Formats a size for people.
 fn mebibytes(bytes: usize) -> String {
     format!("{} MiB", bytes >> 20)
 }

@@ -1,5 +1,5 @@
-//! A training step like that of ResNet50: its convolutions, normalizations, activations and sums, with the gradients. The
-//! tensors of all layers share memory: only the time counts.
+//! Measures a training step like that of ResNet50: its convolutions, normalizations, activations and sums, with the
+//! gradients. The tensors of all layers share memory: only the time counts.
 
 use super::{Backend, Bench};
 use crate::contestant::{Contestant, Launch, signs};
@@ -12,7 +12,7 @@ use gpu::bench::{self, Addresses, Convolve, Program};
 use se_plugin::kernel::DType;
 use std::time::Instant;
 
-/// A convolution, which is normalized, and what follows it.
+/// A convolution with its normalization, and the ops that follow it.
 struct Layer {
     images: [usize; 4],
     size: usize,
@@ -22,10 +22,10 @@ struct Layer {
     is_end: bool,
 }
 
-/// Stages of residual blocks: how many, and the channels inside of one, a quarter of those outside.
+/// The stages of residual blocks: how many blocks, and the channels inside of one, a quarter of those outside.
 const STAGES: [(usize, usize); 4] = [(3, 64), (4, 128), (6, 256), (3, 512)];
 
-/// Images, and the layers on them.
+/// Returns the number of images, and the layers.
 fn layers(is_whole: bool) -> (usize, Vec<Layer>) {
     let (batch, mut side, stages) = match is_whole {
         true => (32, 224, STAGES.to_vec()),
@@ -37,7 +37,7 @@ fn layers(is_whole: bool) -> (usize, Vec<Layer>) {
         side.div_ceil(stride)
     };
     let mut channels = stages[0].1;
-    // The pooling behind it is left out.
+    // The pooling after it is left out.
     side = add(side, 3, 7, 2, channels, false).div_ceil(2);
     for (stage, &(blocks, inside)) in stages.iter().enumerate() {
         for block in 0..blocks {
@@ -54,7 +54,7 @@ fn layers(is_whole: bool) -> (usize, Vec<Layer>) {
     (batch, layers)
 }
 
-/// What tensors there are, for all layers.
+/// The tensors, which all layers share.
 #[derive(Clone, Copy)]
 enum Tensor {
     Images,
@@ -68,7 +68,7 @@ enum Tensor {
     OfImages,
     OfFilter,
     Parts,
-    /// One number a channel: scale, offset, mean, variance, and four that are written.
+    /// One number for each channel: scale, offset, mean, variance, and four outputs.
     Channel(usize),
 }
 
@@ -93,7 +93,7 @@ impl Tensor {
     }
 }
 
-/// The launches of a step, and how many elements each tensor has at least.
+/// The launches of a step, and the least number of elements of each tensor.
 struct Step {
     launches: Vec<(Program, Vec<usize>)>,
     sizes: [usize; Tensor::COUNT],
@@ -162,14 +162,14 @@ impl Step {
     }
 }
 
-/// How many images there are, and what is launched for them: as a stream of the plugin has it, or on any card.
+/// Returns the number of images, and the launches for them: the plugin's on this stream, or those for any card.
 fn plan(is_whole: bool, stream: Option<&GpuStream>) -> Result<(usize, Step)> {
     let (batch, layers) = layers(is_whole);
     let mut step = Step { launches: Vec::new(), sizes: [1; Tensor::COUNT] };
     for (number, layer) in layers.iter().enumerate() {
         step.layer(layer, number == 0, stream)?;
     }
-    // The classes.
+    // The layer that computes the classes.
     let channels = layers.last().context("no layers")?.results;
     let (tensors, classes) = ([Tensor::Images, Tensor::Filter, Tensor::Result], 1000);
     step.need(&[Tensor::Filter], channels * classes);
@@ -181,7 +181,7 @@ fn plan(is_whole: bool, stream: Option<&GpuStream>) -> Result<(usize, Step)> {
     Ok((batch, step))
 }
 
-/// Whether tensors of 32-bit floats are the same, but for what NVIDIA's libraries sum in another order.
+/// Returns whether tensors of 32-bit floats are equal, except for another order of sums in NVIDIA's libraries.
 fn is_close(found: &[u8], expected: &[u8]) -> bool {
     let numbers = |bytes: &[u8]| {
         let number = |four: &[u8]| f32::from_ne_bytes([four[0], four[1], four[2], four[3]]);
@@ -194,7 +194,7 @@ fn is_close(found: &[u8], expected: &[u8]) -> bool {
 }
 
 pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {
-    // A dry run sees the errors of the whole step.
+    // A dry run finds errors in the whole step.
     plan(true, None)?;
     let is_whole = bench.sizes.is_whole_step;
     let (_, chosen) = plan(is_whole, Some(&bench.plugin.stream))?;

@@ -13,11 +13,11 @@ use std::sync::Mutex;
 const SUCCESS: cublasStatus_t = cublasStatus_t::CUBLAS_STATUS_SUCCESS;
 const INVALID: cublasStatus_t = cublasStatus_t::CUBLAS_STATUS_INVALID_VALUE;
 
-/// What a handle leads to: the stream.
+/// The state of a handle: its stream.
 type Handle = Mutex<usize>;
 
 /// # Safety
-/// As cuBLAS says of this function.
+/// The caller follows cuBLAS' rules for this function.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "cuBLAS' name")]
 pub(crate) unsafe extern "C" fn cublasCreate_v2(handle: *mut cublasHandle_t) -> cublasStatus_t {
@@ -28,7 +28,7 @@ pub(crate) unsafe extern "C" fn cublasCreate_v2(handle: *mut cublasHandle_t) -> 
 }
 
 /// # Safety
-/// As cuBLAS says of this function.
+/// The caller follows cuBLAS' rules for this function.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "cuBLAS' name")]
 pub(crate) unsafe extern "C" fn cublasSetStream_v2(
@@ -42,22 +42,22 @@ pub(crate) unsafe extern "C" fn cublasSetStream_v2(
 }
 
 /// # Safety
-/// As cuBLAS says of this function.
+/// The caller follows cuBLAS' rules for this function.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "cuBLAS' name")]
 pub(crate) unsafe extern "C" fn cublasSetMathMode(
     _handle: cublasHandle_t,
     _mode: cublasMath_t,
 ) -> cublasStatus_t {
-    // All is computed in 32 bits.
+    // All products are computed in 32 bits.
     SUCCESS
 }
 
-/// A matrix of a batch, column after column.
+/// A batch of column-major matrices.
 #[derive(Clone, Copy)]
 struct Matrix {
     elements: Elements,
-    /// Elements from one column to the next, and from one matrix to the next.
+    /// The number of elements from one column to the next; `step` is that from one matrix to the next.
     pitch: i64,
     step: i64,
     is_transposed: bool,
@@ -69,8 +69,7 @@ impl Matrix {
         batch * self.step + outer * self.pitch + inner
     }
 
-    /// How many bytes a batch of matrices of so many rows and columns takes, or `None` if they overlap in a way that
-    /// cuBLAS does not take.
+    /// Returns the bytes of a batch, or `None` if the matrices overlap in a way that cuBLAS does not allow.
     fn bytes(&self, count: i64, rows: i64, columns: i64) -> Option<usize> {
         let (inner, outer) = if self.is_transposed { (columns, rows) } else { (rows, columns) };
         if self.pitch < inner.max(1) || self.step < 0 {
@@ -84,8 +83,9 @@ impl Matrix {
     }
 }
 
+/// Enqueues products of matrices. Supports only sums in float32, and only the scalars 1 and 0.
 /// # Safety
-/// As cuBLAS says of this function. Only float32 is computed with, and of the scalars only 1 and 0.
+/// The caller follows cuBLAS' rules for this function.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "cuBLAS' name")]
 pub(crate) unsafe extern "C" fn cublasGemmStridedBatchedEx(

@@ -1,4 +1,4 @@
-//! The driver's functions of devices, the context, memory, modules and errors.
+//! The driver's functions for devices, the context, memory, modules and errors.
 
 use super::{functions, put, text};
 use crate::abi::library::Module;
@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
-/// The numbers of the device. What is not here is 0.
+/// Returns an attribute of the device, or 0 for one that is not here.
 fn attribute(number: c_uint) -> c_int {
     use CUdevice_attribute as Attribute;
     let of = |attribute: Attribute| attribute as c_uint == number;
@@ -49,7 +49,7 @@ fn attribute(number: c_uint) -> c_int {
     all.into_iter().find(|(attribute, _)| of(*attribute)).map_or(0, |(_, value)| value)
 }
 
-/// The errors that the library returns, with their names and what they mean.
+/// The errors that the library returns, with their names and texts.
 const ERRORS: [(CUresult, &CStr, &CStr); 15] = {
     use CUresult as Error;
     [
@@ -92,12 +92,12 @@ fn error(number: c_uint) -> Result<(&'static CStr, &'static CStr), CUresult> {
     found.map(|(_, name, text)| (name, text)).ok_or(INVALID)
 }
 
-/// There is one device.
+/// Checks the number of a device: there is only one.
 fn check(device: CUdevice) -> Result<(), CUresult> {
     if device == 0 { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_DEVICE) }
 }
 
-/// Allocates from the device or the host.
+/// Allocates memory of the device or the host.
 fn allocate(bytes: usize, insert: impl FnOnce(Region) -> u64) -> Result<u64, CUresult> {
     if bytes == 0 {
         return Err(INVALID);

@@ -1,4 +1,4 @@
-//! Numbers in memory of the device, as the libraries compute with them: in 32 bits.
+//! Numbers in device memory, with which the libraries compute in 32 bits.
 
 use half::{bf16, f16};
 
@@ -15,7 +15,7 @@ impl Kind {
     }
 }
 
-/// Where the first of them is.
+/// The address of the first element, and the type.
 #[derive(Clone, Copy)]
 pub(super) struct Elements {
     pub(super) at: usize,
@@ -24,7 +24,7 @@ pub(super) struct Elements {
 
 impl Elements {
     /// # Safety
-    /// There is this element, in memory that lives.
+    /// The element exists, and its memory is allocated.
     pub(super) unsafe fn get(&self, index: i64) -> f32 {
         let index = index as usize;
         // SAFETY: as the caller says.

@@ -1,4 +1,4 @@
-//! Compiled programs: loads them, and runs their kernels.
+//! Loads compiled programs, and runs their kernels.
 
 use super::memory::Stacks;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -6,15 +6,15 @@ use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
 use std::path::Path;
 
-/// A program. What it has loaded stays so: its kernels may be queued.
+/// A loaded program. It is never unloaded, since its kernels may be queued.
 pub(crate) struct Module(std::mem::ManuallyDrop<Library>);
 
-/// Writes the sizes of the parameters, unless it gets null, and returns how many there are.
+/// A function that writes the sizes of the parameters, unless it gets null, and returns their number.
 type Sizes = unsafe extern "C" fn(*mut usize) -> usize;
-/// Runs the grid; returns why it could not, or null.
+/// A function that runs the grid, and returns null, or the reason if it fails.
 type Run = unsafe extern "C" fn(*mut Launch) -> *const c_char;
 
-/// As in `cpu.h`.
+/// The arguments of a [`Run`], as in `cpu.h`.
 #[repr(C)]
 struct Launch {
     grid: [u32; 3],
@@ -33,12 +33,12 @@ pub(crate) struct Function {
 }
 
 thread_local! {
-    /// The stacks of the kernels in this thread, which is that of a stream.
+    /// The stacks of the kernels in this thread, which belongs to a stream.
     static STACKS: RefCell<Option<Stacks>> = const { RefCell::new(None) };
 }
 
 impl Module {
-    /// Loads the library that NVRTC's part has compiled.
+    /// Loads a library that was compiled for NVRTC.
     pub(crate) fn load(path: &Path) -> Option<Self> {
         if !path.is_absolute() {
             return None;
@@ -67,7 +67,7 @@ impl Module {
 }
 
 impl Function {
-    /// Copies the arguments, each into words of its own: types with an alignment above 16 are not supported.
+    /// Copies the arguments, each into its own words: types with an alignment above 16 are not supported.
     ///
     /// # Safety
     /// There is a pointer for each parameter, to a value of its type.

@@ -2,14 +2,14 @@
 
 use std::ptr::null_mut;
 
-/// More than a page of any processor.
+/// The bytes after a block that cannot be accessed: more than a page of any processor.
 const GUARD: usize = 64 << 10;
-/// What CUDA aligns to.
+/// The alignment of CUDA's addresses.
 const ALIGNMENT: usize = 256;
-/// So much of a new block is not zero: programs may not rely on that it is.
+/// How much of a new block is not zero, since programs may not rely on zeros.
 const JUNK: usize = 1 << 20;
 
-/// A block of memory. Past its end the process ends, as it does at a use after the block is freed.
+/// A block of memory. An access past its end, or after it is freed, ends the process.
 pub(crate) struct Region {
     map: usize,
     mapped: usize,
@@ -49,7 +49,7 @@ impl Region {
         self.bytes as u64
     }
 
-    /// Lets the process read and write it, or ends it then.
+    /// Allows accesses to the block, or forbids them: then an access ends the process.
     pub(crate) fn open(&self, is_open: bool) {
         let access = if is_open { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_NONE };
         let map = self.map as *mut libc::c_void;
@@ -66,16 +66,16 @@ impl Drop for Region {
     }
 }
 
-/// The stacks of the threads of a block, as `cpu.h` has them.
+/// The stacks of the threads of a block, as in `cpu.h`.
 #[repr(C)]
 pub(super) struct Stacks {
     base: usize,
-    /// So many of them may be written.
+    /// How many of them may be written.
     ready: u32,
 }
 
 impl Stacks {
-    /// As in `cpu.h`: threads of a block, and a stack with a guard before it.
+    /// The bytes of all stacks, as in `cpu.h`: the threads of a block, times a stack with its guard.
     const MAPPED: usize = 1024 * (128 << 10);
 
     pub(super) fn new() -> Option<Self> {

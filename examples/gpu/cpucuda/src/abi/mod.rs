@@ -1,4 +1,4 @@
-//! What a program loads: the functions of the driver, of NVRTC, of cuBLAS and of cuDNN, and the memory and libraries behind them.
+//! The functions that a program loads: of the driver, NVRTC, cuBLAS and cuDNN, with their memory and libraries.
 
 mod cublas;
 mod cudnn;
@@ -14,13 +14,13 @@ use crate::fault;
 use cudarc::driver::sys::CUresult;
 use std::ffi::{CStr, c_char};
 
-/// Ends the process: what the program does would corrupt memory on a GPU.
+/// Ends the process, because the program would corrupt memory on a GPU.
 pub(crate) fn abort(why: &str) -> ! {
     eprintln!("{}{why}", fault::HAPPENED);
     std::process::abort()
 }
 
-/// Writes a result.
+/// Writes a result. Fails if the pointer is null.
 ///
 /// # Safety
 /// The pointer is null, or a `T` may be written there.
@@ -33,7 +33,7 @@ unsafe fn put<T>(to: *mut T, value: T) -> Result<(), CUresult> {
     Ok(())
 }
 
-/// Copies a string.
+/// Copies a string. Returns `None` for null.
 ///
 /// # Safety
 /// The pointer is null, or leads to a string.
@@ -43,7 +43,7 @@ unsafe fn text(from: *const c_char) -> Option<String> {
     Some(text.to_string_lossy().into_owned())
 }
 
-/// Calls a function of the driver, unless a fault happens or it needs what is missing.
+/// Calls a function of the driver, unless a fault happens or the state that it needs is missing.
 fn called(name: &str, needs: Needs, function: impl FnOnce() -> Result<(), CUresult>) -> CUresult {
     if fault::happens(name) {
         return CUresult::CUDA_ERROR_LAUNCH_FAILED;
@@ -51,7 +51,7 @@ fn called(name: &str, needs: Needs, function: impl FnOnce() -> Result<(), CUresu
     let all = || {
         DEVICE.check(needs)?;
         function()?;
-        // Work that was waited for may have ended because the card was lost.
+        // The card may have been lost while this call waited for work.
         if needs == Needs::ContextAfter { DEVICE.check(needs) } else { Ok(()) }
     };
     match all() {
@@ -64,7 +64,7 @@ fn called(name: &str, needs: Needs, function: impl FnOnce() -> Result<(), CUresu
 macro_rules! functions {
     ($($name:ident($($argument:ident: $type:ty),* $(,)?) $needs:ident $body:block)*) => {$(
         /// # Safety
-        /// As CUDA says of this function.
+        /// The caller follows CUDA's rules for this function.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, reason = "CUDA's name")]
         pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> CUresult {

@@ -24,7 +24,7 @@ unsafe fn put<T>(to: *mut T, value: T) -> Result<(), nvrtcResult> {
     unsafe { super::put(to, value) }.map_err(|_| INVALID)
 }
 
-/// Writes a text with a null.
+/// Writes a text and a null after it.
 ///
 /// # Safety
 /// The pointer is null, or there is space for the text.
@@ -38,13 +38,13 @@ unsafe fn put_text(to: *mut c_char, text: &str) -> Result<(), nvrtcResult> {
 }
 
 /// # Safety
-/// The pointer leads to so many strings, unless there are none.
+/// The pointer leads to `count` strings, unless there are none.
 unsafe fn texts(from: *const *const c_char, count: c_int) -> Option<Vec<String>> {
     // SAFETY: the caller has so many strings.
     (0..usize::try_from(count).ok()?).map(|index| unsafe { text(*from.add(index)) }).collect()
 }
 
-/// The text that is loaded into the driver.
+/// Returns the text that is loaded into the driver: the path of the library.
 fn ptx(program: &Program) -> Result<String, nvrtcResult> {
     let library = program.library.as_ref().ok_or(nvrtcResult::NVRTC_ERROR_INVALID_PROGRAM)?;
     Ok(library.to_string_lossy().into_owned())
@@ -53,7 +53,7 @@ fn ptx(program: &Program) -> Result<String, nvrtcResult> {
 macro_rules! functions {
     ($($name:ident($($argument:ident: $type:ty),* $(,)?) $body:block)*) => {$(
         /// # Safety
-        /// As CUDA says of this function.
+        /// The caller follows CUDA's rules for this function.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, reason = "CUDA's name")]
         pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> nvrtcResult {
@@ -63,7 +63,7 @@ macro_rules! functions {
     )*};
 }
 
-/// The cards that it knows, with that of the device.
+/// The capabilities that are reported as supported, including that of the device.
 const CAPABILITIES: [c_int; 3] = [70, 75, 90];
 
 functions! {

@@ -1,4 +1,4 @@
-//! The driver's functions of streams and events, and what streams do.
+//! The driver's functions for streams and events, and the work of streams.
 
 use super::{functions, put};
 use crate::abi::memory::Region;
@@ -14,12 +14,12 @@ const NOT_READY: CUresult = CUresult::CUDA_ERROR_NOT_READY;
 /// `CU_EVENT_DISABLE_TIMING`.
 const NO_TIME: c_uint = 2;
 
-/// The block of the device with this range.
+/// Returns the block of the device that contains this range.
 pub(super) fn on_device(address: CUdeviceptr, bytes: usize) -> Result<Arc<Region>, CUresult> {
     DEVICE.memory.find(address, bytes as u64).ok_or(INVALID)
 }
 
-/// The page-locked block with this range, if it has one.
+/// Returns the page-locked block that contains this range, if there is one.
 fn on_host<T>(address: *const T, bytes: usize) -> Option<Arc<Region>> {
     DEVICE.host.find(address.addr() as u64, bytes as u64)
 }
@@ -27,7 +27,7 @@ fn on_host<T>(address: *const T, bytes: usize) -> Option<Arc<Region>> {
 /// Enqueues a copy.
 ///
 /// # Safety
-/// Both ranges are valid until the stream gets there; blocks in `held` are.
+/// Both ranges stay valid until the copy is done; those of blocks in `held` do.
 unsafe fn copy(stream: &Stream, to: usize, from: usize, bytes: usize, held: Vec<Arc<Region>>) {
     stream.run(move || {
         // SAFETY: both ranges are valid, since their blocks are held or the caller keeps them. Races are those of the program.
@@ -62,7 +62,7 @@ fn fill<T: Copy + Send + 'static>(
     Ok(())
 }
 
-/// The blocks to which a word of the arguments points.
+/// Returns the blocks to which words of the arguments point.
 fn used(arguments: &[Vec<u128>]) -> Vec<Arc<Region>> {
     let words = arguments.iter().flatten().flat_map(|&word| [word as u64, (word >> 64) as u64]);
     let blocks =

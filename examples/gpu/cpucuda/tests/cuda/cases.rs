@@ -1,4 +1,4 @@
-//! What the processes do.
+//! The cases that the processes run.
 
 use crate::Case;
 use crate::abi::{
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const COMMON: (&str, &str) = ("common.h", include_str!("common.h"));
 const SUMS: &str = include_str!("sums.cu");
 const PLAIN: &str = include_str!("plain.cu");
-/// As for a GPU.
+/// The options, as for a GPU.
 const OPTIONS: [&str; 3] = ["--std=c++17", "--fmad=false", "--gpu-architecture=compute_75"];
 
 const LOST: DriverError = DriverError(CUresult::CUDA_ERROR_LAUNCH_FAILED);
@@ -124,7 +124,7 @@ fn device() {
     assert_eq!(error.error_name().map(|name| name.to_str()), Ok(Ok("CUDA_ERROR_INVALID_DEVICE")));
 }
 
-/// Also by hand with NVIDIA's NVRTC, which needs no GPU.
+/// Compiles the programs. By hand, this can be tried with NVIDIA's NVRTC too, which needs no GPU.
 fn programs() {
     for (source, define) in [(SUMS, "-DSCALE=1"), (PLAIN, "-DSCALE=2"), (PLAIN, "-DSCALE=3")] {
         let options: Vec<&str> = OPTIONS.into_iter().chain([define]).collect();
@@ -139,7 +139,7 @@ fn mistakes() {
     assert_eq!(error, nvrtcResult::NVRTC_ERROR_COMPILATION);
     assert!(log.contains("test.cu:3") || log.contains("test.cu(3)"), "{log}");
     assert!(log.contains("unknown"), "{log}");
-    // NVRTC has no headers of the system.
+    // NVRTC has no system headers.
     let (error, log) = fails("#include <cstdint>\n", &[]);
     assert_eq!(error, nvrtcResult::NVRTC_ERROR_COMPILATION);
     assert!(log.contains("cstdint"), "{log}");
@@ -232,7 +232,7 @@ fn copies() {
     let f = Fixture::new();
     let mut input = counted(N);
     let a = f.upload(&input);
-    // CUDA has copied what is not page-locked.
+    // CUDA has already copied memory that is not page-locked.
     input.fill(-1.0);
     let mut b = f.zeros(N);
     f.stream.memcpy_dtod(&a, &mut b).expect("enqueued");
@@ -281,7 +281,7 @@ fn events() {
     start.record(&f.stream).expect("recorded");
     launch(&f.stream, &f.of(&f.plain, "slow"), line(1, 1), &f.push(&a, &b, N)).expect("launched");
     end.record(&f.stream).expect("recorded");
-    // A stream that waits for nothing is not held up.
+    // A stream that waits for nothing is not blocked.
     other.synchronize().expect("done");
     assert_eq!(end.try_is_complete(), Ok(false));
     other.wait(&end).expect("enqueued");
@@ -337,7 +337,7 @@ fn free_in_use() {
     free(address(&b, &f.stream)).expect("the process has ended");
 }
 
-/// All fails with the first error.
+/// Checks that all calls fail with the first error.
 fn lost() {
     let f = Fixture::new();
     let a = f.upload(&counted(64));
@@ -360,11 +360,11 @@ fn lost() {
     ] {
         assert_eq!(again, Err(LOST));
     }
-    // What needs no context works.
+    // Calls that need no context work.
     assert_eq!(CudaContext::device_count(), Ok(1));
 }
 
-/// Who waits for work on a lost card wakes.
+/// Checks that threads that wait for work on a lost card wake.
 fn lost_with_work() {
     let f = Fixture::new();
     let a = f.zeros(64);
@@ -391,7 +391,7 @@ fn hang() {
     f.stream.synchronize().expect("done");
     launch(&f.stream, &run, line(1, 64), &push).expect("launched");
     let event = f.stream.record_event(None).expect("an event");
-    // Other streams go on.
+    // Other streams continue.
     launch(&other, &run, line(1, 64), &push).expect("launched");
     other.synchronize().expect("done");
     let (stream, context) = (f.stream.clone(), f.context.clone());
@@ -402,13 +402,13 @@ fn hang() {
     std::thread::sleep(Duration::from_millis(200));
     assert_eq!(event.try_is_complete(), Ok(false));
     assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
-    // What drops the memory would wait as well.
+    // Dropping the memory would wait, too.
     std::process::exit(0);
 }
 
 fn read_by_the_host() {
     let _fixture = Fixture::new();
     let kept = allocate(1 << 10).expect("memory");
-    // The process ends here, and not with success.
+    // The process ends here, without success.
     crate::abi::read(kept);
 }

@@ -1,4 +1,4 @@
-//! CUDA on the processor, used by `cudarc`: each test in a process of its own that finds the libraries.
+//! Tests CUDA on the processor with `cudarc`: each test in its own process, which finds the libraries.
 
 #![deny(unsafe_code)]
 
@@ -12,7 +12,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a process is to do.
+/// The variable with the name of a process's case.
 const ONE: &str = "CPU_CUDA_CASE";
 
 /// A test, and how its process ends.
@@ -20,9 +20,9 @@ struct Case {
     name: &'static str,
     run: fn(),
     fault: Option<&'static str>,
-    /// Whether it ends by itself with success.
+    /// Whether the process ends with success.
     succeeds: bool,
-    /// What it writes to stderr.
+    /// A text that the process writes to stderr.
     says: &'static str,
 }
 
@@ -37,7 +37,7 @@ fn run(case: &Case, cuda: &Cuda) -> Result<(), Failed> {
     while child.try_wait()?.is_none() && since.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(5));
     }
-    // It may have ended.
+    // It may have ended already.
     let _ = child.kill();
     let output = child.wait_with_output()?;
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -1,4 +1,4 @@
-//! What a program loads: the functions of the real loader, and before some of them the fault.
+//! The functions that a program loads: those of the real loader, some of them with faults.
 
 use crate::{Fault, REAL};
 use ash::vk;
@@ -6,7 +6,7 @@ use libloading::os::unix::{Library, Symbol};
 use std::ffi::{CStr, c_char};
 use std::sync::{LazyLock, OnceLock};
 
-/// A function of Vulkan's, of any type.
+/// A function of Vulkan, of any type.
 type Function = unsafe extern "system" fn();
 
 static FAULT: LazyLock<Option<Fault>> = LazyLock::new(Fault::of_environment);
@@ -23,10 +23,10 @@ static LOADER: LazyLock<Option<vk::PFN_vkGetInstanceProcAddr>> = LazyLock::new(|
     }
 });
 
-/// That of the real loader or of a layer.
+/// The function of the real loader or of a layer.
 static OF_DEVICES: OnceLock<vk::PFN_vkGetDeviceProcAddr> = OnceLock::new();
 
-/// Keeps the function that was found, of this type, and returns the one in its place.
+/// Keeps the found function, of this type, and returns the one that replaces it.
 macro_rules! replaced {
     ($real:ident: $type:ident, $found:ident, $function:ident) => {{
         // SAFETY: the function of this name has this type; and the one in its place is called as any function of its type.
@@ -38,7 +38,7 @@ macro_rules! replaced {
 }
 
 /// # Safety
-/// As Vulkan says: `name` is a string.
+/// The name is a string, as Vulkan requires.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "Vulkan's name")]
 pub(crate) unsafe extern "system" fn vkGetInstanceProcAddr(
@@ -65,7 +65,7 @@ pub(crate) unsafe extern "system" fn vkGetInstanceProcAddr(
     }
 }
 
-/// What cards lack in this process.
+/// Returns the feature that cards lack in this process.
 fn lacks() -> Option<&'static str> {
     FAULT.as_ref().and_then(Fault::lacks)
 }
@@ -73,7 +73,7 @@ fn lacks() -> Option<&'static str> {
 static FEATURES: OnceLock<vk::PFN_vkGetPhysicalDeviceFeatures2> = OnceLock::new();
 
 /// # Safety
-/// As Vulkan says of `vkGetPhysicalDeviceFeatures2`.
+/// The caller follows Vulkan's rules for `vkGetPhysicalDeviceFeatures2`.
 unsafe extern "system" fn features(
     card: vk::PhysicalDevice,
     features: *mut vk::PhysicalDeviceFeatures2<'_>,
@@ -118,7 +118,7 @@ unsafe extern "system" fn features(
 static PROPERTIES: OnceLock<vk::PFN_vkGetPhysicalDeviceProperties> = OnceLock::new();
 
 /// # Safety
-/// As Vulkan says of `vkGetPhysicalDeviceProperties`.
+/// The caller follows Vulkan's rules for `vkGetPhysicalDeviceProperties`.
 unsafe extern "system" fn properties(
     card: vk::PhysicalDevice,
     properties: *mut vk::PhysicalDeviceProperties,
@@ -136,7 +136,7 @@ unsafe extern "system" fn properties(
 static FAMILIES: OnceLock<vk::PFN_vkGetPhysicalDeviceQueueFamilyProperties> = OnceLock::new();
 
 /// # Safety
-/// As Vulkan says of `vkGetPhysicalDeviceQueueFamilyProperties`.
+/// The caller follows Vulkan's rules for `vkGetPhysicalDeviceQueueFamilyProperties`.
 unsafe extern "system" fn families(
     card: vk::PhysicalDevice,
     count: *mut u32,
@@ -155,7 +155,7 @@ unsafe extern "system" fn families(
     }
 }
 
-/// What a function returns.
+/// The type of a function's result.
 trait Returned {
     fn of(result: vk::Result) -> Self;
 }
@@ -173,7 +173,7 @@ impl Returned for () {
 macro_rules! faulty {
     ($($name:ident $type:ident($($argument:ident: $of:ty),*) -> $returned:ty;)*) => {
         /// # Safety
-        /// As Vulkan says: `name` is a string.
+        /// The name is a string, as Vulkan requires.
         unsafe extern "system" fn of_device(
             device: vk::Device,
             name: *const c_char,
@@ -202,7 +202,7 @@ macro_rules! faulty {
                 pub(super) static REAL: OnceLock<vk::$type> = OnceLock::new();
 
                 /// # Safety
-                /// As Vulkan says of this function.
+                /// The caller follows Vulkan's rules for this function.
                 pub(super) unsafe extern "system" fn faulty($($argument: $of),*) -> $returned {
                     let fault = FAULT.as_ref().and_then(|fault| fault.happens(stringify!($name)));
                     match (fault, REAL.get()) {

@@ -1,16 +1,16 @@
-//! Copies within the host's memory by several threads: one thread copies a fraction of what a card's bus takes.
+//! Copies within the host's memory by several threads: one thread is slower than a card's bus.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
-/// The least that several threads copy: below it, waking them costs more than they save.
+/// The smallest copy for several threads: below it, waking them costs more than they save.
 const LEAST: usize = 2 << 20;
 
-/// What a thread takes at once. A thread that wakes late takes fewer parts, and nobody waits for it.
+/// How many bytes a thread copies at once. A thread that wakes late copies fewer parts, and nobody waits for it.
 const PART: usize = 512 << 10;
 
-/// The most threads that copy, with the one that calls.
+/// The most threads that copy, including the one that calls.
 const MOST_THREADS: usize = 4;
 
 /// A copy in parts.
@@ -66,21 +66,21 @@ impl Job {
     }
 }
 
-/// The copies that threads are at. The threads stay: to wake one takes a tenth of the time that a new one takes.
+/// The copies in progress. The threads are kept: to wake one takes a tenth of the time of starting one.
 #[derive(Default)]
 struct Crew {
     jobs: Mutex<Vec<Arc<Job>>>,
     changed: Condvar,
 }
 
-/// The threads of this process, since the first large copy; `None` where one thread copies. They stay until the process ends. A
-/// fork does not have them, and does not need them: all calls of batches fail there.
+/// The threads of this process, since the first large copy; `None` if only one thread copies. They stay until the
+/// process ends. A fork does not have them, and does not need them: all calls of batches fail there.
 static CREW: OnceLock<Option<Arc<Crew>>> = OnceLock::new();
 
 impl Crew {
     fn of_process() -> Option<&'static Self> {
         let crew = CREW.get_or_init(|| {
-            // Half of the processors: TensorFlow and the driver have work too.
+            // Half of the processors: TensorFlow and the driver have work, too.
             let processors = thread::available_parallelism().map_or(1, usize::from);
             Self::new((processors / 2).clamp(1, MOST_THREADS) - 1)
         });
@@ -92,7 +92,7 @@ impl Crew {
         let spawn = |_: &usize| {
             let crew = Arc::clone(&crew);
             let thread = thread::Builder::new().name(String::from("gpu copies"));
-            // Copies do without a thread that the system does not have.
+            // If the system cannot start a thread, copies work without it.
             thread.spawn(move || crew.help()).is_ok()
         };
         let spawned = (0..helpers).filter(spawn).count();
@@ -103,7 +103,7 @@ impl Crew {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Works at all copies, for good.
+    /// Helps with all copies, forever.
     fn help(&self) {
         let mut jobs = self.lock();
         loop {
@@ -130,7 +130,7 @@ impl Crew {
     }
 }
 
-/// Copies bytes, with the help of other threads if they are many.
+/// Copies bytes, with the help of other threads if there are many.
 ///
 /// # Safety
 /// `bytes` bytes at `from` can be read and at `to` be written until it returns; they do not overlap, and meanwhile nothing
@@ -151,7 +151,7 @@ pub(super) unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
 mod tests {
     use super::*;
 
-    /// Copies with this crew, at an odd address, and looks at the bytes around it.
+    /// Copies with this crew, to an odd address, and checks the bytes around it.
     fn check(crew: &Crew, bytes: usize, seed: usize) {
         let source: Vec<u8> = (0..bytes).map(|at| ((at + seed) % 251) as u8).collect();
         let mut target = vec![255; bytes + 2];
@@ -187,7 +187,7 @@ mod tests {
     fn helpers_take_parts_of_a_copy() {
         let crew = Crew::new(2).expect("threads");
         let (mut target, source) = (vec![0; 4 * PART], vec![7; 4 * PART]);
-        // Only the helpers work at it.
+        // Only the helpers work on it.
         let job = Job::new(target.as_mut_ptr(), source.as_ptr(), source.len());
         crew.lock().push(Arc::clone(&job));
         crew.changed.notify_all();
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn small_copies_start_no_threads() {
-        // The other tests make crews of their own, so this one of the process is made here or not at all.
+        // The other tests create their own crews, so this test is the only one that can create that of the process.
         let (mut target, source) = (vec![0; LEAST], vec![7; LEAST]);
         // SAFETY: both vectors are longer, and nothing else has either.
         unsafe { copy(target.as_mut_ptr(), source.as_ptr(), LEAST - 1) };

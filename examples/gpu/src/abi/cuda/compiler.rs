@@ -1,4 +1,4 @@
-//! Shaders, compiled for the card by NVRTC.
+//! Compiles shaders for the card with NVRTC.
 
 use super::libraries::NVRTC;
 use super::substitutes::Substitute;
@@ -12,13 +12,13 @@ use cudarc::nvrtc::sys;
 use se_plugin::{Code, Error, Result};
 use std::ffi::{CStr, CString, c_char};
 
-/// The oldest NVRTC that has `__grid_constant__`, by which arguments are not copied.
+/// The oldest NVRTC that has `__grid_constant__`, which avoids copies of arguments.
 const LEAST_VERSION: (i32, i32) = (11, 7);
 
 /// Finds NVRTC.
 ///
 /// # Errors
-/// `FAILED_PRECONDITION` if it is not there, or too old.
+/// `FAILED_PRECONDITION` if NVRTC is missing, or too old.
 pub(super) fn load() -> Result<()> {
     const HELP: &str =
         "run `pip install nvidia-cuda-nvrtc-cu12`, or install the CUDA toolkit, 11.7 or newer";
@@ -38,14 +38,14 @@ pub(super) fn load() -> Result<()> {
     Ok(())
 }
 
-/// A compiled shader, which stays for good.
+/// A compiled shader, which is never unloaded.
 pub(super) struct Kernel {
     pub(super) function: CUfunction,
     /// What a library can compute in its place.
     pub(super) substitute: Option<Substitute>,
 }
 
-/// A program of NVRTC, which is destroyed.
+/// A program of NVRTC, which is destroyed when it is dropped.
 struct Program(sys::nvrtcProgram);
 
 impl Drop for Program {
@@ -56,7 +56,7 @@ impl Drop for Program {
 }
 
 impl Card {
-    /// Compiles it in the context of this thread.
+    /// Compiles a shader in the context of this thread.
     pub(super) fn compile(&self, shader: &Shader, constants: &[u32]) -> Done<Pipeline> {
         let what = format!("compile the shader `{}`", shader.name);
         let broken = |cause| super::broken(&what, cause);
@@ -69,7 +69,7 @@ impl Card {
         let cached = || {
             let cache = self.cache.as_ref()?;
             let loaded = load(&cache.get(&key)?);
-            // Another driver has taken it, unless the card is lost or has no memory.
+            // Another driver made it, unless the card is lost or has no memory.
             let refused = |error: &DriverError| {
                 let failure = failed(&what, *error);
                 if !failure.is_lost && failure.code != Code::ResourceExhausted {
@@ -98,7 +98,7 @@ impl Card {
     }
 }
 
-/// The code of a program for cards of this capability, or why there is none.
+/// Compiles a program for cards of this capability; returns why if that fails.
 pub(crate) fn image(source: &str, capability: (i32, i32)) -> std::result::Result<Vec<u8>, String> {
     Options::new(capability)?.compile(source)
 }
@@ -107,10 +107,10 @@ fn text(error: nvrtc::NvrtcError) -> String {
     format!("{error:?}")
 }
 
-/// How programs are compiled for a card.
+/// The options for programs of a card.
 struct Options {
-    /// Whether NVRTC knows it, and makes its own code. Otherwise it makes PTX, with a zero at its end, which a driver takes that is as
-    /// new as NVRTC.
+    /// Whether NVRTC knows the card, and makes its own code. Otherwise it makes PTX, with a zero at
+    /// its end, for a driver that is as new as NVRTC.
     is_known: bool,
     all: [String; 4],
 }
@@ -122,7 +122,7 @@ impl Options {
         let is_known = known.contains(&of(capability));
         let architecture = match is_known {
             true => format!("sm_{}", of(capability)),
-            // The newest that is not newer than the card.
+            // The newest architecture that is not newer than the card.
             false => {
                 let older = known.into_iter().filter(|known| *known <= of(capability)).max();
                 format!("compute_{}", older.ok_or("NVRTC is too new for the card")?)
@@ -137,10 +137,10 @@ impl Options {
         Ok(Self { is_known, all })
     }
 
-    /// All that the code depends on.
+    /// Returns everything that the code depends on.
     fn key(&self, source: &str) -> String {
         let (mut major, mut minor) = (0, 0);
-        // SAFETY: both are places for numbers. It has said its version before, when it was loaded.
+        // SAFETY: both are places for numbers. It returned its version before, when it was loaded.
         let _ = unsafe { sys::nvrtcVersion(&raw mut major, &raw mut minor) };
         format!("NVRTC {major}.{minor} {}\n{source}", self.all.join(" "))
     }
@@ -174,7 +174,7 @@ impl Options {
     }
 }
 
-/// The capabilities of the cards that NVRTC knows: 75 is 7.5.
+/// Returns the capabilities of the cards that NVRTC knows: 75 is 7.5.
 fn known() -> std::result::Result<Vec<i32>, nvrtc::NvrtcError> {
     let mut count = 0;
     // SAFETY: it is a place for a number.
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use crate::abi::CooperativeMatrix;
 
-    /// The wheel's, which needs no card.
+    /// Uses the NVRTC of the wheel, which needs no card.
     #[test]
     fn nvrtc_compiles_each_shader() {
         let packages = cpu_cuda::nvrtc();
@@ -200,11 +200,11 @@ mod tests {
         for entry in std::fs::read_dir(directory).expect("shaders") {
             let name = entry.expect("a file").file_name().into_string().expect("UTF-8");
             let Some(name) = name.strip_suffix(".spv") else { continue };
-            // cuBLAS computes what these do.
+            // cuBLAS computes what these shaders do.
             if name.ends_with(CooperativeMatrix::SHADERS) {
                 continue;
             }
-            // The oldest card, current ones, and one that is not known yet; without constants, as shaders are compiled that have none.
+            // The oldest card, current ones, and one that is not known yet; the last has no constants, as some shaders.
             let all = [
                 (&[1; 20][..], (7, 0)),
                 (&[2; 20], (9, 0)),

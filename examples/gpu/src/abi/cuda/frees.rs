@@ -1,5 +1,5 @@
-//! Memory that is given back by a thread of its own: while a kernel hangs, `cuMemFree` and `cuMemFreeHost` may wait for it, and
-//! nobody else must.
+//! Frees memory in a separate thread: while a kernel hangs, `cuMemFree` and `cuMemFreeHost` may
+//! wait for it, and nobody else must.
 
 use super::{Card, failed};
 use crate::abi::driver::{Done, Memory};
@@ -10,16 +10,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// For so long an allocation waits for what is to be given back.
+/// How long an allocation waits for memory that will be freed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 enum Job {
     Free(Memory),
-    /// Answers once all before it is done.
+    /// Sends a reply once all jobs before it are done.
     Answer(Sender<()>),
 }
 
-/// The thread. It ends with the process.
+/// The thread that frees memory. It ends with the process.
 pub(super) struct Frees(Mutex<Sender<Job>>);
 
 impl Frees {
@@ -27,7 +27,7 @@ impl Frees {
         let (sender, jobs) = channel();
         let card = Arc::clone(card);
         let work = move || {
-            // It has no other context, and without one nothing can be freed.
+            // The thread has no other context, and without one nothing can be freed.
             if card.enter_for_good().is_err() {
                 return;
             }
@@ -44,7 +44,7 @@ impl Frees {
         Ok(Self(Mutex::new(sender)))
     }
 
-    /// Gives back memory, later.
+    /// Frees memory, later.
     ///
     /// # Safety
     /// As for `Driver::free`.
@@ -52,17 +52,17 @@ impl Frees {
         self.send(Job::Free(*memory));
     }
 
-    /// Waits until all is given back that is to be, unless a kernel hangs.
+    /// Waits until all memory that should be freed is free, unless a kernel hangs.
     pub(super) fn wait(&self) {
         let (sender, answer) = channel();
         self.send(Job::Answer(sender));
-        // Without an answer the allocation fails as it did.
+        // Without a reply the allocation fails as before.
         let _ = answer.recv_timeout(PATIENCE);
     }
 
     fn send(&self, job: Job) {
         let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // It fails once the thread has ended: the memory stays.
+        // This fails once the thread has ended: the memory stays allocated.
         let _ = sender.send(job);
     }
 }
@@ -70,7 +70,7 @@ impl Frees {
 /// # Safety
 /// `allocate` made the memory, nothing uses it, and the context is that of this thread.
 unsafe fn free(memory: &Memory) {
-    // An error is one of earlier work, which is noted where it is waited for.
+    // The error is one of earlier work, which is reported where that is waited for.
     let _ = match memory.host.is_null() {
         // SAFETY: as the caller says.
         true => unsafe { result::free_sync(memory.address) },
@@ -79,9 +79,9 @@ unsafe fn free(memory: &Memory) {
     };
 }
 
-/// Allocates memory of the card, and once more when all is given back that is to be.
+/// Allocates memory of the card. If there is not enough, tries again after pending memory is freed.
 pub(super) fn allocate(frees: &Frees, bytes: u64) -> Done<u64> {
-    // SAFETY: what is in the memory is not read before it is written, but by those who ask for it.
+    // SAFETY: what is in the memory is not read before it is written, except by those who allocate it.
     let allocate = || unsafe { result::malloc_sync(bytes as usize) };
     let allocated = allocate().or_else(|error| match error.0 {
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => {

@@ -1,9 +1,9 @@
-//! NVIDIA's libraries: where the system looks for them, or else in NVIDIA's wheels beside the plugin.
+//! NVIDIA's libraries: where the system finds them, or else in NVIDIA's wheels next to the plugin.
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use std::path::{Path, PathBuf};
 
-/// These files, and those of cuDNN.
+/// Lists these files, and those of cuDNN.
 macro_rules! with_cudnn {
     ($($file:literal),*) => {
         [
@@ -18,14 +18,14 @@ macro_rules! with_cudnn {
     };
 }
 
-/// A library beside the driver.
+/// A library that is used in addition to the driver.
 pub(super) struct Beside {
     /// Whether the system finds it.
     ///
     /// # Safety
     /// The library may be loaded by any process.
     pub(super) is_there: unsafe fn() -> bool,
-    /// Its files in the wheels for CUDA 12 and 13, below the directory of all packages, in the order in which they are loaded.
+    /// Its files in the wheels for CUDA 12 and 13, below the directory of all packages, in the order of loading.
     pub(super) wheels: [&'static [&'static str]; 2],
 }
 
@@ -53,7 +53,7 @@ pub(super) const CUDNN: Beside = Beside {
     ],
 };
 
-/// Whether the system finds cuDNN and the parts that convolutions need: without one of them a call may end the process.
+/// Returns whether the system finds cuDNN with the parts for convolutions: without them a call may end the process.
 ///
 /// # Safety
 /// cuDNN may be loaded by any process.
@@ -67,7 +67,7 @@ unsafe fn is_cudnn_there() -> bool {
 }
 
 impl Beside {
-    /// Looks for it. Returns whether it is there.
+    /// Looks for the library, and loads it from a wheel if necessary. Returns whether it can be used.
     pub(super) fn find(&self) -> bool {
         // The plugin is in `site-packages/tensorflow-plugins`.
         let packages = || own_path()?.parent()?.parent().map(Path::to_owned);
@@ -79,7 +79,7 @@ impl Beside {
         unsafe { (self.is_there)() }
     }
 
-    /// Loads it for good, if a wheel of it is in this directory of packages. From then on it is found by its name.
+    /// Loads the library forever, if its wheel is in this directory of packages. Then its name is enough to find it.
     pub(super) fn find_in(&self, packages: &Path) -> bool {
         let load = |file: &&str| {
             let path = packages.join(file);
@@ -91,7 +91,7 @@ impl Beside {
     }
 }
 
-/// The file that this code is in.
+/// Returns the file of this code.
 fn own_path() -> Option<PathBuf> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let here = own_path as fn() -> Option<PathBuf> as usize;
@@ -108,13 +108,13 @@ mod tests {
     #[test]
     fn wheels_of_cuda_13_are_looked_into_too() {
         let [twelve, thirteen] = super::NVRTC.wheels.map(|wheel| wheel[0]);
-        // A library loads its parts from the directory that it was first loaded from, which has to remain.
+        // A library loads its parts from the directory of its first load, which has to remain.
         assert!(super::NVRTC.find_in(&cpu_cuda::nvrtc()));
         let packages = tempfile::tempdir().expect("a directory");
         assert!(!super::NVRTC.find_in(packages.path()));
         let there = packages.path().join(thirteen);
         std::fs::create_dir_all(there.parent().expect("a directory")).expect("directories");
-        // That of CUDA 12, which has the same functions.
+        // The library of CUDA 12, which has the same functions.
         std::os::unix::fs::symlink(cpu_cuda::nvrtc().join(twelve), there).expect("a link");
         assert!(super::NVRTC.find_in(packages.path()));
     }

@@ -1,4 +1,4 @@
-//! CUDA: the driver, and NVRTC, which compiles the shaders. Both are looked for at run time.
+//! CUDA: the driver, and NVRTC, which compiles the shaders. Both are loaded at run time.
 
 mod compiler;
 mod convolutions;
@@ -21,14 +21,14 @@ use se_plugin::{Code, Error, Result};
 use std::fmt::Display;
 use std::sync::Arc;
 
-/// What the programs need: arguments that are not copied.
+/// The capability that the programs need, for arguments that are not copied.
 const LEAST_CAPABILITY: (i32, i32) = (7, 0);
 
 /// An open card. It stays open until the process ends.
 struct Card {
-    /// The one that all users of the card share in this process.
+    /// The context that all users of the card share in this process.
     context: sys::CUcontext,
-    /// Where everything runs, one after the other.
+    /// The stream in which everything runs in order.
     stream: sys::CUstream,
     capability: (i32, i32),
     cublas: Option<products::Cublas>,
@@ -47,7 +47,7 @@ struct Cuda {
     frees: Frees,
 }
 
-/// The context of a thread, until another one is that again.
+/// Restores the earlier context of a thread when it is dropped.
 #[must_use]
 struct Entered(Option<sys::CUcontext>);
 
@@ -60,7 +60,7 @@ impl Drop for Entered {
     }
 }
 
-/// What CUDA returned while doing `what`.
+/// Describes an error of CUDA while doing `what`.
 #[cold]
 fn failed(what: impl Display, error: DriverError) -> Failure {
     let text = |text: std::result::Result<&std::ffi::CStr, _>| {
@@ -106,7 +106,7 @@ fn failed(what: impl Display, error: DriverError) -> Failure {
     Failure { code, what: format!("cuda cannot {what}"), cause, help, is_lost }
 }
 
-/// A failure of what is not the driver.
+/// Describes a failure outside the driver.
 #[cold]
 fn broken(what: impl Display, cause: String) -> Failure {
     Failure {
@@ -118,21 +118,21 @@ fn broken(what: impl Display, cause: String) -> Failure {
     }
 }
 
-/// Before a card is open.
+/// Returns a function that describes a driver's error before a card is open.
 fn refused(what: &str) -> impl FnOnce(DriverError) -> Error {
     move |error| failed(what, error).error(None)
 }
 
-/// Whether there is a driver of CUDA.
+/// Returns whether CUDA's driver can be loaded.
 pub(super) fn is_there() -> bool {
     // SAFETY: the driver's library may be loaded by any process.
     unsafe { sys::is_culib_present() }
 }
 
-/// Opens the card that the settings name, or else the first.
+/// Opens the card that the settings name, or else the first one.
 ///
 /// # Errors
-/// `FAILED_PRECONDITION` without the driver or NVRTC; `NOT_FOUND` without such a card, with each card's reason.
+/// `FAILED_PRECONDITION` without the driver or NVRTC; `NOT_FOUND` without such a card, with a reason for each card.
 pub(super) fn open(settings: &Settings) -> Result<Opened> {
     if !is_there() {
         return Err(Error::failed_precondition(
@@ -184,7 +184,7 @@ fn create(
     // SAFETY: the device is one of this driver.
     let context =
         unsafe { result::primary_ctx::retain(device) }.map_err(refused("open the card"))?;
-    // It is not released later: a card stays open until the process ends.
+    // Not released later: a card stays open until the process ends.
     open_in(context, capability, name, settings).inspect_err(|_| {
         // SAFETY: it was retained, and nothing uses it. There is nothing to do about an error.
         let _ = unsafe { result::primary_ctx::release(device) };
@@ -205,8 +205,8 @@ fn open_in(
     let entered = card.enter().map_err(of_card)?;
     card.stream = result::stream::create(result::stream::StreamKind::NonBlocking)
         .map_err(refused("create a stream"))?;
-    // Whether the driver takes what the compiler makes is better known now, while Vulkan may be used instead.
-    // It is compiled, whatever is kept.
+    // It is better to find out now, while Vulkan can still be used, whether the driver accepts what
+    // the compiler makes. The cache is not used for that.
     card.compile(&Shader { name: "band", code: &[] }, &[4]).map_err(of_card)?;
     card.cache = settings.cache.as_deref().and_then(Cache::open);
     let without = |what, failure: Failure| {
@@ -226,7 +226,7 @@ fn open_in(
             None
         });
     }
-    // What others use, and the libraries, is not there.
+    // Memory that others and the libraries use does not count.
     let free = free()?;
     drop(entered);
     let card = Arc::new(card);
@@ -238,13 +238,13 @@ fn open_in(
         name: name.to_owned(),
         driver_info,
         total: free as u64,
-        // cuBLAS has them.
+        // cuBLAS uses them.
         cooperative: None,
         is_software: false,
     })
 }
 
-/// Names the driver and what it offers: `CUDA 12.9 (compute capability 9.0, cuBLAS)`.
+/// Returns the driver and its features, as in `CUDA 12.9 (compute capability 9.0, cuBLAS)`.
 fn driver_info(card: &Card) -> Result<String, DriverError> {
     let mut version = 0;
     // SAFETY: it is a place for a number.
@@ -260,8 +260,8 @@ fn driver_info(card: &Card) -> Result<String, DriverError> {
 }
 
 impl Card {
-    /// Makes the context that of this thread, as each function of CUDA needs it. Others may have one of their own there, such as
-    /// TensorFlow for CUDA or PyTorch, and have it again afterwards.
+    /// Makes the context current in this thread, as each function of CUDA needs it. Other libraries may have their own
+    /// context there, such as TensorFlow for CUDA or PyTorch; it is restored afterwards.
     fn enter(&self) -> Done<Entered> {
         let what = |error| failed("use the card", error);
         let before = result::ctx::get_current().map_err(what)?;
@@ -273,7 +273,7 @@ impl Card {
         Ok(Entered(before))
     }
 
-    /// The same for a thread of the device.
+    /// Does the same for a thread of the device, where nothing is restored.
     fn enter_for_good(&self) -> Done {
         let mut entered = self.enter()?;
         entered.0 = None;

@@ -1,4 +1,4 @@
-//! Products of matrices by cuBLAS, where it is, in the place of the shader `matmul`.
+//! Products of matrices with cuBLAS, if it is installed, in place of the shader `matmul`.
 
 use super::broken;
 use super::libraries::CUBLAS;
@@ -9,16 +9,16 @@ use cudarc::cublas::sys;
 use cudarc::driver::sys::CUstream;
 use std::sync::{Mutex, Once, PoisonError};
 
-/// The shader in whose place it computes, and its constants and numbers: `shaders/matmul.comp`.
+/// The shader that it replaces; its constants and numbers are in `shaders/matmul.comp`.
 const SHADER: &str = "matmul";
 
-/// PyTorch's issues 25241 and 45724.
+/// The most products at a time; more are wrong in old versions: PyTorch's issues 25241 and 45724.
 const MOST_COUNT: i32 = 65_535;
 
 /// cuBLAS, opened for a card.
 pub(super) struct Cublas {
     handle: Mutex<sys::cublasHandle_t>,
-    /// The first failure that is not the card's.
+    /// Logs only the first failure that is not the card's.
     pub(super) failed: Once,
 }
 
@@ -27,14 +27,14 @@ unsafe impl Send for Cublas {}
 // SAFETY: the lock is around all uses of it.
 unsafe impl Sync for Cublas {}
 
-/// What the constants of the shader say.
+/// The product that the constants of the shader select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Product {
     kind: sys::cudaDataType,
     is_transposed: [bool; 2],
 }
 
-/// What is pushed to the shader.
+/// The arguments that are pushed to the shader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Operands {
     a: u64,
@@ -49,7 +49,7 @@ pub(super) struct Operands {
 }
 
 impl Product {
-    /// That of a shader with these constants, if it is one.
+    /// Returns the product of a shader with these constants, if it is that shader.
     pub(super) fn of(shader: &Shader, constants: &[u32]) -> Option<Self> {
         let [_, kind, a, b, ..] = *constants else { return None };
         if shader.name != SHADER {
@@ -66,8 +66,8 @@ impl Product {
 }
 
 impl Operands {
-    /// Those that are pushed, if cuBLAS has sizes of them: it counts with 31 bits, and old ones compute no more than
-    /// [`MOST_COUNT`] at a time and leave sums of nothing as they were.
+    /// Reads the pushed arguments, if cuBLAS supports their sizes: it counts with 31 bits, and old
+    /// versions compute at most [`MOST_COUNT`] at a time and do not write sums of nothing.
     fn of(push: &[u8]) -> Option<Self> {
         let ([a, b, out], [rows, inner, columns, count, a_step, b_step]) = pushed(push)?;
         let size = |number| i32::try_from(number).ok();
@@ -90,7 +90,7 @@ impl Operands {
 }
 
 impl Cublas {
-    /// Opens it for the context of this thread, if it is there.
+    /// Opens cuBLAS for the context of this thread, if it is installed.
     pub(super) fn open(stream: CUstream) -> Done<Option<Self>> {
         if !CUBLAS.find() {
             return Ok(None);
@@ -106,7 +106,7 @@ impl Cublas {
         Ok(Some(Self { handle: Mutex::new(handle), failed: Once::new() }))
     }
 
-    /// Enqueues products into the stream, if it has them. Returns whether it does.
+    /// Enqueues products into the stream, if cuBLAS supports them. Returns whether it does.
     ///
     /// # Safety
     /// The context is that of this thread; the matrices are in memory of the card, which lives until they are computed.
@@ -120,7 +120,7 @@ impl Cublas {
             false => sys::cublasOperation_t::CUBLAS_OP_N,
         };
         let (one, zero) = (1.0_f32, 0.0_f32);
-        // cuBLAS goes along columns first: what it sees are the transposed matrices, and out' = b' a'.
+        // cuBLAS stores columns first: it sees the transposed matrices, and out' = b' a'.
         let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the handle is this context's; of the matrices it is as the caller says, and they have these sizes.
         let enqueued = unsafe {
@@ -146,14 +146,14 @@ impl Cublas {
                 columns.max(1),
                 i64::from(rows) * i64::from(columns),
                 count,
-                // Not `FAST_TF32`: a float has all its bits, as on the CPU.
+                // Not `FAST_TF32`: a float keeps all its bits, as on the CPU.
                 sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
                 sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
             )
         };
         match enqueued {
             Ok(()) => Ok(true),
-            // The shader may be what this card has instead.
+            // The shader may support it on this card.
             Err(CublasError(
                 Status::CUBLAS_STATUS_NOT_SUPPORTED
                 | Status::CUBLAS_STATUS_ARCH_MISMATCH

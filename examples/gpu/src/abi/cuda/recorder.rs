@@ -11,24 +11,24 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Times of a batch: one before and one behind each command, since others run in the same stream.
+/// Times of a batch: one before and one behind each command, since other batches run in the same stream.
 const TIMES: usize = 2 * LARGEST_BATCH;
 
-/// For so long a wait only lets other threads run, since most batches take no longer.
+/// How long a wait only yields to other threads, since most batches take no longer.
 const SPIN: Duration = Duration::from_micros(50);
-/// How often it looks later.
+/// The pause between later checks.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// A part of what runs in the card's stream. Commands are sent when they are recorded.
+/// A part of the work in the card's stream. Commands are sent when they are recorded.
 pub(super) struct Commands {
     card: Arc<Card>,
-    /// What the stream reaches behind the batch.
+    /// The event at the end of the batch.
     done: sys::CUevent,
-    /// What takes times, as many as a measured batch had commands.
+    /// The events that measure times, as many as a measured batch had commands.
     clock: Vec<sys::CUevent>,
-    /// How many times this batch has so far, if it is measured.
+    /// The number of times taken in this batch, if it is measured.
     taken: Option<usize>,
-    /// When the batch was seen to be done: nanoseconds since the Unix epoch.
+    /// When the batch was seen to be done, in nanoseconds since the Unix epoch.
     ended: i64,
 }
 
@@ -43,7 +43,7 @@ impl Commands {
         Ok(Self { card: Arc::clone(card), done, clock: Vec::new(), taken: None, ended: 0 })
     }
 
-    /// Takes the time, if the batch is measured.
+    /// Records the time, if the batch is measured.
     fn stamp(&mut self) -> Done {
         let Some(taken) = self.taken.filter(|taken| *taken < TIMES) else { return Ok(()) };
         if taken == self.clock.len() {
@@ -109,7 +109,7 @@ impl Recorder for Commands {
         {
             return Ok(());
         }
-        // The driver copies as much of it as the kernel has.
+        // The driver copies as many bytes as the kernel's argument has.
         #[repr(align(8))]
         struct Push([u8; PUSH_BYTES]);
         let mut argument = Push([0; PUSH_BYTES]);
@@ -173,7 +173,7 @@ impl Recorder for Commands {
                 .map_err(|error| failed("read timestamps", error))
         };
         let times = events.iter().map(since).collect::<Done<Vec<_>>>()?;
-        // The card has no clock of its own, only differences: the last is taken to be when it was seen.
+        // The card has no absolute clock, only differences: the last time is taken to be when the end was seen.
         let begun = self.ended - times.last().copied().unwrap_or_default();
         let pairs = times.chunks_exact(2);
         Ok(Some(pairs.map(|ends| [begun + ends[0], begun + ends[1]]).collect()))
@@ -192,7 +192,7 @@ impl Recorder for Commands {
     }
 }
 
-/// Milliseconds from one event to another one, by the function that all drivers have: cudarc has that of CUDA 12.8.
+/// Returns the milliseconds between two events, with a function of all drivers: cudarc calls that of CUDA 12.8.
 ///
 /// # Safety
 /// Both events are of the context of this thread.

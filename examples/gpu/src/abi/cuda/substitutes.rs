@@ -1,4 +1,4 @@
-//! What NVIDIA's libraries compute in the place of shaders.
+//! Computations of NVIDIA's libraries that replace shaders.
 
 use super::Card;
 use super::convolutions::Convolution;
@@ -7,7 +7,7 @@ use crate::abi::driver::{Done, Shader};
 use cudarc::driver::DriverError;
 use cudarc::driver::sys::{CUresult, cuStreamQuery};
 
-/// What a library computes in the place of a shader with its constants.
+/// The computation of a library that replaces a shader with its constants.
 #[derive(Clone, Copy)]
 pub(super) enum Substitute {
     Product(Product),
@@ -42,7 +42,7 @@ impl Card {
             }
         };
         let Err(cause) = computed else { return Ok(computed.unwrap_or_default()) };
-        // A library does not say what has happened to the card before.
+        // The error of a library does not show that the card failed before.
         // SAFETY: the stream is this context's.
         match unsafe { cuStreamQuery(self.stream) } {
             CUresult::CUDA_SUCCESS | CUresult::CUDA_ERROR_NOT_READY => {
@@ -54,12 +54,12 @@ impl Card {
     }
 }
 
-/// Says that a shader computes what a library cannot.
+/// Logs that a shader computes what a library cannot.
 pub(super) fn warn(library: &str, what: &str, cause: &str) {
     log::warn!("RUST_GPU uses its own kernels: {library} cannot {what}: {cause}");
 }
 
-/// The addresses that are pushed to a shader first, and the numbers behind them.
+/// Splits what is pushed to a shader into addresses and the numbers behind them.
 pub(super) fn pushed<const A: usize, const N: usize>(push: &[u8]) -> Option<([u64; A], [u32; N])> {
     let (addresses, numbers) = push.split_at_checked(8 * A)?;
     let numbers = numbers.get(..4 * N)?;

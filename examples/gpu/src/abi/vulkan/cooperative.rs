@@ -1,15 +1,15 @@
-//! Cooperative matrices: what a card's matrix units multiply.
+//! Cooperative matrices: the products of a card's matrix units.
 
 use crate::abi::driver::CooperativeMatrix;
 use ash::vk;
 
-/// The extension that has them.
+/// The extension for cooperative matrices.
 pub(super) const EXTENSION: &std::ffi::CStr = ash::khr::cooperative_matrix::NAME;
 
-/// Intel's.
+/// The vendor number of Intel.
 const FEW_REGISTERS: u32 = 0x8086;
 
-/// Those of 16-bit floats with sums in 32 bits, if the card and its driver have them and all that the shaders need beside them.
+/// Finds matrices of 16-bit floats with sums in 32 bits, if card and driver have them and all that the shaders need.
 pub(super) fn find(
     library: &ash::Entry,
     instance: &ash::Instance,
@@ -28,7 +28,7 @@ pub(super) fn find(
         .ok()
 }
 
-/// The same on a card that has the extension, or why there are none.
+/// Finds them on a card that has the extension, or returns why there are none.
 fn find_in(
     library: &ash::Entry,
     instance: &ash::Instance,
@@ -90,7 +90,7 @@ fn find_in(
         CooperativeMatrix { m, n, k, subgroup, most, stores: stores(m, n), parts: true }
     })
     .filter(|matrix| matrix.is_usable(properties.limits.max_compute_shared_memory_size))
-    // The one of which a tile needs the fewest.
+    // The largest, of which a tile needs the fewest.
     .max_by_key(|matrix| (matrix.m * matrix.n, matrix.k))
     .ok_or("none is of float16, with sums in float32, and fits into the shaders' tiles")
 }

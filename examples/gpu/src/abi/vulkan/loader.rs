@@ -1,4 +1,4 @@
-//! Drivers that share symbols with TensorFlow.
+//! Loads drivers so that they do not share symbols with TensorFlow.
 //!
 //! TensorFlow's libraries export their copy of LLVM to the whole process. A driver that links to the system's LLVM, as
 //! Mesa's do, would be bound to TensorFlow's copy, of another version, and crash at the first shader. So each driver is
@@ -8,13 +8,13 @@ use libloading::os::unix::{Library, RTLD_NOW};
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// `dlfcn.h` of glibc and of no other C library.
+/// From `dlfcn.h` of glibc; other C libraries do not have it.
 #[cfg(target_env = "gnu")]
 const RTLD_DEEPBIND: i32 = 8;
 #[cfg(not(target_env = "gnu"))]
 const RTLD_DEEPBIND: i32 = 0;
 
-/// Where the Vulkan loader looks for manifests, in its order, without the user's home.
+/// The directories where the Vulkan loader looks for manifests, in its order, without the user's home.
 const DIRECTORIES: [&str; 4] = [
     "/usr/local/etc/vulkan/icd.d",
     "/etc/vulkan/icd.d",
@@ -22,7 +22,7 @@ const DIRECTORIES: [&str; 4] = [
     "/usr/share/vulkan/icd.d",
 ];
 
-/// The manifests of drivers: those of the variables that replace the directories, or else of the directories.
+/// Returns the manifests of drivers: those of the variables that replace the directories, or else of the directories.
 fn manifests() -> Vec<PathBuf> {
     let named = env::var_os("VK_DRIVER_FILES").or_else(|| env::var_os("VK_ICD_FILENAMES"));
     if let Some(named) = named {
@@ -35,7 +35,7 @@ fn manifests() -> Vec<PathBuf> {
     all
 }
 
-/// The value of `library_path` in a manifest. Paths have no escapes but `\/`.
+/// Returns the value of `library_path` in a manifest. Paths have no escapes except `\/`.
 fn library(manifest: &str) -> Option<String> {
     let (_, rest) = manifest.split_once("\"library_path\"")?;
     let (_, rest) = rest.split_once('"')?;
@@ -43,7 +43,7 @@ fn library(manifest: &str) -> Option<String> {
     Some(path.replace("\\/", "/"))
 }
 
-/// Loads each driver, for good. What cannot be loaded is left to the Vulkan loader, which says why.
+/// Loads each driver, and never unloads it. The Vulkan loader reports those that cannot be loaded.
 pub(super) fn load() {
     for manifest in manifests() {
         let text = std::fs::read_to_string(&manifest).unwrap_or_default();

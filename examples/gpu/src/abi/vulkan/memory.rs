@@ -1,11 +1,11 @@
-//! Buffers with memory of their own.
+//! Buffers, each with its own memory.
 
 use super::{Card, failed};
 use crate::abi::driver::{Done, Failure, Kind, Memory};
 use ash::vk::{self, Handle as _};
 use se_plugin::Code;
 
-/// The buffer of memory that [`Card::allocate`] made.
+/// Returns the buffer of memory that [`Card::allocate`] made.
 pub(super) fn buffer(memory: &Memory) -> vk::Buffer {
     vk::Buffer::from_raw(memory.handles[0])
 }
@@ -34,7 +34,7 @@ impl Card {
         Ok(memory)
     }
 
-    /// Gives a buffer its memory.
+    /// Allocates and binds the memory of a buffer.
     fn fill_in(&self, memory: &mut Memory, size: u64, index: u32, kind: Kind) -> Done {
         let what = |error| failed(format_args!("allocate {size} bytes"), error);
         let buffer = buffer(memory);

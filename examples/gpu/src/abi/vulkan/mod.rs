@@ -1,4 +1,4 @@
-//! Vulkan 1.3, with addresses of buffers.
+//! Vulkan 1.3, with buffer device addresses.
 
 mod cooperative;
 mod loader;
@@ -16,10 +16,10 @@ use se_plugin::{Code, Error, Result};
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex};
 
-/// Vulkan, and the instance that this process has of it.
+/// Vulkan, and this process's instance of it.
 struct Instance {
     vulkan: ash::Instance,
-    /// Last, since the functions above are its.
+    /// Last, since it has the functions above.
     _library: ash::Entry,
 }
 
@@ -34,31 +34,31 @@ impl Drop for Instance {
 struct Card {
     device: ash::Device,
     layout: vk::PipelineLayout,
-    /// Vulkan wants one thread at a time.
+    /// Vulkan requires that only one thread uses it at a time.
     queue: Mutex<vk::Queue>,
     family: u32,
     /// The type of the device's memory.
     local: u32,
     /// The type of memory that the host maps.
     mapped: u32,
-    /// Nanoseconds of a tick of the card's clock; 0 if it has none.
+    /// The nanoseconds of a tick of the card's clock; 0 if it has none.
     tick: f64,
-    /// Last, since the functions above are its. Never dropped: a card stays open until the process ends, as TensorFlow's
-    /// devices do, and a driver cannot be closed while the process ends.
+    /// Last, since it has the functions above. Never dropped: a card stays open until the process
+    /// ends, as TensorFlow's devices do, and a driver cannot be closed while the process ends.
     _instance: ManuallyDrop<Instance>,
 }
 
 /// A card of Vulkan.
 struct Vulkan(Arc<Card>);
 
-/// What Vulkan returned while doing `what`.
+/// Describes an error of Vulkan while doing `what`.
 #[cold]
 fn failed(what: impl std::fmt::Display, result: vk::Result) -> Failure {
     let (code, help) = match result {
         vk::Result::ERROR_OUT_OF_DEVICE_MEMORY | vk::Result::ERROR_OUT_OF_HOST_MEMORY => {
             (Code::ResourceExhausted, "use less memory, such as a smaller batch")
         }
-        // Not `UNAVAILABLE`, after which TensorFlow's monitored sessions try again in this process, for good.
+        // Not `UNAVAILABLE`, after which TensorFlow's monitored sessions would retry in this process forever.
         vk::Result::ERROR_DEVICE_LOST => {
             (Code::Internal, "the card or its driver is gone; restart the process")
         }
@@ -77,12 +77,12 @@ fn failed(what: impl std::fmt::Display, result: vk::Result) -> Failure {
     }
 }
 
-/// Before a card is open.
+/// Returns a function that describes a driver's error before a card is open.
 fn refused(what: &str) -> impl FnOnce(vk::Result) -> Error {
     move |result| failed(what, result).error(None)
 }
 
-/// What keeps a card from being used, or its queue family.
+/// Returns the queue family of a card, or why the card cannot be used.
 fn suitable(instance: &ash::Instance, card: vk::PhysicalDevice) -> Result<u32, &'static str> {
     // SAFETY: `card` is of `instance`, which lives.
     let properties = unsafe { instance.get_physical_device_properties(card) };
@@ -114,10 +114,10 @@ fn suitable(instance: &ash::Instance, card: vk::PhysicalDevice) -> Result<u32, &
     compute.and_then(|index| u32::try_from(index).ok()).ok_or("it has no queue for compute")
 }
 
-/// Opens the card that the settings name, or else the first that is not software.
+/// Opens the card that the settings name, or else the first one that is not software.
 ///
 /// # Errors
-/// `FAILED_PRECONDITION` without the loader; `NOT_FOUND` without such a card, with each card's reason.
+/// `FAILED_PRECONDITION` without the loader; `NOT_FOUND` without such a card, with a reason for each card.
 pub(super) fn open(settings: &Settings) -> Result<Opened> {
     let wanted = settings.card.as_deref();
     loader::load();
@@ -167,7 +167,7 @@ pub(super) fn open(settings: &Settings) -> Result<Opened> {
     }))
 }
 
-/// Opens a card that is suitable, with one queue of the family, and with cooperative matrices if they were found.
+/// Opens a suitable card, with one queue of the family, and with cooperative matrices if they were found.
 fn open_device(
     vulkan: &ash::Instance,
     card: vk::PhysicalDevice,
@@ -204,7 +204,7 @@ fn open_device(
     unsafe { vulkan.create_device(card, &info, None) }
 }
 
-/// Names the driver and what it offers: `Vulkan (llvmpipe Mesa 22.3.6 (LLVM 15.0.6), no cooperative matrices)`.
+/// Returns the driver and its features, as in `Vulkan (llvmpipe Mesa 22.3.6 (LLVM 15.0.6), no cooperative matrices)`.
 fn driver_info(
     vulkan: &ash::Instance,
     card: vk::PhysicalDevice,

@@ -1,11 +1,11 @@
-//! Shaders, compiled for the card.
+//! Compiles shaders for the card.
 
 use super::{Card, failed};
 use crate::abi::driver::{CooperativeMatrix, Done, Failure, PUSH_BYTES, Pipeline, Shader};
 use ash::vk::{self, Handle as _};
 use se_plugin::Code;
 
-/// The layout of all pipelines: constants that are pushed, and nothing else.
+/// Creates the layout of all pipelines: push constants, and nothing else.
 pub(super) fn layout(device: &ash::Device) -> Result<vk::PipelineLayout, vk::Result> {
     let range = [vk::PushConstantRange::default()
         .stage_flags(vk::ShaderStageFlags::COMPUTE)
@@ -48,7 +48,7 @@ impl Card {
             .specialization_info(&special);
         let mut subgroup = vk::PipelineShaderStageRequiredSubgroupSizeCreateInfo::default();
         if shader.name.ends_with(CooperativeMatrix::SHADERS) {
-            // The last of its constants.
+            // The last constant.
             subgroup.required_subgroup_size = constants.last().copied().unwrap_or_default();
             stage = stage
                 .flags(vk::PipelineShaderStageCreateFlags::REQUIRE_FULL_SUBGROUPS)

@@ -7,7 +7,7 @@ use ash::vk::{self, Handle as _};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// Times of a batch: one at its begin, and one behind each command.
+/// Times of a batch: one at its beginning, and one behind each command.
 const TIMES: u32 = LARGEST_BATCH as u32 + 1;
 
 /// A command buffer with a timeline.
@@ -15,13 +15,13 @@ pub(super) struct Commands {
     card: Arc<Card>,
     pool: vk::CommandPool,
     buffer: vk::CommandBuffer,
-    /// A timeline: how often the batch is done.
+    /// A timeline semaphore: how many batches are done.
     done: vk::Semaphore,
-    /// How often it was sent.
+    /// How many batches were sent.
     sent: u64,
-    /// Where times are taken; null until a batch is measured.
+    /// The queries for times; null until a batch is measured.
     queries: vk::QueryPool,
-    /// How many times this batch has so far, if it is measured.
+    /// The number of times taken in this batch, if it is measured.
     taken: Option<u32>,
 }
 
@@ -68,7 +68,7 @@ impl Commands {
         Ok(())
     }
 
-    /// Makes what takes times, if the card has a clock. Returns whether it has.
+    /// Creates the queries for times, if the card has a clock. Returns whether it has.
     fn make_queries(&mut self) -> Done<bool> {
         if self.card.tick == 0.0 {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Tensors, and what a convolution computes of them.
+//! Tensors, and the computation of convolutions.
 
 use super::{Handle, INVALID, WORKSPACE, of};
 use crate::abi::abort;
@@ -14,8 +14,8 @@ use cudarc::cudnn::sys::{
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// What a tensor's, or a filter's, descriptor leads to: sizes, of which the second are the channels, and the elements from one to
-/// the next along each.
+/// The state of a descriptor of a tensor or filter: the sizes, of which the second is the number of channels, and the
+/// steps in elements along each axis.
 #[derive(Clone, Default)]
 pub(super) struct Tensor {
     pub(super) kind: Option<Kind>,
@@ -23,7 +23,7 @@ pub(super) struct Tensor {
     pub(super) strides: Vec<i64>,
 }
 
-/// What the descriptor of a convolution leads to.
+/// The state of a descriptor of a convolution.
 #[derive(Clone, Default)]
 pub(super) struct Convolution {
     /// The padding, stride and dilation of each axis.
@@ -47,7 +47,7 @@ impl Tensor {
         if sizes.len() < 4 || sizes.iter().any(|&size| size < 1) {
             return Err(INVALID);
         }
-        // Along which axes, from the nearest on, elements follow each other.
+        // The axes, from the innermost one on.
         let mut order: Vec<_> = (0..sizes.len()).rev().collect();
         if format == cudnnTensorFormat_t::CUDNN_TENSOR_NHWC {
             order.retain(|&axis| axis != 1);
@@ -61,19 +61,19 @@ impl Tensor {
         Ok(Self { kind: Some(kind), sizes, strides })
     }
 
-    /// Where the element with this place along each axis is.
+    /// Returns the index of the element at this place.
     pub(super) fn index(&self, place: &[i64]) -> i64 {
         place.iter().zip(&self.strides).map(|(at, stride)| at * stride).sum()
     }
 
-    /// Its elements, if it was described.
+    /// Returns its elements at an address. Fails if the descriptor was not set.
     pub(super) fn elements(&self, at: *const c_void) -> Result<Elements, cudnnStatus_t> {
         let kind = self.kind.ok_or(INVALID)?;
         Ok(Elements { at: at.addr(), kind })
     }
 }
 
-/// All places along so many axes.
+/// Returns all places along axes of these sizes.
 pub(super) fn places(sizes: &[i64]) -> Vec<Vec<i64>> {
     sizes.iter().fold(vec![Vec::new()], |all, &size| {
         let longer = |place: &Vec<i64>, at| [&place[..], &[at]].concat();
@@ -81,7 +81,7 @@ pub(super) fn places(sizes: &[i64]) -> Vec<Vec<i64>> {
     })
 }
 
-/// The stream of a handle, and the blocks of tensors. Of the scalars there are only 1 and 0.
+/// Returns the stream of a handle, and the blocks of tensors. Supports only the scalars 1 and 0.
 ///
 /// # Safety
 /// `cudnnCreate` made the handle, and the scalars are floats.
@@ -105,7 +105,7 @@ pub(super) unsafe fn prepare(
     Ok((DEVICE.stream(stream as cudaStream_t).map_err(|_| INVALID)?, held))
 }
 
-/// What is computed of images, a filter and results.
+/// The tensor that is computed from the other two.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     Results,
@@ -123,7 +123,7 @@ pub(super) struct Convolved {
 
 impl Convolved {
     /// # Safety
-    /// The descriptors were made, and live.
+    /// The descriptors were created, and are not destroyed.
     pub(super) unsafe fn new(
         images: cudnnTensorDescriptor_t,
         filter: cudnnFilterDescriptor_t,
@@ -190,17 +190,17 @@ impl Convolved {
         }
     }
 
-    /// Ends the process if it is not the algorithm to choose from those that are suggested.
+    /// Ends the process if `algorithm` is not the one to choose from the suggestions.
     pub(super) fn must_be<T: PartialEq>(&self, algorithm: T, exact: T, coarse: T) {
         if algorithm != if self.of.is_exact { exact } else { coarse } {
             abort("a convolution by another algorithm than the best");
         }
     }
 
-    /// Enqueues it.
+    /// Enqueues the computation of `what`.
     ///
     /// # Safety
-    /// As cuDNN says of the handle, the scalars and the addresses of images, filter, results and workspace.
+    /// The handle, the scalars and the addresses of images, filter, results and workspace follow cuDNN's rules.
     pub(super) unsafe fn enqueue(
         self,
         handle: cudnnHandle_t,

@@ -1,4 +1,4 @@
-//! The functions of cuDNN that convolve. What a GPU would not compute, or by chance, ends the process.
+//! The functions of cuDNN for convolutions. A call that a GPU might not compute, or not exactly, ends the process.
 
 mod convolved;
 
@@ -16,13 +16,13 @@ use std::sync::Mutex;
 
 const INVALID: cudnnStatus_t = cudnnStatus_t::CUDNN_STATUS_BAD_PARAM;
 
-/// What the algorithm that is to be chosen needs.
+/// The bytes of workspace for the algorithm to choose.
 const WORKSPACE: usize = 1000;
 
-/// What a handle leads to: the stream.
+/// The state of a handle: its stream.
 type Handle = Mutex<usize>;
 
-/// Calls a function, unless it has a fault.
+/// Calls a function, unless its fault happens.
 fn called(name: &str, function: impl FnOnce() -> Result<(), cudnnStatus_t>) -> cudnnStatus_t {
     if fault::happens(name) {
         return match fault::is_silent() {
@@ -37,7 +37,7 @@ fn called(name: &str, function: impl FnOnce() -> Result<(), cudnnStatus_t>) -> c
 macro_rules! functions {
     ($($name:ident($($argument:ident: $type:ty),* $(,)?) $body:block)*) => {$(
         /// # Safety
-        /// As cuDNN says of this function.
+        /// The caller follows cuDNN's rules for this function.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, reason = "cuDNN's name")]
         pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> cudnnStatus_t {
@@ -47,7 +47,7 @@ macro_rules! functions {
 }
 
 /// # Safety
-/// As cuDNN says of this function.
+/// The caller follows cuDNN's rules for this function.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "cuDNN's name")]
 pub(crate) unsafe extern "C" fn cudnnGetVersion() -> usize {
@@ -55,7 +55,7 @@ pub(crate) unsafe extern "C" fn cudnnGetVersion() -> usize {
 }
 
 /// # Safety
-/// As cuDNN says of this function.
+/// The caller follows cuDNN's rules for this function.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "cuDNN's name")]
 pub(crate) unsafe extern "C" fn cudnnGetErrorString(status: cudnnStatus_t) -> *const c_char {
@@ -65,10 +65,10 @@ pub(crate) unsafe extern "C" fn cudnnGetErrorString(status: cudnnStatus_t) -> *c
     }
 }
 
-/// Writes a new descriptor, or handle.
+/// Creates a descriptor or handle, and writes it.
 ///
 /// # Safety
-/// It may be written there.
+/// A pointer may be written there.
 unsafe fn create<T, D: Default>(to: *mut *mut T) -> Result<(), cudnnStatus_t> {
     // SAFETY: as the caller says.
     unsafe { to.write(Box::into_raw(Box::<D>::default()).cast()) };
@@ -84,14 +84,14 @@ unsafe fn destroy<T, D>(descriptor: *mut T) -> Result<(), cudnnStatus_t> {
 }
 
 /// # Safety
-/// [`create`] made it, and it lives.
+/// [`create`] made it, and it is not destroyed.
 unsafe fn of<T, D: Clone>(descriptor: *mut T) -> D {
     // SAFETY: as the caller says.
     unsafe { &*descriptor.cast::<Mutex<D>>() }.lock().unwrap().clone()
 }
 
 /// # Safety
-/// There are so many numbers.
+/// The pointer leads to `count` numbers.
 unsafe fn numbers(count: c_int, from: *const c_int) -> Vec<i64> {
     // SAFETY: as the caller says.
     (0..count as usize).map(|at| unsafe { from.add(at).read() }.into()).collect()
@@ -242,8 +242,8 @@ functions! {
     }
 }
 
-/// Writes suggestions: an algorithm that has results by chance, one that needs too much memory, one that loses bits of float32, and
-/// the best of what is left.
+/// Writes suggestions: an algorithm that is not deterministic, one that needs too much memory, one that loses bits of
+/// float32, and the best of the others.
 macro_rules! suggest {
     ($perf:ident [$($algo:expr),*], $most:ident, $count:ident, $all:ident) => {{
         use cudnnDeterminism_t::{CUDNN_DETERMINISTIC, CUDNN_NON_DETERMINISTIC};

@@ -26,7 +26,7 @@ pub(crate) fn address(slice: &CudaSlice<f32>, stream: &CudaStream) -> u64 {
     slice.device_ptr(stream).0
 }
 
-/// Launches a kernel that has a `Push`.
+/// Launches a kernel whose parameter is a `Push`.
 pub(crate) fn launch(
     stream: &CudaStream,
     function: &CudaFunction,
@@ -52,13 +52,13 @@ pub(crate) fn launch_many(
     unsafe { builder.launch(LaunchConfig::for_num_elems(n)) }.map(drop)
 }
 
-/// Page-locked memory.
+/// Allocates page-locked memory.
 pub(crate) fn pinned(context: &Arc<CudaContext>, len: usize) -> PinnedHostSlice<f32> {
     // SAFETY: the tests write it before they read it.
     unsafe { context.alloc_pinned(len) }.expect("memory of the host")
 }
 
-/// Fills at an address that may be wrong.
+/// Fills bytes at an address that may be wrong.
 pub(crate) fn fill(stream: &CudaStream, at: u64, bytes: usize) -> Result<(), DriverError> {
     // SAFETY: the driver for tests checks the range.
     unsafe { result::memset_d8_async(at, 7, bytes, stream.cu_stream()) }
@@ -70,13 +70,13 @@ pub(crate) fn allocate(bytes: usize) -> Result<u64, DriverError> {
     unsafe { result::malloc_sync(bytes) }
 }
 
-/// Frees memory that may be in use, which the driver for tests finds.
+/// Frees memory that may be in use, which the driver for tests detects.
 pub(crate) fn free(at: u64) -> Result<(), DriverError> {
     // SAFETY: the driver for tests ends the process then.
     unsafe { result::free_sync(at) }
 }
 
-/// Reads a byte of the device, as a program must not.
+/// Reads a byte of the device directly, which a program must not do.
 pub(crate) fn read(at: u64) -> u8 {
     // SAFETY: the byte is allocated; what happens is what the test is about.
     unsafe { std::ptr::with_exposed_provenance::<u8>(at as usize).read_volatile() }
@@ -93,7 +93,7 @@ pub(crate) fn versions() -> (i32, (i32, i32)) {
     (driver, (major, minor))
 }
 
-/// Compiles a program named `test.cu` with one header. An error is NVRTC's and its log.
+/// Compiles a program named `test.cu` with one header. The error has NVRTC's code and its log.
 pub(crate) fn compile(
     source: &str,
     header: (&str, &str),

@@ -1,4 +1,4 @@
-//! Convolutions by cuDNN, where it is, in the place of the shader `convolve`.
+//! Convolutions with cuDNN, if it is installed, in place of the shader `convolve`.
 
 mod plan;
 mod sizes;
@@ -19,8 +19,8 @@ use std::collections::HashMap;
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
-/// The memory for filters in cuDNN's order and for what an algorithm writes meanwhile: at most so much, and at most this part of
-/// what is free on the card.
+/// The memory for filters in cuDNN's order and for temporary data of an algorithm: at most this
+/// many bytes, and at most this part of the card's free memory.
 const WORKSPACE: (usize, usize) = (256 << 20, 16);
 /// How many different convolutions are kept ready.
 const MOST_PLANS: usize = 4096;
@@ -30,13 +30,13 @@ type Plans = HashMap<(Convolution, Sizes), Option<Arc<Plan>>>;
 /// cuDNN, opened for a card.
 pub(super) struct Cudnn {
     handle: Mutex<Handle>,
-    /// Its address and bytes. Commands run one after the other, so that all have the same.
+    /// Its address and bytes. Commands run in order, so all use the same.
     workspace: (u64, usize),
-    /// `None` for those that cuDNN does not have.
+    /// `None` for those that cuDNN does not support.
     plans: Mutex<Plans>,
-    /// Kinds of convolutions that are wrong.
+    /// The kinds of convolutions with wrong results.
     wrong: Vec<Convolution>,
-    /// The first failure that is not the card's.
+    /// Logs only the first failure that is not the card's.
     pub(super) failed: Once,
 }
 
@@ -46,13 +46,13 @@ struct Handle(sys::cudnnHandle_t);
 unsafe impl Send for Handle {}
 
 impl Cudnn {
-    /// Opens it for the context of this thread, if it is there, and tries it: nothing else is in the stream yet.
+    /// Opens cuDNN for the context of this thread, if it is installed, and tests it: the stream is still empty.
     pub(super) fn open(stream: CUstream, free: usize) -> Done<Option<Self>> {
         if !CUDNN.find() {
             return Ok(None);
         }
         let version = result::get_version();
-        // The numbers of its errors are those of version 9.
+        // The error numbers are those of version 9.
         if version / 10_000 != 9 {
             let cause = format!("it is version {version}, and has to be 9, which is 9xxxx");
             return Err(broken("open cuDNN", cause));
@@ -77,13 +77,13 @@ impl Cudnn {
         Ok(Some(opened))
     }
 
-    /// Whether it computes the shader with these numbers. The context is that of this thread.
+    /// Returns whether it computes the shader with these numbers. The context is that of this thread.
     pub(super) fn takes(&self, convolution: Convolution, numbers: &[u32]) -> bool {
         let sizes = || Sizes::of(convolution, numbers.try_into().ok()?);
         sizes().is_some_and(|sizes| self.plan(convolution, sizes).is_some())
     }
 
-    /// Enqueues a convolution into the stream, if it has it. Returns whether it does.
+    /// Enqueues a convolution into the stream, if cuDNN supports it. Returns whether it does.
     ///
     /// # Safety
     /// The context is that of this thread; the tensors are in memory of the card, which lives until they are computed.
@@ -93,7 +93,7 @@ impl Cudnn {
         push: &[u8],
     ) -> Result<bool, String> {
         let Some((addresses, numbers)) = pushed(push) else { return Ok(false) };
-        // It may load several elements at once.
+        // cuDNN may load several elements at once.
         if addresses.iter().any(|address| !address.is_multiple_of(16)) {
             return Ok(false);
         }
@@ -102,7 +102,7 @@ impl Cudnn {
         // SAFETY: as the caller says.
         let enqueued = unsafe { self.compute(&plan, addresses) };
         let Err(error) = enqueued else { return Ok(true) };
-        // It is not tried again.
+        // The convolution is not tried again.
         self.plans().insert((convolution, sizes), None);
         if is_refusal(error) { Ok(false) } else { Err(text(error)) }
     }
@@ -121,7 +121,7 @@ impl Cudnn {
         self.plans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is ready for it, or `None` if cuDNN does not have it.
+    /// Returns the plan for a convolution, or `None` if cuDNN does not support it.
     fn plan(&self, convolution: Convolution, sizes: Sizes) -> Option<Arc<Plan>> {
         if self.wrong.contains(&convolution) {
             return None;
@@ -148,13 +148,13 @@ impl Cudnn {
     }
 }
 
-/// Whether cuDNN has no such convolution, while the shader has.
+/// Returns whether cuDNN does not support a convolution that the shader supports.
 fn is_refusal(error: CudnnError) -> bool {
-    // The thousands are the kind: what the parameters say is not supported.
+    // The thousands are the kind: these parameters are not supported.
     error.0 as u32 / 1000 == 3
 }
 
-/// The name of an error.
+/// Returns the name of an error.
 fn text(error: CudnnError) -> String {
     // SAFETY: cuDNN returns a literal for any number.
     let text = unsafe { CStr::from_ptr(sys::cudnnGetErrorString(error.0)) };

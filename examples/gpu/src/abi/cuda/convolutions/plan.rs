@@ -6,12 +6,12 @@ use cudarc::cudnn::sys;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
-/// What cuDNN aligns its memory to.
+/// The alignment of cuDNN's memory.
 pub(super) const ALIGNMENT: usize = 256;
 /// More algorithms than cuDNN has: 8 for results, and fewer for gradients.
 const MOST_ALGORITHMS: usize = 16;
 
-/// What cuDNN describes something with, which is destroyed.
+/// A descriptor of cuDNN, which is destroyed when it is dropped.
 struct Descriptor<T: Copy> {
     handle: T,
     destroy: unsafe fn(T) -> Result<(), CudnnError>,
@@ -26,7 +26,7 @@ impl<T: Copy> Drop for Descriptor<T> {
 
 type Tensor = Descriptor<sys::cudnnTensorDescriptor_t>;
 
-/// A tensor whose channels are its second size, and last or first in memory.
+/// Describes a tensor whose channels are its second size, and last or first in memory.
 fn tensor(
     kind: sys::cudnnDataType_t,
     format: sys::cudnnTensorFormat_t,
@@ -40,7 +40,7 @@ fn tensor(
     Ok(descriptor)
 }
 
-/// How cuDNN computes it.
+/// The algorithm of cuDNN.
 #[derive(Clone, Copy)]
 enum Algorithm {
     Results(sys::cudnnConvolutionFwdAlgo_t),
@@ -53,23 +53,23 @@ unsafe impl Send for Plan {}
 // SAFETY: as above.
 unsafe impl Sync for Plan {}
 
-/// What is ready to be enqueued.
+/// A convolution that is ready to be enqueued.
 pub(super) struct Plan {
     images: Tensor,
     results: Tensor,
     filter: Descriptor<sys::cudnnFilterDescriptor_t>,
     convolution: Descriptor<sys::cudnnConvolutionDescriptor_t>,
-    /// The filter as TensorFlow has it, with the results last, and as cuDNN has it, with the results first.
+    /// The filter in TensorFlow's order, with the results last, and in cuDNN's, with the results first.
     orders: [Tensor; 2],
     /// The bytes of the filter.
     bytes: usize,
     algorithm: Algorithm,
-    /// The bytes that the algorithm needs meanwhile.
+    /// The bytes of temporary memory that the algorithm needs.
     needed: usize,
 }
 
-/// The first algorithm that cuDNN suggests, among those that always have the same results, in so much memory, with the bits that
-/// the type has, and what it needs of the memory.
+/// Chooses the first algorithm that cuDNN suggests, among the deterministic ones that fit into the memory and compute
+/// with all bits of the type. Evaluates to the algorithm and the memory that it needs.
 macro_rules! choose {
     (
         $way:ident: $suggest:ident, $needed:ident, $perf:ident,
@@ -94,7 +94,7 @@ macro_rules! choose {
             {
                 return None;
             }
-            // What it needs depends on how it multiplies.
+            // The memory depends on the kind of multiplication.
             // SAFETY: handle and descriptors live.
             let needed = unsafe {
                 if !$is_exact {
@@ -108,7 +108,7 @@ macro_rules! choose {
 }
 
 impl Plan {
-    /// What cuDNN suggests, if it is in so much memory.
+    /// Plans a convolution with cuDNN's suggestion, if that fits into the memory.
     pub(super) fn new(
         cudnn: sys::cudnnHandle_t,
         space: usize,
@@ -145,7 +145,7 @@ impl Plan {
         let described = Descriptor { handle, destroy: result::destroy_convolution_descriptor };
         let (pads, strides) = (along(|axis| axis.before), along(|axis| axis.stride));
         let dilations = along(|axis| axis.dilation);
-        // A float has all its bits, as on the CPU; by default it would be multiplied as TF32.
+        // A float keeps all its bits, as on the CPU; by default it would be multiplied as TF32.
         let is_exact = kind == sys::cudnnDataType_t::CUDNN_DATA_FLOAT;
         let math = match is_exact {
             true => sys::cudnnMathType_t::CUDNN_FMA_MATH,
@@ -159,7 +159,7 @@ impl Plan {
                 pads.as_ptr(),
                 strides.as_ptr(),
                 dilations.as_ptr(),
-                // What TensorFlow calls a convolution.
+                // This is what TensorFlow calls a convolution.
                 sys::cudnnConvolutionMode_t::CUDNN_CROSS_CORRELATION,
                 sys::cudnnDataType_t::CUDNN_DATA_FLOAT,
             )?;

@@ -1,14 +1,14 @@
-//! The convolutions that cuDNN may have, as the shader `convolve` gets them: `shaders/convolve.comp` and `shaders/window.glsl`.
+//! The convolutions that cuDNN may support, as given to the shader: `shaders/convolve.comp` and `shaders/window.glsl`.
 
 use crate::abi::driver::Shader;
 use cudarc::cudnn::sys;
 use std::ffi::c_int;
 use std::fmt::{Display, Formatter};
 
-/// The shader in whose place cuDNN computes.
+/// The shader that cuDNN replaces.
 const SHADER: &str = "convolve";
 
-/// What is computed: the numbers of the ops of the shader.
+/// What is computed: the numbers of the shader's ops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum What {
     Results,
@@ -16,7 +16,7 @@ pub(super) enum What {
     Filter,
 }
 
-/// What the constants of the shader say.
+/// The convolution that the constants of the shader select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::abi::cuda) struct Convolution {
     pub(super) what: What,
@@ -25,7 +25,7 @@ pub(in crate::abi::cuda) struct Convolution {
 }
 
 impl Convolution {
-    /// That of a shader with these constants, if it is one whose elements and results have one type.
+    /// Returns the convolution of a shader with these constants, if its elements and results have one type.
     pub(in crate::abi::cuda) fn of(shader: &Shader, constants: &[u32]) -> Option<Self> {
         let [_, what, kind, out, is_deep, ..] = *constants else { return None };
         if shader.name != SHADER || kind != out {
@@ -80,7 +80,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Whether cuDNN has the same windows: it pads as much behind as before.
+    /// Returns whether cuDNN has the same windows: it pads both ends alike.
     pub(super) fn is_even(&self) -> bool {
         let Self { images, size, stride, dilation, before, count } = *self;
         let [images, size, stride, dilation, before] =
@@ -97,7 +97,7 @@ pub(super) struct Sizes {
     pub(super) channels: c_int,
     pub(super) results: c_int,
     pub(super) groups: c_int,
-    /// Through volumes, down and right.
+    /// The axes through volumes, down and right.
     pub(super) axes: [Axis; 3],
 }
 
@@ -105,7 +105,7 @@ pub(super) struct Sizes {
 pub(super) const NUMBERS: usize = 23;
 
 impl Sizes {
-    /// Those of a convolution that cuDNN may have: of something, as a whole, and with even windows.
+    /// Returns the sizes of a convolution that cuDNN may support: not empty, undivided, and with even windows.
     pub(super) fn of(convolution: Convolution, numbers: [u32; NUMBERS]) -> Option<Self> {
         let mut all = [0; NUMBERS];
         for (number, pushed) in all.iter_mut().zip(numbers) {
@@ -138,7 +138,7 @@ impl Sizes {
         is_taken.then_some(Self { images, channels, results, groups, axes })
     }
 
-    /// What an axis has, along the last two axes or all three.
+    /// Returns a value of the last two axes, or of all three.
     pub(super) fn along(
         &self,
         convolution: Convolution,
@@ -160,7 +160,7 @@ mod tests {
         let convolution = Convolution::of(&SHADER, &[2, 1, 2, 2, 0, 1]);
         let kind = sys::cudnnDataType_t::CUDNN_DATA_BFLOAT16;
         assert_eq!(convolution, Some(Convolution { what: What::Images, kind, is_deep: false }));
-        // Sums of 16-bit floats in 32 bits, parts of a whole.
+        // Sums of 16-bit floats in 32 bits, which are parts of a whole.
         assert_eq!(Convolution::of(&SHADER, &[2, 2, 1, 0, 0, 1]), None);
         assert_eq!(Convolution::of(&SHADER, &[2, 3, 0, 0, 0, 1]), None);
         assert_eq!(

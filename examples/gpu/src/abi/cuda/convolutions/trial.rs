@@ -1,4 +1,4 @@
-//! Whether cuDNN computes what the shader does. If not, it would show nowhere but in a model that does not learn.
+//! Tests whether cuDNN computes what the shader does. Otherwise only a model that does not learn would show it.
 
 use super::sizes::{Axis, Convolution, Sizes, What};
 use super::{Cudnn, is_refusal, text};
@@ -7,12 +7,12 @@ use cudarc::driver::sys::CUstream;
 use cudarc::driver::{DriverError, result};
 use half::{bf16, f16};
 
-/// The most elements of a tensor of the trial.
+/// The most elements of a tensor in the test.
 const MOST: usize = 4096;
-/// Bytes for its three tensors, behind the workspace.
+/// The bytes for its three tensors, behind the workspace.
 pub(super) const SPACE: usize = 3 * 4 * MOST;
 
-/// A convolution as most are, and one that has everything. No two sizes that could be taken for each other are the same.
+/// A common convolution, and one with all features. All sizes that could be mixed up are different.
 const SHAPES: [Sizes; 2] = [
     Sizes {
         images: 2,
@@ -38,16 +38,16 @@ const SHAPES: [Sizes; 2] = [
     },
 ];
 
-/// Of images, what they are with a depth of 1.
+/// The first axis of images, whose depth is 1.
 const FLAT: Axis = Axis { images: 1, size: 1, stride: 1, dilation: 1, before: 0, count: 1 };
 
-/// All places along so many axes.
+/// Returns all places along three axes.
 fn places(sizes: [i32; 3]) -> impl Iterator<Item = [i32; 3]> {
     let [a, b, c] = sizes;
     (0..a * b * c).map(move |at| [at / c / b, at / c % b, at % c])
 }
 
-/// Calls `with` with the places of an element of the images, of the filter and of the results, for each of their products.
+/// Calls `with` with the places of an element of images, filter and results, for each of their products.
 fn products(sizes: &Sizes, mut with: impl FnMut(usize, usize, usize)) {
     let of = |part: fn(&Axis) -> i32| sizes.axes.each_ref().map(part);
     let (each, of_group) = (sizes.channels / sizes.groups, sizes.results / sizes.groups);
@@ -82,7 +82,7 @@ fn products(sizes: &Sizes, mut with: impl FnMut(usize, usize, usize)) {
     }
 }
 
-/// How many elements images, filter and results have.
+/// Returns how many elements images, filter and results have.
 fn lengths(sizes: &Sizes) -> [usize; 3] {
     let product = |part: fn(&Axis) -> i32| sizes.axes.iter().map(part).product::<i32>();
     [
@@ -93,8 +93,8 @@ fn lengths(sizes: &Sizes) -> [usize; 3] {
     .map(|len| len as usize)
 }
 
-/// Images, a filter and results; of them the one that is computed from the others. All sums are whole numbers that the type, or a
-/// 32-bit float, has, but one with fewer bits, such as TF32, has not.
+/// Makes images, a filter and results; one of them is computed from the others. All sums are whole numbers that the
+/// type or a 32-bit float can represent, but a type with fewer bits, such as TF32, cannot.
 fn tensors(sizes: &Sizes, what: What, is_exact: bool) -> [Vec<f32>; 3] {
     let scale = if is_exact { 2049.0 } else { 1.0 };
     let numbers = |tensor: usize| {
@@ -102,7 +102,7 @@ fn tensors(sizes: &Sizes, what: What, is_exact: bool) -> [Vec<f32>; 3] {
         let number = |at: usize| ((at * (tensor + 3) % 7) as f32 - 3.0) * scale;
         (0..lengths(sizes)[tensor]).map(number).collect::<Vec<_>>()
     };
-    // The scaled one is a factor of each way, and the only one.
+    // Each computation has exactly one factor that is scaled.
     let [mut images, mut filter, mut results] = match what {
         What::Images => [numbers(0), numbers(1), numbers(2).iter().map(|x| x / scale).collect()],
         _ => [0, 1, 2].map(numbers),
@@ -141,11 +141,11 @@ fn decode(kind: cudnnDataType_t, bytes: &[u8]) -> Vec<f32> {
     }
 }
 
-/// Computes small convolutions of each kind, waits for them, and returns the kinds that are wrong, with a warning. The context is
-/// that of this thread, and nothing else is in the stream.
+/// Computes small convolutions of each kind, waits for them, and returns the wrong kinds, with a
+/// warning. The context is that of this thread, and nothing else is in the stream.
 ///
 /// # Errors
-/// The driver's.
+/// Those of the driver.
 pub(super) fn wrong(cudnn: &Cudnn, stream: CUstream) -> Result<Vec<Convolution>, DriverError> {
     let mut wrong = Vec::new();
     for (kind, is_deep) in [
@@ -178,12 +178,12 @@ pub(super) fn wrong(cudnn: &Cudnn, stream: CUstream) -> Result<Vec<Convolution>,
 
 /// Why a kind of convolutions is not used.
 enum Wrong {
-    /// cuDNN does not have it.
+    /// cuDNN does not support it.
     Refused,
     Because(String),
 }
 
-/// Says what is wrong with a convolution, if cuDNN has it.
+/// Checks a convolution, and returns what is wrong with it. Returns `None` if cuDNN does not support it.
 fn compare(
     cudnn: &Cudnn,
     stream: CUstream,
@@ -222,7 +222,7 @@ fn compare(
         Err(error) if is_refusal(error) => return Ok(Some(Wrong::Refused)),
         Err(error) => return Ok(Some(Wrong::Because(text(error)))),
     }
-    // Some algorithms transform what they multiply, and a 16-bit float is rounded.
+    // Some algorithms transform the factors, and a 16-bit float is rounded.
     let part = if kind == CUDNN_DATA_FLOAT { 0.0 } else { 0.02 };
     let is_close =
         |(found, expected): (&f32, &f32)| (found - expected).abs() <= 0.5 + part * expected.abs();
@@ -249,7 +249,7 @@ mod tests {
                 };
                 let sums = &all[number];
                 assert!(sums.iter().any(|sum| *sum != 0.0), "{sizes:?}");
-                // A sum of rounded factors is another one.
+                // A sum of rounded factors would be different.
                 let is_exact = |sum: &f32| sum % 2049.0 == 0.0 && sum.abs() < 16_777_216.0;
                 assert!(sums.iter().all(is_exact), "{what:?} {sizes:?}");
                 let of_one = tensors(&sizes, what, false);
