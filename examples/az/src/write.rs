@@ -29,7 +29,7 @@ pub(crate) fn limits(part: usize) -> WriteLimits {
         smallest: 1,
         largest: LARGEST_BLOCK,
         most: blocks::MOST_NEW,
-        copies: Some(CopyLimits { smallest: part as u64 + 1, largest: u64::MAX }),
+        copies: Some(CopyLimits { smallest: part as u64 + 1, largest: u64::MAX, usual: u64::MAX }),
     })
 }
 

@@ -134,7 +134,7 @@ impl ObjectStore for Bucket {
     }
 
     fn write_limits(&self) -> Option<WriteLimits> {
-        let copies = Some(CopyLimits { smallest: 1 << 20, largest: u64::MAX });
+        let copies = Some(CopyLimits { smallest: 1 << 20, largest: u64::MAX, usual: u64::MAX });
         let parts = PartLimits { smallest: 1, largest: u64::MAX, most: 10_000, copies };
         Some(WriteLimits::default().with_parts(parts))
     }

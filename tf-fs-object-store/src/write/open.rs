@@ -117,7 +117,7 @@ impl<C: Client> Open<C> {
             (Some(limits), upload) => {
                 let next = match upload {
                     Some(upload) => upload.next(),
-                    None => self.copies().map_or(0, |copies| copies.1) + 1,
+                    None => self.copies().unwrap_or(0) + 1,
                 };
                 let first = settings.write_part as u64;
                 let size = parts::size(limits, first, next, settings.write_parts_equal);
@@ -128,10 +128,10 @@ impl<C: Client> Open<C> {
         usize::try_from(size).unwrap_or(usize::MAX)
     }
 
-    /// The largest part that is a copy of what is published, and how many there are; `None` if nothing is to be copied.
-    fn copies(&self) -> Option<(u64, u32)> {
-        let largest = self.limits.parts?.copies?.largest;
-        (self.held_from > 0).then(|| (largest, parts::copy_count(largest, self.held_from)))
+    /// Returns how many parts are copies of what is published; `None` if nothing is to be copied.
+    fn copies(&self) -> Option<u32> {
+        let limits = self.limits.parts.filter(|_| self.held_from > 0)?;
+        Some(parts::copy_count(&limits, limits.copies?, self.held_from))
     }
 
     /// Memory for `bytes` more. Waits only for parts of this file, which arrive whatever others do, and
@@ -190,8 +190,8 @@ impl<C: Client> Open<C> {
         if self.upload.is_none() {
             let upload = Upload::start(object, &connection.process, limits, self.before.clone());
             let upload = self.upload.insert(upload);
-            if let (Some((largest, _)), Some(published)) = (copies, self.before.stored()) {
-                for range in parts::copies(largest, published.size) {
+            if let (Some(count), Some(published)) = (copies, self.before.stored()) {
+                for range in parts::copies(count, published.size) {
                     free_place(upload)?;
                     upload.copy(published, range);
                 }

@@ -1,9 +1,11 @@
 //! How large the parts of an upload are.
 
-use crate::{PartLimits, Range};
+use crate::{CopyLimits, PartLimits, Range};
 
 /// Parts have the same size for this share of all parts; then they double each time.
 const STEPS: u32 = 10;
+/// This share of all parts are copies at most, unless the store cannot copy more at once: new bytes need parts too.
+const COPIES: u32 = 8;
 /// What the doubling starts from at least, so that 10,000 parts suffice for 5 TiB.
 const GROWN: u64 = 8 << 20;
 
@@ -22,17 +24,19 @@ pub(super) fn size(limits: &PartLimits, first: u64, number: u32, equal: bool) ->
     first.max(GROWN).saturating_mul(1 << doublings.min(40)).min(limits.largest)
 }
 
-/// The ranges in which an object of `len` bytes is copied: one, or several of nearly equal size if it is
-/// larger than `largest`, which a copied part may be.
-pub(super) fn copies(largest: u64, len: u64) -> impl Iterator<Item = Range> {
-    let count = len.div_ceil(largest).max(1);
+/// Splits an object of `len` bytes into `count` ranges of nearly equal size, in which it is copied.
+pub(super) fn copies(count: u32, len: u64) -> impl Iterator<Item = Range> {
+    let count = u64::from(count.max(1));
     let each = len.div_ceil(count);
     (0..count).map(move |index| Range::new(index * each, ((index + 1) * each).min(len)))
 }
 
-/// How many ranges [`copies`] gives.
-pub(super) fn copy_count(largest: u64, len: u64) -> u32 {
-    u32::try_from(len.div_ceil(largest).max(1)).unwrap_or(u32::MAX)
+/// Returns in how many parts an object of `len` bytes is copied: each of [`CopyLimits::usual`] bytes at most, or fewer and
+/// larger ones.
+pub(super) fn copy_count(limits: &PartLimits, copies: CopyLimits, len: u64) -> u32 {
+    let usual = len.div_ceil(copies.usual.max(1)).min((limits.most / COPIES).into());
+    let count = len.div_ceil(copies.largest.max(1)).max(usual).max(1);
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -43,6 +47,7 @@ mod tests {
     const SMALLEST: u64 = 5 << 20;
     const LARGEST: u64 = 5 << 30;
     const MOST: u32 = 10_000;
+    const USUAL: u64 = 64 << 20;
 
     /// With the limits of S3.
     fn size(first: u64, number: u32, equal: bool) -> u64 {
@@ -50,12 +55,11 @@ mod tests {
         super::size(&limits, first, number, equal)
     }
 
-    fn copies(len: u64) -> impl Iterator<Item = Range> {
-        super::copies(LARGEST, len)
-    }
-
-    fn copy_count(len: u64) -> u32 {
-        super::copy_count(LARGEST, len)
+    fn copies(len: u64) -> Vec<Range> {
+        let copies = CopyLimits { smallest: SMALLEST, largest: LARGEST, usual: USUAL };
+        let limits =
+            PartLimits { smallest: SMALLEST, largest: LARGEST, most: MOST, copies: Some(copies) };
+        super::copies(copy_count(&limits, copies, len), len).collect()
     }
 
     fn firsts() -> impl Iterator<Item = u64> {
@@ -116,12 +120,21 @@ mod tests {
 
     #[test]
     fn copies_cover_an_object_without_gap() {
-        for len in
-            [0, 1, SMALLEST, LARGEST - 1, LARGEST, LARGEST + 1, 5 * TIB, 45 * TIB, 2 * LARGEST + 7]
-        {
-            let ranges: Vec<_> = copies(len).collect();
-            assert_eq!(ranges.len(), copy_count(len) as usize, "{len}");
-            assert!(ranges.len() <= MOST as usize);
+        for (len, count) in [
+            (0, 1),
+            (1, 1),
+            (SMALLEST, 1),
+            (USUAL, 1),
+            (USUAL + 1, 2),
+            (LARGEST, 80),
+            (2 * LARGEST + 7, 161),
+            // An eighth of all parts, and no more than the store can copy at once.
+            (TIB, 1250),
+            (5 * TIB, 1250),
+            (45 * TIB, 9216),
+        ] {
+            let ranges = copies(len);
+            assert_eq!(ranges.len(), count, "{len}");
             let mut end = 0;
             for range in &ranges {
                 assert_eq!(range.start, end, "{len}");

@@ -65,6 +65,10 @@ pub struct CopyLimits {
     pub smallest: u64,
     /// Bytes of the largest part that is a copy.
     pub largest: u64,
+    /// Bytes of a part that the store copies in a few seconds: a request that takes longer counts as stalled. Larger
+    /// objects are copied in several such parts at the same time, or in larger ones if these were more than an eighth of
+    /// [`PartLimits::most`]. At least twice [`PartLimits::smallest`].
+    pub usual: u64,
 }
 
 /// Where an object is written.

@@ -280,7 +280,7 @@ fn a_store_that_has_fewer_bytes_than_were_written_is_an_error() {
 
 #[test]
 fn what_is_too_small_to_be_copied_is_published_by_the_close() {
-    let copies = Some(CopyLimits { smallest: 4 * MIB, largest: 8 * MIB });
+    let copies = Some(CopyLimits { smallest: 4 * MIB, largest: 8 * MIB, usual: 8 * MIB });
     let limits = WriteLimits::default().with_parts(PartLimits { copies, ..parts() });
     let plugin = store(limits);
     let bytes = content(3 << 20);

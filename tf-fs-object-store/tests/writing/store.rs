@@ -88,7 +88,7 @@ pub(crate) const MIB: u64 = 1 << 20;
 
 /// Returns limits for parts of a MiB and more, and copies of objects of as much.
 pub(crate) fn parts() -> PartLimits {
-    let copies = Some(CopyLimits { smallest: MIB, largest: 4 * MIB });
+    let copies = Some(CopyLimits { smallest: MIB, largest: 4 * MIB, usual: 3 * MIB });
     PartLimits { smallest: MIB, largest: 4 * MIB, most: 1000, copies }
 }
 

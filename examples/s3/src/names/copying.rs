@@ -4,6 +4,7 @@ use super::pages::payer;
 use super::request::{acl, encryption, storage_class};
 use crate::cause::Cause;
 use crate::connection::{Bucket, Condition};
+use crate::write::COPIED;
 use crate::write::checksum::{md5_etag_of_parts, same_etag};
 use crate::write::guard::Guard;
 use crate::write::multipart::upload_part_copy;
@@ -28,7 +29,7 @@ const IN_PARTS: u64 = 256 << 20;
 /// The longest object that one request can copy.
 const ONE_REQUEST: u64 = 5 << 30;
 /// Bytes of a part, unless there would be more parts than S3 allows.
-const PART: u64 = 64 << 20;
+const PART: u64 = COPIED;
 const MAX_PARTS: u64 = 10_000;
 /// Parts that are copied at a time.
 const PARTS_IN_FLIGHT: usize = 16;

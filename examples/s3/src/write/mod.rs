@@ -26,12 +26,14 @@ use tf_fs_plugin::prelude::*;
 const SMALLEST: u64 = 5 << 20;
 /// The largest part that S3 takes, uploaded or copied, and the largest object of one request.
 const LARGEST: u64 = 5 << 30;
+/// Bytes of a part that is a copy, unless there would be too many. Some stores do not respond before they have copied it.
+pub(crate) const COPIED: u64 = 64 << 20;
 /// The most parts that an upload can have.
 const MOST: u32 = 10_000;
 
 /// What a bucket takes.
 pub(crate) fn limits() -> WriteLimits {
-    let copies = Some(CopyLimits { smallest: SMALLEST, largest: LARGEST });
+    let copies = Some(CopyLimits { smallest: SMALLEST, largest: LARGEST, usual: COPIED });
     let parts = PartLimits { smallest: SMALLEST, largest: LARGEST, most: MOST, copies };
     WriteLimits::default().with_largest_put(LARGEST).with_parts(parts)
 }
