@@ -61,7 +61,13 @@ impl<C: Client> Open<C> {
         attributes: Attributes,
         before: Before,
     ) -> Result<Self> {
-        let limits = store.write_limits().ok_or_else(|| read_only(&name))?;
+        let mut limits = store.write_limits().ok_or_else(|| read_only(&name))?;
+        if let Some(parts) = &mut limits.parts
+            && store.settings().write_parts_equal
+        {
+            // The last of them would have another size.
+            parts.copies = None;
+        }
         Ok(Self {
             pending: connection.pending.begin(&name),
             connection,

@@ -139,6 +139,33 @@ fn a_flush_without_copies_publishes_while_the_file_is_one_part() {
 }
 
 #[test]
+fn equal_parts_stay_equal_after_a_flush_and_an_append() {
+    let settings = Settings::default().with(|settings| settings.write_parts_equal = true);
+    let plugin = with_settings(WriteLimits::default().with_parts(parts()), settings);
+    let bytes = content(8_000_000);
+    let mut writer = plugin.create("f").unwrap();
+    let mut start = 0;
+    for end in [500_000, 2_500_000, 5_500_000] {
+        append(&mut writer, &bytes[start..end]).unwrap();
+        writer.flush().unwrap();
+        start = end;
+    }
+    assert_eq!(plugin.bytes("f").unwrap().len(), 500_000);
+    writer.close().unwrap();
+    let mut writer = plugin.append_to("f").unwrap();
+    append(&mut writer, &bytes[start..]).unwrap();
+    writer.flush().unwrap();
+    writer.close().unwrap();
+    assert!(plugin.bytes("f").unwrap() == bytes);
+    let log = plugin.take_log();
+    assert!(!log.iter().any(|line| line.starts_with("copy")), "{log:?}");
+    let mut lens: Vec<_> = log.iter().filter_map(|line| line.strip_prefix("part ")).collect();
+    lens.retain(|part| !part.ends_with(" of 1048576"));
+    lens.sort_unstable();
+    assert_eq!(lens, ["6 of 257120", "8 of 659968"]);
+}
+
+#[test]
 fn an_object_is_appended_to_and_keeps_its_attributes() {
     let no_copies = PartLimits { copies: None, ..parts() };
     let ways = [

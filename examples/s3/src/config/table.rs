@@ -101,7 +101,8 @@ const SETTINGS: &[Setting] = &[
          grow automatically."),
     Setting::new("write_parts_equal", &[], Kind::Flag, "0",
         "1: all parts of an upload have the same size, as Cloudflare R2 requires. A file then has at most 10,000 \
-         times `write_part_bytes`."),
+         times `write_part_bytes`. One that is larger than a part becomes visible when it is closed and not at a flush, \
+         and what is appended to is downloaded first."),
     Setting::new("publish_on_flush", &[], Kind::Flag, "1", "0: `flush` and `sync` publish nothing; only `close` does."),
     Setting::new("flush_interval_ms", &[], Kind::Milliseconds { min: 0, max: 86_400_000 }, "0",
         "The minimum time between two publishing flushes of a file; flushes in between do nothing. `close` always \
