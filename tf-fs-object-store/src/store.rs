@@ -247,7 +247,9 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         0
     }
 
-    /// Returns whether [`delete_many`](Self::delete_many) can delete this key: the request's format may exclude some.
+    /// Returns whether [`delete_many`](Self::delete_many) can delete this key: the format of the request may not hold each
+    /// one. The engine deletes others one by one, and those that end in `/` after all that is below them, which a store
+    /// with real directories requires.
     fn deletes_together(&self, _key: &str) -> bool {
         true
     }

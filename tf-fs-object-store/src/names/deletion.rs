@@ -7,6 +7,7 @@ use crate::{
 };
 use futures_util::StreamExt;
 use futures_util::stream;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tf_fs_plugin::prelude::*;
@@ -126,7 +127,7 @@ async fn delete_listed<C: Client>(deletion: &Deletion<'_, C>, directory: &str) -
                 match page {
                     Ok(page) => {
                         let keys = page.objects.into_iter().map(|object| object.key);
-                        Ok(deletion.delete(keys.collect()).await)
+                        Ok(deletion.delete_objects(keys.collect()).await)
                     }
                     Err(error) => Err(error),
                 }
@@ -134,6 +135,7 @@ async fn delete_listed<C: Client>(deletion: &Deletion<'_, C>, directory: &str) -
             .buffer_unordered(PAGES)
     );
     let mut round = Round::default();
+    let (mut markers, mut is_whole) = (Vec::new(), true);
     // To the end, also after an error: the store may carry out all deletions in flight.
     while let Some(batch) = batches.next().await {
         round.pages += 1;
@@ -142,13 +144,26 @@ async fn delete_listed<C: Client>(deletion: &Deletion<'_, C>, directory: &str) -
                 round.found |= batch.found_any;
                 round.left.extend(batch.left);
                 round.error = round.error.or(batch.error);
+                markers.extend(batch.markers);
                 if round.left.len() > bucket.settings().max_listed_names {
                     // Those that follow would stay as well.
+                    is_whole = false;
                     break;
                 }
             }
-            Err(error) => round.error = Some(error),
+            Err(error) => {
+                is_whole = false;
+                round.error = Some(error);
+            }
         }
+    }
+    if is_whole {
+        let Batch { left, error, .. } = deletion.delete_markers(markers, &mut round.left).await;
+        round.left.extend(left);
+        round.error = round.error.or(error);
+    } else {
+        // Something that was not listed may be below them.
+        round.left.extend(markers);
     }
     round
 }
@@ -188,6 +203,8 @@ pub(super) struct Batch {
     found_any: bool,
     /// The keys that could not be deleted, and why one of them could not.
     left: Vec<String>,
+    /// Markers that are still to be deleted.
+    markers: Vec<String>,
     pub(super) error: Option<Error>,
 }
 
@@ -211,10 +228,24 @@ impl<'a, C: Client> Deletion<'a, C> {
         }
     }
 
-    /// Deletes these keys, as many with one request as the store takes.
+    /// Deletes these keys.
     pub(super) async fn delete(&self, keys: Vec<String>) -> Batch {
+        let mut objects = self.delete_objects(keys).await;
+        let markers = std::mem::take(&mut objects.markers);
+        let deleted = self.delete_markers(markers, &mut objects.left).await;
+        objects.left.extend(deleted.left);
+        objects.error = objects.error.or(deleted.error);
+        objects
+    }
+
+    /// Deletes these keys, as many with one request as the store takes. Returns markers that the store does not delete with
+    /// other keys: they have to wait.
+    async fn delete_objects(&self, keys: Vec<String>) -> Batch {
         let found_any = !keys.is_empty();
         let limit = self.bucket.delete_many_limit();
+        let (markers, keys): (Vec<String>, Vec<String>) = keys
+            .into_iter()
+            .partition(|key| key.ends_with('/') && !self.bucket.deletes_together(key));
         let (many, single): (Vec<String>, Vec<String>) =
             keys.into_iter().partition(|key| limit > 1 && self.bucket.deletes_together(key));
         let mut batch = self.delete_singles(single).await;
@@ -225,7 +256,27 @@ impl<'a, C: Client> Deletion<'a, C> {
             batch.left.extend(chunk.left);
             batch.error = chunk.error.or(batch.error);
         }
-        Batch { found_any, ..batch }
+        Batch { found_any, markers, ..batch }
+    }
+
+    /// Deletes the markers of directories, the deepest first: where directories are real, one that is not empty stays. So
+    /// do those of which something is among `left`, the keys that could not be deleted, which get sorted.
+    async fn delete_markers(&self, mut markers: Vec<String>, left: &mut [String]) -> Batch {
+        left.sort_unstable();
+        let is_empty = |marker: &String| {
+            let first = left.partition_point(|key| key < marker);
+            left.get(first).is_none_or(|key| !key.starts_with(&**marker))
+        };
+        markers.retain(is_empty);
+        let depth = |marker: &String| marker.matches('/').count();
+        markers.sort_unstable_by_key(|marker| Reverse(depth(marker)));
+        let mut batch = Batch::default();
+        for level in markers.chunk_by(|a, b| depth(a) == depth(b)) {
+            let deleted = self.delete_singles(level.to_vec()).await;
+            batch.left.extend(deleted.left);
+            batch.error = batch.error.or(deleted.error);
+        }
+        batch
     }
 
     /// Deletes these keys with one request, if the store can.

@@ -255,6 +255,32 @@ fn as_many_keys_are_deleted_together_as_the_store_takes() {
 }
 
 #[test]
+fn directories_that_have_to_be_empty_are_deleted_after_what_is_in_them() {
+    let keys =
+        ["d/", "d/a", "d/e/", "d/e/f/", "d/e/f/1", "d/e/f/2", "d/g/", "d/g/3", "d/h/", "d/z"];
+    // The files are on pages after the directories.
+    for page in [2, 100] {
+        let plugin = plugin(&keys);
+        plugin.contents().hierarchical = true;
+        plugin.contents().delete_limit = 1000;
+        plugin.contents().page = Some(page);
+        plugin.0.delete_recursively(&name("d")).map_err(|left| left.error).unwrap();
+        assert!(plugin.keys().is_empty());
+        let deleted = plugin.requests("delete");
+        let directories: Vec<_> = deleted.iter().filter(|line| line.ends_with('/')).collect();
+        assert_eq!(directories.len(), 5, "each once: {deleted:?}");
+    }
+    // What cannot be deleted keeps those that it is in, which are not tried.
+    let plugin = plugin(&keys);
+    plugin.contents().hierarchical = true;
+    plugin.contents().page = Some(100);
+    plugin.contents().undeletable = Some("d/e/f/1".into());
+    let left = plugin.0.delete_recursively(&name("d")).unwrap_err();
+    assert_eq!((left.files, left.dirs), (1, 3), "{:#}", left.error);
+    assert_eq!(plugin.keys(), ["d/", "d/e/", "d/e/f/", "d/e/f/1"]);
+}
+
+#[test]
 fn keys_that_a_store_is_too_busy_for_are_deleted_later() {
     let keys = ["d/a", "d/b", "d/c", "d/d"];
     // Two of three attempts, which each say so of all keys but one.

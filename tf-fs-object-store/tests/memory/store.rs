@@ -33,6 +33,9 @@ pub(crate) struct Contents {
     pub(crate) hides_sizes: bool,
     /// Names a page, instead of 3.
     pub(crate) page: Option<usize>,
+    /// A directory is deleted alone, and only when it is empty.
+    pub(crate) hierarchical: bool,
+    pub(crate) undeletable: Option<String>,
     /// Keys that one request deletes.
     pub(crate) delete_limit: usize,
     /// So many of those requests delete only their first key: for the others the store reports that it is overloaded.
@@ -261,8 +264,21 @@ impl ObjectStore for Bucket {
     async fn delete(&self, name: &Name) -> Result<(), RequestError> {
         self.begin("delete", &name.key).await?;
         self.take_a_while().await;
-        self.contents().objects.remove(&name.key);
+        let mut contents = self.contents();
+        if contents.undeletable.as_ref() == Some(&name.key) {
+            return Err(RequestError::new(Class::Permanent, "a policy keeps it"));
+        }
+        let is_below = |key: &String| key.len() > name.key.len() && key.starts_with(&name.key);
+        if contents.hierarchical && name.key.ends_with('/') && contents.objects.keys().any(is_below)
+        {
+            return Err(RequestError::new(Class::Transient, "not empty"));
+        }
+        contents.objects.remove(&name.key);
         Ok(())
+    }
+
+    fn deletes_together(&self, key: &str) -> bool {
+        !self.contents().hierarchical || !key.ends_with('/')
     }
 
     fn delete_many_limit(&self) -> usize {
