@@ -27,11 +27,19 @@ pub(crate) async fn blobs(
     }
     // Metadata tells which blobs mark directories.
     call = call.with_query("include", "metadata");
-    let xml = request(container, call, options, token).await?;
+    // The blob that marks the directory itself has no `/`, so it is not among them. Whoever lists the children of a
+    // directory that has some does not need it.
+    let (is_first, is_tree) = (token.is_none(), !options.delimiter);
+    let has_marker = async {
+        if is_first && is_tree { is_folder(container, &options.prefix).await } else { Ok(false) }
+    };
+    let (xml, has_marker) = tokio::try_join!(request(container, call, options, token), has_marker)?;
     let mut page = page_of_blobs(&xml, options.delimiter).map_err(Failed::Invalid)?;
     let is_empty = page.objects.is_empty() && page.common_prefixes.is_empty();
-    if token.is_none() && is_empty && is_folder(container, &options.prefix).await? {
-        page.objects.push(Object::new(options.prefix.clone(), ObjectMeta::new(0)));
+    let is_empty_folder = is_first && !is_tree && is_empty;
+    let has_marker = has_marker || is_empty_folder && is_folder(container, &options.prefix).await?;
+    if has_marker && page.objects.first().is_none_or(|first| first.key != options.prefix) {
+        page.objects.insert(0, Object::new(options.prefix.clone(), ObjectMeta::new(0)));
     }
     Ok(page)
 }
