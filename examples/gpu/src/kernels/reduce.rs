@@ -6,6 +6,12 @@ use core::marker::PhantomData;
 /// With this many elements for a result, a workgroup computes it, else a thread does.
 pub(super) const WIDE: usize = 1024;
 
+/// Workgroups that keep a card busy. Fewer results of many elements are computed in pieces first.
+const BUSY: usize = 1024;
+
+/// The fewest elements of a piece.
+const PIECE: usize = 4096;
+
 /// The most axes in the shader.
 const MOST_AXES: usize = 12;
 
@@ -66,10 +72,41 @@ fn fold_at(
             fold_at(context, op, number, &rest, places)
         });
     }
+    if let Some((first, then)) = in_pieces(number, axes) {
+        let dtype = if is_float(input.dtype()) { DType::Float32 } else { out.dtype() };
+        let pieces = context.temporary(dtype, &[results(&first) as i64])?;
+        fold_at(context, op, number, &first, [(input, from), (&pieces, 0)])?;
+        // Each piece is half a sum of squares already.
+        let number = if number == L2 { SUM } else { number };
+        return fold_at(context, op, number, &then, [(&pieces, 0), (out, to)]);
+    }
     let at = |tensor, place: usize| -> Result<u64> { Ok(place as u64 * u64::from(bytes(tensor)?)) };
     let operands = [Operand::At(input, at(input, from)?), Operand::At(out, at(out, to)?)];
     let types = [input.dtype(), out.dtype()];
     launch(op, number, axes, types, &operands, |launch| launch.enqueue(context))
+}
+
+/// Splits a reduction with few results of many elements in two. Returns the axes of the first, to pieces of the same size, and
+/// of the second, of the pieces. `None`: it stays one.
+fn in_pieces(number: u32, axes: &[Axis]) -> Option<(Vec<Axis>, Vec<Axis>)> {
+    let count: usize = axes.iter().filter(|axis| axis.goes).map(|axis| axis.len).product();
+    let most = (BUSY / results(axes).max(1)).min(count / PIECE);
+    if is_position(number) || axes.len() >= MOST_AXES {
+        return None;
+    }
+    let split = axes.iter().rposition(|axis| axis.goes)?;
+    let Axis { len, stride, .. } = axes[split];
+    let pieces = (2..=most.min(len)).rev().find(|pieces| len.is_multiple_of(*pieces))?;
+    let mut first = axes.to_vec();
+    first[split].len /= pieces;
+    let piece = Axis { goes: false, len: pieces, stride: stride * (len / pieces) };
+    first.insert(split + 1, piece);
+    let (mut then, mut dense) = (Vec::new(), 1);
+    for (at, axis) in first.iter().enumerate().filter(|(_, axis)| !axis.goes) {
+        then.push(Axis { goes: at == split + 1, len: axis.len, stride: dense });
+        dense *= axis.len;
+    }
+    Some((first, then))
 }
 
 /// Returns the number of results.
@@ -106,8 +143,7 @@ fn launch<R>(
         numbers.extend([axis.len as u32, axis.stride as u32]);
     }
     // For many positions along an axis that is not the last, neighbouring threads read neighbouring elements.
-    let is_position = number == ARGMAX || number == ARGMIN;
-    let is_wide = count >= WIDE && (!is_position || results <= count);
+    let is_wide = count >= WIDE && (!is_position(number) || results <= count);
     let shader = if is_float(input) { shader!("reduce.float") } else { shader!("reduce.int64") };
     then(&Launch {
         op,
@@ -119,8 +155,14 @@ fn launch<R>(
     })
 }
 
+const SUM: u32 = 0;
 const ARGMAX: u32 = 7;
 const ARGMIN: u32 = 8;
+const L2: u32 = 9;
+
+fn is_position(number: u32) -> bool {
+    number == ARGMAX || number == ARGMIN
+}
 
 /// Computes the sums of `input` along some axes.
 pub(super) fn sum(
@@ -130,7 +172,7 @@ pub(super) fn sum(
     axes: &[usize],
     out: &DeviceTensor,
 ) -> Result<()> {
-    fold(context, op, 0, input, axes, out)
+    fold(context, op, SUM, input, axes, out)
 }
 
 /// Reduces the first input along the axes in the second, which is in host memory.
@@ -220,6 +262,6 @@ kernels! {
     "L2Loss" L2Loss = |run, op| {
         let input = run.input(0)?;
         let axes: Vec<usize> = (0..input.shape().len()).collect();
-        fold(run, op, 9, &input, &axes, &output(run, 0, &[])?)
+        fold(run, op, L2, &input, &axes, &output(run, 0, &[])?)
     };
 }

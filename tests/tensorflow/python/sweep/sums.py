@@ -47,6 +47,16 @@ def reductions():
                             input=x, axis=tf.constant(axis, index), keep_dims=keep), x, tolerance=tolerance)
         case(op, lambda x, op=op: getattr(raw, op)(input=x, axis=tf.constant([2])), flags((2, 3)) if types == ["bool"] else numbers((2, 3), "float32"),
              fails="no axis|Invalid reduction|Invalid dimension|dimension")
+    # Few results of many elements, of which some are in pieces: with a divisor, and with none.
+    for shape, axis in [((40000,), [0]), ((33, 1000, 3), [1, 0]), ((33, 3, 1000), [0, 2]), ((2, 100003), [1]), ((2, 96, 2, 256), [1, 3])]:
+        for op, dtype in [("Sum", "float32"), ("Mean", "float16"), ("Sum", "bfloat16"), ("Max", "bfloat16"), ("Min", "int64"), ("Sum", "int64"), ("Prod", "float32"),
+                          ("All", "bool"), ("Any", "bool")]:
+            x = np.zeros(shape, bool) if op == "Any" else np.ones(shape, bool) if op == "All" else numbers(shape, dtype, *((0.999, 1.001) if op == "Prod" else (0, 3)))
+            for last in (False, True):
+                x.ravel()[-1] = not x.ravel()[-1] if dtype == "bool" else 5 if last else 1
+                reduce = lambda x, op=op, axis=axis: getattr(raw, op)(input=x, axis=tf.constant(axis))
+                case(op, on_the_cpu_in_float(reduce), x.copy(), tolerance=1e-2 if dtype in ("float16", "bfloat16") else 1e-3 if op == "Prod" else None)
+    case("L2Loss", call("L2Loss", t=None), numbers((50, 2000), "float32", 0, 1))
     # More axes than a launch has.
     for rank, first in [(9, 0), (10, 0), (12, 1), (13, 0), (13, 1), (15, 0)]:
         for op, dtype in [("Sum", "float32"), ("Max", "float16"), ("Min", "int64"), ("All", "bool")]:
