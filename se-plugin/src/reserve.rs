@@ -32,7 +32,7 @@ impl Reserve {
         (free / PART / PIECE).min(PIECES) * PIECE
     }
 
-    /// Takes the reserve from `device`, or returns `None` if that has too little memory.
+    /// Takes the reserve from `device`, or returns `None` if that fails.
     pub(crate) fn take_from(device: &impl Device) -> Option<Self> {
         const OP: &str = "allocate";
         let taken = boundary::catch(OP, || {

@@ -33,7 +33,7 @@ pub trait Failure: Debug + Send + Sync + Sized + 'static {
         false
     }
 
-    /// Returns how long to make no requests. Honoured up to [`LONGEST_RETRY_AFTER`](crate::LONGEST_RETRY_AFTER).
+    /// Returns the wait that the store requests. Honoured up to [`LONGEST_RETRY_AFTER`](crate::LONGEST_RETRY_AFTER).
     fn retry_after(&self) -> Option<Duration> {
         None
     }

@@ -10,7 +10,7 @@
 //! renames, and what this process may remember of them.
 //!
 //! Writing: [`Writer`] collects what TensorFlow appends, and uploads parts while it goes on writing. A flush or the
-//! close makes the object visible as a whole. It never replaces what somebody else wrote to a file that it appends to.
+//! close makes the object visible whole. Writers never replace what somebody else wrote to a file that they append to.
 //!
 //! | Module | Job |
 //! |---|---|

@@ -31,7 +31,7 @@ pub struct Process {
 static CURRENT: ArcSwapOption<Process> = ArcSwapOption::const_empty();
 
 impl Process {
-    /// Returns this process. The first call starts `threads` worker threads, named after `scheme`; a later one only
+    /// Returns this process. The first call in it starts `threads` workers, named after `scheme`; a later one only
     /// changes the memory budget, in bytes. Of several schemes the largest budget applies to all of them together.
     ///
     /// # Errors

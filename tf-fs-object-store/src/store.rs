@@ -158,8 +158,8 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     /// Whether [`list`](Self::list) honours [`ListOptions::start_after`]. The engine does not set it otherwise.
     const LISTS_AFTER: bool = false;
     /// Whether a token of [`list`](Self::list) continues after the last name of its page, whatever was deleted
-    /// meanwhile, as S3's do. Otherwise, after deleting the names of a page, the engine lists a directory of several
-    /// pages again until nothing is left.
+    /// meanwhile, as S3's do. Otherwise the engine lists a directory of several pages again after deleting all their
+    /// names, until nothing is left.
     const LISTS_STEADILY: bool = false;
     /// Whether each request ends by itself when it makes no progress. The engine then sets no deadline, except for the
     /// bytes of a body.
@@ -247,9 +247,9 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         0
     }
 
-    /// Returns whether [`delete_many`](Self::delete_many) can delete this key: the format of the request may not hold each
-    /// one. The engine deletes others one by one, and those that end in `/` after all that is below them, which a store
-    /// with real directories requires.
+    /// Returns whether [`delete_many`](Self::delete_many) can delete this key: the request's format may exclude some.
+    /// The engine deletes others one by one, and those that end in `/` after all that is below them, as a store with real
+    /// directories requires.
     fn deletes_together(&self, _key: &str) -> bool {
         true
     }
@@ -416,9 +416,9 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         async { Err(Failure::unsupported("multipart uploads")) }
     }
 
-    /// Returns how this content becomes an object: with [`put`](Self::put) or
-    /// [`complete_multipart`](Self::complete_multipart) unless overridden, under conditions that the store may
-    /// [check](WriteLimits::checks_before). A store that learns this only from responses needs neither of the two.
+    /// Returns how this content becomes an object: by default with [`put`](Self::put) or
+    /// [`complete_multipart`](Self::complete_multipart), under conditions that the store may
+    /// [check](WriteLimits::checks_before). A store that learns this only from responses overrides it, and needs neither.
     fn publication<'a>(
         &'a self,
         to: Target<'a>,

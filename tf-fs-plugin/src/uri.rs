@@ -240,7 +240,7 @@ impl fmt::Debug for Uri<'_> {
     }
 }
 
-/// Lets a `Uri` look up a key in maps that are keyed by bytes.
+/// Lets a `Uri` be a key in maps that are keyed by bytes.
 impl AsRef<[u8]> for Uri<'_> {
     fn as_ref(&self) -> &[u8] {
         self.bytes

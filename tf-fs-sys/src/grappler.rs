@@ -21,7 +21,7 @@ pub const GO_PATCH: i32 = 1;
 
 /// A switch that may keep its default: one of the three constants below.
 pub type TF_TriState = c_uint;
-/// The default, which means on.
+/// As the user set it; else on.
 pub const TF_TriState_Default: TF_TriState = 0;
 /// Off.
 pub const TF_TriState_Off: TF_TriState = 1;

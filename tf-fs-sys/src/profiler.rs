@@ -46,10 +46,10 @@ crate::layout::records! {
         pub profiler: *mut TP_Profiler,
         /// The host's, to be filled by the plugin.
         pub profiler_fns: *mut TP_ProfilerFns,
-        /// Destroys the profiler; set by the plugin. The host calls it twice while it loads the
-        /// plugin and uses the profiler afterwards: it must free nothing.
+        /// Set by the plugin. The host calls it twice while it loads the plugin and uses the
+        /// profiler afterwards: it must free nothing.
         fn destroy_profiler(profiler: *mut TP_Profiler);
-        /// Destroys the callbacks; set by the plugin. It must free nothing either.
+        /// Set by the plugin; called like `destroy_profiler`: must free nothing.
         fn destroy_profiler_fns(profiler_fns: *mut TP_ProfilerFns);
     }
 }

@@ -9,7 +9,7 @@ crate::layout::host_functions! {
     /// Elements of a tensor that the host allocated (`TF_AllocateOutput`, `TF_AllocateTemp`) are
     /// initialised already, and the host deallocates them with the tensor.
     pub struct StringFunctions {
-        /// Initialises memory as an empty string.
+        /// Makes raw memory an empty string.
         optional fn TF_StringInit(t: *mut TF_TString);
         /// Replaces the content of an initialised string by a copy of `size` bytes at `src`.
         optional fn TF_StringCopy(dst: *mut TF_TString, src: *const c_char, size: usize);

@@ -25,7 +25,7 @@ pub struct Note<const N: usize> {
     text: [u8; N],
 }
 
-/// Whether the SDK's defaults leave notes, too: only the assemblers of these machines know the directives.
+/// Whether the SDK's defaults leave notes, too: the assemblers of these machines know the directives.
 const DEFAULTS_LEAVE_NOTES: bool =
     cfg!(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)));
 

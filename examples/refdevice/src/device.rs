@@ -30,7 +30,7 @@ impl Platform for RefPlatform {
         let observer = move |task: &Ran| {
             counted.count(task.op);
             timelines.record(task);
-            // TensorFlow 2.22 fetches a tensor without `synchronize`, the call that reports errors of this file.
+            // TensorFlow 2.22 fetches tensors without `synchronize`. If this fails, the next one reports it.
             if task.op == "copy_to_host" {
                 let _ = counted.write();
             }

@@ -106,7 +106,7 @@ impl<'a> HostBuf<'a> {
     /// Writes `source` at `offset`.
     ///
     /// # Panics
-    /// If the part extends beyond the end.
+    /// If it extends beyond the end.
     #[inline]
     pub fn write(&mut self, offset: usize, source: &[u8]) {
         let len = self.len();

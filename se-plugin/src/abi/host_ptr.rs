@@ -125,10 +125,10 @@ impl HostSource {
         self.0.address
     }
 
-    /// Copies the bytes from `offset` on to `target`.
+    /// Copies the bytes at `offset` to `target`.
     ///
     /// # Panics
-    /// If the part extends beyond the end.
+    /// If they extend beyond the end.
     #[inline]
     pub fn read(&self, offset: usize, target: &mut [u8]) {
         let from = self.0.at(offset, target.len());
@@ -168,7 +168,7 @@ impl HostTarget {
     /// Writes `source` at `offset`.
     ///
     /// # Panics
-    /// If the part extends beyond the end.
+    /// If it extends beyond the end.
     #[inline]
     pub fn write(&mut self, offset: usize, source: &[u8]) {
         let to = self.0.at(offset, source.len());

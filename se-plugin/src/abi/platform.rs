@@ -96,7 +96,7 @@ impl<P: Platform> PlatformState<P> {
 /// Implements `SE_InitPlugin`.
 ///
 /// TensorFlow aborts on an error from here. So after a failure the tables are complete, the status is OK and
-/// there are 0 devices. Only if there is no room for the tables, TensorFlow aborts, and the status says why.
+/// there are 0 devices. Only without room for the tables does TensorFlow abort; the status says why.
 ///
 /// # Safety
 /// `params` is null, or points to a struct of which `struct_size` bytes can be read and written, and so do

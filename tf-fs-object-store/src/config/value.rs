@@ -155,7 +155,7 @@ impl Kind {
     /// Parses a value.
     ///
     /// # Errors
-    /// If the text is not a valid value. With the reason, where `self` does not show it already.
+    /// If the text is not a valid value; with the reason, unless `self` shows it already.
     pub fn parse(self, text: &str) -> Result<Value, Option<String>> {
         let text = text.trim();
         let number = |number: Option<u64>, min, max| match number {

@@ -187,7 +187,7 @@ impl Cached {
         Some(block)
     }
 
-    /// Writes a block in a thread of its own. Skips it if the object is too large, or the disk is slow or has failed.
+    /// Writes a block in a thread of its own. Skips it beyond half of the cache, or if the disk is slow or has failed.
     ///
     /// It must run on the worker threads, or in [`Process::block_on`](crate::Process::block_on).
     pub(crate) async fn keep<P>(self: Arc<Self>, index: u64, pieces: Vec<P>, budget: &Arc<Budget>)

@@ -291,8 +291,8 @@ impl Flat {
         }
     }
 
-    /// Returns whether continuing is likely to need clearly fewer requests than one for each directory that is left. It
-    /// takes longer for each, because each has to wait for the one before.
+    /// Returns whether continuing is likely to need clearly fewer requests than one for each directory that is left. Its
+    /// requests take longer, because each has to wait for the one before.
     fn is_cheaper(&self, level: &Level) -> bool {
         let passed = level.directories.iter().filter(|(name, _)| self.has_passed(name)).count();
         let is_left = |entry: &&(String, bool)| entry.1 && !self.has_passed(&entry.0);

@@ -35,7 +35,7 @@ const AFTER_PROBE: u64 = 512 << 10;
 const TAIL: u64 = 128 << 10;
 /// Up to this length a hole in a sequence is filled by a part; more goes straight to the reader.
 const HOLE: u64 = 2 << 20;
-/// The most bytes fetched at its opening of a file that is expected to be read whole.
+/// The most bytes fetched at the opening of a file that is expected to be read whole.
 const EXPECTED: u64 = 64 << 20;
 
 /// An object open for reading, in one process.
@@ -417,7 +417,7 @@ impl<C: Client> File<C> {
         }
     }
 
-    /// Fills `buf` with the pieces, all at a time.
+    /// Fills `buf` with the pieces, all at once.
     fn collect(&self, pieces: &[Piece], buf: &mut ReadBuf<'_>) -> Result<()> {
         if let [piece] = pieces {
             return self.connection.block_on(self.piece(piece, buf));

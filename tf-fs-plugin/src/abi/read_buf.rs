@@ -190,8 +190,8 @@ impl<'a> ReadBuf<'a> {
     }
 
     /// Splits the start of the rest into parts of these lengths and passes them to `fill`, which
-    /// may fill them on several threads. Then adds their bytes in order, up to the first part that
-    /// is not full or that noted the end of the file; the end counts if that part noted it. `fill`
+    /// may fill them on several threads. Then adds their bytes in order, up to and
+    /// including the first part that is not full or noted the end of the file, which then counts. `fill`
     /// may leave a part short without an end: the SDK then calls
     /// [`read_at`](RandomAccessFile::read_at) again for the rest.
     ///

@@ -10,7 +10,7 @@ pub enum Visible {
     /// Like [`Create`](Self::Create), but an existing file is emptied and rewritten in place, as TensorFlow's own local
     /// files and POSIX do: who has it open sees the change. Renaming still replaces it by another file.
     InPlace,
-    /// When it was flushed or synced, and the rest when it was closed: object stores whose writers
+    /// What was flushed or synced, and the rest when it is closed: object stores whose writers
     /// can publish what they have so far.
     Flush,
     /// When it was closed, as in most object stores.

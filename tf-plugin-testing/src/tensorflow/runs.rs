@@ -140,7 +140,7 @@ impl<T: Tested> InTensorFlow<T> {
         self
     }
 
-    /// Leaves out the case of this name, or the cases that check the same as the in-process case of this name.
+    /// Leaves out the case of this name, and those that check the same as the in-process case of this name.
     #[must_use]
     pub fn without(mut self, case: impl Into<String>, reason: impl Into<String>) -> Self {
         self.without.push((case.into(), reason.into()));

@@ -18,7 +18,7 @@ pub(super) enum What {
     Filter,
 }
 
-/// With this many positions, the gradient of a filter is computed as a sum of sums.
+/// From this many positions on, the gradient of a filter is computed as a sum of sums.
 const POSITIONS: usize = 512;
 
 /// A convolution: its windows, and how many channels a group has.

@@ -3,7 +3,7 @@
 use super::*;
 use core::marker::PhantomData;
 
-/// With this many elements for a result, a workgroup computes it, else a thread does.
+/// From this many elements on, a workgroup computes a result, else a thread does.
 pub(super) const WIDE: usize = 1024;
 
 /// Workgroups that keep a card busy. Fewer results of many elements are computed in pieces first.

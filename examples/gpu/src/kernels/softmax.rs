@@ -32,7 +32,7 @@ impl Steps {
     }
 }
 
-/// With this many classes, a workgroup computes a row, else a thread does.
+/// From this many classes on, a workgroup computes a row, else a thread does.
 const WIDE: usize = 256;
 
 fn enqueue(

@@ -3,7 +3,7 @@
 //! Conditions (`If-Match` and its like) prevent a write from replacing what somebody else wrote. Stores differ in them:
 //! Ceph compares an ETag including its quotes, Swift responds with 501, and many ignore all of them. A condition is
 //! sent in every form that the store has not refused. Until the store has shown that it checks conditions, and where it
-//! refuses them, the engine checks itself, with a HeadObject before the write and after it.
+//! refuses them, the engine does so, with a HeadObject before the write and after it.
 
 use super::Bucket;
 use crate::config::ConditionForm;

@@ -243,8 +243,8 @@ macro_rules! callbacks {
 }
 pub(super) use callbacks;
 
-/// Runs `body`, which enqueues work into a stream, as the callback `op`. A host that accepts errors gets them, also
-/// those of a device that failed before. If an error would abort the process, the device keeps it and reports it later.
+/// Runs `body`, which enqueues work into a stream, as the callback `op`. A host that accepts errors gets them; after
+/// an earlier one `body` is skipped. If an error would abort the process, the device keeps it and reports it later.
 ///
 /// # Safety
 /// `device` is null or filled by `create_device` for this `D`, `stream` is null or from `create_stream` for this `D` and not

@@ -52,7 +52,7 @@ impl GraphHost {
         Self::load_with::<P>(GraphSizes::default(), 0)
     }
 
-    /// Loads it as [`load`](Self::load) does, as a host with these sizes, and after `load` earlier loads.
+    /// Does [`load`](Self::load) as a host of these sizes and version, and after `load` earlier loads.
     pub fn load_with<P: Exported>(sizes: GraphSizes, load: usize) -> Result<Self> {
         const OP: &str = "TF_InitGraph";
         install();

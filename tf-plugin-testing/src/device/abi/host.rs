@@ -69,7 +69,7 @@ impl Host {
         Self::load_with::<P>(Sizes::default(), &PlatformExport::new())
     }
 
-    /// Loads it as [`load`](Self::load) does, as a host with these sizes. `export` counts the loads.
+    /// Does [`load`](Self::load) as a host of these sizes and version. `export` counts the loads.
     pub fn load_with<P: Platform>(sizes: Sizes, export: &PlatformExport) -> Result<Self> {
         install();
         let log = Arc::new(Log::default());

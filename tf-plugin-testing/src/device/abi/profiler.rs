@@ -48,7 +48,7 @@ impl ProfilerHost {
         Self::load_with::<P>(ProfilerSizes::default(), 0)
     }
 
-    /// Loads it as [`load`](Self::load) does, as a host with these sizes, and after `load` earlier loads.
+    /// Does [`load`](Self::load) as a host of these sizes and version, and after `load` earlier loads.
     pub fn load_with<P: Exported>(sizes: ProfilerSizes, load: usize) -> Result<Self> {
         const OP: &str = "TF_InitProfiler";
         install();
