@@ -12,6 +12,9 @@ const BUSY: usize = 1024;
 /// The fewest elements of a piece.
 const PIECE: usize = 4096;
 
+/// Of at most this many results a workgroup computes each, from as many elements on.
+const FEW: usize = 64;
+
 /// The most axes in the shader.
 const MOST_AXES: usize = 12;
 
@@ -143,7 +146,9 @@ fn launch<R>(
         numbers.extend([axis.len as u32, axis.stride as u32]);
     }
     // For many positions along an axis that is not the last, neighbouring threads read neighbouring elements.
-    let is_wide = count >= WIDE && (!is_position(number) || results <= count);
+    // Few threads with many elements would leave the card idle.
+    let least = if results <= FEW && !is_position(number) { FEW } else { WIDE };
+    let is_wide = count >= least && (!is_position(number) || results <= count);
     let shader = if is_float(input) { shader!("reduce.float") } else { shader!("reduce.int64") };
     then(&Launch {
         op,
