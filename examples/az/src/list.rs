@@ -28,8 +28,9 @@ pub(crate) async fn blobs(
     // Metadata tells which blobs mark directories.
     call = call.with_query("include", "metadata");
     // The blob that marks the directory itself has no `/`, so it is not among them. Whoever lists the children of a
-    // directory that has some does not need it.
-    let (is_first, is_tree) = (token.is_none(), !options.delimiter);
+    // directory that has some, or one name of it, does not need it.
+    let is_tree = !options.delimiter && options.max_keys != Some(1);
+    let is_first = token.is_none();
     let has_marker = async {
         if is_first && is_tree { is_folder(container, &options.prefix).await } else { Ok(false) }
     };
@@ -47,7 +48,9 @@ pub(crate) async fn blobs(
 /// Returns whether the blob of this name, without the `/` at its end, marks a directory.
 pub(crate) async fn is_folder(container: &Container, prefix: &str) -> Result<bool, Failed> {
     match prefix.strip_suffix('/') {
-        None | Some("") => Ok(false),
+        None | Some("" | "." | "..") => Ok(false),
+        // The marker of another directory.
+        Some(key) if key.ends_with('/') => Ok(false),
         Some(key) => match container.properties(key).await {
             Ok(response) => Ok(marks_directory(&response)),
             Err(failed) if matches!(failed.class(), Class::NotFound | Class::Denied) => Ok(false),

@@ -263,17 +263,20 @@ impl<'a, C: Client> Deletion<'a, C> {
     /// do those of which something is among `left`, the keys that could not be deleted, which get sorted.
     async fn delete_markers(&self, mut markers: Vec<String>, left: &mut [String]) -> Batch {
         left.sort_unstable();
-        let is_empty = |marker: &String| {
+        let is_full = |marker: &String, left: &[String]| {
             let first = left.partition_point(|key| key < marker);
-            left.get(first).is_none_or(|key| !key.starts_with(&**marker))
+            left.get(first).is_some_and(|key| key.starts_with(&**marker))
         };
-        markers.retain(is_empty);
+        markers.retain(|marker| !is_full(marker, left));
         let depth = |marker: &String| marker.matches('/').count();
         markers.sort_unstable_by_key(|marker| Reverse(depth(marker)));
         let mut batch = Batch::default();
         for level in markers.chunk_by(|a, b| depth(a) == depth(b)) {
-            let deleted = self.delete_singles(level.to_vec()).await;
+            let is_empty = |marker: &&String| !is_full(marker, &batch.left);
+            let deleted =
+                self.delete_singles(level.iter().filter(is_empty).cloned().collect()).await;
             batch.left.extend(deleted.left);
+            batch.left.sort_unstable();
             batch.error = batch.error.or(deleted.error);
         }
         batch

@@ -110,6 +110,10 @@ async fn rename_directory<C: Client>(
         match there.get(rest) {
             None => missing.push((rest, object.meta.size)),
             Some(found) if C::Store::is_copy(&object.meta, &found.meta) => {}
+            // Both mark this directory, and none has bytes.
+            Some(found)
+                if object.key.ends_with('/')
+                    && [&object.meta, &found.meta].iter().all(|meta| meta.size == Some(0)) => {}
             Some(found) => {
                 return Err(Error::failed_precondition(format_args!(
                     "{}: is there already, and its ETag does not tell that it is a copy of {}; delete one of them",

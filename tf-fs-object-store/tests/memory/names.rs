@@ -278,6 +278,11 @@ fn directories_that_have_to_be_empty_are_deleted_after_what_is_in_them() {
     let left = plugin.0.delete_recursively(&name("d")).unwrap_err();
     assert_eq!((left.files, left.dirs), (1, 3), "{:#}", left.error);
     assert_eq!(plugin.keys(), ["d/", "d/e/", "d/e/f/", "d/e/f/1"]);
+    plugin.contents().undeletable = Some("d/e/f/".into());
+    plugin.contents().log.clear();
+    let left = plugin.0.delete_recursively(&name("d")).unwrap_err();
+    assert_eq!((left.files, left.dirs), (0, 3), "{:#}", left.error);
+    assert_eq!(plugin.requests("delete"), ["delete d/e/f/1", "delete d/e/f/"]);
 }
 
 #[test]
