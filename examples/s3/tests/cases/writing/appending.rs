@@ -43,7 +43,7 @@ fn appending_much_to_a_large_object_goes_up_in_parts() {
 }
 
 #[test]
-fn appending_to_more_than_a_copy_may_have_copies_it_in_pieces() {
+fn appending_to_a_huge_object_copies_it_in_parts_that_take_little_time() {
     // The checksums of so many bytes would take the server longer than all the rest.
     let store = Store::with("writing-append-huge", &[("checksums", "when_required")]);
     let len = 5 * (1 << 30) + 1;
@@ -54,7 +54,7 @@ fn appending_to_more_than_a_copy_may_have_copies_it_in_pieces() {
         file.append(b"more").unwrap();
         file.close().unwrap();
     });
-    assert_eq!((requests["UploadPartCopy"], requests["UploadPart"]), (2, 1));
+    assert_eq!((requests["UploadPartCopy"], requests["UploadPart"]), (81, 1));
     assert_eq!(store.stat(store.bucket(), "file").unwrap().len, len + 4);
     assert_eq!(store.read(store.bucket(), "file", len - 2..len + 4).unwrap(), &b"\0\0more"[..]);
 }
