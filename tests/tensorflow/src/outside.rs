@@ -8,9 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// The profiles of the workspace, so that what these crates depend on is built once for all of them and where it can be
 /// with the workspace. None is optimised: that the libraries of users work is shown with the feature `optimised`.
-const SETTINGS: [&str; 5] = [
-    "profile.dev.debug='line-tables-only'",
-    "profile.dev.package.'*'.debug=false",
+const SETTINGS: [&str; 4] = [
+    "profile.dev.debug='none'",
     "profile.release.debug=false",
     "profile.release.strip='debuginfo'",
     "profile.release.opt-level=0",
