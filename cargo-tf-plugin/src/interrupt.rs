@@ -63,7 +63,7 @@ impl Held {
         Self(())
     }
 
-    /// Returns whether a signal was received, so that there is no point in going on.
+    /// Returns whether a signal was received: the caller then stops.
     pub(crate) fn is_wanted_back(&self) -> bool {
         self.signal().is_some()
     }

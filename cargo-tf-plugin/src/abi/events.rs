@@ -24,7 +24,7 @@ pub(super) fn begin(report: &OsStr) -> io::Result<()> {
 pub(super) fn tell(event: &impl Serialize) {
     let (Some(report), Ok(mut line)) = (REPORT.get(), serde_json::to_vec(event)) else { return };
     line.push(b'\n');
-    // Written at once, since the process may crash. Without a report there is no way to say that it cannot be written.
+    // Written at once, since the process may crash. Without a report nobody can be told that it cannot be written.
     let _ = report.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line);
 }
 

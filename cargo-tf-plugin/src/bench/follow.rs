@@ -44,7 +44,7 @@ pub(crate) struct Child<'c> {
 
 impl Child<'_> {
     /// Does the job. If a row ends the process, a new one does the rows behind it. What could not
-    /// be removed is added to `left`, with the reason, even if there is no result.
+    /// be removed is added to `left`, with the reason, even without a result.
     pub(crate) fn run(&self, mut job: Job, left: &mut Vec<(String, String)>) -> Result<Part> {
         let mut part = Part::default();
         let wanted = job.directories.clone();

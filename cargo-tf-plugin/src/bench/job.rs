@@ -11,7 +11,7 @@ pub struct Job {
     pub plugin: PathBuf,
     /// The scheme to measure, if the plugin has several; none for a device.
     pub scheme: Option<String>,
-    /// The type of the device, if there is no scheme.
+    /// The type of the device, for a plugin without a scheme.
     pub device_type: Option<String>,
     /// Directories that may be created and removed again; the first that can be created is used.
     pub directories: Vec<String>,

@@ -224,7 +224,7 @@ fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {
     assert_eq!(with_result(&in_tensorflow, "measured").len(), 3, "{in_tensorflow:#?}");
     untouched("after a run in TensorFlow");
 
-    // Without `--root` it uses the temporary directory, as there are no hosts.
+    // Without `--root` and hosts it uses the temporary directory.
     let report = json(&mut command(&["--no-tf", "--seconds", "0.001", "--filter", "stat"]), 0);
     assert_eq!(
         with_result(&rows(&report, "local://", "the C table"), "measured"),

@@ -314,7 +314,7 @@ impl<'f> Bench<'f> {
     }
 
     /// Returns the directory that is listed, and fills it if necessary. Filling it is expensive, so
-    /// that is skipped if there is no slot that lists it.
+    /// it is skipped where no slot lists the directory.
     fn entries(&self, slot: &'static str, is_there: bool) -> Result<CString> {
         if !is_there {
             return Err(Failure::Missing(tables::FILESYSTEM.0, slot).into());
