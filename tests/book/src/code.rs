@@ -28,7 +28,7 @@ pub struct Script {
 #[derive(Debug)]
 pub struct Follower {
     directory: PathBuf,
-    /// What cargo has built, of all crates of the book.
+    /// What cargo has built, of all crates of the book and of the workspace.
     target: PathBuf,
     /// Where commands are found.
     path: OsString,

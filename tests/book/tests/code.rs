@@ -126,7 +126,12 @@ fn run(tensorflow: &TensorFlow, scripts: &[Script], device: &Path) -> Vec<String
 #[test]
 fn the_pages_can_be_followed() {
     let scratch = tempfile::tempdir().expect("a scratch directory");
-    let target = Workspace::current().expect("a workspace").target_dir().join("book-crates");
+    // With the profiles of the workspace, which has built most of what the crates depend on.
+    let target = Workspace::current().expect("a workspace").target_dir();
+    let profiles = root().join("examples/s3/profiles.toml");
+    let settings = format!("include = [{profiles:?}]\n[profile.dev]\ndebug = 'none'\n");
+    fs::create_dir(scratch.path().join(".cargo")).expect("made");
+    fs::write(scratch.path().join(".cargo/config.toml"), settings).expect("written");
 
     let tensorflow = TensorFlow::pinned(NEWEST).unwrap_or_else(|error| panic!("{error:#}"));
     let bin = tensorflow.python().parent().expect("Python is in a directory");

@@ -53,7 +53,7 @@ impl Fixture {
              {sdk} = {{ package = 'tf-fs-plugin', path = {path:?}, version = '*' }}
 
              [profile.dev]
-             debug = false
+             debug = 'none'
              {profile}
 
              [workspace]",
@@ -74,8 +74,9 @@ impl Fixture {
     }
 }
 
+/// The workspace's, which has most of what the crates depend on.
 fn target() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("target")
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().to_owned()
 }
 
 fn stderr(output: &Output) -> String {
