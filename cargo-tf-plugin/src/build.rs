@@ -23,9 +23,11 @@ impl Workspace {
     /// profile = "dist"
     /// ```
     ///
-    /// With the profile `release` this builds what `cargo build --release` builds, and neither rebuilds what the other
-    /// has built. With a profile that the manifest names, only the shared library is built, even if the package is also
-    /// a Rust library: if it builds both, cargo skips whole-program optimisation (`lto`).
+    /// `TF_PLUGIN_PROFILE` in the environment takes precedence.
+    ///
+    /// With the profiles `release` and `dev` this builds what `cargo build` builds, and neither rebuilds what the other
+    /// has built. With any other profile only the shared library is built, even if the package is also a Rust library:
+    /// if it builds both, cargo skips whole-program optimisation (`lto`).
     pub fn build_plugin(&self, package: &str) -> Result<PathBuf> {
         let Some(package) = self.package(package) else {
             bail!("the workspace in {} has no package `{package}`", self.root().display());
@@ -45,12 +47,13 @@ impl Workspace {
     pub(crate) fn build(&self, package: &Package, linking: &Linking) -> Result<PathBuf> {
         let name = &package.name;
         has_library(package)?;
-        let profile = profile(package)?;
+        let named = env::var("TF_PLUGIN_PROFILE").unwrap_or_default();
+        let profile = if named.is_empty() { profile(package)? } else { &named };
         let mut command = if linking.zig { cargo_as(ZIGBUILD.into()) } else { cargo() };
         // A different list of crate types is a different configuration of the target: cargo would
         // rebuild it each time, here and at the next `cargo build --release`.
         match profile {
-            RELEASE => command.args(["build", "--lib"]),
+            RELEASE | "dev" => command.args(["build", "--lib"]),
             _ => command.args(["rustc", "--lib", "--crate-type", "cdylib"]),
         };
         command.current_dir(self.root()).args(["--package", name, "--profile", profile]);

@@ -23,7 +23,8 @@ Examples:
   cargo tf-plugin build --target aarch64-unknown-linux-gnu
 
 With cargo-zigbuild on the machine (`pip install cargo-zigbuild ziglang`), zig links for the target and the glibc
-that you request. The profile is `release`, or the one that `package.metadata.tf-plugin.profile` names.")]
+that you request. The profile is the one that TF_PLUGIN_PROFILE in the environment names, else
+`package.metadata.tf-plugin.profile` in the manifest, else `release`.")]
 pub struct Build {
     #[command(flatten)]
     what: What,
