@@ -18,16 +18,6 @@ pub(super) fn target() -> PathBuf {
     workspace.target_dir().to_owned()
 }
 
-/// Cargo's settings: the profiles of the workspace, so that what it has built is not built again.
-pub(super) const SETTINGS: &str = r#"
-[profile.dev]
-debug = "line-tables-only"
-[profile.dev.package."*"]
-debug = false
-[profile.release]
-strip = "debuginfo"
-"#;
-
 pub(super) fn tool(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = program::tool();
     command.current_dir(directory).args(arguments).env("CARGO_TARGET_DIR", target());
@@ -88,8 +78,12 @@ impl Fresh {
         assert_eq!(names(&parent), [name], "something is left beside the new crate");
         fs::create_dir(parent.join(".cargo")).expect("made");
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
-        let more = fs::read_to_string(root.join("examples/s3/profiles.toml")).expect("it is there");
-        fs::write(parent.join(".cargo/config.toml"), format!("{SETTINGS}{more}")).expect("written");
+        let read = |file: &str| fs::read_to_string(root.join(file)).expect("it is there");
+        // The profiles of the workspace, so that what it has built is not built again.
+        let manifest = read("Cargo.toml");
+        let profiles = &manifest[manifest.find("[profile.").expect("profiles are the end of it")..];
+        let settings = format!("{profiles}{}", read("examples/s3/profiles.toml"));
+        fs::write(parent.join(".cargo/config.toml"), settings).expect("written");
         let directory = parent.join(name);
         // The versions that the workspace was tested with, so that nothing is built twice.
         fs::copy(root.join("Cargo.lock"), directory.join("Cargo.lock")).expect("copied");
