@@ -1,9 +1,36 @@
 //! Tests the card on both backends, with the safe traits and the in-process host: on lavapipe, and on CUDA on the
 //! processor. Each test is a process, so that the output of the validation layer is that of the test.
 
+#![deny(unsafe_code)]
+
 mod addresses;
+mod bench;
+mod cache;
+mod lost;
 mod refused;
+mod shaders;
 mod staging;
+
+#[path = "../../benches/card/abi/mod.rs"]
+#[allow(unsafe_code, reason = "calls of drivers; every block is argued")]
+mod abi;
+#[path = "../../benches/card/contestant.rs"]
+mod contestant;
+#[path = "../../benches/card/plugin.rs"]
+mod plugin;
+#[path = "../../benches/card/rows/mod.rs"]
+mod rows;
+#[path = "../../benches/card/sizes.rs"]
+mod sizes;
+#[path = "../../../../benches/src/stats.rs"]
+#[allow(
+    unreachable_pub,
+    unused_imports,
+    reason = "a file of the library of the other benches, with its tests"
+)]
+mod stats;
+#[path = "../../benches/card/table.rs"]
+mod table;
 
 use cpu_cuda::Cuda;
 use faulty_vulkan::{HAPPENED, Loader};
@@ -60,8 +87,15 @@ const OWN: [(&str, fn()); 3] = [
 ];
 
 fn run_one(name: &str) {
-    if let Some(why) = name.strip_prefix(refused::SAYS) {
-        return refused::says(why);
+    let tasks: [(_, fn(&str)); 4] = [
+        (refused::SAYS, refused::says),
+        (lost::LOST, lost::lose),
+        (bench::PART, bench::run_part),
+        (cache::CACHED, cache::run_task),
+    ];
+    let task = tasks.iter().find_map(|(start, run)| Some((run, name.strip_prefix(start)?)));
+    if let Some((run, what)) = task {
+        return run(what);
     }
     if let Some(text) = name.strip_prefix(NAMED) {
         let device = GpuPlatform::new().and_then(|platform| platform.open(0)).expect("a device");
@@ -85,16 +119,17 @@ fn main() {
     }
     let own = || OWN.iter().map(|(name, _)| *name);
     let names = || Case::all().iter().map(|case| case.name()).chain(own());
-    let mut trials: Vec<_> = names()
-        .map(|name| {
-            let test = move || run(lavapipe::environment(), name);
-            Trial::test(format!("vulkan::{name}"), test)
-        })
-        .collect();
-    trials.extend(names().map(|name| {
+    // The longest first: what is started last runs beside nothing else.
+    let mut trials = bench::trials();
+    trials.push(Trial::test("shaders::the_committed_spirv_is_theirs", shaders::are_compiled));
+    trials.extend(cache::trials());
+    trials.extend(lost::trials());
+    for name in names() {
+        let test = move || run(lavapipe::environment(), name);
+        trials.push(Trial::test(format!("vulkan::{name}"), test));
         let test = move || run(Cuda::new().environment(None), name);
-        Trial::test(format!("cuda::{name}"), test)
-    }));
+        trials.push(Trial::test(format!("cuda::{name}"), test));
+    }
     trials.extend(own().map(|name| {
         let test = move || run(Cuda::with_libraries().environment(None), name);
         Trial::test(format!("nvidias_libraries::{name}"), test)
@@ -133,5 +168,9 @@ fn main() {
         if errors.contains(HAPPENED) { Ok(()) } else { Err("the driver had all memory".into()) }
     }));
     trials.extend(refused::trials());
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    let mut arguments = Arguments::from_args();
+    // Most of a test waits, and libtest_mimic does not read the variable.
+    let threads = std::env::var("RUST_TEST_THREADS").ok().and_then(|number| number.parse().ok());
+    arguments.test_threads = arguments.test_threads.or(threads);
+    libtest_mimic::run(&arguments, trials).exit();
 }

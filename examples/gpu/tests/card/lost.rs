@@ -4,7 +4,7 @@
 use cpu_cuda::Cuda;
 use faulty_vulkan::Loader;
 use gpu::GpuPlatform;
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use std::ffi::OsString;
 use std::io::Seek as _;
 use std::process::Command;
@@ -12,8 +12,8 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 use tf_plugin_testing::device::{Host, TestDevice, TestEvent, TestStream};
 
-/// The variable with the case of a process.
-const ONE: &str = "GPU_LOST_CASE";
+/// The start of the task of a process whose card is lost: a part of the error follows, or the name of a case.
+pub(crate) const LOST: &str = "lost: ";
 /// `TF_OK`.
 const OK: u32 = 0;
 /// The bytes of a copy in three pieces.
@@ -163,8 +163,13 @@ impl Work<'_> {
     }
 }
 
-/// Works until there is an error, in a process with the fault, and checks later calls.
-fn lose(expected: &str) {
+/// Runs a case, or works until there is an error, in a process with the fault, and checks later calls.
+pub(crate) fn lose(expected: &str) {
+    match expected {
+        "hang" => return hang(),
+        "queue" => return queue(),
+        _ => {}
+    }
     let host = Host::load::<GpuPlatform>().expect("a platform");
     {
         let device = host.device(0).expect("a device");
@@ -240,7 +245,7 @@ fn run(fault: Option<&Fault>, expected: &str) -> Result<(), Failed> {
     }
     let mut child = child
         .envs(environment)
-        .env(ONE, expected)
+        .env(crate::ONE, format!("{LOST}{expected}"))
         .stdout(said.try_clone()?)
         .stderr(errors.try_clone()?)
         .spawn()?;
@@ -266,20 +271,14 @@ fn run(fault: Option<&Fault>, expected: &str) -> Result<(), Failed> {
         .into())
 }
 
-fn main() {
-    match std::env::var(ONE).as_deref() {
-        Ok("hang") => return hang(),
-        Ok("queue") => return queue(),
-        Ok(expected) => return lose(expected),
-        Err(_) => {}
-    }
+pub(crate) fn trials() -> Vec<Trial> {
     let mut trials = vec![
-        Trial::test("a_batch_that_takes_minutes", || run(None, "hang")),
-        Trial::test("batches_behind_many_others", || run(None, "queue")),
+        Trial::test("lost::a_batch_that_takes_minutes", || run(None, "hang")),
+        Trial::test("lost::batches_behind_many_others", || run(None, "queue")),
     ];
     for fault in faults() {
-        let name = fault.text.replace(' ', "_");
+        let name = format!("lost::{}", fault.text.replace(' ', "_"));
         trials.push(Trial::test(name, move || run(Some(&fault), &fault.error)));
     }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    trials
 }

@@ -2,15 +2,15 @@
 
 use cpu_cuda::Cuda;
 use gpu::{GpuPlatform, bench};
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use se_plugin::kernel::DType;
 use se_plugin::{Device as _, HostBuf, Platform as _, Stream as _};
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
-/// The variable that is set in a process that computes.
-const ONE: &str = "GPU_CACHE_CASE";
+/// The start of the task of a process: `open` follows, or `add`.
+pub(crate) const CACHED: &str = "cached: ";
 
 /// Adds numbers on the card.
 fn add() -> se_plugin::Result<()> {
@@ -39,8 +39,8 @@ struct Kept<'a> {
 
 /// Runs a process that opens the card, or also adds, with or without a compiler.
 fn run(cuda: &Cuda, what: &str, kept: &Kept<'_>, has_compiler: bool) -> Output {
-    let mut process = Command::new(std::env::current_exe().expect("a program"));
-    process.envs(cuda.environment(None)).env(ONE, what).env("RUST_GPU_BACKEND", "cuda");
+    let mut process = crate::program(cuda.environment(None)).expect("a program");
+    process.env(crate::ONE, format!("{CACHED}{what}")).env("RUST_GPU_BACKEND", "cuda");
     process.env("RUST_GPU_CACHE", kept.cache).env("CPU_CUDA_CACHE", kept.code);
     if !has_compiler {
         process.env("PATH", "/nonexistent");
@@ -59,7 +59,7 @@ fn says(said: &str, text: &str, count: usize) -> Result<(), Failed> {
     if lines == count { Ok(()) } else { Err(format!("{lines} lines of `{text}`: {said}").into()) }
 }
 
-fn the_next_process_needs_no_compiler() -> Result<(), Failed> {
+fn next_process() -> Result<(), Failed> {
     let (cuda, scratch) = (Cuda::new(), tempfile::tempdir()?);
     let [cache, code, opened] =
         ["deep/programs", "code", "opened"].map(|name| scratch.path().join(name));
@@ -88,7 +88,7 @@ fn the_next_process_needs_no_compiler() -> Result<(), Failed> {
     says(&said, "compiles it again", 0)
 }
 
-fn a_directory_that_cannot_be_written_is_one_line() -> Result<(), Failed> {
+fn unwritable() -> Result<(), Failed> {
     let (cuda, scratch) = (Cuda::new(), tempfile::tempdir()?);
     let file = scratch.path().join("file");
     fs::write(&file, "")?;
@@ -98,24 +98,16 @@ fn a_directory_that_cannot_be_written_is_one_line() -> Result<(), Failed> {
     says(&said, "cannot keep compiled programs in `", 1)
 }
 
-fn main() {
-    if let Ok(what) = std::env::var(ONE) {
-        se_plugin::logging::init();
-        let done = match &*what {
-            "open" => GpuPlatform::new().map(drop),
-            _ => add(),
-        };
-        if let Err(error) = done {
-            panic!("{error}");
-        }
-        return;
-    }
-    let trials = vec![
-        Trial::test("the_next_process_needs_no_compiler", the_next_process_needs_no_compiler),
-        Trial::test(
-            "a_directory_that_cannot_be_written_is_one_line",
-            a_directory_that_cannot_be_written_is_one_line,
-        ),
-    ];
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+/// Runs the task of a process.
+pub(crate) fn run_task(what: &str) {
+    se_plugin::logging::init();
+    let done = if what == "open" { GpuPlatform::new().map(drop) } else { add() };
+    done.unwrap_or_else(|error| panic!("{error}"));
+}
+
+pub(crate) fn trials() -> [Trial; 2] {
+    [
+        Trial::test("cache::the_next_process_needs_no_compiler", next_process),
+        Trial::test("cache::a_directory_that_cannot_be_written_is_one_line", unwritable),
+    ]
 }

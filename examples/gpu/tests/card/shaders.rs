@@ -1,6 +1,7 @@
 //! Tests that the committed SPIR-V is what glslang compiles from the shaders. To compile changed ones:
-//! `GPU_WRITE_SHADERS=1 cargo test -p gpu --test shaders`.
+//! `GPU_WRITE_SHADERS=1 cargo test -p gpu --test card shaders`.
 
+use libtest_mimic::Failed;
 use std::fs;
 use std::path::Path;
 
@@ -43,8 +44,7 @@ fn variants(name: &str, source: &str) -> Vec<(String, Vec<&'static str>)> {
     }
 }
 
-#[test]
-fn the_committed_spirv_is_that_of_the_shaders() {
+pub(crate) fn are_compiled() -> Result<(), Failed> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/shaders");
     let scratch = tempfile::tempdir().unwrap();
     let compiled = scratch.path().join("shader.spv");
@@ -74,7 +74,7 @@ fn the_committed_spirv_is_that_of_the_shaders() {
             assert!(
                 found == new,
                 "{name} is not what glslang makes of the source; run \
-                 `GPU_WRITE_SHADERS=1 cargo test -p gpu --test shaders`"
+                 `GPU_WRITE_SHADERS=1 cargo test -p gpu --test card shaders`"
             );
             expected.push(name);
         }
@@ -84,4 +84,5 @@ fn the_committed_spirv_is_that_of_the_shaders() {
         let is_known = !name.ends_with(".spv") || expected.contains(&name);
         assert!(is_known, "{name} has no source; remove it");
     }
+    Ok(())
 }
