@@ -10,8 +10,9 @@ const SETTING: &str = "RUST_GPU_COOPERATIVE_MATRICES";
 const SAID: &str = "RUST_GPU multiplies float16 by cooperative matrices of";
 
 fn sweep(ops: &[&str], settings: &[(&str, &str)]) -> Finished {
-    let (name, sample) = sample(4);
+    let (name, sample) = sample(8);
     let own = [
+        ("GALLIVM_PERF", "nopt"),
         ("RUST_GPU_TYPE", "RUST_GPU"),
         ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU"),
         LACKS_TYPES,
