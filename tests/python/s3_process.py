@@ -426,8 +426,9 @@ def used(root, control):
 
 @way
 def used_by_children(root, control):
-    """Each of seventeen children begins with a plugin that is loaded and not used, and ends as programs do."""
-    for number in range(17):
+    """Each of CHILDREN begins with a plugin that is loaded and not used, and ends as programs do."""
+    children = int(os.environ["CHILDREN"])
+    for number in range(children):
         child = os.fork()
         if child == 0:
             path = "%s/%d" % (root, number)
@@ -436,7 +437,7 @@ def used_by_children(root, control):
             # With all of the interpreter's clean-up and of the libraries'.
             sys.exit(0)
         check(wait_for(child), 0, "the status of child %d" % number)
-    check(len(gfile.listdir(root)), 17, "files of children")
+    check(len(gfile.listdir(root)), children, "files of children")
 
 
 def main():
