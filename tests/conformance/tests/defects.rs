@@ -4,7 +4,7 @@
 //! write it again. This tries every case on every defect and takes minutes:
 //!
 //! ```sh
-//! TF_FS_PLUGIN_WRITE_FINDINGS=1 cargo test -p tf-plugin-conformance-tests --test defects
+//! TF_FS_PLUGIN_WRITE_FINDINGS=1 cargo test -p tf-plugin-conformance-tests the_record
 //! ```
 
 use memfs::MemFs;
@@ -118,7 +118,7 @@ fn find() -> Findings {
 fn the_record_is_true() {
     let findings = Findings::read_or_find("filesystems", find);
     let advice = "write the record again with `TF_FS_PLUGIN_WRITE_FINDINGS=1 cargo test -p \
-                  tf-plugin-conformance-tests --test defects`";
+                  tf-plugin-conformance-tests the_record`";
     let noticed = |defect| findings.0.iter().find(|noticed| noticed.defect == defect);
     let unnoticed: Vec<_> = Defect::ALL
         .iter()

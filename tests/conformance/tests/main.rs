@@ -1,0 +1,7 @@
+//! All but `localfs`: one program, so that others run while a test waits 20 s for a defect that hangs.
+
+mod defects;
+mod device_defects;
+mod faulty;
+mod memfs;
+mod read_only;
