@@ -1,11 +1,9 @@
 //! Tokens of Entra: requested as each service documents it, accepted by Azurite over TLS, renewed before they expire.
 
-mod common;
-
+use crate::common::{AZURITE, endpoint, plugin, read};
 use azurite::{ACCOUNT, Azurite, Fault, Proxy};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use common::{AZURITE, endpoint, plugin, read};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, LazyLock, Mutex};

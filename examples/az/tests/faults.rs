@@ -1,9 +1,7 @@
 //! A fault at each request of each operation: a retry, or the right error code, and nothing partial is visible.
 
-mod common;
-
+use crate::common::{AZURITE, Store, content, plugin};
 use azurite::{Fault, KEY, Proxy};
-use common::{AZURITE, Store, content, plugin};
 use tf_fs_plugin::prelude::*;
 
 const OPTIONS: [(&str, &str); 3] =

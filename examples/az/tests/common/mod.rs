@@ -1,13 +1,11 @@
 //! What the tests have in common: Azurite, and files by name.
 
-#![allow(dead_code, reason = "each program of tests uses some of it")]
-
 use az::{Azure, BlobFilesystem};
 use azurite::{ACCOUNT, Azurite, KEY};
 use std::sync::LazyLock;
 use tf_fs_plugin::prelude::*;
 
-/// One server for all tests of a program.
+/// One server for all tests but those of `conformance`.
 pub(crate) static AZURITE: LazyLock<Azurite> = LazyLock::new(Azurite::start);
 
 /// Settings that let failures show within milliseconds.

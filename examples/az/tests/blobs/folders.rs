@@ -1,7 +1,7 @@
 //! Blobs that mark directories, as other tools write them.
 
+use crate::blobs::uri;
 use crate::common::{AZURITE, Store, plugin};
-use crate::uri;
 use azurite::KEY;
 use tf_fs_plugin::prelude::*;
 

@@ -1,11 +1,9 @@
 //! `az://` on Azurite: names, credentials, reading, writing, copies, what Azure refuses.
 
-mod common;
-#[path = "store/folders.rs"]
 mod folders;
 
+use crate::common::{AZURITE, Store, content, endpoint, plugin, read};
 use azurite::{ACCOUNT, Fault, KEY, Proxy};
-use common::{AZURITE, Store, content, endpoint, plugin, read};
 use tf_fs_plugin::prelude::*;
 
 fn uri(text: &str) -> Uri<'_> {
