@@ -6,8 +6,13 @@ use crate::common::{AZURITE, Store, content, endpoint, plugin, read};
 use azurite::{ACCOUNT, Fault, KEY, Proxy};
 use tf_fs_plugin::prelude::*;
 
-fn uri(text: &str) -> Uri<'_> {
+pub(crate) fn uri(text: &str) -> Uri<'_> {
     Uri::new(text.as_bytes())
+}
+
+fn matching(store: &Store, pattern: &str) -> Vec<String> {
+    let found = store.az.get_matching_paths(uri(pattern)).unwrap();
+    found.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect()
 }
 
 #[test]
@@ -189,23 +194,17 @@ fn listings_are_whole_and_directories_are_implied() {
     assert_eq!(store.children("").unwrap(), ["d", "d.x", "many", "top"]);
     let many = store.children("many").unwrap();
     assert_eq!((many.len(), &*many[0], &*many[129]), (130, "00000", "00129"));
-    let found = store.az.get_matching_paths(uri(&store.uri("*/e/?"))).unwrap();
-    let found: Vec<_> =
-        found.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
-    assert_eq!(found, [store.uri("d/e/f")]);
+    assert_eq!(matching(&store, &store.uri("*/e/?")), [store.uri("d/e/f")]);
     // What was written with another spelling is found with it.
     let long = format!("az://{ACCOUNT}.blob.core.windows.net/listing/d/*/*");
-    let found = store.az.get_matching_paths(uri(&long)).unwrap();
-    let found: Vec<_> =
-        found.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
-    assert_eq!(found, [format!("az://{ACCOUNT}.blob.core.windows.net/listing/d/e/f")]);
+    assert_eq!(
+        matching(&store, &long),
+        [format!("az://{ACCOUNT}.blob.core.windows.net/listing/d/e/f")]
+    );
     for scheme in ["abfs", "abfss"] {
         let host = format!("{scheme}://listing@{ACCOUNT}.dfs.core.windows.net");
         assert_eq!(read(&store.az, &format!("{host}/top")).unwrap(), b"x");
-        let found = store.az.get_matching_paths(uri(&format!("{host}/d/*/f"))).unwrap();
-        let found: Vec<_> =
-            found.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
-        assert_eq!(found, [format!("{host}/d/e/f")]);
+        assert_eq!(matching(&store, &format!("{host}/d/*/f")), [format!("{host}/d/e/f")]);
     }
     assert!(store.az.is_directory(uri(&store.uri("d/e"))).unwrap());
     assert!(!store.az.is_directory(uri(&store.uri("d.x"))).unwrap());

@@ -69,35 +69,29 @@ impl TestRoot for Container {
     }
 }
 
-tf_plugin_testing::filesystem::conformance! {
-    Az,
-    root: once(Container::plain),
-    malformed: "az://user:pw@account/container/blob",
-    other_host: format!("az://{ACCOUNT}/{OTHER}/"),
-    visible: flush,
-    directories: implied,
-    without: [
-        name_with_backslash => "Azure takes a backslash for a slash",
-        translate_name_cleans => "names are exact: none is cleaned",
-        untidy_names => "names are exact: none is cleaned",
-    ],
+macro_rules! conformance_of {
+    ($container:path) => {
+        tf_plugin_testing::filesystem::conformance! {
+            Az,
+            root: once($container),
+            malformed: "az://user:pw@account/container/blob",
+            other_host: format!("az://{ACCOUNT}/{OTHER}/"),
+            visible: flush,
+            directories: implied,
+            without: [
+                name_with_backslash => "Azure takes a backslash for a slash",
+                translate_name_cleans => "names are exact: none is cleaned",
+                untidy_names => "names are exact: none is cleaned",
+            ],
+        }
+    };
 }
+
+conformance_of!(Container::plain);
 
 /// The same with the disk cache.
 mod on_disk {
     use super::{ACCOUNT, Az, Container, OTHER};
 
-    tf_plugin_testing::filesystem::conformance! {
-        Az,
-        root: once(Container::cached),
-        malformed: "az://user:pw@account/container/blob",
-        other_host: format!("az://{ACCOUNT}/{OTHER}/"),
-        visible: flush,
-        directories: implied,
-        without: [
-            name_with_backslash => "Azure takes a backslash for a slash",
-            translate_name_cleans => "names are exact: none is cleaned",
-            untidy_names => "names are exact: none is cleaned",
-        ],
-    }
+    conformance_of!(Container::cached);
 }

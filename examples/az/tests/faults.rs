@@ -1,5 +1,6 @@
 //! A fault at each request of each operation: a retry, or the right error code, and nothing partial is visible.
 
+use crate::blobs::uri;
 use crate::common::{AZURITE, Store, content, plugin};
 use azurite::{Fault, KEY, Proxy};
 use tf_fs_plugin::prelude::*;
@@ -73,8 +74,10 @@ fn sweep(
     }
 }
 
-fn uri(text: &str) -> Uri<'_> {
-    Uri::new(text.as_bytes())
+fn append(store: &Store, bytes: &[u8]) -> Result<()> {
+    let mut file = store.az.new_appendable_file(uri(&store.uri("f")))?;
+    file.append(bytes)?;
+    file.close()
 }
 
 #[test]
@@ -121,12 +124,7 @@ fn appending() {
     sweep(
         "faults-appending",
         |store| store.write("f", b"before").unwrap(),
-        |store| {
-            let uri = store.uri("f");
-            let mut file = store.az.new_appendable_file(Uri::new(uri.as_bytes()))?;
-            file.append(b" and after")?;
-            file.close()
-        },
+        |store| append(store, b" and after"),
         |store, is_done| {
             let bytes = store.read("f").unwrap();
             assert!(bytes == b"before and after" || !is_done && bytes == b"before");
@@ -141,12 +139,7 @@ fn appending_blocks() {
     sweep(
         "faults-appending-blocks",
         |store| store.write("f", b"before").unwrap(),
-        |store| {
-            let uri = store.uri("f");
-            let mut file = store.az.new_appendable_file(Uri::new(uri.as_bytes()))?;
-            file.append(&body)?;
-            file.close()
-        },
+        |store| append(store, &body),
         |store, is_done| {
             let bytes = store.read("f").unwrap();
             assert!(bytes == all || !is_done && bytes == b"before");
@@ -158,12 +151,7 @@ fn appending_blocks() {
 fn appending_to_blocks() {
     let body = content(200_000);
     let all = [&*body, b" and after"].concat();
-    let append = |store: &Store| {
-        let uri = store.uri("f");
-        let mut file = store.az.new_appendable_file(Uri::new(uri.as_bytes()))?;
-        file.append(b" and after")?;
-        file.close()
-    };
+    let append = |store: &Store| append(store, b" and after");
     let check = |store: &Store, is_done: bool| {
         let bytes = store.read("f").unwrap();
         assert!(bytes == all || !is_done && bytes == body);
