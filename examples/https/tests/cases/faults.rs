@@ -125,8 +125,7 @@ const FAULTS: [Fault; 16] = [
 #[test]
 fn every_fault_at_every_request_passes() {
     let content = Content::new(6 << 20, 0);
-    let copy = content.clone();
-    let good = Server::new(move |request, _| copy.reply(request));
+    let good = content.serve();
     assert!(read(&fs(), &good.url("f")).unwrap() == *content.bytes);
     let requests = good.take_log().len();
     assert!(requests >= 2, "{requests}");

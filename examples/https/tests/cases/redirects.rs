@@ -15,8 +15,7 @@ fn to(status: u16, location: impl ToString) -> Reply {
 fn all_kinds_are_followed_and_the_place_is_remembered() {
     let content = Content::new(20 << 20, 0);
     for status in [301, 302, 303, 307, 308] {
-        let copy = content.clone();
-        let there = Server::new(move |request, _| copy.reply(request));
+        let there = content.serve();
         let url = there.url("g?signature=1");
         let here = Server::new(move |request, _| match &*request.target {
             "/d/f" => to(status, "../e"),
@@ -75,8 +74,7 @@ fn redirects_without_end_or_without_a_target_are_errors() {
 #[test]
 fn credentials_stay_with_their_host() {
     let content = Content::new(5 << 20, 0);
-    let copy = content.clone();
-    let there = Server::new(move |request, _| copy.reply(request));
+    let there = content.serve();
     let url = there.url("g");
     let here = Server::new(move |request, _| match request.header("authorization") {
         Some("Bearer sesame") => to(302, &url),
