@@ -81,35 +81,22 @@ macro_rules! declarations {
                 self
             }
 
-            /// Sets when others see a file that is being written.
-            #[must_use]
-            pub fn visible(mut self, visible: Visible) -> Self {
-                self.$field.visible = visible;
-                self
-            }
-
-            /// Sets whether directories exist by themselves.
-            #[must_use]
-            pub fn directories(mut self, directories: Directories) -> Self {
-                self.$field.directories = directories;
-                self
-            }
-
-            /// Sets whether files that exist can be appended to.
-            #[must_use]
-            pub fn append(mut self, append: Append) -> Self {
-                self.$field.append = append;
-                self
-            }
-
-            /// Sets who creates the files that the cases read; with [`Files::Provided`], cases that write are left out.
-            #[must_use]
-            pub fn files(mut self, files: Files) -> Self {
-                self.$field.files = files;
-                self
+            declarations! { @set $field
+                visible: Visible, "Sets when others see a file that is being written.";
+                directories: Directories, "Sets whether directories exist by themselves.";
+                append: Append, "Sets whether files that exist can be appended to.";
+                files: Files, "Sets who creates the files that the cases read; with [`Files::Provided`], cases that write are left out.";
             }
         }
     };
+    (@set $field:ident $($name:ident: $of:ty, $doc:literal;)*) => {$(
+        #[doc = $doc]
+        #[must_use]
+        pub fn $name(mut self, $name: $of) -> Self {
+            self.$field.$name = $name;
+            self
+        }
+    )*};
 }
 
 pub(in crate::filesystem) use declarations;
