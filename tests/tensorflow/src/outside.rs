@@ -2,15 +2,14 @@
 
 use cargo_tf_plugin::workspace::Workspace;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 /// The profiles of the workspace, so that what these crates depend on is built once for all of them and where it can be
 /// with the workspace. None is optimised: that the libraries of users work is shown with the feature `optimised`.
-const SETTINGS: [&str; 4] = [
+const SETTINGS: [&str; 3] = [
     "profile.dev.debug='none'",
-    "profile.release.debug=false",
     "profile.release.strip='debuginfo'",
     "profile.release.opt-level=0",
 ];
@@ -65,12 +64,8 @@ pub fn build(name: &str, manifest: &str, sources: &[(&str, String)], release: bo
     }
     let built = cargo.output().expect("cargo runs");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    library(&workspace.target_dir(), name, release)
-}
-
-fn library(target: &Path, name: &str, release: bool) -> PathBuf {
     let profile = if release { "release" } else { "debug" };
-    target.join(profile).join(format!("lib{}.so", name.replace('-', "_")))
+    workspace.target_dir().join(profile).join(format!("lib{}.so", name.replace('-', "_")))
 }
 
 /// A document's first code block in a language.
