@@ -253,13 +253,8 @@ fn a_filesystem_that_hangs_is_given_up() {
 #[test]
 fn a_new_filesystem_is_built_and_run() {
     let fresh = Fresh::make("runs", &["--fs"]);
-    let tool = |directory: &Path, arguments: &[&str]| {
-        let mut command = tool(directory, arguments);
-        command.env_remove("TF_PLUGIN_PROFILE");
-        command
-    };
     // One configuration: cargo does not rebuild what the tool has built, and vice versa.
-    let build = || cargo(&fresh.directory, &["build", "--release"]);
+    let build = || cargo(&fresh.directory, &["build"]);
     let first = build();
     assert!(first.contains("Compiling runs v0.1.0"), "{first}");
     let checked = succeeds(&mut tool(&fresh.directory, &["check"]));
@@ -274,7 +269,7 @@ sys.exit(7)";
     let mut run = tool(&fresh.directory, &["run", "--tf"]);
     run.arg(venv()).args(["--", "python", "-c", show]);
     let said = exits(run.env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH"), 7);
-    let library = target().join("release/libruns.so");
+    let library = target().join("debug/libruns.so");
     let wanted = format!("{} {}\n", venv().display(), library.display());
     assert!(said.contains(&wanted), "{said}");
     let mut run = tool(&fresh.directory, &["run", "--python"]);
@@ -283,9 +278,9 @@ sys.exit(7)";
 
     let known = json(&mut tool(&fresh.directory, &["build", "--json"]));
     assert_eq!(known["path"], library.to_string_lossy().as_ref());
-    let mut dev = tool(&fresh.directory, &["build", "--json"]);
-    let dev = json(dev.env("TF_PLUGIN_PROFILE", "dev"));
-    assert_eq!(dev["path"], target().join("debug/libruns.so").to_string_lossy().as_ref());
+    let mut released = tool(&fresh.directory, &["build", "--json"]);
+    let released = json(released.env_remove("TF_PLUGIN_PROFILE"));
+    assert_eq!(released["path"], target().join("release/libruns.so").to_string_lossy().as_ref());
     let glibc = known["glibc"].as_str().expect("a version").replace('.', "_");
     let machine = std::env::consts::ARCH;
     assert_eq!(known["platform"], format!("manylinux_{glibc}_{machine}"));
