@@ -11,10 +11,9 @@ pub(crate) async fn head(bucket: &Bucket, name: &Name) -> Result<ObjectMeta, Cau
     let head = bucket.client.head_object().bucket(&*bucket.name).key(&name.key);
     match head.set_request_payer(payer(bucket)).send().await {
         Ok(head) => {
-            let size = head.content_length().and_then(|len| u64::try_from(len).ok());
             let modified = head.last_modified().and_then(|time| SystemTime::try_from(*time).ok());
-            let meta =
-                ObjectMeta::new(size.unwrap_or(0)).with_etag(head.e_tag().map(str::to_owned));
+            let mut meta = ObjectMeta::default().with_etag(head.e_tag().map(str::to_owned));
+            meta.size = head.content_length().and_then(|len| u64::try_from(len).ok());
             Ok(meta.with_modified(modified))
         }
         Err(error) => Err(bucket.cause(error)),

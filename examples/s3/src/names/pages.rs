@@ -47,9 +47,9 @@ pub(crate) async fn page(
     page.next = is_truncated.then(|| output.next_continuation_token.unwrap_or_default());
     for object in output.contents.unwrap_or_default() {
         let Some(key) = object.key.map(text) else { continue };
-        let size = object.size.and_then(|size| u64::try_from(size).ok());
         let modified = object.last_modified.and_then(|time| SystemTime::try_from(time).ok());
-        let meta = ObjectMeta::new(size.unwrap_or(0)).with_etag(object.e_tag);
+        let mut meta = ObjectMeta::default().with_etag(object.e_tag);
+        meta.size = object.size.and_then(|size| u64::try_from(size).ok());
         page.objects.push(Object::new(key, meta.with_modified(modified)));
     }
     let prefixes = output.common_prefixes.unwrap_or_default().into_iter();

@@ -396,3 +396,21 @@ fn a_length_that_is_no_number_is_not_believed() {
         assert!(format!("{error:#}").contains("cannot be right"), "{length}: {error:#}");
     }
 }
+
+#[test]
+fn a_listing_without_sizes_is_not_one_of_empty_files() {
+    let server = Raw::start(|asked| match asked.parameter("list-type") {
+        Some(_) => {
+            let (listing, _) = listing(&[("k".to_owned(), "e")], None);
+            let listing = String::from_utf8(listing).expect("text");
+            let (_, body) = listing.split_once("\r\n\r\n").expect("a body");
+            xml(&body.replace("<Size>7</Size>", ""))
+        }
+        None => {
+            let head = "HTTP/1.1 206 X\r\netag: \"e\"\r\ncontent-range: bytes 0-0/7\r\ncontent-length: 1\r\n\r\n";
+            ([head.as_bytes(), b"x"].concat(), false)
+        }
+    });
+    let store = server.store("hostile-sizes", &[]);
+    assert_eq!(host().get_file_size(store.uri("k")).expect("a size"), 7);
+}
