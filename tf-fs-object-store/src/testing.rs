@@ -161,6 +161,7 @@ impl<C: Client + Clone> Client for Faulty<C> {
     type Store = FaultyBucket<C::Store>;
 
     const SCHEME: &'static str = C::SCHEME;
+    const LONGEST_KEY: usize = C::LONGEST_KEY;
 
     fn settings(&self) -> Settings {
         self.client.settings()
@@ -204,6 +205,10 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
 
     fn endpoint(&self) -> String {
         self.bucket.endpoint()
+    }
+
+    fn cache_scope(&self) -> Option<String> {
+        self.bucket.cache_scope()
     }
 
     async fn get(&self, options: GetOptions<'_>) -> Result<(Head, S::Body), S::Failure> {
