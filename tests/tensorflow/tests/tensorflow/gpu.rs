@@ -84,7 +84,7 @@ fn each_operation_answers_as_on_the_cpu() {
     // TensorFlow has kernels for the type `GPU` that are not this device's.
     let own = [("RUST_GPU_TYPE", "RUST_GPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
     // A sweep compiles a shader for most cases: Mesa takes a third less time for it without LLVM's optimizations.
-    let (name, sample) = sample(16);
+    let (name, sample) = sample(24);
     let settings = [LACKS_TYPES, (name, &*sample), ("GALLIVM_PERF", "nopt")];
     let settings = [&own[..], &settings].concat();
     let finished = run("refdevice_sweep", &[], &settings);

@@ -10,7 +10,7 @@ const SETTING: &str = "RUST_GPU_COOPERATIVE_MATRICES";
 const SAID: &str = "RUST_GPU multiplies float16 by cooperative matrices of";
 
 fn sweep(ops: &[&str], settings: &[(&str, &str)]) -> Finished {
-    let (name, sample) = sample(8);
+    let (name, sample) = sample(16);
     let own = [
         ("GALLIVM_PERF", "nopt"),
         ("RUST_GPU_TYPE", "RUST_GPU"),

@@ -4,6 +4,7 @@ mod artefacts;
 mod az;
 mod conformance;
 mod defects_of_tensorflow_io;
+mod demo;
 mod device_faults;
 mod devices;
 // Its crates are built for a release only: `author` and `readme` train with the same ones in the newest TensorFlow.
@@ -23,7 +24,7 @@ mod object_store;
 mod panics;
 mod readme;
 mod refdevice;
-mod s3_demo;
+
 mod s3_disk_cache;
 mod s3_process;
 mod s3_scale;
