@@ -86,7 +86,9 @@ impl ObjectStore for Bucket {
     fn is_copy(source: &ObjectMeta, destination: &ObjectMeta) -> bool {
         match (&source.etag, &destination.etag) {
             (Some(source_tag), Some(tag)) => {
-                same_etag(source_tag, tag) && source.size == destination.size
+                same_etag(source_tag, tag)
+                    && source.size.is_some()
+                    && source.size == destination.size
             }
             _ => false,
         }

@@ -64,12 +64,13 @@ impl Target<'_> {
         let head = retry(self.bucket, "HeadObject", self.name, ask).await?;
         let found = whole_etag(head.e_tag());
         let is_other = !etag.is_empty() && !found.is_empty() && !same_etag(&found, etag);
-        let found_len = head.content_length().unwrap_or_default();
+        let found_len = head.content_length().and_then(|len| u64::try_from(len).ok());
+        let stated = found_len.map_or_else(|| "an unknown number of".into(), |len| len.to_string());
         // If somebody else has replaced it already, its length says nothing about ours.
         ensure!(
-            is_other || u64::try_from(found_len) == Ok(len),
+            is_other || found_len == Some(len),
             Error::data_loss(format_args!(
-                "{}: the store has {found_len} bytes of the {len} that were written; write it again",
+                "{}: the store has {stated} bytes of the {len} that were written; write it again",
                 self.name
             ))
         );

@@ -398,19 +398,24 @@ fn a_length_that_is_no_number_is_not_believed() {
 }
 
 #[test]
-fn a_listing_without_sizes_is_not_one_of_empty_files() {
-    let server = Raw::start(|asked| match asked.parameter("list-type") {
-        Some(_) => {
-            let (listing, _) = listing(&[("k".to_owned(), "e")], None);
-            let listing = String::from_utf8(listing).expect("text");
-            let (_, body) = listing.split_once("\r\n\r\n").expect("a body");
-            xml(&body.replace("<Size>7</Size>", ""))
-        }
-        None => {
-            let head = "HTTP/1.1 206 X\r\netag: \"e\"\r\ncontent-range: bytes 0-0/7\r\ncontent-length: 1\r\n\r\n";
-            ([head.as_bytes(), b"x"].concat(), false)
-        }
-    });
-    let store = server.store("hostile-sizes", &[]);
-    assert_eq!(host().get_file_size(store.uri("k")).expect("a size"), 7);
+fn what_has_no_size_is_not_empty() {
+    for is_listed in [true, false] {
+        let server = Raw::start(move |asked| {
+            let head = match asked.parameter("list-type") {
+                Some(_) if is_listed => {
+                    let (listing, _) = listing(&[("k".to_owned(), "e")], None);
+                    let listing = String::from_utf8(listing).expect("text");
+                    let (_, body) = listing.split_once("\r\n\r\n").expect("a body");
+                    return xml(&body.replace("<Size>7</Size>", ""));
+                }
+                Some(_) => "403 X\r\ncontent-length: 0",
+                None if asked.is("HEAD") => "200 X\r\netag: \"e\"",
+                None => "206 X\r\netag: \"e\"\r\ncontent-range: bytes 0-0/7\r\ncontent-length: 1",
+            };
+            let body = if head.starts_with("206") { "x" } else { "" };
+            (format!("HTTP/1.1 {head}\r\n\r\n{body}").into_bytes(), false)
+        });
+        let store = server.store("hostile-sizes", &[]);
+        assert_eq!(host().get_file_size(store.uri("k")).expect("a size"), 7, "{is_listed}");
+    }
 }
