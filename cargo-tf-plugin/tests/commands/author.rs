@@ -281,6 +281,7 @@ sys.exit(7)";
     let mut released = tool(&fresh.directory, &["build", "--json"]);
     let released = json(released.env_remove("TF_PLUGIN_PROFILE"));
     assert_eq!(released["path"], target().join("release/libruns.so").to_string_lossy().as_ref());
+    assert!(!cargo(&fresh.directory, &["build", "--release"]).contains("Compiling"));
     let glibc = known["glibc"].as_str().expect("a version").replace('.', "_");
     let machine = std::env::consts::ARCH;
     assert_eq!(known["platform"], format!("manylinux_{glibc}_{machine}"));

@@ -18,10 +18,11 @@ pub(super) fn target() -> PathBuf {
     workspace.target_dir().to_owned()
 }
 
+/// The profile is that of the workspace. Not for packages of it, whose libraries other tests load.
 pub(super) fn tool(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = program::tool();
     command.current_dir(directory).args(arguments).env("CARGO_TARGET_DIR", target());
-    command.env_remove("SOURCE_DATE_EPOCH");
+    command.env("TF_PLUGIN_PROFILE", "dev").env_remove("SOURCE_DATE_EPOCH");
     command
 }
 

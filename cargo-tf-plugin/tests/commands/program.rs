@@ -7,13 +7,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Takes the profile `dev`, in which the workspace is built, and leaves the optimiser out of the others: `refdevice` alone
-/// would take two minutes of processor time. `tests/tensorflow` tests the libraries that users get, with the feature
-/// `optimised`. Python collects garbage rarely; lavapipe compiles fast.
+/// Turns off the optimiser: `refdevice` alone would take two minutes of processor time. `tests/tensorflow` tests the
+/// libraries that users get, with the feature `optimised`. Python collects garbage rarely; lavapipe compiles fast.
 pub(crate) fn quick(mut command: Command) -> Command {
     command.env("GALLIVM_PERF", "nopt");
     command.env("PYTHONPATH", root().join("tests/python/few_collections"));
-    command.env("TF_PLUGIN_PROFILE", "dev").env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
+    command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
     command
 }
 
