@@ -4,7 +4,7 @@
 
 The plugin is loaded at import, with settings from the environment as a user gives them; `--control` is the test
 server's control interface, which shows what really was sent and stored. Cases that need another environment run first,
-in forks of a process in which the plugin is loaded and not used; those that look at the end of a process run in a
+in forks of a process in which the plugin is loaded and not used, and which end at once; those that look at the end of a process run in a
 process of their own. One line a case on standard output:
 
     ok NAME 0.12s
@@ -627,7 +627,13 @@ def in_a_fork(one, root, control):
                 traceback.print_exc()
             finally:
                 os._exit(status)
-        _, status = os.waitpid(child, 0)
+        end, ended = time.monotonic() + LIMIT + 30, 0
+        while not ended:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if time.monotonic() > end:
+                # Its own time limit had no effect.
+                os.kill(child, 9)
+            time.sleep(0.01)
         said.seek(0)
         check(status, 0, "the status of the fork, which said\n%s" % said.read())
 
@@ -650,7 +656,7 @@ def in_a_process_of_its_own(one, root, control):
 def run(one, root, control):
     started = time.monotonic()
     try:
-        how = in_a_process_of_its_own if one.own_process else in_a_fork if one.environment else in_this_process
+        how = in_a_process_of_its_own if one.own_process else in_a_fork if one.environment is not None else in_this_process
         how(one, root, control)
     except Exception as error:  # noqa: BLE001: a case may fail with anything
         print("FAILED %s %.2fs: %s (%s)" % (one.name, time.monotonic() - started, error, one.defect), flush=True)
