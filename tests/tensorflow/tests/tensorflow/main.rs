@@ -24,7 +24,6 @@ mod object_store;
 mod panics;
 mod readme;
 mod refdevice;
-
 mod s3_disk_cache;
 mod s3_process;
 mod s3_scale;
