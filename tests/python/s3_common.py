@@ -4,10 +4,16 @@ Needs no TensorFlow by itself.
 """
 import json
 import os
+import signal
+import time
 import urllib.parse
 import urllib.request
 
 MIB = 1 << 20
+
+# What a child may take for its work: it is small, and a hang is what is looked for. A clear error must come within
+# a second; the rest is for a busy machine.
+CHILD_LIMIT = 30
 
 
 def check(actual, expected, what="result"):
@@ -18,6 +24,18 @@ def check(actual, expected, what="result"):
 def short(value):
     text = repr(value)
     return text if len(text) <= 400 else text[:400] + " ... (%d characters)" % len(text)
+
+
+def wait_for(child, seconds=CHILD_LIMIT):
+    """The exit status of a child, which must end in time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.005)
+    os.kill(child, signal.SIGABRT)
+    raise AssertionError("the child hangs")
 
 
 def fails(kind, words, function, *arguments, **options):

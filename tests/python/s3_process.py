@@ -24,7 +24,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 import tensorflow as tf  # noqa: E402
 
-from s3_common import MIB, Control, check, fails  # noqa: E402
+from s3_common import CHILD_LIMIT, MIB, Control, check, fails, wait_for  # noqa: E402
 
 # At the end Python takes everything apart, as in a user's process.
 gc.unfreeze()
@@ -34,10 +34,6 @@ gfile = tf.io.gfile
 errors = tf.errors
 WAYS = {}
 KEPT = []
-
-# What a child may take for its work: it is small, and a hang is what is looked for. A clear error must come within
-# a second; the rest is for a busy machine.
-CHILD_LIMIT = 30
 
 
 def way(function):
@@ -58,18 +54,6 @@ def read(path):
 
 def pattern(size, seed):
     return random.Random(seed).randbytes(size)
-
-
-def wait_for(child):
-    """The exit status of a child, which must end in time."""
-    end = time.monotonic() + CHILD_LIMIT
-    while time.monotonic() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.005)
-    os.kill(child, signal.SIGABRT)
-    raise AssertionError("the child hangs")
 
 
 def fork(function, *arguments):

@@ -4,8 +4,8 @@
 
 The plugin is loaded at import, with settings from the environment as a user gives them; `--control` is the test
 server's control interface, which shows what really was sent and stored. Cases that need another environment run first,
-in forks of a process in which the plugin is loaded and not used, and which end at once; those that look at the end of a process run in a
-process of their own. One line a case on standard output:
+in forks of a process in which the plugin is loaded and not used; such a fork ends without any clean-up. Cases that look
+at the end of a process run in a process of their own. One line a case on standard output:
 
     ok NAME 0.12s
     FAILED NAME 0.12s: the exception       (the traceback follows)
@@ -28,7 +28,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
-from s3_common import MIB, Control, check, fails, resident, split  # noqa: E402
+from s3_common import MIB, Control, check, fails, resident, split, wait_for  # noqa: E402
 
 CASES = {}
 
@@ -553,16 +553,7 @@ def a_forked_child(place):
                 write(place("child"), b"from the child")
                 signal_by = 0
         os._exit(signal_by)
-    end = time.monotonic() + 20
-    while time.monotonic() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            check(os.waitstatus_to_exitcode(status), 0, "the child's exit status")
-            break
-        time.sleep(0.01)
-    else:
-        os.kill(child, 9)
-        raise AssertionError("the child hangs")
+    check(wait_for(child, 20), 0, "the child's exit status")
     check((read(place("child")), read(place("file"))), (b"from the child", b"content"), "the contents afterwards")
 
 
@@ -627,15 +618,12 @@ def in_a_fork(one, root, control):
                 traceback.print_exc()
             finally:
                 os._exit(status)
-        end, ended = time.monotonic() + LIMIT + 30, 0
-        while not ended:
-            ended, status = os.waitpid(child, os.WNOHANG)
-            if time.monotonic() > end:
-                # Its own time limit had no effect.
-                os.kill(child, 9)
-            time.sleep(0.01)
-        said.seek(0)
-        check(status, 0, "the status of the fork, which said\n%s" % said.read())
+        try:
+            # One that hangs is ended by this, after its own time limit had no effect.
+            check(wait_for(child, LIMIT + 30), 0, "the status of the fork")
+        except AssertionError as error:
+            said.seek(0)
+            raise AssertionError("%s; it said\n%s" % (error, said.read())) from None
 
 
 def in_a_process_of_its_own(one, root, control):
