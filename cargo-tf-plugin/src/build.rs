@@ -26,8 +26,8 @@ impl Workspace {
     /// `TF_PLUGIN_PROFILE` in the environment takes precedence.
     ///
     /// With the profiles `release` and `dev` this builds what cargo builds of the package alone, and neither rebuilds
-    /// what the other has built. With any other profile only the shared library is built, even if the package is also a Rust library:
-    /// if it builds both, cargo skips whole-program optimisation (`lto`).
+    /// what the other has built. With any other profile only the shared library is built, even if the package is also
+    /// a Rust library: if it builds both, cargo skips whole-program optimisation (`lto`).
     pub fn build_plugin(&self, package: &str) -> Result<PathBuf> {
         let Some(package) = self.package(package) else {
             bail!("the workspace in {} has no package `{package}`", self.root().display());
