@@ -14,10 +14,10 @@ mod program;
 mod stream;
 mod wheel;
 
-use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
 pub use fault::HAPPENED;
 pub use wheel::nvrtc;
@@ -28,6 +28,9 @@ pub const NAME: &str = "CPU as CUDA device";
 pub const MEMORY: &str = "CPU_CUDA_MEMORY_MIB";
 /// The directory of compiled programs.
 const CACHE: &str = "CPU_CUDA_CACHE";
+
+/// What cargo builds.
+const LIBRARY: &str = "libcpu_cuda.so";
 
 /// The names under which programs look for a library. A machine with a GPU may have those without a version, which
 /// `cudarc` loads first.
@@ -44,48 +47,48 @@ const CUDNN: [&str; 7] = [
     "libcudnn_ops.so.9",
 ];
 
-/// A directory with the libraries.
+/// A directory with the libraries, beside the library that cargo has built for the running test. Tests share it: what
+/// starts once for all processes with an environment, as a fork server does, starts once.
 #[derive(Debug)]
-pub struct Cuda(tempfile::TempDir);
+pub struct Cuda(PathBuf);
 
 impl Cuda {
-    /// Creates a directory with the driver and NVRTC: the library that cargo has built for the running test.
+    /// The driver and NVRTC.
     ///
     /// # Panics
     /// Panics if the library is missing.
     #[must_use]
     pub fn new() -> Self {
-        Self::with(&[&DRIVER, &NVRTC])
+        Self::with("cpu-cuda-with-nvrtc", &[&DRIVER, &NVRTC])
     }
 
-    /// Creates a directory with only the driver.
+    /// Only the driver.
     ///
     /// # Panics
     /// Panics as [`Cuda::new`] does.
     #[must_use]
     pub fn without_nvrtc() -> Self {
-        Self::with(&[&DRIVER])
+        Self::with("cpu-cuda-driver", &[&DRIVER])
     }
 
-    /// Creates a directory with the driver, NVRTC, cuBLAS and cuDNN.
+    /// The driver, NVRTC, cuBLAS and cuDNN.
     ///
     /// # Panics
     /// Panics as [`Cuda::new`] does.
     #[must_use]
     pub fn with_libraries() -> Self {
-        Self::with(&[&DRIVER, &NVRTC, &CUBLAS, &CUDNN])
+        Self::with("cpu-cuda-with-libraries", &[&DRIVER, &NVRTC, &CUBLAS, &CUDNN])
     }
 
-    fn with(libraries: &[&[&str]]) -> Self {
-        let directory = tempfile::tempdir().expect("a scratch directory");
+    fn with(directory: &str, libraries: &[&[&str]]) -> Self {
         let test = std::env::current_exe().expect("a test is a file");
-        let built = test.with_file_name(format!("{DLL_PREFIX}cpu_cuda{DLL_SUFFIX}"));
-        let library = directory.path().join("library");
-        fs::copy(&built, &library)
-            .unwrap_or_else(|error| panic!("cannot copy {}: {error}", built.display()));
+        let (library, directory) = (test.with_file_name(LIBRARY), test.with_file_name(directory));
+        assert!(library.exists(), "{} is missing", library.display());
+        fs::create_dir_all(&directory).expect("a directory");
         for name in libraries.iter().copied().flatten() {
-            // Hard links, which a process loads once: all libraries share one device.
-            fs::hard_link(&library, directory.path().join(name)).expect("a link");
+            // A process loads a file once, whatever its names are: all libraries share one device.
+            let link = symlink(Path::new("..").join(LIBRARY), directory.join(name));
+            assert!(link.is_ok() || directory.join(name).exists(), "{name}: {link:?}");
         }
         Self(directory)
     }
@@ -98,7 +101,7 @@ impl Cuda {
     /// for `nvrtcVersion` or a function of cuDNN: the call succeeds, but does nothing.
     #[must_use]
     pub fn environment(&self, fault: Option<&str>) -> Vec<(&'static str, OsString)> {
-        let mut libraries = self.0.path().as_os_str().to_owned();
+        let mut libraries = self.0.as_os_str().to_owned();
         if let Some(others) = std::env::var_os("LD_LIBRARY_PATH") {
             libraries.push(":");
             libraries.push(others);

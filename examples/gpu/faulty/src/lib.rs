@@ -7,9 +7,10 @@
 #[allow(unsafe_code, reason = "functions of Vulkan; every block is argued")]
 mod abi;
 
-use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -20,25 +21,29 @@ const FAULT: &str = "FAULTY_VULKAN";
 /// The start of the line that the loader writes to stderr when the fault happens.
 pub const HAPPENED: &str = "faulty-vulkan: ";
 
+/// What cargo builds.
+const BUILT: &str = "libfaulty_vulkan.so";
 /// The name under which programs load it.
 const NAME: &str = "libvulkan.so.1";
 
-/// A directory with the loader.
+/// A directory with the loader, beside the library that cargo has built for the running test. Tests share it.
 #[derive(Debug)]
-pub struct Loader(tempfile::TempDir);
+pub struct Loader(PathBuf);
 
 impl Loader {
-    /// Creates a directory with the library that cargo has built for the running test.
+    /// Finds the library, and creates the directory where it is missing.
     ///
     /// # Panics
     /// Panics if the library is missing.
     #[must_use]
     pub fn new() -> Self {
-        let directory = tempfile::tempdir().expect("a scratch directory");
         let test = std::env::current_exe().expect("a test is a file");
-        let built = test.with_file_name(format!("{DLL_PREFIX}faulty_vulkan{DLL_SUFFIX}"));
-        fs::copy(&built, directory.path().join(NAME))
-            .unwrap_or_else(|error| panic!("cannot copy {}: {error}", built.display()));
+        let (library, directory) =
+            (test.with_file_name(BUILT), test.with_file_name("faulty-vulkan"));
+        assert!(library.exists(), "{} is missing", library.display());
+        fs::create_dir_all(&directory).expect("a directory");
+        let link = symlink(Path::new("..").join(BUILT), directory.join(NAME));
+        assert!(link.is_ok() || directory.join(NAME).exists(), "{NAME}: {link:?}");
         Self(directory)
     }
 
@@ -66,7 +71,7 @@ impl Loader {
         let all = std::env::split_paths(path).chain([system.into(), "/usr/lib64".into()]);
         let real = all.map(|directory| directory.join(NAME)).find(|path| path.exists());
         let real = real.expect("lavapipe has a loader").into_os_string();
-        let mut first = self.0.path().as_os_str().to_owned();
+        let mut first = self.0.as_os_str().to_owned();
         first.push(":");
         first.push(&*path);
         *path = first;
