@@ -48,7 +48,8 @@ impl Python {
             .env("PYTHONFAULTHANDLER", "1")
             .env("CUDA_VISIBLE_DEVICES", "-1")
             .env("TF_ENABLE_ONEDNN_OPTS", "0")
-            .env("TF_CPP_MIN_LOG_LEVEL", "2")
+            // Warnings are where plugins say why there is no device. One level for all lets forks share a process.
+            .env("TF_CPP_MIN_LOG_LEVEL", "1")
             // The scripts for which it matters how a process ends undo part of it.
             .env("PYTHONPATH", script("python/few_collections"))
             .arg(script(name));

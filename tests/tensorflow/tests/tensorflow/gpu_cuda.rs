@@ -19,11 +19,7 @@ fn run(script: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Finished 
 
 /// Without names, all ops.
 fn sweep(cuda: &Cuda, fault: Option<&str>, ops: &[&str], settings: &[(&str, &str)]) -> Finished {
-    let own = [
-        ("RUST_GPU_TYPE", "RUST_GPU"),
-        ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU"),
-        ("TF_CPP_MIN_LOG_LEVEL", "1"),
-    ];
+    let own = [("RUST_GPU_TYPE", "RUST_GPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
     let environment = cuda.environment(fault);
     let (name, sample) = sample(16);
     let settings = [&own[..], &[LACKS_TYPES, (name, &sample), CUDA], settings].concat();
@@ -86,8 +82,7 @@ fn the_shader_convolves_where_cudnn_fails() {
 fn a_card_that_is_lost_in_cudnn_is_an_error() {
     let cuda = Cuda::with_libraries();
     let fault = cuda.environment(Some("lost cudnnConvolutionForward 13"));
-    let settings = [CUDA, ("TF_CPP_MIN_LOG_LEVEL", "1")];
-    let finished = lose_card("convolve", "CUDA_ERROR_LAUNCH_FAILED", &settings, fault, true);
+    let finished = lose_card("convolve", "CUDA_ERROR_LAUNCH_FAILED", &[CUDA], fault, true);
     assert!(finished.stderr.contains(cpu_cuda::HAPPENED), "{}", finished.stderr);
 }
 
@@ -170,13 +165,7 @@ fn vulkan_is_used_where_cuda_cannot_be_and_a_line_says_why() {
             None => environment.push((name, value)),
         }
     }
-    let finished = run_on(
-        environment,
-        NEWEST,
-        "refdevice",
-        &["train=dense,sgd"],
-        &[("TF_CPP_MIN_LOG_LEVEL", "1")],
-    );
+    let finished = run_on(environment, NEWEST, "refdevice", &["train=dense,sgd"], &[]);
     let said = "RUST_GPU uses Vulkan for `llvmpipe";
     let lines: Vec<_> = finished.stderr.lines().filter(|line| line.contains(said)).collect();
     assert!(lines.len() == 1 && lines[0].contains("NVRTC"), "{}", finished.stderr);
