@@ -1,5 +1,6 @@
 //! `s3://`, a test at a time.
 
+mod alone;
 mod config;
 mod copying;
 mod credentials;
@@ -7,7 +8,6 @@ mod deleting;
 mod errors;
 mod growth;
 mod hostile;
-mod isolation;
 mod listing;
 mod metrics;
 mod names;
