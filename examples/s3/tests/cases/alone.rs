@@ -128,7 +128,11 @@ fn secrets_are_shown_nowhere() {
                     ..Options::default()
                 };
                 let store = Store::start("secrets", options, IMPATIENT);
-                store.set(&[("session_token", TOKEN), ("write_part_bytes", "5MiB")]);
+                store.set(&[
+                    ("session_token", TOKEN),
+                    ("write_part_bytes", "5MiB"),
+                    ("stall_timeout_ms", "200"),
+                ]);
                 let known = Credentials::new(store.access_key(), SECRET);
                 store.set_credentials([known.session_token(TOKEN)]);
                 store
@@ -177,16 +181,18 @@ fn secrets_are_shown_nowhere() {
     });
 }
 
-/// Threads of this process, and the plugin's ends of connections to `store` that are open.
-fn resources(store: &Store) -> (usize, usize) {
+/// Threads of this process, and the plugin's open connections to the stores.
+fn resources(stores: &[(Store, What)]) -> (usize, usize) {
     let threads = std::fs::read_dir("/proc/self/task").expect("/proc").count();
     // ":1F90", the peer's port, in lines of which the tenth field is the inode of the socket; 0: nobody holds it any
     // more, and the kernel waits for the other end, which a server that stalls never closes.
-    let port = format!(":{:04X}", store.address().port());
+    let ports = stores.iter().map(|(store, _)| format!(":{:04X}", store.address().port()));
+    let ports: Vec<_> = ports.collect();
     let table = std::fs::read_to_string("/proc/net/tcp").expect("/proc");
     let is_open = |line: &&str| {
         let fields: Vec<_> = line.split_whitespace().collect();
-        fields.len() > 9 && fields[2].ends_with(&port) && fields[9] != "0"
+        let is_ours = || ports.iter().any(|port| fields[2].ends_with(port));
+        fields.len() > 9 && is_ours() && fields[9] != "0"
     };
     (threads, table.lines().filter(is_open).count())
 }
@@ -215,38 +221,47 @@ fn metrics() -> BTreeMap<String, f64> {
 #[test]
 fn failures_leave_nothing_behind() {
     alone(this_test!(), || {
-        let store = Store::with("leaks", IMPATIENT);
-        store.set(&[
-            ("read_part_bytes", "65536"),
-            ("write_part_bytes", "5MiB"),
-            ("stall_timeout_ms", "200"),
-        ]);
+        // A store for each, since most of it is waiting.
+        let faults = [
+            What::Reset,
+            What::Stall,
+            What::HalfClose,
+            What::ResetBody(At::Middle),
+            What::StallBody(At::Middle),
+            What::status(503, "SlowDown"),
+            What::LoseAck,
+            What::CutBody(At::Last),
+        ];
+        let stores = faults.map(|fault| {
+            let store = Store::with("leaks", IMPATIENT);
+            store.set(&[
+                ("read_part_bytes", "65536"),
+                ("write_part_bytes", "5MiB"),
+                ("stall_timeout_ms", "200"),
+            ]);
+            (store, fault)
+        });
         let round = || {
-            for what in [
-                What::Reset,
-                What::Stall,
-                What::HalfClose,
-                What::ResetBody(At::Middle),
-                What::StallBody(At::Middle),
-                What::status(503, "SlowDown"),
-                What::LoseAck,
-                What::CutBody(At::Last),
-            ] {
-                fill(&store);
-                store.inject(Fault::new(When::Every(2), what));
-                drop(everything(&store));
-                store.clear_faults();
-            }
+            std::thread::scope(|scope| {
+                for (store, fault) in &stores {
+                    scope.spawn(|| {
+                        fill(store);
+                        store.inject(Fault::new(When::Every(2), fault.clone()));
+                        drop(everything(store));
+                        store.clear_faults();
+                    });
+                }
+            });
             std::thread::sleep(Duration::from_millis(500));
-            resources(&store)
+            resources(&stores)
         };
         let rounds = [round(), round()];
         assert!(rounds[1].0 <= rounds[0].0, "threads and connections: {rounds:?}");
         // Idle connections are kept for some seconds, broken ones are not.
         assert!(
-            eventually(Duration::from_secs(40), || resources(&store).1 == 0),
+            eventually(Duration::from_secs(40), || resources(&stores).1 == 0),
             "threads and connections: {rounds:?}, and later {:?}",
-            resources(&store)
+            resources(&stores)
         );
         let free = || {
             let numbers = metrics();
