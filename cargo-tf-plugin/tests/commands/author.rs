@@ -21,6 +21,7 @@ fn a_filesystem_and_a_device_are_installed_used_and_taken_away() {
     fs::write(fresh.directory.join("LICENSE-MIT"), "Do.\n").expect("written");
     fresh.is_formatted();
     cargo(&fresh.directory, &["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"]);
+    fresh.shares_dependencies(&[]);
     let said = cargo(&fresh.directory, &["test"]);
     let passed = said.lines().filter(|line| line.starts_with("test ") && line.ends_with(" ok"));
     // The cases of both kinds, and a few of the crate's own.
@@ -118,6 +119,7 @@ fn venv() -> PathBuf {
 #[test]
 fn a_new_device_is_tested_in_tensorflow() {
     let fresh = Fresh::make("a-device-with-a-long-name", &["--device", "--device-type", "D"]);
+    fresh.shares_dependencies(&[]);
     fresh.is_formatted();
     let said = succeeds(tool(&fresh.directory, &["test", "--tf"]).arg(venv()));
     assert_all(
@@ -139,6 +141,7 @@ fn a_new_device_is_tested_in_tensorflow() {
 #[test]
 fn a_new_object_store_works_before_it_is_edited() {
     let fresh = Fresh::make("blobs", &["--object-store"]);
+    fresh.shares_dependencies(&["object-store"]);
     fresh.is_formatted();
     // The active environment is the default.
     let said = succeeds(tool(&fresh.directory, &["test"]).env("VIRTUAL_ENV", venv()));
@@ -158,6 +161,7 @@ fn a_new_object_store_works_before_it_is_edited() {
 #[test]
 fn a_new_filesystem_is_tested_in_tensorflow() {
     let fresh = Fresh::make("f", &["--fs", "--scheme", "ff"]);
+    fresh.shares_dependencies(&[]);
     fresh.is_formatted();
     // The failure is reported, and everything else is still tested.
     fresh.edit("tests/filesystem.rs", "b\"hello\"", "b\"hullo\"");
@@ -205,6 +209,7 @@ fn a_new_filesystem_is_tested_in_tensorflow() {
 #[test]
 fn a_filesystem_that_hangs_is_given_up() {
     let fresh = Fresh::make("hangs", &["--fs", "--scheme", "hh"]);
+    fresh.shares_dependencies(&[]);
     fs::remove_dir_all(fresh.directory.join("tests")).expect("removed");
     fresh.edit("src/filesystem.rs", "scheme = \"hh\"", "scheme = \"hh\", autoload = false");
     let made = "fn new(_scheme: &str) -> Result<Self> {";

@@ -3,6 +3,7 @@
 use std::env;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -89,6 +90,19 @@ impl Fresh {
         // The versions that the workspace was tested with, so that nothing is built twice.
         fs::copy(root.join("Cargo.lock"), directory.join("Cargo.lock")).expect("copied");
         Self { parent, directory }
+    }
+
+    /// Gives its dependencies the features that they have in the workspace, which has built them. With `matrix` the
+    /// crate stays as its author has it.
+    pub(super) fn shares_dependencies(&self, features: &[&str]) {
+        if cfg!(feature = "matrix") {
+            return;
+        }
+        let shared = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("tests/features");
+        let shared = format!("path = {shared:?}\nfeatures = {features:?}\n");
+        let manifest = fs::OpenOptions::new().append(true).open(self.directory.join("Cargo.toml"));
+        let mut manifest = manifest.expect("it is there");
+        write!(manifest, "\n[dependencies.tf-plugin-features]\n{shared}").expect("written");
     }
 
     pub(super) fn is_formatted(&self) {

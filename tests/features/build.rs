@@ -1,0 +1,3 @@
+//! Has nothing to do: `Cargo.toml` says what it is for.
+
+fn main() {}
