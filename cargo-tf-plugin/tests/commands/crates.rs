@@ -19,11 +19,12 @@ pub(super) fn target() -> PathBuf {
     workspace.target_dir().to_owned()
 }
 
-/// The profile is that of the workspace. Not for packages of it, whose libraries other tests load.
+/// The command for new crates, in the profile of the workspace.
 pub(super) fn tool(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = program::tool();
     command.current_dir(directory).args(arguments).env("CARGO_TARGET_DIR", target());
-    command.env("TF_PLUGIN_PROFILE", "dev").env_remove("SOURCE_DATE_EPOCH");
+    command.env("CARGO", env!("CARGO")).env("TF_PLUGIN_PROFILE", "dev");
+    command.env_remove("SOURCE_DATE_EPOCH");
     command
 }
 

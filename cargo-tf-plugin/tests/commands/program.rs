@@ -16,14 +16,26 @@ pub(crate) fn quick(mut command: Command) -> Command {
     command
 }
 
+/// The command, for which the workspace has built its packages: in the profile `dev`, with the features of `cargo test
+/// --workspace`. With `matrix` it builds them alone, in the profile that users get.
+fn with_packages(command: Command) -> Command {
+    let mut command = quick(command);
+    if !cfg!(feature = "matrix") {
+        command.env("CARGO", root().join("cargo-tf-plugin/tests/commands/scripts/cargo.sh"));
+        command.env("TF_PLUGIN_TEST_CARGO", env!("CARGO"));
+        command.env("TF_PLUGIN_PROFILE", "dev");
+    }
+    command
+}
+
 pub(crate) fn tool() -> Command {
-    quick(Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin")))
+    with_packages(Command::new(env!("CARGO_BIN_EXE_cargo-tf-plugin")))
 }
 
 /// Returns the command with SIGINT as in a terminal, so that Ctrl-C ends it. A shell script starts
 /// background processes with SIGINT ignored, and every program inherits that.
 pub(crate) fn interruptible() -> Command {
-    let mut command = quick(Command::new("env"));
+    let mut command = with_packages(Command::new("env"));
     command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_cargo-tf-plugin")]);
     command
 }
