@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::thread;
 
 use crate::crates::{Fresh, Site, cargo, exits, fails, judge, succeeds, target, tool};
 use crate::said::{assert_all, json, text};
@@ -228,9 +229,13 @@ fn a_filesystem_that_hangs_is_given_up() {
         test.arg(venv());
         test
     };
-    let said = fails(test().env("HANGS_AT_ONCE", "1"));
+    let [at_once, at_the_end] = thread::scope(|scope| {
+        let at_once = scope.spawn(|| fails(test().env("HANGS_AT_ONCE", "1")));
+        let at_the_end = scope.spawn(|| fails(&mut test()));
+        [at_once, at_the_end].map(|said| said.join().expect("no panic"))
+    });
     assert_all(
-        &said,
+        &at_once,
         &[
             "import tensorflow  -           FAILED\n",
             "  | not done within 60 s\n",
@@ -241,9 +246,8 @@ fn a_filesystem_that_hangs_is_given_up() {
         ],
     );
     // The same for a filesystem that hangs at the end; and an incomplete line does not hide the result.
-    let said = fails(&mut test());
     assert_all(
-        &said,
+        &at_the_end,
         &[
             "import tensorflow   -           ok\n",
             "hh://               -           ok\n",
@@ -252,7 +256,7 @@ fn a_filesystem_that_hangs_is_given_up() {
             "look at threads of the plugin that are waited for, and at what is done when the process exits",
         ],
     );
-    assert!(!said.contains("give it more time"), "{said}");
+    assert!(!at_the_end.contains("give it more time"), "{at_the_end}");
 }
 
 #[test]
