@@ -3,7 +3,7 @@
 //! After a change on purpose, write the records again, and tell users in `CHANGELOG.md`:
 //!
 //! ```sh
-//! TF_FS_PLUGIN_WRITE_INTERFACES=1 cargo test -p tf-plugin-release-tests --test interfaces
+//! TF_FS_PLUGIN_WRITE_INTERFACES=1 cargo test -p tf-plugin-release-tests --features interfaces
 //! ```
 
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ fn public_interfaces_are_those_on_record() {
         wrong.is_empty(),
         "public interfaces are not those on record in tests/release/interfaces:\n\n{wrong}\n\
          If that is meant, say so in CHANGELOG.md, and write the records again:\n\n    \
-         TF_FS_PLUGIN_WRITE_INTERFACES=1 cargo test -p tf-plugin-release-tests --test interfaces\n"
+         TF_FS_PLUGIN_WRITE_INTERFACES=1 cargo test -p tf-plugin-release-tests --features interfaces\n"
     );
     let found = fs::read_dir(&folder)
         .expect("the records")
