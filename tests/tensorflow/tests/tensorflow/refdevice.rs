@@ -52,7 +52,7 @@ fn keras_trains_as_on_the_cpu(tensorflow: &TensorFlow) {
         "dense,scaled",
         "recurrent,adam",
     ];
-    let chosen = if is_whole() { &steps[..] } else { &steps[3..] };
+    let chosen = if is_whole() { &steps[..] } else { &steps[4..] };
     let steps: Vec<_> = chosen.iter().map(|step| format!("train={step}")).collect();
     let mut steps: Vec<&str> = steps.iter().map(String::as_str).collect();
     steps.push("eager");
