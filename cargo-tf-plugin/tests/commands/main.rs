@@ -1,6 +1,5 @@
 //! The commands, as users start them: one module a command, in one program whose tests run in parallel.
 
-mod author;
 mod bench;
 mod check;
 mod coverage;
@@ -9,6 +8,7 @@ mod demo;
 mod doctor;
 mod gpu_wheel;
 mod misbehaving;
+mod new;
 #[path = "../../../tests/tensorflow/src/overlay.rs"]
 #[expect(unreachable_pub, reason = "it is of a library of other tests")]
 mod overlay;
