@@ -3,7 +3,6 @@
 use std::env;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -96,14 +95,11 @@ impl Fresh {
     /// Gives its dependencies the features that they have in the workspace, which has built them. With `matrix` the
     /// crate stays as its author has it.
     pub(super) fn shares_dependencies(&self, features: &[&str]) {
-        if cfg!(feature = "matrix") {
-            return;
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("tests/features");
+        let shared = format!("tf-plugin-features = {{ path = {path:?}, features = {features:?} }}");
+        if !cfg!(feature = "matrix") {
+            self.edit("Cargo.toml", "[dependencies]\n", &format!("[dependencies]\n{shared}\n"));
         }
-        let shared = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("tests/features");
-        let shared = format!("path = {shared:?}\nfeatures = {features:?}\n");
-        let manifest = fs::OpenOptions::new().append(true).open(self.directory.join("Cargo.toml"));
-        let mut manifest = manifest.expect("it is there");
-        write!(manifest, "\n[dependencies.tf-plugin-features]\n{shared}").expect("written");
     }
 
     pub(super) fn is_formatted(&self) {

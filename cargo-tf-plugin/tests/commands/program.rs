@@ -22,8 +22,7 @@ fn with_packages(command: Command) -> Command {
     let mut command = quick(command);
     if !cfg!(feature = "matrix") {
         command.env("CARGO", root().join("cargo-tf-plugin/tests/commands/scripts/cargo.sh"));
-        command.env("TF_PLUGIN_TEST_CARGO", env!("CARGO"));
-        command.env("TF_PLUGIN_PROFILE", "dev");
+        command.env("TF_PLUGIN_TEST_CARGO", env!("CARGO")).env("TF_PLUGIN_PROFILE", "dev");
     }
     command
 }
