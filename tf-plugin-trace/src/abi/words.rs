@@ -21,18 +21,12 @@ pub(super) unsafe fn text(text: *const c_char) -> String {
 }
 
 fn code(code: TF_Code) -> String {
-    macro_rules! names {
-        ($($code:ident)*) => { [$(($code, stringify!($code))),*] };
-    }
-    let names = names!(
-        TF_CANCELLED TF_UNKNOWN TF_INVALID_ARGUMENT TF_DEADLINE_EXCEEDED TF_NOT_FOUND TF_ALREADY_EXISTS
-        TF_PERMISSION_DENIED TF_RESOURCE_EXHAUSTED TF_FAILED_PRECONDITION TF_ABORTED TF_OUT_OF_RANGE
-        TF_UNIMPLEMENTED TF_INTERNAL TF_UNAVAILABLE TF_DATA_LOSS TF_UNAUTHENTICATED
-    );
-    match names.iter().find(|(number, _)| *number == code) {
-        Some((_, name)) => name["TF_".len()..].to_owned(),
-        None => format!("code {code}"),
-    }
+    const NAMES: &str = "OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED \
+                         RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE \
+                         DATA_LOSS UNAUTHENTICATED";
+    // In the order of their numbers.
+    let name = NAMES.split(' ').nth(code as usize);
+    name.map_or_else(|| format!("code {code}"), str::to_owned)
 }
 
 /// Formats a status, unless it is OK.
