@@ -17,12 +17,10 @@ impl Kernel for AddV2 {
     fn compute(&self, context: &mut OpKernelContext<'_, BenchPlatform>) -> Result<()> {
         let (x, y) = (context.input(0)?, context.input(1)?);
         let shape = match (x.shape(), y.shape()) {
-            (x, y) if x == y => x,
-            ([], shape) | (shape, []) => shape,
-            (x, y) => {
-                return Err(Error::invalid_argument(format!("{x:?} and {y:?} cannot be added")));
-            }
-        };
+            (x, y) if x == y => Ok(x),
+            ([], shape) | (shape, []) => Ok(shape),
+            (x, y) => Err(Error::invalid_argument(format!("{x:?} and {y:?} cannot be added"))),
+        }?;
         let z = context.output(0, shape)?;
         let (Some(x_at), Some(y_at), Some(z_at)) = (x.ptr(), y.ptr(), z.ptr()) else {
             return Ok(());

@@ -21,8 +21,7 @@ fn run_in(version: &str, script: &str, steps: &[&str], settings: &[(&str, &str)]
 
 /// Runs steps with a fault of the Vulkan loader, which must happen.
 fn run_with(fault: &str, script: &str, steps: &[&str]) -> Finished {
-    let loader = Loader::new();
-    let environment = loader.environment(lavapipe::environment(), fault);
+    let environment = Loader::new().environment(lavapipe::environment(), fault);
     let finished = run_on(environment, NEWEST, script, steps, &[]);
     assert!(finished.stderr.contains(faulty_vulkan::HAPPENED), "{fault}: {}", finished.stderr);
     made_no_mistake(finished)
@@ -86,8 +85,7 @@ fn each_operation_answers_as_on_the_cpu() {
     // A sweep compiles a shader for most cases: Mesa takes a third less time for it without LLVM's optimizations.
     let (name, sample) = sample(24);
     let settings = [LACKS_TYPES, (name, &*sample), ("GALLIVM_PERF", "nopt")];
-    let settings = [&own[..], &settings].concat();
-    let finished = run("refdevice_sweep", &[], &settings);
+    let finished = run("refdevice_sweep", &[], &[&own[..], &settings].concat());
     let swept = finished.done().len();
     assert!(swept > 180, "{swept} operations: {}", finished.stdout);
 }

@@ -12,18 +12,16 @@ use tf_plugin_tensorflow_tests::child::Finished;
 const CUDA: (&str, &str) = ("RUST_GPU_BACKEND", "cuda");
 
 fn run(script: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Finished {
-    let cuda = Cuda::new();
     let settings = [settings, &[CUDA]].concat();
-    run_on(cuda.environment(None), NEWEST, script, arguments, &settings)
+    run_on(Cuda::new().environment(None), NEWEST, script, arguments, &settings)
 }
 
 /// Without names, all ops.
 fn sweep(cuda: &Cuda, fault: Option<&str>, ops: &[&str], settings: &[(&str, &str)]) -> Finished {
     let own = [("RUST_GPU_TYPE", "RUST_GPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
-    let environment = cuda.environment(fault);
     let (name, sample) = sample(16);
     let settings = [&own[..], &[LACKS_TYPES, (name, &sample), CUDA], settings].concat();
-    run_on(environment, NEWEST, "refdevice_sweep", ops, &settings)
+    run_on(cuda.environment(fault), NEWEST, "refdevice_sweep", ops, &settings)
 }
 
 /// What no training has; `each_operation_answers_as_on_the_cpu` has all.

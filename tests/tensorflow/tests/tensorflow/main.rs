@@ -7,7 +7,7 @@ mod defects_of_tensorflow_io;
 mod demo;
 mod device_faults;
 mod devices;
-// Its crates are built for a release only: `author` and `readme` train with the same ones in the newest TensorFlow.
+// Its crates are built for a release only: `new` of the command and `readme` train with the same ones in the newest TensorFlow.
 #[cfg(feature = "matrix")]
 mod first_device;
 mod fork_server;
