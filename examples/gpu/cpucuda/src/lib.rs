@@ -56,7 +56,7 @@ impl Cuda {
     /// The driver and NVRTC.
     ///
     /// # Panics
-    /// Panics if the library is missing.
+    /// Panics if the library is missing, or the directory cannot be created.
     #[must_use]
     pub fn new() -> Self {
         Self::with("cpu-cuda-with-nvrtc", &[&DRIVER, &NVRTC])
@@ -84,7 +84,8 @@ impl Cuda {
         let test = std::env::current_exe().expect("a test is a file");
         let (library, directory) = (test.with_file_name(LIBRARY), test.with_file_name(directory));
         assert!(library.exists(), "{} is missing", library.display());
-        fs::create_dir_all(&directory).expect("a directory");
+        fs::create_dir_all(&directory)
+            .unwrap_or_else(|error| panic!("cannot create {}: {error}", directory.display()));
         for name in libraries.iter().copied().flatten() {
             // A process loads a file once, whatever its names are: all libraries share one device.
             let link = symlink(Path::new("..").join(LIBRARY), directory.join(name));

@@ -34,14 +34,15 @@ impl Loader {
     /// Finds the library, and creates the directory where it is missing.
     ///
     /// # Panics
-    /// Panics if the library is missing.
+    /// Panics if the library is missing, or the directory cannot be created.
     #[must_use]
     pub fn new() -> Self {
         let test = std::env::current_exe().expect("a test is a file");
         let (library, directory) =
             (test.with_file_name(BUILT), test.with_file_name("faulty-vulkan"));
         assert!(library.exists(), "{} is missing", library.display());
-        fs::create_dir_all(&directory).expect("a directory");
+        fs::create_dir_all(&directory)
+            .unwrap_or_else(|error| panic!("cannot create {}: {error}", directory.display()));
         let link = symlink(Path::new("..").join(BUILT), directory.join(NAME));
         assert!(link.is_ok() || directory.join(NAME).exists(), "{NAME}: {link:?}");
         Self(directory)
