@@ -48,7 +48,7 @@ impl Python {
             .env("PYTHONFAULTHANDLER", "1")
             .env("CUDA_VISIBLE_DEVICES", "-1")
             .env("TF_ENABLE_ONEDNN_OPTS", "0")
-            // Warnings are where plugins say why there is no device. One level for all lets forks share a process.
+            // A plugin warns why it has no device. Forks share a process only if their level is the same.
             .env("TF_CPP_MIN_LOG_LEVEL", "1")
             // The scripts for which it matters how a process ends undo part of it.
             .env("PYTHONPATH", script("python/few_collections"))
