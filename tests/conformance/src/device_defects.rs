@@ -2,7 +2,7 @@
 
 /// Passes the defects of devices to a macro: name, what is wrong, and the case that must find it.
 ///
-/// A list of tokens, because the test makes types of the names and the book's crate a table of the texts.
+/// A list of tokens, because the test makes an enum of the names and the book's crate a table of the texts.
 #[macro_export]
 macro_rules! device_defects {
     ($list:ident) => {
