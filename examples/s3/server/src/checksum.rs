@@ -4,7 +4,7 @@ use base64_simd::STANDARD;
 use crc_fast::{CrcAlgorithm, checksum_combine};
 use http::HeaderMap;
 use s3s::checksum::ChecksumHasher;
-use s3s::crypto::{Checksum as _, Crc32, Crc32c, Crc64Nvme, Sha1, Sha256};
+use s3s::crypto::{Checksum as _, Crc32c, Crc64Nvme, Sha1, Sha256};
 use s3s::dto::Checksum;
 use s3s::{S3Result, s3_error};
 
@@ -87,21 +87,11 @@ impl Algorithm {
 
     /// Returns the checksum of `data`, in base64.
     pub(crate) fn compute(self, data: &Data) -> String {
-        let mut hasher = ChecksumHasher::default();
-        self.enable(&mut hasher);
+        let mut hasher = Hasher::default();
+        hasher.enable(self);
         data.for_each(|bytes| hasher.update(bytes));
         let sums = hasher.finalize();
         self.of(&sums).cloned().unwrap_or_default()
-    }
-
-    pub(crate) fn enable(self, hasher: &mut ChecksumHasher) {
-        match self {
-            Algorithm::Crc32 => hasher.crc32 = Some(Crc32::new()),
-            Algorithm::Crc32c => hasher.crc32c = Some(Crc32c::new()),
-            Algorithm::Crc64Nvme => hasher.crc64nvme = Some(Crc64Nvme::new()),
-            Algorithm::Sha1 => hasher.sha1 = Some(Sha1::new()),
-            Algorithm::Sha256 => hasher.sha256 = Some(Sha256::new()),
-        }
     }
 
     /// Returns the checksum of checksums: that of `parts`' raw values, with their count.
@@ -130,6 +120,40 @@ impl Algorithm {
             })
         })?;
         Some(STANDARD.encode_to_string(&all.to_be_bytes()[8 - width..]))
+    }
+}
+
+/// Computes checksums of a body.
+#[derive(Default)]
+pub(crate) struct Hasher {
+    // Most clients send it, and the one in `others` is slow without optimizations.
+    crc32: Option<crc32fast::Hasher>,
+    others: ChecksumHasher,
+}
+
+impl Hasher {
+    pub(crate) fn enable(&mut self, algorithm: Algorithm) {
+        match algorithm {
+            Algorithm::Crc32 => self.crc32 = Some(crc32fast::Hasher::new()),
+            Algorithm::Crc32c => self.others.crc32c = Some(Crc32c::new()),
+            Algorithm::Crc64Nvme => self.others.crc64nvme = Some(Crc64Nvme::new()),
+            Algorithm::Sha1 => self.others.sha1 = Some(Sha1::new()),
+            Algorithm::Sha256 => self.others.sha256 = Some(Sha256::new()),
+        }
+    }
+
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        if let Some(crc32) = &mut self.crc32 {
+            crc32.update(bytes);
+        }
+        self.others.update(bytes);
+    }
+
+    pub(crate) fn finalize(self) -> Checksum {
+        let crc32 = self.crc32.map(|crc32| crc32.finalize().to_be_bytes());
+        let mut sums = self.others.finalize();
+        sums.checksum_crc32 = crc32.map(|crc32| STANDARD.encode_to_string(crc32));
+        sums
     }
 }
 

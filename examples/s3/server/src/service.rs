@@ -14,7 +14,6 @@ use std::time::SystemTime;
 use base64_simd::STANDARD;
 use futures_core::Stream;
 use http::HeaderMap;
-use s3s::checksum::ChecksumHasher;
 use s3s::crypto::{Checksum as _, Md5};
 use s3s::dto::*;
 use s3s::{S3, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, TrailingHeaders, s3_error};
@@ -22,7 +21,7 @@ use s3s::{S3, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, TrailingHea
 use conditions::{Conditions, check_customer_key, selected};
 use receive::{Promise, receive};
 
-use crate::checksum::{Algorithm, announced, compare, from_trailers};
+use crate::checksum::{Algorithm, Hasher, announced, compare, from_trailers};
 use crate::data::{Data, DataBuilder};
 use crate::list::{self, PAGE, Query};
 use crate::store::{

@@ -1,7 +1,7 @@
 //! Checksums and ETags, which prove that the store has the bytes that were sent.
 
 use aws_smithy_types::base64;
-use crc_fast::CrcAlgorithm::Crc32IsoHdlc;
+use crc32fast::Hasher;
 use md5::{Digest as _, Md5};
 use tf_fs_object_store::Content;
 
@@ -11,11 +11,11 @@ pub(crate) struct Crc32(u32);
 
 impl Crc32 {
     pub(crate) fn of<'c>(chunks: impl IntoIterator<Item = &'c [u8]>) -> Self {
-        let mut digest = crc_fast::Digest::new(Crc32IsoHdlc);
+        let mut hasher = Hasher::new();
         for chunk in chunks {
-            digest.update(chunk);
+            hasher.update(chunk);
         }
-        Self::from_crc_fast(digest.finalize())
+        Self(hasher.finalize())
     }
 
     pub(super) fn of_content(content: &Content) -> Self {
@@ -24,16 +24,9 @@ impl Crc32 {
 
     /// Returns the checksum of these bytes followed by `len` bytes with the checksum `next`.
     pub(super) fn followed_by(self, next: Self, len: u64) -> Self {
-        Self::from_crc_fast(crc_fast::checksum_combine(
-            Crc32IsoHdlc,
-            self.0.into(),
-            next.0.into(),
-            len,
-        ))
-    }
-
-    fn from_crc_fast(value: u64) -> Self {
-        Self(u32::try_from(value).expect("a CRC32 has 32 bits"))
+        let mut hasher = Hasher::new_with_initial(self.0);
+        hasher.combine(&Hasher::new_with_initial_len(next.0, len));
+        Self(hasher.finalize())
     }
 
     /// Returns the form of requests and responses.

@@ -43,14 +43,14 @@ pub(super) async fn receive(
     promise: Promise<'_>,
     fast: bool,
 ) -> S3Result<Received> {
-    let mut hasher = ChecksumHasher::default();
+    let mut hasher = Hasher::default();
     for algorithm in Algorithm::ALL {
         if algorithm.of(&promise.sums).is_some() || promise.algorithm == Some(algorithm) {
-            algorithm.enable(&mut hasher);
+            hasher.enable(algorithm);
         }
     }
     for algorithm in announced(promise.headers) {
-        algorithm.enable(&mut hasher);
+        hasher.enable(algorithm);
     }
     let mut md5 = (!fast || promise.content_md5.is_some()).then(Md5::new);
     let mut builder = DataBuilder::default();
