@@ -1,4 +1,7 @@
 //! Installs Azurite by npm, at the versions of `package-lock.json`.
+//!
+//! `overrides` in `package.json` replaces three packages by the small `ms`: Azurite uses them for telemetry and SQL alone, and
+//! with what they depend on they are more than half of all files. It loads the first even without telemetry.
 
 use std::fs;
 use std::path::{Path, PathBuf};
