@@ -28,6 +28,7 @@ from s3_common import CHILD_LIMIT, MIB, Control, check, fails, wait_for  # noqa:
 
 # At the end Python takes everything apart, as in a user's process.
 gc.unfreeze()
+gc.set_threshold(700, 10, 10)
 atexit.unregister(gc.freeze)
 
 gfile = tf.io.gfile

@@ -18,6 +18,7 @@ gfile = tf.io.gfile
 
 # At the end Python takes everything apart, in a fork of `fork_server.py` too.
 gc.unfreeze()
+gc.set_threshold(700, 10, 10)
 atexit.unregister(gc.freeze)
 
 

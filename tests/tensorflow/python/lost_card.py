@@ -19,6 +19,7 @@ import tensorflow as tf
 
 # At the end Python takes everything apart, as in a user's process.
 gc.unfreeze()
+gc.set_threshold(700, 10, 10)
 atexit.unregister(gc.freeze)
 
 CARD = "/device:GPU:0"
