@@ -48,10 +48,8 @@ async fn an_error_response_and_one_lost_packet_are_not_silence() {
     let case = async |silent: usize, is_silent: bool| {
         let tls = Tls { verify: true, ..Tls::default() };
         let mut sources = Sources::new(&Arc::new(client_config(&tls).unwrap()));
-        if !is_silent {
-            // For a token and a response, also on a busy machine.
-            sources.imds_timeout = Duration::from_secs(5);
-        }
+        // The longer one is for a token and a response, also on a busy machine.
+        sources.imds_timeout = Duration::from_millis(if is_silent { 300 } else { 2000 });
         let (url, hears) = service(silent);
         let imds = sources.metadata_service().endpoint(&url).unwrap().build();
         let answer = sources.listen(|| imds.get("/latest/meta-data/placement/region")).await;
