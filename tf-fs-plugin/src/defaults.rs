@@ -177,7 +177,7 @@ pub fn get_matching_paths<F: Filesystem>(fs: &F, pattern: Uri<'_>) -> Result<Ent
     }
     if !glob::is_literal(pattern.host()) {
         return Err(Error::invalid_argument(format_args!(
-            "{pattern}: a wildcard cannot stand for a host; name the host and use wildcards after it"
+            "{pattern}: wildcards are not supported in a host; name the host and use wildcards after it"
         )));
     }
     let (prefix, path) = pattern.split_path();

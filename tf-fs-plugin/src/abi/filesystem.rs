@@ -307,7 +307,7 @@ unsafe extern "C" fn paths_exist<F: Filesystem>(
 
 #[cold]
 fn too_few<T>() -> Result<T> {
-    Err(Error::internal("`paths_exist` failed, or answered for too few paths; see the log"))
+    Err(Error::internal("`paths_exist` failed, or returned too few answers; see the log"))
 }
 
 /// Converts a length to the host's type.

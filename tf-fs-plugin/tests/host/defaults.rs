@@ -175,7 +175,7 @@ fn get_matching_paths_tells_what_tensorflow_hides() {
         fails(
             host.get_matching_paths(pattern),
             Code::InvalidArgument,
-            "a wildcard cannot stand for a host",
+            "wildcards are not supported in a host",
         );
     }
     arm("get_children", Trip::Fail(Code::Unavailable), 0);

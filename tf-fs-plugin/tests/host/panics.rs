@@ -129,7 +129,7 @@ fn paths_exist_tells_each_path() {
     for (trip, part) in [
         (Trip::Panic, "`paths_exist` failed"),
         (Trip::PanicWithBomb, "`paths_exist` failed"),
-        (Trip::Fail(Code::Unavailable), "answered for too few paths"),
+        (Trip::Fail(Code::Unavailable), "returned too few answers"),
     ] {
         arm("paths_exist", trip, 0);
         for answer in fixture.fs.paths_exist(&[FILE, DIR]).expect("statuses") {
