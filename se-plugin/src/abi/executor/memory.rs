@@ -58,7 +58,7 @@ fn refuse<D: Device>(
                 boundary::discard(DEALLOCATE, error);
             }
             Error::internal(format!(
-                "{address:?} is not an address of a device's; answer a multiple of {}",
+                "{address:?} is not a device address; `allocate` must return a multiple of {}",
                 DevicePtr::ALIGNMENT
             ))
         }
