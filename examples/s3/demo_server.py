@@ -24,7 +24,7 @@ import boto3  # noqa: E402
 from moto.server import ThreadedMotoServer  # noqa: E402
 from werkzeug.serving import WSGIRequestHandler  # noqa: E402
 
-# A line a request is no use to anybody here.
+# Nobody reads a line for each request here.
 WSGIRequestHandler.log_request = lambda *arguments, **options: None
 
 

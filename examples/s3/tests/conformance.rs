@@ -181,7 +181,7 @@ fn ask(store: &Store, cell: &str, op: &str, path: &str) -> Option<Code> {
         "rename_file from" => fs.rename_file(path, new),
         "copy_file to" => fs.copy_file(other, path),
         "rename_file to" => fs.rename_file(other, path),
-        other => panic!("{other} is no operation"),
+        other => panic!("{other} is not an operation"),
     };
     answer.err().map(|error| error.code())
 }

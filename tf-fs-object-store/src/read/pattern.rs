@@ -97,7 +97,7 @@ impl Streams {
             self.list.push(stream);
             return (self.list.len() - 1, None);
         }
-        // One that is no sequence goes first.
+        // One that is not a sequence goes first.
         let (i, _) = self
             .list
             .iter()

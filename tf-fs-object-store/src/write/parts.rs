@@ -100,7 +100,7 @@ mod tests {
         assert!((1..=1000).all(|number| size(8 << 20, number, false) == 8 << 20));
         assert_eq!(size(8 << 20, 1001, false), 16 << 20);
         assert_eq!(size(5 << 20, 1000, false), 5 << 20);
-        // Of an object of 1 TB, parts are no larger than 512 MiB.
+        // Of an object of 1 TB, parts are at most 512 MiB.
         let mut total = 0;
         let mut number = 0;
         while total < 1_000_000_000_000 {

@@ -2,7 +2,7 @@
 //!
 //! `device.cc` beside this is the same device by hand. Its memory is one range of the host's behind a lock;
 //! addresses are numbers that nobody can follow. Work is done within the call that requests it, under the lock,
-//! so a stream is no more than a count of what was done in it, and an event is what that count was.
+//! so a stream is only a count of what was done in it, and an event is what that count was.
 #![forbid(unsafe_code)]
 
 mod blocks;

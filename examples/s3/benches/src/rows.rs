@@ -57,7 +57,7 @@ pub enum Unshaped {
     Seconds(f64),
 }
 
-/// What the plugin should reach; `None` is no target.
+/// What the plugin should reach; `None` if it has no target.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Target {
     /// Seconds of an operation with the shaped network.

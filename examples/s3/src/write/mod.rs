@@ -72,7 +72,7 @@ pub(crate) fn is_ours(sent: Sent<'_>, found: &Stored) -> Option<bool> {
         Sent::Whole(content) => Some(md5_etag(content)),
         Sent::Parts { parts, .. } => etag_of_parts(parts),
     };
-    // Some ETags are no MD5, so an unequal one proves nothing.
+    // Some ETags are not MD5 sums, so an unequal one proves nothing.
     same_etag(&own?, etag).then_some(true)
 }
 

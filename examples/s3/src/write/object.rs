@@ -172,7 +172,7 @@ pub(super) fn is_proof(
             );
             Ok(true)
         }
-        // For stores without checksums. Some ETags are no MD5, so an unequal one proves nothing.
+        // For stores without checksums. Some ETags are not MD5 sums, so an unequal one proves nothing.
         _ => Ok(same_etag(etag, &md5_etag(content))),
     }
 }

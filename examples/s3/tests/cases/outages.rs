@@ -117,7 +117,7 @@ fn a_restart_of_the_store_is_survived() {
     assert!(store.open_uploads().is_empty(), "{:?}", store.open_uploads());
 }
 
-/// `Retry-After: 0` is no reason to ask without a pause, and an error in a success no response that cannot be right.
+/// `Retry-After: 0` is not a reason to retry without a pause, and an error in a success response is retried.
 #[test]
 fn what_says_nothing_of_time_is_waited_for_all_the_same() {
     let store =

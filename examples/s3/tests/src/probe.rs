@@ -38,7 +38,7 @@ impl Probe {
     pub fn error(&self, code: &str) -> &str {
         match &self.answer {
             Err((actual, text)) if actual == code => text,
-            other => panic!("{other:?} is no {code}\n{}", self.log),
+            other => panic!("{other:?}, expected {code}\n{}", self.log),
         }
     }
 }

@@ -11,7 +11,7 @@ use tf_fs_sys::{
 
 use crate::records;
 
-/// The modules that are no mirror of a header.
+/// The modules that do not mirror a header.
 const OTHERS: &[&str] = &["lib", "host", "operations"];
 
 /// The modules with what is different in TensorFlow 2.22.

@@ -151,7 +151,7 @@ pub(super) fn c_registered_twice(place: &Files) -> Outcome {
     let nothing = place.tf.register_filesystem("no-such-plugin.so".as_ref());
     fails("registering a library that is not there", NOT_FOUND, nothing)?;
     let other = place.tf.register_filesystem("libm.so.6".as_ref());
-    fails("registering a library that is no plugin", NOT_FOUND, other)?;
+    fails("registering a library that is not a plugin", NOT_FOUND, other)?;
     place.has("after that", "file", "content")
 }
 

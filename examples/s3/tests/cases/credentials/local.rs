@@ -102,7 +102,7 @@ fn profiles() {
         text.ends_with("profile `missing`: not in ~/.aws/config and not in ~/.aws/credentials"),
         "{text}"
     );
-    // A profile for another purpose than credentials is no mistake.
+    // A profile for another purpose than credentials is not a mistake.
     let bare = read(this_test!(), &store, &[at_home, ("AWS_PROFILE", Some("bare"))]);
     let text = bare.error("Unauthenticated");
     assert!(text.contains("profile `bare`: it has no credentials; web identity: "), "{text}");

@@ -1,4 +1,4 @@
-//! Where credentials are from: every source against a stand-in on loopback, and what is said when there are none.
+//! Where credentials are from: every source against a server on loopback, and what is said when there are none.
 
 mod local;
 mod services;

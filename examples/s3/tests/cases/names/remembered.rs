@@ -215,7 +215,7 @@ fn questions_about_all_names_of_a_large_directory_go_on_page_by_page() {
         assert_eq!(code(fs().stat(store.uri("d/2500"))), Code::NotFound);
     });
     assert!(requests["ListObjectsV2"] <= 4, "{requests:?}");
-    // Few questions are no walk: each is answered for itself.
+    // A few questions are not a walk: each is a request of its own.
     for n in 0..2500 {
         store.put(&format!("e/{n:04}"), "x");
     }

@@ -127,7 +127,7 @@ fn without_checksums_the_length_is_asked_for() {
         file.append(b"123456789").unwrap();
         file.close().unwrap();
     });
-    // The ETags of this server are no MD5 sums.
+    // The ETags of this server are not MD5 sums.
     assert_eq!(requests, counts([("PutObject", 1), ("HeadObject", 1)]));
     assert!(!store.log()[0].headers.contains_key("x-amz-checksum-crc32"));
     let ((), requests) = store.requests(|| {
