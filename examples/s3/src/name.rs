@@ -93,7 +93,7 @@ fn check_bucket(bucket: &str) -> Result<()> {
     ensure!(
         !bucket.contains(['*', '?', '[']),
         Error::invalid_argument(format_args!(
-            "s3://{bucket}: a wildcard cannot stand for a bucket; name the bucket and use wildcards after it"
+            "s3://{bucket}: wildcards are not supported in a bucket's name; name the bucket and use wildcards after it"
         ))
     );
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
@@ -184,7 +184,7 @@ mod tests {
         );
         refused(
             "s3://b*/k",
-            "s3://b*: a wildcard cannot stand for a bucket; name the bucket and use wildcards after it",
+            "s3://b*: wildcards are not supported in a bucket's name; name the bucket and use wildcards after it",
         );
         refused("s3://b\n/k", "s3://b\\n: no bucket has '\\n' in its name; write s3://bucket/key");
         refused(

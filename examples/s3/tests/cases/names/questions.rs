@@ -286,7 +286,7 @@ fn bad_names_are_refused_with_advice() {
     assert_eq!(error.code(), Code::InvalidArgument);
     assert_eq!(
         error.message(),
-        "s3://b*: a wildcard cannot stand for a bucket; name the bucket and use wildcards after it"
+        "s3://b*: wildcards are not supported in a bucket's name; name the bucket and use wildcards after it"
     );
     for uri in [store.uri(""), store.uri("d/"), "s3://".into()] {
         assert_eq!(
