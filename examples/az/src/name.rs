@@ -112,7 +112,7 @@ pub(crate) fn canonical(bucket: &str) -> Result<Cow<'_, str>> {
         return Ok("".into());
     }
     if bucket.contains(['*', '?', '[', '\\']) {
-        return refused("a wildcard cannot stand for an account or a container");
+        return refused("wildcards are not supported in the names of accounts and containers");
     }
     let account = match account.contains('.') {
         false => &*account,
@@ -201,7 +201,10 @@ mod tests {
             ("az://evil.com.blob.core.windows.net/c", "this is not a host of Azure Blob Storage"),
             ("az://a.b.blob.core.chinacloudapi.cn/c", "this is not a host of Azure Blob Storage"),
             ("az://a.b.z1.blob.storage.azure.net/c", "this is not a host of Azure Blob Storage"),
-            ("az://acc/c*/k", "a wildcard cannot stand for an account or a container"),
+            (
+                "az://acc/c*/k",
+                "wildcards are not supported in the names of accounts and containers",
+            ),
             ("az://ACC/c/k", "an account has lower-case letters and digits in its name"),
             ("az://acc/c_d/k", "a container has letters, digits and `-` in its name"),
         ] {
