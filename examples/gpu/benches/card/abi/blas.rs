@@ -127,7 +127,7 @@ impl Blas {
                 }
                 .map_err(text)?;
             } else {
-                // SAFETY: as above; each leading dimension is the side of the matrices.
+                // SAFETY: the handle lives; the three matrices have `size` rows and columns each, and `one` and `zero` are numbers here.
                 unsafe {
                     cublas::gemm_ex(
                         self.handle,
@@ -163,7 +163,7 @@ impl Drop for Blas {
         self.cuda.clear();
         // SAFETY: `multiply` waits for the card; nothing uses them later. There is nothing to do about an error.
         let _ = unsafe { cublas::destroy_handle(self.handle) };
-        // SAFETY: as above.
+        // SAFETY: `multiply` waits for the card; nothing uses this handle later.
         let _ = unsafe { cublaslt::destroy_handle(self.lt) };
     }
 }

@@ -160,7 +160,7 @@ pub(crate) unsafe extern "C" fn cublasGemmStridedBatchedEx(
                         unsafe { a.elements.get(a_at) * b.elements.get(b_at) }
                     };
                     let sum = (0..k).map(term).sum();
-                    // SAFETY: as above.
+                    // SAFETY: `c` has this element, its block is held, and no other thread uses it.
                     unsafe { c.elements.set(c.index(batch, row, column), sum) };
                 }
             }

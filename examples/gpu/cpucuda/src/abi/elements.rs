@@ -27,7 +27,7 @@ impl Elements {
     /// The element exists, and its memory is allocated.
     pub(super) unsafe fn get(&self, index: i64) -> f32 {
         let index = index as usize;
-        // SAFETY: as the caller says.
+        // SAFETY: the element exists, and its memory is allocated.
         unsafe {
             match self.kind {
                 Kind::F32 => (self.at as *const f32).add(index).read(),
@@ -41,7 +41,7 @@ impl Elements {
     /// As for [`get`](Self::get).
     pub(super) unsafe fn set(&self, index: i64, value: f32) {
         let index = index as usize;
-        // SAFETY: as the caller says.
+        // SAFETY: the element exists, and its memory is allocated.
         unsafe {
             match self.kind {
                 Kind::F32 => (self.at as *mut f32).add(index).write(value),

@@ -26,7 +26,7 @@ struct Job {
 
 // SAFETY: threads reach disjoint parts of `to` (see `work`), and only read `from`; `copy` keeps both until all parts are copied.
 unsafe impl Send for Job {}
-// SAFETY: as above; the rest are atomics and locks.
+// SAFETY: threads reach disjoint parts of `to`, and only read `from`; the other fields are atomics and locks.
 unsafe impl Sync for Job {}
 
 impl Job {

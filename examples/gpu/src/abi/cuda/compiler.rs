@@ -153,7 +153,7 @@ impl Options {
         // SAFETY: the program was created, and is not destroyed yet.
         let compiled = unsafe { nvrtc::compile_program(program.0, &self.all) };
         compiled.map_err(|error| {
-            // SAFETY: as above.
+            // SAFETY: the program was created, and is destroyed at the end of this function.
             let log = bytes(unsafe { nvrtc::get_program_log(program.0) }.unwrap_or_default());
             let log = CStr::from_bytes_until_nul(&log).unwrap_or_default().to_string_lossy();
             format!("{error:?}: {}", log.trim())
@@ -166,7 +166,7 @@ impl Options {
         // SAFETY: the program was compiled for a card.
         unsafe { sys::nvrtcGetCUBINSize(program.0, &raw mut size) }.result().map_err(text)?;
         let mut image = vec![0_u8; size];
-        // SAFETY: as above; there are so many bytes.
+        // SAFETY: the program was compiled for a card, and `image` has as many bytes as its code.
         unsafe { sys::nvrtcGetCUBIN(program.0, image.as_mut_ptr().cast()) }
             .result()
             .map_err(text)?;

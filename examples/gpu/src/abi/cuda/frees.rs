@@ -72,9 +72,9 @@ impl Frees {
 unsafe fn free(memory: &Memory) {
     // The error is one of earlier work, which is reported where that is waited for.
     let _ = match memory.host.is_null() {
-        // SAFETY: as the caller says.
+        // SAFETY: it is memory of the card that `allocate` made, and nothing uses it.
         true => unsafe { result::free_sync(memory.address) },
-        // SAFETY: as above.
+        // SAFETY: it is memory of the host that `allocate` made, and nothing uses it.
         false => unsafe { result::free_host(memory.host.cast()) },
     };
 }

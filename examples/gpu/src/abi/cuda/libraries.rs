@@ -59,10 +59,10 @@ pub(super) const CUDNN: Beside = Beside {
 /// cuDNN may be loaded by any process.
 unsafe fn is_cudnn_there() -> bool {
     let parts = ["graph", "ops", "engines_precompiled", "heuristic", "cnn"];
-    // SAFETY: as the caller says.
+    // SAFETY: cuDNN's parts may be loaded by any process.
     let open = |name: String| unsafe { Library::open(Some(name), RTLD_NOW) };
     let is_there = |part: &&str| open(format!("libcudnn_{part}.so.9")).is_ok();
-    // SAFETY: as the caller says.
+    // SAFETY: cuDNN may be loaded by any process.
     parts.iter().all(is_there) && unsafe { cudarc::cudnn::sys::is_culib_present() }
 }
 
@@ -83,7 +83,7 @@ impl Beside {
     pub(super) fn find_in(&self, packages: &Path) -> bool {
         let load = |file: &&str| {
             let path = packages.join(file);
-            // SAFETY: as above.
+            // SAFETY: NVIDIA's libraries may be loaded by any process.
             let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) };
             library.map(Library::into_raw).is_ok()
         };

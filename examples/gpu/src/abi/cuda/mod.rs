@@ -303,7 +303,7 @@ impl Driver for Cuda {
     }
 
     unsafe fn free(&self, memory: &Memory) {
-        // SAFETY: as the caller says.
+        // SAFETY: `allocate` made the memory, and nothing uses it.
         unsafe { self.frees.free(memory) };
     }
 

@@ -72,15 +72,15 @@ impl Recorder for Commands {
         let address = |spot: Spot<'_>| spot.memory.address + spot.offset;
         let host = |spot: Spot<'_>| spot.memory.host.wrapping_add(spot.offset as usize).cast();
         let copied = match (target.memory.host.is_null(), source.memory.host.is_null()) {
-            // SAFETY: both ranges are within their memory and live, as the caller says.
+            // SAFETY: both ranges are within their memory, which lives until the batch is done.
             (true, true) => unsafe {
                 sys::cuMemcpyDtoDAsync_v2(address(target), address(source), bytes, stream)
             },
-            // SAFETY: as above.
+            // SAFETY: the range of the card and that of the host are within memory that lives until the batch is done.
             (true, false) => unsafe {
                 sys::cuMemcpyHtoDAsync_v2(address(target), host(source), bytes, stream)
             },
-            // SAFETY: as above.
+            // SAFETY: the range of the host and that of the card are within memory that lives until the batch is done.
             (false, _) => unsafe {
                 sys::cuMemcpyDtoHAsync_v2(host(target), address(source), bytes, stream)
             },
@@ -202,7 +202,7 @@ unsafe fn elapsed(first: sys::CUevent, event: sys::CUevent) -> Result<f32, Drive
     let function = unsafe { sys::culib().get::<Function>(b"cuEventElapsedTime\0") };
     let function = function.map_err(|_| DriverError(CUresult::CUDA_ERROR_NOT_FOUND))?;
     let mut milliseconds = 0.0;
-    // SAFETY: as the caller says; it is a place for a number.
+    // SAFETY: both events are of the context of this thread; it is a place for a number.
     unsafe { function(&raw mut milliseconds, first, event) }.result()?;
     Ok(milliseconds)
 }

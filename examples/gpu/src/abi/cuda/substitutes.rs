@@ -30,14 +30,14 @@ impl Card {
         let (library, failed, what, computed) = match substitute {
             Substitute::Product(product) => {
                 let Some(cublas) = &self.cublas else { return Ok(false) };
-                // SAFETY: as the caller says.
+                // SAFETY: the context is that of this thread, and the matrices live until they are computed.
                 ("cuBLAS", &cublas.failed, "multiply matrices", unsafe {
                     cublas.enqueue(product, push)
                 })
             }
             Substitute::Convolution(convolution) => {
                 let Some(cudnn) = &self.cudnn else { return Ok(false) };
-                // SAFETY: as the caller says.
+                // SAFETY: the context is that of this thread, and the tensors live until they are computed.
                 ("cuDNN", &cudnn.failed, "convolve", unsafe { cudnn.enqueue(convolution, push) })
             }
         };

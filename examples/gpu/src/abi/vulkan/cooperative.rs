@@ -41,13 +41,13 @@ fn find_in(
         .push_next(&mut matrices)
         .push_next(&mut of_12)
         .push_next(&mut of_13);
-    // SAFETY: as above; the chain holds structs of Vulkan 1.2 and 1.3, and of an extension, which the card knows.
+    // SAFETY: `card` is of `instance`, which lives; the chain holds structs of Vulkan 1.2, 1.3 and an extension, which it knows.
     unsafe { instance.get_physical_device_features2(card, &mut features) };
     let mut sizes = vk::PhysicalDeviceVulkan13Properties::default();
     let mut usual = vk::PhysicalDeviceSubgroupProperties::default();
     let mut properties =
         vk::PhysicalDeviceProperties2::default().push_next(&mut sizes).push_next(&mut usual);
-    // SAFETY: as above, for structs of properties.
+    // SAFETY: `card` is of `instance`, which lives; the chain holds structs of properties that it knows.
     unsafe { instance.get_physical_device_properties2(card, &mut properties) };
     let properties = properties.properties;
     let subgroup = usual.subgroup_size;

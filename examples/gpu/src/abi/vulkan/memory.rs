@@ -81,7 +81,7 @@ impl Card {
     /// # Safety
     /// The memory is of this card, which is not at anything that uses it, and nothing uses it later.
     pub(super) unsafe fn free(&self, memory: &Memory) {
-        // SAFETY: as the caller says; null is ignored.
+        // SAFETY: the memory is of this card, and nothing uses it any longer; null is ignored.
         unsafe {
             self.device.destroy_buffer(buffer(memory), None);
             self.device.free_memory(vk::DeviceMemory::from_raw(memory.handles[1]), None);

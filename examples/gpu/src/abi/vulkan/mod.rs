@@ -305,7 +305,7 @@ impl Driver for Vulkan {
         self.0.allocate(bytes, kind)
     }
     unsafe fn free(&self, memory: &Memory) {
-        // SAFETY: as the caller says.
+        // SAFETY: the memory is of this card, and nothing uses it any longer.
         unsafe { self.0.free(memory) };
     }
     fn recorder(&self) -> Done<Box<dyn Recorder>> {

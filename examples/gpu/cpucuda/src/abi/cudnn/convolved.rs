@@ -90,7 +90,7 @@ pub(super) unsafe fn prepare(
     [alpha, beta]: [*const c_void; 2],
     tensors: &[(&Tensor, *const c_void)],
 ) -> Result<(Arc<Stream>, Vec<Arc<Region>>), cudnnStatus_t> {
-    // SAFETY: as the caller says.
+    // SAFETY: both scalars are floats.
     if unsafe { (alpha.cast::<f32>().read(), beta.cast::<f32>().read()) } != (1.0, 0.0) {
         return Err(cudnnStatus_t::CUDNN_STATUS_NOT_SUPPORTED);
     }
@@ -100,7 +100,7 @@ pub(super) unsafe fn prepare(
         on_device(at.addr() as u64, bytes).map_err(|_| INVALID)
     };
     let held = tensors.iter().map(hold).collect::<Result<_, _>>()?;
-    // SAFETY: as the caller says.
+    // SAFETY: `cudnnCreate` made the handle.
     let stream = *unsafe { &*handle.cast::<Handle>() }.lock().unwrap();
     Ok((DEVICE.stream(stream as cudaStream_t).map_err(|_| INVALID)?, held))
 }
@@ -130,9 +130,9 @@ impl Convolved {
         results: cudnnTensorDescriptor_t,
         convolution: cudnnConvolutionDescriptor_t,
     ) -> Result<Self, cudnnStatus_t> {
-        // SAFETY: as the caller says.
+        // SAFETY: the three descriptors were created, and are not destroyed.
         let [images, filter, results] = unsafe { [of(images), of(filter), of(results)] };
-        // SAFETY: as the caller says.
+        // SAFETY: the descriptor was created, and is not destroyed.
         let of: Convolution = unsafe { of(convolution) };
         let (x, w, y): (&Tensor, &Tensor, &Tensor) = (&images, &filter, &results);
         let has_axes = [x, w, y].iter().all(|tensor| tensor.sizes.len() == of.axes.len() + 2);
@@ -213,7 +213,7 @@ impl Convolved {
             abort("a convolution without its workspace");
         }
         let used = [(&self.images, x), (&self.filter, w), (&self.results, y)];
-        // SAFETY: as the caller says.
+        // SAFETY: `cudnnCreate` made the handle, and the scalars are floats.
         let (stream, held) = unsafe { prepare(handle, scalars, &used)? };
         let all = [self.images.elements(x)?, self.filter.elements(w)?, self.results.elements(y)?];
         stream.run(move || {
@@ -235,7 +235,7 @@ impl Convolved {
                 }
             });
             for (at, sum) in sums.into_iter().enumerate() {
-                // SAFETY: as above.
+                // SAFETY: `out` has as many elements as there are sums, and its block is held.
                 unsafe { out.set(at as i64, sum) };
             }
             drop(held);

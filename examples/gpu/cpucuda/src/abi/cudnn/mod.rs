@@ -70,7 +70,7 @@ pub(crate) unsafe extern "C" fn cudnnGetErrorString(status: cudnnStatus_t) -> *c
 /// # Safety
 /// A pointer may be written there.
 unsafe fn create<T, D: Default>(to: *mut *mut T) -> Result<(), cudnnStatus_t> {
-    // SAFETY: as the caller says.
+    // SAFETY: a pointer may be written to `to`.
     unsafe { to.write(Box::into_raw(Box::<D>::default()).cast()) };
     Ok(())
 }
@@ -78,7 +78,7 @@ unsafe fn create<T, D: Default>(to: *mut *mut T) -> Result<(), cudnnStatus_t> {
 /// # Safety
 /// [`create`] made it, and nothing uses it later.
 unsafe fn destroy<T, D>(descriptor: *mut T) -> Result<(), cudnnStatus_t> {
-    // SAFETY: as the caller says.
+    // SAFETY: `create` made the descriptor as a `D`, and nothing uses it later.
     drop(unsafe { Box::from_raw(descriptor.cast::<D>()) });
     Ok(())
 }
@@ -86,14 +86,14 @@ unsafe fn destroy<T, D>(descriptor: *mut T) -> Result<(), cudnnStatus_t> {
 /// # Safety
 /// [`create`] made it, and it is not destroyed.
 unsafe fn of<T, D: Clone>(descriptor: *mut T) -> D {
-    // SAFETY: as the caller says.
+    // SAFETY: `create` made the descriptor as a `Mutex<D>`, and it is not destroyed.
     unsafe { &*descriptor.cast::<Mutex<D>>() }.lock().unwrap().clone()
 }
 
 /// # Safety
 /// The pointer leads to `count` numbers.
 unsafe fn numbers(count: c_int, from: *const c_int) -> Vec<i64> {
-    // SAFETY: as the caller says.
+    // SAFETY: there are `count` numbers at `from`.
     (0..count as usize).map(|at| unsafe { from.add(at).read() }.into()).collect()
 }
 

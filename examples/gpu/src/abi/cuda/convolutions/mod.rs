@@ -99,7 +99,7 @@ impl Cudnn {
         }
         let Some(sizes) = Sizes::of(convolution, numbers) else { return Ok(false) };
         let Some(plan) = self.plan(convolution, sizes) else { return Ok(false) };
-        // SAFETY: as the caller says.
+        // SAFETY: the context is that of this thread, and the tensors of these sizes live until they are computed.
         let enqueued = unsafe { self.compute(&plan, addresses) };
         let Err(error) = enqueued else { return Ok(true) };
         // The convolution is not tried again.
@@ -113,7 +113,7 @@ impl Cudnn {
     /// As for [`enqueue`](Self::enqueue).
     unsafe fn compute(&self, plan: &Plan, addresses: [u64; 3]) -> Result<(), CudnnError> {
         let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: as the caller says; the plan needs no more than there is of the workspace.
+        // SAFETY: the tensors live until they are computed, and the plan needs no more than there is of the workspace.
         unsafe { plan.enqueue(handle.0, self.workspace.0, addresses) }
     }
 

@@ -50,7 +50,7 @@ enum Algorithm {
 
 // SAFETY: descriptors are addresses that any thread may use; nothing changes them once the plan is made.
 unsafe impl Send for Plan {}
-// SAFETY: as above.
+// SAFETY: nothing changes the descriptors once the plan is made, so threads may share them.
 unsafe impl Sync for Plan {}
 
 /// A convolution that is ready to be enqueued.
