@@ -4,11 +4,11 @@
 //! each given TensorFlow: it passes the interpreter, or the directory of the C library, and the
 //! plugin's library in the environment. Without that, the tests print that they are skipped.
 
-/// Turns two lists of cases into the modules `python_cases` and `c_cases`, the tables `PYTHON` and `C`, and `RUN_IN_C`:
-/// the functions of the C cases, found by name in `in_c`. In brackets are the in-process cases that check the same.
+/// Turns two lists of cases into the modules `python_cases` and `c_cases`, the tables `PYTHON` and `C`, `PROGRAM` of
+/// the parts in `python/`, and `RUN_IN_C` of the functions in `in_c`. In brackets are in-process cases that check the same.
 macro_rules! tensorflow_cases {
     (
-        from_python $program:literal { $($python:tt)* }
+        from_python [$($part:literal),*] { $($python:tt)* }
         in_c $place:ident { $($group:literal {
             $($name:ident $([$($follows:ident),*])? $asks:literal, $why:literal;)*
         })* }
@@ -22,6 +22,10 @@ macro_rules! tensorflow_cases {
             c_cases C; $($group { $($name $([$($follows),*])? $asks, $why;)* })*
         }
 
+        /// The cases from Python as a program: its parts, of which none imports another, and the call that runs them.
+        pub(super) const PROGRAM: &str =
+            concat!($(include_str!(concat!("python/", $part, ".py")), "\n\n",)* "main(json.loads(REQUEST))\n");
+
         /// The functions of the C cases.
         pub(super) const RUN_IN_C: &[crate::tensorflow::work::Named<$place>] =
             &[$($((stringify!($name), in_c::$name),)*)*];
@@ -30,8 +34,7 @@ macro_rules! tensorflow_cases {
         mod tests {
             #[test]
             fn each_case_is_in_the_program() {
-                let defined = include_str!($program).split("@case\ndef ").skip(1);
-                let defined = defined.map(|rest| rest.split('(').next().unwrap_or_default());
+                let defined = super::PROGRAM.split("@case\ndef ").skip(1).filter_map(|rest| rest.split('(').next());
                 let listed = super::PYTHON.iter().map(|case| case.name);
                 assert_eq!(defined.collect::<Vec<_>>(), listed.collect::<Vec<_>>());
             }

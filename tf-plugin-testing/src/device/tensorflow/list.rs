@@ -1,9 +1,9 @@
-//! The cases for devices in TensorFlow; `device.py` and `in_c.rs` have each under the same name.
+//! The cases for devices in TensorFlow; `python/` and `in_c.rs` have each under the same name.
 
 use super::in_c::{self, OnDevice};
 
 tensorflow_cases! {
-    from_python "device.py" {
+    from_python ["common", "device", "copies", "many", "kernels", "programs"] {
         "The device" {
             python_device_is_listed
                 "The devices are listed after the import, physical and logical, numbered from 0", "programs choose by these names";

@@ -20,7 +20,7 @@ pub struct Devices;
 impl Tested for Devices {
     const PYTHON: &'static [&'static TensorFlowCase] = list::PYTHON;
     const C: &'static [&'static TensorFlowCase] = list::C;
-    const PROGRAM: &'static str = include_str!("device.py");
+    const PROGRAM: &'static str = list::PROGRAM;
 
     fn work() -> bool {
         work::work(list::RUN_IN_C)

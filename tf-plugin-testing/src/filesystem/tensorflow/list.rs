@@ -1,9 +1,9 @@
-//! The cases for filesystems in TensorFlow; `filesystem.py` and `in_c.rs` have each under the same name.
+//! The cases for filesystems in TensorFlow; `python/` and `in_c.rs` have each under the same name.
 
 use super::in_c::{self, Files};
 
 tensorflow_cases! {
-    from_python "filesystem.py" {
+    from_python ["common", "files", "codes", "directories", "renaming", "questions", "listings", "names", "uses", "threads"] {
         "Whole files" {
             python_write_file_and_read_file
                 "`tf.io.read_file` gives what `tf.io.write_file` wrote: nothing, a byte, 3 MB", "input pipelines read so";

@@ -22,7 +22,7 @@ declarations! { InTensorFlow, tested, Into<String> }
 impl Tested for Declared {
     const PYTHON: &'static [&'static TensorFlowCase] = list::PYTHON;
     const C: &'static [&'static TensorFlowCase] = list::C;
-    const PROGRAM: &'static str = include_str!("filesystem.py");
+    const PROGRAM: &'static str = list::PROGRAM;
 
     fn work() -> bool {
         work::work(list::RUN_IN_C)
