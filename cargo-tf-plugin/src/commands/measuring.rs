@@ -24,7 +24,9 @@ use crate::report::Report;
 /// How many times its time a row may take at most, with rehearsals and on both sides, without its preparation.
 const TIMES_SECONDS: f64 = 10.0;
 
-const SCRIPT: &str = include_str!("../bench/tensorflow.py");
+/// One script, whose second half uses the names of the first.
+const SCRIPT: &str =
+    concat!(include_str!("../bench/python/measure.py"), include_str!("../bench/python/rows.py"));
 
 /// What is measured: a filesystem by its scheme, or a device by its type.
 #[derive(Clone, Debug, PartialEq)]
