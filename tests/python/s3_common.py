@@ -9,21 +9,13 @@ import time
 import urllib.parse
 import urllib.request
 
+from checks import check, short  # noqa: F401: the scripts have both from here
+
 MIB = 1 << 20
 
 # What a child may take for its work: it is small, and a hang is what is looked for. A clear error must come within
 # a second; the rest is for a busy machine.
 CHILD_LIMIT = 30
-
-
-def check(actual, expected, what="result"):
-    if actual != expected:
-        raise AssertionError("%s is %s, expected %s" % (what, short(actual), short(expected)))
-
-
-def short(value):
-    text = repr(value)
-    return text if len(text) <= 400 else text[:400] + " ... (%d characters)" % len(text)
 
 
 def wait_for(child, seconds=CHILD_LIMIT):
