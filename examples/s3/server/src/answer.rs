@@ -228,8 +228,10 @@ pub(crate) fn error(reply: &Reply, head: bool) -> Answer {
 
 /// Sets a header; a name or value that HTTP does not allow is the test's mistake.
 pub(crate) fn set(headers: &mut HeaderMap, name: &str, value: &str) {
-    let name = HeaderName::try_from(name).expect("a header's name");
-    headers.insert(name, HeaderValue::try_from(value).expect("a header's value"));
+    let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) else {
+        panic!("HTTP does not allow the header {name:?}: {value:?}; correct the fault that sets it")
+    };
+    headers.insert(name, value);
 }
 
 /// Returns the length of the body, where it is known.
