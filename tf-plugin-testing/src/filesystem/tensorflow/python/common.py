@@ -42,7 +42,7 @@ class Place:
         unique = "%s-%x-%d" % (name, time.time_ns() ^ os.getpid() << 40, self.number)
         self.base = "%s/%s" % (self.root, unique)
         set_up(self.base)
-        # One that fails leaves its files for whoever looks for the cause.
+        # One that fails leaves its files: they may show the cause.
         try:
             yield
         except (Skip, errors.UnimplementedError):

@@ -28,11 +28,11 @@ def python_threads_with_files_of_their_own(place):
         for step in range(8):
             data = payload(1000 * step + thread, thread)
             write(own, data)
-            same("a file of one's own", read(own), data)
+            same("the thread's file", read(own), data)
             gfile.rename(own, own + ".moved")
             gfile.copy(own + ".moved", own)
             gfile.remove(own + ".moved")
-            holds("one's own file is listed", "file-%d" % thread in gfile.listdir(place()))
+            holds("the thread's file is listed", "file-%d" % thread in gfile.listdir(place()))
 
     in_threads(8, work)
     same("listdir", names(gfile.listdir(place())), ["file-%d" % thread for thread in range(8)])
