@@ -51,6 +51,7 @@ mod abi;
 mod collected;
 mod counters;
 mod device;
+pub mod driver;
 mod dtype;
 pub mod graph;
 mod health;

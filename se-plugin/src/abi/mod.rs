@@ -5,6 +5,7 @@
 //! a panic and writes the status. `versions` is the only place that accesses the host's versioned structs.
 
 pub(crate) mod device_type;
+pub(crate) mod driver;
 mod event;
 mod executor;
 pub(crate) mod exports;

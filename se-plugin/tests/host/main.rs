@@ -1,8 +1,12 @@
 //! Devices in the in-process host.
 
-#[allow(unsafe_code, reason = "a host allocator; every block is argued")]
+#[allow(
+    unsafe_code,
+    reason = "a host allocator and calls of libraries in C; every block is argued"
+)]
 mod abi;
 mod descriptions;
+mod driver;
 mod faults;
 mod faulty;
 mod graphs;

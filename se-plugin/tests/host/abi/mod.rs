@@ -1,5 +1,7 @@
 //! A device's own host allocator, which needs `unsafe`.
 
+pub(crate) mod driver;
+
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use se_plugin::{HostAllocator, Result};

@@ -1,6 +1,7 @@
 //! NVIDIA's libraries: where the system finds them, or else in NVIDIA's wheels next to the plugin.
 
-use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+use libloading::os::unix::{Library as Probed, RTLD_NOW};
+use se_plugin::driver::Library;
 use std::path::{Path, PathBuf};
 
 /// Lists these files, and those of cuDNN.
@@ -59,8 +60,9 @@ pub(super) const CUDNN: Beside = Beside {
 /// cuDNN may be loaded by any process.
 unsafe fn is_cudnn_there() -> bool {
     let parts = ["graph", "ops", "engines_precompiled", "heuristic", "cnn"];
+    // Closed again: those of a wheel are used if one is missing.
     // SAFETY: cuDNN's parts may be loaded by any process.
-    let open = |name: String| unsafe { Library::open(Some(name), RTLD_NOW) };
+    let open = |name: String| unsafe { Probed::open(Some(name), RTLD_NOW) };
     let is_there = |part: &&str| open(format!("libcudnn_{part}.so.9")).is_ok();
     // SAFETY: cuDNN may be loaded by any process.
     parts.iter().all(is_there) && unsafe { cudarc::cudnn::sys::is_culib_present() }
@@ -84,8 +86,7 @@ impl Beside {
         let load = |file: &&str| {
             let path = packages.join(file);
             // SAFETY: NVIDIA's libraries may be loaded by any process.
-            let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) };
-            library.map(Library::into_raw).is_ok()
+            unsafe { Library::open(path) }.is_ok()
         };
         self.wheels.iter().any(|wheel| wheel.iter().all(load)) && self.is_there()
     }

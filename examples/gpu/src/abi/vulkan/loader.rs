@@ -1,18 +1,8 @@
-//! Loads drivers so that they do not share symbols with TensorFlow.
-//!
-//! TensorFlow's libraries export their copy of LLVM to the whole process. A driver that links to the system's LLVM, as
-//! Mesa's do, would be bound to TensorFlow's copy, of another version, and crash at the first shader. So each driver is
-//! loaded with `RTLD_DEEPBIND`, which prefers its own libraries, before the Vulkan loader loads it.
+//! Opens the drivers before the Vulkan loader does, so that they do not use TensorFlow's LLVM (see [`Library`]).
 
-use libloading::os::unix::{Library, RTLD_NOW};
+use se_plugin::driver::Library;
 use std::env;
 use std::path::{Path, PathBuf};
-
-/// From `dlfcn.h` of glibc; other C libraries do not have it.
-#[cfg(target_env = "gnu")]
-const RTLD_DEEPBIND: i32 = 8;
-#[cfg(not(target_env = "gnu"))]
-const RTLD_DEEPBIND: i32 = 0;
 
 /// The directories where the Vulkan loader looks for manifests, in its order, without the user's home.
 const DIRECTORIES: [&str; 4] = [
@@ -43,7 +33,7 @@ fn library(manifest: &str) -> Option<String> {
     Some(path.replace("\\/", "/"))
 }
 
-/// Loads each driver, and never unloads it. The Vulkan loader reports those that cannot be loaded.
+/// Loads each driver. The Vulkan loader reports those that cannot be loaded.
 pub(super) fn load() {
     for manifest in manifests() {
         let text = std::fs::read_to_string(&manifest).unwrap_or_default();
@@ -53,9 +43,9 @@ pub(super) fn load() {
             true => manifest.with_file_name("").join(path),
             false => PathBuf::from(path),
         };
-        // SAFETY: the Vulkan loader would load the same library next; loading it runs what it does when it is loaded.
-        if let Ok(driver) = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_DEEPBIND) } {
-            let _ = driver.into_raw();
+        // SAFETY: the Vulkan loader would load the same library next, and run its initialisers.
+        if let Err(error) = unsafe { Library::open(path) } {
+            log::debug!("RUST_GPU: {}", error.message());
         }
     }
 }

@@ -1,0 +1,6 @@
+//! Loads the libraries of drivers next to TensorFlow.
+//!
+//! Most crates for an API, such as `ash` for Vulkan, open its library with `dlopen` alone. In a process with
+//! TensorFlow the driver below may then call TensorFlow's copy of LLVM, and end the process. [`Library`] prevents it.
+
+pub use crate::abi::driver::Library;
