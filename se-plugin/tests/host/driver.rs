@@ -11,8 +11,9 @@ fn compile(directory: &Path, name: &str, source: &str, links: &[&str]) -> PathBu
     let file = directory.join(format!("{name}.c"));
     std::fs::write(&file, source).unwrap();
     let mut compiler = Command::new("cc");
-    compiler.args(["-shared", "-fPIC", "-Wl,-rpath,$ORIGIN", "-o"]).args([&library, &file]);
-    compiler.arg("-L").arg(directory).args(links.iter().map(|link| format!("-l{link}")));
+    compiler.args(["-shared", "-fPIC", "-o"]).args([&library, &file]);
+    compiler.arg("-L").arg(directory).arg(format!("-Wl,-rpath,{}", directory.display()));
+    compiler.args(links.iter().map(|link| format!("-l{link}")));
     assert!(compiler.status().expect("the C compiler `cc`").success(), "{compiler:?}");
     library
 }

@@ -2,6 +2,7 @@
 
 mod defects;
 mod device_defects;
+mod device_processes;
 mod faulty;
 mod memfs;
 mod read_only;

@@ -1,6 +1,6 @@
 //! The value from which [`conformance!`](crate::device::conformance!) makes its tests.
 
-use super::conformance::{Case, run_case};
+use super::conformance::{Case, run_next_case};
 use super::tensorflow::Devices;
 use crate::options::{LeftOut, OptionText};
 use crate::tensorflow::Asked;
@@ -34,7 +34,7 @@ impl Suite {
     #[must_use]
     pub fn new<P: Platform>() -> Self {
         Self {
-            run: run_case::<P>,
+            run: run_next_case::<P>,
             name: P::NAME,
             device_type: P::TYPE,
             limit: Duration::from_secs(60),
@@ -77,8 +77,11 @@ impl Suite {
 /// tf_plugin_testing::device::conformance!(Toy);
 /// ```
 ///
-/// `Toy` is the platform. Its first device is tested, with a new host for each case. A case about something that the
-/// device does not support passes and prints `skipped: ...` (`cargo test -- --show-output` shows it). So do all cases
+/// `Toy` is the platform, whose first device is tested. As in TensorFlow, the platform is opened once in the process, on
+/// one thread: the cases run one after the other in one host. After a case that fails, the next one opens the platform again.
+/// If a driver ends the process, the last lines on stderr name the case that ran.
+///
+/// A case about something that the device does not support passes and prints `skipped: ...` (`cargo test -- --show-output` shows it). So do all cases
 /// if there is no device. Few cases take more than 8 MiB of device memory.
 ///
 /// ```no_run
@@ -93,7 +96,7 @@ impl Suite {
 ///
 /// | Option | Meaning |
 /// |---|---|
-/// | `limit: duration` | the time limit of a case, 60 seconds by default; a case that takes longer fails |
+/// | `limit: duration` | the time limit of a case, once it runs, 60 seconds by default; a case that takes longer fails |
 /// | `without: [case => "reason"]` | leaves [cases](crate::device::cases) out; the test prints the reason, and an unknown name does not compile |
 ///
 /// Two uses in one module define tests of the same names: put each into its own `mod`.

@@ -14,3 +14,4 @@ mod threads;
 pub use case::{Case, Group};
 pub(super) use list::cases;
 pub use run::run_case;
+pub(super) use run::run_next_case;

@@ -1,13 +1,17 @@
 //! How one case runs, what it may use, and what it notes.
 
 use super::case::Case;
+use crate::abi::running::Running;
 use crate::deviation::Deviation;
 use crate::device::abi::{Host, TestDevice, TestEvent, TestStream};
 use crate::verdict::Verdict;
 use se_plugin::{DevicePtr, Platform};
+use std::any::TypeId;
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 use tf_plugin_core::Result;
@@ -16,39 +20,79 @@ pub(super) use crate::verdict::{Outcome, Stop, needs};
 
 /// Runs one [case](crate::device::cases) on the first device of a platform, in a new host.
 ///
-/// A case that is not done after `limit` has failed. Its thread goes on, since nothing can end it.
+/// Calls for one platform run one after the other. A case that is not done after `limit` has failed. Its thread goes on,
+/// since nothing can end it.
 ///
 /// [`conformance!`](crate::device::conformance!) is the short way for tests; this function returns the verdict.
 #[must_use]
 pub fn run_case<P: Platform>(case: &'static Case, limit: Duration) -> Verdict {
+    take_turn::<P>(case, limit, |_| None)
+}
+
+/// Runs a case as [`run_case`] does, in the host of the case before, unless that has failed: TensorFlow opens a platform
+/// once in a process, on one thread, and drivers may not support more.
+pub(in crate::device) fn run_next_case<P: Platform>(
+    case: &'static Case,
+    limit: Duration,
+) -> Verdict {
+    take_turn::<P>(case, limit, Option::take)
+}
+
+/// The host that the last case of a platform has left, if it passed.
+type Left = Option<Host>;
+
+/// Waits until no case of this platform runs, and runs one in the host that `choose` returns, or else in a new one.
+fn take_turn<P: Platform>(
+    case: &'static Case,
+    limit: Duration,
+    choose: fn(&mut Left) -> Left,
+) -> Verdict {
+    static TURNS: Mutex<BTreeMap<TypeId, Arc<Mutex<Left>>>> = Mutex::new(BTreeMap::new());
+    let turn = Arc::clone(lock(&TURNS).entry(TypeId::of::<P>()).or_default());
+    let mut left = lock(&turn);
+    let _running = Running::new(case.name());
+    let host = choose(&mut left);
     let (sender, receiver) = channel();
     let body = move || {
-        let verdict = catch_unwind(AssertUnwindSafe(|| on_a_host::<P>(case)));
+        let ended = catch_unwind(AssertUnwindSafe(|| on_a_host::<P>(case, host)));
         // Nobody listens after the limit.
-        let _ = sender.send(verdict.unwrap_or_else(|panic| {
+        let _ = sender.send(ended.unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            failed(format!("the test panicked: {}", text.unwrap_or("without a text")))
+            (failed(format!("the test panicked: {}", text.unwrap_or("without a text"))), None)
         }));
     };
     if let Err(error) = thread::Builder::new().name(case.name().into()).spawn(body) {
         return failed(format!("cannot start a thread for the test: {error}"));
     }
-    receiver.recv_timeout(limit).unwrap_or_else(|error| match error {
-        RecvTimeoutError::Timeout => failed(format!("it is not done after {limit:?}")),
-        RecvTimeoutError::Disconnected => failed("the test has ended without an answer".into()),
-    })
+    let (verdict, host) = receiver.recv_timeout(limit).unwrap_or_else(|error| match error {
+        RecvTimeoutError::Timeout => (failed(format!("it is not done after {limit:?}")), None),
+        RecvTimeoutError::Disconnected => {
+            (failed("the test has ended without an answer".into()), None)
+        }
+    });
+    *left = host.filter(|_| !matches!(verdict, Verdict::Failed(_)));
+    verdict
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn failed(what: String) -> Verdict {
     Verdict::Failed(vec![Deviation::new(what)])
 }
 
-fn on_a_host<P: Platform>(case: &Case) -> Verdict {
-    let host = match Host::load::<P>() {
+/// Runs a case in this host, or in a new one, and returns the host too if there is one.
+fn on_a_host<P: Platform>(case: &Case, host: Left) -> (Verdict, Left) {
+    let host = match host.map_or_else(Host::load::<P>, Ok) {
         Ok(host) => host,
-        Err(error) => return failed(format!("the platform cannot be loaded: {error:#}")),
+        Err(error) => return (failed(format!("the platform cannot be loaded: {error:#}")), None),
     };
+    (in_host(case, &host), Some(host))
+}
+
+fn in_host(case: &Case, host: &Host) -> Verdict {
     match host.device_count() {
         Ok(0) => return Verdict::Skipped("this machine has no device of the platform".into()),
         Ok(_) => {}
@@ -57,7 +101,7 @@ fn on_a_host<P: Platform>(case: &Case) -> Verdict {
     let (deviations, outcome) = match host.device(0) {
         Err(error) => return failed(format!("`create_device` fails: {error:#}")),
         Ok(device) => {
-            let mut run = Run { host: &host, device: &device, deviations: Vec::new() };
+            let mut run = Run { host, device: &device, deviations: Vec::new() };
             let outcome = (case.run)(&mut run);
             (run.deviations, outcome)
         }

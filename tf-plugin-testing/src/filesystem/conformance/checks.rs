@@ -3,6 +3,7 @@
 use super::case::Case;
 use super::run::{Run, Source, Stop};
 use super::samples;
+use crate::abi::running::Running;
 use crate::deviation::Deviation;
 use crate::filesystem::declared::{Append, Declared, Directories, Files, Visible, declarations};
 use crate::filesystem::host::Host;
@@ -112,6 +113,7 @@ pub(super) fn attempt(
         deviations: Vec::new(),
         unimplemented: None,
     };
+    let _running = Running::new(case.name);
     let provided = first_file.map_or(Ok(()), |file| run.is_provided(file));
     let ended = provided.and_then(|()| (case.run)(&mut run));
     let outcome = ended.and_then(|()| run.unimplemented.take().map(Stop::Skip).map_or(Ok(()), Err));
