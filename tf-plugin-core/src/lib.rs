@@ -36,6 +36,6 @@ pub mod __private {
         pub use crate::abi::guard::{
             Answer, Note, catch, discard, guard, guard_answer, guard_quiet, log_failed,
         };
-        pub use crate::abi::status::{Panic, log_error, watch_panics, write_error};
+        pub use crate::abi::status::{Panic, log_error, logged_by, watch_panics, write_error};
     }
 }

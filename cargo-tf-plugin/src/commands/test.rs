@@ -329,6 +329,10 @@ impl Conformance {
         }
         if output.status.success() {
             note!("{title}: ok, {counts} ({seconds:.1} s)");
+            let reasons = answers.iter().filter_map(|line| line["reason"].as_str());
+            for reason in reasons.filter(|reason| reason.starts_with("never ")) {
+                note!("  | {reason}");
+            }
             return Ok(Some(true));
         }
         note!("{title}: FAILED, {counts} ({seconds:.1} s)");

@@ -63,6 +63,7 @@
 mod construction;
 mod element;
 mod interface;
+mod names;
 pub(crate) mod op;
 mod partial_shape;
 pub(crate) mod register;

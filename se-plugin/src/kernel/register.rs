@@ -1,7 +1,8 @@
 //! The registration of kernels and ops with the host.
 
+use super::names::meant;
 use super::op::OpRegistration;
-use super::registry::{self, Choice, HostHas};
+use super::registry::{self, Choice, HostHas, Registration};
 use super::workarounds;
 use crate::abi::kernel::ops;
 use crate::abi::kernel::register::register as register_one;
@@ -37,6 +38,7 @@ pub(crate) fn register<P: Platform>() {
             log_error(&refusal);
         }
         let mut known = BTreeMap::new();
+        let mut lost = BTreeMap::new();
         let mut present = Vec::new();
         for registration in chosen {
             let of_host = known
@@ -46,7 +48,7 @@ pub(crate) fn register<P: Platform>() {
                 Some(definition) => registration.check(definition),
                 // Another release may have the op, and TensorFlow accepts the kernel.
                 None => {
-                    log::debug!("TensorFlow may lack an op for {registration}");
+                    lost.entry(registration.op).or_insert(registration);
                     Ok(())
                 }
             };
@@ -58,6 +60,7 @@ pub(crate) fn register<P: Platform>() {
                 }
             }
         }
+        report_lost(&status, &lost);
         for workaround in workarounds::missing::<P>(&present) {
             // A type that this release does not know needs no workaround.
             if let Err(error) = register_one(&host, &status, &workaround) {
@@ -67,4 +70,28 @@ pub(crate) fn register<P: Platform>() {
         Ok(())
     };
     guard_quiet("the registration of kernels", || (), body);
+}
+
+/// Logs the ops that TensorFlow does not have: it accepts kernels for any name, and never runs these.
+fn report_lost(status: &Status, lost: &BTreeMap<&str, &Registration>) {
+    let has = |op: &str| ops::look_up(status, op).is_ok_and(|found| found.is_some());
+    // Without this op, the host has none, or does not say which.
+    if lost.is_empty() || !has("NoOp") {
+        return;
+    }
+    let mut others = Vec::new();
+    for (op, registration) in lost {
+        match meant(op, has) {
+            Some(near) => log::warn!(
+                "this TensorFlow has no op named `{op}`; did you mean `{near}`? Never used: {registration}"
+            ),
+            None => others.push(format!("`{op}`")),
+        }
+    }
+    if !others.is_empty() {
+        log::info!(
+            "this TensorFlow has no ops named {}, for which the plugin has kernels; another release or library may have them",
+            others.join(", ")
+        );
+    }
 }

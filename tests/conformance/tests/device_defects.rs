@@ -38,14 +38,14 @@ impl<const P: usize> Platform for Defective<P> {
         Ok(Self)
     }
     fn device_count(&self) -> Result<usize> {
-        Ok(1)
+        Ok(2)
     }
-    fn open(&self, _ordinal: usize) -> Result<Broken> {
+    fn open(&self, ordinal: usize) -> Result<Broken> {
         let delay = Delay::up_to(Duration::from_micros(300), 1);
         Ok(Broken {
             device: HostDevice::new(HostMemory::new(SIZE)?).with_delay(delay),
             streams: AtomicU64::new(0),
-            shadow: Arc::new(Shadow { defect: *lock(&DEFECT[P]), ..Shadow::default() }),
+            shadow: Arc::new(Shadow { defect: *lock(&DEFECT[P]), ordinal, ..Shadow::default() }),
         })
     }
 }
@@ -63,7 +63,12 @@ struct Shadow {
     freed: AtomicU64,
     last: Mutex<Option<DevicePtr>>,
     staging: Mutex<Vec<u8>>,
+    held: Mutex<Option<HostCallback>>,
+    ordinal: usize,
 }
+
+/// An address of the first device.
+static OF_THE_FIRST: AtomicU64 = AtomicU64::new(0);
 
 impl Shadow {
     fn is(&self, defect: Defect) -> bool {
@@ -101,6 +106,14 @@ impl Device for Broken {
         if self.shadow.is(Defect::Misaligned) {
             return Ok(behind(memory, 64));
         }
+        if self.shadow.is(Defect::OneAddressSpace) {
+            let first = match self.shadow.ordinal {
+                0 => memory.address(),
+                _ => OF_THE_FIRST.load(Ordering::Relaxed),
+            };
+            OF_THE_FIRST.store(first, Ordering::Relaxed);
+            return Ok(DevicePtr::new(first).expect("an address"));
+        }
         if bytes >= 4096 {
             *lock(&self.shadow.last) = Some(memory);
         }
@@ -113,7 +126,9 @@ impl Device for Broken {
         self.shadow.freed.fetch_add(1, Ordering::Relaxed);
         let offset = if self.shadow.is(Defect::Misaligned) { 64 } else { 0 };
         let start = DevicePtr::new(memory.address() - offset).expect("an address");
-        self.device.deallocate(start)
+        self.device.deallocate(start)?;
+        assert!(!self.shadow.is(Defect::DeallocatePanics), "the driver has lost its list");
+        Ok(())
     }
     fn memory_usage(&self) -> Result<MemoryUsage> {
         let MemoryUsage { free, total } = self.device.memory_usage()?;
@@ -281,7 +296,24 @@ impl Stream for BrokenStream {
             callback.complete(Ok(()));
             return Ok(());
         }
-        self.stream.host_callback(callback)
+        if self.shadow.is(Defect::CallbackOnCaller) {
+            self.stream.synchronize()?;
+            callback.complete(Ok(()));
+            return Ok(());
+        }
+        if self.shadow.is(Defect::CallbackBeside) {
+            return self.stream.host_callback(HostCallback::new(|outcome| {
+                std::thread::spawn(|| callback.complete(outcome));
+                Ok(())
+            }));
+        }
+        let mut held = lock(&self.shadow.held);
+        if self.shadow.is(Defect::CallbacksSwapped) && held.is_none() {
+            *held = Some(callback);
+            return Ok(());
+        }
+        self.stream.host_callback(callback)?;
+        held.take().map_or(Ok(()), |first| self.stream.host_callback(first))
     }
     fn synchronize(&self) -> Result<()> {
         let is_done =

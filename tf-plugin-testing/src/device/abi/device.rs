@@ -116,7 +116,9 @@ impl TestDevice<'_> {
     /// Frees device memory, as TensorFlow does: with the address alone.
     pub fn deallocate(&self, address: DevicePtr) {
         self.memory().remove(&address.address());
-        plain!(self, executor.deallocate(&mut memory_base(Some(address), 0)));
+        self.host.quietly("deallocate", || {
+            plain!(self, executor.deallocate(&mut memory_base(Some(address), 0)));
+        });
     }
 
     /// Allocates host memory, writes to all of it and frees it. Returns its alignment, or 0 for null.
@@ -129,7 +131,9 @@ impl TestDevice<'_> {
         // SAFETY: memory of this size.
         unsafe { memory.cast::<u8>().write_bytes(1, bytes) };
         // Freed once; it is not used behind this.
-        plain!(self, executor.host_memory_deallocate(memory));
+        self.host.quietly("host_memory_deallocate", || {
+            plain!(self, executor.host_memory_deallocate(memory));
+        });
         1 << memory.addr().trailing_zeros()
     }
 
@@ -222,8 +226,10 @@ impl TestDevice<'_> {
 impl Drop for TestDevice<'_> {
     fn drop(&mut self) {
         let destroy = self.host.fns.destroy_device.expect("every callback is there");
-        // SAFETY: created and not destroyed before; streams and events borrow the device, so none is left.
-        unsafe { destroy(&self.host.platform, &mut self.device) };
+        self.host.quietly("destroy_device", || {
+            // SAFETY: created and not destroyed before; streams and events borrow the device, so none is left.
+            unsafe { destroy(&self.host.platform, &mut self.device) };
+        });
         self.host.live.fetch_sub(1, Ordering::AcqRel);
     }
 }

@@ -7,6 +7,7 @@ use core::ptr;
 use core::sync::atomic::Ordering;
 use se_plugin::{DevicePtr, Error, EventStatus, Pattern, Result, ensure};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tf_fs_sys::{
     SE_EVENT_COMPLETE, SE_EVENT_PENDING, SE_StatusCallbackFn, SP_Event, SP_Stream,
@@ -35,8 +36,10 @@ macro_rules! handles {
 
         impl Drop for $handle<'_> {
             fn drop(&mut self) {
-                // Null, or created and not destroyed before.
-                plain!(self.0, executor.$destroy(self.1));
+                self.0.host.quietly(stringify!($destroy), || {
+                    // Null, or created and not destroyed before.
+                    plain!(self.0, executor.$destroy(self.1));
+                });
                 self.0.host.live.fetch_sub((!self.1.is_null()).into(), Ordering::AcqRel);
             }
         }
@@ -216,9 +219,22 @@ impl TestStream<'_> {
     /// # Errors
     /// Returns `INTERNAL` with TensorFlow's text if the plugin refuses.
     pub fn host_callback(&self) -> Result<Receiver<TF_Code>> {
+        self.host_callback_that(|| ())
+    }
+
+    /// Enqueues a callback, as [`host_callback`](Self::host_callback) does, whose first call does this before it sends its
+    /// code.
+    ///
+    /// # Errors
+    /// As for [`host_callback`](Self::host_callback).
+    pub fn host_callback_that(
+        &self,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<Receiver<TF_Code>> {
         let (sender, receiver) = channel::<TF_Code>();
+        let callback = Callback { sender, work: Mutex::new(Some(Box::new(work))) };
         // Never freed, so that a second call is found and does not crash.
-        let argument = Box::into_raw(Box::new(sender)).cast::<c_void>();
+        let argument = Box::into_raw(Box::new(callback)).cast::<c_void>();
         let callback: SE_StatusCallbackFn = Some(called);
         let accepted = plain!(self.0, executor.host_callback(self.1, callback, argument));
         ensure!(accepted != 0, Error::internal("Failed to host callback."));
@@ -239,12 +255,23 @@ impl TestStream<'_> {
     }
 }
 
+/// The argument of [`called`].
+struct Callback {
+    sender: Sender<TF_Code>,
+    /// `None` after the first call.
+    work: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
 unsafe extern "C" fn called(argument: *mut c_void, status: *mut TF_Status) {
     use tf_fs_sys::StatusFunctions;
     use tf_fs_sys::host::Table as _;
     // SAFETY: the argument from above, which is never freed, and the plugin's status.
     unsafe {
-        let sender = &*argument.cast::<Sender<TF_Code>>();
+        let Callback { sender, work } = &*argument.cast::<Callback>();
+        let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(work) = work {
+            work();
+        }
         let code = StatusFunctions::get().map_or(u32::MAX, |host| (host.TF_GetCode)(status));
         // The receiver may be dropped already.
         let _ = sender.send(code);

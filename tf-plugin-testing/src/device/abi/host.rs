@@ -5,7 +5,7 @@ use crate::abi::status::{Status, install};
 use crate::violations::{Log, Violation};
 use core::ffi::CStr;
 use core::ptr;
-use core::sync::atomic::{AtomicI64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use se_plugin::__private::testing::pretended;
 use se_plugin::__private::testing::versions::Versioned;
 use se_plugin::__private::{PlatformExport, init_plugin};
@@ -17,6 +17,7 @@ use tf_fs_sys::{
     SP_STREAMEXECUTOR_WITH_STREAM_OPTIONS_STRUCT_SIZE, SP_Stream, SP_StreamExecutor,
     SP_StreamExecutorWithStreamOptions, SP_StreamOptions, SP_TimerFns, TF_Status,
 };
+use tf_plugin_core::__private::boundary::logged_by;
 
 sizes! {
     Sizes {
@@ -52,6 +53,8 @@ pub struct Host {
     destroy_platform: unsafe extern "C" fn(*mut SP_Platform),
     /// How many objects were created and are not destroyed.
     pub(super) live: AtomicI64,
+    /// Whether an error that the plugin only logs is a violation.
+    is_strict: AtomicBool,
 }
 
 // SAFETY: the pointers in the structs are the plugin's, whose callbacks are called from any thread.
@@ -107,6 +110,7 @@ impl Host {
             timer_fns: SP_TimerFns::default(),
             destroy_platform: params.destroy_platform.expect("every callback is there"),
             live: AtomicI64::new(0),
+            is_strict: AtomicBool::new(false),
         };
         host.load_tables()?;
         Ok(host)
@@ -163,6 +167,19 @@ impl Host {
         let status = Status::new(&self.log, op, b"");
         call(status.as_ptr());
         status.result()
+    }
+
+    /// Makes a failure of a callback without a status a violation, such as a panic in `deallocate`.
+    pub(in crate::device) fn be_strict(&self) {
+        self.is_strict.store(true, Ordering::Relaxed);
+    }
+
+    /// Calls a callback that has no status: what it cannot do is in the log alone.
+    pub(super) fn quietly(&self, op: &'static str, call: impl FnOnce()) {
+        let logged = logged_by(call);
+        if self.is_strict.load(Ordering::Relaxed) {
+            logged.into_iter().for_each(|error| self.log.add(op, b"", error));
+        }
     }
 
     /// Returns the null members of `SP_StreamExecutor`, `SP_PlatformFns` and `SP_TimerFns`: the struct, and the offset.

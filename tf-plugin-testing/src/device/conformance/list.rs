@@ -105,6 +105,8 @@ device_cases! {
                 "TensorFlow gives regions back for larger ones";
             usage_counts_allocations "`device_memory_usage`, if it counts, has less free while memory is allocated",
                 "TensorFlow takes what it says is free";
+            devices_have_their_own_addresses "No two devices of the platform have an address in common",
+                "TensorFlow tells memory of two devices apart by the address alone when it copies";
             parts_of_a_region "Addresses within an allocation work as its start does",
                 "nearly every address that TensorFlow passes is within a region";
         }
@@ -194,6 +196,12 @@ device_cases! {
                 "a second call is of freed memory, and a missing one waits forever";
             callback_is_made_in_order "A host callback is called when the work before it is done",
                 "TensorFlow frees what the work uses";
+            callbacks_are_made_in_order "Host callbacks of a stream are called one after the other, in their order",
+                "a later one may use what an earlier one has made";
+            callback_is_made_on_another_thread "A host callback is not called on the thread that enqueues it",
+                "that thread may hold a lock that the callback takes";
+            work_waits_for_a_callback "Later work and waits of the stream wait until a host callback has returned",
+                "TensorFlow frees what the callback uses";
         }
     }
     Timers {

@@ -156,6 +156,41 @@ pub(super) fn parts_of_a_region(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
+pub(super) fn devices_have_their_own_addresses(run: &mut Run<'_>) -> Outcome {
+    let count = run.ok("`get_device_count`", run.host.device_count())?;
+    needs(count > 1, "the platform has one device")?;
+    let mut all = Vec::new();
+    let mut others = Vec::new();
+    for ordinal in 1..count {
+        let device = run.host.device(ordinal as i32);
+        others.push(run.ok(format_args!("`create_device` of {ordinal}"), device)?);
+    }
+    let devices: Vec<_> = std::iter::once(run.device).chain(&others).collect();
+    // In turn, since the first memory of each may be anywhere.
+    for len in [256, 4096, 1 << 20, 256] {
+        for (ordinal, device) in devices.iter().enumerate() {
+            if let Some(start) = device.allocate(len) {
+                all.push((start, len, ordinal));
+            }
+        }
+    }
+    all.sort_unstable();
+    for pair in all.windows(2) {
+        let ((start, len, one), (next, _, other)) = (pair[0], pair[1]);
+        if one != other && start.address() + len > next.address() {
+            let what = format!(
+                "{len} bytes of device {one} at {start:?} and memory of device {other} at {next:?} overlap"
+            );
+            run.deviation(Deviation::new(what));
+            break;
+        }
+    }
+    for (start, _, ordinal) in all {
+        devices[ordinal].deallocate(start);
+    }
+    Ok(())
+}
+
 /// Checks host memory of this length.
 pub(super) fn of_the_host(run: &mut Run<'_>, bytes: usize) -> Outcome {
     match run.device.host_memory(bytes) {

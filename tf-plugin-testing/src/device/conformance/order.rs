@@ -4,6 +4,10 @@ use super::run::{Block, Outcome, Run, content};
 use crate::deviation::Deviation;
 use crate::device::abi::{TestEvent, TestStream};
 use se_plugin::{EventStatus, Pattern};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Enough work to notice an operation that does not wait.
@@ -325,6 +329,68 @@ pub(super) fn callback_is_made_in_order(run: &mut Run<'_>) -> Outcome {
         before.try_recv().is_ok(),
     );
     expect_block(run, "memory when a callback behind the work is made", &block, 6)
+}
+
+pub(super) fn callbacks_are_made_in_order(run: &mut Run<'_>) -> Outcome {
+    let stream = run.stream()?;
+    let (sender, order) = channel();
+    for number in 0..20 {
+        let sender = sender.clone();
+        // The receiver lives.
+        let note = move || sender.send(number).unwrap_or_default();
+        run.ok("`host_callback`", stream.host_callback_that(note))?;
+    }
+    run.ok("`block_host_until_done`", stream.synchronize())?;
+    let order: Vec<i32> = order.try_iter().collect();
+    if order != Vec::from_iter(0..20) {
+        let deviation = Deviation::new("the order of 20 host callbacks of one stream");
+        run.deviation(deviation.wanted("0 to 19".into()).got(format!("{order:?}")));
+    }
+    Ok(())
+}
+
+pub(super) fn callback_is_made_on_another_thread(run: &mut Run<'_>) -> Outcome {
+    let stream = run.stream()?;
+    let (sender, thread) = channel();
+    let note = move || sender.send(thread::current().id()).unwrap_or_default();
+    run.ok("`host_callback`", stream.host_callback_that(note))?;
+    // Without waiting for the stream, which may be what makes the call.
+    let thread = thread.recv_timeout(Duration::from_secs(20));
+    run.that("a host callback is not called within 20 s", thread.is_ok());
+    run.that(
+        "a host callback is called on the thread that enqueues it, which may hold locks that it needs",
+        thread != Ok(thread::current().id()),
+    );
+    run.ok("`block_host_until_done`", stream.synchronize())
+}
+
+pub(super) fn work_waits_for_a_callback(run: &mut Run<'_>) -> Outcome {
+    let (stream, event) = (run.stream()?, run.event()?);
+    let block = run.allocate(MUCH)?;
+    let all: [(&str, &dyn Fn(&Run<'_>) -> Outcome); 3] = [
+        ("an event behind it is complete", &|_| poll(&event)),
+        ("`block_host_until_done` returns", &|run| {
+            run.ok("`block_host_until_done`", stream.synchronize())
+        }),
+        ("`synchronize_all_activity` returns", &|run| {
+            run.ok("`synchronize_all_activity`", run.device.synchronize())
+        }),
+    ];
+    for (what, wait) in all {
+        let has_returned = Arc::new(AtomicBool::new(false));
+        let returns = Arc::clone(&has_returned);
+        let slow = move || {
+            thread::sleep(Duration::from_millis(20));
+            returns.store(true, Ordering::Release);
+        };
+        run.ok("`host_callback`", stream.host_callback_that(slow))?;
+        run.ok("`memset`", stream.fill(block.start(), Pattern::Byte(1), MUCH as u64))?;
+        stream.record_event(&event);
+        wait(run)?;
+        let waited = has_returned.load(Ordering::Acquire);
+        run.that(format_args!("{what} before a host callback returns"), waited);
+    }
+    Ok(())
 }
 
 // Timers.

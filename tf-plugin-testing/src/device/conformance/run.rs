@@ -93,6 +93,7 @@ fn on_a_host<P: Platform>(case: &Case, host: Left) -> (Verdict, Left) {
 }
 
 fn in_host(case: &Case, host: &Host) -> Verdict {
+    host.be_strict();
     match host.device_count() {
         Ok(0) => return Verdict::Skipped("this machine has no device of the platform".into()),
         Ok(_) => {}

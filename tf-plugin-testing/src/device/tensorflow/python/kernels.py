@@ -39,7 +39,9 @@ def compared(place, samples):
                 continue  # Not even the CPU can.
             done += 1
             try:
-                for got, want in zip(call(place.device), wanted):
+                found = call(place.device)
+                same("the number of outputs of %s" % op, len(found), len(wanted))
+                for got, want in zip(found, wanted):
                     near("%s of %s" % (op, dtype), got, want)
             except Wrong as error:
                 wrong.append(error.told)
