@@ -66,11 +66,24 @@ pub trait Stream: Sized + Send + Sync + 'static {
     /// See [`Stream`].
     fn wait_event(&self, event: &Self::Event) -> Result<()>;
 
-    /// Enqueues the completion of a callback, in order with the other work and not on the caller's
-    /// thread.
+    /// Enqueues a host callback: when the stream reaches it, the device calls [`HostCallback::complete`].
+    ///
+    /// - **Order:** all earlier work of this stream is done, and its earlier callbacks have returned. Later work of the
+    ///   stream, the events recorded behind the callback, [`synchronize`](Self::synchronize) and
+    ///   [`Device::synchronize`](crate::Device::synchronize) wait until `complete` has returned. Other streams do not wait.
+    /// - **Thread:** any thread, such as one of the driver's, but not the one that calls `host_callback`: it may hold locks
+    ///   that the callback takes.
+    /// - **Blocking:** `complete` may block and may take long, so call it without a lock of the device. Where the driver's
+    ///   threads serve all streams, as for OpenCL's event callbacks, call it on a thread of the stream's own, and make later
+    ///   work wait for that thread, for example with a user event.
+    /// - **Calls of the device:** the callback may allocate, free, and enqueue work, into this stream too. Drivers that do
+    ///   not allow calls from their callbacks, as CUDA for `cuLaunchHostFunc`, need a thread of the stream's own as well.
+    ///   A callback that waits for work behind itself waits forever.
+    ///
+    /// TensorFlow's C++ classes enqueue callbacks; no Python program is known to.
     ///
     /// # Errors
-    /// See [`Stream`].
+    /// See [`Stream`]. Dropping the callback makes the call with the error `CANCELLED`.
     fn host_callback(&self, callback: HostCallback) -> Result<()>;
 
     /// Waits for the current work.

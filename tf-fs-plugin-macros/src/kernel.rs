@@ -4,6 +4,7 @@ use crate::args::{self, Macro, flag, krate, list, literals, value};
 use crate::conditions::split;
 use crate::errors::Errors;
 use crate::item::{self, text};
+use crate::strings;
 use proc_macro2::{Delimiter, Ident, Span, TokenStream, TokenTree};
 use quote::quote;
 use syn::ext::IdentExt as _;
@@ -213,7 +214,7 @@ fn is_op(op: &LitStr, errors: &mut Errors) -> bool {
 
 fn string(tokens: TokenStream, name: &Ident, example: &str, errors: &mut Errors) -> Option<LitStr> {
     let message = format!("expected a string literal; write {example}");
-    value(tokens, name, &message, errors, |input| input.parse())
+    value(tokens, name, &message, errors, strings::literal)
 }
 
 fn priority(tokens: TokenStream, name: &Ident, errors: &mut Errors) -> Option<TokenStream> {
@@ -229,7 +230,7 @@ fn strings(value: TokenStream, name: &Ident, errors: &mut Errors) -> Vec<LitStr>
     literals(value, name, example, errors, |input| {
         let message = format!("expected the name of an input or output; write {example}");
         let span = input.span();
-        input.parse().map_err(|_| syn::Error::new(span, message))
+        strings::literal(input).map_err(|_| syn::Error::new(span, message))
     })
 }
 

@@ -18,6 +18,7 @@ mod kernel;
 mod operations;
 mod plugins;
 mod schemes;
+mod strings;
 mod table;
 
 /// Exports a filesystem as a TensorFlow plugin. Goes on `impl Filesystem for T`.

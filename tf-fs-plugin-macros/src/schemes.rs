@@ -1,6 +1,7 @@
 //! Which schemes TensorFlow can reach.
 
 use crate::errors::Errors;
+use crate::strings;
 use proc_macro2::{Literal, Span};
 use syn::LitStr;
 
@@ -34,7 +35,7 @@ impl Schemes {
 /// Reads a string literal that names a scheme; `example` is what to write.
 pub(crate) fn literal(input: syn::parse::ParseStream<'_>, example: &str) -> syn::Result<LitStr> {
     let span = if input.is_empty() { Span::call_site() } else { input.span() };
-    let literal: LitStr = input.parse().map_err(|_| {
+    let literal = strings::literal(input).map_err(|_| {
         syn::Error::new(span, format!("a scheme is a string literal; write {example}"))
     })?;
     if literal.suffix().is_empty() {

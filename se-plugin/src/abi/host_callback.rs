@@ -16,6 +16,8 @@ type RustFunction = Box<dyn FnOnce(Result<()>) -> Result<()> + Send>;
 
 /// A call that a stream makes after the work before it, by [`complete`](Self::complete). The type ensures that
 /// it is made exactly once: dropping it completes it with an error.
+///
+/// [`Stream::host_callback`](crate::Stream::host_callback) says when, and on which threads.
 pub struct HostCallback {
     /// `None` once completed.
     function: Option<Function>,
@@ -52,7 +54,8 @@ impl HostCallback {
         Self { function: Some(function), health: Some(health) }
     }
 
-    /// Makes the call with the outcome of the work before it.
+    /// Makes the call with the outcome of the work before it, on this thread, and returns when it has ended. It may block,
+    /// and may call the device: hold no lock.
     pub fn complete(mut self, outcome: Result<()>) {
         self.run(outcome);
     }

@@ -301,3 +301,28 @@ fn an_observer_is_told_of_each_task() {
     assert!(ran[1].duration >= nap && ran[0].start >= before);
     assert!(ran[2].start >= ran[1].start + ran[1].duration.as_nanos() as u64);
 }
+
+/// As a host's callback may: it blocks, and calls the device, its own stream included.
+#[test]
+fn a_callback_calls_the_device() {
+    let ((memory, stream), other) = (worker(), WorkerStream::new(&worker().0, Delay::NONE));
+    let stream = Arc::new(stream);
+    let (called, done) = mpsc::channel();
+    let (inner, own) = (Arc::clone(&stream), memory.clone());
+    let callback = HostCallback::new(move |outcome| {
+        let range = range(&own, 4096);
+        let start = range.start().unwrap();
+        inner.fill(start, Pattern::Byte(3), 4096)?;
+        // Another stream works meanwhile.
+        other.synchronize()?;
+        std::thread::sleep(Duration::from_millis(10));
+        called.send(range).map_err(Error::internal)?;
+        outcome
+    });
+    stream.host_callback(callback).unwrap();
+    stream.synchronize().unwrap();
+    let filled = done.try_recv().expect("the stream waits for the callback");
+    stream.synchronize().unwrap();
+    assert!(content(&memory, filled).iter().all(|byte| *byte == 3));
+    memory.deallocate(filled.start().unwrap()).unwrap();
+}

@@ -4,6 +4,7 @@ use super::host_tensor::HostTensor;
 use super::status::{HostApi, Status, ask, text};
 use super::tensor::Tensor;
 use crate::abi::host_buf::lent;
+use crate::graph::Node;
 use crate::kernel::{Attribute, Element};
 use core::cell::OnceCell;
 use core::fmt;
@@ -35,11 +36,19 @@ impl OpKernelConstruction<'_> {
         Ok(Self { raw, host, status, node: OnceCell::new(), call: PhantomData })
     }
 
-    /// Returns the name of the node.
+    /// Returns the name of the node, such as `model/dense/MatMul`; [`op_name`](Self::op_name) is the op's.
     #[must_use]
     pub fn name(&self) -> Cow<'_, str> {
         // SAFETY: a construction that has not ended, and with it the text.
         unsafe { text((self.host.kernels.TF_OpKernelConstruction_GetName)(self.raw.as_ptr())) }
+    }
+
+    /// Returns the name of the op, such as `MatMul`: one type can be the kernel of several ops.
+    ///
+    /// # Errors
+    /// The host's, if it cannot serialise the node.
+    pub fn op_name(&self) -> Result<String> {
+        Ok(Node::decode(self.node()?)?.op().to_owned())
     }
 
     /// Returns whether the node has an attribute.
