@@ -6,7 +6,7 @@ use se_plugin::{AllocatorStats, HostTimer, Timer};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tf_plugin_testing::device::{Case, Fault, Verdict, cases, run_case, sweep};
+use tf_plugin_testing::device::{Case, Fault, Verdict, cases, failed_work, run_case, sweep};
 
 /// What is wrong with a device.
 macro_rules! list {
@@ -24,7 +24,7 @@ tf_plugin_conformance_tests::device_defects!(list);
 const SIZE: u64 = 64 << 20;
 
 /// The defects of the devices that each platform opens from now on.
-static DEFECT: [Mutex<Option<Defect>>; 4] = [const { Mutex::new(None) }; 4];
+static DEFECT: [Mutex<Option<Defect>>; 5] = [const { Mutex::new(None) }; 5];
 
 /// One of the platforms: tests that run at once have one each.
 struct Defective<const P: usize>;
@@ -45,7 +45,12 @@ impl<const P: usize> Platform for Defective<P> {
         Ok(Broken {
             device: HostDevice::new(HostMemory::new(SIZE)?).with_delay(delay),
             streams: AtomicU64::new(0),
-            shadow: Arc::new(Shadow { defect: *lock(&DEFECT[P]), ordinal, ..Shadow::default() }),
+            shadow: Arc::new(Shadow {
+                defect: *lock(&DEFECT[P]),
+                ordinal,
+                is_forgetful: P == FORGETFUL,
+                ..Shadow::default()
+            }),
         })
     }
 }
@@ -65,6 +70,8 @@ struct Shadow {
     staging: Mutex<Vec<u8>>,
     held: Mutex<Option<HostCallback>>,
     ordinal: usize,
+    /// Whether failures of enqueued work are not noted.
+    is_forgetful: bool,
 }
 
 /// An address of the first device.
@@ -171,7 +178,8 @@ impl Device for Broken {
         self.device.copy_on_device(target, source, bytes + far)
     }
     fn synchronize(&self) -> Result<()> {
-        self.shadow.unless(Defect::DeviceNoBlock, || self.device.synchronize())
+        let ended = self.shadow.unless(Defect::DeviceNoBlock, || self.device.synchronize());
+        if self.shadow.is_forgetful { Ok(()) } else { ended }
     }
     fn allocator_stats(&self) -> Option<AllocatorStats> {
         let mut stats = self.device.allocator_stats()?;
@@ -329,7 +337,7 @@ impl Stream for BrokenStream {
         if self.shadow.is(Defect::StatusBusy) && event.status()? == EventStatus::Pending {
             return Err(Error::unavailable("the stream is busy"));
         }
-        self.stream.status()
+        if self.shadow.is_forgetful { Ok(()) } else { self.stream.status() }
     }
 }
 
@@ -419,6 +427,24 @@ fn each_defect_is_found() {
     });
     let missed = lock(&missed);
     assert!(missed.is_empty(), "not found: {missed:#?}");
+}
+
+/// The platform whose devices note no failure.
+const FORGETFUL: usize = 4;
+
+#[test]
+fn failed_work_must_be_reported() {
+    fn fail(stream: &BrokenStream) -> Result<()> {
+        let fails = |[]: [&[u8]; 0], []: [&mut [u8]; 0]| Err(Error::internal("requested"));
+        stream.stream.launch("a bad kernel", [], [], fails)
+    }
+    assert_eq!(failed_work::<Sound>(fail), Verdict::Passed);
+    // Work that succeeds is not what was promised.
+    let found = [failed_work::<Defective<FORGETFUL>>(fail), failed_work::<Sound>(|_| Ok(()))];
+    for verdict in found {
+        let Verdict::Failed(found) = verdict else { panic!("not found") };
+        assert_eq!(found.len(), 2, "{found:#?}");
+    }
 }
 
 #[test]

@@ -93,7 +93,8 @@ extern "C" fn dies(signal: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     // SAFETY: `watch` has written the place before this handler was there; both functions may be called in a handler, and
     // the system passes `info`.
     unsafe {
-        libc::sigaction(signal, BEFORE[at].as_ptr(), ptr::null_mut());
+        let before = (&raw const BEFORE[at]).cast::<libc::sigaction>();
+        libc::sigaction(signal, before, ptr::null_mut());
         // An instruction that failed fails again after this. A signal that was sent does not come again.
         if info.is_null() || (*info).si_code <= 0 {
             libc::raise(signal);

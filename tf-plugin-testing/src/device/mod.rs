@@ -21,7 +21,7 @@ pub use abi::{
     GraphHost, GraphSizes, Host, ProfilerHost, ProfilerSizes, Sizes, TestDevice, TestEvent,
     TestStream, TestTimer,
 };
-pub use conformance::{Case, Group, run_case};
+pub use conformance::{Case, Group, failed_work, run_case};
 pub use faulty::{Faulty, sweep};
 #[doc(hidden)]
 pub use suite::{OptionDuration, Suite};

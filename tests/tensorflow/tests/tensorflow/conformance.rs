@@ -205,15 +205,15 @@ fn what_is_wrong_with_kernels_is_noticed_in_tensorflow() {
         panic!("{answers:#?}")
     };
     assert!(
-        wrong.iter().any(|one| one.what.starts_with("output 0 of Cast SrcT=float64 DstT=bool")),
+        wrong.iter().any(|one| one.what.starts_with("output 0 of Acosh T=float64 of x [[2, 3]]")),
         "{wrong:#?}"
     );
     let Verdict::Failed(misspelt) = verdict(&answers, "python_names_of_ops") else {
         panic!("{answers:#?}")
     };
     let [misspelt] = &misspelt[..] else { panic!("{misspelt:#?}") };
-    assert!(misspelt.what.starts_with("no op named `Casst` in TensorFlow 2."), "{misspelt}");
-    assert_eq!(misspelt.wanted.as_deref(), Some("`Cast`?"));
+    assert!(misspelt.what.starts_with("no op named `Acossh` in TensorFlow 2."), "{misspelt}");
+    assert_eq!(misspelt.wanted.as_deref(), Some("`Acosh`?"));
     for case in ["python_kernels_that_reduce", "python_kernels_of_matrices"] {
         assert_eq!(*verdict(&answers, case), Verdict::Skipped(reason.to_owned()), "{case}");
     }

@@ -75,11 +75,11 @@ fn take_turn<P: Platform>(
     verdict
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn failed(what: String) -> Verdict {
+pub(super) fn failed(what: String) -> Verdict {
     Verdict::Failed(vec![Deviation::new(what)])
 }
 

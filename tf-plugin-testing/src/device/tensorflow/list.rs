@@ -3,7 +3,7 @@
 use super::in_c::{self, OnDevice};
 
 tensorflow_cases! {
-    from_python ["common", "device", "copies", "many", "kernels", "every", "programs"] {
+    from_python ["common", "device", "copies", "many", "kernels", "programs", "every"] {
         "The device" {
             python_device_is_listed
                 "The devices are listed after the import, physical and logical, numbered from 0", "programs choose by these names";
@@ -65,10 +65,6 @@ tensorflow_cases! {
                 "Shapes that do not match raise `InvalidArgumentError`, and the device continues to work", "the error names the mistake";
             python_missing_kernel
                 "An operation without a kernel raises an error, and the device continues to work", "the error names the mistake";
-            python_names_of_ops
-                "The op of each kernel exists; a misspelt name is found", "TensorFlow registers kernels for any name";
-            python_every_kernel
-                "Each kernel returns the same as the CPU's, of inputs made from the op's definition; lists the others as never compared", "a wrong kernel trains a wrong model";
         }
         "Programs" {
             python_function
@@ -83,6 +79,12 @@ tensorflow_cases! {
                 "Batches of `tf.data` onto the device", "training";
             python_session
                 "A session with ten turns between device and CPU, again after an error, and in eight threads", "serving runs graphs so";
+        }
+        "Every kernel" {
+            python_names_of_ops
+                "The op of each kernel exists; a misspelt name is found", "TensorFlow registers kernels for any name";
+            python_every_kernel
+                "Each kernel returns the same as the CPU's, of inputs made from the op's definition; lists the others as never compared", "a wrong kernel trains a wrong model";
         }
     }
     in_c OnDevice {

@@ -222,8 +222,12 @@ def compare(place, kernel, taken, wrong):
         except Wrong as error:
             wrong.append(error.told)
             return
-        except errors.OpError as error:
+        except (errors.InvalidArgumentError, errors.UnimplementedError) as error:
             refused = plain(error)
+        except errors.OpError as error:
+            wrong.append({"what": what, "wanted": "what the CPU answers", "got": type(error).__name__, "detail": plain(error)})
+            # It may have failed for good.
+            raise Several(wrong)
         if agreeing >= AGREEING or len(takes) >= TRIED:
             break
     taken.update(takes)
