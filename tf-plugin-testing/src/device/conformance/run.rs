@@ -26,7 +26,8 @@ pub(super) use crate::verdict::{Outcome, Stop, needs};
 /// [`conformance!`](crate::device::conformance!) is the short way for tests; this function returns the verdict.
 #[must_use]
 pub fn run_case<P: Platform>(case: &'static Case, limit: Duration) -> Verdict {
-    take_turn::<P>(case, limit, |_| None)
+    // The other host is closed first.
+    take_turn::<P>(case, limit, |left| left.take().and(None))
 }
 
 /// Runs a case as [`run_case`] does, in the host of the case before, unless that has failed: TensorFlow opens a platform
