@@ -33,7 +33,7 @@ filesystems! {
     // The attribute sees tokens, not values, and runs before other macros.
     IsAConstant: #[filesystem_plugin(scheme = SCHEME)]
     IsABytesString: #[filesystem_plugin(scheme = b"mem")]
-    IsAnExpression: #[filesystem_plugin(scheme = concat!("m", "em"))]
+    IsAnExpression: #[filesystem_plugin(scheme = format!("mem"))]
     IsACharacter: #[filesystem_plugin(scheme = 'm')]
     HasASuffix: #[filesystem_plugin(scheme = "mem"x)]
     IsAConstantInAList: #[filesystem_plugin(schemes(SCHEME))]
