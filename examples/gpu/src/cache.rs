@@ -1,12 +1,12 @@
 //! Compiled programs on disk, so that the next process does not have to compile them.
 
-use std::fs;
+use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
+use tf_private_dir::{Others, PrivateDir};
 
 /// The setting: a directory, or `0` for none.
 pub(crate) const SETTING: &str = "RUST_GPU_CACHE";
@@ -17,9 +17,9 @@ const SUFFIX: &str = ".rust-gpu";
 /// When a process finds more, it removes the least recently used programs until half of it is left.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// A directory with a file for each program.
+/// A directory with a file for each program, which the driver runs: nobody else may change them.
 pub(crate) struct Cache {
-    directory: PathBuf,
+    directory: PrivateDir,
     /// Whether a warning said that programs cannot be kept.
     has_failed: AtomicBool,
 }
@@ -29,6 +29,19 @@ fn hash(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
     hasher.finish()
+}
+
+/// Returns the name of the file of a program.
+fn name(key: &str) -> String {
+    format!("{:016x}{SUFFIX}", hash(key.as_bytes()))
+}
+
+fn warn(directory: &Path, error: &io::Error) {
+    log::warn!(
+        "RUST_GPU cannot keep compiled programs in `{}`, and compiles them in each process: {error}; set {SETTING} to a \
+         directory of yours that is not there yet, or to 0",
+        directory.display()
+    );
 }
 
 /// Returns the key and the program in a file, unless the file is incomplete.
@@ -59,47 +72,33 @@ pub(crate) fn of_user() -> Option<PathBuf> {
 
 impl Cache {
     /// Opens the cache. On failure a warning says why, and nothing is kept.
-    pub(crate) fn open(directory: &Path) -> Option<Self> {
-        let cache = Self { directory: directory.to_owned(), has_failed: AtomicBool::new(false) };
-        cache.make().inspect_err(|error| cache.failed(error)).ok()?;
+    pub(crate) fn open(path: &Path) -> Option<Self> {
+        let opened = PrivateDir::open(path, Others::Read).inspect_err(|error| warn(path, error));
+        let cache = Self { directory: opened.ok()?, has_failed: AtomicBool::new(false) };
         cache.shrink();
         Some(cache)
     }
 
-    /// Creates the directory, unless it exists.
-    fn make(&self) -> io::Result<()> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
-        let found = fs::metadata(&self.directory)?;
-        // The driver runs the programs in it.
-        if found.uid() != fs::metadata("/proc/self")?.uid() {
-            return Err(io::Error::other(format!("it belongs to the user {}", found.uid())));
-        }
-        if found.mode() & 0o022 != 0 {
-            let mode = found.mode() & 0o777;
-            return Err(io::Error::other(format!("its mode is {mode:o}: others can write it")));
-        }
-        Ok(())
-    }
-
     fn failed(&self, error: &io::Error) {
         if !self.has_failed.swap(true, Ordering::Relaxed) {
-            log::warn!(
-                "RUST_GPU cannot keep compiled programs in `{}`, and compiles them in each process: {error}; set {SETTING} to a \
-                 directory of yours that is not there yet, or to 0",
-                self.directory.display()
-            );
+            warn(self.directory.path(), error);
         }
-    }
-
-    fn file(&self, key: &str) -> PathBuf {
-        self.directory.join(format!("{:016x}{SUFFIX}", hash(key.as_bytes())))
     }
 
     /// Returns the program with this key. A file with another key is ignored; so is a damaged one, with a warning.
     pub(crate) fn get(&self, key: &str) -> Option<Vec<u8>> {
-        let path = self.file(key);
-        let file = fs::read(&path).ok()?;
-        let Some((found, program)) = parts(&file) else {
+        let mut file = match self.directory.read(&name(key)) {
+            Ok(file) => file,
+            Err(error) => {
+                if error.kind() == io::ErrorKind::InvalidData {
+                    self.refuse(key, &error.to_string());
+                }
+                return None;
+            }
+        };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
+        let Some((found, program)) = parts(&bytes) else {
             self.refuse(key, "it is torn, or of another version of this plugin");
             return None;
         };
@@ -107,7 +106,7 @@ impl Cache {
             return None;
         }
         // Marks it as used. Errors do not matter.
-        let _ = fs::File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+        let _ = file.set_modified(SystemTime::now());
         Some(program.to_vec())
     }
 
@@ -115,7 +114,7 @@ impl Cache {
     pub(crate) fn refuse(&self, key: &str, why: &str) {
         log::warn!(
             "RUST_GPU does not use the compiled program in `{}`, and compiles it again: {why}",
-            self.file(key).display()
+            self.directory.path().join(name(key)).display()
         );
     }
 
@@ -128,39 +127,28 @@ impl Cache {
 
     fn try_put(&self, key: &str, program: &[u8]) -> io::Result<()> {
         let content = [key.as_bytes(), program].concat();
-        // Another process sees a complete file or none.
-        let mut file = tempfile::Builder::new().suffix(SUFFIX).tempfile_in(&self.directory)?;
-        for part in
-            [MARK, &hash(&content).to_le_bytes(), &(key.len() as u64).to_le_bytes(), &content]
-        {
-            file.write_all(part)?;
-        }
-        file.persist(self.file(key))?;
-        Ok(())
+        self.directory.replace(&name(key), |file| {
+            let (sum, len) = (hash(&content).to_le_bytes(), (key.len() as u64).to_le_bytes());
+            [MARK, &sum, &len, &content].iter().try_for_each(|part| file.write_all(part))
+        })
     }
 
     fn shrink(&self) {
-        let Ok(entries) = fs::read_dir(&self.directory) else { return };
-        let mut files: Vec<(SystemTime, u64, PathBuf)> = entries
-            .filter_map(|entry| {
-                let (path, data) = entry.ok().map(|e| (e.path(), e.metadata()))?;
-                let data = data.ok().filter(fs::Metadata::is_file)?;
-                let is_ours = path.file_name()?.to_str()?.ends_with(SUFFIX);
-                is_ours.then_some((data.modified().ok()?, data.len(), path))
-            })
-            .collect();
-        let mut total: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+        let Ok(mut files) = self.directory.entries() else { return };
+        let is_ours = |name: &OsStr| name.to_str().is_some_and(|name| name.ends_with(SUFFIX));
+        files.retain(|file| file.is_file && is_ours(&file.name));
+        let mut total: u64 = files.iter().map(|file| file.len).sum();
         if total <= MOST_BYTES {
             return;
         }
-        files.sort();
-        for (_, bytes, path) in files {
+        files.sort_by_key(|file| file.modified);
+        for file in files {
             if total <= MOST_BYTES / 2 {
                 return;
             }
             // Another process may have removed it.
-            let _ = fs::remove_file(path);
-            total -= bytes;
+            let _ = self.directory.remove(&file.name);
+            total -= file.len;
         }
     }
 }
@@ -168,10 +156,15 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
     fn cache(directory: &Path) -> Cache {
         Cache::open(&directory.join("programs")).unwrap()
+    }
+
+    fn file(cache: &Cache, key: &str) -> PathBuf {
+        cache.directory.path().join(name(key))
     }
 
     #[test]
@@ -184,7 +177,7 @@ mod tests {
         cache.put("a", b"second");
         assert_eq!(cache.get("a").as_deref(), Some(&b"second"[..]));
         assert_eq!(cache.get("b").as_deref(), Some(&b""[..]));
-        assert_eq!(fs::read_dir(&cache.directory).unwrap().count(), 2);
+        assert_eq!(fs::read_dir(cache.directory.path()).unwrap().count(), 2);
     }
 
     #[test]
@@ -192,19 +185,19 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let cache = cache(scratch.path());
         cache.put("key", b"program");
-        let file = cache.file("key");
-        let whole = fs::read(&file).unwrap();
+        let path = file(&cache, "key");
+        let whole = fs::read(&path).unwrap();
         for len in 0..whole.len() {
-            fs::write(&file, &whole[..len]).unwrap();
+            fs::write(&path, &whole[..len]).unwrap();
             assert_eq!(cache.get("key"), None, "{len} bytes");
         }
         for at in 0..whole.len() {
             let mut wrong = whole.clone();
             wrong[at] ^= 1;
-            fs::write(&file, wrong).unwrap();
+            fs::write(&path, wrong).unwrap();
             assert_eq!(cache.get("key"), None, "byte {at}");
         }
-        fs::write(cache.file("other"), &whole).unwrap();
+        fs::write(file(&cache, "other"), &whole).unwrap();
         assert_eq!(cache.get("other"), None);
     }
 
@@ -214,34 +207,65 @@ mod tests {
         let cache = cache(scratch.path());
         cache.put("old", b"program");
         let past = |seconds| SystemTime::now() - std::time::Duration::from_secs(seconds);
-        fs::File::open(cache.file("old")).unwrap().set_modified(past(60)).unwrap();
+        fs::File::open(file(&cache, "old")).unwrap().set_modified(past(60)).unwrap();
         cache.put("new", b"program");
         cache.shrink();
         assert!(cache.get("old").is_some());
         // A file of another program.
-        let other = cache.directory.join("0123456789abcdef");
+        let other = cache.directory.path().join("0123456789abcdef");
         fs::File::create(&other).unwrap().set_len(2 * MOST_BYTES).unwrap();
         cache.shrink();
         // A program that was used is as new as one that was written.
         assert!(cache.get("old").is_some());
-        fs::File::open(cache.file("old")).unwrap().set_modified(past(60)).unwrap();
-        let large = fs::File::create(cache.file("large")).unwrap();
+        fs::File::open(file(&cache, "old")).unwrap().set_modified(past(60)).unwrap();
+        let large = fs::File::create(file(&cache, "large")).unwrap();
         large.set_len(MOST_BYTES).unwrap();
         large.set_modified(past(30)).unwrap();
         cache.shrink();
         assert!(other.exists());
         assert_eq!(cache.get("old"), None);
-        assert!(!cache.file("large").exists());
+        assert!(!file(&cache, "large").exists());
         assert!(cache.get("new").is_some());
     }
 
     #[test]
-    fn a_directory_that_others_can_write_is_not_used() {
+    fn a_directory_that_others_can_change_is_not_used() {
         let scratch = tempfile::tempdir().unwrap();
-        for mode in [0o770, 0o707] {
+        let below = scratch.path().join("programs");
+        let set = |mode| {
             fs::set_permissions(scratch.path(), fs::Permissions::from_mode(mode)).unwrap();
+        };
+        for mode in [0o770, 0o707] {
+            set(mode);
             assert!(Cache::open(scratch.path()).is_none(), "{mode:o}");
         }
+        // They can rename what is below it.
+        assert!(Cache::open(&below).is_none());
+        for mode in [0o1777, 0o755] {
+            set(mode);
+            assert!(Cache::open(&below).is_some(), "{mode:o}");
+        }
+        assert!(Cache::open(scratch.path()).is_some());
+    }
+
+    #[test]
+    fn a_program_that_somebody_else_puts_there_is_not_run() {
+        let scratch = tempfile::tempdir().unwrap();
+        let cache = cache(scratch.path());
+        cache.put("key", b"mine");
+        let path = file(&cache, "key");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        assert_eq!(cache.get("key"), None);
+        cache.put("key", b"mine");
+        // The whole directory is swapped after it was checked.
+        fs::rename(cache.directory.path(), scratch.path().join("gone")).unwrap();
+        let other = Cache::open(cache.directory.path()).unwrap();
+        other.put("key", b"theirs");
+        assert_eq!(cache.get("key").as_deref(), Some(&b"mine"[..]));
+        fs::remove_dir_all(scratch.path().join("gone")).unwrap();
+        assert_eq!(cache.get("key"), None);
+        cache.put("key", b"nowhere");
+        assert_eq!(other.get("key").as_deref(), Some(&b"theirs"[..]));
     }
 
     #[test]

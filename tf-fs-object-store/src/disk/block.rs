@@ -17,10 +17,9 @@
 
 use crate::Range;
 use rustix::io::Errno;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::unix::fs::FileExt;
 use std::time::{Duration, SystemTime};
 use tf_fs_plugin::prelude::*;
 
@@ -144,17 +143,11 @@ pub(super) fn write(
 }
 
 impl Block {
-    /// Opens the file; `None` if there is none.
+    /// Reads the head of the file.
     ///
     /// # Errors
     /// `InvalidData` if it is not a whole block, and those of the disk.
-    pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
-        let mut options = OpenOptions::new();
-        let no_links = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits();
-        let file = match options.read(true).custom_flags(no_links.cast_signed()).open(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            file => file?,
-        };
+    pub(super) fn open(file: File) -> io::Result<Self> {
         let mut head = [0; HEADER];
         file.read_exact_at(&mut head, 0).map_err(|error| match error.kind() {
             ErrorKind::UnexpectedEof => broken("its head is cut off"),
@@ -169,7 +162,7 @@ impl Block {
         if found.modified().is_ok_and(|used| used.elapsed().is_ok_and(|age| age > USED)) {
             let _ = file.set_modified(SystemTime::now());
         }
-        Ok(Some(Self { file, header, len, checksums }))
+        Ok(Self { file, header, len, checksums })
     }
 
     /// Adds these bytes of the block to `buf`: whole grains, of which the last may be cut off by the block's end.

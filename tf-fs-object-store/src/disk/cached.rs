@@ -1,7 +1,7 @@
 //! The blocks of one version of an object.
 
 use super::block::{self, BLOCK, Block, Digest, GRAIN, Header, LONGEST_ETAG};
-use super::directory::Directory;
+use super::directory::{Directory, Place};
 use crate::{Budget, Range, metrics};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write;
@@ -73,11 +73,8 @@ impl Object {
 
     /// Opens a block, in any version. Deletes a broken one.
     fn open(&self, index: u64) -> Option<Block> {
-        if !self.directory.is_ours() {
-            return None;
-        }
-        match Block::open(&self.directory.place(&self.name, index)) {
-            Ok(block) => block.filter(|block| block.header.index == index),
+        match self.directory.read(&Place::new(&self.name, index)).and_then(Block::open) {
+            Ok(block) => Some(block).filter(|block| block.header.index == index),
             Err(error) => {
                 if error.kind() == ErrorKind::InvalidData {
                     self.delete(index, &error);
@@ -89,10 +86,10 @@ impl Object {
 
     #[cold]
     fn delete(&self, index: u64, why: &dyn std::fmt::Display) {
-        let place = self.directory.place(&self.name, index);
-        log::debug!("disk cache: {}: {why}; it is read from the store", place.display());
+        let place = Place::new(&self.name, index);
+        log::debug!("disk cache: block {place}: {why}; it is read from the store");
         metrics::DISK_CACHE_BROKEN.add(1);
-        let _ = std::fs::remove_file(place);
+        self.directory.remove(&place);
     }
 }
 
@@ -215,7 +212,7 @@ impl Cached {
         let header =
             Header { digest: self.digest, index, size: self.size, etag: self.etag.clone() };
         let len = pieces.iter().map(|piece| piece.as_ref().len() as u64).sum();
-        let place = object.directory.place(&object.name, index);
+        let place = Place::new(&object.name, index);
         let outcome = object
             .directory
             .write(&place, block::file_len(len), |file| block::write(file, &header, pieces));

@@ -3,14 +3,16 @@
 use super::DiskCache;
 use super::space::Space;
 use crate::metrics;
-use std::fs::{self, DirBuilder, File};
-use std::hash::{BuildHasher, RandomState};
+use arc_swap::ArcSwapOption;
+use std::collections::HashSet;
+use std::fmt;
+use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tf_private_dir::{Others, PrivateDir};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The name below the directory of the setting, which may also hold other things. The number is that of the format.
@@ -27,73 +29,97 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// A directory with blocks, as this process uses it.
 #[derive(Debug)]
 pub(super) struct Directory {
-    path: PathBuf,
+    /// The directory of the setting.
+    parent: PathBuf,
     pub(super) space: Space,
-    /// Whether it was seen to belong to this user alone.
-    is_ours: AtomicBool,
+    /// The open directory. `None` while it cannot be used.
+    open: ArcSwapOption<PrivateDir>,
     waiting: Arc<Semaphore>,
     /// Whether the last wait for the disk timed out.
     is_slow: AtomicBool,
-    warned: AtomicBool,
+    /// The errors that a warning was about.
+    warned: Mutex<HashSet<ErrorKind>>,
     paused: Mutex<Option<Instant>>,
-    /// Tells its files from those of other processes, also in other containers.
-    random: u64,
-    files: AtomicU64,
+}
+
+/// Where a block is in the directory.
+#[derive(Debug)]
+pub(super) struct Place {
+    folder: String,
+    file: String,
+}
+
+impl Place {
+    /// Returns the place of a block of the object with this name, which has 32 hexadecimal digits.
+    pub(super) fn new(name: &str, index: u64) -> Self {
+        // Spread over 256 folders, also the blocks of one object.
+        let first = u8::from_str_radix(&name[..2], 16).unwrap_or_default();
+        let folder = format!("{:02x}", first.wrapping_add(index as u8));
+        Self { folder, file: format!("{name}-{index}") }
+    }
+
+    /// Returns whether a folder of this name has blocks.
+    pub(super) fn is_folder(name: &str) -> bool {
+        name.len() == 2 && is_hexadecimal(name)
+    }
+
+    /// Returns whether a file of this name is a block. Nothing else is ever deleted.
+    pub(super) fn is_file(name: &str) -> bool {
+        name.split_once('-').is_some_and(|(name, index)| {
+            name.len() == 32 && is_hexadecimal(name) && index.parse::<u64>().is_ok()
+        })
+    }
+}
+
+fn is_hexadecimal(name: &str) -> bool {
+    name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.folder, self.file)
+    }
 }
 
 impl Directory {
     pub(super) fn new(cache: &DiskCache) -> Self {
-        let path = cache.directory().join(NAME);
         let directory = Self {
-            space: Space::new(&path, cache.limit()),
-            path,
-            is_ours: AtomicBool::new(false),
+            parent: cache.directory().to_owned(),
+            space: Space::new(cache.limit()),
+            open: ArcSwapOption::empty(),
             waiting: Arc::new(Semaphore::new(WAITING)),
             is_slow: AtomicBool::new(false),
-            warned: AtomicBool::new(false),
+            warned: Mutex::default(),
             paused: Mutex::new(None),
-            random: RandomState::new().hash_one(std::process::id()),
-            files: AtomicU64::new(0),
         };
-        if let Err(error) = directory.prepare() {
+        if let Err(error) = directory.open() {
             directory.failed(&error);
         }
         directory
     }
 
-    /// Returns whether its contents may be used.
-    pub(super) fn is_ours(&self) -> bool {
-        self.is_ours.load(Ordering::Relaxed)
+    /// Opens the directory, which is created if it is missing. Nobody else can read it or write to it.
+    fn open(&self) -> io::Result<Arc<PrivateDir>> {
+        let open = PrivateDir::open_in(&self.parent, NAME, Others::Nothing).map(Arc::new);
+        self.open.store(open.as_ref().ok().cloned());
+        open
     }
 
-    /// Returns the path of the block of this name.
-    pub(super) fn place(&self, name: &str, index: u64) -> PathBuf {
-        // Spread over 256 directories, also the blocks of one object.
-        let first = u8::from_str_radix(&name[..2], 16).unwrap_or_default();
-        let folder = first.wrapping_add(index as u8);
-        self.path.join(format!("{folder:02x}/{name}-{index}"))
+    /// Opens the file of a block.
+    ///
+    /// # Errors
+    /// `InvalidData` for what is not a file of this user alone, and those of the disk.
+    pub(super) fn read(&self, place: &Place) -> io::Result<File> {
+        let open = self.open.load();
+        let open = open.as_ref().ok_or(ErrorKind::NotFound)?;
+        open.folder(&place.folder)?.read(&place.file)
     }
 
-    /// Creates the directory if it is missing, and makes sure that nobody else can write to it.
-    fn prepare(&self) -> io::Result<()> {
-        let mut builder = DirBuilder::new();
-        builder.recursive(true).mode(0o700).create(&self.path)?;
-        let found = fs::symlink_metadata(&self.path)?;
-        let me = rustix::process::geteuid().as_raw();
-        if !found.is_dir() || found.uid() != me || found.mode() & 0o077 != 0 {
-            self.is_ours.store(false, Ordering::Relaxed);
-            return Err(io::Error::new(
-                ErrorKind::PermissionDenied,
-                format!(
-                    "{} has to be a directory of user {me} with mode 0700",
-                    self.path.display()
-                ),
-            ));
+    /// Deletes the file of a block.
+    pub(super) fn remove(&self, place: &Place) {
+        if let Some(open) = &*self.open.load() {
+            let _ = open.folder(&place.folder).and_then(|folder| folder.remove(&place.file));
         }
-        // Only now: the directory could have been somebody else's.
-        builder.create(self.path.join(NEW))?;
-        self.is_ours.store(true, Ordering::Relaxed);
-        Ok(())
     }
 
     /// Returns a permit to write one more block. `None` if the disk has failed or is slow: reads hardly wait for it.
@@ -120,18 +146,18 @@ impl Directory {
     /// Those of the disk. Then there is no such file.
     pub(super) fn write(
         &self,
-        place: &Path,
+        place: &Place,
         len: u64,
         write: impl Fn(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
-        if !self.is_ours() {
-            self.prepare()?;
-        }
-        match self.try_write(place, len, &write) {
-            // Somebody may have deleted all of it.
+        // Somebody may have renamed it, or deleted all of it.
+        let open = match self.open.load_full().filter(|open| open.is_in_place()) {
+            Some(open) => open,
+            None => self.open()?,
+        };
+        match self.try_write(&open, place, len, &write) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.prepare()?;
-                self.try_write(place, len, &write)
+                self.try_write(&*self.open()?, place, len, &write)
             }
             outcome => outcome,
         }
@@ -139,27 +165,21 @@ impl Directory {
 
     fn try_write(
         &self,
-        place: &Path,
+        open: &PrivateDir,
+        place: &Place,
         len: u64,
         write: impl Fn(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
-        let number = self.files.fetch_add(1, Ordering::Relaxed);
-        let new = self.path.join(format!("{NEW}/{:016x}-{number}", self.random));
-        let Some(mut file) = self.space.create(&new, len)? else { return Ok(()) };
-        let folder = place.parent().unwrap_or(&self.path);
-        let outcome = write(&mut file).and_then(|()| match fs::rename(&new, place) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                match DirBuilder::new().mode(0o700).create(folder) {
-                    Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
-                    _ => fs::rename(&new, place),
-                }
-            }
-            outcome => outcome,
-        });
+        let new = open.create_folder(NEW)?;
+        let name = tf_private_dir::unique_name();
+        let Some(mut file) = self.space.create(open, &new, &name, len)? else { return Ok(()) };
+        let outcome = write(&mut file)
+            .and_then(|()| open.create_folder(&place.folder))
+            .and_then(|folder| new.rename(&name, &folder, &place.file));
         match &outcome {
             Ok(()) => metrics::DISK_CACHE_STORED_BYTES.add(len),
             Err(_) => {
-                let _ = fs::remove_file(&new);
+                let _ = new.remove(&name);
             }
         }
         outcome
@@ -170,14 +190,15 @@ impl Directory {
         paused.is_some_and(|since| since.elapsed() < PAUSE)
     }
 
-    /// Records a failure of the disk, and pauses writing. The first one logs a warning.
+    /// Records a failure of the disk, and pauses writing. The first one of each kind logs a warning.
     #[cold]
     pub(super) fn failed(&self, error: &io::Error) {
         *self.paused.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-        if !self.warned.swap(true, Ordering::Relaxed) {
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.insert(error.kind()) {
             log::warn!(
                 "disk cache {}: {error}; files are read without it meanwhile",
-                self.path.display()
+                self.parent.join(NAME).display()
             );
         }
     }
@@ -186,42 +207,127 @@ impl Directory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    const LIMIT: u64 = 1 << 30;
+
+    fn block() -> Place {
+        Place::new(&"ab".repeat(16), 7)
+    }
+
+    fn put(directory: &Directory, bytes: &[u8]) -> io::Result<()> {
+        directory.write(&block(), bytes.len() as u64, |file| io::Write::write_all(file, bytes))
+    }
+
+    fn get(directory: &Directory) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        io::Read::read_to_end(&mut directory.read(&block())?, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    }
 
     #[test]
     fn nothing_is_done_in_a_directory_that_others_can_write_to() {
         let parent = tempfile::tempdir().unwrap();
         let own = parent.path().join(NAME);
         fs::create_dir(&own).unwrap();
-        fs::set_permissions(&own, PermissionsExt::from_mode(0o755)).unwrap();
-        let directory = Directory::new(&DiskCache::new(parent.path(), 1 << 30));
-        let place = directory.place(&"ab".repeat(16), 7);
+        mode(&own, 0o755);
+        let directory = Directory::new(&DiskCache::new(parent.path(), LIMIT));
         // Also when the pause after the error is over.
-        let error = directory.write(&place, 5, |_| Ok(())).unwrap_err();
+        let error = put(&directory, b"there").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::PermissionDenied);
         assert_eq!(fs::read_dir(&own).unwrap().count(), 0);
-        fs::set_permissions(&own, PermissionsExt::from_mode(0o700)).unwrap();
-        directory.write(&place, 5, |file| io::Write::write_all(file, b"there")).unwrap();
-        assert!(place.exists());
+        mode(&own, 0o700);
+        put(&directory, b"there").unwrap();
+        assert_eq!(get(&directory).unwrap(), b"there");
+    }
+
+    #[test]
+    fn nothing_is_done_below_a_directory_in_which_others_can_rename_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        let parent = scratch.path().join("shared");
+        fs::create_dir(&parent).unwrap();
+        mode(&parent, 0o777);
+        let directory = Directory::new(&DiskCache::new(&parent, LIMIT));
+        let error = put(&directory, b"there").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+        assert!(error.to_string().contains("mode 777"), "{error}");
+        assert_eq!(fs::read_dir(&parent).unwrap().count(), 0);
+        // As `/tmp` is.
+        mode(&parent, 0o1777);
+        put(&directory, b"there").unwrap();
+        assert_eq!(get(&directory).unwrap(), b"there");
+    }
+
+    #[test]
+    fn blocks_that_somebody_puts_where_the_directory_was_are_not_read() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = Directory::new(&DiskCache::new(parent.path(), LIMIT));
+        put(&directory, b"mine").unwrap();
+        // Only for this test the other directory is this user's too.
+        let (own, gone) = (parent.path().join(NAME), parent.path().join("gone"));
+        fs::rename(&own, &gone).unwrap();
+        let other = Directory::new(&DiskCache::new(parent.path(), LIMIT));
+        put(&other, b"theirs").unwrap();
+        assert_eq!(get(&directory).unwrap(), b"mine");
+        mode(&own, 0o755);
+        let error = put(&directory, b"mine again").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+        assert!(get(&directory).is_err());
+        // A user's own new directory is used.
+        mode(&own, 0o700);
+        put(&directory, b"mine again").unwrap();
+        assert_eq!(get(&other).unwrap(), b"mine again");
+    }
+
+    #[test]
+    fn a_block_that_others_can_write_to_is_not_read() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = Directory::new(&DiskCache::new(parent.path(), LIMIT));
+        put(&directory, b"there").unwrap();
+        let path = parent.path().join(NAME).join(block().to_string());
+        mode(&path, 0o666);
+        assert_eq!(get(&directory).unwrap_err().kind(), ErrorKind::InvalidData);
+        directory.remove(&block());
+        assert!(!path.exists());
+        put(&directory, b"again").unwrap();
+        assert_eq!(get(&directory).unwrap(), b"again");
+    }
+
+    #[test]
+    fn a_directory_without_permission_to_write_is_read() {
+        let parent = tempfile::tempdir().unwrap();
+        put(&Directory::new(&DiskCache::new(parent.path(), LIMIT)), b"there").unwrap();
+        let own = parent.path().join(NAME);
+        fs::remove_dir(own.join(NEW)).unwrap();
+        mode(&own, 0o500);
+        let directory = Directory::new(&DiskCache::new(parent.path(), LIMIT));
+        assert_eq!(get(&directory).unwrap(), b"there");
+        assert!(!directory.is_paused());
+        mode(&own, 0o700);
     }
 
     #[test]
     fn what_does_not_fit_on_the_disk_leaves_nothing_and_is_tried_again_later() {
         let parent = tempfile::tempdir().unwrap();
-        let directory = Directory::new(&DiskCache::new(parent.path(), 1 << 30));
-        let place = directory.place(&"ab".repeat(16), 7);
+        let directory = Directory::new(&DiskCache::new(parent.path(), LIMIT));
         let full = |_: &mut File| Err(io::Error::from(ErrorKind::StorageFull));
-        let error = directory.write(&place, 1000, full).unwrap_err();
+        let error = directory.write(&block(), 1000, full).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::StorageFull);
-        assert!(!place.exists());
-        assert_eq!(fs::read_dir(directory.path.join(NEW)).unwrap().count(), 0);
+        assert_eq!(get(&directory).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(fs::read_dir(parent.path().join(NAME).join(NEW)).unwrap().count(), 0);
 
         assert!(!directory.is_paused());
         directory.failed(&error);
         assert!(directory.is_paused());
         *directory.paused.lock().unwrap() = Instant::now().checked_sub(PAUSE);
         assert!(!directory.is_paused());
-        directory.write(&place, 1000, |file| io::Write::write_all(file, b"there")).unwrap();
-        assert!(place.exists());
+        put(&directory, b"there").unwrap();
+        assert_eq!(get(&directory).unwrap(), b"there");
     }
 }

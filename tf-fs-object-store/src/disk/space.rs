@@ -3,17 +3,17 @@
 //! The sum is in a file, which is locked while it changes. A process that is killed leaves it too large, never too
 //! small; when it reaches the limit the files are counted again, and the ones used the longest ago are deleted.
 
-use super::directory::NEW;
+use super::directory::{NEW, Place};
 use crate::metrics;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
+use tf_private_dir::PrivateDir;
 
 /// The file that holds the sum, and that is locked.
 const SUM: &str = "sum";
@@ -29,7 +29,6 @@ const LOCK_TIME: Duration = Duration::from_secs(10);
 /// The space of a directory.
 #[derive(Debug)]
 pub(super) struct Space {
-    directory: PathBuf,
     limit: u64,
     /// Threads of this process queue here, not at the file.
     turn: Mutex<()>,
@@ -38,7 +37,7 @@ pub(super) struct Space {
 /// The locked file with the sum.
 struct Sum<'d> {
     file: File,
-    directory: &'d Path,
+    directory: &'d PrivateDir,
 }
 
 /// Returns the bytes that a file of this length takes on the disk.
@@ -47,8 +46,8 @@ fn charge(len: u64) -> u64 {
 }
 
 impl Space {
-    pub(super) fn new(directory: &Path, limit: u64) -> Self {
-        Self { directory: directory.to_owned(), limit, turn: Mutex::default() }
+    pub(super) fn new(limit: u64) -> Self {
+        Self { limit, turn: Mutex::default() }
     }
 
     /// Returns the limit on the bytes of all blocks.
@@ -56,13 +55,19 @@ impl Space {
         self.limit
     }
 
-    /// Creates the file `new` with `len` bytes, and counts it; `None` if there is no room for it.
+    /// Creates the file `name` with `len` bytes in the folder `new`, and counts it; `None` if there is no room for it.
     ///
     /// # Errors
     /// Those of the disk.
-    pub(super) fn create(&self, new: &Path, len: u64) -> io::Result<Option<File>> {
+    pub(super) fn create(
+        &self,
+        directory: &PrivateDir,
+        new: &PrivateDir,
+        name: &str,
+        len: u64,
+    ) -> io::Result<Option<File>> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let sum = Sum::lock(&self.directory)?;
+        let sum = Sum::lock(directory)?;
         let charge = charge(len);
         let mut used = match sum.read() {
             Some(used) => used,
@@ -77,11 +82,11 @@ impl Space {
         }
         sum.write(used)?;
         // It has its length at once, so that others count it while it is being written.
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(new)?;
+        let file = new.create(name)?;
         match file.set_len(len) {
             Ok(()) => Ok(Some(file)),
             Err(error) => {
-                let _ = fs::remove_file(new);
+                let _ = new.remove(name);
                 Err(error)
             }
         }
@@ -89,10 +94,8 @@ impl Space {
 }
 
 impl<'d> Sum<'d> {
-    fn lock(directory: &'d Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let file = options.open(directory.join(SUM))?;
+    fn lock(directory: &'d PrivateDir) -> io::Result<Self> {
+        let file = directory.update(SUM)?;
         let began = Instant::now();
         // Not for ever: a process may be stopped while it holds the lock.
         loop {
@@ -128,33 +131,36 @@ impl<'d> Sum<'d> {
         let now = SystemTime::now();
         // First, and by inode: meanwhile other processes rename them to blocks.
         let mut new = HashSet::new();
-        for file in fs::read_dir(self.directory.join(NEW))?.flatten() {
-            let Ok(found) = file.metadata() else { continue };
-            let age =
-                found.modified().map_or(Ok(Duration::ZERO), |began| now.duration_since(began));
-            let is_abandoned = age.is_ok_and(|age| age > ABANDONED);
-            if !is_abandoned || fs::remove_file(file.path()).is_err() {
-                used += charge(found.len());
-                new.insert(found.ino());
+        let folder = self.directory.folder(NEW)?;
+        for file in folder.entries()?.into_iter().filter(|file| file.is_file) {
+            let is_abandoned = now.duration_since(file.modified).is_ok_and(|age| age > ABANDONED);
+            if !is_abandoned || folder.remove(&file.name).is_err() {
+                used += charge(file.len);
+                new.insert(file.inode);
             }
         }
         let mut blocks = Vec::new();
-        for folder in fs::read_dir(self.directory)?.flatten() {
-            let is_folder = folder.file_type().is_ok_and(|kind| kind.is_dir());
-            if !is_folder || folder.file_name() == NEW {
+        for folder in self.directory.entries()? {
+            let Some(name) = folder.name.to_str().filter(|name| Place::is_folder(name)) else {
                 continue;
-            }
-            for file in fs::read_dir(folder.path())?.flatten() {
-                let Ok(found) = file.metadata() else { continue };
-                let len = charge(found.len());
-                blocks.push((found.modified().unwrap_or(now), len, file.path()));
-                used += if new.contains(&found.ino()) { 0 } else { len };
+            };
+            // Another process may have deleted it.
+            let Ok(files) = self.directory.folder(name).and_then(|folder| folder.entries()) else {
+                continue;
+            };
+            for file in files {
+                let Some(block) = file.name.to_str().filter(|name| Place::is_file(name)) else {
+                    continue;
+                };
+                let len = charge(file.len);
+                blocks.push((file.modified, len, name.to_owned(), block.to_owned()));
+                used += if new.contains(&file.inode) { 0 } else { len };
             }
         }
         if used > most {
             blocks.sort_unstable_by_key(|(used, ..)| *used);
-            for (_, len, path) in blocks {
-                match fs::remove_file(path) {
+            for (_, len, folder, block) in blocks {
+                match self.directory.folder(&folder).and_then(|folder| folder.remove(&block)) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => continue,
                     _ => {}
                 }
