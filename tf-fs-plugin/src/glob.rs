@@ -102,12 +102,21 @@ fn match_one<'p, 'n>(
                 return is_in_list.then_some((after, rest));
             }
         }
-        b'\\' if pattern.len() > 1 => {
-            return Some((pattern[1..].strip_prefix(character)?, rest));
-        }
         _ => {}
     }
-    Some((pattern.strip_prefix(character)?, rest))
+    Some((strip_literal(pattern, character)?, rest))
+}
+
+/// Returns what follows these bytes in a pattern, each of which may have a `\` before it: also those within a character.
+fn strip_literal<'p>(mut pattern: &'p [u8], bytes: &[u8]) -> Option<&'p [u8]> {
+    for byte in bytes {
+        pattern = match pattern {
+            [b'\\', escaped, rest @ ..] => (escaped == byte).then_some(rest)?,
+            [first, rest @ ..] => (first == byte).then_some(rest)?,
+            [] => return None,
+        };
+    }
+    Some(pattern)
 }
 
 /// Returns whether a character is in the list that `list` begins with, and what follows the list's
@@ -207,6 +216,10 @@ mod tests {
         check(r"a\", &[r"a\"], &["a"]);
         assert!(is_literal(br"a\*b") && !is_literal(b"a*b") && !is_literal(b"[a"));
         assert_eq!(&*unescape(br"a\*b\"), br"a*b\");
+        // Within a character, which these bytes are not before they are unescaped.
+        assert_eq!(&*unescape(b"\xc3\\\xa9"), "é".as_bytes());
+        assert!(matches(b"\xc3\\\xa9*", "éa".as_bytes()));
+        assert!(!matches(b"\xc3\\*", "éa".as_bytes()));
     }
 
     #[test]

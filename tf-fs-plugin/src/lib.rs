@@ -91,6 +91,8 @@ mod defaults;
 pub mod entries;
 mod file;
 mod filesystem;
+#[cfg(test)]
+mod fuzz;
 pub mod glob;
 mod ops;
 mod options;

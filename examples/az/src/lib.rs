@@ -25,6 +25,8 @@ mod container;
 mod copy;
 mod credential;
 mod failure;
+#[cfg(test)]
+mod fuzz;
 mod list;
 mod name;
 mod request;

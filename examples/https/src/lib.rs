@@ -15,6 +15,8 @@
 
 mod answer;
 mod credentials;
+#[cfg(test)]
+mod fuzz;
 mod name;
 mod origin;
 mod settings;

@@ -27,6 +27,8 @@ mod cause;
 mod config;
 mod connection;
 mod failure;
+#[cfg(test)]
+mod fuzz;
 mod get;
 mod metrics;
 mod name;

@@ -1,54 +1,11 @@
 //! How much the tests try: a sample, the same each time, or with `TF_PLUGIN_TESTS=all` everything.
 
-use proptest::test_runner::{Config, RngSeed};
-use std::env;
-use std::hash::{BuildHasher, Hasher, RandomState};
-
-/// Whether everything is tried.
-///
-/// # Panics
-/// If `TF_PLUGIN_TESTS` is set to anything but `all`.
-#[must_use]
-pub fn is_whole() -> bool {
-    match env::var("TF_PLUGIN_TESTS").as_deref() {
-        Err(_) => false,
-        Ok("all") => true,
-        Ok(other) => {
-            panic!("TF_PLUGIN_TESTS is `{other}`; set it to `all`, or leave it unset for a sample")
-        }
-    }
-}
+pub use tf_plugin_fuzz::{is_whole, random};
 
 /// Of how many cases of a sweep one is tried: `sample`, or 1.
 #[must_use]
 pub fn one_in(sample: usize) -> usize {
     if is_whole() { 1 } else { sample }
-}
-
-/// The settings of a test with random input: so many cases in a sample, or in all. The sample is the same on every day;
-/// otherwise the seed is new. A failure shows the seed and the shortest input that fails. `PROPTEST_CASES` and
-/// `PROPTEST_RNG_SEED` set either.
-#[must_use]
-pub fn random(sample: u32, all: u32) -> Config {
-    let default = Config::default();
-    let cases = match env::var_os("PROPTEST_CASES") {
-        Some(_) => default.cases,
-        None if is_whole() => all,
-        None => sample,
-    };
-    let seed = match default.rng_seed {
-        RngSeed::Fixed(seed) => seed,
-        RngSeed::Random if is_whole() => RandomState::new().build_hasher().finish(),
-        RngSeed::Random => 0,
-    };
-    println!("PROPTEST_RNG_SEED={seed} PROPTEST_CASES={cases} tries the same again");
-    Config {
-        cases,
-        rng_seed: RngSeed::Fixed(seed),
-        failure_persistence: None,
-        max_shrink_iters: 400,
-        ..default
-    }
 }
 
 /// What `try_one` finds, a second and a third time if all that is `wrong` is that something took too long: the patience
