@@ -53,6 +53,8 @@ mod counters;
 mod device;
 pub mod driver;
 mod dtype;
+#[cfg(test)]
+mod fuzz;
 pub mod graph;
 mod health;
 pub mod host;

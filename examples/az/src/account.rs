@@ -33,7 +33,7 @@ pub(crate) struct Account {
 
 /// What one place says of an account: a connection string, or single settings.
 #[derive(Debug, Default)]
-struct Said {
+pub(crate) struct Said {
     account: Option<String>,
     key: Option<Secret>,
     sas: Option<Secret>,
@@ -160,7 +160,7 @@ pub(crate) fn keeps_secrets(url: &str) -> bool {
 }
 
 /// Returns scheme, host and port; and the path, without `/` at its end.
-fn parse_endpoint(text: &str) -> Result<(String, String)> {
+pub(crate) fn parse_endpoint(text: &str) -> Result<(String, String)> {
     let wrong = |why: &str| {
         // Not shown: some users write a SAS into it.
         Error::invalid_argument(format_args!(
@@ -178,7 +178,7 @@ fn parse_endpoint(text: &str) -> Result<(String, String)> {
 }
 
 /// Parses `AccountName=…;AccountKey=…`, as Azure's portal shows it.
-fn parse_connection_string(text: &str) -> Result<Said> {
+pub(crate) fn parse_connection_string(text: &str) -> Result<Said> {
     let wrong = |why: &str| {
         Error::invalid_argument(format_args!(
             "AZURE_STORAGE_CONNECTION_STRING {why}; copy it again, as `az storage account show-connection-string` shows it"

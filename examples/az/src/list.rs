@@ -96,7 +96,7 @@ async fn request(
 }
 
 /// Parses a page of blobs. A blob that marks a directory has its key and `/` in the page.
-fn page_of_blobs(xml: &[u8], has_delimiter: bool) -> Result<Page, String> {
+pub(crate) fn page_of_blobs(xml: &[u8], has_delimiter: bool) -> Result<Page, String> {
     let mut page = Page::default();
     let mut folders = BTreeSet::new();
     let (mut key, mut meta, mut is_folder) = (None, ObjectMeta::default(), false);

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
@@ -53,6 +53,13 @@ fn parts(file: &[u8]) -> Option<(&[u8], &[u8])> {
         return None;
     }
     content.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)
+}
+
+/// Writes what [`parts`] reads.
+fn write(file: &mut impl io::Write, key: &str, program: &[u8]) -> io::Result<()> {
+    let content = [key.as_bytes(), program].concat();
+    let (sum, len) = (hash(&content).to_le_bytes(), (key.len() as u64).to_le_bytes());
+    [MARK, &sum, &len, &content].iter().try_for_each(|part| file.write_all(part))
 }
 
 /// Parses the setting, a directory; the inner `None` means none.
@@ -126,11 +133,7 @@ impl Cache {
     }
 
     fn try_put(&self, key: &str, program: &[u8]) -> io::Result<()> {
-        let content = [key.as_bytes(), program].concat();
-        self.directory.replace(&name(key), |file| {
-            let (sum, len) = (hash(&content).to_le_bytes(), (key.len() as u64).to_le_bytes());
-            [MARK, &sum, &len, &content].iter().try_for_each(|part| file.write_all(part))
-        })
+        self.directory.replace(&name(key), |file| write(file, key, program))
     }
 
     fn shrink(&self) {
@@ -274,5 +277,18 @@ mod tests {
         assert_eq!(parse("/a/b"), Some(Some("/a/b".into())));
         assert_eq!(parse("1"), None);
         assert_eq!(parse("a/b"), None);
+    }
+
+    #[test]
+    fn fuzz_programs() {
+        let words = ["RUST_GPU program 1\n", "\0\0\0\0\0\0\0\0", "\u{1}", "key", "program"];
+        tf_plugin_fuzz::fuzz!(words, |bytes| {
+            assert_eq!(parts(bytes), None, "it has no checksum");
+            let (key, program) = tf_plugin_fuzz::halves(bytes);
+            let key = tf_plugin_fuzz::text(key);
+            let mut file = Vec::new();
+            write(&mut file, &key, program).unwrap();
+            assert_eq!(parts(&file), Some((key.as_bytes(), program)));
+        });
     }
 }

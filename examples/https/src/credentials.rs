@@ -67,7 +67,7 @@ impl fmt::Debug for Credentials {
 }
 
 /// Parses `host=token http://other:8080=token`. The default is `https`: no token is sent in the clear by mistake.
-fn tokens(text: &str) -> Result<HashMap<String, HeaderValue>> {
+pub(crate) fn tokens(text: &str) -> Result<HashMap<String, HeaderValue>> {
     let wrong = |n: usize, how: &str| {
         Error::invalid_argument(format_args!(
             "TF_HTTPS_BEARER_TOKENS: entry {} {how}; write host=token, with spaces between entries",
@@ -95,7 +95,7 @@ fn header(text: String) -> Option<HeaderValue> {
 
 /// Reads a file such as `~/.netrc`: the passwords by host, and that for any other host. The crates that read such files
 /// have had no release since 2024.
-fn netrc(text: &str) -> (HashMap<String, HeaderValue>, Option<HeaderValue>) {
+pub(crate) fn netrc(text: &str) -> (HashMap<String, HeaderValue>, Option<HeaderValue>) {
     let (mut hosts, mut default) = (HashMap::new(), None);
     let mut add = |entry: Option<Entry>| {
         let Some(Entry { host, login, password: Some(password) }) = entry else { return };

@@ -77,7 +77,8 @@ impl<'n> Input<'n> {
 impl fmt::Display for Input<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Data { node, output: 0 } => f.write_str(node),
+            // After a `:` in the name a number would be read as the output.
+            Self::Data { node, output: 0 } if !node.contains(':') => f.write_str(node),
             Self::Data { node, output } => write!(f, "{node}:{output}"),
             Self::Control { node } => write!(f, "^{node}"),
         }

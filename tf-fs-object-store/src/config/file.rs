@@ -39,7 +39,7 @@ pub(super) fn read(table: &Table, path: &Path) -> Result<Layers> {
     parse(table, &text, &shown.to_string()).context(format_args!("settings file {shown}"))
 }
 
-fn parse(settings: &Table, text: &str, path: &str) -> Result<Layers> {
+pub(super) fn parse(settings: &Table, text: &str, path: &str) -> Result<Layers> {
     // The parser's own text quotes the line, which may hold a secret.
     let table: Tables = text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);

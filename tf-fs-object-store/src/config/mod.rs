@@ -5,6 +5,8 @@
 
 mod environment;
 mod file;
+#[cfg(test)]
+mod fuzz;
 mod layer;
 mod options;
 mod table;

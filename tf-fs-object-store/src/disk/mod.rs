@@ -15,6 +15,8 @@
 mod block;
 mod cached;
 mod directory;
+#[cfg(test)]
+mod fuzz;
 mod setting;
 mod space;
 

@@ -23,6 +23,8 @@ mod client;
 mod connector;
 mod exchange;
 mod failure;
+#[cfg(test)]
+mod fuzz;
 mod guard;
 mod headers;
 mod metrics;

@@ -62,17 +62,18 @@ pub(super) async fn matching<C: Client>(
     Ok(keys.into_iter().map(|key| [before, key.as_bytes()].concat()).collect())
 }
 
-fn is_literal(component: &str) -> bool {
+pub(super) fn is_literal(component: &str) -> bool {
     glob::is_literal(component.as_bytes())
 }
 
-/// Returns the name that a pattern without wildcards denotes.
-fn unescape(literal: &str) -> String {
-    String::from_utf8_lossy(&glob::unescape(literal.as_bytes())).into_owned()
+/// Returns the name that a pattern without wildcards denotes. A `\` at the end of a component is itself.
+pub(super) fn unescape(literal: &str) -> String {
+    let components = literal.split('/').map(|component| glob::unescape(component.as_bytes()));
+    String::from_utf8_lossy(&components.collect::<Vec<_>>().join(&b'/')).into_owned()
 }
 
 /// Returns the prefix of all names that match a component.
-fn head(component: &str) -> String {
+pub(super) fn head(component: &str) -> String {
     let mut head = String::new();
     let mut chars = component.chars();
     while let Some(c) = chars.next() {

@@ -12,6 +12,8 @@
 mod copying;
 mod deletion;
 mod directories;
+#[cfg(test)]
+mod fuzz;
 mod listing;
 mod lookup;
 mod matching;

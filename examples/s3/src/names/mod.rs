@@ -17,5 +17,7 @@ mod request;
 pub(crate) use copying::{copy, source as copy_source};
 pub(crate) use deletion::{delete_many, fits_xml};
 pub(crate) use head::head;
+#[cfg(test)]
+pub(crate) use pages::decode;
 pub(crate) use pages::page;
 pub(crate) use request::{delete, list_buckets, put_marker};

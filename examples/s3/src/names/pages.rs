@@ -64,7 +64,7 @@ fn cut_off() -> Cause {
 }
 
 /// Decodes a key of a response with `encoding-type=url`, where a blank may be a `+`.
-fn decode(text: &str) -> String {
+pub(crate) fn decode(text: &str) -> String {
     let text: Cow<'_, str> =
         if text.contains('+') { text.replace('+', " ").into() } else { text.into() };
     percent_decode(text.as_bytes()).decode_utf8_lossy().into_owned()

@@ -303,3 +303,23 @@ async fn az_ends_with_the_request_that_waits_for_it() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
+
+#[test]
+fn fuzz_tokens() {
+    let words = [
+        "{\"access_token\": \"t\", \"expires_in\": 3600}",
+        "{\"accessToken\": \"t\", \"expires_on\": \"18446744073709551615\"}",
+        "{\"access_token\":",
+        "\"expires_on\":",
+        "18446744073709551615",
+        "\"",
+        ",",
+        "}",
+        "null",
+    ];
+    tf_plugin_fuzz::fuzz!(words, |bytes| {
+        if let Some(token) = token_of(bytes) {
+            assert!(!token.text.expose().is_empty());
+        }
+    });
+}
