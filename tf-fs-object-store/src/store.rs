@@ -300,6 +300,12 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
 
     /// Stores a whole object if [`Target::before`] holds, and otherwise nothing.
     ///
+    /// The object must become visible in one step. Until all bytes have arrived, every request shows what was there before, and
+    /// a request that breaks off changes nothing. The engine relies on that: it sends each file to its own key, without a temporary
+    /// object or a copy of the old one. With a store that overwrites in place, readers see a part of a file, and the old
+    /// object is lost when the writer is killed or its connection breaks. For such a store write to another key and rename
+    /// that, or leave [`write_limits`](Self::write_limits) at `None`.
+    ///
     /// # Errors
     /// [`Class::Precondition`](crate::Class::Precondition) if `to.before` does not hold; others by class. After
     /// [`Transient`](crate::Class::Transient) and [`Doubtful`](crate::Class::Doubtful) the object may be stored. If a
@@ -389,7 +395,8 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         async { Err(Failure::unsupported("copies of parts")) }
     }
 
-    /// Makes the object from the parts of upload `id` if [`Target::before`] holds, and otherwise nothing.
+    /// Makes the object from the parts of upload `id` if [`Target::before`] holds, and otherwise nothing. The object must
+    /// become visible in one step, as in [`put`](Self::put).
     ///
     /// # Errors
     /// As [`put`](Self::put), with the size of all parts as [`Stored::size`].
