@@ -62,6 +62,8 @@ mod range;
 mod read;
 mod request;
 mod retry;
+#[cfg(any(feature = "config", feature = "http"))]
+mod server;
 mod settings;
 mod store;
 #[cfg(feature = "testing")]

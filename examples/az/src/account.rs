@@ -7,7 +7,7 @@ use crate::sign::SharedKey;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-use tf_fs_object_store::http::{Http, Uri as Url};
+use tf_fs_object_store::http::{Http, Uri as Url, names_server};
 use tf_fs_plugin::prelude::*;
 
 /// Azurite's account and key, which its documentation publishes.
@@ -170,8 +170,8 @@ pub(crate) fn parse_endpoint(text: &str) -> Result<(String, String)> {
     let url: Url = text.trim().parse().map_err(|_| wrong("is not a URL"))?;
     let scheme = url.scheme_str().filter(|scheme| matches!(*scheme, "http" | "https"));
     let scheme = scheme.ok_or_else(|| wrong("is neither http:// nor https://"))?;
-    let authority = url.authority().filter(|authority| !authority.host().is_empty());
-    let authority = authority.ok_or_else(|| wrong("names no host"))?;
+    let authority = url.authority().filter(|_| names_server(&url));
+    let authority = authority.ok_or_else(|| wrong("names no host, or no port"))?;
     ensure!(!authority.as_str().contains('@'), wrong("has credentials in it"));
     ensure!(url.query().is_none(), wrong("has a query; set AZURE_STORAGE_SAS_TOKEN for a SAS"));
     Ok((format!("{scheme}://{authority}"), url.path().trim_end_matches('/').to_owned()))

@@ -117,7 +117,14 @@ pub(crate) fn canonical(bucket: &str) -> Result<Cow<'_, str>> {
     let account = match account.contains('.') {
         false => &*account,
         true => match HOSTS.iter().find(|host| account.ends_with(**host)) {
-            Some(&PUBLIC) => account.strip_suffix(PUBLIC).unwrap_or_default(),
+            Some(&PUBLIC) => {
+                let name = account.strip_suffix(PUBLIC).unwrap_or_default();
+                // It would be another spelling of the host that is left.
+                if name.contains('.') {
+                    return refused("this is not a host of Azure Blob Storage");
+                }
+                name
+            }
             Some(_) => &*account,
             None => return refused("this is not a host of Azure Blob Storage"),
         },

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use tf_fs_object_store::http::{HeaderValue, Uri as Url};
+use tf_fs_object_store::http::{HeaderValue, Uri as Url, names_server};
 use tf_fs_plugin::prelude::*;
 
 /// Values of `Authorization`, each for the servers that it is meant for.
@@ -78,7 +78,7 @@ pub(crate) fn tokens(text: &str) -> Result<HashMap<String, HeaderValue>> {
     for (n, entry) in text.split_whitespace().enumerate() {
         let (host, token) = entry.split_once('=').ok_or_else(|| wrong(n, "has no `=`"))?;
         let url = if host.contains("://") { host.to_owned() } else { format!("https://{host}") };
-        let url = Url::try_from(url).ok().filter(|url| url.path() == "/" && url.host().is_some());
+        let url = Url::try_from(url).ok().filter(|url| url.path() == "/" && names_server(url));
         let url = url.ok_or_else(|| wrong(n, "does not begin with a host"))?;
         let value = header(format!("Bearer {token}")).filter(|_| !token.is_empty());
         tokens
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_mistake_is_told_without_the_token() {
-        for text in ["sesame", "ok=1 h=", "/h=sesame", "h=ses\u{1}ame"] {
+        for text in ["sesame", "ok=1 h=", "/h=sesame", "h=ses\u{1}ame", "h:99999=sesame"] {
             let error = super::tokens(text).unwrap_err();
             assert_eq!(error.code(), Code::InvalidArgument);
             assert!(!error.message().contains("ses"), "{error}");

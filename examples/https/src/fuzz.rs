@@ -77,6 +77,12 @@ fn urls() {
     ];
     fuzz!(words, |bytes| {
         let Ok((origin, key)) = split(Uri::new(bytes)) else { return };
+        if let Ok(url) = Url::try_from(origin) {
+            let server = origin.split_once("://").unwrap().1;
+            let has_port =
+                server.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u64>().is_ok());
+            assert_eq!(url.port_u16().is_some(), has_port);
+        }
         let printed = format!("{origin}/{key}");
         assert_eq!(split(Uri::new(printed.as_bytes())).unwrap(), (origin, key));
         let Ok(url) = url(origin, key) else { return };

@@ -2,7 +2,7 @@
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use tf_fs_object_store::Name;
-use tf_fs_object_store::http::Uri as Url;
+use tf_fs_object_store::http::{Uri as Url, names_server};
 use tf_fs_plugin::prelude::*;
 
 /// Characters that a request line cannot hold. Letters beyond ASCII are escaped too; existing escapes stay as they are.
@@ -42,8 +42,7 @@ pub(crate) fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
              into TF_HTTPS_BEARER_TOKENS"
         )
     );
-    let is_host = Url::try_from(origin)
-        .is_ok_and(|url| url.host().is_some_and(|host| !host.is_empty()) && url.path() == "/");
+    let is_host = Url::try_from(origin).is_ok_and(|url| names_server(&url) && url.path() == "/");
     ensure!(
         is_host && !authority.contains(['?', '#', '\\']),
         Error::invalid_argument(format_args!(
@@ -115,9 +114,16 @@ mod tests {
                 "{error}"
             );
         }
-        for text in
-            ["https://", "https:///x", "https://h?x", "https://a b/x", "ftp://h/x", "https://h/x#y"]
-        {
+        for text in [
+            "https://",
+            "https:///x",
+            "https://h?x",
+            "https://a b/x",
+            "ftp://h/x",
+            "https://h/x#y",
+            "https://h:99999/x",
+            "https://h:8o/x",
+        ] {
             assert_eq!(
                 split(Uri::new(text.as_bytes())).unwrap_err().code(),
                 Code::InvalidArgument,

@@ -1,6 +1,7 @@
 //! Values of settings, and how they are written.
 
 use crate::DiskCache;
+use crate::server::names_server;
 use crate::units::{bytes, digits, with_unit};
 use std::fmt;
 use std::path::Path;
@@ -219,8 +220,8 @@ fn url(text: &str) -> Result<(), String> {
     if authority.as_str().contains('@') {
         return Err("credentials do not belong into it; use the settings for them".to_owned());
     }
-    if authority.host().is_empty() {
-        return Err("it names no host".to_owned());
+    if !names_server(&uri) {
+        return Err("it names no host, or its port is not a number up to 65535".to_owned());
     }
     if uri.query().is_some() || whole.contains('#') {
         return Err("it must end with the path".to_owned());
@@ -292,6 +293,7 @@ mod tests {
             ("http://", "not a URL"),
             ("http://user:pw@host", "credentials do not belong"),
             ("http://host?x=1", "end with the path"),
+            ("http://host:99999", "its port is not a number"),
             ("http://ho st", "not a URL"),
         ] {
             let reason = Kind::Url.parse(text).unwrap_err().unwrap();

@@ -35,6 +35,7 @@ mod tls;
 mod transport;
 mod wire;
 
+pub use crate::server::names_server;
 pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
 pub use answer::RangeAnswer;
 pub use body::{Chunks, HttpBody};
