@@ -83,11 +83,11 @@ pub fn target<F: Fn(&[u8])>(target: F) -> F {
 }
 
 /// The inputs of a sample.
-const SAMPLE: u32 = 1_000;
+const SAMPLE: u32 = 4_000;
 
 #[doc(hidden)]
 pub fn run(words: &[&'static str], target: impl Fn(&[u8])) {
-    let outcome = TestRunner::new(random(SAMPLE, 200 * SAMPLE)).run(&inputs(words), |input| {
+    let outcome = TestRunner::new(random(SAMPLE, 50 * SAMPLE)).run(&inputs(words), |input| {
         target(&input.0);
         Ok(())
     });
