@@ -237,7 +237,7 @@ fn a_file_is_a_regular_one_that_nobody_else_can_write_to() {
     }
     // Without a writer.
     let pipe = rustix::fs::FileType::Fifo;
-    rustix::fs::mknodat(&directory, "pipe", pipe, FILE_MODE, 0).unwrap();
+    rustix::fs::mknodat(&directory.fd, "pipe", pipe, FILE_MODE, 0).unwrap();
     assert!(why("pipe").contains("not a regular file"));
     directory.create_folder("folder").unwrap();
     assert!(directory.read("folder").is_err());

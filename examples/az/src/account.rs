@@ -171,7 +171,7 @@ pub(crate) fn parse_endpoint(text: &str) -> Result<(String, String)> {
     let scheme = url.scheme_str().filter(|scheme| matches!(*scheme, "http" | "https"));
     let scheme = scheme.ok_or_else(|| wrong("is neither http:// nor https://"))?;
     let authority = url.authority().filter(|_| names_server(&url));
-    let authority = authority.ok_or_else(|| wrong("names no host, or no port"))?;
+    let authority = authority.ok_or_else(|| wrong("names no host, or its port is not a number"))?;
     ensure!(!authority.as_str().contains('@'), wrong("has credentials in it"));
     ensure!(url.query().is_none(), wrong("has a query; set AZURE_STORAGE_SAS_TOKEN for a SAS"));
     Ok((format!("{scheme}://{authority}"), url.path().trim_end_matches('/').to_owned()))
