@@ -3,7 +3,7 @@
 use aws_sdk_s3::config::endpoint::Endpoint;
 use http::Uri;
 use std::sync::Arc;
-use tf_fs_object_store::http::is_proxied;
+use tf_fs_object_store::http::{is_proxied, names_server};
 
 /// Where clients other than the SDK send requests for a bucket's objects.
 #[derive(Debug, PartialEq)]
@@ -39,13 +39,15 @@ impl Route {
         let base = endpoint.url().trim_end_matches('/').to_owned();
         let uri: Uri = endpoint.url().parse().map_err(|error| format!("{base}: {error}"))?;
         let https = uri.scheme_str() == Some("https");
-        let host = uri.host().ok_or("no host")?.to_owned();
+        let host = uri.host().filter(|_| names_server(&uri));
+        let host =
+            host.ok_or_else(|| format!("{base}: no host, or a port that is not a number"))?;
         let scheme = endpoint.auth_schemes().first();
         let property = |name: &str| scheme?.get(name)?.as_string();
         Ok(Self {
             https,
             port: uri.port_u16().unwrap_or(if https { 443 } else { 80 }),
-            host,
+            host: host.to_owned(),
             path: uri.path().trim_end_matches('/').to_owned(),
             signing_region: property("signingRegion").unwrap_or(region.as_str()).to_owned(),
             signing_name: property("signingName").unwrap_or("s3").to_owned(),
