@@ -215,7 +215,8 @@ fn expand<F: Filesystem>(fs: &F, dirs: &[Vec<u8>], component: &[u8]) -> Result<V
             Err(error) if is_absent(&error) => continue,
             Err(error) => return Err(error),
         };
-        matches.extend(children.iter().filter(|name| glob::matches(component, name)).map(|name| {
+        let found = children.iter().filter(|name| Entries::is_listable(name));
+        matches.extend(found.filter(|name| glob::matches(component, name)).map(|name| {
             let mut path = dir.clone();
             path.push(b'/');
             path.extend_from_slice(name);

@@ -1,6 +1,6 @@
 //! Lists of names.
 
-use tf_plugin_core::__private::boundary::has_byte;
+use tf_plugin_core::__private::boundary::{has_byte, has_nul};
 
 /// The names that a listing returns. Collect it from an iterator of bytes or text:
 ///
@@ -48,13 +48,26 @@ impl Entries {
         &self.bytes
     }
 
-    /// Returns a name that no entry of a directory can have, if there is one. TensorFlow does not
-    /// check names: its `walk` fails on an empty name and never ends on `.`.
-    pub(crate) fn impossible(&self) -> Option<&[u8]> {
+    /// Returns whether TensorFlow can list an entry of this name. It cannot list an empty name, on which its `walk`
+    /// fails, nor `.` and `..`, on which `walk` never ends, nor a name with a NUL, which would cut the C string. Listings
+    /// leave such names out: one object with an odd key must not hide all others in its directory.
+    #[must_use]
+    pub fn is_listable(name: &[u8]) -> bool {
+        !is_dots(name) && !has_nul(name)
+    }
+
+    /// Removes the names that are empty, `.` or `..`.
+    pub(crate) fn without_dots(self) -> Self {
+        if self.iter().any(is_dots) {
+            return self.iter().filter(|name| !is_dots(name)).collect();
+        }
+        self
+    }
+
+    /// Returns the first name with a slash, which is not the name of an entry.
+    pub(crate) fn with_slash(&self) -> Option<&[u8]> {
         // One search through all names instead of one in each.
-        let any_slash = has_byte(&self.bytes, b'/');
-        self.iter()
-            .find(|name| matches!(*name, b"" | b"." | b"..") || any_slash && has_byte(name, b'/'))
+        has_byte(&self.bytes, b'/').then(|| self.iter().find(|name| has_byte(name, b'/')))?
     }
 
     /// Returns the names, in the order in which they were added.
@@ -62,6 +75,10 @@ impl Entries {
     pub fn iter(&self) -> Iter<'_> {
         Iter { entries: self, next: 0 }
     }
+}
+
+fn is_dots(name: &[u8]) -> bool {
+    matches!(name, b"" | b"." | b"..")
 }
 
 impl<T: AsRef<[u8]>> FromIterator<T> for Entries {

@@ -230,7 +230,8 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
         defaults::translate_name(uri).into_owned()
     }
 
-    /// Returns the names of the entries of a directory, without the directory, in any order.
+    /// Returns the names of the entries of a directory, without the directory, in any order. The SDK leaves out those
+    /// that TensorFlow [cannot list](Entries::is_listable). A name with a slash is `INTERNAL`: a mistake of the plugin.
     ///
     /// # Errors
     /// *not found*; *not a directory*.

@@ -120,8 +120,8 @@ pub(super) fn c_buffer(bytes: &[u8]) -> Result<Block<c_char>> {
     Ok(block)
 }
 
-/// Writes an array of C strings to `*entries` and returns its length. On an error nothing is written
-/// and everything is freed.
+/// Writes an array of C strings to `*entries` and returns its length. Names with a NUL are left out. On an error
+/// nothing is written and everything is freed.
 ///
 /// # Safety
 /// `entries` must be valid for a write.
@@ -129,20 +129,18 @@ pub(super) unsafe fn give_entries(
     names: &Entries,
     entries: *mut *mut *mut c_char,
 ) -> Result<c_int> {
-    let count = c_int::try_from(names.len())
-        .map_err(|_| Error::resource_exhausted("more entries than TensorFlow can take"))?;
-    if has_nul(names.all_bytes()) {
-        let name = names.iter().find(|name| has_nul(name)).unwrap_or_default();
-        return Err(nul_inside(name));
-    }
+    let any_nul = has_nul(names.all_bytes());
     let array = Block::<*mut c_char>::uninit(names.len())?;
     let mut strings = Blocks::default();
     strings.0.try_reserve_exact(names.len()).map_err(|_| out_of_memory())?;
-    for (index, name) in names.iter().enumerate() {
+    for name in names.iter().filter(|name| !(any_nul && has_nul(name))) {
+        let index = strings.0.len();
         let string = strings.keep(c_buffer(name)?);
-        // SAFETY: the array has room for as many strings as there are names.
+        // SAFETY: the array has room for as many strings as there are names, and `index` counts those before this one.
         unsafe { array.0.add(index).write(string) };
     }
+    let count = c_int::try_from(strings.0.len())
+        .map_err(|_| Error::resource_exhausted("more entries than TensorFlow can take"))?;
     // SAFETY: `entries` is the host's place for the array, valid for a write.
     unsafe { entries.write(strings.give(array)) };
     Ok(count)
@@ -171,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_become_c_strings_and_a_nul_inside_is_an_error() {
+    fn entries_become_c_strings_without_those_that_a_nul_would_cut() {
         let mut array = ptr::null_mut();
         let names: Entries = ["a", "", "é"].into_iter().collect();
         // SAFETY: `array` is a local; what it gets is three C strings from `allocate`.
@@ -183,10 +181,11 @@ mod tests {
                 free(string.cast());
             }
             free(array.cast());
-            array = ptr::null_mut();
-            let names: Entries = ["a", "b\0c"].into_iter().collect();
-            assert!(give_entries(&names, &mut array).is_err());
-            assert!(array.is_null());
+            let names: Entries = ["b\0c", "a", "\0"].into_iter().collect();
+            assert_eq!(give_entries(&names, &mut array).unwrap(), 1);
+            assert_eq!(CStr::from_ptr(*array), c"a");
+            free((*array).cast());
+            free(array.cast());
         }
     }
 }

@@ -207,8 +207,8 @@ slots! {
     fn get_children(filesystem: state, path: Path, entries: Names) -> c_int, or -1 {
         let entries = place(entries)?;
         let children = state.with_uri(path, |uri| {
-            let children = state.filesystem.get_children(uri)?;
-            match children.impossible() {
+            let children = state.filesystem.get_children(uri)?.without_dots();
+            match children.with_slash() {
                 Some(name) => Err(no_child_name(uri, name)),
                 None => Ok(children),
             }
