@@ -4,6 +4,7 @@ use crate::{Began, Child, Listed, Listings, Name, ObjectMeta, Page};
 use std::collections::BTreeMap;
 use std::iter;
 use std::time::Duration;
+use tf_fs_plugin::Entries;
 
 /// Directories below one another that are kept. A key of 1,024 bytes may be in 512 of them.
 const DEEPEST: usize = 64;
@@ -20,6 +21,8 @@ pub(crate) struct Collected {
     pub(crate) exists: bool,
     /// When each page was requested, and its last name.
     pages: Vec<(Began, String)>,
+    /// Whether the names came in the order of their bytes. Otherwise a part of them tells nothing of those missing in it.
+    is_in_order: bool,
 }
 
 impl Collected {
@@ -31,6 +34,7 @@ impl Collected {
             children: BTreeMap::new(),
             exists: false,
             pages: Vec::new(),
+            is_in_order: true,
         }
     }
 
@@ -38,6 +42,7 @@ impl Collected {
     pub(crate) fn add(&mut self, page: Page, began: Began) {
         let last = page.last().and_then(|last| last.strip_prefix(&*self.directory));
         self.pages.push((began, last.unwrap_or_default().to_owned()));
+        self.is_in_order &= page.is_in_order();
         for object in page.objects {
             self.add_key(&object.key, Some(object.meta));
         }
@@ -53,8 +58,8 @@ impl Collected {
             Some((name, _)) => (name, true),
             None => (rest, false),
         };
-        // The directory's own marker, or a `//`, which no joined path contains.
-        if name.is_empty() {
+        // The directory's own marker. The name before a `//` is kept, so that lookups find what is below it.
+        if name.is_empty() && !is_directory {
             return;
         }
         if !self.children.contains_key(name) {
@@ -70,14 +75,16 @@ impl Collected {
         }
     }
 
-    /// Returns the entries seen so far, in order.
+    /// Returns the entries seen so far that TensorFlow can list, in order.
     pub(crate) fn children(&self) -> impl Iterator<Item = &Child> {
-        self.children.values()
+        self.children.values().filter(|child| Entries::is_listable(child.name.as_bytes()))
     }
 
     /// Returns what was listed, up to its last name if there is more.
     pub(crate) fn into_listed(self, is_truncated: bool) -> Listed {
         let last = self.pages.into_iter().next_back().map(|(_, last)| last);
+        // Up to nothing.
+        let last = last.filter(|_| self.is_in_order).or(Some(String::new()));
         Listed {
             directory: self.directory,
             names: self.names,
@@ -93,6 +100,9 @@ impl Collected {
         let is_fresh = |began: &Began| began.at.elapsed() < ttl / 2;
         let fresh = self.pages.iter().position(|(began, _)| is_fresh(began));
         let Some(first) = fresh.or(self.pages.len().checked_sub(1)) else { return };
+        if first > 0 && !self.is_in_order {
+            return;
+        }
         let began = self.pages[first].0;
         let after = first.checked_sub(1).map(|before| self.pages[before].1.clone());
         let is_kept = |child: &Child| after.as_deref().is_none_or(|after| after < &*child.name);
@@ -115,6 +125,8 @@ pub(crate) struct Tree {
     /// By prefix.
     directories: BTreeMap<String, Collected>,
     last: String,
+    /// As in [`Collected`].
+    is_in_order: bool,
 }
 
 impl Tree {
@@ -130,11 +142,13 @@ impl Tree {
             after: after.into(),
             directories: BTreeMap::new(),
             last: String::new(),
+            is_in_order: true,
         }
     }
 
     /// Adds a page.
     pub(crate) fn add(&mut self, page: &Page) {
+        self.is_in_order &= page.is_in_order();
         for object in &page.objects {
             let key = object.key.as_str();
             let slashes = key.match_indices('/').map(|(slash, _)| slash + 1);
@@ -170,6 +184,9 @@ impl Tree {
         is_done: bool,
         ttl: Duration,
     ) {
+        if !self.is_in_order && !is_done {
+            return;
+        }
         for (directory, found) in self.directories {
             let rest = |key: &str| key.strip_prefix(&*directory).map(str::to_owned);
             let after = rest(&self.after).filter(|after| !after.is_empty());
@@ -215,6 +232,8 @@ mod tests {
         assert_eq!(shown(&tree, ""), ["atrue", "zfalse"]);
         assert_eq!(shown(&tree, "a/"), ["btrue"]);
         assert_eq!(shown(&tree, "a//"), ["xfalse"]);
+        // Not listed, but known.
+        assert!(tree.directories["a/"].children[""].is_directory);
         assert_eq!(shown(&tree, "a/b/"), ["cfalse", "dtrue"]);
         assert_eq!(shown(&tree, "a/b/d/"), ["efalse"]);
     }

@@ -178,7 +178,8 @@ pub struct Page {
     pub objects: Vec<Object>,
     /// With the `/` at their end.
     pub common_prefixes: Vec<String>,
-    /// The token of the next page. `None` at the end. An empty one is an error: there is more, but no way to get it.
+    /// The token of the next page. `None` at the end. If there is more, but the store has given no token, it is empty: the
+    /// engine continues after the last name if the store [can](crate::ObjectStore::LISTS_AFTER), and fails otherwise.
     pub next: Option<String>,
     /// How many names without the prefix were left out.
     pub(crate) strays: usize,
@@ -200,7 +201,14 @@ impl Page {
         self.names().min()
     }
 
-    fn names(&self) -> impl Iterator<Item = &str> {
+    /// Returns whether the names are in the order of their bytes, as S3 requires. Only then a page tells that a name
+    /// before its last one is missing.
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.objects.is_sorted_by_key(|object| &object.key) && self.common_prefixes.is_sorted()
+    }
+
+    /// Returns all names in it.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let objects = self.objects.iter().map(|object| &*object.key);
         objects.chain(self.common_prefixes.iter().map(String::as_str))
     }

@@ -21,14 +21,11 @@ pub(super) async fn children<C: Client>(
     let directory = name.prefix();
     let mut names = BTreeSet::new();
     for key in connection.pending.below(name, &directory) {
-        let child = key[directory.len()..].split('/').next().unwrap_or_default();
-        if !child.is_empty() {
-            names.insert(child.to_owned());
-        }
+        names.insert(key[directory.len()..].split('/').next().unwrap_or_default().to_owned());
     }
     if let Some(children) = connection.listings.take_children(&name.bucket, &directory) {
         names.extend(children.into_iter().map(String::from));
-        return Ok(names.into_iter().collect());
+        return Ok(entries(names));
     }
     let bucket = connection.bucket(&name.bucket).await?;
     let found = if C::Store::LISTS_AFTER && connection.listings.is_walk(name) {
@@ -48,7 +45,12 @@ pub(super) async fn children<C: Client>(
             Found::Nothing => Error::not_found(name),
         });
     }
-    Ok(names.into_iter().collect())
+    Ok(entries(names))
+}
+
+/// Returns those of these names that TensorFlow can list. The others stay reachable by their exact names.
+fn entries(names: BTreeSet<String>) -> Entries {
+    names.into_iter().filter(|name| Entries::is_listable(name.as_bytes())).collect()
 }
 
 /// Lists a directory from `after` on, page by page.
@@ -86,6 +88,9 @@ async fn walk_on<C: Client>(
     let mut pages = Pages::new(bucket, name, options);
     let page = pages.next_named().await.map_err(|error| error.into_error::<C::Store>(name))?;
     let page = page.unwrap_or_default();
+    if !page.is_in_order() {
+        return list_rest(connection, bucket, name, Collected::new(directory, ""), None).await;
+    }
     let is_done = pages.is_done();
     let last = page.last().map(str::to_owned).filter(|_| !is_done);
     let mut tree = Tree::new(parent, "", after);
@@ -119,7 +124,7 @@ async fn buckets<C: Client>(connection: &Connection<C>, name: &Name) -> Result<E
         // A store without pages may return the same again.
         let is_over = next.is_none() || next == token || names.len() == before && !is_empty;
         if is_over {
-            return Ok(names.into_iter().collect());
+            return Ok(entries(names));
         }
         ensure!(
             empty <= MAX_EMPTY,

@@ -210,9 +210,16 @@ async fn list_one<S: ObjectStore>(bucket: &S, name: &Name) -> Result<Found, NoPa
     }
     let options = ListOptions::new(&name.key).with_delimiter();
     let mut pages = Pages::new(bucket, name, ListOptions { max_keys: Some(SIBLINGS), ..options });
-    let Some(page) = pages.next_named().await? else { return Ok(Found::Nothing) };
-    if let Some(found) = judge(&name.key, page) {
-        return Ok(found);
+    loop {
+        let Some(page) = pages.next_named().await? else { return Ok(Found::Nothing) };
+        let is_in_order = page.is_in_order();
+        if let Some(found) = judge(&name.key, page) {
+            return Ok(found);
+        }
+        // Otherwise the object may be on any page.
+        if is_in_order {
+            break;
+        }
     }
     let is_directory = has_any(bucket, name, name.prefix()).await?;
     Ok(if is_directory { Found::Directory } else { Found::Nothing })
@@ -334,12 +341,14 @@ async fn scan_on<C: Client>(
 /// Returns what a page of the names that begin with `key` says of `key` itself; `None` if the directory may come on a
 /// later page.
 fn judge(key: &str, page: Page) -> Option<Found> {
-    let is_conclusive = !page.is_truncated() || page.last().is_some_and(|last| is_past(last, key));
+    let is_past = || page.is_in_order() && page.last().is_some_and(|last| is_past(last, key));
+    let is_conclusive = !page.is_truncated() || is_past();
+    let is_below = |name: &str| name.strip_prefix(key).is_some_and(|rest| rest.starts_with('/'));
+    // A store that ignores the delimiter shows the keys in the directory.
+    let is_directory = page.names().any(is_below);
     if let Some(object) = page.objects.into_iter().find(|object| object.key == key) {
         return Some(Found::File(object.meta));
     }
-    let is_directory =
-        page.common_prefixes.iter().any(|directory| directory.strip_suffix('/') == Some(key));
     match (is_directory, is_conclusive) {
         (true, _) => Some(Found::Directory),
         (false, true) => Some(Found::Nothing),
@@ -379,5 +388,10 @@ mod tests {
         assert_eq!(judged(&["k-1", "k.index"], &["k-2/"], true), None);
         assert_eq!(judged(&["k-1", "k0"], &[], true), Some(Found::Nothing));
         assert_eq!(judged(&["ké"], &[], true), Some(Found::Nothing));
+        // The store ignores the delimiter.
+        assert_eq!(judged(&["k/x"], &[], true), Some(Found::Directory));
+        // Pages that are not in order tell nothing of what they do not show.
+        assert_eq!(judged(&["k0", "k-1"], &[], true), None);
+        assert_eq!(judged(&["k0", "k-1"], &[], false), Some(Found::Nothing));
     }
 }

@@ -238,8 +238,9 @@ impl<C: Client> Search<'_, C> {
             if is_literal(component) {
                 unescape(component) == *part
             } else {
-                // A `//` in a key: a wildcard matches no empty name.
-                !part.is_empty() && glob::matches(component.as_bytes(), part.as_bytes())
+                // A wildcard matches what is listed.
+                Entries::is_listable(part.as_bytes())
+                    && glob::matches(component.as_bytes(), part.as_bytes())
             }
         });
         if all_match {
@@ -261,6 +262,8 @@ struct Flat {
     at_level: usize,
     last: String,
     last_at_level: String,
+    /// Whether a page was not in order: then none of the names is known to have been passed.
+    is_mixed: bool,
 }
 
 impl Flat {
@@ -276,6 +279,7 @@ impl Flat {
             }
         }
         if let Some(last) = page.last() {
+            self.is_mixed |= !page.is_in_order() || *last < *self.last;
             last.clone_into(&mut self.last);
         }
     }
@@ -286,6 +290,9 @@ impl Flat {
 
     /// Returns whether all of this directory was shown.
     fn has_passed(&self, directory: &str) -> bool {
+        if self.is_mixed {
+            return false;
+        }
         match self.last.strip_prefix(directory) {
             Some(rest) => rest.starts_with(|next| next > '/'),
             None => *self.last > *directory,

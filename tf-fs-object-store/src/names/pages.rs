@@ -50,6 +50,8 @@ pub(super) struct Pages<'a, S> {
     pages: u64,
     /// The first name of the last page that was not empty.
     first: Option<String>,
+    /// Whether that page was one common prefix.
+    is_prefix: bool,
     empty: usize,
     /// For the names that were not requested.
     allowance: Allowance,
@@ -97,6 +99,7 @@ impl<'a, S: ObjectStore> Pages<'a, S> {
             landmark: None,
             pages: 0,
             first: None,
+            is_prefix: false,
             empty: 0,
             allowance: Allowance::new(bucket.settings()),
         }
@@ -136,34 +139,53 @@ impl<'a, S: ObjectStore> Pages<'a, S> {
         let page = request::list(self.bucket, self.name, &self.options, self.token.as_deref());
         let page = page.await.map_err(NoPage::Failed)?;
         self.is_done = !page.is_truncated();
-        if let Some(token) = page.next.clone() {
-            if token.is_empty() {
-                return Err(self.broken("says that there is more, but not how to get it"));
-            }
-            if self.landmark.as_ref() == Some(&token) {
+        match page.next.as_deref() {
+            None => {}
+            Some("") => self.continue_after(&page)?,
+            Some(token) if self.landmark.as_deref() == Some(token) => {
                 return Err(self.broken("comes round to where it was"));
             }
-            self.pages += 1;
-            if self.pages.is_power_of_two() {
-                self.landmark = Some(token.clone());
+            Some(token) => {
+                self.pages += 1;
+                if self.pages.is_power_of_two() {
+                    self.landmark = Some(token.to_owned());
+                }
+                self.token = Some(token.to_owned());
             }
-            self.token = Some(token);
         }
-        match page.first() {
-            Some(first) if self.first.as_deref() == Some(first) => {
+        if let Some(first) = page.first() {
+            let is_repeated = self.first.as_deref() == Some(first);
+            // A store may end a page within a common prefix, and begin the next page with the same one.
+            if is_repeated && !self.is_prefix {
                 return Err(self.broken("shows the same names again"));
             }
-            Some(first) => {
-                self.first = Some(first.to_owned());
-                self.empty = 0;
-            }
-            None => self.empty += 1,
+            self.empty = if is_repeated { self.empty + 1 } else { 0 };
+            self.first = Some(first.to_owned());
+            self.is_prefix = page.objects.is_empty() && page.last() == Some(first);
+        } else {
+            self.empty += 1;
         }
         if self.empty > MAX_EMPTY {
             return Err(self.broken("has nothing but empty pages"));
         }
         self.allowance.take(self.name, page.strays).map_err(NoPage::Broken)?;
         Ok(Some(page))
+    }
+
+    /// Continues after the last name of this page: the store says that there is more, but not how to get it.
+    fn continue_after(&mut self, page: &Page) -> Result<(), NoPage<S::Failure>> {
+        let last = page.last().filter(|_| S::LISTS_AFTER && page.is_in_order());
+        let after = last.map(|last| match page.common_prefixes.last() {
+            // The keys in a common prefix follow it.
+            Some(prefix) if prefix == last => format!("{last}\u{10fffd}"),
+            _ => last.to_owned(),
+        });
+        if after.is_none() || after <= self.options.start_after {
+            return Err(self.broken("says that there is more, but not how to get it"));
+        }
+        self.options.start_after = after;
+        self.token = None;
+        Ok(())
     }
 
     /// Returns the next page, and takes its names from the allowance.

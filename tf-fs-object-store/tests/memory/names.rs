@@ -1,6 +1,6 @@
 //! Everything by name.
 
-use crate::store::{Memory, Plugin, name, plugin};
+use crate::store::{Contents, Memory, Plugin, name, plugin};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tf_fs_object_store::{Client as _, Connection};
@@ -73,6 +73,96 @@ fn other_settings_end_what_a_bucket_of_an_older_connection_showed() {
     assert!(second.path_exists(&name("d/k")).unwrap(), "it is remembered");
     let third = renewed(&second, false);
     assert!(!third.path_exists(&name("d/k")).unwrap());
+}
+
+/// Keys whose components TensorFlow cannot list: `.` and `..`, on which its `walk` never ends, empty ones, and those with
+/// a NUL. A user of `os.path.join("s3://b/run", "./logs")` makes one.
+const ODD: [&str; 14] = [
+    "d/.", "d/..", "d/./x", "d/../x", "d//x", "d///", "d/n\0/x", "d/n\0", "d/s/./x", "./x", "../x",
+    ".", "/x", "\0",
+];
+const EVEN: [&str; 6] = ["d/...", "d/.h", "d/l\nf", "d/ok", "d/s/ok", "top"];
+
+#[test]
+fn keys_that_cannot_be_listed_hide_no_others_and_can_be_named() {
+    for (ttl, page) in [(0, 3), (60, 3), (60, 1000)] {
+        let plugin = plugin(&[&ODD[..], &EVEN[..]].concat());
+        plugin.contents().listing_ttl = Duration::from_secs(ttl);
+        plugin.contents().page = Some(page);
+        let connection = &plugin.0;
+        for _ in 0..2 {
+            assert_eq!(plugin.children("").unwrap(), ["d", "top"]);
+            assert_eq!(plugin.children("d").unwrap(), ["...", ".h", "l\nf", "ok", "s"]);
+            assert_eq!(plugin.children("d/s").unwrap(), ["ok"]);
+            for (pattern, found) in [
+                ("*", &["d", "top"][..]),
+                ("d/*", &["d/...", "d/.h", "d/l\nf", "d/ok", "d/s"]),
+                ("d/.*", &["d/...", "d/.h"]),
+                ("*/?", &["d/s"]),
+                ("*/*/x", &[]),
+                ("d/*/*", &["d/s/ok"]),
+                ("d/./*", &["d/./x"]),
+                ("d//*", &["d//x"]),
+                ("*/./x", &["d/./x"]),
+            ] {
+                let found: Vec<_> = found.iter().map(|key| format!("mem://b/{key}")).collect();
+                let pattern = format!("mem://b/{pattern}");
+                assert_eq!(plugin.glob(&pattern).unwrap(), found, "{pattern}");
+            }
+            for key in ODD.iter().chain(&EVEN) {
+                assert!(connection.path_exists(&name(key)).unwrap(), "{key:?} {ttl}");
+                let is_directory = connection.is_directory(&name(key)).unwrap();
+                assert_eq!(is_directory, key.ends_with('/'), "{key:?} {ttl}");
+                let uri = format!("mem://b/{key}");
+                assert!(connection.paths_exist(&[Uri::new(uri.as_bytes())]).remove(0).unwrap());
+            }
+            for key in ["d/./", "d/../", "d//", "d///", "./", "d/n\0/", "d/s/."] {
+                assert!(connection.is_directory(&name(key)).unwrap(), "{key:?} {ttl}");
+            }
+            assert_eq!(plugin.children("d/.").unwrap(), ["x"]);
+            assert_eq!(plugin.children("d/s/.").unwrap(), ["x"]);
+            assert_eq!(plugin.children("d//").unwrap(), ["x"]);
+            assert!(!connection.path_exists(&name("d/./y")).unwrap());
+            assert!(!connection.path_exists(&name("d//y")).unwrap());
+        }
+        assert_eq!(plugin.read("d//x", 10).unwrap(), b"d//x");
+        // None of them is left behind.
+        let below: Vec<&str> =
+            ODD.iter().chain(&EVEN).copied().filter(|key| key.starts_with("d/")).collect();
+        connection.rename_file(&name("d"), &name("e")).unwrap();
+        let keys = plugin.keys();
+        for key in &below {
+            assert!(
+                !keys.contains(&(*key).to_owned()) && keys.contains(&key.replacen('d', "e", 1)),
+                "{key:?}"
+            );
+        }
+        assert_eq!(keys.len(), ODD.len() + EVEN.len());
+        assert_eq!(
+            connection.delete_dir(&name("e/.")).unwrap_err().code(),
+            Code::FailedPrecondition
+        );
+        connection.rename_file(&name("e/./x"), &name("e/../y")).unwrap();
+        assert_eq!(plugin.children("e/..").unwrap(), ["x", "y"]);
+        connection.delete_recursively(&name("e/..")).map_err(|left| left.error).unwrap();
+        connection.delete_file(&name("e//x")).unwrap();
+        assert_eq!(plugin.keys().len(), keys.len() - 3);
+        connection.delete_recursively(&name("e")).map_err(|left| left.error).unwrap();
+        assert_eq!(plugin.keys(), ["\0", ".", "../x", "./x", "/x", "top"]);
+    }
+}
+
+/// A directory that has nothing else is there, and empty.
+#[test]
+fn a_directory_of_keys_that_cannot_be_listed_is_empty() {
+    for key in ["d/./x", "d/..", "d//x", "d/\0"] {
+        let plugin = plugin(&[key]);
+        assert_eq!(plugin.children("d").unwrap(), [""; 0], "{key:?}");
+        assert!(plugin.0.is_directory(&name("d")).unwrap(), "{key:?}");
+        assert_eq!(plugin.0.delete_dir(&name("d")).unwrap_err().code(), Code::FailedPrecondition);
+        plugin.0.delete_recursively(&name("d")).map_err(|left| left.error).unwrap();
+        assert_eq!(plugin.keys(), [""; 0]);
+    }
 }
 
 /// Returns what each operation by name says of the same objects.
@@ -168,6 +258,43 @@ fn empty_pages_before_others_hide_nothing() {
         assert_eq!(error.code(), Code::DataLoss, "{error:#}");
     }
     assert_eq!(plugin.keys().len(), KEYS.len());
+}
+
+/// Stores differ from S3: in the order of names, in where a page ends, in what a listing says of itself.
+#[test]
+fn listings_that_differ_from_those_of_s3_hide_nothing() {
+    let told = operations(&plugin(&KEYS));
+    let odd: [(&str, fn(&mut Contents)); 5] = [
+        ("the names are in another order", |store| store.reverse = true),
+        ("a prefix is on two pages", |store| store.repeats = 1),
+        ("a prefix is on many pages", |store| store.repeats = 9),
+        ("the delimiter is ignored", |store| store.flat = true),
+        ("no token says how to continue", |store| store.no_tokens = true),
+    ];
+    for (what, change) in odd {
+        for (ttl, page) in [(0, 3), (60, 3), (0, 2), (60, 1000)] {
+            let plugin = plugin(&KEYS);
+            {
+                let mut contents = plugin.contents();
+                change(&mut contents);
+                contents.listing_ttl = Duration::from_secs(ttl);
+                contents.page = Some(page);
+            }
+            assert_eq!(operations(&plugin), told, "{what}, {ttl} s, {page} names a page");
+            walk(&plugin);
+        }
+    }
+    // Without a token and without an order nothing tells where to continue.
+    let plugin = plugin(&KEYS);
+    plugin.contents().reverse = true;
+    plugin.contents().no_tokens = true;
+    assert_eq!(plugin.children("d").unwrap(), ["a", "e"]);
+    assert_eq!(plugin.children("").unwrap_err().code(), Code::DataLoss);
+    // A prefix that is repeated for ever.
+    let plugin = crate::store::plugin(&["d/a", "e/a"]);
+    plugin.contents().page = Some(1);
+    plugin.contents().repeats = 2000;
+    assert_eq!(plugin.children("").unwrap_err().code(), Code::DataLoss);
 }
 
 #[test]

@@ -28,6 +28,14 @@ pub(crate) struct Contents {
     pub(crate) strays: bool,
     /// Tokens count names: they go on later when names before them are gone.
     pub(crate) shifts: bool,
+    /// Names are listed in the reverse order.
+    pub(crate) reverse: bool,
+    /// A page begins with the common prefix that the one before ended with, and ends within it, so many times.
+    pub(crate) repeats: usize,
+    /// Listings ignore the delimiter.
+    pub(crate) flat: bool,
+    /// Listings say that there is more, but not how to get it.
+    pub(crate) no_tokens: bool,
     pub(crate) cannot: Vec<&'static str>,
     pub(crate) weak_etags: bool,
     pub(crate) hides_sizes: bool,
@@ -204,7 +212,11 @@ impl ObjectStore for Bucket {
             Some(token) => token.split_once(':').unwrap(),
             None => ("", query.start_after.as_deref().unwrap_or_default()),
         };
-        let empty: usize = empty.parse().unwrap_or(contents.empty_pages);
+        let again = empty.strip_prefix('r').map_or(0, |again| again.parse().unwrap());
+        let empty: usize = match again {
+            0 => empty.parse().unwrap_or(contents.empty_pages),
+            _ => 0,
+        };
         let mut page = Page::default();
         if contents.shifts {
             let passed = token.map_or(0, |token| token[2..].parse().unwrap());
@@ -226,16 +238,39 @@ impl ObjectStore for Bucket {
         }
         let most =
             contents.page.unwrap_or(3).min(query.max_keys.map_or(usize::MAX, |most| most as usize));
+        if again > 0 {
+            page.common_prefixes.push(after.to_owned());
+        }
+        if again > 1 {
+            page.next = Some(format!("r{}:{after}", again - 1));
+            return Ok(page);
+        }
         let mut last = String::new();
         let keys = contents.objects.iter().filter(|(key, _)| key.starts_with(&query.prefix));
+        let mut keys: Vec<_> = keys.collect();
+        if contents.reverse {
+            keys.reverse();
+        }
+        let delimiter = query.delimiter && !contents.flat;
         for (key, (bytes, version)) in keys {
-            let slash = key[query.prefix.len()..].find('/').filter(|_| query.delimiter);
+            let slash = key[query.prefix.len()..].find('/').filter(|_| delimiter);
             let shown = slash.map_or(&**key, |slash| &key[..=query.prefix.len() + slash]);
-            if shown <= after || shown == last {
+            let is_shown = match (token, contents.reverse) {
+                (Some(_), true) => shown >= after,
+                (Some(_), false) => shown <= after,
+                (None, _) => false,
+            };
+            let is_before = query.start_after.as_deref().is_some_and(|start| shown <= start);
+            if is_shown || is_before || shown == last {
                 continue;
             }
             if page.objects.len() + page.common_prefixes.len() == most {
-                page.next = Some(format!("{}:{last}", contents.empty_pages));
+                page.next = Some(match contents.repeats {
+                    again if again > 0 && delimiter && last.ends_with('/') => {
+                        format!("r{again}:{last}")
+                    }
+                    _ => format!("{}:{last}", contents.empty_pages),
+                });
                 break;
             }
             shown.clone_into(&mut last);
@@ -251,6 +286,9 @@ impl ObjectStore for Bucket {
         }
         if contents.circles {
             page.next = Some("0:".into());
+        }
+        if contents.no_tokens && page.next.is_some() {
+            page.next = Some(String::new());
         }
         Ok(page)
     }

@@ -6,9 +6,7 @@ use aws_sdk_s3::types::{EncodingType, RequestPayer};
 use percent_encoding::percent_decode;
 use std::borrow::Cow;
 use std::time::SystemTime;
-use tf_fs_object_store::http::Failed;
 use tf_fs_object_store::{ListOptions, Object, ObjectMeta, Page};
-use tf_fs_plugin::prelude::*;
 
 /// Returns who pays for a request.
 pub(crate) fn payer(bucket: &Bucket) -> Option<RequestPayer> {
@@ -36,15 +34,9 @@ pub(crate) async fn page(
         .send()
         .await
         .map_err(|error| bucket.cause(error))?;
-    let Some(is_truncated) = output.is_truncated() else { return Err(cut_off()) };
-    let names = output.contents().len() + output.common_prefixes().len();
-    if output.key_count().is_some_and(|count| usize::try_from(count) != Ok(names)) {
-        return Err(cut_off());
-    }
     let is_encoded = output.encoding_type() == Some(&EncodingType::Url);
     let text = |text: String| if is_encoded { decode(&text) } else { text };
     let mut page = Page::default();
-    page.next = is_truncated.then(|| output.next_continuation_token.unwrap_or_default());
     for object in output.contents.unwrap_or_default() {
         let Some(key) = object.key.map(text) else { continue };
         let modified = object.last_modified.and_then(|time| SystemTime::try_from(time).ok());
@@ -54,13 +46,15 @@ pub(crate) async fn page(
     }
     let prefixes = output.common_prefixes.unwrap_or_default().into_iter();
     page.common_prefixes = prefixes.filter_map(|prefix| prefix.prefix.map(text)).collect();
+    // `KeyCount` and `MaxKeys` are not read: stores count differently. SeaweedFS, Versity and NooBaa leave the common
+    // prefixes out. A response that was cut off is refused before.
+    let token = output.next_continuation_token.filter(|token| !token.is_empty());
+    page.next = match output.is_truncated {
+        Some(true) => Some(token.unwrap_or_default()),
+        Some(false) => None,
+        None => token,
+    };
     Ok(page)
-}
-
-#[cold]
-fn cut_off() -> Cause {
-    let text = "the store's answer is cut off; try again, and ask whoever runs the store";
-    Failed::Other(Error::data_loss(text)).into()
 }
 
 /// Decodes a key of a response with `encoding-type=url`, where a blank may be a `+`.

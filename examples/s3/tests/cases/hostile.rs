@@ -239,6 +239,61 @@ fn a_listing_without_end_is_given_up() {
     }
 }
 
+/// What a response says of itself is a hint: stores count differently, or leave it out. What it contains counts.
+#[test]
+fn a_listing_is_what_it_contains() {
+    // SeaweedFS, Versity and NooBaa leave the common prefixes out of `KeyCount`.
+    for of_itself in [
+        "<KeyCount>1</KeyCount><IsTruncated>false</IsTruncated>",
+        "<KeyCount>0</KeyCount><MaxKeys>0</MaxKeys><IsTruncated>false</IsTruncated>",
+        "<KeyCount>1000</KeyCount><IsTruncated>false</IsTruncated>",
+        "<MaxKeys>1</MaxKeys><IsTruncated>false</IsTruncated>",
+        "<IsTruncated>false</IsTruncated><NextContinuationToken/>",
+        "<IsTruncated>false</IsTruncated><NextContinuationToken>t</NextContinuationToken>",
+        "<NextContinuationToken></NextContinuationToken>",
+        "",
+    ] {
+        let server = Raw::start(move |asked| {
+            let contents = "<Contents><Key>d/f</Key><Size>7</Size></Contents>";
+            let prefix = "<CommonPrefixes><Prefix>d/s/</Prefix></CommonPrefixes>";
+            let below = "<Contents><Key>d/s/x</Key><Size>7</Size></Contents>";
+            let names = match asked.parameter("prefix").unwrap_or_default() {
+                "d%2Ff" => contents.to_owned(),
+                "d%2Fs" => prefix.to_owned(),
+                "d%2Fs%2F" => below.to_owned(),
+                "d" => "<CommonPrefixes><Prefix>d/</Prefix></CommonPrefixes>".to_owned(),
+                "d%2F" if asked.parameter("delimiter").is_some() => format!("{contents}{prefix}"),
+                "d%2F" => format!("{contents}{below}"),
+                _ => String::new(),
+            };
+            xml(&format!("<ListBucketResult>{of_itself}{names}</ListBucketResult>"))
+        });
+        let store = server.store("hostile-hints", &[]);
+        let names = |names: Vec<Vec<u8>>| String::from_utf8(names.join(&b' ')).expect("text");
+        assert_eq!(names(host().get_children(store.uri("d")).expect(of_itself)), "f s");
+        let found = host().get_matching_paths(store.uri("d/*")).expect(of_itself);
+        assert_eq!(found.len(), 2, "{of_itself}");
+        host().is_directory(store.uri("d")).expect(of_itself);
+        host().is_directory(store.uri("d/s")).expect(of_itself);
+        assert_eq!(host().get_file_size(store.uri("d/f")).expect(of_itself), 7);
+        let error = host().stat(store.uri("d/none")).unwrap_err();
+        assert_eq!(error.code(), Code::NotFound, "{of_itself}");
+    }
+    // What is no listing is not an empty one.
+    for body in ["", "ok", "{}", "<html></html>", "<ListBucketResult>"] {
+        let server = Raw::start(move |_| xml(body));
+        let store = server.store("hostile-no-listing", &[("max_attempts", "1")]);
+        for outcome in [
+            host().get_children(store.uri("d")).map(drop),
+            host().stat(store.uri("d")).map(drop),
+            host().delete_recursively(store.uri("d")).map_err(|left| left.error),
+        ] {
+            let error = outcome.expect_err(body);
+            assert_ne!(error.code(), Code::NotFound, "{body}: {error:#}");
+        }
+    }
+}
+
 #[test]
 fn a_circle_of_any_length_is_noticed() {
     for length in [1, 2, 3, 7, 100] {

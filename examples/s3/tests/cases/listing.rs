@@ -74,16 +74,43 @@ fn entries_are_shown_once_and_markers_are_not() {
 #[test]
 fn keys_that_no_path_can_be_put_together_of() {
     let store = Store::new("listing-odd");
-    for key in ["d//x", "d/./y", "e//", "/z", "u/\u{1}\u{7f}"] {
+    for key in ["d//x", "d/./y", "d/../z", "d/n\0/x", "d/ok", "e//", "/z", "./w", "u/\u{1}\u{7f}"] {
         store.put(key, "x");
     }
-    // A `//` makes a name that is empty: it is not shown, but can be reached.
+    // They are not shown, but can be reached.
+    assert_eq!(children(&store, ""), ["d", "e", "u"]);
+    assert_eq!(children(&store, "d"), ["ok"]);
     assert_eq!(children(&store, "e"), [""; 0]);
     assert_eq!(children(&store, "d//"), ["x"]);
+    assert_eq!(children(&store, "d/.."), ["z"]);
     assert_eq!(children(&store, "/"), ["z"]);
     assert_eq!(children(&store, "u"), ["\u{1}\u{7f}"]);
-    fs().delete_recursively(store.uri("d")).unwrap();
-    assert_eq!(store.keys(), ["/z", "e//", "u/\u{1}\u{7f}"]);
+    for key in ["d//x", "d/./y", "d/../z", "./w"] {
+        assert_eq!(fs().read_file(store.uri(key)).unwrap(), b"x", "{key}");
+    }
+    fs().rename_file(store.uri("d"), store.uri("f")).unwrap();
+    let moved = ["f/../z", "f/./y", "f//x", "f/n\0/x", "f/ok"];
+    assert_eq!(store.keys(), [&["./w", "/z", "e//"][..], &moved, &["u/\u{1}\u{7f}"]].concat());
+    fs().delete_recursively(store.uri("f")).unwrap();
+    assert_eq!(store.keys(), ["./w", "/z", "e//", "u/\u{1}\u{7f}"]);
+}
+
+/// `os.path.join("s3://bucket/run", "./logs")` is such a key.
+#[test]
+fn what_this_process_writes_below_a_dot_hides_nothing() {
+    let store = Store::new("listing-dot");
+    let mut file = fs().new_writable_file(store.uri("run/./logs/events")).unwrap();
+    assert_eq!(children(&store, "run"), [""; 0]);
+    assert_eq!(children(&store, "run/./logs"), ["events"]);
+    assert_eq!(matches(&store, "run/*"), [""; 0]);
+    file.append(b"x").unwrap();
+    file.close().unwrap();
+    fs().create_dir(store.uri("run/..")).unwrap();
+    fs().write_file(store.uri("run/model"), "x").unwrap();
+    assert_eq!(children(&store, "run"), ["model"]);
+    assert_eq!(matches(&store, "*/*/*"), [""; 0]);
+    assert_eq!(matches(&store, "run/./*/*"), ["run/./logs/events"]);
+    assert_eq!(children(&store, "run/./logs"), ["events"]);
 }
 
 #[test]
@@ -124,21 +151,42 @@ fn a_store_that_goes_round_in_circles_is_not_followed() {
         store.put(&format!("d/{n:04}"), "x");
         store.put(&format!("t/{n:04}/x"), "x");
     }
-    for what in [What::EndlessListing, What::TruncatedWithoutToken] {
-        store.inject(Fault::new(When::All, what.clone()).operation("ListObjectsV2"));
-        store.reset_log();
-        for answer in [
-            fs().get_children(store.uri("d")).map(drop),
-            fs().get_matching_paths(store.uri("d/*")).map(drop),
-            fs().get_matching_paths(store.uri("*/*/*")).map(drop),
-            fs().rename_file(store.uri("d"), store.uri("e")),
-        ] {
-            assert_eq!(code(answer), Code::DataLoss, "{what:?}");
-        }
-        assert!(store.log().len() < 20, "{what:?}");
-        store.clear_faults();
+    store.inject(Fault::new(When::All, What::EndlessListing).operation("ListObjectsV2"));
+    store.reset_log();
+    for answer in [
+        fs().get_children(store.uri("d")).map(drop),
+        fs().get_matching_paths(store.uri("d/*")).map(drop),
+        fs().get_matching_paths(store.uri("*/*/*")).map(drop),
+        fs().rename_file(store.uri("d"), store.uri("e")),
+    ] {
+        assert_eq!(code(answer), Code::DataLoss);
     }
+    assert!(store.log().len() < 20);
     assert_eq!(store.keys().len(), 3000);
+}
+
+#[test]
+fn pages_without_a_token_are_continued_after_their_last_name() {
+    let store = Store::with("listing-no-token", &[("listing_ttl_ms", "0")]);
+    for n in 0..1500 {
+        store.put(&format!("d/{n:04}"), "x");
+        store.put(&format!("t/{n:04}/x"), "x");
+    }
+    // The last page, too, says that there is more.
+    for n in 0..1000 {
+        store.put(&format!("whole/{n:04}"), "x");
+    }
+    let first = || {
+        store.clear_faults();
+        let truncated = Fault::new(When::Nth(1), What::TruncatedWithoutToken);
+        store.inject(truncated.operation("ListObjectsV2"));
+    };
+    for (key, count) in [("d", 1500), ("t", 1500), ("whole", 1000)] {
+        first();
+        assert_eq!(children(&store, key).len(), count, "{key}");
+    }
+    first();
+    assert_eq!(matches(&store, "t/*/*").len(), 1500);
 }
 
 #[test]
