@@ -350,6 +350,11 @@ pub(crate) async fn endless(answer: Answer, token: bool) -> Answer {
     .await
 }
 
+/// Leaves out the objects that were deleted.
+pub(crate) async fn quiet(answer: Answer) -> Answer {
+    map_text(answer, |xml| replace_elements(&xml, "Deleted", None)).await
+}
+
 pub(crate) async fn etag(mut answer: Answer, etag: Option<&str>) -> Answer {
     if answer.headers_mut().remove(header::ETAG).is_some()
         && let Some(etag) = etag

@@ -7,6 +7,7 @@ use s3s::access::{S3Access, S3AccessContext};
 use s3s::auth::{S3Auth, SecretKey};
 use s3s::host::{S3Host, VirtualHost};
 use s3s::path::S3Path;
+use s3s::validation::{AwsNameValidation, NameValidation};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 
 use crate::store::Store;
@@ -153,6 +154,16 @@ pub(crate) fn bucket_of(host: &str) -> Option<&str> {
     let bucket = host.strip_suffix(".localhost")?;
     let bucket = bucket.strip_suffix(".s3").unwrap_or(bucket);
     (bucket != "s3").then_some(bucket)
+}
+
+/// The names of buckets: Amazon's, also after a tenant of Ceph and a `:`.
+pub(crate) struct Names;
+
+impl NameValidation for Names {
+    fn validate_bucket_name(&self, name: &str) -> bool {
+        let name = name.split_once(':').map_or(name, |(_, name)| name);
+        AwsNameValidation::new().validate_bucket_name(name)
+    }
 }
 
 impl S3Host for Hosts {

@@ -129,7 +129,7 @@ pub(crate) async fn serve(
         _ => {}
     }
     let head = *request.method() == http::Method::HEAD;
-    let quirks = core.character.get();
+    let quirks = core.character.get(&operation.bucket);
     let refusal = quirks.refusal(operation.name, request.method(), request.headers());
     let (mut parts, body) = request.into_parts();
     let body = s3s::Body::http_body(Counted { inner: body, entry: Arc::clone(&entry) });
@@ -161,6 +161,9 @@ pub(crate) async fn serve(
             }
             let request = Request::from_parts(parts, body);
             match core.s3.call(request).await {
+                Ok(answer) if quirks.quiet_deletions && operation.name == "DeleteObjects" => {
+                    answer::quiet(answer).await
+                }
                 Ok(answer) => answer,
                 Err(_) => answer::error(&Reply::new(500, "InternalError"), head),
             }

@@ -268,7 +268,12 @@ impl Handle {
 
     /// Makes the store differ from Amazon S3 from now on.
     pub fn set_quirks(&self, quirks: Quirks) {
-        self.0.character.set(quirks);
+        self.0.character.set(None, quirks);
+    }
+
+    /// Makes one bucket of the store differ from Amazon S3 from now on, whatever the others do.
+    pub fn set_bucket_quirks(&self, bucket: &str, quirks: Quirks) {
+        self.0.character.set(Some(bucket), quirks);
     }
 
     /// Stops or resumes listening. While `true`, the kernel refuses clients. Open connections stay.

@@ -1,5 +1,6 @@
 //! Differences of real stores from Amazon S3.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
@@ -36,6 +37,8 @@ pub struct Quirks {
     pub length_required: bool,
     /// Checksums in the body of CompleteMultipartUpload are refused with 400 `MalformedXML`.
     pub no_checksums_of_parts: bool,
+    /// The response to DeleteObjects names only the objects that could not be deleted.
+    pub quiet_deletions: bool,
 }
 
 impl Quirks {
@@ -46,6 +49,7 @@ impl Quirks {
         copy: Conditions::Ignored,
         length_required: true,
         no_checksums_of_parts: false,
+        quiet_deletions: false,
     };
     /// The differences of the S3 API of OpenStack Swift 2.30.
     pub const SWIFT: Self = Self {
@@ -54,6 +58,7 @@ impl Quirks {
         copy: Conditions::NeverHold,
         length_required: false,
         no_checksums_of_parts: true,
+        quiet_deletions: false,
     };
 
     fn of(&self, operation: &str) -> Conditions {
@@ -104,16 +109,20 @@ impl Quirks {
     }
 }
 
-/// The quirks that a server has now.
+/// The quirks that a server has now: those of some buckets by name, and of all others without one.
 #[derive(Debug, Default)]
-pub(crate) struct Character(Mutex<Quirks>);
+pub(crate) struct Character(Mutex<HashMap<Option<String>, Quirks>>);
 
 impl Character {
-    pub(crate) fn set(&self, quirks: Quirks) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = quirks;
+    pub(crate) fn set(&self, bucket: Option<&str>, quirks: Quirks) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(bucket.map(str::to_owned), quirks);
     }
 
-    pub(crate) fn get(&self) -> Quirks {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn get(&self, bucket: &Option<String>) -> Quirks {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(bucket).or_else(|| all.get(&None)).copied().unwrap_or_default()
     }
 }

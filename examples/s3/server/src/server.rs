@@ -17,7 +17,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::Handle;
 use crate::answer::{End, Ends};
-use crate::auth::{Access, Credentials, Hosts, Keys};
+use crate::auth::{Access, Credentials, Hosts, Keys, Names};
 use crate::fault::Faults;
 use crate::front::{Connection, Front};
 use crate::log::Log;
@@ -165,6 +165,7 @@ impl Server {
         s3.set_auth(keys.clone());
         s3.set_access(Access { keys: keys.clone(), store: Arc::clone(&store) });
         s3.set_host(Hosts);
+        s3.set_validation(Names);
 
         let (listening, listening_done) = (watch::Sender::new(true), std_mpsc::channel());
         let core = Arc::new(Core {
