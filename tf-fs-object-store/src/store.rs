@@ -255,7 +255,9 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     }
 
     /// Deletes these keys, at most [`delete_many_limit`](Self::delete_many_limit), all below `directory`, in one
-    /// request. Returns those that are left, each with the reason; the engine retries those that may pass.
+    /// request. Returns those that are left, each with the reason; the engine retries those that may pass, and deletes
+    /// those alone of which the response says nothing: their reason is
+    /// [`Class::Unsupported`](crate::Class::Unsupported).
     ///
     /// # Errors
     /// If nothing is known of any of them. After [`Class::Unsupported`](crate::Class::Unsupported) the engine deletes

@@ -20,7 +20,8 @@ const LARGEST: usize = MOST * (16 << 10);
 /// Deletes these blobs, and returns those that are left.
 ///
 /// # Errors
-/// [`Class::Unsupported`] if the account or the credentials permit no batch: single deletions may work.
+/// [`Class::Unsupported`] if the account or the credentials permit no batch, or its response does not tell what became of
+/// each blob: single deletions may work.
 pub(crate) async fn delete(
     container: &Container,
     keys: &[String],
@@ -87,11 +88,8 @@ pub(crate) async fn delete(
 }
 
 /// Returns number, status and code of each of `count` requests that has not succeeded.
-pub(crate) fn refusals(
-    text: &str,
-    count: usize,
-) -> Result<Vec<(usize, u16, Option<String>)>, Failed> {
-    let wrong = |what: &str| Failed::invalid(&format!("its batch has {what}"));
+pub(crate) fn refusals(text: &str, count: usize) -> Result<Vec<(usize, u16, Option<String>)>, Failed> {
+    let wrong = |what: &str| Failed::unsupported(&format!("batches whose response has {what}"));
     let boundary = text.trim_start().lines().next().filter(|line| line.starts_with("--"));
     let boundary = boundary.ok_or_else(|| wrong("no boundary"))?.trim_end();
     let mut statuses = BTreeMap::new();
@@ -162,7 +160,7 @@ mod tests {
             ),
         ] {
             let failed = refusals(&text, count).unwrap_err();
-            assert_eq!(failed.class(), Class::Doubtful, "{text}");
+            assert_eq!(failed.class(), Class::Unsupported, "{text}");
         }
     }
 }

@@ -68,7 +68,7 @@ pub(crate) async fn containers(
     let call = Call::account(Method::GET).with_query("prefix", &options.prefix);
     let xml = request(account, call, options, token).await?;
     let mut page = Page::default();
-    elements(&xml, |path, text| match (path, text) {
+    listing(&xml, |path, text| match (path, text) {
         ([_, "Containers", "Container", "Name"], Some(name)) => {
             page.common_prefixes.push(format!("{name}/"));
         }
@@ -95,12 +95,25 @@ async fn request(
     response.collect(MOST, container.settings.stall_timeout).await
 }
 
+/// Calls `on` as [`elements`] does.
+///
+/// # Errors
+/// As [`elements`], and if the document is not a listing: then it does not tell that there is nothing.
+fn listing(xml: &[u8], mut on: impl FnMut(&[&str], Option<String>)) -> Result<(), String> {
+    let mut is_listing = false;
+    elements(xml, |path, text| {
+        is_listing |= path == ["EnumerationResults"];
+        on(path, text);
+    })?;
+    if is_listing { Ok(()) } else { Err("it is not a listing".to_owned()) }
+}
+
 /// Parses a page of blobs. A blob that marks a directory has its key and `/` in the page.
 pub(crate) fn page_of_blobs(xml: &[u8], has_delimiter: bool) -> Result<Page, String> {
     let mut page = Page::default();
     let mut folders = BTreeSet::new();
     let (mut key, mut meta, mut is_folder) = (None, ObjectMeta::default(), false);
-    elements(xml, |path, text| match (path, text) {
+    listing(xml, |path, text| match (path, text) {
         ([_, "NextMarker"], Some(token)) if !token.is_empty() => page.next = Some(token),
         ([_, "Blobs", "BlobPrefix", "Name"], Some(name)) => page.common_prefixes.push(name),
         ([_, "Blobs", "Blob", "Name"], Some(name)) => key = Some(name),
@@ -163,20 +176,27 @@ mod tests {
             .with_etag("\"0x8D\"".to_owned())
             .with_modified(UNIX_EPOCH + Duration::from_secs(9));
         assert_eq!((&first.meta, &second.meta), (&wanted, &ObjectMeta::default()));
-        let end = page_of_blobs(b"<E><Blobs /><NextMarker /></E>", true).unwrap();
+        let end = page_of_blobs(
+            b"<EnumerationResults><Blobs /><NextMarker /></EnumerationResults>",
+            true,
+        )
+        .unwrap();
         assert!(end.objects.is_empty() && end.next.is_none());
+        for other in ["", "ok", "<html></html>", "<Error/>"] {
+            assert!(page_of_blobs(other.as_bytes(), true).is_err(), "{other}");
+        }
     }
 
     #[test]
     fn blobs_that_mark_directories_are_no_files() {
-        let xml = b"<E><Blobs>\
+        let xml = b"<EnumerationResults><Blobs>\
             <Blob><Name>d</Name><Properties><Content-Length>0</Content-Length></Properties>\
             <Metadata><Hdi_isfolder>true</Hdi_isfolder></Metadata></Blob>\
             <Blob><Name>d-1</Name><Metadata><x>true</x></Metadata></Blob>\
             <BlobPrefix><Name>d/</Name></BlobPrefix>\
             <Blob><Name>e</Name><Properties><ResourceType>directory</ResourceType></Properties></Blob>\
             <Blob><Name>f/</Name><Metadata><hdi_isfolder>true</hdi_isfolder></Metadata></Blob>\
-            </Blobs></E>";
+            </Blobs></EnumerationResults>";
         let keys = |page: &Page| page.objects.iter().map(|o| o.key.clone()).collect::<Vec<_>>();
         let page = page_of_blobs(xml, true).unwrap();
         assert_eq!(

@@ -306,9 +306,20 @@ impl<'a, C: Client> Deletion<'a, C> {
             None => {}
         }
         batch.left.append(&mut left.untold);
+        let mut alone = Vec::new();
         for (key, failure) in left.refused {
+            if failure.class() == Class::Unsupported {
+                alone.push(key);
+                continue;
+            }
             let name = self.name.with_key(&*key);
             batch.failed(key, failure.into_error(request::DELETE_MANY, &name, 1));
+        }
+        if !alone.is_empty() {
+            self.one_by_one.store(true, Ordering::Relaxed);
+            let deleted = self.delete_singles(alone).await;
+            batch.left.extend(deleted.left);
+            batch.error = batch.error.or(deleted.error);
         }
         batch
     }

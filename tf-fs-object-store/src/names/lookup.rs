@@ -3,7 +3,7 @@
 //! One `ListObjectsV2` tells which, while a HEAD tells nothing of directories. The object is the first of the keys that
 //! begin with its name, and only a few keys sort between it and the directory.
 
-use super::pages::{NoPage, Pages};
+use super::pages::{Allowance, NoPage, Pages};
 use crate::{
     Child, Class, Client, Collected, Connection, Found, ListOptions, Listed, Name, ObjectMeta,
     ObjectStore, Page, request,
@@ -210,9 +210,10 @@ async fn list_one<S: ObjectStore>(bucket: &S, name: &Name) -> Result<Found, NoPa
     }
     let options = ListOptions::new(&name.key).with_delimiter();
     let mut pages = Pages::new(bucket, name, ListOptions { max_keys: Some(SIBLINGS), ..options });
+    let allowance = Allowance::new(bucket.settings());
     loop {
         let Some(page) = pages.next_named().await? else { return Ok(Found::Nothing) };
-        let is_in_order = page.is_in_order();
+        let (is_in_order, names) = (page.is_in_order(), page.names().count());
         if let Some(found) = judge(&name.key, page) {
             return Ok(found);
         }
@@ -220,6 +221,7 @@ async fn list_one<S: ObjectStore>(bucket: &S, name: &Name) -> Result<Found, NoPa
         if is_in_order {
             break;
         }
+        allowance.take(name, names).map_err(NoPage::Broken)?;
     }
     let is_directory = has_any(bucket, name, name.prefix()).await?;
     Ok(if is_directory { Found::Directory } else { Found::Nothing })

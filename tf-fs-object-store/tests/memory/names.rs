@@ -290,6 +290,13 @@ fn listings_that_differ_from_those_of_s3_hide_nothing() {
     plugin.contents().no_tokens = true;
     assert_eq!(plugin.children("d").unwrap(), ["a", "e"]);
     assert_eq!(plugin.children("").unwrap_err().code(), Code::DataLoss);
+    // A lookup does not read all of them for ever.
+    let plugin =
+        crate::store::plugin(&["d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8", "d9"]);
+    plugin.contents().reverse = true;
+    plugin.contents().max_listed_names = Some(5);
+    let error = plugin.0.stat(&name("d")).unwrap_err();
+    assert_eq!(error.code(), Code::ResourceExhausted, "{error:#}");
     // A prefix that is repeated for ever.
     let plugin = crate::store::plugin(&["d/a", "e/a"]);
     plugin.contents().page = Some(1);
@@ -330,6 +337,24 @@ fn a_tree_is_deleted_although_each_deletion_moves_the_pages_that_follow() {
     plugin.put("d/x", vec![1]);
     plugin.0.delete_recursively(&name("d")).map_err(|left| left.error).unwrap();
     assert_eq!(plugin.requests("list").len(), before + 1);
+}
+
+#[test]
+fn keys_that_a_response_says_nothing_of_are_deleted_alone() {
+    let keys: Vec<String> = (0..20).map(|n| format!("d/{n:02}")).collect();
+    let plugin = plugin(&keys.iter().map(String::as_str).collect::<Vec<_>>());
+    plugin.contents().delete_limit = 1000;
+    plugin.contents().is_quiet = true;
+    plugin.0.delete_recursively(&name("d")).map_err(|left| left.error).unwrap();
+    assert_eq!(plugin.keys(), [""; 0]);
+    assert_eq!(plugin.requests("delete").len(), 20);
+    // What cannot be deleted alone either is left.
+    plugin.put("d/a", vec![1]);
+    plugin.put("d/b", vec![1]);
+    plugin.contents().undeletable = Some("d/a".into());
+    let left = plugin.0.delete_recursively(&name("d")).unwrap_err();
+    assert_eq!((left.files, left.dirs), (1, 1), "{:#}", left.error);
+    assert_eq!(plugin.keys(), ["d/a"]);
 }
 
 #[test]

@@ -46,6 +46,8 @@ pub(crate) struct Contents {
     pub(crate) undeletable: Option<String>,
     /// Keys that one request deletes.
     pub(crate) delete_limit: usize,
+    /// The response to such a request confirms nothing.
+    pub(crate) is_quiet: bool,
     /// So many of those requests delete only their first key: for the others the store reports that it is overloaded.
     pub(crate) throttled: usize,
     pub(crate) stall_timeout: Option<Duration>,
@@ -334,6 +336,11 @@ impl ObjectStore for Bucket {
         let done = if contents.throttled > 0 { 1 } else { keys.len() };
         contents.throttled = contents.throttled.saturating_sub(1);
         let (done, left) = keys.split_at(done);
+        if contents.is_quiet {
+            let untold =
+                |key: &String| (key.clone(), RequestError::new(Class::Unsupported, "quiet"));
+            return Ok(keys.iter().map(untold).collect());
+        }
         for key in done {
             contents.objects.remove(key);
         }

@@ -40,7 +40,9 @@ pub(crate) async fn delete_many(
     }
     let mut failed = Vec::new();
     for error in answer.errors() {
-        let Some(key) = error.key() else { continue };
+        let Some(key) = error.key().filter(|key| keys.iter().any(|own| own == key)) else {
+            continue;
+        };
         unconfirmed.remove(key);
         let reason = error.code().unwrap_or("no code");
         if reason != "NoSuchKey" {
@@ -50,12 +52,12 @@ pub(crate) async fn delete_many(
             failed.push((key.to_owned(), Cause::Finished(class, error)));
         }
     }
-    // A response that is cut off says nothing of some keys.
-    failed.extend(unconfirmed.into_iter().map(|key| {
-        let reason = "the store did not confirm it";
-        let error = not_deleted(name, key, Code::DataLoss, reason, "try again");
-        (key.to_owned(), Cause::Finished(Class::Doubtful, error))
-    }));
+    // Stores tell of failures only, or write keys in another way: each is deleted alone, which is confirmed.
+    failed.extend(
+        unconfirmed
+            .into_iter()
+            .map(|key| (key.to_owned(), Failed::Unsupported("DeleteObjects".to_owned()).into())),
+    );
     Ok(failed)
 }
 

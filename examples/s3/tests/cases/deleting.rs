@@ -5,6 +5,20 @@ use std::time::Duration;
 use tf_fs_plugin::Code;
 use tf_plugin_s3_tests::{Store, code, counts, fs};
 
+/// Stores that confirm no deletion of several keys: each key is deleted alone.
+#[test]
+fn what_is_not_confirmed_is_deleted_alone() {
+    let store = Store::new("deleting-quiet");
+    store.set_quirks(s3_server::Quirks { quiet_deletions: true, ..Default::default() });
+    for n in 0..5 {
+        store.put(&format!("d/{n}"), "x");
+    }
+    let (done, requests) = store.requests(|| fs().delete_recursively(store.uri("d")));
+    done.unwrap();
+    assert_eq!(store.keys(), [""; 0]);
+    assert_eq!(requests, counts([("ListObjectsV2", 1), ("DeleteObjects", 1), ("DeleteObject", 5)]));
+}
+
 #[test]
 fn a_file_is_deleted_and_nothing_else() {
     let store = Store::new("deleting-file");
