@@ -32,7 +32,7 @@ pub(crate) fn content(s3: &Filesystem, name: &Name) -> Result<Option<Vec<u8>>> {
         }
         "config.json" => s3.plugin().config.json()?.into_bytes(),
         "stores.json" => {
-            let stores = serde_json::Value::from(s3.connection()?.client.stores());
+            let stores = serde_json::json!(s3.connection()?.client.stores());
             filled(format!("{stores:#}"))
         }
         _ => return Ok(None),

@@ -1,4 +1,5 @@
-//! What a store can do beyond reading and writing, as its responses show: known by endpoint, for this process.
+//! What a store can do beyond reading and writing, as its responses show: known by endpoint, bucket and operation, for
+//! this process. Buckets of one store differ: Ceph compares no ETag in a bucket with versions.
 //!
 //! Conditions (`If-Match` and its like) prevent a write from replacing what somebody else wrote. Stores differ in them:
 //! Ceph compares an ETag including its quotes, Swift responds with 501, and many ignore all of them. A condition is
@@ -123,10 +124,10 @@ impl Known {
     }
 }
 
-/// What is known of one store.
+/// What is known of a store, as far as one bucket shows it.
 #[derive(Debug)]
 pub(crate) struct Abilities {
-    /// The endpoint.
+    /// The endpoint and the bucket.
     name: String,
     /// Whether it is Amazon's, which checks conditions: no response makes that doubtful.
     is_amazon: bool,
@@ -154,8 +155,14 @@ impl Abilities {
         Known::of(self.conditions[condition as usize].load(Ordering::Relaxed))
     }
 
+    /// Returns whether this is Amazon's store, which checks conditions whatever it responds.
+    pub(crate) fn is_amazon(&self) -> bool {
+        self.is_amazon
+    }
+
     /// Returns whether the store has shown both that it refuses what does not hold and that it accepts what does. Then
-    /// it has a reason to refuse a write, whatever HeadObject shows. A store may check copies of some objects only.
+    /// it is likely to have a reason to refuse a write, whatever HeadObject shows. A store may check copies of some
+    /// objects only.
     pub(crate) fn is_settled(&self, condition: Condition) -> bool {
         self.is_amazon
             || condition != Condition::CopyOf
@@ -205,10 +212,14 @@ impl Abilities {
         }
     }
 
-    /// Records that the store responded with 501 to a request with a condition, and accepted it without. A store that
-    /// has refused a condition supports them.
-    pub(crate) fn unknown(&self, condition: Condition) {
-        self.learn(condition, Known::Nothing, Known::Refused);
+    /// Records that the store refused a request with a condition, sent in the form `sent`, and accepted it without. A
+    /// store that has refused what did not hold supports conditions, but no longer has a reason for each refusal: the
+    /// next ones are examined as those of an unknown store.
+    pub(crate) fn gave_up(&self, condition: Condition, sent: Known) {
+        if sent == Known::Nothing || condition == Condition::CopyOf {
+            self.learn(condition, sent, Known::Refused);
+        }
+        self.taken[condition as usize].store(false, Ordering::Relaxed);
     }
 
     /// Records that the store accepted a condition that held, sent in the form `sent`. `quotes_refused`: it refused the
@@ -233,7 +244,7 @@ impl Abilities {
     }
 
     /// Returns its entry in the report.
-    pub(crate) fn json(&self) -> (String, Value) {
+    pub(crate) fn json(&self) -> Value {
         let mut shown = serde_json::Map::new();
         for condition in Condition::ALL {
             shown.insert(condition.key().to_owned(), self.known(condition).shown().into());
@@ -244,7 +255,7 @@ impl Abilities {
             _ => "refused",
         };
         shown.insert("part_checksums".to_owned(), json!(checksums));
-        (self.name.clone(), shown.into())
+        shown.into()
     }
 }
 
@@ -305,7 +316,7 @@ mod tests {
         store.held(of, Known::TryUnquoted, true);
         assert_eq!(store.known(of), Known::CheckedUnquoted);
         assert_eq!(store.known(Condition::CompleteOver), Known::Nothing);
-        assert_eq!(store.json().1["put_if_match"], "checked without quotes");
+        assert_eq!(store.json()["put_if_match"], "checked without quotes");
     }
 
     #[test]
@@ -316,13 +327,30 @@ mod tests {
             assert_eq!(store.known(of), Known::Nothing);
             store.caught(of, Known::Nothing);
             assert_eq!(store.known(of), Known::Checked);
-            store.unknown(of);
             store.refused(of, Known::Checked);
             assert_eq!(
                 store.known(of) == Known::Checked,
                 of != Condition::CopyOf,
                 "both were shown"
             );
+        }
+    }
+
+    #[test]
+    fn a_write_that_gave_up_its_condition_makes_the_next_refusals_count() {
+        for of in Condition::ALL {
+            let store = Abilities::new("http://store".into(), false);
+            store.caught(of, Known::Nothing);
+            store.held(of, Known::Checked, false);
+            assert_eq!(store.is_settled(of), of != Condition::CopyOf);
+            store.gave_up(of, Known::Checked);
+            assert!(!store.is_settled(of));
+            assert_eq!(store.known(of) == Known::Refused, of == Condition::CopyOf);
+            store.refused(of, Known::Checked);
+            assert!(!store.known(of).is_checked());
+            let new = Abilities::new("http://store".into(), false);
+            new.gave_up(of, Known::Nothing);
+            assert_eq!(new.known(of), Known::Refused);
         }
     }
 
@@ -348,8 +376,9 @@ mod tests {
         let store = Abilities::new("Amazon S3".into(), true);
         for of in Condition::ALL {
             store.refused(of, Known::Checked);
-            store.unknown(of);
+            store.gave_up(of, Known::Checked);
             assert_eq!(store.known(of), Known::Checked);
+            assert!(store.is_settled(of));
         }
         assert!(store.takes_part_checksums());
         store.part_checksums(false);

@@ -130,7 +130,7 @@ impl Bucket {
             })
             .interceptor(Observer::new(settings.requester_pays));
         config.set_endpoint_url(endpoint.url.clone());
-        let abilities = shared.abilities(endpoint.url.as_deref());
+        let abilities = shared.abilities(endpoint.url.as_deref(), &name);
         let credentials = if settings.anonymous {
             config.set_credentials_provider(None);
             None

@@ -42,8 +42,8 @@ struct Shared {
     clients: Mutex<HashMap<(Tls, Duration, Duration), SharedHttpClient>>,
     tls: Mutex<HashMap<Tls, Arc<rustls::ClientConfig>>>,
     sources: Mutex<HashMap<Tls, Arc<Sources>>>,
-    /// By endpoint.
-    abilities: Mutex<BTreeMap<String, Arc<Abilities>>>,
+    /// By endpoint and bucket.
+    abilities: Mutex<BTreeMap<(String, Arc<str>), Arc<Abilities>>>,
     /// Our connections.
     pool: Arc<Pool>,
     /// The SDK's rules, which are large.
@@ -68,10 +68,18 @@ impl Client {
         Arc::ptr_eq(&self.settings, settings)
     }
 
-    /// Returns what is known of the stores that this process has used, by endpoint.
-    pub(crate) fn stores(&self) -> serde_json::Map<String, serde_json::Value> {
+    /// Returns what is known of the stores that this process has used, by endpoint and bucket.
+    pub(crate) fn stores(&self) -> BTreeMap<String, BTreeMap<String, serde_json::Value>> {
         let abilities = self.shared.abilities.lock().unwrap_or_else(PoisonError::into_inner);
-        abilities.values().map(|store| store.json()).collect()
+        let mut stores = BTreeMap::<_, BTreeMap<_, _>>::new();
+        for ((endpoint, bucket), known) in &*abilities {
+            // Without a name it only lists buckets.
+            if !bucket.is_empty() {
+                let buckets = stores.entry(endpoint.clone()).or_default();
+                buckets.insert(bucket.to_string(), known.json());
+            }
+        }
+        stores
     }
 }
 
@@ -131,13 +139,14 @@ impl Shared {
         Ok(config)
     }
 
-    /// Returns what is known of the store at this endpoint; `None` is Amazon S3.
-    fn abilities(&self, endpoint: Option<&str>) -> Arc<Abilities> {
+    /// Returns what is known of a bucket of the store at this endpoint; `None` is Amazon S3.
+    fn abilities(&self, endpoint: Option<&str>, bucket: &Arc<str>) -> Arc<Abilities> {
         let is_amazon = endpoint.is_none_or(bucket::is_amazon);
-        let name = endpoint.unwrap_or("Amazon S3").to_owned();
+        let endpoint = endpoint.unwrap_or("Amazon S3");
+        let name = format!("{endpoint}, bucket {bucket}");
         let mut all = self.abilities.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Arc::new(Abilities::new(name.clone(), is_amazon));
-        Arc::clone(all.entry(name.clone()).or_insert_with(new))
+        let known = all.entry((endpoint.to_owned(), Arc::clone(bucket)));
+        Arc::clone(known.or_insert_with(|| Arc::new(Abilities::new(name, is_amazon))))
     }
 
     fn rules(&self) -> Arc<DefaultResolver> {

@@ -21,8 +21,8 @@ pub(crate) struct Guard<'a> {
     refused: Option<(Known, u32)>,
     /// Whether the ETag with quotes was refused so, twice in a row.
     quotes_refused: bool,
-    /// Whether the store said that it does not support this condition, so that it is left out.
-    is_unknown: bool,
+    /// The form in which the store refuses this condition, so that it is left out.
+    given_up: Option<Known>,
 }
 
 impl<'a> Guard<'a> {
@@ -54,16 +54,16 @@ impl<'a> Guard<'a> {
             Before::Nothing => new,
             Before::This(_) => Some(over),
         };
-        let (refused, quotes_refused, is_unknown) = (None, false, false);
+        let (refused, quotes_refused, given_up) = (None, false, None);
         let sent = Known::Nothing;
-        Self { bucket, op, before, condition, sent, refused, quotes_refused, is_unknown }
+        Self { bucket, op, before, condition, sent, refused, quotes_refused, given_up }
     }
 
     /// Returns what is known of the store now.
     fn known(&self) -> Known {
         match self.condition {
             None => Known::Checked,
-            Some(_) if self.is_unknown => Known::Refused,
+            Some(_) if self.given_up.is_some() => Known::Refused,
             Some(condition) => self.bucket.known(condition),
         }
     }
@@ -97,7 +97,7 @@ impl<'a> Guard<'a> {
         if has_value && self.known().is_checked() {
             return None;
         }
-        let what = match self.bucket.known(condition) {
+        let what = match self.known() {
             Known::Refused => format!("the store does not check {}", condition.described()),
             _ => format!("the store has not shown that it checks {}", condition.described()),
         };
@@ -116,22 +116,24 @@ impl<'a> Guard<'a> {
     /// Records that the store did what was requested.
     pub(crate) fn held(&self) {
         match self.learns() {
-            Some((condition, store)) if self.is_unknown => store.unknown(condition),
             Some((condition, store)) if self.is_sent() => {
                 store.held(condition, self.sent, self.quotes_refused);
             }
-            _ => {}
+            Some((condition, store)) => {
+                self.given_up.inspect(|form| store.gave_up(condition, *form));
+            }
+            None => {}
         }
     }
 
     /// Returns whether the response may say that the store does not support this condition. The request may be made
     /// again, without it; if that succeeds, it is proved.
     pub(crate) fn is_unknown(&mut self, cause: &Cause) -> bool {
-        let is_unknown = self.learns().is_some()
-            && self.is_sent()
-            && self.sent == Known::Nothing
-            && cause.status() == Some(501);
-        self.is_unknown |= is_unknown;
+        let learns = self.learns().is_some_and(|(_, store)| !store.is_amazon());
+        let is_unknown = learns && self.is_sent() && cause.status() == Some(501);
+        if is_unknown {
+            self.given_up = Some(self.sent);
+        }
         is_unknown
     }
 
@@ -150,7 +152,8 @@ impl<'a> Guard<'a> {
     ///
     /// A refusal although nothing has changed proves little: somebody may have restored the object, or HeadObject may
     /// be behind. So the same form is sent again. That the store does not accept it is learned only if it is refused
-    /// again, with nothing changed before and after, and never for a store that has shown that it does.
+    /// again, with nothing changed before and after. A store that has shown that it does has to refuse it more often;
+    /// then this write leaves the condition out.
     pub(crate) fn refused(
         &mut self,
         name: &dyn std::fmt::Display,
@@ -174,17 +177,18 @@ impl<'a> Guard<'a> {
         let before = self.refused.filter(|(form, _)| *form == self.sent);
         let count = before.map_or(0, |(_, count)| count) + 1;
         self.refused = Some((self.sent, count));
-        let learns = self.learns().filter(|(condition, store)| !store.is_settled(*condition));
-        if let Some((condition, store)) = learns
-            && count >= PROOF
-            && is_about_condition
-        {
-            store.refused(condition, self.sent);
-            self.quotes_refused |= matches!(self.sent, Known::Nothing | Known::Checked);
-            return Refusal::Again;
-        }
-        if count < MOST {
-            return Refusal::Again;
+        match self.learns().filter(|_| is_about_condition) {
+            Some((condition, store)) if count >= PROOF && !store.is_settled(condition) => {
+                store.refused(condition, self.sent);
+                self.quotes_refused |= matches!(self.sent, Known::Nothing | Known::Checked);
+                return Refusal::Again;
+            }
+            _ if count < MOST => return Refusal::Again,
+            Some((_, store)) if !store.is_amazon() => {
+                self.given_up = Some(self.sent);
+                return Refusal::Again;
+            }
+            _ => {}
         }
         Refusal::Wrong(Error::failed_precondition(format_args!(
             "{name}: {}: the store refuses {} although HeadObject shows that the object is unchanged; write it \

@@ -15,11 +15,16 @@ fn store(topic: &str, quirks: Quirks) -> Store {
     store
 }
 
-/// What the report says of a store.
+/// What the report says of the store's bucket.
 fn shown(store: &Store, what: &str) -> String {
+    shown_of(store, store.bucket(), what)
+}
+
+/// What the report says of a bucket.
+fn shown_of(store: &Store, bucket: &str, what: &str) -> String {
     // In one read: the report of many stores is longer than a size that was asked for a moment ago.
     let file = fs().new_random_access_file("s3:///stores.json").unwrap();
     let report = file.read(0, 1 << 24).unwrap();
     let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
-    report[store.endpoint()][what].as_str().unwrap().to_owned()
+    report[store.endpoint()][bucket][what].as_str().unwrap().to_owned()
 }

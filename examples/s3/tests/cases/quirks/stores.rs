@@ -1,9 +1,9 @@
 //! Stores of each kind, and what is learned of them.
 
-use super::{MIB, shown, store};
+use super::{MIB, shown, shown_of, store};
 use s3_server::{Conditions, Fault, Quirks, Reply, What, When};
 use tf_fs_plugin::Code;
-use tf_plugin_s3_tests::{IMPATIENT, code, content, counts, fs, guarantees, table};
+use tf_plugin_s3_tests::{IMPATIENT, Store, code, content, counts, fs, guarantees, host, table};
 
 #[test]
 fn ceph() {
@@ -81,6 +81,91 @@ fn what_was_learned_is_remembered() {
     let sent = store.log();
     let etag = sent.last().unwrap().headers["if-match"].clone();
     assert!(!etag.contains('"'), "{etag}");
+}
+
+/// Appends to a file of `bucket`, whose content is `old`, in one request or in parts.
+fn append_to(store: &Store, bucket: &str, key: &str, in_parts: bool) -> tf_fs_plugin::Result<()> {
+    let old = if in_parts { content(9 * MIB, 1) } else { b"old".to_vec() };
+    (**store).put(bucket, key, old.clone());
+    let uri = format!("s3://{bucket}/{key}");
+    let mut file = fs().new_appendable_file(uri)?;
+    file.append(b"more")?;
+    file.close()?;
+    assert!(
+        (**store).get(bucket, key).unwrap().bytes.to_vec() == [old, b"more".to_vec()].concat(),
+        "{bucket}"
+    );
+    Ok(())
+}
+
+/// In Ceph, `If-Match` holds in a bucket without versions, and never in one with them.
+#[test]
+fn buckets_of_one_store_differ() {
+    let store = store("quirks-buckets", Quirks::CEPH);
+    guarantees::flushes_publish(&store.uri(""));
+    assert_eq!(shown(&store, "put_if_match"), "checked without quotes");
+    for (bucket, conditions) in [
+        ("quirks-buckets-never", Conditions::NeverHold),
+        ("quirks-buckets-unknown", Conditions::Unknown),
+        ("quirks-buckets-checked", Conditions::Checked),
+    ] {
+        store.create_bucket(bucket);
+        store.introduce_bucket(host(), bucket, &[]).unwrap();
+        let same = Quirks { put: conditions, complete: conditions, ..Quirks::CEPH };
+        store.set_bucket_quirks(bucket, same);
+        for (key, in_parts) in [("small", false), ("large", true), ("small", false)] {
+            append_to(&store, bucket, key, in_parts).unwrap();
+        }
+        let learned = shown_of(&store, bucket, "put_if_match");
+        assert_eq!(learned == "refused", conditions != Conditions::Checked, "{learned}");
+    }
+    assert_eq!(shown(&store, "put_if_match"), "checked without quotes");
+    assert_eq!(store.open_uploads(), [""; 0]);
+}
+
+/// A bucket gets versions, or a gateway another release. What was learned before does not make writes fail.
+#[test]
+fn a_store_that_has_checked_conditions_may_refuse_them() {
+    for (topic, later) in [
+        ("quirks-later-never", Conditions::NeverHold),
+        ("quirks-later-unknown", Conditions::Unknown),
+    ] {
+        let store = store(topic, Quirks::default());
+        let bucket = store.bucket().to_owned();
+        for (operation, in_parts, what) in [
+            ("PutObject", false, "put_if_match"),
+            ("CompleteMultipartUpload", true, "complete_if_match"),
+        ] {
+            store.set_quirks(Quirks::default());
+            append_to(&store, &bucket, "file", in_parts).unwrap();
+            let (server, name) = ((*store).clone(), bucket.clone());
+            let theirs = What::run(move |_, _| {
+                server.put(&name, "file", "theirs");
+            });
+            store.inject(Fault::new(When::Nth(1), theirs).operation(operation));
+            assert_eq!(
+                append_to(&store, &bucket, "file", in_parts).unwrap_err().code(),
+                Code::FailedPrecondition
+            );
+            store.clear_faults();
+            assert_eq!(shown(&store, what), "checked");
+            store.set_quirks(Quirks { put: later, complete: later, ..Quirks::default() });
+            for n in 0..3 {
+                append_to(&store, &bucket, &format!("file{n}"), in_parts).unwrap();
+            }
+            // What another process has written is kept, as in a store that never checks.
+            store.put("file", "old");
+            let mut file = fs().new_appendable_file(store.uri("file")).unwrap();
+            file.append(b"mine").unwrap();
+            store.put("file", "theirs");
+            assert_eq!(code(file.close()), Code::FailedPrecondition, "{topic}");
+            assert_eq!(store.get("file").unwrap(), b"theirs");
+        }
+        if later == Conditions::NeverHold {
+            assert_eq!(shown(&store, "put_if_match"), "refused");
+        }
+        assert_eq!(store.open_uploads(), [""; 0]);
+    }
 }
 
 /// A store that has once refused what did not hold checks what it is told: nobody looks any more.
