@@ -1,4 +1,4 @@
-//! `s3://bucket/key`, with the key exactly as written.
+//! `s3://bucket/key`, and `s3://tenant:bucket/key` for a tenant of Ceph, with the key exactly as written.
 
 use tf_fs_object_store::Name;
 use tf_fs_plugin::prelude::*;
@@ -84,10 +84,15 @@ fn check_bucket(bucket: &str) -> Result<()> {
             "s3://…@…: credentials do not belong into a name; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and write s3://bucket/key"
         )
     );
+    let (tenant, name) = match bucket.split_once(':') {
+        Some((tenant, name)) => (Some(tenant), name),
+        None => (None, bucket),
+    };
     ensure!(
-        !bucket.contains(':'),
+        tenant.is_none() || !name.bytes().all(|byte| byte.is_ascii_digit()),
         Error::invalid_argument(format_args!(
-            "s3://{bucket}: a name has a bucket, not a host with a port; set AWS_ENDPOINT_URL, and write s3://bucket/key"
+            "s3://{bucket}: a name has a bucket, not a host with a port; set AWS_ENDPOINT_URL, and write s3://bucket/key, \
+             or s3://tenant:bucket/key for a tenant of Ceph"
         ))
     );
     ensure!(
@@ -97,14 +102,14 @@ fn check_bucket(bucket: &str) -> Result<()> {
         ))
     );
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    if let Some(odd) = bucket.chars().find(|&c| !fits(c)) {
+    if let Some(odd) = tenant.unwrap_or_default().chars().chain(name.chars()).find(|&c| !fits(c)) {
         return Err(Error::invalid_argument(format_args!(
             "s3://{}: no bucket has {odd:?} in its name; write s3://bucket/key",
             bucket.escape_debug()
         )));
     }
     ensure!(
-        bucket.starts_with(|c: char| c.is_ascii_alphanumeric()) && bucket.len() <= MAX_BUCKET,
+        name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.len() <= MAX_BUCKET,
         Error::invalid_argument(format_args!(
             "s3://{bucket}: a bucket's name begins with a letter or digit and has at most {MAX_BUCKET} of them; write s3://bucket/key"
         ))
@@ -173,6 +178,18 @@ mod tests {
     }
 
     #[test]
+    fn tenants_of_ceph() {
+        for bucket in ["tenant:data", "t_1:my.data", "a-b:B_UP", ":data", "minio:9000x"] {
+            parsed(format!("s3://{bucket}/a:b/c").as_bytes(), bucket, "a:b/c");
+            parsed(format!("s3://{bucket}").as_bytes(), bucket, "");
+        }
+        for bucket in ["t:", ":", "a:b:c", "t/:b", "t :b", "t:-b"] {
+            let name = Client::parse(Uri::new(format!("s3://{bucket}/k").as_bytes()));
+            assert!(name.is_err() || bucket.contains('/'), "{bucket}");
+        }
+    }
+
+    #[test]
     fn bad_names() {
         refused(
             "s3://user:pw@b/k",
@@ -180,7 +197,7 @@ mod tests {
         );
         refused(
             "s3://b:80/k",
-            "s3://b:80: a name has a bucket, not a host with a port; set AWS_ENDPOINT_URL, and write s3://bucket/key",
+            "s3://b:80: a name has a bucket, not a host with a port; set AWS_ENDPOINT_URL, and write s3://bucket/key, or s3://tenant:bucket/key for a tenant of Ceph",
         );
         refused(
             "s3://b*/k",

@@ -399,6 +399,15 @@ mod tests {
         });
         assert_eq!(&*forced.await.unwrap().base, "http://data.localhost:9000");
         assert_eq!(base("data", "http://h/base/").await, "http://h/base/data");
+        // A tenant of Ceph cannot be a part of a host's name. The signature is of the path as it is sent.
+        for path_style in [None, Some(true), Some(false)] {
+            let of_tenant = route("tenant:data", |settings| {
+                settings.endpoint_url = Some("http://ceph:7480".into());
+                settings.path_style = path_style;
+            });
+            assert_eq!(&*of_tenant.await.unwrap().base, "http://ceph:7480/tenant%3Adata");
+        }
+        assert_eq!(base(":data", "http://ceph:7480").await, "http://ceph:7480/%3Adata");
         let special = route("data", |settings| {
             settings.use_fips = Some(true);
             settings.use_dualstack = Some(true);

@@ -323,7 +323,7 @@ fn ranges(len: u64) -> impl Iterator<Item = (i32, Range)> {
     )
 }
 
-/// The source as a header has it.
+/// The source as a header has it. The `:` after a tenant of Ceph stays as it is.
 pub(crate) fn source(name: &Name) -> String {
     const KEPT: &AsciiSet =
         &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');

@@ -2,6 +2,7 @@
 
 mod questions;
 mod remembered;
+mod tenants;
 
 use std::collections::BTreeMap;
 use tf_plugin_s3_tests::counts;
