@@ -40,9 +40,13 @@ impl Collected {
 
     /// Adds a page of this directory, listed with or without a delimiter.
     pub(crate) fn add(&mut self, page: Page, began: Began) {
-        let last = page.last().and_then(|last| last.strip_prefix(&*self.directory));
-        self.pages.push((began, last.unwrap_or_default().to_owned()));
-        self.is_in_order &= page.is_in_order();
+        let within = |name: Option<&str>| {
+            name.and_then(|name| name.strip_prefix(&*self.directory)).unwrap_or_default().to_owned()
+        };
+        let (first, last) = (within(page.first()), within(page.last()));
+        let is_next = self.pages.last().is_none_or(|(_, last)| *last <= first || first.is_empty());
+        self.is_in_order &= is_next && page.is_in_order();
+        self.pages.push((began, last));
         for object in page.objects {
             self.add_key(&object.key, Some(object.meta));
         }
@@ -148,7 +152,8 @@ impl Tree {
 
     /// Adds a page.
     pub(crate) fn add(&mut self, page: &Page) {
-        self.is_in_order &= page.is_in_order();
+        let is_next = page.first().is_none_or(|first| *self.last <= *first);
+        self.is_in_order &= is_next && page.is_in_order();
         for object in &page.objects {
             let key = object.key.as_str();
             let slashes = key.match_indices('/').map(|(slash, _)| slash + 1);
