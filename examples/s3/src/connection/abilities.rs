@@ -1,5 +1,5 @@
 //! What a store can do beyond reading and writing, as its responses show: known by endpoint, bucket and operation, for
-//! this process. Buckets of one store differ: Ceph compares no ETag in a bucket with versions.
+//! this process. Buckets of one store differ: Ceph rejects every `If-Match` in a bucket with versions.
 //!
 //! Conditions (`If-Match` and its like) prevent a write from replacing what somebody else wrote. Stores differ in them:
 //! Ceph compares an ETag including its quotes, Swift responds with 501, and many ignore all of them. A condition is

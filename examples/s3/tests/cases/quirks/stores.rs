@@ -98,7 +98,7 @@ fn append_to(store: &Store, bucket: &str, key: &str, in_parts: bool) -> tf_fs_pl
     Ok(())
 }
 
-/// In Ceph, `If-Match` holds in a bucket without versions, and never in one with them.
+/// Ceph compares `If-Match` in a bucket without versions, and rejects it in one with them.
 #[test]
 fn buckets_of_one_store_differ() {
     let store = store("quirks-buckets", Quirks::CEPH);
