@@ -32,6 +32,7 @@
 //! | `buffer` | bytes that wait to be uploaded |
 //! | `config` | settings of a plugin, behind the feature of this name |
 //! | `testing` | faults at every request, for the tests of a store, behind the feature of this name |
+//! | [`redact`] | hides the secrets of this process in texts that others wrote |
 //! | `abi` | everything unsafe |
 //! | `http` | HTTP for stores that speak it, behind the feature of this name |
 //! | [`metrics`] | what is counted |
@@ -60,6 +61,7 @@ mod pending;
 mod process;
 mod range;
 mod read;
+pub mod redact;
 mod request;
 mod retry;
 #[cfg(any(feature = "config", feature = "http"))]

@@ -16,7 +16,8 @@ pub struct Name {
 }
 
 impl Name {
-    /// Creates the name of a key in a bucket, shown as `scheme://bucket/key`. The store checks whether it is valid.
+    /// Creates the name of a key in a bucket, shown as `scheme://bucket/key`, with control characters escaped. The store checks
+    /// whether it is valid.
     ///
     /// With an empty scheme the name is a URL: the bucket has its scheme, host and port. The query at the end of the
     /// key is then not shown, because it may be a signature.
@@ -44,14 +45,36 @@ impl Name {
     }
 }
 
+/// A name in a message is on one line: the key of an object that others wrote must not look like another line of a log.
+struct OnOneLine<'a>(&'a str);
+
+impl fmt::Display for OnOneLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_odd = |c: char| {
+            c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        };
+        let mut rest = self.0;
+        while let Some(at) = rest.find(is_odd) {
+            f.write_str(&rest[..at])?;
+            let mut letters = rest[at..].chars();
+            if let Some(letter) = letters.next() {
+                write!(f, "{}", letter.escape_default())?;
+            }
+            rest = letters.as_str();
+        }
+        f.write_str(rest)
+    }
+}
+
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bucket = OnOneLine(&self.bucket);
         if !self.scheme.is_empty() {
-            return write!(f, "{}://{}/{}", self.scheme, self.bucket, self.key);
+            return write!(f, "{}://{bucket}/{}", self.scheme, OnOneLine(&self.key));
         }
         match self.key.split_once('?') {
-            Some((path, _)) => write!(f, "{}/{path}?…", self.bucket),
-            None => write!(f, "{}/{}", self.bucket, self.key),
+            Some((path, _)) => write!(f, "{bucket}/{}?…", OnOneLine(path)),
+            None => write!(f, "{bucket}/{}", OnOneLine(&self.key)),
         }
     }
 }
@@ -65,6 +88,19 @@ mod tests {
         for (bucket, key) in [("b", "a//b/./c"), ("b", ""), ("", ""), ("b", "100%2F ü")] {
             let name = Name::new("mem", bucket, key);
             assert_eq!(name.to_string(), format!("mem://{bucket}/{key}"));
+        }
+    }
+
+    #[test]
+    fn a_name_is_shown_on_one_line() {
+        for (key, shown) in [
+            ("a\nb\u{1b}[31m", "a\\nb\\u{1b}[31m"),
+            ("\r\n", "\\r\\n"),
+            ("a\u{202e}b\u{2028}", "a\\u{202e}b\\u{2028}"),
+            ("a\\nb ü", "a\\nb ü"),
+        ] {
+            assert_eq!(Name::new("mem", "b", key).to_string(), format!("mem://b/{shown}"));
+            assert_eq!(Name::new("", "h", key).to_string(), format!("h/{shown}"));
         }
     }
 

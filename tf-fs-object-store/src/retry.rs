@@ -1,5 +1,6 @@
 //! How long a failing request is made again: by time, whatever the number of its attempts.
 
+use crate::redact::redacted;
 use crate::{Class, Failure, Settings};
 use std::fmt::{Debug, Display};
 use std::hash::{BuildHasher as _, RandomState};
@@ -95,7 +96,7 @@ impl Patience {
         {
             log::warn!(
                 "{what}: {}; trying again for up to {} s more",
-                why(),
+                redacted(&why()),
                 self.left.as_secs().max(1)
             );
         }
@@ -181,8 +182,9 @@ impl Attempts {
         let wanted = failure.retry_after().unwrap_or_default();
         self.waited = own.max(wanted.min(LONGEST_RETRY_AFTER)).min(left);
         log::debug!(
-            "{what}: {op}: attempt {} failed: {failure:?}; next in {:?}",
+            "{what}: {op}: attempt {} failed: {}; next in {:?}",
             self.failed,
+            redacted(&format!("{failure:?}")),
             self.waited
         );
         Ok(self.waited)

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use tf_fs_object_store::http::{HeaderValue, Uri as Url, names_server};
+use tf_fs_object_store::redact::keep;
 use tf_fs_plugin::prelude::*;
 
 /// Values of `Authorization`, each for the servers that it is meant for.
@@ -88,6 +89,8 @@ pub(crate) fn tokens(text: &str) -> Result<HashMap<String, HeaderValue>> {
 }
 
 fn header(text: String) -> Option<HeaderValue> {
+    // After the scheme.
+    text.split_once(' ').into_iter().for_each(|(_, secret)| keep(secret));
     let mut value = HeaderValue::try_from(text).ok()?;
     value.set_sensitive(true);
     Some(value)
@@ -99,6 +102,7 @@ pub(crate) fn netrc(text: &str) -> (HashMap<String, HeaderValue>, Option<HeaderV
     let (mut hosts, mut default) = (HashMap::new(), None);
     let mut add = |entry: Option<Entry>| {
         let Some(Entry { host, login, password: Some(password) }) = entry else { return };
+        keep(&password);
         let pair = STANDARD.encode(format!("{}:{password}", login.unwrap_or_default()));
         let Some(value) = header(format!("Basic {pair}")) else { return };
         match host {

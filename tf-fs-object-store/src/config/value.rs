@@ -1,6 +1,7 @@
 //! Values of settings, and how they are written.
 
 use crate::DiskCache;
+use crate::redact::{REDACTED, keep};
 use crate::server::names_server;
 use crate::units::{bytes, digits, with_unit};
 use std::fmt;
@@ -65,13 +66,12 @@ pub enum Value {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
-/// Shown in place of a secret.
-const REDACTED: &str = "** redacted **";
-
 impl Secret {
-    /// Creates a secret with this text.
+    /// Creates a secret with this text, which no message from others [shows](crate::redact) from now on.
     pub fn new(secret: impl Into<String>) -> Self {
-        Self(secret.into())
+        let secret = secret.into();
+        keep(&secret);
+        Self(secret)
     }
 
     /// Returns the text itself.

@@ -8,6 +8,7 @@ use super::{
     BoxError, Chunks, Connector, Failed, HeaderMap, HttpBody, IDLE, Method, Proxy, Refusal,
     Request, Tls, Uri, date, header, number, retry_after,
 };
+use crate::redact::redacted;
 use crate::{GetOptions, Head, attempt};
 use ::http::uri::PathAndQuery;
 use bytes::Bytes;
@@ -356,6 +357,9 @@ impl Response {
         };
         let bytes = self.beginning(REFUSAL, stall).await;
         explain(&mut refusal, &bytes);
+        for text in [&mut refusal.code, &mut refusal.message].into_iter().flatten() {
+            *text = redacted(text).into_owned();
+        }
         Failed::Refused(Box::new(refusal))
     }
 }

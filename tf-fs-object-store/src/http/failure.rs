@@ -230,7 +230,8 @@ impl Failure for Failed {
                 ),
             ),
             Self::Invalid(how) => Error::unavailable(format_args!(
-                "{what}: {op}: the response cannot be right: {how} ({made}); check what is between here and the server"
+                "{what}: {op}: the response cannot be right: {} ({made}); check what is between here and the server",
+                printable(&how, 600)
             )),
             Self::TooLarge(most) => Error::resource_exhausted(format_args!(
                 "{what}: {op}: the response has more than {}, which cannot be right; check what is between here and the \

@@ -1,5 +1,6 @@
 //! Why a request got no response.
 
+use crate::redact::redacted;
 use std::error::Error;
 use std::io;
 
@@ -24,7 +25,8 @@ pub fn will_stay(error: &(dyn Error + 'static)) -> bool {
     causes(error).contains(PROXY_WANTS_CREDENTIALS)
 }
 
-/// Returns an error's causes in one line, each once.
+/// Returns an error's causes in one line, each once, without the [secrets](crate::redact) of this process: a server may
+/// have written a part of it.
 pub fn causes(error: &dyn Error) -> String {
     let mut text = String::new();
     let mut next = Some(error);
@@ -39,12 +41,13 @@ pub fn causes(error: &dyn Error) -> String {
         }
         next = error.source();
     }
-    text
+    redacted(&text).into_owned()
 }
 
-/// Returns at most `max` characters of a text that others wrote, on one line.
+/// Returns at most `max` characters of a text that others wrote, on one line, without the [secrets](crate::redact) of
+/// this process.
 pub fn printable(text: &str, max: usize) -> String {
-    text.chars().take(max).map(|c| if c.is_control() { ' ' } else { c }).collect()
+    redacted(text).chars().take(max).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// Returns whether time ran out before a response came.
