@@ -8,10 +8,12 @@ use http::header::PROXY_AUTHORIZATION;
 use http::uri::Scheme;
 use http::{Request, Uri};
 use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::connect::HttpConnector as Tcp;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::{GaiAddrs, GaiFuture, GaiResolver, Name};
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -28,7 +30,28 @@ pub enum Proxy {
 
 /// Returns whether the environment sends requests for this URL to a proxy.
 pub fn is_proxied(url: &Uri) -> bool {
-    Matcher::from_env().intercept(url).is_some()
+    proxy_of(&Matcher::from_env(), url).is_some()
+}
+
+/// Returns the proxy for requests to this URL. What is for this machine stays on it: to a proxy elsewhere its `localhost`
+/// would be another one, and a secret for it would be sent in the clear.
+fn proxy_of(proxies: &Matcher, url: &Uri) -> Option<Intercept> {
+    let proxy = proxies.intercept(url)?;
+    (!is_this_machine(url) || is_this_machine(proxy.uri())).then_some(proxy)
+}
+
+/// Returns whether the host of a URL is this machine.
+fn is_this_machine(url: &Uri) -> bool {
+    let host = url.host().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    looked_up(host).eq_ignore_ascii_case("localhost")
+        || address.is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
+/// Returns whether nobody on the way can read what is sent to this URL: it uses TLS, or stays on this machine, which no
+/// [proxy](Proxy) changes.
+pub fn keeps_secrets(url: &Uri) -> bool {
+    url.scheme() == Some(&Scheme::HTTPS) || is_this_machine(url)
 }
 
 /// How long an idle connection is kept: many servers close it after some 20 s, and a closed one costs a round trip.
@@ -43,6 +66,42 @@ fn unusable(proxy: &Intercept) -> Option<BoxError> {
         format!("{scheme}://: {text}").into()
     })
 }
+
+/// Returns the name to look up for this host: those below `localhost` are this machine too (RFC 6761), but not every
+/// resolver knows them. A bucket may be in front of it.
+pub(super) fn looked_up(host: &str) -> &str {
+    const LOCALHOST: &str = "localhost";
+    let start = host.len().saturating_sub(LOCALHOST.len());
+    match (host.get(..start), host.get(start..)) {
+        (Some(before), Some(host))
+            if before.ends_with('.') && host.eq_ignore_ascii_case(LOCALHOST) =>
+        {
+            LOCALHOST
+        }
+        _ => host,
+    }
+}
+
+/// The system's resolver, for [`looked_up`] names.
+#[derive(Clone, Debug)]
+struct Resolver(GaiResolver);
+
+impl Service<Name> for Resolver {
+    type Response = GaiAddrs;
+    type Error = io::Error;
+    type Future = GaiFuture;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, name: Name) -> GaiFuture {
+        let name = looked_up(name.as_str()).parse().unwrap_or(name);
+        self.0.call(name)
+    }
+}
+
+type Tcp = HttpConnector<Resolver>;
 
 /// Makes connections, direct or through a proxy.
 #[derive(Clone, Debug)]
@@ -64,7 +123,7 @@ impl Connector {
         connect: Duration,
         stall: Duration,
     ) -> Self {
-        let mut tcp = Tcp::new();
+        let mut tcp = Tcp::new_with_resolver(Resolver(GaiResolver::new()));
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         let proxies = match proxy {
@@ -82,7 +141,7 @@ impl Connector {
 
     /// Returns the proxy for requests to this URL.
     fn proxy(&self, url: &Uri) -> Option<Intercept> {
-        self.proxies.as_ref()?.intercept(url)
+        proxy_of(self.proxies.as_ref()?, url)
     }
 
     /// Returns whether requests to this URL bypass all proxies.
@@ -148,5 +207,61 @@ impl Service<Uri> for Connector {
                 Err(io::Error::new(kind, format!("no connection in {timeout:?}")).into())
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Uri {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn secrets_are_kept_by_tls_and_by_this_machine() {
+        for text in [
+            "https://h",
+            "http://127.0.0.1:1",
+            "http://127.1.2.3",
+            "http://LOCALHOST/x",
+            "http://bucket.localhost:1",
+            "http://[::1]:1",
+            "http://[::ffff:127.0.0.1]",
+        ] {
+            assert!(keeps_secrets(&url(text)), "{text}");
+        }
+        for text in [
+            "http://h",
+            "http://localhost.example.com",
+            "http://evillocalhost",
+            "http://127.0.0.1.example.com",
+            "http://[::ffff:10.0.0.1]",
+            "http://169.254.169.254",
+            "/x",
+        ] {
+            assert!(!keeps_secrets(&url(text)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_for_this_machine_stays_on_it() {
+        let proxy = |at: &str, to: &str| {
+            let proxies = Matcher::builder().all(at).build();
+            proxy_of(&proxies, &url(to)).is_some()
+        };
+        let here =
+            ["http://localhost:9/x", "http://127.0.0.1:9", "http://[::1]:9", "https://localhost"];
+        for to in here {
+            assert!(!proxy("http://proxy.example.com:3128", to), "{to}");
+            assert!(!proxy("http://169.254.169.254:3128", to), "{to}");
+            assert!(!proxy("http://u:p@proxy.example.com", to), "{to}");
+            // A program that shows what is sent.
+            assert!(proxy("http://127.0.0.1:3128", to), "{to}");
+            assert!(proxy("http://localhost:3128", to), "{to}");
+        }
+        for to in ["http://h", "https://h", "http://10.0.0.1", "http://localhost.example.com"] {
+            assert!(proxy("http://proxy.example.com:3128", to), "{to}");
+        }
     }
 }

@@ -40,7 +40,7 @@ pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, heade
 pub use answer::RangeAnswer;
 pub use body::{Chunks, HttpBody};
 pub use client::{Http, HttpSettings, Response, endpoint};
-pub use connector::{Connector, IDLE, Proxy, is_proxied};
+pub use connector::{Connector, IDLE, Proxy, is_proxied, keeps_secrets};
 pub use exchange::Exchange;
 pub use failure::{Failed, Refusal};
 pub use guard::Guarded;

@@ -1,5 +1,6 @@
 //! Our connections, kept for the next request: a body goes from the socket straight into its destination.
 
+use super::connector::looked_up;
 use super::wire::Wire;
 use super::{Failed, IDLE};
 use std::collections::HashMap;
@@ -206,7 +207,7 @@ impl Pool {
                 return Ok((Arc::clone(&resolved.addresses), resolved.next));
             }
         }
-        let found = tokio::net::lookup_host((place.host.as_str(), place.port)).await?;
+        let found = tokio::net::lookup_host((looked_up(&place.host), place.port)).await?;
         let addresses: Arc<[SocketAddr]> = found.collect();
         let mut known = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(
