@@ -1,11 +1,10 @@
 //! An account: where it is, and how requests to it are authorized.
 
-use crate::credential::{Credential, Tokens};
+use crate::credential::{Credential, Current, Tokens};
 use crate::name::{HOSTS, PUBLIC};
 use crate::settings::{Secret, Settings};
 use crate::sign::SharedKey;
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 use tf_fs_object_store::http::{Http, Uri as Url, names_server};
 use tf_fs_plugin::prelude::*;
@@ -27,7 +26,7 @@ pub(crate) struct Account {
     pub(crate) endpoint: String,
     /// The beginning of each path: empty, or `/account` in Azurite.
     pub(crate) path: String,
-    pub(crate) credential: Credential,
+    pub(crate) credential: Current,
     pub(crate) http: Http,
 }
 
@@ -106,14 +105,27 @@ impl Account {
                 None => Credential::Anonymous,
             },
         };
-        ensure!(
-            !matches!(credential, Credential::Entra(_)) || keeps_secrets(&endpoint),
-            Error::invalid_argument(format_args!(
-                "az://{name}: a token is not sent to {endpoint} without TLS; name an endpoint with https://"
-            ))
-        );
+        // A key only signs. These are sent as they are.
+        let sent = match credential {
+            Credential::Entra(_) => Some("a token"),
+            Credential::Sas(_) => Some("a SAS"),
+            Credential::Key(_) | Credential::Anonymous => None,
+        };
+        if let Some(sent) = sent.filter(|_| !keeps_secrets(&endpoint)) {
+            return Err(Error::invalid_argument(format_args!(
+                "az://{name}: {sent} is not sent to {endpoint} without TLS; name an endpoint with https://, or use an account key, which is not sent"
+            )));
+        }
         let signed_name = if is_dev { DEV_ACCOUNT } else { short }.to_owned();
-        Ok(Self { name: name.into(), signed_name, endpoint, path, credential, http: http.clone() })
+        let (name, credential) = (name.into(), Current::new(credential));
+        Ok(Self { name, signed_name, endpoint, path, credential, http: http.clone() })
+    }
+}
+
+impl Account {
+    /// Returns where it is: a key or a token of one account is not valid for another, nor at another endpoint.
+    pub(crate) fn place(&self) -> (Arc<str>, String, String) {
+        (self.name.clone(), self.endpoint.clone(), self.path.clone())
     }
 }
 
@@ -149,14 +161,9 @@ fn said_of(short: &str, settings: &Settings) -> Result<Vec<Said>> {
     Ok(all)
 }
 
-/// Returns whether nobody on the way can read what is sent there: it uses TLS, or stays on this machine.
+/// Returns whether nobody on the way can read what is sent there.
 pub(crate) fn keeps_secrets(url: &str) -> bool {
-    let Ok(url) = url.parse::<Url>() else { return false };
-    let host = url.host().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-    url.scheme_str() == Some("https")
-        || host.eq_ignore_ascii_case("localhost")
-        || address.is_ok_and(|address| address.is_loopback())
+    url.parse().is_ok_and(|url| tf_fs_object_store::http::keeps_secrets(&url))
 }
 
 /// Returns scheme, host and port; and the path, without `/` at its end.
@@ -229,7 +236,7 @@ mod tests {
     }
 
     fn kind(account: &Account) -> &'static str {
-        match &account.credential {
+        match account.credential.get() {
             Credential::Key(_) => "key",
             Credential::Sas(sas) if sas.expose() == "sv=1&sig=a%2Bb" => "sas",
             Credential::Sas(_) => "another sas",
@@ -266,14 +273,25 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_kept_by_tls_and_by_this_machine() {
-        for url in ["https://h", "http://127.0.0.1:1", "http://localhost/x", "http://[::1]:1"] {
-            assert!(keeps_secrets(url), "{url}");
-        }
-        for url in ["http://h", "http://localhost.example.com", "http://127.0.0.1.example.com", ""]
+    fn no_sas_is_sent_where_it_can_be_read_on_the_way() {
+        let at = |endpoint, more: &[_]| {
+            let all = [&[("TF_AZ_BLOB_ENDPOINT", endpoint)], more].concat();
+            account("acc", &all).map(|account| kind(&account))
+        };
+        for endpoint in
+            ["http://h", "http://169.254.169.254:1/acc", "http://acc.blob.core.windows.net"]
         {
-            assert!(!keeps_secrets(url), "{url}");
+            let error = at(endpoint, &[SAS]).unwrap_err();
+            assert_eq!(error.code(), Code::InvalidArgument, "{error}");
+            assert!(error.message().contains("a SAS is not sent to http://"), "{error}");
+            assert!(!error.to_string().contains("sig"), "{error}");
+            // A key is not sent, and a public container needs nothing.
+            assert_eq!(at(endpoint, &[KEY]).unwrap(), "key");
+            assert_eq!(at(endpoint, &[SAS, ("TF_AZ_AUTH", "anonymous")]).unwrap(), "anonymous");
         }
+        let connection = "BlobEndpoint=http://h/;SharedAccessSignature=sv=1&sig=a%2Bb";
+        assert!(account("acc", &[("AZURE_STORAGE_CONNECTION_STRING", connection)]).is_err());
+        assert_eq!(at("http://127.0.0.1:1/acc", &[SAS]).unwrap(), "sas");
     }
 
     #[test]

@@ -27,7 +27,8 @@ pub(crate) async fn delete(
     keys: &[String],
 ) -> Result<Vec<(String, Failed)>, Failed> {
     let account = &container.account;
-    let token = match &account.credential {
+    let (credential, signed_by) = (account.credential.get(), account.credential.number());
+    let token = match &credential {
         Credential::Entra(tokens) => tokens.get().await?,
         _ => None,
     };
@@ -66,19 +67,22 @@ pub(crate) async fn delete(
     let stall = container.settings.stall_timeout;
     let text = response.collect(LARGEST, stall).await?;
     let refusals = refusals(&String::from_utf8_lossy(&text), keys.len())?;
-    if let (Credential::Entra(tokens), Some(token)) = (&account.credential, &token)
+    if let (Credential::Entra(tokens), Some(token)) = (&credential, &token)
         && refusals.iter().any(|(_, status, _)| *status == 401)
     {
         tokens.forget(token).await;
     }
+    let is_refused = |status| matches!(status, 401 | 403);
+    let is_renewed = refusals.iter().any(|(_, status, _)| is_refused(*status))
+        && account.credential.renew(signed_by);
     Ok(refusals
         .into_iter()
         .map(|(number, status, code)| {
             let mut refusal =
                 Refusal { status, endpoint: account.endpoint.clone(), ..Refusal::default() };
             explain(&mut refusal, code, None, b"", account);
-            // The token that signed each request was withdrawn; the next batch has another.
-            if status == 401 && token.is_some() {
+            // The token that signed each request was withdrawn, or there is another key or SAS; the next batch has it.
+            if status == 401 && token.is_some() || is_refused(status) && is_renewed {
                 refusal.class = Some(Class::Doubtful);
             }
             (keys[number].clone(), Failed::Refused(Box::new(refusal)))

@@ -9,6 +9,7 @@ use crate::xml::elements;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::BytesMut;
+use quick_xml::escape::escape;
 use std::fmt::Write as _;
 use tf_fs_object_store::http::{Chunks, Failed, Method, number};
 use tf_fs_object_store::{
@@ -47,7 +48,8 @@ pub(crate) fn list(parts: &[Part]) -> Chunks {
         let (is_kept, ids) = ids(part);
         let element = if is_kept { "Committed" } else { "Uncommitted" };
         for id in ids {
-            let _ = write!(xml, "<{element}>{id}</{element}>");
+            // An id that is kept is the text of another program.
+            let _ = write!(xml, "<{element}>{}</{element}>", escape(id));
         }
     }
     xml.push_str("</BlockList>");
@@ -127,7 +129,7 @@ pub(crate) async fn keep(
     let all: Vec<String> = blocks.into_iter().map(|(id, _)| id).collect();
     if range == Range::new(0, size)
         && all.len() <= MOST_NEW as usize
-        && all.iter().all(|id| id.len() == ID_LEN && !id.contains([',', '<', '&']))
+        && all.iter().all(|id| id.len() == ID_LEN && STANDARD.decode(id).is_ok())
     {
         let id = format!("{KEPT}{}", all.join(","));
         return Ok(Part::new(part, id, size).proved(true));
@@ -190,6 +192,9 @@ mod tests {
         let text = "<BlockList><Committed>a</Committed><Committed>b</Committed><Uncommitted>c</Uncommitted>\
                     <Uncommitted>d</Uncommitted><Uncommitted>e</Uncommitted></BlockList>";
         assert!(format!("{:?}", list(&parts)).contains(text));
+        let text = "<Committed>&lt;/Committed&gt;&amp;&apos;</Committed>";
+        let parts = [Part::new(1, "kept:</Committed>&'", 2)];
+        assert!(format!("{:?}", list(&parts)).contains(text), "{:?}", list(&parts));
         let empty = Part::new(1, KEPT, 0);
         assert_eq!(ids(&empty).1.count(), 0);
     }

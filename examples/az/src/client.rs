@@ -3,7 +3,7 @@
 use crate::account::Account;
 use crate::container::Container;
 use crate::credential::Tokens;
-use crate::settings::{Configured, Settings};
+use crate::settings::{Config, Configured, Settings};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tf_fs_object_store::Name;
@@ -15,6 +15,7 @@ use tf_fs_plugin::sync::Mutex;
 #[derive(Debug)]
 pub struct Client {
     settings: Arc<Configured>,
+    config: Arc<Config>,
     /// One for each value of the settings that was used.
     accesses: Mutex<Vec<Arc<Access>>>,
 }
@@ -22,6 +23,9 @@ pub struct Client {
 /// What containers with the same settings share.
 #[derive(Debug)]
 struct Access {
+    /// The bucket for which it was made.
+    bucket: String,
+    config: Arc<Config>,
     settings: Arc<Settings>,
     http: Http,
     /// By name.
@@ -49,7 +53,11 @@ pub(crate) fn http_settings(settings: &Settings) -> HttpSettings {
 impl Client {
     /// Creates a client with these settings. It keeps what the one before it made with settings that stay the same. It
     /// makes no connection yet.
-    pub(crate) fn new(settings: Arc<Configured>, before: Option<&Self>) -> Self {
+    pub(crate) fn new(
+        settings: Arc<Configured>,
+        config: &Arc<Config>,
+        before: Option<&Self>,
+    ) -> Self {
         let all = |access: &&Arc<Access>| {
             let mut current = settings.buckets.values().chain([&settings.default]);
             current.any(|settings| **settings == *access.settings)
@@ -57,7 +65,8 @@ impl Client {
         let kept = before.and_then(|before| {
             Some(before.accesses.lock().ok()?.iter().filter(all).cloned().collect())
         });
-        Self { accesses: Mutex::new(kept.unwrap_or_default()), settings }
+        let config = Arc::clone(config);
+        Self { accesses: Mutex::new(kept.unwrap_or_default()), config, settings }
     }
 
     /// Returns whether it was made with these settings.
@@ -69,10 +78,8 @@ impl Client {
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` for certificates that cannot be used.
-    fn access(&self, bucket: &str, account: &str) -> Result<Arc<Access>> {
-        let buckets = &self.settings.buckets;
-        let settings = buckets.get(bucket).or_else(|| buckets.get(account));
-        let settings = settings.unwrap_or(&self.settings.default);
+    fn access(&self, bucket: &str) -> Result<Arc<Access>> {
+        let settings = settings_of(&self.settings, bucket);
         let find = || {
             let accesses = self.accesses.lock()?;
             let found = accesses.iter().find(|access| *access.settings == **settings).cloned();
@@ -83,6 +90,8 @@ impl Client {
         }
         // This reads certificates, without holding a lock.
         let access = Arc::new(Access {
+            bucket: bucket.to_owned(),
+            config: Arc::clone(&self.config),
             settings: Arc::clone(settings),
             http: http(settings)?,
             accounts: Mutex::default(),
@@ -94,6 +103,13 @@ impl Client {
         self.accesses.lock()?.push(Arc::clone(&access));
         Ok(access)
     }
+}
+
+/// Returns the settings of a container or an account.
+fn settings_of<'a>(all: &'a Configured, bucket: &str) -> &'a Arc<Settings> {
+    let account = bucket.split('/').next().unwrap_or_default();
+    let own = all.buckets.get(bucket).or_else(|| all.buckets.get(account));
+    own.unwrap_or(&all.default)
 }
 
 impl Access {
@@ -108,7 +124,19 @@ impl Access {
             }
             Ok(tokens.clone())
         };
-        let account = Arc::new(Account::new(name, &self.settings, &self.http, tokens)?);
+        let mut account = Account::new(name, &self.settings, &self.http, tokens)?;
+        let (config, bucket, http) =
+            (Arc::clone(&self.config), self.bucket.clone(), self.http.clone());
+        let (name_now, place) = (account.name.clone(), account.place());
+        let reread = move || {
+            let all = config.reread().inspect_err(|error| log::warn!("az://: {error:#}")).ok()?;
+            let settings = settings_of(&all, &bucket);
+            let now = Account::new(&name_now, settings, &http, || Ok(None)).ok()?;
+            // Another place is another store, which this credential is not for.
+            (now.place() == place).then(|| now.credential.get())
+        };
+        account.credential = account.credential.with_reread(Box::new(reread));
+        let account = Arc::new(account);
         Ok(Arc::clone(self.accounts.lock()?.entry(name.into()).or_insert(account)))
     }
 }
@@ -124,7 +152,7 @@ impl tf_fs_object_store::Client for Client {
             !account.is_empty(),
             Error::unimplemented("az://: there is no list of accounts; write az://account")
         );
-        let access = self.access(bucket, account)?;
+        let access = self.access(bucket)?;
         let page = access.settings.number("list_page_names");
         Ok(Container {
             account: access.account(account)?,

@@ -78,6 +78,11 @@ impl ObjectStore for Container {
         self.account.endpoint.clone()
     }
 
+    // The name of the bucket has the account and the container. A gateway may serve several stores below different paths.
+    fn cache_scope(&self) -> Option<String> {
+        Some(format!("{}{}", self.account.endpoint, self.account.path))
+    }
+
     async fn get(&self, options: GetOptions<'_>) -> Result<(Head, HttpBody), Failed> {
         let range = options.range;
         let last = range.end.max(range.start + 1) - 1;

@@ -1,6 +1,6 @@
 //! Copies made by the store.
 
-use crate::account::Account;
+use crate::account::keeps_secrets;
 use crate::container::{Container, meta, refuse_directory};
 use crate::{list, write};
 use std::sync::Arc;
@@ -21,13 +21,17 @@ pub(crate) async fn copy(
 ) -> Result<Option<ObjectMeta>, Failed> {
     use crate::credential::Credential::{Anonymous, Sas};
     let (source, target) = (&from.account, &to.account);
-    // A key or a token of one account is not valid for another, nor at another endpoint.
-    let place =
-        |account: &Account| (account.name.clone(), account.endpoint.clone(), account.path.clone());
-    if place(source) != place(target) && !matches!(source.credential, Sas(_) | Anonymous) {
+    if source.place() != target.place() && !matches!(source.credential.get(), Sas(_) | Anonymous) {
         return Err(Failed::Other(Error::unimplemented(format_args!(
             "{}: Azure copies from another account only by a SAS of it; set AZURE_STORAGE_SAS_TOKEN, or read and write",
             options.src
+        ))));
+    }
+    // The source's SAS is sent to the store of the target.
+    if matches!(source.credential.get(), Sas(_)) && !keeps_secrets(&target.endpoint) {
+        return Err(Failed::Other(Error::invalid_argument(format_args!(
+            "{}: its SAS is not sent to {} without TLS; name an endpoint with https://, or read and write",
+            options.src, target.endpoint
         ))));
     }
     let (known, key) = (options.known.as_ref(), &options.src.key);

@@ -39,12 +39,13 @@ pub use FilesystemPlugins as Az;
 
 use client::Client;
 use settings::Config;
+use std::sync::Arc;
 use tf_fs_object_store::{Name, ObjectFilesystem, Resources, StorePlugin};
 use tf_fs_plugin::prelude::*;
 
 /// Azure Blob Storage as the engine's plugin.
 #[derive(Debug, Default)]
-pub struct Azure(Config);
+pub struct Azure(Arc<Config>);
 
 /// Azure Blob Storage as TensorFlow uses it.
 pub type BlobFilesystem = ObjectFilesystem<Azure>;
@@ -73,7 +74,7 @@ impl StorePlugin for Azure {
     type Client = Client;
 
     fn connect(&self, before: Option<&Client>) -> Result<Client> {
-        Ok(Client::new(self.0.settings()?, before))
+        Ok(Client::new(self.0.settings()?, &self.0, before))
     }
 
     fn is_up_to_date(&self, client: &Client) -> Result<bool> {

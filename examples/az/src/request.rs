@@ -5,7 +5,6 @@ use crate::credential::Credential;
 use crate::failure::explain;
 use crate::settings::Secret;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use std::borrow::Cow;
 use std::time::SystemTime;
 use tf_fs_object_store::http::{Chunks, Failed, HeaderMap, HeaderValue, Method, Request, Response};
 use tf_fs_plugin::prelude::*;
@@ -98,6 +97,14 @@ impl Call {
     }
 }
 
+/// Returns whether a response refuses the token, rather than what the token permits.
+fn is_about_token(response: &Response) -> bool {
+    let code = response.header("x-ms-error-code").unwrap_or_default();
+    response.status == 401
+        || matches!(response.status, 400 | 403)
+            && matches!(code, "InvalidAuthenticationInfo" | "AuthenticationFailed")
+}
+
 /// Returns the path of a blob in a URL. Its name is exact: no component of it leads up.
 pub(crate) fn blob_path(container: &str, key: &str) -> String {
     // On the way to the store `a/../b` could become `b`. The store treats `%2F` as `/`.
@@ -121,14 +128,20 @@ impl Account {
 
     /// Makes a request, and returns the response whatever its status is.
     pub(crate) async fn attempt(&self, call: &Call) -> Result<Response, Failed> {
-        let Credential::Entra(tokens) = &self.credential else {
-            return self.once(call, None).await;
+        let Credential::Entra(tokens) = self.credential.get() else {
+            let number = self.credential.number();
+            let response = self.once(call, None).await?;
+            let is_refused = matches!(response.status, 401 | 403);
+            if is_refused && self.credential.renew(number) {
+                return self.once(call, None).await;
+            }
+            return Ok(response);
         };
         let token = tokens.get().await?;
         let response = self.once(call, token.as_ref()).await?;
         match token {
             // It may have been withdrawn before its expiry.
-            Some(token) if response.status == 401 => {
+            Some(token) if is_about_token(&response) => {
                 tokens.forget(&token).await;
                 self.once(call, tokens.get().await?.as_ref()).await
             }
@@ -187,7 +200,7 @@ impl Account {
             query.extend(utf8_percent_encode(value, IN_QUERY));
         }
         let mut authorization = None;
-        match &self.credential {
+        match self.credential.get() {
             Credential::Key(key) => {
                 let (name, length) = (&*self.signed_name, call.body.len());
                 let text =
@@ -226,9 +239,9 @@ impl Account {
 
     /// Returns the URL of a blob for the store to read, with a SAS if there is one.
     pub(crate) fn url(&self, container: &str, key: &str) -> String {
-        let sas: Cow<'_, str> = match &self.credential {
-            Credential::Sas(sas) => format!("?{}", sas.expose()).into(),
-            _ => "".into(),
+        let sas = match self.credential.get() {
+            Credential::Sas(sas) => format!("?{}", sas.expose()),
+            _ => String::new(),
         };
         format!("{}{}{}{sas}", self.endpoint, self.path, blob_path(container, key))
     }

@@ -38,6 +38,12 @@ impl SharedKey {
     }
 }
 
+impl PartialEq for SharedKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.clone().finalize() == other.0.clone().finalize()
+    }
+}
+
 impl fmt::Debug for SharedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SharedKey(…)")

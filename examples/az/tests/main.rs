@@ -6,3 +6,4 @@ mod common;
 mod conformance;
 mod entra;
 mod faults;
+mod secrets;

@@ -17,7 +17,7 @@ use tf_fs_plugin::prelude::*;
 use toml::{Table as Tables, Value as Toml};
 
 /// What a file or the options set: for all buckets, and for some.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Layers {
     pub(super) general: Layer,
     pub(super) buckets: BTreeMap<String, Layer>,

@@ -221,7 +221,7 @@ impl<B> Default for Config<B> {
 }
 
 /// What each source set.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Sources {
     file: Layers,
     environment: Layer,
@@ -291,6 +291,29 @@ impl<B: FromValues> Config<B> {
         match &*self.0.load() {
             Some(loaded) => Ok(Arc::clone(&loaded.settings)),
             None => Ok(Arc::clone(&self.loaded()?.settings)),
+        }
+    }
+
+    /// Reads the environment and the settings file again, and returns the settings. For a store that refuses credentials
+    /// which another program may have renewed.
+    ///
+    /// # Errors
+    /// As [`settings`](Self::settings); then the settings stay as they are.
+    pub fn reread(&self) -> Result<Arc<Configured<B>>> {
+        let mut current = self.loaded()?;
+        loop {
+            let read = Sources::read(B::TABLE, &|name| std::env::var_os(name), &mut Vec::new())?;
+            let sources = Sources { options: current.sources.options.clone(), ..read };
+            if sources == current.sources {
+                return Ok(Arc::clone(&current.settings));
+            }
+            let settings = Arc::new(sources.settings(Some(&current.settings))?);
+            let new = Arc::new(Loaded { sources, settings: Arc::clone(&settings) });
+            let before = self.0.compare_and_swap(&current, Some(new));
+            match &*before {
+                Some(before) if !Arc::ptr_eq(before, &current) => current = Arc::clone(before),
+                _ => return Ok(settings),
+            }
         }
     }
 

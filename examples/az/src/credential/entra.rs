@@ -134,6 +134,12 @@ impl Tokens {
             // The settings say that there is one.
             let is_named = endpoint.is_some() || client.is_some();
             let endpoint = endpoint.unwrap_or_else(|| "http://169.254.169.254".to_owned());
+            ensure!(
+                keeps_secrets(&endpoint) || is_link_local(&endpoint),
+                Error::invalid_argument(
+                    "AZURE_POD_IDENTITY_AUTHORITY_HOST: a token does not come from another machine without TLS; name a URL with https://",
+                )
+            );
             let cli = Source::Cli { az: "az".to_owned(), tenant };
             vec![Source::Imds { endpoint, client, is_named }, cli]
         };

@@ -125,6 +125,7 @@ fn a_secret_is_not_sent_in_the_clear() {
         application("http://login.example.com"),
         identity("http://10.0.0.1/token"),
         identity("http://169.254.example.com/token"),
+        find(&[("AZURE_POD_IDENTITY_AUTHORITY_HOST", "http://10.0.0.1")]),
     ] {
         let error = outcome.expect_err("in the clear");
         assert_eq!(error.code(), Code::InvalidArgument);
