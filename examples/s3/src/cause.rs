@@ -1,7 +1,7 @@
 //! Why one attempt of a request failed, and whether another one can help.
 
 use crate::connection::{Bucket, NoCredentials, Unanswered};
-use crate::failure::{Answer, find, is_overload, of_answer, of_credentials};
+use crate::failure::{Answer, find, is_denied, is_overload, of_answer, of_credentials};
 use crate::metrics;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_s3::config::http::HttpResponse;
@@ -90,6 +90,7 @@ impl Bucket {
         let (status, headers) = (response.status().as_u16(), response.headers());
         let body = response.body().bytes().unwrap_or_default();
         let mut answer = Answer::new(status, |name| headers.get(name), body);
+        answer.had_checksum = self.checksums;
         // Only the SDK finds errors in the body of a success.
         if let Some(code) = error.code() {
             answer.code = Some(code.to_owned());
@@ -155,7 +156,8 @@ impl Cause {
     }
 }
 
-fn class_of(status: u16, code: Option<&str>) -> Class {
+/// Returns whether another attempt can help after a response with this status and code.
+pub(crate) fn class_of(status: u16, code: Option<&str>) -> Class {
     match (status, code) {
         // First: a store under load that says 404 does not say that the object is gone.
         (
@@ -168,11 +170,11 @@ fn class_of(status: u16, code: Option<&str>) -> Class {
             ),
         ) => Class::Transient,
         (_, Some(code)) if is_overload(code) => Class::Transient,
-        (404, Some("NoSuchBucket")) => Class::Permanent,
-        // With a wrong key another request does not help.
-        (403, Some(code)) if !matches!(code, "AccessDenied" | "AllAccessDisabled") => {
+        (404, Some("NoSuchBucket" | "NoSuchAccessPoint" | "NoSuchAccessPointAlias")) => {
             Class::Permanent
         }
+        // With a wrong key another request does not help.
+        (403, code) if !is_denied(code) => Class::Permanent,
         // 507: the store is full.
         (..300 | 401 | 407 | 507, _) => Class::Permanent,
         _ => Class::of_http_status(status),

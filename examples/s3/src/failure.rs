@@ -5,7 +5,7 @@
 //! | no such key, bucket or upload (404) | `NOT_FOUND` |
 //! | refused (403), wrong signature, clocks that differ | `PERMISSION_DENIED` |
 //! | no credentials, expired ones, 401 | `UNAUTHENTICATED` |
-//! | condition not met (412), archived object, wrong region | `FAILED_PRECONDITION` |
+//! | condition not met (412), archived or locked object, wrong region or addressing style | `FAILED_PRECONDITION` |
 //! | conflict with another request (409) | `ABORTED` |
 //! | range past the end (416) | `OUT_OF_RANGE` |
 //! | store overloaded or broken (429, 5xx), no connection, DNS, TLS | `UNAVAILABLE` |
@@ -15,7 +15,10 @@
 //! | not supported by the store (405, 501) | `UNIMPLEMENTED` |
 //! | other requests that a store finds wrong (400) | `INVALID_ARGUMENT` |
 
-use crate::connection::{NoCredentials, REGION_HEADER, asked_for};
+mod codes;
+
+use self::codes::{about_checksums, meaning};
+use crate::connection::{Blame, NoCredentials, REGION_HEADER, asked_for};
 use crate::metrics;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
@@ -38,7 +41,18 @@ pub(crate) struct Answer {
     pub(crate) region: Option<String>,
     /// The store's clock: the `Date` header.
     pub(crate) date: Option<String>,
+    /// Whether the request may have had a checksum of what it sends.
+    pub(crate) had_checksum: bool,
 }
+
+/// Requests that send bytes, and may have a checksum of them.
+const UPLOADS: [&str; 5] = [
+    "PutObject",
+    "UploadPart",
+    "CreateMultipartUpload",
+    "CompleteMultipartUpload",
+    "DeleteObjects",
+];
 
 impl Answer {
     /// Creates it from the head of a response and as much of its body as was read.
@@ -50,16 +64,17 @@ impl Answer {
         let owned = |name| header(name).map(str::to_owned);
         Self {
             status,
-            code: element(body, "Code"),
+            code: element(body, "Code").filter(|code| !code.is_empty()),
             message: element(body, "Message"),
             request_id: owned("x-amz-request-id"),
             region: asked_for(status, header(REGION_HEADER), body),
             date: owned("date"),
+            had_checksum: false,
         }
     }
 
     /// Returns TensorFlow's code, and an explanation.
-    fn explain(&self, what: &str) -> (Code, String) {
+    fn explain(&self, op: &str, what: &str) -> (Code, String) {
         let bucket = what.split_once("://").map_or(what, |(_, rest)| rest);
         let bucket = bucket.split('/').next().unwrap_or(bucket);
         let text = |code, text: &str| (code, text.to_owned());
@@ -73,17 +88,19 @@ impl Answer {
                 ),
             );
         }
-        match self.code.as_deref().unwrap_or_default() {
+        let (name, message) = (self.code.as_deref().unwrap_or_default(), self.message.as_deref());
+        let message = message.unwrap_or_default();
+        if UPLOADS.contains(&op)
+            && let Some(about) = about_checksums(self.status, name, message, self.had_checksum)
+        {
+            let code = if self.status == 501 { Code::Unimplemented } else { Code::InvalidArgument };
+            return text(code, about);
+        }
+        match name {
             "NoSuchBucket" => {
                 return (
                     Code::NotFound,
                     format!("there is no bucket `{bucket}`; look at its name, and at endpoint_url"),
-                );
-            }
-            "NoSuchUpload" => {
-                return text(
-                    Code::NotFound,
-                    "the upload does not exist any more; another client aborted it",
                 );
             }
             "RequestTimeTooSkewed" => {
@@ -97,32 +114,17 @@ impl Answer {
                     ),
                 );
             }
-            "SignatureDoesNotMatch" => {
-                return text(
-                    Code::PermissionDenied,
-                    "the signature is wrong; look at the secret access key",
-                );
+            "InternalError" | "ServiceUnavailable" | "OperationAborted" if self.status < 400 => {
+                return text(Code::Unavailable, "the store failed; try again");
             }
-            "InvalidAccessKeyId" => {
+            "InvalidRequest" if message.contains("Server Side Encryption") => {
                 return text(
-                    Code::PermissionDenied,
-                    "the store does not know the access key; look at the credentials and at endpoint_url",
+                    Code::FailedPrecondition,
+                    "the object is encrypted with a key of a customer (SSE-C), which this plugin does not send",
                 );
             }
             code if is_about_old_credentials(code) => {
                 return text(Code::Unauthenticated, "the credentials have expired; renew them");
-            }
-            "InvalidObjectState" => {
-                return text(Code::FailedPrecondition, "the object is archived; restore it first");
-            }
-            "BadDigest"
-            | "InvalidDigest"
-            | "XAmzContentSHA256Mismatch"
-            | "XAmzContentChecksumMismatch" => {
-                return text(Code::DataLoss, "the store received other bytes than were sent");
-            }
-            "RequestTimeout" => {
-                return text(Code::DeadlineExceeded, "the store waited too long for the request");
             }
             code if is_overload(code) => {
                 return text(
@@ -130,34 +132,33 @@ impl Answer {
                     "the store is overloaded; use fewer files at a time, or try again",
                 );
             }
-            "InternalError" | "ServiceUnavailable" | "OperationAborted" if self.status < 400 => {
-                return text(Code::Unavailable, "the store failed; try again");
+            code => {
+                if let Some((code, about)) = meaning(code) {
+                    return text(code, about);
+                }
             }
-            "IncompleteBody" => {
-                return text(Code::Unavailable, "the store received only a part; try again");
-            }
-            "QuotaExceeded" | "XMinioStorageFull" | "XMinioAdminBucketQuotaExceeded" => {
-                return text(Code::ResourceExhausted, "the store is full");
-            }
-            "BucketAlreadyExists" | "BucketAlreadyOwnedByYou" => {
-                return text(Code::AlreadyExists, "there is one already");
-            }
-            "NotImplemented" => {
-                return text(Code::Unimplemented, "the store does not support this");
-            }
-            _ => {}
         }
         match self.status {
             404 => text(Code::NotFound, "not found"),
             401 => text(Code::Unauthenticated, "the store requires credentials"),
-            403 => text(
+            403 if is_denied(self.code.as_deref()) => text(
                 Code::PermissionDenied,
                 "access denied; the credentials in use lack the permission",
             ),
+            403 => {
+                text(Code::PermissionDenied, "the store refuses this for the reason that it names")
+            }
             405 | 501 => text(Code::Unimplemented, "the store does not support this"),
+            410 => text(Code::NotFound, "it is not there any more"),
+            507 => text(Code::ResourceExhausted, "the store is full"),
             407 => text(
                 Code::Unauthenticated,
                 "the proxy requires credentials; put them into HTTPS_PROXY or HTTP_PROXY",
+            ),
+            413 => text(
+                Code::InvalidArgument,
+                "the store or a proxy does not take a request of this size; lower TF_S3_WRITE_PART_BYTES, or raise the limit \
+                 of the proxy",
             ),
             408 => text(Code::DeadlineExceeded, "the store waited too long for the request"),
             409 => text(Code::Aborted, "another request is in progress; try again"),
@@ -187,7 +188,7 @@ impl Answer {
 #[cold]
 pub(crate) fn of_answer(op: &str, what: &dyn Display, answer: &Answer, attempts: u32) -> Error {
     let what = what.to_string();
-    let (code, explanation) = answer.explain(&what);
+    let (code, explanation) = answer.explain(op, &what);
     metrics::failed(match (&answer.code, answer.status) {
         (Some(name), _) if metrics::is_kind(name) => name,
         _ if code == Code::Unauthenticated => "credentials",
@@ -239,19 +240,53 @@ pub(crate) fn is_overload(code: &str) -> bool {
             | "TooManyRequestsException"
             | "RequestLimitExceeded"
             | "BandwidthLimitExceeded"
+            | "RateLimitExceeded"
+            | "QpsLimitExceeded"
+            | "ServerBusy"
+            | "DownloadTrafficRateLimitExceeded"
+            | "UploadTrafficRateLimitExceeded"
     )
 }
 
-/// Returns whether newer credentials may help after this code.
-pub(crate) fn is_about_old_credentials(code: &str) -> bool {
+/// Returns whether this code of a store says that the credentials are too old.
+fn is_about_old_credentials(code: &str) -> bool {
     matches!(
         code,
         "ExpiredToken"
             | "ExpiredTokenException"
             | "InvalidToken"
+            | "InvalidTokenId"
             | "TokenRefreshRequired"
-            | "InvalidAccessKeyId"
+            | "InvalidSecurityToken"
+            | "SecurityTokenExpired"
+            | "InvalidSecurity"
     )
+}
+
+/// Returns whether a response 403 with this code is about permissions.
+pub(crate) fn is_denied(code: Option<&str>) -> bool {
+    code.is_none_or(|code| {
+        matches!(
+            code,
+            "AccessDenied"
+                | "AllAccessDisabled"
+                | "Forbidden"
+                | "AccessForbidden"
+                | "InsufficientPermission"
+        )
+    })
+}
+
+/// Returns how far newer credentials may help after this code.
+pub(crate) fn blames_credentials(code: &str) -> Option<Blame> {
+    match code {
+        // The key may have been replaced, and this one deleted.
+        "InvalidAccessKeyId" => Some(Blame::Certain),
+        code if is_about_old_credentials(code) => Some(Blame::Certain),
+        // Half of them may have been read before they were replaced, and half afterwards.
+        "SignatureDoesNotMatch" => Some(Blame::Possible),
+        _ => None,
+    }
 }
 
 /// Returns the first cause of this type.

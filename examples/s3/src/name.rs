@@ -55,6 +55,7 @@ pub(crate) fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
         None => rest.split_once('/').unwrap_or((rest, "")),
     };
     check_bucket(bucket)?;
+    check_supported(bucket)?;
     Ok((bucket, key))
 }
 
@@ -70,6 +71,28 @@ fn split_arn(rest: &str) -> Option<(&str, &str)> {
     let key = rest[name..].strip_prefix('/').unwrap_or_default();
     (name > point && !rest[..point].contains("://")).then_some((&rest[..name], key))
 }
+
+/// Refuses buckets of kinds that need more than a bucket does.
+fn check_supported(bucket: &str) -> Result<()> {
+    let why = if bucket.starts_with("arn:") {
+        let mut fields = bucket.split(':').skip(2);
+        match (fields.next(), fields.next()) {
+            (Some("s3"), Some("")) => MULTI_REGION,
+            (Some("s3-object-lambda"), _) => OBJECT_LAMBDA,
+            _ => return Ok(()),
+        }
+    } else if bucket.ends_with(".mrap") {
+        MULTI_REGION
+    } else if bucket.ends_with("--ol-s3") {
+        OBJECT_LAMBDA
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(Code::Unimplemented, format!("s3://{bucket}: {why}")))
+}
+
+const MULTI_REGION: &str = "multi-region access points are not supported: their requests have a signature of another kind (SigV4A); name an access point of one region, or a bucket";
+const OBJECT_LAMBDA: &str = "S3 Object Lambda is not supported: a function makes the bytes of each response, and files are read in ranges; name the access point or the bucket behind it";
 
 /// Refuses mistakes that cannot be a bucket of any store. The store judges the rest: names of old buckets break today's
 /// rules.
@@ -175,6 +198,24 @@ mod tests {
         parsed(format!("s3://{arn}/accesspoint/x").as_bytes(), arn, "accesspoint/x");
         let text = "s3://arn:aws:s3:::bucket/key: of ARNs only those of access points name a bucket; write s3://bucket/key";
         refused("s3://arn:aws:s3:::bucket/key", text);
+        for (bucket, why) in [
+            (
+                "arn:aws:s3::123456789012:accesspoint/mfzwi23gnjvgw.mrap",
+                "multi-region access points",
+            ),
+            ("arn:aws-cn:s3::123456789012:accesspoint:m.mrap", "multi-region access points"),
+            ("mfzwi23gnjvgw.mrap", "multi-region access points"),
+            (
+                "arn:aws:s3-object-lambda:us-west-2:123456789012:accesspoint/olap",
+                "S3 Object Lambda",
+            ),
+            ("olap-1234--ol-s3", "S3 Object Lambda"),
+        ] {
+            let uri = format!("s3://{bucket}/key");
+            let error = split(Uri::new(uri.as_bytes())).unwrap_err();
+            assert_eq!(error.code(), Code::Unimplemented, "{error}");
+            assert!(error.message().contains(&format!("{why} ")), "{error}");
+        }
     }
 
     #[test]

@@ -40,8 +40,8 @@ pub(crate) struct BucketSettings {
     pub(crate) acl: Option<String>,
     /// The media type of written objects.
     pub(crate) content_type: Option<String>,
-    /// Whether uploads carry a checksum that the store verifies.
-    pub(crate) checksums: bool,
+    /// Whether uploads carry a checksum that the store verifies; `None`: as the AWS profile says.
+    pub(crate) checksums: Option<bool>,
     /// How conditions are sent; `None`: as the store's responses show.
     pub(crate) put_conditions: Option<ConditionForm>,
     pub(crate) complete_conditions: Option<ConditionForm>,
@@ -142,7 +142,7 @@ impl FromValues for BucketSettings {
             storage_class: values.text("storage_class"),
             acl: values.text("acl"),
             content_type: values.text("content_type"),
-            checksums: values.text("checksums").as_deref() != Some("when_required"),
+            checksums: values.text("checksums").map(|when| when != "when_required"),
             put_conditions: form("put_conditions"),
             complete_conditions: form("complete_conditions"),
             copy_conditions: form("copy_conditions"),

@@ -40,8 +40,8 @@ const SETTINGS: &[Setting] = &[
         "The region of the first request to the bucket; the store's response corrects it. Not set: `region` of the \
          AWS profile, the EC2 instance's region, else `us-east-1`."),
     Setting::new("addressing_style", &[], Kind::OneOf(&["auto", "path", "virtual"]), "auto",
-        "`path` puts the bucket's name into the path of the URL, `virtual` into its host. `auto`: into the host for \
-         Amazon's endpoints if the name fits there, else into the path."),
+        "`path` puts the bucket's name into the path of the URL, `virtual` into its host. `auto`: as `addressing_style` of \
+         `s3` in the AWS profile, else into the host for Amazon's endpoints if the name fits there, else into the path."),
     Setting::new("use_fips", &["AWS_USE_FIPS_ENDPOINT"], Kind::Flag, "",
         "Use Amazon's FIPS endpoints. Not set: as in the AWS profile."),
     Setting::new("use_dualstack", &["AWS_USE_DUALSTACK_ENDPOINT"], Kind::Flag, "",
@@ -65,9 +65,9 @@ const SETTINGS: &[Setting] = &[
         "A canned ACL for written objects, such as `bucket-owner-full-control`. Not set: none is sent."),
     Setting::new("content_type", &[], Kind::Text, "",
         "The media type of written objects. Not set: the store's default. An append keeps the object's type."),
-    Setting::new("checksums", &["AWS_REQUEST_CHECKSUM_CALCULATION"], Kind::OneOf(&["when_supported", "when_required"]), "when_supported",
+    Setting::new("checksums", &["AWS_REQUEST_CHECKSUM_CALCULATION"], Kind::OneOf(&["when_supported", "when_required"]), "",
         "`when_supported`: uploads have a checksum, which the store verifies. `when_required`: for stores that reject \
-         checksums."),
+         checksums. Not set: `request_checksum_calculation` of the AWS profile, else `when_supported`."),
     Setting::new("put_conditions", &[], FORM_OF_CONDITIONS, "auto",
         "Conditions (`If-Match`) of PutObject, which protect concurrent writes of others. `auto`: learned from the \
          store's responses. `quoted`, `unquoted`: the store checks conditions, with the ETag in this form. `none`: it \

@@ -2,13 +2,14 @@
 
 use super::Shared;
 use super::abilities::Abilities;
-use super::credentials::{Cache, Chain};
+use super::credentials::{Blame, Cache, Chain};
+use super::profile;
 use super::region::{FALLBACK, Located, REGION_HEADER, Resolver, asked_for};
 use super::route::Route;
 use super::tls;
 use crate::cause::Cause;
 use crate::config::BucketSettings;
-use crate::failure::{element, is_about_old_credentials};
+use crate::failure::{blames_credentials, element};
 use crate::get::Shown;
 use crate::metrics::Observer;
 use arc_swap::ArcSwapOption;
@@ -36,6 +37,8 @@ pub(crate) struct Bucket {
     pub(crate) name: Arc<str>,
     pub(crate) client: Client,
     pub(crate) settings: Arc<BucketSettings>,
+    /// Whether uploads carry a checksum that the store verifies.
+    pub(crate) checksums: bool,
     located: Arc<Located>,
     /// `None`: anonymous.
     credentials: Option<Arc<Cache>>,
@@ -97,10 +100,19 @@ impl Bucket {
         let located = Arc::new(Located::new(region.as_ref(), shared.rules()));
         let chain = Chain::new(&settings, region.clone(), sources);
         let cache = Arc::new(Cache::new(chain));
+        let path_style = match settings.path_style {
+            Some(path_style) => path_style,
+            None => match profile::s3(settings.profile.as_ref(), "addressing_style").await {
+                Some(style) if style == "path" => true,
+                Some(style) if style == "virtual" => false,
+                _ => url.as_deref().is_some_and(|url| !is_amazon(url)),
+            },
+        };
+        let checksums = settings.checksums.unwrap_or(
+            loaded.request_checksum_calculation() != Some(RequestChecksumCalculation::WhenRequired),
+        );
         let endpoint = EndpointOf {
-            path_style: settings
-                .path_style
-                .unwrap_or_else(|| url.as_deref().is_some_and(|url| !is_amazon(url))),
+            path_style,
             url,
             use_fips: settings.use_fips.or(loaded.use_fips()).unwrap_or(false),
             use_dualstack: settings.use_dualstack.or(loaded.use_dual_stack()).unwrap_or(false),
@@ -123,7 +135,7 @@ impl Bucket {
             .retry_partition(RetryPartition::custom(format!("s3 {name}")).build())
             // `http` does this.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
-            .request_checksum_calculation(if settings.checksums {
+            .request_checksum_calculation(if checksums {
                 RequestChecksumCalculation::WhenSupported
             } else {
                 RequestChecksumCalculation::WhenRequired
@@ -146,6 +158,7 @@ impl Bucket {
             client: Client::from_conf(config.build()),
             name,
             settings,
+            checksums,
             located,
             credentials,
             endpoint,
@@ -278,19 +291,20 @@ impl Bucket {
         let code = element(body, "Code").filter(|_| (400..=499).contains(&status));
         // The date of a response from a cache is of an earlier time.
         let there = || header("date").filter(|_| header("age").is_none()).and_then(date);
-        let may_renew =
-            |is_said| self.credentials.as_ref().is_some_and(|cache| cache.expire(is_said));
+        let may_renew = |blame| self.credentials.as_ref().is_some_and(|cache| cache.expire(blame));
         match code.as_deref() {
             Some("RequestTimeTooSkewed") => {
                 there().is_some_and(|there| self.shown.set_clock(there))
             }
-            Some(code) => is_about_old_credentials(code) && may_renew(true),
-            // To a HEAD a store only tells its time, and responds with 400 if credentials have expired.
+            Some(code) => blames_credentials(code).is_some_and(may_renew),
+            // To a HEAD a store only tells its time. It responds with 400 if a session has expired, with 403 if a key
+            // does not exist any more, and with 401 if it is not Amazon's.
             None if body.is_empty() => match status {
-                403 => there().is_some_and(|there| {
-                    self.shown.is_far_from(there) && self.shown.set_clock(there)
-                }),
-                400 => may_renew(false),
+                403 if there().is_some_and(|there| self.shown.is_far_from(there)) => {
+                    there().is_some_and(|there| self.shown.set_clock(there))
+                }
+                401 | 403 => may_renew(Blame::Possible),
+                400 => may_renew(Blame::PossibleForSessions),
                 _ => false,
             },
             None => false,

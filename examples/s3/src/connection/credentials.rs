@@ -2,9 +2,10 @@
 
 mod cache;
 
-pub(crate) use cache::Cache;
+pub(crate) use cache::{Blame, Cache};
 
 use super::http::{Unanswered, client};
+use super::profile;
 use crate::config::{BucketSettings, Profile};
 use crate::failure::find;
 use aws_config::ecs::EcsCredentialsProvider;
@@ -21,7 +22,6 @@ use aws_credential_types::provider::error::CredentialsError;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
-use aws_types::os_shim_internal::{Env, Fs};
 use aws_types::region::Region;
 use http::HeaderValue;
 use std::error::Error as StdError;
@@ -29,6 +29,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tf_fs_object_store::http::{Proxy, causes};
+use tf_fs_object_store::redact::keep;
 use tf_fs_object_store::{Class, Failure as _};
 
 /// How long the silence of the metadata service is remembered, so that not every request waits for it.
@@ -339,10 +340,13 @@ impl Chain {
                 if variable("AWS_ROLE_ARN").is_none() {
                     return broken("AWS_WEB_IDENTITY_TOKEN_FILE is set, AWS_ROLE_ARN is not");
                 }
-                if let Err(error) = std::fs::File::open(&file) {
-                    return broken(format!(
-                        "cannot read AWS_WEB_IDENTITY_TOKEN_FILE {file}: {error}"
-                    ));
+                match std::fs::read_to_string(&file) {
+                    Ok(token) => keep(&token),
+                    Err(error) => {
+                        return broken(format!(
+                            "cannot read AWS_WEB_IDENTITY_TOKEN_FILE {file}: {error}"
+                        ));
+                    }
                 }
                 let provider =
                     WebIdentityTokenCredentialsProvider::builder().configure(&config).build();
@@ -357,6 +361,12 @@ impl Chain {
                 let Some(name) = variables.into_iter().find(|name| variable(name).is_some()) else {
                     return absent(format!("{} is not set", variables.join(" or ")));
                 };
+                variable("AWS_CONTAINER_AUTHORIZATION_TOKEN").as_deref().map(keep);
+                if let Some(file) = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")
+                    && let Ok(token) = std::fs::read_to_string(file)
+                {
+                    keep(&token);
+                }
                 let provider = EcsCredentialsProvider::builder()
                     .configure(&self.sources.config(&self.sources.local))
                     .build();
@@ -393,14 +403,9 @@ impl Chain {
 
     /// Checks that the profile exists. Without a file, the SDK treats a missing profile as if none was set.
     async fn has_profile(&self) -> Result<(), Outcome> {
-        // Its successor is in an internal crate of the SDK.
-        #[allow(deprecated)]
-        let files = aws_config::profile::profile_file::ProfileFiles::default();
         let name = self.profile_name();
-        let selected = Some(name.to_owned().into());
-        let profiles = aws_config::profile::load(&Fs::real(), &Env::real(), &files, selected)
-            .await
-            .map_err(|error| Outcome::Broken(causes(&error)))?;
+        let profiles = profile::load(Some(name)).await;
+        let profiles = profiles.map_err(|error| Outcome::Broken(causes(&error)))?;
         if profiles.get_profile(name).is_some() {
             return Ok(());
         }

@@ -4,6 +4,7 @@ mod abilities;
 mod bucket;
 mod credentials;
 mod http;
+mod profile;
 mod region;
 mod route;
 mod silence;
@@ -12,7 +13,7 @@ mod whole;
 
 pub(crate) use abilities::{Abilities, Condition, Known};
 pub(crate) use bucket::Bucket;
-pub(crate) use credentials::NoCredentials;
+pub(crate) use credentials::{Blame, NoCredentials};
 pub(crate) use http::Unanswered;
 pub(crate) use region::{Corrections, REGION_HEADER, asked_for};
 pub(crate) use route::Route;

@@ -1,6 +1,8 @@
 //! Failures as they are told.
 
 use super::*;
+use crate::cause::class_of;
+use tf_fs_object_store::Class;
 
 fn error(status: u16, code: &str) -> Error {
     let body = format!("<Error><Code>{code}</Code><Message>Text &amp; more</Message></Error>");
@@ -91,4 +93,148 @@ fn the_words_of_a_store_stay_on_one_line() {
         Answer { status: 400, message: Some("a\nb\u{1b}[31m".repeat(200)), ..Answer::default() };
     let text = of_answer("GetObject", &"s3://b/k", &answer, 1).to_string();
     assert!(text.len() < 600 && !text.contains(char::is_control), "{text}");
+}
+
+/// What the documents of Amazon S3, of Google's XML API, and of other stores list.
+#[test]
+#[rustfmt::skip]
+fn each_code_has_a_class_a_meaning_and_a_next_step() {
+    use Class::{Denied, NotFound, Permanent, Precondition, Transient, Unsupported};
+    for (status, code, class, tensorflow, part) in [
+        // 400
+        (400, "AuthorizationHeaderMalformed", Permanent, Code::InvalidArgument, "AWS_REGION"),
+        (400, "IllegalLocationConstraintException", Permanent, Code::InvalidArgument, "AWS_REGION"),
+        (400, "BadDigest", Permanent, Code::DataLoss, "other bytes than were sent"),
+        (400, "XAmzContentSHA256Mismatch", Permanent, Code::DataLoss, "AWS_REQUEST_CHECKSUM_CALCULATION=when_required"),
+        (400, "EntityTooLarge", Permanent, Code::InvalidArgument, "TF_S3_WRITE_PART_BYTES"),
+        (400, "EntityTooSmall", Permanent, Code::InvalidArgument, "raise TF_S3_WRITE_PART_BYTES"),
+        (400, "ExpiredToken", Permanent, Code::Unauthenticated, "renew them"),
+        (400, "InvalidToken", Permanent, Code::Unauthenticated, "renew them"),
+        (400, "TokenRefreshRequired", Permanent, Code::Unauthenticated, "renew them"),
+        (400, "IncompleteBody", Permanent, Code::Unavailable, "try again"),
+        (400, "InvalidBucketName", Permanent, Code::InvalidArgument, "addressing_style"),
+        (400, "InvalidEncryptionAlgorithmError", Permanent, Code::InvalidArgument, "server_side_encryption"),
+        (400, "InvalidStorageClass", Permanent, Code::InvalidArgument, "storage_class"),
+        (400, "AccessControlListNotSupported", Permanent, Code::InvalidArgument, "acl"),
+        (400, "KeyTooLongError", Permanent, Code::InvalidArgument, "shorter"),
+        (400, "InvalidURI", Permanent, Code::InvalidArgument, "key"),
+        (400, "KMS.DisabledException", Permanent, Code::FailedPrecondition, "sse_kms_key_id"),
+        (400, "KMS.NotFoundException", Permanent, Code::FailedPrecondition, "sse_kms_key_id"),
+        (400, "KMS.KMSInvalidStateException", Permanent, Code::FailedPrecondition, "sse_kms_key_id"),
+        (400, "MaxMessageLengthExceeded", Permanent, Code::InvalidArgument, "TF_S3_WRITE_PART_BYTES"),
+        (400, "MetadataTooLarge", Permanent, Code::InvalidArgument, "metadata"),
+        (400, "MissingSecurityHeader", Permanent, Code::Unauthenticated, "AWS_ACCESS_KEY_ID"),
+        (400, "RequestTimeout", Transient, Code::DeadlineExceeded, "waited too long"),
+        (400, "InvalidRequest", Permanent, Code::InvalidArgument, "invalid"),
+        (400, "MalformedXML", Permanent, Code::InvalidArgument, "invalid"),
+        (400, "ResourceIsEncryptedByCustomerEncryptionKey", Permanent, Code::FailedPrecondition, "SSE-C"),
+        (400, "UserProjectMissing", Permanent, Code::InvalidArgument, "GCS"),
+        (400, "ObjectLocked", Permanent, Code::FailedPrecondition, "another name"),
+        (400, "XMinioParentIsObject", Permanent, Code::FailedPrecondition, "either a file or a directory"),
+        // 401
+        (401, "AuthenticationRequired", Permanent, Code::Unauthenticated, "AWS_ACCESS_KEY_ID"),
+        (401, "", Permanent, Code::Unauthenticated, "requires credentials"),
+        // 403
+        (403, "AccessDenied", Denied, Code::PermissionDenied, "lack the permission"),
+        (403, "AllAccessDisabled", Denied, Code::PermissionDenied, "lack the permission"),
+        (403, "", Denied, Code::PermissionDenied, "lack the permission"),
+        (403, "AccountProblem", Permanent, Code::PermissionDenied, "billing"),
+        (403, "NotSignedUp", Permanent, Code::PermissionDenied, "billing"),
+        (403, "InvalidPayer", Permanent, Code::PermissionDenied, "billing"),
+        (403, "InvalidAccessKeyId", Permanent, Code::PermissionDenied, "endpoint_url"),
+        (403, "InvalidSecurity", Permanent, Code::Unauthenticated, "renew them"),
+        (403, "SecurityTokenExpired", Permanent, Code::Unauthenticated, "renew them"),
+        (403, "InvalidObjectState", Permanent, Code::FailedPrecondition, "restore it first"),
+        (403, "ObjectNotInActiveTierError", Permanent, Code::FailedPrecondition, "restore it first"),
+        (403, "RequestTimeTooSkewed", Permanent, Code::PermissionDenied, "clock"),
+        (403, "SignatureDoesNotMatch", Permanent, Code::PermissionDenied, "secret access key"),
+        (403, "SecondLevelDomainForbidden", Permanent, Code::FailedPrecondition, "TF_S3_ADDRESSING_STYLE=virtual"),
+        (403, "PathStyleDomainForbidden", Permanent, Code::FailedPrecondition, "TF_S3_ADDRESSING_STYLE=virtual"),
+        (403, "VirtualHostDomainRequired", Permanent, Code::FailedPrecondition, "TF_S3_ADDRESSING_STYLE=virtual"),
+        (403, "RetentionPolicyNotMet", Permanent, Code::FailedPrecondition, "another name"),
+        (403, "QuotaExceeded", Permanent, Code::ResourceExhausted, "full"),
+        (403, "UserSuspended", Permanent, Code::PermissionDenied, "account"),
+        (403, "NeverHeardOf", Permanent, Code::PermissionDenied, "the reason that it names"),
+        // 404
+        (404, "NoSuchKey", NotFound, Code::NotFound, "not found"),
+        (404, "NoSuchVersion", NotFound, Code::NotFound, "version"),
+        (404, "NoSuchBucket", Permanent, Code::NotFound, "endpoint_url"),
+        (404, "NoSuchAccessPoint", Permanent, Code::NotFound, "access point"),
+        (404, "NoSuchUpload", NotFound, Code::NotFound, "aborted it"),
+        (410, "", NotFound, Code::NotFound, "not there any more"),
+        // 405, 409, 411, 412, 413, 416
+        (405, "MethodNotAllowed", Unsupported, Code::Unimplemented, "does not support"),
+        (409, "OperationAborted", Permanent, Code::Aborted, "try again"),
+        (409, "ConditionalRequestConflict", Permanent, Code::Aborted, "try again"),
+        (409, "RestoreAlreadyInProgress", Permanent, Code::FailedPrecondition, "wait"),
+        (409, "InvalidBucketState", Permanent, Code::FailedPrecondition, "versioning"),
+        (409, "BucketAlreadyOwnedByYou", Permanent, Code::AlreadyExists, "there is one already"),
+        (409, "FileAlreadyExists", Permanent, Code::AlreadyExists, "another name"),
+        (411, "MissingContentLength", Permanent, Code::Unavailable, "between here and the store"),
+        (412, "PreconditionFailed", Precondition, Code::FailedPrecondition, "condition"),
+        (413, "", Permanent, Code::InvalidArgument, "TF_S3_WRITE_PART_BYTES"),
+        (416, "InvalidRange", Permanent, Code::OutOfRange, "past the end"),
+        // 5xx
+        (429, "RateLimitExceeded", Transient, Code::Unavailable, "overloaded"),
+        (500, "InternalError", Transient, Code::Unavailable, "try again"),
+        (501, "NotImplemented", Unsupported, Code::Unimplemented, "AWS_REQUEST_CHECKSUM_CALCULATION=when_required"),
+        (503, "SlowDown", Transient, Code::Unavailable, "overloaded"),
+        (503, "ServiceUnavailable", Transient, Code::Unavailable, "overloaded or down"),
+        (503, "ServerBusy", Transient, Code::Unavailable, "overloaded"),
+        (507, "InsufficientStorage", Permanent, Code::ResourceExhausted, "full"),
+    ] {
+        let error = error(status, code);
+        assert_eq!(error.code(), tensorflow, "{status} {code}: {error}");
+        assert!(error.message().contains(part), "{status} {code}: {error}");
+        let code = Some(code).filter(|code| !code.is_empty());
+        assert_eq!(class_of(status, code), class, "{status} {code:?}");
+    }
+}
+
+#[test]
+fn checksums_that_a_store_refuses_are_named() {
+    let text = |status, code: &str, message: &str, had_checksum| {
+        let (code, message) = (Some(code.to_owned()), Some(message.to_owned()));
+        let answer = Answer { status, code, message, had_checksum, ..Answer::default() };
+        of_answer("PutObject", &"s3://b/k", &answer, 1).message().to_owned()
+    };
+    let off = "AWS_REQUEST_CHECKSUM_CALCULATION=when_required";
+    let on = "AWS_REQUEST_CHECKSUM_CALCULATION=when_supported";
+    for (status, code, message) in [
+        (400, "InvalidArgument", "x-amz-checksum-crc32 is not supported"),
+        (400, "InvalidRequest", "Value for x-amz-sdk-checksum-algorithm header is invalid."),
+        (400, "InvalidArgument", "Unsupported header 'x-amz-trailer' received for this API call."),
+        (
+            400,
+            "MalformedTrailerError",
+            "The request contained trailing data that was not well-formed",
+        ),
+        (
+            501,
+            "NotImplemented",
+            "STREAMING-UNSIGNED-PAYLOAD-TRAILER: aws-chunked is not implemented",
+        ),
+        (403, "AccessDenied", "The x-amz-checksum-crc32 header is not allowed"),
+    ] {
+        assert!(text(status, code, message, true).contains(off), "{code} {message}");
+        assert!(!text(status, code, message, false).contains(off) || status == 501, "{message}");
+    }
+    let lock = "Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests with Object Lock parameters";
+    for (code, message) in [("InvalidRequest", lock), ("MissingContentMD5", "Missing")] {
+        assert!(text(400, code, message, false).contains(on), "{code}");
+        assert!(text(400, code, message, true).contains("requires Content-MD5"), "{code}");
+    }
+    assert!(!text(400, "InvalidArgument", "Invalid part number", true).contains("CHECKSUM"));
+    assert!(!text(412, "PreconditionFailed", "checksum", true).contains("CHECKSUM"));
+}
+
+#[test]
+fn a_store_shows_no_secret_of_ours() {
+    tf_fs_object_store::redact::keep("planted/secret+key");
+    let message = Some("refused: planted%2Fsecret%2Bkey planted/secret+key".to_owned());
+    let code = Some("planted/secret+key".to_owned());
+    let request_id = Some("planted/secret+key".to_owned());
+    let answer = Answer { status: 403, code, message, request_id, ..Answer::default() };
+    let text = of_answer("GetObject", &"s3://b/k", &answer, 1).to_string();
+    assert!(!text.contains("planted"), "{text}");
 }

@@ -3,9 +3,10 @@
 use super::pages::payer;
 use crate::cause::Cause;
 use crate::connection::Bucket;
+use crate::failure::{blames_credentials, is_denied, is_overload};
 use aws_sdk_s3::types::{Delete, ObjectIdentifier};
 use std::collections::BTreeSet;
-use tf_fs_object_store::http::Failed;
+use tf_fs_object_store::http::{Failed, printable};
 use tf_fs_object_store::{Class, Failure as _, Name};
 use tf_fs_plugin::prelude::*;
 
@@ -29,7 +30,10 @@ pub(crate) async fn delete_many(
         let cause = bucket.cause(error);
         let is_final = cause.class() == Class::Permanent && !cause.is_spurious();
         // Older stores require the checksum of the request in another header.
-        match cause.status() == Some(400) && is_final && cause.code() != Some("MalformedXML") {
+        let is_other = cause
+            .code()
+            .is_some_and(|code| code == "MalformedXML" || blames_credentials(code).is_some());
+        match cause.status() == Some(400) && is_final && !is_other {
             true => Failed::Unsupported("DeleteObjects".to_owned()).into(),
             false => cause,
         }
@@ -64,16 +68,19 @@ pub(crate) async fn delete_many(
 #[cold]
 fn not_deleted(directory: &Name, key: &str, code: Code, reason: &str, what: &str) -> Error {
     let name = directory.with_key(key);
+    let (reason, what) = (printable(reason, 64), printable(what, 300));
     Error::new(code, format!("{name}: DeleteObjects: {reason}: {what}"))
 }
 
 /// Returns the code for a store's error about a single key, and whether it may pass.
 fn judge(code: &str) -> (Code, Class) {
     match code {
-        "AccessDenied" | "AllAccessDisabled" => (Code::PermissionDenied, Class::Denied),
-        "InternalError" | "SlowDown" | "ServiceUnavailable" | "RequestTimeout" => {
+        code if is_denied(Some(code)) => (Code::PermissionDenied, Class::Denied),
+        "InternalError" | "ServiceUnavailable" | "RequestTimeout" => {
             (Code::Unavailable, Class::Transient)
         }
+        code if is_overload(code) => (Code::Unavailable, Class::Transient),
+        code if blames_credentials(code).is_some() => (Code::Unauthenticated, Class::Permanent),
         "InvalidRequest" | "MethodNotAllowed" => (Code::FailedPrecondition, Class::Permanent),
         _ => (Code::Unknown, Class::Permanent),
     }

@@ -34,7 +34,7 @@ impl Target<'_> {
 /// Begins an upload, and returns its ID.
 pub(super) async fn create(target: Target<'_>) -> Result<String, Cause> {
     const OP: &str = "CreateMultipartUpload";
-    let with_checksums = target.bucket.settings.checksums;
+    let with_checksums = target.bucket.checksums;
     let answer = with_attributes!(target.bucket.client.create_multipart_upload(), &target)
         .set_checksum_algorithm(with_checksums.then_some(ChecksumAlgorithm::Crc32))
         .send()
@@ -54,7 +54,7 @@ pub(super) async fn put_part(
     content: &Content,
 ) -> Result<Part, Cause> {
     const OP: &str = "UploadPart";
-    let crc = target.bucket.settings.checksums.then(|| Crc32::of_content(content));
+    let crc = target.bucket.checksums.then(|| Crc32::of_content(content));
     let answer = target
         .bucket
         .client

@@ -123,7 +123,7 @@ impl Target<'_> {
             .bucket(&*self.bucket.name)
             .key(&self.name.key)
             .set_request_payer(self.payer())
-            .checksum_mode(ChecksumMode::Enabled)
+            .set_checksum_mode(self.bucket.checksums.then_some(ChecksumMode::Enabled))
     }
 }
 

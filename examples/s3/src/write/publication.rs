@@ -28,7 +28,7 @@ impl<'a> Publishing<'a> {
     pub(super) fn new(target: Target<'a>, before: &'a Before, sent: Sent<'a>) -> Self {
         let (guard, crc) = match sent {
             Sent::Whole(content) => {
-                let checksums = target.bucket.settings.checksums;
+                let checksums = target.bucket.checksums;
                 let crc = checksums.then(|| Crc32::of_content(content));
                 (Guard::put(target.bucket, before), crc)
             }
@@ -64,7 +64,7 @@ impl<'a> Publishing<'a> {
         let setting = target.bucket.settings.part_checksums;
         let takes_checksums = || target.bucket.abilities().takes_part_checksums();
         let with_checksums = setting.unwrap_or_else(takes_checksums)
-            && target.bucket.settings.checksums
+            && target.bucket.checksums
             && !self.refuses_checksums;
         let list = list_of_parts(parts, with_checksums);
         let has_checksums = list.parts().iter().any(|part| part.checksum_crc32().is_some());

@@ -86,6 +86,26 @@ fn read(host: &Host, uri: &str) -> tf_fs_plugin::Result<Vec<u8>> {
         file.close()?;
         return host.read_file(uri);
     }
+    // `put:` makes the marker of a directory.
+    if let Some(uri) = uri.strip_prefix("put:") {
+        return host.create_dir(uri).map(|()| Vec::new());
+    }
+    // `all:` makes each kind of request, and reads a file that is a copy of a large one.
+    if let Some(uri) = uri.strip_prefix("all:") {
+        let below = |name: &str| format!("{uri}-all/{name}");
+        host.get_children(uri.rsplit_once('/').expect("a key").0)?;
+        host.create_dir(below(""))?;
+        host.write_file(below("large"), &vec![b'x'; 20 << 20])?;
+        let mut file = host.new_appendable_file(below("large"))?;
+        file.append(b"!")?;
+        file.close()?;
+        host.copy_file(uri, below("small"))?;
+        host.delete_file(below("small"))?;
+        host.rename_file(below("large"), format!("{uri}-renamed"))?;
+        host.write_file(below("left"), b"x")?;
+        host.delete_recursively(below("")).map_err(|left| left.error)?;
+        return host.read_file(format!("{uri}-renamed"));
+    }
     host.read_file(uri)
 }
 

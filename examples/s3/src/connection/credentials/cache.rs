@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tf_fs_object_store::attempt;
 use tf_fs_object_store::http::causes;
+use tf_fs_object_store::redact::keep;
 
 /// How long all sources together may take. A credential process or SSO may be slow.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -18,10 +19,21 @@ const RENEW_BEFORE: Duration = Duration::from_secs(5 * 60);
 /// Credentials this near to their expiry are not used.
 const EXPIRES_BEFORE: Duration = Duration::from_secs(10);
 
-/// When a store refuses credentials younger than this, newer ones do not help.
+/// After a refusal that does not say why, credentials younger than this are not renewed.
 const FRESH: Duration = Duration::from_secs(1);
-/// The same for credentials that are equal to those refused before.
-const STALE: Duration = Duration::from_secs(60);
+/// The same where the load took longer than that, in times of it: such refusals must not keep a slow source busy.
+const FRESH_LOADS: u32 = 10;
+
+/// How clearly a store says that it refuses a request for its credentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blame {
+    /// Its code is about credentials that are too old.
+    Certain,
+    /// Its code, or a response without one, has other causes too.
+    Possible,
+    /// The same, and long-lived keys do not cause it.
+    PossibleForSessions,
+}
 
 /// Credentials, kept until shortly before they expire. There is one load at a time; other callers wait for it.
 pub(crate) struct Cache {
@@ -36,6 +48,8 @@ pub(crate) struct Cache {
 struct Loaded {
     credentials: Credentials,
     at: Instant,
+    /// How long the load took.
+    took: Duration,
     /// A renewal that failed is not tried again before this.
     retry: Option<Instant>,
 }
@@ -100,8 +114,10 @@ impl Cache {
         let mut loaded = self.lock();
         match (result, loaded.as_mut()) {
             (Ok(credentials), _) => {
-                let at = Instant::now();
-                *loaded = Some(Loaded { credentials: credentials.clone(), at, retry: None });
+                keep(credentials.secret_access_key());
+                credentials.session_token().into_iter().for_each(keep);
+                let (at, took) = (Instant::now(), began.elapsed());
+                *loaded = Some(Loaded { credentials: credentials.clone(), at, took, retry: None });
                 Ok(credentials)
             }
             // The old ones are still valid for a while.
@@ -117,29 +133,35 @@ impl Cache {
         }
     }
 
-    /// Forgets the credentials, which a store refused as too old. Returns whether newer ones may help. If the store did
-    /// not say why, it may only mean session credentials, which expire.
-    pub(crate) fn expire(&self, is_said: bool) -> bool {
+    /// Forgets the credentials, which a store refused, so that the next attempt loads them again. Returns whether that
+    /// may help: credentials that were loaded for the refused attempt are not older than those of the source.
+    pub(crate) fn expire(&self, blame: Blame) -> bool {
+        if self.chain.fixed.is_some() {
+            return false;
+        }
         let mut loaded = self.lock();
-        let Some(Loaded { credentials, at, .. }) = &*loaded else { return true };
-        if !is_said && credentials.session_token().is_none() {
+        let Some(Loaded { credentials, at, took, .. }) = &*loaded else { return true };
+        if blame == Blame::PossibleForSessions && credentials.session_token().is_none() {
             return false;
         }
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same = refused.as_ref().is_some_and(|refused| is_same(refused, credentials));
-        // Newer than the refused ones, with which this request was signed too.
-        let is_newer = refused.is_some() && !is_same && *at > attempt().began;
-        if is_newer || at.elapsed() < FRESH {
-            return is_newer;
+        if *at > attempt().began {
+            // Another request may have loaded them after this one was signed with older ones.
+            return refused.as_ref().is_some_and(|refused| !is_same(refused, credentials));
         }
-        let may_help = !is_same || at.elapsed() >= STALE;
+        let fresh = if *took < FRESH { FRESH } else { *took * FRESH_LOADS };
+        if blame != Blame::Certain && at.elapsed() < fresh {
+            return false;
+        }
         *refused = loaded.take().map(|loaded| loaded.credentials);
-        may_help
+        true
     }
 }
 
 fn is_same(one: &Credentials, other: &Credentials) -> bool {
-    one.access_key_id() == other.access_key_id() && one.session_token() == other.session_token()
+    one.access_key_id() == other.access_key_id()
+        && one.secret_access_key() == other.secret_access_key()
+        && one.session_token() == other.session_token()
 }
 
 fn ends_after(credentials: &Credentials, wait: Duration) -> bool {

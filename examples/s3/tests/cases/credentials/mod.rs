@@ -1,6 +1,7 @@
 //! Where credentials are from: every source against a server on loopback, and what is said when there are none.
 
 mod local;
+mod renewal;
 mod services;
 
 use s3_server::{Credentials, Options};

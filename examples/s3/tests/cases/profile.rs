@@ -1,0 +1,42 @@
+//! What the profile of the AWS tools says besides credentials, endpoint and region.
+
+use s3_server::Options;
+use tf_plugin_s3_tests::Store;
+use tf_plugin_s3_tests::fake::Fake;
+use tf_plugin_s3_tests::probe::{is_child, probe};
+use tf_plugin_s3_tests::this_test;
+
+#[test]
+fn the_profile_says_how_buckets_are_addressed_and_what_is_sent() {
+    if is_child() {
+        return;
+    }
+    let store = Store::hidden("profile", Options::default());
+    let file = std::env::temp_dir().join(format!("s3-profile-{}", std::process::id()));
+    // A gateway that accepts neither.
+    let fake = Fake::start(|_| {
+        Some((403, "<Error><Code>SecondLevelDomainForbidden</Code></Error>".into()))
+    });
+    let endpoint = fake.url().replace("127.0.0.1", "localhost");
+    let of = |lines: &str| {
+        let text = format!("[default]\nregion = r\nendpoint_url = {endpoint}\n{lines}");
+        std::fs::write(&file, text).unwrap();
+        let change =
+            [("AWS_ENDPOINT_URL", None), ("AWS_REGION", None), ("AWS_CONFIG_FILE", file.to_str())];
+        let names = "s3://b/k put:s3://b/k";
+        let probe = probe(this_test!(), names, &store, &change);
+        let text = probe.error("FailedPrecondition");
+        assert!(text.contains("set TF_S3_ADDRESSING_STYLE=virtual"), "{text}");
+        let asked = fake.asked();
+        let put = asked.last().unwrap().clone();
+        let host = asked[asked.len() - 2].header("host").unwrap().to_owned();
+        (host, put.header("x-amz-checksum-crc32").is_some())
+    };
+    let host = endpoint.strip_prefix("http://").unwrap();
+    assert_eq!(of(""), (host.to_owned(), true));
+    assert_eq!(of("s3 =\n  addressing_style = path\n"), (host.to_owned(), true));
+    let virtually =
+        "request_checksum_calculation = when_required\ns3 =\n  addressing_style = virtual\n";
+    assert_eq!(of(virtually), (format!("b.{host}"), false));
+    std::fs::remove_file(&file).unwrap();
+}
