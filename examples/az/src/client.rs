@@ -150,7 +150,10 @@ impl tf_fs_object_store::Client for Client {
         let (account, container) = bucket.split_once('/').unwrap_or((bucket, ""));
         ensure!(
             !account.is_empty(),
-            Error::unimplemented("az://: there is no list of accounts; write az://account")
+            Error::new(
+                Code::Unimplemented,
+                "az://: there is no list of accounts; write az://account"
+            )
         );
         let access = self.access(bucket)?;
         let page = access.settings.number("list_page_names");

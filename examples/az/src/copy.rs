@@ -1,12 +1,12 @@
 //! Copies made by the store.
 
-use crate::account::keeps_secrets;
+use crate::account::{Account, keeps_secrets};
 use crate::container::{Container, meta, refuse_directory};
 use crate::{list, write};
 use std::sync::Arc;
 use std::time::Duration;
 use tf_fs_object_store::http::{Failed, Method};
-use tf_fs_object_store::{Class, CopyOptions, Failure as _, ObjectMeta, retry};
+use tf_fs_object_store::{Class, CopyOptions, Failure as _, Name, ObjectMeta, retry};
 use tf_fs_plugin::prelude::*;
 
 /// The wait before querying whether a copy is done: within an account it is done at once.
@@ -19,21 +19,8 @@ pub(crate) async fn copy(
     to: &Arc<Container>,
     options: CopyOptions<'_>,
 ) -> Result<Option<ObjectMeta>, Failed> {
-    use crate::credential::Credential::{Anonymous, Sas};
     let (source, target) = (&from.account, &to.account);
-    if source.place() != target.place() && !matches!(source.credential.get(), Sas(_) | Anonymous) {
-        return Err(Failed::Other(Error::unimplemented(format_args!(
-            "{}: Azure copies from another account only by a SAS of it; set AZURE_STORAGE_SAS_TOKEN, or read and write",
-            options.src
-        ))));
-    }
-    // The source's SAS is sent to the store of the target.
-    if matches!(source.credential.get(), Sas(_)) && !keeps_secrets(&target.endpoint) {
-        return Err(Failed::Other(Error::invalid_argument(format_args!(
-            "{}: its SAS is not sent to {} without TLS; name an endpoint with https://, or read and write",
-            options.src, target.endpoint
-        ))));
-    }
+    check(source, target, options.src).map_err(Failed::Other)?;
     let (known, key) = (options.known.as_ref(), &options.src.key);
     // The marker of a directory is empty, and Azure would copy it like any blob.
     if !key.ends_with('/') && matches!(options.len, None | Some(0)) {
@@ -100,5 +87,59 @@ pub(crate) async fn copy(
                 format!("{}: somebody else wrote it during the copy; copy it again", options.dst),
             )));
         }
+    }
+}
+
+/// Checks that the store of `target` can read the source, and that no secret of it is sent in the clear.
+fn check(source: &Account, target: &Account, src: &Name) -> Result<()> {
+    use crate::credential::Credential::{Anonymous, Sas};
+    let credential = source.credential.get();
+    ensure!(
+        source.place() == target.place() || matches!(credential, Sas(_) | Anonymous),
+        Error::new(
+            Code::Unimplemented,
+            format!(
+                "{src}: Azure copies from another account only by a SAS of it; set AZURE_STORAGE_SAS_TOKEN, or read and write"
+            )
+        )
+    );
+    // The source's SAS is sent to the store of the target.
+    ensure!(
+        !matches!(credential, Sas(_)) || keeps_secrets(&target.endpoint),
+        Error::invalid_argument(format_args!(
+            "{src}: its SAS is not sent to {} without TLS; name an endpoint with https://, or read and write",
+            target.endpoint
+        ))
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::http;
+    use crate::settings::of_variables;
+
+    #[test]
+    fn a_source_is_read_by_its_own_sas_and_that_over_tls() {
+        const KEY: (&str, &str) = ("AZURE_STORAGE_KEY", "c2VzYW1l");
+        const SAS: (&str, &str) = ("AZURE_STORAGE_SAS_TOKEN", "sig=planted");
+        let account = |name, endpoint, credential| {
+            let settings = of_variables(&[("TF_AZ_BLOB_ENDPOINT", endpoint), credential]).unwrap();
+            Account::new(name, &settings, &http(&settings).unwrap(), || Ok(None)).unwrap()
+        };
+        let src = Name::new("az", "one/c", "k");
+        let of = |source: &Account, target: &Account| check(source, target, &src);
+        let by_key = account("one", "https://h", KEY);
+        let by_sas = account("one", "https://h", SAS);
+        assert!(of(&by_key, &account("one", "https://h", KEY)).is_ok());
+        let error = of(&by_key, &account("two", "https://i", KEY)).unwrap_err();
+        assert_eq!(error.code(), Code::Unimplemented, "{error}");
+        assert!(error.message().ends_with("or read and write"), "{error}");
+        assert!(of(&by_sas, &account("two", "https://i", KEY)).is_ok());
+        assert!(of(&by_sas, &account("two", "http://127.0.0.1:1", KEY)).is_ok());
+        let error = of(&by_sas, &account("two", "http://i", KEY)).unwrap_err();
+        assert!(error.message().contains("not sent to http://i without TLS"), "{error}");
+        assert!(!error.message().contains("planted"), "{error}");
     }
 }

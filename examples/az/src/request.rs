@@ -100,9 +100,7 @@ impl Call {
 /// Returns whether a response refuses the token, rather than what the token permits.
 fn is_about_token(response: &Response) -> bool {
     let code = response.header("x-ms-error-code").unwrap_or_default();
-    response.status == 401
-        || matches!(response.status, 400 | 403)
-            && matches!(code, "InvalidAuthenticationInfo" | "AuthenticationFailed")
+    response.status == 401 || code == "InvalidAuthenticationInfo"
 }
 
 /// Returns the path of a blob in a URL. Its name is exact: no component of it leads up.

@@ -117,23 +117,6 @@ fn a_key_signs_and_is_not_sent() {
     }
 }
 
-/// A copy sends the SAS of its source to the store of its target.
-#[test]
-fn a_sas_of_a_source_is_not_sent_in_the_clear() {
-    let server = Server::new(echo);
-    let az = plugin(&[
-        ("bucket.acc.blob_endpoint", &server.url),
-        ("bucket.acc.sas_token", SAS),
-        ("bucket.other.blob_endpoint", "http://192.0.2.1/other"),
-        ("bucket.other.account_key", KEY),
-        ("connect_timeout_ms", "10"),
-    ]);
-    let (from, to) = (Uri::new(b"az://acc/c/a"), Uri::new(b"az://other/c/b"));
-    let error = az.copy_file(from, to).unwrap_err();
-    assert!(!format!("{error:#}").contains("planted"), "{error:#}");
-    assert!(server.log().iter().all(|head| !head.starts_with("PUT")), "{:?}", server.log());
-}
-
 const CHILD: &str = "AZ_RENEWAL_CHILD";
 
 /// Another program writes a new SAS into the settings file while a process has the old one.

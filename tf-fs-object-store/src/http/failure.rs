@@ -238,9 +238,10 @@ impl Failure for Failed {
                  server",
                 size(most)
             )),
-            Self::Unsupported(missing) => Error::unimplemented(format_args!(
-                "{what}: {op}: the store does not support {missing}"
-            )),
+            Self::Unsupported(missing) => Error::new(
+                Code::Unimplemented,
+                format!("{what}: {op}: the store does not support {missing}"),
+            ),
             Self::Other(error) => error.context(format_args!("{what}: {op}")),
         }
     }

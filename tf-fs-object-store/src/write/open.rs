@@ -48,9 +48,8 @@ pub(super) struct Open<C: Client> {
 /// The error of a store that only reads.
 #[cold]
 pub(super) fn read_only(name: &Name) -> Error {
-    Error::unimplemented(format_args!(
-        "{name}: the store cannot be written to; write to another filesystem"
-    ))
+    let text = format!("{name}: the store cannot be written to; write to another filesystem");
+    Error::new(Code::Unimplemented, text)
 }
 
 impl<C: Client> Open<C> {

@@ -42,9 +42,10 @@ pub(crate) async fn copy(
 ) -> Result<Outcome, Cause> {
     let CopyOptions { src, dst, known, len, replaced, .. } = options;
     if !from.is_of_store_of(to) {
-        return Err(Cause::from(Error::unimplemented(format_args!(
+        let text = format!(
             "{src}: cannot be copied to {dst}, because the buckets are of different stores; read one and write the other"
-        ))));
+        );
+        return Err(Error::new(Code::Unimplemented, text).into());
     }
     let copy = Copy { from, to, src, dst, known, replaced };
     match len.filter(|&len| len >= IN_PARTS) {
