@@ -25,7 +25,12 @@ pub(crate) fn explain(
     (refusal.class, refusal.error_code) = (class, error);
     refusal.advice = match status {
         401 | 403 if advice.is_none() => {
-            Some(skew(date).unwrap_or_else(|| permission(account, code.as_deref())))
+            let mut advice =
+                skew(date).unwrap_or_else(|| permission(account, code.as_deref()));
+            if code.as_deref() == Some("AuthorizationFailure") {
+                advice.push_str("; check that the account's firewall admits this network");
+            }
+            Some(advice)
         }
         404 if matches!(account.credential.get(), Credential::Anonymous) => {
             Some("without credentials a private container looks so; set AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or run `az login`".to_owned())
@@ -136,11 +141,6 @@ fn judge(status: u16, code: &str) -> (Option<Class>, Option<Code>, Option<&'stat
             Permanent,
             Code::PermissionDenied,
             "the SAS permits new blobs only; make another that permits writing (`sp=w`)",
-        ),
-        "AuthorizationFailure" => (
-            Denied,
-            Code::PermissionDenied,
-            "check that the account's firewall admits this network, and that the credentials permit this",
         ),
         "InsufficientAccountPermissions" => {
             (Denied, Code::PermissionDenied, "the account can only be read; write to another")

@@ -14,8 +14,10 @@ fn the_profile_says_how_buckets_are_addressed_and_what_is_sent() {
     let store = Store::hidden("profile", Options::default());
     let file = std::env::temp_dir().join(format!("s3-profile-{}", std::process::id()));
     // A gateway that accepts neither.
-    let fake = Fake::start(|_| {
-        Some((403, "<Error><Code>SecondLevelDomainForbidden</Code></Error>".into()))
+    let fake = Fake::start(|asked| {
+        // A write looks first.
+        let status = if asked.line.starts_with("HEAD") { 404 } else { 403 };
+        Some((status, "<Error><Code>SecondLevelDomainForbidden</Code></Error>".into()))
     });
     let endpoint = fake.url().replace("127.0.0.1", "localhost");
     let of = |lines: &str| {
@@ -28,9 +30,11 @@ fn the_profile_says_how_buckets_are_addressed_and_what_is_sent() {
         let text = probe.error("FailedPrecondition");
         assert!(text.contains("set TF_S3_ADDRESSING_STYLE=virtual"), "{text}");
         let asked = fake.asked();
-        let put = asked.last().unwrap().clone();
-        let host = asked[asked.len() - 2].header("host").unwrap().to_owned();
-        (host, put.header("x-amz-checksum-crc32").is_some())
+        let last =
+            |method| asked.iter().rev().find(|asked| asked.line.starts_with(method)).unwrap();
+        let (get, put) = (last("GET"), last("PUT"));
+        assert_eq!(get.header("host"), put.header("host"), "both clients");
+        (get.header("host").unwrap().to_owned(), put.header("x-amz-checksum-crc32").is_some())
     };
     let host = endpoint.strip_prefix("http://").unwrap();
     assert_eq!(of(""), (host.to_owned(), true));

@@ -78,6 +78,7 @@ fn serve(
     let mut reader = BufReader::new(stream);
     while let Some(asked) = read(&mut reader) {
         let reply = answer(&asked);
+        let is_head = asked.line.starts_with("HEAD ");
         log.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
         let Some((status, body)) = reply else {
             std::thread::sleep(std::time::Duration::from_secs(60));
@@ -93,8 +94,9 @@ fn serve(
             _ => "",
         };
         let text = format!(
-            "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\n{ttl}content-length: {}\r\n\r\n{body}",
-            body.len()
+            "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\n{ttl}content-length: {}\r\n\r\n{}",
+            body.len(),
+            if is_head { "" } else { &*body }
         );
         if writer.write_all(text.as_bytes()).is_err() {
             return;
