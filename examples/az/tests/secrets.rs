@@ -3,7 +3,7 @@
 use crate::common::read;
 use az::{Azure, BlobFilesystem};
 use azurite::KEY;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use tf_fs_plugin::prelude::*;
@@ -28,13 +28,17 @@ impl Server {
                 let (log, answer) = (Arc::clone(&shared), Arc::clone(&answer));
                 std::thread::spawn(move || {
                     let mut writer = stream.try_clone().unwrap();
-                    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+                    let mut reader = BufReader::new(stream);
                     loop {
-                        let head: Vec<_> =
-                            lines.by_ref().take_while(|line| !line.is_empty()).collect();
+                        let lines = reader.by_ref().lines().map_while(Result::ok);
+                        let head: Vec<_> = lines.take_while(|line| !line.is_empty()).collect();
                         if head.is_empty() {
                             return;
                         }
+                        let sent =
+                            head.iter().find_map(|line| line.strip_prefix("content-length: "));
+                        let sent = sent.map_or(0, |length| length.parse().unwrap());
+                        reader.read_exact(&mut vec![0; sent]).unwrap();
                         let head = head.join("\n");
                         let (status, headers, body) = answer(&head);
                         log.lock().unwrap().push(head.clone());

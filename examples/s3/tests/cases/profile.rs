@@ -25,7 +25,7 @@ fn the_profile_says_how_buckets_are_addressed_and_what_is_sent() {
         std::fs::write(&file, text).unwrap();
         let change =
             [("AWS_ENDPOINT_URL", None), ("AWS_REGION", None), ("AWS_CONFIG_FILE", file.to_str())];
-        let names = "s3://b/k put:s3://b/k";
+        let names = "s3://bkt/k put:s3://bkt/k";
         let probe = probe(this_test!(), names, &store, &change);
         let text = probe.error("FailedPrecondition");
         assert!(text.contains("set TF_S3_ADDRESSING_STYLE=virtual"), "{text}");
@@ -41,6 +41,6 @@ fn the_profile_says_how_buckets_are_addressed_and_what_is_sent() {
     assert_eq!(of("s3 =\n  addressing_style = path\n"), (host.to_owned(), true));
     let virtually =
         "request_checksum_calculation = when_required\ns3 =\n  addressing_style = virtual\n";
-    assert_eq!(of(virtually), (format!("b.{host}"), false));
+    assert_eq!(of(virtually), (format!("bkt.{host}"), false));
     std::fs::remove_file(&file).unwrap();
 }
