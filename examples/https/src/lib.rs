@@ -29,6 +29,7 @@ use credentials::Credentials;
 use origin::{Origin, is_whole};
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, PoisonError, Weak};
 use std::time::Instant;
 use tf_fs_object_store::http::{Http, HttpSettings, Proxy, Tls};
@@ -102,6 +103,7 @@ impl tf_fs_object_store::Client for Client {
             credentials: self.credentials.clone(),
             places: std::sync::Mutex::default(),
             wholes: Arc::default(),
+            prefers_get: AtomicBool::default(),
         })
     }
 

@@ -6,13 +6,16 @@ use crate::name;
 use bytes::BufMut;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tf_fs_object_store::http::{
     Chunks, Failed, HeaderValue, Http, HttpBody, Method, Refusal, Request, Response, Uri as Url,
     header,
 };
-use tf_fs_object_store::{Body, GetOptions, Head, Name, ObjectMeta, ObjectStore, Range, Settings};
+use tf_fs_object_store::{
+    Body, Failure as _, GetOptions, Head, Name, ObjectMeta, ObjectStore, Range, Settings, attempt,
+};
 use tf_fs_plugin::prelude::*;
 use url::Url as Reference;
 
@@ -37,6 +40,8 @@ pub struct Origin {
     pub(crate) places: Mutex<HashMap<(String, String), Url>>,
     /// Whole files that arrived when a part was requested, by key, and when.
     pub(crate) wholes: Arc<Mutex<HashMap<String, (Instant, Response)>>>,
+    /// Whether a GET of one byte told more than a HEAD did: then no HEAD is sent any more.
+    pub(crate) prefers_get: AtomicBool,
 }
 
 /// The bytes of a response; none past the end of a file.
@@ -262,21 +267,30 @@ impl ObjectStore for Origin {
     }
 
     async fn head(&self, name: &Name) -> Result<ObjectMeta, Failed> {
-        let response = self.request(Method::HEAD, &name.key, None, None).await?;
-        match response.status {
-            // Where a HEAD tells no length or 0, a GET may tell more.
-            200 if response.content_length > Some(0) && answer::encoding(&response).is_none() => {
-                let (etag, modified) = answer::version(&response);
-                // A file that is opened by this version is read in parts: only if the server sends any.
-                let in_parts = response.header("accept-ranges").is_some_and(|unit| unit == "bytes");
-                let size = response.content_length.unwrap_or_default();
-                Ok(ObjectMeta::new(size)
-                    .with_etag(etag.filter(|_| in_parts))
-                    .with_modified(modified))
+        // A HEAD that got no response may never get one: the next attempt does without.
+        if attempt().number == 1 && !self.prefers_get.load(Ordering::Relaxed) {
+            match self.request(Method::HEAD, &name.key, None, None).await {
+                // Where a HEAD tells no length or 0, a GET may tell more.
+                Ok(response)
+                    if response.status == 200
+                        && response.content_length > Some(0)
+                        && answer::encoding(&response).is_none() =>
+                {
+                    let (etag, modified) = answer::version(&response);
+                    // A file that is opened by this version is read in parts: only if the server sends any.
+                    let in_parts =
+                        response.header("accept-ranges").is_some_and(|unit| unit == "bytes");
+                    let size = response.content_length.unwrap_or_default();
+                    return Ok(ObjectMeta::new(size)
+                        .with_etag(etag.filter(|_| in_parts))
+                        .with_modified(modified));
+                }
+                Err(failed) if failed.may_be_done() => return Err(failed),
+                // A refusal may be for HEAD alone: many servers, and most signatures, are made for GET.
+                Ok(_) | Err(_) => {}
             }
-            200 | 400 | 403 | 405 | 501 => self.probe(&name.key).await,
-            _ => Err(self.refusal(response).await),
         }
+        self.probe(&name.key).await
     }
 }
 
@@ -286,14 +300,27 @@ impl Origin {
         let options = GetOptions::new(key, Range::new(0, 1));
         let response = self.request(Method::GET, key, Some(options.range), None).await?;
         match answer::read(response, options)? {
-            Answer::Part(head, _) => Ok(head.meta()),
-            Answer::Whole(Some(response))
-                if response.content_length.is_some() && answer::encoding(&response).is_none() =>
-            {
-                let size = response.content_length.unwrap_or_default();
-                Ok(ObjectMeta::new(size).with_modified(answer::version(&response).1))
+            Answer::Part(head, body) => {
+                self.prefers_get.store(true, Ordering::Relaxed);
+                if let Some(body) = body {
+                    // So that the connection can be used again.
+                    let _ = body.collect(1, self.settings.stall_timeout).await;
+                }
+                Ok(head.meta())
             }
-            Answer::Whole(response) => Err(self.whole(key, response)),
+            Answer::Whole(response) => {
+                self.prefers_get.store(false, Ordering::Relaxed);
+                match response {
+                    Some(response)
+                        if response.content_length.is_some()
+                            && answer::encoding(&response).is_none() =>
+                    {
+                        let size = response.content_length.unwrap_or_default();
+                        Ok(ObjectMeta::new(size).with_modified(answer::version(&response).1))
+                    }
+                    response => Err(self.whole(key, response)),
+                }
+            }
             Answer::Refused(response) => Err(self.refusal(response).await),
         }
     }
@@ -321,6 +348,7 @@ mod tests {
             credentials: Credentials::default(),
             places: Mutex::default(),
             wholes: Arc::default(),
+            prefers_get: AtomicBool::default(),
         };
         let signed = "https://i/f?signature=sesame";
         let place = (signed.to_owned(), "version".to_owned());

@@ -5,7 +5,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -93,6 +93,7 @@ pub(crate) struct Server {
     /// The certificate of its authority in PEM.
     pub(crate) authority: String,
     log: Arc<Mutex<Vec<Request>>>,
+    connections: Arc<AtomicUsize>,
     is_over: Arc<AtomicBool>,
 }
 
@@ -127,6 +128,8 @@ impl Server {
         let port = listener.local_addr().unwrap().port();
         let log = Arc::<Mutex<Vec<Request>>>::default();
         let is_over = Arc::<AtomicBool>::default();
+        let connections = Arc::<AtomicUsize>::default();
+        let count = Arc::clone(&connections);
         let scheme = if tls.is_some() { "https" } else { "http" };
         let (all, over) = (Arc::clone(&log), Arc::clone(&is_over));
         thread::spawn(move || {
@@ -134,6 +137,7 @@ impl Server {
                 if over.load(Ordering::Relaxed) {
                     return;
                 }
+                count.fetch_add(1, Ordering::Relaxed);
                 let (log, handler, tls) = (Arc::clone(&all), Arc::clone(&handler), tls.clone());
                 thread::spawn(move || {
                     let stream = stream.unwrap();
@@ -151,11 +155,16 @@ impl Server {
                 });
             }
         });
-        Self { port, scheme, authority, log, is_over }
+        Self { port, scheme, authority, log, connections, is_over }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}://127.0.0.1:{}/{path}", self.scheme, self.port)
+    }
+
+    /// Returns the number of connections so far.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
     }
 
     /// Returns all requests since the last call.
