@@ -1,7 +1,9 @@
 //! What a response says of a file, and whether to believe it.
 
 use std::time::{Duration, SystemTime};
-use tf_fs_object_store::http::{Failed, HttpBody, Response, content_range, date, unsatisfied_size};
+use tf_fs_object_store::http::{
+    Failed, HttpBody, Response, content_range, date, header, unsatisfied_size, words,
+};
 use tf_fs_object_store::{GetOptions, Head, Range};
 
 /// A response to a GET.
@@ -30,10 +32,15 @@ fn is_recent(response: &Response, modified: Option<SystemTime>) -> bool {
     modified.is_some_and(|modified| modified + RECENT > now)
 }
 
-/// Returns how a server compressed a body although that was not requested.
-pub(crate) fn encoding(response: &Response) -> Option<&str> {
-    let encoding = response.header("content-encoding")?;
-    (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then_some(encoding)
+/// Words of `Content-Encoding` that name no compression, as misconfigured servers send them.
+const PLAIN: [&str; 6] = ["identity", "none", "binary", "8bit", "utf-8", "aws-chunked"];
+
+/// Returns how a server compressed a body although that was not requested, such as `gzip`.
+pub(crate) fn encoding(response: &Response) -> Option<String> {
+    let mut codings = words(&response.headers, header::CONTENT_ENCODING);
+    codings.extend(words(&response.headers, header::TRANSFER_ENCODING));
+    codings.retain(|coding| coding != "chunked" && !PLAIN.contains(&coding.as_str()));
+    (!codings.is_empty()).then(|| codings.join(", "))
 }
 
 /// Reads the response to a request for `wanted`.

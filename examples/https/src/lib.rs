@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `name` | URLs, exactly as written |
 //! | `settings`, `credentials` | environment, settings file, options; tokens and passwords by host |
-//! | `origin` | a server: requests and redirects |
+//! | `origin`, `redirect` | a server: requests, and where redirects lead |
 //! | `answer` | what a response says, and whether to believe it |
 //! | `whole` | files that their server sends only as a whole |
 
@@ -19,6 +19,7 @@ mod credentials;
 mod fuzz;
 mod name;
 mod origin;
+mod redirect;
 mod settings;
 mod whole;
 

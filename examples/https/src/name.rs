@@ -1,9 +1,11 @@
 //! A URL, as the user wrote it: scheme, host and port are the bucket, the path and the query are the key.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use std::borrow::Cow;
 use tf_fs_object_store::Name;
 use tf_fs_object_store::http::{Uri as Url, names_server};
 use tf_fs_plugin::prelude::*;
+use url::Url as Reference;
 
 /// Characters that a request line cannot hold. Letters beyond ASCII are escaped too; existing escapes stay as they are.
 const ESCAPED: &AsciiSet = &CONTROLS
@@ -42,9 +44,8 @@ pub(crate) fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
              into TF_HTTPS_BEARER_TOKENS"
         )
     );
-    let is_host = Url::try_from(origin).is_ok_and(|url| names_server(&url) && url.path() == "/");
     ensure!(
-        is_host && !authority.contains(['?', '#', '\\']),
+        !authority.contains(['?', '#', '\\']) && ascii(origin).is_some(),
         Error::invalid_argument(format_args!(
             "`{}` is not a host; write https://host/path or https://host:port/path",
             authority.escape_debug()
@@ -60,12 +61,29 @@ pub(crate) fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
     Ok((origin, key))
 }
 
+/// Returns an origin as requests name it: an international host in its ASCII form. `None` if it has no valid host.
+pub(crate) fn ascii(origin: &str) -> Option<Cow<'_, str>> {
+    let is_host = |origin: &str| {
+        Url::try_from(origin).is_ok_and(|url| names_server(&url) && url.path() == "/")
+    };
+    if is_host(origin) {
+        return Some(Cow::Borrowed(origin));
+    }
+    // The parser of browsers would leave these out.
+    if origin.contains(|c: char| c.is_ascii_control() || c == ' ') {
+        return None;
+    }
+    let url = Reference::parse(origin).ok()?;
+    Some(Cow::Owned(url.origin().ascii_serialization())).filter(|origin| is_host(origin))
+}
+
 /// Returns the URL for requests of this key of an origin.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for a URL that is too long.
 pub(crate) fn url(origin: &str, key: &str) -> Result<Url> {
-    Url::try_from(format!("{origin}/{}", utf8_percent_encode(key, ESCAPED))).map_err(|error| {
+    let base = ascii(origin).unwrap_or(Cow::Borrowed(origin));
+    Url::try_from(format!("{base}/{}", utf8_percent_encode(key, ESCAPED))).map_err(|error| {
         Error::invalid_argument(format_args!(
             "{}: cannot be requested: {error}",
             Name::new("", origin, key)
@@ -101,6 +119,27 @@ mod tests {
             [("a//b/../c?x=%2F", "/a//b/../c?x=%2F"), ("ü a", "/%C3%BC%20a"), ("%41", "/%41")]
         {
             assert_eq!(url("https://h", key).unwrap().path_and_query().unwrap().as_str(), path);
+        }
+    }
+
+    #[test]
+    fn a_host_is_requested_in_ascii() {
+        for (text, url) in [
+            ("https://bücher.example/ü", "https://xn--bcher-kva.example/%C3%BC"),
+            ("http://BÜCHER.example:81", "http://xn--bcher-kva.example:81/"),
+            ("http://b%C3%BCcher.example:80/x", "http://xn--bcher-kva.example/x"),
+            ("http://例え.テスト/", "http://xn--r8jz45g.xn--zckzah/"),
+            ("http://my_host:/x", "http://my_host:/x"),
+            ("http://[::1]:81/x", "http://[::1]:81/x"),
+            ("http://127.1/x", "http://127.1/x"),
+        ] {
+            let (origin, key) = split(Uri::new(text.as_bytes())).unwrap();
+            assert_eq!(super::url(origin, key).unwrap().to_string(), url);
+        }
+        for text in
+            ["http://ü\n/", "http://ü b/", "http://ü:port/", "http://h:99999/", "http://a%00b/"]
+        {
+            assert!(split(Uri::new(text.as_bytes())).is_err(), "{text:?}");
         }
     }
 

@@ -200,9 +200,7 @@ pub(crate) async fn receive(
         Spool { content: Content::Memory(Vec::new(), Vec::new()), size: 0, settings, budget };
     let mut sink = match answer::encoding(&response) {
         None => Sink::Plain(spool),
-        Some(encoding)
-            if ["gzip", "x-gzip"].iter().any(|gzip| encoding.eq_ignore_ascii_case(gzip)) =>
-        {
+        Some(encoding) if matches!(encoding.as_str(), "gzip" | "x-gzip") => {
             Sink::Gzip(Box::new(MultiGzDecoder::new(spool)))
         }
         Some(encoding) => {

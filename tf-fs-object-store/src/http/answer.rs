@@ -1,6 +1,7 @@
 //! The head of a response, parsed strictly, and whether to believe what it says of a range.
 
-use super::{Failed, HeaderMap, HeaderName, HeaderValue, content_range, number};
+use super::headers::{Framing, framing, length};
+use super::{Failed, HeaderMap, HeaderName, HeaderValue, content_range, header, words};
 use crate::{GetOptions, Head, Range};
 use std::time::SystemTime;
 
@@ -16,66 +17,98 @@ pub(super) struct Answer {
     pub(super) keep: bool,
 }
 
+/// Headers of a response; most have fewer than the first number, and the second is the most.
+const HEADERS: [usize; 2] = [96, 1024];
+
 /// Parses the head at the beginning of `bytes`, and returns it with its length; `None` if it is incomplete.
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Answer, usize)>, Failed> {
-    let mut headers = [httparse::EMPTY_HEADER; 96];
-    let mut response = httparse::Response::new(&mut headers);
-    let len = match response.parse(bytes) {
-        Ok(httparse::Status::Complete(len)) => len,
-        Ok(httparse::Status::Partial) => return Ok(None),
-        Err(error) => return Err(Failed::Invalid(format!("its head is not HTTP: {error}"))),
-    };
-    let mut answer = Answer {
-        status: response.code.unwrap_or_default(),
-        headers: HeaderMap::with_capacity(response.headers.len()),
-        content_length: None,
-        chunked: false,
-        keep: response.version == Some(1),
-    };
-    for header in response.headers.iter() {
-        let text = String::from_utf8_lossy(header.value);
-        let text = text.trim();
-        match header.name.to_ascii_lowercase().as_str() {
-            "content-length" => {
-                let length = number(text).ok_or_else(|| {
-                    Failed::Invalid(format!("Content-Length `{}`", text.escape_debug()))
-                })?;
-                if answer.content_length.is_some_and(|before| before != length) {
-                    return Err(Failed::Invalid("two Content-Lengths".to_owned()));
-                }
-                answer.content_length = Some(length);
-            }
-            "transfer-encoding" => answer.chunked = true,
-            "connection" if has_token(text, "close") => answer.keep = false,
-            _ => {}
+    let parsed = match parse_into(bytes, &mut [httparse::EMPTY_HEADER; HEADERS[0]]) {
+        Err(httparse::Error::TooManyHeaders) => {
+            parse_into(bytes, &mut vec![httparse::EMPTY_HEADER; HEADERS[1]])
         }
+        parsed => parsed,
+    };
+    let parsed =
+        parsed.map_err(|error| Failed::Invalid(format!("its head is not HTTP: {error}")))?;
+    parsed.transpose()
+}
+
+type Parsed = Result<(Answer, usize), Failed>;
+
+fn parse_into<'b>(
+    bytes: &'b [u8],
+    headers: &mut [httparse::Header<'b>],
+) -> Result<Option<Parsed>, httparse::Error> {
+    let mut config = httparse::ParserConfig::default();
+    // Neither is valid any more, but curl and browsers accept both.
+    config
+        .allow_obsolete_multiline_headers_in_responses(true)
+        .allow_multiple_spaces_in_response_status_delimiters(true);
+    let mut response = httparse::Response::new(headers);
+    Ok(match config.parse_response(&mut response, bytes)? {
+        httparse::Status::Complete(len) => Some(answer(&response).map(|answer| (answer, len))),
+        httparse::Status::Partial => None,
+    })
+}
+
+fn answer(response: &httparse::Response<'_, '_>) -> Result<Answer, Failed> {
+    let status = response.code.unwrap_or_default();
+    let mut headers = HeaderMap::with_capacity(response.headers.len());
+    for header in response.headers.iter() {
         let name = HeaderName::from_bytes(header.name.as_bytes());
-        let value = HeaderValue::from_bytes(header.value.trim_ascii());
+        let value = match header.value.contains(&b'\n') {
+            // A folded line counts as one with spaces (RFC 9112, 5.2).
+            true => {
+                let unfold = |&byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { byte };
+                let value: Vec<u8> = header.value.iter().map(unfold).collect();
+                HeaderValue::from_bytes(value.trim_ascii())
+            }
+            false => HeaderValue::from_bytes(header.value.trim_ascii()),
+        };
         let (Ok(name), Ok(value)) = (name, value) else {
             return Err(Failed::Invalid("one of its headers is not HTTP".to_owned()));
         };
         let is_single = matches!(name.as_str(), "content-range" | "etag");
-        if is_single && answer.headers.get(&name).is_some_and(|before| *before != value) {
+        if is_single && headers.get(&name).is_some_and(|before| *before != value) {
             return Err(Failed::Invalid(format!("two values of {name}")));
         }
-        answer.headers.append(name, value);
+        headers.append(name, value);
     }
-    if matches!(answer.status, 204 | 304) {
+    let mut answer = Answer {
+        status,
+        content_length: content_length(&headers)?,
+        chunked: framing(&headers) != Framing::Plain,
+        keep: response.version == Some(1)
+            && !words(&headers, header::CONNECTION).iter().any(|word| word == "close")
+            && !headers.contains_key(header::TRANSFER_ENCODING),
+        headers,
+    };
+    if matches!(status, 204 | 304) {
         // Nothing follows, although the headers may describe the body that a 200 would have.
         (answer.content_length, answer.chunked) = (Some(0), false);
     }
-    answer.keep &= !answer.chunked;
-    match answer.status {
+    match status {
         // Another protocol begins, which was not requested.
         101 => Err(Failed::Invalid("HTTP 101 to a GET".into())),
-        100..=599 => Ok(Some((answer, len))),
+        100..=599 => Ok(answer),
         status => Err(Failed::Invalid(format!("HTTP {status}"))),
     }
 }
 
-/// Returns whether a list such as `keep-alive, close` has this word.
-fn has_token(list: &str, token: &str) -> bool {
-    list.split(',').any(|word| word.trim().eq_ignore_ascii_case(token))
+/// Returns the number of bytes of the body, if the headers tell it.
+///
+/// # Errors
+/// If they contradict each other.
+pub(super) fn content_length(headers: &HeaderMap) -> Result<Option<u64>, Failed> {
+    let values = || headers.get_all(header::CONTENT_LENGTH).iter().map(HeaderValue::as_bytes);
+    if values().next().is_none() || framing(headers) != Framing::Plain {
+        return Ok(None);
+    }
+    let wrong = || {
+        let all: Vec<_> = values().map(<[u8]>::escape_ascii).map(|text| text.to_string()).collect();
+        Failed::Invalid(format!("Content-Length `{}`", all.join("`, `")))
+    };
+    length(values()).map(Some).ok_or_else(wrong)
 }
 
 /// What a response says of the range that was requested.
@@ -182,7 +215,7 @@ mod tests {
                 .map(|answer| answer.content_length)
         };
         for (value, expected) in
-            [("5", 5), (" 5 ", 5), ("\t007", 7), ("18446744073709551615", u64::MAX)]
+            [("5", 5), (" 5 ", 5), ("5, 5,5", 5), ("\t007", 7), ("18446744073709551615", u64::MAX)]
         {
             assert_eq!(length(value).unwrap(), Some(expected), "{value:?}");
         }
@@ -193,7 +226,8 @@ mod tests {
             "-5",
             "- 5",
             "5 5",
-            "5, 5",
+            "5, 6",
+            "5,",
             "0x5",
             "5.0",
             "1e3",
@@ -275,7 +309,6 @@ mod tests {
             &["HTTP/1.1 600 X"],
             &["HTTP/1.1 -20 X"],
             &["HTTP/1.1 2000 X"],
-            &["HTTP/1.1  200 X"],
             &["HTTP/2 200 X"],
             &["ICY 200 OK"],
             &["HTTP/1.1 200 OK", "Content-Length : 5"],
@@ -284,6 +317,37 @@ mod tests {
         ] {
             assert!(matches!(parsed(lines), Err(Failed::Invalid(_))), "{lines:?}");
         }
-        assert_eq!(parsed(&["HTTP/1.1 200"]).unwrap().status, 200);
+    }
+
+    #[test]
+    fn what_curl_and_browsers_accept_is_accepted() {
+        for status in ["HTTP/1.1 200", "HTTP/1.1 200 ", "HTTP/1.1  200   OK", "HTTP/1.0 200 \u{fc}"]
+        {
+            assert_eq!(parsed(&[status]).unwrap().status, 200, "{status:?}");
+        }
+        let folded = parsed(&["HTTP/1.1 200 OK", "X: a", "\tb", " c", "Y:"]).unwrap();
+        assert_eq!(folded.headers["x"], "a  \tb   c");
+        assert_eq!(folded.headers["y"], "");
+        let text = "HTTP/1.1 200 OK\nX: \u{e4}\nContent-Length: 5\n\n";
+        let (answer, _) = parse(text.as_bytes()).unwrap().unwrap();
+        assert_eq!((answer.content_length, answer.headers["x"].len()), (Some(5), 2));
+        let many: Vec<String> = (0..1000).map(|n| format!("X-{n}: {n}")).collect();
+        let lines: Vec<&str> =
+            ["HTTP/1.1 200 OK"].into_iter().chain(many.iter().map(String::as_str)).collect();
+        assert_eq!(parsed(&lines).unwrap().headers.len(), 1000);
+    }
+
+    #[test]
+    fn a_transfer_encoding_overrides_the_length() {
+        for (encoding, length, chunked) in [
+            ("chunked", None, true),
+            ("gzip, Chunked", None, true),
+            ("gzip", None, true),
+            ("identity", Some(5), false),
+        ] {
+            let encoding = format!("Transfer-Encoding: {encoding}");
+            let answer = parsed(&["HTTP/1.1 200 OK", "Content-Length: 5", &encoding]).unwrap();
+            assert_eq!((answer.content_length, answer.chunked), (length, chunked), "{encoding}");
+        }
     }
 }

@@ -73,6 +73,8 @@ pub struct HttpBody {
     rest: Bytes,
     /// Bytes that are still to come; `None` if the response does not tell.
     left: Option<u64>,
+    /// Whether the connection need not end where the body does.
+    pub(super) ends_at_len: bool,
     endpoint: Arc<str>,
 }
 
@@ -96,7 +98,8 @@ pub(super) struct Wired {
 impl HttpBody {
     /// Creates a body that has to have `len` bytes, if that is known.
     pub fn new(incoming: Incoming, len: Option<u64>, endpoint: Arc<str>) -> Self {
-        Self { source: Source::Hyper(incoming), rest: Bytes::new(), left: len, endpoint }
+        let source = Source::Hyper(incoming);
+        Self { source, rest: Bytes::new(), left: len, ends_at_len: false, endpoint }
     }
 
     /// Creates the body of a response over one of our connections.
@@ -114,6 +117,7 @@ impl HttpBody {
             source: Source::Wire(Some(Box::new(wired))),
             rest: Bytes::new(),
             left: len,
+            ends_at_len: true,
             endpoint,
         }
     }
@@ -190,7 +194,7 @@ impl HttpBody {
             return Ok((n > 0).then(|| chunk.freeze()));
         };
         // Nothing further is waited for: the connection goes back to the pool at once.
-        if self.left == Some(0) && incoming.is_end_stream() {
+        if self.left == Some(0) && (self.ends_at_len || incoming.is_end_stream()) {
             return Ok(None);
         }
         loop {

@@ -1,15 +1,11 @@
 //! A client, its requests and responses.
 
-use super::answer::{Answer, RangeAnswer};
 use super::exchange::Exchange;
 use super::pool::{Place, Pool};
+use super::response::Response;
 use super::sending::Sending;
-use super::{
-    BoxError, Chunks, Connector, Failed, HeaderMap, HttpBody, IDLE, Method, Proxy, Refusal,
-    Request, Tls, Uri, date, header, number, retry_after,
-};
-use crate::redact::redacted;
-use crate::{GetOptions, Head, attempt};
+use super::{BoxError, Chunks, Connector, Failed, IDLE, Method, Proxy, Request, Tls, Uri, header};
+use crate::attempt;
 use ::http::uri::PathAndQuery;
 use bytes::Bytes;
 use hyper::body::{Body, Incoming};
@@ -24,8 +20,8 @@ use tf_fs_plugin::prelude::*;
 /// How long after a request without an answer requests that are made again get connections of their own. Nothing that is
 /// made again waits longer.
 const DISTRUST: Duration = Duration::from_secs(30);
-/// What of a refusal's body is read.
-const REFUSAL: usize = 4 << 10;
+/// The most headers of a response.
+const HEADERS: usize = 512;
 
 /// How requests are made.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -73,7 +69,11 @@ impl Http {
         let (connect, stall) = (settings.connect_timeout, settings.stall_timeout);
         let connector = Connector::new(tls, settings.proxy, connect, stall);
         let mut builder = Client::builder(TokioExecutor::new());
-        builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE);
+        builder
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE)
+            .http1_max_headers(HEADERS)
+            .http1_allow_obsolete_multiline_headers_in_responses(true);
         Self {
             pooled: builder.build(connector.clone()),
             fresh: builder.pool_max_idle_per_host(0).build(connector.clone()),
@@ -106,7 +106,18 @@ impl Http {
             // hyper knows where such a body ends.
             self.ranged().remove(&endpoint);
         }
-        let response = Response::new(self.forward(request).await?, Arc::clone(&endpoint))?;
+        let again = is_range.then(|| request.clone());
+        let response = match (self.forward(request).await, again) {
+            // Our own parser accepts more than hyper's.
+            (Err(Failed::Transport(_, error)), Some(again)) if is_not_http(&*error) => {
+                let response = self.get_range(&again, &endpoint).await?;
+                if response.is_encoded {
+                    return Err(Failed::Transport(endpoint.to_string(), error));
+                }
+                response
+            }
+            (response, _) => Response::new(response?, Arc::clone(&endpoint))?,
+        };
         if is_range && response.status == 206 && response.content_length.is_some() {
             self.ranged().insert(endpoint);
         }
@@ -199,6 +210,12 @@ impl Http {
     }
 }
 
+/// Returns whether hyper could not parse the head of a response.
+fn is_not_http(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut causes = std::iter::successors(Some(error), |error| error.source());
+    causes.any(|cause| cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse))
+}
+
 /// Whether a request is a GET of a range of bytes, as HTTP or Azure writes it.
 fn is_range(request: &Request<Chunks>) -> bool {
     let headers = request.headers();
@@ -233,135 +250,6 @@ pub fn endpoint(url: &Uri) -> String {
     let host = url.host().unwrap_or_default();
     let port = url.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{host}{port}", url.scheme_str().unwrap_or_default())
-}
-
-/// The head of a response, and its body to come.
-#[derive(Debug)]
-pub struct Response {
-    /// Its status.
-    pub status: u16,
-    /// Its headers.
-    pub headers: HeaderMap,
-    /// `Content-Length`, if it has one.
-    pub content_length: Option<u64>,
-    body: HttpBody,
-    /// Whether the body is received as it is encoded.
-    is_encoded: bool,
-    endpoint: Arc<str>,
-}
-
-impl Response {
-    fn new(response: ::http::Response<Incoming>, endpoint: Arc<str>) -> Result<Self, Failed> {
-        let (parts, incoming) = response.into_parts();
-        let mut new = Self {
-            status: parts.status.as_u16(),
-            headers: parts.headers,
-            content_length: None,
-            body: HttpBody::new(incoming, None, Arc::clone(&endpoint)),
-            is_encoded: false,
-            endpoint,
-        };
-        if let Some(length) = new.header("content-length") {
-            let wrong = || Failed::Invalid(format!("Content-Length `{}`", length.escape_debug()));
-            new.content_length = Some(number(length).ok_or_else(wrong)?);
-        }
-        Ok(new)
-    }
-
-    pub(super) fn wired(answer: Answer, body: HttpBody, endpoint: &Arc<str>) -> Self {
-        let Answer { status, headers, content_length, chunked, .. } = answer;
-        let endpoint = Arc::clone(endpoint);
-        Self { status, headers, content_length, body, is_encoded: chunked, endpoint }
-    }
-
-    /// What it says of the range that was requested.
-    ///
-    /// # Errors
-    /// As [`RangeAnswer::head`]; [`Failed::Unsupported`] for a body that can only be [read in part](Self::beginning).
-    pub fn range_head(&self, wanted: GetOptions<'_>) -> Result<Head, Failed> {
-        let answer = RangeAnswer {
-            status: self.status,
-            content_length: self.content_length,
-            content_range: self.header("content-range"),
-            content_encoding: self.header("content-encoding"),
-            etag: self.header("etag"),
-            modified: self.header("last-modified").and_then(date),
-        };
-        let head = answer.head(wanted)?;
-        match self.is_encoded {
-            true => Err(Failed::Unsupported("an encoded body".to_owned())),
-            false => Ok(head),
-        }
-    }
-
-    /// At most `most` bytes of the body, as much as arrives in `stall`.
-    pub async fn beginning(self, most: usize, stall: Duration) -> Vec<u8> {
-        let length = self.content_length.and_then(|length| usize::try_from(length).ok());
-        let most = length.unwrap_or(most).min(most);
-        let is_encoded = self.is_encoded;
-        let ended = |received: &[u8]| is_encoded && received.ends_with(b"0\r\n\r\n");
-        let mut body = self.into_body(None);
-        let mut bytes = Vec::new();
-        let receive = async {
-            while bytes.len() < most && !ended(&bytes) {
-                let Ok(Some(chunk)) = body.chunk().await else { break };
-                bytes.extend_from_slice(&chunk[..chunk.len().min(most - bytes.len())]);
-            }
-        };
-        // As much as has come by then has to do.
-        let _ = tokio::time::timeout(stall, receive).await;
-        bytes
-    }
-
-    /// The value of a header that is there once, without space around it.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let mut all = self.headers.get_all(name).iter();
-        let first = all.next()?;
-        if all.any(|other| other != first) {
-            return None;
-        }
-        first.to_str().ok().map(str::trim)
-    }
-
-    /// Scheme, host and port of the request's URL, for errors.
-    pub fn endpoint(&self) -> &str {
-        &self.endpoint
-    }
-
-    /// The body. If it has to have `len` bytes, any other number is a failure.
-    pub fn into_body(self, len: Option<u64>) -> HttpBody {
-        self.body.with_len(len)
-    }
-
-    /// The whole body.
-    ///
-    /// # Errors
-    /// If it breaks off, makes no progress for `stall`, or has more than `most` bytes.
-    pub async fn collect(self, most: usize, stall: Duration) -> Result<Bytes, Failed> {
-        let len = self.content_length;
-        self.into_body(len).collect(most, stall).await
-    }
-
-    /// What the server says with a status that is not a success. As much of the body as arrives in `stall`, at most 4 KiB,
-    /// is passed to `explain`, which may add to it.
-    pub async fn refusal(
-        self,
-        stall: Duration,
-        explain: impl FnOnce(&mut Refusal, &[u8]),
-    ) -> Failed {
-        let mut refusal = Refusal {
-            status: self.status,
-            endpoint: self.endpoint.to_string(),
-            retry_after: self.header("retry-after").and_then(retry_after),
-            ..Refusal::default()
-        };
-        let bytes = self.beginning(REFUSAL, stall).await;
-        explain(&mut refusal, &bytes);
-        for text in [&mut refusal.code, &mut refusal.message].into_iter().flatten() {
-            *text = redacted(text).into_owned();
-        }
-        Failed::Refused(Box::new(refusal))
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! A request over one of our connections.
 
 use super::answer::{Answer, parse};
-use super::client::Response;
 use super::pool::{Place, Pool};
+use super::response::Response;
 use super::wire::Wire;
 use super::{Failed, HttpBody};
 use std::fmt;
@@ -10,8 +10,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Longer heads than this are refused.
-const HEAD_LIMIT: usize = 32 << 10;
+/// Longer heads than this are refused. Browsers and curl accept some 256 KiB.
+const HEAD_LIMIT: usize = 256 << 10;
 /// A head that keeps arriving may take the stall timeout this many times.
 const HEAD_PATIENCE: u32 = 5;
 /// The most bytes received at once with a head; the rest of the body goes directly to its destination.

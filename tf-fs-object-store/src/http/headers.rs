@@ -1,6 +1,8 @@
 //! Header values, parsed strictly: one that is not valid HTTP is `None`.
 
+use super::HeaderMap;
 use crate::Range;
+use ::http::header::{AsHeaderName, TRANSFER_ENCODING};
 use std::time::{Duration, SystemTime};
 
 /// Parses a number as HTTP writes it: digits, and nothing else. Rust's own parser accepts a `+` as well.
@@ -8,6 +10,45 @@ pub fn number(text: &str) -> Option<u64> {
     (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
         .then(|| text.parse().ok())
         .flatten()
+}
+
+/// Parses the values of `Content-Length`: one number, which a list or several headers may repeat (RFC 9110, 8.6).
+pub(super) fn length<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<u64> {
+    let text = |value| std::str::from_utf8(value).unwrap_or("-");
+    let mut all = values.flat_map(|value| text(value).split(',')).map(|text| number(text.trim()));
+    let first = all.next()??;
+    all.all(|other| other == Some(first)).then_some(first)
+}
+
+/// How a body is framed, as `Transfer-Encoding` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// As `Content-Length` says, or until the end of the connection.
+    Plain,
+    /// In chunks, whatever `Content-Length` says (RFC 9112, 6.3).
+    Chunked,
+    /// With codings other than `chunked` at the end: until the end of the connection.
+    Open,
+}
+
+/// Returns the words of a list in all values of a header, such as `gzip` and `chunked`, in lower case.
+pub fn words(headers: &HeaderMap, name: impl AsHeaderName) -> Vec<String> {
+    let all = headers.get_all(name);
+    let lists = all.iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let words = lists.flat_map(|list| {
+        list.split(',').map(|word| word.trim().to_ascii_lowercase()).collect::<Vec<_>>()
+    });
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+/// Returns how the body of a response with these headers is framed.
+pub(super) fn framing(headers: &HeaderMap) -> Framing {
+    let codings = words(headers, TRANSFER_ENCODING);
+    match codings.last().map(String::as_str) {
+        Some("chunked") => Framing::Chunked,
+        _ if codings.iter().all(|coding| coding == "identity") => Framing::Plain,
+        _ => Framing::Open,
+    }
 }
 
 /// Parses the range and the size of the whole object in a `Content-Range` such as `bytes 0-9/100`.

@@ -6,7 +6,7 @@
 //!
 //! | Module | Job |
 //! |---|---|
-//! | `client` | a client, its requests and responses |
+//! | `client`, `response` | a client, its requests and responses |
 //! | `body` | bodies of requests and responses |
 //! | `sending` | a body that is being sent, in pieces that show its progress |
 //! | `failure` | why a request failed, and the error for the user |
@@ -29,6 +29,7 @@ mod guard;
 mod headers;
 mod metrics;
 mod pool;
+mod response;
 mod sealed;
 mod sending;
 mod tls;
@@ -39,14 +40,15 @@ pub use crate::server::names_server;
 pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
 pub use answer::RangeAnswer;
 pub use body::{Chunks, HttpBody};
-pub use client::{Http, HttpSettings, Response, endpoint};
+pub use client::{Http, HttpSettings, endpoint};
 pub use connector::{Connector, IDLE, Proxy, is_proxied, keeps_secrets};
 pub use exchange::Exchange;
 pub use failure::{Failed, Refusal};
 pub use guard::Guarded;
-pub use headers::{content_range, date, number, retry_after, unsatisfied_size};
+pub use headers::{content_range, date, number, retry_after, unsatisfied_size, words};
 pub use metrics::Counts;
 pub use pool::{Place, Pool};
+pub use response::Response;
 pub use tls::Tls;
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 

@@ -1,6 +1,7 @@
 //! `https://` and `http://` against servers that do what a test says, right and wrong.
 
 mod faults;
+mod grammar;
 mod heads;
 mod naming;
 mod reading;

@@ -45,6 +45,8 @@ pub(crate) struct Reply {
     pub(crate) stall: Option<usize>,
     /// Closes the connection without a response.
     pub(crate) drop: bool,
+    /// Sends this head, instead of one made from `status` and `headers`.
+    pub(crate) head: Option<Vec<u8>>,
 }
 
 impl Reply {
@@ -225,7 +227,8 @@ fn write(stream: &mut impl Write, request: &Request, reply: &Reply) -> Option<()
     for (name, value) in &reply.headers {
         head += &format!("{name}: {value}\r\n");
     }
-    stream.write_all((head + "\r\n").as_bytes()).ok()?;
+    let head = reply.head.clone().unwrap_or_else(|| (head + "\r\n").into_bytes());
+    stream.write_all(&head).ok()?;
     if request.method != "HEAD" {
         let end = reply.cut.or(reply.stall).unwrap_or(reply.body.len()).min(reply.body.len());
         stream.write_all(&reply.body[..end]).ok()?;

@@ -14,7 +14,8 @@ use std::thread;
 use std::time::Duration;
 use tf_fs_plugin::prelude::*;
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+/// Compresses the bytes.
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()

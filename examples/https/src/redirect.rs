@@ -1,0 +1,128 @@
+//! Where a redirect leads.
+
+use crate::name;
+use percent_encoding::{AsciiSet, percent_encode};
+use tf_fs_object_store::http::{Failed, HeaderValue, Response, Uri as Url, header};
+use tf_fs_plugin::prelude::*;
+use url::Url as Reference;
+
+/// Bytes of a `Location` that are escaped before it is parsed: those beyond ASCII, as they are, whatever their charset.
+const ESCAPED: &AsciiSet = &AsciiSet::EMPTY;
+
+/// Returns the target of a redirect, with ASCII alone; `None` if the response is not one, or names several.
+pub(crate) fn location(response: &Response) -> Option<String> {
+    if !matches!(response.status, 301..=303 | 307 | 308) {
+        return None;
+    }
+    let mut all = response.headers.get_all(header::LOCATION).iter();
+    let first = all.next().filter(|first| all.all(|other| other == first))?;
+    Some(percent_encode(HeaderValue::as_bytes(first), ESCAPED).to_string())
+}
+
+/// Returns the URL of a redirect's target, as browsers understand it.
+///
+/// # Errors
+/// If it is not a valid target.
+pub(crate) fn follow(from: &Url, location: &str) -> Result<Url, Failed> {
+    let fail = |text: String| Failed::Other(Error::failed_precondition(text));
+    let here = Reference::parse(&from.to_string()).ok();
+    let to = here.and_then(|here| here.join(location).ok());
+    let Some(mut to) = to.filter(|to| matches!(to.scheme(), "http" | "https") && to.has_host())
+    else {
+        return Err(fail(format!(
+            "{} redirects to something that is not a URL of a file; look at the URL",
+            name::origin(from)
+        )));
+    };
+    if from.scheme_str() == Some("https") && to.scheme() == "http" {
+        let host = to.host_str().unwrap_or_default();
+        return Err(fail(format!(
+            "{} redirects to http://{host}, where anybody on the way can read and change the bytes; if that does not matter, \
+             name the http:// URL itself",
+            name::origin(from)
+        )));
+    }
+    // They are the redirect's, not the user's.
+    let _ = (to.set_username(""), to.set_password(None));
+    to.set_fragment(None);
+    Url::try_from(to.as_str())
+        .map_err(|error| fail(format!("the redirect cannot be followed: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(text: &str) -> Url {
+        Url::try_from(text).unwrap()
+    }
+
+    #[test]
+    fn targets_are_those_of_browsers() {
+        for (here, location, to) in [
+            ("https://h/a/b?q", "c", "https://h/a/c"),
+            ("https://h/a/b", "/c?x=%2F", "https://h/c?x=%2F"),
+            ("https://h/a", "//i:8/b", "https://i:8/b"),
+            ("http://h/a", "//i/b", "http://i/b"),
+            ("http://h/a", "https://u:p@i/b#c", "https://i/b"),
+            ("https://h/a", "https://h/a//b%41", "https://h/a//b%41"),
+            ("https://h/a", "b/../c", "https://h/c"),
+            ("https://h/a/b/c", "../../d", "https://h/d"),
+            ("https://h/a/b/c", "../../../../d", "https://h/d"),
+            ("https://h/a/b/c", "./%2e%2E/d", "https://h/a/d"),
+            ("https://h/a/b/c", "..", "https://h/a/"),
+            ("https://h/a?q", "?r=1", "https://h/a?r=1"),
+            ("https://h/a?q", "?", "https://h/a?"),
+            ("https://h/a?q", "#f", "https://h/a?q"),
+            ("https://h/a", "b#f?g", "https://h/b"),
+            ("https://h/a", "HTTPS://H.Example/B", "https://h.example/B"),
+            ("https://h/a", "https://h:443/b", "https://h/b"),
+            ("http://h/a", "http://h:80/b", "http://h/b"),
+            ("http://h/a", "http://h:/b", "http://h/b"),
+            ("http://h/a", "http://h:0081/b", "http://h:81/b"),
+            ("http://h/a", "http://[::1]:8/b", "http://[::1]:8/b"),
+            ("http://h/a", "http://[0:0:0:0:0:0:0:1]/b", "http://[::1]/b"),
+            ("http://h/a", "http://127.1/b", "http://127.0.0.1/b"),
+            ("http://h/a", "http://0x7f000001/b", "http://127.0.0.1/b"),
+            ("http://h/a", "http://b%C3%BCcher.example/b", "http://xn--bcher-kva.example/b"),
+            ("http://h/a", "http://xn--bcher-kva.example/b", "http://xn--bcher-kva.example/b"),
+            ("http://h/a", "http://my_host-1.example./b", "http://my_host-1.example./b"),
+            ("https://h/a", "/a b.bin", "https://h/a%20b.bin"),
+            ("https://h/a", "  /b  ", "https://h/b"),
+            ("https://h/a", "/b\tc", "https://h/bc"),
+            ("https://h/a", "\\\\i\\b\\c", "https://i/b/c"),
+            ("https://h/a", "https:\\\\i/b", "https://i/b"),
+            ("https://h/a", "https:/i/b", "https://h/i/b"),
+            ("https://h/a", "https:b", "https://h/b"),
+            ("https://h/a", "https:///i/b", "https://i/b"),
+            ("https://h/a", "/%zz%", "https://h/%zz%"),
+            ("https://h/a", "/\"<>`{|}^[]\\'", "https://h/%22%3C%3E%60%7B|%7D^[]/'"),
+            ("https://h/a", "/b?\"<>`{|}^[]\\'", "https://h/b?%22%3C%3E`{|}^[]\\%27"),
+            ("https://h/a", "", "https://h/a"),
+            ("https://h", "b", "https://h/b"),
+        ] {
+            let got = follow(&from(here), location);
+            assert_eq!(got.map(|url| url.to_string()).unwrap(), to, "{location}");
+        }
+    }
+
+    #[test]
+    fn only_files_are_targets() {
+        for location in [
+            "http://h/a",
+            "HTTP://h/a",
+            "ftp://h/a",
+            "file:///etc/passwd",
+            "data:,x",
+            "https://",
+            "javascript:0",
+            "https://a b/",
+            "https://h:99999/",
+            "https://h:port/",
+            "https://[::1/",
+            "https://a%00b/",
+        ] {
+            assert!(follow(&from("https://h/a"), location).is_err(), "{location}");
+        }
+    }
+}

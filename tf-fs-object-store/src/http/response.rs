@@ -1,0 +1,146 @@
+//! The head of a response, and its body to come.
+
+use super::answer::{Answer, RangeAnswer, content_length};
+use super::headers::{Framing, framing};
+use super::{Failed, HeaderMap, HttpBody, Refusal, date, header, retry_after};
+use crate::redact::redacted;
+use crate::{GetOptions, Head};
+use bytes::Bytes;
+use hyper::body::Incoming;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What of a refusal's body is read.
+const REFUSAL: usize = 4 << 10;
+
+/// The head of a response, and its body to come.
+#[derive(Debug)]
+pub struct Response {
+    /// Its status.
+    pub status: u16,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// `Content-Length`, if it has one.
+    pub content_length: Option<u64>,
+    body: HttpBody,
+    /// Whether the body is received as it is encoded.
+    pub(super) is_encoded: bool,
+    endpoint: Arc<str>,
+}
+
+impl Response {
+    pub(super) fn new(
+        response: ::http::Response<Incoming>,
+        endpoint: Arc<str>,
+    ) -> Result<Self, Failed> {
+        let (parts, incoming) = response.into_parts();
+        let framing = framing(&parts.headers);
+        let mut body = HttpBody::new(incoming, None, Arc::clone(&endpoint));
+        // hyper then reads until the connection ends, and servers that say `identity` may keep it.
+        body.ends_at_len =
+            framing != Framing::Chunked && parts.headers.contains_key(header::TRANSFER_ENCODING);
+        Ok(Self {
+            status: parts.status.as_u16(),
+            content_length: content_length(&parts.headers)?,
+            headers: parts.headers,
+            body,
+            is_encoded: false,
+            endpoint,
+        })
+    }
+
+    pub(super) fn wired(answer: Answer, body: HttpBody, endpoint: &Arc<str>) -> Self {
+        let Answer { status, headers, content_length, chunked, .. } = answer;
+        let endpoint = Arc::clone(endpoint);
+        Self { status, headers, content_length, body, is_encoded: chunked, endpoint }
+    }
+
+    /// What it says of the range that was requested.
+    ///
+    /// # Errors
+    /// As [`RangeAnswer::head`]; [`Failed::Unsupported`] for a body that can only be [read in part](Self::beginning).
+    pub fn range_head(&self, wanted: GetOptions<'_>) -> Result<Head, Failed> {
+        let answer = RangeAnswer {
+            status: self.status,
+            content_length: self.content_length,
+            content_range: self.header("content-range"),
+            content_encoding: self.header("content-encoding"),
+            etag: self.header("etag"),
+            modified: self.header("last-modified").and_then(date),
+        };
+        let head = answer.head(wanted)?;
+        match self.is_encoded {
+            true => Err(Failed::Unsupported("an encoded body".to_owned())),
+            false => Ok(head),
+        }
+    }
+
+    /// At most `most` bytes of the body, as much as arrives in `stall`.
+    pub async fn beginning(self, most: usize, stall: Duration) -> Vec<u8> {
+        let length = self.content_length.and_then(|length| usize::try_from(length).ok());
+        let most = length.unwrap_or(most).min(most);
+        let is_encoded = self.is_encoded;
+        let ended = |received: &[u8]| is_encoded && received.ends_with(b"0\r\n\r\n");
+        let mut body = self.into_body(None);
+        let mut bytes = Vec::new();
+        let receive = async {
+            while bytes.len() < most && !ended(&bytes) {
+                let Ok(Some(chunk)) = body.chunk().await else { break };
+                bytes.extend_from_slice(&chunk[..chunk.len().min(most - bytes.len())]);
+            }
+        };
+        // As much as has come by then has to do.
+        let _ = tokio::time::timeout(stall, receive).await;
+        bytes
+    }
+
+    /// The value of a header that is there once, without space around it. Servers send UTF-8 too.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut all = self.headers.get_all(name).iter();
+        let first = all.next()?;
+        if all.any(|other| other != first) {
+            return None;
+        }
+        std::str::from_utf8(first.as_bytes()).ok().map(str::trim)
+    }
+
+    /// Scheme, host and port of the request's URL, for errors.
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
+    /// The body. If it has to have `len` bytes, any other number is a failure.
+    pub fn into_body(self, len: Option<u64>) -> HttpBody {
+        self.body.with_len(len)
+    }
+
+    /// The whole body.
+    ///
+    /// # Errors
+    /// If it breaks off, makes no progress for `stall`, or has more than `most` bytes.
+    pub async fn collect(self, most: usize, stall: Duration) -> Result<Bytes, Failed> {
+        let len = self.content_length;
+        self.into_body(len).collect(most, stall).await
+    }
+
+    /// What the server says with a status that is not a success. As much of the body as arrives in `stall`, at most 4 KiB,
+    /// is passed to `explain`, which may add to it.
+    pub async fn refusal(
+        self,
+        stall: Duration,
+        explain: impl FnOnce(&mut Refusal, &[u8]),
+    ) -> Failed {
+        let mut refusal = Refusal {
+            status: self.status,
+            endpoint: self.endpoint.to_string(),
+            retry_after: self.header("retry-after").and_then(retry_after),
+            ..Refusal::default()
+        };
+        let bytes = self.beginning(REFUSAL, stall).await;
+        explain(&mut refusal, &bytes);
+        for text in [&mut refusal.code, &mut refusal.message].into_iter().flatten() {
+            *text = redacted(text).into_owned();
+        }
+        Failed::Refused(Box::new(refusal))
+    }
+}
