@@ -1,13 +1,13 @@
 //! Credentials of requests: a bearer token, or a name and a password.
 
-use crate::name::origin;
+use crate::name::{self, origin};
 use crate::settings::Settings;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use tf_fs_object_store::http::{HeaderValue, Uri as Url, names_server};
+use tf_fs_object_store::http::{HeaderMap, HeaderName, HeaderValue, Uri as Url, header};
 use tf_fs_object_store::redact::keep;
 use tf_fs_plugin::prelude::*;
 
@@ -19,6 +19,8 @@ pub(crate) struct Credentials(Arc<Inner>);
 struct Inner {
     /// By origin.
     tokens: HashMap<String, HeaderValue>,
+    /// By origin.
+    headers: HashMap<String, HeaderMap>,
     /// By host.
     passwords: HashMap<String, HeaderValue>,
     /// For any other host that the user names.
@@ -32,7 +34,9 @@ impl Credentials {
     /// `INVALID_ARGUMENT` for tokens that cannot be parsed.
     pub(crate) fn new(settings: &Settings) -> Result<Self> {
         let text = settings.bearer_tokens.as_ref().map_or("", |secret| secret.expose());
-        let mut inner = Inner { tokens: tokens(text)?, ..Inner::default() };
+        let lines = settings.headers.as_ref().map_or("", |secret| secret.expose());
+        let mut inner =
+            Inner { tokens: tokens(text)?, headers: headers(lines)?, ..Inner::default() };
         if let Some(path) = &settings.netrc {
             match std::fs::read_to_string(path) {
                 Ok(text) => (inner.passwords, inner.default) = netrc(&text),
@@ -43,12 +47,41 @@ impl Credentials {
         Ok(Self(Arc::new(inner)))
     }
 
+    /// Adds the credentials and the headers for the server of this URL to those of a request. A header replaces a token
+    /// or a password, and joins cookies.
+    pub(crate) fn add(&self, to: &mut HeaderMap, url: &Url, is_named_by_user: bool) {
+        if let Some(authorization) = self.of(url, is_named_by_user) {
+            to.insert(header::AUTHORIZATION, authorization);
+        }
+        for (name, value) in self.0.headers.get(&origin(url)).into_iter().flatten() {
+            let joined = to.get(name).filter(|_| name == header::COOKIE).and_then(|cookies| {
+                let both = [value.as_bytes(), b"; ", cookies.as_bytes()].concat();
+                let mut both = HeaderValue::from_bytes(&both).ok()?;
+                both.set_sensitive(true);
+                Some(both)
+            });
+            to.insert(name, joined.unwrap_or_else(|| value.clone()));
+        }
+    }
+
+    /// Returns whether requests to the server of this URL have credentials.
+    pub(crate) fn has(&self, url: &Url, is_named_by_user: bool) -> bool {
+        let is_secret = |name: &HeaderName| {
+            let others =
+                [header::USER_AGENT, header::ACCEPT, header::ACCEPT_LANGUAGE, header::REFERER];
+            !others.contains(name)
+        };
+        let headers = self.0.headers.get(&origin(url));
+        self.of(url, is_named_by_user).is_some()
+            || headers.is_some_and(|headers| headers.keys().any(is_secret))
+    }
+
     /// Returns the credentials for the server of this URL. A server that the `user` did not name, but to which another
     /// redirects, gets no credentials that are meant for any host, and no password without TLS: a response that was
     /// changed on the way could demand them.
-    pub(crate) fn of(&self, url: &Url, is_named_by_user: bool) -> Option<HeaderValue> {
+    fn of(&self, url: &Url, is_named_by_user: bool) -> Option<HeaderValue> {
         let host = url.host().unwrap_or_default().to_ascii_lowercase();
-        let Inner { tokens, passwords, default } = &*self.0;
+        let Inner { tokens, passwords, default, .. } = &*self.0;
         tokens
             .get(&origin(url))
             .or_else(|| {
@@ -62,35 +95,107 @@ impl Credentials {
 
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hosts = self.0.tokens.keys().chain(self.0.passwords.keys());
+        let Inner { tokens, headers, passwords, .. } = &*self.0;
+        let hosts = tokens.keys().chain(headers.keys()).chain(passwords.keys());
         f.debug_list().entries(hosts).finish()
     }
 }
 
-/// Parses `host=token http://other:8080=token`. The default is `https`: no token is sent in the clear by mistake.
-pub(crate) fn tokens(text: &str) -> Result<HashMap<String, HeaderValue>> {
-    let wrong = |n: usize, how: &str| {
+/// An entry of a list of secrets by host.
+struct Listed<'a> {
+    /// The variable of the list, and what to write there.
+    list: (&'static str, &'static str),
+    number: usize,
+    origin: String,
+    value: &'a str,
+}
+
+impl<'a> Listed<'a> {
+    /// Parses `host=value`. The default scheme is `https`: no secret is sent in the clear by mistake.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` without the value.
+    fn parse(list: (&'static str, &'static str), (index, entry): (usize, &'a str)) -> Result<Self> {
+        let entry_of = |origin, value| Listed { list, number: index + 1, origin, value };
+        let (host, value) =
+            entry.split_once('=').ok_or_else(|| entry_of(String::new(), "").wrong("has no `=`"))?;
+        let host = host.trim();
+        let text = if host.contains("://") { host.to_owned() } else { format!("https://{host}") };
+        let text = text.strip_suffix('/').unwrap_or(&text);
+        let url = name::ascii(text).and_then(|origin| Url::try_from(&*origin).ok());
+        let url = url.filter(|url| {
+            matches!(url.scheme_str(), Some("http" | "https"))
+                && url.authority().is_some_and(|authority| !authority.as_str().contains('@'))
+        });
+        match url {
+            Some(url) => Ok(entry_of(origin(&url), value)),
+            None => Err(entry_of(String::new(), "").wrong("does not begin with a host")),
+        }
+    }
+
+    fn wrong(&self, how: &str) -> Error {
+        let (variable, format) = self.list;
         Error::invalid_argument(format_args!(
-            "TF_HTTPS_BEARER_TOKENS: entry {} {how}; write host=token, with spaces between entries",
-            n + 1
+            "{variable}: entry {} {how}; write {format}",
+            self.number
         ))
-    };
+    }
+}
+
+/// Parses `host=token http://other:8080=token`.
+fn tokens(text: &str) -> Result<HashMap<String, HeaderValue>> {
+    let list = ("TF_HTTPS_BEARER_TOKENS", "host=token, with spaces between entries");
     let mut tokens = HashMap::new();
-    for (n, entry) in text.split_whitespace().enumerate() {
-        let (host, token) = entry.split_once('=').ok_or_else(|| wrong(n, "has no `=`"))?;
-        let url = if host.contains("://") { host.to_owned() } else { format!("https://{host}") };
-        let url = Url::try_from(url).ok().filter(|url| url.path() == "/" && names_server(url));
-        let url = url.ok_or_else(|| wrong(n, "does not begin with a host"))?;
-        let value = header(format!("Bearer {token}")).filter(|_| !token.is_empty());
-        tokens
-            .insert(origin(&url), value.ok_or_else(|| wrong(n, "has no token that can be sent"))?);
+    for entry in text.split_whitespace().enumerate() {
+        let entry = Listed::parse(list, entry)?;
+        let value = secret(&format!("Bearer {}", entry.value)).filter(|_| !entry.value.is_empty());
+        let value = value.ok_or_else(|| entry.wrong("has no token that can be sent"))?;
+        tokens.insert(entry.origin, value);
     }
     Ok(tokens)
 }
 
-fn header(text: String) -> Option<HeaderValue> {
-    // After the scheme.
-    text.split_once(' ').into_iter().for_each(|(_, secret)| keep(secret));
+/// Headers that the plugin or the connection sets.
+const RESERVED: [HeaderName; 14] = [
+    header::HOST,
+    header::CONNECTION,
+    header::CONTENT_LENGTH,
+    header::TRANSFER_ENCODING,
+    header::TE,
+    header::TRAILER,
+    header::UPGRADE,
+    header::EXPECT,
+    header::RANGE,
+    header::IF_RANGE,
+    header::IF_MATCH,
+    header::IF_NONE_MATCH,
+    header::ACCEPT_ENCODING,
+    header::PROXY_AUTHORIZATION,
+];
+
+/// Parses `host=Name: value`, one a line.
+fn headers(text: &str) -> Result<HashMap<String, HeaderMap>> {
+    let list = ("TF_HTTPS_HEADERS", "host=Name: value, one a line");
+    let mut headers = HashMap::<_, HeaderMap>::new();
+    for entry in text.lines().map(str::trim).filter(|line| !line.is_empty()).enumerate() {
+        let entry = Listed::parse(list, entry)?;
+        let (name, value) =
+            entry.value.split_once(':').ok_or_else(|| entry.wrong("has no `:` after the name"))?;
+        let name = HeaderName::try_from(name.trim())
+            .map_err(|_| entry.wrong("has no valid name of a header"))?;
+        if RESERVED.contains(&name) {
+            return Err(entry.wrong(&format!("sets {name}, which the plugin sets itself")));
+        }
+        let value =
+            secret(value.trim()).ok_or_else(|| entry.wrong("has a value that cannot be sent"))?;
+        headers.entry(entry.origin).or_default().insert(name, value);
+    }
+    Ok(headers)
+}
+
+fn secret(text: &str) -> Option<HeaderValue> {
+    // After the scheme, if it has one.
+    keep(text.split_once(' ').map_or(text, |(_, secret)| secret));
     let mut value = HeaderValue::try_from(text).ok()?;
     value.set_sensitive(true);
     Some(value)
@@ -104,7 +209,7 @@ pub(crate) fn netrc(text: &str) -> (HashMap<String, HeaderValue>, Option<HeaderV
         let Some(Entry { host, login, password: Some(password) }) = entry else { return };
         keep(&password);
         let pair = STANDARD.encode(format!("{}:{password}", login.unwrap_or_default()));
-        let Some(value) = header(format!("Basic {pair}")) else { return };
+        let Some(value) = secret(&format!("Basic {pair}")) else { return };
         match host {
             // The first entry of a host applies.
             Some(host) => drop(hosts.entry(host.to_ascii_lowercase()).or_insert(value)),
@@ -227,6 +332,57 @@ mod tests {
             let error = super::tokens(text).unwrap_err();
             assert_eq!(error.code(), Code::InvalidArgument);
             assert!(!error.message().contains("ses"), "{error}");
+        }
+    }
+
+    #[test]
+    fn headers_are_for_one_server() {
+        let text = "a.b=PRIVATE-TOKEN: one\n\n  http://c:81 = X : two: 2=3 \na.b=x-empty:\na.b=Cookie: k=v\n\
+                    bücher.example=User-Agent: Mozilla/5.0 (X11; Linux)";
+        let inner = Inner { headers: headers(text).unwrap(), ..Inner::default() };
+        let all = Credentials(Arc::new(inner));
+        let sent = |text: &str| {
+            let mut to = HeaderMap::new();
+            to.insert(header::COOKIE, HeaderValue::from_static("s=1"));
+            all.add(&mut to, &url(text), false);
+            let shown = |(name, value): (&HeaderName, &HeaderValue)| {
+                format!("{name}: {}", value.to_str().unwrap())
+            };
+            let mut all: Vec<String> = to.iter().map(shown).collect();
+            all.sort();
+            (all, format!("{to:?}"))
+        };
+        let (a, debug) = sent("https://A.B:443/x");
+        assert_eq!(a, ["cookie: k=v; s=1", "private-token: one", "x-empty: "]);
+        assert!(!debug.contains("one") && !debug.contains("k=v"), "{debug}");
+        assert_eq!(sent("http://c:81/").0, ["cookie: s=1", "x: two: 2=3"]);
+        for other in ["http://a.b/", "https://a.b:444/", "https://x.a.b/", "https://c:81/"] {
+            assert_eq!(sent(other).0, ["cookie: s=1"], "{other}");
+        }
+        assert!(all.has(&url("https://a.b/"), false) && !all.has(&url("https://c/"), true));
+        assert!(!all.has(&url("https://xn--bcher-kva.example/"), true), "an agent is no secret");
+        assert!(!format!("{all:?}").contains("one"), "{all:?}");
+    }
+
+    #[test]
+    fn a_mistake_in_headers_is_told_without_the_value() {
+        for (text, how) in [
+            ("sesame", "entry 1 has no `=`"),
+            ("\nok=X: 1\nh=sesame", "entry 2 has no `:`"),
+            ("h=a b: sesame", "no valid name"),
+            ("h=: sesame", "no valid name"),
+            ("h=X: ses\u{1}ame", "a value that cannot be sent"),
+            ("=X: sesame", "does not begin with a host"),
+            ("h/path=X: sesame", "does not begin with a host"),
+            ("ftp://h=X: sesame", "does not begin with a host"),
+            ("sesame@h=X: sesame", "does not begin with a host"),
+            ("h:99999=X: sesame", "does not begin with a host"),
+            ("h=host: sesame", "sets host, which"),
+            ("h=Range: sesame", "sets range, which"),
+        ] {
+            let error = headers(text).unwrap_err();
+            assert_eq!(error.code(), Code::InvalidArgument);
+            assert!(error.message().contains(how) && !error.message().contains("ses"), "{error}");
         }
     }
 

@@ -6,7 +6,8 @@
 //! | Module | Job |
 //! |---|---|
 //! | `name` | URLs, exactly as written |
-//! | `settings`, `credentials` | environment, settings file, options; tokens and passwords by host |
+//! | `settings`, `credentials` | environment, settings file, options; tokens, headers and passwords by host |
+//! | `cookies` | cookies, within one chain of redirects |
 //! | `origin`, `redirect` | a server: requests, and where redirects lead |
 //! | `answer` | what a response says, and whether to believe it |
 //! | `whole` | files that their server sends only as a whole |
@@ -14,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod cookies;
 mod credentials;
 #[cfg(test)]
 mod fuzz;
@@ -33,7 +35,7 @@ use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, PoisonError, Weak};
 use std::time::Instant;
-use tf_fs_object_store::http::{Http, HttpSettings, Proxy, Tls};
+use tf_fs_object_store::http::{HeaderValue, Http, HttpSettings, Proxy, Tls};
 use tf_fs_object_store::{Connect, Connection, Current, Name, Process};
 use tf_fs_plugin::prelude::*;
 use tf_fs_plugin::{Unsupported, glob, sync::Mutex};
@@ -70,6 +72,7 @@ pub struct Client {
     settings: Arc<Settings>,
     http: Http,
     credentials: Credentials,
+    user_agent: Option<HeaderValue>,
 }
 
 /// A file open for reading, at the version that it had when it was opened.
@@ -102,6 +105,7 @@ impl tf_fs_object_store::Client for Client {
             base: bucket.to_string(),
             settings,
             credentials: self.credentials.clone(),
+            user_agent: self.user_agent.clone(),
             places: std::sync::Mutex::default(),
             wholes: Arc::default(),
             prefers_get: AtomicBool::default(),
@@ -133,8 +137,11 @@ impl Connect for Https {
                 });
                 let http = http.context("TF_HTTPS_CA_FILE")?;
                 let credentials = Credentials::new(&settings)?;
+                let agent = settings.user_agent.as_deref().map(HeaderValue::from_str).transpose();
+                let user_agent =
+                    agent.or_code(Code::InvalidArgument).context("TF_HTTPS_USER_AGENT")?;
                 let configured = Arc::clone(&configured);
-                let client = Client { configured, settings, http, credentials };
+                let client = Client { configured, settings, http, credentials, user_agent };
                 Ok(Connection::new(process, client))
             },
         )

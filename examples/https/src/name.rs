@@ -69,8 +69,10 @@ pub(crate) fn ascii(origin: &str) -> Option<Cow<'_, str>> {
     if is_host(origin) {
         return Some(Cow::Borrowed(origin));
     }
-    // The parser of browsers would leave these out.
-    if origin.contains(|c: char| c.is_ascii_control() || c == ' ') {
+    // The parser of browsers would leave these out, or take them for something else.
+    let is_odd = |c: char| c.is_ascii_control() || matches!(c, ' ' | '/' | '\\' | '?' | '#' | '@');
+    let (_, authority) = origin.split_once("://")?;
+    if authority.contains(is_odd) {
         return None;
     }
     let url = Reference::parse(origin).ok()?;

@@ -1,6 +1,7 @@
 //! A server: its files, as the engine requests them.
 
 use crate::answer::{self, Answer};
+use crate::cookies::Cookies;
 use crate::credentials::Credentials;
 use crate::{name, redirect};
 use bytes::BufMut;
@@ -35,8 +36,10 @@ pub struct Origin {
     pub(crate) base: String,
     pub(crate) settings: Settings,
     pub(crate) credentials: Credentials,
-    /// Where redirects led, by key and version: all of an open file is read from there.
-    pub(crate) places: Mutex<HashMap<(String, String), Url>>,
+    /// What requests say of the program, if not the usual.
+    pub(crate) user_agent: Option<HeaderValue>,
+    /// Where redirects led, and the cookies for it, by key and version: all of an open file is read from there.
+    pub(crate) places: Mutex<HashMap<(String, String), (Url, Cookies)>>,
     /// Whole files that arrived when a part was requested, by key, and when.
     pub(crate) wholes: Arc<Mutex<HashMap<String, (Instant, Response)>>>,
     /// Whether a GET of one byte told more than a HEAD did: then no HEAD is sent any more.
@@ -115,21 +118,21 @@ impl Origin {
         let original = name::url(&self.base, key).map_err(Failed::Other)?;
         let place = if_match.map(|version| (key.to_owned(), version.to_owned()));
         let known = place.as_ref().and_then(|place| lock(&self.places).get(place).cloned());
-        if let (Some(known), Some(place)) = (known, &place) {
-            let is_named = name::origin(&known) == name::origin(&original);
-            let response = self.once(&method, &known, is_named, range, if_match).await?;
+        let is_named = |url: &Url| name::origin(url) == name::origin(&original);
+        let ask = Ask { method: &method, range, if_match };
+        if let (Some((known, cookies)), Some(place)) = (known, &place) {
+            let response = self.once(ask, &known, is_named(&known), &cookies).await?;
             if !matches!(response.status, 300..=399 | 401 | 403 | 404 | 410) {
                 return Ok(response);
             }
             // The signature of such a URL expires after a while; the server provides another one.
             lock(&self.places).remove(place);
         }
-        let mut url = original.clone();
-        for _ in 0..=REDIRECTS {
-            let is_named = name::origin(&url) == name::origin(&original);
-            let response = self.once(&method, &url, is_named, range, if_match).await?;
+        let (mut url, mut cookies) = (original.clone(), Cookies::default());
+        for redirects in 0..=REDIRECTS {
+            let response = self.once(ask, &url, is_named(&url), &cookies).await?;
             let Some(location) = redirect::location(&response) else {
-                if url != original
+                if redirects > 0
                     && matches!(response.status, 200 | 206)
                     && let (Some(version), _) = answer::version(&response)
                 {
@@ -137,10 +140,11 @@ impl Origin {
                     if places.len() >= PLACES {
                         places.clear();
                     }
-                    places.insert((key.to_owned(), version), url);
+                    places.insert((key.to_owned(), version), (url, cookies));
                 }
                 return Ok(response);
             };
+            cookies.keep(&url, &response);
             url = redirect::follow(&url, &location)?;
         }
         let text = format!(
@@ -153,61 +157,84 @@ impl Origin {
     /// Makes one request to one server.
     async fn once(
         &self,
-        method: &Method,
+        ask: Ask<'_>,
         url: &Url,
         is_named_by_user: bool,
-        range: Option<Range>,
-        if_match: Option<&str>,
+        cookies: &Cookies,
     ) -> Result<Response, Failed> {
         let mut request = Request::new(Chunks::default());
-        *request.method_mut() = method.clone();
+        *request.method_mut() = ask.method.clone();
         *request.uri_mut() = url.clone();
         let headers = request.headers_mut();
-        if let Some(range) = range {
+        if let Some(range) = ask.range {
             let text = format!("bytes={}-{}", range.start, range.end - 1);
             headers.insert(header::RANGE, HeaderValue::try_from(text).expect("digits"));
         }
-        if let Some(version) = if_match.and_then(|version| HeaderValue::try_from(version).ok()) {
+        if let Some(version) = ask.if_match.and_then(|version| HeaderValue::try_from(version).ok())
+        {
             headers.insert(header::IF_MATCH, version);
         }
-        if let Some(authorization) = self.credentials.of(url, is_named_by_user) {
-            headers.insert(header::AUTHORIZATION, authorization);
+        if let Some(agent) = &self.user_agent {
+            headers.insert(header::USER_AGENT, agent.clone());
         }
+        if let Some(cookies) = cookies.header(url) {
+            headers.insert(header::COOKIE, cookies);
+        }
+        self.credentials.add(headers, url, is_named_by_user);
         self.http.send(request).await
     }
 
     /// Returns the failure of a response whose status is not a success.
     pub(crate) async fn refusal(&self, response: Response) -> Failed {
-        let url = Url::try_from(response.endpoint()).unwrap_or_default();
-        let host = name::origin(&url);
-        let base = Url::try_from(&*self.base).unwrap_or_default();
+        let url = response.url();
+        let host = name::origin(url);
+        let base = name::url(&self.base, "").unwrap_or_default();
         let is_named = host == name::origin(&base);
-        let has_credentials = self.credentials.of(&url, is_named).is_some();
+        let has_credentials = self.credentials.has(url, is_named);
+        let is_signed = redirect::is_signed(url);
         response
             .refusal(self.settings.stall_timeout, |refusal, _| {
-                refusal.advice = advice(refusal, has_credentials, &host);
+                refusal.advice = advice(refusal, has_credentials, is_signed, &host);
             })
             .await
     }
 }
 
+/// What a request is for.
+#[derive(Clone, Copy)]
+struct Ask<'a> {
+    method: &'a Method,
+    range: Option<Range>,
+    if_match: Option<&'a str>,
+}
+
 /// Returns what a user can do after a refusal.
-fn advice(refusal: &Refusal, has_credentials: bool, host: &str) -> Option<String> {
+fn advice(refusal: &Refusal, has_credentials: bool, is_signed: bool, host: &str) -> Option<String> {
     Some(match (refusal.status, has_credentials) {
         (401, false) => format!(
-            "it requires credentials; put a token into TF_HTTPS_BEARER_TOKENS (host=token), or a password into ~/.netrc, \
-             for {host}"
+            "it requires credentials; put a token into TF_HTTPS_BEARER_TOKENS (host=token), a header into TF_HTTPS_HEADERS, \
+             or a password into ~/.netrc, for {host}"
         ),
-        (401, true) => format!("the token or the password for {host} is not accepted; correct it"),
-        (403, false) => "look at the URL: if it is signed, its time may be over; or set credentials for this host \
-             (TF_HTTPS_BEARER_TOKENS, ~/.netrc)"
-            .to_owned(),
-        (403, true) => format!("the token or the password for {host} does not allow this; look at the URL and at its rights"),
+        (401, true) => format!("the credentials for {host} are not accepted; correct them"),
+        (403, _) if is_signed => {
+            "look at the URL: it is signed, and its time may be over".to_owned()
+        }
+        (403, false) => format!(
+            "look at the URL; if it is right, {host} wants credentials (TF_HTTPS_BEARER_TOKENS, TF_HTTPS_HEADERS, ~/.netrc), \
+             or another name of the program (TF_HTTPS_USER_AGENT)"
+        ),
+        (403, true) => {
+            format!(
+                "the credentials for {host} do not allow this; look at the URL and at their rights"
+            )
+        }
         (407, _) => "the proxy requires credentials; put them into HTTP_PROXY".to_owned(),
         (300..=399, _) => {
             format!("{host} names no place to follow (Location), or several; look at the URL")
         }
-        (429, _) => "the server limits requests; read fewer files at once, or try again later".to_owned(),
+        (429, _) => {
+            "the server limits requests; read fewer files at once, or try again later".to_owned()
+        }
         (500.., _) => "the server is at fault; try again later".to_owned(),
         _ => return None,
     })
@@ -315,13 +342,15 @@ mod tests {
             base: "https://h".to_owned(),
             settings: Settings::default(),
             credentials: Credentials::default(),
+            user_agent: None,
             places: Mutex::default(),
             wholes: Arc::default(),
             prefers_get: AtomicBool::default(),
         };
         let signed = "https://i/f?signature=sesame";
         let place = (signed.to_owned(), "version".to_owned());
-        lock(&origin.places).insert(place, Url::from_static(signed));
+        let there = (Url::from_static(signed), Cookies::default());
+        lock(&origin.places).insert(place, there);
         let shown = format!("{origin:?}");
         assert!(shown.contains("https://h") && !shown.contains("sesame"), "{shown}");
     }

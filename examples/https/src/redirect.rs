@@ -49,6 +49,16 @@ pub(crate) fn follow(from: &Url, location: &str) -> Result<Url, Failed> {
         .map_err(|error| fail(format!("the redirect cannot be followed: {error}")))
 }
 
+/// Returns whether a URL has a signature, as those of S3, Google Cloud Storage, Azure and CDNs have.
+pub(crate) fn is_signed(url: &Url) -> bool {
+    let keys = url.query().unwrap_or_default().split('&').map(|pair| {
+        let key = pair.split_once('=').map_or(pair, |(key, _)| key);
+        key.to_ascii_lowercase()
+    });
+    let known = ["sig", "hdnts", "hdnea", "__token__", "expires", "verify"];
+    keys.into_iter().any(|key| key.ends_with("signature") || known.contains(&key.as_str()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,6 +113,20 @@ mod tests {
         ] {
             let got = follow(&from(here), location);
             assert_eq!(got.map(|url| url.to_string()).unwrap(), to, "{location}");
+        }
+    }
+
+    #[test]
+    fn signatures_are_known() {
+        for (url, signed) in [
+            ("https://h/f?X-Amz-Signature=1", true),
+            ("https://h/f?sv=2&sig=1", true),
+            ("https://h/f?Expires=1&Signature=2&Key-Pair-Id=3", true),
+            ("https://h/f?x-goog-signature", true),
+            ("https://h/f?q=signature", false),
+            ("https://h/signature", false),
+        ] {
+            assert_eq!(is_signed(&from(url)), signed, "{url}");
         }
     }
 

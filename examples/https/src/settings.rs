@@ -33,6 +33,10 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 const SETTINGS: &[Setting] = &[
     Setting::new("bearer_tokens", &["TF_HTTPS_BEARER_TOKENS"], Kind::Secret, "",
         "Tokens by host: `host=TOKEN`, several with spaces between them.").of_process(),
+    Setting::new("headers", &["TF_HTTPS_HEADERS"], Kind::Secret, "",
+        "Headers by host: `host=Name: value`, one a line.").of_process(),
+    Setting::new("user_agent", &[], Kind::Text, "",
+        "What requests say of the program. Not set: `tensorflow-https/` and its version.").of_process(),
     Setting::new("netrc", &["NETRC"], Kind::Text, "", "A file with names and passwords by host. Not set: `~/.netrc`.").of_process(),
     Setting::new("ca_file", &[], Kind::File, "",
         "Certificates (PEM) to trust instead of the system's. `SSL_CERT_FILE` and `SSL_CERT_DIR` work too.").of_process(),
@@ -63,6 +67,10 @@ pub struct Settings {
     pub ca_file: Option<PathBuf>,
     /// `host=token`, several with spaces between them.
     pub bearer_tokens: Option<Secret>,
+    /// `host=Name: value`, one a line.
+    pub headers: Option<Secret>,
+    /// What requests say of the program that makes them.
+    pub user_agent: Option<String>,
     /// Names and passwords by host.
     pub netrc: Option<PathBuf>,
     /// Bytes of the largest file that is received as a whole, from a server without ranges.
@@ -94,6 +102,8 @@ impl FromValues for Settings {
         Ok(Self {
             ca_file: path("ca_file"),
             bearer_tokens: values.secret("bearer_tokens"),
+            headers: values.secret("headers"),
+            user_agent: values.text("user_agent"),
             netrc: path("netrc").or_else(home),
             spool: values.number("spool_bytes"),
             spool_directory: path("spool_directory"),
@@ -138,6 +148,9 @@ mod tests {
         assert!(error.message().contains("TF_HTTPS_CA_FILE"), "{error}");
         let secret = of("TF_HTTPS_BEARER_TOKENS", "host=sesame").unwrap();
         assert!(secret.bearer_tokens.is_some() && !format!("{secret:?}").contains("sesame"));
+        let secret = of("TF_HTTPS_HEADERS", "host=X: sesame\nhost=Y: open").unwrap();
+        assert_eq!(secret.headers.as_ref().unwrap().expose(), "host=X: sesame\nhost=Y: open");
+        assert!(!format!("{secret:?}").contains("sesame"));
     }
 
     #[test]

@@ -107,6 +107,7 @@ impl Http {
             self.ranged().remove(&endpoint);
         }
         let again = is_range.then(|| request.clone());
+        let url = request.uri().clone();
         let response = match (self.forward(request).await, again) {
             // Our own parser accepts more than hyper's.
             (Err(Failed::Transport(_, error)), Some(again)) if is_not_http(&*error) => {
@@ -116,7 +117,7 @@ impl Http {
                 }
                 response
             }
-            (response, _) => Response::new(response?, Arc::clone(&endpoint))?,
+            (response, _) => Response::new(response?, Arc::clone(&endpoint), url)?,
         };
         if is_range && response.status == 206 && response.content_length.is_some() {
             self.ranged().insert(endpoint);
@@ -201,7 +202,9 @@ impl Http {
             stall_timeout: self.settings.stall_timeout,
             request: &written(request),
         };
-        exchange.make(&self.pool).await
+        let mut response = exchange.make(&self.pool).await?;
+        response.url = url.clone();
+        Ok(response)
     }
 
     /// The settings that it was made with.

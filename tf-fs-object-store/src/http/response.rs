@@ -2,11 +2,12 @@
 
 use super::answer::{Answer, RangeAnswer, content_length};
 use super::headers::{Framing, framing};
-use super::{Failed, HeaderMap, HttpBody, Refusal, date, header, retry_after};
+use super::{Failed, HeaderMap, HttpBody, Refusal, Uri, date, header, retry_after};
 use crate::redact::redacted;
 use crate::{GetOptions, Head};
 use bytes::Bytes;
 use hyper::body::Incoming;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,6 @@ use std::time::Duration;
 const REFUSAL: usize = 4 << 10;
 
 /// The head of a response, and its body to come.
-#[derive(Debug)]
 pub struct Response {
     /// Its status.
     pub status: u16,
@@ -26,12 +26,23 @@ pub struct Response {
     /// Whether the body is received as it is encoded.
     pub(super) is_encoded: bool,
     endpoint: Arc<str>,
+    pub(super) url: Uri,
+}
+
+// URLs may be signed, and headers may hold cookies.
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Response");
+        shown.field("status", &self.status).field("endpoint", &self.endpoint);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Response {
     pub(super) fn new(
         response: ::http::Response<Incoming>,
         endpoint: Arc<str>,
+        url: Uri,
     ) -> Result<Self, Failed> {
         let (parts, incoming) = response.into_parts();
         let framing = framing(&parts.headers);
@@ -46,13 +57,15 @@ impl Response {
             body,
             is_encoded: false,
             endpoint,
+            url,
         })
     }
 
     pub(super) fn wired(answer: Answer, body: HttpBody, endpoint: &Arc<str>) -> Self {
         let Answer { status, headers, content_length, chunked, .. } = answer;
         let endpoint = Arc::clone(endpoint);
-        Self { status, headers, content_length, body, is_encoded: chunked, endpoint }
+        let url = Uri::default();
+        Self { status, headers, content_length, body, is_encoded: chunked, endpoint, url }
     }
 
     /// What it says of the range that was requested.
@@ -107,6 +120,11 @@ impl Response {
     /// Scheme, host and port of the request's URL, for errors.
     pub fn endpoint(&self) -> &str {
         &self.endpoint
+    }
+
+    /// The URL of the request, with what may be secret in it. It is empty after an [`Exchange`](super::Exchange).
+    pub fn url(&self) -> &Uri {
+        &self.url
     }
 
     /// The body. If it has to have `len` bytes, any other number is a failure.

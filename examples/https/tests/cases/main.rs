@@ -2,6 +2,7 @@
 
 mod faults;
 mod grammar;
+mod headers;
 mod heads;
 mod naming;
 mod reading;
