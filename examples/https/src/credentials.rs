@@ -49,8 +49,8 @@ impl Credentials {
 
     /// Adds the credentials and the headers for the server of this URL to those of a request. A header replaces a token
     /// or a password, and joins cookies.
-    pub(crate) fn add(&self, to: &mut HeaderMap, url: &Url, is_named_by_user: bool) {
-        if let Some(authorization) = self.of(url, is_named_by_user) {
+    pub(crate) fn add(&self, to: &mut HeaderMap, url: &Url, named: &Url) {
+        if let Some(authorization) = self.of(url, named) {
             to.insert(header::AUTHORIZATION, authorization);
         }
         for (name, value) in self.0.headers.get(&origin(url)).into_iter().flatten() {
@@ -65,30 +65,35 @@ impl Credentials {
     }
 
     /// Returns whether requests to the server of this URL have credentials.
-    pub(crate) fn has(&self, url: &Url, is_named_by_user: bool) -> bool {
+    pub(crate) fn has(&self, url: &Url, named: &Url) -> bool {
         let is_secret = |name: &HeaderName| {
             let others =
                 [header::USER_AGENT, header::ACCEPT, header::ACCEPT_LANGUAGE, header::REFERER];
             !others.contains(name)
         };
         let headers = self.0.headers.get(&origin(url));
-        self.of(url, is_named_by_user).is_some()
+        self.of(url, named).is_some()
             || headers.is_some_and(|headers| headers.keys().any(is_secret))
     }
 
-    /// Returns the credentials for the server of this URL. A server that the `user` did not name, but to which another
-    /// redirects, gets no credentials that are meant for any host, and no password without TLS: a response that was
-    /// changed on the way could demand them.
-    fn of(&self, url: &Url, is_named_by_user: bool) -> Option<HeaderValue> {
-        let host = url.host().unwrap_or_default().to_ascii_lowercase();
+    /// Returns the credentials for the server of this URL, where the user named the URL `named`.
+    ///
+    /// A token is for a scheme, a host and a port. A password is for a host, whose other ports may belong to others: a
+    /// redirect takes it neither to another port or scheme of the host that the user named, nor to a port of another host
+    /// but that of `https`. A password for any host stays with the server that the user named.
+    fn of(&self, url: &Url, named: &Url) -> Option<HeaderValue> {
+        let host = |url: &Url| url.host().unwrap_or_default().to_ascii_lowercase();
+        let is_named = origin(url) == origin(named);
+        let is_usual =
+            url.scheme_str() == Some("https") && matches!(url.port_u16(), None | Some(443));
         let Inner { tokens, passwords, default, .. } = &*self.0;
         tokens
             .get(&origin(url))
             .or_else(|| {
-                let is_safe = is_named_by_user || url.scheme_str() == Some("https");
-                passwords.get(&host).filter(|_| is_safe)
+                let may_have = is_named || (is_usual && host(url) != host(named));
+                passwords.get(&host(url)).filter(|_| may_have)
             })
-            .or_else(|| default.as_ref().filter(|_| is_named_by_user))
+            .or_else(|| default.as_ref().filter(|_| is_named))
             .cloned()
     }
 }
@@ -344,7 +349,7 @@ mod tests {
         let sent = |text: &str| {
             let mut to = HeaderMap::new();
             to.insert(header::COOKIE, HeaderValue::from_static("s=1"));
-            all.add(&mut to, &url(text), false);
+            all.add(&mut to, &url(text), &url("https://named/"));
             let shown = |(name, value): (&HeaderName, &HeaderValue)| {
                 format!("{name}: {}", value.to_str().unwrap())
             };
@@ -359,8 +364,9 @@ mod tests {
         for other in ["http://a.b/", "https://a.b:444/", "https://x.a.b/", "https://c:81/"] {
             assert_eq!(sent(other).0, ["cookie: s=1"], "{other}");
         }
-        assert!(all.has(&url("https://a.b/"), false) && !all.has(&url("https://c/"), true));
-        assert!(!all.has(&url("https://xn--bcher-kva.example/"), true), "an agent is no secret");
+        let has = |text| all.has(&url(text), &url(text));
+        assert!(has("https://a.b/") && !has("https://c/"));
+        assert!(!has("https://xn--bcher-kva.example/"), "an agent is no secret");
         assert!(!format!("{all:?}").contains("one"), "{all:?}");
     }
 
@@ -394,8 +400,10 @@ mod tests {
         let (hosts, default) = netrc(text);
         let inner = Inner { passwords: hosts, default, ..Inner::default() };
         let all = Credentials(Arc::new(inner));
-        let of = |host: &str, named| {
-            let value = shown(all.of(&url(&format!("https://{host}:8/x")), named))?;
+        let of = |host: &str, is_named| {
+            let there = url(&format!("https://{host}/x"));
+            let named = if is_named { there.clone() } else { url("https://named/") };
+            let value = shown(all.of(&there, &named))?;
             let pair = STANDARD.decode(value.strip_prefix("Basic ").unwrap()).unwrap();
             Some(String::from_utf8(pair).unwrap())
         };
@@ -406,8 +414,34 @@ mod tests {
         assert_eq!(of("elsewhere", false), None, "where a redirect led");
         assert_eq!(of("no", false), None);
         assert!(!format!("{all:?}").contains('p'), "{all:?}");
-        let at_b = |scheme: &str, named| all.of(&url(&format!("{scheme}://b/x")), named).is_some();
-        assert!(at_b("https", false) && at_b("http", true) && !at_b("http", false));
+    }
+
+    #[test]
+    fn a_redirect_takes_a_password_to_the_usual_port_of_its_host_alone() {
+        let (passwords, default) =
+            netrc("machine h login u password p machine i login v password q default login any");
+        let all = Credentials(Arc::new(Inner { passwords, default, ..Inner::default() }));
+        for (named, to, has) in [
+            ("https://h/a", "https://h/b", true),
+            ("https://h:443/a", "https://H/b", true),
+            ("https://h:8/a", "https://h:8/b", true),
+            ("http://h/a", "http://h/b", true),
+            // As curl since 2022: other ports and schemes of a host may belong to others.
+            ("https://h/a", "https://h:8/b", false),
+            ("https://h:8/a", "https://h/b", false),
+            ("https://h/a", "http://h/b", false),
+            ("http://h/a", "https://h/b", false),
+            ("http://h/a", "http://h:8/b", false),
+            // Sign-ins at another host.
+            ("https://h/a", "https://i/b", true),
+            ("http://h/a", "https://i:443/b", true),
+            ("https://h/a", "https://i:8/b", false),
+            ("http://h/a", "http://i/b", false),
+            ("https://h/a", "https://h.i/b", false),
+            ("https://h/a", "https://elsewhere/b", false),
+        ] {
+            assert_eq!(all.of(&url(to), &url(named)).is_some(), has, "{named} to {to}");
+        }
     }
 
     #[test]

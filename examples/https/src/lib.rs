@@ -30,6 +30,7 @@ pub use settings::{Secret, Settings};
 
 use credentials::Credentials;
 use origin::{Origin, is_whole};
+use redirect::Clients;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -70,7 +71,7 @@ static SHARED: LazyLock<Arc<Shared>> = LazyLock::new(Arc::default);
 pub struct Client {
     configured: Arc<Configured>,
     settings: Arc<Settings>,
-    http: Http,
+    clients: Clients,
     credentials: Credentials,
     user_agent: Option<HeaderValue>,
 }
@@ -101,7 +102,7 @@ impl tf_fs_object_store::Client for Client {
         settings.listing_ttl = self.settings.cache;
         settings.disk_cache = self.settings.disk_cache.clone();
         Ok(Origin {
-            http: self.http.clone(),
+            clients: self.clients.clone(),
             base: bucket.to_string(),
             settings,
             credentials: self.credentials.clone(),
@@ -140,8 +141,9 @@ impl Connect for Https {
                 let agent = settings.user_agent.as_deref().map(HeaderValue::from_str).transpose();
                 let user_agent =
                     agent.or_code(Code::InvalidArgument).context("TF_HTTPS_USER_AGENT")?;
+                let clients = Clients::new(http, settings.local_redirects);
                 let configured = Arc::clone(&configured);
-                let client = Client { configured, settings, http, credentials, user_agent };
+                let client = Client { configured, settings, clients, credentials, user_agent };
                 Ok(Connection::new(process, client))
             },
         )

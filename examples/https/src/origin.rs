@@ -3,7 +3,8 @@
 use crate::answer::{self, Answer};
 use crate::cookies::Cookies;
 use crate::credentials::Credentials;
-use crate::{name, redirect};
+use crate::name;
+use crate::redirect::{self, Clients};
 use bytes::BufMut;
 use std::collections::HashMap;
 use std::fmt;
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tf_fs_object_store::http::{
-    Chunks, Failed, HeaderValue, Http, HttpBody, Method, Refusal, Request, Response, Uri as Url,
+    Chunks, Failed, HeaderValue, HttpBody, Method, Reach, Refusal, Request, Response, Uri as Url,
     header,
 };
 use tf_fs_object_store::{
@@ -31,7 +32,7 @@ const WHOLES: usize = 16;
 
 /// A server.
 pub struct Origin {
-    pub(crate) http: Http,
+    pub(crate) clients: Clients,
     /// Scheme, host and port, as the user wrote them.
     pub(crate) base: String,
     pub(crate) settings: Settings,
@@ -39,7 +40,7 @@ pub struct Origin {
     /// What requests say of the program, if not the usual.
     pub(crate) user_agent: Option<HeaderValue>,
     /// Where redirects led, and the cookies for it, by key and version: all of an open file is read from there.
-    pub(crate) places: Mutex<HashMap<(String, String), (Url, Cookies)>>,
+    pub(crate) places: Mutex<HashMap<(String, String), Place>>,
     /// Whole files that arrived when a part was requested, by key, and when.
     pub(crate) wholes: Arc<Mutex<HashMap<String, (Instant, Response)>>>,
     /// Whether a GET of one byte told more than a HEAD did: then no HEAD is sent any more.
@@ -118,19 +119,19 @@ impl Origin {
         let original = name::url(&self.base, key).map_err(Failed::Other)?;
         let place = if_match.map(|version| (key.to_owned(), version.to_owned()));
         let known = place.as_ref().and_then(|place| lock(&self.places).get(place).cloned());
-        let is_named = |url: &Url| name::origin(url) == name::origin(&original);
-        let ask = Ask { method: &method, range, if_match };
-        if let (Some((known, cookies)), Some(place)) = (known, &place) {
-            let response = self.once(ask, &known, is_named(&known), &cookies).await?;
+        let ask = Ask { method: &method, range, if_match, named: &original };
+        if let (Some(known), Some(place)) = (known, &place) {
+            let response = self.once(ask, &known).await?;
             if !matches!(response.status, 300..=399 | 401 | 403 | 404 | 410) {
                 return Ok(response);
             }
             // The signature of such a URL expires after a while; the server provides another one.
             lock(&self.places).remove(place);
         }
-        let (mut url, mut cookies) = (original.clone(), Cookies::default());
+        let mut place = Place { url: original.clone(), cookies: Cookies::default(), reach: None };
+        let mut first = None;
         for redirects in 0..=REDIRECTS {
-            let response = self.once(ask, &url, is_named(&url), &cookies).await?;
+            let response = self.once(ask, &place).await?;
             let Some(location) = redirect::location(&response) else {
                 if redirects > 0
                     && matches!(response.status, 200 | 206)
@@ -140,28 +141,26 @@ impl Origin {
                     if places.len() >= PLACES {
                         places.clear();
                     }
-                    places.insert((key.to_owned(), version), (url, cookies));
+                    places.insert((key.to_owned(), version), place);
                 }
                 return Ok(response);
             };
-            cookies.keep(&url, &response);
-            url = redirect::follow(&url, &location)?;
+            place.cookies.keep(&place.url, &response);
+            let zone = *first.get_or_insert_with(|| redirect::zone(&response));
+            place.url = redirect::follow(&place.url, &location)?;
+            let is_named = name::origin(&place.url) == name::origin(&original);
+            place.reach = (!is_named).then(|| redirect::reach(zone, &place.url));
         }
         let text = format!(
             "more than {REDIRECTS} redirects, the last one to {}; look at the URL",
-            name::origin(&url)
+            name::origin(&place.url)
         );
         Err(Failed::Other(Error::failed_precondition(text)))
     }
 
     /// Makes one request to one server.
-    async fn once(
-        &self,
-        ask: Ask<'_>,
-        url: &Url,
-        is_named_by_user: bool,
-        cookies: &Cookies,
-    ) -> Result<Response, Failed> {
+    async fn once(&self, ask: Ask<'_>, place: &Place) -> Result<Response, Failed> {
+        let url = &place.url;
         let mut request = Request::new(Chunks::default());
         *request.method_mut() = ask.method.clone();
         *request.uri_mut() = url.clone();
@@ -177,11 +176,12 @@ impl Origin {
         if let Some(agent) = &self.user_agent {
             headers.insert(header::USER_AGENT, agent.clone());
         }
-        if let Some(cookies) = cookies.header(url) {
+        if let Some(cookies) = place.cookies.header(url) {
             headers.insert(header::COOKIE, cookies);
         }
-        self.credentials.add(headers, url, is_named_by_user);
-        self.http.send(request).await
+        self.credentials.add(headers, url, ask.named);
+        let response = self.clients.of(place.reach).send(request).await;
+        response.map_err(|failed| redirect::explain(failed, &name::origin(ask.named), url))
     }
 
     /// Returns the failure of a response whose status is not a success.
@@ -189,12 +189,12 @@ impl Origin {
         let url = response.url();
         let host = name::origin(url);
         let base = name::url(&self.base, "").unwrap_or_default();
+        let has_credentials = self.credentials.has(url, &base);
         let is_named = host == name::origin(&base);
-        let has_credentials = self.credentials.has(url, is_named);
         let is_signed = redirect::is_signed(url);
         response
             .refusal(self.settings.stall_timeout, |refusal, _| {
-                refusal.advice = advice(refusal, has_credentials, is_signed, &host);
+                refusal.advice = advice(refusal, has_credentials, is_named, is_signed, &host);
             })
             .await
     }
@@ -206,11 +206,32 @@ struct Ask<'a> {
     method: &'a Method,
     range: Option<Range>,
     if_match: Option<&'a str>,
+    /// The URL that the user named.
+    named: &'a Url,
+}
+
+/// Where a file is, after redirects.
+#[derive(Clone)]
+pub(crate) struct Place {
+    url: Url,
+    cookies: Cookies,
+    /// What its requests may reach; `None` for a server that the user named.
+    reach: Option<Reach>,
 }
 
 /// Returns what a user can do after a refusal.
-fn advice(refusal: &Refusal, has_credentials: bool, is_signed: bool, host: &str) -> Option<String> {
+fn advice(
+    refusal: &Refusal,
+    has_credentials: bool,
+    is_named: bool,
+    is_signed: bool,
+    host: &str,
+) -> Option<String> {
     Some(match (refusal.status, has_credentials) {
+        (401, false) if !is_named => format!(
+            "a redirect led to {host}, which requires credentials; name its URL itself, or put a token into \
+             TF_HTTPS_BEARER_TOKENS or a header into TF_HTTPS_HEADERS for it"
+        ),
         (401, false) => format!(
             "it requires credentials; put a token into TF_HTTPS_BEARER_TOKENS (host=token), a header into TF_HTTPS_HEADERS, \
              or a password into ~/.netrc, for {host}"
@@ -328,7 +349,7 @@ mod tests {
 
     #[test]
     fn signed_urls_do_not_show() {
-        use tf_fs_object_store::http::{HttpSettings, Proxy, Tls};
+        use tf_fs_object_store::http::{Http, HttpSettings, Proxy, Tls};
         let time = std::time::Duration::from_secs(1);
         let http = Http::new(HttpSettings {
             tls: Tls::default(),
@@ -338,7 +359,7 @@ mod tests {
             user_agent: "x",
         });
         let origin = Origin {
-            http: http.unwrap(),
+            clients: Clients::new(http.unwrap(), false),
             base: "https://h".to_owned(),
             settings: Settings::default(),
             credentials: Credentials::default(),
@@ -349,7 +370,8 @@ mod tests {
         };
         let signed = "https://i/f?signature=sesame";
         let place = (signed.to_owned(), "version".to_owned());
-        let there = (Url::from_static(signed), Cookies::default());
+        let url = Url::from_static(signed);
+        let there = Place { url, cookies: Cookies::default(), reach: None };
         lock(&origin.places).insert(place, there);
         let shown = format!("{origin:?}");
         assert!(shown.contains("https://h") && !shown.contains("sesame"), "{shown}");

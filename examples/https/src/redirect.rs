@@ -2,7 +2,11 @@
 
 use crate::name;
 use percent_encoding::{AsciiSet, percent_encode};
-use tf_fs_object_store::http::{Failed, HeaderValue, Response, Uri as Url, header};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tf_fs_object_store::http::{
+    Failed, HeaderValue, Http, Reach, Response, Uri as Url, Zone, header,
+};
 use tf_fs_plugin::prelude::*;
 use url::Url as Reference;
 
@@ -47,6 +51,58 @@ pub(crate) fn follow(from: &Url, location: &str) -> Result<Url, Failed> {
     to.set_fragment(None);
     Url::try_from(to.as_str())
         .map_err(|error| fail(format!("the redirect cannot be followed: {error}")))
+}
+
+/// The clients of requests that redirects cause, by what they may reach. All origins of a process share them.
+#[derive(Clone, Debug)]
+pub(crate) struct Clients {
+    /// The client of requests to the servers that the user names.
+    http: Http,
+    /// Whether redirects are followed to any address.
+    local_redirects: bool,
+    within: Arc<Mutex<HashMap<Reach, Http>>>,
+}
+
+impl Clients {
+    pub(crate) fn new(http: Http, local_redirects: bool) -> Self {
+        Self { http, local_redirects, within: Arc::default() }
+    }
+
+    /// Returns the client of requests within this reach; of those to servers that the user names if there is none.
+    pub(crate) fn of(&self, reach: Option<Reach>) -> Http {
+        let Some(reach) = reach.filter(|_| !self.local_redirects) else { return self.http.clone() };
+        let mut all = self.within.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(reach).or_insert_with(|| self.http.within(reach)).clone()
+    }
+}
+
+/// Returns the zone of the server that sent a response.
+pub(crate) fn zone(response: &Response) -> Zone {
+    let host = response.url().host().unwrap_or_default();
+    response.peer().map(Zone::of).or_else(|| Zone::of_host(host)).unwrap_or(Zone::Public)
+}
+
+/// Returns what redirects that begin at a server of the zone `from` may reach at `to`.
+///
+/// A server on the Internet cannot connect to this machine and its network. It should not make this process do so, nor
+/// read credentials from the cloud's metadata. Within one zone nothing is won. In a private network a certificate shows
+/// that the host is the one that was named.
+pub(crate) fn reach(from: Zone, to: &Url) -> Reach {
+    match (from, to.scheme_str()) {
+        (Zone::Loopback, _) => Reach::new(&[Zone::Loopback, Zone::Private]),
+        (_, Some("https")) => Reach::new(&[from, Zone::Private]),
+        _ => Reach::new(&[from]),
+    }
+}
+
+/// Returns the failure of a redirect out of reach, and any other unchanged.
+pub(crate) fn explain(failed: Failed, from: &str, to: &Url) -> Failed {
+    let Some(why) = failed.out_of_reach() else { return failed };
+    Failed::Other(Error::failed_precondition(format_args!(
+        "{from} redirects to {}, but {why}, where {from} is not; if that is intended, name that URL itself, or set \
+         TF_HTTPS_LOCAL_REDIRECTS=1",
+        name::origin(to)
+    )))
 }
 
 /// Returns whether a URL has a signature, as those of S3, Google Cloud Storage, Azure and CDNs have.
@@ -113,6 +169,23 @@ mod tests {
         ] {
             let got = follow(&from(here), location);
             assert_eq!(got.map(|url| url.to_string()).unwrap(), to, "{location}");
+        }
+    }
+
+    #[test]
+    fn redirects_lead_into_no_other_zone() {
+        use Zone::{LinkLocal, Loopback, Private, Public};
+        for (from_zone, scheme, zones) in [
+            (Public, "http", &[][..]),
+            (Public, "https", &[Private]),
+            (Private, "http", &[Private]),
+            (Private, "https", &[Private]),
+            (Loopback, "http", &[Loopback, Private]),
+            (Loopback, "https", &[Loopback, Private]),
+            (LinkLocal, "http", &[LinkLocal]),
+        ] {
+            let to = from(&format!("{scheme}://h/"));
+            assert_eq!(reach(from_zone, &to), Reach::new(zones), "{from_zone:?} {scheme}");
         }
     }
 

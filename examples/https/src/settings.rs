@@ -40,6 +40,8 @@ const SETTINGS: &[Setting] = &[
     Setting::new("netrc", &["NETRC"], Kind::Text, "", "A file with names and passwords by host. Not set: `~/.netrc`.").of_process(),
     Setting::new("ca_file", &[], Kind::File, "",
         "Certificates (PEM) to trust instead of the system's. `SSL_CERT_FILE` and `SSL_CERT_DIR` work too.").of_process(),
+    Setting::new("local_redirects", &[], Kind::Flag, "0",
+        "Follow redirects into this machine and its private network from hosts that are outside of it.").of_process(),
     Setting::new("memory_budget_bytes", &[], Kind::Bytes { min: 16 * MIB, max: 1 << 40 }, "512MiB",
         "Memory for what is read ahead or held, for all files together.").of_process(),
     Setting::new("threads", &[], Kind::Count { min: 1, max: 64 }, "4", "Worker threads of the process.").of_process(),
@@ -73,6 +75,8 @@ pub struct Settings {
     pub user_agent: Option<String>,
     /// Names and passwords by host.
     pub netrc: Option<PathBuf>,
+    /// Whether redirects from other networks may lead to this machine and its private network.
+    pub local_redirects: bool,
     /// Bytes of the largest file that is received as a whole, from a server without ranges.
     pub spool: u64,
     /// Where such a file is kept while it is open, if it is larger than 16 MiB.
@@ -105,6 +109,7 @@ impl FromValues for Settings {
             headers: values.secret("headers"),
             user_agent: values.text("user_agent"),
             netrc: path("netrc").or_else(home),
+            local_redirects: values.flag("local_redirects").unwrap_or(false),
             spool: values.number("spool_bytes"),
             spool_directory: path("spool_directory"),
             read_concurrency: engine.read_concurrency,

@@ -4,7 +4,9 @@ use super::exchange::Exchange;
 use super::pool::{Place, Pool};
 use super::response::Response;
 use super::sending::Sending;
-use super::{BoxError, Chunks, Connector, Failed, IDLE, Method, Proxy, Request, Tls, Uri, header};
+use super::{
+    BoxError, Chunks, Connector, Failed, IDLE, Method, Proxy, Reach, Request, Tls, Uri, header,
+};
 use crate::attempt;
 use ::http::uri::PathAndQuery;
 use bytes::Bytes;
@@ -68,6 +70,18 @@ impl Http {
     pub fn with_config(tls: Arc<rustls::ClientConfig>, settings: HttpSettings) -> Self {
         let (connect, stall) = (settings.connect_timeout, settings.stall_timeout);
         let connector = Connector::new(tls, settings.proxy, connect, stall);
+        Self::with_connector(connector, Arc::new(settings), Arc::default())
+    }
+
+    /// Returns one with connections of its own, all of them to addresses within this reach. An address that a proxy
+    /// looks up is not checked.
+    #[must_use]
+    pub fn within(&self, reach: Reach) -> Self {
+        let (connector, pool) = (self.connector.within(reach), Pool::within(reach));
+        Self::with_connector(connector, Arc::clone(&self.settings), Arc::new(pool))
+    }
+
+    fn with_connector(connector: Connector, settings: Arc<HttpSettings>, pool: Arc<Pool>) -> Self {
         let mut builder = Client::builder(TokioExecutor::new());
         builder
             .pool_timer(TokioTimer::new())
@@ -79,8 +93,8 @@ impl Http {
             fresh: builder.pool_max_idle_per_host(0).build(connector.clone()),
             unanswered: Arc::default(),
             connector,
-            settings: Arc::new(settings),
-            pool: Arc::default(),
+            settings,
+            pool,
             ranged: Arc::default(),
         }
     }
@@ -97,7 +111,8 @@ impl Http {
         headers.entry(header::USER_AGENT).or_insert(agent);
         let identity = header::HeaderValue::from_static("identity");
         headers.entry(header::ACCEPT_ENCODING).or_insert(identity);
-        let is_range = is_range(&request) && self.connector.is_direct(request.uri());
+        let is_direct = self.connector.is_direct(request.uri());
+        let is_range = is_range(&request) && is_direct;
         if is_range && self.ranged().contains(&endpoint) {
             let response = self.get_range(&request, &endpoint).await?;
             if !response.is_encoded {
@@ -108,7 +123,7 @@ impl Http {
         }
         let again = is_range.then(|| request.clone());
         let url = request.uri().clone();
-        let response = match (self.forward(request).await, again) {
+        let mut response = match (self.forward(request).await, again) {
             // Our own parser accepts more than hyper's.
             (Err(Failed::Transport(_, error)), Some(again)) if is_not_http(&*error) => {
                 let response = self.get_range(&again, &endpoint).await?;
@@ -119,6 +134,9 @@ impl Http {
             }
             (response, _) => Response::new(response?, Arc::clone(&endpoint), url)?,
         };
+        if !is_direct {
+            response.peer = None;
+        }
         if is_range && response.status == 206 && response.content_length.is_some() {
             self.ranged().insert(endpoint);
         }
@@ -141,6 +159,7 @@ impl Http {
         let failed = |error| Failed::Transport(endpoint.clone(), error);
         let unusable =
             |error| Failed::Other(Error::unavailable(format_args!("{endpoint}: {error}")));
+        self.connector.check(request.uri()).map_err(failed)?;
         self.connector.prepare(&mut request).map_err(unusable)?;
         // hyper sends none for a body that is empty, and there are servers that want one (411).
         if matches!(*request.method(), Method::PUT | Method::POST)

@@ -2,6 +2,7 @@
 
 use super::BoxError;
 use super::guard::Guarded;
+use super::reach::{Reach, Resolver};
 use crate::longest_patience;
 use futures_util::future::BoxFuture;
 use http::header::PROXY_AUTHORIZATION;
@@ -9,7 +10,7 @@ use http::uri::Scheme;
 use http::{Request, Uri};
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::connect::dns::{GaiAddrs, GaiFuture, GaiResolver, Name};
+use hyper_util::client::legacy::connect::dns::GaiResolver;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use std::io;
@@ -82,31 +83,15 @@ pub(super) fn looked_up(host: &str) -> &str {
     }
 }
 
-/// The system's resolver, for [`looked_up`] names.
-#[derive(Clone, Debug)]
-struct Resolver(GaiResolver);
-
-impl Service<Name> for Resolver {
-    type Response = GaiAddrs;
-    type Error = io::Error;
-    type Future = GaiFuture;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
-        self.0.poll_ready(context)
-    }
-
-    fn call(&mut self, name: Name) -> GaiFuture {
-        let name = looked_up(name.as_str()).parse().unwrap_or(name);
-        self.0.call(name)
-    }
-}
-
-type Tcp = HttpConnector<Resolver>;
+type Tcp = HttpsConnector<HttpConnector<Resolver>>;
 
 /// Makes connections, direct or through a proxy.
 #[derive(Clone, Debug)]
 pub struct Connector {
-    direct: HttpsConnector<Tcp>,
+    direct: Tcp,
+    /// Whatever the reach, as the user chose the proxy.
+    to_proxy: Tcp,
+    reach: Reach,
     tls: Arc<rustls::ClientConfig>,
     proxies: Option<Arc<Matcher>>,
     timeout: Duration,
@@ -123,20 +108,34 @@ impl Connector {
         connect: Duration,
         stall: Duration,
     ) -> Self {
-        let mut tcp = Tcp::new_with_resolver(Resolver(GaiResolver::new()));
-        tcp.enforce_http(false);
-        tcp.set_nodelay(true);
         let proxies = match proxy {
             Proxy::Environment => Some(Arc::new(Matcher::from_env())),
             Proxy::None => None,
         };
+        let direct = tcp(Reach::default(), &tls);
         Self {
-            direct: HttpsConnector::from((tcp, Arc::clone(&tls))),
+            to_proxy: direct.clone(),
+            direct,
+            reach: Reach::default(),
             tls,
             proxies,
             timeout: connect,
             patience: longest_patience(stall),
         }
+    }
+
+    /// Returns one that connects to nothing out of this reach.
+    #[must_use]
+    pub(super) fn within(&self, reach: Reach) -> Self {
+        Self { direct: tcp(reach, &self.tls), reach, ..self.clone() }
+    }
+
+    /// Checks that a URL's host is in reach, as far as the host itself tells: a proxy looks up names.
+    ///
+    /// # Errors
+    /// If it is an address out of reach.
+    pub(super) fn check(&self, url: &Uri) -> Result<(), BoxError> {
+        Ok(self.reach.check(url.host().unwrap_or_default())?)
     }
 
     /// Returns the proxy for requests to this URL.
@@ -177,16 +176,24 @@ impl Connector {
             return Ok(Guarded::new(self.direct.call(to).await?, false, self.patience));
         };
         if to.scheme() == Some(&Scheme::HTTP) {
-            let stream = self.direct.call(proxy.uri().clone()).await?;
+            let stream = self.to_proxy.call(proxy.uri().clone()).await?;
             return Ok(Guarded::new(stream, true, self.patience));
         }
-        let mut tunnel = Tunnel::new(proxy.uri().clone(), self.direct);
+        let mut tunnel = Tunnel::new(proxy.uri().clone(), self.to_proxy);
         if let Some(authorization) = proxy.basic_auth() {
             tunnel = tunnel.with_auth(authorization.clone());
         }
         let stream = HttpsConnector::from((tunnel, self.tls)).call(to).await?;
         Ok(Guarded::new(stream, false, self.patience))
     }
+}
+
+fn tcp(reach: Reach, tls: &Arc<rustls::ClientConfig>) -> Tcp {
+    let resolver = Resolver { all: GaiResolver::new(), reach };
+    let mut tcp = HttpConnector::new_with_resolver(resolver);
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    HttpsConnector::from((tcp, Arc::clone(tls)))
 }
 
 impl Service<Uri> for Connector {

@@ -55,9 +55,9 @@ impl Exchange<'_> {
         };
         match tokio::time::timeout(stall * HEAD_PATIENCE, answered).await {
             Ok(Ok(answer)) => {
-                let (len, keep) = (answer.content_length, answer.keep);
+                let (len, keep, peer) = (answer.content_length, answer.keep, wire.peer());
                 let body = HttpBody::wired(wire, len, keep, self, pool);
-                Ok(Response::wired(answer, body, self.endpoint))
+                Ok(Response::wired(answer, body, self.endpoint, peer))
             }
             Ok(Err(Failed::Transport(endpoint, _)))
                 if wire.was_used && wire.received.is_empty() =>

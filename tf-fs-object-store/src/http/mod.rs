@@ -12,6 +12,7 @@
 //! | `failure` | why a request failed, and the error for the user |
 //! | `wire`, `sealed`, `pool`, `exchange`, `answer` | our connections, those with TLS, the idle ones, a request over one, and its response |
 //! | `connector`, `guard` | connections: direct or through a proxy, and broken when the peer accepts no more bytes |
+//! | `reach` | which addresses may be connected to |
 //! | `tls` | which certificates are trusted |
 //! | `headers` | header values, parsed strictly |
 //! | `metrics` | requests and failures, counted |
@@ -29,6 +30,7 @@ mod guard;
 mod headers;
 mod metrics;
 mod pool;
+mod reach;
 mod response;
 mod sealed;
 mod sending;
@@ -48,6 +50,7 @@ pub use guard::Guarded;
 pub use headers::{content_range, date, number, retry_after, unsatisfied_size, words};
 pub use metrics::Counts;
 pub use pool::{Place, Pool};
+pub use reach::{Reach, Zone};
 pub use response::Response;
 pub use tls::Tls;
 type BoxError = Box<dyn std::error::Error + Send + Sync>;

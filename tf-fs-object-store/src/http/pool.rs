@@ -2,7 +2,7 @@
 
 use super::connector::looked_up;
 use super::wire::Wire;
-use super::{Failed, IDLE};
+use super::{Failed, IDLE, Reach};
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::io;
@@ -61,6 +61,7 @@ impl Hash for Place {
 pub struct Pool {
     idle: Arc<Idle>,
     addresses: Mutex<HashMap<(String, u16), Resolved>>,
+    reach: Reach,
 }
 
 #[derive(Debug, Default)]
@@ -102,6 +103,11 @@ async fn tidy(idle: Weak<Idle>) {
 }
 
 impl Pool {
+    /// Creates a pool that connects to nothing out of this reach.
+    pub(super) fn within(reach: Reach) -> Self {
+        Self { reach, ..Self::default() }
+    }
+
     /// Returns a connection to `place`: an idle one if there is one.
     pub(super) async fn connect(
         &self,
@@ -208,7 +214,7 @@ impl Pool {
             }
         }
         let found = tokio::net::lookup_host((looked_up(&place.host), place.port)).await?;
-        let addresses: Arc<[SocketAddr]> = found.collect();
+        let addresses: Arc<[SocketAddr]> = self.reach.filter(found)?.into();
         let mut known = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(
             key,

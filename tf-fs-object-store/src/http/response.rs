@@ -7,7 +7,9 @@ use crate::redact::redacted;
 use crate::{GetOptions, Head};
 use bytes::Bytes;
 use hyper::body::Incoming;
+use hyper_util::client::legacy::connect::HttpInfo;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +29,7 @@ pub struct Response {
     pub(super) is_encoded: bool,
     endpoint: Arc<str>,
     pub(super) url: Uri,
+    pub(super) peer: Option<IpAddr>,
 }
 
 // URLs may be signed, and headers may hold cookies.
@@ -58,14 +61,20 @@ impl Response {
             is_encoded: false,
             endpoint,
             url,
+            peer: parts.extensions.get::<HttpInfo>().map(|info| info.remote_addr().ip()),
         })
     }
 
-    pub(super) fn wired(answer: Answer, body: HttpBody, endpoint: &Arc<str>) -> Self {
+    pub(super) fn wired(
+        answer: Answer,
+        body: HttpBody,
+        endpoint: &Arc<str>,
+        peer: Option<IpAddr>,
+    ) -> Self {
         let Answer { status, headers, content_length, chunked, .. } = answer;
         let endpoint = Arc::clone(endpoint);
         let url = Uri::default();
-        Self { status, headers, content_length, body, is_encoded: chunked, endpoint, url }
+        Self { status, headers, content_length, body, is_encoded: chunked, endpoint, url, peer }
     }
 
     /// What it says of the range that was requested.
@@ -125,6 +134,11 @@ impl Response {
     /// The URL of the request, with what may be secret in it. It is empty after an [`Exchange`](super::Exchange).
     pub fn url(&self) -> &Uri {
         &self.url
+    }
+
+    /// The address that the request went to; `None` through a proxy.
+    pub fn peer(&self) -> Option<IpAddr> {
+        self.peer
     }
 
     /// The body. If it has to have `len` bytes, any other number is a failure.

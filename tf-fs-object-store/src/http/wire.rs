@@ -4,6 +4,7 @@ use super::sealed::{RECORD, Sealed};
 use crate::abi::socket::set_low_water_mark;
 use bytes::{Buf, BufMut, BytesMut};
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -97,6 +98,11 @@ impl Wire {
         }
         self.was_used = true;
         self.idle_since = Instant::now();
+    }
+
+    /// Returns the address of the other side.
+    pub(super) fn peer(&self) -> Option<IpAddr> {
+        self.stream.socket().peer_addr().ok().map(|address| address.ip())
     }
 
     /// Returns whether the other side has neither closed it nor sent unrequested bytes, as far as is known.

@@ -4,6 +4,7 @@ mod faults;
 mod grammar;
 mod headers;
 mod heads;
+mod local;
 mod naming;
 mod reading;
 mod redirects;

@@ -4,7 +4,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -91,6 +91,7 @@ pub(crate) fn authority(
 /// A server, which ends when it is dropped.
 pub(crate) struct Server {
     pub(crate) port: u16,
+    address: SocketAddr,
     pub(crate) scheme: &'static str,
     /// The certificate of its authority in PEM.
     pub(crate) authority: String,
@@ -102,7 +103,15 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server that passes each request, with its number counted from 0, to `handler`.
     pub(crate) fn new(handler: impl Fn(&Request, usize) -> Reply + Send + Sync + 'static) -> Self {
-        Self::start(Arc::new(handler), None, String::new())
+        Self::at(SocketAddr::from(([127, 0, 0, 1], 0)), handler)
+    }
+
+    /// Starts one at this address; port 0 is any.
+    pub(crate) fn at(
+        address: SocketAddr,
+        handler: impl Fn(&Request, usize) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        Self::start(address, Arc::new(handler), None, String::new())
     }
 
     /// Starts a server with TLS, and a certificate for this host.
@@ -118,16 +127,18 @@ impl Server {
             .with_no_client_auth()
             .with_single_cert(vec![leaf], key)
             .unwrap();
-        Self::start(Arc::new(handler), Some(Arc::new(config)), authority)
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        Self::start(address, Arc::new(handler), Some(Arc::new(config)), authority)
     }
 
     fn start(
+        address: SocketAddr,
         handler: Arc<Handler>,
         tls: Option<Arc<rustls::ServerConfig>>,
         authority: String,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
+        let listener = TcpListener::bind(address).unwrap();
+        let address = listener.local_addr().unwrap();
         let log = Arc::<Mutex<Vec<Request>>>::default();
         let is_over = Arc::<AtomicBool>::default();
         let connections = Arc::<AtomicUsize>::default();
@@ -157,7 +168,7 @@ impl Server {
                 });
             }
         });
-        Self { port, scheme, authority, log, connections, is_over }
+        Self { port: address.port(), address, scheme, authority, log, connections, is_over }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -178,7 +189,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
-        let _ = TcpStream::connect(("127.0.0.1", self.port));
+        let _ = TcpStream::connect(self.address);
     }
 }
 
