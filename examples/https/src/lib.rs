@@ -37,10 +37,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, PoisonError, Weak};
 use std::time::Instant;
 use tf_fs_object_store::http::{HeaderValue, Http, HttpSettings, Proxy, Tls};
-use tf_fs_object_store::{Connect, Connection, Current, Name, Process};
+use tf_fs_object_store::{Connect, Connection, Current, Failure as _, Name, Process};
 use tf_fs_plugin::prelude::*;
 use tf_fs_plugin::{Unsupported, glob, sync::Mutex};
-use whole::Spooled;
+use whole::{Purpose, Spooled};
 
 /// Files by URL. All values that [`Filesystem::new`] creates share one client, for both schemes.
 #[derive(Clone, Debug)]
@@ -167,11 +167,13 @@ impl Https {
 
     fn open(&self, name: &Name) -> Result<File> {
         if let Some(spooled) = self.spooled(name)? {
-            return Ok(File::Whole(Whole(spooled)));
+            return self.unpacked(name, spooled);
         }
         match tf_fs_object_store::Reader::open(self, name.clone()) {
             Ok(reader) => Ok(File::Parts(reader)),
-            Err(error) if is_whole(&error) => Ok(File::Whole(Whole(self.receive(name)?))),
+            Err(error) if is_whole(&error) => {
+                Ok(File::Whole(Whole(self.receive(name, Purpose::Open)?)))
+            }
             Err(error) => Err(error),
         }
     }
@@ -188,31 +190,57 @@ impl Https {
         Ok(all.get(name).filter(is_good).and_then(|received| received.file.upgrade()))
     }
 
-    /// Receives a whole file, and keeps it for a while: a caller that requests its length opens it next, or vice versa.
-    fn receive(&self, name: &Name) -> Result<Arc<Spooled>> {
+    /// Opens a file that was received for its size, and may still be compressed.
+    fn unpacked(&self, name: &Name, spooled: Arc<Spooled>) -> Result<File> {
         let connection = self.connection()?;
-        let Client { settings, configured, .. } = &connection.client;
+        let (budget, settings) = (&connection.process.budget, &connection.client.settings);
+        let unpacked = Arc::clone(&spooled).unpacked(budget, settings);
+        let unpacked = unpacked.map_err(|failed| failed.into_error("read", name, 1))?;
+        if !Arc::ptr_eq(&spooled, &unpacked) {
+            let at = self.0.spooled.lock()?.get(name).map(|received| received.at);
+            self.keep(&connection, name, &unpacked, at.unwrap_or_else(Instant::now))?;
+        }
+        Ok(File::Whole(Whole(unpacked)))
+    }
+
+    /// Receives a whole file, and keeps it for a while: a caller that requests its length opens it next, or vice versa.
+    fn receive(&self, name: &Name, purpose: Purpose) -> Result<Arc<Spooled>> {
+        let connection = self.connection()?;
+        let Client { settings, .. } = &connection.client;
         let spooled = connection.block_on(async {
             let origin = connection.bucket(&name.bucket).await?;
             let first = std::sync::Mutex::new(origin.take_whole(&name.key));
             let (origin, budget) = (&*origin, &connection.process.budget);
             tf_fs_object_store::retry(origin, "read", name, || {
                 let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
-                whole::receive(origin, name, first, budget, settings)
+                whole::receive(origin, name, first, purpose, budget, settings)
             })
             .await
         })?;
         let spooled = Arc::new(spooled);
+        self.keep(&connection, name, &spooled, Instant::now())?;
+        Ok(spooled)
+    }
+
+    /// Keeps a whole file that was received at this time.
+    fn keep(
+        &self,
+        connection: &Connection<Client>,
+        name: &Name,
+        spooled: &Arc<Spooled>,
+        at: Instant,
+    ) -> Result<()> {
+        let Client { settings, configured, .. } = &connection.client;
         let mut all = self.0.spooled.lock()?;
         all.retain(|_, received| received.file.strong_count() > 0);
-        let (file, configured) = (Arc::downgrade(&spooled), Arc::clone(configured));
-        all.insert(name.clone(), Received { file, at: Instant::now(), configured });
-        let (kept, time) = (Arc::clone(&spooled), settings.cache);
+        let (file, configured) = (Arc::downgrade(spooled), Arc::clone(configured));
+        all.insert(name.clone(), Received { file, at, configured });
+        let (kept, time) = (Arc::clone(spooled), settings.cache.saturating_sub(at.elapsed()));
         connection.process.spawn(async move {
             tokio::time::sleep(time).await;
             drop(kept);
         });
-        Ok(spooled)
+        Ok(())
     }
 }
 
@@ -342,7 +370,7 @@ impl Filesystem for Https {
         let spooled = match self.spooled(&name)? {
             Some(spooled) => spooled,
             None => match self.connection()?.stat(&name) {
-                Err(error) if is_whole(&error) => self.receive(&name)?,
+                Err(error) if is_whole(&error) => self.receive(&name, Purpose::Stat)?,
                 outcome => return outcome,
             },
         };

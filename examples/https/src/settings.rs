@@ -48,6 +48,10 @@ const SETTINGS: &[Setting] = &[
     Setting::new("read_concurrency", &[], Kind::Count { min: 1, max: 256 }, "16", "Requests in flight for one file.").of_process(),
     Setting::new("spool_bytes", &[], Kind::Bytes { min: 1, max: 1 << 50 }, "64GiB",
         "The largest file that is received whole, from a server without ranges.").of_process().vital(),
+    Setting::new("gzip_bytes", &[], Kind::Bytes { min: 1, max: 1 << 50 }, "8GiB",
+        "The largest file that a compressed body may become.").of_process().vital(),
+    Setting::new("gzip_ratio", &[], Kind::Count { min: 1, max: 1100 }, "200",
+        "How many times as large as its compressed body a file of more than 16 MiB may be.").of_process().vital(),
     Setting::new("spool_directory", &[], Kind::Text, "",
         "Where such a file is kept while it is open. Not set: `TMPDIR`, else `/tmp`.").of_process(),
     Setting::new("retry_timeout_ms", &[], Kind::Milliseconds { min: 0, max: DAY_MS }, "60000",
@@ -79,6 +83,10 @@ pub struct Settings {
     pub local_redirects: bool,
     /// Bytes of the largest file that is received as a whole, from a server without ranges.
     pub spool: u64,
+    /// Bytes of the largest file that a compressed body may become.
+    pub gzip: u64,
+    /// How many times as large as its compressed body a file of more than 16 MiB may be.
+    pub gzip_ratio: u64,
     /// Where such a file is kept while it is open, if it is larger than 16 MiB.
     pub spool_directory: Option<PathBuf>,
     /// Requests in flight for one file.
@@ -111,6 +119,8 @@ impl FromValues for Settings {
             netrc: path("netrc").or_else(home),
             local_redirects: values.flag("local_redirects").unwrap_or(false),
             spool: values.number("spool_bytes"),
+            gzip: values.number("gzip_bytes"),
+            gzip_ratio: values.number("gzip_ratio"),
             spool_directory: path("spool_directory"),
             read_concurrency: engine.read_concurrency,
             retry_timeout: engine.retry_timeout,

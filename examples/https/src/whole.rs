@@ -17,6 +17,8 @@ use tf_fs_plugin::prelude::*;
 
 /// The most bytes of one file that are kept in memory. A larger one goes to the disk.
 const IN_MEMORY: usize = 16 << 20;
+/// Bytes that are read at once from a file that is to be decompressed.
+const PIECE: usize = 64 << 10;
 
 /// A file that was received as a whole.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub(crate) struct Spooled {
     content: Content,
     pub(crate) size: u64,
     pub(crate) modified: Option<SystemTime>,
+    /// Whether `content` is still compressed; `size` is not that of the compressed bytes.
+    is_packed: bool,
 }
 
 #[derive(Debug)]
@@ -41,15 +45,13 @@ impl RandomAccessFile for Spooled {
             }
             Content::Disk(file) => file,
         };
-        let failed =
-            |error: io::Error| Error::internal("cannot read a temporary file").with_source(error);
         let mut position = offset;
         while buf.remaining() > 0 && position < self.size {
             let n = buf.fill_with(|to| {
                 loop {
                     match file.read_at(to, position) {
                         Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                        outcome => return outcome.map_err(failed),
+                        outcome => return outcome.map_err(unreadable),
                     }
                 }
             })?;
@@ -62,31 +64,111 @@ impl RandomAccessFile for Spooled {
     }
 }
 
+#[cold]
+fn unreadable(error: io::Error) -> Error {
+    Error::internal("cannot read a temporary file").with_source(error)
+}
+
+impl Spooled {
+    /// Returns the file itself, in place of one that is still compressed.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub(crate) fn unpacked(
+        self: Arc<Self>,
+        budget: &Arc<Budget>,
+        settings: &Settings,
+    ) -> Result<Arc<Self>, Failed> {
+        if !self.is_packed {
+            return Ok(self);
+        }
+        let spool = Spool::new(settings, budget);
+        let mut sink = Sink::Gzip(Box::new(MultiGzDecoder::new(spool)));
+        match &self.content {
+            Content::Memory(bytes, _) => sink.take(bytes)?,
+            Content::Disk(file) => {
+                let mut piece = vec![0; PIECE];
+                let mut position = 0;
+                loop {
+                    match file.read_at(&mut piece, position) {
+                        Ok(0) => break,
+                        Ok(n) => {
+                            sink.take(&piece[..n])?;
+                            position += n as u64;
+                        }
+                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                        Err(error) => return Err(Failed::Other(unreadable(error))),
+                    }
+                }
+            }
+        }
+        sink.finish(self.modified).map(Arc::new)
+    }
+}
+
 /// Where the bytes of a file are stored as they arrive.
 struct Spool<'a> {
     content: Content,
     size: u64,
+    /// Compressed bytes that `size` was made from, if it was.
+    packed: Option<u64>,
+    /// Whether the bytes are counted, and not stored.
+    is_counted: bool,
     settings: &'a Settings,
     budget: &'a Arc<Budget>,
 }
 
-impl Spool<'_> {
+impl<'a> Spool<'a> {
+    fn new(settings: &'a Settings, budget: &'a Arc<Budget>) -> Self {
+        let content = Content::Memory(Vec::new(), Vec::new());
+        Self { content, size: 0, packed: None, is_counted: false, settings, budget }
+    }
+
     fn directory(&self) -> PathBuf {
         self.settings.spool_directory.clone().unwrap_or_else(std::env::temp_dir)
+    }
+
+    fn check(&self) -> Result<(), TooLarge> {
+        let Settings { spool, gzip, gzip_ratio, .. } = *self.settings;
+        if let Some(packed) = self.packed {
+            if self.size > gzip {
+                return Err(TooLarge::Gzip(gzip));
+            }
+            if self.size > packed.saturating_mul(gzip_ratio).max(IN_MEMORY as u64) {
+                return Err(TooLarge::Ratio(gzip_ratio));
+            }
+        }
+        if self.size > spool { Err(TooLarge::Spool(spool)) } else { Ok(()) }
     }
 }
 
 /// The limit that ended the spooling, in the error of a write.
 #[derive(Debug)]
-struct TooLarge(u64);
+enum TooLarge {
+    Spool(u64),
+    Gzip(u64),
+    Ratio(u64),
+}
 
 impl std::fmt::Display for TooLarge {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "the server sends it only whole, and it has more than {} bytes; raise TF_HTTPS_SPOOL_BYTES, or download it first",
-            self.0
-        )
+        match self {
+            Self::Spool(most) => write!(
+                f,
+                "the server sends it only whole, and it has more than {most} bytes; raise TF_HTTPS_SPOOL_BYTES, or download \
+                 it first"
+            ),
+            Self::Gzip(most) => write!(
+                f,
+                "the server compresses it, and it has more than {most} bytes without; raise TF_HTTPS_GZIP_BYTES if you trust \
+                 the server"
+            ),
+            Self::Ratio(most) => write!(
+                f,
+                "the server compresses it, and it becomes more than {most} times as large without; raise \
+                 TF_HTTPS_GZIP_RATIO if you trust the server"
+            ),
+        }
     }
 }
 
@@ -95,8 +177,9 @@ impl std::error::Error for TooLarge {}
 impl Write for Spool<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.size += bytes.len() as u64;
-        if self.size > self.settings.spool {
-            return Err(io::Error::other(TooLarge(self.settings.spool)));
+        self.check().map_err(io::Error::other)?;
+        if self.is_counted {
+            return Ok(bytes.len());
         }
         if let Content::Memory(held, reservations) = &mut self.content {
             let fits = self.size <= IN_MEMORY as u64;
@@ -128,23 +211,37 @@ impl Write for Spool<'_> {
 /// Where the bytes of a body go.
 enum Sink<'a> {
     Plain(Spool<'a>),
+    /// Decompressed.
     Gzip(Box<MultiGzDecoder<Spool<'a>>>),
+    /// Stored as they arrive, and decompressed only to count what they become.
+    Packed(Spool<'a>, Box<MultiGzDecoder<Spool<'a>>>),
 }
 
 impl<'a> Sink<'a> {
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failed> {
+        if let Self::Gzip(decoder) | Self::Packed(_, decoder) = self {
+            *decoder.get_mut().packed.get_or_insert(0) += bytes.len() as u64;
+        }
         match self {
             Self::Plain(spool) => spool.write_all(bytes),
             Self::Gzip(decoder) => decoder.write_all(bytes),
+            Self::Packed(spool, counter) => {
+                counter.write_all(bytes).and_then(|()| spool.write_all(bytes))
+            }
         }
         .map_err(|error| self.failed(error))
     }
 
-    fn finish(self) -> Result<Spool<'a>, Failed> {
-        match self {
-            Self::Plain(spool) => Ok(spool),
-            Self::Gzip(decoder) => decoder.finish().map_err(|_| broken()),
-        }
+    fn finish(self, modified: Option<SystemTime>) -> Result<Spooled, Failed> {
+        let whole = |decoder: MultiGzDecoder<Spool<'a>>| decoder.finish().map_err(|_| broken());
+        let (spool, size) = match self {
+            Self::Plain(spool) => (spool, None),
+            Self::Gzip(decoder) => (whole(*decoder)?, None),
+            Self::Packed(spool, counter) => (spool, Some(whole(*counter)?.size)),
+        };
+        let is_packed = size.is_some();
+        let size = size.unwrap_or(spool.size);
+        Ok(Spooled { content: spool.content, size, modified, is_packed })
     }
 
     fn failed(&self, error: io::Error) -> Failed {
@@ -152,7 +249,7 @@ impl<'a> Sink<'a> {
             return Failed::Other(Error::resource_exhausted(error));
         }
         let directory = match self {
-            Self::Gzip(_)
+            Self::Gzip(_) | Self::Packed(..)
                 if matches!(
                     error.kind(),
                     io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData
@@ -161,7 +258,7 @@ impl<'a> Sink<'a> {
                 return broken();
             }
             Self::Gzip(decoder) => decoder.get_ref().directory(),
-            Self::Plain(spool) => spool.directory(),
+            Self::Plain(spool) | Self::Packed(spool, _) => spool.directory(),
         };
         Failed::Other(Error::resource_exhausted(format_args!(
             "the server sends it only whole, and {} cannot hold it: {error}; free space there, or set \
@@ -177,6 +274,15 @@ fn broken() -> Failed {
     )
 }
 
+/// What a whole file is received for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Purpose {
+    /// Its size: what is compressed stays so.
+    Stat,
+    /// Its bytes.
+    Open,
+}
+
 /// Receives a whole file: the body of `response`, or of a new one if there is none.
 ///
 /// # Errors
@@ -185,6 +291,7 @@ pub(crate) async fn receive(
     origin: &Origin,
     name: &Name,
     response: Option<Response>,
+    purpose: Purpose,
     budget: &Arc<Budget>,
     settings: &Settings,
 ) -> Result<Spooled, Failed> {
@@ -196,12 +303,17 @@ pub(crate) async fn receive(
         return Err(origin.refusal(response).await);
     }
     let (_, modified) = answer::version(&response);
-    let spool =
-        Spool { content: Content::Memory(Vec::new(), Vec::new()), size: 0, settings, budget };
+    let spool = Spool::new(settings, budget);
     let mut sink = match answer::encoding(&response) {
         None => Sink::Plain(spool),
         Some(encoding) if matches!(encoding.as_str(), "gzip" | "x-gzip") => {
-            Sink::Gzip(Box::new(MultiGzDecoder::new(spool)))
+            let mut decoded = Spool::new(settings, budget);
+            decoded.is_counted = purpose == Purpose::Stat;
+            let decoder = Box::new(MultiGzDecoder::new(decoded));
+            match purpose {
+                Purpose::Stat => Sink::Packed(spool, decoder),
+                Purpose::Open => Sink::Gzip(decoder),
+            }
         }
         Some(encoding) => {
             return Err(Failed::Other(Error::failed_precondition(format_args!(
@@ -212,10 +324,9 @@ pub(crate) async fn receive(
         }
     };
     let len = response.content_length;
-    if let (Some(len), Sink::Plain(_)) = (len, &sink)
-        && len > settings.spool
-    {
-        return Err(Failed::Other(Error::resource_exhausted(TooLarge(settings.spool))));
+    if len.is_some_and(|len| len > settings.spool) {
+        let error = TooLarge::Spool(settings.spool);
+        return Err(Failed::Other(Error::resource_exhausted(error)));
     }
     let stall: Duration = origin.settings().stall_timeout;
     let mut body = response.into_body(len);
@@ -229,6 +340,5 @@ pub(crate) async fn receive(
             None => break,
         }
     }
-    let Spool { content, size, .. } = sink.finish()?;
-    Ok(Spooled { content, size, modified })
+    sink.finish(modified)
 }

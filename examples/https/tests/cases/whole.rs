@@ -282,12 +282,73 @@ fn there_is_a_limit_and_the_error_says_which() {
         assert_eq!(code, Code::ResourceExhausted);
         assert!(text.contains("1000000") && text.contains("TF_HTTPS_SPOOL_BYTES"), "{text}");
     }
-    // A bomb: a few kilobytes that become a gigabyte.
+}
+
+#[test]
+fn a_small_body_becomes_no_large_file() {
+    // 64 KiB that become 64 MiB.
     let bomb = gzip(&vec![0; 64 << 20]);
+    let twice = [&*bomb, &*bomb].concat();
+    for (settings, limit, fits) in [
+        (settings(), "200 times", false),
+        (Settings { gzip_ratio: 1100, ..settings() }, "", true),
+        (Settings { gzip_ratio: 1100, gzip: 1_000_000, ..settings() }, "1000000 bytes", false),
+        (Settings { gzip_ratio: 1100, spool: 1_000_000, ..settings() }, "SPOOL_BYTES", false),
+    ] {
+        for body in [bomb.clone(), twice.clone()] {
+            let size = 64 << 20 << u32::from(body.len() > bomb.len());
+            let server = Server::new(move |_, _| {
+                Reply::new(200).header("Content-Encoding", "gzip").body(&*body)
+            });
+            let url = server.url("f");
+            let fs = Https::with(settings.clone());
+            let outcomes =
+                [fs.get_file_size(Uri::new(url.as_bytes())), open(&fs, &url).map(|f| f.size())];
+            for outcome in outcomes {
+                if fits {
+                    assert_eq!(outcome.unwrap(), size);
+                    continue;
+                }
+                let (code, text) = error(outcome);
+                assert_eq!(code, Code::ResourceExhausted);
+                assert!(text.contains(limit) && text.contains("; raise TF_HTTPS_"), "{text}");
+            }
+            // Neither is made again.
+            assert!(server.take_log().len() <= 4);
+        }
+    }
+    // A small file may be of any ratio.
+    let zeros = gzip(&vec![0; 10 << 20]);
     let server =
-        Server::new(move |_, _| Reply::new(200).header("Content-Encoding", "gzip").body(&*bomb));
-    let fs = Https::with(Settings { spool: 1_000_000, ..settings() });
-    assert_eq!(error(read(&fs, &server.url("f"))).0, Code::ResourceExhausted);
+        Server::new(move |_, _| Reply::new(200).header("Content-Encoding", "gzip").body(&*zeros));
+    assert_eq!(read(&fs(), &server.url("f")).unwrap().len(), 10 << 20);
+}
+
+#[test]
+fn a_size_is_told_without_a_decompressed_copy() {
+    // What it becomes does not fit into the memory, and the disk takes nothing.
+    let content: Vec<u8> = (0..20_000_000_u32).map(|n| (n / 7 % 251) as u8).collect();
+    let compressed = gzip(&content);
+    assert!(compressed.len() < 16 << 20);
+    let server = Server::new(move |_, _| {
+        Reply::new(200).header("Content-Encoding", "gzip").body(&*compressed)
+    });
+    let url = server.url("f");
+    let nowhere = Some("/dev/null/none".into());
+    let cache = Duration::from_secs(60);
+    let fs = Https::with(Settings { spool_directory: nowhere, cache, ..settings() });
+    assert_eq!(fs.get_file_size(Uri::new(url.as_bytes())).unwrap(), 20_000_000);
+    let (code, text) = error(open(&fs, &url));
+    assert_eq!(code, Code::ResourceExhausted);
+    assert!(text.contains("TF_HTTPS_SPOOL_DIRECTORY"), "{text}");
+    // One body serves both.
+    let fs = Https::with(Settings { cache, ..settings() });
+    server.take_log();
+    assert_eq!(fs.get_file_size(Uri::new(url.as_bytes())).unwrap(), 20_000_000);
+    for _ in 0..2 {
+        assert!(read(&fs, &url).unwrap() == content);
+    }
+    assert_eq!(server.take_log().len(), 2, "a HEAD and a GET");
 }
 
 #[test]
