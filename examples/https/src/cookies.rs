@@ -41,7 +41,7 @@ impl Cookies {
     }
 
     /// Sets one cookie, as `Set-Cookie` writes it (RFC 6265, 5.2 and 5.3), or deletes one.
-    fn set(&mut self, url: &Url, text: &str) {
+    pub(crate) fn set(&mut self, url: &Url, text: &str) {
         let mut parts = text.split(';').map(str::trim);
         let Some((name, value)) = parts.next().and_then(|pair| pair.split_once('=')) else {
             return;

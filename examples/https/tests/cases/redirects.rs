@@ -93,25 +93,27 @@ fn credentials_stay_with_their_host() {
 }
 
 #[test]
-fn a_password_for_any_host_goes_along_within_the_host() {
+fn a_password_goes_along_to_the_same_port_alone() {
     let server =
         Server::new(|request, _| match (&*request.target, request.header("authorization")) {
             (_, None) => Reply::new(401),
             ("/f", _) => to(302, "/g"),
             _ => Reply::new(200).body("bytes"),
         });
-    let netrc = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(netrc.path(), "default login u password p").unwrap();
-    let fs = Https::with(Settings { netrc: Some(netrc.path().into()), ..settings() });
-    assert_eq!(read(&fs, &server.url("f")).unwrap(), b"bytes");
-    // Another port is another server.
-    let other = Server::new(|request, _| match request.header("authorization") {
-        None => Reply::new(200).body("none"),
-        Some(_) => Reply::new(200).body("some"),
-    });
-    let url = other.url("g");
-    let here = Server::new(move |_, _| to(302, &url));
-    assert_eq!(read(&fs, &here.url("f")).unwrap(), b"none");
+    for entry in ["default", "machine 127.0.0.1"] {
+        let netrc = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(netrc.path(), format!("{entry} login u password p")).unwrap();
+        let fs = Https::with(Settings { netrc: Some(netrc.path().into()), ..settings() });
+        assert_eq!(read(&fs, &server.url("f")).unwrap(), b"bytes");
+        // Another port is another server.
+        let other = Server::new(|request, _| match request.header("authorization") {
+            None => Reply::new(200).body("none"),
+            Some(_) => Reply::new(200).body("some"),
+        });
+        let url = other.url("g");
+        let here = Server::new(move |_, _| to(302, &url));
+        assert_eq!(read(&fs, &here.url("f")).unwrap(), b"none", "{entry}");
+    }
 }
 
 #[test]
