@@ -42,7 +42,7 @@ use tf_fs_plugin::prelude::*;
 use tf_fs_plugin::{Unsupported, glob, sync::Mutex};
 use whole::{Purpose, Spooled};
 
-/// Files by URL. All values that [`Filesystem::new`] creates share one client, for both schemes.
+/// Files by URL. All values that [`Filesystem::new`] creates share one client, for all schemes.
 #[derive(Clone, Debug)]
 pub struct Https(Arc<Shared>);
 
@@ -91,7 +91,7 @@ pub struct Whole(Arc<Spooled>);
 impl tf_fs_object_store::Client for Client {
     type Store = Origin;
 
-    // A bucket has its scheme in it: there are two.
+    // A bucket has its scheme in it: there are several.
     const SCHEME: &'static str = "";
 
     async fn open(&self, bucket: &Arc<str>) -> Result<Origin> {
@@ -271,7 +271,8 @@ fn unlisted(uri: Uri<'_>, what: &str) -> Error {
     Error::new(Code::Unimplemented, text)
 }
 
-#[filesystem_plugin(schemes("https", "http"))]
+// TensorFlow compares schemes by case, URLs do not.
+#[filesystem_plugin(schemes("https", "http", "HTTPS", "HTTP"))]
 impl Filesystem for Https {
     type Reader = File;
     type Writer = Unsupported;

@@ -27,8 +27,10 @@ const ESCAPED: &AsciiSet = &CONTROLS
 pub(crate) fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
     let text = std::str::from_utf8(uri.as_bytes())
         .map_err(|_| Error::invalid_argument("the URL is not UTF-8; percent-encode its bytes"))?;
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    let rest = rest.ok_or_else(|| {
+    let is_known =
+        |scheme: &str| ["https", "http"].iter().any(|it| it.eq_ignore_ascii_case(scheme));
+    let parts = text.split_once("://").filter(|(scheme, _)| is_known(scheme));
+    let (_, rest) = parts.ok_or_else(|| {
         Error::invalid_argument(
             "the name is not a URL; write https://host/path or http://host/path",
         )
@@ -132,6 +134,8 @@ mod tests {
             ("http://b%C3%BCcher.example:80/x", "http://xn--bcher-kva.example/x"),
             ("http://例え.テスト/", "http://xn--r8jz45g.xn--zckzah/"),
             ("http://my_host:/x", "http://my_host:/x"),
+            ("HTTP://H:80/x", "http://H:80/x"),
+            ("HTTPS://bücher.example/x", "https://xn--bcher-kva.example/x"),
             ("http://[::1]:81/x", "http://[::1]:81/x"),
             ("http://127.1/x", "http://127.1/x"),
         ] {
@@ -181,6 +185,7 @@ mod tests {
             ("https://H:443/x", "https://h"),
             ("http://h:443/x", "http://h:443"),
             ("http://h:80/", "http://h"),
+            ("HTTPS://h:443/", "https://h"),
         ] {
             assert_eq!(origin(&Url::try_from(text).unwrap()), form);
         }

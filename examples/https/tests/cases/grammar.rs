@@ -221,6 +221,7 @@ fn a_redirect_to_nowhere_says_so() {
 fn a_host_is_named_in_each_way() {
     let content = Content::new(5000, 0);
     let server = Server::new(move |request, _| content.reply(request));
+    assert_eq!(read(&fs(), &server.url("f").replace("http", "HTTP")).unwrap().len(), 5000);
     for host in ["127.0.0.1", "127.1", "0x7f000001", "2130706433", "LOCALHOST", "１２７.0.0.1"] {
         let url = format!("http://{host}:{}/f", server.port);
         let bytes = read(&fs(), &url).unwrap_or_else(|error| panic!("{host}: {error:#}"));
