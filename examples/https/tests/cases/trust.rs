@@ -96,6 +96,9 @@ fn reads_what_the_environment_says() {
 #[test]
 fn proxies_are_those_of_the_environment() {
     let proxy = Server::new(|request, _| {
+        if request.target.ends_with("/local") {
+            return Reply::new(302).header("Location", "http://169.254.169.254/latest/meta-data");
+        }
         let authorization = request.header("proxy-authorization").unwrap_or("none");
         Reply::new(200).body(format!("by proxy {} {authorization}", request.target))
     });
@@ -115,6 +118,8 @@ fn proxies_are_those_of_the_environment() {
     let elsewhere = "http://elsewhere.example/f";
     let text = run(elsewhere, &[("HTTP_PROXY", &address), ("http_proxy", &address)]);
     assert!(text.contains("by proxy http://elsewhere.example/f Basic"), "{text}");
+    let text = run("http://elsewhere.example/local", &[("http_proxy", &address)]);
+    assert!(text.contains("TF_HTTPS_LOCAL_REDIRECTS"), "{text}");
     let text = run(&server.url("f"), &[("http_proxy", &address), ("no_proxy", "127.0.0.1")]);
     assert!(text.contains("straight"), "{text}");
     // A tunnel, which this proxy does not support.
@@ -122,6 +127,7 @@ fn proxies_are_those_of_the_environment() {
     assert!(text.contains("Err("), "{text}");
     assert!(!text.contains("sesame"), "{text}");
     let log = proxy.take_log();
+    assert!(!log.iter().any(|r| r.target.contains("169.254")), "{log:?}");
     assert!(log.iter().any(|r| r.method == "CONNECT" && r.target == "elsewhere.example:443"));
 }
 
