@@ -161,7 +161,7 @@ fn tokens(text: &str) -> Result<HashMap<String, HeaderValue>> {
 }
 
 /// Headers that the plugin or the connection sets.
-const RESERVED: [HeaderName; 14] = [
+static RESERVED: [HeaderName; 14] = [
     header::HOST,
     header::CONNECTION,
     header::CONTENT_LENGTH,

@@ -48,7 +48,7 @@ impl Zone {
                     Self::LinkLocal
                 }
                 // The second are site-local: deprecated, but routed by some.
-                None if address.is_unique_local() || address.segments()[0] & 0xffc0 == 0xfec0 => {
+                None if address.is_unique_local() || (address.segments()[0] & 0xffc0) == 0xfec0 => {
                     Self::Private
                 }
                 None => Self::Public,
@@ -84,7 +84,7 @@ impl Zone {
 
 /// Returns the address of version 4 that one of version 6 leads to: mapped, compatible, NAT64, 6to4.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let of = |high: u16, low: u16| Some(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)));
+    let of = |high: u16, low: u16| Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)));
     match address.segments() {
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
         [0, 0, 0, 0, 0 | 0xffff, 0xffff | 0, high, low] => of(high, low),
@@ -108,11 +108,11 @@ impl Default for Reach {
 impl Reach {
     /// Creates the reach of a client that may connect to these zones and to the public one.
     pub fn new(zones: &[Zone]) -> Self {
-        Self(zones.iter().fold(1, |all, &zone| all | 1 << zone as u8))
+        Self(zones.iter().fold(1, |all, &zone| all | (1 << zone as u8)))
     }
 
     fn has(self, zone: Zone) -> bool {
-        self.0 & 1 << zone as u8 != 0
+        self.0 & (1 << zone as u8) != 0
     }
 
     /// Checks a host that is an address: nobody looks that up.
