@@ -146,7 +146,7 @@ unsafe extern "C" fn optimize<P: Exported>(
         let graph = unsafe { lent(input.data, input.length)? };
         let workarounds = Workarounds {
             device_type: device_type::<P>(),
-            has_kernel: crate::kernel::has_kernel::<P>,
+            has_kernel: crate::kernel::registry::has_kernel_of::<P>,
         };
         // SAFETY: the host's item, which lives for the length of the call.
         let preserved = || unsafe { nodes_to_preserve(item) };

@@ -45,11 +45,12 @@
 //!
 //! - It removes `_XlaMustCompile` from nodes on the device: plugin devices do not support XLA, and Keras
 //!   requests it by default.
-//! - `AssignAddVariableOp` and `AssignSubVariableOp` on the device become a read, an addition or a subtraction,
-//!   and an assignment, for types for which the plugin has a kernel of `AddV2` or `Sub` but none of the update
-//!   itself. A plugin cannot have one in TensorFlow 2.19 to 2.21, which give plugins no access to variables, and
-//!   TensorFlow's own kernels compute on the host. Two steps that change a variable at the same time may then
-//!   lose one of the changes, as with `v.assign(v + d)`.
+//! - Ops on the device that read or change a variable in place, and for which the plugin has no kernel, become a read, the same
+//!   computation with values, and an assignment: `assign_add`, gathers, scatters, assignments of slices, optimizers
+//!   (`ResourceApply…`) and generators of random numbers. A plugin cannot have such kernels in TensorFlow 2.19 to 2.21, which
+//!   give plugins no access to variables. The device computes where it has the kernels, such as `TensorScatterAdd` for
+//!   `scatter_add`. The CPU computes the rest on a copy of the variable, or of the rows that change. Two steps that change
+//!   a variable at the same time may then lose one of the changes, as with `v.assign(v + d)`.
 //! - `If` and `While` on the device become switches and merges around calls of their functions, if TensorFlow has not
 //!   lowered them because they were traced for XLA. TensorFlow then places each op of a branch or a body, and passes see
 //!   it. The user's settings of TensorFlow's own passes do not apply there.
@@ -64,6 +65,7 @@
 mod attribute;
 mod lowering;
 mod node;
+mod variables;
 pub(crate) mod workarounds;
 
 pub use crate::kernel::{DType, PartialShape};
@@ -71,7 +73,7 @@ pub use attribute::Attribute;
 pub use node::{Input, Node};
 
 use crate::abi::device_type::device_type;
-use crate::kernel::has_kernel;
+use crate::kernel::registry::has_kernel_of;
 use crate::platform::Platform;
 use crate::wire::{Value, fields, put_bytes, put_message};
 use std::borrow::Cow;
@@ -138,7 +140,7 @@ macro_rules! optimizer_configs {
             /// Returns the configuration that the SDK uses for a platform without a graph pass.
             #[must_use]
             pub fn of<P: Platform>() -> Self {
-                workarounds::configs(device_type::<P>(), has_kernel::<P>)
+                workarounds::configs(device_type::<P>(), has_kernel_of::<P>)
             }
 
             /// Returns the struct of the C API.

@@ -70,6 +70,7 @@ pub(crate) mod register;
 pub(crate) mod registry;
 #[cfg(test)]
 pub(crate) mod test_platform;
+pub(crate) mod variable_ops;
 pub(crate) mod workarounds;
 
 pub use crate::abi::kernel::construction::OpKernelConstruction;

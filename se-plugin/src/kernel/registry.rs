@@ -68,12 +68,13 @@ impl Registration {
             && self.options.types.iter().all(|&(name, dtype)| of(name).is_none_or(|of| of == dtype))
     }
 
-    /// Returns whether this is for nodes with a type in an attribute.
-    pub(crate) fn is_for(&self, op: &str, attribute: &str, dtype: DType) -> bool {
-        let mut constraints = self.options.types.iter().filter(|(name, _)| *name == attribute);
-        self.op == op
-            && self.options.label.is_empty()
-            && constraints.all(|&(_, other)| other == dtype)
+    /// Returns whether this is for nodes with these types in attributes.
+    pub(crate) fn is_for(&self, op: &str, types: &[(&str, DType)]) -> bool {
+        let allows = |&(attribute, dtype): &(&str, DType)| {
+            let mut constraints = self.options.types.iter().filter(|(name, _)| *name == attribute);
+            constraints.all(|&(_, other)| other == dtype)
+        };
+        self.op == op && self.options.label.is_empty() && types.iter().all(allows)
     }
 
     /// Checks that the op has the named attributes and arguments: with one that it does not have, the op would
@@ -139,10 +140,15 @@ impl HostHas {
 
 /// Returns whether a platform has a kernel, written by its author, for an op with a type in an attribute.
 pub fn has_kernel<P: Platform>(op: &str, attribute: &str, dtype: DType) -> bool {
+    has_kernel_of::<P>(op, &[(attribute, dtype)])
+}
+
+/// Returns whether a platform has one kernel, written by its author, for an op with all of these types.
+pub(crate) fn has_kernel_of<P: Platform>(op: &str, types: &[(&str, DType)]) -> bool {
     let all = lock(&ALL).clone();
     all.into_iter().any(|one| {
         (one.platform)() == TypeId::of::<P>()
-            && one.is_for(op, attribute, dtype)
+            && one.is_for(op, types)
             && HostHas::now().all_for(one)
     })
 }
@@ -180,10 +186,10 @@ pub(crate) fn choose<'a>(
 mod tests {
     use super::*;
     use crate::kernel::test_platform::Nothing;
-    use crate::kernel::workarounds::Poison;
+    use crate::kernel::workarounds::Refusal;
 
     fn with(options: Options) -> Registration {
-        Registration::new::<Poison<Nothing, 0>>("Op", "here", options)
+        Registration::new::<Refusal<Nothing>>("Op", "here", options)
     }
 
     fn registration(types: &'static [(&'static str, DType)]) -> Registration {
