@@ -6,6 +6,7 @@
 //! pass sees them. So this puts switches and merges around calls of the branches, and a loop around calls of the
 //! condition and the body. TensorFlow places the nodes of a function that is called, and passes see them.
 
+use super::node::waits;
 use super::{DType, Graph, Input, Node};
 use core::slice::from_ref;
 use tf_plugin_core::Result;
@@ -24,8 +25,7 @@ struct Flow {
     inputs: Vec<String>,
     control: Vec<String>,
     kind: Kind,
-    /// The op that calls its functions.
-    call: &'static str,
+    has_effects: bool,
 }
 
 enum Kind {
@@ -76,9 +76,9 @@ impl Flow {
             name: node.name().to_owned(),
             device: node.device().to_owned(),
             inputs: inputs.iter().map(ToString::to_string).collect(),
-            control: control.iter().map(ToString::to_string).collect(),
+            control: waits(if is_stateless { &[] } else { &inputs }, &control),
             kind,
-            call: if is_stateless { "PartitionedCall" } else { "StatefulPartitionedCall" },
+            has_effects: !is_stateless,
         })
     }
 
@@ -134,7 +134,8 @@ impl Flow {
         [inputs, outputs]: [&[DType]; 2],
         values: &[&[String]],
     ) -> Result<String> {
-        self.add(graph, self.call, values, |node| {
+        let call = if self.has_effects { "StatefulPartitionedCall" } else { "PartitionedCall" };
+        self.add(graph, call, values, |node| {
             node.set_attr("Tin", inputs.to_vec()).set_attr("Tout", outputs.to_vec());
             node.set_raw_attr("f", function);
             for name in ["config", "config_proto", "executor_type"] {
@@ -254,8 +255,9 @@ impl Flow {
                 let inputs = node.inputs();
                 let inputs = inputs.map(|input| new(input).cloned().unwrap_or(input.to_string()));
                 let mut inputs: Vec<_> = inputs.collect();
-                // A variable's handle is available before the loop has changed the variable.
-                if inputs.iter().any(|input| self.inputs.contains(input)) && !inputs.contains(&wait)
+                // An output, or a variable's handle, may be available before all variables are changed.
+                let may_be_early = |input| self.inputs.contains(input);
+                if (self.has_effects || inputs.iter().any(may_be_early)) && !inputs.contains(&wait)
                 {
                     inputs.push(wait.clone());
                 }

@@ -73,6 +73,19 @@ impl<'n> Input<'n> {
     }
 }
 
+/// Returns the control inputs of a node's replacement, so that all of it runs when the node would have run: those of the
+/// node, and its values. TensorFlow has removed the control inputs that the values imply.
+pub(super) fn waits(values: &[Input<'_>], control: &[Input<'_>]) -> Vec<String> {
+    let mut waits = Vec::new();
+    for input in values.iter().chain(control) {
+        let wait = Input::Control { node: input.node() }.to_string();
+        if !waits.contains(&wait) {
+            waits.push(wait);
+        }
+    }
+    waits
+}
+
 /// The form that graphs use.
 impl fmt::Display for Input<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,6 +7,7 @@
 //! the same variable, and then TensorFlow has removed the redundant control input. The last node has the original's name,
 //! so nodes that wait for that name wait for the assignments.
 
+use super::node::waits;
 use super::{DType, Graph, Input, Node, PartialShape};
 use crate::kernel::variable_ops::{Output, Recipe, VariableOp};
 use crate::wire::{put_bytes, put_message, put_varint};
@@ -69,19 +70,10 @@ pub(super) fn replace(graph: &mut Graph<'_>, name: &str, has_kernel: HasKernel) 
         return Ok(());
     }
     let (handles, values) = data.split_at(op.handles.len());
-    let mut waits: Vec<String> = Vec::new();
-    for input in values {
-        let wait = Input::Control { node: input.node() }.to_string();
-        if !handles.iter().any(|handle| handle.node() == input.node()) && !waits.contains(&wait) {
-            waits.push(wait);
-        }
-    }
-    for input in control {
-        let wait = input.to_string();
-        if !waits.contains(&wait) {
-            waits.push(wait);
-        }
-    }
+    let of_others =
+        |input: &&Input<'_>| !handles.iter().any(|handle| handle.node() == input.node());
+    let others: Vec<_> = values.iter().filter(of_others).copied().collect();
+    let waits = waits(&others, &control);
     let text = |inputs: &[Input<'_>]| inputs.iter().map(ToString::to_string).collect::<Vec<_>>();
     let (handles, values) = (text(handles), text(values));
     let cpu = match node.device().split_once("/device:") {

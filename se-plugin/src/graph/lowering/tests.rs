@@ -52,10 +52,10 @@ fn a_branch_is_called_between_switches_and_merges() {
         "x = Split()",
         "before = NoOp()",
         "if = NoOp(^if/Merge)",
-        "y = Abs(if/Merge_1)",
+        "y = Abs(if/Merge_1 ^if)",
         "after = NoOp(^if)",
-        "if/Switch = Switch(p p ^before)",
-        "if/Switch_1 = Switch(x:1 p ^before)",
+        "if/Switch = Switch(p p ^p ^x ^before)",
+        "if/Switch_1 = Switch(x:1 p ^p ^x ^before)",
         "if/Identity = Identity(if/Switch)",
         "if/StatefulPartitionedCall = StatefulPartitionedCall no(if/Switch_1 ^if/Identity)",
         "if/Identity_1 = Identity(if/Identity ^if/StatefulPartitionedCall)",
@@ -106,6 +106,27 @@ fn a_loop_calls_its_condition_and_its_body() {
         "w/NextIteration_1 = NextIteration(w/PartitionedCall_1:2 ^w/PartitionedCall_1)",
     ];
     assert_eq!(lowered(nodes, &[]), expected);
+}
+
+/// Checks a loop that waits for others, and others that wait for it, only through values, as TensorFlow's dependency optimizer
+/// leaves them. TensorFlow may inline the functions: then their nodes wait for what they use alone.
+#[test]
+fn what_changes_variables_runs_as_a_whole() {
+    let mut repeat = repeat("w", &["v", "x", "n"]);
+    repeat.set_op("While");
+    let lines = lowered(
+        vec![
+            node("v", "_Arg", &[]),
+            node("x", "Square", &[]),
+            node("n", "Abs", &[]),
+            repeat,
+            node("y", "Exp", &["w:1"]),
+        ],
+        &[],
+    );
+    for expected in ["w/Enter_2 = Enter(n ^v ^x ^n)", "y = Exp(w/Exit ^w)"] {
+        assert!(lines.iter().any(|line| line == expected), "{expected}: {lines:#?}");
+    }
 }
 
 #[test]
