@@ -6,8 +6,21 @@ from tensorflow.python.framework import dtypes
 from tensorflow.python.framework import kernels as registered
 from tensorflow.python.framework import op_def_registry
 
-# `v.assign_add` and `v.assign_sub`: the op, and the one that the SDK's graph pass replaces it by in functions.
-IN_PLACE = {"AssignAddVariableOp": ("assign_add", "AddV2"), "AssignSubVariableOp": ("assign_sub", "Sub")}
+# TensorFlow's kernels for these compute on the host with addresses of the device.
+UNSAFE = {"AssignAddVariableOp", "AssignSubVariableOp"}
+
+# Ops on variables: what users call, and the op by which the SDK's graph pass replaces each in functions.
+REPLACED = {
+    "AssignAddVariableOp": ("v.assign_add", "AddV2"),
+    "AssignSubVariableOp": ("v.assign_sub", "Sub"),
+    "ResourceGather": ("tf.gather", "GatherV2"),
+    "ResourceGatherNd": ("tf.gather_nd", "GatherNd"),
+    "ResourceStridedSliceAssign": ("v[...].assign", "TensorStridedSliceUpdate"),
+}
+for _change in ("Add", "Sub", "Min", "Max", "Update"):
+    for _kind in ("Scatter", "ScatterNd"):
+        _method = "v.%s_%s" % (_kind.replace("Nd", "_nd").lower(), _change.lower())
+        REPLACED["Resource" + _kind + _change] = (_method, "TensorScatter" + _change)
 
 # What has no values to compute with: strings, datasets, iterators.
 HOST_TYPES = {types_pb2.DT_STRING, types_pb2.DT_VARIANT}
@@ -92,7 +105,7 @@ class Kernels:
 
     def is_refusal(self, op, kernel):
         """Whether a kernel is the SDK's, which only fails: it is registered with a negative priority."""
-        return op in IN_PLACE and kernel is not None and kernel.priority < 0
+        return op in REPLACED and kernel is not None and kernel.priority < 0
 
     def is_host_only(self, op):
         """Whether no device computes it: datasets, strings, files."""
@@ -104,19 +117,19 @@ class Kernels:
 
     def lacks(self, op, types):
         """(why, detail) for what has no kernel on the device; None where there is one."""
-        if op in IN_PLACE:
-            method, computes = IN_PLACE[op]
-            kernel, own = self.find(op, types)
-            dtype = dict(types).get("dtype", (0,))
-            # TensorFlow keeps variables of int32 on the CPU.
-            if own and not self.is_refusal(op, kernel) or dtype == (types_pb2.DT_INT32,):
-                return None
-            if not own:
-                return "no kernel", op, types, "TensorFlow's own computes on the host with addresses of the device"
-            needed = (("T", dtype),)
+        kernel, own = self.find(op, types)
+        values = dict(types)
+        dtype = values.get("dtype") or values.get("T", (0,))
+        if op in UNSAFE and not own and dtype != (types_pb2.DT_INT32,):
+            return "no kernel", op, types, "TensorFlow's own computes on the host with addresses of the device"
+        # TensorFlow keeps variables of int32 on the CPU.
+        if own and self.is_refusal(op, kernel) and dtype != (types_pb2.DT_INT32,):
+            method, computes = REPLACED[op]
+            axis = (types_pb2.DT_INT32,)
+            needed = types_of(computes, lambda name: values.get(name) or (dtype if name in ("T", "Tparams") else axis))
             lacks = self.lacks(computes, needed)
-            return lacks and (lacks[0], computes, needed, "for `v.%s`" % method)
-        if self.find(op, types)[0] is not None:
+            return lacks and (lacks[0], computes, needed, "for `%s`, which the CPU computes" % method)
+        if kernel is not None:
             return None
         own = self.of(op, self.device_type) or self.of(op, "DEFAULT")
         if not own:

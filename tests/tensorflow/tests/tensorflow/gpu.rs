@@ -91,6 +91,7 @@ fn each_operation_answers_as_on_the_cpu() {
 }
 
 each_tensorflow!(@module tensorflow_2_21_0 "2.21.0"
+    ops_on_variables_compute_as_on_the_cpu
     keras_trains_as_on_the_cpu scripts_for_a_gpu_run_unchanged);
 
 /// Releases that let plugins change variables: TensorFlow has the functions that they need again in 2.22.
@@ -99,6 +100,7 @@ macro_rules! with_variables {
     ($($module:ident $version:literal)*) => {$(
         each_tensorflow!(@module $module $version
             what_changes_variables_and_lists_answers_as_on_the_cpu ops_are_fused
+            ops_on_variables_compute_as_on_the_cpu
             keras_trains_as_on_the_cpu scripts_for_a_gpu_run_unchanged
             mobile_net_trains_on_the_device_alone lstm_trains_on_the_device_alone);
     )*};
@@ -115,7 +117,14 @@ with_variables! {
 // Besides the newest, one that does not.
 #[cfg(feature = "matrix")]
 each_tensorflow!(@module tensorflow_2_20_0 "2.20.0"
+    ops_on_variables_compute_as_on_the_cpu
     keras_trains_as_on_the_cpu scripts_for_a_gpu_run_unchanged mobile_net_trains_on_the_device_alone);
+
+/// With kernels or without: the device has none for some types, and where TensorFlow lets no plugin have them.
+fn ops_on_variables_compute_as_on_the_cpu(tensorflow: &TensorFlow) {
+    let steps = ["methods", "optimizers", "random", "order", "eager"];
+    run_in(tensorflow.version(), "variables", &steps, &[("GALLIVM_PERF", "nopt")]);
+}
 
 #[cfg(feature = "matrix")]
 fn what_changes_variables_and_lists_answers_as_on_the_cpu(tensorflow: &TensorFlow) {

@@ -11,6 +11,7 @@ each_tensorflow!(
     each_operation_answers_as_on_the_cpu,
     keras_trains_as_on_the_cpu,
     variables_change_in_order,
+    ops_on_variables_compute_as_on_the_cpu,
     a_trace_shows_the_kernels;
     oldest and newest:
     trains_with_late_streams,
@@ -62,6 +63,13 @@ fn keras_trains_as_on_the_cpu(tensorflow: &TensorFlow) {
 /// Operations of a transformer's training step that run on the CPU, as they do beside a GPU: what computes shapes, and
 /// int32, which TensorFlow keeps on the host.
 const ON_THE_CPU: [&str; 5] = ["Const", "Pack", "Prod", "StridedSlice", "_Arg"];
+
+/// With work that is late, so that what does not wait for it reads old values.
+fn ops_on_variables_compute_as_on_the_cpu(tensorflow: &TensorFlow) {
+    let steps = ["methods", "optimizers", "random", "order", "eager"];
+    let (script, delay) = ("tensorflow/python/variables.py", ("REFDEVICE_DELAY_US", "100"));
+    Python::steps(tensorflow, script, "refdevice", &steps, &[delay]);
+}
 
 /// In the newest release alone: before Keras 3 an embedding needs a kernel with variables.
 #[test]
