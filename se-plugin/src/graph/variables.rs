@@ -63,7 +63,8 @@ pub(super) fn replace(graph: &mut Graph<'_>, name: &str, has_kernel: HasKernel) 
     let dtype = op.dtype.map_or(Some(DType::Int64), |name| node.attr(name).ok());
     let (control, data): (Vec<_>, Vec<_>) =
         node.inputs().partition(|input| matches!(input, Input::Control { .. }));
-    let Some(dtype) = dtype else { return Ok(()) };
+    // TensorFlow has kernels for variants on all devices.
+    let Some(dtype) = dtype.filter(|&dtype| dtype != DType::Variant) else { return Ok(()) };
     if has_kernel(op.op, &types.collect::<Vec<_>>())
         || data.len() != op.handles.len() + op.inputs.len()
     {

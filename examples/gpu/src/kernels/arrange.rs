@@ -175,6 +175,25 @@ macro_rules! movers {
 }
 pub(super) use movers;
 
+/// Returns the steps in a dense tensor that is broadcast to so many axes.
+pub(super) fn broadcast(shape: &[usize], axes: usize) -> Vec<isize> {
+    let own = strides(shape).into_iter().zip(shape);
+    let own = own.map(|(stride, &size)| if size == 1 { 0 } else { stride });
+    core::iter::repeat_n(0, axes - shape.len()).chain(own).collect()
+}
+
+/// Returns output 0 with the elements of input 0, in its memory if nothing else uses it.
+pub(super) fn copy_of_input(context: &Run<'_>, op: &'static str) -> Result<DeviceTensor> {
+    // The input is not held here, which would count as a use.
+    let shape = context.input(0)?.shape().to_vec();
+    let (out, forwarded) = context.forward_or_output(&[0], 0, &shape)?;
+    if forwarded.is_none() {
+        let walk = Walk::new(&[out.len()], &[1], &[1]);
+        walk.enqueue(context, op, (&context.input(0)?).into(), &out)?;
+    }
+    Ok(out)
+}
+
 /// Moves all elements of input 0 to a dense output of this shape. `source` holds the steps in the input for each axis.
 fn rearrange(
     context: &Run<'_>,
@@ -228,10 +247,7 @@ movers! {
         if !shapes::broadcasts_to(&shape, &out) {
             return Err(wrong(format!("Incompatible shapes: {shape:?} vs. {out:?}")));
         }
-        let own = strides(&shape).into_iter().zip(&shape);
-        let own = own.map(|(stride, &size)| if size == 1 { 0 } else { stride });
-        let source: Vec<_> = core::iter::repeat_n(0, out.len() - shape.len()).chain(own).collect();
-        rearrange(context, op, &out, &source, 0)
+        rearrange(context, op, &out, &broadcast(&shape, out.len()), 0)
     };
     "Transpose" Transpose (Tperm) ("perm") = |context, op| {
         let shape = input_shape(context, 0)?;

@@ -1,6 +1,6 @@
 //! Parts of tensors: strided slices, splits, and tensors along a new axis.
 
-use super::arrange::{Walk, fill, slice, strides};
+use super::arrange::{Walk, broadcast, copy_of_input, fill, slice, strides};
 use super::*;
 use core::marker::PhantomData;
 use se_plugin::toolkit::slice::{Masks, Steps, StridedSlice};
@@ -79,6 +79,71 @@ impl<T: Element> Kernel for StridedSliceGrad<T> {
         let walk = slice(&out_shape, &plan.steps).reversed();
         walk.enqueue(context, "StridedSliceGrad", (&gradient).into(), &out)
     }
+}
+
+/// Writes values into a slice of `target`, repeated along axes that they do not have.
+fn assign(
+    context: &Run<'_>,
+    op: &'static str,
+    masks: Masks,
+    target: &DeviceTensor,
+    values: &DeviceTensor,
+) -> Result<()> {
+    let (whole, found) = (shape(target)?, shape(values)?);
+    let plan = strided(context, masks)?.plan(&whole)?;
+    let walk = slice(&whole, &plan.steps).reversed();
+    if found == plan.shape {
+        return walk.enqueue(context, op, values.into(), target);
+    }
+    if !shapes::broadcasts_to(&found, &plan.shape) {
+        return Err(wrong(format!("the values have the shape {found:?} and not {:?}", plan.shape)));
+    }
+    let repeated = context.temporary(values.dtype(), &shapes::to_host(&plan.shape))?;
+    let source = broadcast(&found, plan.shape.len());
+    let all = Walk::new(&plan.shape, &source, &strides(&plan.shape));
+    all.enqueue(context, op, values.into(), &repeated)?;
+    walk.enqueue(context, op, (&repeated).into(), target)
+}
+
+macro_rules! assignments {
+    ($($op:literal $name:ident $host:tt $(, $variables:ident)? = $body:expr;)*) => {$(
+        struct $name<T> {
+            masks: Masks,
+            elements: PhantomData<T>,
+        }
+
+        #[kernel(
+            op = $op,
+            types(
+                T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool],
+                Index = [i32, i64]
+            ),
+            host_memory $host
+            $(, $variables)?
+        )]
+        impl<T: Element> Kernel for $name<T> {
+            type Platform = GpuPlatform;
+
+            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+                Ok(Self { masks: masks(construction)?, elements: PhantomData })
+            }
+            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                let body: fn(&Run<'_>, &'static str, Masks) -> Result<()> = $body;
+                body(context, $op, self.masks)
+            }
+        }
+    )*};
+}
+
+assignments! {
+    "TensorStridedSliceUpdate" TensorStridedSliceUpdate ("begin", "end", "strides") = |context, op, masks| {
+        assign(context, op, masks, &copy_of_input(context, op)?, &context.input(4)?)
+    };
+    "ResourceStridedSliceAssign" ResourceStridedSliceAssign ("ref", "begin", "end", "strides"), variables =
+        |context, op, masks| {
+            let variables = context.variables(&[0])?;
+            assign(context, op, masks, &variables[0], &context.input(4)?)
+        };
 }
 
 /// Splits a tensor into parts of these sizes along an axis.

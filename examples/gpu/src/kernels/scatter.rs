@@ -1,7 +1,7 @@
 //! Adds rows to others, subtracts them or replaces others: in variables, in tensors, and in sums of segments. The
 //! numbers are those of the ops in `shaders/scatter.comp`. A row for a place outside of the tensor changes nothing.
 
-use super::arrange::{Walk, fill};
+use super::arrange::{copy_of_input, fill};
 use super::places::Axes;
 use super::*;
 use core::marker::PhantomData;
@@ -162,7 +162,8 @@ macro_rules! of_tensors {
                 Ok(Self(PhantomData))
             }
             fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                change(context, $op, $number)
+                let out = copy_of_input(context, $op)?;
+                scatter_nd(context, $op, $number, [&out, &context.input(1)?, &context.input(2)?])
             }
         }
     )*};
@@ -174,18 +175,6 @@ of_tensors! {
     "TensorScatterUpdate" TensorUpdate = 2 [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool];
     "TensorScatterMax" TensorMax = 4 [f32, f16, bf16, i64];
     "TensorScatterMin" TensorMin = 5 [f32, f16, bf16, i64];
-}
-
-/// Returns a tensor with some rows changed, in its memory if nothing else uses it.
-fn change(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
-    // The input is not held here, which would count as a use.
-    let shape = context.input(0)?.shape().to_vec();
-    let (out, forwarded) = context.forward_or_output(&[0], 0, &shape)?;
-    if forwarded.is_none() {
-        let walk = Walk::new(&[out.len()], &[1], &[1]);
-        walk.enqueue(context, op, (&context.input(0)?).into(), &out)?;
-    }
-    scatter_nd(context, op, number, [&out, &context.input(1)?, &context.input(2)?])
 }
 
 struct ScatterNd<T>(PhantomData<T>);

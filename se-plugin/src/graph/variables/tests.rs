@@ -107,17 +107,20 @@ fn others_stay() {
     let other_device = DEVICE.replace("MY_DEVICE", "MY_DEVICE_TOO");
     let own: HasKernel =
         |op, types| op == "AssignAddVariableOp" && types.contains(&("dtype", DType::Float32));
-    for (op, device, has_kernel) in [
-        ("AssignAddVariableOp", CPU, FEW),
-        ("AssignAddVariableOp", &other_device, FEW),
-        ("AssignVariableOp", DEVICE, FEW),
-        ("ResourceConditionalAccumulator", DEVICE, FEW),
+    let float = DType::Float32;
+    for (op, dtype, device, has_kernel) in [
+        ("AssignAddVariableOp", float, CPU, FEW),
+        ("AssignAddVariableOp", float, &other_device, FEW),
+        ("AssignVariableOp", float, DEVICE, FEW),
+        ("ResourceConditionalAccumulator", float, DEVICE, FEW),
+        // TensorFlow has a kernel for all devices.
+        ("ResourceGather", DType::Variant, DEVICE, FEW),
         // The plugin has a kernel that does it in place.
-        ("AssignAddVariableOp", DEVICE, own),
+        ("AssignAddVariableOp", float, DEVICE, own),
         // Damaged: there is an input too few.
-        ("ResourceScatterAdd", DEVICE, FEW),
+        ("ResourceScatterAdd", float, DEVICE, FEW),
     ] {
-        let mut nodes = an_update(op, DType::Float32);
+        let mut nodes = an_update(op, dtype);
         for node in &mut nodes {
             node.set_device(device);
         }

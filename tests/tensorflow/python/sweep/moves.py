@@ -72,6 +72,11 @@ def arrangements():
         for function in [lambda x: x[1:, ::-2], lambda x: x[0], lambda x: x[..., 1], lambda x: x[:, tf.newaxis, 2:4], lambda x: x[-1:, 3:1],
                          lambda x: x[1, 2], lambda x: x[::-1, ::-1], lambda x: x[5:, -2:], lambda x: x[...]]:
             case("StridedSlice", function, make((3, 5)))
+        for begin, end, strides, masks, shape in [([1, 4], [3, -6], [1, -2], {}, (2, 3)), ([0], [1], [1], dict(shrink_axis_mask=1), (5,)), ([0, 1], [0, 4], [1, 1], dict(begin_mask=1, end_mask=1), (1, 3)),
+                                                  ([0, 2], [0, 3], [1, 1], dict(ellipsis_mask=1, shrink_axis_mask=2), ()), ([2, 0], [2, 5], [1, 1], {}, (0, 5))]:
+            update = lambda x, u, begin=begin, end=end, strides=strides, masks=masks: raw.TensorStridedSliceUpdate(
+                input=x, begin=begin, end=end, strides=strides, value=u, **masks)
+            case("TensorStridedSliceUpdate", update, make((3, 5)), make(shape))
     for dtype in FLOATS + ["int64"]:
         for function in [lambda x: x[1:, ::-2], lambda x: x[0], lambda x: x[..., 1], lambda x: x[:, tf.newaxis, 2:4]]:
             def slope(x, function=function):

@@ -83,6 +83,8 @@ def variables():
             scatter = updated(1, lambda s, i, op=op: getattr(raw, "ResourceScatterNd" + op)(ref=s[0], indices=i[0], updates=i[1]))
             for places in (np.int32([[2], [0], [2]]), np.int64([[2, 3], [0, 1]])):
                 case("ResourceScatterNd" + op, scatter, numbers(shape, dtype, 20, 30), places, updates_of(shape, places, dtype))
+        case("ResourceStridedSliceAssign", updated(1, lambda s, i: raw.ResourceStridedSliceAssign(ref=s[0], begin=[1], end=[3], strides=[1], value=i[0])),
+             numbers(shape, dtype, 20, 30), numbers((2, 4), dtype))
         for batches, places in ((0, np.int32([[1, 0], [1, 2]])), (0, np.int64(2)), (1, np.int64([[0, 1], [3, 3], [2, 0]]))):
             case("ResourceGather", lambda x, i, batches=batches, dtype=dtype: raw.ResourceGather(
                 resource=tf.Variable(x).handle, indices=i, dtype=dtype, batch_dims=batches), numbers(shape, dtype, 0, 9), places)
