@@ -258,11 +258,12 @@ fn platform(text: &mut String, device: &Device, verbose: bool) {
 
 fn kernels(text: &mut String, report: &Report, verbose: bool) {
     let mut ops: BTreeMap<&str, Vec<&Kernel>> = BTreeMap::new();
-    for kernel in &report.kernels {
+    // The SDK's kernels, which only fail, have a negative priority.
+    for kernel in report.kernels.iter().filter(|kernel| kernel.priority >= 0) {
         ops.entry(&kernel.op).or_default().push(kernel);
     }
-    let title =
-        format!("{} for {}", counted(report.kernels.len(), "kernel"), counted(ops.len(), "op"));
+    let count = ops.values().map(Vec::len).sum();
+    let title = format!("{} for {}", counted(count, "kernel"), counted(ops.len(), "op"));
     let _ = writeln!(text, "{}", painted(BOLD, &title));
     if !report.ops.is_empty() {
         line(text, "ops of its own", &report.ops.join(" "));

@@ -44,10 +44,10 @@
 //! another; the log names both.
 //!
 //! # Kernels that the SDK adds
-//! TensorFlow has kernels for all devices, some of which read and write device memory from the host. For
-//! `AssignAddVariableOp` and `AssignSubVariableOp` (`v.assign_add`, `v.assign_sub`) of types without a kernel
-//! of the author's, the SDK adds one that fails and names the missing kernel. For int32 `ZerosLike` and
-//! `OnesLike` it adds working ones.
+//! For ops that read or change a variable in place (`v.assign_add`, `tf.gather(v, …)`, `ResourceApplyAdam`) of types without
+//! a kernel of the author's, the SDK adds one that fails and says what to write: TensorFlow's kernel for all devices reads device
+//! memory from the host, or there is none. In functions [the SDK's pass](crate::graph#the-sdks-pass) replaces these ops. For
+//! int32 `ZerosLike` and `OnesLike` the SDK adds working kernels.
 //!
 //! # Variables
 //! [`OpKernelContext::variables`] returns variables to change in place. TensorFlow 2.19 to 2.21 do not export the

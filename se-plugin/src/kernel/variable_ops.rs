@@ -157,7 +157,7 @@ macro_rules! mean_of_squares {
 
 /// All such ops.
 #[rustfmt::skip]
-pub(crate) const VARIABLE_OPS: [VariableOp; 57] = [
+pub(crate) static VARIABLE_OPS: [VariableOp; 57] = [
     update("AssignAddVariableOp", "`assign_add`", "`v.assign(v + d)` in place of `v.assign_add(d)`", "AddV2"),
     update("AssignSubVariableOp", "`assign_sub`", "`v.assign(v - d)` in place of `v.assign_sub(d)`", "Sub"),
     gather("ResourceGather", "`tf.gather`", "`tf.gather(v.read_value(), …)`", Gather),

@@ -74,7 +74,8 @@ impl<P: Platform> Kernel for Refusal<P> {
 
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         let node = Node::decode(construction.node()?)?;
-        let op = VariableOp::of(node.op()).ok_or_else(|| Error::internal(node.op()))?;
+        let op = VariableOp::of(node.op())
+            .ok_or_else(|| Error::internal(format!("{} is not an op on variables", node.op())))?;
         let dtype = op.dtype.map_or(Ok(DType::Int64), |name| construction.attr(name))?;
         Ok(Self { op, dtype, platform: PhantomData })
     }
