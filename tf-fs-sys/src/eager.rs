@@ -1,10 +1,10 @@
-//! The functions of `tensorflow/c/eager/c_api.h` by which a program runs operations one by one.
+//! The functions of `tensorflow/c/eager/c_api.h` and `c_api_experimental.h` by which a program runs operations one by one.
 
 use crate::datatype::TF_DataType;
 use crate::device_list::TF_DeviceList;
 use crate::layout::{Status, Text};
 use crate::tensor::{TF_Tensor, Tensor};
-use core::ffi::c_int;
+use core::ffi::{c_char, c_int, c_uchar, c_void};
 
 type EagerContext = *mut TFE_Context;
 type Op = *mut TFE_Op;
@@ -31,12 +31,22 @@ crate::layout::host_functions! {
         required fn TFE_NewContextOptions() -> *mut TFE_ContextOptions;
         /// Frees options.
         required fn TFE_DeleteContextOptions(options: *mut TFE_ContextOptions);
+        /// Sets the configuration of a context, a serialised `ConfigProto`.
+        required fn TFE_ContextOptionsSetConfig(
+            options: *mut TFE_ContextOptions, proto: *const c_void, proto_len: usize, status: Status
+        );
         /// Creates a context with all devices of the process; null with another status than `TF_OK`.
         required fn TFE_NewContext(opts: *const TFE_ContextOptions, status: Status) -> EagerContext;
         /// Frees a context that is not used any more.
         required fn TFE_DeleteContext(ctx: EagerContext);
         /// Returns its devices, for `TF_DeleteDeviceList` to free.
         required fn TFE_ContextListDevices(ctx: EagerContext, status: Status) -> *mut TF_DeviceList;
+        /// Returns 1 if a context has a function of this name, and 0 otherwise.
+        required fn TFE_ContextHasFunction(ctx: EagerContext, name: Text) -> c_uchar;
+        /// Adds a function, a serialised `FunctionDef`.
+        required fn TFE_ContextAddFunctionDef(
+            ctx: EagerContext, serialized_function_def: *const c_char, size: usize, status: Status
+        );
         /// Creates a handle of a tensor in host memory, whose buffer it shares.
         required fn TFE_NewTensorHandle(t: *const TF_Tensor, status: Status) -> Handle;
         /// Frees a handle.
@@ -57,6 +67,10 @@ crate::layout::host_functions! {
         required fn TFE_OpAddInput(op: Op, input: Handle, status: Status);
         /// Sets an attribute that is a list of types.
         required fn TFE_OpSetAttrTypeList(op: Op, attr_name: Text, values: *const TF_DataType, num_values: c_int);
+        /// Sets an attribute, a serialised `AttrValue`.
+        required fn TFE_OpSetAttrValueProto(
+            op: *const TFE_Op, attr_name: Text, proto: *const c_void, proto_len: usize, status: Status
+        );
         /// Runs an operation. `num_retvals` is the number of places at `retvals`, and becomes the
         /// number of results, which belong to the caller.
         required fn TFE_Execute(op: Op, retvals: *mut Handle, num_retvals: *mut c_int, status: Status);

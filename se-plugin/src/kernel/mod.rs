@@ -49,6 +49,11 @@
 //! memory from the host, or there is none. In functions [the SDK's pass](crate::graph#the-sdks-pass) replaces these ops. For
 //! int32 `ZerosLike` and `OnesLike` the SDK adds working kernels.
 //!
+//! For devices of the type `GPU` TensorFlow has kernels that compile with XLA, such as that of `XlaDynamicUpdateSlice`, which
+//! `keras.ops.slice_update` emits. On a plugin's device they fail and then corrupt memory. The SDK replaces them by
+//! kernels that run the op on the CPU, and prefers an author's kernel to both. It also implements `CTCLossV2` there, by
+//! `CTCLoss` on the CPU.
+//!
 //! # Variables
 //! [`OpKernelContext::variables`] returns variables to change in place. TensorFlow 2.19 to 2.21 do not export the
 //! functions for it; there the SDK skips kernels that are registered with `variables`.
@@ -72,6 +77,7 @@ pub(crate) mod registry;
 pub(crate) mod test_platform;
 pub(crate) mod variable_ops;
 pub(crate) mod workarounds;
+pub(crate) mod xla;
 
 pub use crate::abi::kernel::construction::OpKernelConstruction;
 pub use crate::abi::kernel::context::OpKernelContext;

@@ -3,7 +3,8 @@
 use super::names::meant;
 use super::op::OpRegistration;
 use super::registry::{self, Choice, HostHas, Registration};
-use super::workarounds;
+use super::{workarounds, xla};
+use crate::abi::device_type::device_type;
 use crate::abi::kernel::ops;
 use crate::abi::kernel::register::register as register_one;
 use crate::abi::kernel::status::{HostApi, Status};
@@ -52,7 +53,9 @@ pub(crate) fn register<P: Platform>() {
                     Ok(())
                 }
             };
-            let registered = registered.and_then(|()| register_one(&host, &status, registration));
+            let registered = registered.and_then(|()| {
+                register_one(&host, &status, &xla::raised(registration, device_type::<P>()))
+            });
             match registered {
                 Ok(()) => present.push(registration),
                 Err(error) => {
@@ -61,7 +64,8 @@ pub(crate) fn register<P: Platform>() {
             }
         }
         report_lost(&status, &lost);
-        for workaround in workarounds::missing::<P>(&present) {
+        let added = xla::missing::<P>(&status, &present);
+        for workaround in workarounds::missing::<P>(&present).into_iter().chain(added) {
             // A type that this release does not know needs no workaround.
             if let Err(error) = register_one(&host, &status, &workaround) {
                 log::debug!("{workaround} is not registered: {error:#}");

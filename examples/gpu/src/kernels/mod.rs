@@ -7,6 +7,7 @@ mod blocks;
 mod choose;
 mod colors;
 mod convolve;
+mod dynamic;
 mod einsum;
 pub(crate) mod elementwise;
 pub(crate) mod fused;

@@ -266,7 +266,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
     }
 
     /// Returns an input that must be in the memory that the caller names.
-    fn input_in(&self, index: usize, on_host: bool) -> Result<Tensor> {
+    pub(super) fn input_in(&self, index: usize, on_host: bool) -> Result<Tensor> {
         let ((at, is_on_host), what) = (self.find_input(index)?, Argument("input", index));
         check_memory(&what, is_on_host, on_host, "read it with `host_input`")?;
         let mut raw = ptr::null_mut();
@@ -314,7 +314,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
     }
 
     /// Returns the index of an output, which must be in the memory that the caller names.
-    fn output_in(&self, index: usize, on_host: bool) -> Result<c_int> {
+    pub(super) fn output_in(&self, index: usize, on_host: bool) -> Result<c_int> {
         let ((at, is_on_host), what) = (self.find_output(index)?, Argument("output", index));
         check_memory(&what, is_on_host, on_host, "make it with `host_output`")?;
         Ok(at)
@@ -324,7 +324,11 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
     ///
     /// # Safety
     /// As for [`Tensor::adopt`].
-    unsafe fn adopt(&self, raw: *mut TF_Tensor, what: &dyn fmt::Display) -> Result<Tensor> {
+    pub(super) unsafe fn adopt(
+        &self,
+        raw: *mut TF_Tensor,
+        what: &dyn fmt::Display,
+    ) -> Result<Tensor> {
         let reported = self.status.check();
         // SAFETY: `raw` is null or a tensor that nothing else deletes, as this function requires.
         let tensor = unsafe { Tensor::adopt(raw, &self.host, what) };

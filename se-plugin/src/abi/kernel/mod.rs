@@ -3,6 +3,7 @@
 pub(crate) mod construction;
 pub(crate) mod context;
 pub(crate) mod host_tensor;
+pub(crate) mod on_cpu;
 pub(crate) mod ops;
 pub(crate) mod register;
 pub(crate) mod shapes;

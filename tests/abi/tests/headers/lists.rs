@@ -30,6 +30,7 @@ pub(crate) const PART: &[&str] = &[
     "tensorflow/c/env.h",
     "tensorflow/c/c_api_experimental.h",
     "tensorflow/c/eager/c_api.h",
+    "tensorflow/c/eager/c_api_experimental.h",
 ];
 
 /// What the headers have and `tf-fs-sys` does not: a function with types of the API for PJRT plugins, which is

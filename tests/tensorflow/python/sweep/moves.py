@@ -1,6 +1,7 @@
 """Elements in other places, and rows by indices."""
 import numpy as np
 import tensorflow as tf
+from tensorflow.compiler.tf2xla.ops import gen_xla_ops as xla_ops
 
 from sweep.case import CPU, FLOATS, INTEGERS, NUMBERS, call, case, flags, numbers, random, raw
 
@@ -47,6 +48,9 @@ def arrangements():
                 case("Transpose", lambda x, order=order, vector=vector: raw.Transpose(x=x, perm=vector(order)), make(shape))
             for shape, begin, size in [((5,), [1], [3]), ((5,), [2], [-1]), ((2, 3), [0, 1], [2, 2]), ((2, 3), [2, 0], [0, 3]), ((2, 3, 4), [1, 0, 2], [1, -1, 1])]:
                 case("Slice", lambda x, begin=begin, size=size, vector=vector: raw.Slice(input=x, begin=vector(begin), size=vector(size)), make(shape))
+            for shape, begin, size in [((), [], []), ((5,), [1], [3]), ((5,), [-2], [2]), ((2, 3), [0, 9], [2, 2]), ((2, 3, 4), [1, -1, 3], [1, 3, 2]), ((2, 3), [1, 1], [0, 3])]:
+                case("XlaDynamicSlice", lambda x, begin=begin, size=size, vector=vector: xla_ops.xla_dynamic_slice(x, vector(begin), vector(size)), make(shape))
+                case("XlaDynamicUpdateSlice", lambda x, y, begin=begin, vector=vector: xla_ops.xla_dynamic_update_slice(x, y, vector(begin)), make(shape), make(tuple(size)))
             for shape, axis in [((5,), [0]), ((2, 3), [-1]), ((2, 3, 4), [0, 2]), ((2, 3), [])]:
                 case("ReverseV2", lambda x, axis=axis, vector=vector: raw.ReverseV2(tensor=x, axis=vector(axis)), make(shape))
             for shape in [(3, 4), (5, 2), (2, 3, 3), (0, 3), (3, 0)]:
