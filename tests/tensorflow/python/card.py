@@ -8,6 +8,7 @@
     train       losses are those of the CPU
     lengths     an op by itself whose lengths are integers, and which has an output in host memory
     integers    shapes are computed in host memory
+    types       variables of types for which the device has no arithmetic are trained
     pressure    with a limit of 64 MiB: a batch that is too large is an error, and one that nearly is trains as on the CPU
 
 Writes `ok STEP` after each step; the first that fails ends the process.
@@ -157,6 +158,31 @@ def integers():
             check(found.numpy().tolist() == expected and "CPU" in found.backing_device, "%r in %s" % (found, found.backing_device))
 
 
+def types():
+    for dtype in tf.float64, tf.complex64, tf.complex128, tf.float16, tf.bfloat16, tf.int8, tf.uint16, tf.int32, tf.uint64:
+        with tf.device(CARD):
+            variable = tf.Variable(tf.cast([3, 5], dtype))
+
+            @tf.function
+            def changed():
+                for _ in tf.range(3):
+                    variable.assign_add(tf.cast([2, 3], dtype))
+                    variable.assign_sub(tf.cast([1, 1], dtype))
+                return tf.identity(variable)
+
+            found = changed()
+            check(tf.cast(found, tf.int32).numpy().tolist() == [6, 11], "of %s: %r" % (dtype.name, found))
+            variable.assign(variable + tf.cast([1, 1], dtype))
+            check(tf.cast(variable, tf.int32).numpy().tolist() == [7, 12], "of %s: %r" % (dtype.name, variable))
+    x, losses = np.ones((4, 3)), []
+    for device in CARD, CPU:
+        with tf.device(device):
+            model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1, kernel_initializer="ones", dtype="float64")])
+            model.compile("adam", "mse")
+            losses.append(model.fit(x, np.ones((4, 1)), epochs=3, verbose=0).history["loss"])
+    check(losses[0][2] < losses[0][0] and np.allclose(*losses, rtol=1e-6), "the losses are %r" % losses)
+
+
 def pressure():
     try:
         losses(CARD, 1 << 18)
@@ -170,7 +196,7 @@ def pressure():
 
 
 STEPS = {"statistics": statistics, "threads": threads, "far": far, "fork": fork, "twice": twice, "train": train, "lengths": lengths,
-         "integers": integers, "pressure": pressure}
+         "integers": integers, "types": types, "pressure": pressure}
 
 for step in sys.argv[1:]:
     STEPS[step]()

@@ -198,7 +198,7 @@ newest! {
     ops_that_only_the_type_gpu_has_are_those_of_the_cpu: "type_gpu" ["kernels", "xla", "mistakes", "ctc"];
     /// Steps that need no limit.
     programs_have_memory_threads_and_forks:
-        "card" ["statistics", "threads", "far", "integers", "fork", "twice"];
+        "card" ["statistics", "threads", "far", "integers", "types", "fork", "twice"];
     memory_ends_with_an_error_and_training_goes_on:
         "card" ["pressure"], ("RUST_GPU_MEMORY_MIB", "64");
 }
