@@ -1,6 +1,7 @@
 //! One run of a kernel.
 
 use super::host_tensor::{HostTensor, HostTensorMut};
+use super::session;
 use super::status::{HostApi, Status, ask, text};
 use super::tensor::{Argument, DeviceTensor, Tensor, elements_of};
 use crate::abi::state::{StreamState, weak};
@@ -151,6 +152,8 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
             })?;
             (handle, handle.as_ref())
         };
+        // SAFETY: `raw` is a run that has not ended.
+        unsafe { session::check::<P>(raw, &host, &status)? };
         // After a failure, the results of earlier work may be missing.
         stream.device.health.check()?;
         let author = stream.author()?;

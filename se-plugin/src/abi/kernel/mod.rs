@@ -6,6 +6,7 @@ pub(crate) mod host_tensor;
 pub(crate) mod on_cpu;
 pub(crate) mod ops;
 pub(crate) mod register;
+pub(crate) mod session;
 pub(crate) mod shapes;
 pub(crate) mod status;
 pub(crate) mod tensor;

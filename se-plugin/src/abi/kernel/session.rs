@@ -1,0 +1,101 @@
+//! The session's configuration, as far as a plugin's device cannot do what it says.
+//!
+//! Python accepts logical devices and a limit of memory for a device of the type `GPU`. It passes them where TensorFlow's
+//! own GPUs read them, and not to plugin devices: the program would silently run on one device without a limit. For other
+//! types Python raises an error.
+
+use super::status::{HostApi, Status};
+use crate::abi::device_type::device_type;
+use crate::abi::host_buf::lent;
+use crate::platform::Platform;
+use crate::wire::each_of;
+use core::ptr::NonNull;
+use std::sync::OnceLock;
+use tf_fs_sys::host::Table as _;
+use tf_fs_sys::{BufferFunctions, TF_OpKernelContext};
+use tf_plugin_core::{Error, Result, ensure};
+
+/// Checks that the session does not configure logical devices for the devices of `P`. The first run of a kernel in the
+/// process reads the configuration.
+///
+/// # Safety
+/// `raw` is a run of a kernel that has not ended.
+#[inline]
+pub(super) unsafe fn check<P: Platform>(
+    raw: NonNull<TF_OpKernelContext>,
+    host: &HostApi,
+    status: &Status,
+) -> Result<()> {
+    static HAS: OnceLock<bool> = OnceLock::new();
+    // SAFETY: `raw` is a run that has not ended.
+    let has = *HAS.get_or_init(|| unsafe { read(raw, host, status) });
+    // For other types the configuration is that of TensorFlow's own GPUs.
+    ensure!(!has || device_type::<P>() != "GPU", refusal());
+    Ok(())
+}
+
+#[cold]
+fn refusal() -> Error {
+    Error::failed_precondition(
+        "`tf.config.set_logical_device_configuration` has no effect here: TensorFlow passes neither logical devices nor \
+         a memory limit to plugin devices; remove the call, and limit the memory by a setting of the plugin",
+    )
+}
+
+/// Returns whether the session configures logical devices. A configuration that cannot be read does not count.
+///
+/// # Safety
+/// `raw` is a run of a kernel that has not ended.
+#[cold]
+unsafe fn read(raw: NonNull<TF_OpKernelContext>, host: &HostApi, status: &Status) -> bool {
+    let Ok(buffers) = BufferFunctions::get() else { return false };
+    // SAFETY: a run that has not ended and a status; the buffer is made and deleted here, and nothing of it is used
+    // afterwards.
+    unsafe {
+        let buffer = (buffers.TF_NewBuffer)();
+        let get = host.kernels.TF_GetSerializedConfigProto;
+        get(raw.as_ptr(), buffer, status.as_ptr());
+        let content = (buffers.TF_GetBuffer)(buffer);
+        let has = status.check().and_then(|()| {
+            let config = lent(content.data, content.length)?;
+            has_logical_devices(config)
+        });
+        (buffers.TF_DeleteBuffer)(buffer);
+        has.unwrap_or(false)
+    }
+}
+
+/// Returns whether a `ConfigProto` has `gpu_options.experimental.virtual_devices`, its fields 6, 9 and 1.
+fn has_logical_devices(config: &[u8]) -> Result<bool> {
+    for options in each_of(config, 6) {
+        for experimental in each_of(options?, 9) {
+            if each_of(experimental?, 1).next().transpose()?.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{put_bytes, put_message};
+
+    #[test]
+    fn logical_devices_are_found() {
+        let config = |devices: &[&[u8]]| {
+            let mut config = Vec::new();
+            put_message(&mut config, 6, |options| {
+                put_message(options, 9, |experimental| {
+                    devices.iter().for_each(|device| put_bytes(experimental, 1, device));
+                });
+            });
+            config
+        };
+        assert!(!has_logical_devices(&[]).unwrap());
+        assert!(!has_logical_devices(&config(&[])).unwrap());
+        assert!(has_logical_devices(&config(&[b""])).unwrap());
+        assert!(has_logical_devices(&config(&[b"x"])[..3]).is_err());
+    }
+}
