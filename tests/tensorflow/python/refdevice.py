@@ -8,6 +8,7 @@
     memory                         what needs more memory than the device has raises an error, and the next fits
     trace                          TensorBoard's trace viewer shows the kernels, a line for each stream
     eager                          Keras' eager steps train, or say what to do where they cannot
+    fails                          the device cannot convolve groups of channels
     transformer                    a small transformer trains as on the CPU; between two lines `--- the device` on stderr TensorFlow says
                                    where each operation of it is placed
     refused                        there is no device, and the CPU trains
@@ -266,6 +267,21 @@ def eager(_):
         check(tuple(map(int, tf.__version__.split(".")[:2])) >= (2, 19), "this release has what it takes")
 
 
+def fails(_):
+    """Keras convolves groups of channels in a function for XLA, which TensorFlow does not inline."""
+    import keras
+
+    layers = keras.layers
+    with tf.device(DEVICE):
+        model = keras.Sequential([keras.Input((5, 5, 4)), layers.Conv2D(4, 3, groups=2), layers.Flatten(), layers.Dense(1)])
+        model.compile("sgd", "mse", jit_compile=False)
+        try:
+            model.fit(np.ones((2, 5, 5, 4)), np.ones((2, 1)), verbose=0)
+        except (tf.errors.CancelledError, tf.errors.UnimplementedError):
+            return
+    sys.exit("the device convolves groups of channels")
+
+
 def transformer_losses(device):
     import keras
 
@@ -324,7 +340,7 @@ def refused(_):
     check(sorted(losses, reverse=True) == losses and losses[3] < losses[0] / 2, "the losses are %r" % losses)
 
 
-STEPS = {"train": train, "devices": devices, "memory": memory, "trace": trace, "updates": updates, "constants": constants, "eager": eager, "transformer": transformer, "refused": refused}
+STEPS = {"train": train, "devices": devices, "memory": memory, "trace": trace, "updates": updates, "constants": constants, "eager": eager, "fails": fails, "transformer": transformer, "refused": refused}
 
 for step in sys.argv[1:]:
     verb, _, value = step.partition("=")

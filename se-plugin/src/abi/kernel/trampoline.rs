@@ -6,6 +6,7 @@ use super::status::fail;
 use crate::abi::device_type::device_type;
 use crate::kernel::Kernel;
 use crate::platform::Platform;
+use crate::sync::{AtomicBool, Ordering};
 use core::any::type_name;
 use core::ffi::c_void;
 use core::ptr;
@@ -59,6 +60,23 @@ struct Made<P> {
     name: &'static str,
     /// The facts that the first run has found.
     node: OnceLock<Node>,
+    /// Whether a run has failed.
+    has_failed: AtomicBool,
+}
+
+impl<P: Platform> Made<P> {
+    /// Runs the kernel. The first failure is also logged: TensorFlow drops errors of functions that it does not inline, such
+    /// as those for XLA, if their caller waits for another device. It cancels the caller first, and the caller reports
+    /// that it was cancelled.
+    fn compute(&self, context: &mut OpKernelContext<'_, P>) -> Result<()> {
+        let computed = self.kernel.compute(context).and_then(|()| context.check_outputs());
+        if let Err(error) = &computed
+            && !self.has_failed.swap(true, Ordering::Relaxed)
+        {
+            log::warn!("the node `{}` failed: {error:#}", context.name());
+        }
+        computed
+    }
 }
 
 unsafe extern "C" fn create<K: Kernel>(raw: *mut TF_OpKernelConstruction) -> *mut c_void {
@@ -86,7 +104,10 @@ unsafe fn create_by<P: Platform>(
         new(&unsafe { OpKernelConstruction::new(raw)? })
     });
     match made {
-        Ok(kernel) => Box::into_raw(Box::new(Made { kernel, name, node: OnceLock::new() })).cast(),
+        Ok(kernel) => {
+            let (node, has_failed) = (OnceLock::new(), AtomicBool::new(false));
+            Box::into_raw(Box::new(Made { kernel, name, node, has_failed })).cast()
+        }
         Err(error) => {
             // SAFETY: `raw` is the host's construction, which has not ended.
             unsafe { fail(name, raw, |host| host.TF_OpKernelConstruction_Failure, error) };
@@ -114,8 +135,7 @@ unsafe extern "C" fn compute<P: Platform>(kernel: *mut c_void, raw: *mut TF_OpKe
             made.ok_or_else(|| Error::internal("TensorFlow runs a kernel that could not be made"))?;
         // SAFETY: `raw` is null, or a run that has not ended, of a kernel that is only ever registered for the devices of `P`.
         let mut context = unsafe { OpKernelContext::new(raw, &made.node)? };
-        made.kernel.compute(&mut context)?;
-        context.check_outputs()
+        made.compute(&mut context)
     });
     if let Err(error) = result {
         // SAFETY: `raw` is null or a run that has not ended.

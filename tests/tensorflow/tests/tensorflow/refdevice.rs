@@ -99,6 +99,14 @@ fn a_transformer_trains_as_on_the_cpu() {
     assert!(needless.is_empty(), "on the CPU without need: {needless:?}");
 }
 
+/// TensorFlow drops the error, and raises a `CancelledError` of the function that waits for it.
+#[test]
+fn an_error_that_tensorflow_drops_is_logged() {
+    let finished = run(&tensorflow(cargo_tf_plugin::NEWEST), &["fails"], &[]);
+    let said = "failed: the images have 4 channels and the filter is for 2";
+    assert!(finished.stderr.contains(said), "{}", finished.stderr);
+}
+
 steps! {
     trains_with_late_streams:
         ["train=convolutional,momentum"], ("REFDEVICE_DELAY_US", "300"), ("REFDEVICE_SEED", "5");
