@@ -8,6 +8,7 @@
     train       losses are those of the CPU
     lengths     an op by itself whose lengths are integers, and which has an output in host memory
     integers    shapes are computed in host memory
+    logical     logical devices, which TensorFlow ignores, are an error; as the only step
     types       variables of types for which the device has no arithmetic are trained
     pressure    with a limit of 64 MiB: a batch that is too large is an error, and one that nearly is trains as on the CPU
 
@@ -158,6 +159,18 @@ def integers():
             check(found.numpy().tolist() == expected and "CPU" in found.backing_device, "%r in %s" % (found, found.backing_device))
 
 
+def logical():
+    [card] = tf.config.list_physical_devices("GPU")
+    tf.config.set_logical_device_configuration(card, [tf.config.LogicalDeviceConfiguration(memory_limit=64)])
+    try:
+        with tf.device(CARD):
+            tf.ones([4]) + 1.0
+    except tf.errors.FailedPreconditionError as error:
+        check("`tf.config.set_logical_device_configuration` has no effect" in str(error), "the error is %s" % error)
+    else:
+        sys.exit("the limit is ignored")
+
+
 def types():
     for dtype in tf.float64, tf.complex64, tf.complex128, tf.float16, tf.bfloat16, tf.int8, tf.uint16, tf.int32, tf.uint64:
         with tf.device(CARD):
@@ -196,7 +209,7 @@ def pressure():
 
 
 STEPS = {"statistics": statistics, "threads": threads, "far": far, "fork": fork, "twice": twice, "train": train, "lengths": lengths,
-         "integers": integers, "types": types, "pressure": pressure}
+         "integers": integers, "logical": logical, "types": types, "pressure": pressure}
 
 for step in sys.argv[1:]:
     STEPS[step]()

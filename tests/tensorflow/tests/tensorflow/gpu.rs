@@ -199,6 +199,7 @@ newest! {
     /// Steps that need no limit.
     programs_have_memory_threads_and_forks:
         "card" ["statistics", "threads", "far", "integers", "types", "fork", "twice"];
+    logical_devices_are_an_error: "card" ["logical"];
     memory_ends_with_an_error_and_training_goes_on:
         "card" ["pressure"], ("RUST_GPU_MEMORY_MIB", "64");
 }
