@@ -148,6 +148,23 @@ pub(crate) fn groups_of(results: usize, is_wide: bool) -> [u32; 3] {
     groups(if is_wide { results.saturating_mul(WORKGROUP) } else { results })
 }
 
+/// Fails if the loops of an invocation take more turns together than the driver lets them.
+///
+/// # Errors
+/// `UNIMPLEMENTED` for more than [`Gpu::most_turns`](crate::abi::Gpu::most_turns).
+pub(crate) fn ensure_turns(context: &Run<'_>, op: &str, turns: usize) -> Result<()> {
+    match context.stream().queue.gpu.most_turns() {
+        Some(most) if turns > most => Err(Error::new(
+            Code::Unimplemented,
+            format!(
+                "{op}: an element takes {turns} turns of a loop, which Mesa's driver for the CPU leaves after {most}; \
+                 run it in `tf.device(\"/CPU:0\")`, or on smaller parts"
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Converts a size for shaders.
 ///
 /// # Errors

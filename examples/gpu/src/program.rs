@@ -15,7 +15,7 @@ macro_rules! sources {
 
 sources! {
     "band.comp" "bits.glsl" "blocks.comp" "colors.comp" "common.glsl" "convolve.comp" "cooperative.glsl"
-    "elementwise.comp" "elementwise.glsl" "fused.comp" "gather.comp" "links.comp" "math.glsl" "matmul.comp"
+    "elementwise.comp" "elementwise.glsl" "fused.comp" "gather.comp" "index.glsl" "links.comp" "math.glsl" "matmul.comp"
     "mirror.comp" "move.comp" "normalize.comp" "one_hot.comp" "optimize.comp" "patches.comp" "places.comp"
     "products.glsl" "project.comp" "random.comp" "rank.comp" "recurrent.comp" "reduce.comp" "resize.comp" "reverse.comp"
     "scan.comp" "scatter.comp" "select.comp" "softmax.comp" "tile.glsl" "window.comp" "window.glsl"

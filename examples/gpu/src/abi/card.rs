@@ -112,6 +112,12 @@ impl Gpu {
         })
     }
 
+    /// Returns how many turns the loops of an invocation may take together. Mesa's driver for the CPU leaves them then,
+    /// silently: `LP_MAX_TGSI_LOOP_ITERATIONS` of llvmpipe, one counter for all loops of a shader.
+    pub(crate) fn most_turns(&self) -> Option<usize> {
+        self.is_software.then_some(65_535)
+    }
+
     /// Returns how many bytes of device memory are allocated.
     pub(crate) fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)

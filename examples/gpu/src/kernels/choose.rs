@@ -114,6 +114,10 @@ pub(super) fn slices(
     [outer, size, count]: [usize; 3],
     inner: &[usize],
 ) -> Result<()> {
+    if params.is_empty() {
+        // Each index is outside.
+        return super::arrange::fill(context, op, Operand::Value(0), out);
+    }
     Launch {
         op,
         shader: shader!("gather"),

@@ -2,7 +2,7 @@
 //! own filter (`shaders/window.comp`).
 
 use super::arrange::{Walk, fill, strides};
-use super::matrix::{Products, Tiles};
+use super::matrix::{self, Products, Tiles};
 use super::reduce::sum;
 use super::window::{self, Geometry, Plan, windows};
 use super::*;
@@ -123,6 +123,7 @@ impl Convolution {
             }
             split = self.split(cooperative, what, false);
         }
+        ensure_turns(context, op, matrix::turns(self.inner(what, &split)))?;
         let launch = |out: &DeviceTensor| {
             let (types, operands) = ([a.dtype(), out.dtype()], [a.into(), b.into(), out.into()]);
             self.with(op, what, &split, types, &operands, |launch| launch.enqueue(context))
@@ -241,6 +242,15 @@ impl Convolution {
         }
         let tiles = Tiles::new(cooperative, rows, columns, groups * parts);
         Split { cooperative, parts, part, tiles }
+    }
+
+    /// Returns the number of elements of a sum.
+    fn inner(&self, what: What, split: &Split) -> usize {
+        match what {
+            What::Results => self.plan.size() * self.each,
+            What::Images => self.plan.size() * self.plan.results / self.plan.groups.max(1),
+            What::Filter => split.part,
+        }
     }
 
     /// Returns a pointwise convolution as a product, in which images are one matrix with a row for each position.

@@ -88,6 +88,14 @@ impl Tiles {
     }
 }
 
+/// The elements of a sum in a turn of the inner loop of `shaders/tile.glsl`.
+const TURN: usize = 8;
+
+/// Returns the turns of both loops for sums of this many elements.
+pub(super) fn turns(inner: usize) -> usize {
+    2 * inner.div_ceil(TURN)
+}
+
 /// Products of the matrices `a` and `b`, `rows` x `inner` and `inner` x `columns`. They are
 /// consecutive in memory, or, if a step is 0, the same for all products.
 pub(super) struct Products {
@@ -110,6 +118,7 @@ impl Products {
         dtype: DType,
         operands: [Operand<'_>; 3],
     ) -> Result<()> {
+        ensure_turns(context, op, turns(self.inner))?;
         let cooperative = cooperative(context.stream(), dtype, [self.rows, self.columns]);
         self.with(cooperative, op, dtype, &operands, |launch| launch.enqueue(context))
     }

@@ -38,6 +38,7 @@ impl BatchNorm {
         operands: &[Operand<'_>],
     ) -> Result<()> {
         let sizes = [x.len(), channels];
+        ensure_turns(context, op, 3 * x.len().div_ceil(256 * channels.max(1)) + 24)?;
         self.with(op, is_gradient, x.dtype(), sizes, operands, |launch| launch.enqueue(context))
     }
 

@@ -23,6 +23,9 @@ impl<T: Element> Kernel for TopKV2<T> {
     }
 }
 
+/// The comparisons in a turn of the loop of `shaders/rank.comp`.
+const EACH: usize = 16;
+
 fn top(context: &Run<'_>) -> Result<()> {
     let input = context.input(0)?;
     let shape = shape(&input)?;
@@ -46,6 +49,7 @@ fn top(context: &Run<'_>) -> Result<()> {
     word(input.len())?;
     let (rows, blocks) = (shapes::count(outer), size.div_ceil(256));
     let units = word(rows.saturating_mul(blocks))?;
+    ensure_turns(context, "TopKV2", size.div_ceil(EACH) + 2 * blocks)?;
     Launch {
         op: "TopKV2",
         shader: match is_float(input.dtype()) {

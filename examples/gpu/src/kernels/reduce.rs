@@ -15,6 +15,9 @@ const PIECE: usize = 4096;
 /// Of at most this many results a workgroup computes each, from as many elements on.
 const FEW: usize = 64;
 
+/// The elements in a turn of a loop of `shaders/reduce.comp`, where a workgroup computes a result.
+const EACH: usize = 4;
+
 /// The most axes in the shader.
 const MOST_AXES: usize = 12;
 
@@ -83,6 +86,7 @@ fn fold_at(
         let number = if number == L2 { SUM } else { number };
         return fold_at(context, op, number, &then, [(&pieces, 0), (out, to)]);
     }
+    ensure_turns(context, op, turns(axes, is_wide(number, axes)))?;
     let at = |tensor, place: usize| -> Result<u64> { Ok(place as u64 * u64::from(bytes(tensor)?)) };
     let operands = [Operand::At(input, at(input, from)?), Operand::At(out, at(out, to)?)];
     let types = [input.dtype(), out.dtype()];
@@ -92,8 +96,7 @@ fn fold_at(
 /// Splits a reduction with few results of many elements in two. Returns the axes of the first, to pieces of the same size, and
 /// of the second, of the pieces. `None`: it stays one.
 fn in_pieces(number: u32, axes: &[Axis]) -> Option<(Vec<Axis>, Vec<Axis>)> {
-    let count: usize = axes.iter().filter(|axis| axis.goes).map(|axis| axis.len).product();
-    let most = (BUSY / results(axes).max(1)).min(count / PIECE);
+    let most = (BUSY / results(axes).max(1)).min(elements(axes) / PIECE);
     if is_position(number) || axes.len() >= MOST_AXES {
         return None;
     }
@@ -115,6 +118,32 @@ fn in_pieces(number: u32, axes: &[Axis]) -> Option<(Vec<Axis>, Vec<Axis>)> {
 /// Returns the number of results.
 fn results(axes: &[Axis]) -> usize {
     axes.iter().filter(|axis| !axis.goes).map(|axis| axis.len).product()
+}
+
+/// Returns the number of elements of a result.
+fn elements(axes: &[Axis]) -> usize {
+    axes.iter().filter(|axis| axis.goes).map(|axis| axis.len).product()
+}
+
+/// Returns whether a workgroup computes a result, or else each thread.
+fn is_wide(number: u32, axes: &[Axis]) -> bool {
+    let (results, count) = (results(axes), elements(axes));
+    // For many positions along an axis that is not the last, neighbouring threads read neighbouring elements.
+    // Few threads with many elements would leave the GPU idle.
+    let least = if results <= FEW && !is_position(number) { FEW } else { WIDE };
+    count >= least && (!is_position(number) || results <= count)
+}
+
+/// Returns the turns of the loops of `shaders/reduce.comp` for a result.
+fn turns(axes: &[Axis], is_wide: bool) -> usize {
+    let (lanes, each) = if is_wide { (256, EACH) } else { (1, 1) };
+    let own = elements(axes).div_ceil(lanes);
+    // The place of each element along more than one axis is a loop.
+    let gone = match axes.iter().filter(|axis| axis.goes).count() {
+        1 => 0,
+        more => more + 1,
+    };
+    own.div_ceil(each) + own * gone + axes.len() + 8
 }
 
 /// Passes the launch that reduces a tensor of this shape to `then`, and returns what that returns.
@@ -139,21 +168,23 @@ fn launch<R>(
     then: impl FnOnce(&Launch<'_>) -> Result<R>,
 ) -> Result<R> {
     let of = |goes| axes.iter().rev().filter(move |axis| axis.goes == goes);
-    let (kept, results) = (of(false).count(), results(axes));
-    let count = of(true).map(|axis| axis.len).product();
+    let (kept, results, count) = (of(false).count(), results(axes), elements(axes));
     let mut numbers = vec![word(results)?, word(count)?, kept as u32, axes.len() as u32];
     for axis in of(false).chain(of(true)) {
         numbers.extend([axis.len as u32, axis.stride as u32]);
     }
-    // For many positions along an axis that is not the last, neighbouring threads read neighbouring elements.
-    // Few threads with many elements would leave the card idle.
-    let least = if results <= FEW && !is_position(number) { FEW } else { WIDE };
-    let is_wide = count >= least && (!is_position(number) || results <= count);
+    let is_wide = is_wide(number, axes);
     let shader = if is_float(input) { shader!("reduce.float") } else { shader!("reduce.int64") };
     then(&Launch {
         op,
         shader,
-        constants: &[number, element_type(input)?, element_type(out)?, is_wide.into()],
+        constants: &[
+            number,
+            element_type(input)?,
+            element_type(out)?,
+            is_wide.into(),
+            (axes.len() == kept + 1).into(),
+        ],
         operands,
         numbers: &numbers,
         groups: groups_of(results, is_wide),

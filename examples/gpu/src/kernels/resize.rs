@@ -52,6 +52,14 @@ impl Places {
             return Ok(());
         }
         word(input.len())?;
+        if is_gradient {
+            // So many resized elements depend on one along an axis, and two searches for the first of them.
+            let along = |at: usize| {
+                let each: usize = resized[at].div_ceil(sizes[at].max(1));
+                resized[at].min(2 * each + 2)
+            };
+            ensure_turns(context, op, along(0).saturating_mul(along(1) + 1) + 128)?;
+        }
         let scales = [0, 1].map(|at| self.scale(sizes[at], resized[at]));
         let sizes = [channels, sizes[0], sizes[1], resized[0], resized[1]];
         let mut numbers = vec![word(out.len())?];

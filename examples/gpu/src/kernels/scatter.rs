@@ -6,6 +6,9 @@ use super::places::Axes;
 use super::*;
 use core::marker::PhantomData;
 
+/// The most rows of updates at a time, a multiple of 256: on lavapipe neither `links` nor `scatter` may take 65,536 turns.
+const ROWS: usize = 1 << 14;
+
 /// No row: NONE in `shaders/common.glsl`.
 const NONE: u64 = u32::MAX as u64;
 
@@ -20,42 +23,47 @@ fn scatter(
 ) -> Result<()> {
     let inner = shapes::count(&shape(target)?[axes.sizes.len()..]);
     word(target.len())?;
-    let changes = word(axes.count.saturating_mul(inner))? as usize;
-    if changes == 0 {
+    let changes = word(axes.count.saturating_mul(inner))?;
+    if changes == 0 || target.is_empty() {
         return Ok(());
     }
-    let (rows, places) = (axes.count as u32, axes.places(context, op, indices)?);
-    let links = context.temporary(DType::Uint32, &[i64::from(rows)])?;
+    let (inner, places) = (inner as u32, axes.places(context, op, indices)?);
+    let links = context.temporary(DType::Uint32, &[axes.count as i64])?;
     let heads = context.temporary(DType::Uint32, &[shapes::count(axes.sizes) as i64])?;
-    fill(context, op, Operand::Value(NONE), &heads)?;
-    Launch {
-        op,
-        shader: shader!("links"),
-        constants: &[],
-        operands: &[(&places).into(), (&links).into(), (&heads).into()],
-        numbers: &[rows],
-        groups: [1, 1, 1],
+    let steps = if updates.shape().is_empty() { [0, 0] } else { [inner, 1] };
+    let most = if context.stream().queue.gpu.most_turns().is_some() { ROWS } else { axes.count };
+    for from in (0..axes.count).step_by(most) {
+        let to = axes.count.min(from + most);
+        fill(context, op, Operand::Value(NONE), &heads)?;
+        Launch {
+            op,
+            shader: shader!("links"),
+            constants: &[],
+            operands: &[(&places).into(), (&links).into(), (&heads).into()],
+            numbers: &[from as u32, to as u32],
+            groups: [1, 1, 1],
+        }
+        .enqueue(context)?;
+        Launch {
+            op,
+            shader: match is_float(target.dtype()) {
+                true => shader!("scatter.float"),
+                false => shader!("scatter.int64"),
+            },
+            constants: &[number, element_type(target.dtype())?],
+            operands: &[
+                target.into(),
+                updates.into(),
+                (&places).into(),
+                (&links).into(),
+                (&heads).into(),
+            ],
+            numbers: &[from as u32, to as u32, inner, steps[0], steps[1]],
+            groups: groups((to - from) * inner as usize),
+        }
+        .enqueue(context)?;
     }
-    .enqueue(context)?;
-    let is_one = updates.shape().is_empty();
-    Launch {
-        op,
-        shader: match is_float(target.dtype()) {
-            true => shader!("scatter.float"),
-            false => shader!("scatter.int64"),
-        },
-        constants: &[number, element_type(target.dtype())?],
-        operands: &[
-            target.into(),
-            updates.into(),
-            (&places).into(),
-            (&links).into(),
-            (&heads).into(),
-        ],
-        numbers: &[rows, inner as u32, if is_one { 0 } else { inner as u32 }, u32::from(!is_one)],
-        groups: groups(changes),
-    }
-    .enqueue(context)
+    Ok(())
 }
 
 /// Does so along the first axis. `updates` has the shape of `indices` followed by that of a row, or is one element.
@@ -204,14 +212,14 @@ fn neutral(number: u32, dtype: DType) -> u64 {
         (3, DType::Float16) => f16::ONE.to_bits().into(),
         (3, DType::Bfloat16) => bf16::ONE.to_bits().into(),
         (3, _) => 1,
-        (4, DType::Float32) => f32::MIN.to_bits().into(),
-        (4, DType::Float16) => f16::MIN.to_bits().into(),
-        (4, DType::Bfloat16) => bf16::MIN.to_bits().into(),
-        (4, _) => i64::MIN as u64,
-        (5, DType::Float32) => f32::MAX.to_bits().into(),
-        (5, DType::Float16) => f16::MAX.to_bits().into(),
-        (5, DType::Bfloat16) => bf16::MAX.to_bits().into(),
-        (5, _) => i64::MAX as u64,
+        (6, DType::Float32) => f32::MIN.to_bits().into(),
+        (6, DType::Float16) => f16::MIN.to_bits().into(),
+        (6, DType::Bfloat16) => bf16::MIN.to_bits().into(),
+        (6, _) => i64::MIN as u64,
+        (7, DType::Float32) => f32::MAX.to_bits().into(),
+        (7, DType::Float16) => f16::MAX.to_bits().into(),
+        (7, DType::Bfloat16) => bf16::MAX.to_bits().into(),
+        (7, _) => i64::MAX as u64,
         _ => 0,
     }
 }
@@ -241,8 +249,8 @@ macro_rules! segments {
 segments! {
     "UnsortedSegmentSum" SegmentSum = 0;
     "UnsortedSegmentProd" SegmentProduct = 3;
-    "UnsortedSegmentMax" SegmentMax = 4;
-    "UnsortedSegmentMin" SegmentMin = 5;
+    "UnsortedSegmentMax" SegmentMax = 6;
+    "UnsortedSegmentMin" SegmentMin = 7;
 }
 
 fn segment(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {

@@ -47,6 +47,8 @@ fn enqueue(
     let (labels, loss) = loss.unwrap_or((logits, out));
     word(logits.len().max(out.len()))?;
     let is_wide = rows.classes >= WIDE;
+    let own = if is_wide { rows.classes.div_ceil(256) } else { rows.classes };
+    ensure_turns(context, op, 3 * own + 24)?;
     Launch {
         op,
         shader: shader!("softmax"),

@@ -30,6 +30,9 @@ scans! {
     "Cumprod" Cumprod = true;
 }
 
+/// The elements in a turn of the loop of `shaders/scan.comp`.
+const EACH: usize = 8;
+
 fn scan(
     context: &Run<'_>,
     op: &'static str,
@@ -46,6 +49,9 @@ fn scan(
     // be infinite, or 0, although that of the whole row is not; for a sum this needs numbers near the largest.
     let may_split = !is_product || !is_float(input.dtype());
     let is_wide = may_split && shape[axis] >= reduce::WIDE && rows <= shape[axis];
+    // Those of a group go through it twice.
+    let lanes = if is_wide { 128 } else { 1 };
+    ensure_turns(context, op, shape[axis].div_ceil(lanes * EACH) + 16)?;
     Launch {
         op,
         shader: match is_float(input.dtype()) {

@@ -216,6 +216,27 @@ impl Plan {
         numbers.into_iter().map(word).collect()
     }
 
+    /// Returns the turns of the loops of `shaders/window.comp` for a result.
+    fn turns(&self, number: u32) -> usize {
+        let [deep, down, right] = &self.windows;
+        let product = |of: [usize; 3]| of.into_iter().fold(1, usize::saturating_mul);
+        let area = down.size.saturating_mul(right.size.saturating_add(1));
+        let each = match number {
+            FILTER_GRADIENT => {
+                let results = product([self.images[0], deep.count, down.count]);
+                return results.saturating_mul(right.count).div_ceil(16 * EACH) + 8;
+            }
+            FIRST_GRADIENT => area,
+            IMAGE_GRADIENT => self.results / self.images[4].max(1),
+            _ => 0,
+        };
+        // Drivers for the CPU let eight threads go through loops together, each with windows of its own over its element.
+        let over =
+            self.windows.each_ref().map(|windows| windows.size.div_ceil(windows.stride.max(1)));
+        let visits = product(over).saturating_mul(8).min(self.size());
+        deep.size.saturating_mul(area.saturating_add(1)).saturating_add(visits.saturating_mul(each))
+    }
+
     /// Enqueues an op of `shaders/window.comp`, on two or three tensors.
     pub(super) fn enqueue(
         &self,
@@ -228,6 +249,7 @@ impl Plan {
         for tensor in [a, b, c, out] {
             word(tensor.len())?;
         }
+        ensure_turns(context, op, self.turns(number))?;
         let (count, groups) = if number == FILTER_GRADIENT {
             // A workgroup computes 16 results of an element of the filter.
             let units = self.size() * self.results.div_ceil(16);
@@ -251,6 +273,11 @@ impl Plan {
 pub(super) const CONVOLVE: u32 = 4;
 pub(super) const IMAGE_GRADIENT: u32 = 5;
 pub(super) const FILTER_GRADIENT: u32 = 6;
+/// That of pooling: to the first of the greatest of each window.
+const FIRST_GRADIENT: u32 = 2;
+
+/// The windows in a turn of the loop for the gradient of a filter.
+const EACH: usize = 4;
 
 /// Defines kernels with a geometry, along this many axes: `$body` gets the run, the name of the op and the geometry.
 macro_rules! windows {
@@ -293,7 +320,7 @@ windows! {
         let plan = geometry.pools(&image_shape)?;
         plan.check(&gradient, "grad")?;
         let out = layout.output(run, 0, &image_shape)?;
-        plan.enqueue(run, op, 2, [&images, &gradient, &gradient], &out.tensor)?;
+        plan.enqueue(run, op, FIRST_GRADIENT, [&images, &gradient, &gradient], &out.tensor)?;
         out.finish(run, op)
     };
     "AvgPoolGrad" AvgPoolGrad of_pools 2 ("orig_input_shape") = mean_gradient;

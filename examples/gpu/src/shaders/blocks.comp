@@ -46,8 +46,7 @@ void main() {
             }
         }
         uint image = IS_BACK ? place * push.batch + rest : rest;
-        uint64_t x = 0;
-        if (is_inside) x = load_bits(push.in_, (image * stride + at) * push.depth + i % push.depth, SIZE);
-        store_bits(push.out_, i, SIZE, x);
+        uint64_t x = load_bits(push.in_, is_inside ? (image * stride + at) * push.depth + i % push.depth : 0, SIZE);
+        store_bits(push.out_, i, SIZE, is_inside ? x : uint64_t(0));
     }
 }

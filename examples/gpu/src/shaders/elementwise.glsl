@@ -46,17 +46,18 @@ precise COMPUTE compute(uint op, float a, float b, float number, uint type) {
         case 10: return b == 0.0f ? 0.0f : a * b;
         case 12: return a == 0.0f ? 0.0f : a * rounded(log_(b), type);
         case 13: return a == 0.0f ? 0.0f : a / b;
-        case 21: return b > 0.0f ? a : 0.0f;
-        case 22: return b > 0.0f && b < 6.0f ? a : 0.0f;
+        // A product, as on the CPU: an infinite gradient times 0 is not a number.
+        case 21: return a * flag(b > 0.0f);
+        case 22: return a * flag(b > 0.0f && b < 6.0f);
         case 23: return b < 0.0f ? a * (b + 1.0f) : a;
         case 24: return b < 0.0f ? a * (b + 1.7580993408473768f) : a * 1.0507009873554805f;
         case 25: return a * sigmoid(b);
         case 26: { float s = 1.0f + abs(b); return a / (s * s); }
         case 27: return b * a * (1.0f - a);
         case 28: return b * (1.0f - a * a);
-        case 29: return 0.5f * b / a;
-        case 30: return -0.5f * b * a * a * a;
-        case 31: return -b * a * a;
+        case 29: return b == 0.0f ? 0.0f : 0.5f * b / a;
+        case 30: return b == 0.0f ? 0.0f : -0.5f * b * a * a * a;
+        case 31: return b == 0.0f ? 0.0f : -b * a * a;
         case 32: return b > 0.0f ? a : a * number;
         case 45: return is_within(a, 0x80000001u, 0xff800000u) ? 0.0f : a;
         case 46: return is_within(a, 0x80000001u, 0xff800000u) ? 0.0f : is_within(a, 0x40c00001u, 0x7f800000u) ? 6.0f : a;

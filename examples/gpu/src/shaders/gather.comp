@@ -4,6 +4,7 @@
 #define COMPUTE int64_t
 #include "common.glsl"
 #include "bits.glsl"
+#include "index.glsl"
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint SIZE = 4;
@@ -21,9 +22,10 @@ void main() {
     for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step) {
         uint row = i / push.inner, block = row / push.count;
         int64_t index = load(push.indices, block / push.outer * push.count + row % push.count, INDEX);
-        uint64_t x = 0;
-        if (index >= 0 && index < push.size)
-            x = load_bits(push.params, (block * push.size + uint(index)) * push.inner + i % push.inner, SIZE);
-        store_bits(push.out_, i, SIZE, x);
+        // Drivers may load before they decide.
+        bool is_inside = is_within(index, push.size);
+        uint at = is_inside ? uint(index) : 0;
+        uint64_t x = load_bits(push.params, (block * push.size + at) * push.inner + i % push.inner, SIZE);
+        store_bits(push.out_, i, SIZE, is_inside ? x : uint64_t(0));
     }
 }

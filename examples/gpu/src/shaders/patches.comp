@@ -17,9 +17,9 @@ void main() {
         uint element = i / push.channels, window = element / push.size.y / push.size.x;
         uint row = down(window / push.count.y % push.count.x, element / push.size.y % push.size.x);
         uint column = right(window % push.count.y, element % push.size.y);
-        uint64_t x = 0;
-        if (row < push.rows && column < push.columns)
-            x = load_bits(push.images_, image_at(window / push.count.y / push.count.x, row, column, i % push.channels), SIZE);
-        store_bits(push.out_, i, SIZE, x);
+        bool is_inside = row < push.rows && column < push.columns;
+        uint at = is_inside ? image_at(window / push.count.y / push.count.x, row, column, i % push.channels) : 0;
+        uint64_t x = load_bits(push.images_, at, SIZE);
+        store_bits(push.out_, i, SIZE, is_inside ? x : uint64_t(0));
     }
 }

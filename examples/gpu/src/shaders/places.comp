@@ -3,6 +3,7 @@
 #extension GL_GOOGLE_include_directive : require
 #define COMPUTE int64_t
 #include "common.glsl"
+#include "index.glsl"
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint INDEX = 0;
@@ -22,7 +23,7 @@ void main() {
         bool is_inside = true;
         for (uint axis = 0; axis < DEPTH; axis++) {
             int64_t at = load(push.indices, i * DEPTH + axis, INDEX);
-            is_inside = is_inside && at >= 0 && at < int64_t(push.sizes[axis]);
+            is_inside = is_inside && is_within(at, push.sizes[axis]);
             place = place * push.sizes[axis] + uint(at);
         }
         U32(push.places).v[i] = is_inside ? place : NONE;

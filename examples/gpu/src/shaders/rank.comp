@@ -15,6 +15,9 @@ layout(push_constant, scalar) uniform Push {
     uint rows, size, blocks, k;
 } push;
 
+// Comparisons in a turn of a loop: `EACH` in `src/kernels/order.rs`.
+const uint EACH = 16;
+
 // Elements with which each thread compares its own.
 shared COMPUTE tile[256];
 
@@ -35,10 +38,13 @@ void main() {
             if (start + lane < push.size) tile[lane] = load(push.rows_, row * push.size + start + lane, TYPE);
             barrier();
             uint count = min(256u, push.size - start);
-            for (uint at = 0; at < count; at++) {
-                COMPUTE other = tile[at];
-                if (is_greater(other, x) || (start + at < own && !is_greater(x, other))) rank++;
-            }
+            for (uint next = 0; next < count; next += EACH)
+                [[unroll]] for (uint j = 0; j < EACH; j++) {
+                    uint at = next + j;
+                    COMPUTE other = tile[at];
+                    bool is_before = is_greater(other, x) || (start + at < own && !is_greater(x, other));
+                    if (at < count && is_before) rank++;
+                }
             barrier();
         }
         if (own < push.size && rank < push.k) {

@@ -9,6 +9,8 @@ layout(constant_id = 1) const uint IN = 0;
 layout(constant_id = 2) const uint OUT = 0;
 // Whether a workgroup computes a result, or else each thread.
 layout(constant_id = 3) const bool IS_WIDE = false;
+// Whether the elements of a result are along one axis.
+layout(constant_id = 4) const bool IS_LINE = false;
 
 const uint SUM = 0, MEAN = 1, PROD = 2, MAX = 3, MIN = 4, ALL = 5, ANY = 6, ARGMAX = 7, ARGMIN = 8, L2 = 9;
 
@@ -21,6 +23,9 @@ layout(push_constant, scalar) uniform Push {
     uint kept, rank;
     Axis axes[12];
 } push;
+
+// Elements in a turn of a loop, where a workgroup computes a result: `EACH` in `src/kernels/reduce.rs`.
+const uint EACH = 4;
 
 shared COMPUTE partial[256];
 shared uint places[256];
@@ -91,6 +96,11 @@ uint place(uint i, uint first, uint end) {
     return at;
 }
 
+// The place of an element of a result, from the first.
+uint reduced(uint k) {
+    return IS_LINE ? k * push.axes[push.kept].stride : place(k, push.kept, push.rank);
+}
+
 void finish(uint i, State s) {
     COMPUTE value = s.value;
     switch (OP) {
@@ -110,7 +120,7 @@ void main() {
         for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step) {
             uint from = place(i, 0, push.kept);
             State s = start();
-            for (uint k = 0; k < push.count; k++) s = take(s, load(push.in_, from + place(k, push.kept, push.rank), IN), k);
+            for (uint k = 0; k < push.count; k++) s = take(s, load(push.in_, from + reduced(k), IN), k);
             finish(i, s);
         }
         return;
@@ -119,8 +129,11 @@ void main() {
     for (uint i = gl_WorkGroupID.x; i < push.n; i += gl_NumWorkGroups.x) {
         uint from = place(i, 0, push.kept);
         State s = start();
-        for (uint k = lane; k < push.count; k += 256)
-            s = take(s, load(push.in_, from + place(k, push.kept, push.rank), IN), k);
+        for (uint first = lane; first < push.count; first += EACH * 256)
+            [[unroll]] for (uint j = 0; j < EACH; j++) {
+                uint k = first + j * 256;
+                if (k < push.count) s = take(s, load(push.in_, from + reduced(k), IN), k);
+            }
         partial[lane] = s.value;
         places[lane] = s.at;
         barrier();

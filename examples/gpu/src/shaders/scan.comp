@@ -17,6 +17,9 @@ layout(push_constant, scalar) uniform Push {
     uint n, len, inner;
 } push;
 
+// Elements in a turn of a loop: `EACH` in `src/kernels/sums.rs`.
+const uint EACH = 8;
+
 shared COMPUTE parts[256];
 
 COMPUTE join(COMPUTE a, COMPUTE b) { return IS_PRODUCT ? a * b : a + b; }
@@ -24,12 +27,15 @@ COMPUTE join(COMPUTE a, COMPUTE b) { return IS_PRODUCT ? a * b : a + b; }
 // Joins `sum` with some elements of a row.
 COMPUTE scan(uint row, uint from, uint end, COMPUTE sum, bool is_stored) {
     uint first = row / push.inner * push.len * push.inner + row % push.inner;
-    for (uint k = from; k < end; k++) {
-        uint at = first + (IS_REVERSE ? push.len - 1 - k : k) * push.inner;
-        COMPUTE before = sum;
-        sum = join(sum, load(push.in_, at, TYPE));
-        if (is_stored) store(push.out_, at, TYPE, IS_EXCLUSIVE ? before : sum);
-    }
+    for (uint start = from; start < end; start += EACH)
+        [[unroll]] for (uint j = 0; j < EACH; j++) {
+            uint k = start + j;
+            if (k >= end) break;
+            uint at = first + (IS_REVERSE ? push.len - 1 - k : k) * push.inner;
+            COMPUTE before = sum;
+            sum = join(sum, load(push.in_, at, TYPE));
+            if (is_stored) store(push.out_, at, TYPE, IS_EXCLUSIVE ? before : sum);
+        }
     return sum;
 }
 

@@ -2,6 +2,7 @@
 // Softmax of rows, and its cross-entropy with labels.
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "index.glsl"
 #include "math.glsl"
 
 layout(local_size_x = 256) in;
@@ -55,7 +56,7 @@ void main() {
         float log_sum = log_(sum), loss = 0.0f;
         int64_t label = -1;
         if (OP == SPARSE) label = LABEL == T_I32 ? int64_t(int(U32(push.labels).v[row])) : U64(push.labels).v[row];
-        bool is_outside = OP == SPARSE && (label < 0 || label >= push.classes);
+        bool is_outside = OP == SPARSE && !is_within(label, push.classes);
         for (uint k = lane; k < push.classes; k += lanes) {
             float x = load(push.in_, first + k * push.in_class, TYPE) - most, p = exp_(x) / sum, result = p;
             if (OP == LOG_SOFTMAX) result = x - log_sum;

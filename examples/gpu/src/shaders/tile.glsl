@@ -13,6 +13,8 @@ layout(constant_id = 5) const bool IS_WIDE = false;
 const uint TILE = 16 * EACH;
 // Each thread brings four neighbours of each matrix. Both tiles fit into the 16 KiB of shared memory that every card has.
 const uint DEPTH = 64 / EACH;
+// How many of those are multiplied in a turn of a loop: `TURN` in `src/kernels/matrix.rs`.
+const uint TURN = 8;
 // A few more, so that neighbours along `k` are not in the same bank.
 const uint PITCH = TILE + 4;
 
@@ -67,12 +69,15 @@ void multiply(uint batch, uint row, uint column, uint from, uint to) {
         if (k > from) {
             // A constant for large tiles, of which drivers unroll the loop. Small matrices may end before.
             uint depths = EACH > 2 ? DEPTH : min(DEPTH, to + DEPTH - k);
-            for (uint depth = 0; depth < depths; depth++) {
-                [[unroll]] for (uint i = 0; i < EACH; i++) a[i] = a_tile[depth * PITCH + line_of(y, i)];
-                [[unroll]] for (uint j = 0; j < EACH; j++) b[j] = b_tile[depth * PITCH + line_of(x, j)];
-                [[unroll]] for (uint i = 0; i < EACH; i++)
-                    [[unroll]] for (uint j = 0; j < EACH; j++) sums[i * EACH + j] = MULTIPLY_ADD(a[i], b[j], sums[i * EACH + j]);
-            }
+            for (uint next = 0; next < depths; next += TURN)
+                // Behind the end both tiles are zeros.
+                [[unroll]] for (uint k_of_turn = 0; k_of_turn < TURN; k_of_turn++) {
+                    uint depth = next + k_of_turn;
+                    [[unroll]] for (uint i = 0; i < EACH; i++) a[i] = a_tile[depth * PITCH + line_of(y, i)];
+                    [[unroll]] for (uint j = 0; j < EACH; j++) b[j] = b_tile[depth * PITCH + line_of(x, j)];
+                    [[unroll]] for (uint i = 0; i < EACH; i++)
+                        [[unroll]] for (uint j = 0; j < EACH; j++) sums[i * EACH + j] = MULTIPLY_ADD(a[i], b[j], sums[i * EACH + j]);
+                }
         }
         if (k >= to) break;
         barrier();

@@ -26,7 +26,9 @@ float filter_element(uint d, uint h, uint w, uint result) {
 float window_result(uint i) {
     uint result = i % push.results, q = i / push.results;
     uint x = q % push.count.y, y = q / push.count.y % push.count.x, layer = q / push.count.y / push.count.x;
-    float value = OP == GREATEST ? uintBitsToFloat(0xff800000u) : 0.0f, found = 0.0f;
+    // As on the CPU: NaN is not the greatest of any, nor, of images, is an infinity.
+    const uint least = IS_DEEP ? 0xff800000u : TYPE == T_F16 ? 0xc77fe000u : TYPE == T_BF16 ? 0xff7f0000u : 0xff7fffffu;
+    float value = OP == GREATEST ? uintBitsToFloat(least) : 0.0f, found = 0.0f;
     for (uint d = 0; d < deep_size(); d++) {
         uint image = image_under(layer, d);
         if (IS_DEEP && image == NONE) continue;
@@ -37,7 +39,7 @@ float window_result(uint i) {
                 float element = load(push.a, image_at(image, row, column, OP == CONVOLVE ? result / each() : result), TYPE);
                 if (OP == CONVOLVE) value += element * filter_element(d, h, w, result);
                 else if (OP == MEAN) value += element;
-                else if (element > value || isnan(element)) value = element;
+                else if (element > value) value = element;
                 found += 1.0f;
             }
     }
@@ -106,6 +108,9 @@ float image_gradient(uint i) {
     return value;
 }
 
+// Windows in a turn of a loop: `EACH` in `src/kernels/window.rs`.
+const uint EACH = 4;
+
 shared float partial[256];
 
 // The gradients of 16 results of an element of the filter, each by 16 threads; `unit` counts them.
@@ -113,15 +118,18 @@ void filter_gradients(uint unit) {
     uint blocks = (push.results + 15) / 16, lane = gl_LocalInvocationID.x;
     uint result = unit % blocks * 16 + lane % 16, of = unit / blocks;
     uint w = of % push.size.y, h = of / push.size.y % push.size.x, d = of / push.size.y / push.size.x;
+    uint count = layers() * push.count.x * push.count.y;
     float value = 0.0f;
     if (result < push.results)
-        for (uint q = lane / 16; q < layers() * push.count.x * push.count.y; q += 16) {
-            uint row = down(q / push.count.y % push.count.x, h), column = right(q % push.count.y, w);
-            uint image = image_under(q / push.count.y / push.count.x, d);
-            if (row < push.rows && column < push.columns && !(IS_DEEP && image == NONE))
-                value += load(push.a, image_at(image, row, column, result / each()), TYPE)
-                    * load(push.b, q * push.results + result, TYPE);
-        }
+        for (uint first = lane / 16; first < count; first += 16 * EACH)
+            [[unroll]] for (uint j = 0; j < EACH; j++) {
+                uint q = first + 16 * j;
+                uint row = down(q / push.count.y % push.count.x, h), column = right(q % push.count.y, w);
+                uint image = image_under(q / push.count.y / push.count.x, d);
+                if (q < count && row < push.rows && column < push.columns && !(IS_DEEP && image == NONE))
+                    value += load(push.a, image_at(image, row, column, result / each()), TYPE)
+                        * load(push.b, q * push.results + result, TYPE);
+            }
     partial[lane] = value;
     barrier();
     for (uint other = 128; other > 8; other /= 2) {

@@ -5,12 +5,15 @@ use super::{Real, View, ViewMut};
 use ndarray::ArrayD;
 use se_plugin::toolkit::Number;
 
-/// Computes the maximum of each window.
+/// Computes the maximum of each window. NaN is skipped, as on the CPU.
 pub fn greatest<T: Number>(input: View<'_, T>, mut out: ViewMut<'_, T>, grid: Grid) {
     for (at, out) in out.indexed_iter_mut() {
         let mut greatest = T::LOWEST;
         window(&grid, at[1], at[2], |row, column| {
-            greatest = greatest.max_or_nan(input[[at[0], row, column, at[3]]]);
+            let element = input[[at[0], row, column, at[3]]];
+            if element > greatest {
+                greatest = element;
+            }
         });
         *out = greatest;
     }
@@ -121,6 +124,19 @@ mod tests {
             assert_close(found.view(), dmax.view());
             let found = output(x.shape(), |out| mean_gradient(dy.view(), out, grid));
             assert_close(found.view(), davg.view());
+        }
+    }
+
+    #[test]
+    fn nan_is_skipped() {
+        let grid = [(1, 1), (3, 2)]
+            .map(|(input, size)| Windows::new(input, size, 1, 1, Padding::Valid).unwrap());
+        for (x, expected) in
+            [([1.0, f32::NAN, 0.0], [1.0, 0.0]), ([f32::NAN, 1.0, 2.0], [1.0, 2.0])]
+        {
+            let x = arr1(&x).into_shape_with_order(IxDyn(&[1, 1, 3, 1])).unwrap();
+            let found = output(&[1, 1, 2, 1], |out| greatest(x.view(), out, grid));
+            assert_eq!(found.iter().copied().collect::<Vec<_>>(), expected);
         }
     }
 

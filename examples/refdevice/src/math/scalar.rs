@@ -79,14 +79,15 @@ pub fn softsign<F: Float>(x: F) -> F {
     x / (x.abs() + F::one())
 }
 
-/// Returns the gradient of `relu`, from its argument or its result.
+/// Returns the gradient of `relu`, from its argument or its result. A product, as on the CPU: an infinite gradient times
+/// 0 is NaN.
 pub fn relu_grad<F: Float>(gradient: F, x: F) -> F {
-    if x > F::zero() { gradient } else { F::zero() }
+    gradient * if x > F::zero() { F::one() } else { F::zero() }
 }
 
 /// Returns the gradient of `relu6`, from its argument or its result.
 pub fn relu6_grad<F: Float>(gradient: F, x: F) -> F {
-    if x > F::zero() && x < constant(6.0) { gradient } else { F::zero() }
+    gradient * if x > F::zero() && x < constant(6.0) { F::one() } else { F::zero() }
 }
 
 /// Returns the function that computes the gradient of `leaky_relu`, from its argument.
@@ -128,19 +129,24 @@ pub fn tanh_grad<F: Float>(y: F, gradient: F) -> F {
     gradient * (F::one() - y * y)
 }
 
+/// Returns `result`, or 0 if `gradient` is 0, whatever the slope is.
+fn along<F: Float>(gradient: F, result: F) -> F {
+    if gradient == F::zero() { F::zero() } else { result }
+}
+
 /// Returns the gradient of `sqrt`, from its result.
 pub fn sqrt_grad<F: Float>(y: F, gradient: F) -> F {
-    gradient * constant(0.5) / y
+    along(gradient, gradient * constant(0.5) / y)
 }
 
 /// Returns the gradient of `rsqrt`, from its result.
 pub fn rsqrt_grad<F: Float>(y: F, gradient: F) -> F {
-    gradient * constant(-0.5) * y * y * y
+    along(gradient, gradient * constant(-0.5) * y * y * y)
 }
 
 /// Returns the gradient of `1 / x`, from its result.
 pub fn reciprocal_grad<F: Float>(y: F, gradient: F) -> F {
-    -gradient * y * y
+    along(gradient, -gradient * y * y)
 }
 
 /// Returns `x / y`, or 0 if `y` is 0.
@@ -179,6 +185,16 @@ mod tests {
     fn nan_stays() {
         for function in [relu::<f32>, relu6, elu, selu, softplus, softsign, sigmoid, erf, erfc] {
             assert!(function(f32::NAN).is_nan());
+        }
+    }
+
+    #[test]
+    fn gradients_of_no_number_are_those_of_the_cpu() {
+        assert!(relu_grad(f32::NAN, -1.0).is_nan() && relu6_grad(f32::INFINITY, 7.0).is_nan());
+        assert_eq!((relu_grad(2.0, f32::NAN), relu6_grad(2.0, f32::NAN)), (0.0, 0.0));
+        for gradient in [sqrt_grad, rsqrt_grad, reciprocal_grad] {
+            assert_eq!(gradient(f32::NAN, 0.0), 0.0);
+            assert!(gradient(f32::NAN, 1.0).is_nan());
         }
     }
 
