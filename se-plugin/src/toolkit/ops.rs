@@ -117,23 +117,63 @@ fn same_shape<P: HostPlatform>(
     launch(context, op, [&x], [&out], move |[x], [out]| work(&[x], out))
 }
 
-/// Work that computes an output from two inputs that are broadcast.
-type Work2 = dyn FnOnce([&[u8]; 2], &mut [u8], &Broadcast<2>) -> Result<()> + Send;
+/// Creates the output of an elementwise op with two inputs, in the memory of one that has its shape and type and that
+/// nothing else uses. Returns that input, too.
+///
+/// For kernels that read each element of that input before they write it. TensorFlow's collective ops require this of
+/// `Add` and others: they take the sum from the memory of the first input.
+///
+/// # Errors
+/// As [`OpKernelContext::forward_or_output`].
+pub fn forward_one_of_two<P: Platform>(
+    context: &OpKernelContext<'_, P>,
+    broadcast: &Broadcast<2>,
+) -> Result<(DeviceTensor, Option<usize>)> {
+    let shape = to_host(broadcast.shape());
+    let (mut candidates, dtype) = (Vec::new(), context.output_dtype(0)?);
+    for index in [0, 1] {
+        if context.input_dtype(index)? == dtype && context.input(index)?.shape() == shape {
+            candidates.push(index);
+        }
+    }
+    context.forward_or_output(&candidates, 0, &shape)
+}
 
-/// Runs `work` on two inputs. With `waits`, an error of the work is that of the op.
+/// Work that computes an output from two inputs that are broadcast. `None` is an input in the memory of the output, of
+/// the same shape; the other one has that shape too.
+type Work2 = dyn FnOnce([Option<&[u8]>; 2], &mut [u8], &Broadcast<2>) -> Result<()> + Send;
+
+/// Runs `work` on two inputs, in the memory of one if both have the shape of the output.
 fn both<P: HostPlatform>(
     context: &OpKernelContext<'_, P>,
     op: &'static str,
-    waits: bool,
     work: Box<Work2>,
 ) -> Result<()> {
-    let (a, b) = (context.input(0)?, context.input(1)?);
-    let broadcast = Broadcast::new([&shape::of(&a)?, &shape::of(&b)?])?;
-    let out = output(context, 0, broadcast.shape())?;
-    let work = move |ins: [&[u8]; 2], [out]: [&mut [u8]; 1]| work(ins, out, &broadcast);
-    match waits {
-        true => run(context, op, [&a, &b], [&out], work),
-        false => launch(context, op, [&a, &b], [&out], work),
+    let shapes = [shape::of(&context.input(0)?)?, shape::of(&context.input(1)?)?];
+    let broadcast = Broadcast::new([&shapes[0], &shapes[1]])?;
+    let (out, forwarded) = match shapes[0] == shapes[1] {
+        true => forward_one_of_two(context, &broadcast)?,
+        false => (output(context, 0, broadcast.shape())?, None),
+    };
+    match forwarded {
+        None => {
+            let (a, b) = (context.input(0)?, context.input(1)?);
+            launch(context, op, [&a, &b], [&out], move |[a, b], [out]| {
+                work([Some(a), Some(b)], out, &broadcast)
+            })
+        }
+        Some(0) => {
+            let b = context.input(1)?;
+            launch(context, op, [&b], [&out], move |[b], [out]| {
+                work([None, Some(b)], out, &broadcast)
+            })
+        }
+        Some(_) => {
+            let a = context.input(0)?;
+            launch(context, op, [&a], [&out], move |[a], [out]| {
+                work([Some(a), None], out, &broadcast)
+            })
+        }
     }
 }
 
@@ -173,7 +213,8 @@ pub fn map<A: Pod, B: Pod, P: HostPlatform>(
     same_shape(context, op, Box::new(work))
 }
 
-/// Computes `f` of each pair of elements of the two inputs, which are broadcast.
+/// Computes `f` of each pair of elements of the two inputs, which are broadcast, in the memory of one if both have the
+/// same shape and nothing else uses it.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for shapes that do not broadcast.
@@ -182,11 +223,20 @@ pub fn binary<A: Pod, B: Pod, P: HostPlatform>(
     op: &'static str,
     f: impl Fn(A, A) -> B + Send + 'static,
 ) -> Result<()> {
-    let work = move |[a, b]: [&[u8]; 2], out: &mut [u8], broadcast: &Broadcast<2>| {
-        loops::zip(elements::<A>(a)?, elements::<A>(b)?, elements_mut::<B>(out)?, broadcast, f);
+    let work = move |ins: [Option<&[u8]>; 2], out: &mut [u8], broadcast: &Broadcast<2>| {
+        // An output in the memory of an input has its type: `A` and `B` are one.
+        let own = bytemuck::cast::<B, A>;
+        match ins {
+            [Some(a), Some(b)] => {
+                loops::zip(elements::<A>(a)?, elements(b)?, elements_mut::<B>(out)?, broadcast, f);
+            }
+            [None, Some(b)] => loops::update(elements_mut(out)?, elements(b)?, |a, b| own(f(a, b))),
+            [Some(a), None] => loops::update(elements_mut(out)?, elements(a)?, |b, a| own(f(a, b))),
+            [None, None] => {}
+        }
         Ok(())
     };
-    both(context, op, false, Box::new(work))
+    both(context, op, Box::new(work))
 }
 
 /// Computes `f` of each pair of elements as [`binary`] does. The second element must not be 0.
@@ -198,15 +248,18 @@ pub fn divide<T: Number, P: HostPlatform>(
     op: &'static str,
     f: fn(T, T) -> T,
 ) -> Result<()> {
-    let work = move |[a, b]: [&[u8]; 2], out: &mut [u8], broadcast: &Broadcast<2>| {
+    let (a, b) = (context.input(0)?, context.input(1)?);
+    let broadcast = Broadcast::new([&shape::of(&a)?, &shape::of(&b)?])?;
+    let out = output(context, 0, broadcast.shape())?;
+    // The error is that of the op.
+    run(context, op, [&a, &b], [&out], move |[a, b], [out]| {
         let (b, out) = (elements::<T>(b)?, elements_mut::<T>(out)?);
         if !out.is_empty() && b.contains(&T::ZERO) {
             return Err(Error::invalid_argument("Integer division by zero"));
         }
-        loops::zip(elements::<T>(a)?, b, out, broadcast, f);
+        loops::zip(elements::<T>(a)?, b, out, &broadcast, f);
         Ok(())
-    };
-    both(context, op, true, Box::new(work))
+    })
 }
 
 /// Computes the sum of the inputs of `AddN`.

@@ -20,12 +20,17 @@ fn shader_of(number: u32, dtype: DType) -> &'static Shader {
     }
 }
 
-/// Computes op `number` of each two elements of the inputs, which are broadcast. `alpha` is the op's attribute, or 0.
+/// Computes op `number` of each two elements of the inputs, which are broadcast, in the memory of one that nothing else
+/// uses. `alpha` is the op's attribute, or 0.
 fn binary(context: &Run<'_>, op: &'static str, number: u32, alpha: f32) -> Result<()> {
-    let (a, b) = (context.input(0)?, context.input(1)?);
-    let broadcast = Broadcast::new([&shape(&a)?, &shape(&b)?])?;
-    let out = output(context, 0, broadcast.shape())?;
-    run(context, op, [number, alpha.to_bits()], [&a, &b], &out, broadcast.axes())
+    let broadcast = Broadcast::new([&shape(&context.input(0)?)?, &shape(&context.input(1)?)?])?;
+    let out = forward_one_of_two(context, &broadcast)?;
+    let input = |index| match out.1 {
+        Some(forwarded) if forwarded == index => Ok(out.0.clone()),
+        _ => context.input(index),
+    };
+    let (a, b) = (input(0)?, input(1)?);
+    run(context, op, [number, alpha.to_bits()], [&a, &b], &out.0, broadcast.axes())
 }
 
 /// Computes op `number` of each element of one input, in its memory if nothing else uses it.

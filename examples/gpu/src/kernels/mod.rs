@@ -42,7 +42,7 @@ use crate::launch::{
 };
 use half::{bf16, f16};
 use se_plugin::prelude::*;
-use se_plugin::toolkit::ops::{inputs, output};
+use se_plugin::toolkit::ops::{forward_one_of_two, inputs, output};
 use se_plugin::toolkit::shape::{Shape, from_host, of as shape};
 use se_plugin::toolkit::{Broadcast, Strides, shape as shapes};
 

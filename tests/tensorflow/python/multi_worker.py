@@ -1,0 +1,94 @@
+"""Two processes train together by `MultiWorkerMirroredStrategy`, each on a GPU of its own; a step for each argument.
+
+    ring      gradients are summed by TensorFlow's ring of workers, which computes in the memory of one input
+
+Writes `ok STEP` if both have the losses of one process with both halves of the batch.
+"""
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import numpy as np
+
+
+def data():
+    rng = np.random.RandomState(0)
+    w, x, y = (rng.rand(*shape).astype("float32") for shape in ((8, 4), (16, 8), (16, 4)))
+    return w, np.zeros(4, "float32"), x, y
+
+
+def step(tf, w, b, x, y, reduced):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((tf.tanh(x @ w) + b - y) ** 2)
+    gradients = reduced(tape.gradient(loss, [w, b]))
+    for variable, gradient in zip([w, b], gradients):
+        variable.assign(variable - 0.1 * gradient)
+    return loss
+
+
+def worker(index):
+    import tensorflow as tf
+
+    options = tf.distribute.experimental.CommunicationOptions(implementation=tf.distribute.experimental.CommunicationImplementation.RING)
+    strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+    [device] = strategy.extended.worker_devices
+    assert "GPU" in device, device
+    w, b, x, y = data()
+    with strategy.scope():
+        w, b = tf.Variable(w), tf.Variable(b)
+    x, y = (tf.constant(half[index * 8:index * 8 + 8]) for half in (x, y))
+
+    @tf.function
+    def train(x, y):
+        reduced = lambda gradients: tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.MEAN, gradients)
+        losses = strategy.run(lambda x, y: step(tf, w, b, x, y, reduced), args=(x, y))
+        return strategy.reduce(tf.distribute.ReduceOp.MEAN, losses, axis=None)
+
+    print("LOSSES", json.dumps([float(train(x, y)) for _ in range(4)]), flush=True)
+    # A worker that ends earlier fails the other.
+    sys.stdin.read()
+
+
+def ring():
+    import tensorflow as tf
+
+    w, b, x, y = data()
+    with tf.device("/CPU:0"):
+        w, b = tf.Variable(w), tf.Variable(b)
+        expected = [float(step(tf, w, b, tf.constant(x), tf.constant(y), lambda gradients: gradients)) for _ in range(4)]
+    # Both at once, so that they differ.
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+    cluster = {"worker": ["127.0.0.1:%d" % free.getsockname()[1] for free in sockets]}
+    for free in sockets:
+        free.close()
+    workers = []
+    for index in range(2):
+        config = {"cluster": cluster, "task": {"type": "worker", "index": index}}
+        environment = dict(os.environ, TF_CONFIG=json.dumps(config), NO_PROXY="127.0.0.1", no_proxy="127.0.0.1")
+        workers.append(subprocess.Popen([sys.executable, __file__, "worker=%d" % index], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+    try:
+        for process in workers:
+            line = next((line for line in process.stdout if line.startswith("LOSSES ")), None)
+            assert line, "a worker ended with %s" % process.wait(60)
+            losses = json.loads(line[len("LOSSES "):])
+            assert np.allclose(losses, expected, 1e-5), "%s, expected %s" % (losses, expected)
+    finally:
+        for process in workers:
+            process.stdin.close()
+        for process in workers:
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+if __name__ == "__main__":
+    for argument in sys.argv[1:]:
+        name, _, value = argument.partition("=")
+        if name == "worker":
+            worker(int(value))
+        else:
+            ring()
+            print("ok " + name, flush=True)
