@@ -54,7 +54,9 @@ fn graphs() {
         }
         // A pass that changes all nodes loses nothing.
         let mut changed = Graph::decode(bytes).unwrap();
-        changed.nodes_mut().for_each(|node| drop(node.set_device("d")));
+        for node in changed.nodes_mut() {
+            node.set_device("d");
+        }
         let encoded = changed.encode();
         let read = Graph::decode(&encoded).unwrap();
         for (node, read) in graph.nodes().zip(read.nodes()) {
