@@ -92,7 +92,10 @@ pub(crate) async fn delete(
 }
 
 /// Returns number, status and code of each of `count` requests that has not succeeded.
-pub(crate) fn refusals(text: &str, count: usize) -> Result<Vec<(usize, u16, Option<String>)>, Failed> {
+pub(crate) fn refusals(
+    text: &str,
+    count: usize,
+) -> Result<Vec<(usize, u16, Option<String>)>, Failed> {
     let wrong = |what: &str| Failed::unsupported(&format!("batches whose response has {what}"));
     let boundary = text.trim_start().lines().next().filter(|line| line.starts_with("--"));
     let boundary = boundary.ok_or_else(|| wrong("no boundary"))?.trim_end();

@@ -148,7 +148,7 @@ impl<'a> Listed<'a> {
 }
 
 /// Parses `host=token http://other:8080=token`.
-fn tokens(text: &str) -> Result<HashMap<String, HeaderValue>> {
+pub(crate) fn tokens(text: &str) -> Result<HashMap<String, HeaderValue>> {
     let list = ("TF_HTTPS_BEARER_TOKENS", "host=token, with spaces between entries");
     let mut tokens = HashMap::new();
     for entry in text.split_whitespace().enumerate() {
