@@ -152,6 +152,10 @@ fn names() {
         }
         if let Ok(name) = Client::parse(uri) {
             let printed = name.to_string();
+            if printed.contains('\\') {
+                // Messages escape what is not printable.
+                continue;
+            }
             let again = Client::parse(Uri::new(printed.as_bytes())).unwrap();
             assert_eq!(again, name, "{printed}");
         }

@@ -36,6 +36,10 @@ fn names() {
         }
         if let Ok(name) = Client::parse(uri) {
             let printed = name.to_string();
+            if printed.contains('\\') {
+                // Messages escape what is not printable.
+                continue;
+            }
             assert_eq!(Client::parse(Uri::new(printed.as_bytes())).unwrap(), name, "{printed}");
         }
     });

@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::Once;
 
 /// Cases that run. Of more than these at a time, the others are not named.
-static RUNNING: [Place; 64] = [const { Place::EMPTY }; 64];
+static RUNNING: [Place; 64] = [const { Place::empty() }; 64];
 
 /// The name of a case. A handler of a signal reads it, so there is no lock.
 struct Place {
@@ -21,8 +21,9 @@ struct Place {
 }
 
 impl Place {
-    const EMPTY: Self =
-        Self { is_taken: AtomicBool::new(false), name: [const { AtomicU8::new(0) }; 80] };
+    const fn empty() -> Self {
+        Self { is_taken: AtomicBool::new(false), name: [const { AtomicU8::new(0) }; 80] }
+    }
 }
 
 /// The signals of mistakes, by which a process ends.

@@ -367,7 +367,8 @@ pub(super) fn callback_is_made_on_another_thread(run: &mut Run<'_>) -> Outcome {
 pub(super) fn work_waits_for_a_callback(run: &mut Run<'_>) -> Outcome {
     let (stream, event) = (run.stream()?, run.event()?);
     let block = run.allocate(MUCH)?;
-    let all: [(&str, &dyn Fn(&Run<'_>) -> Outcome); 3] = [
+    type Wait<'a> = &'a dyn Fn(&Run<'_>) -> Outcome;
+    let all: [(&str, Wait<'_>); 3] = [
         ("an event behind it is complete", &|_| poll(&event)),
         ("`block_host_until_done` returns", &|run| {
             run.ok("`block_host_until_done`", stream.synchronize())
