@@ -196,11 +196,13 @@ fn inputs_have_three_forms() {
         ("a", Input::Data { node: "a", output: 0 }),
         ("a/b:12", Input::Data { node: "a/b", output: 12 }),
         ("^a/b", Input::Control { node: "a/b" }),
-        ("a:x", Input::Data { node: "a:x", output: 0 }),
-        ("a:", Input::Data { node: "a:", output: 0 }),
+        ("a:x:0", Input::Data { node: "a:x", output: 0 }),
     ] {
         assert_eq!(Input::parse(text), expected);
         assert_eq!(expected.to_string(), text);
+    }
+    for node in ["a:x", "a:"] {
+        assert_eq!(Input::parse(node), Input::Data { node, output: 0 });
     }
     assert_eq!(Input::parse("a:0").to_string(), "a");
     let mut node = Node::new("n", "NoOp");

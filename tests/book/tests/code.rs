@@ -45,6 +45,8 @@ const PARTS: &[(&str, &str)] = &[
     ("first-device.md", "sh"),
     // Uses of macros and functions, with names of the reader's.
     ("testing.md", "rs"),
+    // It opens a driver, which few machines have.
+    ("devices.md", "rs"),
 ];
 
 /// Pages whose Rust is compiled and run as documentation of this crate.
