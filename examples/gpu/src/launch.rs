@@ -157,8 +157,8 @@ pub(crate) fn ensure_turns(context: &Run<'_>, op: &str, turns: usize) -> Result<
         Some(most) if turns > most => Err(Error::new(
             Code::Unimplemented,
             format!(
-                "{op}: an element takes {turns} turns of a loop, which Mesa's driver for the CPU leaves after {most}; \
-                 run it in `tf.device(\"/CPU:0\")`, or on smaller parts"
+                "{op}: an element needs {turns} turns of a loop, and Mesa's driver for the CPU stops silently after {most}; \
+                 run the op on the CPU with `tf.device(\"/CPU:0\")`, or split the tensor"
             ),
         )),
         _ => Ok(()),

@@ -117,7 +117,7 @@ impl WorkerStream {
 
     /// Enqueues work. With `waits`, its result goes to the caller, and otherwise to the task. Not generic: there are as
     /// many types of work as kernels.
-    fn start(
+    pub(crate) fn start(
         &self,
         op: &'static str,
         reads: Vec<DeviceRange>,

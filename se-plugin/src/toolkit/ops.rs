@@ -139,42 +139,60 @@ pub fn forward_one_of_two<P: Platform>(
     context.forward_or_output(&candidates, 0, &shape)
 }
 
-/// Work that computes an output from two inputs that are broadcast. `None` is an input in the memory of the output, of
-/// the same shape; the other one has that shape too.
+/// Work that computes an output from two inputs that are broadcast. `None` is an input in the memory of the output.
 type Work2 = dyn FnOnce([Option<&[u8]>; 2], &mut [u8], &Broadcast<2>) -> Result<()> + Send;
 
-/// Runs `work` on two inputs, in the memory of one if both have the shape of the output.
+/// Runs `work` on two inputs, in the memory of one if it can. With `waits`, an error of the work is that of the op.
 fn both<P: HostPlatform>(
     context: &OpKernelContext<'_, P>,
     op: &'static str,
+    waits: bool,
     work: Box<Work2>,
 ) -> Result<()> {
-    let shapes = [shape::of(&context.input(0)?)?, shape::of(&context.input(1)?)?];
-    let broadcast = Broadcast::new([&shapes[0], &shapes[1]])?;
-    let (out, forwarded) = match shapes[0] == shapes[1] {
-        true => forward_one_of_two(context, &broadcast)?,
-        false => (output(context, 0, broadcast.shape())?, None),
+    let broadcast =
+        Broadcast::new([&shape::of(&context.input(0)?)?, &shape::of(&context.input(1)?)?])?;
+    let (out, forwarded) = forward_one_of_two(context, &broadcast)?;
+    let others: Vec<_> = [0, 1].into_iter().filter(|index| forwarded != Some(*index)).collect();
+    let reads = others.iter().map(|&index| context.input(index)).collect::<Result<Vec<_>>>()?;
+    let ranges = |tensors: &[DeviceTensor]| tensors.iter().map(DeviceRange::from).collect();
+    let work = move |reads: Vec<&[u8]>, mut writes: Vec<&mut [u8]>| {
+        let mut ins = [None; 2];
+        for (index, read) in others.into_iter().zip(reads) {
+            ins[index] = Some(read);
+        }
+        work(ins, writes[0], &broadcast)
     };
-    match forwarded {
-        None => {
-            let (a, b) = (context.input(0)?, context.input(1)?);
-            launch(context, op, [&a, &b], [&out], move |[a, b], [out]| {
-                work([Some(a), Some(b)], out, &broadcast)
-            })
+    context.stream().start(op, ranges(&reads), ranges(&[out]), waits, Box::new(work))
+}
+
+/// Computes `f` of each pair of elements. An input that is `None` is in the output.
+fn zip<A: Pod, B: Pod>(
+    ins: [Option<&[u8]>; 2],
+    out: &mut [u8],
+    broadcast: &Broadcast<2>,
+    f: impl Fn(A, A) -> B,
+) -> Result<()> {
+    // An output in the memory of an input has its type: `A` and `B` are one.
+    let own = bytemuck::cast::<B, A>;
+    match ins {
+        [Some(a), Some(b)] => {
+            loops::zip(elements::<A>(a)?, elements(b)?, elements_mut::<B>(out)?, broadcast, f);
         }
-        Some(0) => {
-            let b = context.input(1)?;
-            launch(context, op, [&b], [&out], move |[b], [out]| {
-                work([None, Some(b)], out, &broadcast)
-            })
+        [None, Some(b)] if b.len() == out.len() => {
+            loops::update(elements_mut(out)?, elements(b)?, |a, b| own(f(a, b)));
         }
-        Some(_) => {
-            let a = context.input(0)?;
-            launch(context, op, [&a], [&out], move |[a], [out]| {
-                work([Some(a), None], out, &broadcast)
-            })
+        [Some(a), None] if a.len() == out.len() => {
+            loops::update(elements_mut(out)?, elements(a)?, |b, a| own(f(a, b)));
+        }
+        // The other input is repeated.
+        [a, b] => {
+            let own = elements::<A>(out)?.to_vec();
+            let [a, b] = [a, b].map(|input| input.map(elements::<A>).transpose());
+            let (a, b) = (a?.unwrap_or(&own), b?.unwrap_or(&own));
+            loops::zip(a, b, elements_mut::<B>(out)?, broadcast, f);
         }
     }
+    Ok(())
 }
 
 /// Computes `f` of each element, in the memory of the input if nothing else uses it.
@@ -213,8 +231,8 @@ pub fn map<A: Pod, B: Pod, P: HostPlatform>(
     same_shape(context, op, Box::new(work))
 }
 
-/// Computes `f` of each pair of elements of the two inputs, which are broadcast, in the memory of one if both have the
-/// same shape and nothing else uses it.
+/// Computes `f` of each pair of elements of the two inputs, which are broadcast, in the memory of one that has
+/// the shape and type of the output and that nothing else uses.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for shapes that do not broadcast.
@@ -223,20 +241,12 @@ pub fn binary<A: Pod, B: Pod, P: HostPlatform>(
     op: &'static str,
     f: impl Fn(A, A) -> B + Send + 'static,
 ) -> Result<()> {
-    let work = move |ins: [Option<&[u8]>; 2], out: &mut [u8], broadcast: &Broadcast<2>| {
-        // An output in the memory of an input has its type: `A` and `B` are one.
-        let own = bytemuck::cast::<B, A>;
-        match ins {
-            [Some(a), Some(b)] => {
-                loops::zip(elements::<A>(a)?, elements(b)?, elements_mut::<B>(out)?, broadcast, f);
-            }
-            [None, Some(b)] => loops::update(elements_mut(out)?, elements(b)?, |a, b| own(f(a, b))),
-            [Some(a), None] => loops::update(elements_mut(out)?, elements(a)?, |b, a| own(f(a, b))),
-            [None, None] => {}
-        }
-        Ok(())
-    };
-    both(context, op, Box::new(work))
+    both(
+        context,
+        op,
+        false,
+        Box::new(move |ins, out, broadcast| zip::<A, B>(ins, out, broadcast, f)),
+    )
 }
 
 /// Computes `f` of each pair of elements as [`binary`] does. The second element must not be 0.
@@ -248,18 +258,13 @@ pub fn divide<T: Number, P: HostPlatform>(
     op: &'static str,
     f: fn(T, T) -> T,
 ) -> Result<()> {
-    let (a, b) = (context.input(0)?, context.input(1)?);
-    let broadcast = Broadcast::new([&shape::of(&a)?, &shape::of(&b)?])?;
-    let out = output(context, 0, broadcast.shape())?;
-    // The error is that of the op.
-    run(context, op, [&a, &b], [&out], move |[a, b], [out]| {
-        let (b, out) = (elements::<T>(b)?, elements_mut::<T>(out)?);
-        if !out.is_empty() && b.contains(&T::ZERO) {
+    let work = move |ins: [Option<&[u8]>; 2], out: &mut [u8], broadcast: &Broadcast<2>| {
+        if !out.is_empty() && elements::<T>(ins[1].unwrap_or(out))?.contains(&T::ZERO) {
             return Err(Error::invalid_argument("Integer division by zero"));
         }
-        loops::zip(elements::<T>(a)?, b, out, &broadcast, f);
-        Ok(())
-    })
+        zip(ins, out, broadcast, f)
+    };
+    both(context, op, true, Box::new(work))
 }
 
 /// Computes the sum of the inputs of `AddN`.

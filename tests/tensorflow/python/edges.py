@@ -93,6 +93,11 @@ def indices():
         check(not found.any(), "gather_nd at %s is %r" % (outside, found))
         [found] = on(GPU, lambda: tf.gather_nd(p, np.stack([np.ones(6, integer), outside], 1)))
         check(not found.any(), "gather_nd at %s is %r" % (outside, found))
+        blocks = lambda: tf.raw_ops.SpaceToBatchND(input=tf.zeros([1, 0, 2, 1]), block_shape=[2, 1], paddings=np.array([[1, 1], [0, 0]], integer))
+        compare("SpaceToBatchND of nothing", blocks)
+        [found] = on(GPU, lambda: tf.raw_ops.ImageProjectiveTransformV3(
+            images=tf.zeros([1, 0, 4, 3]), transforms=tf.ones([1, 8]), output_shape=[2, 2], fill_value=0.5, interpolation="NEAREST", fill_mode="CONSTANT"))
+        check(found.shape == (1, 2, 2, 3), "ImageProjectiveTransformV3 of nothing is %r" % found)
         [found] = on(GPU, lambda: tf.raw_ops.GatherV2(params=tf.zeros([0, 5]), indices=outside, axis=0))
         check(found.shape == (6, 5) and not found.any(), "GatherV2 of nothing is %r" % found)
         index = np.append(outside, np.array(2, integer))[:, None]

@@ -100,6 +100,10 @@ fn batches(context: &Run<'_>, op: &'static str, is_back: bool) -> Result<()> {
         numbers.extend([axis.block, axis.before, axis.space, axis.blocks]);
     }
     word(input.len())?;
+    if input.is_empty() {
+        // Padding alone.
+        return super::arrange::fill(context, op, Operand::Value(0), &out);
+    }
     Launch {
         op,
         shader: shader!("blocks"),

@@ -17,6 +17,9 @@ attributed! {
             return Ok(());
         }
         word(images.len())?;
+        if images.is_empty() {
+            return super::arrange::fill(context, op, Operand::Value(0), &out);
+        }
         Launch {
             op,
             shader: shader!("patches"),

@@ -50,9 +50,8 @@ float fill() { return TYPE == T_U8 ? float(uint(int(push.fill)) & 255u) : rounde
 float element(uint image, float row, float column, uint channel) {
     // Not a number is outside too.
     bool is_inside = row >= 0.0f && row < float(push.size.x) && column >= 0.0f && column < float(push.size.y);
-    uvec2 at = is_inside ? uvec2(row, column) : uvec2(0);
-    float x = load(push.images, ((image * push.size.x + at.x) * push.size.y + at.y) * push.channels + channel, TYPE);
-    return is_inside ? x : fill();
+    if (!is_inside) return fill();
+    return load(push.images, ((image * push.size.x + uint(row)) * push.size.y + uint(column)) * push.channels + channel, TYPE);
 }
 
 // Halves are rounded away from 0.
