@@ -84,7 +84,7 @@ pub use listings::{Began, Found, Listings};
 use listings::{Child, Listed};
 pub use name::Name;
 pub use object::{
-    BucketPage, CopyOptions, GetOptions, Head, ListOptions, Object, ObjectMeta, Page,
+    BucketPage, CopyOptions, GetOptions, Head, ListOptions, Object, ObjectMeta, Page, same_etag,
 };
 use pending::Ours;
 pub use pending::{Pending, PendingWrite};

@@ -50,6 +50,72 @@ pub(crate) fn strong(etag: Option<&str>) -> Option<&str> {
     etag.filter(|etag| !etag.starts_with("W/"))
 }
 
+/// What servers add to an ETag whose response they may compress, as Apache and Jetty do.
+const ENCODINGS: [&str; 4] = ["--gzip\"", "-gzip\"", "-br\"", "-zstd\""];
+
+/// Returns whether two ETags are equal by the weak comparison of RFC 9110, section 8.8.3.2: the `W/` does not count, and
+/// neither does the suffix of an encoding such as in `"x-gzip"`.
+///
+/// Servers send both forms for one version: Apache sends `W/"x"` for a second after a write, then `"x"`.
+pub fn same_etag(one: &str, other: &str) -> bool {
+    fn opaque(etag: &str) -> &str {
+        let opaque = etag.strip_prefix("W/").unwrap_or(etag);
+        let is_suffix =
+            |suffix: &&&str| opaque.len() > suffix.len() + 1 && opaque.ends_with(**suffix);
+        let suffix = ENCODINGS.iter().find(is_suffix).copied().unwrap_or("\"");
+        opaque.strip_suffix(suffix).unwrap_or(opaque)
+    }
+    opaque(one) == opaque(other)
+}
+
+/// What tells one version of an object from another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Validators<'a> {
+    pub(crate) size: u64,
+    pub(crate) etag: Option<&'a str>,
+    pub(crate) modified: Option<SystemTime>,
+}
+
+/// How the validators of two responses compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    /// Equal strong ETags: the same bytes.
+    Exact,
+    /// Nothing tells them apart.
+    Same,
+    /// ETag and modification time contradict each other.
+    Contradictory,
+    Other,
+}
+
+impl Comparison {
+    /// Returns whether it may be one version.
+    pub(crate) fn is_same(self) -> bool {
+        matches!(self, Self::Exact | Self::Same)
+    }
+}
+
+impl Validators<'_> {
+    /// Compares ETags, and where they do not name the exact bytes also the modification time, which a store may round or
+    /// leave out. A store that tells neither is believed if the size is equal.
+    pub(crate) fn compare(self, other: Validators<'_>) -> Comparison {
+        if self.size != other.size {
+            return Comparison::Other;
+        }
+        let is_same_time = self.modified.zip(other.modified).map(|(own, other)| own == other);
+        match self.etag.zip(other.etag) {
+            Some((own, other)) if own == other && strong(Some(own)).is_some() => Comparison::Exact,
+            Some((own, other)) if same_etag(own, other) => match is_same_time {
+                Some(false) => Comparison::Contradictory,
+                _ => Comparison::Same,
+            },
+            Some(_) if is_same_time == Some(true) => Comparison::Contradictory,
+            None if is_same_time != Some(false) => Comparison::Same,
+            _ => Comparison::Other,
+        }
+    }
+}
+
 /// What to get.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -60,18 +126,27 @@ pub struct GetOptions<'a> {
     pub range: Range,
     /// The required version, as [`Head::etag`] told it. Never a weak one.
     pub if_match: Option<&'a str>,
+    /// The version of the open file, as responses told it; `None` for the request that opens it. A store is not to refuse
+    /// another version for it: the engine compares.
+    pub known: Option<&'a ObjectMeta>,
 }
 
 impl<'a> GetOptions<'a> {
     /// Creates options for these bytes of this key, in any version.
     pub fn new(key: &'a str, range: Range) -> Self {
-        Self { key, range, if_match: None }
+        Self { key, range, if_match: None, known: None }
     }
 
     /// Sets the required version.
     #[must_use]
     pub fn with_if_match(self, if_match: Option<&'a str>) -> Self {
         Self { if_match, ..self }
+    }
+
+    /// Sets the version of the open file.
+    #[must_use]
+    pub fn with_known(self, known: Option<&'a ObjectMeta>) -> Self {
+        Self { known, ..self }
     }
 }
 
@@ -259,5 +334,60 @@ mod tests {
         assert_eq!(meta("\"a\"").strong_etag(), Some("\"a\""));
         assert_eq!(meta("W/\"a\"").strong_etag(), None);
         assert_eq!(meta(""), ObjectMeta::new(1));
+    }
+
+    #[test]
+    fn etags_are_compared_weakly() {
+        for (one, other) in [
+            ("\"a\"", "\"a\""),
+            ("W/\"a\"", "\"a\""),
+            ("W/\"a\"", "W/\"a\""),
+            ("\"a-gzip\"", "\"a\""),
+            ("W/\"a-br\"", "\"a--gzip\""),
+            ("bare", "bare"),
+        ] {
+            assert!(same_etag(one, other) && same_etag(other, one), "{one} {other}");
+        }
+        for (one, other) in [
+            ("\"a\"", "\"b\""),
+            ("W/\"a\"", "W/\"A\""),
+            ("\"-gzip\"", "\"-br\""),
+            ("\"a-gzip\"", "\"b-gzip\""),
+            ("\"a-9\"", "\"a\""),
+            ("\"\"", "\"a\""),
+            ("bare", "\"bare\""),
+        ] {
+            assert!(!same_etag(one, other) && !same_etag(other, one), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn etag_size_and_time_tell_versions_apart() {
+        use Comparison::{Contradictory, Exact, Other, Same};
+        let time = |seconds| Some(SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds));
+        let (one, two) = (time(1), time(2));
+        for (etag, modified, other_etag, other_modified, expected) in [
+            (Some("\"a\""), one, Some("\"a\""), one, Exact),
+            // Mirrors may have files of other times, and listings round them.
+            (Some("\"a\""), one, Some("\"a\""), two, Exact),
+            (Some("\"a\""), None, Some("\"b\""), None, Other),
+            (Some("\"a\""), one, Some("\"b\""), two, Other),
+            (Some("\"a\""), one, Some("\"b\""), one, Contradictory),
+            // Apache, in the second of a write and after it.
+            (Some("W/\"a\""), one, Some("\"a\""), one, Same),
+            (Some("W/\"a\""), one, Some("\"a\""), None, Same),
+            (Some("W/\"a\""), one, Some("\"a\""), two, Contradictory),
+            (Some("W/\"a\""), one, Some("W/\"a\""), two, Contradictory),
+            (Some("W/\"a\""), one, Some("W/\"b\""), two, Other),
+            (Some("\"a\""), one, None, one, Same),
+            (Some("\"a\""), one, None, two, Other),
+            (None, None, None, one, Same),
+        ] {
+            let own = Validators { size: 1, etag, modified };
+            let other = Validators { size: 1, etag: other_etag, modified: other_modified };
+            assert_eq!(own.compare(other), expected, "{own:?} {other:?}");
+            assert_eq!(other.compare(own), expected, "{other:?} {own:?}");
+            assert_eq!(own.compare(Validators { size: 2, ..other }), Other);
+        }
     }
 }

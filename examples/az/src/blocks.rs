@@ -14,6 +14,7 @@ use std::fmt::Write as _;
 use tf_fs_object_store::http::{Chunks, Failed, Method, number};
 use tf_fs_object_store::{
     Failure as _, GetOptions, Multipart, Name, ObjectStore as _, Part, Range, Stored, retry,
+    same_etag,
 };
 
 /// The most blocks of a blob.
@@ -122,7 +123,8 @@ pub(crate) async fn keep(
     range: Range,
 ) -> Result<Part, Failed> {
     let (etag, blocks) = committed(container, &upload.name.key).await?;
-    if etag.is_none() || etag != source.etag {
+    let tags = etag.as_deref().zip(source.etag.as_deref());
+    if !tags.is_some_and(|(etag, wanted)| same_etag(etag, wanted)) {
         return Err(Failed::changed());
     }
     let size: u64 = blocks.iter().map(|(_, size)| size).sum();
@@ -156,8 +158,13 @@ async fn again(
     etag: Option<&str>,
     range: Range,
 ) -> Result<(), Failed> {
-    let options = GetOptions::new(&name.key, range).with_if_match(etag);
+    // No condition names a weak ETag.
+    let strong = etag.filter(|etag| !etag.starts_with("W/"));
+    let options = GetOptions::new(&name.key, range).with_if_match(strong);
     let (head, mut body) = container.get(options).await?;
+    if !head.etag.as_deref().zip(etag).is_none_or(|(found, etag)| same_etag(found, etag)) {
+        return Err(Failed::changed());
+    }
     let stall = container.settings.stall_timeout;
     let mut bytes = BytesMut::new();
     loop {

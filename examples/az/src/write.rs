@@ -12,10 +12,10 @@ use bytes::Bytes;
 use md5::{Digest as _, Md5};
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use tf_fs_object_store::http::{Chunks, Failed, Method, Response};
+use tf_fs_object_store::http::{Chunks, Failed, Method, Response, date};
 use tf_fs_object_store::{
     Attributes, Before, Content, CopyLimits, Failure as _, Multipart, Name, Part, PartLimits, Sent,
-    Stored, Target, WriteLimits,
+    Stored, Target, WriteLimits, same_etag,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -132,7 +132,8 @@ pub(crate) async fn is_ours(
         Sent::Parts { parts, .. } => parts,
     };
     let (etag, found_blocks) = blocks::committed(container, &name.key).await?;
-    if etag.is_some() && found.etag.is_some() && etag != found.etag {
+    let tags = etag.as_deref().zip(found.etag.as_deref());
+    if tags.is_some_and(|(etag, found)| !same_etag(etag, found)) {
         // It is another version by now: the next look tells.
         return Ok(None);
     }
@@ -141,7 +142,8 @@ pub(crate) async fn is_ours(
 }
 
 fn stored_as(response: &Response, size: u64) -> Stored {
-    Stored::new(size).with_etag(response.header("etag").map(str::to_owned))
+    let modified = response.header("last-modified").and_then(date);
+    Stored::new(size).with_etag(response.header("etag").map(str::to_owned)).with_modified(modified)
 }
 
 /// Adds the blob's attributes besides its bytes, and the condition of the write.

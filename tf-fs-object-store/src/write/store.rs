@@ -1,6 +1,6 @@
 //! What a store is told of a write, and what it returns.
 
-use crate::object::strong;
+use crate::object::{Validators, strong};
 use crate::{Content, Name, ObjectMeta};
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -143,7 +143,7 @@ impl Before {
 
     /// Returns whether a store that checks conditions can check this one.
     pub(super) fn can_be_checked(&self) -> bool {
-        self.stored().is_none_or(|stored| strong(stored.etag.as_deref()).is_some())
+        self.stored().is_none_or(|stored| stored.strong_etag().is_some())
     }
 }
 
@@ -187,11 +187,16 @@ impl Stored {
 
     /// Returns whether `other` may be the same version of the same object.
     pub(super) fn is_version(&self, other: &Self) -> bool {
-        let is_other = self.etag.is_some() && other.etag.is_some() && self.etag != other.etag;
-        // Where ETags do not tell, the time may.
-        let is_told = strong(self.etag.as_deref()).and(strong(other.etag.as_deref())).is_some();
-        let is_later = self.modified.zip(other.modified).is_some_and(|(own, other)| own != other);
-        self.size == other.size && !is_other && (is_told || !is_later)
+        self.validators().compare(other.validators()).is_same()
+    }
+
+    /// Returns the ETag if it names the exact bytes, so that a write can be bound to it.
+    pub fn strong_etag(&self) -> Option<&str> {
+        strong(self.etag.as_deref())
+    }
+
+    fn validators(&self) -> Validators<'_> {
+        Validators { size: self.size, etag: self.etag.as_deref(), modified: self.modified }
     }
 
     /// Returns what a listing would say of it. Its time is that of this machine, in seconds as stores have it.

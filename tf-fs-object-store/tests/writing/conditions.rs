@@ -268,6 +268,33 @@ fn versions_without_a_strong_etag_are_compared_by_the_engine() {
 }
 
 #[test]
+fn an_etag_that_is_weak_at_first_is_of_the_same_version() {
+    for (before, after) in [(Versions::Weak, Versions::Strong), (Versions::Strong, Versions::Weak)]
+    {
+        // A store that checks conditions does not find a weak one equal to any.
+        let plugin = &stores()[usize::from(before == Versions::Strong)];
+        let start = |is_large| {
+            plugin.contents().versions = before;
+            let started = appended(plugin, is_large);
+            plugin.contents().versions = after;
+            started
+        };
+        for is_large in [false, true] {
+            let (mut writer, bytes) = start(is_large);
+            writer.close().unwrap();
+            assert!(plugin.bytes("f").unwrap() == bytes, "{before:?}");
+            let (mut writer, bytes) = start(is_large);
+            let theirs = vec![7; bytes.len() / 2];
+            plugin.put("f", theirs.clone());
+            let error = writer.close().unwrap_err();
+            assert_eq!(error.code(), Code::FailedPrecondition, "{before:?}: {error:#}");
+            drop(writer);
+            assert!(plugin.bytes("f").unwrap() == theirs, "{before:?}");
+        }
+    }
+}
+
+#[test]
 fn a_store_that_has_fewer_bytes_than_were_written_is_an_error() {
     let plugin = in_parts();
     for is_large in [false, true] {

@@ -68,13 +68,19 @@ pub(crate) fn md5_etag_of_parts<'e>(
     Some(format!("\"{}-{count}\"", hex(&digest.finalize())))
 }
 
-/// Returns whether two ETags are the same; stores differ in the quotes.
+/// Returns whether two ETags are the same; stores differ in the quotes, and what is before a store weakens some.
 pub(crate) fn same_etag(one: &str, other: &str) -> bool {
-    one.trim_matches('"') == other.trim_matches('"')
+    let quoted = |etag: &str| format!("\"{}\"", bare(etag));
+    tf_fs_object_store::same_etag(&quoted(one), &quoted(other))
+}
+
+/// Returns the ETag without quotes, and without the `W/` of a weak one.
+fn bare(etag: &str) -> &str {
+    etag.strip_prefix("W/").unwrap_or(etag).trim_matches('"')
 }
 
 fn md5_in(etag: &str) -> Option<[u8; 16]> {
-    let digits = etag.trim_matches('"').as_bytes();
+    let digits = bare(etag).as_bytes();
     let mut bytes = [0; 16];
     if digits.len() != 32 {
         return None;
@@ -133,6 +139,6 @@ mod tests {
         assert_eq!(md5_etag_of_parts(etags.into_iter()), Some(expected));
         assert_eq!(md5_etag_of_parts(["\"not-an-md5\""].into_iter()), None);
         assert_eq!(md5_etag_of_parts(["\"zz1d8cd98f00b204e9800998ecf8427e\""].into_iter()), None);
-        assert!(same_etag("\"a\"", "a") && !same_etag("a", "b"));
+        assert!(same_etag("\"a\"", "a") && same_etag("W/\"a\"", "a") && !same_etag("a", "b"));
     }
 }

@@ -75,8 +75,8 @@ impl<'a> Guard<'a> {
 
     /// Returns the value of `If-Match`, or of the corresponding header for copies.
     pub(crate) fn if_match(&self) -> Option<String> {
-        let etag = self.before.stored()?.etag.clone()?;
-        self.sent.is_sent().then(|| self.sent.form(etag))
+        let etag = self.before.stored()?.strong_etag()?;
+        self.sent.is_sent().then(|| self.sent.form(etag.to_owned()))
     }
 
     /// Returns the value of `If-None-Match`.
@@ -93,11 +93,13 @@ impl<'a> Guard<'a> {
     /// Returns what the store is not known to check.
     pub(crate) fn unchecked(&self) -> Option<Unchecked> {
         let condition = self.condition?;
-        let has_value = self.before.stored().is_none_or(|stored| stored.etag.is_some());
+        let stored = self.before.stored();
+        let has_value = stored.is_none_or(|stored| stored.strong_etag().is_some());
         if has_value && self.known().is_checked() {
             return None;
         }
         let what = match self.known() {
+            _ if !has_value => "the store tells no strong ETag for a condition".to_owned(),
             Known::Refused => format!("the store does not check {}", condition.described()),
             _ => format!("the store has not shown that it checks {}", condition.described()),
         };

@@ -6,7 +6,7 @@ use crate::connection::Bucket;
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
 use aws_sdk_s3::operation::head_object::builders::HeadObjectFluentBuilder;
 use aws_sdk_s3::types::{ChecksumMode, RequestPayer};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tf_fs_object_store::{Attributes, Class, Content, Failure as _, Name, Stored, retry};
 use tf_fs_plugin::prelude::*;
 
@@ -113,7 +113,8 @@ impl Target<'_> {
             ))
         })?;
         let checksum = head.checksum_crc32().map(str::to_owned);
-        Ok(stored(head.e_tag().unwrap_or_default(), len, checksum))
+        let modified = head.last_modified().and_then(|time| SystemTime::try_from(*time).ok());
+        Ok(stored(head.e_tag().unwrap_or_default(), len, checksum).with_modified(modified))
     }
 
     fn ask(&self) -> HeadObjectFluentBuilder {
@@ -143,7 +144,7 @@ pub(super) fn crc_of(checksum: Option<&String>) -> Option<Crc32> {
 /// Returns the ETag of a response; empty if there is none, or it was cut off with the rest of a document.
 pub(super) fn whole_etag(etag: Option<&str>) -> String {
     let etag = etag.unwrap_or_default();
-    let is_whole = match etag.strip_prefix('"') {
+    let is_whole = match etag.strip_prefix("W/").unwrap_or(etag).strip_prefix('"') {
         Some(rest) => rest.ends_with('"'),
         None => !etag.ends_with('"'),
     };
@@ -190,6 +191,7 @@ mod tests {
     fn an_etag_that_was_cut_off_is_none() {
         assert_eq!(whole_etag(Some("\"0123-4\"")), "\"0123-4\"");
         assert_eq!(whole_etag(Some("0123-4")), "0123-4");
+        assert_eq!(whole_etag(Some("W/\"0123\"")), "W/\"0123\"");
         for cut in [None, Some(""), Some("\""), Some("\"0123"), Some("0123\"")] {
             assert_eq!(whole_etag(cut), "", "{cut:?}");
         }

@@ -1,6 +1,7 @@
 //! Files that are appended to, and what another process writes meanwhile.
 
 use super::{KIB, MIB, bytes_down, bytes_up, create};
+use s3_server::{Fault, What, When};
 use tf_fs_plugin::Code;
 use tf_plugin_s3_tests::{Store, code, content, counts, fs};
 
@@ -57,6 +58,34 @@ fn appending_to_a_huge_object_copies_it_in_parts_that_take_little_time() {
     assert_eq!((requests["UploadPartCopy"], requests["UploadPart"]), (81, 1));
     assert_eq!(store.stat(store.bucket(), "file").unwrap().len, len + 4);
     assert_eq!(store.read(store.bucket(), "file", len - 2..len + 4).unwrap(), &b"\0\0more"[..]);
+}
+
+#[test]
+fn an_etag_that_is_weak_at_first_is_of_the_same_version() {
+    let store = Store::new("writing-append-weak");
+    for is_changed in [false, true] {
+        store.put("file", "old");
+        let weak = format!("W/\"{}\"", store.stat(store.bucket(), "file").unwrap().etag);
+        store.clear_faults();
+        store.inject(
+            Fault::new(When::Nth(1), What::Header("etag".into(), weak)).operation("HeadObject"),
+        );
+        let mut file = fs().new_appendable_file(store.uri("file")).unwrap();
+        file.append(b" and new").unwrap();
+        if is_changed {
+            store.put("file", "ab!");
+        }
+        let (closed, requests) = store.requests(|| file.close());
+        if is_changed {
+            assert_eq!(closed.unwrap_err().code(), Code::FailedPrecondition);
+            assert!(!requests.contains_key("PutObject"), "{requests:?}");
+        } else {
+            closed.unwrap();
+            assert_eq!(store.get("file").unwrap(), b"old and new");
+            // No condition holds with a weak one.
+            assert!(store.log().iter().all(|request| !request.headers.contains_key("if-match")));
+        }
+    }
 }
 
 #[test]
