@@ -98,7 +98,7 @@ pub use retry::{
     Attempt, LONGEST_BACKOFF, LONGEST_RETRY_AFTER, Patience, WRONG_ANSWERS, attempt, backoff,
     longest_patience,
 };
-pub use settings::Settings;
+pub use settings::{Settings, VersionCheck};
 pub use store::{Body, Client, ObjectStore};
 pub use write::publish::{replaced, unknown};
 pub use write::{

@@ -33,8 +33,20 @@ pub struct Settings {
     pub listing_ttl: Duration,
     /// The most names that one operation keeps of the store's listings.
     pub max_listed_names: usize,
+    /// What tells whether the responses of an open file are of one version.
+    pub version_check: VersionCheck,
     /// Where read blocks are kept on a local disk. Nowhere by default.
     pub disk_cache: Option<DiskCache>,
+}
+
+/// What tells whether the responses of an open file are of one version.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum VersionCheck {
+    /// Size, ETag and modification time.
+    #[default]
+    Etag,
+    /// The size alone, for servers whose nodes do not agree on the rest. A change of equal length is not seen.
+    Size,
 }
 
 impl Settings {
@@ -68,6 +80,7 @@ impl Default for Settings {
             write_concurrency: 16,
             listing_ttl: Duration::from_secs(1),
             max_listed_names: 10_000_000,
+            version_check: VersionCheck::Etag,
             disk_cache: None,
         }
     }

@@ -164,6 +164,12 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     /// Whether each request ends by itself when it makes no progress. The engine then sets no deadline, except for the
     /// bytes of a body.
     const HAS_DEADLINES: bool = false;
+    /// What users can do where several servers send one object, and name its version in different ways: the end of an
+    /// error, with a `;` before it. `None` if a bucket has one version of an object at a time.
+    ///
+    /// If it is given, the engine finds out whether a response with another ETag, but the same size and modification
+    /// time, is of such a server.
+    const MIRRORS: Option<&'static str> = None;
 
     /// Returns the engine's settings for this bucket.
     fn settings(&self) -> &Settings;
@@ -183,14 +189,16 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
 
     /// Requests a range of an object, and returns with the head of the response.
     ///
-    /// The response tells size, version and modification time: the engine opens a file with this one request.
+    /// The response tells size, version and modification time: the engine opens a file with this one request. It may end
+    /// before the range, as [`Head::end`] tells: the engine requests the rest.
     /// The range may begin past the end only if `options.if_match` is `None`; then an empty body and the size are a
     /// success.
     ///
     /// # Errors
-    /// - [`Failure::changed`] if `options.if_match` names another version: `FAILED_PRECONDITION` for the user. A store
-    ///   without conditional requests compares the version of its response, and so does the engine. A store without
-    ///   versions returns `None` as [`Head::etag`]; then size and modification time show a change.
+    /// - [`Failure::changed`] if the store refuses `options.if_match`. The engine requests the range again without the
+    ///   condition, and compares the version of each response itself: another one is `FAILED_PRECONDITION` for the user.
+    ///   So a store without conditional requests ignores it. A store without versions returns `None` as
+    ///   [`Head::etag`]; then size and modification time show a change.
     /// - [`Class::NotFound`](crate::Class::NotFound) if there is no such object. When the engine opens a file, it then
     ///   checks whether it is a directory.
     /// - Others by class.

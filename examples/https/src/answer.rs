@@ -1,10 +1,8 @@
 //! What a response says of a file, and whether to believe it.
 
 use std::time::{Duration, SystemTime};
-use tf_fs_object_store::http::{
-    Failed, HttpBody, Response, content_range, date, header, unsatisfied_size, words,
-};
-use tf_fs_object_store::{GetOptions, Head, Range};
+use tf_fs_object_store::http::{Failed, HttpBody, Ranged, Response, date};
+use tf_fs_object_store::{GetOptions, Head, ObjectMeta, VersionCheck};
 
 /// A response to a GET.
 pub(crate) enum Answer {
@@ -32,89 +30,58 @@ fn is_recent(response: &Response, modified: Option<SystemTime>) -> bool {
     modified.is_some_and(|modified| modified + RECENT > now)
 }
 
-/// Words of `Content-Encoding` that name no compression, as misconfigured servers send them.
-const PLAIN: [&str; 6] = ["identity", "none", "binary", "8bit", "utf-8", "aws-chunked"];
-
-/// Returns how a server compressed a body although that was not requested, such as `gzip`.
-pub(crate) fn encoding(response: &Response) -> Option<String> {
-    let mut codings = words(&response.headers, header::CONTENT_ENCODING);
-    codings.extend(words(&response.headers, header::TRANSFER_ENCODING));
-    codings.retain(|coding| coding != "chunked" && !PLAIN.contains(&coding.as_str()));
-    (!codings.is_empty()).then(|| codings.join(", "))
-}
-
-/// Reads the response to a request for `wanted`.
+/// Reads the response to a request for `wanted`. `check` says what tells versions apart.
 ///
 /// # Errors
 /// If it contradicts itself or the request, or is of another version of the file.
-pub(crate) fn read(response: Response, wanted: GetOptions<'_>) -> Result<Answer, Failed> {
-    let (etag, modified) = version(&response);
-    let is_first = wanted.if_match.is_none() && wanted.range.start == 0;
-    match response.status {
-        200 | 206 => {}
-        412 if wanted.if_match.is_some() => return Err(Failed::Changed),
-        416 => return past_the_end(&response, wanted.range),
-        _ => return Ok(Answer::Refused(response)),
-    }
-    match (wanted.if_match, &etag) {
-        (Some(wanted), Some(etag)) if wanted != etag => return Err(Failed::Changed),
-        (Some(_), None) => {
+pub(crate) fn read(
+    response: Response,
+    wanted: GetOptions<'_>,
+    check: VersionCheck,
+) -> Result<Answer, Failed> {
+    let is_first = wanted.known.is_none();
+    let answer = response.range_answer();
+    match answer.read(wanted)? {
+        Ranged::Other => return Ok(Answer::Refused(response)),
+        Ranged::Nothing(Some(size)) => {
+            let (etag, modified) = version(&response);
+            let head = Head::new(size, size).with_etag(etag).with_modified(modified);
+            return Ok(Answer::Part(head, None));
+        }
+        Ranged::Whole(_) if is_first => return Ok(Answer::Whole(Some(response))),
+        Ranged::Part(_) if answer.compression.is_none() => {}
+        // Without a range the server may tell more: the size, or the bytes before it compresses them.
+        _ if is_first => return Ok(Answer::Whole(None)),
+        Ranged::Whole(Some(_)) if answer.compression.is_none() => {}
+        Ranged::Part(_) | Ranged::Whole(Some(_)) => {
+            return Err(Failed::Invalid("it is compressed, which earlier ones were not".into()));
+        }
+        _ => {
             return Err(Failed::Invalid(
-                "it has no ETag, although the file had one when it was opened".into(),
+                "it has all of the file, and not the requested bytes".into(),
             ));
         }
-        _ => {}
     }
-    if response.status == 200 {
-        return match is_first {
-            true => Ok(Answer::Whole(Some(response))),
-            false => {
-                Err(Failed::Invalid("it has all of the file, and not the requested bytes".into()))
+    if check == VersionCheck::Etag
+        && let Some(known) = wanted.known
+    {
+        let missing = match known {
+            ObjectMeta { etag: Some(_), .. } => answer.etag.is_none().then_some("ETag"),
+            ObjectMeta { modified: Some(_), .. } if answer.etag.is_none() => {
+                answer.modified.is_none().then_some("Last-Modified")
             }
+            _ => None,
         };
-    }
-    let range = response.header("content-range").unwrap_or_default();
-    if is_first && (encoding(&response).is_some() || range.ends_with("/*")) {
-        // Bytes of the compressed file, or of one whose length the server does not know.
-        return Ok(Answer::Whole(None));
-    }
-    let (got, size) = content_range(range)
-        .filter(|(got, size)| {
-            let (asked, is_some) = (wanted.range, got.end > got.start);
-            got.start == asked.start && got.end <= asked.end && got.end <= *size && is_some
-        })
-        .ok_or_else(|| wrong_range(range, wanted.range))?;
-    if encoding(&response).is_some() {
-        return Err(Failed::Invalid("it is compressed, which earlier ones were not".into()));
-    }
-    let len = got.end - got.start;
-    if let Some(told) = response.content_length.filter(|&told| told != len) {
-        return Err(Failed::Invalid(format!("Content-Length {told} for {len} bytes")));
-    }
-    let head = Head::new(size, got.end)
-        .with_etag(etag)
-        .with_modified(modified)
-        .with_recent(is_recent(&response, modified));
-    Ok(Answer::Part(head, Some(response.into_body(Some(len)))))
-}
-
-fn past_the_end(response: &Response, wanted: Range) -> Result<Answer, Failed> {
-    let (etag, modified) = version(response);
-    match response.header("content-range").and_then(unsatisfied_size) {
-        Some(size) if size <= wanted.start => {
-            let head = Head::new(size, size).with_etag(etag).with_modified(modified);
-            Ok(Answer::Part(head, None))
+        if let Some(missing) = missing {
+            return Err(Failed::Invalid(format!(
+                "it has no {missing}, although the file had one when it was opened; TF_HTTPS_VERSION_CHECK=size \
+                 compares the size alone"
+            )));
         }
-        // The file may be empty. Without a range the server tells.
-        None if wanted.start == 0 => Ok(Answer::Whole(None)),
-        _ => Err(Failed::Invalid("HTTP 416 for bytes that the file has".into())),
     }
-}
-
-fn wrong_range(got: &str, wanted: Range) -> Failed {
-    let got = match got {
-        "" => "no Content-Range".to_owned(),
-        got => format!("Content-Range `{}`", got.escape_debug()),
-    };
-    Failed::Invalid(format!("{got} for bytes {}-{}", wanted.start, wanted.end.saturating_sub(1)))
+    let modified = answer.modified;
+    let Some(head) = answer.head(wanted)? else { return Ok(Answer::Refused(response)) };
+    let head = head.with_recent(is_recent(&response, modified));
+    let len = head.end - wanted.range.start;
+    Ok(Answer::Part(head, Some(response.into_body(Some(len)))))
 }

@@ -101,6 +101,7 @@ impl tf_fs_object_store::Client for Client {
         settings.read_concurrency = self.settings.read_concurrency;
         settings.listing_ttl = self.settings.cache;
         settings.disk_cache = self.settings.disk_cache.clone();
+        settings.version_check = self.settings.version_check;
         Ok(Origin {
             clients: self.clients.clone(),
             base: bucket.to_string(),

@@ -113,13 +113,13 @@ impl Origin {
         &self,
         method: Method,
         key: &str,
-        range: Option<Range>,
-        if_match: Option<&str>,
+        options: Option<GetOptions<'_>>,
     ) -> Result<Response, Failed> {
         let original = name::url(&self.base, key).map_err(Failed::Other)?;
-        let place = if_match.map(|version| (key.to_owned(), version.to_owned()));
+        let version = options.and_then(|options| options.known?.etag.clone());
+        let place = version.map(|version| (key.to_owned(), version));
         let known = place.as_ref().and_then(|place| lock(&self.places).get(place).cloned());
-        let ask = Ask { method: &method, range, if_match, named: &original };
+        let ask = Ask { method: &method, options, named: &original };
         if let (Some(known), Some(place)) = (known, &place) {
             let response = self.once(ask, &known).await?;
             if !matches!(response.status, 300..=399 | 401 | 403 | 404 | 410) {
@@ -170,12 +170,12 @@ impl Origin {
         *request.method_mut() = ask.method.clone();
         *request.uri_mut() = place.url.clone();
         let headers = request.headers_mut();
-        if let Some(range) = ask.range {
+        if let Some(GetOptions { range, .. }) = ask.options {
             let text = format!("bytes={}-{}", range.start, range.end - 1);
             headers.insert(header::RANGE, HeaderValue::try_from(text).expect("digits"));
         }
-        if let Some(version) = ask.if_match.and_then(|version| HeaderValue::try_from(version).ok())
-        {
+        let if_match = ask.options.and_then(|options| options.if_match);
+        if let Some(version) = if_match.and_then(|version| HeaderValue::try_from(version).ok()) {
             headers.insert(header::IF_MATCH, version);
         }
         if let Some(agent) = &self.user_agent {
@@ -208,8 +208,7 @@ impl Origin {
 #[derive(Clone, Copy)]
 struct Ask<'a> {
     method: &'a Method,
-    range: Option<Range>,
-    if_match: Option<&'a str>,
+    options: Option<GetOptions<'a>>,
     /// The URL that the user named.
     named: &'a Url,
 }
@@ -269,6 +268,11 @@ impl ObjectStore for Origin {
     type Failure = Failed;
     type Body = Part;
 
+    const MIRRORS: Option<&'static str> = Some(
+        "; if the nodes of the server send other ETags for the same bytes, set TF_HTTPS_VERSION_CHECK=size, which compares \
+         the size alone",
+    );
+
     fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -278,9 +282,8 @@ impl ObjectStore for Origin {
     }
 
     async fn get(&self, options: GetOptions<'_>) -> Result<(Head, Part), Failed> {
-        let response =
-            self.request(Method::GET, options.key, Some(options.range), options.if_match).await?;
-        match answer::read(response, options)? {
+        let response = self.request(Method::GET, options.key, Some(options)).await?;
+        match answer::read(response, options, self.settings.version_check)? {
             Answer::Part(head, body) => Ok((head, Part(body))),
             Answer::Whole(response) => Err(self.whole(options.key, response)),
             Answer::Refused(response) => Err(self.refusal(response).await),
@@ -290,12 +293,12 @@ impl ObjectStore for Origin {
     async fn head(&self, name: &Name) -> Result<ObjectMeta, Failed> {
         // A HEAD that got no response may never get one: the next attempt does without.
         if attempt().number == 1 && !self.prefers_get.load(Ordering::Relaxed) {
-            match self.request(Method::HEAD, &name.key, None, None).await {
+            match self.request(Method::HEAD, &name.key, None).await {
                 // Where a HEAD tells no length or 0, a GET may tell more.
                 Ok(response)
                     if response.status == 200
                         && response.content_length > Some(0)
-                        && answer::encoding(&response).is_none() =>
+                        && response.compression().is_none() =>
                 {
                     let (etag, modified) = answer::version(&response);
                     // A file that is opened by this version is read in parts: only if the server sends any.
@@ -319,8 +322,8 @@ impl Origin {
     /// Requests one byte of a file, to learn its metadata.
     async fn probe(&self, key: &str) -> Result<ObjectMeta, Failed> {
         let options = GetOptions::new(key, Range::new(0, 1));
-        let response = self.request(Method::GET, key, Some(options.range), None).await?;
-        match answer::read(response, options)? {
+        let response = self.request(Method::GET, key, Some(options)).await?;
+        match answer::read(response, options, self.settings.version_check)? {
             Answer::Part(head, body) => {
                 self.prefers_get.store(true, Ordering::Relaxed);
                 if let Some(body) = body {
@@ -334,7 +337,7 @@ impl Origin {
                 match response {
                     Some(response)
                         if response.content_length.is_some()
-                            && answer::encoding(&response).is_none() =>
+                            && response.compression().is_none() =>
                     {
                         let size = response.content_length.unwrap_or_default();
                         Ok(ObjectMeta::new(size).with_modified(answer::version(&response).1))

@@ -4,8 +4,8 @@ pub use tf_fs_object_store::config::Secret;
 
 use std::path::PathBuf;
 use std::time::Duration;
-use tf_fs_object_store::DiskCache;
 use tf_fs_object_store::config::{self, FromValues, Kind, Setting, Table, Values};
+use tf_fs_object_store::{DiskCache, VersionCheck};
 use tf_fs_plugin::prelude::*;
 
 /// All settings.
@@ -62,6 +62,9 @@ const SETTINGS: &[Setting] = &[
         "How long a connection may take.").of_process(),
     Setting::new("listing_ttl_ms", &[], Kind::Milliseconds { min: 0, max: DAY_MS }, "1000",
         "How long what a server said of a URL is believed.").of_process(),
+    Setting::new("version_check", &[], Kind::OneOf(&["etag", "size"]), "etag",
+        "What tells whether an open file has changed. `etag`: size, ETag and modification time. `size`: the size alone, for servers \
+         whose nodes differ in the rest. A change of equal length is then not noticed.").of_process(),
     Setting::new("disk_cache", &[], Kind::DiskCache, "",
         "Keep what is read in this directory on a local disk, up to this size, for the next time.").of_process(),
 ];
@@ -99,6 +102,8 @@ pub struct Settings {
     pub connect_timeout: Duration,
     /// How long a server's response about a name is trusted.
     pub cache: Duration,
+    /// What tells whether an open file has changed.
+    pub version_check: VersionCheck,
     /// A directory on a local disk that caches read bytes, and its size.
     pub disk_cache: Option<DiskCache>,
 }
@@ -127,6 +132,7 @@ impl FromValues for Settings {
             stall_timeout: engine.stall_timeout,
             connect_timeout: values.time("connect_timeout_ms"),
             cache: engine.listing_ttl,
+            version_check: engine.version_check,
             disk_cache: engine.disk_cache,
         })
     }
@@ -158,6 +164,8 @@ mod tests {
         assert_eq!(stall, Duration::from_secs(5));
         let cache = of("TF_HTTPS_DISK_CACHE", "/c:1GiB").unwrap().disk_cache;
         assert_eq!(cache, Some(DiskCache::new("/c", 1 << 30)));
+        let check = of("TF_HTTPS_VERSION_CHECK", "size").unwrap().version_check;
+        assert_eq!(check, VersionCheck::Size);
         let error = of("TF_HTTPS_CA_FILE", "/no/such/file").unwrap_err();
         assert_eq!(error.code(), Code::InvalidArgument);
         assert!(error.message().contains("TF_HTTPS_CA_FILE"), "{error}");

@@ -11,8 +11,8 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tf_fs_object_store::http::{Failed, Method, Response};
-use tf_fs_object_store::{Budget, Name, ObjectStore as _, Reservation};
+use tf_fs_object_store::http::{Failed, Method, Ranged, Response};
+use tf_fs_object_store::{Budget, GetOptions, Name, ObjectStore as _, Range, Reservation};
 use tf_fs_plugin::prelude::*;
 
 /// The most bytes of one file that are kept in memory. A larger one goes to the disk.
@@ -297,14 +297,16 @@ pub(crate) async fn receive(
 ) -> Result<Spooled, Failed> {
     let response = match response {
         Some(response) => response,
-        None => origin.request(Method::GET, &name.key, None, None).await?,
+        None => origin.request(Method::GET, &name.key, None).await?,
     };
-    if response.status != 200 {
+    // Some servers send 206 with all of the file.
+    let nothing = GetOptions::new(&name.key, Range::new(0, 0));
+    let Ranged::Whole(len) = response.range_answer().read(nothing)? else {
         return Err(origin.refusal(response).await);
-    }
+    };
     let (_, modified) = answer::version(&response);
     let spool = Spool::new(settings, budget);
-    let mut sink = match answer::encoding(&response) {
+    let mut sink = match response.compression() {
         None => Sink::Plain(spool),
         Some(encoding) if matches!(encoding.as_str(), "gzip" | "x-gzip") => {
             let mut decoded = Spool::new(settings, budget);
@@ -323,7 +325,6 @@ pub(crate) async fn receive(
             ))));
         }
     };
-    let len = response.content_length;
     if len.is_some_and(|len| len > settings.spool) {
         let error = TooLarge::Spool(settings.spool);
         return Err(Failed::Other(Error::resource_exhausted(error)));

@@ -198,6 +198,12 @@ impl Values<'_> {
             write_concurrency: size("write_concurrency", usual.write_concurrency),
             listing_ttl: time("listing_ttl_ms", usual.listing_ttl),
             max_listed_names: size("max_listed_names", usual.max_listed_names),
+            version_check: match has("version_check")
+                && self.text("version_check").as_deref() == Some("size")
+            {
+                true => crate::VersionCheck::Size,
+                false => usual.version_check,
+            },
             disk_cache: self.disk_cache(),
         }
     }

@@ -1,9 +1,7 @@
-//! The head of a response, parsed strictly, and whether to believe what it says of a range.
+//! The head of a response, parsed strictly.
 
-use super::headers::{Framing, framing, length};
-use super::{Failed, HeaderMap, HeaderName, HeaderValue, content_range, header, words};
-use crate::{GetOptions, Head, Range};
-use std::time::SystemTime;
+use super::headers::{is_coded, length};
+use super::{Failed, HeaderMap, HeaderName, HeaderValue, header, words};
 
 /// The head of a response.
 #[derive(Debug)]
@@ -77,7 +75,7 @@ fn answer(response: &httparse::Response<'_, '_>) -> Result<Answer, Failed> {
     let mut answer = Answer {
         status,
         content_length: content_length(&headers)?,
-        chunked: framing(&headers) != Framing::Plain,
+        chunked: is_coded(&headers),
         keep: response.version == Some(1)
             && !words(&headers, header::CONNECTION).iter().any(|word| word == "close")
             && !headers.contains_key(header::TRANSFER_ENCODING),
@@ -101,7 +99,7 @@ fn answer(response: &httparse::Response<'_, '_>) -> Result<Answer, Failed> {
 /// If they contradict each other.
 pub(super) fn content_length(headers: &HeaderMap) -> Result<Option<u64>, Failed> {
     let values = || headers.get_all(header::CONTENT_LENGTH).iter().map(HeaderValue::as_bytes);
-    if values().next().is_none() || framing(headers) != Framing::Plain {
+    if values().next().is_none() || is_coded(headers) {
         return Ok(None);
     }
     let wrong = || {
@@ -109,92 +107,6 @@ pub(super) fn content_length(headers: &HeaderMap) -> Result<Option<u64>, Failed>
         Failed::Invalid(format!("Content-Length `{}`", all.join("`, `")))
     };
     length(values()).map(Some).ok_or_else(wrong)
-}
-
-/// What a response says of the range that was requested.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RangeAnswer<'a> {
-    /// 200 or 206.
-    pub status: u16,
-    /// `Content-Length`.
-    pub content_length: Option<u64>,
-    /// `Content-Range`.
-    pub content_range: Option<&'a str>,
-    /// `Content-Encoding`.
-    pub content_encoding: Option<&'a str>,
-    /// `ETag`.
-    pub etag: Option<&'a str>,
-    /// `Last-Modified`.
-    pub modified: Option<SystemTime>,
-}
-
-impl RangeAnswer<'_> {
-    /// Returns what it says of the object, if it is the response to `wanted` and can be believed.
-    ///
-    /// # Errors
-    /// [`Failed::Changed`] for another version; [`Failed::Unsupported`] for a whole object without a length; [`Failed::Invalid`].
-    pub fn head(&self, wanted: GetOptions<'_>) -> Result<Head, Failed> {
-        let no_length = || Failed::Unsupported("a response without a length".to_owned());
-        let invalid = |how: &str| Err(Failed::Invalid(how.to_owned()));
-        let (size, end) = match self.status {
-            200 => {
-                let size = self.content_length.ok_or_else(no_length)?;
-                if wanted.range.start > 0 {
-                    return invalid("the whole object in place of a range");
-                }
-                (size, size.min(wanted.range.end))
-            }
-            206 => {
-                let (range, size) = self
-                    .content_range
-                    .and_then(content_range)
-                    .ok_or_else(|| self.wrong_range(wanted.range))?;
-                if range.start != wanted.range.start
-                    || range.end > wanted.range.end
-                    || range.end > size
-                    || range.is_empty()
-                {
-                    return Err(self.wrong_range(wanted.range));
-                }
-                // In chunks there is no Content-Length; the reader of the body counts its bytes.
-                if let Some(length) = self.content_length
-                    && length != range.len()
-                {
-                    return invalid(&format!("Content-Length {length} for {} bytes", range.len()));
-                }
-                (size, range.end)
-            }
-            status => return invalid(&format!("HTTP {status} to a GET")),
-        };
-        // With a range it is what the object was stored with, and its bytes are returned as they are. With a whole
-        // object, somebody may have compressed these very bytes on the way, although that was not requested.
-        if self.status == 200
-            && let Some(encoding) = self.content_encoding
-            && !encoding.eq_ignore_ascii_case("identity")
-        {
-            return invalid(&format!(
-                "Content-Encoding `{}` where the object's own bytes were requested",
-                encoding.escape_debug()
-            ));
-        }
-        let etag = self.etag.filter(|etag| !etag.is_empty());
-        if let (Some(asked), Some(got)) = (wanted.if_match, etag)
-            && asked != got
-        {
-            return Err(Failed::Changed);
-        }
-        let etag = etag.map(str::to_owned);
-        Ok(Head::new(size, end).with_etag(etag).with_modified(self.modified))
-    }
-
-    fn wrong_range(&self, asked: Range) -> Failed {
-        Failed::Invalid(format!(
-            "Content-Range `{}` for bytes {}-{}",
-            self.content_range.unwrap_or_default().escape_debug(),
-            asked.start,
-            asked.end.saturating_sub(1)
-        ))
-    }
 }
 
 #[cfg(test)]
@@ -253,25 +165,6 @@ mod tests {
             parsed(&[ok, "Content-Length: 5", "Content-Length: 5"]).unwrap().content_length,
             Some(5)
         );
-    }
-
-    #[test]
-    fn a_range_tells_its_length_itself() {
-        let wanted = GetOptions::new("k", Range::new(2, 6));
-        let said = |content_length| RangeAnswer {
-            status: 206,
-            content_range: Some("bytes 2-5/9"),
-            content_length,
-            ..RangeAnswer::default()
-        };
-        for length in [None, Some(4)] {
-            let head = said(length).head(wanted).unwrap();
-            assert_eq!((head.size, head.end), (9, 6), "{length:?}");
-        }
-        assert!(matches!(said(Some(5)).head(wanted), Err(Failed::Invalid(_))));
-        let whole = RangeAnswer { status: 200, ..RangeAnswer::default() };
-        let wanted = GetOptions::new("k", Range::new(0, 6));
-        assert!(matches!(whole.head(wanted), Err(Failed::Unsupported(_))));
     }
 
     #[test]

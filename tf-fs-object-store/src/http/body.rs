@@ -73,7 +73,7 @@ pub struct HttpBody {
     rest: Bytes,
     /// Bytes that are still to come; `None` if the response does not tell.
     left: Option<u64>,
-    /// Whether the connection need not end where the body does.
+    /// Whether the body ends after `left` bytes, although more may follow.
     pub(super) ends_at_len: bool,
     endpoint: Arc<str>,
 }
@@ -122,13 +122,15 @@ impl HttpBody {
         }
     }
 
-    /// Sets the number of bytes that the body has to have, if that is known.
-    pub(super) fn with_len(mut self, len: Option<u64>) -> Self {
+    /// Sets the number of bytes that the body has to have, if that is known. `is_cut`: more may follow, which nobody
+    /// wants.
+    pub(super) fn with_len(mut self, len: Option<u64>, is_cut: bool) -> Self {
         if let (Some(len), Source::Wire(Some(wired))) = (len, &mut self.source) {
             // Otherwise more follows than was requested.
             wired.keep &= wired.len == Some(len);
         }
         self.left = len.or(self.left);
+        self.ends_at_len |= is_cut;
         self.end_if_done();
         self
     }
@@ -208,7 +210,12 @@ impl HttpBody {
                     return Err(Failed::Transport(self.endpoint.to_string(), error.into()));
                 }
                 Some(Ok(frame)) => match frame.into_data() {
-                    Ok(data) if !data.is_empty() => data,
+                    Ok(mut data) if !data.is_empty() => {
+                        if let Some(left) = self.left.filter(|_| self.ends_at_len) {
+                            data.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+                        }
+                        data
+                    }
                     // Trailers, which were not requested.
                     _ => continue,
                 },
@@ -230,10 +237,10 @@ impl HttpBody {
     /// # Errors
     /// If it breaks off, makes no progress for `stall`, or has more than `most` bytes.
     pub async fn collect(mut self, most: usize, stall: Duration) -> Result<Bytes, Failed> {
-        let promised = match &self.source {
+        let promised = self.left.unwrap_or(match &self.source {
             Source::Hyper(incoming) => incoming.size_hint().lower(),
-            Source::Wire(_) => self.left.unwrap_or(0),
-        };
+            Source::Wire(_) => 0,
+        });
         let promised = usize::try_from(promised).unwrap_or(usize::MAX);
         if promised > most {
             return Err(Failed::TooLarge(most));

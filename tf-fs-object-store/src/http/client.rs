@@ -115,7 +115,7 @@ impl Http {
         let is_range = is_range(&request) && is_direct;
         if is_range && self.ranged().contains(&endpoint) {
             let response = self.get_range(&request, &endpoint).await?;
-            if !response.is_encoded {
+            if !response.is_encoded() {
                 return Ok(response);
             }
             // hyper knows where such a body ends.
@@ -127,7 +127,7 @@ impl Http {
             // Our own parser accepts more than hyper's.
             (Err(Failed::Transport(_, error)), Some(again)) if is_not_http(&*error) => {
                 let response = self.get_range(&again, &endpoint).await?;
-                if response.is_encoded {
+                if response.is_encoded() {
                     return Err(Failed::Transport(endpoint.to_string(), error));
                 }
                 response

@@ -20,35 +20,33 @@ pub(super) fn length<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<u64> 
     all.all(|other| other == Some(first)).then_some(first)
 }
 
-/// How a body is framed, as `Transfer-Encoding` says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Framing {
-    /// As `Content-Length` says, or until the end of the connection.
-    Plain,
-    /// In chunks, whatever `Content-Length` says (RFC 9112, 6.3).
-    Chunked,
-    /// With codings other than `chunked` at the end: until the end of the connection.
-    Open,
-}
-
 /// Returns the words of a list in all values of a header, such as `gzip` and `chunked`, in lower case.
 pub fn words(headers: &HeaderMap, name: impl AsHeaderName) -> Vec<String> {
     let all = headers.get_all(name);
     let lists = all.iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
-    let words = lists.flat_map(|list| {
-        list.split(',').map(|word| word.trim().to_ascii_lowercase()).collect::<Vec<_>>()
-    });
+    lists.flat_map(|list| split(&list)).collect()
+}
+
+fn split(list: &str) -> Vec<String> {
+    let words = list.split(',').map(|word| word.trim().to_ascii_lowercase());
     words.filter(|word| !word.is_empty()).collect()
 }
 
-/// Returns how the body of a response with these headers is framed.
-pub(super) fn framing(headers: &HeaderMap) -> Framing {
-    let codings = words(headers, TRANSFER_ENCODING);
-    match codings.last().map(String::as_str) {
-        Some("chunked") => Framing::Chunked,
-        _ if codings.iter().all(|coding| coding == "identity") => Framing::Plain,
-        _ => Framing::Open,
-    }
+/// Words of `Content-Encoding` that name no compression, as misconfigured servers send them.
+const PLAIN: [&str; 6] = ["identity", "none", "binary", "8bit", "utf-8", "aws-chunked"];
+
+/// Returns how a body is compressed, such as `gzip`, where `Content-Encoding` and `Transfer-Encoding` have these values.
+/// `None` if it is not.
+pub fn compression<T: AsRef<str>>(lists: impl IntoIterator<Item = T>) -> Option<String> {
+    let mut codings: Vec<_> = lists.into_iter().flat_map(|list| split(list.as_ref())).collect();
+    codings.retain(|coding| coding != "chunked" && !PLAIN.contains(&coding.as_str()));
+    (!codings.is_empty()).then(|| codings.join(", "))
+}
+
+/// Returns whether `Transfer-Encoding` frames the body, whatever `Content-Length` says (RFC 9112, 6.3): in chunks, or until
+/// the end of the connection.
+pub(super) fn is_coded(headers: &HeaderMap) -> bool {
+    words(headers, TRANSFER_ENCODING).iter().any(|coding| coding != "identity")
 }
 
 /// Parses the range and the size of the whole object in a `Content-Range` such as `bytes 0-9/100`.

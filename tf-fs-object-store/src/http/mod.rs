@@ -11,6 +11,7 @@
 //! | `sending` | a body that is being sent, in pieces that show its progress |
 //! | `failure` | why a request failed, and the error for the user |
 //! | `wire`, `sealed`, `pool`, `exchange`, `answer` | our connections, those with TLS, the idle ones, a request over one, and its response |
+//! | `ranged` | what a response to a GET of a range means |
 //! | `connector`, `guard` | connections: direct or through a proxy, and broken when the peer accepts no more bytes |
 //! | `reach` | which addresses may be connected to |
 //! | `tls` | which certificates are trusted |
@@ -30,6 +31,7 @@ mod guard;
 mod headers;
 mod metrics;
 mod pool;
+mod ranged;
 mod reach;
 mod response;
 mod sealed;
@@ -40,16 +42,16 @@ mod wire;
 
 pub use crate::server::names_server;
 pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
-pub use answer::RangeAnswer;
 pub use body::{Chunks, HttpBody};
 pub use client::{Http, HttpSettings, endpoint};
 pub use connector::{Connector, IDLE, Proxy, is_proxied, keeps_secrets};
 pub use exchange::Exchange;
 pub use failure::{Failed, Refusal};
 pub use guard::Guarded;
-pub use headers::{content_range, date, number, retry_after, unsatisfied_size, words};
+pub use headers::{compression, content_range, date, number, retry_after, unsatisfied_size, words};
 pub use metrics::Counts;
 pub use pool::{Place, Pool};
+pub use ranged::{RangeAnswer, Ranged};
 pub use reach::{Reach, Zone};
 pub use response::Response;
 pub use tls::Tls;

@@ -1,10 +1,12 @@
 //! The head of a response, and its body to come.
 
-use super::answer::{Answer, RangeAnswer, content_length};
-use super::headers::{Framing, framing};
-use super::{Failed, HeaderMap, HttpBody, Refusal, Uri, date, header, retry_after};
+use super::answer::{Answer, content_length};
+use super::headers::is_coded;
+use super::{
+    Failed, HeaderMap, HttpBody, RangeAnswer, Refusal, Uri, compression, content_range, date,
+    header, retry_after, words,
+};
 use crate::redact::redacted;
-use crate::{GetOptions, Head};
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::connect::HttpInfo;
@@ -26,7 +28,7 @@ pub struct Response {
     pub content_length: Option<u64>,
     body: HttpBody,
     /// Whether the body is received as it is encoded.
-    pub(super) is_encoded: bool,
+    is_encoded: bool,
     endpoint: Arc<str>,
     pub(super) url: Uri,
     pub(super) peer: Option<IpAddr>,
@@ -48,11 +50,10 @@ impl Response {
         url: Uri,
     ) -> Result<Self, Failed> {
         let (parts, incoming) = response.into_parts();
-        let framing = framing(&parts.headers);
         let mut body = HttpBody::new(incoming, None, Arc::clone(&endpoint));
         // hyper then reads until the connection ends, and servers that say `identity` may keep it.
         body.ends_at_len =
-            framing != Framing::Chunked && parts.headers.contains_key(header::TRANSFER_ENCODING);
+            !is_coded(&parts.headers) && parts.headers.contains_key(header::TRANSFER_ENCODING);
         Ok(Self {
             status: parts.status.as_u16(),
             content_length: content_length(&parts.headers)?,
@@ -77,24 +78,28 @@ impl Response {
         Self { status, headers, content_length, body, is_encoded: chunked, endpoint, url, peer }
     }
 
-    /// What it says of the range that was requested.
-    ///
-    /// # Errors
-    /// As [`RangeAnswer::head`]; [`Failed::Unsupported`] for a body that can only be [read in part](Self::beginning).
-    pub fn range_head(&self, wanted: GetOptions<'_>) -> Result<Head, Failed> {
-        let answer = RangeAnswer {
+    /// Returns what it says of the range that was requested.
+    pub fn range_answer(&self) -> RangeAnswer<'_> {
+        RangeAnswer {
             status: self.status,
             content_length: self.content_length,
             content_range: self.header("content-range"),
-            content_encoding: self.header("content-encoding"),
-            etag: self.header("etag"),
+            content_type: self.header("content-type"),
+            compression: self.compression(),
+            etag: self.header("etag").filter(|etag| !etag.is_empty()),
             modified: self.header("last-modified").and_then(date),
-        };
-        let head = answer.head(wanted)?;
-        match self.is_encoded {
-            true => Err(Failed::Unsupported("an encoded body".to_owned())),
-            false => Ok(head),
         }
+    }
+
+    /// Returns how the body is compressed, if it is, such as `gzip`.
+    pub fn compression(&self) -> Option<String> {
+        let of = |name| words(&self.headers, name);
+        compression(of(header::CONTENT_ENCODING).into_iter().chain(of(header::TRANSFER_ENCODING)))
+    }
+
+    /// Returns whether the body is received as it is encoded, so that it can only be [read in part](Self::beginning).
+    pub fn is_encoded(&self) -> bool {
+        self.is_encoded
     }
 
     /// At most `most` bytes of the body, as much as arrives in `stall`.
@@ -141,9 +146,13 @@ impl Response {
         self.peer
     }
 
-    /// The body. If it has to have `len` bytes, any other number is a failure.
+    /// The body. If it has to have `len` bytes, any other number is a failure, unless the head announced more: then the
+    /// body ends after `len` bytes.
     pub fn into_body(self, len: Option<u64>) -> HttpBody {
-        self.body.with_len(len)
+        let range = || content_range(self.header("content-range")?);
+        let announced = self.content_length.or_else(|| range().map(|(range, _)| range.len()));
+        let is_cut = len.is_some() && announced > len;
+        self.body.with_len(len, is_cut)
     }
 
     /// The whole body.

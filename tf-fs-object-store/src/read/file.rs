@@ -8,7 +8,8 @@ mod state;
 use super::chunk::CHUNK;
 use super::part::{Part, Unavailable};
 use super::pattern::{KEPT, Limits, SMALL_PART, Streams, split};
-use super::source::{Fetch, Source, Version};
+use super::source::{Fetch, Source};
+use super::version::Version;
 use crate::object::strong;
 use crate::{Client, Connection, Name, ObjectMeta, ObjectStore, Range};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -97,10 +98,12 @@ impl<C: Client> File<C> {
     pub(super) async fn open(connection: &Arc<Connection<C>>, name: &Name) -> Result<Option<Self>> {
         match connection.listings.object(name) {
             // An empty one would not be requested by its ETag: nobody would see that it has been filled.
-            Some(ObjectMeta { size: Some(size @ 1..), etag: Some(etag), .. })
+            Some(ObjectMeta { size: Some(size @ 1..), etag: Some(etag), modified })
                 if strong(Some(&etag)).is_some() =>
             {
-                let version = Version { size, etag: Some(etag), modified: None };
+                // A listing may round the time; mirrors have none.
+                let modified = modified.filter(|_| C::Store::MIRRORS.is_some());
+                let version = Version { size, etag: Some(etag), modified };
                 let source = Self::source(connection, name).await?.assuming();
                 Ok(Some(Self::of(connection, Arc::new(source), version, Vec::new())))
             }
@@ -152,6 +155,7 @@ impl<C: Client> File<C> {
         parts.retain(|held| held.part.range().start < version.size);
         if head.end > 0 {
             let whole = Range::new(0, head.end);
+            fetch.end_at(head.end);
             let wanted = if expected > 0 { head.end } else { head.end.min(BEGINNING) };
             let mut reserved = connection.process.budget.try_reserve(length(whole));
             let wanted = match &mut reserved {

@@ -10,6 +10,7 @@ mod pattern;
 #[cfg(feature = "ranges")]
 mod ranges;
 mod source;
+mod version;
 mod whole;
 
 use crate::disk::Disks;
@@ -22,6 +23,7 @@ use source::{Fetch, Source};
 use std::fmt;
 use std::sync::Arc;
 use tf_fs_plugin::prelude::*;
+use version::Trusts;
 
 #[cfg(feature = "ranges")]
 pub use ranges::Ranges;
@@ -33,6 +35,7 @@ pub(crate) struct Reads {
     chunks: Arc<Chunks>,
     habits: Habits,
     disks: Disks,
+    trusts: Trusts,
 }
 
 /// Requests the size of an object, where only a GET tells it.

@@ -2,20 +2,28 @@
 
 use super::Reads;
 use super::assumption::Assumption;
+use super::version::{Trust, Version};
 use crate::disk::{BLOCK, Cached, Object};
-use crate::object::strong;
+use crate::object::Comparison;
 use crate::retry::Attempts;
-use crate::{Body as _, Class, Failure as _, GetOptions, Head, Name, ObjectStore, Range};
+use crate::{
+    Body as _, Class, Failure as _, GetOptions, Head, Name, ObjectStore, Range, VersionCheck,
+};
 use bytes::BufMut;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tf_fs_plugin::prelude::*;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// So many bytes make up for a failed attempt.
 const PROGRESS: u64 = 256 << 10;
+/// A response that ends before the range, and has fewer bytes than this, counts as a failed attempt.
+const SHORTEST: u64 = 4 << 10;
+/// How often, and with how many requests, it is found out whether an object has mirrors.
+const ROUNDS: usize = 3;
+const PROBES: usize = 4;
 /// A body with fewer bytes a second than this, over `stall_timeout`, has stalled.
 const TRICKLE: u64 = 200;
 
@@ -29,49 +37,14 @@ pub(super) struct Source<S> {
     version: OnceLock<Version>,
     known: Notify,
     pub(super) assumption: Assumption,
-    /// Whether another version may have the ETag of this one.
-    is_recent: AtomicBool,
+    /// What is known of the bucket's validators.
+    trust: Arc<Trust>,
+    /// Whether another version may have the ETag of this one, or a response had another ETag.
+    is_inexact: AtomicBool,
     /// The object on a disk, if it may be there.
     object: Option<Arc<Object>>,
     /// The version of that, from the first response on.
     cached: OnceLock<Option<Arc<Cached>>>,
-}
-
-/// One version of an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Version {
-    pub(super) size: u64,
-    /// `None` if the store does not tell.
-    pub(super) etag: Option<String>,
-    /// Only if the ETag does not name the exact bytes. A listing may round it, so it is that of a GET.
-    pub(super) modified: Option<SystemTime>,
-}
-
-impl Version {
-    /// Returns the version that a response tells.
-    fn of(head: &Head) -> Self {
-        let is_exact = strong(head.etag.as_deref()).is_some();
-        Self {
-            size: head.size,
-            etag: head.etag.clone(),
-            modified: head.modified.filter(|_| !is_exact),
-        }
-    }
-
-    /// Returns the ETag that binds a request to it.
-    fn if_match(&self) -> Option<&str> {
-        strong(self.etag.as_deref())
-    }
-
-    /// Returns whether the other may be the same. A store that does not tell is believed if the length is right.
-    fn may_be(&self, other: &Self) -> bool {
-        fn agree<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
-            one.is_none() || other.is_none() || one == other
-        }
-        self.size == other.size
-            && agree(&self.etag, &other.etag)
-            && agree(&self.modified, &other.modified)
-    }
 }
 
 /// The bytes of a range, one after the other.
@@ -84,7 +57,11 @@ pub(super) struct Fetch<S: ObjectStore> {
     /// Whether its first response settles the version.
     settles: bool,
     body: Option<S::Body>,
+    /// What the head of its response announced.
+    told: Range,
     failures: Failures,
+    /// What told another version of the same size from the one that is read.
+    difference: Option<String>,
     /// When the last attempt began.
     asked: Instant,
     pace: Pace,
@@ -108,6 +85,7 @@ struct Pace {
 impl<S: ObjectStore> Source<S> {
     pub(super) fn new(name: Name, store: Arc<S>, reads: Arc<Reads>) -> Self {
         let (version, known) = (OnceLock::new(), Notify::new());
+        let trust = reads.trusts.of(&name);
         Self {
             name,
             store,
@@ -115,7 +93,8 @@ impl<S: ObjectStore> Source<S> {
             version,
             known,
             assumption: Assumption::none(),
-            is_recent: AtomicBool::new(false),
+            trust,
+            is_inexact: AtomicBool::new(false),
             object: None,
             cached: OnceLock::new(),
         }
@@ -143,13 +122,13 @@ impl<S: ObjectStore> Source<S> {
 
     /// Returns the disk cache of the version that is read, once it is known and if its ETag names the exact bytes.
     pub(super) fn cached(&self) -> Option<&Arc<Cached>> {
-        if self.is_recent.load(Ordering::Relaxed) {
+        if self.is_inexact.load(Ordering::Relaxed) {
             return None;
         }
         let (object, version) = (self.object.as_ref()?, self.version()?);
         let cached = self
             .cached
-            .get_or_init(|| object.cached(version.if_match()?, version.size).map(Arc::new));
+            .get_or_init(|| object.cached(version.strong_etag()?, version.size).map(Arc::new));
         cached.as_ref()
     }
 
@@ -172,14 +151,97 @@ impl<S: ObjectStore> Source<S> {
         }
     }
 
-    /// Settles which version is read: this one, unless it is settled already.
-    ///
-    /// # Errors
-    /// [`Failure::changed`](crate::Failure::changed) if that is another one.
-    pub(super) fn pin(&self, version: Version) -> Result<(), S::Failure> {
+    /// Settles which version is read: this one, unless it is settled already. Returns that, and how this one compares.
+    pub(super) fn pin(&self, version: Version) -> (&Version, Comparison) {
         let pinned = self.version.get_or_init(|| version.clone());
         self.known.notify_waiters();
-        if pinned.may_be(&version) { Ok(()) } else { Err(S::Failure::changed()) }
+        (pinned, pinned.compare(&version, self.store.settings().version_check))
+    }
+
+    /// Returns the ETag to bind a request to, unless that cannot be relied on.
+    fn condition(&self) -> Option<&str> {
+        let is_sent = !self.trust.refuses_conditions()
+            && !self.trust.has_mirrors()
+            && self.store.settings().version_check == VersionCheck::Etag;
+        self.version()?.strong_etag().filter(|_| is_sent)
+    }
+
+    /// Makes one attempt of a request.
+    async fn get(
+        &self,
+        range: Range,
+        if_match: Option<&str>,
+        attempts: &Attempts,
+    ) -> Result<(Head, S::Body), S::Failure> {
+        let known = self.version().map(Version::meta);
+        let options = GetOptions::new(&self.name.key, range)
+            .with_if_match(if_match)
+            .with_known(known.as_ref());
+        let get = attempts.run(self.store.get(options));
+        if S::HAS_DEADLINES {
+            return get.await;
+        }
+        let stall = self.store.settings().stall_timeout;
+        let stalled = |_| Err(S::Failure::stalled(self.store.endpoint(), stall));
+        tokio::time::timeout(stall, get).await.unwrap_or_else(stalled)
+    }
+
+    /// Returns whether a response is of the version that is read. `Err` tells what differs, if the size does not.
+    async fn agrees(&self, head: &Head) -> Result<(), Option<String>> {
+        let version = Version::of(head);
+        let (pinned, comparison) = self.pin(version.clone());
+        if head.is_recent || comparison != Comparison::Exact {
+            self.is_inexact.store(true, Ordering::Relaxed);
+        }
+        match comparison {
+            Comparison::Exact | Comparison::Same => return Ok(()),
+            Comparison::Contradictory if S::MIRRORS.is_some() => {
+                if self.has_mirrors(pinned, &version).await {
+                    return Ok(());
+                }
+            }
+            _ => {}
+        }
+        Err(pinned.difference(&version))
+    }
+
+    /// Returns whether several servers send the object, which name its version in different ways. A version that
+    /// replaces another is the only one from then on. So they are not told apart by one request, but by several of one
+    /// byte at the same time, over several connections, that get different responses, and that twice.
+    async fn has_mirrors(&self, pinned: &Version, found: &Version) -> bool {
+        let _alone = self.trust.finding_out.lock().await;
+        let mut mixed = 0;
+        for round in 0..ROUNDS {
+            if self.trust.has_mirrors() {
+                return true;
+            }
+            let probes = futures_util::future::join_all((0..PROBES).map(|_| self.probe())).await;
+            let seen: Vec<Version> = probes.into_iter().flatten().collect();
+            let is_other =
+                |seen: &Version| pinned.compare(seen, VersionCheck::Etag) == Comparison::Other;
+            if seen.iter().any(is_other) {
+                return false;
+            }
+            mixed += usize::from(seen.iter().any(|other| *other != seen[0]));
+            if mixed == 0 && round > 0 {
+                return false;
+            }
+            if mixed == 2 {
+                let difference = pinned.difference(found).unwrap_or_default();
+                self.trust.mirrors_are_found(&self.name, &difference);
+            }
+        }
+        self.trust.has_mirrors()
+    }
+
+    /// Requests one byte, and returns the version of the response; `None` if it fails.
+    async fn probe(&self) -> Option<Version> {
+        let (head, mut body) = self.get(Range::new(0, 1), None, &Attempts::default()).await.ok()?;
+        // So that the connection can be used again.
+        let mut byte = Vec::with_capacity(1).limit(1);
+        let stall = self.store.settings().stall_timeout;
+        let _ = tokio::time::timeout(stall, body.fill(&mut byte)).await;
+        Some(Version::of(&head))
     }
 }
 
@@ -191,7 +253,9 @@ impl<S: ObjectStore> Fetch<S> {
             left: range,
             settles: false,
             body: None,
+            told: Range::new(0, 0),
             failures: Failures::default(),
+            difference: None,
             asked: Instant::now(),
             pace: Pace::default(),
             op,
@@ -211,6 +275,11 @@ impl<S: ObjectStore> Fetch<S> {
     /// Returns the range that has not been delivered yet.
     pub(super) fn left(&self) -> Range {
         self.left
+    }
+
+    /// Delivers no bytes from `end` on.
+    pub(super) fn end_at(&mut self, end: u64) {
+        self.left.end = self.left.end.min(end);
     }
 
     /// Makes a request, and returns with the head of the response. Only before the first byte, and for the first
@@ -259,9 +328,12 @@ impl<S: ObjectStore> Fetch<S> {
             };
             match outcome {
                 Ok(0) => {
-                    // The response was shorter than was requested, and said so.
                     self.body = None;
-                    self.failed(S::Failure::invalid("it ends early")).await?;
+                    // Some gateways send fewer bytes at a time than are requested, and say so.
+                    let is_as_told = self.left.start == self.told.end;
+                    if !is_as_told || self.told.len() < SHORTEST {
+                        self.failed(S::Failure::invalid("it ends early")).await?;
+                    }
                 }
                 Ok(n) => {
                     self.left.start += n as u64;
@@ -280,27 +352,35 @@ impl<S: ObjectStore> Fetch<S> {
         self.pace = Pace::default();
         self.asked = Instant::now();
         let source = &self.source;
-        let options = GetOptions::new(&source.name.key, self.left)
-            .with_if_match(source.version().and_then(Version::if_match));
-        let get = self.failures.attempts.run(source.store.get(options));
-        let (head, body) = if S::HAS_DEADLINES {
-            get.await?
-        } else {
-            let stall = source.store.settings().stall_timeout;
-            let stalled = |_| Err(S::Failure::stalled(source.store.endpoint(), stall));
-            tokio::time::timeout(stall, get).await.unwrap_or_else(stalled)?
+        let (range, attempts) = (self.left, &self.failures.attempts);
+        let condition = source.condition();
+        let (head, body) = match (source.get(range, condition, attempts).await, condition) {
+            // Some servers refuse a condition that holds.
+            (Err(failure), Some(etag))
+                if failure.class() == Class::Precondition
+                    && !failure.is_spurious()
+                    && (S::MIRRORS.is_some() || source.assumption.is_confirmed()) =>
+            {
+                let (head, body) = source.get(range, None, attempts).await?;
+                if source.pin(Version::of(&head)).1.is_same() {
+                    source.trust.conditions_are_refused(&source.name, etag);
+                }
+                (head, body)
+            }
+            (outcome, _) => outcome?,
         };
         if !self.settles {
             source.settled().await;
         }
-        if head.is_recent {
-            source.is_recent.store(true, Ordering::Relaxed);
+        if let Err(difference) = source.agrees(&head).await {
+            self.difference = difference;
+            return Err(S::Failure::changed());
         }
-        source.pin(Version::of(&head))?;
         if !source.assumption.confirm() {
             // It agreed, but others read another version by now.
             return Err(S::Failure::changed());
         }
+        self.told = Range::new(self.left.start, head.end);
         self.left.end = self.left.end.min(head.size);
         self.body = Some(body);
         Ok(head)
@@ -315,7 +395,16 @@ impl<S: ObjectStore> Fetch<S> {
         let (settings, name) = (self.source.store.settings(), &self.source.name);
         self.failures.bytes_since = 0;
         let wait = self.failures.attempts.failed(settings, self.op, name, cause, self.asked);
-        let wait = wait.map_err(|given_up| given_up.into_error(self.op, name))?;
+        let difference = self.difference.take();
+        let wait = wait.map_err(|given_up| {
+            let error = given_up.into_error(self.op, name);
+            match difference {
+                Some(difference) if error.code() == Code::FailedPrecondition => {
+                    error.with_source(format!("{difference}{}", S::MIRRORS.unwrap_or_default()))
+                }
+                _ => error,
+            }
+        })?;
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;
         }

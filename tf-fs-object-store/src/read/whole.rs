@@ -1,6 +1,7 @@
 //! All bytes of an object, one after the other, without reading ahead.
 
-use super::source::{Fetch, Source, Version};
+use super::source::{Fetch, Source};
+use super::version::Version;
 use crate::{Client, Connection, Name, ObjectStore, Range, Stored};
 use bytes::BufMut;
 use std::sync::Arc;

@@ -192,6 +192,18 @@ fn an_object_without_a_strong_etag_is_not_kept() {
 }
 
 #[test]
+fn bytes_of_a_response_with_a_weak_etag_are_not_kept() {
+    let directory = directory();
+    let process = process(&directory, GIB);
+    process.put("f", content(30 * MIB, 0));
+    let reader = open(&process, "f").unwrap();
+    kept(&directory, 1);
+    process.contents().weak_etags = true;
+    assert!(range(&reader, 20 * MIB, 3 * MIB).unwrap() == content(30 * MIB, 0)[20 * MIB..23 * MIB]);
+    assert_eq!(blocks(&directory).len(), 1);
+}
+
+#[test]
 fn names_of_files_tell_nothing_and_nobody_else_reads_them() {
     use std::os::unix::fs::PermissionsExt;
 

@@ -68,6 +68,67 @@ fn a_weak_etag_binds_no_request_and_the_version_is_compared_all_the_same() {
 }
 
 #[test]
+fn an_etag_that_is_weak_at_first_is_of_the_same_version() {
+    let (size, len) = (30 << 20, 10);
+    for is_changed in [false, true] {
+        let plugin = plugin(&[]);
+        plugin.contents().weak_etags = true;
+        plugin.put("f", content(size));
+        let reader = Reader::open(&plugin, name("f")).unwrap();
+        plugin.contents().weak_etags = false;
+        if is_changed {
+            plugin.put("f", content(size));
+        }
+        let mut bytes = vec![0; len];
+        let outcome = reader.read_at((size - len) as u64, &mut ReadBuf::from_slice(&mut bytes));
+        let expected = if is_changed { Err(Code::FailedPrecondition) } else { Ok(()) };
+        assert_eq!(outcome.map_err(|error| error.code()), expected);
+        assert!(is_changed || bytes == content(size)[size - len..]);
+    }
+}
+
+#[test]
+fn a_store_that_refuses_conditions_that_hold_gets_none_from_then_on() {
+    let size = 30 << 20;
+    let plugin = plugin(&[]);
+    plugin.contents().refuses_conditions = true;
+    plugin.put("f", content(size));
+    assert!(plugin.read("f", 64 << 20).unwrap() == content(size));
+    let requests = plugin.requests("get").len();
+    plugin.contents().log.clear();
+    assert!(plugin.read("f", 64 << 20).unwrap() == content(size));
+    let later = plugin.requests("get").len();
+    assert!(later < requests, "{requests} requests, then {later}");
+    // The versions of responses are compared nevertheless.
+    plugin.put("d/g", content(size));
+    let reader = Reader::open(&plugin, name("d/g")).unwrap();
+    plugin.put("d/g", content(size));
+    let mut bytes = vec![0; 10];
+    let mut buf = ReadBuf::from_slice(&mut bytes);
+    let error = reader.read_at(size as u64 - 10, &mut buf).unwrap_err();
+    assert_eq!((error.code(), buf.filled().len()), (Code::FailedPrecondition, 0));
+}
+
+#[test]
+fn a_store_that_sends_little_at_a_time_is_asked_for_the_rest() {
+    let body = content(3 << 20);
+    let read = |most| {
+        let plugin = plugin(&[]);
+        plugin.contents().most = Some(most);
+        plugin.put("f", body.clone());
+        (plugin.read("f", 3 << 20), plugin)
+    };
+    let (bytes, plugin) = read(64 << 10);
+    assert!(bytes.unwrap() == body);
+    let requests = plugin.requests("get");
+    assert!(requests.iter().all(|request| request.ends_with("attempt 1")), "{requests:?}");
+    assert_eq!(requests.len(), 48);
+    // So little that it is a fault.
+    let error = read(100).0.unwrap_err();
+    assert_eq!(error.code(), Code::Unavailable, "{error:#}");
+}
+
+#[test]
 fn a_panic_of_the_store_is_an_error_and_does_not_hang() {
     let (plugin, body) = (plugin(&[]), content(5_000_000));
     plugin.put("f", body.clone());

@@ -38,6 +38,10 @@ pub(crate) struct Contents {
     pub(crate) no_tokens: bool,
     pub(crate) cannot: Vec<&'static str>,
     pub(crate) weak_etags: bool,
+    /// No condition of a GET holds.
+    pub(crate) refuses_conditions: bool,
+    /// The most bytes of a response.
+    pub(crate) most: Option<u64>,
     pub(crate) hides_sizes: bool,
     /// Names a page, instead of 3.
     pub(crate) page: Option<usize>,
@@ -193,11 +197,12 @@ impl ObjectStore for Bucket {
         };
         let etag = contents.etag(*version);
         assert!(!if_match.is_some_and(|tag| tag.starts_with("W/")), "a weak ETag in a condition");
-        if if_match.is_some_and(|wanted| wanted != etag) {
+        if if_match.is_some_and(|wanted| wanted != etag || contents.refuses_conditions) {
             return Err(RequestError::changed());
         }
         let size = bytes.len() as u64;
         let (start, end) = (range.start.min(size), range.end.min(size));
+        let end = contents.most.map_or(end, |most| end.min(start + most));
         let left = bytes.slice(start as usize..end as usize);
         let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(*version);
         let head = Head::new(size, end).with_etag(etag).with_modified(modified);

@@ -92,7 +92,7 @@ fn is_sent(kind: &str, text: &str, named: &str, to: &str) -> bool {
         true => named.clone(),
         false => redirect::follow(&Url::try_from("http://front/").unwrap(), to).unwrap(),
     };
-    let ask = Ask { method: &Method::GET, range: None, if_match: None, named: &named };
+    let ask = Ask { method: &Method::GET, options: None, named: &named };
     let request = origin.written(ask, &Place { url, cookies, reach: None });
     // The second is `:sesame` in Base64.
     let is_secret = |text: &str| text.contains("sesame") || text.contains("OnNlc2FtZQ==");

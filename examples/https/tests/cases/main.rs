@@ -11,6 +11,7 @@ mod redirects;
 mod server;
 mod servers;
 mod trust;
+mod versions;
 mod whole;
 
 use https::{File, Https, Settings};

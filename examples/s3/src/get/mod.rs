@@ -61,13 +61,3 @@ pub(crate) async fn get(bucket: &Bucket, options: GetOptions<'_>) -> Result<(Hea
     }
     outcome
 }
-
-/// Returns the result of a response 416 for an object whose version is not known yet: the object ends before the range.
-fn past_the_end(wanted: GetOptions<'_>, size: Option<u64>) -> Result<(Head, Body), Cause> {
-    // If the response does not tell the size, an object without a first byte is empty.
-    let size = size.or((wanted.range.start == 0).then_some(0));
-    match size {
-        Some(size) if size <= wanted.range.start => Ok((Head::new(size, size), Body(Inner::Empty))),
-        _ => Err(Failed::Invalid("HTTP 416 for a range that the object has".into()).into()),
-    }
-}

@@ -1,10 +1,10 @@
 //! A GET over one of our connections, from the socket straight into the destination.
 
-use super::{Body, Inner, past_the_end, request};
+use super::{Body, Inner, request};
 use crate::cause::Cause;
 use crate::connection::{Bucket, Route};
 use crate::failure;
-use tf_fs_object_store::http::{Exchange, Failed, Response, unsatisfied_size};
+use tf_fs_object_store::http::{Exchange, Failed, Response};
 use tf_fs_object_store::{GetOptions, Head};
 
 /// The most bytes read of the body of a refusal.
@@ -27,22 +27,19 @@ pub(super) async fn get(
         request: &request,
     };
     let response = exchange.make(bucket.pool()).await?;
-    match response.status {
-        200 | 206 => {
-            let head = response.range_head(wanted)?;
-            let body = response.into_body(Some(head.end - wanted.range.start));
-            Ok((head, Body(Inner::Own(body))))
-        }
-        304 | 412 => Err(Failed::Changed.into()),
-        416 if wanted.if_match.is_none() => {
-            let size = response.header("content-range").and_then(unsatisfied_size);
-            // So that the connection is kept if nothing is left to read.
-            response.beginning(REFUSAL_LIMIT, stall).await;
-            past_the_end(wanted, size)
-        }
-        416 => Err(Failed::Changed.into()),
-        _ => Err(refused(bucket, response).await),
+    let Some(head) = response.range_answer().head(wanted)? else {
+        return Err(refused(bucket, response).await);
+    };
+    if response.status == 416 {
+        // So that the connection is kept if nothing is left to read.
+        response.beginning(REFUSAL_LIMIT, stall).await;
+        return Ok((head, Body(Inner::Empty)));
     }
+    if response.is_encoded() {
+        return Err(Failed::Unsupported("an encoded body".to_owned()).into());
+    }
+    let body = response.into_body(Some(head.end - wanted.range.start));
+    Ok((head, Body(Inner::Own(body))))
 }
 
 async fn refused(bucket: &Bucket, response: Response) -> Cause {

@@ -1,6 +1,5 @@
 //! A GET with the official client.
 
-use super::past_the_end;
 use crate::cause::Cause;
 use crate::connection::Bucket;
 use aws_sdk_s3::error::SdkError;
@@ -9,7 +8,7 @@ use aws_sdk_s3::primitives::ByteStream;
 use bytes::{Buf, BufMut, Bytes};
 use std::io;
 use std::time::SystemTime;
-use tf_fs_object_store::http::{Failed, RangeAnswer, unsatisfied_size};
+use tf_fs_object_store::http::{Failed, RangeAnswer, compression};
 use tf_fs_object_store::metrics::BYTES_RECEIVED;
 use tf_fs_object_store::{GetOptions, Head, ObjectStore as _};
 
@@ -43,11 +42,12 @@ pub(super) async fn get(
         status: if answer.content_range().is_some() { 206 } else { 200 },
         content_length: answer.content_length().and_then(|length| u64::try_from(length).ok()),
         content_range: answer.content_range(),
-        content_encoding: answer.content_encoding(),
+        content_type: answer.content_type(),
+        compression: compression(answer.content_encoding()),
         etag: answer.e_tag(),
         modified: answer.last_modified().and_then(|time| SystemTime::try_from(*time).ok()),
     };
-    let head = described.head(wanted)?;
+    let head = described.head(wanted)?.ok_or_else(|| Failed::Invalid("no body".into()))?;
     let left = head.end - wanted.range.start;
     let endpoint = bucket.endpoint();
     let body = Body { stream: answer.body, rest: Bytes::new(), left, endpoint };
@@ -59,15 +59,17 @@ fn refused(
     error: SdkError<GetObjectError>,
     wanted: GetOptions<'_>,
 ) -> Result<(Head, super::Body), Cause> {
-    match error.raw_response().map(|response| response.status().as_u16()) {
-        Some(304 | 412) => Err(Failed::Changed.into()),
-        Some(416) if wanted.if_match.is_none() => {
-            let head = error.raw_response().map(|response| response.headers());
-            let range = head.and_then(|headers| headers.get("content-range"));
-            past_the_end(wanted, range.and_then(unsatisfied_size))
-        }
-        Some(416) => Err(Failed::Changed.into()),
-        _ => Err(bucket.cause(error)),
+    let Some(response) = error.raw_response() else { return Err(bucket.cause(error)) };
+    let headers = response.headers();
+    let described = RangeAnswer {
+        status: response.status().as_u16(),
+        content_range: headers.get("content-range"),
+        etag: headers.get("etag"),
+        ..RangeAnswer::default()
+    };
+    match described.head(wanted)? {
+        Some(head) => Ok((head, super::Body(super::Inner::Empty))),
+        None => Err(bucket.cause(error)),
     }
 }
 

@@ -136,6 +136,7 @@ impl<C: Client> File<C> {
         let mut parts = Vec::new();
         if head.end > size {
             let added = Range::new(size, head.end);
+            fetch.end_at(head.end);
             let reserved = self.connection.process.budget.try_reserve(length(added));
             let (part, arrival) = Part::new(added, added.end, reserved);
             Self::receive(&self.connection, &source, arrival, fetch);
