@@ -37,14 +37,16 @@ pub(crate) struct Client {
     shared: Arc<Shared>,
 }
 
+/// What is known of buckets, by endpoint and name.
+type AbilitiesOf = BTreeMap<(String, Arc<str>), Arc<Abilities>>;
+
 /// What the buckets share, whatever their settings.
 #[derive(Debug, Default)]
 struct Shared {
     clients: Mutex<HashMap<(Tls, Duration, Duration), SharedHttpClient>>,
     tls: Mutex<HashMap<Tls, Arc<rustls::ClientConfig>>>,
     sources: Mutex<HashMap<Tls, Arc<Sources>>>,
-    /// By endpoint and bucket.
-    abilities: Mutex<BTreeMap<(String, Arc<str>), Arc<Abilities>>>,
+    abilities: Mutex<AbilitiesOf>,
     /// Our connections.
     pool: Arc<Pool>,
     /// The SDK's rules, which are large.
