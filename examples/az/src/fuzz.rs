@@ -152,12 +152,11 @@ fn names() {
         }
         if let Ok(name) = Client::parse(uri) {
             let printed = name.to_string();
-            if printed.contains('\\') {
-                // Messages escape what is not printable.
-                continue;
+            // Messages escape what is not printable.
+            if !printed.contains('\\') {
+                let again = Client::parse(Uri::new(printed.as_bytes())).unwrap();
+                assert_eq!(again, name, "{printed}");
             }
-            let again = Client::parse(Uri::new(printed.as_bytes())).unwrap();
-            assert_eq!(again, name, "{printed}");
         }
     });
 }

@@ -193,16 +193,14 @@ impl<S: ObjectStore> Source<S> {
         if head.is_recent || comparison != Comparison::Exact {
             self.is_inexact.store(true, Ordering::Relaxed);
         }
-        match comparison {
-            Comparison::Exact | Comparison::Same => return Ok(()),
+        let agrees = match comparison {
+            Comparison::Exact | Comparison::Same => true,
             Comparison::Contradictory if S::MIRRORS.is_some() => {
-                if self.has_mirrors(pinned, &version).await {
-                    return Ok(());
-                }
+                self.has_mirrors(pinned, &version).await
             }
-            _ => {}
-        }
-        Err(pinned.difference(&version))
+            _ => false,
+        };
+        if agrees { Ok(()) } else { Err(pinned.difference(&version)) }
     }
 
     /// Returns whether several servers send the object, which name its version in different ways. A version that
