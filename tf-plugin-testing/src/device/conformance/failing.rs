@@ -1,10 +1,10 @@
 //! Work that fails after it was enqueued, which only the author can provoke.
 
-use super::run::{Outcome, failed, lock};
+use super::run::{Outcome, failed, lock, turn_of};
+use crate::abi::running::Running;
 use crate::deviation::Deviation;
 use crate::verdict::Verdict;
 use se_plugin::{Device, Event as _, EventStatus, Platform, Stream};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tf_plugin_core::Result;
 
@@ -40,9 +40,11 @@ use tf_plugin_core::Result;
 pub fn failed_work<P: Platform>(
     fail: impl FnOnce(&<P::Device as Device>::Stream) -> Result<()>,
 ) -> Verdict {
-    // As for the cases, no two threads open a driver.
-    static TURN: Mutex<()> = Mutex::new(());
-    let _turn = lock(&TURN);
+    // As for the cases, no two threads open a driver, and a crash is named.
+    let turn = turn_of::<P>();
+    let mut left = lock(&turn);
+    let _running = Running::new("failed_work");
+    *left = None;
     let opened = P::new().and_then(|platform| match platform.device_count()? {
         0 => Ok(None),
         _ => Ok(Some((platform.open(0)?, platform))),
@@ -89,4 +91,57 @@ fn check<D: Device>(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{cases, run_case};
+    use super::*;
+    use se_plugin::host::{HostDevice, HostMemory};
+    use se_plugin::prelude::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// A driver that counts how often it is open.
+    struct Driver;
+
+    static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+    impl Platform for Driver {
+        const NAME: &'static str = "DRIVER";
+        const TYPE: &'static str = "DRIVER";
+        type Device = HostDevice;
+
+        fn new() -> Result<Self> {
+            OPEN.fetch_add(1, Ordering::SeqCst);
+            Ok(Self)
+        }
+        fn device_count(&self) -> Result<usize> {
+            Ok(1)
+        }
+        fn open(&self, _: usize) -> Result<HostDevice> {
+            Ok(HostDevice::new(HostMemory::new(1 << 20)?))
+        }
+    }
+
+    impl Drop for Driver {
+        fn drop(&mut self) {
+            OPEN.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn the_driver_is_open_once_beside_the_cases() {
+        let limit = Duration::from_secs(60);
+        assert_eq!(run_case::<Driver>(&cases::all_devices_open, limit), Verdict::Passed);
+        let mut open = 0;
+        let verdict = failed_work::<Driver>(|stream| {
+            open = OPEN.load(Ordering::SeqCst);
+            let turn = turn_of::<Driver>();
+            assert!(turn.try_lock().is_err(), "a case may run");
+            stream.launch("a bad kernel", [], [], |[]: [&[u8]; 0], []: [&mut [u8]; 0]| {
+                Err(Error::internal("requested"))
+            })
+        });
+        assert_eq!((open, verdict), (1, Verdict::Passed));
+    }
 }

@@ -40,7 +40,13 @@ pub(in crate::device) fn run_next_case<P: Platform>(
 }
 
 /// The host that the last case of a platform has left, if it passed.
-type Left = Option<Host>;
+pub(super) type Left = Option<Host>;
+
+/// Returns the turn of a platform: only the thread that holds it opens the driver.
+pub(super) fn turn_of<P: Platform>() -> Arc<Mutex<Left>> {
+    static TURNS: Mutex<BTreeMap<TypeId, Arc<Mutex<Left>>>> = Mutex::new(BTreeMap::new());
+    Arc::clone(lock(&TURNS).entry(TypeId::of::<P>()).or_default())
+}
 
 /// Waits until no case of this platform runs, and runs one in the host that `choose` returns, or else in a new one.
 fn take_turn<P: Platform>(
@@ -48,8 +54,7 @@ fn take_turn<P: Platform>(
     limit: Duration,
     choose: fn(&mut Left) -> Left,
 ) -> Verdict {
-    static TURNS: Mutex<BTreeMap<TypeId, Arc<Mutex<Left>>>> = Mutex::new(BTreeMap::new());
-    let turn = Arc::clone(lock(&TURNS).entry(TypeId::of::<P>()).or_default());
+    let turn = turn_of::<P>();
     let mut left = lock(&turn);
     let _running = Running::new(case.name());
     let host = choose(&mut left);
