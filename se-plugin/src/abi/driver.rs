@@ -105,6 +105,10 @@ fn refused(file: &Path, error: &libloading::Error) -> Error {
     let shown = file.display().to_string();
     let reason = error.to_string();
     let help = match reason.contains("No such file") {
+        // The dynamic linker does not search for a path.
+        true if reason.starts_with(&shown) && shown.contains('/') => {
+            "install the driver, or correct the path"
+        }
         true if reason.starts_with(&shown) => {
             "install the driver, or add the directory of the file to LD_LIBRARY_PATH"
         }

@@ -70,10 +70,13 @@ fn an_error_names_the_file_the_reason_and_the_next_step() {
         error,
         format!(
             "cannot load the driver `{0}`: {0}: cannot open shared object file: No such file or directory; install \
-             the driver, or add the directory of the file to LD_LIBRARY_PATH",
+             the driver, or correct the path",
             missing.display()
         )
     );
+    let error = version_of(Path::new("libmissing.so")).unwrap_err();
+    let expected = "; install the driver, or add the directory of the file to LD_LIBRARY_PATH";
+    assert!(error.ends_with(expected), "{error}");
     std::fs::remove_file(directory.path().join("libcompiler.so")).unwrap();
     let error = version_of(&driver).unwrap_err();
     assert!(error.contains(&format!("`{}`: libcompiler.so: ", driver.display())), "{error}");
