@@ -21,7 +21,7 @@ struct Options {
     types: Vec<Types>,
     host_memory: Vec<LitStr>,
     label: LitStr,
-    priority: TokenStream,
+    priority: LitInt,
     variables: bool,
     variants: bool,
     krate: Path,
@@ -164,7 +164,7 @@ fn parse(tokens: TokenStream, errors: &mut Errors) -> Options {
         types: Vec::new(),
         host_memory: Vec::new(),
         label: LitStr::new("", Span::call_site()),
-        priority: quote!(0),
+        priority: LitInt::new("0", Span::call_site()),
         variables: false,
         variants: false,
         krate: OF.default_crate(),
@@ -217,12 +217,18 @@ fn string(tokens: TokenStream, name: &Ident, example: &str, errors: &mut Errors)
     value(tokens, name, &message, errors, strings::literal)
 }
 
-fn priority(tokens: TokenStream, name: &Ident, errors: &mut Errors) -> Option<TokenStream> {
-    value(tokens, name, "expected a whole number; write `priority = 1`", errors, |input| {
-        let minus: Option<Token![-]> = input.parse()?;
-        let number: LitInt = input.parse()?;
-        Ok(quote!(#minus #number))
-    })
+fn priority(tokens: TokenStream, name: &Ident, errors: &mut Errors) -> Option<LitInt> {
+    let message = "expected a whole number; write `priority = 1`";
+    let (minus, number) = value(tokens, name, message, errors, |input| {
+        Ok((input.parse::<Option<Token![-]>>()?, input.parse::<LitInt>()?))
+    })?;
+    if minus.is_some() || number.base10_digits().starts_with('-') {
+        let message = "the SDK's own kernels have negative priorities; give the preferred kernel a higher one, such as \
+                       `priority = 1`";
+        errors.at(number.span(), message);
+        return None;
+    }
+    Some(number)
 }
 
 fn strings(value: TokenStream, name: &Ident, errors: &mut Errors) -> Vec<LitStr> {

@@ -108,7 +108,8 @@ pub fn device_plugin(options: TokenStream, item: TokenStream) -> TokenStream {
 ///   type.
 /// - `host_memory("perm")`: inputs and outputs that are in host memory.
 /// - `label = "..."`: only for nodes with this label.
-/// - `priority = 1`: preferred to kernels of a lower priority. The default is 0.
+/// - `priority = 1`: preferred to kernels of a lower priority. The default is 0. Negative ones are
+///   reserved: the SDK's own kernels have them.
 /// - `variables`: only where TensorFlow exports its functions for variables, which 2.19 to 2.21 do not.
 /// - `variants`: only where TensorFlow exports its functions for variants, which 2.19 to 2.21 do not.
 /// - `crate = ::renamed`: the path of `se-plugin`, if it is not `::se_plugin`.

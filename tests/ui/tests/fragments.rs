@@ -54,7 +54,7 @@ macro_rules! kernels {
 
 kernels! {
     Relu: "Relu", T = f32, "features", "", 0;
-    Elu: concat!("E", "lu"), T = f32, "features", "", -1;
+    Elu: concat!("E", "lu"), T = f32, "features", "", 1;
 }
 
 #[test]

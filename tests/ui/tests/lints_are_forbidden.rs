@@ -69,7 +69,7 @@ macro_rules! kernels {
         pub struct $name;
 
         #[kernel(op = $op, types(T = [$ty, $also]))]
-        #[kernel(op = "Other", label = $op, types(T = $ty), priority = -1)]
+        #[kernel(op = "Other", label = $op, types(T = $ty), priority = 2)]
         impl Kernel for $name {
             type Platform = All;
 

@@ -13,9 +13,9 @@ const PLAIN: &str = "impl Kernel for Relu { fn new() {} }";
 #[test]
 fn all_options_are_heeded() {
     let options = "op = \"X\", types(T = [a::DType::Variant]), host_memory(\"a\", \"b\"), label = \"l\", \
-                   priority = -2, variables, variants, crate = a::b";
+                   priority = 2, variables, variants, crate = a::b";
     let all = output(options, PLAIN);
-    let expected = "types:&[(\"T\",a::DType::Variant)],host_memory:&[\"a\",\"b\"],label:\"l\",priority:-2,\
+    let expected = "types:&[(\"T\",a::DType::Variant)],host_memory:&[\"a\",\"b\"],label:\"l\",priority:2,\
                     variables:true,variants:true";
     assert!(all.contains(expected), "{all}");
     assert!(!all.contains("::se_plugin"), "{all}");
@@ -43,6 +43,7 @@ fn mistakes_say_what_to_write() {
         ("op = \"A\", types(T = [DType::Variant])", ITEM, "shouldbeaRusttype"),
         ("op = \"A\", host_memory(x)", PLAIN, "thenameofaninputoroutput"),
         ("op = \"A\", priority = high", PLAIN, "expectedawholenumber"),
+        ("op = \"A\", priority = -1", PLAIN, "theSDK'sownkernelshavenegativepriorities"),
         ("op = \"A\", variables = true", PLAIN, "`variables`takesnovalue"),
         ("op = \"A\", variants(x)", PLAIN, "`variants`takesnovalue"),
         ("op = \"A\"", "struct A;", "expected`implKernelfor...`,foundastruct"),
