@@ -19,10 +19,8 @@ pub(crate) fn meant(name: &str, mut has: impl FnMut(&str) -> bool) -> Option<Str
     let mut near = (0..=base.len()).filter(is_whole).flat_map(|at| around(base, at));
     near.find_map(|other| {
         // Versions are not misspelt, and names without one are found too.
-        [version, ""].iter().find_map(|version| match version.is_empty() {
-            true => has(&other).then(|| other.clone()),
-            false => Some(format!("{other}V{version}")).filter(|other| has(other)),
-        })
+        let versioned = (!version.is_empty()).then(|| format!("{other}V{version}"));
+        versioned.into_iter().chain([other]).find(|other| has(other))
     })
 }
 
@@ -65,6 +63,24 @@ mod tests {
         // Other versions, which another release has, and other ops.
         for name in ["BatchMatMulV3", "BatchMatMul", "TanhV2", "MyTanh", "", "Ünh", "V2"] {
             assert_eq!(meant(name, has), None, "{name}");
+        }
+    }
+
+    /// `import tensorflow` waits for all of them.
+    #[test]
+    fn a_candidate_is_looked_up_once() {
+        for (name, versions) in [("MyUnknownOp", 1), ("MyUnknownOpV2", 2)] {
+            let mut count = 0;
+            let has = |_: &str| {
+                count += 1;
+                false
+            };
+            assert_eq!(meant(name, has), None);
+            // At each place less, swapped, another and more; at the end only more.
+            let places = "MyUnknownOp".len();
+            let letters = super::LETTERS.len();
+            let candidates = places * (1 + 2 * letters) + (places - 1) + letters;
+            assert_eq!(count, 5 + versions * candidates, "{name}");
         }
     }
 }

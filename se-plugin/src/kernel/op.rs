@@ -1,6 +1,6 @@
 //! New ops.
 
-use crate::abi::kernel::ops;
+use crate::abi::kernel::ops::{self, Ops};
 use crate::abi::kernel::shapes::{Infer, ShapeInferenceContext, infer};
 use crate::abi::kernel::status::Status;
 use crate::collected::Collected;
@@ -147,7 +147,7 @@ impl OpRegistration {
             (self.define)(&mut op);
             op.check(self.name)
         })?;
-        if ops::look_up(status, self.name)?.is_some() {
+        if Ops::of_host(status)?.get(self.name)?.is_some() {
             log::debug!("TensorFlow has an op {}", self.name);
             return Ok(());
         }
@@ -187,8 +187,7 @@ pub(crate) struct Definition {
 /// Returns `false` if TensorFlow has no function to look ops up.
 #[must_use]
 pub fn host_has_op(op: &str) -> bool {
-    let found = Status::new().and_then(|status| ops::look_up(&status, op));
-    found.is_ok_and(|found| found.is_some())
+    Status::new().is_ok_and(|status| Ops::of_host(&status).is_ok_and(|ops| ops.has(op)))
 }
 
 impl Definition {

@@ -5,7 +5,7 @@ use super::op::OpRegistration;
 use super::registry::{self, Choice, HostHas, Registration};
 use super::{workarounds, xla};
 use crate::abi::device_type::device_type;
-use crate::abi::kernel::ops;
+use crate::abi::kernel::ops::Ops;
 use crate::abi::kernel::register::register as register_one;
 use crate::abi::kernel::status::{HostApi, Status};
 use crate::platform::Platform;
@@ -38,13 +38,14 @@ pub(crate) fn register<P: Platform>() {
         for refusal in refused {
             log_error(&refusal);
         }
+        let ops = Ops::of_host(&status).ok();
         let mut known = BTreeMap::new();
         let mut lost = BTreeMap::new();
         let mut present = Vec::new();
         for registration in chosen {
             let of_host = known
                 .entry(registration.op)
-                .or_insert_with(|| ops::look_up(&status, registration.op).ok().flatten());
+                .or_insert_with(|| ops.as_ref()?.get(registration.op).ok().flatten());
             let registered = match of_host {
                 Some(definition) => registration.check(definition),
                 // Another release may have the op, and TensorFlow accepts the kernel.
@@ -63,8 +64,10 @@ pub(crate) fn register<P: Platform>() {
                 }
             }
         }
-        report_lost(&status, &lost);
-        let added = xla::missing::<P>(&status, &present);
+        if let Some(ops) = &ops {
+            report_lost(ops, &lost);
+        }
+        let added = xla::missing::<P>(ops.as_ref(), &present);
         for workaround in workarounds::missing::<P>(&present).into_iter().chain(added) {
             // A type that this release does not know needs no workaround.
             if let Err(error) = register_one(&host, &status, &workaround) {
@@ -77,15 +80,14 @@ pub(crate) fn register<P: Platform>() {
 }
 
 /// Logs the ops that TensorFlow does not have: it accepts kernels for any name, and never runs these.
-fn report_lost(status: &Status, lost: &BTreeMap<&str, &Registration>) {
-    let has = |op: &str| ops::look_up(status, op).is_ok_and(|found| found.is_some());
+fn report_lost(ops: &Ops<'_>, lost: &BTreeMap<&str, &Registration>) {
     // Without this op, the host has none, or does not say which.
-    if lost.is_empty() || !has("NoOp") {
+    if lost.is_empty() || !ops.has("NoOp") {
         return;
     }
     let mut others = Vec::new();
     for (op, registration) in lost {
-        match meant(op, has) {
+        match meant(op, |op| ops.has(op)) {
             Some(near) => log::warn!(
                 "this TensorFlow has no op named `{op}`; did you mean `{near}`? Never used: {registration}"
             ),

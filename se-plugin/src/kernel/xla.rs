@@ -11,8 +11,7 @@ use super::registry::{Options, Registration};
 use super::{OpKernelConstruction, OpKernelContext};
 use crate::abi::device_type::device_type;
 use crate::abi::kernel::on_cpu::{Attributes, Handle};
-use crate::abi::kernel::ops;
-use crate::abi::kernel::status::Status;
+use crate::abi::kernel::ops::Ops;
 use crate::platform::Platform;
 use core::marker::PhantomData;
 use std::ffi::{CStr, CString};
@@ -77,7 +76,10 @@ pub(crate) fn raised(kernel: &Registration, device_type: &str) -> Registration {
 }
 
 /// Returns the kernels to register in addition to an author's.
-pub(crate) fn missing<P: Platform>(status: &Status, chosen: &[&Registration]) -> Vec<Registration> {
+pub(crate) fn missing<P: Platform>(
+    ops: Option<&Ops<'_>>,
+    chosen: &[&Registration],
+) -> Vec<Registration> {
     if device_type::<P>() != GPU {
         return Vec::new();
     }
@@ -89,7 +91,8 @@ pub(crate) fn missing<P: Platform>(status: &Status, chosen: &[&Registration]) ->
     let has_loss = chosen.iter().any(|one| one.op == CTC_LOSS);
     for kernel in on_cpu.into_iter().chain((!has_loss).then_some(loss)) {
         // Another release may not have the op.
-        let Ok(Some(definition)) = ops::look_up(status, kernel.op) else { continue };
+        let definition = ops.and_then(|ops| ops.get(kernel.op).ok().flatten());
+        let Some(definition) = definition else { continue };
         let names = definition.arguments.into_iter().map(|name| &*name.leak());
         // Registered once a process.
         let host_memory = names.collect::<Vec<_>>().leak();

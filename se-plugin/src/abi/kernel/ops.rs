@@ -5,50 +5,91 @@ use super::status::Status;
 use crate::abi::host_buf::lent;
 use crate::kernel::OpDefinitionBuilder;
 use crate::kernel::op::Definition;
+use core::ffi::c_char;
 use std::ffi::CString;
 use tf_fs_sys::host::Table as _;
-use tf_fs_sys::{BufferFunctions, GrapplerFunctions, OpFunctions};
+use tf_fs_sys::{
+    BufferFunctions, GrapplerFunctions, OpFunctions, TF_Buffer, TF_FunctionLibraryDefinition,
+    TF_Status,
+};
 use tf_plugin_core::__private::boundary::catch;
 use tf_plugin_core::{Code, Error, Result, ensure};
 
-/// Returns the definition of an op, or `None` if there is no such op. Fails if the host cannot look it up.
-pub(crate) fn look_up(status: &Status, op: &str) -> Result<Option<Definition>> {
-    let host = GrapplerFunctions::get().map_err(Error::failed_precondition)?;
-    let buffers = BufferFunctions::get().map_err(Error::failed_precondition)?;
-    let (Some(new), Some(look_up), Some(delete)) = (
-        host.TF_NewFunctionLibraryDefinition,
-        host.TF_LookUpOpDef,
-        host.TF_DeleteFunctionLibraryDefinition,
-    ) else {
-        return Err(Error::failed_precondition("this TensorFlow does not say which ops there are"));
-    };
-    let op = CString::new(op).map_err(Error::invalid_argument)?;
-    // A graph with only its field `versions`, which is empty.
-    let graph = [0x22_u8, 0];
-    // SAFETY: the buffers and the library are made and deleted here; the bytes of the result are used
-    // before that.
-    unsafe {
-        let graph = (buffers.TF_NewBufferFromString)(graph.as_ptr().cast(), graph.len());
-        let library = new(graph, status.as_ptr());
+/// The ops of the host, those that are registered later too.
+pub(crate) struct Ops<'s> {
+    library: *mut TF_FunctionLibraryDefinition,
+    status: &'s Status,
+    buffers: &'static BufferFunctions,
+    look_up: unsafe extern "C" fn(
+        *mut TF_FunctionLibraryDefinition,
+        *const c_char,
+        *mut TF_Buffer,
+        *mut TF_Status,
+    ),
+    delete: unsafe extern "C" fn(*mut TF_FunctionLibraryDefinition),
+}
+
+impl<'s> Ops<'s> {
+    /// Fails if the host cannot look ops up.
+    pub(crate) fn of_host(status: &'s Status) -> Result<Self> {
+        let host = GrapplerFunctions::get().map_err(Error::failed_precondition)?;
+        let buffers = BufferFunctions::get().map_err(Error::failed_precondition)?;
+        let (Some(new), Some(look_up), Some(delete)) = (
+            host.TF_NewFunctionLibraryDefinition,
+            host.TF_LookUpOpDef,
+            host.TF_DeleteFunctionLibraryDefinition,
+        ) else {
+            return Err(Error::failed_precondition(
+                "this TensorFlow does not say which ops there are",
+            ));
+        };
+        // A graph with only its field `versions`, which is empty.
+        let graph = [0x22_u8, 0];
+        // SAFETY: the buffer is made and deleted here.
+        let library = unsafe {
+            let graph = (buffers.TF_NewBufferFromString)(graph.as_ptr().cast(), graph.len());
+            let library = new(graph, status.as_ptr());
+            (buffers.TF_DeleteBuffer)(graph);
+            library
+        };
         let made = status.check();
-        (buffers.TF_DeleteBuffer)(graph);
         if library.is_null() {
             made?;
             return Err(Error::internal("TensorFlow made no library"));
         }
-        let answer = (buffers.TF_NewBuffer)();
-        look_up(library, op.as_ptr(), answer, status.as_ptr());
-        let found = status.check();
-        let content = (buffers.TF_GetBuffer)(answer);
-        let definition = catch("the definition of an op", || match found {
-            Err(error) if error.code() == Code::NotFound => Ok(None),
-            Err(error) => Err(error),
-            Ok(()) if content.data.is_null() => Ok(None),
-            Ok(()) => Definition::read(lent(content.data, content.length)?).map(Some),
-        });
-        (buffers.TF_DeleteBuffer)(answer);
-        delete(library);
-        definition
+        Ok(Self { library, status, buffers, look_up, delete })
+    }
+
+    /// Returns the definition of an op, or `None` if there is no such op.
+    pub(crate) fn get(&self, op: &str) -> Result<Option<Definition>> {
+        let op = CString::new(op).map_err(Error::invalid_argument)?;
+        // SAFETY: the library lives as long as `self`; the buffer is made and deleted here, and its bytes are used before that.
+        unsafe {
+            let answer = (self.buffers.TF_NewBuffer)();
+            (self.look_up)(self.library, op.as_ptr(), answer, self.status.as_ptr());
+            let found = self.status.check();
+            let content = (self.buffers.TF_GetBuffer)(answer);
+            let definition = catch("the definition of an op", || match found {
+                Err(error) if error.code() == Code::NotFound => Ok(None),
+                Err(error) => Err(error),
+                Ok(()) if content.data.is_null() => Ok(None),
+                Ok(()) => Definition::read(lent(content.data, content.length)?).map(Some),
+            });
+            (self.buffers.TF_DeleteBuffer)(answer);
+            definition
+        }
+    }
+
+    /// Returns whether the host is known to have an op.
+    pub(crate) fn has(&self, op: &str) -> bool {
+        self.get(op).is_ok_and(|found| found.is_some())
+    }
+}
+
+impl Drop for Ops<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by the host, and deleted once.
+        unsafe { (self.delete)(self.library) }
     }
 }
 
