@@ -94,7 +94,7 @@ fn read(host: &Host, uri: &str) -> tf_fs_plugin::Result<Vec<u8>> {
         let below = |name: &str| format!("{uri}-all/{name}");
         host.get_children(uri.rsplit_once('/').expect("a key").0)?;
         host.create_dir(below(""))?;
-        host.write_file(below("large"), &vec![b'x'; 20 << 20])?;
+        host.write_file(below("large"), vec![b'x'; 20 << 20])?;
         let mut file = host.new_appendable_file(below("large"))?;
         file.append(b"!")?;
         file.close()?;
