@@ -9,6 +9,7 @@
     lengths     an op by itself whose lengths are integers, and which has an output in host memory
     integers    shapes are computed in host memory
     logical     logical devices, which TensorFlow ignores, are an error; as the only step
+    cpus        logical CPUs do not disturb the GPU; as the only step
     types       variables of types for which the device has no arithmetic are trained
     pressure    with a limit of 64 MiB: a batch that is too large is an error, and one that nearly is trains as on the CPU
 
@@ -171,6 +172,17 @@ def logical():
         sys.exit("the limit is ignored")
 
 
+def cpus():
+    [cpu] = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    with tf.device(CARD):
+        x = tf.ones([4]) + 1.0
+    with tf.device("/device:CPU:1"):
+        y = x * 2.0
+    check("GPU" in x.device and "CPU:1" in y.device, "%s, then %s" % (x.device, y.device))
+    check(y.numpy().tolist() == [4.0] * 4, "the CPU computes %r" % y)
+
+
 def types():
     for dtype in tf.float64, tf.complex64, tf.complex128, tf.float16, tf.bfloat16, tf.int8, tf.uint16, tf.int32, tf.uint64:
         with tf.device(CARD):
@@ -209,7 +221,7 @@ def pressure():
 
 
 STEPS = {"statistics": statistics, "threads": threads, "far": far, "fork": fork, "twice": twice, "train": train, "lengths": lengths,
-         "integers": integers, "logical": logical, "types": types, "pressure": pressure}
+         "integers": integers, "logical": logical, "cpus": cpus, "types": types, "pressure": pressure}
 
 for step in sys.argv[1:]:
     STEPS[step]()

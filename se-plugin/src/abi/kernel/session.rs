@@ -8,7 +8,7 @@ use super::status::{HostApi, Status};
 use crate::abi::device_type::device_type;
 use crate::abi::host_buf::lent;
 use crate::platform::Platform;
-use crate::wire::each_of;
+use crate::wire::{each_of, values};
 use core::ptr::NonNull;
 use std::sync::OnceLock;
 use tf_fs_sys::host::Table as _;
@@ -65,12 +65,19 @@ unsafe fn read(raw: NonNull<TF_OpKernelContext>, host: &HostApi, status: &Status
     }
 }
 
-/// Returns whether a `ConfigProto` has `gpu_options.experimental.virtual_devices`, its fields 6, 9 and 1.
+/// Returns whether a `ConfigProto` has a `gpu_options.experimental.virtual_devices.memory_limit_mb`: its fields 6, 9, 1
+/// and 1. Python adds `virtual_devices` without a limit for each GPU once any device, such as the CPU, has logical devices;
+/// those of a GPU must have a limit.
 fn has_logical_devices(config: &[u8]) -> Result<bool> {
     for options in each_of(config, 6) {
         for experimental in each_of(options?, 9) {
-            if each_of(experimental?, 1).next().transpose()?.is_some() {
-                return Ok(true);
+            for devices in each_of(experimental?, 1) {
+                for field in values(devices?) {
+                    // The limits are a packed list, or a field each.
+                    if field?.0 == 1 {
+                        return Ok(true);
+                    }
+                }
             }
         }
     }
@@ -95,7 +102,13 @@ mod tests {
         };
         assert!(!has_logical_devices(&[]).unwrap());
         assert!(!has_logical_devices(&config(&[])).unwrap());
-        assert!(has_logical_devices(&config(&[b""])).unwrap());
-        assert!(has_logical_devices(&config(&[b"x"])[..3]).is_err());
+        // As Python writes for two GPUs, where only the CPU has logical devices.
+        assert!(!has_logical_devices(&config(&[b"", b""])).unwrap());
+        // A priority without a limit, then a packed limit of 64, and one that is not packed.
+        assert!(!has_logical_devices(&config(&[&[0x12, 1, 0]])).unwrap());
+        let packed = [0x0a, 4, 0, 0, 0x80, 0x42];
+        assert!(has_logical_devices(&config(&[b"", &packed])).unwrap());
+        assert!(has_logical_devices(&config(&[&[0x0d, 0, 0, 0x80, 0x42]])).unwrap());
+        assert!(has_logical_devices(&config(&[&packed])[..3]).is_err());
     }
 }

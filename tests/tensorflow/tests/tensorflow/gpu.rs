@@ -202,6 +202,7 @@ newest! {
     programs_have_memory_threads_and_forks:
         "card" ["statistics", "threads", "far", "integers", "types", "fork", "twice"];
     logical_devices_are_an_error: "card" ["logical"];
+    logical_cpus_are_not: "card" ["cpus"];
     memory_ends_with_an_error_and_training_goes_on:
         "card" ["pressure"], ("RUST_GPU_MEMORY_MIB", "64");
 }
