@@ -144,11 +144,8 @@ impl<'g> Replacement<'_, 'g> {
             let mut value = Vec::new();
             put_message(&mut value, 8, |tensor| {
                 put_varint(tensor, 1, dtype.as_raw().into());
-                put_bytes(
-                    tensor,
-                    2,
-                    &PartialShape::new(shape.iter().copied().map(Some)).to_proto(),
-                );
+                let shape = PartialShape::new(shape.iter().copied().map(Some));
+                put_bytes(tensor, 2, &shape.to_proto());
                 put_bytes(tensor, 4, content);
             });
             node.set_attr("dtype", dtype).set_raw_attr("value", value);
@@ -180,27 +177,30 @@ impl<'g> Replacement<'_, 'g> {
         self.node.attr("Tindices").unwrap_or(DType::Int32)
     }
 
+    /// Returns whether the device has a kernel for [`gather`](Self::gather).
+    fn gathers(&self) -> bool {
+        let (dtype, index) = (self.dtype, self.index_type());
+        let types = [("Tparams", dtype), ("Tindices", index), ("Taxis", DType::Int32)];
+        (self.has_kernel)("GatherV2", &types)
+    }
+
     /// Computes on the device, if that has the kernels.
     fn on_device(&mut self) -> Result<Option<Computed>> {
-        let (dtype, index) = (self.dtype, self.index_type());
         match self.op.recipe {
-            Recipe::None => Ok(None),
             Recipe::Op(op, attribute) => {
-                if !(self.has_kernel)(op, &[(attribute, dtype), ("Tindices", index)]) {
-                    return Ok(None);
-                }
-                self.by_op(op, attribute).map(Some)
+                let shared = SHARED.iter();
+                let shared = shared.filter_map(|&name| Some((name, self.node.attr(name).ok()?)));
+                let types: Vec<_> = shared.chain([(attribute, self.dtype)]).collect();
+                let has = (self.has_kernel)(op, &types);
+                has.then(|| self.by_op(op, attribute)).transpose()
             }
-            Recipe::Gather => {
-                let types = [("Tparams", dtype), ("Tindices", index), ("Taxis", DType::Int32)];
-                if !(self.has_kernel)("GatherV2", &types) {
-                    return Ok(None);
-                }
+            Recipe::Gather if self.gathers() => {
                 let batches = self.node.attr::<i32>("batch_dims").unwrap_or(0);
                 let (read, indices) = (self.reads[0].clone(), self.values[0].clone());
                 let output = Some(self.gather(&read, &indices, batches)?);
                 Ok(Some(Computed { output, ..Computed::default() }))
             }
+            Recipe::None | Recipe::Gather => Ok(None),
             Recipe::Scatter(op) => self.scatter(op),
             Recipe::Formula(formula) => self.formula(formula),
             Recipe::FormulaIf(attribute, formula, otherwise) => {
@@ -214,8 +214,7 @@ impl<'g> Replacement<'_, 'g> {
 
     /// Computes by one op on the value of the variable.
     fn by_op(&mut self, op: &str, attribute: &str) -> Result<Computed> {
-        let mut inputs = vec![self.reads[0].clone()];
-        inputs.extend(self.values.iter().cloned());
+        let inputs: Vec<_> = [&self.reads[0]].into_iter().chain(&self.values).cloned().collect();
         let inputs: Vec<_> = inputs.iter().map(String::as_str).collect();
         let (original, dtype) = (self.node.clone(), self.dtype);
         let result = self.add_here(op, &inputs, |node| {
@@ -253,7 +252,8 @@ impl<'g> Replacement<'_, 'g> {
         let widens = index == DType::Int32
             && (self.has_kernel)("Cast", &[("SrcT", DType::Int32), ("DstT", DType::Int64)])
             && has(DType::Int64);
-        if !has(index) || !(self.has_kernel)("BroadcastTo", &[("T", dtype)]) {
+        let broadcast = [("T", dtype), ("Tidx", DType::Int32)];
+        if !has(index) || !(self.has_kernel)("BroadcastTo", &broadcast) {
             return Ok(None);
         }
         let (read, mut indices, updates) =
@@ -343,7 +343,7 @@ impl<'g> Replacement<'_, 'g> {
     /// Computes on the CPU, by the same op on temporary variables.
     fn on_cpu(&mut self) -> Result<Computed> {
         let (dtype, index) = (self.dtype, self.index_type());
-        let by_rows = (self.has_kernel)("GatherV2", &[("Tparams", dtype), ("Tindices", index)])
+        let by_rows = self.gathers()
             && (self.has_kernel)("TensorScatterUpdate", &[("T", dtype), ("Tindices", index)]);
         let Some(at) = self.op.rows().filter(|_| by_rows) else {
             let reads = self.reads.clone();

@@ -20,7 +20,7 @@ const FEW: HasKernel = |op, types| {
     ];
     ops.contains(&op)
         && types.iter().all(|&(name, dtype)| match name {
-            "Tindices" | "Taxis" => true,
+            "Tindices" | "Taxis" | "Tidx" => true,
             _ => dtype == DType::Float32,
         })
 };
@@ -259,6 +259,41 @@ fn gathers_and_scatters_are_on_the_device() {
     ] {
         assert!(lines.iter().any(|other| other == line), "{line}: {lines:#?}");
     }
+}
+
+/// Checks a plugin whose kernels are for one of the types of the added nodes.
+#[test]
+fn kernels_for_other_indices_leave_the_op_to_the_cpu() {
+    const OTHER: HasKernel = |op, types| {
+        let lacks = match op {
+            "TensorStridedSliceUpdate" => ("Index", DType::Int64),
+            "BroadcastTo" => ("Tidx", DType::Int32),
+            _ => ("Taxis", DType::Int32),
+        };
+        !op.starts_with("Resource") && !types.contains(&lacks)
+    };
+    let adds = |op: &str, inputs: &[&str], index| {
+        let mut node = update("u", op, DType::Float32, inputs);
+        node.set_attr("Index", index);
+        let lines = replaced(OTHER, node, inputs);
+        let on_cpu = format!("u/{op} = {op}(");
+        (lines.iter().any(|line| line.starts_with(&on_cpu)), lines.join("\n"))
+    };
+    for (op, inputs) in [
+        ("ResourceStridedSliceAssign", &["v", "b", "e", "s", "d"][..]),
+        ("ResourceScatterAdd", &["v", "i", "d"]),
+        ("ResourceGather", &["v", "i"]),
+        ("ResourceSparseApplyAdagrad", &["v", "m", "r", "g", "i"]),
+    ] {
+        let (on_cpu, lines) = adds(op, inputs, DType::Int64);
+        assert!(on_cpu, "{lines}");
+        for op in ["TensorStridedSliceUpdate(", "BroadcastTo(", "GatherV2("] {
+            assert!(!lines.contains(op), "{lines}");
+        }
+    }
+    let of_slice = ["v", "b", "e", "s", "d"];
+    let (on_cpu, lines) = adds("ResourceStridedSliceAssign", &of_slice, DType::Int32);
+    assert!(!on_cpu && lines.contains("TensorStridedSliceUpdate("), "{lines}");
 }
 
 #[test]
