@@ -14,7 +14,6 @@ use super::{OpKernelConstruction, OpKernelContext};
 use crate::abi::device_type::device_type;
 use crate::abi::kernel::variables::host_has_variables;
 use crate::dtype::DType;
-use crate::graph::Node;
 use crate::platform::Platform;
 use core::marker::PhantomData;
 use tf_plugin_core::{Code, Error, Result};
@@ -73,9 +72,9 @@ impl<P: Platform> Kernel for Refusal<P> {
     type Platform = P;
 
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        let node = Node::decode(construction.node()?)?;
-        let op = VariableOp::of(node.op())
-            .ok_or_else(|| Error::internal(format!("{} is not an op on variables", node.op())))?;
+        let name = construction.op_name()?;
+        let op = VariableOp::of(&name)
+            .ok_or_else(|| Error::internal(format!("{name} is not an op on variables")))?;
         let dtype = op.dtype.map_or(Ok(DType::Int64), |name| construction.attr(name))?;
         Ok(Self { op, dtype, platform: PhantomData })
     }
