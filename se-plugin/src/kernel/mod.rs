@@ -67,6 +67,7 @@
 
 mod construction;
 mod element;
+pub(crate) mod functions;
 mod interface;
 mod names;
 pub(crate) mod op;

@@ -4,6 +4,7 @@
     xla        such ops have the CPU's results, eagerly and in functions, and those with functions as attributes
     mistakes   their errors are the CPU's, and the process goes on
     ctc        `tf.nn.ctc_loss` of sparse labels, which is an op of cuDNN there: loss and gradient are the CPU's
+    names      graphs may have different functions of the same name; as the last step, since a session turns soft placement off
 
 Writes `ok STEP` after each step; the first that fails ends the process.
 """
@@ -124,6 +125,24 @@ def xla_ops():
                 check(same, "%s %s: %r, and not %r" % (name, way, one, other))
 
 
+def names():
+    for turn in range(3):
+        for function, expected in (added, 10.0), (multiplied, 24.0):
+            with tf.Graph().as_default() as graph:
+                scalar = tf.TensorSpec([], tf.float32)
+                x = tf.constant([1.0, 2.0, 3.0, 4.0])
+                tf.identity(xla.reduce(x, float(function is multiplied), [0], of(function, scalar, scalar)), name="result")
+            definition = graph.as_graph_def()
+            [only] = definition.library.function
+            [reduce] = [node for node in definition.node if node.op == "XlaReduce"]
+            only.signature.name = reduce.attr["reducer"].func.name = "same"
+            with tf.Graph().as_default() as graph, tf.device(GPU):
+                tf.import_graph_def(definition, name="")
+                with tf.compat.v1.Session() as session:
+                    found = session.run("result:0")
+            check(found == expected, "turn %d of %s: %r" % (turn, function, found))
+
+
 def mistakes():
     x = tf.zeros([2, 4])
     for function in [lambda: ops.xla_dynamic_update_slice(x, tf.ones([2, 1, 1]), [0, 1]), lambda: ops.xla_pad(x, 0.0, [0], [1, 1], [0, 0]),
@@ -165,7 +184,7 @@ def ctc():
                     check(np.allclose(one, other, rtol=1e-4, atol=1e-5), "blank %d: %r, and not %r" % (blank, one, other))
 
 
-STEPS = {"kernels": kernels, "xla": xla_ops, "mistakes": mistakes, "ctc": ctc}
+STEPS = {"kernels": kernels, "xla": xla_ops, "mistakes": mistakes, "ctc": ctc, "names": names}
 
 for step in sys.argv[1:]:
     STEPS[step]()

@@ -9,12 +9,14 @@ use super::tensor::{Argument, Tensor};
 use crate::abi::device_type::device_type;
 use crate::abi::host_buf::lent;
 use crate::graph::Node;
+use crate::kernel::functions::{Function, functions};
 use crate::kernel::{Element, OpKernelConstruction};
 use crate::platform::Platform;
 use crate::sync::{Mutex, lock};
 use crate::wire::{each_of, put_bytes, put_message, put_varint};
 use core::ffi::c_int;
 use core::ptr::{self, NonNull};
+use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{
@@ -50,8 +52,7 @@ impl Attributes {
 
     /// Returns the op's name with its attributes.
     pub(crate) fn op(construction: &OpKernelConstruction<'_>) -> Result<(CString, Self)> {
-        let node = Node::decode(construction.node()?)?;
-        let op = CString::new(node.op()).map_err(Error::invalid_argument)?;
+        let op = CString::new(construction.op_name()?).map_err(Error::invalid_argument)?;
         Ok((op, Self::of(construction)?))
     }
 }
@@ -116,6 +117,20 @@ pub(crate) struct Cpu {
     context: NonNull<TFE_Context>,
     eager: &'static EagerFunctions,
     host: HostApi,
+    /// The names and digests of the functions that it has.
+    functions: Mutex<HashMap<Vec<u8>, u64>>,
+}
+
+/// The most contexts, which differ in functions of the same names. They last as long as the process.
+const MOST_CONTEXTS: usize = 16;
+
+#[cold]
+fn too_many(name: &[u8]) -> Error {
+    Error::failed_precondition(format!(
+        "{MOST_CONTEXTS} graphs in this process have different functions with the same names, such as `{}`; rename \
+         the functions, or load each model in its own process",
+        String::from_utf8_lossy(name)
+    ))
 }
 
 // SAFETY: TensorFlow allows any thread to use a context, several at once; Python does so too.
@@ -124,15 +139,28 @@ unsafe impl Send for Cpu {}
 unsafe impl Sync for Cpu {}
 
 impl Cpu {
-    /// Returns the context of this process, which lasts as long as the process.
-    fn get<P: Platform>() -> Result<&'static Self> {
-        static MADE: Mutex<Option<&'static Cpu>> = Mutex::new(None);
+    /// Returns a context with these functions, which lasts as long as the process. Libraries of two graphs may have
+    /// different functions of the same name: TensorFlow optimizes a function for each graph, and models can be made
+    /// in other processes. Each such library needs its own context.
+    fn get<P: Platform>(functions: &[Function<'_>]) -> Result<&'static Self> {
+        static MADE: Mutex<Vec<&'static Cpu>> = Mutex::new(Vec::new());
         let mut made = lock(&MADE);
-        if let Some(cpu) = *made {
-            return Ok(cpu);
-        }
-        let cpu = Box::leak(Box::new(Self::new(&without(device_type::<P>()))?));
-        Ok(made.insert(cpu))
+        let mut conflict = None;
+        let fits = |cpu: &&&Self| {
+            conflict = cpu.conflict(functions);
+            conflict.is_none()
+        };
+        let cpu = match made.iter().find(fits) {
+            Some(&cpu) => cpu,
+            None => {
+                ensure!(made.len() < MOST_CONTEXTS, too_many(conflict.unwrap_or_default()));
+                let cpu: &Self = Box::leak(Box::new(Self::new(&without(device_type::<P>()))?));
+                made.push(cpu);
+                cpu
+            }
+        };
+        cpu.add(functions)?;
+        Ok(cpu)
     }
 
     fn new(config: &[u8]) -> Result<Self> {
@@ -157,7 +185,7 @@ impl Cpu {
         status.check()?;
         let context = NonNull::new(context);
         let context = context.ok_or_else(|| Error::internal("TensorFlow made no context"))?;
-        Ok(Self { context, eager, host })
+        Ok(Self { context, eager, host, functions: Mutex::default() })
     }
 
     /// Runs an op and returns its outputs.
@@ -227,25 +255,29 @@ impl Cpu {
         }
     }
 
-    /// Adds the functions of a `FunctionDefLibrary` that the context does not have.
-    fn add_functions(&self, library: &[u8]) -> Result<()> {
-        static ADDING: Mutex<()> = Mutex::new(());
-        let (status, _adding) = (Status::new()?, lock(&ADDING));
-        // Field 1 of a library is a function, whose field 1 is its signature, whose field 1 is its name.
-        for function in each_of(library, 1) {
-            let function = function?;
-            let Some(signature) = each_of(function, 1).next().transpose()? else { continue };
-            let Some(name) = each_of(signature, 1).next().transpose()? else { continue };
-            let name = CString::new(name).map_err(Error::invalid_argument)?;
-            // SAFETY: a context, a C string, a function of so many bytes and a status.
+    /// Returns one of the functions whose name is that of another function of the context.
+    fn conflict<'a>(&self, functions: &[Function<'a>]) -> Option<&'a [u8]> {
+        let known = lock(&self.functions);
+        let differs =
+            |one: &&Function<'_>| known.get(one.name).is_some_and(|&digest| digest != one.digest);
+        functions.iter().find(differs).map(|one| one.name)
+    }
+
+    /// Adds the functions that the context does not have.
+    fn add(&self, functions: &[Function<'_>]) -> Result<()> {
+        let (status, mut known) = (Status::new()?, lock(&self.functions));
+        for Function { name, definition, digest } in functions {
+            if known.contains_key(*name) {
+                continue;
+            }
+            // SAFETY: a context, a function of so many bytes and a status.
             unsafe {
-                let context = self.context.as_ptr();
-                if (self.eager.TFE_ContextHasFunction)(context, name.as_ptr()) == 0 {
-                    let (bytes, len) = (function.as_ptr().cast(), function.len());
-                    (self.eager.TFE_ContextAddFunctionDef)(context, bytes, len, status.as_ptr());
-                }
+                let (bytes, len) = (definition.as_ptr().cast(), definition.len());
+                let add = self.eager.TFE_ContextAddFunctionDef;
+                add(self.context.as_ptr(), bytes, len, status.as_ptr());
             }
             status.check()?;
+            known.insert(name.to_vec(), *digest);
         }
         Ok(())
     }
@@ -254,11 +286,11 @@ impl Cpu {
 impl<P: Platform> OpKernelContext<'_, P> {
     /// Returns the context in which [`Cpu::run`] runs ops.
     pub(crate) fn cpu(&self, attributes: &Attributes) -> Result<&'static Cpu> {
-        let cpu = Cpu::get::<P>()?;
-        if attributes.has_functions {
-            cpu.add_functions(&self.functions()?)?;
+        if !attributes.has_functions {
+            return Cpu::get::<P>(&[]);
         }
-        Ok(cpu)
+        let library = self.functions()?;
+        Cpu::get::<P>(&functions(&library)?)
     }
 
     /// Returns the functions that this run's node may call, a serialised `FunctionDefLibrary`.

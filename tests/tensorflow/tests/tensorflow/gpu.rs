@@ -195,7 +195,7 @@ newest! {
     #[cfg(feature = "matrix")]
     mixed_precision_trains_as_on_the_cpu: "applications" ["ViT,mixed_float16", "ViT,mixed_bfloat16"];
     a_trace_shows_the_kernels: "refdevice" ["trace"];
-    ops_that_only_the_type_gpu_has_are_those_of_the_cpu: "type_gpu" ["kernels", "xla", "mistakes", "ctc"];
+    ops_that_only_the_type_gpu_has_are_those_of_the_cpu: "type_gpu" ["kernels", "xla", "mistakes", "ctc", "names"];
     workers_train_together: "multi_worker" ["ring"];
     kernels_compute_as_the_cpu_at_their_edges: "edges" ["rows", "loops", "indices", "nan"];
     /// Steps that need no limit.
