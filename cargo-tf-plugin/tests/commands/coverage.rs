@@ -197,8 +197,8 @@ fn a_dry_run_names_what_is_missing_and_stops_before_training() {
     assert_all(&ran.out, &["stopped before `", "Lgamma float32 in `", "Digamma float32 in `"]);
 }
 
-/// Checks updates of complex64: there is no `Sub` that the graph pass could use, and the SDK's own kernels for
-/// `AssignSubVariableOp` only fail.
+/// Checks updates for which the SDK's own kernels only fail. There is no `Sub` of complex64 that the graph pass could
+/// use, nothing that replaces `ResourceScatterDiv`, and arithmetic for an optimizer of float32.
 fn updates(version: &str) {
     let script = Script::new(
         "
@@ -211,6 +211,8 @@ with tf.device('/device:RUST_REF:0'):
 def update():
     w.assign_sub([1.0])
     v.assign_sub(v)
+    w.scatter_div(tf.IndexedSlices([2.0], [0]))
+    tf.raw_ops.ResourceApplyGradientDescent(var=w.handle, alpha=0.5, delta=[1.0])
 
 update()
 print(v.numpy())
@@ -222,9 +224,13 @@ print(v.numpy())
         ran.err.split_once("coverage: `update` needs kernels that RUST_REF does not have:\n");
     let (_, missing) = missing.unwrap_or_else(|| panic!("nothing is missing:\n{}", ran.err));
     let missing: Vec<_> = missing.lines().take_while(|line| line.starts_with("  ")).collect();
-    let said =
-        "  Sub complex64: no kernel for this type; for `v.assign_sub`, which the CPU computes";
-    assert_eq!(missing, [said], "{}", ran.err);
+    let said = [
+        "  Sub complex64: no kernel for this type; for `v.assign_sub`, which the CPU computes",
+        "  ResourceScatterDiv dtype=float32 Tindices=int32: no kernel; the CPU computes it",
+    ];
+    assert_eq!(missing, said, "{}", ran.err);
+    let row = ran.out.lines().rfind(|line| line.contains("ResourceScatterDiv"));
+    assert!(row.is_some_and(|row| row.contains("no kernel; the CPU computes it")), "{}", ran.out);
 }
 
 #[test]

@@ -9,7 +9,7 @@ from tensorflow.python.framework import op_def_registry
 # TensorFlow's kernels for these compute on the host with addresses of the device.
 UNSAFE = {"AssignAddVariableOp", "AssignSubVariableOp"}
 
-# Ops on variables: what users call, and the op by which the SDK's graph pass replaces each in functions.
+# Ops on variables: what users call, and the ops by which the SDK's graph pass replaces each in functions.
 REPLACED = {
     "AssignAddVariableOp": ("v.assign_add", "AddV2"),
     "AssignSubVariableOp": ("v.assign_sub", "Sub"),
@@ -20,7 +20,28 @@ REPLACED = {
 for _change in ("Add", "Sub", "Min", "Max", "Update"):
     for _kind in ("Scatter", "ScatterNd"):
         _method = "v.%s_%s" % (_kind.replace("Nd", "_nd").lower(), _change.lower())
-        REPLACED["Resource" + _kind + _change] = (_method, "TensorScatter" + _change)
+        _scatter = "TensorScatter" + _change
+        REPLACED["Resource" + _kind + _change] = (_method, _scatter if _kind == "ScatterNd" else _scatter + " BroadcastTo")
+# Optimizers, which it computes by arithmetic for these types of floats.
+_rms = "Square Sub Mul AddV2 Sqrt RealDiv"
+OPTIMIZERS = {
+    "ResourceApply" + _name: _ops
+    for _name, _ops in {
+        "GradientDescent": "Mul Sub",
+        "Momentum": "Mul AddV2 Sub",
+        "KerasMomentum": "Mul AddV2 Sub",
+        "Adam": _rms,
+        "AdamWithAmsgrad": _rms + " Maximum",
+        "AdaMax": "Sub Mul AddV2 Abs Maximum RealDiv",
+        "Adagrad": "Square AddV2 Mul Rsqrt Sub",
+        "AdagradV2": _rms,
+        "Adadelta": "Square AddV2 Mul Sqrt Rsqrt Sub",
+        "RMSProp": _rms,
+        "CenteredRMSProp": _rms,
+    }.items()
+}
+REPLACED.update((_op, (_op, _ops)) for _op, _ops in OPTIMIZERS.items())
+FLOATS = {types_pb2.DT_HALF, types_pb2.DT_BFLOAT16, types_pb2.DT_FLOAT, types_pb2.DT_DOUBLE}
 
 # What has no values to compute with: strings, datasets, iterators.
 HOST_TYPES = {types_pb2.DT_STRING, types_pb2.DT_VARIANT}
@@ -103,9 +124,10 @@ class Kernels:
                 return best, device_type == self.device_type
         return None, False
 
-    def is_refusal(self, op, kernel):
-        """Whether a kernel is the SDK's, which only fails: it is registered with a negative priority."""
-        return op in REPLACED and kernel is not None and kernel.priority < 0
+    @staticmethod
+    def is_refusal(kernel):
+        """Whether a kernel of the plugin is the SDK's, which only fails: it is registered with a negative priority."""
+        return kernel is not None and kernel.priority < 0
 
     def is_host_only(self, op):
         """Whether no device computes it: datasets, strings, files."""
@@ -123,18 +145,28 @@ class Kernels:
         if op in UNSAFE and not own and dtype != (types_pb2.DT_INT32,):
             return "no kernel", op, types, "TensorFlow's own computes on the host with addresses of the device"
         # TensorFlow keeps variables of int32 on the CPU.
-        if own and self.is_refusal(op, kernel) and dtype != (types_pb2.DT_INT32,):
-            method, computes = REPLACED[op]
-            axis = (types_pb2.DT_INT32,)
-            needed = types_of(computes, lambda name: values.get(name) or (dtype if name in ("T", "Tparams") else axis))
-            lacks = self.lacks(computes, needed)
-            return lacks and (lacks[0], computes, needed, "for `%s`, which the CPU computes" % method)
+        if own and self.is_refusal(kernel) and dtype != (types_pb2.DT_INT32,):
+            method, computes = REPLACED.get(op, (op, ""))
+            if not computes or op in OPTIMIZERS and not FLOATS.issuperset(dtype):
+                return "no kernel", op, types, "the CPU computes it"
+            for one in computes.split():
+                lacks = self.replacement_lacks(one, values, dtype)
+                if lacks:
+                    return (*lacks, "for `%s`, which the CPU computes" % method)
+            return None
         if kernel is not None:
             return None
         own = self.of(op, self.device_type) or self.of(op, "DEFAULT")
         if not own:
             return "no kernel", op, types, ""
         return "no kernel for this type", op, types, self.instead(own, dict(types))
+
+    def replacement_lacks(self, op, values, dtype):
+        """(why, op, types) for an op that replaces one with these types, on variables of `dtype`."""
+        axis = (types_pb2.DT_INT32,)
+        needed = types_of(op, lambda name: values.get(name) or (dtype if name in ("T", "Tparams") else axis))
+        lacks = self.lacks(op, needed)
+        return lacks and (lacks[0], op, needed)
 
     @staticmethod
     def instead(kernels, types):

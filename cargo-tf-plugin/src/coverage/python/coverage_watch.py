@@ -243,6 +243,9 @@ class Watch:
                 # What computes with int32 alone computes shapes, in host memory: nothing is copied for it.
                 if self.kernels.is_host_only(node.op) or is_for_shapes(types):
                     continue
+                # A generator of random numbers may be on the CPU, which the function does not tell.
+                if node.op.startswith(("Rng", "Stateful")):
+                    continue
                 lacks = self.kernels.lacks(node.op, types)
                 if lacks:
                     why, op, types, detail = lacks
