@@ -106,12 +106,23 @@ pub(super) fn about_checksums(
     are_sent: bool,
 ) -> Option<&'static str> {
     const WORDS: [&str; 5] = ["checksum", "x-amz-sdk", "trailer", "aws-chunked", "content-md5"];
+    // A denial may repeat names of the user's.
+    const HEADERS: [&str; 2] = ["x-amz-checksum-", "x-amz-sdk-"];
     let message = message.to_ascii_lowercase();
-    let is_missing = matches!(code, "MissingContentMD5" | "MissingDigest")
-        || message.contains("content-md5")
-            && ["required", "missing", "must"].iter().any(|word| message.contains(word));
-    let is_about = matches!(code, "MalformedTrailerError" | "InvalidTrailer")
-        || WORDS.iter().any(|word| message.contains(word));
+    let names = |words: &[&str]| words.iter().any(|word| message.contains(word));
+    let (is_missing, is_about) = match code {
+        "MissingContentMD5" | "MissingDigest" => (true, true),
+        "MalformedTrailerError" | "InvalidTrailer" => (false, true),
+        _ if code == "AccessDenied" || code.is_empty() && status == 403 => {
+            (false, names(&HEADERS) && !message.contains("arn:"))
+        }
+        "InvalidArgument" | "InvalidRequest" | "NotImplemented" | "" => {
+            let is_missing =
+                message.contains("content-md5") && names(&["required", "missing", "must"]);
+            (is_missing, names(&WORDS))
+        }
+        _ => return None,
+    };
     if !matches!(status, 400 | 403 | 411 | 501) || !is_missing && !is_about {
         return None;
     }

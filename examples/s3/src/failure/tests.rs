@@ -228,6 +228,58 @@ fn checksums_that_a_store_refuses_are_named() {
     assert!(!text(412, "PreconditionFailed", "checksum", true).contains("CHECKSUM"));
 }
 
+/// The message has words of checksums, and the code says what it is.
+#[test]
+fn a_code_counts_before_the_words_of_a_message() {
+    let denied = "User: arn:aws:iam::1:user/u is not authorized to perform: s3:PutObject on resource: arn:aws:s3:::b/";
+    for (status, code, message, expected, part) in [
+        (403, "AccessDenied", format!("{denied}movie_trailers/x"), Code::PermissionDenied, "lack"),
+        (403, "AccessDenied", format!("{denied}x-amz-checksum-/x"), Code::PermissionDenied, "lack"),
+        (403, "AccessDenied", "no checksum for you".into(), Code::PermissionDenied, "lack"),
+        (403, "", "movie_trailers".into(), Code::PermissionDenied, "lack"),
+        (403, "Forbidden", "checksums/x".into(), Code::PermissionDenied, "lack"),
+        (403, "SignatureDoesNotMatch", "content-md5".into(), Code::PermissionDenied, "secret"),
+        (403, "QuotaExceeded", "of bucket trailers".into(), Code::ResourceExhausted, "full"),
+        (403, "InvalidObjectState", "trailer".into(), Code::FailedPrecondition, "restore"),
+        (400, "ExpiredToken", "trailer".into(), Code::Unauthenticated, "renew"),
+        (
+            400,
+            "BadDigest",
+            "The Content-MD5 you specified did not match what we received.".into(),
+            Code::DataLoss,
+            "other bytes",
+        ),
+        (
+            400,
+            "BadDigest",
+            "The CRC32 you specified did not match the calculated checksum.".into(),
+            Code::DataLoss,
+            "other bytes",
+        ),
+        (
+            400,
+            "XAmzContentChecksumMismatch",
+            "The provided 'x-amz-checksum' header does not match".into(),
+            Code::DataLoss,
+            "other bytes",
+        ),
+        (400, "KMS.DisabledException", "key of checksums".into(), Code::FailedPrecondition, "KMS"),
+    ] {
+        let answer = Answer {
+            status,
+            code: Some(code.to_owned()).filter(|code| !code.is_empty()),
+            message: Some(message),
+            had_checksum: true,
+            ..Answer::default()
+        };
+        for op in ["PutObject", "UploadPart", "CompleteMultipartUpload"] {
+            let error = of_answer(op, &"s3://b/k", &answer, 1);
+            assert_eq!(error.code(), expected, "{error}");
+            assert!(error.message().contains(part), "{error}");
+        }
+    }
+}
+
 #[test]
 fn a_store_shows_no_secret_of_ours() {
     tf_fs_object_store::redact::keep("planted/secret+key");
