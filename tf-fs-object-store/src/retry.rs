@@ -4,6 +4,7 @@ use crate::redact::redacted;
 use crate::{Class, Failure, Settings};
 use std::fmt::{Debug, Display};
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tf_fs_plugin::prelude::*;
@@ -45,6 +46,8 @@ pub struct Attempt {
     pub number: u32,
     /// When it began.
     pub began: std::time::Instant,
+    /// When the first attempt of the same request began.
+    pub first_began: std::time::Instant,
 }
 
 tokio::task_local! {
@@ -54,7 +57,10 @@ tokio::task_local! {
 /// The attempt that the engine makes: for logs and metrics, and to tell what was learned since. Known while a future of
 /// [`ObjectStore`](crate::ObjectStore) runs, and not on threads or tasks that it begins; there it is a first one.
 pub fn attempt() -> Attempt {
-    let first = |_| Attempt { number: 1, began: std::time::Instant::now() };
+    let first = |_| {
+        let began = std::time::Instant::now();
+        Attempt { number: 1, began, first_began: began }
+    };
     ATTEMPT.try_with(|&attempt| attempt).unwrap_or_else(first)
 }
 
@@ -124,6 +130,7 @@ pub(crate) struct Attempts {
     patience: Option<Patience>,
     /// How long was waited for the last attempt.
     waited: Duration,
+    first_began: OnceLock<std::time::Instant>,
 }
 
 impl Attempts {
@@ -136,7 +143,9 @@ impl Attempts {
     /// and without optimization each caller's stack would have them several times.
     pub(crate) fn run<T>(&self, attempt: impl Future<Output = T>) -> impl Future<Output = T> {
         let number = self.failed + self.spurious + 1;
-        let this = Attempt { number, began: std::time::Instant::now() };
+        let began = std::time::Instant::now();
+        let first_began = *self.first_began.get_or_init(|| began);
+        let this = Attempt { number, began, first_began };
         ATTEMPT.scope(this, Box::pin(attempt))
     }
 
@@ -147,7 +156,8 @@ impl Attempts {
 
     /// The request got on: what failed before does not count any more.
     pub(crate) fn forget(&mut self) {
-        *self = Self { spurious: self.spurious, ..Self::default() };
+        let first_began = std::mem::take(&mut self.first_began);
+        *self = Self { spurious: self.spurious, first_began, ..Self::default() };
     }
 
     /// After an attempt that began at `began` and failed: how long to wait before the next.

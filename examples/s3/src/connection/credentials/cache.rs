@@ -19,10 +19,14 @@ const RENEW_BEFORE: Duration = Duration::from_secs(5 * 60);
 /// Credentials this near to their expiry are not used.
 const EXPIRES_BEFORE: Duration = Duration::from_secs(10);
 
+/// Credentials younger than this are not renewed by the request during which they were loaded.
+const RENEWED: Duration = Duration::from_secs(60);
 /// After a refusal that does not say why, credentials younger than this are not renewed.
 const FRESH: Duration = Duration::from_secs(1);
 /// The same where the load took longer than that, in times of it: such refusals must not keep a slow source busy.
 const FRESH_LOADS: u32 = 10;
+/// The same where the source had no others than those refused before: a permission may be missing.
+const UNCHANGED: Duration = Duration::from_secs(60);
 
 /// How clearly a store says that it refuses a request for its credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +56,27 @@ struct Loaded {
     took: Duration,
     /// A renewal that failed is not tried again before this.
     retry: Option<Instant>,
+    /// Whether they are those that a store had refused: the source had no newer ones.
+    is_unchanged: bool,
+}
+
+impl Loaded {
+    /// Creates them as they come from a source, in answer to a load that began at `began`.
+    fn new(credentials: Credentials, began: Instant, refused: Option<&Credentials>) -> Self {
+        let is_unchanged = refused.is_some_and(|refused| is_same(refused, &credentials));
+        let (at, took) = (Instant::now(), began.elapsed());
+        Self { credentials, at, took, retry: None, is_unchanged }
+    }
+
+    /// Returns whether a refusal that does not say why renews them.
+    fn is_old(&self) -> bool {
+        let fresh = match (self.is_unchanged, self.took) {
+            (true, _) => UNCHANGED,
+            (false, took) if took < FRESH => FRESH,
+            (false, took) => took * FRESH_LOADS,
+        };
+        self.at.elapsed() >= fresh
+    }
 }
 
 impl fmt::Debug for Cache {
@@ -116,8 +141,8 @@ impl Cache {
             (Ok(credentials), _) => {
                 keep(credentials.secret_access_key());
                 credentials.session_token().into_iter().for_each(keep);
-                let (at, took) = (Instant::now(), began.elapsed());
-                *loaded = Some(Loaded { credentials: credentials.clone(), at, took, retry: None });
+                let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+                *loaded = Some(Loaded::new(credentials.clone(), began, refused.as_ref()));
                 Ok(credentials)
             }
             // The old ones are still valid for a while.
@@ -140,17 +165,22 @@ impl Cache {
             return false;
         }
         let mut loaded = self.lock();
-        let Some(Loaded { credentials, at, took, .. }) = &*loaded else { return true };
+        let Some(current) = &*loaded else { return true };
+        let Loaded { credentials, at, .. } = current;
         if blame == Blame::PossibleForSessions && credentials.session_token().is_none() {
             return false;
         }
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        if *at > attempt().began {
+        let now = attempt();
+        if *at > now.began {
             // Another request may have loaded them after this one was signed with older ones.
             return refused.as_ref().is_some_and(|refused| !is_same(refused, credentials));
         }
-        let fresh = if *took < FRESH { FRESH } else { *took * FRESH_LOADS };
-        if blame != Blame::Certain && at.elapsed() < fresh {
+        // A source may have new ones for each load: the store refuses those for another reason.
+        if *at > now.first_began && at.elapsed() < RENEWED {
+            return false;
+        }
+        if blame != Blame::Certain && !current.is_old() {
             return false;
         }
         *refused = loaded.take().map(|loaded| loaded.credentials);
@@ -166,4 +196,44 @@ fn is_same(one: &Credentials, other: &Credentials) -> bool {
 
 fn ends_after(credentials: &Credentials, wait: Duration) -> bool {
     credentials.expiry().is_none_or(|end| end > SystemTime::now() + wait)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Sources;
+    use super::*;
+    use crate::connection::tls::client_config;
+    use aws_types::region::Region;
+    use std::sync::Arc;
+    use tf_fs_object_store::http::Tls;
+
+    /// Returns a cache of long-lived keys that were loaded so long ago, after a store had refused those of `refused`.
+    fn loaded(ago: Duration, refused: &'static str) -> Cache {
+        let keys = |id| Credentials::new(id, "secret", None, None, "test");
+        let tls = Arc::new(client_config(&Tls::default()).unwrap());
+        let chain =
+            Chain::new(&Default::default(), Region::from_static("r"), Arc::new(Sources::new(&tls)));
+        let cache = Cache::new(chain);
+        let mut current = Loaded::new(keys("KEY"), Instant::now(), Some(&keys(refused)));
+        current.at -= ago;
+        *cache.lock() = Some(current);
+        cache
+    }
+
+    #[test]
+    fn a_denial_does_not_keep_a_source_busy() {
+        let seconds = Duration::from_secs;
+        for (ago, refused, blame, expected) in [
+            (seconds(2), "KEY", Blame::Possible, false),
+            (seconds(59), "KEY", Blame::Possible, false),
+            (seconds(61), "KEY", Blame::Possible, true),
+            (seconds(2), "OTHER", Blame::Possible, true),
+            (seconds(0), "OTHER", Blame::Possible, false),
+            // Newer ones may be there now.
+            (seconds(2), "KEY", Blame::Certain, true),
+            (seconds(61), "KEY", Blame::PossibleForSessions, false),
+        ] {
+            assert_eq!(loaded(ago, refused).expire(blame), expected, "{ago:?} {refused} {blame:?}");
+        }
+    }
 }

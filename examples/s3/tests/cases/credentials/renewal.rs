@@ -3,6 +3,7 @@
 use super::services::{metadata, sts_of};
 use super::{Home, LATER, NO_KEYS, store};
 use s3_server::{Credentials, Fault, Reply, What, When};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use tf_plugin_s3_tests::Store;
 use tf_plugin_s3_tests::fake::Fake;
@@ -199,11 +200,39 @@ fn but_not_again_and_again() {
     assert!(expired.error("Unauthenticated").contains("have expired; renew them"), "{expired:?}");
     // The first read loads them; each further one does so once.
     assert_eq!((service.asked().len(), store.log().len()), (3, 5));
-    // Without a reason they are looked at once a second at most.
+    // Without a reason they are loaded again once: the source has no others.
     store.clear_faults();
     store.inject(Fault::new(When::All, What::Status(Reply::new(403, "").no_body())));
     let before = service.asked().len();
     let denied = probe(this_test!(), &[&*uri; 20].join(" "), &store, &change);
     assert!(denied.error("PermissionDenied").contains("HTTP 403"), "{denied:?}");
     assert!(service.asked().len() - before <= 2, "{}", service.asked().len() - before);
+}
+
+/// STS has new keys for each request, and the store refuses all of them.
+#[test]
+fn nor_without_end_where_each_load_has_new_keys() {
+    if is_child() {
+        return;
+    }
+    let store = self::store();
+    let loads = AtomicU32::new(0);
+    let service = Fake::start(move |_| {
+        let n = loads.fetch_add(1, Ordering::Relaxed);
+        Some((200, json(&Arc::new(Mutex::new([&*format!("KEY{n}").leak(), "secret", "T"])))))
+    });
+    let url = format!("{}/keys", service.url());
+    let mut change = NO_KEYS.to_vec();
+    change.push(("AWS_CONTAINER_CREDENTIALS_FULL_URI", Some(&url)));
+    let uri = store.uri("k");
+    for (code, loads, requests) in [("InvalidAccessKeyId", 4, 8), ("ExpiredToken", 4, 8)] {
+        store.clear_faults();
+        store.inject(Fault::new(When::All, What::Status(Reply::new(403, code))));
+        let before = (service.asked().len(), store.log().len());
+        let refused = probe(this_test!(), &format!("{uri} {uri} {uri}"), &store, &change);
+        assert!(format!("{refused:?}").contains(code), "{refused:?}");
+        // One renewal for each read, also where the first read loads them.
+        let after = (service.asked().len() - before.0, store.log().len() - before.1);
+        assert!(after.0 <= loads && after.1 <= requests, "{code}: {after:?}");
+    }
 }
