@@ -3,6 +3,7 @@
 use super::store::{Before, Sent, Stored, Target};
 use crate::{Failure, ObjectStore};
 use std::future::Future;
+use std::time::Duration;
 use tf_fs_plugin::prelude::*;
 
 /// The publication of one content as an object, in as many attempts as it takes; see
@@ -45,6 +46,8 @@ pub enum Refusal {
     Theirs,
     /// Nothing: another attempt is made at once.
     Again,
+    /// Nothing: another attempt is made after this time.
+    After(Duration),
     /// Nothing, and no further attempt helps: the error for the user.
     Wrong(Error),
 }

@@ -79,6 +79,11 @@ pub(crate) async fn publish<S: ObjectStore>(
                     has_looked = true;
                     continue;
                 }
+                // The next attempt is preceded by a new look, if any.
+                Refusal::After(wait) => {
+                    tokio::time::sleep(wait).await;
+                    continue;
+                }
                 Refusal::Wrong(error) => return Err(error),
             }
             let error = failure.into_error(request.op, to.name, number);

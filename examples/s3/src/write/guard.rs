@@ -4,8 +4,15 @@
 use super::object::{PAUSE, Target};
 use crate::cause::Cause;
 use crate::connection::{Abilities, Bucket, Condition, Known};
+use std::time::{Duration, Instant};
 use tf_fs_object_store::{Before, Refusal, Unchecked, replaced};
 use tf_fs_plugin::prelude::*;
+
+/// Returns how long a store that has checked a condition has to refuse it, with HeadObject unchanged, until a write leaves
+/// it out: as long as HeadObject may be behind, in the time that a request may lose. Zero: it never does.
+fn longest_lag(retry_timeout: Duration) -> Duration {
+    (retry_timeout / 12).min(Duration::from_secs(5))
+}
 
 /// The condition of a request, in all of its attempts.
 #[derive(Debug)]
@@ -19,6 +26,8 @@ pub(crate) struct Guard<'a> {
     sent: Known,
     /// The form of a condition that was refused although nothing had changed, and how often in a row.
     refused: Option<(Known, u32)>,
+    /// When the first of them was found to be so.
+    refused_since: Option<Instant>,
     /// Whether the ETag with quotes was refused so, twice in a row.
     quotes_refused: bool,
     /// The form in which the store refuses this condition, so that it is left out.
@@ -54,9 +63,17 @@ impl<'a> Guard<'a> {
             Before::Nothing => new,
             Before::This(_) => Some(over),
         };
-        let (refused, quotes_refused, given_up) = (None, false, None);
-        let sent = Known::Nothing;
-        Self { bucket, op, before, condition, sent, refused, quotes_refused, given_up }
+        Self {
+            bucket,
+            op,
+            before,
+            condition,
+            sent: Known::Nothing,
+            refused: None,
+            refused_since: None,
+            quotes_refused: false,
+            given_up: None,
+        }
     }
 
     /// Returns what is known of the store now.
@@ -129,9 +146,13 @@ impl<'a> Guard<'a> {
     }
 
     /// Returns whether the response may say that the store does not support this condition. The request may be made
-    /// again, without it; if that succeeds, it is proved.
+    /// again, without it; if that succeeds, it is proved. Of a store that has checked it, only its own code counts:
+    /// anything in between may respond with 501.
     pub(crate) fn is_unknown(&mut self, cause: &Cause) -> bool {
-        let learns = self.learns().is_some_and(|(_, store)| !store.is_amazon());
+        let is_own = cause.code() == Some("NotImplemented");
+        let learns = self.learns().is_some_and(|(condition, store)| {
+            !store.is_amazon() && (is_own || !store.is_settled(condition))
+        });
         let is_unknown = learns && self.is_sent() && cause.status() == Some(501);
         if is_unknown {
             self.given_up = Some(self.sent);
@@ -154,8 +175,8 @@ impl<'a> Guard<'a> {
     ///
     /// A refusal although nothing has changed proves little: somebody may have restored the object, or HeadObject may
     /// be behind. So the same form is sent again. That the store does not accept it is learned only if it is refused
-    /// again, with nothing changed before and after. A store that has shown that it does has to refuse it more often;
-    /// then this write leaves the condition out.
+    /// again, with nothing changed before and after. A store that has shown that it does has to refuse it more often,
+    /// and for longer than HeadObject may be behind; then this write leaves the condition out.
     pub(crate) fn refused(
         &mut self,
         name: &dyn std::fmt::Display,
@@ -179,6 +200,10 @@ impl<'a> Guard<'a> {
         let before = self.refused.filter(|(form, _)| *form == self.sent);
         let count = before.map_or(0, |(_, count)| count) + 1;
         self.refused = Some((self.sent, count));
+        let since = match self.refused_since {
+            Some(since) if count > 1 => since,
+            _ => *self.refused_since.insert(Instant::now()),
+        };
         match self.learns().filter(|_| is_about_condition) {
             Some((condition, store)) if count >= PROOF && !store.is_settled(condition) => {
                 store.refused(condition, self.sent);
@@ -187,8 +212,15 @@ impl<'a> Guard<'a> {
             }
             _ if count < MOST => return Refusal::Again,
             Some((_, store)) if !store.is_amazon() => {
-                self.given_up = Some(self.sent);
-                return Refusal::Again;
+                let lag = longest_lag(self.bucket.settings.engine.retry_timeout);
+                let left = lag.saturating_sub(since.elapsed());
+                if !left.is_zero() {
+                    return Refusal::After(left);
+                }
+                if !lag.is_zero() {
+                    self.given_up = Some(self.sent);
+                    return Refusal::Again;
+                }
             }
             _ => {}
         }
@@ -218,6 +250,10 @@ impl<'a> Guard<'a> {
         let is_as_before = self.before.holds(found.as_ref());
         match self.refused(source.name, cause.status(), is_as_before) {
             Refusal::Again => Ok(true),
+            Refusal::After(wait) => {
+                tokio::time::sleep(wait).await;
+                Ok(true)
+            }
             Refusal::Theirs => Ok(false),
             Refusal::Wrong(error) => Err(error.into()),
         }

@@ -131,6 +131,8 @@ fn a_store_that_has_checked_conditions_may_refuse_them() {
         ("quirks-later-unknown", Conditions::Unknown),
     ] {
         let store = store(topic, Quirks::default());
+        // A twelfth is how long they have to.
+        store.set(&[("retry_timeout_ms", "6000")]);
         let bucket = store.bucket().to_owned();
         for (operation, in_parts, what) in [
             ("PutObject", false, "put_if_match"),
@@ -166,6 +168,39 @@ fn a_store_that_has_checked_conditions_may_refuse_them() {
         }
         assert_eq!(store.open_uploads(), [""; 0]);
     }
+}
+
+/// HeadObject may be behind what the condition is compared with, and a proxy may respond with 501. No write is sent without
+/// its condition for that.
+#[test]
+fn a_store_that_has_checked_conditions_is_not_doubted_soon() {
+    let store = store("quirks-soon", Quirks::default());
+    store.set(&[("retry_timeout_ms", "12000")]);
+    let bucket = store.bucket().to_owned();
+    append_to(&store, &bucket, "file", false).unwrap();
+    let (server, name) = ((*store).clone(), bucket.clone());
+    let theirs = What::run(move |_, _| {
+        server.put(&name, "file", "theirs");
+    });
+    store.inject(Fault::new(When::Nth(1), theirs).operation("PutObject"));
+    assert_eq!(
+        append_to(&store, &bucket, "file", false).unwrap_err().code(),
+        Code::FailedPrecondition
+    );
+    assert_eq!(shown(&store, "put_if_match"), "checked");
+    store.clear_faults();
+    let begin = store.log().len();
+    let refused = What::Status(Reply::new(412, "PreconditionFailed"));
+    store.inject(Fault::new(When::All, refused).operation("PutObject").times(4));
+    append_to(&store, &bucket, "file", false).unwrap();
+    store.clear_faults();
+    let between = What::Status(Reply::new(501, "").no_body());
+    store.inject(Fault::new(When::All, between).operation("PutObject").times(1));
+    let error = append_to(&store, &bucket, "file", false).unwrap_err();
+    assert_eq!(error.code(), Code::Unimplemented, "{error:#}");
+    let log = store.log();
+    let mut puts = log[begin..].iter().filter(|request| request.operation == "PutObject");
+    assert!(puts.all(|put| put.headers.contains_key("if-match")), "{log:?}");
 }
 
 /// A store that has once refused what did not hold checks what it is told: nobody looks any more.
