@@ -2,7 +2,7 @@
 
 use super::BoxError;
 use super::guard::Guarded;
-use super::reach::{Reach, Resolver};
+use super::reach::{Reach, Resolver, Zone};
 use crate::longest_patience;
 use futures_util::future::BoxFuture;
 use http::header::PROXY_AUTHORIZATION;
@@ -14,7 +14,6 @@ use hyper_util::client::legacy::connect::dns::GaiResolver;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use std::io;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -41,12 +40,9 @@ fn proxy_of(proxies: &Matcher, url: &Uri) -> Option<Intercept> {
     (!is_this_machine(url) || is_this_machine(proxy.uri())).then_some(proxy)
 }
 
-/// Returns whether the host of a URL is this machine.
+/// Returns whether the host of a URL is this machine by its name or its address.
 fn is_this_machine(url: &Uri) -> bool {
-    let host = url.host().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-    looked_up(host).eq_ignore_ascii_case("localhost")
-        || address.is_ok_and(|address| address.to_canonical().is_loopback())
+    url.host().and_then(Zone::of_host) == Some(Zone::Loopback)
 }
 
 /// Returns whether nobody on the way can read what is sent to this URL: it uses TLS, or stays on this machine, which no
@@ -69,18 +65,15 @@ fn unusable(proxy: &Intercept) -> Option<BoxError> {
 }
 
 /// Returns the name to look up for this host: those below `localhost` are this machine too (RFC 6761), but not every
-/// resolver knows them. A bucket may be in front of it.
+/// resolver knows them. A bucket may be in front of it. An address with a dot after it would be looked up in the DNS.
 pub(super) fn looked_up(host: &str) -> &str {
     const LOCALHOST: &str = "localhost";
-    let start = host.len().saturating_sub(LOCALHOST.len());
-    match (host.get(..start), host.get(start..)) {
-        (Some(before), Some(host))
-            if before.ends_with('.') && host.eq_ignore_ascii_case(LOCALHOST) =>
-        {
-            LOCALHOST
-        }
-        _ => host,
+    if Zone::of_host(host).is_none() {
+        return host;
     }
+    let host = host.trim_end_matches('.');
+    let end = host.len().checked_sub(LOCALHOST.len()).and_then(|start| host.get(start..));
+    if end.is_some_and(|end| end.eq_ignore_ascii_case(LOCALHOST)) { LOCALHOST } else { host }
 }
 
 type Tcp = HttpsConnector<HttpConnector<Resolver>>;
@@ -235,6 +228,11 @@ mod tests {
             "http://bucket.localhost:1",
             "http://[::1]:1",
             "http://[::ffff:127.0.0.1]",
+            "http://localhost.",
+            "http://bucket.localhost.:1",
+            "http://127.0.0.1.:1",
+            "http://0.0.0.0:9000",
+            "http://[::]:9000",
         ] {
             assert!(keeps_secrets(&url(text)), "{text}");
         }
@@ -245,6 +243,10 @@ mod tests {
             "http://127.0.0.1.example.com",
             "http://[::ffff:10.0.0.1]",
             "http://169.254.169.254",
+            // What translates these may be another machine.
+            "http://[64:ff9b::127.0.0.1]",
+            "http://[2002:7f00:1::]",
+            "http://0.1.2.3",
             "/x",
         ] {
             assert!(!keeps_secrets(&url(text)), "{text}");
@@ -257,8 +259,16 @@ mod tests {
             let proxies = Matcher::builder().all(at).build();
             proxy_of(&proxies, &url(to)).is_some()
         };
-        let here =
-            ["http://localhost:9/x", "http://127.0.0.1:9", "http://[::1]:9", "https://localhost"];
+        let here = [
+            "http://localhost:9/x",
+            "http://127.0.0.1:9",
+            "http://[::1]:9",
+            "https://localhost",
+            "http://0.0.0.0:9000",
+            "http://[::]:9000",
+            "http://localhost.:9",
+            "http://a.localhost:9",
+        ];
         for to in here {
             assert!(!proxy("http://proxy.example.com:3128", to), "{to}");
             assert!(!proxy("http://169.254.169.254:3128", to), "{to}");
@@ -269,6 +279,23 @@ mod tests {
         }
         for to in ["http://h", "https://h", "http://10.0.0.1", "http://localhost.example.com"] {
             assert!(proxy("http://proxy.example.com:3128", to), "{to}");
+        }
+    }
+
+    #[test]
+    fn names_of_this_machine_are_not_looked_up_elsewhere() {
+        for (host, name) in [
+            ("a.LOCALHOST", "localhost"),
+            ("localhost.", "localhost"),
+            ("a.localhost.", "localhost"),
+            ("127.0.0.1.", "127.0.0.1"),
+            ("::1", "::1"),
+            ("0.0.0.0", "0.0.0.0"),
+            ("h.example.", "h.example."),
+            ("evillocalhost", "evillocalhost"),
+            ("é", "é"),
+        ] {
+            assert_eq!(looked_up(host), name);
         }
     }
 }

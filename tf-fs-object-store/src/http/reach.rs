@@ -42,7 +42,12 @@ impl Zone {
         match address {
             IpAddr::V4(address) => Self::of_v4(address),
             IpAddr::V6(address) => match embedded(address) {
-                Some(address) => Self::of(address.into()),
+                // Whatever translates such an address may have another loopback.
+                Some(inner) if address.to_ipv4_mapped().is_none() => match Self::of(inner.into()) {
+                    Self::Loopback => Self::LinkLocal,
+                    zone => zone,
+                },
+                Some(inner) => Self::of(inner.into()),
                 None if address.is_loopback() || address.is_unspecified() => Self::Loopback,
                 None if address.is_unicast_link_local() || address.is_multicast() => {
                     Self::LinkLocal
@@ -58,9 +63,9 @@ impl Zone {
 
     fn of_v4(address: Ipv4Addr) -> Self {
         match address.octets() {
-            // Linux takes 0.0.0.0 for this machine.
-            [0 | 127, ..] => Self::Loopback,
-            [169, 254, ..] | [224..=255, ..] => Self::LinkLocal,
+            // Linux takes 0.0.0.0 for this machine, and the rest of its block for a network.
+            [127, ..] | [0, 0, 0, 0] => Self::Loopback,
+            [0, ..] | [169, 254, ..] | [224..=255, ..] => Self::LinkLocal,
             // Private, shared by a carrier's customers, for protocols, for benchmarks.
             [10, ..]
             | [172, 16..=31, ..]
@@ -236,7 +241,7 @@ mod tests {
             ("127.0.0.1", Loopback),
             ("127.255.255.254", Loopback),
             ("0.0.0.0", Loopback),
-            ("0.1.2.3", Loopback),
+            ("0.1.2.3", LinkLocal),
             ("::1", Loopback),
             ("::", Loopback),
             ("169.254.169.254", LinkLocal),
@@ -255,11 +260,11 @@ mod tests {
             ("::ffff:169.254.169.254", LinkLocal),
             ("::ffff:0:10.0.0.1", Private),
             ("::ffff:100.100.100.200", LinkLocal),
-            ("::127.0.0.1", Loopback),
-            ("::0.0.0.2", Loopback),
+            ("::127.0.0.1", LinkLocal),
+            ("::0.0.0.2", LinkLocal),
             ("64:ff9b::169.254.169.254", LinkLocal),
             ("64:ff9b::8.8.8.8", Public),
-            ("2002:7f00:1::", Loopback),
+            ("2002:7f00:1::", LinkLocal),
             ("2002:a9fe:a9fe::1", LinkLocal),
         ] {
             assert_eq!(Zone::of(address.parse().unwrap()), zone, "{address}");
