@@ -24,19 +24,27 @@ pub enum Zone {
     LinkLocal,
 }
 
-/// Addresses at which clouds provide metadata and credentials, besides those that are link-local:
-/// AWS over IPv6, Alibaba, Oracle, Azure.
-const METADATA: [IpAddr; 4] = [
-    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
-    IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
-    IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
-    IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
-];
+/// Returns whether a cloud provides metadata or credentials at an address that is not link-local.
+fn is_metadata(address: IpAddr) -> bool {
+    match address {
+        // Alibaba, Oracle, Azure.
+        IpAddr::V4(address) => {
+            matches!(address.octets(), [100, 100, 100, 200] | [192, 0, 0, 192] | [168, 63, 129, 16])
+        }
+        // AWS with its containers, Google, Oracle.
+        IpAddr::V6(address) => matches!(
+            address.segments(),
+            [0xfd00, 0xec2, ..]
+                | [0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254]
+                | [0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe]
+        ),
+    }
+}
 
 impl Zone {
     /// Returns the zone of an address.
     pub fn of(address: IpAddr) -> Self {
-        if METADATA.contains(&address) {
+        if is_metadata(address) {
             return Self::LinkLocal;
         }
         match address {
@@ -52,6 +60,8 @@ impl Zone {
                 None if address.is_unicast_link_local() || address.is_multicast() => {
                     Self::LinkLocal
                 }
+                // NAT64 of a local network, which may lead to any address (RFC 8215).
+                None if address.segments()[..3] == [0x64, 0xff9b, 1] => Self::LinkLocal,
                 // The second are site-local: deprecated, but routed by some.
                 None if address.is_unique_local() || (address.segments()[0] & 0xffc0) == 0xfec0 => {
                     Self::Private
@@ -254,6 +264,12 @@ mod tests {
             ("febf::1", LinkLocal),
             ("ff02::1", LinkLocal),
             ("fd00:ec2::254", LinkLocal),
+            ("fd00:ec2::23", LinkLocal),
+            ("fd20:ce::254", LinkLocal),
+            ("fd00:c1::a9fe:a9fe", LinkLocal),
+            ("fd00:ec3::254", Private),
+            ("64:ff9b:1::169.254.169.254", LinkLocal),
+            ("64:ff9b:1:a9fe:a9:fe00::", LinkLocal),
             // The same in version 6.
             ("::ffff:93.184.216.34", Public),
             ("::ffff:127.0.0.1", Loopback),
