@@ -12,6 +12,8 @@ use tf_fs_plugin::sync::{Mutex, MutexGuard};
 pub(crate) const REDACTED: &str = "** redacted **";
 /// A shorter text is part of many words.
 const SHORTEST: usize = 6;
+/// A shorter beginning of a secret, at the end of a text, may be another word.
+const SHORTEST_CUT: usize = 12;
 /// The most secrets that are known. Tokens are renewed, and old ones expire.
 const MOST: usize = 256;
 /// What comes before a credential that is made for one request, or that another program made, and its shortest length.
@@ -66,7 +68,8 @@ pub fn redacted(text: &str) -> Cow<'_, str> {
         hidden.extend(starts.filter_map(|at| {
             let same = bytes[at..].iter().zip(secret).take_while(|(one, other)| one == other);
             let same = same.count();
-            let is_cut_off = at + same == bytes.len() && same >= SHORTEST;
+            let is_cut_off =
+                at + same == bytes.len() && same >= SHORTEST_CUT.max(secret.len() / 2).min(16);
             (same == secret.len() || is_cut_off).then_some(at..at + same)
         }));
     }
@@ -220,6 +223,7 @@ mod tests {
     fn other_texts_stay_as_they_are() {
         keep("short");
         keep("");
+        keep("planted-word123");
         for text in [
             "",
             "short",
@@ -236,6 +240,7 @@ mod tests {
             "the bearer token is not valid",
             "basic authentication is not supported",
             "signature=wrong",
+            "HTTP 503 from planted-wo",
         ] {
             assert_eq!(redacted(text), text);
         }
