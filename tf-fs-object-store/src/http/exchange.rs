@@ -70,14 +70,20 @@ impl Exchange<'_> {
     }
 
     async fn receive_head(&self, wire: &mut Wire) -> Result<Answer, Failed> {
+        let mut parsed = 0;
         loop {
-            if let Some((answer, len)) = parse(&wire.received)? {
+            let is_due = is_due(&wire.received, parsed);
+            if is_due && let Some((answer, len)) = parse(&wire.received)? {
                 let _ = wire.received.split_to(len);
                 // `100 Continue` and its like come before the response.
                 if (100..200).contains(&answer.status) {
+                    parsed = 0;
                     continue;
                 }
                 return Ok(answer);
+            }
+            if is_due {
+                parsed = wire.received.len();
             }
             if wire.received.len() >= HEAD_LIMIT {
                 return Err(Failed::Invalid(format!("its head is longer than {HEAD_LIMIT} bytes")));
@@ -97,5 +103,28 @@ impl Exchange<'_> {
 
     fn stalled(&self) -> Failed {
         Failed::Stalled(self.endpoint.to_string(), self.stall_timeout)
+    }
+}
+
+/// Returns whether to parse a head again, of which so many bytes were parsed: each time costs its whole length.
+fn is_due(received: &[u8], parsed: usize) -> bool {
+    received.len() - parsed >= parsed.div_ceil(4) || received[parsed..].contains(&b'\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dripped_head_is_parsed_seldom() {
+        let head = [b'a'; 64 << 10];
+        let (mut parsed, mut times) = (0, 0);
+        for len in 1..=head.len() {
+            if is_due(&head[..len], parsed) {
+                (parsed, times) = (len, times + 1);
+            }
+        }
+        assert!(times < 64, "{times}");
+        assert!(is_due(b"HTTP/1.1 200 OK\r\n\r\n", 18), "its end has come");
     }
 }
