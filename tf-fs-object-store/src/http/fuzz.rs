@@ -3,7 +3,6 @@
 use super::answer::parse;
 use super::{HttpBody, RangeAnswer, content_range, date, number, retry_after, unsatisfied_size};
 use crate::{GetOptions, Range};
-use bytes::Bytes;
 use hyper_util::rt::TokioIo;
 use std::sync::Arc;
 use tf_plugin_fuzz::{fuzz, halves, text};
@@ -112,7 +111,7 @@ async fn received(response: Vec<u8>, piece: usize) -> Option<Vec<u8>> {
             let mut bytes = Vec::new();
             while let Some(chunk) = body.chunk().await.ok()? {
                 assert!(!chunk.is_empty());
-                bytes.extend_from_slice(&Bytes::from(chunk));
+                bytes.extend_from_slice(&chunk);
             }
             Some(bytes)
         };

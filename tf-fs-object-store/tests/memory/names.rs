@@ -264,7 +264,8 @@ fn empty_pages_before_others_hide_nothing() {
 #[test]
 fn listings_that_differ_from_those_of_s3_hide_nothing() {
     let told = operations(&plugin(&KEYS));
-    let odd: [(&str, fn(&mut Contents)); 5] = [
+    type Change = fn(&mut Contents);
+    let odd: [(&str, Change); 5] = [
         ("the names are in another order", |store| store.reverse = true),
         ("a prefix is on two pages", |store| store.repeats = 1),
         ("a prefix is on many pages", |store| store.repeats = 9),

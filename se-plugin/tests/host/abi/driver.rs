@@ -1,5 +1,7 @@
 //! Calls of a driver.
 
+use core::ffi::c_void;
+use core::ptr::NonNull;
 use se_plugin::driver::Library;
 use std::path::Path;
 
@@ -16,8 +18,9 @@ pub(crate) fn version_of(driver: &Path) -> Result<i32, String> {
     let call = || {
         // SAFETY: a library of the tests, which has no initialisers.
         let version = unsafe { Library::open(driver) }?.symbol(c"version")?;
+        type Version = extern "C" fn() -> i32;
         // SAFETY: `int version(void)`, in a library that stays.
-        let version = unsafe { std::mem::transmute::<_, extern "C" fn() -> i32>(version) };
+        let version = unsafe { std::mem::transmute::<NonNull<c_void>, Version>(version) };
         Ok(version())
     };
     call().map_err(|error: se_plugin::Error| error.message().to_owned())

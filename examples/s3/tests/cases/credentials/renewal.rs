@@ -96,7 +96,7 @@ fn those_of_services() {
     let service = Fake::start(move |asked| metadata(asked, &json(&given)));
     let on = [
         ("AWS_EC2_METADATA_DISABLED", None),
-        ("AWS_EC2_METADATA_SERVICE_ENDPOINT", Some(&*service.url()).map(str::to_owned)),
+        ("AWS_EC2_METADATA_SERVICE_ENDPOINT", Some(str::to_owned(&*service.url()))),
     ];
     let on: Vec<_> = on.iter().map(|(name, value)| (*name, value.as_deref())).collect();
     reads_on(name, &store, &on);
