@@ -201,6 +201,10 @@ fn headers(text: &str) -> Result<HashMap<String, HeaderMap>> {
 fn secret(text: &str) -> Option<HeaderValue> {
     // After the scheme, if it has one.
     keep(text.split_once(' ').map_or(text, |(_, secret)| secret));
+    // Of cookies, each value.
+    text.split(';')
+        .filter_map(|pair| pair.split_once('='))
+        .for_each(|(_, value)| keep(value.trim()));
     let mut value = HeaderValue::try_from(text).ok()?;
     value.set_sensitive(true);
     Some(value)
