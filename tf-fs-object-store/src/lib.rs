@@ -1,7 +1,7 @@
 //! An engine for object stores as TensorFlow filesystems: the parts that do not depend on a protocol.
 //!
 //! The author of a store implements [`Client`], which opens buckets, and [`ObjectStore`], a bucket: each method is one
-//! request. The engine does the rest, and [`ObjectFilesystem`] is the plugin. `s3://` (`examples/s3`) is built on it.
+//! request. The engine does the rest, and [`ObjectFilesystem`] is the plugin. `s3://` (`plugins/s3`) is built on it.
 //!
 //! Reading: [`Reader`] reads ahead while the reads follow one another, into a memory budget that all files share. Or it
 //! reads with several requests straight into TensorFlow's buffer. It pins one version of the object, resumes responses

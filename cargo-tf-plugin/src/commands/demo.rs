@@ -54,11 +54,11 @@ impl Demo {
     pub fn run(self) -> Result<()> {
         let workspace = Workspace::current().context("run the demo in a clone of the project")?;
         // The time of a first build on two cores; and the Python packages that the demo needs in addition to
-        // TensorFlow: the name of their environment, and the requirements file, in the directory of the examples.
-        let device_tools = Some(("device-demo", "device_demo/requirements.txt"));
+        // TensorFlow: the name of their environment, and the requirements file beside the demo's script.
+        let device_tools = Some(("device-demo", "requirements.txt"));
         let (name, build_time, tools) = match self.example {
             // Whole-program optimisation, which ends with a single thread.
-            Example::S3 => ("s3", "about 3 minutes", Some(("s3-demo", "s3/demo-requirements.txt"))),
+            Example::S3 => ("s3", "about 3 minutes", Some(("s3-demo", "demo-requirements.txt"))),
             Example::Memfs => ("memfs", "less than a minute", None),
             Example::Refdevice => ("refdevice", "1 to 2 minutes", device_tools),
             Example::Gpu => ("gpu", "1 to 2 minutes", device_tools),
@@ -79,13 +79,16 @@ impl Demo {
             is_device || self.steps.is_none(),
             "--steps is for refdevice and gpu; leave it out"
         );
-        let examples = package.parent().context("an example is among the others")?;
-        let tools = tools.map(|tools| self.tools(tools, examples, &tensorflow)).transpose()?;
+        let scripts = if is_device {
+            workspace.root().join("examples/device_demo")
+        } else {
+            package.to_owned()
+        };
+        let tools = tools.map(|tools| self.tools(tools, &scripts, &tensorflow)).transpose()?;
         note!("compiling {name}: {build_time} on two cores the first time, then seconds");
         let plugin = workspace.build_plugin(name)?;
         let mut command = tensorflow.python_command();
-        let script = if is_device { "device_demo" } else { name };
-        command.arg(examples.join(script).join("demo.py")).arg(&plugin);
+        command.arg(scripts.join("demo.py")).arg(&plugin);
         if is_device {
             command.args(["--example", name, "--steps", &self.steps.unwrap_or(0).to_string()]);
         }

@@ -84,7 +84,7 @@ impl Fresh {
         // The profiles of the workspace, so that what it has built is not built again.
         let manifest = read("Cargo.toml");
         let profiles = &manifest[manifest.find("[profile.").expect("profiles are the end of it")..];
-        let settings = format!("{profiles}{}", read("examples/s3/profiles.toml"));
+        let settings = format!("{profiles}{}", read("plugins/s3/profiles.toml"));
         fs::write(parent.join(".cargo/config.toml"), settings).expect("written");
         let directory = parent.join(name);
         // The versions that the workspace was tested with, so that nothing is built twice.

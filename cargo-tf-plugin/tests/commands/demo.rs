@@ -69,20 +69,30 @@ fn the_gpu_demo_trains_as_on_the_cpu() {
 
 #[test]
 fn the_demo_scripts_fail_clearly_without_what_they_need() {
-    let (this, refdevice) = (file!(), "device_demo/demo.py --example refdevice");
+    let (this, refdevice) = (file!(), "examples/device_demo/demo.py --example refdevice");
     let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
     for (demo, plugin, tools, advice) in [
-        ("memfs/demo.py", "/nonexistent/libmemfs.so", "", "FAILED in step 1, Register the plugin"),
-        ("s3/demo.py", "/nonexistent/libs3.so", "python3", "cargo build --release --package s3"),
-        ("s3/demo.py", this, "/nonexistent/python", "name a Python with the packages in"),
+        (
+            "examples/memfs/demo.py",
+            "/nonexistent/libmemfs.so",
+            "",
+            "FAILED in step 1, Register the plugin",
+        ),
+        (
+            "plugins/s3/demo.py",
+            "/nonexistent/libs3.so",
+            "python3",
+            "cargo build --release --package s3",
+        ),
+        ("plugins/s3/demo.py", this, "/nonexistent/python", "name a Python with the packages in"),
         // A Python into which the server cannot be installed.
-        ("s3/demo.py", this, "/bin/false", "the S3 server has ended"),
+        ("plugins/s3/demo.py", this, "/bin/false", "the S3 server has ended"),
         (refdevice, "/nonexistent/x.so", "python3", "cargo build --release --package refdevice"),
         (refdevice, this, "/nonexistent/python", "cannot run /nonexistent/python"),
         (refdevice, this, "/bin/false", "digits.py ended with status 1"),
     ] {
         let mut script = tensorflow.python_command();
-        script.current_dir(root().join("examples")).args(demo.split(' ')).arg(root().join(plugin));
+        script.current_dir(root()).args(demo.split(' ')).arg(root().join(plugin));
         if !tools.is_empty() {
             script.args(["--tools", tools]);
         }

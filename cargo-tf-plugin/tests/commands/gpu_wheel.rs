@@ -1,4 +1,4 @@
-//! The device type of `examples/gpu`, which is chosen when TensorFlow loads the plugin: its wheel, and the commands.
+//! The device type of `plugins/gpu`, which is chosen when TensorFlow loads the plugin: its wheel, and the commands.
 
 use crate::crates::{Site, fails, succeeds};
 use crate::program::{tool, with_tensorflow};
@@ -115,7 +115,7 @@ fn the_readme_lists_its_ops() {
     let mut check = tool();
     check.current_dir(root()).args(["tf-plugin", "check", "gpu", "--json"]);
     let (table, count) = table(json(&mut check)["kernels"].as_array().expect("kernels"));
-    let path = root().join("examples/gpu/README.md");
+    let path = root().join("plugins/gpu/README.md");
     let readme = fs::read_to_string(&path).expect("the README");
     let (before, rest) = readme.split_once("<!-- ops -->\n").expect("the begin of the table");
     let (found, after) = rest.split_once("<!-- end -->").expect("its end");
@@ -126,7 +126,7 @@ fn the_readme_lists_its_ops() {
         assert_eq!(found, table, "run this test with GPU_WRITE_OPS=1, which writes the table");
     }
     for (file, words) in [
-        ("examples/gpu/README.md", format!("It has [{count} ops](#ops)")),
+        ("plugins/gpu/README.md", format!("It has [{count} ops](#ops)")),
         ("docs/gpu-device.md", format!("| {count} ops |")),
         ("CHANGELOG.md", format!("with {count} ops")),
     ] {

@@ -32,7 +32,7 @@ fn every_page_is_in_the_summary_once() {
 /// tensorflow-io's variables in the page for its users are those that the plugin's settings name.
 #[test]
 fn the_variables_of_tensorflow_io_are_those_of_the_settings() {
-    let settings = Document::read(&root().join("examples/s3/CONFIGURATION.md")).rows;
+    let settings = Document::read(&root().join("plugins/s3/CONFIGURATION.md")).rows;
     let page = Document::read(&book().join("migrating-tensorflow-io.md")).rows;
     let mut told = BTreeSet::new();
     for row in page.iter().filter(|row| row[0].starts_with("S3_") && row[1] != "none") {

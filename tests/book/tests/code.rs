@@ -93,7 +93,7 @@ fn the_code_of_the_gpu_is_that_of_the_crate() {
     assert!(blocks.iter().any(|block| block.language() == "rust"), "{page} has no code");
     for block in blocks.iter().filter(|block| block.language() == "rust") {
         let file = block.file().unwrap_or_else(|| panic!("{page}:{} names no file", block.line));
-        let crates = fs::read_to_string(root().join("examples/gpu").join(file)).expect("a file");
+        let crates = fs::read_to_string(root().join("plugins/gpu").join(file)).expect("a file");
         let shown = lines(&block.code);
         let is_there = lines(&crates).windows(shown.len()).any(|part| part == shown);
         assert!(is_there, "{page}:{}: this is not in {file}", block.line);
@@ -130,7 +130,7 @@ fn the_pages_can_be_followed() {
     let scratch = tempfile::tempdir().expect("a scratch directory");
     // With the profiles of the workspace, which has built most of what the crates depend on.
     let target = Workspace::current().expect("a workspace").target_dir();
-    let profiles = root().join("examples/s3/profiles.toml");
+    let profiles = root().join("plugins/s3/profiles.toml");
     let settings = format!("include = [{profiles:?}]\n[profile.dev]\ndebug = 'none'\n");
     fs::create_dir(scratch.path().join(".cargo")).expect("made");
     fs::write(scratch.path().join(".cargo/config.toml"), settings).expect("written");

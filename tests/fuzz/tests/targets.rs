@@ -25,8 +25,7 @@ fn targets(source: &str) -> Vec<String> {
 fn the_table_has_all_targets() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
     let mut all = Vec::new();
-    for folder in ["tf-fs-plugin", "se-plugin", "tf-plugin-core", "tf-fs-object-store", "examples"]
-    {
+    for folder in ["tf-fs-plugin", "se-plugin", "tf-plugin-core", "tf-fs-object-store", "plugins"] {
         sources(&root.join(folder), &mut all);
     }
     let mut found: Vec<String> =

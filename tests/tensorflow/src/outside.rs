@@ -58,7 +58,7 @@ pub fn build(name: &str, manifest: &str, sources: &[(&str, String)], release: bo
     cargo.args(["build", "--quiet"]).current_dir(&directory);
     cargo.env("CARGO_TARGET_DIR", workspace.target_dir());
     cargo.args(SETTINGS.iter().flat_map(|setting| ["--config", setting]));
-    cargo.arg("--config").arg(workspace.root().join("examples/s3/profiles.toml"));
+    cargo.arg("--config").arg(workspace.root().join("plugins/s3/profiles.toml"));
     if release {
         cargo.arg("--release");
     }

@@ -1,4 +1,4 @@
-//! An S3 server for the tests, and `examples/s3` with the settings for one.
+//! An S3 server for the tests, and `plugins/s3` with the settings for one.
 
 use crate::overlay::Overlay;
 use crate::python::Python;
@@ -12,7 +12,7 @@ use std::process::Command;
 const ACCESS_KEY: &str = "tests";
 const SECRET_KEY: &str = "tests-secret";
 
-/// The project's own server, `examples/s3/server`, with one empty bucket. It ends with the value.
+/// The project's own server, `tests/support/s3-server`, with one empty bucket. It ends with the value.
 #[derive(Debug)]
 pub struct Store {
     bucket: &'static str,

@@ -10,7 +10,7 @@ const LIMIT: Duration = Duration::from_secs(900);
 
 #[test]
 fn the_demo_trains_is_killed_resumes_and_serves() {
-    let example = script("../examples/s3");
+    let example = script("../plugins/s3");
     let requirements = fs::read_to_string(example.join("demo-requirements.txt")).expect("a file");
     let tools = Packages::provide("s3-demo", &requirements, None)
         .unwrap_or_else(|error| panic!("{error:#}"));

@@ -337,7 +337,7 @@ pub(super) fn leaves_the_cpu_on(
     assert!(lines.len() == 1 && lines[0].contains(said), "{said}: {}", finished.stderr);
 }
 
-/// `examples/gpu/tests/card/refused.rs` has all features.
+/// `plugins/gpu/tests/card/refused.rs` has all features.
 #[test]
 fn a_card_that_lacks_a_feature_leaves_the_cpu() {
     let loader = Loader::new();

@@ -127,7 +127,7 @@ newest! {
     an_op_with_lengths_runs_by_itself: "card" ["lengths"];
 }
 
-/// `examples/gpu/tests/card/lost.rs` has more of the calls.
+/// `plugins/gpu/tests/card/lost.rs` has more of the calls.
 #[test]
 fn a_lost_card_is_an_error_for_good() {
     let cuda = Cuda::new();

@@ -59,7 +59,7 @@ fn each_fault(kind: &str, function: &str, numbers: &[u32], error: &str, settings
     }
 }
 
-/// `examples/gpu/tests/card/lost.rs` has more of the calls.
+/// `plugins/gpu/tests/card/lost.rs` has more of the calls.
 #[test]
 fn a_lost_card_is_an_error_for_good() {
     for (function, what, numbers) in [

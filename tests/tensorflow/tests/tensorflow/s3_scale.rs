@@ -1,11 +1,11 @@
-//! Reading `s3://` from several machines by TensorFlow's own means: `examples/s3/scale.py`. Each process has the plugin
+//! Reading `s3://` from several machines by TensorFlow's own means: `plugins/s3/scale.py`. Each process has the plugin
 //! by `import tensorflow` alone.
 
 use cargo_tf_plugin::NEWEST;
 use tf_plugin_tensorflow_tests::s3::{Store, installed};
 use tf_plugin_tensorflow_tests::tensorflow;
 
-const SCRIPT: &str = "../examples/s3/scale.py";
+const SCRIPT: &str = "../plugins/s3/scale.py";
 
 /// The last line of JSON that the script says.
 fn run(store: &Store, way: &str) -> serde_json::Value {

@@ -1,4 +1,4 @@
-//! What `pip install ./examples/s3` gives: a wheel with one file in it, which `import tensorflow` loads.
+//! What `pip install ./plugins/s3` gives: a wheel with one file in it, which `import tensorflow` loads.
 
 use cargo_tf_plugin::{NEWEST, forget_package};
 use std::fs;
@@ -30,7 +30,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 #[test]
 fn pip_installs_the_plugin_and_takes_it_away() {
     let overlay = Overlay::new(&tensorflow(NEWEST));
-    let source = script("../examples/s3");
+    let source = script("../plugins/s3");
     pip(&overlay, &["install", "--no-deps", &source.to_string_lossy()]);
 
     let installed = files(&overlay.plugins());

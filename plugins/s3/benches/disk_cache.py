@@ -1,7 +1,7 @@
 """Epochs of a data set on s3:// from the disk cache, beside the same files on the same disk.
 
     cargo build --release --package s3 --package tf-plugin-s3-server
-    python examples/s3/benches/disk_cache.py          # with a Python that has TensorFlow
+    python plugins/s3/benches/disk_cache.py          # with a Python that has TensorFlow
 
 Starts the project's server, writes 16 TFRecord files of 16 MiB to it and to a directory, reads them once to fill the cache, and then in
 pairs, in turns, each pair in the other order. Prints the median of the ratios, seconds and processor seconds of an epoch, and requests.

@@ -13,7 +13,7 @@ const BUCKET: &str = "tf-s3-stores";
 fn unique(topic: &str) -> String {
     assert!(
         std::env::var_os("AWS_ENDPOINT_URL").is_some(),
-        "AWS_ENDPOINT_URL is not set; start a store with `examples/s3/tests/stores/ceph.sh up` and set what it prints"
+        "AWS_ENDPOINT_URL is not set; start a store with `plugins/s3/tests/stores/ceph.sh up` and set what it prints"
     );
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let now = now.expect("a clock that goes").as_nanos();
