@@ -145,8 +145,3 @@ pub mod __private {
         }
     }
 }
-
-/// The README's Rust compiles.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct Readme;
