@@ -3,11 +3,13 @@
 mod cases;
 pub mod code;
 
-/// Rust in the book that is not a file of a crate.
+/// Rust in the book and in the README that is not a file of a crate.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../../docs/errors.md")]
     struct Errors;
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
 }
 
 use mdbook_driver::MDBook;
@@ -28,12 +30,15 @@ pub fn book() -> PathBuf {
     root().join("docs")
 }
 
-/// Builds the book as HTML into a directory, which is emptied first, with the tables of conformance cases. Links to files of the project that are not
-/// in the book then begin with `repository`, where mdBook would look for them next to the book.
+/// Builds the book as HTML into a directory, which is emptied first, with the tables of conformance cases and the READMEs of
+/// the products. Links to files of the project that are not in the book then begin with `repository`, where mdBook would
+/// look for them next to the book.
 pub fn build(to: &Path, repository: &str) -> Result<()> {
     let mut mdbook = MDBook::load(book())?;
     mdbook.config.build.build_dir = to.to_owned();
-    mdbook.book.for_each_chapter_mut(|chapter| chapter.content = cases::filled(&chapter.content));
+    mdbook.book.for_each_chapter_mut(|chapter| {
+        chapter.content = cases::filled(&with_readme(&chapter.content));
+    });
     mdbook.build()?;
     for entry in fs::read_dir(to)? {
         let path = entry?.path();
@@ -43,6 +48,34 @@ pub fn build(to: &Path, repository: &str) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A page with the README that it includes, whose links are made relative to the book.
+fn with_readme(page: &str) -> String {
+    let include = page.split_once("{{#include ../").and_then(|(_, rest)| rest.split_once("}}"));
+    let Some((path, _)) = include else { return page.to_owned() };
+    let mut text = fs::read_to_string(root().join(path)).expect("the page includes a file");
+    for Link { target, .. } in Document::parse(&text).links {
+        if !target.starts_with('#') {
+            text =
+                text.replace(&format!("]({target})"), &format!("]({})", from_book(path, &target)));
+        }
+    }
+    text
+}
+
+/// Where a link in a file of the project leads, seen from the book.
+fn from_book(file: &str, target: &str) -> String {
+    let mut path = Path::new(file).parent().unwrap_or(Path::new("")).to_owned();
+    for part in Path::new(target) {
+        if part == ".." {
+            path.pop();
+        } else {
+            path.push(part);
+        }
+    }
+    let path = path.display().to_string();
+    path.strip_prefix("docs/").map_or_else(|| format!("../{path}"), str::to_owned)
 }
 
 /// A page of HTML with other links to files that are not in the book.
@@ -57,7 +90,14 @@ fn with_links_out(page: &str, repository: &str) -> String {
             Some(name) if !root().join(file).exists() => format!("{name}.md"),
             _ => file.to_owned(),
         };
-        out.push_str(&format!("href=\"{repository}/{file}{anchor}\"{rest}"));
+        // The README of a product is a chapter.
+        let product =
+            file.strip_prefix("plugins/").and_then(|rest| rest.strip_suffix("/README.md"));
+        let link = match product {
+            Some(name) => format!("{name}.html"),
+            None => format!("{repository}/{file}"),
+        };
+        out.push_str(&format!("href=\"{link}{anchor}\"{rest}"));
     }
     out
 }

@@ -88,11 +88,21 @@ fn the_book_builds_and_hangs_together() {
         ("tensorflow-conformance", "<td><code>python_write_file_and_read_file</code></td>"),
         ("tensorflow-c-conformance", "<td><code>c_write_and_read</code></td>"),
         // A link out of the book keeps its anchor.
-        ("inside", "/CONTRIBUTING.md#tests\""),
+        ("inside", "/ARCHITECTURE.md#where-unsafe-code-is\""),
+        // A product's README is a chapter. Links in it and links to it stay in the book.
+        ("s3", "href=\"s3-benchmarks.html\""),
+        ("s3", "/plugins/s3/CONFIGURATION.md\""),
+        ("troubleshooting", "href=\"s3.html#troubleshooting\""),
     ] {
         let html =
             fs::read_to_string(built.path().join(page).with_extension("html")).expect("built");
         assert!(html.contains(part), "{page} lacks {part}");
         assert!(!html.contains("&lt;!-- cases") && !html.contains("<!-- cases"), "{page}");
     }
+    let index = fs::read_dir(built.path()).expect("built").find_map(|entry| {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        name.starts_with("searchindex").then(|| fs::read_to_string(&path).expect("an index"))
+    });
+    assert!(index.expect("the book has a search index").contains("first-filesystem.html"));
 }
