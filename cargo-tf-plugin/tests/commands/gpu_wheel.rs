@@ -140,6 +140,6 @@ fn the_readme_lists_its_ops() {
 #[test]
 fn its_crate_is_tested_in_tensorflow() {
     let mut test = with_tensorflow(NEWEST, "test");
-    test.args(["--package", "gpu", "--", "--test", "card", "shaders::"]).envs(lavapipe::driver());
+    test.args(["--package", "gpu", "--", "--test", "device", "shaders::"]).envs(lavapipe::driver());
     assert_all(&succeeds(&mut test), &["/device:GPU:0: ok"]);
 }

@@ -1,10 +1,10 @@
 //! The platform and its device.
 
-use crate::abi::{Batch, Block, Gpu};
+use crate::address_map::Regions;
+use crate::backend::{Batch, Block, Gpu};
 use crate::fusion::Fusion;
 use crate::health::Health;
 use crate::queue::Queue;
-use crate::regions::Regions;
 use crate::settings::{self, Settings};
 use crate::stream::{GpuEvent, GpuStream};
 use se_plugin::prelude::*;

@@ -1,11 +1,13 @@
 //! The graph pass: fuses chains of elementwise ops into one launch.
 
+mod matcher;
+
 use crate::device::GpuPlatform;
 use crate::kernels::elementwise::fusible;
 use crate::kernels::fused::{self, MOST_INPUTS, MOST_STEPS};
 use crate::launch::is_float;
 use crate::settings;
-use crate::trees::{self, Limits, Operand, Tree};
+use matcher::{Limits, Operand, Tree};
 use se_plugin::device_type;
 use se_plugin::graph::{Graph, GraphPass, Input, Node, OptimizerConfigs};
 use se_plugin::kernel::host_has_op;
@@ -34,10 +36,10 @@ impl GraphPass for Fusion {
 /// Fuses all trees of a graph that are on devices of this type.
 fn fuse(graph: &mut Graph<'_>, device_type: &str) -> Result<()> {
     let limits = Limits { steps: MOST_STEPS, inputs: MOST_INPUTS };
-    let trees = trees::find(graph, |node| kind(node, device_type), limits)?;
+    let trees = matcher::find(graph, |node| kind(node, device_type), limits)?;
     let mut removed = HashMap::new();
     trees.iter().try_for_each(|tree| replace(graph, tree, &mut removed))?;
-    trees::redirect(graph, &removed);
+    matcher::redirect(graph, &removed);
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Sticky errors.
 
-use crate::abi::{Gpu, again};
+use crate::backend::{Gpu, again};
 use se_plugin::{Error, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,10 +1,10 @@
 //! Runs shaders for kernels.
 
-use crate::abi::{CooperativeMatrix, PUSH_BYTES, Place, Shader};
+use crate::address_map::Regions;
+use crate::backend::{CooperativeMatrix, PUSH_BYTES, Place, Shader};
 use crate::device::GpuPlatform;
-use crate::kernels::trial;
+use crate::kernels::cooperative_selftest;
 use crate::queue::Task;
-use crate::regions::Regions;
 use crate::stream::GpuStream;
 use se_plugin::prelude::*;
 
@@ -21,7 +21,7 @@ pub(crate) fn cooperative(
     [rows, columns]: [usize; 2],
 ) -> Option<CooperativeMatrix> {
     let is_worth_it = dtype == DType::Float16 && rows.min(columns) >= LEAST_COOPERATIVE;
-    is_worth_it.then(|| trial::cooperative(&stream.queue.gpu))?
+    is_worth_it.then(|| cooperative_selftest::cooperative(&stream.queue.gpu))?
 }
 
 /// The invocations of a workgroup, in shaders with one axis.
@@ -151,7 +151,7 @@ pub(crate) fn groups_of(results: usize, is_wide: bool) -> [u32; 3] {
 /// Fails if the loops of an invocation take more turns together than the driver lets them.
 ///
 /// # Errors
-/// `UNIMPLEMENTED` for more than [`Gpu::most_turns`](crate::abi::Gpu::most_turns).
+/// `UNIMPLEMENTED` for more than [`Gpu::most_turns`](crate::backend::Gpu::most_turns).
 pub(crate) fn ensure_turns(context: &Run<'_>, op: &str, turns: usize) -> Result<()> {
     match context.stream().queue.gpu.most_turns() {
         Some(most) if turns > most => Err(Error::new(

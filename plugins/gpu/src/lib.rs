@@ -16,25 +16,23 @@
 //! | `RUST_GPU_CACHE` | the directory for kernels that were compiled for CUDA, or `0` for none. By default `~/.cache/tensorflow-rust-gpu`. Drivers of Vulkan have caches of their own |
 //! | `RUST_GPU_COUNTERS` | a file to which the card's name and how often each kernel ran are written, whenever a tensor is copied to the host |
 //!
-//! `abi` is the layer above the drivers and holds all `unsafe`; the other modules are independent of Vulkan and CUDA.
-//! `kernels` enqueue `shaders` by `launch`; `program` has their source for CUDA. `fusion` is the graph pass.
+//! `backend` is the layer above the drivers and holds all `unsafe`; the other modules are independent of Vulkan and CUDA.
+//! `kernels` enqueue `shaders` by `launch`; `backend::cuda::glsl` has their source for CUDA. `fusion` is the graph pass.
 
 #![deny(unsafe_code)]
 
+mod address_map;
 #[allow(unsafe_code, reason = "calls of drivers; every block is argued")]
-mod abi;
+mod backend;
 mod cache;
 mod device;
 mod fusion;
 mod health;
 mod kernels;
 mod launch;
-mod program;
 mod queue;
-mod regions;
 mod settings;
 mod stream;
-mod trees;
 
 pub use device::{GpuDevice, GpuPlatform};
 #[doc(hidden)]

@@ -1,6 +1,6 @@
 //! In-order queues: each has a thread that sends its work to the card, and one that waits for that.
 
-use crate::abi::{Batch, Gpu, Measured, Pipeline, Place, Staged, again};
+use crate::backend::{Batch, Gpu, Measured, Pipeline, Place, Staged, again};
 use crate::device::TIMELINE;
 use crate::health::Health;
 use se_plugin::profiler::Line;

@@ -1,6 +1,6 @@
 //! The settings in environment variables; the table is in `lib.rs`.
 
-use crate::abi::Backend;
+use crate::backend::Backend;
 use crate::cache;
 use se_plugin::{Error, Result};
 use std::env::VarError;

@@ -1,7 +1,7 @@
 //! Streams and events.
 
+use crate::address_map::Regions;
 use crate::queue::{Point, Queue, Task};
-use crate::regions::Regions;
 use se_plugin::Counters;
 use se_plugin::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};

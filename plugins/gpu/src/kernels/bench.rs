@@ -1,13 +1,12 @@
-//! The launches of kernels without TensorFlow, only for `benches/card`. This may change at any time.
+//! The launches of kernels without TensorFlow, only for `benches/device`. This may change at any time.
 
 use super::convolve::{Convolution, What};
-use super::layout::Layout;
+use super::data_format::Layout;
 use super::matrix::Products;
 use super::normalize::BatchNorm;
 use super::window::Plan;
 use super::*;
-use crate::abi::image;
-use crate::program;
+use crate::backend;
 use crate::stream::GpuStream;
 use se_plugin::toolkit::window::{Padding, Windows};
 
@@ -51,8 +50,8 @@ impl Program {
     /// # Errors
     /// `INTERNAL` if it cannot be translated or compiled.
     pub fn ptx(&self, capability: (i32, i32)) -> Result<Vec<u8>> {
-        let source = program::program(self.shader.name, &self.constants)?;
-        image(&source, capability).map_err(Error::internal)
+        let source = backend::program(self.shader.name, &self.constants)?;
+        backend::image(&source, capability).map_err(Error::internal)
     }
 
     /// Enqueues a launch on tensors of these addresses and sizes.
@@ -75,7 +74,7 @@ impl Program {
 }
 
 /// The threads of a workgroup.
-pub const THREADS: u32 = program::THREADS;
+pub const THREADS: u32 = backend::THREADS;
 
 /// Returns the program of `op` for `len` elements, on two inputs like the result; an op of one input has it twice.
 ///

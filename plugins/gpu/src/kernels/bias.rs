@@ -1,7 +1,7 @@
 //! Adds a number to each channel.
 
+use super::data_format::Layout;
 use super::elementwise;
-use super::layout::Layout;
 use super::reduce::sum;
 use super::*;
 

@@ -1,9 +1,9 @@
 //! Convolutions: products of matrices (`shaders/convolve.comp`), or sums, if each channel has its
 //! own filter (`shaders/window.comp`).
 
-use super::arrange::{Walk, fill, strides};
 use super::matrix::{self, Products, Tiles};
 use super::reduce::sum;
+use super::transpose::{Walk, fill, strides};
 use super::window::{self, Geometry, Plan, windows};
 use super::*;
 

@@ -1,8 +1,8 @@
 //! `Einsum`, computed as products of matrices.
 
-use super::arrange::{Walk, fill, strides};
 use super::matrix::Products;
 use super::reduce::sum;
+use super::transpose::{Walk, fill, strides};
 use super::*;
 use core::marker::PhantomData;
 use se_plugin::toolkit::einsum::Einsum;

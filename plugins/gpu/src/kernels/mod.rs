@@ -1,40 +1,40 @@
 //! Kernels: they check shapes on the caller's thread, and enqueue a shader into the stream.
 
-mod arrange;
 pub mod bench;
 mod bias;
-mod blocks;
-mod choose;
 mod colors;
 mod convolve;
-mod dynamic;
+pub(crate) mod cooperative_selftest;
+mod data_format;
+mod dynamic_slice;
 mod einsum;
 pub(crate) mod elementwise;
 pub(crate) mod fused;
-mod layout;
+mod gather;
+mod gather_nd;
+mod image_transform;
 mod matrix;
-mod mirror;
+mod mirror_pad;
 mod normalize;
 mod on_host;
 mod optimize;
-mod order;
-mod parts;
 mod patches;
-mod places;
-mod project;
 mod random;
 mod recurrent;
 mod reduce;
 mod resize;
-mod reverse;
+mod reverse_sequence;
+mod scan;
 mod scatter;
+mod slice;
 mod softmax;
-mod sums;
-pub(crate) mod trial;
+mod space_to_batch;
+mod topk;
+mod transpose;
 mod variants;
 mod window;
 
-use crate::abi::{CooperativeMatrix, PUSH_BYTES, Shader};
+use crate::backend::{CooperativeMatrix, PUSH_BYTES, Shader};
 use crate::device::GpuPlatform;
 use crate::launch::{
     Launch, MOST_GROUPS, Operand, Run, cooperative, element_type, ensure_turns, groups, groups_of,
@@ -49,7 +49,7 @@ use se_plugin::toolkit::{Broadcast, Strides, shape as shapes};
 /// Expands to the SPIR-V of `shaders/NAME.spv`.
 macro_rules! shader {
     ($name:literal) => {{
-        const SHADER: &crate::abi::Shader = &crate::abi::Shader {
+        const SHADER: &crate::backend::Shader = &crate::backend::Shader {
             name: $name,
             code: include_bytes!(concat!("../shaders/", $name, ".spv")),
         };

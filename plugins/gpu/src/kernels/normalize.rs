@@ -1,6 +1,6 @@
 //! Batch normalization.
 
-use super::layout::Layout;
+use super::data_format::Layout;
 use super::*;
 use core::marker::PhantomData;
 

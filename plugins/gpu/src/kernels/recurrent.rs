@@ -5,8 +5,8 @@
 //! gate, then both biases. The order of the gates is that of Keras on TensorFlow without CUDA: for
 //! LSTM input, forget, cell, output; for GRU update, reset, cell.
 
-use super::arrange::{Walk, fill, strides};
 use super::matrix::Products;
+use super::transpose::{Walk, fill, strides};
 use super::*;
 use core::marker::PhantomData;
 

@@ -1,8 +1,8 @@
 //! Adds rows to others, subtracts them or replaces others: in variables, in tensors, and in sums of segments. The
 //! numbers are those of the ops in `shaders/scatter.comp`. A row for a place outside of the tensor changes nothing.
 
-use super::arrange::{copy_of_input, fill};
-use super::places::Axes;
+use super::gather_nd::Axes;
+use super::transpose::{copy_of_input, fill};
 use super::*;
 use core::marker::PhantomData;
 

@@ -1,6 +1,6 @@
 //! Windows over images, and pooling. The numbers are those of the ops in `shaders/window.comp`.
 
-use super::layout::Layout;
+use super::data_format::Layout;
 use super::*;
 use se_plugin::toolkit::window::{Padding, Windows};
 

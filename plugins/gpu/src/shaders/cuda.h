@@ -1,4 +1,4 @@
-// GLSL's types, functions and variables, as far as the shaders use them, in CUDA C++: see `src/program.rs`.
+// GLSL's types, functions and variables, as far as the shaders use them, in CUDA C++: see `src/backend/cuda/glsl.rs`.
 
 typedef unsigned char uint8_t;
 typedef unsigned short uint16_t;

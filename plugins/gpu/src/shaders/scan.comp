@@ -17,7 +17,7 @@ layout(push_constant, scalar) uniform Push {
     uint n, len, inner;
 } push;
 
-// Elements in a turn of a loop: `EACH` in `src/kernels/sums.rs`.
+// Elements in a turn of a loop: `EACH` in `src/kernels/scan.rs`.
 const uint EACH = 8;
 
 shared COMPUTE parts[256];

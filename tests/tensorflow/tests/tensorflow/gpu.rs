@@ -200,11 +200,11 @@ newest! {
     kernels_compute_as_the_cpu_at_their_edges: "edges" ["rows", "loops", "indices", "nan"];
     /// Steps that need no limit.
     programs_have_memory_threads_and_forks:
-        "card" ["statistics", "threads", "far", "integers", "types", "fork", "twice"];
-    logical_devices_are_an_error: "card" ["logical"];
-    logical_cpus_are_not: "card" ["cpus"];
+        "gpu" ["statistics", "threads", "far", "integers", "types", "fork", "twice"];
+    logical_devices_are_an_error: "gpu" ["logical"];
+    logical_cpus_are_not: "gpu" ["cpus"];
     memory_ends_with_an_error_and_training_goes_on:
-        "card" ["pressure"], ("RUST_GPU_MEMORY_MIB", "64");
+        "gpu" ["pressure"], ("RUST_GPU_MEMORY_MIB", "64");
 }
 
 /// Layers, losses and optimizers of Keras: what of them is on the CPU is listed in the script.
@@ -337,7 +337,7 @@ pub(super) fn leaves_the_cpu_on(
     assert!(lines.len() == 1 && lines[0].contains(said), "{said}: {}", finished.stderr);
 }
 
-/// `plugins/gpu/tests/card/refused.rs` has all features.
+/// `plugins/gpu/tests/device/refused.rs` has all features.
 #[test]
 fn a_card_that_lacks_a_feature_leaves_the_cpu() {
     let loader = Loader::new();
@@ -349,7 +349,7 @@ fn a_card_that_lacks_a_feature_leaves_the_cpu() {
 /// The driver has too little memory for a region once. TensorFlow then requests a smaller one.
 #[test]
 fn training_goes_on_in_a_smaller_region() {
-    run_with("full vkAllocateMemory 2", "card", &["train"]);
+    run_with("full vkAllocateMemory 2", "gpu", &["train"]);
 }
 
 #[test]

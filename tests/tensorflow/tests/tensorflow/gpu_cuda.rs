@@ -122,12 +122,12 @@ newest! {
     #[cfg(feature = "matrix")]
     applications_train_on_the_device_alone: "applications" ["MobileNetV2", "ViT"];
     memory_ends_with_an_error_and_training_goes_on:
-        "card" ["pressure"], ("RUST_GPU_MEMORY_MIB", "64");
+        "gpu" ["pressure"], ("RUST_GPU_MEMORY_MIB", "64");
     /// TensorFlow reads memory of the card as if it were the host's if the lengths are there.
-    an_op_with_lengths_runs_by_itself: "card" ["lengths"];
+    an_op_with_lengths_runs_by_itself: "gpu" ["lengths"];
 }
 
-/// `plugins/gpu/tests/card/lost.rs` has more of the calls.
+/// `plugins/gpu/tests/device/lost.rs` has more of the calls.
 #[test]
 fn a_lost_card_is_an_error_for_good() {
     let cuda = Cuda::new();

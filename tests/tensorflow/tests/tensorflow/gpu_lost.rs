@@ -10,7 +10,7 @@ use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
 use tf_plugin_tensorflow_tests::tensorflow;
 
-/// Runs `lost_card.py`, which must end by itself, whatever the card does.
+/// Runs `lost_gpu.py`, which must end by itself, whatever the card does.
 pub(super) fn lose_card(
     way: &str,
     error: &str,
@@ -18,7 +18,7 @@ pub(super) fn lose_card(
     environment: Vec<(&'static str, OsString)>,
     in_a_fork: bool,
 ) -> Finished {
-    let python = Python::new(&tensorflow(NEWEST), &file("lost_card")).limit(180);
+    let python = Python::new(&tensorflow(NEWEST), &file("lost_gpu")).limit(180);
     let python = if in_a_fork { python.in_a_fork() } else { python };
     let finished = run_python(python, environment, &[way, error], settings);
     finished.must_have_done(&[way]);
@@ -59,7 +59,7 @@ fn each_fault(kind: &str, function: &str, numbers: &[u32], error: &str, settings
     }
 }
 
-/// `plugins/gpu/tests/card/lost.rs` has more of the calls.
+/// `plugins/gpu/tests/device/lost.rs` has more of the calls.
 #[test]
 fn a_lost_card_is_an_error_for_good() {
     for (function, what, numbers) in [

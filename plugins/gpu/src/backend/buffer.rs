@@ -1,0 +1,126 @@
+//! Memory.
+
+use super::driver::{Kind, Memory, Spot};
+use super::gpu::Gpu;
+use se_plugin::{Error, Result};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// TensorFlow divides regions at multiples of this.
+const ALIGNMENT: u64 = 256;
+
+/// Memory that nothing else uses. A batch that uses it keeps it alive.
+pub(crate) struct Block {
+    gpu: Arc<Gpu>,
+    memory: Memory,
+    /// Bytes before the first that is used, which align its address.
+    pad: u64,
+    bytes: u64,
+    /// Its bytes of the card's `total`; 0 for memory of the host.
+    reserved: u64,
+}
+
+impl Block {
+    /// Allocates device memory at an aligned address.
+    ///
+    /// # Errors
+    /// `RESOURCE_EXHAUSTED` if there is not enough.
+    pub(crate) fn local(gpu: &Arc<Gpu>, bytes: u64) -> Result<Self> {
+        let size = bytes.saturating_add(ALIGNMENT);
+        // Before the allocation, so that threads cannot use the same rest.
+        let reserve = |used: u64| used.checked_add(size).filter(|used| *used <= gpu.total);
+        let reserved = gpu.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve);
+        reserved.map_err(|used| {
+            Error::resource_exhausted(format!(
+                "cannot allocate {bytes} bytes on `{}`: {used} of {} are used; use a smaller batch",
+                gpu.name, gpu.total
+            ))
+        })?;
+        let made = Self::new(gpu, size, Kind::Local);
+        let mut block = made.inspect_err(|_| {
+            gpu.used.fetch_sub(size, Ordering::Relaxed);
+        })?;
+        block.reserved = size;
+        block.pad = block.memory.address.next_multiple_of(ALIGNMENT) - block.memory.address;
+        block.bytes = bytes;
+        Ok(block)
+    }
+
+    /// Allocates memory that the host sees, for copies.
+    ///
+    /// # Errors
+    /// `RESOURCE_EXHAUSTED` if there is not enough.
+    pub(crate) fn mapped(gpu: &Arc<Gpu>, bytes: u64) -> Result<Self> {
+        Self::new(gpu, bytes.max(1), Kind::Mapped)
+    }
+
+    fn new(gpu: &Arc<Gpu>, bytes: u64, kind: Kind) -> Result<Self> {
+        gpu.check_process()?;
+        let memory = gpu.driver.allocate(bytes, kind);
+        let memory = memory.map_err(|failure| gpu.failed(&failure))?;
+        Ok(Self { gpu: Arc::clone(gpu), memory, pad: 0, bytes, reserved: 0 })
+    }
+
+    /// Returns the device address of the first byte.
+    pub(crate) fn address(&self) -> u64 {
+        self.memory.address + self.pad
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns a byte of it, without a check.
+    pub(super) fn spot(&self, offset: u64) -> Spot<'_> {
+        Spot { memory: &self.memory, offset: self.pad + offset }
+    }
+
+    /// Returns the content of a mapped block, while no batch uses it.
+    pub(crate) fn host(&mut self) -> &mut [u8] {
+        if self.memory.host.is_null() {
+            return &mut [];
+        }
+        // SAFETY: `bytes` bytes are mapped at `host` while the block lives, and the driver's memory has a value
+        // in each. Nothing else reaches them through Rust; a batch takes its block only while the card is not at it.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.host, self.bytes as usize) }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // A card that hangs may continue, and use what no batch was seen to be done with.
+        if self.gpu.check_process().is_err() || self.gpu.is_lost() {
+            return;
+        }
+        self.gpu.used.fetch_sub(self.reserved, Ordering::Relaxed);
+        // SAFETY: a batch that uses the block keeps it, so the device is done with it, and nobody else has it.
+        unsafe { self.gpu.driver.free(&self.memory) };
+    }
+}
+
+/// A byte in a block.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub(crate) block: Arc<Block>,
+    pub(crate) offset: u64,
+}
+
+impl Place {
+    /// Returns the place `bytes` bytes further, without a check.
+    pub(crate) fn at(&self, bytes: u64) -> Self {
+        Self { block: Arc::clone(&self.block), offset: self.offset.saturating_add(bytes) }
+    }
+
+    /// Returns the first of `bytes` bytes from here.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the block is shorter.
+    pub(super) fn range(&self, bytes: u64) -> Result<Spot<'_>> {
+        let fits = self.offset.checked_add(bytes).is_some_and(|end| end <= self.block.bytes);
+        if fits {
+            Ok(self.block.spot(self.offset))
+        } else {
+            Err(Error::internal("range outside of its block"))
+        }
+    }
+}

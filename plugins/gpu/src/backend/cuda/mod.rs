@@ -1,0 +1,331 @@
+//! CUDA: the driver, and NVRTC, which compiles the shaders. Both are loaded at run time.
+
+mod compiler;
+mod cublas;
+mod cudnn;
+mod deferred_free;
+mod dlopen;
+mod glsl;
+mod library_ops;
+mod recorder;
+
+pub(crate) use compiler::image;
+pub(crate) use glsl::{THREADS, program};
+
+use super::driver::{Done, Driver, Failure, Kind, Memory, Pipeline, Recorder, Shader};
+use super::gpu::Opened;
+use crate::cache::Cache;
+use crate::settings::Settings;
+use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
+use cudarc::driver::{DriverError, result};
+use deferred_free::Frees;
+use se_plugin::{Code, Error, Result};
+use std::fmt::Display;
+use std::sync::Arc;
+
+/// The capability that the programs need, for arguments that are not copied.
+const LEAST_CAPABILITY: (i32, i32) = (7, 0);
+
+/// An open card. It stays open until the process ends.
+struct Card {
+    /// The context that all users of the card share in this process.
+    context: sys::CUcontext,
+    /// The stream in which everything runs in order.
+    stream: sys::CUstream,
+    capability: (i32, i32),
+    cublas: Option<cublas::Cublas>,
+    cudnn: Option<cudnn::Cudnn>,
+    cache: Option<Cache>,
+}
+
+// SAFETY: the handles are addresses that CUDA lets any thread use.
+unsafe impl Send for Card {}
+// SAFETY: nothing of it changes.
+unsafe impl Sync for Card {}
+
+/// A card of CUDA.
+struct Cuda {
+    card: Arc<Card>,
+    frees: Frees,
+}
+
+/// Restores the earlier context of a thread when it is dropped.
+#[must_use]
+struct Entered(Option<sys::CUcontext>);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        if let Some(context) = self.0 {
+            // SAFETY: it was this thread's context before. There is nothing to do about an error.
+            let _ = unsafe { result::ctx::set_current(context) };
+        }
+    }
+}
+
+/// Describes an error of CUDA while doing `what`.
+#[cold]
+fn failed(what: impl Display, error: DriverError) -> Failure {
+    let text = |text: std::result::Result<&std::ffi::CStr, _>| {
+        text.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()
+    };
+    let is_lost = matches!(
+        error.0,
+        CUresult::CUDA_ERROR_DEINITIALIZED
+            | CUresult::CUDA_ERROR_ECC_UNCORRECTABLE
+            | CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
+            | CUresult::CUDA_ERROR_LAUNCH_TIMEOUT
+            | CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED
+            | CUresult::CUDA_ERROR_ASSERT
+            | CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR
+            | CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION
+            | CUresult::CUDA_ERROR_MISALIGNED_ADDRESS
+            | CUresult::CUDA_ERROR_INVALID_ADDRESS_SPACE
+            | CUresult::CUDA_ERROR_INVALID_PC
+            | CUresult::CUDA_ERROR_LAUNCH_FAILED
+            | CUresult::CUDA_ERROR_CONTAINED
+            | CUresult::CUDA_ERROR_NVLINK_UNCORRECTABLE
+            | CUresult::CUDA_ERROR_UNKNOWN
+            | CUresult::CUDA_ERROR_EXTERNAL_DEVICE
+    );
+    let (code, help) = match error.0 {
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
+            (Code::ResourceExhausted, "use less memory, such as a smaller batch")
+        }
+        CUresult::CUDA_ERROR_NO_DEVICE => {
+            (Code::NotFound, "see whether `nvidia-smi` lists the card, and CUDA_VISIBLE_DEVICES")
+        }
+        CUresult::CUDA_ERROR_LAUNCH_TIMEOUT => (
+            Code::Internal,
+            "a kernel took longer than the driver's limit; use a smaller batch, and restart the process",
+        ),
+        CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
+            (Code::FailedPrecondition, "update the card's driver, or use an older NVRTC")
+        }
+        _ if is_lost => (Code::Internal, "the card or its driver is gone; restart the process"),
+        _ => (Code::Internal, "see the driver's messages in `dmesg`"),
+    };
+    let cause = format!("{}: {}", text(error.error_name()), text(error.error_string()));
+    Failure { code, what: format!("cuda cannot {what}"), cause, help, is_lost }
+}
+
+/// Describes a failure outside the driver.
+#[cold]
+fn broken(what: impl Display, cause: String) -> Failure {
+    Failure {
+        code: Code::Internal,
+        what: format!("cuda cannot {what}"),
+        cause,
+        help: "report it with the versions of the driver and of NVIDIA's libraries",
+        is_lost: false,
+    }
+}
+
+/// Returns a function that describes a driver's error before a card is open.
+fn refused(what: &str) -> impl FnOnce(DriverError) -> Error {
+    move |error| failed(what, error).error(None)
+}
+
+/// Returns whether CUDA's driver can be loaded.
+pub(super) fn is_there() -> bool {
+    // SAFETY: the driver's library may be loaded by any process.
+    unsafe { sys::is_culib_present() }
+}
+
+/// Opens the card that the settings name, or else the first one.
+///
+/// # Errors
+/// `FAILED_PRECONDITION` without the driver or NVRTC; `NOT_FOUND` without such a card, with a reason for each card.
+pub(super) fn open(settings: &Settings) -> Result<Opened> {
+    if !is_there() {
+        return Err(Error::failed_precondition(
+            "CUDA has no driver here: cannot load `libcuda.so.1`; install the driver of the card",
+        ));
+    }
+    compiler::load()?;
+    result::init().map_err(refused("start"))?;
+    let mut reasons = Vec::new();
+    for ordinal in 0..result::device::get_count().map_err(refused("list the cards"))? {
+        let device = result::device::get(ordinal).map_err(refused("list the cards"))?;
+        let name = result::device::get_name(device).map_err(refused("name a card"))?;
+        let attribute = |attribute| {
+            // SAFETY: the device is one of this driver.
+            unsafe { result::device::get_attribute(device, attribute) }
+                .map_err(refused("describe a card"))
+        };
+        let capability = (
+            attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        );
+        let is_wanted = |wanted: &str| name.to_lowercase().contains(&wanted.to_lowercase());
+        if !settings.card.as_deref().is_none_or(is_wanted) {
+            reasons.push(format!("`{name}`: RUST_GPU_CARD does not name it"));
+        } else if capability < LEAST_CAPABILITY {
+            reasons.push(format!(
+                "`{name}`: its compute capability is {}.{}, and the least is {}.{}",
+                capability.0, capability.1, LEAST_CAPABILITY.0, LEAST_CAPABILITY.1
+            ));
+        } else {
+            match create(device, capability, &name, settings) {
+                Ok(opened) => return Ok(opened),
+                Err(error) => reasons.push(format!("`{name}`: {}", error.message())),
+            }
+        }
+    }
+    Err(Error::not_found(format!(
+        "CUDA has no card that can be used: {}; name another one with RUST_GPU_CARD",
+        reasons.join("; ")
+    )))
+}
+
+fn create(
+    device: sys::CUdevice,
+    capability: (i32, i32),
+    name: &str,
+    settings: &Settings,
+) -> Result<Opened> {
+    // SAFETY: the device is one of this driver.
+    let context =
+        unsafe { result::primary_ctx::retain(device) }.map_err(refused("open the card"))?;
+    // Not released later: a card stays open until the process ends.
+    open_in(context, capability, name, settings).inspect_err(|_| {
+        // SAFETY: it was retained, and nothing uses it. There is nothing to do about an error.
+        let _ = unsafe { result::primary_ctx::release(device) };
+    })
+}
+
+/// Opens the card whose context this is.
+fn open_in(
+    context: sys::CUcontext,
+    capability: (i32, i32),
+    name: &str,
+    settings: &Settings,
+) -> Result<Opened> {
+    let none = std::ptr::null_mut();
+    let mut card =
+        Card { context, stream: none, capability, cublas: None, cudnn: None, cache: None };
+    let of_card = |failure: Failure| failure.error(None);
+    let entered = card.enter().map_err(of_card)?;
+    card.stream = result::stream::create(result::stream::StreamKind::NonBlocking)
+        .map_err(refused("create a stream"))?;
+    // It is better to find out now, while Vulkan can still be used, whether the driver accepts what
+    // the compiler makes. The cache is not used for that.
+    card.compile(&Shader { name: "band", code: &[] }, &[4]).map_err(of_card)?;
+    card.cache = settings.cache.as_deref().and_then(Cache::open);
+    let without = |what, failure: Failure| {
+        log::warn!("RUST_GPU {what}: {}", failure.error(None).message());
+    };
+    let free = || {
+        let info = result::mem_get_info().map_err(refused("see how much memory there is"));
+        info.map(|(free, _)| free)
+    };
+    if settings.libraries {
+        card.cublas = cublas::Cublas::open(card.stream).unwrap_or_else(|failure| {
+            without("multiplies matrices without cuBLAS", failure);
+            None
+        });
+        card.cudnn = cudnn::Cudnn::open(card.stream, free()?).unwrap_or_else(|failure| {
+            without("convolves without cuDNN", failure);
+            None
+        });
+    }
+    // Memory that others and the libraries use does not count.
+    let free = free()?;
+    drop(entered);
+    let card = Arc::new(card);
+    let frees = Frees::new(&card).map_err(of_card)?;
+    let driver_info = driver_info(&card).map_err(refused("query the driver's version"))?;
+    let driver = Box::new(Cuda { card, frees });
+    Ok(Opened {
+        driver,
+        name: name.to_owned(),
+        driver_info,
+        total: free as u64,
+        // cuBLAS uses them.
+        cooperative: None,
+        is_software: false,
+    })
+}
+
+/// Returns the driver and its features, as in `CUDA 12.9 (compute capability 9.0, cuBLAS)`.
+fn driver_info(card: &Card) -> Result<String, DriverError> {
+    let mut version = 0;
+    // SAFETY: it is a place for a number.
+    unsafe { sys::cuDriverGetVersion(&raw mut version) }.result()?;
+    let libraries = [(card.cublas.is_some(), ", cuBLAS"), (card.cudnn.is_some(), ", cuDNN")];
+    let libraries = libraries.map(|(is_there, name)| if is_there { name } else { "" }).concat();
+    let (major, minor) = card.capability;
+    Ok(format!(
+        "CUDA {}.{} (compute capability {major}.{minor}{libraries})",
+        version / 1000,
+        version % 1000 / 10
+    ))
+}
+
+impl Card {
+    /// Makes the context current in this thread, as each function of CUDA needs it. Other libraries may have their own
+    /// context there, such as TensorFlow for CUDA or PyTorch; it is restored afterwards.
+    fn enter(&self) -> Done<Entered> {
+        let what = |error| failed("use the card", error);
+        let before = result::ctx::get_current().map_err(what)?;
+        if before == Some(self.context) {
+            return Ok(Entered(None));
+        }
+        // SAFETY: the context was retained, for good.
+        unsafe { result::ctx::set_current(self.context) }.map_err(what)?;
+        Ok(Entered(before))
+    }
+
+    /// Does the same for a thread of the device, where nothing is restored.
+    fn enter_for_good(&self) -> Done {
+        let mut entered = self.enter()?;
+        entered.0 = None;
+        Ok(())
+    }
+}
+
+impl Driver for Cuda {
+    fn allocate(&self, bytes: u64, kind: Kind) -> Done<Memory> {
+        let _entered = self.card.enter()?;
+        match kind {
+            Kind::Local => {
+                let address = deferred_free::allocate(&self.frees, bytes)?;
+                Ok(Memory { handles: [0; 2], address, host: std::ptr::null_mut() })
+            }
+            Kind::Mapped => {
+                let size = bytes as usize;
+                // SAFETY: any thread may use the memory.
+                let host = unsafe { result::malloc_host(size, 0) }
+                    .map_err(|error| failed(format_args!("allocate {bytes} bytes"), error))?;
+                let host = host.cast::<u8>();
+                // SAFETY: there are so many bytes, which CUDA does not fill.
+                unsafe { host.write_bytes(0, size) };
+                Ok(Memory { handles: [0; 2], address: 0, host })
+            }
+        }
+    }
+
+    unsafe fn free(&self, memory: &Memory) {
+        // SAFETY: `allocate` made the memory, and nothing uses it.
+        unsafe { self.frees.free(memory) };
+    }
+
+    fn recorder(&self) -> Done<Box<dyn Recorder>> {
+        Ok(Box::new(recorder::Commands::new(&self.card)?))
+    }
+
+    fn compile(&self, shader: &Shader, constants: &[u32]) -> Done<Pipeline> {
+        let _entered = self.card.enter()?;
+        self.card.compile(shader, constants)
+    }
+
+    fn has_convolutions(&self) -> bool {
+        self.card.cudnn.is_some()
+    }
+
+    fn convolves(&self, shader: &Shader, constants: &[u32], numbers: &[u32]) -> bool {
+        let Some(cudnn) = &self.card.cudnn else { return false };
+        let convolution = cudnn::Convolution::of(shader, constants);
+        let takes = |_: Entered| convolution.is_some_and(|of| cudnn.takes(of, numbers));
+        self.card.enter().is_ok_and(takes)
+    }
+}

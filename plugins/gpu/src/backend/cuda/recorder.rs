@@ -1,0 +1,208 @@
+//! Commands in the card's stream, and events.
+
+use super::compiler::Kernel;
+use super::glsl::THREADS;
+use super::{Card, failed};
+use crate::backend::clock::now;
+use crate::backend::driver::{Done, LARGEST_BATCH, PUSH_BYTES, Pipeline, Recorder, Spot};
+use cudarc::driver::sys::{self, CUevent_flags, CUresult};
+use cudarc::driver::{DriverError, result};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Times of a batch: one before and one behind each command, since other batches run in the same stream.
+const TIMES: usize = 2 * LARGEST_BATCH;
+
+/// How long a wait only yields to other threads, since most batches take no longer.
+const SPIN: Duration = Duration::from_micros(50);
+/// The pause between later checks.
+const PAUSE: Duration = Duration::from_micros(50);
+
+/// A part of the work in the card's stream. Commands are sent when they are recorded.
+pub(super) struct Commands {
+    card: Arc<Card>,
+    /// The event at the end of the batch.
+    done: sys::CUevent,
+    /// The events that measure times, as many as a measured batch had commands.
+    clock: Vec<sys::CUevent>,
+    /// The number of times taken in this batch, if it is measured.
+    taken: Option<usize>,
+    /// When the batch was seen to be done, in nanoseconds since the Unix epoch.
+    ended: i64,
+}
+
+// SAFETY: events are addresses that CUDA lets any thread use.
+unsafe impl Send for Commands {}
+
+impl Commands {
+    pub(super) fn new(card: &Arc<Card>) -> Done<Self> {
+        let _entered = card.enter()?;
+        let done = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)
+            .map_err(|error| failed("create an event", error))?;
+        Ok(Self { card: Arc::clone(card), done, clock: Vec::new(), taken: None, ended: 0 })
+    }
+
+    /// Records the time, if the batch is measured.
+    fn stamp(&mut self) -> Done {
+        let Some(taken) = self.taken.filter(|taken| *taken < TIMES) else { return Ok(()) };
+        if taken == self.clock.len() {
+            let event = result::event::create(CUevent_flags::CU_EVENT_DEFAULT)
+                .map_err(|error| failed("create an event", error))?;
+            self.clock.push(event);
+        }
+        // SAFETY: event and stream are this context's; the event is not waited for by an earlier batch.
+        unsafe { result::event::record(self.clock[taken], self.card.stream) }
+            .map_err(|error| failed("record an event", error))?;
+        self.taken = Some(taken + 1);
+        Ok(())
+    }
+}
+
+impl Recorder for Commands {
+    unsafe fn begin(&mut self, is_measured: bool) -> Done {
+        self.taken = is_measured.then_some(0);
+        Ok(())
+    }
+
+    unsafe fn copy(&mut self, target: Spot<'_>, source: Spot<'_>, bytes: u64) -> Done {
+        let _entered = self.card.enter()?;
+        self.stamp()?;
+        let (stream, bytes) = (self.card.stream, bytes as usize);
+        let address = |spot: Spot<'_>| spot.memory.address + spot.offset;
+        let host = |spot: Spot<'_>| spot.memory.host.wrapping_add(spot.offset as usize).cast();
+        let copied = match (target.memory.host.is_null(), source.memory.host.is_null()) {
+            // SAFETY: both ranges are within their memory, which lives until the batch is done.
+            (true, true) => unsafe {
+                sys::cuMemcpyDtoDAsync_v2(address(target), address(source), bytes, stream)
+            },
+            // SAFETY: the range of the card and that of the host are within memory that lives until the batch is done.
+            (true, false) => unsafe {
+                sys::cuMemcpyHtoDAsync_v2(address(target), host(source), bytes, stream)
+            },
+            // SAFETY: the range of the host and that of the card are within memory that lives until the batch is done.
+            (false, _) => unsafe {
+                sys::cuMemcpyDtoHAsync_v2(host(target), address(source), bytes, stream)
+            },
+        };
+        copied.result().map_err(|error| failed("copy", error))
+    }
+
+    unsafe fn fill(&mut self, target: Spot<'_>, word: u32, bytes: u64) -> Done {
+        let _entered = self.card.enter()?;
+        self.stamp()?;
+        let (address, words) = (target.memory.address + target.offset, bytes as usize / 4);
+        // SAFETY: the range is within its memory, and aligned, as the caller says.
+        unsafe { sys::cuMemsetD32Async(address, word, words, self.card.stream) }
+            .result()
+            .map_err(|error| failed("fill memory", error))
+    }
+
+    unsafe fn dispatch(&mut self, pipeline: Pipeline, push: &[u8], groups: [u32; 3]) -> Done {
+        let _entered = self.card.enter()?;
+        self.stamp()?;
+        // SAFETY: `compile` made it, for good.
+        let kernel = unsafe { &*(pipeline.0 as *const Kernel) };
+        if let Some(substitute) = kernel.substitute
+            // SAFETY: the context is that of this thread; the memory that is used lives, as the caller says.
+            && unsafe { self.card.compute(substitute, push)? }
+        {
+            return Ok(());
+        }
+        // The driver copies as many bytes as the kernel's argument has.
+        #[repr(align(8))]
+        struct Push([u8; PUSH_BYTES]);
+        let mut argument = Push([0; PUSH_BYTES]);
+        argument.0[..push.len()].copy_from_slice(push);
+        let mut arguments = [(&raw mut argument).cast()];
+        let [x, y, z] = groups;
+        // SAFETY: the function is one of a module that stays; its only argument is at most so large; the memory that it uses
+        // lives, as the caller says.
+        unsafe {
+            let (grid, block) = ((x, y, z), (THREADS, 1, 1));
+            let stream = self.card.stream;
+            result::launch_kernel(kernel.function, grid, block, 0, stream, &mut arguments)
+        }
+        .map_err(|error| failed("launch a kernel", error))
+    }
+
+    unsafe fn mark(&mut self) -> Done {
+        let _entered = self.card.enter()?;
+        self.stamp()
+    }
+
+    unsafe fn send(&mut self) -> Done {
+        let _entered = self.card.enter()?;
+        // SAFETY: event and stream are this context's.
+        unsafe { result::event::record(self.done, self.card.stream) }
+            .map_err(|error| failed("send a batch", error))
+    }
+
+    fn wait(&mut self, limit: Duration) -> Done<bool> {
+        let _entered = self.card.enter()?;
+        let since = Instant::now();
+        loop {
+            // SAFETY: the event is this context's.
+            match unsafe { sys::cuEventQuery(self.done) } {
+                CUresult::CUDA_SUCCESS => {
+                    self.ended = now();
+                    return Ok(true);
+                }
+                CUresult::CUDA_ERROR_NOT_READY => {}
+                error => {
+                    return Err(failed("wait for a batch", DriverError(error)));
+                }
+            }
+            match since.elapsed() {
+                waited if waited >= limit => return Ok(false),
+                waited if waited < SPIN => thread::yield_now(),
+                waited => thread::sleep(PAUSE.min(limit - waited)),
+            }
+        }
+    }
+
+    fn times(&mut self) -> Done<Option<Vec<[i64; 2]>>> {
+        let Some(taken) = self.taken.take() else { return Ok(None) };
+        let _entered = self.card.enter()?;
+        let events = &self.clock[..taken];
+        let [first, ..] = events else { return Ok(None) };
+        let since = |event: &sys::CUevent| {
+            // SAFETY: both events are this context's, and done.
+            unsafe { elapsed(*first, *event) }
+                .map(|milliseconds| (f64::from(milliseconds) * 1e6) as i64)
+                .map_err(|error| failed("read timestamps", error))
+        };
+        let times = events.iter().map(since).collect::<Done<Vec<_>>>()?;
+        // The card has no absolute clock, only differences: the last time is taken to be when the end was seen.
+        let begun = self.ended - times.last().copied().unwrap_or_default();
+        let pairs = times.chunks_exact(2);
+        Ok(Some(pairs.map(|ends| [begun + ends[0], begun + ends[1]]).collect()))
+    }
+
+    unsafe fn reset(&mut self) -> Done {
+        Ok(())
+    }
+
+    unsafe fn destroy(&mut self) {
+        let Ok(_entered) = self.card.enter() else { return };
+        for event in self.clock.drain(..).chain([self.done]) {
+            // SAFETY: nothing uses it later. There is nothing to do about an error.
+            let _ = unsafe { result::event::destroy(event) };
+        }
+    }
+}
+
+/// Returns the milliseconds between two events, with a function of all drivers: cudarc calls that of CUDA 12.8.
+///
+/// # Safety
+/// Both events are of the context of this thread.
+unsafe fn elapsed(first: sys::CUevent, event: sys::CUevent) -> Result<f32, DriverError> {
+    type Function = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> CUresult;
+    // SAFETY: the driver is loaded, for good; its function has this type.
+    let function = unsafe { sys::culib().get::<Function>(b"cuEventElapsedTime\0") };
+    let function = function.map_err(|_| DriverError(CUresult::CUDA_ERROR_NOT_FOUND))?;
+    let mut milliseconds = 0.0;
+    // SAFETY: both events are of the context of this thread; it is a place for a number.
+    unsafe { function(&raw mut milliseconds, first, event) }.result()?;
+    Ok(milliseconds)
+}

@@ -1,0 +1,261 @@
+//! The interface of a backend for the modules above, which check and count their calls.
+
+use se_plugin::{Code, Error};
+use std::fmt::{Display, Formatter};
+use std::time::Duration;
+
+/// How many bytes every card can push to a shader.
+pub(crate) const PUSH_BYTES: usize = 128;
+
+/// A batch with this many commands is full.
+pub(super) const MOST_COMMANDS: usize = 256;
+
+/// The commands of the largest batch: the last one may be a fill, which can be three commands.
+pub(super) const LARGEST_BATCH: usize = MOST_COMMANDS + 2;
+
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) code: Code,
+    /// The failed action, as in `vulkan cannot allocate 16 bytes`.
+    pub(super) what: String,
+    pub(super) cause: String,
+    /// What the user can do.
+    pub(super) help: &'static str,
+    /// Whether the card cannot be used any more in this process.
+    pub(super) is_lost: bool,
+}
+
+impl Failure {
+    /// Returns the error for a card with this name, or for none before one is open.
+    #[cold]
+    pub(super) fn error(&self, card: Option<&str>) -> Error {
+        let Self { code, what, cause, help, .. } = self;
+        let card = card.map(|name| format!(" on `{name}`")).unwrap_or_default();
+        Error::new(*code, format!("{what}{card}: {cause}; {help}"))
+    }
+}
+
+/// What a function of a driver returns.
+pub(super) type Done<T = ()> = Result<T, Failure>;
+
+/// The kind of memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The card's, which shaders can access.
+    Local,
+    /// The host's, from and to which the card copies.
+    Mapped,
+}
+
+/// Memory of a driver, which [`Driver::free`] frees.
+#[derive(Clone, Copy)]
+pub(super) struct Memory {
+    /// The driver's handles: for Vulkan the buffer and its memory.
+    pub(super) handles: [u64; 2],
+    /// The address for shaders; 0 for memory of the host.
+    pub(super) address: u64,
+    /// The address for the host; null for memory of the card.
+    pub(super) host: *mut u8,
+}
+
+// SAFETY: handles and addresses are numbers, which drivers let any thread use. What the host sees is only reached through
+// `Block::host`, which takes the block alone.
+unsafe impl Send for Memory {}
+// SAFETY: nothing behind a shared reference changes.
+unsafe impl Sync for Memory {}
+
+/// A byte in memory, by its offset.
+#[derive(Clone, Copy)]
+pub(super) struct Spot<'a> {
+    pub(super) memory: &'a Memory,
+    pub(super) offset: u64,
+}
+
+/// A shader in SPIR-V, whose entry is `main`. [`program`](super::cuda::program) finds its source by the name.
+pub(crate) struct Shader {
+    /// Its name in messages, which is unique.
+    pub(crate) name: &'static str,
+    /// Words of SPIR-V in this machine's byte order.
+    pub(crate) code: &'static [u8],
+}
+
+/// What a card's matrix units multiply at once: M x K 16-bit floats by K x N, with sums in 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CooperativeMatrix {
+    pub(crate) m: u32,
+    pub(crate) n: u32,
+    pub(crate) k: u32,
+    /// The number of invocations that compute one together.
+    pub(crate) subgroup: u32,
+    /// The largest tile for which the card has registers, in 16 rows and columns.
+    pub(crate) most: u32,
+    /// Whether sums can become 16-bit floats within the matrix units.
+    pub(crate) stores: bool,
+    /// Whether to use them also for tiles with gaps.
+    pub(crate) parts: bool,
+}
+
+impl Display for CooperativeMatrix {
+    fn fmt(&self, out: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { m, n, k, subgroup, .. } = self;
+        write!(out, "{m} x {k} by {k} x {n}, in subgroups of {subgroup}")
+    }
+}
+
+impl CooperativeMatrix {
+    /// The suffix of the names of shaders that use them: `shaders/cooperative.glsl`.
+    pub(crate) const SHADERS: &'static str = ".cooperative";
+
+    /// How many elements of a sum are multiplied between two barriers.
+    pub(crate) const DEPTH: u32 = 32;
+
+    /// The matrices of NVIDIA's cards.
+    #[cfg(test)]
+    pub(crate) const USUAL: Self =
+        Self { m: 16, n: 16, k: 16, subgroup: 32, most: 8, stores: true, parts: true };
+
+    /// Returns whether the shaders can divide a tile, of 16 times as many rows and columns, into such matrices.
+    pub(crate) fn fits(&self, each: u32) -> bool {
+        let Self { m, n, k, subgroup, most, .. } = *self;
+        // As in the shaders.
+        let subgroups = 256_u32.checked_div(subgroup).unwrap_or_default();
+        let down = if subgroups > 8 { 4 } else { 2 };
+        let Some(across) = subgroups.checked_div(down).filter(|across| *across > 0) else {
+            return false;
+        };
+        let whole =
+            |size: u32, part: u32| part > 0 && part.is_multiple_of(8) && size.is_multiple_of(part);
+        each <= most
+            && subgroup.is_power_of_two()
+            && whole(16 * each / down, m)
+            && whole(16 * each / across, n)
+            && whole(Self::DEPTH, k)
+    }
+
+    /// Returns whether the shaders can use them on a card with this much shared memory, in bytes.
+    pub(super) fn is_usable(&self, shared: u32) -> bool {
+        let needed = || 2 * 640 * 16 + 256 / self.subgroup * self.m * self.n * 4;
+        [4, 8].into_iter().any(|each| self.fits(each)) && needed() <= shared
+    }
+}
+
+/// A compiled shader with its constants: a handle of the driver, which is valid as long as the card.
+#[derive(Clone, Copy)]
+pub(crate) struct Pipeline(pub(super) u64);
+
+/// An open card. Any thread may call any of its functions, except in a fork.
+pub(super) trait Driver: Send + Sync {
+    /// Allocates memory of at least one byte.
+    fn allocate(&self, bytes: u64, kind: Kind) -> Done<Memory>;
+
+    /// Frees memory.
+    /// # Safety
+    /// The memory is of this driver, the card does not use it, and nothing uses it later.
+    unsafe fn free(&self, memory: &Memory);
+
+    /// Creates a recorder, which records one batch at a time.
+    fn recorder(&self) -> Done<Box<dyn Recorder>>;
+
+    /// Compiles a shader with these values of its specialization constants 0, 1, ….
+    fn compile(&self, shader: &Shader, constants: &[u32]) -> Done<Pipeline>;
+
+    /// Returns whether there is a library that computes convolutions.
+    fn has_convolutions(&self) -> bool {
+        false
+    }
+
+    /// Returns whether a library computes this convolution in place of the shader.
+    fn convolves(&self, _shader: &Shader, _constants: &[u32], _numbers: &[u32]) -> bool {
+        false
+    }
+}
+
+/// A recorder: it records the commands of a batch, sends them and waits for them. All batches of a
+/// card run in the order in which they are sent, as far as other threads can see.
+///
+/// The calls for a batch are `begin`, then commands with a [`mark`](Self::mark) behind each,
+/// `send`, `wait` until it returns `true`, `times` if it was measured, and `reset`.
+pub(super) trait Recorder: Send {
+    /// Begins a batch, and measures its times if `is_measured`.
+    ///
+    /// # Safety
+    /// It is the first call, or follows [`reset`](Self::reset).
+    unsafe fn begin(&mut self, is_measured: bool) -> Done;
+
+    /// Copies bytes.
+    /// # Safety
+    /// The batch has begun; both ranges are within their memory, do not overlap, and live until the batch is done.
+    unsafe fn copy(&mut self, target: Spot<'_>, source: Spot<'_>, bytes: u64) -> Done;
+
+    /// Fills a range with a word.
+    ///
+    /// # Safety
+    /// The batch has begun; the range is not empty, within its memory, which lives until the batch is done; both ends are
+    /// multiples of 4 from the first byte of the memory.
+    unsafe fn fill(&mut self, target: Spot<'_>, word: u32, bytes: u64) -> Done;
+
+    /// Runs a shader with this number of workgroups.
+    ///
+    /// # Safety
+    /// The batch has begun; the pipeline is of this driver; `push` is what its shader takes, of at most [`PUSH_BYTES`], and
+    /// the memory at the addresses in it lives until the batch is done.
+    unsafe fn dispatch(&mut self, pipeline: Pipeline, push: &[u8], groups: [u32; 3]) -> Done;
+
+    /// Ends a command: later ones, and the host, see what it wrote. Records the time if the batch is measured.
+    ///
+    /// # Safety
+    /// The batch has begun.
+    unsafe fn mark(&mut self) -> Done;
+
+    /// Sends the batch to the card.
+    ///
+    /// # Safety
+    /// The batch has begun, and each of its commands was marked.
+    unsafe fn send(&mut self) -> Done;
+
+    /// Waits for the batch that was sent, for at most `limit`. Returns whether it is done.
+    fn wait(&mut self, limit: Duration) -> Done<bool>;
+
+    /// Returns begin and end of each command of a measured batch, in nanoseconds of the card's clock, if it has one.
+    fn times(&mut self) -> Done<Option<Vec<[i64; 2]>>>;
+
+    /// Prepares the recorder for the next batch.
+    ///
+    /// # Safety
+    /// The batch that was sent last is done.
+    unsafe fn reset(&mut self) -> Done;
+
+    /// Frees the driver's objects. No other call follows.
+    ///
+    /// # Safety
+    /// The card does not execute a batch of it.
+    unsafe fn destroy(&mut self);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_are_divided_as_the_cards_have_it() {
+        let of = |[m, n, k]: [u32; 3], subgroup, most| {
+            let matrix = CooperativeMatrix { m, n, k, subgroup, most, stores: true, parts: true };
+            ([4, 8].map(|each| matrix.fits(each)), matrix.is_usable(32 << 10))
+        };
+        for (card, matrix, subgroup, most, fits, is_usable) in [
+            ("NVIDIA", [16, 16, 16], 32, 8, [true, true], true),
+            ("NVIDIA, short", [16, 8, 16], 32, 8, [true, true], true),
+            ("AMD", [16, 16, 16], 64, 8, [true, true], true),
+            ("Intel", [8, 16, 16], 32, 4, [true, false], true),
+            ("Intel, 16", [8, 16, 16], 16, 4, [true, false], true),
+            ("lavapipe", [8, 8, 8], 8, 8, [true, true], true),
+            ("too wide", [64, 64, 16], 32, 8, [false, false], false),
+            ("no multiple of eight", [4, 4, 4], 32, 8, [false, false], false),
+            ("too deep", [16, 16, 64], 32, 8, [false, false], false),
+            ("none together", [16, 16, 16], 0, 8, [false, false], false),
+        ] {
+            assert_eq!(of(matrix, subgroup, most), (fits, is_usable), "{card}");
+        }
+        assert!(!CooperativeMatrix::USUAL.is_usable(16 << 10));
+    }
+}

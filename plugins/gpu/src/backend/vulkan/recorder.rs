@@ -1,0 +1,235 @@
+//! Command buffers.
+
+use super::memory::buffer;
+use super::{Card, failed};
+use crate::backend::driver::{Done, LARGEST_BATCH, Pipeline, Recorder, Spot};
+use ash::vk::{self, Handle as _};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// Times of a batch: one at its beginning, and one behind each command.
+const TIMES: u32 = LARGEST_BATCH as u32 + 1;
+
+/// A command buffer with a timeline.
+pub(super) struct Commands {
+    card: Arc<Card>,
+    pool: vk::CommandPool,
+    buffer: vk::CommandBuffer,
+    /// A timeline semaphore: how many batches are done.
+    done: vk::Semaphore,
+    /// How many batches were sent.
+    sent: u64,
+    /// The queries for times; null until a batch is measured.
+    queries: vk::QueryPool,
+    /// The number of times taken in this batch, if it is measured.
+    taken: Option<u32>,
+}
+
+impl Commands {
+    pub(super) fn new(card: &Arc<Card>) -> Done<Self> {
+        let device = &card.device;
+        let info = vk::CommandPoolCreateInfo::default().queue_family_index(card.family);
+        // SAFETY: the device has a queue of this family.
+        let pool = unsafe { device.create_command_pool(&info, None) }
+            .map_err(|error| failed("create a command pool", error))?;
+        let mut commands = Self {
+            card: Arc::clone(card),
+            pool,
+            buffer: vk::CommandBuffer::null(),
+            done: vk::Semaphore::null(),
+            sent: 0,
+            queries: vk::QueryPool::null(),
+            taken: None,
+        };
+        commands.fill_in().inspect_err(|failure| {
+            if !failure.is_lost {
+                // SAFETY: it has recorded nothing.
+                unsafe { commands.destroy() };
+            }
+        })?;
+        Ok(commands)
+    }
+
+    fn fill_in(&mut self) -> Done {
+        let device = &self.card.device;
+        let info = vk::CommandBufferAllocateInfo::default()
+            .command_pool(self.pool)
+            .command_buffer_count(1);
+        // SAFETY: the pool is this device's, and no other thread has it.
+        let buffers = unsafe { device.allocate_command_buffers(&info) }
+            .map_err(|error| failed("create a command buffer", error))?;
+        self.buffer = buffers[0];
+        let mut kind =
+            vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE);
+        let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
+        // SAFETY: the device has timeline semaphores, and the chain outlives the call.
+        self.done = unsafe { device.create_semaphore(&info, None) }
+            .map_err(|error| failed("create a semaphore", error))?;
+        Ok(())
+    }
+
+    /// Creates the queries for times, if the card has a clock. Returns whether it has.
+    fn make_queries(&mut self) -> Done<bool> {
+        if self.card.tick == 0.0 {
+            return Ok(false);
+        }
+        if self.queries == vk::QueryPool::null() {
+            let info = vk::QueryPoolCreateInfo::default()
+                .query_type(vk::QueryType::TIMESTAMP)
+                .query_count(TIMES);
+            // SAFETY: the device lives, and `info` outlives the call.
+            self.queries = unsafe { self.card.device.create_query_pool(&info, None) }
+                .map_err(|error| failed("create timestamps", error))?;
+        }
+        Ok(true)
+    }
+
+    /// # Safety
+    /// The buffer is open.
+    unsafe fn stamp(&mut self) {
+        let Some(taken) = self.taken.as_mut().filter(|taken| **taken < TIMES) else { return };
+        let stage = vk::PipelineStageFlags::BOTTOM_OF_PIPE;
+        // SAFETY: the buffer is open; the query exists, and was reset by `measure` in the same batch.
+        unsafe {
+            self.card.device.cmd_write_timestamp(self.buffer, stage, self.queries, *taken);
+        }
+        *taken += 1;
+    }
+}
+
+impl Recorder for Commands {
+    unsafe fn begin(&mut self, is_measured: bool) -> Done {
+        let is_measured = is_measured && self.make_queries()?;
+        let info = vk::CommandBufferBeginInfo::default()
+            .flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
+        // SAFETY: the buffer is new or was reset, and `&mut self` is alone with its pool.
+        unsafe { self.card.device.begin_command_buffer(self.buffer, &info) }
+            .map_err(|error| failed("begin a batch", error))?;
+        self.taken = is_measured.then_some(0);
+        if is_measured {
+            // SAFETY: the buffer is open, there are so many queries, and the card is not at a batch with them.
+            unsafe {
+                self.card.device.cmd_reset_query_pool(self.buffer, self.queries, 0, TIMES);
+                self.stamp();
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn copy(&mut self, target: Spot<'_>, source: Spot<'_>, bytes: u64) -> Done {
+        let region =
+            [vk::BufferCopy { src_offset: source.offset, dst_offset: target.offset, size: bytes }];
+        let (from, to) = (buffer(source.memory), buffer(target.memory));
+        // SAFETY: the command buffer is open, and of the ranges the rest is as the caller says.
+        unsafe { self.card.device.cmd_copy_buffer(self.buffer, from, to, &region) };
+        Ok(())
+    }
+
+    unsafe fn fill(&mut self, target: Spot<'_>, word: u32, bytes: u64) -> Done {
+        let (to, offset) = (buffer(target.memory), target.offset);
+        // SAFETY: the command buffer is open; offset and size are multiples of 4, within the buffer, and not 0.
+        unsafe { self.card.device.cmd_fill_buffer(self.buffer, to, offset, bytes, word) };
+        Ok(())
+    }
+
+    unsafe fn dispatch(&mut self, pipeline: Pipeline, push: &[u8], groups: [u32; 3]) -> Done {
+        let (device, [x, y, z]) = (&self.card.device, groups);
+        let pipeline = vk::Pipeline::from_raw(pipeline.0);
+        // SAFETY: the command buffer is open; the pipeline is this device's and lives as long; `push` is within the
+        // range of its layout. Shaders reach memory by addresses of device memory only, of which Rust borrows nothing.
+        unsafe {
+            let bind = vk::PipelineBindPoint::COMPUTE;
+            device.cmd_bind_pipeline(self.buffer, bind, pipeline);
+            let stage = vk::ShaderStageFlags::COMPUTE;
+            device.cmd_push_constants(self.buffer, self.card.layout, stage, 0, push);
+            device.cmd_dispatch(self.buffer, x, y, z);
+        }
+        Ok(())
+    }
+
+    unsafe fn mark(&mut self) -> Done {
+        let writes = vk::AccessFlags::TRANSFER_WRITE | vk::AccessFlags::SHADER_WRITE;
+        let reads = vk::AccessFlags::TRANSFER_READ | vk::AccessFlags::SHADER_READ;
+        let barrier = [vk::MemoryBarrier::default()
+            .src_access_mask(writes)
+            .dst_access_mask(writes | reads | vk::AccessFlags::HOST_READ)];
+        let both = vk::PipelineStageFlags::TRANSFER | vk::PipelineStageFlags::COMPUTE_SHADER;
+        // SAFETY: the command buffer is open, and a memory barrier names no object.
+        unsafe {
+            self.card.device.cmd_pipeline_barrier(
+                self.buffer,
+                both,
+                both | vk::PipelineStageFlags::HOST,
+                vk::DependencyFlags::empty(),
+                &barrier,
+                &[],
+                &[],
+            );
+            self.stamp();
+        }
+        Ok(())
+    }
+
+    unsafe fn send(&mut self) -> Done {
+        let device = &self.card.device;
+        // SAFETY: the command buffer is open.
+        unsafe { device.end_command_buffer(self.buffer) }
+            .map_err(|error| failed("end a batch", error))?;
+        let (semaphores, values, buffers) = ([self.done], [self.sent + 1], [self.buffer]);
+        let mut timeline =
+            vk::TimelineSemaphoreSubmitInfo::default().signal_semaphore_values(&values);
+        let submit = [vk::SubmitInfo::default()
+            .command_buffers(&buffers)
+            .signal_semaphores(&semaphores)
+            .push_next(&mut timeline)];
+        let queue = self.card.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the lock is the queue's; the buffer is ended and not in use; the value is the next of the timeline.
+        unsafe { device.queue_submit(*queue, &submit, vk::Fence::null()) }
+            .map_err(|error| failed("send a batch", error))?;
+        drop(queue);
+        self.sent += 1;
+        Ok(())
+    }
+
+    fn wait(&mut self, limit: Duration) -> Done<bool> {
+        let (semaphores, values) = ([self.done], [self.sent]);
+        let wait = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
+        let nanoseconds = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        // SAFETY: `done` is a timeline semaphore of this device, and `wait` outlives the call.
+        match unsafe { self.card.device.wait_semaphores(&wait, nanoseconds) } {
+            Ok(()) => Ok(true),
+            Err(vk::Result::TIMEOUT) => Ok(false),
+            Err(error) => Err(failed("wait for a batch", error)),
+        }
+    }
+
+    fn times(&mut self) -> Done<Option<Vec<[i64; 2]>>> {
+        let Some(taken) = self.taken.take() else { return Ok(None) };
+        let mut ticks = vec![0_u64; taken as usize];
+        let flags = vk::QueryResultFlags::TYPE_64 | vk::QueryResultFlags::WAIT;
+        // SAFETY: so many queries were written by the batch, which is done.
+        unsafe { self.card.device.get_query_pool_results(self.queries, 0, &mut ticks, flags) }
+            .map_err(|error| failed("read timestamps", error))?;
+        let times = ticks
+            .windows(2)
+            .map(|ends| [ends[0], ends[1]].map(|ticks| (ticks as f64 * self.card.tick) as i64));
+        Ok(Some(times.collect()))
+    }
+
+    unsafe fn reset(&mut self) -> Done {
+        let flags = vk::CommandPoolResetFlags::empty();
+        // SAFETY: the card is done with the pool's only buffer, as the caller says.
+        unsafe { self.card.device.reset_command_pool(self.pool, flags) }
+            .map_err(|error| failed("reset a batch", error))
+    }
+
+    unsafe fn destroy(&mut self) {
+        let device = &self.card.device;
+        // SAFETY: the card is not at the batch, as the caller says; null is ignored.
+        unsafe {
+            device.destroy_query_pool(self.queries, None);
+            device.destroy_semaphore(self.done, None);
+            device.destroy_command_pool(self.pool, None);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Chooses elements by a condition or by an index.
+
+use super::*;
+use core::marker::PhantomData;
+
+/// Chooses one of two for each element, by a condition.
+fn select(context: &Run<'_>, op: &'static str, by_row: bool) -> Result<()> {
+    let [condition, a, b] = [0, 1, 2].map(|index| context.input(index));
+    let (condition, a, b) = (condition?, a?, b?);
+    let (mut c_shape, a_shape, b_shape) = (shape(&condition)?, shape(&a)?, shape(&b)?);
+    if by_row {
+        if a_shape != b_shape {
+            return Err(wrong(format!("Incompatible shapes: {a_shape:?} vs. {b_shape:?}")));
+        }
+        let fits = match c_shape[..] {
+            [] => true,
+            // A vector chooses rows.
+            [rows] if a_shape.len() != 1 => a_shape.first() == Some(&rows),
+            _ => c_shape == a_shape,
+        };
+        if !fits {
+            return Err(wrong(format!("Incompatible shapes: {c_shape:?} vs. {a_shape:?}")));
+        }
+        if !c_shape.is_empty() {
+            c_shape.resize(a_shape.len(), 1);
+        }
+    }
+    let broadcast = Broadcast::new([&c_shape, &a_shape, &b_shape])?;
+    let out = output(context, 0, broadcast.shape())?;
+    let mut numbers = vec![word(out.len())?];
+    for axis in broadcast.axes() {
+        // Each axis is dense, or repeated: its steps follow from the axes behind it.
+        let goes_on = axis.strides.map(|stride| u32::from(stride != 0));
+        numbers.extend([axis.len as u32, goes_on[0] | goes_on[1] << 1 | goes_on[2] << 2]);
+    }
+    Launch {
+        op,
+        shader: shader!("select"),
+        constants: &[bytes(&out)?, broadcast.axes().len() as u32],
+        operands: &[(&condition).into(), (&a).into(), (&b).into(), (&out).into()],
+        numbers: &numbers,
+        groups: groups(out.len()),
+    }
+    .enqueue(context)
+}
+
+kernels! {
+    types [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool]
+    "Select" Select = |run, op| select(run, op, true);
+    "SelectV2" SelectV2 = |run, op| select(run, op, false);
+}
+
+struct GatherV2<T> {
+    batches: i64,
+    elements: PhantomData<T>,
+}
+
+#[allow(non_camel_case_types, reason = "the attribute has this name")]
+const _: () = {
+    #[kernel(
+        op = "GatherV2",
+        types(
+            Tparams = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool],
+            Tindices = [i32, i64],
+            Taxis = [i32, i64]
+        ),
+        host_memory("axis")
+    )]
+    impl<Tparams: Element> Kernel for GatherV2<Tparams> {
+        type Platform = GpuPlatform;
+
+        fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+            Ok(Self { batches: construction.attr("batch_dims")?, elements: PhantomData })
+        }
+        fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+            let (params, index) = (context.input(0)?, context.input(1)?);
+            let axis = host_integer(context, 2)?;
+            gather(context, "GatherV2", [&params, &index], axis, self.batches)
+        }
+    }
+};
+
+/// Returns the slices of `params` along an axis at `index`. Slices outside of the axis are zeros.
+fn gather(
+    context: &Run<'_>,
+    op: &'static str,
+    [params, index]: [&DeviceTensor; 2],
+    axis: i64,
+    batches: i64,
+) -> Result<()> {
+    let (shape, index_shape) = (shape(params)?, shape(index)?);
+    let axis = shapes::axis(axis, shape.len())?;
+    let own = if batches < 0 { batches + index_shape.len() as i64 } else { batches };
+    let own = usize::try_from(own).ok().filter(|&own| {
+        own <= axis && own <= index_shape.len() && shape[..own] == index_shape[..own]
+    });
+    let own = own.ok_or_else(|| {
+        wrong(format!(
+            "batch_dims {batches} does not fit params of shape {shape:?}, indices of shape {index_shape:?} and axis {axis}"
+        ))
+    })?;
+    let out_shape = [&shape[..axis], &index_shape[own..], &shape[axis + 1..]].concat();
+    let out = output(context, 0, &out_shape)?;
+    word(params.len())?;
+    let (outer, count) = (shapes::count(&shape[own..axis]), shapes::count(&index_shape[own..]));
+    slices(context, op, [params, index, &out], [outer, shape[axis], count], &shape[axis + 1..])
+}
+
+/// Copies slices of the shape `inner` to `out`. `params` is `[batch, outer, size, inner]`, `index` is `[batch, count]`.
+pub(super) fn slices(
+    context: &Run<'_>,
+    op: &'static str,
+    [params, index, out]: [&DeviceTensor; 3],
+    [outer, size, count]: [usize; 3],
+    inner: &[usize],
+) -> Result<()> {
+    if params.is_empty() {
+        // Each index is outside.
+        return super::transpose::fill(context, op, Operand::Value(0), out);
+    }
+    Launch {
+        op,
+        shader: shader!("gather"),
+        constants: &[bytes(out)?, element_type(index.dtype())?],
+        operands: &[params.into(), index.into(), out.into()],
+        numbers: &[
+            word(out.len())?,
+            outer as u32,
+            size as u32,
+            shapes::count(inner) as u32,
+            count as u32,
+        ],
+        groups: groups(out.len()),
+    }
+    .enqueue(context)
+}
+
+/// `GatherV2` from a variable, which does not change meanwhile.
+struct ResourceGather<T> {
+    batches: i64,
+    elements: PhantomData<T>,
+}
+
+#[allow(non_camel_case_types, reason = "the attribute has this name")]
+const _: () = {
+    #[kernel(
+        op = "ResourceGather",
+        types(
+            dtype = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool],
+            Tindices = [i32, i64]
+        ),
+        host_memory("resource"),
+        variables
+    )]
+    impl<dtype: Element> Kernel for ResourceGather<dtype> {
+        type Platform = GpuPlatform;
+
+        fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+            Ok(Self { batches: construction.attr("batch_dims")?, elements: PhantomData })
+        }
+        fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+            let variables = context.variables(&[0])?;
+            let (index, batches) = (context.input(1)?, self.batches);
+            gather(context, "ResourceGather", [&variables[0], &index], batches, batches)
+        }
+    }
+};
+
+struct OneHot<T> {
+    axis: i64,
+    elements: PhantomData<T>,
+}
+
+#[kernel(
+    op = "OneHot",
+    types(T = [f32, f64, f16, bf16, i64, bool], TI = [u8, i32, i64]),
+    host_memory("depth")
+)]
+impl<T: Element> Kernel for OneHot<T> {
+    type Platform = GpuPlatform;
+
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        Ok(Self { axis: construction.attr("axis")?, elements: PhantomData })
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        let [index, on, off] = [0, 2, 3].map(|at| context.input(at));
+        let (index, on, off) = (index?, on?, off?);
+        if on.len() != 1 || off.len() != 1 {
+            return Err(wrong("on_value and off_value must be scalars"));
+        }
+        let shape = shape(&index)?;
+        let axis = shapes::axis(self.axis, shape.len() + 1)?;
+        let [depth] = from_host(&[host_integer(context, 1)?])?[..] else {
+            return Err(wrong("depth must be a scalar"));
+        };
+        let mut out_shape = shape.clone();
+        out_shape.insert(axis, depth);
+        let out = output(context, 0, &out_shape)?;
+        Launch {
+            op: "OneHot",
+            shader: shader!("one_hot"),
+            constants: &[bytes(&out)?, element_type(index.dtype())?],
+            operands: &[(&index).into(), (&on).into(), (&off).into(), (&out).into()],
+            numbers: &[word(out.len())?, depth as u32, shapes::count(&shape[axis..]) as u32],
+            groups: groups(out.len()),
+        }
+        .enqueue(context)
+    }
+}
+
+struct MatrixBandPart<T>(PhantomData<T>);
+
+#[kernel(
+    op = "MatrixBandPart",
+    types(
+        T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool],
+        Tindex = [i32, i64]
+    ),
+    host_memory("num_lower", "num_upper")
+)]
+impl<T: Element> Kernel for MatrixBandPart<T> {
+    type Platform = GpuPlatform;
+
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
+        Ok(Self(PhantomData))
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        let input = context.input(0)?;
+        let shape = shape(&input)?;
+        let [.., rows, columns] = shape[..] else {
+            return Err(wrong(format!("input must be at least 2-dim, received shape: {shape:?}")));
+        };
+        // The distance from the diagonal; negative means any distance.
+        let side = |index: usize, name: &str, all: usize| match host_integer(context, index)? {
+            ..0 => Ok(all as u32),
+            some if some <= all as i64 => Ok(some as u32),
+            some => Err(wrong(format!("{name} must be negative or at most {all}, got: {some}"))),
+        };
+        let (lower, upper) = (side(1, "num_lower", rows)?, side(2, "num_upper", columns)?);
+        let out = output(context, 0, &shape)?;
+        Launch {
+            op: "MatrixBandPart",
+            shader: shader!("band"),
+            constants: &[bytes(&out)?],
+            operands: &[(&input).into(), (&out).into()],
+            numbers: &[word(out.len())?, rows as u32, columns as u32, lower, upper],
+            groups: groups(out.len()),
+        }
+        .enqueue(context)
+    }
+}

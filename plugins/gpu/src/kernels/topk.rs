@@ -1,0 +1,65 @@
+//! Sorts elements.
+
+use super::*;
+use core::marker::PhantomData;
+
+/// The greatest elements of each row, and their places. They are always sorted: callers that need no order accept any.
+struct TopKV2<T>(PhantomData<T>);
+
+// The types of `k` and of the places are attributes since 2.13.
+#[kernel(
+    op = "TopKV2",
+    types(T = [f32, f16, bf16, i8, i16, i32, i64, u8, u16, u32]),
+    host_memory("k")
+)]
+impl<T: Element> Kernel for TopKV2<T> {
+    type Platform = GpuPlatform;
+
+    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
+        Ok(Self(PhantomData))
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        top(context)
+    }
+}
+
+/// The comparisons in a turn of the loop of `shaders/rank.comp`.
+const EACH: usize = 16;
+
+fn top(context: &Run<'_>) -> Result<()> {
+    let input = context.input(0)?;
+    let shape = shape(&input)?;
+    let k = match context.input_dtype(1)? {
+        DType::Int16 => context.host_scalar::<i16>(1)?.into(),
+        _ => host_integer(context, 1)?,
+    };
+    let k = usize::try_from(k).map_err(|_| wrong(format!("Need k >= 0, got {k}")))?;
+    let Some((&size, outer)) = shape.split_last() else {
+        return Err(wrong(format!("input must be >= 1-D, got shape {shape:?}")));
+    };
+    ensure!(
+        k <= size,
+        wrong(format!("input must have at least k columns. Had {size}, needed {k}"))
+    );
+    let out_shape = [outer, &[k]].concat();
+    let (values, places) = (output(context, 0, &out_shape)?, output(context, 1, &out_shape)?);
+    if values.is_empty() {
+        return Ok(());
+    }
+    word(input.len())?;
+    let (rows, blocks) = (shapes::count(outer), size.div_ceil(256));
+    let units = word(rows.saturating_mul(blocks))?;
+    ensure_turns(context, "TopKV2", size.div_ceil(EACH) + 2 * blocks)?;
+    Launch {
+        op: "TopKV2",
+        shader: match is_float(input.dtype()) {
+            true => shader!("topk.float"),
+            false => shader!("topk.int64"),
+        },
+        constants: &[element_type(input.dtype())?, bytes(&places)?],
+        operands: &[(&input).into(), (&values).into(), (&places).into()],
+        numbers: &[rows as u32, size as u32, blocks as u32, k as u32],
+        groups: [(units as usize).min(MOST_GROUPS) as u32, 1, 1],
+    }
+    .enqueue(context)
+}
