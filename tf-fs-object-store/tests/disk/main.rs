@@ -14,7 +14,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use store::{Plugin, name, plugin};
+use store::{Plugin, name, plugin, range};
 use tempfile::TempDir;
 use tf_fs_object_store::{DiskCache, Reader};
 use tf_fs_plugin::prelude::*;
@@ -44,7 +44,7 @@ fn directory() -> TempDir {
 /// Returns a process that uses this directory: all that it knows comes from the disk and the store.
 fn process(directory: impl AsRef<Path>, limit: u64) -> Plugin {
     let plugin = plugin(&[]);
-    plugin.contents().disk_cache = Some(DiskCache::new(directory.as_ref(), limit));
+    plugin.contents().settings.disk_cache = Some(DiskCache::new(directory.as_ref(), limit));
     plugin
 }
 
@@ -98,14 +98,6 @@ fn eventually(what: &str, is_so: impl Fn() -> bool) {
 fn kept(directory: impl AsRef<Path>, count: usize) {
     let directory = directory.as_ref();
     eventually(&format!("{count} blocks"), || blocks(directory).len() == count);
-}
-
-/// Reads a range.
-fn range(reader: &Reader<Plugin>, offset: usize, len: usize) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; len];
-    let mut buf = ReadBuf::from_slice(&mut bytes);
-    reader.read_at(offset as u64, &mut buf)?;
-    Ok(buf.filled().to_vec())
 }
 
 fn open(plugin: &Plugin, key: &str) -> Result<Reader<Plugin>> {

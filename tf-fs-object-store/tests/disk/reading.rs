@@ -165,7 +165,7 @@ fn eventually_replaced(process: &super::Plugin) {
 fn what_a_listing_showed_is_confirmed_before_the_disk_is_read() {
     let directory = directory();
     let process = process(&directory, GIB);
-    process.contents().listing_ttl = Duration::from_secs(1000);
+    process.contents().settings.listing_ttl = Duration::from_secs(1000);
     process.put("d/f", content(3 * MIB, 0));
     process.read("d/f", MIB).unwrap();
     kept(&directory, 3);
@@ -292,7 +292,7 @@ fn the_end_is_requested_once_while_the_store_is_down() {
     for ttl in [Duration::ZERO, Duration::from_secs(1000)] {
         let directory = directory();
         let [first, second] = [0; 2].map(|_| process(&directory, GIB));
-        second.contents().listing_ttl = ttl;
+        second.contents().settings.listing_ttl = ttl;
         for process in [&first, &second] {
             process.put("f", content(2 * MIB, 0));
         }

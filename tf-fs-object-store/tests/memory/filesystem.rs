@@ -99,5 +99,19 @@ fn each_operation_reaches_the_store() {
     fs.plugin().settings.store(4, Ordering::Relaxed);
     assert!(filesystem().path_exists(uri("mem://b/a")).unwrap());
     assert_eq!(filesystem().plugin().clients.load(Ordering::Relaxed), 5);
+    // What a listing showed is remembered until a flush, but a region is as long as what is read.
+    memory.contents().settings.listing_ttl = std::time::Duration::from_secs(60);
+    for (key, other) in [("mem://c/longer", "longer content"), ("mem://c/shorter", "short")] {
+        memory.put(&key[8..], b"content".to_vec());
+        assert_eq!(fs.stat(uri(key)).unwrap().length, 7);
+        memory.put(&key[8..], other.into());
+        let region = fs.new_read_only_memory_region_from_file(uri(key)).unwrap();
+        assert_eq!(region.as_bytes(), other.as_bytes());
+    }
+    memory.put("f", b"content".to_vec());
+    fs.stat(uri("mem://c/f")).unwrap();
+    memory.put("f", b"short".to_vec());
+    assert_eq!(fs.stat(uri("mem://c/f")).unwrap().length, 7);
     fs.flush_caches();
+    assert_eq!(fs.stat(uri("mem://c/f")).unwrap().length, 5);
 }

@@ -2,7 +2,10 @@
 
 mod faults;
 mod filesystem;
+mod listings;
 mod names;
+mod readahead;
 mod reading;
 mod requests;
 mod store;
+mod versions;

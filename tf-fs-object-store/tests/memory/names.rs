@@ -30,7 +30,7 @@ fn directories_are_what_keys_imply() {
     assert!(connection.is_directory(&name("d/e")).unwrap());
     assert!(!connection.is_directory(&name("d.x")).unwrap());
     assert_eq!(connection.stat(&name("d/e/f")).unwrap(), {
-        FileStatistics::file(5).with_modified(SystemTime::UNIX_EPOCH)
+        FileStatistics::file(5).with_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1))
     });
     assert_eq!(connection.stat(&name("d/x")).unwrap_err().code(), Code::NotFound);
     let found = connection.get_matching_paths(Uri::new(b"mem://b/*/e/?")).unwrap();
@@ -62,7 +62,7 @@ fn listings_that_go_round_in_circles_end() {
 #[test]
 fn other_settings_end_what_a_bucket_of_an_older_connection_showed() {
     let plugin = plugin(&["d/k"]);
-    plugin.contents().listing_ttl = Duration::from_secs(60);
+    plugin.contents().settings.listing_ttl = Duration::from_secs(60);
     let first = &plugin.0;
     let renewed = |before: &Connection<Memory>, keep: bool| {
         before.renewed(Arc::clone(&before.process), before.client.clone(), |_, _, _| keep)
@@ -87,7 +87,7 @@ const EVEN: [&str; 6] = ["d/...", "d/.h", "d/l\nf", "d/ok", "d/s/ok", "top"];
 fn keys_that_cannot_be_listed_hide_no_others_and_can_be_named() {
     for (ttl, page) in [(0, 3), (60, 3), (60, 1000)] {
         let plugin = plugin(&[&ODD[..], &EVEN[..]].concat());
-        plugin.contents().listing_ttl = Duration::from_secs(ttl);
+        plugin.contents().settings.listing_ttl = Duration::from_secs(ttl);
         plugin.contents().page = Some(page);
         let connection = &plugin.0;
         for _ in 0..2 {
@@ -241,7 +241,7 @@ fn empty_pages_before_others_hide_nothing() {
         for empty in [0, 1, 2, 7] {
             let plugin = plugin(&KEYS);
             plugin.contents().empty_pages = empty;
-            plugin.contents().listing_ttl = Duration::from_secs(ttl);
+            plugin.contents().settings.listing_ttl = Duration::from_secs(ttl);
             assert_eq!(operations(&plugin), told, "{empty} empty pages, {ttl} s");
             walk(&plugin);
         }
@@ -278,7 +278,7 @@ fn listings_that_differ_from_those_of_s3_hide_nothing() {
             {
                 let mut contents = plugin.contents();
                 change(&mut contents);
-                contents.listing_ttl = Duration::from_secs(ttl);
+                contents.settings.listing_ttl = Duration::from_secs(ttl);
                 contents.page = Some(page);
             }
             assert_eq!(operations(&plugin), told, "{what}, {ttl} s, {page} names a page");
@@ -295,7 +295,7 @@ fn listings_that_differ_from_those_of_s3_hide_nothing() {
     let plugin =
         crate::store::plugin(&["d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8", "d9"]);
     plugin.contents().reverse = true;
-    plugin.contents().max_listed_names = Some(5);
+    plugin.contents().settings.max_listed_names = 5;
     let error = plugin.0.stat(&name("d")).unwrap_err();
     assert_eq!(error.code(), Code::ResourceExhausted, "{error:#}");
     // A prefix that is repeated for ever.
@@ -316,7 +316,7 @@ fn names_that_were_not_requested_hide_no_others() {
     let plugin = crate::store::plugin(&KEYS);
     plugin.contents().empty_pages = 1000;
     plugin.contents().strays = true;
-    plugin.contents().max_listed_names = Some(20);
+    plugin.contents().settings.max_listed_names = 20;
     let error = plugin.0.stat(&name("d.x")).unwrap_err();
     assert_eq!(error.code(), Code::ResourceExhausted, "{error:#}");
     assert_eq!(plugin.requests("list").len(), 21);
@@ -361,7 +361,7 @@ fn keys_that_a_response_says_nothing_of_are_deleted_alone() {
 #[test]
 fn a_copy_is_of_what_is_there_whatever_a_listing_showed() {
     let plugin = plugin(&["d/a", "d/b"]);
-    plugin.contents().listing_ttl = Duration::from_secs(60);
+    plugin.contents().settings.listing_ttl = Duration::from_secs(60);
     assert_eq!(plugin.children("d").unwrap(), ["a", "b"]);
     plugin.put("d/a", b"new".to_vec());
     plugin.0.copy_file(&name("d/a"), &name("copy")).unwrap();

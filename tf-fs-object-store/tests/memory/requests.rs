@@ -79,7 +79,7 @@ fn a_request_that_is_never_answered_ends() {
     for (kind, operation) in KINDS.iter().filter(|(kind, _)| *kind != "copy") {
         let store = || {
             let plugin = store();
-            plugin.contents().stall_timeout = Some(Duration::from_millis(20));
+            plugin.contents().settings.stall_timeout = Duration::from_millis(20);
             plugin
         };
         let plugin = store();

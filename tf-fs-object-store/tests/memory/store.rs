@@ -3,11 +3,11 @@
 use bytes::{Buf, BufMut, Bytes};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use tf_fs_object_store::{
-    Body, BucketPage, Class, Client, Connect, Connection, CopyOptions, DiskCache, Failure,
-    GetOptions, Head, ListOptions, Name, Object, ObjectMeta, ObjectStore, Page, Process, Reader,
-    RequestError, Settings,
+    Body, BucketPage, Class, Client, Connect, Connection, CopyOptions, Failure, GetOptions, Head,
+    ListOptions, Name, Object, ObjectMeta, ObjectStore, Page, Process, Range, Reader, RequestError,
+    Settings,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -23,7 +23,6 @@ pub(crate) struct Contents {
     pub(crate) circles: bool,
     /// Pages without a name before each one with names.
     pub(crate) empty_pages: usize,
-    pub(crate) max_listed_names: Option<usize>,
     /// Those pages have names that were not requested.
     pub(crate) strays: bool,
     /// Tokens count names: they go on later when names before them are gone.
@@ -48,15 +47,18 @@ pub(crate) struct Contents {
     /// A directory is deleted alone, and only when it is empty.
     pub(crate) hierarchical: bool,
     pub(crate) undeletable: Option<String>,
+    /// What each GET asked for: the first byte, and the end.
+    pub(crate) ranges: Vec<(u64, u64)>,
+    /// Whether requests with [`Fault::Waits`] or [`Fault::WaitsDone`] go on, and how many have come to wait.
+    pub(crate) gate: (bool, usize),
     /// Keys that one request deletes.
     pub(crate) delete_limit: usize,
     /// The response to such a request confirms nothing.
     pub(crate) is_quiet: bool,
     /// So many of those requests delete only their first key: for the others the store reports that it is overloaded.
     pub(crate) throttled: usize,
-    pub(crate) stall_timeout: Option<Duration>,
-    pub(crate) listing_ttl: Duration,
-    pub(crate) disk_cache: Option<DiskCache>,
+    /// Those of the bucket when it is first used.
+    pub(crate) settings: Settings,
     /// Requests under way, and the most there were.
     pub(crate) in_flight: (usize, usize),
 }
@@ -69,6 +71,9 @@ pub(crate) enum Fault {
     BreaksOff,
     /// It is never answered.
     Hangs,
+    /// It waits for the gate, before or after it is done.
+    Waits,
+    WaitsDone,
     /// The store's code panics while the body arrives.
     Panics,
 }
@@ -79,7 +84,7 @@ pub(crate) struct Bucket {
     contents: Arc<Mutex<Contents>>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Memory(Arc<Mutex<Contents>>);
 
 #[derive(Clone)]
@@ -91,18 +96,18 @@ pub(crate) struct Bytewise {
     panics: bool,
 }
 
-fn settings(contents: &Mutex<Contents>) -> Settings {
-    let mut settings = Settings::default();
-    settings.max_attempts = 3;
-    settings.retry_backoff = Duration::from_millis(1);
-    let contents = contents.lock().unwrap();
-    settings.listing_ttl = contents.listing_ttl;
-    settings.max_listed_names = contents.max_listed_names.unwrap_or(settings.max_listed_names);
-    settings.disk_cache = contents.disk_cache.clone();
-    if let Some(stall) = contents.stall_timeout {
-        settings.stall_timeout = stall;
+fn settings() -> Settings {
+    Settings::default().with(|settings| {
+        settings.max_attempts = 3;
+        settings.retry_backoff = Duration::from_millis(1);
+        settings.listing_ttl = Duration::ZERO;
+    })
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Contents { settings: settings(), ..Contents::default() })))
     }
-    settings
 }
 
 impl Client for Memory {
@@ -111,11 +116,11 @@ impl Client for Memory {
     const SCHEME: &'static str = "mem";
 
     fn settings(&self) -> Settings {
-        settings(&self.0)
+        self.0.lock().unwrap().settings.clone()
     }
 
     async fn open(&self, _: &Arc<str>) -> Result<Bucket> {
-        Ok(Bucket { settings: settings(&self.0), contents: Arc::clone(&self.0) })
+        Ok(Bucket { settings: Client::settings(self), contents: Arc::clone(&self.0) })
     }
 
     async fn list_buckets(&self, token: Option<&str>) -> Result<BucketPage, RequestError> {
@@ -147,7 +152,19 @@ async fn begin(
         Some(Fault::Fails(class)) => Err(RequestError::new(class, "injected")),
         Some(Fault::Spurious(class)) => Err(RequestError::new(class, "injected").spurious()),
         Some(Fault::Hangs) => std::future::pending().await,
+        Some(Fault::Waits) => {
+            pass(contents).await;
+            Ok(None)
+        }
         fault => Ok(fault),
+    }
+}
+
+/// Waits until the gate is open.
+async fn pass(contents: &Mutex<Contents>) {
+    contents.lock().unwrap().gate.1 += 1;
+    while !contents.lock().unwrap().gate.0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
@@ -158,6 +175,34 @@ impl Bucket {
 
     fn contents(&self) -> MutexGuard<'_, Contents> {
         self.contents.lock().unwrap()
+    }
+
+    /// Returns what the response to a GET is now.
+    fn respond(
+        &self,
+        key: &str,
+        range: Range,
+        if_match: Option<&str>,
+        fault: Option<Fault>,
+    ) -> Result<(Head, Bytewise), RequestError> {
+        let contents = self.contents();
+        let Some((bytes, version)) = contents.objects.get(key) else {
+            return Err(RequestError::new(Class::NotFound, "no such object"));
+        };
+        let etag = contents.etag(*version);
+        assert!(!if_match.is_some_and(|tag| tag.starts_with("W/")), "a weak ETag in a condition");
+        if if_match.is_some_and(|wanted| wanted != etag || contents.refuses_conditions) {
+            return Err(RequestError::changed());
+        }
+        let size = bytes.len() as u64;
+        let (start, end) = (range.start.min(size), range.end.min(size));
+        let end = contents.most.map_or(end, |most| end.min(start + most));
+        let left = bytes.slice(start as usize..end as usize);
+        let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(*version);
+        let head = Head::new(size, end).with_etag(etag).with_modified(modified);
+        let [breaks_off, panics] =
+            [Fault::BreaksOff, Fault::Panics].map(|kind| fault == Some(kind));
+        Ok((head, Bytewise { left, breaks_off, panics }))
     }
 
     /// Delays a request for a while.
@@ -189,26 +234,14 @@ impl ObjectStore for Bucket {
     async fn get(&self, options: GetOptions<'_>) -> Result<(Head, Bytewise), RequestError> {
         let GetOptions { key, range, if_match, .. } = options;
         let attempt = tf_fs_object_store::attempt().number;
+        self.contents().ranges.push((range.start, range.end));
         let fault =
             self.begin("get", &format!("{key} from {} attempt {attempt}", range.start)).await?;
-        let contents = self.contents();
-        let Some((bytes, version)) = contents.objects.get(key) else {
-            return Err(RequestError::new(Class::NotFound, "no such object"));
-        };
-        let etag = contents.etag(*version);
-        assert!(!if_match.is_some_and(|tag| tag.starts_with("W/")), "a weak ETag in a condition");
-        if if_match.is_some_and(|wanted| wanted != etag || contents.refuses_conditions) {
-            return Err(RequestError::changed());
+        let response = self.respond(key, range, if_match, fault);
+        if fault == Some(Fault::WaitsDone) {
+            pass(&self.contents).await;
         }
-        let size = bytes.len() as u64;
-        let (start, end) = (range.start.min(size), range.end.min(size));
-        let end = contents.most.map_or(end, |most| end.min(start + most));
-        let left = bytes.slice(start as usize..end as usize);
-        let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(*version);
-        let head = Head::new(size, end).with_etag(etag).with_modified(modified);
-        let [breaks_off, panics] =
-            [Fault::BreaksOff, Fault::Panics].map(|kind| fault == Some(kind));
-        Ok((head, Bytewise { left, breaks_off, panics }))
+        response
     }
 
     async fn list(&self, query: &ListOptions, token: Option<&str>) -> Result<Page, RequestError> {
@@ -286,7 +319,7 @@ impl ObjectStore for Bucket {
             } else {
                 let mut meta = ObjectMeta::new(bytes.len() as u64)
                     .with_etag(contents.etag(*version))
-                    .with_modified(SystemTime::UNIX_EPOCH);
+                    .with_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(*version));
                 meta.size = meta.size.filter(|_| !contents.hides_sizes);
                 page.objects.push(Object::new(&**key, meta));
             }
@@ -402,11 +435,19 @@ impl Connect for Plugin {
 /// Returns a store with these objects, each of which holds its own key.
 pub(crate) fn plugin(keys: &[&str]) -> Plugin {
     let process = Process::current("mem", 2, 64 << 20).unwrap();
-    let plugin = Plugin(Arc::new(Connection::new(process, Memory(Arc::default()))));
+    let plugin = Plugin(Arc::new(Connection::new(process, Memory::default())));
     for key in keys {
         plugin.put(key, key.as_bytes().to_vec());
     }
     plugin
+}
+
+/// Reads a range.
+pub(crate) fn range(reader: &Reader<Plugin>, offset: usize, len: usize) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; len];
+    let mut buf = ReadBuf::from_slice(&mut bytes);
+    reader.read_at(offset as u64, &mut buf)?;
+    Ok(buf.filled().to_vec())
 }
 
 pub(crate) fn name(key: &str) -> Name {
@@ -420,6 +461,10 @@ impl Contents {
 }
 
 impl Memory {
+    pub(crate) fn contents(&self) -> MutexGuard<'_, Contents> {
+        self.0.lock().unwrap()
+    }
+
     pub(crate) fn clear(&self) {
         self.0.lock().unwrap().objects.clear();
     }
@@ -437,7 +482,7 @@ impl Memory {
 
 impl Plugin {
     pub(crate) fn contents(&self) -> MutexGuard<'_, Contents> {
-        self.0.client.0.lock().unwrap()
+        self.0.client.contents()
     }
 
     pub(crate) fn put(&self, key: &str, bytes: Vec<u8>) {
@@ -469,6 +514,24 @@ impl Plugin {
             if bytes.len() as u64 == reader.size() {
                 return Ok(bytes);
             }
+        }
+    }
+
+    pub(crate) fn open(&self, key: &str) -> Result<Reader<Self>> {
+        Reader::open(self, name(key))
+    }
+
+    /// Returns the ranges that GETs asked for since the last call.
+    pub(crate) fn take_ranges(&self) -> Vec<(u64, u64)> {
+        std::mem::take(&mut self.contents().ranges)
+    }
+
+    /// Waits until so many requests are at the gate.
+    pub(crate) fn wait_for(&self, count: usize) {
+        let began = Instant::now();
+        while self.contents().gate.1 < count {
+            assert!(began.elapsed() < Duration::from_secs(20), "{:?}", self.contents().log);
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 
