@@ -15,12 +15,12 @@ use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use clap::Parser;
 use serde_json::Value;
+use tf_plugin_benches::devices::equivalence;
 use tf_plugin_benches::devices::rows::{Row, Session};
-use tf_plugin_benches::devices::same;
 use tf_plugin_benches::report::{self, RATIO, Table, number};
 use tf_plugin_benches::stats::take_turns;
 use tf_plugin_benches::{
-    answer, build, callgrind, contest, device, done, load_framework, rows_of, times_of,
+    answer, build, callgrind, comparison, device, done, load_framework, rows_of, times_of,
 };
 
 /// How fast a copy must be, relative to `memcpy`.
@@ -164,11 +164,11 @@ fn callbacks(bench: &Bench<'_>) -> Result<String> {
             Row::ALL.len(),
             profiles,
         )?;
-        let table = contest::count_table("callback", &PLUGINS, 1, Row::ALL, &counts);
+        let table = comparison::count_table("callback", &PLUGINS, 1, Row::ALL, &counts);
         text += &format!("Instructions a call:\n\n{table}\n");
     }
     let (devices, rounds) = (&bench.devices, bench.arguments.rounds(101));
-    let table = contest::time_table("callback", &PLUGINS, Row::ALL, rounds, |row| {
+    let table = comparison::time_table("callback", &PLUGINS, Row::ALL, rounds, |row| {
         devices.iter().map(|device| Session::new(device, row)).collect()
     })?;
     text += &format!("Nanoseconds a call:\n\n{table}");
@@ -190,13 +190,13 @@ fn run_counted(framework: &Path, plugin: &Path) -> Result<()> {
     be_many();
     load_framework(framework)?;
     let device = device(plugin)?;
-    contest::run_counted(Row::ALL, |row| Session::new(&device, row))
+    comparison::run_counted(Row::ALL, |row| Session::new(&device, row))
 }
 
 /// Compares the devices, which then have an error that stays.
 fn run_compared(framework: &Path, rust: &Path, cpp: &Path) -> Result<()> {
     load_framework(framework)?;
-    same::check(&device(rust)?, &device(cpp)?)
+    equivalence::check(&device(rust)?, &device(cpp)?)
 }
 
 // Bandwidth.
@@ -261,7 +261,7 @@ fn dispatch(bench: &Bench<'_>) -> Result<String> {
     let answer = bench.python("dispatch.py", &["--rounds", &rounds], &[rust, cpp])?;
     let mut table = Table::new(&["µs an op", "Rust", "C++", RATIO, "TensorFlow's CPU", RATIO]);
     for (name, row) in rows_of(&answer)? {
-        let times = contest::compared(&times_of(row, NAMES, Value::as_f64)?, 1e6);
+        let times = comparison::compared(&times_of(row, NAMES, Value::as_f64)?, 1e6);
         table.push([name].into_iter().chain(times));
     }
     Ok(table.to_string())
@@ -282,7 +282,7 @@ fn step(bench: &Bench<'_>) -> Result<String> {
         RATIO,
     ]);
     for (name, row) in rows_of(&answer)? {
-        let times = contest::compared(&times_of(row, NAMES, Value::as_f64)?, 1e3);
+        let times = comparison::compared(&times_of(row, NAMES, Value::as_f64)?, 1e3);
         table.push([name].into_iter().chain(times));
     }
     Ok(table.to_string())

@@ -11,7 +11,7 @@ use cargo_tf_plugin::{NEWEST, TensorFlow};
 use clap::Parser;
 use serde_json::Value;
 use tf_plugin_benches::report::{self, RATIO, Table};
-use tf_plugin_benches::{answer, build, contest, rows_of, times_of};
+use tf_plugin_benches::{answer, build, comparison, rows_of, times_of};
 
 /// `localfs` against TensorFlow's own local filesystem.
 #[derive(Parser)]
@@ -56,7 +56,7 @@ fn main() -> Result<()> {
         table(&answer)?,
         tensorflow.version(),
         build::rust_version(),
-        build::processor()
+        build::cpu_model()
     );
     report::show("benchmarks.md", "localfs", &text, arguments.write)
 }
@@ -77,7 +77,7 @@ fn table(answer: &Value) -> Result<Table> {
         for clock in 0..2 {
             let seconds = |round: &Value| round[clock].as_f64();
             let rounds = times_of(row, ["plugin", "builtin"], seconds)?;
-            cells.extend(contest::compared(&rounds, 1e3));
+            cells.extend(comparison::compared(&rounds, 1e3));
         }
         table.push(cells);
     }

@@ -14,7 +14,7 @@ use cargo_tf_plugin::{NEWEST, TensorFlow};
 use clap::Parser;
 use tf_plugin_benches::report::{self, Table};
 use tf_plugin_benches::rows::{Names, Row, Session};
-use tf_plugin_benches::{build, callgrind, contest, filesystem, load_framework, same};
+use tf_plugin_benches::{build, callgrind, comparison, equivalence, filesystem, load_framework};
 
 /// Rounds of each row on each plugin; the plugins take turns.
 const ROUNDS: usize = 101;
@@ -82,7 +82,7 @@ fn main() -> Result<()> {
         )?;
         // Nobody has to be as cheap as the last one.
         let table =
-            contest::count_table("operation", &COUNTED, PLUGINS.len() - 1, Row::ALL, &counts);
+            comparison::count_table("operation", &COUNTED, PLUGINS.len() - 1, Row::ALL, &counts);
         show("memfs-counts", format!("Instructions an operation:\n\n{table}\n{versions}"))?;
     }
     if !arguments.count {
@@ -97,7 +97,7 @@ fn run_counted(framework: &Path, plugin: &Path) -> Result<()> {
     load_framework(framework)?;
     let plugin = filesystem(plugin)?;
     let names = Names::create(&plugin)?;
-    contest::run_counted(Row::ALL, |row| Session::new(&plugin, &names, row))
+    comparison::run_counted(Row::ALL, |row| Session::new(&plugin, &names, row))
 }
 
 fn time(framework: &Path, plugins: &[PathBuf; 3]) -> Result<Table> {
@@ -106,10 +106,10 @@ fn time(framework: &Path, plugins: &[PathBuf; 3]) -> Result<Table> {
     let plugins = [filesystem(rust)?, filesystem(cpp)?, filesystem(btree)?];
     let [rust, others @ ..] = &plugins;
     for other in others {
-        same::check(rust, other)?;
+        equivalence::check(rust, other)?;
     }
     let names: Vec<Names> = plugins.iter().map(Names::create).collect::<Result<_>>()?;
-    contest::time_table("operation", &PLUGINS, Row::ALL, ROUNDS, |row| {
+    comparison::time_table("operation", &PLUGINS, Row::ALL, ROUNDS, |row| {
         let plugins = plugins.iter().zip(&names);
         plugins.map(|(plugin, names)| Session::new(plugin, names, row)).collect()
     })

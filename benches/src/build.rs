@@ -44,7 +44,7 @@ pub fn cpp(source: &Path, defines: &[&str], include: &Path, directory: &Path) ->
 pub fn versions(tensorflow: &TensorFlow) -> String {
     let cpp = first_line(Command::new(compiler()).arg("--version"));
     let version = tensorflow.version();
-    format!("TensorFlow {version} · {} · {cpp} · {}\n", rust_version(), processor())
+    format!("TensorFlow {version} · {} · {cpp} · {}\n", rust_version(), cpu_model())
 }
 
 fn compiler() -> OsString {
@@ -62,7 +62,7 @@ fn first_line(command: &mut Command) -> String {
 }
 
 /// What this machine's processor calls itself, for the report.
-pub fn processor() -> String {
+pub fn cpu_model() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     model.map_or(env::consts::ARCH, |(_, name)| name).to_owned()

@@ -5,11 +5,11 @@
 mod abi;
 pub mod build;
 pub mod callgrind;
-pub mod contest;
+pub mod comparison;
 pub mod devices;
+pub mod equivalence;
 pub mod report;
 pub mod rows;
-pub mod same;
 pub mod stats;
 
 use anyhow::{Context as _, Result, anyhow, ensure};

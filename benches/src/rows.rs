@@ -8,7 +8,7 @@ use tf_fs_sys::{TF_Code, TF_NOT_FOUND, TF_OK, TF_OUT_OF_RANGE};
 
 use cargo_tf_plugin::host::{Filesystem, Reader, Writer, code_name};
 
-use crate::{c, contest, done};
+use crate::{c, comparison, done};
 
 /// How many files the measured directories hold in all.
 const FILES: usize = 1000;
@@ -112,7 +112,7 @@ fn append(session: &mut Session<'_>, operations: usize) {
     }
 }
 
-impl contest::Row for Row {
+impl comparison::Row for Row {
     fn name(self) -> &'static str {
         self.name
     }
@@ -198,7 +198,7 @@ impl<'p> Session<'p> {
     }
 }
 
-impl contest::Session for Session<'_> {
+impl comparison::Session for Session<'_> {
     /// A row that appends begins with an empty file.
     fn prepare(&mut self) -> Result<()> {
         if self.row.appends {

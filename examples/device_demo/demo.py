@@ -68,20 +68,20 @@ def job(arguments, scratch, **settings):
 
 
 def software(program):
-    """The environment that a program prints, in which there is a card in software."""
+    """The environment that a program prints, in which there is a GPU in software."""
     finished = subprocess.run([program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT)
-    expect(finished.returncode == 0, "there is no card, and none in software: %s" % finished.stderr.strip())
+    expect(finished.returncode == 0, "there is no GPU, and none in software: %s" % finished.stderr.strip())
     return dict(line.split("=", 1) for line in finished.stdout.splitlines())
 
 
 def find_card(kind, settings, program, scratch, report):
-    """The settings with which TensorFlow lists a card: those of the machine, or those for a card in software."""
-    with report.step("card", "Look for a card") as result:
+    """The settings with which TensorFlow lists a GPU: those of the machine, or those for a GPU in software."""
+    with report.step("gpu", "Look for a GPU") as result:
         found = job(["--device", kind], scratch, **settings)
         if not found["devices"]:
             settings = dict(settings, **software(program))
             found = job(["--device", kind], scratch, **settings)
-            report.note("there is none, or no driver; lavapipe computes on the processor, and says nothing of speed")
+            report.note("there is none, or no driver; lavapipe computes on the CPU, and says nothing of speed")
         expect(found["devices"], "TensorFlow lists no device of the type " + kind)
         result("TensorFlow %s lists %s" % (found["version"], ", ".join(found["devices"])))
     return settings
@@ -113,8 +113,8 @@ def train(model, data, settings, arguments, scratch, report):
         expect(device["variables"] == ["device:%s:0" % limits.type], "variables are on %(variables)s" % device)
         with open(counters) as file:
             counted = json.load(file)
-        if "card" in counted:
-            report.note("the card is " + counted["card"])
+        if "device" in counted:
+            report.note("the GPU is " + counted["device"])
         # Kernels have the names of their operations; the rest are copies.
         ran = {op: times for op, times in counted.items() if op[0].isupper()}
         steps = len(device["losses"])
@@ -157,7 +157,7 @@ def main():
     parser.add_argument("--example", choices=sorted(DEVICES), required=True, help="what the library is of")
     parser.add_argument("--tools", required=True, metavar="PYTHON", help="a Python with scikit-learn")
     parser.add_argument("--steps", type=int, default=0, help="end each training after so many; what is learnt does not count")
-    parser.add_argument("--software", metavar="PROGRAM", help="prints the environment in which a card in software is found")
+    parser.add_argument("--software", metavar="PROGRAM", help="prints the environment in which a GPU in software is found")
     arguments = parser.parse_args()
     if not os.path.isfile(arguments.plugin):
         sys.exit("%s does not exist; build it with `cargo build --release --package %s`"

@@ -16,7 +16,7 @@ pub struct Counters {
 
 #[derive(Debug)]
 struct Runs {
-    card: Option<String>,
+    device_name: Option<String>,
     by_op: BTreeMap<&'static str, u64>,
     is_written: bool,
     path: Option<PathBuf>,
@@ -32,14 +32,14 @@ impl Counters {
             // One file for each device, since each may write at any time.
             device => with_ending(&file, &device.to_string()),
         });
-        let runs = Runs { card: None, by_op: BTreeMap::new(), is_written: false, path };
+        let runs = Runs { device_name: None, by_op: BTreeMap::new(), is_written: false, path };
         Self { runs: Arc::new(Mutex::new(runs)) }
     }
 
-    /// Sets the name of the card, which is `card` in the file.
+    /// Sets the name of the device, which is `device` in the file.
     #[must_use]
-    pub fn with_card(self, name: &str) -> Self {
-        lock(&self.runs).card = Some(name.to_owned());
+    pub fn with_device_name(self, name: &str) -> Self {
+        lock(&self.runs).device_name = Some(name.to_owned());
         self
     }
 
@@ -81,11 +81,14 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
 impl Runs {
     fn to_json(&self) -> String {
         let mut text = String::from("{");
-        if let Some(card) = &self.card {
+        if let Some(device_name) = &self.device_name {
             // Characters that would have to be escaped are left out.
             let plain = |c: &char| !c.is_control() && !matches!(c, '"' | '\\');
-            let _ =
-                write!(text, "\"card\": \"{}\"", card.chars().filter(plain).collect::<String>());
+            let _ = write!(
+                text,
+                "\"device\": \"{}\"",
+                device_name.chars().filter(plain).collect::<String>()
+            );
         }
         for (op, count) in &self.by_op {
             let comma = if text.len() > 1 { ", " } else { "" };
@@ -117,11 +120,12 @@ mod tests {
             counters.write().unwrap();
             assert_eq!(read(), "{\"AddV2\": 2, \"MatMul\": 2}\n");
         }
-        let named = Counters::new(2, Some(folder.join("counters"))).with_card("a \"b\" \\ c");
+        let named =
+            Counters::new(2, Some(folder.join("counters"))).with_device_name("a \"b\" \\ c");
         named.count("AddV2");
         named.write().unwrap();
         let read = std::fs::read_to_string(folder.join("counters.2")).unwrap();
-        assert_eq!(read, "{\"card\": \"a b  c\", \"AddV2\": 1}\n");
+        assert_eq!(read, "{\"device\": \"a b  c\", \"AddV2\": 1}\n");
         std::fs::remove_dir_all(&folder).unwrap();
         let gone = Counters::new(0, Some(folder.join("counters")));
         assert!(gone.write().unwrap_err().to_string().contains("counters"));

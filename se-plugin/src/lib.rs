@@ -48,9 +48,9 @@ extern crate self as se_plugin;
 
 #[allow(unsafe_code, reason = "the C boundary; every block is argued")]
 mod abi;
-mod collected;
 mod counters;
 mod device;
+mod device_limit;
 pub mod driver;
 mod dtype;
 #[cfg(test)]
@@ -58,12 +58,12 @@ mod fuzz;
 pub mod graph;
 mod health;
 pub mod host;
+mod inventory;
 pub mod kernel;
-mod limit;
 mod memory;
 mod platform;
 pub mod profiler;
-mod reserve;
+mod small_reserve;
 mod stream;
 mod sync;
 mod timer;
@@ -112,11 +112,11 @@ pub mod __private {
         SE_InitPluginFn, SE_PlatformRegistrationParams, TF_InitGraphFn, TF_InitProfilerFn,
         TF_ProfilerRegistrationParams, TF_Status, TP_OptimizerRegistrationParams,
     };
-    pub use tf_plugin_core::__private::note;
+    pub use tf_plugin_core::__private::elf_note;
 
     /// The items that the in-process host of `tf-plugin-testing` needs in addition to the C interface.
     pub mod testing {
-        pub use crate::abi::release::pretended;
+        pub use crate::abi::host_release::release_override;
 
         /// Structs of the host, by the versioning strategy.
         pub mod versions {

@@ -260,7 +260,7 @@ impl<P: StorePlugin> Filesystem for ObjectFilesystem<P> {
         self.connection()?.delete_dir(&P::Client::parse(uri)?)
     }
 
-    fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
+    fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), DeleteRecursivelyError> {
         self.connection()?.delete_recursively(&P::Client::parse(uri)?)
     }
 

@@ -7,7 +7,7 @@ use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
-use tf_fs_plugin::Origin;
+use tf_fs_plugin::ProcessOrigin;
 
 /// The names that are open for writing and not published yet. They exist for this process.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ pub struct PendingWrite {
     name: Name,
     write: Arc<Write>,
     /// In a forked child the lock may be held for ever.
-    origin: Origin,
+    origin: ProcessOrigin,
 }
 
 /// A file that this process is writing and nobody else can see.
@@ -80,7 +80,7 @@ impl Pending {
             pending: Arc::clone(self),
             name: name.clone(),
             write,
-            origin: Origin::here(),
+            origin: ProcessOrigin::current(),
         }
     }
 
@@ -186,7 +186,7 @@ impl PendingWrite {
     }
 
     fn is_of_this_process(&self) -> bool {
-        self.origin.is_here()
+        self.origin.is_current()
     }
 
     /// Removes it from the open names, unless a later writer has taken its place. Returns whether it did.

@@ -9,7 +9,7 @@ use std::future::Future;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tf_fs_plugin::Origin;
+use tf_fs_plugin::ProcessOrigin;
 use tf_fs_plugin::prelude::*;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 /// Worker threads and memory of this process.
 #[derive(Debug)]
 pub struct Process {
-    origin: Origin,
+    origin: ProcessOrigin,
     /// Taken only by `drop`.
     runtime: Option<Runtime>,
     /// Memory for data on its way.
@@ -78,7 +78,7 @@ impl Process {
                     .with_source(error)
             })?;
         Ok(Self {
-            origin: Origin::here(),
+            origin: ProcessOrigin::current(),
             runtime: Some(runtime),
             budget: Arc::new(Budget::new(memory_budget)),
             budgets: Mutex::new(BTreeMap::from([(scheme, memory_budget)])),
@@ -88,7 +88,7 @@ impl Process {
 
     /// Returns whether this process made it, rather than a parent before a fork.
     pub fn is_current(&self) -> bool {
-        self.origin.is_here()
+        self.origin.is_current()
     }
 
     /// Runs `future` on the calling thread, which must not be one of the worker threads.

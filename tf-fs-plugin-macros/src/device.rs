@@ -42,7 +42,7 @@ fn export(platform: &TokenStream, options: &Options) -> TokenStream {
     let private = quote!(#krate::__private);
     let panic_abort = panic_abort(options);
     let kind = quote!(<#platform as #krate::Platform>::TYPE);
-    let made = quote!(#private::note::Note::device(#kind, ::core::cfg!(panic = "abort")));
+    let made = quote!(#private::elf_note::ElfNote::device(#kind, ::core::cfg!(panic = "abort")));
     let note = note(&private, &kind, &made);
     let only_one = only_one(&quote!(a_crate_exports_only_one_platform));
     // A function for each, so that the compiler's errors are about the author's expression alone.

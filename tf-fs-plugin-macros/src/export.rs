@@ -110,7 +110,7 @@ pub(crate) fn note(private: &TokenStream, text: &TokenStream, note: &TokenStream
             #[cfg(all(unix, not(target_vendor = "apple")))]
             #[used]
             #[unsafe(link_section = ".note.tf_plugin")]
-            static __TF_PLUGIN_NOTE: #private::note::Note<{ #private::note::size(#text) }> = #note;
+            static __TF_PLUGIN_NOTE: #private::elf_note::ElfNote<{ #private::elf_note::size(#text) }> = #note;
         };
     }
 }

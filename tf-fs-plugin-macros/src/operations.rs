@@ -7,7 +7,7 @@ use syn::ext::IdentExt as _;
 /// The associated types that are injected when they are left out.
 pub(crate) const TYPES: [&str; 4] = ["Reader", "Writer", "Region", "Transaction"];
 
-/// Returns the name of the constant in `Ops` for the operation that a method implements. `None` for
+/// Returns the name of the constant in `Operations` for the operation that a method implements. `None` for
 /// another method, also for a misspelt one: the compiler itself then names the similar operation.
 pub(crate) fn flag(method: &Ident) -> Option<Ident> {
     Some(format_ident!("{}", find(method)?.to_ascii_uppercase()))

@@ -30,7 +30,7 @@ pub(crate) fn expand(
     let provided = item.methods.iter().filter_map(|method| {
         let flag = flag(&method.name)?;
         let condition = conditions::attribute(method.condition.as_ref());
-        Some(quote!(#condition let ops = ops.union(#krate::Ops::#flag);))
+        Some(quote!(#condition let ops = ops.union(#krate::Operations::#flag);))
     });
     let self_type = &item.header.self_type;
     let (generics, _, where_clause) = item.header.generics.split_for_impl();
@@ -39,8 +39,8 @@ pub(crate) fn expand(
 
         #[automatically_derived]
         impl #generics #krate::OperationTable for #self_type #where_clause {
-            const PROVIDED: #krate::Ops = {
-                let ops = #krate::Ops::NONE;
+            const PROVIDED: #krate::Operations = {
+                let ops = #krate::Operations::NONE;
                 #(#provided)*
                 ops
             };

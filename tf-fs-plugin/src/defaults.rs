@@ -5,7 +5,7 @@ use crate::entries::Entries;
 use crate::file::{RandomAccessFile, WritableFile};
 use crate::filesystem::Filesystem;
 use crate::glob;
-use crate::ops::Ops;
+use crate::operations::Operations;
 use crate::read_buf::ReadBuf;
 use crate::uri::Uri;
 use std::borrow::Cow;
@@ -96,7 +96,7 @@ fn is_same_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> Result<boo
 pub fn rename_file<F: Filesystem>(fs: &F, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
     // Before anything is touched.
     ensure!(
-        F::PROVIDED.contains(Ops::DELETE_FILE),
+        F::PROVIDED.contains(Operations::DELETE_FILE),
         Error::new(
             Code::Unimplemented,
             format!(
@@ -228,7 +228,7 @@ fn expand<F: Filesystem>(fs: &F, dirs: &[Vec<u8>], component: &[u8]) -> Result<V
 
 /// Returns a path in the form in which TensorFlow passes it to the other operations.
 fn translated<'p, F: Filesystem>(fs: &F, path: &'p [u8]) -> Cow<'p, [u8]> {
-    if F::PROVIDED.contains(Ops::TRANSLATE_NAME) {
+    if F::PROVIDED.contains(Operations::TRANSLATE_NAME) {
         fs.translate_name(path).into()
     } else {
         Uri::canonical(path)

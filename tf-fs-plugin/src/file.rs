@@ -1,7 +1,7 @@
 //! The traits of open files.
 
-use crate::abi::default_note;
 use crate::abi::region_content::RegionContent;
+use crate::abi::writer_default_note;
 use crate::read_buf::ReadBuf;
 use std::sync::Arc;
 use tf_plugin_core::ensure;
@@ -62,7 +62,7 @@ pub trait WritableFile: Send + 'static {
     /// # Errors
     /// Any.
     fn flush(&mut self) -> Result<()> {
-        default_note::leave::<{ default_note::FLUSH }>();
+        writer_default_note::leave::<{ writer_default_note::FLUSH }>();
         Ok(())
     }
 
@@ -73,7 +73,7 @@ pub trait WritableFile: Send + 'static {
     /// # Errors
     /// Any.
     fn sync(&mut self) -> Result<()> {
-        default_note::leave::<{ default_note::SYNC }>();
+        writer_default_note::leave::<{ writer_default_note::SYNC }>();
         self.flush()
     }
 
@@ -84,7 +84,7 @@ pub trait WritableFile: Send + 'static {
     /// # Errors
     /// Any; an error means that data may be missing.
     fn close(&mut self) -> Result<()> {
-        default_note::leave::<{ default_note::CLOSE }>();
+        writer_default_note::leave::<{ writer_default_note::CLOSE }>();
         self.flush()
     }
 }

@@ -3,7 +3,7 @@
 use crate::defaults;
 use crate::entries::Entries;
 use crate::file::{RandomAccessFile, ReadOnlyMemoryRegion, WritableFile};
-use crate::ops::OperationTable;
+use crate::operations::OperationTable;
 use crate::options::FilesystemOption;
 use crate::statistics::FileStatistics;
 use crate::uri::Uri;
@@ -135,7 +135,7 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
     /// with `?` and means that nothing was deleted.
     ///
     /// Default: TensorFlow deletes entry by entry.
-    fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
+    fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), DeleteRecursivelyError> {
         Err(unimplemented(uri, "delete_recursively").into())
     }
 
@@ -382,7 +382,7 @@ pub trait Filesystem: OperationTable + Sized + Send + Sync + 'static {
 
 /// The error of [`Filesystem::delete_recursively`], and the number of remaining entries.
 #[derive(Debug)]
-pub struct Undeleted {
+pub struct DeleteRecursivelyError {
     /// The reason why one of the entries could not be deleted.
     pub error: Error,
     /// Number of remaining files.
@@ -391,7 +391,7 @@ pub struct Undeleted {
     pub dirs: u64,
 }
 
-impl<E: Into<Error>> From<E> for Undeleted {
+impl<E: Into<Error>> From<E> for DeleteRecursivelyError {
     /// Converts the error of a traversal that could not start: the header requires 0 files and 1 directory.
     fn from(error: E) -> Self {
         Self { error: error.into(), files: 0, dirs: 1 }

@@ -94,7 +94,7 @@ mod filesystem;
 #[cfg(test)]
 mod fuzz;
 pub mod glob;
-mod ops;
+mod operations;
 mod options;
 mod statistics;
 mod uri;
@@ -106,20 +106,20 @@ pub use abi::read_buf::ReadBuf;
 pub use abi::region_content::RegionContent;
 pub use entries::Entries;
 pub use file::{AlignedRegion, RandomAccessFile, ReadOnlyMemoryRegion, Unsupported, WritableFile};
-pub use filesystem::{Filesystem, Undeleted};
-pub use ops::{OperationTable, Ops};
+pub use filesystem::{DeleteRecursivelyError, Filesystem};
+pub use operations::{OperationTable, Operations};
 pub use options::{FilesystemOption, OptionValues};
 pub use statistics::FileStatistics;
 pub use tf_fs_plugin_macros::{filesystem, filesystem_plugin, filesystem_plugins};
-pub use tf_plugin_core::{Code, Error, Origin, Result, ResultExt, ensure, logging, sync};
+pub use tf_plugin_core::{Code, Error, ProcessOrigin, Result, ResultExt, ensure, logging, sync};
 pub use uri::Uri;
 
 /// The names that nearly every plugin needs: `use tf_fs_plugin::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        AlignedRegion, Code, Entries, Error, FileStatistics, Filesystem, FilesystemOption,
-        OptionValues, RandomAccessFile, ReadBuf, ReadOnlyMemoryRegion, RegionContent, Result,
-        ResultExt, Undeleted, Uri, WritableFile, ensure, filesystem, filesystem_plugin,
+        AlignedRegion, Code, DeleteRecursivelyError, Entries, Error, FileStatistics, Filesystem,
+        FilesystemOption, OptionValues, RandomAccessFile, ReadBuf, ReadOnlyMemoryRegion,
+        RegionContent, Result, ResultExt, Uri, WritableFile, ensure, filesystem, filesystem_plugin,
         filesystem_plugins,
     };
 }
@@ -130,12 +130,12 @@ pub mod __private {
     pub use crate::abi::autoload::autoload;
     pub use crate::abi::register::{Plugin, Registration, Scheme, init_plugin};
     pub use tf_fs_sys::{TF_FilesystemPluginInfo, TF_InitPluginFn};
-    pub use tf_plugin_core::__private::note;
+    pub use tf_plugin_core::__private::elf_note;
 
     /// What the in-process host of `tf-plugin-testing` needs beyond the C interface.
     pub mod testing {
         pub use crate::abi::configuration::{OwnedOption, from_host};
-        pub use crate::abi::register::{offer_all, registration_of, with_given};
+        pub use crate::abi::register::{register_all, registration_of, with_handoff};
 
         /// The SDK's own defaults.
         pub mod defaults {

@@ -1,7 +1,7 @@
 //! What `tf-fs-plugin` and `se-plugin` share. Both re-export it: use it from there.
 //!
 //! [`Error`], its [`Code`] and [`ResultExt`] become TensorFlow's status; [`logging`] writes log
-//! lines in TensorFlow's style; [`sync`] and [`Origin`] make a plugin work in a forked child. The
+//! lines in TensorFlow's style; [`sync`] and [`ProcessOrigin`] make a plugin work in a forked child. The
 //! hidden modules catch panics at the C boundary and write the status.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -9,24 +9,24 @@
 
 #[allow(unsafe_code, reason = "the C boundary; every block is argued")]
 mod abi;
+mod elf_note;
 mod error;
 mod io_error;
 pub mod logging;
-mod note;
-mod origin;
+mod process_origin;
 mod result_ext;
 pub mod sync;
 
 pub use error::{Code, Error, Result};
-pub use origin::Origin;
+pub use process_origin::ProcessOrigin;
 pub use result_ext::ResultExt;
 
 /// Used by the SDKs and by the macros' output only; it changes without notice.
 #[doc(hidden)]
 pub mod __private {
     /// The notes of a library.
-    pub mod note {
-        pub use crate::note::{LAYOUT, Note, WRITER_DEFAULT, size};
+    pub mod elf_note {
+        pub use crate::elf_note::{ElfNote, LAYOUT, WRITER_DEFAULT, size};
     }
 
     /// Each call from TensorFlow, and each call of an author's code.
@@ -34,7 +34,8 @@ pub mod __private {
         pub use crate::abi::bytes::{has_byte, has_nul};
         pub use crate::abi::fork;
         pub use crate::abi::guard::{
-            Answer, Note, catch, discard, guard, guard_answer, guard_quiet, log_failed,
+            SlotResult, SlotStatus, catch, discard, guard, guard_logged, guard_slot_result,
+            log_failed,
         };
         pub use crate::abi::status::{Panic, log_error, logged_by, watch_panics, write_error};
     }

@@ -8,10 +8,10 @@ use crate::settings::Settings;
 #[derive(Debug, Default)]
 pub(crate) struct Call {
     /// Whether the texts will be written.
-    pub(crate) told: bool,
+    pub(crate) is_written: bool,
     pub(crate) arguments: String,
     /// The status, unless it is OK.
-    pub(crate) refusal: Option<String>,
+    pub(crate) error: Option<String>,
     pub(crate) value: String,
     pub(crate) has_status: bool,
     pub(crate) bytes: u64,
@@ -19,15 +19,15 @@ pub(crate) struct Call {
 
 impl Call {
     pub(crate) fn new() -> Self {
-        Self { told: cfg!(test) || Settings::get().each(), ..Self::default() }
+        Self { is_written: cfg!(test) || Settings::get().writes_calls(), ..Self::default() }
     }
 
     pub(crate) fn argument(&mut self, argument: fmt::Arguments<'_>) {
-        add(self.told, &mut self.arguments, argument);
+        add(self.is_written, &mut self.arguments, argument);
     }
 
     pub(crate) fn value(&mut self, value: fmt::Arguments<'_>) {
-        add(self.told, &mut self.value, value);
+        add(self.is_written, &mut self.value, value);
     }
 
     /// Adds a returned number of things.
@@ -41,30 +41,30 @@ impl Call {
         self.value(format_args!("{count} bytes"));
     }
 
-    pub(crate) fn refused(&mut self, reason: String) {
-        self.refusal = Some(reason);
+    pub(crate) fn failed(&mut self, reason: String) {
+        self.error = Some(reason);
     }
 
-    /// Keeps only the code of a refusal, whose text may contain a secret.
+    /// Keeps only the code of an error, whose text may contain a secret.
     pub(crate) fn hide_reason(&mut self) {
-        if let Some(refusal) = &mut self.refusal {
-            refusal.truncate(refusal.find(':').unwrap_or(refusal.len()));
+        if let Some(error) = &mut self.error {
+            error.truncate(error.find(':').unwrap_or(error.len()));
         }
     }
 
     /// Formats the result in one line.
     pub(crate) fn result(&self) -> String {
-        match (&self.refusal, self.value.as_str()) {
-            (Some(refusal), "") => refusal.clone(),
-            (Some(refusal), value) => format!("{refusal}; {value}"),
+        match (&self.error, self.value.as_str()) {
+            (Some(error), "") => error.clone(),
+            (Some(error), value) => format!("{error}; {value}"),
             (None, "") if self.has_status => "OK".to_owned(),
             (None, value) => value.to_owned(),
         }
     }
 }
 
-fn add(told: bool, to: &mut String, text: fmt::Arguments<'_>) {
-    if told {
+fn add(is_written: bool, to: &mut String, text: fmt::Arguments<'_>) {
+    if is_written {
         if !to.is_empty() {
             to.push(' ');
         }
@@ -141,17 +141,17 @@ mod tests {
 
     #[test]
     fn a_result_is_the_status_and_what_came_back() {
-        let mut call = Call { told: true, ..Call::default() };
+        let mut call = Call { is_written: true, ..Call::default() };
         assert_eq!(call.result(), "");
         call.has_status = true;
         assert_eq!(call.result(), "OK");
-        call.refused("INVALID_ARGUMENT: no number: s3cr3t".to_owned());
+        call.failed("INVALID_ARGUMENT: no number: s3cr3t".to_owned());
         call.hide_reason();
         assert_eq!(call.result(), "INVALID_ARGUMENT");
-        call.refusal = None;
+        call.error = None;
         call.bytes(7);
         assert_eq!((call.result().as_str(), call.bytes), ("7 bytes", 7));
-        call.refused("OUT_OF_RANGE: end".to_owned());
+        call.failed("OUT_OF_RANGE: end".to_owned());
         assert_eq!(call.result(), "OUT_OF_RANGE: end; 7 bytes");
         call.argument(format_args!("{} at", 4));
         call.argument(format_args!("{}", 5));

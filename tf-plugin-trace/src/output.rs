@@ -25,7 +25,7 @@ static CHROME: Sink = Sink::new();
 pub(crate) fn write(settings: &Settings, event: &Event<'_>) {
     if let Some(file) = &settings.calls {
         if file == "-" {
-            system::say(&line(event, settings.process, settings.colour));
+            system::write_stderr(&line(event, settings.process, settings.colour));
         } else {
             CALLS.append(file, line(event, settings.process, false).as_bytes());
         }
@@ -72,7 +72,7 @@ fn line(event: &Event<'_>, program: u32, colour: bool) -> String {
         let _ = write!(line, "  {}", event.call.arguments);
     }
     if !result.is_empty() {
-        let colour = if event.call.refusal.is_some() { bad } else { "" };
+        let colour = if event.call.error.is_some() { bad } else { "" };
         let plain = if colour.is_empty() { "" } else { plain };
         let _ = write!(line, "  {colour}→ {result}{plain}");
     }
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     fn call() -> Call {
-        let mut call = Call { told: true, has_status: true, ..Call::default() };
+        let mut call = Call { is_written: true, has_status: true, ..Call::default() };
         call.argument(format_args!("a://\"\\ä\u{7}b"));
         call.bytes(9);
         call
@@ -188,10 +188,10 @@ mod tests {
         of_a_child.thread = 5;
         assert!(line(&of_a_child, 4, false).starts_with("  12.000345  5/main     "));
         assert!(line(&of_a_child, 5, false).starts_with("  12.000345  main       "));
-        call.refused("NOT_FOUND: x".to_owned());
+        call.failed("NOT_FOUND: x".to_owned());
         let coloured = line(&event(&call), 5, true);
         assert!(coloured.contains("\u{1b}[33m→ NOT_FOUND: x; 9 bytes\u{1b}[0m"), "{coloured:?}");
-        let bare = Call { told: true, ..Call::default() };
+        let bare = Call { is_written: true, ..Call::default() };
         assert!(line(&event(&bare), 5, false).ends_with("  a:// read\n"));
         // The headings are above their columns.
         let heading = |name| crate::settings::HEADINGS.find(name).expect("it is there");

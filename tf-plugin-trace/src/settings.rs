@@ -63,7 +63,7 @@ impl Settings {
     }
 
     /// Returns whether each call is written.
-    pub(crate) fn each(&self) -> bool {
+    pub(crate) fn writes_calls(&self) -> bool {
         self.calls.is_some() || self.chrome.is_some()
     }
 }

@@ -9,23 +9,23 @@ use crate::output::duration;
 #[derive(Debug, Default)]
 pub(crate) struct Count {
     calls: AtomicU64,
-    refused: AtomicU64,
+    failed: AtomicU64,
     nanoseconds: AtomicU64,
     longest: AtomicU64,
     bytes: AtomicU64,
 }
 
 impl Count {
-    pub(crate) fn add(&self, took: u64, refused: bool, bytes: u64) {
+    pub(crate) fn add(&self, took: u64, failed: bool, bytes: u64) {
         self.calls.fetch_add(1, Relaxed);
-        self.refused.fetch_add(refused.into(), Relaxed);
+        self.failed.fetch_add(failed.into(), Relaxed);
         self.nanoseconds.fetch_add(took, Relaxed);
         self.longest.fetch_max(took, Relaxed);
         self.bytes.fetch_add(bytes, Relaxed);
     }
 
     fn clear(&self) {
-        for number in [&self.calls, &self.refused, &self.nanoseconds, &self.longest, &self.bytes] {
+        for number in [&self.calls, &self.failed, &self.nanoseconds, &self.longest, &self.bytes] {
             number.store(0, Relaxed);
         }
     }
@@ -47,7 +47,7 @@ pub(crate) struct Slot {
 struct Row {
     name: String,
     calls: u64,
-    refused: u64,
+    failed: u64,
     nanoseconds: u64,
     longest: u64,
     bytes: u64,
@@ -89,13 +89,13 @@ pub(crate) fn table<'a>(
                 }
             };
             row.calls += calls;
-            row.refused += count.refused.load(Relaxed);
+            row.failed += count.failed.load(Relaxed);
             row.nanoseconds += count.nanoseconds.load(Relaxed);
             row.longest = row.longest.max(count.longest.load(Relaxed));
             row.bytes += count.bytes.load(Relaxed);
         }
     }
-    let is_news = |row: &Row| row.refused > 0 || !is_loading(&row.name);
+    let is_news = |row: &Row| row.failed > 0 || !is_loading(&row.name);
     if rows.is_empty() || !is_program && !rows.iter().any(is_news) {
         return None;
     }
@@ -118,7 +118,7 @@ pub(crate) fn table<'a>(
             "{:<width$}  {:>9}  {:>7}  {total:>9}  {mean:>9}  {longest:>9}  {:>15}",
             row.name,
             row.calls,
-            or_none(row.refused),
+            or_none(row.failed),
             or_none(row.bytes)
         );
         table.push_str(line.trim_end());

@@ -8,18 +8,18 @@
 //! |---|---|
 //! | a directory on the way | owned by root or this user; writable by others only if sticky, as `/tmp` is |
 //! | a link on the way | owned by root or this user |
-//! | the directory itself, folders in it | owned by this user; others have no more access than [`Others`] allows |
+//! | the directory itself, folders in it | owned by this user; others have no more access than [`OtherUsers`] allows |
 //! | a file | a regular file of this user, which nobody else may write to |
 //!
 //! The owner of `/` counts as root: in a user namespace that is often `nobody`. A group may write to a directory on the way if it is that
-//! of root, or has the number of the user: many systems give each user such a group, whose only member the user is.
+//! of root, or has the number of the user: many systems give each user such a group, trusted only member the user is.
 
 #![deny(unsafe_code)]
 
-mod judge;
-mod walk;
+mod path_walk;
+mod permissions;
 
-use judge::Whose;
+use permissions::TrustedUsers;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -34,9 +34,9 @@ use std::time::{Duration, SystemTime};
 
 /// What other users may do in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Others {
+pub enum OtherUsers {
     /// Nothing.
-    Nothing,
+    NoAccess,
     /// Read files and list them.
     Read,
 }
@@ -47,8 +47,8 @@ pub struct PrivateDir {
     fd: OwnedFd,
     /// Its name, for messages and for [`is_in_place`](Self::is_in_place).
     path: PathBuf,
-    whose: Whose,
-    others: Others,
+    trusted: TrustedUsers,
+    others: OtherUsers,
 }
 
 /// A file or folder in a directory.
@@ -86,31 +86,36 @@ impl PrivateDir {
     ///
     /// # Errors
     /// `PermissionDenied`, which names the directory and the reason, if somebody else can change it; and those of the disk.
-    pub fn open(path: &Path, others: Others) -> io::Result<Self> {
-        Self::open_as(path, others, Whose::this_user()?)
+    pub fn open(path: &Path, others: OtherUsers) -> io::Result<Self> {
+        Self::open_as(path, others, TrustedUsers::this_user()?)
     }
 
-    fn open_as(path: &Path, others: Others, whose: Whose) -> io::Result<Self> {
-        let fd = walk::open(path, whose, walk::Last::Own)?;
-        Self::checked(fd, path.to_owned(), whose, others)
+    fn open_as(path: &Path, others: OtherUsers, trusted: TrustedUsers) -> io::Result<Self> {
+        let fd = path_walk::open(path, trusted, path_walk::Last::Own)?;
+        Self::checked(fd, path.to_owned(), trusted, others)
     }
 
     /// Opens the directory `name` in `parent`, as [`open`](Self::open) does, unless it is a link.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn open_in(parent: &Path, name: &str, others: Others) -> io::Result<Self> {
-        let whose = Whose::this_user()?;
-        let fd = walk::open(parent, whose, walk::Last::Parent)?;
+    pub fn open_in(parent: &Path, name: &str, others: OtherUsers) -> io::Result<Self> {
+        let trusted = TrustedUsers::this_user()?;
+        let fd = path_walk::open(parent, trusted, path_walk::Last::Parent)?;
         let path = parent.join(name);
-        let fd = walk::folder(fd.as_fd(), name.as_ref())
-            .map_err(|error| walk::not_a_folder(error, &path))?;
-        Self::checked(fd, path, whose, others)
+        let fd = path_walk::folder(fd.as_fd(), name.as_ref())
+            .map_err(|error| path_walk::not_a_folder(error, &path))?;
+        Self::checked(fd, path, trusted, others)
     }
 
-    fn checked(fd: OwnedFd, path: PathBuf, whose: Whose, others: Others) -> io::Result<Self> {
-        whose.judge_own(&path, &rustix::fs::fstat(&fd)?, others)?;
-        Ok(Self { fd, path, whose, others })
+    fn checked(
+        fd: OwnedFd,
+        path: PathBuf,
+        trusted: TrustedUsers,
+        others: OtherUsers,
+    ) -> io::Result<Self> {
+        trusted.check_private(&path, &rustix::fs::fstat(&fd)?, others)?;
+        Ok(Self { fd, path, trusted, others })
     }
 
     /// Returns the path that it was opened by.
@@ -133,8 +138,8 @@ impl PrivateDir {
         debug_assert!(is_one_component(name));
         let path = self.path.join(name);
         let fd = rustix::fs::openat(&self.fd, name, PATH, Mode::empty())
-            .map_err(|error| walk::not_a_folder(error.into(), &path))?;
-        Self::checked(fd, path, self.whose, self.others)
+            .map_err(|error| path_walk::not_a_folder(error.into(), &path))?;
+        Self::checked(fd, path, self.trusted, self.others)
     }
 
     /// Opens a folder in it, and creates it if it is missing.
@@ -144,7 +149,7 @@ impl PrivateDir {
     pub fn create_folder(&self, name: &str) -> io::Result<Self> {
         match self.folder(name) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                walk::create(self.fd.as_fd(), name.as_ref())?;
+                path_walk::create(self.fd.as_fd(), name.as_ref())?;
                 self.folder(name)
             }
             folder => folder,
@@ -184,7 +189,7 @@ impl PrivateDir {
             Err(Errno::LOOP) => Err(io::Error::new(ErrorKind::InvalidData, "it is a link")),
             fd => Ok(fd?),
         }?;
-        self.whose.judge_file(&rustix::fs::fstat(&fd)?)?;
+        self.trusted.check_file(&rustix::fs::fstat(&fd)?)?;
         Ok(fd.into())
     }
 

@@ -3,7 +3,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-/// Another user than the one of this test, whose files are then not "this user's".
+/// Another user than the one of this test, trusted files are then not "this user's".
 const STRANGER: u32 = 54_321;
 
 fn mode(path: &Path, mode: u32) {
@@ -17,7 +17,7 @@ fn scratch() -> tempfile::TempDir {
 }
 
 fn open(path: &Path) -> io::Result<PrivateDir> {
-    PrivateDir::open(path, Others::Nothing)
+    PrivateDir::open(path, OtherUsers::NoAccess)
 }
 
 /// The message of a refusal.
@@ -108,8 +108,8 @@ fn a_parent_of_somebody_else_is_refused() {
     let scratch = scratch();
     let path = scratch.path().join("c");
     // To the stranger, all below the directory for scratch files is somebody else's; `/` and what is root's is not.
-    let stranger = Whose { user: STRANGER, root: 0 };
-    let opened = PrivateDir::open_as(&path, Others::Nothing, stranger);
+    let stranger = TrustedUsers { user: STRANGER, root: 0 };
+    let opened = PrivateDir::open_as(&path, OtherUsers::NoAccess, stranger);
     let error = refused(opened);
     assert!(error.contains("belongs to user"), "{error}");
     assert!(error.contains("54321"), "{error}");
@@ -131,7 +131,7 @@ fn the_directory_itself_is_this_users_alone() {
         (0o500, true, true),
     ] {
         mode(&path, own);
-        for (others, is_fine) in [(Others::Nothing, nothing), (Others::Read, read)] {
+        for (others, is_fine) in [(OtherUsers::NoAccess, nothing), (OtherUsers::Read, read)] {
             let opened = PrivateDir::open(&path, others);
             assert_eq!(opened.is_ok(), is_fine, "{own:o} {others:?}");
             if let Err(error) = opened {
@@ -170,7 +170,7 @@ fn links_of_this_user_are_followed_on_the_way_and_nowhere_below() {
 
     let directory = open(&at("home/cache")).unwrap();
     symlink("cache", at("home/linked")).unwrap();
-    refused(PrivateDir::open_in(&at("home"), "linked", Others::Nothing));
+    refused(PrivateDir::open_in(&at("home"), "linked", OtherUsers::NoAccess));
     fs::create_dir(at("elsewhere")).unwrap();
     mode(&at("elsewhere"), 0o700);
     fs::write(at("elsewhere/f"), "theirs").unwrap();
@@ -242,8 +242,8 @@ fn a_file_is_a_regular_one_that_nobody_else_can_write_to() {
     directory.create_folder("folder").unwrap();
     assert!(directory.read("folder").is_err());
 
-    let whose = Whose { user: STRANGER, root: 0 };
-    let theirs = PrivateDir { whose, ..open(&path).unwrap() };
+    let trusted = TrustedUsers { user: STRANGER, root: 0 };
+    let theirs = PrivateDir { trusted, ..open(&path).unwrap() };
     directory.remove("f").unwrap();
     put(&directory, "f", b"bytes");
     let error = theirs.read("f").unwrap_err().to_string();
@@ -264,11 +264,11 @@ fn a_write_that_fails_leaves_the_file_before_and_nothing_else() {
 
 #[test]
 fn groups_and_owners_that_may_write_to_a_parent() {
-    let whose = Whose { user: 1000, root: 65_534 };
+    let trusted = TrustedUsers { user: 1000, root: 65_534 };
     let mut stat = rustix::fs::stat("/").unwrap();
     let mut judge = |owner: u32, group: u32, mode: u32| {
         (stat.st_uid, stat.st_gid, stat.st_mode) = (owner, group, 0o040_000 | mode);
-        whose.judge_parent(Path::new("/p"), &stat).is_ok()
+        trusted.check_parent(Path::new("/p"), &stat).is_ok()
     };
     for owner in [0, 1000, 65_534] {
         assert!(judge(owner, 100, 0o755));

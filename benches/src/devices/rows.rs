@@ -8,7 +8,7 @@ use tf_fs_sys::{SE_EVENT_COMPLETE, TF_OK};
 
 use cargo_tf_plugin::host::{Device, Event, Memory, Stream, code_name};
 
-use crate::{contest, done};
+use crate::{comparison, done};
 
 /// Length of what most copies copy.
 const SMALL: usize = 4 << 10;
@@ -109,7 +109,7 @@ impl Row {
     ];
 }
 
-impl contest::Row for Row {
+impl comparison::Row for Row {
     fn name(self) -> &'static str {
         self.name
     }
@@ -208,7 +208,7 @@ impl<'d> Session<'d> {
     }
 }
 
-impl contest::Session for Session<'_> {
+impl comparison::Session for Session<'_> {
     /// Makes what the row destroys, or the reverse.
     fn prepare(&mut self) -> Result<()> {
         self.made_memory.clear();

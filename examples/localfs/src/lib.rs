@@ -9,30 +9,30 @@
 
 #![forbid(unsafe_code)]
 
-mod config;
-mod copying;
-mod deletion;
-mod directories;
-mod durability;
-mod failure;
-mod listing;
-mod matching;
-mod names;
-mod queries;
+mod copy;
+mod create_dir;
+mod delete;
+mod error;
+mod fsync;
+mod glob;
+mod list;
+mod name;
 mod reader;
-mod renaming;
+mod rename;
 mod root;
+mod settings;
+mod stat;
 mod transaction;
 mod writer;
 
-pub use config::ROOT_VARIABLE;
 pub use reader::Reader;
+pub use settings::ROOT_VARIABLE;
 pub use transaction::Transaction;
 pub use writer::Writer;
 
-use config::Config;
-use names::Place;
+use name::Place;
 use root::{Access, Root, is_directory};
+use settings::Config;
 use std::path::Path;
 use std::sync::Arc;
 use tf_fs_plugin::{MappedRegion, prelude::*};
@@ -132,36 +132,36 @@ impl Filesystem for LocalFs {
     }
 
     fn create_dir(&self, uri: Uri<'_>) -> Result<()> {
-        self.at(uri, directories::create_dir)
+        self.at(uri, create_dir::create_dir)
     }
 
     fn recursively_create_dir(&self, uri: Uri<'_>) -> Result<()> {
-        self.at(uri, directories::recursively_create_dir)
+        self.at(uri, create_dir::recursively_create_dir)
     }
 
     fn delete_file(&self, uri: Uri<'_>) -> Result<()> {
-        self.at(uri, deletion::delete_file)
+        self.at(uri, delete::delete_file)
     }
 
     fn delete_dir(&self, uri: Uri<'_>) -> Result<()> {
-        self.at(uri, deletion::delete_dir)
+        self.at(uri, delete::delete_dir)
     }
 
-    fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
+    fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), DeleteRecursivelyError> {
         let settings = self.config.settings();
-        deletion::delete_recursively(&Place::new(&settings.root, uri)?)
+        delete::delete_recursively(&Place::new(&settings.root, uri)?)
     }
 
     fn rename_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
-        self.between(src, dst, renaming::rename_file)
+        self.between(src, dst, rename::rename_file)
     }
 
     fn copy_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
-        self.between(src, dst, copying::copy_file)
+        self.between(src, dst, copy::copy_file)
     }
 
     fn path_exists(&self, uri: Uri<'_>) -> Result<bool> {
-        self.at(uri, queries::path_exists)
+        self.at(uri, stat::path_exists)
     }
 
     fn paths_exist(&self, uris: &[Uri<'_>]) -> Vec<Result<bool>> {
@@ -169,7 +169,7 @@ impl Filesystem for LocalFs {
     }
 
     fn stat(&self, uri: Uri<'_>) -> Result<FileStatistics> {
-        self.at(uri, queries::stat)
+        self.at(uri, stat::stat)
     }
 
     fn is_directory(&self, uri: Uri<'_>) -> Result<bool> {
@@ -177,15 +177,15 @@ impl Filesystem for LocalFs {
     }
 
     fn get_file_size(&self, uri: Uri<'_>) -> Result<u64> {
-        self.at(uri, queries::get_file_size)
+        self.at(uri, stat::get_file_size)
     }
 
     fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
-        self.at(uri, listing::get_children)
+        self.at(uri, list::get_children)
     }
 
     fn get_matching_paths(&self, pattern: Uri<'_>) -> Result<Entries> {
-        matching::get_matching_paths(&self.config.settings().root, pattern)
+        glob::get_matching_paths(&self.config.settings().root, pattern)
     }
 
     // Nothing is cached here; the kernel's caches are coherent.

@@ -1,7 +1,7 @@
 //! Files open for reading.
 
-use crate::failure::describe;
-use crate::names::Place;
+use crate::error::describe;
+use crate::name::Place;
 use crate::root::{Access, is_directory};
 use rustix::io::Errno;
 use std::fs::File;

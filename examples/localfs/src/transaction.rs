@@ -1,8 +1,8 @@
 //! Transactions: paths whose changes become durable together.
 
-use crate::durability::sync_path;
-use crate::failure::describe;
-use crate::names::Place;
+use crate::error::describe;
+use crate::fsync::sync_path;
+use crate::name::Place;
 use crate::root::Root;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Files open for writing.
 
-use crate::failure::describe;
-use crate::names::Place;
+use crate::error::describe;
+use crate::name::Place;
 use crate::root::{Access, Root};
 use rustix::io::Errno;
 use std::fs::File;
@@ -125,7 +125,7 @@ impl Writer {
             other => other.map_err(|error| describe(error, &self.uri))?,
         }
         if let Some((root, parent)) = &self.unsynced_parent {
-            crate::durability::sync_directory(root, parent)
+            crate::fsync::sync_directory(root, parent)
                 .map_err(|error| describe(error, &self.uri))?;
             self.unsynced_parent = None;
         }

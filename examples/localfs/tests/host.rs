@@ -2,7 +2,7 @@
 
 use localfs::LocalFs;
 use tempfile::TempDir;
-use tf_fs_plugin::{Code, FilesystemOption, OperationTable, Ops, OptionValues};
+use tf_fs_plugin::{Code, FilesystemOption, OperationTable, Operations, OptionValues};
 use tf_plugin_testing::filesystem::Host;
 
 fn host() -> (Host, TempDir, String) {
@@ -13,7 +13,7 @@ fn host() -> (Host, TempDir, String) {
 
 #[test]
 fn every_operation_is_its_own() {
-    for (name, op) in Ops::NAMES {
+    for (name, op) in Operations::NAMES {
         // The SDK's is right for paths of a machine.
         let expected = *name != "translate_name";
         assert_eq!(LocalFs::PROVIDED.contains(*op), expected, "{name}");

@@ -2,7 +2,7 @@
 
 use crate::config::{Config, TYPE};
 use crate::timeline::{TIMELINE, Timelines};
-use se_plugin::host::{HostDevice, Ran, WorkerEvent, WorkerStream};
+use se_plugin::host::{FinishedTask, HostDevice, WorkerEvent, WorkerStream};
 use se_plugin::prelude::*;
 use se_plugin::{AllocatorStats, Counters};
 
@@ -27,7 +27,7 @@ impl Platform for RefPlatform {
     fn open(&self, ordinal: usize) -> Result<RefDevice> {
         let counters = Counters::new(ordinal, self.config.counters.clone());
         let (counted, timelines) = (counters.clone(), Timelines::new(ordinal));
-        let observer = move |task: &Ran| {
+        let observer = move |task: &FinishedTask| {
             counted.count(task.op);
             timelines.record(task);
             // TensorFlow 2.22 fetches tensors without `synchronize`. If this fails, the next one reports it.

@@ -1,7 +1,7 @@
 //! The tasks of the streams, for TensorFlow's profiler.
 
 use crate::config::TYPE;
-use se_plugin::host::Ran;
+use se_plugin::host::FinishedTask;
 use se_plugin::profiler::{Line, Timeline};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -23,7 +23,7 @@ impl Timelines {
     }
 
     /// Adds a task while a profiler is active.
-    pub(crate) fn record(&self, task: &Ran) {
+    pub(crate) fn record(&self, task: &FinishedTask) {
         if !TIMELINE.is_active() {
             return;
         }

@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
-use tf_private_dir::{Others, PrivateDir};
+use tf_private_dir::{OtherUsers, PrivateDir};
 
 /// The setting: a directory, or `0` for none.
 pub(crate) const SETTING: &str = "RUST_GPU_CACHE";
@@ -80,7 +80,8 @@ pub(crate) fn of_user() -> Option<PathBuf> {
 impl Cache {
     /// Opens the cache. On failure a warning says why, and nothing is kept.
     pub(crate) fn open(path: &Path) -> Option<Self> {
-        let opened = PrivateDir::open(path, Others::Read).inspect_err(|error| warn(path, error));
+        let opened =
+            PrivateDir::open(path, OtherUsers::Read).inspect_err(|error| warn(path, error));
         let cache = Self { directory: opened.ok()?, has_failed: AtomicBool::new(false) };
         cache.shrink();
         Some(cache)

@@ -42,7 +42,7 @@ impl Platform for GpuPlatform {
             gpu.set_timeout(timeout);
         }
         let counters = Counters::new(0, settings.counters);
-        Ok(Self { counters: counters.with_card(&gpu.name), gpu: Arc::new(gpu) })
+        Ok(Self { counters: counters.with_device_name(&gpu.name), gpu: Arc::new(gpu) })
     }
     fn device_count(&self) -> Result<usize> {
         Ok(1)

@@ -341,7 +341,7 @@ impl Filesystem for Https {
         Err(read_only(uri, "delete"))
     }
 
-    fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
+    fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), DeleteRecursivelyError> {
         Err(read_only(uri, "delete").into())
     }
 

@@ -108,7 +108,7 @@ fn types_in(list: &[u8]) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::test_platform::Nothing;
+    use crate::kernel::test_platform::TestPlatform;
     use crate::wire::{put_bytes, put_message};
 
     #[test]
@@ -124,12 +124,12 @@ mod tests {
 
     #[test]
     fn a_platform_that_panics_or_chooses_wrong_has_its_constant_type() {
-        assert_eq!(device_type::<Nothing<0>>(), "NOTHING");
-        assert_eq!(device_type::<Nothing<1>>(), "NOTHING");
-        assert_eq!(device_type::<Nothing<2>>(), "MINE");
+        assert_eq!(device_type::<TestPlatform<0>>(), "NOTHING");
+        assert_eq!(device_type::<TestPlatform<1>>(), "NOTHING");
+        assert_eq!(device_type::<TestPlatform<2>>(), "MINE");
         for (refusal, why) in [
-            (chosen::<Nothing<0>>(), "no setting"),
-            (chosen::<Nothing<1>>(), "`CPU` cannot be one: TensorFlow has kernels for it"),
+            (chosen::<TestPlatform<0>>(), "no setting"),
+            (chosen::<TestPlatform<1>>(), "`CPU` cannot be one: TensorFlow has kernels for it"),
         ] {
             let text = refusal.unwrap_err().to_string();
             assert!(text.contains(why), "{text}");
@@ -138,9 +138,9 @@ mod tests {
 
     #[test]
     fn a_choice_stays() {
-        assert_eq!(device_type::<Nothing<3>>(), "FIRST");
-        assert_eq!(Nothing::<3>::device_type(), "LATER");
-        assert_eq!(device_type::<Nothing<3>>(), "FIRST");
+        assert_eq!(device_type::<TestPlatform<3>>(), "FIRST");
+        assert_eq!(TestPlatform::<3>::device_type(), "LATER");
+        assert_eq!(device_type::<TestPlatform<3>>(), "FIRST");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Events.
 
-use super::pending::Ledger;
-use super::recorded::Recorded;
+use super::pending_copies::PendingCopies;
+use super::recorded_stream::Recorded;
 use super::state::{DeviceState, StreamState, weak};
 use crate::device::Device;
 use crate::stream::{Event as _, EventStatus, Stream as _};
@@ -14,7 +14,7 @@ pub(super) struct EventState<D: Device> {
     /// `None` if the author's event could not be created: then a record drains the stream instead.
     pub(super) event: Option<D::Event>,
     /// The copies before the latest record.
-    pub(super) copies: Ledger,
+    pub(super) copies: PendingCopies,
     recorded: Recorded<StreamState<D>>,
 }
 

@@ -1,7 +1,7 @@
 //! Callbacks into the host.
 
 use super::kernel::status::Status;
-use super::pending::dropped;
+use super::pending_copies::dropped;
 use crate::health::Health;
 use core::ffi::c_void;
 use core::fmt;

@@ -1,6 +1,6 @@
 //! Host memory that stays valid after a call.
 
-use super::pending::{Pending, dropped};
+use super::pending_copies::{Pending, dropped};
 use core::ptr;
 use std::sync::Arc;
 use tf_plugin_core::Result;

@@ -6,10 +6,10 @@ use super::exports::PlatformExport;
 use super::loads::{initialize, name_of_load};
 use super::state::{DeviceState, into_handle, share, take};
 use super::versions::{
-    self, Refusal, Versioned as _, check_major_version, field, fill, read_at_least,
+    self, VersionError, Versioned as _, check_major_version, field, fill, read_at_least,
 };
+use crate::device_limit::limit;
 use crate::kernel::register::register as register_kernels;
-use crate::limit::limit;
 use crate::platform::Platform;
 use core::ffi::{c_int, c_void};
 use core::ptr;
@@ -21,7 +21,7 @@ use tf_fs_sys::{
     SE_MAJOR, SE_MINOR, SE_PATCH, SE_PlatformRegistrationParams, SP_Device, SP_Platform,
     SP_PlatformFns, SP_StreamExecutor, SP_TimerFns, TF_Status,
 };
-use tf_plugin_core::__private::boundary::{self, guard, guard_quiet, log_error};
+use tf_plugin_core::__private::boundary::{self, guard, guard_logged, log_error};
 use tf_plugin_core::{Error, Result};
 
 /// A platform as one load registers it; `SP_Platform::ext` is a counted reference to it.
@@ -213,7 +213,7 @@ unsafe extern "C" fn destroy_platform<P: Platform>(platform: *mut SP_Platform) {
         }
         Ok(())
     };
-    guard_quiet("destroy_platform", || (), body);
+    guard_logged("destroy_platform", || (), body);
 }
 
 unsafe extern "C" fn destroy_platform_fns(_: *mut SP_PlatformFns) {}
@@ -282,7 +282,7 @@ callbacks! {
             let needed = SP_StreamExecutor::STRUCT_SIZE;
             if found < needed {
                 let record = SP_StreamExecutor::NAME;
-                return Err(Refusal::TooShort { record, found, needed });
+                return Err(VersionError::TooShort { record, found, needed });
             }
             executor::add_stream_options::<P::Device>(params.stream_executor, found);
             Ok(())
@@ -307,7 +307,7 @@ unsafe extern "C" fn destroy_device<P: Platform>(_: *const SP_Platform, device: 
         }
         Ok(())
     };
-    guard_quiet("destroy_device", || (), body);
+    guard_logged("destroy_device", || (), body);
 }
 
 /// Declines all devices if a struct of the host's could not be filled. An error would abort the process.
@@ -316,7 +316,7 @@ unsafe extern "C" fn destroy_device<P: Platform>(_: *const SP_Platform, device: 
 /// As for [`state`].
 unsafe fn note<P: Platform>(
     platform: *const SP_Platform,
-    filled: Result<(), Refusal>,
+    filled: Result<(), VersionError>,
 ) -> Result<()> {
     if let Err(refusal) = filled {
         // SAFETY: `platform` is null, or `register` filled it for this `P`.

@@ -1,13 +1,13 @@
 //! The objects behind the handles of the host.
 
-use super::pending::{self, Ledger, Pending, Spare};
-use super::release::takes_errors_of_copies;
+use super::host_release::takes_errors_of_copies;
+use super::pending_copies::{self, Pending, PendingCopies, Spare};
 use super::versions::field;
 use super::work::{Progress, Waits, Work};
 use crate::device::{Device, MemoryUsage};
 use crate::health::Health;
 use crate::memory::DevicePtr;
-use crate::reserve::Reserve;
+use crate::small_reserve::Reserve;
 use crate::stream::Stream as _;
 use crate::sync::lock;
 use crate::timer::Timer;
@@ -26,7 +26,7 @@ pub(super) struct DeviceState<D: Device> {
     pub(super) device: D,
     pub(super) health: Health,
     /// All copies on any stream.
-    pub(super) copies: Ledger,
+    pub(super) copies: PendingCopies,
     /// The work that kernels have enqueued.
     pub(super) work: Work<StreamState<D>>,
     /// Whether the host repeats a request for memory that is refused.
@@ -57,7 +57,7 @@ impl<D: Device> DeviceState<D> {
         Ok(Self {
             device,
             health: Health::default(),
-            copies: Ledger::default(),
+            copies: PendingCopies::default(),
             work: Work::default(),
             host_insists,
             grows,
@@ -141,7 +141,7 @@ pub(super) struct StreamState<D: Device> {
     /// Created when it is first used: most of the host's streams never use it.
     health: OnceLock<Health>,
     /// The copies before the end of the stream.
-    pub(super) copies: Ledger,
+    pub(super) copies: PendingCopies,
     progress: Progress,
     spare: Spare,
 }
@@ -205,7 +205,13 @@ impl<D: Device> StreamState<D> {
         let pending = self.spare.begin(|| self.health().clone());
         let token = Arc::clone(&pending);
         let outcome = boundary::catch(op, || copy(token));
-        pending::begun(op, pending, &outcome, &self.spare, [&self.copies, &self.device.copies]);
+        pending_copies::begun(
+            op,
+            pending,
+            &outcome,
+            &self.spare,
+            [&self.copies, &self.device.copies],
+        );
         outcome
     }
 }

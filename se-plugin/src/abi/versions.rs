@@ -9,7 +9,7 @@
 //! - A field is written only if `struct_size` covers it, because the host's stack is behind the struct. Then
 //!   `struct_size` is set to the end of the filled part ([`fill`]).
 //! - Fields that only a newer host knows are not changed.
-//! - `struct_size` 0 is refused ([`Refusal::NoSize`]), and so is another major version
+//! - `struct_size` 0 is refused ([`VersionError::NoSize`]), and so is another major version
 //!   ([`check_major_version`]).
 
 use core::fmt;
@@ -19,7 +19,7 @@ use tf_plugin_core::Error;
 
 /// Why a struct of the host is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum VersionError {
     /// There is no struct.
     Null { record: &'static str },
     /// `struct_size` is 0: the struct is not initialised.
@@ -30,7 +30,7 @@ pub enum Refusal {
     MajorVersion { api: &'static str, ours: [i32; 3], host: [i32; 3] },
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for VersionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null { record } => {
@@ -58,10 +58,10 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl From<Refusal> for Error {
+impl From<VersionError> for Error {
     #[cold]
-    fn from(refusal: Refusal) -> Self {
-        Self::invalid_argument(refusal)
+    fn from(error: VersionError) -> Self {
+        Self::invalid_argument(error)
     }
 }
 
@@ -70,16 +70,16 @@ impl From<Refusal> for Error {
 /// # Safety
 /// `record` is null or points to a struct that begins with `struct_size`.
 #[inline]
-pub(crate) unsafe fn size_of_host<T: Versioned>(record: *const T) -> Result<usize, Refusal> {
+pub(crate) unsafe fn size_of_host<T: Versioned>(record: *const T) -> Result<usize, VersionError> {
     if record.is_null() {
-        return Err(Refusal::Null { record: T::NAME });
+        return Err(VersionError::Null { record: T::NAME });
     }
     // SAFETY: non-null; `struct_size` is the first field, as `Versioned` promises.
     match unsafe { record.cast::<usize>().read() } {
-        0 => Err(Refusal::NoSize { record: T::NAME }),
+        0 => Err(VersionError::NoSize { record: T::NAME }),
         // A size that does not cover `struct_size` itself is as wrong as 0.
         found if found < size_of::<usize>() => {
-            Err(Refusal::TooShort { record: T::NAME, found, needed: size_of::<usize>() })
+            Err(VersionError::TooShort { record: T::NAME, found, needed: size_of::<usize>() })
         }
         found => Ok(found),
     }
@@ -89,7 +89,7 @@ pub(crate) unsafe fn size_of_host<T: Versioned>(record: *const T) -> Result<usiz
 ///
 /// # Safety
 /// `record` is null or points to a struct of which `struct_size` bytes can be read.
-pub unsafe fn read<T: Versioned>(record: *const T) -> Result<T, Refusal> {
+pub unsafe fn read<T: Versioned>(record: *const T) -> Result<T, VersionError> {
     // SAFETY: `record` is null, or points to a struct with `struct_size` readable bytes.
     let host = unsafe { size_of_host(record)? };
     let mut copy = T::default();
@@ -110,11 +110,14 @@ pub unsafe fn read<T: Versioned>(record: *const T) -> Result<T, Refusal> {
 ///
 /// # Safety
 /// `record` is null or points to a struct that begins with `struct_size`.
-pub(crate) unsafe fn require<T: Versioned>(record: *const T, needed: usize) -> Result<(), Refusal> {
+pub(crate) unsafe fn require<T: Versioned>(
+    record: *const T,
+    needed: usize,
+) -> Result<(), VersionError> {
     // SAFETY: `record` is null, or points to a struct that begins with `struct_size`.
     let found = unsafe { size_of_host(record)? };
     if found < needed {
-        return Err(Refusal::TooShort { record: T::NAME, found, needed });
+        return Err(VersionError::TooShort { record: T::NAME, found, needed });
     }
     Ok(())
 }
@@ -126,7 +129,7 @@ pub(crate) unsafe fn require<T: Versioned>(record: *const T, needed: usize) -> R
 pub(crate) unsafe fn read_at_least<T: Versioned>(
     record: *const T,
     needed: usize,
-) -> Result<T, Refusal> {
+) -> Result<T, VersionError> {
     // SAFETY: `record` is null, or points to a struct with `struct_size` readable bytes.
     unsafe {
         require(record, needed)?;
@@ -140,7 +143,7 @@ pub(crate) unsafe fn read_at_least<T: Versioned>(
 /// # Safety
 /// `record` is null or points to a struct of which `struct_size` bytes can be written.
 #[inline]
-pub unsafe fn fill<T: Versioned>(record: *mut T, with: &T) -> Result<usize, Refusal> {
+pub unsafe fn fill<T: Versioned>(record: *mut T, with: &T) -> Result<usize, VersionError> {
     // SAFETY: `record` is null, or points to a struct with `struct_size` writable bytes.
     let host = unsafe { size_of_host(record)? };
     if host >= T::STRUCT_SIZE {
@@ -216,8 +219,8 @@ pub(crate) fn check_major_version(
     api: &'static str,
     ours: [i32; 3],
     host: [i32; 3],
-) -> Result<(), Refusal> {
-    if ours[0] == host[0] { Ok(()) } else { Err(Refusal::MajorVersion { api, ours, host }) }
+) -> Result<(), VersionError> {
+    if ours[0] == host[0] { Ok(()) } else { Err(VersionError::MajorVersion { api, ours, host }) }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::allocator::Allocator;
 use super::range::DeviceRange;
-use crate::abi::host::ledger::{Borrow, Ledger};
+use crate::abi::host::borrow_table::{Borrow, BorrowTable};
 use crate::abi::host_buf::HostBuf;
 use crate::device::{AllocatorStats, MemoryUsage};
 use crate::memory::DevicePtr;
@@ -30,7 +30,7 @@ pub struct HostMemory {
 
 #[derive(Debug)]
 struct Shared {
-    ledger: Arc<Ledger>,
+    borrows: Arc<BorrowTable>,
     /// In a fork it may be locked forever, so each caller first checks that this process is not one.
     allocator: Mutex<Allocator>,
 }
@@ -63,8 +63,8 @@ impl HostMemory {
         let len = len.filter(|&len| len > 0 && isize::try_from(len).is_ok()).ok_or_else(|| {
             Error::invalid_argument(format!("a device cannot have {bytes} bytes of memory"))
         })?;
-        let ledger = Arc::new(Ledger::new(len, guarded)?);
-        let shared = Arc::new(Shared { ledger, allocator: Mutex::new(allocator) });
+        let borrows = Arc::new(BorrowTable::new(len, guarded)?);
+        let shared = Arc::new(Shared { borrows, allocator: Mutex::new(allocator) });
         let mut memories = lock_across_forks(&MEMORIES);
         memories.retain(|memory| memory.strong_count() > 0);
         memories.push(Arc::downgrade(&shared));
@@ -89,7 +89,7 @@ impl HostMemory {
             ))
         })?;
         drop(allocator);
-        DevicePtr::new(self.shared.ledger.mapping.view() + offset)
+        DevicePtr::new(self.shared.borrows.mapping.view() + offset)
             .ok_or_else(|| Error::internal("memory is not at address 0"))
     }
 
@@ -106,7 +106,7 @@ impl HostMemory {
     /// Checks that this process has the memory.
     /// Fails with `FAILED_PRECONDITION` in a forked process.
     pub(super) fn check_process(&self) -> Result<()> {
-        self.shared.ledger.mapping.check_process()
+        self.shared.borrows.mapping.check_process()
     }
 
     /// Returns whether an allocation starts there.
@@ -226,7 +226,7 @@ impl HostMemory {
         self.check_process()?;
         let reads = self.ranges(op, reads)?;
         let writes = self.ranges(op, writes)?;
-        self.shared.ledger.borrow(op, reads, writes)
+        self.shared.borrows.borrow(op, reads, writes)
     }
 
     /// Checks the ranges that `op` will use.
@@ -269,7 +269,7 @@ impl HostMemory {
 
     fn offset(&self, address: DevicePtr) -> u64 {
         // An address before the start wraps to an offset behind the end.
-        address.address().wrapping_sub(self.shared.ledger.mapping.view())
+        address.address().wrapping_sub(self.shared.borrows.mapping.view())
     }
 
     /// Returns the memory of this plugin that the address is in, or this one if it is in none.

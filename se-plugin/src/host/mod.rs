@@ -46,6 +46,6 @@ pub use delay::Delay;
 pub use device::HostDevice;
 pub use event::WorkerEvent;
 pub use memory::HostMemory;
-pub use observer::{Observer, Ran};
+pub use observer::{FinishedTask, Observer};
 pub use range::DeviceRange;
 pub use stream::WorkerStream;

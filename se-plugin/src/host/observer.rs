@@ -7,11 +7,11 @@ use std::time::Duration;
 /// Closures are observers.
 pub trait Observer: Send + Sync + 'static {
     /// Observes a task that is done. Called on the stream's thread, before threads that wait for the task continue.
-    fn ran(&self, task: &Ran);
+    fn finished(&self, task: &FinishedTask);
 }
 
-impl<F: Fn(&Ran) + Send + Sync + 'static> Observer for F {
-    fn ran(&self, task: &Ran) {
+impl<F: Fn(&FinishedTask) + Send + Sync + 'static> Observer for F {
+    fn finished(&self, task: &FinishedTask) {
         self(task);
     }
 }
@@ -19,7 +19,7 @@ impl<F: Fn(&Ran) + Send + Sync + 'static> Observer for F {
 /// A task that is done: a copy, a fill, or launched work. Waits and host callbacks are not observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Ran {
+pub struct FinishedTask {
     /// The number of the stream among those of its device, from 0 on.
     pub stream: u64,
     /// The name that the task was launched under; for copies and fills that of the method.

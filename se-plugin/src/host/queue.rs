@@ -2,9 +2,9 @@
 
 use super::delay::Delay;
 use super::memory::HostMemory;
-use super::observer::{Observer, Ran};
+use super::observer::{FinishedTask, Observer};
 use super::range::DeviceRange;
-use crate::abi::host::ledger::Borrow;
+use crate::abi::host::borrow_table::Borrow;
 use crate::health::Health;
 use crate::profiler;
 use crate::sync::lock;
@@ -213,12 +213,12 @@ impl Core {
             let result = boundary::catch(op, || run(Turn { health, hold }));
             if let Some((observer, start, instant)) = start {
                 let (stream, failed) = (self.number, result.is_err());
-                let ran = Ran { stream, op, start, duration: instant.elapsed(), failed };
+                let task = FinishedTask { stream, op, start, duration: instant.elapsed(), failed };
                 let tell = || {
-                    observer.ran(&ran);
+                    observer.finished(&task);
                     Ok(())
                 };
-                boundary::guard_quiet(op, || (), tell);
+                boundary::guard_logged(op, || (), tell);
             }
             if let Err(error) = result {
                 if was_well {

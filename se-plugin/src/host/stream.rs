@@ -5,7 +5,7 @@ use super::event::WorkerEvent;
 use super::memory::HostMemory;
 use super::queue::{Core, Point, Task, Turn, sleep};
 use super::range::DeviceRange;
-use crate::abi::host::ledger::Borrow;
+use crate::abi::host::borrow_table::Borrow;
 use crate::abi::host_callback::HostCallback;
 use crate::abi::host_ptr::{HostSource, HostTarget};
 use crate::health::Health;

@@ -3,7 +3,7 @@
 use crate::abi::kernel::ops::{self, Ops};
 use crate::abi::kernel::shapes::{Infer, ShapeInferenceContext, infer};
 use crate::abi::kernel::status::Status;
-use crate::collected::Collected;
+use crate::inventory::Inventory;
 use crate::sync::lock;
 use crate::wire::{Value, each_of, values};
 use tf_plugin_core::__private::boundary::catch;
@@ -124,7 +124,7 @@ pub struct OpRegistration {
     infer: Infer,
 }
 
-static ALL: Collected<OpRegistration> = Collected::new(Vec::new());
+static ALL: Inventory<OpRegistration> = Inventory::new(Vec::new());
 
 impl OpRegistration {
     /// Adds the op to those of the plugin.

@@ -2,7 +2,7 @@
 
 use super::names::meant;
 use super::op::OpRegistration;
-use super::registry::{self, Choice, HostHas, Registration};
+use super::registry::{self, Choice, HostFeatures, Registration};
 use super::{workarounds, xla};
 use crate::abi::device_type::device_type;
 use crate::abi::kernel::ops::Ops;
@@ -10,7 +10,7 @@ use crate::abi::kernel::register::register as register_one;
 use crate::abi::kernel::status::{HostApi, Status};
 use crate::platform::Platform;
 use std::collections::BTreeMap;
-use tf_plugin_core::__private::boundary::{guard_quiet, log_error};
+use tf_plugin_core::__private::boundary::{guard_logged, log_error};
 
 /// Registers all kernels of a platform, once a process: a second registration of a kernel makes its op fail.
 /// Kernels that cannot be registered are logged; the others are registered.
@@ -34,7 +34,7 @@ pub(crate) fn register<P: Platform>() {
             }
         }
         let Choice { chosen, refused } =
-            registry::choose(registry::of_platform::<P>(), HostHas::now());
+            registry::choose(registry::of_platform::<P>(), HostFeatures::now());
         for refusal in refused {
             log_error(&refusal);
         }
@@ -76,7 +76,7 @@ pub(crate) fn register<P: Platform>() {
         }
         Ok(())
     };
-    guard_quiet("the registration of kernels", || (), body);
+    guard_logged("the registration of kernels", || (), body);
 }
 
 /// Logs the ops that TensorFlow does not have: it accepts kernels for any name, and never runs these.

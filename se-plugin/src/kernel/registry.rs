@@ -3,8 +3,8 @@
 use crate::abi::kernel::trampoline::Functions;
 use crate::abi::kernel::variables::host_has_variables;
 use crate::abi::kernel::variants::host_has_variants;
-use crate::collected::Collected;
 use crate::dtype::DType;
+use crate::inventory::Inventory;
 use crate::kernel::interface::Kernel;
 use crate::kernel::op::Definition;
 use crate::platform::Platform;
@@ -41,7 +41,7 @@ pub struct Options {
     pub variants: bool,
 }
 
-static ALL: Collected<Registration> = Collected::new(Vec::new());
+static ALL: Inventory<Registration> = Inventory::new(Vec::new());
 
 impl Registration {
     /// Adds the kernel to those of the plugin.
@@ -123,12 +123,12 @@ pub(crate) fn of_platform<P: Platform>() -> Vec<&'static Registration> {
 
 /// The features that kernels may need and that not every host has.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct HostHas {
+pub(crate) struct HostFeatures {
     variables: bool,
     variants: bool,
 }
 
-impl HostHas {
+impl HostFeatures {
     pub(crate) fn now() -> Self {
         Self { variables: host_has_variables(), variants: host_has_variants() }
     }
@@ -149,7 +149,7 @@ pub(crate) fn has_kernel_of<P: Platform>(op: &str, types: &[(&str, DType)]) -> b
     all.into_iter().any(|one| {
         (one.platform)() == TypeId::of::<P>()
             && one.is_for(op, types)
-            && HostHas::now().all_for(one)
+            && HostFeatures::now().all_for(one)
     })
 }
 
@@ -164,7 +164,7 @@ pub(crate) struct Choice<'a> {
 /// same node: with both, the op would fail.
 pub(crate) fn choose<'a>(
     all: impl IntoIterator<Item = &'a Registration>,
-    host: HostHas,
+    host: HostFeatures,
 ) -> Choice<'a> {
     let mut choice = Choice::default();
     for one in all {
@@ -185,18 +185,18 @@ pub(crate) fn choose<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::test_platform::Nothing;
-    use crate::kernel::workarounds::Refusal;
+    use crate::kernel::test_platform::TestPlatform;
+    use crate::kernel::workarounds::FailingKernel;
 
     fn with(options: Options) -> Registration {
-        Registration::new::<Refusal<Nothing>>("Op", "here", options)
+        Registration::new::<FailingKernel<TestPlatform>>("Op", "here", options)
     }
 
     fn registration(types: &'static [(&'static str, DType)]) -> Registration {
         with(Options { types, ..Options::default() })
     }
 
-    const ALL: HostHas = HostHas { variables: true, variants: true };
+    const ALL: HostFeatures = HostFeatures { variables: true, variants: true };
     const FLOAT: &[(&str, DType)] = &[("T", DType::Float32)];
     const DOUBLE: &[(&str, DType)] = &[("T", DType::Float64)];
     const INDEX: &[(&str, DType)] = &[("Tidx", DType::Int32)];
@@ -230,8 +230,8 @@ mod tests {
     fn kernels_for_variables_and_variants_need_a_host_that_has_them() {
         let float = registration(FLOAT).options;
         for (options, host) in [
-            (Options { variables: true, ..float }, HostHas { variables: false, ..ALL }),
-            (Options { variants: true, ..float }, HostHas { variants: false, ..ALL }),
+            (Options { variables: true, ..float }, HostFeatures { variables: false, ..ALL }),
+            (Options { variants: true, ..float }, HostFeatures { variants: false, ..ALL }),
         ] {
             let one = with(options);
             assert_eq!(choose([&one], ALL).chosen.len(), 1);

@@ -7,9 +7,9 @@ use core::sync::atomic::{AtomicBool, Ordering};
 static CHANGED: AtomicBool = AtomicBool::new(false);
 
 /// A platform that chooses a device type by its number: 0 panics, 1 is refused, and 3 changes.
-pub(crate) struct Nothing<const KIND: u8 = 2>;
+pub(crate) struct TestPlatform<const KIND: u8 = 2>;
 
-impl<const KIND: u8> Platform for Nothing<KIND> {
+impl<const KIND: u8> Platform for TestPlatform<KIND> {
     const NAME: &'static str = "NOTHING";
     const TYPE: &'static str = "NOTHING";
     type Device = HostDevice;

@@ -38,7 +38,7 @@ pub(crate) fn missing<P: Platform>(chosen: &[&Registration]) -> Vec<Registration
         // `cargo tf-plugin coverage` recognises these kernels by their priority, which TensorFlow lists. An author's
         // kernel has a higher one.
         let options = Options { host_memory: one.handles, priority: -1, ..Options::default() };
-        let refusal = Registration::new::<Refusal<P>>(one.op, file!(), options);
+        let refusal = Registration::new::<FailingKernel<P>>(one.op, file!(), options);
         if one.dtype != Some("dtype") {
             workarounds.push(refusal);
             continue;
@@ -62,13 +62,13 @@ pub(crate) fn missing<P: Platform>(chosen: &[&Registration]) -> Vec<Registration
 }
 
 /// A kernel that fails, for an op of [`VARIABLE_OPS`].
-pub(crate) struct Refusal<P> {
+pub(crate) struct FailingKernel<P> {
     op: &'static VariableOp,
     dtype: DType,
     platform: PhantomData<fn() -> P>,
 }
 
-impl<P: Platform> Kernel for Refusal<P> {
+impl<P: Platform> Kernel for FailingKernel<P> {
     type Platform = P;
 
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
@@ -105,10 +105,10 @@ impl<P: Platform, const VALUE: i32> Kernel for HostFill<P, VALUE> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::test_platform::Nothing;
+    use crate::kernel::test_platform::TestPlatform;
 
     fn ops(chosen: &[&Registration]) -> Vec<String> {
-        let ops = missing::<Nothing>(chosen);
+        let ops = missing::<TestPlatform>(chosen);
         ops.iter()
             .map(|workaround| match workaround.options.types.first() {
                 Some((_, dtype)) => format!("{} {dtype}", workaround.op),
@@ -137,7 +137,8 @@ mod tests {
     fn what_the_author_has_is_left_alone() {
         let all = Options::default();
         let float = Options { types: &[("dtype", DType::Float32)], ..all };
-        let own = |op, options| Registration::new::<Refusal<Nothing>>(op, "here", options);
+        let own =
+            |op, options| Registration::new::<FailingKernel<TestPlatform>>(op, "here", options);
         let count = ops(&[]).len();
         let workarounds = ops(&[&own("AssignAddVariableOp", float)]);
         assert!(!workarounds.contains(&String::from("AssignAddVariableOp float32")));

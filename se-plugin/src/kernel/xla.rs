@@ -10,7 +10,7 @@ use super::interface::Kernel;
 use super::registry::{Options, Registration};
 use super::{OpKernelConstruction, OpKernelContext};
 use crate::abi::device_type::device_type;
-use crate::abi::kernel::on_cpu::{Attributes, Handle};
+use crate::abi::kernel::cpu_op::{Attributes, Handle};
 use crate::abi::kernel::ops::Ops;
 use crate::platform::Platform;
 use core::marker::PhantomData;
@@ -84,8 +84,10 @@ pub(crate) fn missing<P: Platform>(
         return Vec::new();
     }
     let options = Options { priority: PRIORITY, ..Options::default() };
-    let mut missing: Vec<_> =
-        PASSED.into_iter().map(|op| Registration::new::<Passed<P>>(op, file!(), options)).collect();
+    let mut missing: Vec<_> = PASSED
+        .into_iter()
+        .map(|op| Registration::new::<Identity<P>>(op, file!(), options))
+        .collect();
     let on_cpu = OPS.map(|op| Registration::new::<OnCpu<P>>(op, file!(), options));
     let loss = Registration::new::<CtcLoss<P>>(CTC_LOSS, file!(), Options::default());
     let has_loss = chosen.iter().any(|one| one.op == CTC_LOSS);
@@ -103,9 +105,9 @@ pub(crate) fn missing<P: Platform>(
 }
 
 /// A kernel that returns its inputs.
-struct Passed<P>(PhantomData<fn() -> P>);
+struct Identity<P>(PhantomData<fn() -> P>);
 
-impl<P: Platform> Kernel for Passed<P> {
+impl<P: Platform> Kernel for Identity<P> {
     type Platform = P;
 
     fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
@@ -180,11 +182,11 @@ impl<P: Platform> Kernel for CtcLoss<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::test_platform::Nothing;
+    use crate::kernel::test_platform::TestPlatform;
 
     #[test]
     fn kernels_of_the_author_come_before_those_of_tensorflow() {
-        let of = |op| Registration::new::<OnCpu<Nothing>>(op, "here", Options::default());
+        let of = |op| Registration::new::<OnCpu<TestPlatform>>(op, "here", Options::default());
         for (op, device_type, priority) in [
             ("XlaDynamicUpdateSlice", GPU, 2),
             ("XlaSharding", GPU, 2),

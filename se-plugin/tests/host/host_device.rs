@@ -1,6 +1,8 @@
 //! The ready-made parts, alone and as a device of the host's.
 
-use se_plugin::host::{Delay, DeviceRange, HostDevice, HostMemory, Ran, WorkerEvent, WorkerStream};
+use se_plugin::host::{
+    Delay, DeviceRange, FinishedTask, HostDevice, HostMemory, WorkerEvent, WorkerStream,
+};
 use se_plugin::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
@@ -278,7 +280,7 @@ fn streams_of_a_device_fail_together() {
 fn an_observer_is_told_of_each_task() {
     let (sender, ran) = mpsc::channel();
     let sender = std::sync::Mutex::new(sender);
-    let tell = move |task: &Ran| sender.lock().unwrap().send(*task).unwrap();
+    let tell = move |task: &FinishedTask| sender.lock().unwrap().send(*task).unwrap();
     let device = HostDevice::new(HostMemory::new(SIZE).unwrap()).with_observer(tell);
     let before = se_plugin::profiler::now();
     let [one, two] = [(); 2].map(|()| device.create_stream().unwrap());

@@ -2,7 +2,7 @@
 
 use crate::abi::Counted;
 use crate::switch::Switch;
-use se_plugin::host::{HostDevice, HostMemory, Ran, WorkerEvent, WorkerStream};
+use se_plugin::host::{FinishedTask, HostDevice, HostMemory, WorkerEvent, WorkerStream};
 use se_plugin::prelude::*;
 use se_plugin::profiler::Timeline;
 use se_plugin::{AllocatorStats, HostAllocator};
@@ -75,7 +75,7 @@ pub(crate) struct Own {
 
 impl Own {
     pub(crate) fn open(trip: fn(&str) -> Result<()>) -> Result<Self> {
-        let observer = |task: &Ran| {
+        let observer = |task: &FinishedTask| {
             let line = TIMELINE.line(0, format!("Stream {}", task.stream));
             TIMELINE.record(line, task.op, task.start, task.duration);
         };

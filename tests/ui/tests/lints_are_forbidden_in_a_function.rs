@@ -26,7 +26,7 @@ macro_rules! filesystem_for {
 fn plugins_in_a_function_are_registered() {
     use tf_fs_plugin::__private::Plugin;
     use tf_fs_plugin::prelude::{Error, FileStatistics, Filesystem, Uri, filesystem_plugin};
-    use tf_fs_plugin::{OperationTable, Ops};
+    use tf_fs_plugin::{OperationTable, Operations};
 
     struct Both;
 
@@ -47,5 +47,5 @@ fn plugins_in_a_function_are_registered() {
     }
 
     assert_eq!(Both::registrations()[0].scheme(), "both");
-    assert_eq!(Both::PROVIDED, Ops::STAT.union(Ops::DELETE_FILE));
+    assert_eq!(Both::PROVIDED, Operations::STAT.union(Operations::DELETE_FILE));
 }

@@ -10,7 +10,7 @@ mod tf_fs_plugin {}
 struct Registration;
 struct Scheme;
 struct Plugin;
-struct Ops;
+struct Operations;
 struct OperationTable;
 struct Unsupported;
 struct Option;
@@ -40,7 +40,7 @@ impl ::tf_fs_plugin::Filesystem for Registration {
 #[test]
 fn stat_is_provided() {
     let provided = <Registration as ::tf_fs_plugin::OperationTable>::PROVIDED;
-    assert!(provided == ::tf_fs_plugin::Ops::STAT);
+    assert!(provided == ::tf_fs_plugin::Operations::STAT);
 }
 
 #[test]

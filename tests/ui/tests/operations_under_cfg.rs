@@ -6,7 +6,7 @@
 
 use tf_fs_plugin::__private::Plugin;
 use tf_fs_plugin::prelude::*;
-use tf_fs_plugin::{OperationTable, Ops};
+use tf_fs_plugin::{OperationTable, Operations};
 
 struct MemFs;
 
@@ -63,7 +63,9 @@ impl Filesystem for MemFs {
 fn what_cfg_removes_is_not_provided() {
     assert_eq!(
         MemFs::PROVIDED,
-        Ops::STAT.union(Ops::DELETE_DIR).union(Ops::NEW_READ_ONLY_MEMORY_REGION_FROM_FILE)
+        Operations::STAT
+            .union(Operations::DELETE_DIR)
+            .union(Operations::NEW_READ_ONLY_MEMORY_REGION_FROM_FILE)
     );
 }
 

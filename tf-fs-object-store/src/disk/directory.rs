@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tf_private_dir::{Others, PrivateDir};
+use tf_private_dir::{OtherUsers, PrivateDir};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The name below the directory of the setting, which may also hold other things. The number is that of the format.
@@ -100,7 +100,7 @@ impl Directory {
 
     /// Opens the directory, which is created if it is missing. Nobody else can read it or write to it.
     fn open(&self) -> io::Result<Arc<PrivateDir>> {
-        let open = PrivateDir::open_in(&self.parent, NAME, Others::Nothing).map(Arc::new);
+        let open = PrivateDir::open_in(&self.parent, NAME, OtherUsers::NoAccess).map(Arc::new);
         self.open.store(open.as_ref().ok().cloned());
         open
     }

@@ -59,7 +59,7 @@ pub(super) fn note_emptied<C: Client>(connection: &Connection<C>, name: &Name) {
 pub(super) async fn delete_recursively<C: Client>(
     connection: &Connection<C>,
     name: &Name,
-) -> Result<(), Undeleted> {
+) -> Result<(), DeleteRecursivelyError> {
     ensure!(
         !name.key.is_empty(),
         Error::failed_precondition(format_args!(
@@ -169,7 +169,7 @@ async fn delete_listed<C: Client>(deletion: &Deletion<'_, C>, directory: &str) -
 }
 
 /// Counts what is left: the files, and the directories that stay because of them.
-fn left_over(error: Error, left: &[String], directory: &str) -> Undeleted {
+fn left_over(error: Error, left: &[String], directory: &str) -> DeleteRecursivelyError {
     let mut directories = BTreeSet::from([directory]);
     for key in left {
         let ends = key.match_indices('/').map(|(slash, _)| slash + 1);
@@ -181,7 +181,7 @@ fn left_over(error: Error, left: &[String], directory: &str) -> Undeleted {
         }
     }
     let files = left.iter().filter(|key| !key.ends_with('/')).count();
-    Undeleted { error, files: files as u64, dirs: directories.len() as u64 }
+    DeleteRecursivelyError { error, files: files as u64, dirs: directories.len() as u64 }
 }
 
 /// The deletion of many objects of a bucket.

@@ -63,7 +63,7 @@ impl<C: Client> Connection<C> {
     ///
     /// # Errors
     /// `NOT_FOUND`; `FAILED_PRECONDITION` for a whole bucket; as the store says. Counts the names that are left.
-    pub fn delete_recursively(&self, name: &Name) -> Result<(), Undeleted> {
+    pub fn delete_recursively(&self, name: &Name) -> Result<(), DeleteRecursivelyError> {
         self.block_on(deletion::delete_recursively(self, name))
     }
 

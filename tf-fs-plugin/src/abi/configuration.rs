@@ -4,7 +4,7 @@ use super::alloc::{Block, Blocks, c_buffer, c_string};
 use super::registration::table;
 use super::state::{Path, State, bytes, null_argument, place, slots};
 use crate::filesystem::Filesystem;
-use crate::ops::Ops;
+use crate::operations::Operations;
 use crate::options::{FilesystemOption, OptionValues};
 use core::ffi::{c_char, c_int};
 use tf_fs_sys::{

@@ -11,7 +11,7 @@ use tf_fs_sys::{
     TF_ReadOnlyMemoryRegionOps, TF_Status, TF_WritableFile, TF_WritableFileOps,
 };
 use tf_plugin_core::__private::boundary::{
-    Answer, Note, discard, guard, guard_answer, guard_quiet,
+    SlotResult, SlotStatus, discard, guard, guard_logged, guard_slot_result,
 };
 use tf_plugin_core::{Code, Error, Result};
 
@@ -102,7 +102,7 @@ macro_rules! cleanups {
                 }
                 Ok(())
             };
-            guard_quiet($text, || (), body);
+            guard_logged($text, || (), body);
         }
     )*};
 }
@@ -123,19 +123,19 @@ unsafe extern "C" fn read<R: RandomAccessFile>(
     // SAFETY: the host passes a file of this table, a buffer of `n` bytes and a status, all valid
     // during the call.
     unsafe {
-        guard_answer("read", status, -1, || {
+        guard_slot_result("read", status, -1, || {
             let file = opened::<R>(file.as_ref().ok_or_else(null_argument)?.plugin_file)?;
             let mut buf = ReadBuf::from_host(buffer.cast(), n)?;
             buf.read_exact_or_end(file, offset)?;
-            let note = if buf.remaining() > 0 { END_OF_FILE } else { Note::Done };
-            Ok(Answer { value: buf.filled().len() as i64, note })
+            let status = if buf.remaining() > 0 { END_OF_FILE } else { SlotStatus::Ok };
+            Ok(SlotResult { value: buf.filled().len() as i64, status })
         })
     }
 }
 
 /// The status at the end of a file, which each reader of a whole file gets once. The text is short
 /// because TensorFlow allocates memory to copy a text of more than 15 bytes.
-const END_OF_FILE: Note = Note::Known(Code::OutOfRange, c"end of file");
+const END_OF_FILE: SlotStatus = SlotStatus::Static(Code::OutOfRange, c"end of file");
 
 /// Runs an operation on an open writer. On a closed one it returns the result of `when_closed`.
 ///

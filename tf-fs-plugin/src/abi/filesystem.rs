@@ -2,12 +2,12 @@
 
 use super::alloc::{Block, c_buffer, c_string, give_entries};
 use super::files::{OpenWriter, RegionState};
-use super::given;
+use super::init_handoff;
 use super::registration::{Scheme, table};
 use super::state::{Path, State, bytes, drop_state, null_argument, place, slots};
 use crate::defaults;
-use crate::filesystem::{Filesystem, Undeleted};
-use crate::ops::Ops;
+use crate::filesystem::{DeleteRecursivelyError, Filesystem};
+use crate::operations::Operations;
 use crate::uri::Uri;
 use core::ffi::{c_char, c_int};
 use core::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ use tf_fs_sys::{
     TF_ReadOnlyMemoryRegion, TF_Status, TF_WritableFile,
 };
 use tf_plugin_core::__private::boundary::{
-    Answer, Note, discard, guard, guard_answer, guard_quiet, watch_panics,
+    SlotResult, SlotStatus, discard, guard, guard_logged, guard_slot_result, watch_panics,
 };
 use tf_plugin_core::{Error, Result};
 
@@ -75,7 +75,7 @@ pub(super) unsafe extern "C" fn init_given<F: Filesystem>(
     status: *mut TF_Status,
 ) {
     let state = || {
-        let (given, registration) = given::take::<F>()
+        let (given, registration) = init_handoff::take::<F>()
             .ok_or_else(|| Error::internal("the host runs `init` a second time"))?;
         Ok(State::new(given, registration))
     };
@@ -109,7 +109,7 @@ unsafe fn init_with<F: Filesystem>(
 }
 
 unsafe extern "C" fn cleanup<F: Filesystem>(filesystem: *mut TF_Filesystem) {
-    guard_quiet(
+    guard_logged(
         "cleanup",
         || (),
         || {
@@ -174,7 +174,7 @@ slots! {
     }
     fn path_exists(filesystem: state, path: Path) {
         state.with_uri(path, |uri| {
-            if F::PROVIDED.contains(Ops::PATH_EXISTS) {
+            if F::PROVIDED.contains(Operations::PATH_EXISTS) {
                 require(state.filesystem.path_exists(uri)?, uri)
             } else {
                 // Does what `path_exists` would do, without creating the error twice.
@@ -218,7 +218,7 @@ slots! {
     fn get_matching_paths(filesystem: state, glob: Path, entries: Names) -> c_int, or -1 {
         let entries = place(entries)?;
         let pattern = Uri::new(bytes(glob)?);
-        if !F::PROVIDED.contains(Ops::TRANSLATE_NAME) {
+        if !F::PROVIDED.contains(Operations::TRANSLATE_NAME) {
             state.check_scheme(pattern)?;
         }
         give_entries(&state.filesystem.get_matching_paths(pattern)?, entries)
@@ -235,14 +235,14 @@ unsafe extern "C" fn delete_recursively<F: Filesystem>(
     // SAFETY: the host passes a filesystem of this table, a C string, two counters and a status. The counters may be
     // null; the host reads them with any status, so they are always written, also after a panic.
     unsafe {
-        let (files, dirs) = guard_answer("delete_recursively", status, (0, 1), || {
+        let (files, dirs) = guard_slot_result("delete_recursively", status, (0, 1), || {
             let state = State::<F>::of(filesystem)?;
             let deleted =
                 state.with_uri(path, |uri| Ok(state.filesystem.delete_recursively(uri)))?;
             Ok(match deleted {
-                Ok(()) => Answer { value: (0, 0), note: Note::Done },
-                Err(Undeleted { error, files, dirs }) => {
-                    Answer { value: (files, dirs), note: Note::Failed(error) }
+                Ok(()) => SlotResult { value: (0, 0), status: SlotStatus::Ok },
+                Err(DeleteRecursivelyError { error, files, dirs }) => {
+                    SlotResult { value: (files, dirs), status: SlotStatus::Err(error) }
                 }
             })
         });
@@ -271,7 +271,7 @@ unsafe extern "C" fn paths_exist<F: Filesystem>(
     // is null, as many statuses.
     unsafe {
         let count = usize::try_from(num_files).unwrap_or(0);
-        let mut answers = guard_quiet(OP, Vec::new, || {
+        let mut answers = guard_logged(OP, Vec::new, || {
             let state = State::<F>::of(filesystem)?;
             if count > 0 && paths.is_null() {
                 return Err(null_argument());
@@ -325,9 +325,9 @@ unsafe extern "C" fn translate_name<F: Filesystem>(
     unsafe {
         let uri = bytes(uri).unwrap_or_default();
         let unchanged = || c_buffer(uri).map_or(core::ptr::null_mut(), Block::into_raw);
-        guard_quiet("translate_name", unchanged, || {
+        guard_logged("translate_name", unchanged, || {
             let state = State::<F>::of(filesystem);
-            let name = if F::PROVIDED.contains(Ops::TRANSLATE_NAME) {
+            let name = if F::PROVIDED.contains(Operations::TRANSLATE_NAME) {
                 c_string(&state?.filesystem.translate_name(uri))
             } else {
                 // Nearly always a canonical name of a file in this filesystem, which stays as it is.
@@ -352,7 +352,7 @@ fn no_child_name(uri: Uri<'_>, name: &[u8]) -> Error {
 }
 
 unsafe extern "C" fn flush_caches<F: Filesystem>(filesystem: *const TF_Filesystem) {
-    guard_quiet(
+    guard_logged(
         "flush_caches",
         || (),
         || {

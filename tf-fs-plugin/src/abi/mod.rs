@@ -7,11 +7,10 @@
 mod alloc;
 pub(crate) mod autoload;
 pub(crate) mod configuration;
-pub(crate) mod default_note;
 mod exclusive;
 mod files;
 mod filesystem;
-mod given;
+mod init_handoff;
 pub(crate) mod mapped_region;
 pub(crate) mod read_buf;
 pub(crate) mod region_content;
@@ -20,3 +19,4 @@ mod registration;
 mod state;
 mod tokens;
 mod transactions;
+pub(crate) mod writer_default_note;

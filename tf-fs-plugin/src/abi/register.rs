@@ -1,12 +1,12 @@
 //! Registration: what `TF_InitPlugin` gives to the host.
 
 use super::alloc::{self, Block, Blocks, c_string};
-pub use super::given::with_given;
+pub use super::init_handoff::with_handoff;
 use super::registration::Tables;
 pub use super::registration::{Registration, Scheme};
 use super::{configuration, files, filesystem, transactions};
 use crate::filesystem::Filesystem;
-use crate::ops::Ops;
+use crate::operations::Operations;
 use core::any::TypeId;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::BTreeMap;
@@ -39,19 +39,19 @@ pub(super) const fn tables<F: Filesystem>(init: filesystem::Init) -> Tables {
         filesystem: configuration::add_to::<F>(transactions::add_to::<F>(filesystem::ops::<F>(
             init,
         ))),
-        random_access_file: if F::PROVIDED.contains(Ops::NEW_RANDOM_ACCESS_FILE) {
+        random_access_file: if F::PROVIDED.contains(Operations::NEW_RANDOM_ACCESS_FILE) {
             Some(files::random_access_ops::<F::Reader>())
         } else {
             None
         },
         writable_file: if F::PROVIDED
-            .intersects(Ops::NEW_WRITABLE_FILE.union(Ops::NEW_APPENDABLE_FILE))
+            .intersects(Operations::NEW_WRITABLE_FILE.union(Operations::NEW_APPENDABLE_FILE))
         {
             Some(files::writable_ops::<F::Writer>())
         } else {
             None
         },
-        memory_region: if F::PROVIDED.contains(Ops::NEW_READ_ONLY_MEMORY_REGION_FROM_FILE) {
+        memory_region: if F::PROVIDED.contains(Operations::NEW_READ_ONLY_MEMORY_REGION_FROM_FILE) {
             Some(files::region_ops::<F::Region>())
         } else {
             None
@@ -111,7 +111,7 @@ pub fn registration_of<F: Filesystem>(scheme: &str) -> &'static Registration {
 
 /// Fills in `info` as [`init_plugin`] does, but offers every scheme: a test may have several hosts
 /// at a time, each with its own filesystems.
-pub fn offer_all(
+pub fn register_all(
     info: &mut TF_FilesystemPluginInfo,
     registrations: &[&'static Registration],
 ) -> Result<()> {

@@ -3,12 +3,12 @@
 use super::filesystem;
 use super::register::tables;
 use crate::filesystem::Filesystem;
-use crate::ops::Ops;
+use crate::operations::Operations;
 use core::sync::atomic::AtomicUsize;
 use tf_fs_sys::{
     TF_FilesystemOps, TF_RandomAccessFileOps, TF_ReadOnlyMemoryRegionOps, TF_WritableFileOps,
 };
-use tf_plugin_core::__private::note::Note;
+use tf_plugin_core::__private::elf_note::ElfNote;
 
 /// Builds a table with these slots. A slot without `if` is always filled; one with `if` is filled
 /// if the author wrote any of the operations after it, and null otherwise.
@@ -18,7 +18,7 @@ macro_rules! table {
     };
     (@$slot:ident) => { Some($slot::<F>) };
     (@$slot:ident $($op:ident)|+) => {
-        if F::PROVIDED.intersects(Ops::NONE$(.union(Ops::$op))+) { Some($slot::<F>) } else { None }
+        if F::PROVIDED.intersects(Operations::NONE$(.union(Operations::$op))+) { Some($slot::<F>) } else { None }
     };
 }
 pub(super) use table;
@@ -34,7 +34,7 @@ pub trait Scheme: 'static {
 pub struct Registration {
     pub(super) scheme: &'static str,
     /// The operations that the author has written.
-    pub(super) provided: Ops,
+    pub(super) provided: Operations,
     pub(super) tables: &'static Tables,
     /// How many filesystems of this registration the host has. Two concurrent registrations create
     /// two for a moment, of which the host then cleans one up.
@@ -63,8 +63,8 @@ impl Registration {
 
     /// Returns the ELF note in which the shared library describes this registration.
     #[must_use]
-    pub const fn note<const N: usize>(&self, panic_abort: bool) -> Note<N> {
-        Note::filesystem(self.scheme, self.provided.bits(), panic_abort)
+    pub const fn note<const N: usize>(&self, panic_abort: bool) -> ElfNote<N> {
+        ElfNote::filesystem(self.scheme, self.provided.bits(), panic_abort)
     }
 
     /// Returns the scheme without `://`.

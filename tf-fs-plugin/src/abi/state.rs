@@ -3,7 +3,7 @@
 use super::registration::Registration;
 use super::tokens::Tokens;
 use crate::filesystem::Filesystem;
-use crate::ops::Ops;
+use crate::operations::Operations;
 use crate::uri::Uri;
 use core::ffi::{CStr, c_char};
 use tf_fs_sys::TF_Filesystem;
@@ -90,7 +90,7 @@ impl<F: Filesystem> State<F> {
     ) -> Result<R> {
         // SAFETY: `path` is null or a C string.
         let path = unsafe { bytes(path) }?;
-        if F::PROVIDED.contains(Ops::TRANSLATE_NAME) {
+        if F::PROVIDED.contains(Operations::TRANSLATE_NAME) {
             // The author decides what a canonical name is.
             return op(Uri::new(path));
         }

@@ -4,11 +4,11 @@ use super::alloc::c_string;
 use super::registration::table;
 use super::state::{Path, State, bytes, place, slots};
 use crate::filesystem::Filesystem;
-use crate::ops::Ops;
+use crate::operations::Operations;
 use crate::uri::Uri;
 use core::ffi::{c_char, c_int};
 use tf_fs_sys::{TF_Filesystem, TF_FilesystemOps, TF_Status, TF_TransactionToken};
-use tf_plugin_core::__private::boundary::{guard, guard_quiet};
+use tf_plugin_core::__private::boundary::{guard, guard_logged};
 use tf_plugin_core::{Code, Error};
 
 /// A place for a token.
@@ -16,8 +16,9 @@ type NewToken = *mut *mut TF_TransactionToken;
 
 /// Adds the slots of transactions to a table.
 pub(super) const fn add_to<F: Filesystem>(ops: TF_FilesystemOps) -> TF_FilesystemOps {
-    let parts =
-        Ops::START_TRANSACTION.union(Ops::ADD_TO_TRANSACTION).union(Ops::GET_TRANSACTION_FOR_PATH);
+    let parts = Operations::START_TRANSACTION
+        .union(Operations::ADD_TO_TRANSACTION)
+        .union(Operations::GET_TRANSACTION_FOR_PATH);
     let ops = table! {
         start_transaction if START_TRANSACTION;
         end_transaction if END_TRANSACTION;
@@ -82,7 +83,7 @@ unsafe extern "C" fn decode_transaction_token<F: Filesystem>(
 ) -> *mut c_char {
     let text = |text: &str| Ok(c_string(text.as_bytes())?.into_raw());
     let fallback = || text("(unknown transaction)").unwrap_or(core::ptr::null_mut());
-    guard_quiet("decode_transaction_token", fallback, || {
+    guard_logged("decode_transaction_token", fallback, || {
         // SAFETY: the host passes a filesystem of this table and any token.
         let state = unsafe { State::<F>::of(filesystem) }?;
         let transaction = state.tokens.lock()?.find(token)?;

@@ -3,7 +3,7 @@
 use crate::abi::raw::{self, BadOption, Buffer, Given, call};
 use crate::full::Full;
 use crate::support::{code, fails};
-use tf_fs_plugin::{Code, Ops};
+use tf_fs_plugin::{Code, Operations};
 use tf_plugin_testing::filesystem::{Host, TestFilesystem};
 
 const FILE: &str = "full://h/file";
@@ -40,7 +40,7 @@ fn has_status(op: &str) -> bool {
 #[test]
 fn without_a_status_nothing_happens() {
     let (_host, fs) = fixture();
-    for (op, _) in Ops::NAMES.iter().filter(|(op, _)| has_status(op)) {
+    for (op, _) in Operations::NAMES.iter().filter(|(op, _)| has_status(op)) {
         if *op == "paths_exist" {
             // It may be called without statuses, and then only returns a value.
             continue;
@@ -59,7 +59,7 @@ fn without_a_status_nothing_happens() {
 fn without_a_filesystem_nothing_is_open() {
     let (_host, fs) = fixture();
     for given in [Given { filesystem: false, ..Given::ALL }, Given { state: false, ..Given::ALL }] {
-        for (op, _) in Ops::NAMES {
+        for (op, _) in Operations::NAMES {
             let answer = call(&fs, op, FILE, given);
             assert_eq!(answer.returned, fallback(op), "{op}");
             match *op {
@@ -87,7 +87,7 @@ fn null_paths_and_places_are_invalid_arguments() {
         get_filesystem_configuration get_filesystem_configuration_option \
         get_filesystem_configuration_keys";
     let (host, fs) = fixture();
-    for (op, _) in Ops::NAMES {
+    for (op, _) in Operations::NAMES {
         if !NO_PATH.split(' ').any(|known| known == *op) {
             let answer = call(&fs, op, FILE, Given { path: false, ..Given::ALL });
             assert_eq!(answer.returned, fallback(op), "{op}");

@@ -4,7 +4,7 @@ use crate::basic::{Basic, Rootless};
 use crate::support::{code, fails};
 use crate::trips::{Trip, arm, disarm};
 use std::sync::LazyLock;
-use tf_fs_plugin::{Code, Ops};
+use tf_fs_plugin::{Code, Operations};
 use tf_plugin_testing::filesystem::Host;
 
 const A: &str = "basic://h/a";
@@ -111,7 +111,7 @@ fn a_copy_that_fails_leaves_no_half_made_file() {
 #[test]
 fn tensorflows_copy_goes_into_a_directory_and_from_one_filesystem_to_another() {
     let host = Host::new();
-    host.register_without::<Basic>(Ops::COPY_FILE).expect("loaded");
+    host.register_without::<Basic>(Operations::COPY_FILE).expect("loaded");
     host.register::<crate::full::Full>().expect("loaded");
     host.create_dir(DIR).expect("created");
     host.write_file(A, big()).expect("written");
@@ -190,7 +190,7 @@ fn get_matching_paths_tells_what_tensorflow_hides() {
     );
     // TensorFlow's default swallows them.
     let host = Host::new();
-    host.register_without::<Basic>(Ops::GET_MATCHING_PATHS).expect("loaded");
+    host.register_without::<Basic>(Operations::GET_MATCHING_PATHS).expect("loaded");
     arm("get_children", Trip::Fail(Code::Unavailable), 0);
     glob(&host, "basic://h/*", &[]);
 }

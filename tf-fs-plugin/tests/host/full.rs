@@ -138,8 +138,8 @@ filesystem! {
             let (options, transactions) = Default::default();
             Ok(born(Self { files: MemFs::new(scheme)?, options, transactions }))
         }
-        fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
-            trip("delete_recursively").map_err(|error| Undeleted { error, files: 3, dirs: 2 })?;
+        fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), DeleteRecursivelyError> {
+            trip("delete_recursively").map_err(|error| DeleteRecursivelyError { error, files: 3, dirs: 2 })?;
             Ok(self.delete(uri)?)
         }
         fn paths_exist(&self, uris: &[Uri<'_>]) -> Vec<Result<bool>> {

@@ -5,7 +5,7 @@ use crate::bad_input::fallback;
 use crate::full::Full;
 use crate::support::fails;
 use crate::trips::{Trip, arm, disarm, panic_line};
-use tf_fs_plugin::{Code, Error, FilesystemOption, Ops, OptionValues, Result};
+use tf_fs_plugin::{Code, Error, FilesystemOption, Operations, OptionValues, Result};
 use tf_plugin_testing::filesystem::{Host, TestFilesystem, TestTransaction};
 
 const DIR: &str = "full://h/dir";
@@ -56,7 +56,7 @@ const ELSEWHERE: &[&str] =
     &["paths_exist", "translate_name", "flush_caches", "decode_transaction_token"];
 
 fn operations() -> impl Iterator<Item = &'static str> {
-    Ops::NAMES.iter().map(|(op, _)| *op).filter(|op| !ELSEWHERE.contains(op))
+    Operations::NAMES.iter().map(|(op, _)| *op).filter(|op| !ELSEWHERE.contains(op))
 }
 
 /// Calls an operation that fails, and checks that it leaves nothing but its status.

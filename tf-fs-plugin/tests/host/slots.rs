@@ -5,7 +5,7 @@ use crate::full::Full;
 use crate::partial::Tree;
 use crate::support::fails;
 use std::collections::BTreeSet;
-use tf_fs_plugin::{Code, Ops};
+use tf_fs_plugin::{Code, Operations};
 use tf_fs_sys::{TF_FilesystemOps, for_each_operation};
 use tf_plugin_testing::filesystem::{Host, Plugin};
 
@@ -74,7 +74,7 @@ fn check<P: Plugin>(scheme: &str, written: &[&'static str]) {
 
 #[test]
 fn all_operations() {
-    let all: Vec<&str> = Ops::NAMES.iter().map(|(op, _)| *op).collect();
+    let all: Vec<&str> = Operations::NAMES.iter().map(|(op, _)| *op).collect();
     check::<Full>("full", &all);
 }
 
@@ -88,7 +88,7 @@ macro_rules! only {
                 #[derive(Debug)]
                 struct Only;
                 impl tf_fs_plugin::OperationTable for Only {
-                    const PROVIDED: Ops = Ops::$op;
+                    const PROVIDED: Operations = Operations::$op;
                 }
                 export!(Only: "only" => Only);
                 impl tf_fs_plugin::Filesystem for Only {
@@ -103,7 +103,7 @@ macro_rules! only {
                 check::<Only>("only", &[stringify!($name)]);
                 tested.insert(stringify!($name));
             })*
-            assert_eq!(tested, Ops::NAMES.iter().map(|(op, _)| *op).collect());
+            assert_eq!(tested, Operations::NAMES.iter().map(|(op, _)| *op).collect());
         }
     };
 }
@@ -127,14 +127,14 @@ fn three_transaction_methods_give_a_fourth() {
 #[test]
 fn slots_can_be_taken_out() {
     let host = Host::new();
-    for (op, flag) in Ops::NAMES {
+    for (op, flag) in Operations::NAMES {
         let other = Host::new();
         other.register_without::<Full>(*flag).expect("loaded");
         let ops = other.filesystem("full").expect("there").tables().filesystem;
         let all = filled(&ops);
         assert!(!all.contains(op) && all.len() == 32, "{op}");
     }
-    host.register_without::<Full>(Ops::NONE).expect("loaded");
+    host.register_without::<Full>(Operations::NONE).expect("loaded");
     assert_eq!(filled(&host.filesystem("full").expect("there").tables().filesystem).len(), 33);
 }
 

@@ -8,21 +8,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tf_fs_sys::TF_Status;
 
 /// What a slot returns: a value, and the content of its status.
-pub struct Answer<R> {
+pub struct SlotResult<R> {
     /// What the slot returns.
     pub value: R,
     /// The content of its status.
-    pub note: Note,
+    pub status: SlotStatus,
 }
 
 /// The content of a status that comes with a value.
-pub enum Note {
+pub enum SlotStatus {
     /// `TF_OK`.
-    Done,
+    Ok,
     /// A frequent result that always has the same text, and so needs no allocation.
-    Known(Code, &'static CStr),
+    Static(Code, &'static CStr),
     /// An error.
-    Failed(Error),
+    Err(Error),
 }
 
 /// Runs the body of a slot. An error or a panic is written to the status, and the slot then returns
@@ -41,7 +41,9 @@ pub unsafe fn guard<R>(
 ) -> R {
     // SAFETY: `status` is null or a status of the host.
     unsafe {
-        guard_answer(op, status, fallback, || Ok(Answer { value: body()?, note: Note::Done }))
+        guard_slot_result(op, status, fallback, || {
+            Ok(SlotResult { value: body()?, status: SlotStatus::Ok })
+        })
     }
 }
 
@@ -50,20 +52,20 @@ pub unsafe fn guard<R>(
 /// # Safety
 /// `status` must be null or a status of the host.
 #[inline]
-pub unsafe fn guard_answer<R>(
+pub unsafe fn guard_slot_result<R>(
     op: &'static str,
     status: *mut TF_Status,
     fallback: R,
-    body: impl FnOnce() -> Result<Answer<R>>,
+    body: impl FnOnce() -> Result<SlotResult<R>>,
 ) -> R {
     if status.is_null() {
         return without_status(op, fallback);
     }
     // An error is written where it arises, so that a success does not pass anything large on.
     let run = || match body() {
-        Ok(Answer { value, note }) => {
+        Ok(SlotResult { value, status: outcome }) => {
             // SAFETY: `status` is not null, so it is a status of the host.
-            unsafe { status::write(op, status, note) };
+            unsafe { status::write(op, status, outcome) };
             Some(value)
         }
         Err(error) => {
@@ -87,7 +89,7 @@ pub unsafe fn guard_answer<R>(
 /// Runs the body of a slot that has no status. An error or a panic is logged, and the slot then
 /// returns `fallback`.
 #[inline]
-pub fn guard_quiet<R>(
+pub fn guard_logged<R>(
     op: &'static str,
     fallback: impl FnOnce() -> R,
     body: impl FnOnce() -> Result<R>,

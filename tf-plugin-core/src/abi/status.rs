@@ -1,7 +1,7 @@
 //! Writing TensorFlow's status.
 
 use super::bytes::has_nul;
-use super::guard::{Note, discard};
+use super::guard::{SlotStatus, discard};
 use crate::error::{Code, Error};
 use core::ffi::CStr;
 use std::any::Any;
@@ -38,13 +38,13 @@ fn lost(missing: MissingSymbol) {
 /// # Safety
 /// `status` must be a status of the host.
 #[inline]
-pub(super) unsafe fn write(op: &'static str, status: *mut TF_Status, note: Note) {
+pub(super) unsafe fn write(op: &'static str, status: *mut TF_Status, outcome: SlotStatus) {
     // SAFETY: `status` is a status of the host.
     unsafe {
-        match note {
-            Note::Done => set(status, TF_OK, c""),
-            Note::Known(code, message) => set(status, code.as_raw(), message),
-            Note::Failed(error) => write_error(op, status, error),
+        match outcome {
+            SlotStatus::Ok => set(status, TF_OK, c""),
+            SlotStatus::Static(code, message) => set(status, code.as_raw(), message),
+            SlotStatus::Err(error) => write_error(op, status, error),
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::abi::listing::matches;
 use super::handle::TestFilesystem;
 use std::collections::VecDeque;
-use tf_fs_plugin::{Undeleted, Uri};
+use tf_fs_plugin::{DeleteRecursivelyError, Uri};
 use tf_plugin_core::{Code, Error, Result};
 
 /// Removes scheme and host, as TensorFlow does.
@@ -95,10 +95,17 @@ pub(super) fn copy_file(
 }
 
 /// Deletes files on the way down, directories on the way up, and continues after an error; joins as `JoinPath` does.
-pub(super) fn delete_recursively(fs: &TestFilesystem, uri: &[u8]) -> Result<(), Undeleted> {
+pub(super) fn delete_recursively(
+    fs: &TestFilesystem,
+    uri: &[u8],
+) -> Result<(), DeleteRecursivelyError> {
     fs.path_exists(uri)?;
     if fs.is_directory(uri).is_err() {
-        return fs.delete_file(uri).map_err(|error| Undeleted { error, files: 1, dirs: 0 });
+        return fs.delete_file(uri).map_err(|error| DeleteRecursivelyError {
+            error,
+            files: 1,
+            dirs: 0,
+        });
     }
     let (mut files, mut dirs) = (0, 0);
     let mut first_error = None;
@@ -132,7 +139,7 @@ pub(super) fn delete_recursively(fs: &TestFilesystem, uri: &[u8]) -> Result<(), 
     }
     match first_error {
         None => Ok(()),
-        Some(error) => Err(Undeleted { error, files, dirs }),
+        Some(error) => Err(DeleteRecursivelyError { error, files, dirs }),
     }
 }
 

@@ -4,8 +4,8 @@ use crate::faults::{Fault, Faults, faults_of_each};
 use std::sync::Arc;
 use tf_fs_plugin::__private::testing::defaults;
 use tf_fs_plugin::{
-    Entries, FileStatistics, Filesystem, FilesystemOption, OperationTable, Ops, RandomAccessFile,
-    ReadBuf, Undeleted, Uri, WritableFile,
+    DeleteRecursivelyError, Entries, FileStatistics, Filesystem, FilesystemOption, OperationTable,
+    Operations, RandomAccessFile, ReadBuf, Uri, WritableFile,
 };
 use tf_plugin_core::{Error, Result};
 
@@ -44,7 +44,7 @@ impl<F: Filesystem> Faulty<F> {
     /// Wraps a filesystem for [`Host::serve`](super::host::Host::serve). No fault is set yet.
     #[must_use]
     pub fn new(inner: F) -> (Self, Faults) {
-        let own = Ops::NAMES.iter().map(|(name, _)| *name).chain(FILE_OPERATIONS);
+        let own = Operations::NAMES.iter().map(|(name, _)| *name).chain(FILE_OPERATIONS);
         let faults = Faults::of(own, "filesystem_interface.h");
         (Self { inner, faults: faults.clone() }, faults)
     }
@@ -61,7 +61,7 @@ impl<F: Filesystem> Faulty<F> {
 }
 
 impl<F: Filesystem> OperationTable for Faulty<F> {
-    const PROVIDED: Ops = F::PROVIDED;
+    const PROVIDED: Operations = F::PROVIDED;
 }
 
 /// Defines operations that call the inner one, some on `&mut self`.
@@ -78,7 +78,7 @@ macro_rules! forward_or_default {
     ($($op:ident, $flag:ident($($arg:ident: $type:ty),*) -> $answer:ty;)*) => {$(
         fn $op(&self, $($arg: $type),*) -> Result<$answer> {
             self.faults.call(stringify!($op), || {
-                if F::PROVIDED.contains(Ops::$flag) {
+                if F::PROVIDED.contains(Operations::$flag) {
                     self.inner.$op($($arg),*)
                 } else {
                     defaults::$op(self, $($arg),*)
@@ -140,7 +140,7 @@ impl<F: Filesystem> Filesystem for Faulty<F> {
 
     fn is_directory(&self, uri: Uri<'_>) -> Result<bool> {
         self.faults.call("is_directory", || {
-            if F::PROVIDED.contains(Ops::IS_DIRECTORY) {
+            if F::PROVIDED.contains(Operations::IS_DIRECTORY) {
                 self.inner.is_directory(uri)
             } else {
                 self.stat(uri).map(|found| found.is_directory)
@@ -148,7 +148,7 @@ impl<F: Filesystem> Filesystem for Faulty<F> {
         })
     }
 
-    fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
+    fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), DeleteRecursivelyError> {
         let mut left = None;
         let deleted = self.faults.call("delete_recursively", || {
             self.inner.delete_recursively(uri).map_err(|undeleted| {
@@ -157,7 +157,7 @@ impl<F: Filesystem> Filesystem for Faulty<F> {
             })
         });
         deleted.map_err(|error| match left {
-            Some((files, dirs)) => Undeleted { error, files, dirs },
+            Some((files, dirs)) => DeleteRecursivelyError { error, files, dirs },
             None => error.into(),
         })
     }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tf_fs_plugin::__private::Plugin;
-use tf_fs_plugin::{FileStatistics, Ops, Undeleted, Uri};
+use tf_fs_plugin::{DeleteRecursivelyError, FileStatistics, Operations, Uri};
 use tf_plugin_core::sync::{RwLock, RwLockReadGuard};
 use tf_plugin_core::{Code, Error, Result};
 
@@ -73,7 +73,7 @@ impl Host {
     /// TensorFlow's texts for tables that it refuses, the error of `new`, or `ALREADY_EXISTS` for a
     /// scheme that is registered already.
     pub fn register<P: Plugin>(&self) -> Result<()> {
-        self.register_without::<P>(Ops::NONE)
+        self.register_without::<P>(Operations::NONE)
     }
 
     /// Adds a filesystem whose scheme is free; otherwise drops it, which runs its `cleanup`.
@@ -260,7 +260,7 @@ routed! {
     recursively_create_dir(uri) -> Result<()>;
     delete_file(uri) -> Result<()>;
     delete_dir(uri) -> Result<()>;
-    delete_recursively(uri) -> Result<(), Undeleted>;
+    delete_recursively(uri) -> Result<(), DeleteRecursivelyError>;
     path_exists(uri) -> Result<()>;
     stat(uri) -> Result<FileStatistics>;
     is_directory(uri) -> Result<()>;

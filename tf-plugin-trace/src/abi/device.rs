@@ -4,8 +4,8 @@ use std::ffi::{c_int, c_void};
 
 use tf_fs_sys::*;
 
+use super::format::text;
 use super::tables::tables;
-use super::words::text;
 use crate::call::Call;
 
 /// Returns the size in a struct's first member; 0 for null.
@@ -20,7 +20,7 @@ pub(super) unsafe fn size<T>(table: *const T) -> usize {
 /// Adds the number of bytes that a copy has moved.
 fn moved(call: &mut Call, size: u64) {
     call.argument(format_args!("{size} bytes"));
-    if call.fine() {
+    if call.is_ok() {
         call.bytes += size;
     }
 }
@@ -142,7 +142,7 @@ tables! {
         fn get_event_status(device: Device, event: SP_Event) -> SE_EventStatus => |call, status| {
             match status {
                 SE_EVENT_UNKNOWN => call.value(format_args!("unknown")),
-                SE_EVENT_ERROR => call.refused("ERROR".to_owned()),
+                SE_EVENT_ERROR => call.failed("ERROR".to_owned()),
                 SE_EVENT_PENDING => call.value(format_args!("pending")),
                 SE_EVENT_COMPLETE => call.value(format_args!("complete")),
                 other => call.value(format_args!("{other}")),
@@ -216,7 +216,7 @@ tables! {
             if let Some(graph) = input_graph.as_ref() {
                 call.argument(format_args!("graph of {} bytes", graph.length));
             }
-            if let Some(graph) = output_graph.as_ref().filter(|_| call.fine()) {
+            if let Some(graph) = output_graph.as_ref().filter(|_| call.is_ok()) {
                 call.value(format_args!("graph of {} bytes", graph.length));
             }
         };

@@ -5,13 +5,13 @@ use std::mem::offset_of;
 
 use tf_fs_sys::*;
 
+use super::format::text;
+use super::object_names::PATHS;
 use super::tables::tables;
-use super::texts::PATHS;
-use super::words::text;
 use crate::call::Call;
 
 fn listed(call: &mut Call, count: c_int) {
-    if call.fine() {
+    if call.is_ok() {
         call.count(count.into(), "entry", "entries");
     }
 }
@@ -73,7 +73,7 @@ tables! {
         fn paths_exist(filesystem: Fs, paths: *mut *mut c_char, num_files: c_int, statuses: *mut *mut TF_Status) -> bool
             => |call| call.argument(format_args!("{num_files} paths"));
         fn stat(filesystem: Fs, path: Path, stats: *mut TF_FileStatistics, status: Status) => |call| {
-            if let Some(stats) = stats.as_ref().filter(|_| call.fine()) {
+            if let Some(stats) = stats.as_ref().filter(|_| call.is_ok()) {
                 if stats.is_directory {
                     call.value(format_args!("directory"));
                 } else {
@@ -153,7 +153,7 @@ tables! {
             => only |call, ()| {
                 call.file(file);
                 call.argument(format_args!("{n} bytes"));
-                if call.fine() {
+                if call.is_ok() {
                     call.bytes += n as u64;
                 }
             };

@@ -7,9 +7,9 @@ use std::ptr;
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::*;
 
-use super::begun::Begun;
+use super::call_guard::CallGuard;
+use super::object_names::FAILURES;
 use super::slots::Slots;
-use super::texts::FAILURES;
 use crate::call::{Call, clean};
 use crate::totals::Slot;
 
@@ -48,12 +48,12 @@ unsafe fn create_of(slot: usize, construction: *mut TF_OpKernelConstruction) -> 
     let mut own = ptr::null_mut();
     // TensorFlow does not call a null function.
     if known.functions[CREATE] != 0 {
-        let begun = begun(known, CREATE, construction.addr());
+        let guard = guard(known, CREATE, construction.addr());
         // SAFETY: the plugin's function, as it has given it to TensorFlow, and the host's argument.
         own = unsafe { transmute::<usize, Create>(known.functions[CREATE])(construction) };
-        begun.returned(|call| {
+        guard.returned(|call| {
             if let Ok(functions) = KernelFunctions::get().map_err(drop).and_then(|functions| {
-                if call.told && !construction.is_null() { Ok(functions) } else { Err(()) }
+                if call.is_written && !construction.is_null() { Ok(functions) } else { Err(()) }
             }) {
                 // SAFETY: `construction` is the host's and not null; it lends the name for the length of the
                 // call.
@@ -76,10 +76,10 @@ unsafe extern "C-unwind" fn compute(kernel: *mut c_void, context: *mut TF_OpKern
     // SAFETY: what `create` has made; TensorFlow deletes it after the last call.
     let kernel = unsafe { &*kernel.cast::<Kernel>() };
     let known = SLOTS.get(kernel.slot);
-    let begun = begun(known, COMPUTE, context.addr());
+    let guard = guard(known, COMPUTE, context.addr());
     // SAFETY: the plugin's function, as it has given it to TensorFlow.
     unsafe { transmute::<usize, Compute>(known.functions[COMPUTE])(kernel.own, context) };
-    begun.returned(|call| {
+    guard.returned(|call| {
         call.handle("kernel", kernel.own);
         outcome(call, context.addr());
     });
@@ -96,10 +96,10 @@ unsafe extern "C-unwind" fn compute_async(
         (kernel.slot, kernel.own)
     };
     let known = SLOTS.get(slot);
-    let begun = begun(known, COMPUTE, context.addr());
+    let guard = guard(known, COMPUTE, context.addr());
     // SAFETY: as in `compute`.
     unsafe { transmute::<usize, ComputeAsync>(known.functions[COMPUTE])(own, context, done) };
-    begun.returned(|call| {
+    guard.returned(|call| {
         call.handle("kernel", own);
         outcome(call, context.addr());
     });
@@ -110,10 +110,10 @@ unsafe extern "C-unwind" fn delete(kernel: *mut c_void) {
     let kernel = unsafe { Box::from_raw(kernel.cast::<Kernel>()) };
     let known = SLOTS.get(kernel.slot);
     if known.functions[DELETE] != 0 {
-        let begun = Begun::new(known, DELETE);
+        let guard = CallGuard::new(known, DELETE);
         // SAFETY: the plugin's function, as it has given it to TensorFlow.
         unsafe { transmute::<usize, Delete>(known.functions[DELETE])(kernel.own) };
-        begun.returned(|call| call.handle("kernel", kernel.own));
+        guard.returned(|call| call.handle("kernel", kernel.own));
     }
 }
 
@@ -134,17 +134,17 @@ fn create_at(slot: usize) -> Create {
 }
 
 /// Begins a call of a kernel with this context.
-fn begun(slot: &Slot, member: usize, context: usize) -> Begun<'_> {
+fn guard(slot: &Slot, member: usize, context: usize) -> CallGuard<'_> {
     // A failure of an earlier context with the same address.
     FAILURES.forget(context);
-    Begun::new(slot, member)
+    CallGuard::new(slot, member)
 }
 
 /// Adds why a kernel's call has failed, if it has: in this thread, or in one of the plugin.
 fn outcome(call: &mut Call, context: usize) {
     call.has_status = true;
     if let Some(failed) = FAILURES.take(context) {
-        call.refused(failed);
+        call.failed(failed);
     }
 }
 
@@ -161,17 +161,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_that_of_its_context_whichever_thread_says_it() {
-        let told = || Call { told: true, ..Call::default() };
-        let other = std::thread::spawn(|| FAILURES.note(0x1230, "INTERNAL: late".to_owned()));
+    fn a_failure_is_that_of_its_context_whichever_thread_reports_it() {
+        let new = || Call { is_written: true, ..Call::default() };
+        let other = std::thread::spawn(|| FAILURES.set(0x1230, "INTERNAL: late".to_owned()));
         other.join().expect("a thread");
-        let mut call = told();
+        let mut call = new();
         outcome(&mut call, 0x4560);
         assert_eq!(call.result(), "OK");
         outcome(&mut call, 0x1230);
         assert_eq!(call.result(), "INTERNAL: late");
-        let mut call = told();
+        let mut call = new();
         outcome(&mut call, 0x1230);
-        assert_eq!(call.result(), "OK", "it was said before");
+        assert_eq!(call.result(), "OK", "it was reported before");
     }
 }

@@ -1,29 +1,29 @@
 //! The wrappers, which TensorFlow calls and which call the plugin.
 
-mod begun;
-mod builders;
+mod auto_format;
+mod call_guard;
 mod device;
-mod entry;
+mod dlsym_hook;
+mod entry_points;
 mod filesystem;
+mod format;
 mod kernel;
-mod look;
+mod kernel_hooks;
+mod object_names;
 mod process;
-mod said;
 #[cfg(test)]
 mod samples;
 mod slots;
 mod symbols;
 pub(crate) mod system;
 mod tables;
-mod texts;
-mod words;
 
 #[cfg(test)]
 mod tests;
 
 #[doc(hidden)]
-pub use builders::{failure, new_builder};
+pub use dlsym_hook::dlsym_hook;
 #[doc(hidden)]
-pub use look::look;
+pub use kernel_hooks::{failure, new_builder};
 #[doc(hidden)]
 pub use process::begin;

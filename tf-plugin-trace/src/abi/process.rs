@@ -5,14 +5,14 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{env, fs, process};
 
-use super::system::say;
-use super::{device, entry, filesystem, kernel};
+use super::system::write_stderr;
+use super::{device, entry_points, filesystem, kernel};
 use crate::settings::{PROCESS, Settings};
 use crate::totals::{self, Slot};
 
 /// Returns everything that is counted.
 fn slots() -> impl Iterator<Item = &'static Slot> {
-    entry::used().chain(filesystem::used()).chain(device::used()).chain(kernel::SLOTS.used())
+    entry_points::used().chain(filesystem::used()).chain(device::used()).chain(kernel::SLOTS.used())
 }
 
 static LOADED: AtomicBool = AtomicBool::new(false);
@@ -25,7 +25,7 @@ pub(super) fn set_up() {
         let plugin = plugin.unwrap_or_default().to_string_lossy();
         let is_program = settings.process == process::id();
         if let Some(table) = totals::table(slots(), &plugin, process::id(), is_program) {
-            say(&table);
+            write_stderr(&table);
         }
     }
     extern "C" fn forked() {
@@ -61,7 +61,7 @@ pub extern "C" fn begin() {
         }
         let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
         let library = settings.library.as_deref().unwrap_or(Path::new("the plugin"));
-        say(&missing(library, &maps));
+        write_stderr(&missing(library, &maps));
     }
     // The environment is read as little as possible: this runs in every process that the program starts.
     if env::var(PROCESS).is_ok_and(|program| program == process::id().to_string()) {

@@ -11,7 +11,7 @@ use crate::settings::Settings;
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
 /// Returns the system's `dlsym`.
-pub(super) fn real() -> *mut c_void {
+pub(super) fn system_dlsym() -> *mut c_void {
     static REAL: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
     let known = REAL.load(Ordering::Relaxed);
     if !known.is_null() {
@@ -24,7 +24,9 @@ pub(super) fn real() -> *mut c_void {
         (!found.is_null()).then_some(found)
     });
     let Some(found) = found else {
-        super::system::say("error: this system's `dlsym` is not found; run without `--trace`\n");
+        super::system::write_stderr(
+            "error: this system's `dlsym` is not found; run without `--trace`\n",
+        );
         // The process would not work.
         std::process::abort();
     };
@@ -33,10 +35,10 @@ pub(super) fn real() -> *mut c_void {
 }
 
 /// Looks up a symbol with the system's `dlsym`, for this library itself.
-pub(super) unsafe fn ask(handle: *mut c_void, name: &CStr) -> Option<usize> {
+pub(super) unsafe fn lookup(handle: *mut c_void, name: &CStr) -> Option<usize> {
     // SAFETY: the system's `dlsym`, a handle by the caller's word and a C string.
     let found = unsafe {
-        let dlsym = transmute::<*mut c_void, Dlsym>(real());
+        let dlsym = transmute::<*mut c_void, Dlsym>(system_dlsym());
         dlsym(handle, name.as_ptr())
     };
     (!found.is_null()).then(|| found.expose_provenance())

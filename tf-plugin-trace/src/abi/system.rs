@@ -45,7 +45,7 @@ pub(super) fn set_errno(errno: c_int) {
 }
 
 /// Writes to standard error, in one piece if the system does. Takes no lock, unlike `std::io::stderr`.
-pub(crate) fn say(text: &str) {
+pub(crate) fn write_stderr(text: &str) {
     let mut text = text.as_bytes();
     while !text.is_empty() {
         // SAFETY: as many bytes as there are.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) fn too_many(what: &str, subject: &str) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Ordering::Relaxed) {
-        super::system::say(&format!(
+        super::system::write_stderr(&format!(
             "note: there are more {what} than fit: the calls of {subject}, and of what comes behind it, are not traced\n"
         ));
     }
@@ -16,7 +16,7 @@ pub(super) fn too_many(what: &str, subject: &str) {
 /// `used`, which returns the used slots of all tables.
 ///
 /// Each function is given with its arguments, which must be those of the table's type, and with the text that is added
-/// to that of [`tell`](super::said::tell) when a call has returned; `before` keeps what the call may change. `as` gives
+/// to that of [`describe`](super::auto_format::describe) when a call has returned; `before` keeps what the call may change. `as` gives
 /// a unique name to functions whose name several tables have.
 macro_rules! tables {
     ($(
@@ -29,11 +29,11 @@ macro_rules! tables {
     )*) => {$(
         $(#[$doc])*
         pub(super) mod $module {
-            #![allow(unused_variables, reason = "not everything is said of every call")]
+            #![allow(unused_variables, reason = "not every call uses all of them")]
             #![allow(non_snake_case, reason = "the names are the table's")]
             use super::*;
-            use $crate::abi::begun::Begun;
-            use $crate::abi::said::{Said, Silent as _, tell};
+            use $crate::abi::call_guard::CallGuard;
+            use $crate::abi::auto_format::{AutoFormat, NoFormat as _, describe};
             use $crate::abi::slots::Slots;
             use $crate::abi::tables::too_many;
 
@@ -81,15 +81,15 @@ macro_rules! tables {
                             #[allow(unused_unsafe, reason = "not all of it is")]
                             let $kept = unsafe { $before };
                         )?
-                        let begun = Begun::new(slot, at);
+                        let guard = CallGuard::new(slot, at);
                         // SAFETY: the arguments are those of the host.
                         let result = unsafe { function($($arg),*) };
                         // SAFETY: the arguments are those of the host, still valid, and `result` is what
                         // the plugin returned.
                         #[allow(unused_unsafe, reason = "not all of it is")]
-                        begun.returned(|said| unsafe {
-                            $(Said($arg).status(said);)*
-                            tell!([$($arg)*] said result $(=> $($only)? |$call $(, $result)?| $describe)?);
+                        guard.returned(|call| unsafe {
+                            $(AutoFormat($arg).status(call);)*
+                            describe!([$($arg)*] call result $(=> $($only)? |$call $(, $result)?| $describe)?);
                         });
                         result
                     }

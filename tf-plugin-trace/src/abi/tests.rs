@@ -7,7 +7,7 @@ use tf_fs_sys::*;
 
 use super::samples::{CALLED, ERRNO, FAILING, REPORTED, RETURNED, install, leaked};
 use super::system::errno;
-use super::{device, entry, filesystem};
+use super::{device, entry_points, filesystem};
 
 /// Replaces addresses of arguments by their index, and that of the fakes' result by a name.
 fn named(text: &str, arguments: &[u64], result: u64) -> String {
@@ -69,10 +69,10 @@ fn every_entry_point_is_traced() {
         TF_InitKernel:  ->
         TF_InitGraph:  -> null
         TF_InitProfiler:  -> OK";
-    assert_lines(&each!(entry::points, "", false), fine);
+    assert_lines(&each!(entry_points::points, "", false), fine);
     // The same function has the same wrapper.
-    let wrapper = entry::wrapper(2, 64);
-    assert!(wrapper.addr() != 64 && entry::wrapper(2, 64) == wrapper);
+    let wrapper = entry_points::wrapper(2, 64);
+    assert!(wrapper.addr() != 64 && entry_points::wrapper(2, 64) == wrapper);
 }
 
 #[test]

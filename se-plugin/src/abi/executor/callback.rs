@@ -236,7 +236,7 @@ macro_rules! callbacks {
             // SAFETY: the host passes what `create_device` and these callbacks have made for this `D`; the body ends before
             // the callback does.
             let run = || unsafe { body($(<$type>::of_host($argument)?),*) };
-            tf_plugin_core::__private::boundary::guard_quiet(stringify!($name), || $fallback, run)
+            tf_plugin_core::__private::boundary::guard_logged(stringify!($name), || $fallback, run)
         }
         callbacks! { $($rest)* }
     };

@@ -2,8 +2,8 @@
 
 pub(crate) mod construction;
 pub(crate) mod context;
+pub(crate) mod cpu_op;
 pub(crate) mod host_tensor;
-pub(crate) mod on_cpu;
 pub(crate) mod ops;
 pub(crate) mod register;
 pub(crate) mod session;

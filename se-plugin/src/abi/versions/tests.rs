@@ -57,8 +57,10 @@ fn every_size<T: Versioned>() {
         // SAFETY: memory for any size.
         let filled = unsafe { fill(memory.record::<T>(), &ours) };
         match size {
-            0 => assert_eq!(filled, Err(Refusal::NoSize { record: T::NAME })),
-            1..8 => assert!(matches!(filled, Err(Refusal::TooShort { .. })), "{} {size}", T::NAME),
+            0 => assert_eq!(filled, Err(VersionError::NoSize { record: T::NAME })),
+            1..8 => {
+                assert!(matches!(filled, Err(VersionError::TooShort { .. })), "{} {size}", T::NAME)
+            }
             _ => assert_eq!(filled, Ok(last.unwrap_or(8)), "{} {size}", T::NAME),
         }
         let mut expected = before;
@@ -123,7 +125,7 @@ fn a_single_field_needs_all_of_its_bytes() {
         assert_eq!(field!(ptr::null() => SP_Device.ordinal), None);
         assert_eq!(
             read(ptr::null::<SP_Device>()).err(),
-            Some(Refusal::Null { record: "SP_Device" })
+            Some(VersionError::Null { record: "SP_Device" })
         );
     }
 }

@@ -139,7 +139,7 @@ impl<F: Filesystem> Filesystem for Broken<F> {
         })
     }
 
-    fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), Undeleted> {
+    fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), DeleteRecursivelyError> {
         let state = &self.0;
         let deleted = self.at(uri, |uri| {
             if let Err(error) = state.inner.stat(uri) {
@@ -163,7 +163,7 @@ impl<F: Filesystem> Filesystem for Broken<F> {
         });
         deleted.map_err(|error| {
             if state.is(DeleteTreeCounts) || state.is(DeleteTreeFails) {
-                Undeleted { error, files: 1, dirs: 0 }
+                DeleteRecursivelyError { error, files: 1, dirs: 0 }
             } else {
                 error.into()
             }

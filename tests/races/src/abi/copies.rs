@@ -1,6 +1,6 @@
 //! Copies whose host memory TensorFlow takes back once an event behind them is complete.
 
-use super::pending::{Ledger, Pending, Spare, begun};
+use super::pending_copies::{Pending, PendingCopies, Spare, begun};
 use crate::health::Health;
 use crate::{explore, explore_up_to, spawn_with};
 use loom::cell::UnsafeCell;
@@ -16,7 +16,7 @@ use tf_plugin_core::{Error, Result};
 struct Stream {
     health: Health,
     spare: Spare,
-    ledgers: [Ledger; 2],
+    copy_lists: [PendingCopies; 2],
 }
 
 impl Stream {
@@ -25,13 +25,13 @@ impl Stream {
     }
 
     fn begun(&self, copy: Arc<Pending>, outcome: Result<()>) {
-        begun("copy", copy, &outcome, &self.spare, self.ledgers.each_ref());
+        begun("copy", copy, &outcome, &self.spare, self.copy_lists.each_ref());
     }
 
     /// An event that is recorded now.
-    fn record(&self) -> Ledger {
-        let event = Ledger::default();
-        event.set(self.ledgers[0].open());
+    fn record(&self) -> PendingCopies {
+        let event = PendingCopies::default();
+        event.set(self.copy_lists[0].open());
         event
     }
 }
@@ -131,12 +131,12 @@ pub fn two_who_wait_for_a_copy() {
         let token = Arc::clone(&copy);
         streams[0].begun(copy, Ok(()));
         let other = spawn_with(Arc::clone(&streams), |streams| {
-            streams[1].ledgers[0].add_all(streams[0].ledgers[0].open());
+            streams[1].copy_lists[0].add_all(streams[0].copy_lists[0].open());
             streams[1].record().wait();
         });
         let device = thread::spawn(move || token.succeed());
         streams[0].record().wait();
-        streams[0].ledgers[1].wait();
+        streams[0].copy_lists[1].wait();
         other.join().unwrap();
         device.join().unwrap();
     });
@@ -154,7 +154,7 @@ pub fn a_ledger_that_is_cleared_up() {
             let token = Arc::clone(&copy);
             stream.begun(copy, Ok(()));
             token.succeed();
-            assert!(stream.ledgers[1].is_done() || stream.ledgers[1].open().is_some());
+            assert!(stream.copy_lists[1].is_done() || stream.copy_lists[1].open().is_some());
         });
         stream.begun(copy, Ok(()));
         let event = stream.record();
@@ -171,7 +171,8 @@ pub fn a_ledger_that_is_cleared_up() {
 pub fn an_event_that_is_passed_on() {
     explore(|| {
         let (stream, memory) = (Arc::new(Stream::default()), Memory::new());
-        let (event, passed) = (Arc::new(Ledger::default()), Arc::new(AtomicBool::new(false)));
+        let (event, passed) =
+            (Arc::new(PendingCopies::default()), Arc::new(AtomicBool::new(false)));
         let copy = stream.begin();
         let device = copied(&copy, &memory);
         let shares = (Arc::clone(&event), Arc::clone(&passed));
@@ -181,7 +182,7 @@ pub fn an_event_that_is_passed_on() {
             }
         });
         stream.begun(copy, Ok(()));
-        event.set(stream.ledgers[0].open());
+        event.set(stream.copy_lists[0].open());
         passed.store(true, Ordering::Release);
         device.join().unwrap();
         poller.join().unwrap();

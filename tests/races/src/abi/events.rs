@@ -1,6 +1,6 @@
 //! Events that are recorded again and again, and looked at by other threads.
 
-use super::recorded::Recorded;
+use super::recorded_stream::Recorded;
 use crate::{explore, spawn_with};
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;

@@ -242,7 +242,7 @@ pub(super) fn counted<T>(run: impl FnOnce(&str) -> T) -> (T, BTreeMap<String, u6
     let path = file.path().to_str().expect("UTF-8");
     let ran = run(path);
     let counts = std::fs::read_to_string(path).expect("the device has counted");
-    // `{"card": "…", "AddV2": 2}`
+    // `{"device": "…", "AddV2": 2}`
     let counts = counts.trim().trim_matches(['{', '}']).split(", ");
     let counts = counts.filter_map(|entry| {
         let (name, count) = entry.split_once(": ")?;

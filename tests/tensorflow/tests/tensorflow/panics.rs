@@ -30,7 +30,7 @@ fn every_operation(tensorflow: &TensorFlow) {
         let name = name.unwrap_or_else(|| finished.fail(&format!("an odd line: {line}")));
         assert!(tried.insert(name), "{name} was tried twice");
     }
-    let operations = tf_fs_plugin::Ops::NAMES.iter().map(|(name, _)| *name);
+    let operations = tf_fs_plugin::Operations::NAMES.iter().map(|(name, _)| *name);
     let all: BTreeSet<&str> =
         operations.chain(FILE_OPERATIONS.iter().copied()).chain(EXTRA.iter().copied()).collect();
     assert_eq!(tried, all);

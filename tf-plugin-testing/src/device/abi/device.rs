@@ -5,7 +5,7 @@ use super::host::Host;
 use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::Ordering;
-use se_plugin::__private::testing::pretended;
+use se_plugin::__private::testing::release_override;
 use se_plugin::__private::testing::versions::Versioned as _;
 use se_plugin::{DevicePtr, Result};
 use std::collections::BTreeSet;
@@ -53,7 +53,7 @@ impl Host {
             ..Default::default()
         };
         let create = self.fns.create_device.expect("every callback is there");
-        pretended::with(self.sizes.takes_errors, || {
+        release_override::with(self.sizes.takes_errors, || {
             // SAFETY: the structs that the callback wants.
             self.status("create_device", |status| unsafe {
                 create(&self.platform, &mut params, status)

@@ -6,7 +6,7 @@ use crate::violations::{Log, Violation};
 use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use se_plugin::__private::testing::pretended;
+use se_plugin::__private::testing::release_override;
 use se_plugin::__private::testing::versions::Versioned;
 use se_plugin::__private::{PlatformExport, init_plugin};
 use se_plugin::{Error, Platform, Result};
@@ -206,7 +206,7 @@ impl Host {
     pub fn device_count(&self) -> Result<usize> {
         let mut count = -1;
         let get = self.fns.get_device_count.expect("every callback is there");
-        pretended::with(self.sizes.takes_errors, || {
+        release_override::with(self.sizes.takes_errors, || {
             // SAFETY: the platform as it was filled.
             self.status("get_device_count", |status| unsafe {
                 get(&self.platform, &mut count, status)

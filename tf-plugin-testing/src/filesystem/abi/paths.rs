@@ -10,7 +10,7 @@ use core::mem::{MaybeUninit, offset_of};
 use core::ptr;
 use std::ffi::CString;
 use std::time::{Duration, SystemTime};
-use tf_fs_plugin::{FileStatistics, Undeleted};
+use tf_fs_plugin::{DeleteRecursivelyError, FileStatistics};
 use tf_fs_sys::{TF_FileStatistics, TF_Filesystem, TF_Status, TF_TwoPathOp};
 use tf_plugin_core::{Error, Result, ensure};
 
@@ -108,7 +108,7 @@ impl TestFilesystem {
     ///
     /// # Errors
     /// Returns the plugin's error, with how much is left.
-    pub fn delete_recursively(&self, uri: impl AsRef<[u8]>) -> Result<(), Undeleted> {
+    pub fn delete_recursively(&self, uri: impl AsRef<[u8]>) -> Result<(), DeleteRecursivelyError> {
         const OP: &str = "delete_recursively";
         let uri = uri.as_ref();
         let Some(slot) = self.mounted.tables.filesystem.delete_recursively else {
@@ -130,7 +130,7 @@ impl TestFilesystem {
             );
             self.violation(OP, &path, what);
         }
-        result.map_err(|error| Undeleted { error, files, dirs })
+        result.map_err(|error| DeleteRecursivelyError { error, files, dirs })
     }
 
     /// Renames a file within this filesystem.

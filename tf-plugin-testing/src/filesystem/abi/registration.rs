@@ -8,8 +8,8 @@ use core::mem::{MaybeUninit, offset_of};
 use core::ptr;
 use std::sync::Arc;
 use tf_fs_plugin::__private::Plugin;
-use tf_fs_plugin::__private::testing::{offer_all, registration_of, with_given};
-use tf_fs_plugin::{Filesystem, Ops};
+use tf_fs_plugin::__private::testing::{register_all, registration_of, with_handoff};
+use tf_fs_plugin::{Filesystem, Operations};
 use tf_fs_sys::{TF_FilesystemPluginInfo, TF_FilesystemPluginOps};
 use tf_plugin_core::{Error, Result};
 
@@ -47,8 +47,8 @@ impl Host {
     pub fn serve<F: Filesystem>(&self, scheme: &str, filesystem: F) -> Result<()> {
         let registration = registration_of::<F>(scheme);
         let mut info = TF_FilesystemPluginInfo::default();
-        offer_all(&mut info, &[registration])?;
-        with_given(filesystem, registration, || {
+        register_all(&mut info, &[registration])?;
+        with_handoff(filesystem, registration, || {
             // SAFETY: the tables are those of this SDK, whose functions keep the header's promises.
             unsafe { self.take_over(&info) }
         })
@@ -56,20 +56,20 @@ impl Host {
 
     /// Registers a plugin as [`Host::register`] does, but makes the slots of `ops` null, so that TensorFlow's own
     /// defaults run there. Shows how a filesystem would behave without the defaults of this SDK.
-    pub fn register_without<P: Plugin>(&self, ops: Ops) -> Result<()> {
+    pub fn register_without<P: Plugin>(&self, ops: Operations) -> Result<()> {
         let mut info = TF_FilesystemPluginInfo::default();
         // A plugin that cannot create its tables does not change `info`, as `TF_InitPlugin` does.
-        if let Err(error) = offer_all(&mut info, P::registrations()) {
+        if let Err(error) = register_all(&mut info, P::registrations()) {
             log::error!("the plugin cannot be registered: {error:#}");
         }
         for index in 0..info.num_schemes {
-            // SAFETY: `offer_all` made `num_schemes` elements, each with a table.
+            // SAFETY: `register_all` made `num_schemes` elements, each with a table.
             let table = unsafe { &mut *(*info.ops.add(index)).filesystem_ops };
-            for (slot, (_, op)) in (2..).zip(Ops::NAMES) {
+            for (slot, (_, op)) in (2..).zip(Operations::NAMES) {
                 if ops.contains(*op) {
                     let place = ptr::from_mut(table).cast::<Option<extern "C" fn()>>();
                     // SAFETY: the table is an array of nullable function pointers of one size, in the order of
-                    // `Ops::NAMES` after `init` and `cleanup`.
+                    // `Operations::NAMES` after `init` and `cleanup`.
                     unsafe { place.add(slot).write(None) };
                 }
             }

@@ -4,7 +4,7 @@ use super::conditions::{Codes, FP, Is, NOT_FOUND, OK};
 use super::run::{CONTENT, Outcome, Run, Stop};
 use crate::filesystem::declared::Directories;
 use crate::filesystem::handle::TestFilesystem;
-use tf_fs_plugin::Undeleted;
+use tf_fs_plugin::DeleteRecursivelyError;
 use tf_plugin_core::{Code, Error, Result};
 
 pub(super) fn is_there(run: &mut Run<'_>, what: &str, _: Is, path: &str) {
@@ -34,8 +34,8 @@ pub(super) fn is_gone(run: &mut Run<'_>, what: &str, _: Is, path: &str) {
 
 /// Returns the error of a `delete_recursively` that failed before it began; `DATA_LOSS` if it says
 /// that more than the one directory is left. TensorFlow reads both counters even after an error.
-fn untouched(path: &str, left: Undeleted) -> Error {
-    let Undeleted { error, files, dirs } = left;
+fn untouched(path: &str, left: DeleteRecursivelyError) -> Error {
+    let DeleteRecursivelyError { error, files, dirs } = left;
     if error.code() == Code::Unimplemented || (files, dirs) == (0, 1) {
         return error;
     }

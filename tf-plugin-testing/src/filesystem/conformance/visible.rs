@@ -14,7 +14,9 @@ pub(super) fn changes_are_refused(run: &mut Run<'_>) -> Outcome {
     let cell = run.cell()?;
     let (file, new) = (format!("{cell}/file"), format!("{cell}/new"));
     let fs = run.fs.clone();
-    let left = |result: Result<(), tf_fs_plugin::Undeleted>| result.map_err(|left| left.error);
+    let left = |result: Result<(), tf_fs_plugin::DeleteRecursivelyError>| {
+        result.map_err(|left| left.error)
+    };
     for (op, answer) in [
         ("new_writable_file of a new name", fs.new_writable_file(&new).map(drop)),
         ("new_writable_file of a file", fs.new_writable_file(&file).map(drop)),

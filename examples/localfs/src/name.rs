@@ -1,6 +1,6 @@
 //! From TensorFlow's names to paths.
 
-use crate::failure::describe;
+use crate::error::describe;
 use crate::root::{Access, Entry, Root};
 use rustix::fs::Stat;
 use std::borrow::Cow;

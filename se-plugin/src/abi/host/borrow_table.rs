@@ -1,6 +1,6 @@
 //! The tasks that use each range of a memory at present.
 
-use super::mapping::Mapping;
+use super::double_mapping::Mapping;
 use crate::sync::lock;
 use core::ops::Range;
 use core::slice;
@@ -12,7 +12,7 @@ use tf_plugin_core::{Error, Result};
 /// The rules are those of Rust's references, checked at run time. So two tasks that use one range at the
 /// same time get an error, where they would be a data race otherwise.
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct BorrowTable {
     pub(crate) mapping: Mapping,
     users: Mutex<Users>,
 }
@@ -33,7 +33,7 @@ struct Use {
     writes: bool,
 }
 
-impl Ledger {
+impl BorrowTable {
     /// Creates a memory of `len` bytes, not 0; see [`Mapping::new`].
     pub(crate) fn new(len: usize, guarded: bool) -> Result<Self> {
         Ok(Self { mapping: Mapping::new(len, guarded)?, users: Mutex::default() })
@@ -80,7 +80,7 @@ impl Ledger {
         }
         users.last = borrow;
         drop(users);
-        Ok(Borrow { ledger: Arc::clone(self), number: borrow, reads, writes })
+        Ok(Borrow { borrows: Arc::clone(self), number: borrow, reads, writes })
     }
 }
 
@@ -102,7 +102,7 @@ fn race(op: &'static str, other: &Use, borrow: u64, start: u64) -> Error {
 /// Ranges that are borrowed until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Borrow {
-    ledger: Arc<Ledger>,
+    borrows: Arc<BorrowTable>,
     number: u64,
     reads: Vec<Range<usize>>,
     writes: Vec<Range<usize>>,
@@ -112,12 +112,12 @@ impl Borrow {
     /// Returns the ranges, in the order of the request. Empty ones are aligned as the memory is.
     pub(crate) fn slices(&mut self) -> (Vec<&[u8]>, Vec<&mut [u8]>) {
         let at = |range: &Range<usize>| match range.is_empty() {
-            true => self.ledger.mapping.at(0, 0),
-            false => self.ledger.mapping.at(range.start, range.len()),
+            true => self.borrows.mapping.at(0, 0),
+            false => self.borrows.mapping.at(range.start, range.len()),
         };
         let reads = self.reads.iter().map(|range| {
             // SAFETY: within the mapping, which lives as long as `self`, and which nothing else has (the
-            // view is not for access, and a fork goes without). While the borrow is in the ledger nobody
+            // view is not for access, and a fork goes without). While the borrow is in the borrows nobody
             // writes to the range, for `borrow` compares every two ranges of living borrows and within
             // this one; and `&mut self` keeps these slices the only ones of this borrow.
             unsafe { slice::from_raw_parts(at(range).as_ptr(), range.len()) }
@@ -133,7 +133,7 @@ impl Borrow {
 
 impl Drop for Borrow {
     fn drop(&mut self) {
-        lock(&self.ledger.users).uses.retain(|one| one.borrow != self.number);
+        lock(&self.borrows.users).uses.retain(|one| one.borrow != self.number);
     }
 }
 
@@ -142,55 +142,55 @@ impl Drop for Borrow {
 mod tests {
     use super::*;
 
-    fn ledger() -> Arc<Ledger> {
-        Arc::new(Ledger::new(4096, true).unwrap())
+    fn borrows() -> Arc<BorrowTable> {
+        Arc::new(BorrowTable::new(4096, true).unwrap())
     }
 
     #[test]
     fn what_is_written_is_read() {
-        let ledger = ledger();
-        let mut borrow = ledger.borrow("write", vec![], vec![8..12, 12..16]).unwrap();
+        let borrows = borrows();
+        let mut borrow = borrows.borrow("write", vec![], vec![8..12, 12..16]).unwrap();
         let (_, mut writes) = borrow.slices();
         writes[0].fill(1);
         writes[1].fill(2);
         drop(borrow);
-        let mut borrow = ledger.borrow("read", vec![10..14, 8..12], vec![]).unwrap();
+        let mut borrow = borrows.borrow("read", vec![10..14, 8..12], vec![]).unwrap();
         assert_eq!(borrow.slices().0, [[1, 1, 2, 2], [1, 1, 1, 1]]);
     }
 
     #[test]
     fn two_uses_of_a_range_conflict_if_one_writes() {
-        let ledger = ledger();
-        let reader = ledger.borrow("reader", vec![100..200], vec![]).unwrap();
-        drop(ledger.borrow("another reader", vec![150..160], vec![]).unwrap());
-        drop(ledger.borrow("next to it", vec![], vec![0..100, 200..300]).unwrap());
+        let borrows = borrows();
+        let reader = borrows.borrow("reader", vec![100..200], vec![]).unwrap();
+        drop(borrows.borrow("another reader", vec![150..160], vec![]).unwrap());
+        drop(borrows.borrow("next to it", vec![], vec![0..100, 200..300]).unwrap());
         for range in [99..101, 199..200, 0..4096, 120..121] {
-            let error = ledger.borrow("writer", vec![0..8], vec![range]).unwrap_err();
+            let error = borrows.borrow("writer", vec![0..8], vec![range]).unwrap_err();
             assert!(error.message().contains("`writer` and `reader`"), "{error}");
         }
         drop(reader);
-        let writer = ledger.borrow("writer", vec![], vec![100..200]).unwrap();
-        assert!(ledger.borrow("reader", vec![199..201], vec![]).is_err());
-        assert!(ledger.borrow("writer", vec![], vec![199..201]).is_err());
+        let writer = borrows.borrow("writer", vec![], vec![100..200]).unwrap();
+        assert!(borrows.borrow("reader", vec![199..201], vec![]).is_err());
+        assert!(borrows.borrow("writer", vec![], vec![199..201]).is_err());
         drop(writer);
-        assert!(lock(&ledger.users).uses.is_empty(), "refused borrows leave nothing behind");
+        assert!(lock(&borrows.users).uses.is_empty(), "refused borrows leave nothing behind");
     }
 
     #[test]
     fn a_borrow_may_not_conflict_with_itself() {
-        let ledger = ledger();
+        let borrows = borrows();
         for (reads, writes) in [(vec![0..8], vec![4..12]), (vec![], vec![0..8, 0..8])] {
-            let error = ledger.borrow("twice", reads, writes).unwrap_err();
+            let error = borrows.borrow("twice", reads, writes).unwrap_err();
             assert!(error.message().contains("among what it writes"), "{error}");
         }
-        assert!(lock(&ledger.users).uses.is_empty());
+        assert!(lock(&borrows.users).uses.is_empty());
     }
 
     #[test]
     fn empty_ranges_conflict_with_nothing_and_are_aligned() {
-        let ledger = ledger();
-        let _writer = ledger.borrow("writer", vec![], vec![0..4096]).unwrap();
-        let mut empty = ledger.borrow("empty", vec![7..7], vec![9..9]).unwrap();
+        let borrows = borrows();
+        let _writer = borrows.borrow("writer", vec![], vec![0..4096]).unwrap();
+        let mut empty = borrows.borrow("empty", vec![7..7], vec![9..9]).unwrap();
         let (reads, writes) = empty.slices();
         assert!(reads[0].is_empty() && writes[0].is_empty());
         assert!(reads[0].as_ptr().addr().is_multiple_of(256));
@@ -200,6 +200,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "within the mapping")]
     fn ranges_are_within_the_memory() {
-        let _ = ledger().borrow("beyond", vec![4000..4097], vec![]);
+        let _ = borrows().borrow("beyond", vec![4000..4097], vec![]);
     }
 }

@@ -3,14 +3,14 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
-use super::symbols::{ask, is_traced, real};
-use super::{builders, entry, process};
+use super::symbols::{is_traced, lookup, system_dlsym};
+use super::{entry_points, kernel_hooks, process};
 
-/// What `dlsym` does: it returns `answer`, or continues as the function `then` if that is not null.
+/// What `dlsym` does: it returns `address`, or continues as the function `then` if that is not null.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Looked {
-    answer: *mut c_void,
+pub struct HookResult {
+    address: *mut c_void,
     then: *mut c_void,
 }
 
@@ -18,12 +18,12 @@ pub struct Looked {
 ///
 /// # Safety
 /// As `dlsym`.
-pub unsafe extern "C" fn look(handle: *mut c_void, name: *const c_char) -> Looked {
+pub unsafe extern "C" fn dlsym_hook(handle: *mut c_void, name: *const c_char) -> HookResult {
     // SAFETY: a C string, by the caller's word.
-    let answer = unsafe { wrapper(handle, name) };
-    match answer {
-        Some(answer) => Looked { answer, then: ptr::null_mut() },
-        None => Looked { answer: ptr::null_mut(), then: real() },
+    let address = unsafe { wrapper(handle, name) };
+    match address {
+        Some(address) => HookResult { address, then: ptr::null_mut() },
+        None => HookResult { address: ptr::null_mut(), then: system_dlsym() },
     }
 }
 
@@ -39,15 +39,15 @@ unsafe fn wrapper(handle: *mut c_void, name: *const c_char) -> Option<*mut c_voi
     }
     // SAFETY: the handle is the caller's.
     unsafe {
-        if let Some(at) = entry::position(name) {
-            let found = ask(handle, name)?;
-            let wrapper = is_traced(found).then(|| entry::wrapper(at, found));
+        if let Some(at) = entry_points::position(name) {
+            let function = lookup(handle, name)?;
+            let wrapper = is_traced(function).then(|| entry_points::wrapper(at, function));
             if wrapper.is_some() {
                 process::set_up();
             }
             return wrapper;
         }
-        builders::builder(handle, name)
+        kernel_hooks::builder(handle, name)
     }
 }
 
@@ -77,19 +77,19 @@ macro_rules! export {
             #[cfg(target_arch = "x86_64")]
             ::core::arch::naked_asm!(
                 "push rdi", "push rsi", "sub rsp, 8",
-                "call {look}",
+                "call {hook}",
                 "add rsp, 8", "pop rsi", "pop rdi",
                 "test rdx, rdx", "jnz 2f", "ret", "2:", "jmp rdx",
-                look = sym $crate::abi::look,
+                hook = sym $crate::abi::dlsym_hook,
             );
             #[cfg(target_arch = "aarch64")]
             ::core::arch::naked_asm!(
                 "stp x29, x30, [sp, #-32]!", "stp x0, x1, [sp, #16]",
-                "bl {look}",
+                "bl {hook}",
                 "cbz x1, 2f",
                 "mov x16, x1", "ldp x0, x1, [sp, #16]", "ldp x29, x30, [sp], #32", "br x16",
                 "2:", "ldp x29, x30, [sp], #32", "ret",
-                look = sym $crate::abi::look,
+                hook = sym $crate::abi::dlsym_hook,
             );
         }
 
@@ -109,10 +109,10 @@ macro_rules! export {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __in_front_of_tensorflow {
-    ($arguments:tt -> $result:ty: $($name:ident = $own:ident::<$which:literal>;)*) => {
-        $($crate::__in_front_of_tensorflow! { @one $name $own $which $arguments $result })*
+    ($arguments:tt -> $result:ty: $($name:ident = $hook:ident::<$which:literal>;)*) => {
+        $($crate::__in_front_of_tensorflow! { @one $name $hook $which $arguments $result })*
     };
-    (@one $name:ident $own:ident $which:literal ($($argument:ident: $type:ty),*) $result:ty) => {
+    (@one $name:ident $hook:ident $which:literal ($($argument:ident: $type:ty),*) $result:ty) => {
         /// Replaces TensorFlow's, for plugins that are linked with it.
         ///
         /// # Safety
@@ -120,7 +120,7 @@ macro_rules! __in_front_of_tensorflow {
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($argument: $type),*) -> $result {
             // SAFETY: the arguments are those of the caller.
-            unsafe { $crate::abi::$own::<$which>($($argument),*) }
+            unsafe { $crate::abi::$hook::<$which>($($argument),*) }
         }
     };
 }

@@ -1,8 +1,8 @@
 //! Deletes files and directories. A symbolic link is deleted itself, never what it leads to.
 
-use crate::failure::describe;
-use crate::listing::for_each_entry;
-use crate::names::Place;
+use crate::error::describe;
+use crate::list::for_each_entry;
+use crate::name::Place;
 use crate::root::{is_directory, is_same_file};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
-use tf_fs_plugin::{Error, Result, Undeleted, Uri};
+use tf_fs_plugin::{DeleteRecursivelyError, Error, Result, Uri};
 
 pub(crate) fn delete_file(place: &Place<'_>) -> Result<()> {
     let entry = place.entry()?;
@@ -31,13 +31,13 @@ pub(crate) fn delete_dir(place: &Place<'_>) -> Result<()> {
 /// Directories are entered by handle, never through a link. So nothing outside the tree is touched,
 /// even if others change the tree meanwhile. Only two handles are open at a time, so the tree may
 /// be deeper than the limit of open files, and its paths may be longer than the system allows.
-pub(crate) fn delete_recursively(place: &Place<'_>) -> Result<(), Undeleted> {
+pub(crate) fn delete_recursively(place: &Place<'_>) -> Result<(), DeleteRecursivelyError> {
     let entry = place.entry()?;
     let remove =
         |flags| rustix::fs::unlinkat(&entry.dir, &*entry.name, flags).map_err(io::Error::from);
     let kind = entry.metadata().map_err(|error| place.describe(error))?;
     if !is_directory(&kind) {
-        return remove(AtFlags::empty()).map_err(|error| Undeleted {
+        return remove(AtFlags::empty()).map_err(|error| DeleteRecursivelyError {
             error: place.describe(error),
             files: 1,
             dirs: 0,
@@ -55,7 +55,7 @@ pub(crate) fn delete_recursively(place: &Place<'_>) -> Result<(), Undeleted> {
         }
     }
     let error = sweep.error.unwrap_or_else(|| Error::expected_empty_directory(place.uri));
-    Err(Undeleted { error, files: sweep.files, dirs: sweep.dirs + 1 })
+    Err(DeleteRecursivelyError { error, files: sweep.files, dirs: sweep.dirs + 1 })
 }
 
 /// Opens a directory in `parent`; `ELOOP` or `ENOTDIR` for a link.

@@ -1,6 +1,6 @@
 //! Making changes survive a crash of the machine.
 
-use crate::failure::is_absent;
+use crate::error::is_absent;
 use crate::root::{Access, Root};
 use rustix::io::Errno;
 use std::fs::File;

@@ -1,6 +1,6 @@
 //! Creating directories.
 
-use crate::names::Place;
+use crate::name::Place;
 use crate::root::{Root, is_directory};
 use rustix::fs::Mode;
 use rustix::io::Errno;

@@ -1,6 +1,6 @@
 //! From `/` to a directory, one component after another.
 
-use crate::judge::Whose;
+use crate::permissions::TrustedUsers;
 use crate::{FOLDER_MODE, PATH};
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
@@ -24,20 +24,20 @@ pub(crate) enum Last {
 }
 
 /// Opens a directory, and creates what is missing. Checks each directory and link on the way.
-pub(crate) fn open(path: &Path, whose: Whose, last: Last) -> io::Result<OwnedFd> {
+pub(crate) fn open(path: &Path, trusted: TrustedUsers, last: Last) -> io::Result<OwnedFd> {
     let mut steps = components(path);
     let (mut here, mut name) = root()?;
     let mut links = 0;
     loop {
         if last == Last::Parent || !steps.is_empty() {
-            whose.judge_parent(&name, &rustix::fs::fstat(&here)?)?;
+            trusted.check_parent(&name, &rustix::fs::fstat(&here)?)?;
         }
         let Some(step) = steps.pop_front() else { return Ok(here) };
         let next = name.join(&step);
         match folder(here.as_fd(), &step) {
             Ok(folder) => (here, name) = (folder, next),
             Err(error) if error.kind() == ErrorKind::NotADirectory => {
-                let target = link(here.as_fd(), &step, &next, whose)?;
+                let target = link(here.as_fd(), &step, &next, trusted)?;
                 links += 1;
                 if links > LINKS {
                     return Err(Errno::LOOP.into());
@@ -95,13 +95,18 @@ pub(crate) fn create(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
 }
 
 /// Returns where a link leads.
-fn link(parent: BorrowedFd<'_>, name: &OsStr, path: &Path, whose: Whose) -> io::Result<PathBuf> {
+fn link(
+    parent: BorrowedFd<'_>,
+    name: &OsStr,
+    path: &Path,
+    trusted: TrustedUsers,
+) -> io::Result<PathBuf> {
     let target = match rustix::fs::readlinkat(parent, name, Vec::new()) {
         Err(Errno::INVAL) => return Err(named(Errno::NOTDIR.into(), path)),
         target => target?,
     };
     let stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    whose.judge_owner(path, &stat)?;
+    trusted.check_owner(path, &stat)?;
     Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
 }
 

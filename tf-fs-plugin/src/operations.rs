@@ -6,12 +6,12 @@ use tf_fs_sys::TF_FilesystemOps;
 
 /// A set of operations of `TF_FilesystemOps`.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ops(u64);
+pub struct Operations(u64);
 
 // `init` and `cleanup` are always there.
 macro_rules! ops {
     ({ $($always:tt)* } { $($op:ident $name:ident;)* }) => {
-        impl Ops {
+        impl Operations {
             $(
                 #[doc = concat!("The operation `", stringify!($op), "`.")]
                 pub const $name: Self =
@@ -27,7 +27,7 @@ macro_rules! ops {
 }
 tf_fs_sys::for_each_operation!(ops);
 
-impl Ops {
+impl Operations {
     /// No operation.
     pub const NONE: Self = Self(0);
 
@@ -55,7 +55,7 @@ impl Ops {
     }
 }
 
-impl std::fmt::Debug for Ops {
+impl std::fmt::Debug for Operations {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_set()
             .entries(Self::NAMES.iter().filter(|(_, op)| self.contains(*op)).map(|(name, _)| name))
@@ -73,5 +73,5 @@ impl std::fmt::Debug for Ops {
 pub trait OperationTable {
     /// The operations that the `impl` contains. An operation outside this set is a null pointer for
     /// TensorFlow, or the SDK's own default where TensorFlow's is dangerous.
-    const PROVIDED: Ops;
+    const PROVIDED: Operations;
 }

@@ -9,18 +9,18 @@ const ROOM: usize = 4096;
 const NEAR: usize = 64;
 
 /// Texts by the address of the host's object, without a lock. An object that finds no free place has no text.
-pub(super) struct Texts {
+pub(super) struct ObjectNames {
     objects: [AtomicUsize; ROOM],
     texts: [AtomicPtr<String>; ROOM],
 }
 
 /// The paths of open files, of all filesystems.
-pub(super) static PATHS: Texts = Texts::new();
+pub(super) static PATHS: ObjectNames = ObjectNames::new();
 
 /// Why kernels have failed that are running or being created, by the context that TensorFlow passes to them.
-pub(super) static FAILURES: Texts = Texts::new();
+pub(super) static FAILURES: ObjectNames = ObjectNames::new();
 
-impl Texts {
+impl ObjectNames {
     const fn new() -> Self {
         Self {
             objects: [const { AtomicUsize::new(0) }; ROOM],
@@ -40,7 +40,7 @@ impl Texts {
     }
 
     /// Sets the text of an object, and replaces an earlier one.
-    pub(super) fn note(&self, object: usize, text: String) {
+    pub(super) fn set(&self, object: usize, text: String) {
         let place = self.find(object).or_else(|| {
             Self::near(object).find(|place| {
                 let order = (Ordering::AcqRel, Ordering::Acquire);
@@ -86,14 +86,14 @@ mod tests {
 
     #[test]
     fn a_path_is_known_while_its_object_lives() {
-        let paths = Box::new(Texts::new());
+        let paths = Box::new(ObjectNames::new());
         for object in 1..=3000 {
-            paths.note(object * 16, object.to_string());
+            paths.set(object * 16, object.to_string());
         }
         for object in 1..=3000 {
             assert_eq!(paths.get(object * 16), Some(object.to_string()));
         }
-        paths.note(32, "other".to_owned());
+        paths.set(32, "other".to_owned());
         assert_eq!(paths.get(32).as_deref(), Some("other"));
         for object in 1..=3000 {
             paths.forget(object * 16);
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(paths.get(32), None);
         // More objects than places: some have no text, and none has the text of another.
         let known = (1..=2 * ROOM).filter(|object| {
-            paths.note(object * 8, object.to_string());
+            paths.set(object * 8, object.to_string());
             paths.get(object * 8).is_some_and(|path| path == object.to_string())
         });
         assert!((ROOM / 2..=ROOM).contains(&known.count()));

@@ -4,7 +4,7 @@
 //! The body of each default holds assembler directives that emit an ELF note (see `note` in `tf-plugin-core`). It is
 //! compiled only for a type that has the default, so the library has the note if, and only if, one of its types does.
 
-use tf_plugin_core::__private::note;
+use tf_plugin_core::__private::elf_note;
 
 /// The defaults of `WritableFile`, as bits.
 pub(crate) const FLUSH: u32 = 1;
@@ -30,8 +30,8 @@ pub(crate) fn leave<const OPERATION: u32>() {
             ".balign 4",
             ".long {layout}, {operation}",
             ".popsection",
-            kind = const note::WRITER_DEFAULT,
-            layout = const note::LAYOUT,
+            kind = const elf_note::WRITER_DEFAULT,
+            layout = const elf_note::LAYOUT,
             operation = const OPERATION,
             options(nomem, nostack, preserves_flags),
         );

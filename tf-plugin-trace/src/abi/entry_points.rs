@@ -6,8 +6,8 @@ use tf_fs_sys::*;
 
 use super::device::{optimizer, platform, profiler, profiling, registration, size};
 use super::filesystem;
+use super::format::text;
 use super::tables::tables;
-use super::words::text;
 use crate::call::Call;
 
 /// The entry points as a table. The host looks up each of them separately, so each has its own slot.
@@ -49,7 +49,7 @@ tables! {
         fn SE_InitPlugin(params: *mut SE_PlatformRegistrationParams, status: *mut TF_Status),
             before had = params.as_ref().map(|given| (given.struct_size, size(given.platform_fns)))
             => |call| {
-                if let (Some((own, functions)), true) = (had, call.fine()) {
+                if let (Some((own, functions)), true) = (had, call.is_ok()) {
                     let (table, named_by) = ((*params).platform_fns, (*params).platform.as_ref());
                     let name = named_by.map(|platform| named(call, platform.r#type)).unwrap_or_default();
                     platform::wrap(table, functions.min(size(table)), &name);
@@ -59,7 +59,7 @@ tables! {
         fn TF_InitKernel();
         fn TF_InitGraph(params: *mut TP_OptimizerRegistrationParams, status: *mut TF_Status),
             before had = params.as_ref().map(|given| size(given.optimizer)) => |call| {
-                if let (Some(had), true) = (had, call.fine()) {
+                if let (Some(had), true) = (had, call.is_ok()) {
                     let (table, name) = ((*params).optimizer, named(call, (*params).device_type));
                     optimizer::wrap(table, had.min(size(table)), &name);
                 }
@@ -67,7 +67,7 @@ tables! {
         fn TF_InitProfiler(params: *mut TF_ProfilerRegistrationParams, status: *mut TF_Status),
             before had = params.as_ref().map(|given| (given.struct_size, size(given.profiler_fns)))
             => |call| {
-                if let (Some((own, functions)), true) = (had, call.fine()) {
+                if let (Some((own, functions)), true) = (had, call.is_ok()) {
                     let (table, named_by) = ((*params).profiler_fns, (*params).profiler.as_ref());
                     let name = named_by.map(|profiler| named(call, profiler.device_type)).unwrap_or_default();
                     profiler::wrap(table, functions.min(size(table)), &name);

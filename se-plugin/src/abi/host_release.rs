@@ -7,7 +7,7 @@ use tf_fs_sys::host::release;
 /// Earlier releases abort the process. A host that does not report its release is treated as one of them.
 #[inline]
 pub(super) fn takes_errors_of_copies() -> bool {
-    if let Some(takes) = pretended::get() {
+    if let Some(takes) = release_override::get() {
         return takes;
     }
     static TAKES: OnceLock<bool> = OnceLock::new();
@@ -15,7 +15,7 @@ pub(super) fn takes_errors_of_copies() -> bool {
 }
 
 /// The setting of the in-process host, which may be loaded several times in one process.
-pub mod pretended {
+pub mod release_override {
     use core::cell::Cell;
 
     thread_local! {

@@ -7,7 +7,7 @@ use crate::sync::{
 };
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
-use tf_plugin_core::{Error, Origin, Result};
+use tf_plugin_core::{Error, ProcessOrigin, Result};
 
 /// One copy from or to the host.
 ///
@@ -18,7 +18,7 @@ use tf_plugin_core::{Error, Origin, Result};
 pub(super) struct Pending {
     health: Health,
     /// The process that began the copy. A fork of it does not have the thread that would complete it.
-    origin: Origin,
+    origin: ProcessOrigin,
     /// The bits below.
     state: AtomicU8,
     /// The error of the copy, until a caller notes it. Threads that wait use the same lock. Not taken in a fork of
@@ -39,7 +39,7 @@ const AWAITED: u8 = 8;
 impl Pending {
     fn new(health: Health) -> Arc<Self> {
         let (state, failure, done) = Default::default();
-        Arc::new(Self { health, origin: Origin::here(), state, failure, done })
+        Arc::new(Self { health, origin: ProcessOrigin::current(), state, failure, done })
     }
 
     /// Records that the author's method for `op` has returned without an error.
@@ -71,7 +71,7 @@ impl Pending {
     #[cold]
     fn wake(&self) {
         // In a fork no thread waits: see `is_done`.
-        if !self.origin.is_here() {
+        if !self.origin.is_current() {
             return;
         }
         // After this lock, each waiting thread is in `done.wait`, or has yet to check the state.
@@ -104,7 +104,7 @@ impl Pending {
     /// the copy has failed.
     #[inline]
     fn is_abandoned(&self) -> bool {
-        let is_abandoned = !self.origin.is_here();
+        let is_abandoned = !self.origin.is_current();
         if is_abandoned {
             self.abandon();
         }
@@ -144,7 +144,7 @@ impl Spare {
     #[inline]
     pub(super) fn begin(&self, health: impl FnOnce() -> Health) -> Arc<Pending> {
         match self.0.try_lock().ok().and_then(|mut spare| spare.take()) {
-            Some(pending) if pending.origin.is_here() => {
+            Some(pending) if pending.origin.is_current() => {
                 // No other thread sees it: it was done before any could wait for it.
                 pending.state.store(0, Ordering::Relaxed);
                 pending
@@ -162,7 +162,7 @@ impl Spare {
     }
 }
 
-/// Handles the return of the author's method: adds a copy that is not done by now to the ledgers. No event is
+/// Handles the return of the author's method: adds a copy that is not done by now to the copy_lists. No event is
 /// behind it yet, because the host does not know yet that it has begun.
 #[inline]
 pub(super) fn begun(
@@ -170,23 +170,28 @@ pub(super) fn begun(
     pending: Arc<Pending>,
     outcome: &Result<()>,
     spare: &Spare,
-    ledgers: [&Ledger; 2],
+    copy_lists: [&PendingCopies; 2],
 ) {
     match pending.state.load(Ordering::Acquire) {
         DONE => spare.keep(pending),
-        _ => goes_on(op, &pending, outcome, ledgers),
+        _ => goes_on(op, &pending, outcome, copy_lists),
     }
 }
 
 #[cold]
-fn goes_on(op: &'static str, pending: &Arc<Pending>, outcome: &Result<()>, ledgers: [&Ledger; 2]) {
+fn goes_on(
+    op: &'static str,
+    pending: &Arc<Pending>,
+    outcome: &Result<()>,
+    copy_lists: [&PendingCopies; 2],
+) {
     match outcome {
         Ok(()) => pending.enqueued(op),
         // After an error the host takes its memory back at once, even if the stream still uses it.
         Err(_) => pending.wait(),
     }
     if !pending.is_done() {
-        ledgers.into_iter().for_each(|ledger| ledger.add(pending));
+        copy_lists.into_iter().for_each(|ledger| ledger.add(pending));
     }
 }
 
@@ -200,14 +205,14 @@ pub(super) fn dropped(what: &str) -> Error {
 
 /// The copies that a stream, an event or a device must wait for.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct PendingCopies {
     list: ForkMutex<Vec<Arc<Pending>>>,
     /// Whether there may be any. Changes under the lock. Without it, a thread sees at least the changes by
     /// calls that came before in the host's order.
     is_used: AtomicBool,
 }
 
-impl Ledger {
+impl PendingCopies {
     #[inline]
     fn is_used(&self) -> bool {
         self.is_used.load(Ordering::Acquire)
@@ -297,7 +302,7 @@ mod tests {
     struct Parts {
         health: Health,
         spare: Spare,
-        ledgers: [Ledger; 2],
+        copy_lists: [PendingCopies; 2],
     }
 
     impl Parts {
@@ -306,7 +311,7 @@ mod tests {
         }
 
         fn begun(&self, pending: Arc<Pending>, outcome: Result<()>) {
-            begun("copy", pending, &outcome, &self.spare, self.ledgers.each_ref());
+            begun("copy", pending, &outcome, &self.spare, self.copy_lists.each_ref());
         }
     }
 
@@ -321,7 +326,9 @@ mod tests {
             let token = Arc::clone(&copy);
             token.succeed();
             parts.begun(copy, Ok(()));
-            assert!(parts.ledgers.iter().all(|ledger| ledger.is_done() && ledger.open().is_none()));
+            assert!(
+                parts.copy_lists.iter().all(|ledger| ledger.is_done() && ledger.open().is_none())
+            );
         }
         let (copy, other) = (parts.begin(), parts.begin());
         assert!(!Arc::ptr_eq(&copy, &other), "two at a time have one each");
@@ -329,7 +336,7 @@ mod tests {
 
     #[test]
     fn ledgers_that_wait_for_each_other_stay_small() {
-        let (one, other) = (Ledger::default(), Ledger::default());
+        let (one, other) = (PendingCopies::default(), PendingCopies::default());
         let copy = Pending::new(Health::default());
         one.add(&copy);
         for _ in 0..100 {
@@ -349,14 +356,14 @@ mod tests {
         let spare = parts.begin();
         spare.succeed();
         parts.begun(spare, Ok(()));
-        let [ledger, _] = &parts.ledgers;
+        let [ledger, _] = &parts.copy_lists;
         holds_in_a_child_forked_beside(
             || ledger.open_list(),
             || {
                 ledger.wait();
                 // The spare copy is the parent's, too.
                 let is_new = !parts.begin().is_done();
-                let all_done = parts.ledgers.iter().all(Ledger::is_done);
+                let all_done = parts.copy_lists.iter().all(PendingCopies::is_done);
                 is_new && all_done && parts.health.check().is_err()
             },
         );

@@ -6,7 +6,7 @@ use crate::sync::Mutex;
 ///
 /// The crate `inventory` does the same, but its macro contains an `#[allow]`, which is an error in a crate that forbids
 /// the lint.
-pub(crate) type Collected<T> = Mutex<Vec<&'static T>>;
+pub(crate) type Inventory<T> = Mutex<Vec<&'static T>>;
 
 /// Collects a value of a type with a method `collect`, when the library is loaded.
 #[doc(hidden)]

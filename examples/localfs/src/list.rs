@@ -1,6 +1,6 @@
 //! Reading directories.
 
-use crate::names::Place;
+use crate::name::Place;
 use crate::root::Access;
 use rustix::fs::{FileType, RawDir};
 use rustix::io::Errno;

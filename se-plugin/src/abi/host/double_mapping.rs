@@ -5,7 +5,7 @@ use core::ptr::{self, NonNull};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
-use tf_plugin_core::{Error, Origin, Result, ResultExt as _};
+use tf_plugin_core::{Error, ProcessOrigin, Result, ResultExt as _};
 
 /// Memory that is mapped at two places: a view, whose address others get and where it cannot be read or
 /// written if it is guarded, and an alias, where it can.
@@ -21,7 +21,7 @@ struct Place {
     address: NonNull<u8>,
     len: usize,
     /// The process that has mapped it. Its forks do not inherit it: see `new`.
-    origin: Origin,
+    origin: ProcessOrigin,
 }
 
 // SAFETY: the range belongs to no thread; who may use which part of it when is the ledger's to say.
@@ -58,7 +58,7 @@ impl Mapping {
     /// Checks that this process has the memory.
     /// Fails with `FAILED_PRECONDITION` in a forked process, which does not inherit it.
     pub(crate) fn check_process(&self) -> Result<()> {
-        if self.alias.origin.is_here() {
+        if self.alias.origin.is_current() {
             return Ok(());
         }
         Err(Error::failed_precondition(
@@ -74,7 +74,7 @@ impl Mapping {
     pub(super) fn at(&self, offset: usize, len: usize) -> NonNull<u8> {
         let end = offset.checked_add(len);
         assert!(end.is_some_and(|end| end <= self.alias.len), "the range is within the mapping");
-        assert!(self.alias.origin.is_here(), "the process is the one that has the memory");
+        assert!(self.alias.origin.is_current(), "the process is the one that has the memory");
         // SAFETY: within the mapping, as was just checked.
         unsafe { self.alias.address.add(offset) }
     }
@@ -99,7 +99,7 @@ impl Place {
         let Some(at) = NonNull::new(address.cast()) else {
             return Err(io::Error::other("the system has mapped the memory at address 0"));
         };
-        let place = Self { address: at, len, origin: Origin::here() };
+        let place = Self { address: at, len, origin: ProcessOrigin::current() };
         // A fork would share the memory but not the ledger, so it does not inherit the memory.
         // SAFETY: the mapping from above.
         match unsafe { libc::madvise(address, len, libc::MADV_DONTFORK) } {
@@ -112,7 +112,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         // In a fork, something else may be mapped there by now.
-        if self.origin.is_here() {
+        if self.origin.is_current() {
             // SAFETY: mapped in `new`; each borrow of the memory holds a reference to the mapping.
             unsafe { libc::munmap(self.address.as_ptr().cast(), self.len) };
         }

@@ -1,6 +1,6 @@
 //! Whether somebody else can change a directory or a file.
 
-use crate::Others;
+use crate::OtherUsers;
 use rustix::fs::{FileType, Stat};
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -14,14 +14,14 @@ const STICKY: u32 = 0o1000;
 
 /// The users who may change a directory.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Whose {
+pub(crate) struct TrustedUsers {
     /// The user who trusts the files.
     pub(crate) user: u32,
     /// The owner of `/`. That is root, but in a user namespace without a root it is the number for all users from outside.
     pub(crate) root: u32,
 }
 
-impl Whose {
+impl TrustedUsers {
     /// Returns the user of this process.
     pub(crate) fn this_user() -> io::Result<Self> {
         let root = rustix::fs::stat("/")?.st_uid;
@@ -36,8 +36,8 @@ impl Whose {
     ///
     /// # Errors
     /// `PermissionDenied` if somebody else can replace what is in it.
-    pub(crate) fn judge_parent(self, path: &Path, stat: &Stat) -> io::Result<()> {
-        self.judge_owner(path, stat)?;
+    pub(crate) fn check_parent(self, path: &Path, stat: &Stat) -> io::Result<()> {
+        self.check_owner(path, stat)?;
         let mode = stat.st_mode;
         let is_group_trusted = stat.st_gid == 0 || stat.st_gid == self.user;
         let writers = OTHER_WRITE | if is_group_trusted { 0 } else { GROUP_WRITE };
@@ -53,12 +53,12 @@ impl Whose {
     }
 
     /// Checks the owner of a directory or a link on the way.
-    pub(crate) fn judge_owner(self, path: &Path, stat: &Stat) -> io::Result<()> {
+    pub(crate) fn check_owner(self, path: &Path, stat: &Stat) -> io::Result<()> {
         if self.is_trusted(stat.st_uid) {
             return Ok(());
         }
         Err(denied(format!(
-            "`{}` belongs to user {}, not to root or user {}; choose a directory whose parents are yours",
+            "`{}` belongs to user {}, not to root or user {}; choose a directory trusted parents are yours",
             path.display(),
             stat.st_uid,
             self.user
@@ -69,7 +69,12 @@ impl Whose {
     ///
     /// # Errors
     /// `PermissionDenied` if it is not this user's alone.
-    pub(crate) fn judge_own(self, path: &Path, stat: &Stat, others: Others) -> io::Result<()> {
+    pub(crate) fn check_private(
+        self,
+        path: &Path,
+        stat: &Stat,
+        others: OtherUsers,
+    ) -> io::Result<()> {
         if stat.st_uid != self.user {
             return Err(denied(format!(
                 "`{}` belongs to user {}, not to user {}; choose a directory of yours, or one that does not exist",
@@ -79,8 +84,8 @@ impl Whose {
             )));
         }
         let (forbidden, can, wanted) = match others {
-            Others::Nothing => (ALL, "use", "mode 0700"),
-            Others::Read => (WRITE, "write to", "no more than mode 0755"),
+            OtherUsers::NoAccess => (ALL, "use", "mode 0700"),
+            OtherUsers::Read => (WRITE, "write to", "no more than mode 0755"),
         };
         if stat.st_mode & forbidden != 0 {
             return Err(denied(format!(
@@ -96,7 +101,7 @@ impl Whose {
     ///
     /// # Errors
     /// `InvalidData` if it is not a regular file that only this user can write to.
-    pub(crate) fn judge_file(self, stat: &Stat) -> io::Result<()> {
+    pub(crate) fn check_file(self, stat: &Stat) -> io::Result<()> {
         let why = if !FileType::from_raw_mode(stat.st_mode).is_file() {
             "it is not a regular file".to_owned()
         } else if stat.st_uid != self.user {

@@ -8,13 +8,13 @@ use crate::output;
 use crate::settings::Settings;
 use crate::totals::Slot;
 
-pub(super) struct Begun<'a> {
+pub(super) struct CallGuard<'a> {
     slot: &'a Slot,
     member: usize,
     start: u64,
 }
 
-impl<'a> Begun<'a> {
+impl<'a> CallGuard<'a> {
     pub(super) fn new(slot: &'a Slot, member: usize) -> Self {
         Self { slot, member, start: now() }
     }
@@ -33,10 +33,10 @@ impl<'a> Begun<'a> {
         let took = now().saturating_sub(start);
         let mut call = Call::new();
         describe(&mut call);
-        slot.counts[member].add(took, call.refusal.is_some(), call.bytes);
+        slot.counts[member].add(took, call.error.is_some(), call.bytes);
         #[cfg(test)]
         super::samples::reported(slot, member, &call);
-        if call.told {
+        if call.is_written {
             let settings = Settings::get();
             output::write(
                 settings,
@@ -55,8 +55,8 @@ impl<'a> Begun<'a> {
 }
 
 /// Only dropped when the plugin throws an exception through the call.
-impl Drop for Begun<'_> {
+impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
-        self.report(|call| call.refused("an exception".to_owned()));
+        self.report(|call| call.failed("an exception".to_owned()));
     }
 }

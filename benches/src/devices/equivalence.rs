@@ -7,11 +7,11 @@ use anyhow::Result;
 
 use cargo_tf_plugin::host::Device;
 
-use crate::same::must_agree;
+use crate::equivalence::ensure_equal;
 
 /// Runs the same calls on both devices, which must be fresh.
 pub fn check(a: &Device, b: &Device) -> Result<()> {
-    must_agree(&transcript(a), &transcript(b))
+    ensure_equal(&transcript(a), &transcript(b))
 }
 
 static CALLED: AtomicU64 = AtomicU64::new(0);

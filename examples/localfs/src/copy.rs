@@ -1,7 +1,7 @@
 //! `copy_file`.
 
-use crate::failure::describe;
-use crate::names::Place;
+use crate::error::describe;
+use crate::name::Place;
 use crate::reader::open_file;
 use crate::root::{Entry, is_directory, is_same_file};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};

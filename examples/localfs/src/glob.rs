@@ -1,8 +1,8 @@
 //! `get_matching_paths`.
 
-use crate::failure::leads_nowhere;
-use crate::listing::for_each_entry;
-use crate::names::Place;
+use crate::error::leads_nowhere;
+use crate::list::for_each_entry;
+use crate::name::Place;
 use crate::root::{Access, Root, is_directory};
 use rustix::fs::FileType;
 use tf_fs_plugin::{Entries, Result, Uri, glob};

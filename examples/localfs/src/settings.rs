@@ -1,6 +1,6 @@
 //! Configuration: the root and how files are written.
 
-use crate::failure::describe;
+use crate::error::describe;
 use crate::root::Root;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_void};
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::*;
 
-use super::texts::PATHS;
+use super::object_names::PATHS;
 use crate::call::{Call, clean};
 
 /// Formats a C string; `null` for a null pointer.
@@ -33,7 +33,7 @@ fn code(code: TF_Code) -> String {
 ///
 /// # Safety
 /// Null, or a status.
-pub(super) unsafe fn refusal(status: *const TF_Status) -> Option<String> {
+pub(super) unsafe fn error(status: *const TF_Status) -> Option<String> {
     if status.is_null() {
         return None;
     }
@@ -61,23 +61,23 @@ impl Call {
     pub(super) unsafe fn status(&mut self, status: *const TF_Status) {
         self.has_status = true;
         // SAFETY: by the caller's word.
-        if let Some(reason) = unsafe { refusal(status) } {
-            self.refused(reason);
+        if let Some(reason) = unsafe { error(status) } {
+            self.failed(reason);
         }
     }
 
     /// Adds requested memory.
     pub(super) fn memory_of(&mut self, address: *mut c_void, size: u64) {
         if address.is_null() && size > 0 {
-            self.refused("no memory".to_owned());
+            self.failed("no memory".to_owned());
         } else {
             self.address(address);
             self.bytes += size;
         }
     }
 
-    pub(super) fn fine(&self) -> bool {
-        self.refusal.is_none()
+    pub(super) fn is_ok(&self) -> bool {
+        self.error.is_none()
     }
 
     /// Adds a path as an argument.
@@ -85,7 +85,7 @@ impl Call {
     /// # Safety
     /// Null, or a C string.
     pub(super) unsafe fn path(&mut self, path: *const c_char) {
-        if self.told {
+        if self.is_written {
             // SAFETY: by the caller's word.
             self.argument(format_args!("{}", unsafe { text(path) }));
         }
@@ -93,7 +93,7 @@ impl Call {
 
     /// Adds the path of a file object as an argument.
     pub(super) fn file<T>(&mut self, file: *const T) {
-        if self.told {
+        if self.is_written {
             let path = PATHS.get(file.addr()).unwrap_or_else(|| format!("file {file:p}"));
             self.argument(format_args!("{path}"));
         }
@@ -104,9 +104,9 @@ impl Call {
     /// # Safety
     /// Null, or a C string.
     pub(super) unsafe fn opened<T>(&self, file: *const T, path: *const c_char) {
-        if self.told && self.fine() {
+        if self.is_written && self.is_ok() {
             // SAFETY: by the caller's word.
-            PATHS.note(file.addr(), unsafe { text(path) });
+            PATHS.set(file.addr(), unsafe { text(path) });
         }
     }
 
@@ -123,10 +123,10 @@ impl Call {
     }
 
     /// Adds the handle that was created, if the host has a place for it.
-    pub(super) fn made<T>(&mut self, name: &str, made: Option<&*mut T>) {
+    pub(super) fn created<T>(&mut self, name: &str, created: Option<&*mut T>) {
         // If nothing was created, the host may have left the place uninitialised.
-        if let Some(made) = made.filter(|_| self.fine()) {
-            self.value(format_args!("{name} {:p}", *made));
+        if let Some(created) = created.filter(|_| self.is_ok()) {
+            self.value(format_args!("{name} {:p}", *created));
         }
     }
 

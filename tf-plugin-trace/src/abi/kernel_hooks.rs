@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tf_fs_sys::host;
 
+use super::format::{error, text};
 use super::kernel;
+use super::object_names::FAILURES;
 use super::process::set_up;
-use super::symbols::{ask, is_traced};
+use super::symbols::{is_traced, lookup};
 use super::tables::too_many;
-use super::texts::FAILURES;
-use super::words::{refusal, text};
 
 type Builder =
     unsafe extern "C-unwind" fn(*const c_char, *const c_char, usize, usize, usize) -> *mut c_void;
@@ -36,7 +36,7 @@ fn genuine(which: usize) -> Option<usize> {
         // SAFETY: C strings; nothing is opened that is not open already, and stays so.
         unsafe {
             let handle = libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
-            if handle.is_null() { None } else { ask(handle, NAMES[which]) }
+            if handle.is_null() { None } else { lookup(handle, NAMES[which]) }
         }
     })?;
     GENUINE[which].store(found, Ordering::Relaxed);
@@ -50,7 +50,7 @@ fn genuine(which: usize) -> Option<usize> {
 pub(super) unsafe fn builder(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
     let which = NAMES.iter().position(|other| *other == name)?;
     // SAFETY: by the caller's word.
-    unsafe { ask(handle, name)? };
+    unsafe { lookup(handle, name)? };
     Some(match (genuine(which), which) {
         // Only this library has it.
         (None, _) => ptr::null_mut(),
@@ -70,8 +70,8 @@ pub unsafe extern "C-unwind" fn failure<const WHICH: usize>(
     status: *mut c_void,
 ) {
     // SAFETY: a status, by the caller's word.
-    if let Some(reason) = unsafe { refusal(status.cast()) } {
-        FAILURES.note(context.addr(), reason);
+    if let Some(reason) = unsafe { error(status.cast()) } {
+        FAILURES.set(context.addr(), reason);
     }
     if let Some(genuine) = genuine(WHICH) {
         type Failure = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);

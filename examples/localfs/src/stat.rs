@@ -1,6 +1,6 @@
 //! Properties of paths.
 
-use crate::names::Place;
+use crate::name::Place;
 use crate::root::is_directory;
 use std::time::{Duration, SystemTime};
 use tf_fs_plugin::{Code, Error, FileStatistics, Result};

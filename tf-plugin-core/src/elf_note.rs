@@ -7,7 +7,7 @@
 /// An ELF note with a text of `N` bytes, filled up with NULs. The numbers are in the machine's byte order.
 #[derive(Debug)]
 #[repr(C, align(4))]
-pub struct Note<const N: usize> {
+pub struct ElfNote<const N: usize> {
     name_size: u32,
     description_size: u32,
     kind: u32,
@@ -45,7 +45,7 @@ pub const fn size(text: &str) -> usize {
     text.len().next_multiple_of(4)
 }
 
-impl<const N: usize> Note<N> {
+impl<const N: usize> ElfNote<N> {
     /// Creates a note about a scheme, for which the author has written the operations `provided`, one bit each.
     #[must_use]
     pub const fn filesystem(scheme: &str, provided: u64, panic_abort: bool) -> Self {
@@ -90,12 +90,12 @@ mod tests {
 
     #[test]
     fn a_note_is_as_long_as_it_says() {
-        let note = Note::<{ size("mem.v2") }>::new(FILESYSTEM, "mem.v2", 1 << 15, true);
+        let note = ElfNote::<{ size("mem.v2") }>::new(FILESYSTEM, "mem.v2", 1 << 15, true);
         assert_eq!(size_of_val(&note), 12 + 12 + note.description_size as usize);
         assert_eq!(note.text, *b"mem.v2\0\0");
         assert_eq!(note.provided, [1 << 15, 0]);
         assert_eq!(note.panic_abort, 1);
         assert!(note.sdk.starts_with(env!("CARGO_PKG_VERSION").as_bytes()));
-        assert_eq!(Note::<0>::new(FILESYSTEM, "", 1 << 32, false).provided, [0, 1]);
+        assert_eq!(ElfNote::<0>::new(FILESYSTEM, "", 1 << 32, false).provided, [0, 1]);
     }
 }

@@ -12,7 +12,7 @@ thread_local! {
 }
 
 /// Runs `register`, during which `take` returns `filesystem`.
-pub fn with_given<F: Filesystem, R>(
+pub fn with_handoff<F: Filesystem, R>(
     filesystem: F,
     registration: &'static Registration,
     register: impl FnOnce() -> R,

@@ -11,11 +11,11 @@ use crate::c;
 
 /// Runs the same operations on both plugins, which must be fresh.
 pub fn check(a: &Filesystem, b: &Filesystem) -> Result<()> {
-    must_agree(&transcript(a), &transcript(b))
+    ensure_equal(&transcript(a), &transcript(b))
 }
 
 /// Compares what two plugins have answered, a line each time.
-pub(crate) fn must_agree(a: &[String], b: &[String]) -> Result<()> {
+pub(crate) fn ensure_equal(a: &[String], b: &[String]) -> Result<()> {
     for (a, b) in a.iter().zip(b) {
         ensure!(a == b, "the plugins differ:\n  {a}\n  {b}");
     }

@@ -1,8 +1,8 @@
 //! `rename_file`.
 
-use crate::copying;
-use crate::deletion;
-use crate::names::Place;
+use crate::copy;
+use crate::delete;
+use crate::name::Place;
 use crate::root::{Entry, is_directory, is_same_file};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
@@ -39,8 +39,8 @@ pub(crate) fn rename_file(src: &Place<'_>, dst: &Place<'_>) -> Result<()> {
     match rustix::fs::renameat(&from.dir, &*from.name, &to.dir, &*to.name) {
         Ok(()) => Ok(()),
         Err(Errno::XDEV) => {
-            copying::copy_file(src, dst)?;
-            deletion::delete_file(src)
+            copy::copy_file(src, dst)?;
+            delete::delete_file(src)
                 .map_err(|error| error.context("copied, but could not delete the source"))
         }
         // The source existed a moment ago, so the error is about the destination.
