@@ -74,7 +74,7 @@ def software(program):
     return dict(line.split("=", 1) for line in finished.stdout.splitlines())
 
 
-def find_card(kind, settings, program, scratch, report):
+def find_gpu(kind, settings, program, scratch, report):
     """The settings with which TensorFlow lists a GPU: those of the machine, or those for a GPU in software."""
     with report.step("gpu", "Look for a GPU") as result:
         found = job(["--device", kind], scratch, **settings)
@@ -146,7 +146,7 @@ def demo(arguments, scratch, report):
     settings = dict(TF_PLUGGABLE_DEVICE_LIBRARY_PATH=os.path.abspath(arguments.plugin))
     limits = DEVICES[arguments.example]
     if arguments.software:
-        settings = find_card(limits.type, settings, arguments.software, scratch, report)
+        settings = find_gpu(limits.type, settings, arguments.software, scratch, report)
     for model in limits.models:
         train(model, TEXT if model == "transformer" else digits, settings, arguments, scratch, report)
 

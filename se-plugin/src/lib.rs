@@ -8,7 +8,7 @@
 //! TensorFlow aborts the process on most mistakes of a device. The SDK prevents this:
 //!
 //! - It fills in every callback, because TensorFlow calls some without checking for null.
-//! - A plugin that cannot work (no driver, no card, an unsuitable TensorFlow) has 0 devices, and one line in
+//! - A plugin that cannot work (no driver, no GPU, an unsuitable TensorFlow) has 0 devices, and one line in
 //!   the log says why. A device that cannot be opened is not counted.
 //! - A failure of enqueued work is sticky, as with CUDA: the log has it at once, and the next value that
 //!   Python fetches and every later op raise it.

@@ -15,7 +15,7 @@ use crate::{NEWEST, Packages, TensorFlow};
 #[command(after_help = "\
 Examples, in a clone of the project:
   cargo tf-plugin demo                      s3://, with a server on this machine
-  cargo tf-plugin demo gpu                  a card with Vulkan, or lavapipe
+  cargo tf-plugin demo gpu                  a GPU with Vulkan, or lavapipe
   cargo tf-plugin demo refdevice --tf 2.16.2
   cargo tf-plugin demo memfs --python ~/venv/bin/python")]
 pub struct Demo {
@@ -45,7 +45,7 @@ enum Example {
     Memfs,
     /// Keras on the reference device, compared with TensorFlow's CPU.
     Refdevice,
-    /// Keras on a card with Vulkan, compared with TensorFlow's CPU; without a card, on lavapipe.
+    /// Keras on a GPU with Vulkan, compared with TensorFlow's CPU; without a GPU, on lavapipe.
     Gpu,
 }
 

@@ -50,13 +50,13 @@ fn the_refdevice_demo_trains_as_on_the_cpu() {
     assert_complete(&["refdevice", "--steps", wanted], &lines);
 }
 
-/// Runs on lavapipe without a card, on which all steps of both models take minutes.
+/// Runs on lavapipe without a GPU, on which all steps of both models take minutes.
 #[test]
 fn the_gpu_demo_trains_as_on_the_cpu() {
     let lines = [
         "lists /physical_device:GPU:0",
         "38282 parameters, on device:GPU:0",
-        "the card is ",
+        "the GPU is ",
         "of 360 digits held out are right",
         "texts held out are right",
         "steps a second on the device",

@@ -76,7 +76,7 @@ fn good_plugins_are_listed_and_are_there_after_the_import() {
     }
 }
 
-/// Checks that the card is named, or why there is none.
+/// Checks that the GPU is named, or why there is none.
 #[test]
 fn hardware_is_named_or_what_keeps_it_from_being_used() {
     let environment = environment(&[("gpu", "libgpu.so")]);
@@ -84,11 +84,11 @@ fn hardware_is_named_or_what_keeps_it_from_being_used() {
     let text = succeeds(doctor.envs(lavapipe::driver()).arg("--no-import"));
     assert_says(&text, "device GPU, 1 on this machine: llvmpipe (LLVM");
     assert_says(&text, "by Vulkan (llvmpipe Mesa");
-    let text = succeeds(doctor.env("RUST_GPU_CARD", "arc"));
+    let text = succeeds(doctor.env("RUST_GPU_DEVICE_NAME", "arc"));
     assert_says(&text, "device GPU, 0 on this machine");
     assert_says(
         &text,
-        "RUST_GPU has no devices: RUST_GPU_CARD is `arc`, and no card can be used: `llvmpipe",
+        "RUST_GPU has no devices: RUST_GPU_DEVICE_NAME is `arc`, and no GPU can be used: `llvmpipe",
     );
 }
 

@@ -34,7 +34,7 @@ with tf.device('/device:%s:0' % kind):
     assert float(tf.reduce_sum(tf.ones([3]) + 1)) == 6
 print('it computes on', kind, [device.name for device in tf.config.list_physical_devices(kind)])";
     let doctor = ["-m", "tensorflow_rust_gpu", "doctor"];
-    for (setting, kind) in [("", "GPU"), ("MY_CARD", "MY_CARD")] {
+    for (setting, kind) in [("", "GPU"), ("MY_GPU", "MY_GPU")] {
         let said = succeeds(python(&["-c", use_it]).env("RUST_GPU_TYPE", setting));
         let once = format!("it computes on {kind} ['/physical_device:{kind}:0']");
         assert!(said.contains(&once), "{said}");
@@ -44,10 +44,7 @@ print('it computes on', kind, [device.name for device in tf.config.list_physical
     let none = [("VK_DRIVER_FILES", "/nonexistent"), ("VK_ICD_FILENAMES", "/nonexistent")];
     let said = fails(python(&doctor).envs(none));
     let why = "RUST_GPU has no devices: ";
-    assert_all(
-        &said,
-        &["GPU          is not listed", why, "install the Vulkan driver of the card"],
-    );
+    assert_all(&said, &["GPU          is not listed", why, "install the Vulkan driver of the GPU"]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Turns off the optimiser: `refdevice` alone would take two minutes of processor time. `tests/tensorflow` tests the
+/// Turns off the optimiser: `refdevice` alone would take two minutes of CPU time. `tests/tensorflow` tests the
 /// libraries that users get, with the feature `optimised`. Python collects garbage rarely; lavapipe compiles fast.
 pub(crate) fn quick(mut command: Command) -> Command {
     command.env("GALLIVM_PERF", "nopt");

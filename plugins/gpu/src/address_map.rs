@@ -1,39 +1,39 @@
-//! Finds the block that contains an address.
+//! Finds the buffer that contains an address.
 
-use crate::backend::{Block, Place};
+use crate::backend::{Buffer, BufferSlice};
 use se_plugin::{DevicePtr, Error, Result};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The device's allocations, by address.
 #[derive(Default)]
-pub(crate) struct Regions(Mutex<BTreeMap<u64, Arc<Block>>>);
+pub(crate) struct AddressMap(Mutex<BTreeMap<u64, Arc<Buffer>>>);
 
-impl Regions {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Block>>> {
+impl AddressMap {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Buffer>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a block.
+    /// Adds a buffer.
     ///
     /// # Errors
     /// `INTERNAL` if the driver gave it the address 0.
-    pub(crate) fn add(&self, block: Block) -> Result<DevicePtr> {
-        let address = DevicePtr::new(block.address());
+    pub(crate) fn add(&self, buffer: Buffer) -> Result<DevicePtr> {
+        let address = DevicePtr::new(buffer.address());
         let address =
             address.ok_or_else(|| Error::internal("the driver allocated at address 0"))?;
-        self.lock().insert(block.address(), Arc::new(block));
+        self.lock().insert(buffer.address(), Arc::new(buffer));
         Ok(address)
     }
 
-    /// Removes the block that starts at an address. Users of the block keep it alive.
+    /// Removes the buffer that starts at an address. Users of the buffer keep it alive.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` if no block starts there.
+    /// `INVALID_ARGUMENT` if no buffer starts there.
     pub(crate) fn remove(&self, address: DevicePtr) -> Result<()> {
-        // The block must not be freed under the lock.
-        let block = self.lock().remove(&address.address());
-        block.map(drop).ok_or_else(|| {
+        // The buffer must not be freed under the lock.
+        let buffer = self.lock().remove(&address.address());
+        buffer.map(drop).ok_or_else(|| {
             Error::invalid_argument(format!("no allocation of this device starts at {address:?}"))
         })
     }
@@ -42,13 +42,13 @@ impl Regions {
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if it is not within one allocation.
-    pub(crate) fn find(&self, op: &str, address: DevicePtr, bytes: u64) -> Result<Place> {
+    pub(crate) fn find(&self, op: &str, address: DevicePtr, bytes: u64) -> Result<BufferSlice> {
         let at = address.address();
-        let regions = self.lock();
-        if let Some((first, block)) = regions.range(..=at).next_back() {
+        let buffers = self.lock();
+        if let Some((first, buffer)) = buffers.range(..=at).next_back() {
             let offset = at - first;
-            if offset <= block.bytes() && bytes <= block.bytes() - offset {
-                return Ok(Place { block: Arc::clone(block), offset });
+            if offset <= buffer.bytes() && bytes <= buffer.bytes() - offset {
+                return Ok(BufferSlice { buffer: Arc::clone(buffer), offset });
             }
         }
         Err(Error::invalid_argument(format!(

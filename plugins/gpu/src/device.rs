@@ -1,7 +1,7 @@
 //! The platform and its device.
 
-use crate::address_map::Regions;
-use crate::backend::{Batch, Block, Gpu};
+use crate::address_map::AddressMap;
+use crate::backend::{Batch, Buffer, Gpu};
 use crate::fusion::Fusion;
 use crate::health::Health;
 use crate::queue::Queue;
@@ -17,7 +17,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 pub(crate) static TIMELINE: LazyLock<Timeline> =
     LazyLock::new(|| Timeline::new(GpuPlatform::device_type()));
 
-/// The platform: one card.
+/// The platform: one GPU.
 pub struct GpuPlatform {
     gpu: Arc<Gpu>,
     counters: Counters,
@@ -52,7 +52,7 @@ impl Platform for GpuPlatform {
             gpu: Arc::clone(&self.gpu),
             counters: self.counters.clone(),
             health: Arc::new(Health::new(&self.gpu)),
-            regions: Arc::default(),
+            address_map: Arc::default(),
             direct: Mutex::new(Batch::new(&self.gpu)?),
             queues: Mutex::default(),
             streams: AtomicUsize::new(1),
@@ -60,12 +60,12 @@ impl Platform for GpuPlatform {
     }
 }
 
-/// The card, with its memory and streams.
+/// The GPU, with its memory and streams.
 pub struct GpuDevice {
     gpu: Arc<Gpu>,
     counters: Counters,
     health: Arc<Health>,
-    regions: Arc<Regions>,
+    address_map: Arc<AddressMap>,
     /// A batch for copies that are not ordered with any stream.
     direct: Mutex<Batch>,
     queues: Mutex<Vec<Weak<Queue>>>,
@@ -74,9 +74,9 @@ pub struct GpuDevice {
 }
 
 impl GpuDevice {
-    /// Returns the card's name, as the driver reports it.
+    /// Returns the GPU's name, as the driver reports it.
     #[must_use]
-    pub fn card(&self) -> &str {
+    pub fn name(&self) -> &str {
         &self.gpu.name
     }
 
@@ -91,11 +91,11 @@ impl Device for GpuDevice {
     type Event = GpuEvent;
 
     fn allocate(&self, bytes: u64) -> Result<DevicePtr> {
-        self.regions.add(Block::local(&self.gpu, bytes)?)
+        self.address_map.add(Buffer::local(&self.gpu, bytes)?)
     }
     fn deallocate(&self, memory: DevicePtr) -> Result<()> {
         self.gpu.check_process()?;
-        self.regions.remove(memory)
+        self.address_map.remove(memory)
     }
     fn memory_usage(&self) -> Result<MemoryUsage> {
         let (total, used) = (self.gpu.total, self.gpu.used());
@@ -107,13 +107,17 @@ impl Device for GpuDevice {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         queues.retain(|queue| queue.strong_count() > 0);
         queues.push(Arc::downgrade(&queue));
-        Ok(GpuStream { queue, regions: Arc::clone(&self.regions), counters: self.counters.clone() })
+        Ok(GpuStream {
+            queue,
+            address_map: Arc::clone(&self.address_map),
+            counters: self.counters.clone(),
+        })
     }
     fn create_event(&self) -> Result<GpuEvent> {
         Ok(GpuEvent::default())
     }
     fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
-        let target = self.regions.find("copy_to_device", target, source.len() as u64)?;
+        let target = self.address_map.find("copy_to_device", target, source.len() as u64)?;
         let mut batch = self.direct()?;
         batch.upload(&target, source.len(), |to| to.copy_from_slice(source))?;
         batch.flush()
@@ -121,7 +125,7 @@ impl Device for GpuDevice {
     fn copy_to_host(&self, mut target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
         self.counters.write()?;
         let bytes = target.len();
-        let source = self.regions.find("copy_to_host", source, bytes as u64)?;
+        let source = self.address_map.find("copy_to_host", source, bytes as u64)?;
         let mut batch = self.direct()?;
         let staged = batch.download(&source, bytes)?;
         batch.flush()?;
@@ -129,8 +133,8 @@ impl Device for GpuDevice {
         Ok(())
     }
     fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
-        let target = self.regions.find("copy_on_device", target, bytes)?;
-        let source = self.regions.find("copy_on_device", source, bytes)?;
+        let target = self.address_map.find("copy_on_device", target, bytes)?;
+        let source = self.address_map.find("copy_on_device", source, bytes)?;
         let mut batch = self.direct()?;
         batch.copy(&target, &source, bytes)?;
         batch.flush()

@@ -15,7 +15,7 @@ impl Health {
         Self { gpu: Arc::clone(gpu), first: Mutex::default() }
     }
 
-    /// Locks the first failure. A card can be lost outside a queue: while memory is allocated or a shader compiled.
+    /// Locks the first failure. A GPU can be lost outside a queue: while memory is allocated or a shader compiled.
     fn first(&self) -> MutexGuard<'_, Option<Error>> {
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         if first.is_none() {

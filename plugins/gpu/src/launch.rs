@@ -1,7 +1,7 @@
 //! Runs shaders for kernels.
 
-use crate::address_map::Regions;
-use crate::backend::{CooperativeMatrix, PUSH_BYTES, Place, Shader};
+use crate::address_map::AddressMap;
+use crate::backend::{BufferSlice, CooperativeMatrix, PUSH_BYTES, Shader};
 use crate::device::GpuPlatform;
 use crate::kernels::cooperative_selftest;
 use crate::queue::Task;
@@ -26,7 +26,7 @@ pub(crate) fn cooperative(
 
 /// The invocations of a workgroup, in shaders with one axis.
 const WORKGROUP: usize = 256;
-/// The number of workgroups along an axis that every card supports.
+/// The number of workgroups along an axis that every GPU supports.
 pub(crate) const MOST_GROUPS: usize = 65_535;
 /// SPIR-V treats the index of an element as a signed number, of any type.
 const MOST_ELEMENTS: u32 = i32::MAX as u32;
@@ -83,7 +83,7 @@ impl Launch<'_> {
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` for a tensor outside of the memory of the device; `UNIMPLEMENTED` if there is more to push
-    /// than cards support; those of the driver, for the first launch of a shader with these constants.
+    /// than GPUs support; those of the driver, for the first launch of a shader with these constants.
     pub(crate) fn enqueue(&self, context: &Run<'_>) -> Result<()> {
         self.enqueue_on(context.stream())
     }
@@ -96,7 +96,7 @@ impl Launch<'_> {
         if self.groups.contains(&0) {
             return Ok(());
         }
-        let (uses, push) = self.prepare(&stream.regions)?;
+        let (uses, push) = self.prepare(&stream.address_map)?;
         let pipeline = stream.queue.gpu.pipeline(self.shader, self.constants)?;
         stream.push(Task::Launch { op: self.op, pipeline, uses, push, groups: self.groups })?;
         stream.counters.count(self.op);
@@ -106,21 +106,21 @@ impl Launch<'_> {
     /// Returns the memory that it uses, and the bytes that it pushes.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` for a tensor outside of the regions; `UNIMPLEMENTED` for more bytes than cards can push.
-    pub(crate) fn prepare(&self, regions: &Regions) -> Result<(Vec<Place>, Vec<u8>)> {
+    /// `INVALID_ARGUMENT` for a tensor outside of the address_map; `UNIMPLEMENTED` for more bytes than GPUs can push.
+    pub(crate) fn prepare(&self, address_map: &AddressMap) -> Result<(Vec<BufferSlice>, Vec<u8>)> {
         let mut push = Vec::with_capacity(PUSH_BYTES);
         let mut uses = Vec::with_capacity(self.operands.len());
         for operand in self.operands {
             let word = match operand {
                 Operand::Value(value) => *value,
                 Operand::Bytes(ptr, bytes) => {
-                    uses.push(regions.find(self.op, *ptr, *bytes)?);
+                    uses.push(address_map.find(self.op, *ptr, *bytes)?);
                     ptr.address()
                 }
                 Operand::At(tensor, offset) => match tensor.ptr() {
                     None => 0,
                     Some(ptr) => {
-                        uses.push(regions.find(self.op, ptr, tensor.bytes())?);
+                        uses.push(address_map.find(self.op, ptr, tensor.bytes())?);
                         ptr.address() + offset
                     }
                 },

@@ -1,6 +1,6 @@
-//! In-order queues: each has a thread that sends its work to the card, and one that waits for that.
+//! In-order queues: each has a thread that sends its work to the GPU, and one that waits for that.
 
-use crate::backend::{Batch, Gpu, Measured, Pipeline, Place, Staged, again};
+use crate::backend::{Batch, BufferSlice, Gpu, Measured, Pipeline, Staged, again};
 use crate::device::TIMELINE;
 use crate::health::Health;
 use se_plugin::profiler::Line;
@@ -14,34 +14,34 @@ use std::thread::{self, JoinHandle};
 /// One piece of work.
 pub(crate) enum Task {
     Copy {
-        target: Place,
-        source: Place,
+        target: BufferSlice,
+        source: BufferSlice,
         bytes: u64,
     },
     Fill {
-        target: Place,
+        target: BufferSlice,
         pattern: [u8; 4],
         bytes: u64,
     },
     Launch {
         op: &'static str,
         pipeline: Pipeline,
-        uses: Vec<Place>,
+        uses: Vec<BufferSlice>,
         push: Vec<u8>,
         groups: [u32; 3],
     },
     Upload {
-        target: Place,
+        target: BufferSlice,
         source: HostSource,
     },
     /// A few bytes, which nobody else has.
     Write {
-        target: Place,
+        target: BufferSlice,
         bytes: Vec<u8>,
     },
     Download {
         target: HostTarget,
-        source: Place,
+        source: BufferSlice,
     },
     Callback(HostCallback),
     Wait(Point),
@@ -50,7 +50,7 @@ pub(crate) enum Task {
 #[derive(Default)]
 struct State {
     tasks: VecDeque<Task>,
-    /// How many tasks there were, how many of them were sent to the card, and how many are done.
+    /// How many tasks there were, how many of them were sent to the GPU, and how many are done.
     pushed: u64,
     sent: u64,
     done: u64,
@@ -125,7 +125,7 @@ fn pieces(bytes: usize) -> impl Iterator<Item = Range<usize>> {
     (0..bytes).step_by(PIECE).map(move |start| start..bytes.min(start + PIECE))
 }
 
-/// The batches of a queue: one is recorded while the card executes the other.
+/// The batches of a queue: one is recorded while the GPU executes the other.
 const BATCHES: usize = 2;
 
 /// A batch that was sent, if the tasks needed one.
@@ -138,7 +138,7 @@ struct Sent {
 }
 
 /// The state of the recording thread.
-struct Recorder {
+struct RecorderState {
     open: Option<Batch>,
     /// Another batch, which is empty.
     spare: Option<Batch>,
@@ -148,10 +148,10 @@ struct Recorder {
     waits: Vec<Point>,
     /// How many tasks there were so far, and how many of them were sent.
     taken: u64,
-    said: u64,
+    reported: u64,
 }
 
-impl Recorder {
+impl RecorderState {
     /// Returns the batch to record into.
     fn batch(&mut self) -> Result<&mut Batch> {
         if self.open.is_none() {
@@ -162,7 +162,7 @@ impl Recorder {
         Ok(batch)
     }
 
-    /// Returns a batch that the card is done with.
+    /// Returns a batch that the GPU is done with.
     fn idle(&mut self) -> Result<Batch> {
         let idle = self.spare.take().map_or_else(|| self.idle.recv(), Ok);
         idle.map_err(|_| Error::internal("a queue has no batch"))
@@ -188,8 +188,15 @@ impl Queue {
         let thread = thread::Builder::new().name(String::from("gpu waits"));
         let waiter = thread.spawn(move || of_thread.wait_for_all(&on_their_way, &give));
         let waiter = waiter.map_err(Error::internal)?;
-        let recorder =
-            Recorder { open: None, spare: None, idle, sent, waits: Vec::new(), taken: 0, said: 0 };
+        let recorder = RecorderState {
+            open: None,
+            spare: None,
+            idle,
+            sent,
+            waits: Vec::new(),
+            taken: 0,
+            reported: 0,
+        };
         let of_thread = Arc::clone(&queue);
         let thread = thread::Builder::new().name(String::from("gpu stream"));
         let thread = thread.spawn(move || {
@@ -261,7 +268,7 @@ impl Queue {
         }
     }
 
-    fn record_all(&self, mut recorder: Recorder) {
+    fn record_all(&self, mut recorder: RecorderState) {
         loop {
             let state = self.lock();
             let wait = |state: &mut State| {
@@ -292,19 +299,19 @@ impl Queue {
     }
 
     /// Sends the recorded commands.
-    fn send(&self, recorder: &mut Recorder) {
-        if recorder.said < recorder.taken {
+    fn send(&self, recorder: &mut RecorderState) {
+        if recorder.reported < recorder.taken {
             self.send_open(recorder);
         }
     }
 
     /// Sends them as [`send`](Self::send) does, even in the middle of a task.
-    fn send_open(&self, recorder: &mut Recorder) {
+    fn send_open(&self, recorder: &mut RecorderState) {
         let mut batch = recorder.open.take();
         if let Err(error) = batch.as_mut().map_or(Ok(()), Batch::send) {
             self.health.note(error);
         }
-        recorder.said = recorder.taken;
+        recorder.reported = recorder.taken;
         // This fails if the other thread has panicked.
         let waits = std::mem::take(&mut recorder.waits);
         let _ = recorder.sent.send(Sent { batch, waits, tasks: recorder.taken });
@@ -319,17 +326,17 @@ impl Queue {
         }
     }
 
-    fn all_is_done(&self, recorder: &mut Recorder) {
-        recorder.said = recorder.taken;
+    fn all_is_done(&self, recorder: &mut RecorderState) {
+        recorder.reported = recorder.taken;
         let mut state = self.lock();
         (state.sent, state.done) = (recorder.taken, recorder.taken);
         self.changed.notify_all();
     }
 
     /// Waits until all tasks before this one are done, and marks them as done.
-    fn finish(&self, recorder: &mut Recorder) -> Result<()> {
+    fn finish(&self, recorder: &mut RecorderState) -> Result<()> {
         let flushed = recorder.open.as_mut().map_or(Ok(()), Batch::flush);
-        let waiting = self.changed.wait_while(self.lock(), |state| state.done < recorder.said);
+        let waiting = self.changed.wait_while(self.lock(), |state| state.done < recorder.reported);
         drop(waiting.unwrap_or_else(PoisonError::into_inner));
         recorder.waits.drain(..).for_each(|point| drop(point.wait()));
         // Before others see that the work is done: they check for errors next.
@@ -341,8 +348,13 @@ impl Queue {
         self.health.check()
     }
 
-    /// Copies from the host, in pieces: while the card copies one, several threads of the processor stage the next.
-    fn upload(&self, recorder: &mut Recorder, target: &Place, source: &HostSource) -> Result<()> {
+    /// Copies from the host, in pieces: while the GPU copies one, several threads of the CPU stage the next.
+    fn upload(
+        &self,
+        recorder: &mut RecorderState,
+        target: &BufferSlice,
+        source: &HostSource,
+    ) -> Result<()> {
         for piece in pieces(source.len()) {
             let is_last = piece.end == source.len();
             let target = target.at(piece.start as u64);
@@ -354,12 +366,12 @@ impl Queue {
         Ok(())
     }
 
-    /// Copies to the host, in pieces: while the card copies one, several threads of the processor copy the one before.
+    /// Copies to the host, in pieces: while the GPU copies one, several threads of the CPU copy the one before.
     fn download(
         &self,
-        recorder: &mut Recorder,
+        recorder: &mut RecorderState,
         target: &mut HostTarget,
-        source: &Place,
+        source: &BufferSlice,
     ) -> Result<()> {
         if target.len() <= PIECE {
             let staged = recorder.batch()?.download(source, target.len())?;
@@ -390,7 +402,7 @@ impl Queue {
             }
         };
         let copied: Result<()> = copy();
-        // After an error the card may still be executing them.
+        // After an error the GPU may still be executing them.
         let waited = batches.map(Batch::wait);
         recorder.spare = Some(other);
         let finished = self.finish(recorder);
@@ -411,7 +423,7 @@ impl Queue {
         Ok(())
     }
 
-    fn run(&self, recorder: &mut Recorder, task: Task) -> Result<()> {
+    fn run(&self, recorder: &mut RecorderState, task: Task) -> Result<()> {
         let health = self.health.check();
         match task {
             Task::Copy { target, source, bytes } => {

@@ -7,12 +7,12 @@ use std::env::VarError;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How the card is opened and used.
+/// How the GPU is opened and used.
 pub(crate) struct Settings {
     /// The API to use; by default CUDA, or else Vulkan.
     pub(crate) backend: Option<Backend>,
-    /// A part of the card's name. By default the first card that is not software.
-    pub(crate) card: Option<String>,
+    /// A part of the GPU's name. By default the first GPU that is not software.
+    pub(crate) device_name: Option<String>,
     /// The most device memory to use, in bytes.
     pub(crate) memory: Option<u64>,
     /// How long a batch may take; zero for no limit.
@@ -46,7 +46,7 @@ impl Settings {
             parsed(cache::SETTING, cache::parse, "RUST_GPU_CACHE=/var/cache/gpu, 0 for none")?;
         Ok(Self {
             backend: parsed("RUST_GPU_BACKEND", Backend::parse, backend)?,
-            card: setting("RUST_GPU_CARD")?,
+            device_name: setting("RUST_GPU_DEVICE_NAME")?,
             memory: parsed("RUST_GPU_MEMORY_MIB", mib, "RUST_GPU_MEMORY_MIB=512")?,
             timeout: parsed("RUST_GPU_TIMEOUT_S", seconds, timeout)?,
             cooperative: flag("RUST_GPU_COOPERATIVE_MATRICES")?,

@@ -1,15 +1,15 @@
 //! Streams and events.
 
-use crate::address_map::Regions;
+use crate::address_map::AddressMap;
 use crate::queue::{Point, Queue, Task};
 use se_plugin::Counters;
 use se_plugin::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A stream: a thread that sends its work to the card.
+/// A stream: a thread that sends its work to the GPU.
 pub struct GpuStream {
     pub(crate) queue: Arc<Queue>,
-    pub(crate) regions: Arc<Regions>,
+    pub(crate) address_map: Arc<AddressMap>,
     pub(crate) counters: Counters,
 }
 
@@ -52,7 +52,7 @@ impl GpuStream {
         bytes: Vec<u8>,
     ) -> Result<()> {
         let Some(ptr) = target.ptr() else { return Ok(()) };
-        let target = self.regions.find(op, ptr, bytes.len() as u64)?;
+        let target = self.address_map.find(op, ptr, bytes.len() as u64)?;
         self.push(Task::Write { target, bytes })
     }
 
@@ -68,24 +68,24 @@ impl Stream for GpuStream {
     type Event = GpuEvent;
 
     fn copy_to_device(&self, target: DevicePtr, source: HostSource) -> Result<()> {
-        let target = self.regions.find("copy_to_device", target, source.len() as u64)?;
+        let target = self.address_map.find("copy_to_device", target, source.len() as u64)?;
         self.push(Task::Upload { target, source })
     }
 
     fn copy_to_host(&self, target: HostTarget, source: DevicePtr) -> Result<()> {
         self.counters.write()?;
-        let source = self.regions.find("copy_to_host", source, target.len() as u64)?;
+        let source = self.address_map.find("copy_to_host", source, target.len() as u64)?;
         self.push(Task::Download { target, source })
     }
 
     fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
-        let target = self.regions.find("copy_on_device", target, bytes)?;
-        let source = self.regions.find("copy_on_device", source, bytes)?;
+        let target = self.address_map.find("copy_on_device", target, bytes)?;
+        let source = self.address_map.find("copy_on_device", source, bytes)?;
         self.push(Task::Copy { target, source, bytes })
     }
 
     fn fill(&self, target: DevicePtr, pattern: Pattern, bytes: u64) -> Result<()> {
-        let target = self.regions.find("fill", target, bytes)?;
+        let target = self.address_map.find("fill", target, bytes)?;
         self.push(Task::Fill { target, pattern: pattern.to_bytes(), bytes })
     }
 

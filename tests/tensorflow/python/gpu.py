@@ -1,9 +1,9 @@
-"""What programs do with a card; a step for each argument, in their order.
+"""What programs do with a GPU; a step for each argument, in their order.
 
     statistics  TensorFlow says how many bytes are in use; as the first step
     threads     16 threads compute at once
     far         elements behind the first 128 MiB of a tensor
-    fork        a fork of a process that uses the card is told that it cannot, and the process goes on
+    fork        a fork of a process that uses the GPU is told that it cannot, and the process goes on
     twice       the plugin is loaded once more
     train       losses are those of the CPU
     lengths     an op by itself whose lengths are integers, and which has an output in host memory
@@ -25,7 +25,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import load_library
 
-CARD, CPU = "/device:GPU:0", "/device:CPU:0"
+GPU, CPU = "/device:GPU:0", "/device:CPU:0"
 
 
 def check(condition, what):
@@ -34,10 +34,10 @@ def check(condition, what):
 
 
 def statistics():
-    [card] = tf.config.list_physical_devices("GPU")
+    [gpu] = tf.config.list_physical_devices("GPU")
     # As scripts for a GPU do. It changes nothing: memory grows on this device anyway.
-    tf.config.experimental.set_memory_growth(card, True)
-    with tf.device(CARD):
+    tf.config.experimental.set_memory_growth(gpu, True)
+    with tf.device(GPU):
         small = tf.ones([16]) + 1.0
         before = tf.config.experimental.get_memory_info("GPU:0")
         large = tf.ones([1 << 20]) + 1.0
@@ -65,20 +65,20 @@ def threads():
         with tf.device(device):
             results[device, number] = [steps(tf.constant(x + turn)).numpy() for turn in range(3)]
 
-    for device in CARD, CPU:
+    for device in GPU, CPU:
         started = [threading.Thread(target=compute, args=(number, device)) for number in range(16)]
         for thread in started:
             thread.start()
         for thread in started:
             thread.join()
     for number in range(16):
-        for found, expected in zip(results[CARD, number], results[CPU, number]):
+        for found, expected in zip(results[GPU, number], results[CPU, number]):
             check(np.allclose(found, expected, rtol=1e-4, atol=1e-5), "thread %d: %r, %r" % (number, found, expected))
 
 
 def far():
     length = 40 << 20
-    with tf.device(CARD):
+    with tf.device(GPU):
         y = tf.fill([length], 2.0) * 3.0
         check(y[-3:].numpy().tolist() == [6.0] * 3, "the end is %r" % y[-3:])
         longer = tf.concat([y, tf.constant([1.0, 2.0, 3.0])], 0) * 2.0
@@ -90,7 +90,7 @@ def far():
 
 
 def fork():
-    with tf.device(CARD):
+    with tf.device(GPU):
         x = tf.ones([4]) + 1.0
         x.numpy()
         child = os.fork()
@@ -112,9 +112,9 @@ def fork():
 def twice():
     # As where the directory of the plugins has two names.
     load_library.load_pluggable_device_library(os.environ["TF_PLUGGABLE_DEVICE_LIBRARY_PATH"])
-    check(len(tf.config.list_physical_devices("GPU")) == 1, "there are more cards")
-    with tf.device(CARD):
-        check((tf.ones([2]) + 1.0).numpy().tolist() == [2.0, 2.0], "the card does not compute")
+    check(len(tf.config.list_physical_devices("GPU")) == 1, "there are more GPUs")
+    with tf.device(GPU):
+        check((tf.ones([2]) + 1.0).numpy().tolist() == [2.0, 2.0], "the GPU does not compute")
 
 
 def losses(device, rows):
@@ -133,7 +133,7 @@ def losses(device, rows):
 
 
 def train(rows=1 << 10):
-    found, expected = losses(CARD, rows), losses(CPU, rows)
+    found, expected = losses(GPU, rows), losses(CPU, rows)
     check(found[-1] < found[0] and np.allclose(found, expected, rtol=1e-4), "the losses are %r, not %r" % (found, expected))
 
 
@@ -144,7 +144,7 @@ def lengths():
 
     def outputs(of):
         x, state, params = tensors
-        with tf.device(CARD):
+        with tf.device(GPU):
             return tf.raw_ops.CudnnRNNV3(input=x, input_h=state, input_c=state, params=params, sequence_lengths=of, rnn_mode="lstm",
                                          is_training=True, time_major=True)[0].numpy()
 
@@ -154,17 +154,17 @@ def lengths():
 
 
 def integers():
-    with tf.device(CARD):
+    with tf.device(GPU):
         shape = tf.constant([3, 1, 2])
         for found, expected in [(tf.concat([shape, shape], 0), [3, 1, 2, 3, 1, 2]), (tf.slice(shape, [1], [2]), [1, 2]), (shape + shape, [6, 2, 4])]:
             check(found.numpy().tolist() == expected and "CPU" in found.backing_device, "%r in %s" % (found, found.backing_device))
 
 
 def logical():
-    [card] = tf.config.list_physical_devices("GPU")
-    tf.config.set_logical_device_configuration(card, [tf.config.LogicalDeviceConfiguration(memory_limit=64)])
+    [gpu] = tf.config.list_physical_devices("GPU")
+    tf.config.set_logical_device_configuration(gpu, [tf.config.LogicalDeviceConfiguration(memory_limit=64)])
     try:
-        with tf.device(CARD):
+        with tf.device(GPU):
             tf.ones([4]) + 1.0
     except tf.errors.FailedPreconditionError as error:
         check("`tf.config.set_logical_device_configuration` has no effect" in str(error), "the error is %s" % error)
@@ -175,7 +175,7 @@ def logical():
 def cpus():
     [cpu] = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-    with tf.device(CARD):
+    with tf.device(GPU):
         x = tf.ones([4]) + 1.0
     with tf.device("/device:CPU:1"):
         y = x * 2.0
@@ -185,7 +185,7 @@ def cpus():
 
 def types():
     for dtype in tf.float64, tf.complex64, tf.complex128, tf.float16, tf.bfloat16, tf.int8, tf.uint16, tf.int32, tf.uint64:
-        with tf.device(CARD):
+        with tf.device(GPU):
             variable = tf.Variable(tf.cast([3, 5], dtype))
 
             @tf.function
@@ -200,7 +200,7 @@ def types():
             variable.assign(variable + tf.cast([1, 1], dtype))
             check(tf.cast(variable, tf.int32).numpy().tolist() == [7, 12], "of %s: %r" % (dtype.name, variable))
     x, losses = np.ones((4, 3)), []
-    for device in CARD, CPU:
+    for device in GPU, CPU:
         with tf.device(device):
             model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1, kernel_initializer="ones", dtype="float64")])
             model.compile("adam", "mse")
@@ -210,11 +210,11 @@ def types():
 
 def pressure():
     try:
-        losses(CARD, 1 << 18)
+        losses(GPU, 1 << 18)
     except tf.errors.ResourceExhaustedError as error:
         check("GPU" in str(error), "the error is %s" % error)
     else:
-        sys.exit("the batch fits into the card's memory")
+        sys.exit("the batch fits into the GPU's memory")
     train(3 << 14)
     peak = tf.config.experimental.get_memory_info("GPU:0")["peak"]
     check(32 << 20 < peak <= 64 << 20, "the peak is %d" % peak)

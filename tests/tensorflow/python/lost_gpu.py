@@ -1,8 +1,8 @@
-"""Works with a card until it is lost, and goes on without it.
+"""Works with a GPU until it is lost, and goes on without it.
 
-    lost_gpu.py lost ERROR     small steps until one fails, for a card that the environment lets fail
+    lost_gpu.py lost ERROR     small steps until one fails, for a GPU that the environment lets fail
     lost_gpu.py convolve ERROR the same with convolutions
-    lost_gpu.py slow ERROR     matrix products that take the card minutes, with a limit of seconds
+    lost_gpu.py slow ERROR     matrix products that take the GPU minutes, with a limit of seconds
 
     lost_gpu.py leave ''        the same without a limit and without waiting for them: only the end of the process could
 
@@ -22,8 +22,8 @@ gc.unfreeze()
 gc.set_threshold(700, 10, 10)
 atexit.unregister(gc.freeze)
 
-CARD = "/device:GPU:0"
-# How long a call may take, in seconds, far below what the work of the card takes.
+GPU = "/device:GPU:0"
+# How long a call may take, in seconds, far below what the work of the GPU takes.
 PATIENCE = 30
 
 
@@ -36,7 +36,7 @@ def error_of(what):
     """The error of a call, or None, in time."""
     since = time.monotonic()
     try:
-        with tf.device(CARD):
+        with tf.device(GPU):
             what()
         error = None
     except tf.errors.OpError as raised:
@@ -73,7 +73,7 @@ def slow(numbers):
 
 
 kept = []
-on_card = []
+on_gpu = []
 
 
 def main():
@@ -82,9 +82,9 @@ def main():
     check(tf.config.list_physical_devices("GPU"), "TensorFlow lists no GPU")
     with tf.device("/device:CPU:0"):
         before = tf.constant(numbers)
-    # A card can be lost as early as this.
-    error_of(lambda: on_card.append(tf.identity(before)))
-    before = on_card[0] if on_card else before
+    # A GPU can be lost as early as this.
+    error_of(lambda: on_gpu.append(tf.identity(before)))
+    before = on_gpu[0] if on_gpu else before
     if way == "leave":
         error = error_of(lambda: kept.append(enqueue_slow(numbers)))
         check(not error, error)
@@ -95,23 +95,23 @@ def main():
     else:
         errors = (error_of(lambda: step(np.eye(16 + 16 * size, dtype="float32"), way)) for size in range(60))
         error = next((error for error in errors if error), None)
-    check(error, "the card is not lost")
+    check(error, "the GPU is not lost")
     print("first: %s: %s" % (type(error).__name__, error))
-    # What TensorFlow itself says first can be about what follows from it; after that it is the card.
+    # What TensorFlow itself says first can be about what follows from it; after that it is the GPU.
     texts = set()
     for name, what in [
         ("a kernel", lambda: tf.tanh(before)),
         ("the same", lambda: tf.tanh(before)),
         ("a function", lambda: function(before)),
-        ("a copy to the card", lambda: tf.constant(numbers + 1)),
-        # A copy from the card, if it was there so early.
-        ("a copy from the card", lambda: (on_card or [tf.constant(numbers)])[0].numpy()),
+        ("a copy to the GPU", lambda: tf.constant(numbers + 1)),
+        # A copy from the GPU, if it was there so early.
+        ("a copy from the GPU", lambda: (on_gpu or [tf.constant(numbers)])[0].numpy()),
         ("a kernel at the end", lambda: tf.matmul(before, before)),
     ]:
         error = error_of(what)
-        check(error, "%s works on a lost card" % name)
+        check(error, "%s works on a lost GPU" % name)
         print("%s: %s: %s" % (name, type(error).__name__, error))
-        # TensorFlow has a text of its own for what waits for the card, and writes the card's to stderr.
+        # TensorFlow has a text of its own for what waits for the GPU, and writes the GPU's to stderr.
         if "SyncAll failed" not in str(error):
             check(expected in str(error), "%s: %s, not %s" % (name, error, expected))
             texts.add(str(error)[str(error).index(expected):].split(" [Op:")[0].split("\n")[0].rstrip())

@@ -119,7 +119,7 @@ impl Python {
         self
     }
 
-    /// Runs the script in a fork of a process that has imported TensorFlow, which saves 3 s of processor time. The fork
+    /// Runs the script in a fork of a process that has imported TensorFlow, which saves 3 s of CPU time. The fork
     /// loads the plugins that the environment names as the import does. Not for tests of the import, of how a process
     /// ends, or of packages in `PYTHONPATH`.
     pub fn in_a_fork(mut self) -> Self {

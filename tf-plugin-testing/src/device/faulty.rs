@@ -27,7 +27,7 @@ thread_local! {
 }
 
 /// A platform whose devices behave like those of `P`, until [`Faults`] change that. For tests of
-/// what happens when a card falls off the bus, is full or responds late.
+/// what happens when a GPU falls off the bus, is full or responds late.
 ///
 /// Calls are named as in `stream_executor.h` (`memcpy_htod`, `record_event`, `allocate` …), and counted from 0 for all
 /// devices of the platform together. [`Fault::Shorten`] has no effect here. Kernels are registered for `P`, and not for

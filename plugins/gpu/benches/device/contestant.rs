@@ -10,7 +10,7 @@ pub(crate) struct Launch {
     pub(crate) tensors: Vec<usize>,
 }
 
-/// A program that uses a card. Each function waits until the card is done.
+/// A program that uses a GPU. Each function waits until the GPU is done.
 pub(crate) trait Contestant {
     /// Allocates a tensor, and returns its number.
     fn allocate(&mut self, bytes: usize) -> Result<usize>;
@@ -30,8 +30,8 @@ pub(crate) trait Contestant {
 pub(crate) trait Bare: Contestant {
     /// Returns the names, for tables, of the driver's copies to the device, to the host and on the device.
     fn copies(&self) -> [&'static str; 3];
-    /// Copies bytes between a tensor and memory of the host that the card can access: what `write` and `read` do
-    /// without the processor's copy from and to ordinary memory.
+    /// Copies bytes between a tensor and memory of the host that the GPU can access: what `write` and `read` do
+    /// without the CPU's copy from and to ordinary memory.
     fn transfer(&mut self, tensor: usize, bytes: usize, way: Way) -> Result<()>;
 }
 

@@ -1,4 +1,4 @@
-//! Measures how fast the plugin is on a card: against the driver's own copies, NVIDIA's matrix products and programs on
+//! Measures how fast the plugin is on a GPU: against the driver's own copies, NVIDIA's matrix products and programs on
 //! CUDA and Vulkan without the plugin, in turns in one run.
 //!
 //! `cargo bench -p gpu --bench device -- --help` lists the options. It needs neither TensorFlow nor Python.
@@ -28,16 +28,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-/// The plugin on a card, compared with programs without it.
+/// The plugin on a GPU, compared with programs without it.
 #[derive(Parser)]
 struct Arguments {
     /// Takes few rounds of small sizes.
     #[arg(long)]
     quick: bool,
-    /// How the card is reached; by default each way that works.
+    /// How the GPU is reached; by default each way that works.
     #[arg(long)]
     backend: Option<Backend>,
-    /// Runs on lavapipe, a driver for the processor: prints ratios only.
+    /// Runs on lavapipe, a driver for the CPU: prints ratios only.
     #[arg(long)]
     lavapipe: bool,
     /// Measures one part.
@@ -61,10 +61,10 @@ fn run(arguments: &Arguments, backend: Backend) -> Result<()> {
     let sizes = Sizes::of(arguments.quick, arguments.lavapipe);
     let mut bench = Bench::open(backend, sizes)?;
     let is_software = arguments.lavapipe;
-    println!("\n# {} on `{}`\n", backend.name(), bench.plugin.card);
+    println!("\n# {} on `{}`\n", backend.name(), bench.plugin.gpu_name);
     if is_software {
         println!(
-            "This is the processor: the ratios say what the plugin adds, and nothing about a card.\n"
+            "This is the CPU: the ratios say what the plugin adds, and nothing about a GPU.\n"
         );
     }
     let (mut met, mut missed, mut failed) = (0, 0, 0);

@@ -9,9 +9,9 @@ use se_plugin::{Device as _, DevicePtr, HostBuf, Platform as _, Stream as _};
 use std::time::{Duration, Instant};
 use tf_plugin_testing::device::{Host, TestDevice, TestStream};
 
-/// The plugin on a card, with the name that the driver has for it.
+/// The plugin on a GPU, with the name that the driver has for it.
 pub(crate) struct Plugin {
-    pub(crate) card: String,
+    pub(crate) gpu_name: String,
     device: GpuDevice,
     pub(crate) stream: GpuStream,
     memory: Vec<(DevicePtr, u64)>,
@@ -24,15 +24,15 @@ pub(crate) fn text(error: se_plugin::Error) -> anyhow::Error {
 }
 
 impl Plugin {
-    /// Opens the card that the settings in the environment name.
+    /// Opens the GPU that the settings in the environment name.
     pub(crate) fn open() -> Result<Self> {
         let device = GpuPlatform::new().and_then(|platform| platform.open(0)).map_err(text)?;
         let stream = device.create_stream().map_err(text)?;
-        let card = device.card().to_owned();
-        Ok(Self { card, device, stream, memory: Vec::new(), programs: Vec::new() })
+        let gpu_name = device.name().to_owned();
+        Ok(Self { gpu_name, device, stream, memory: Vec::new(), programs: Vec::new() })
     }
 
-    /// Prepares `MatMul` of square matrices, as the kernel does for this card.
+    /// Prepares `MatMul` of square matrices, as the kernel does for this GPU.
     pub(crate) fn matmul(&mut self, dtype: DType, size: usize) -> Result<usize> {
         let program = bench::matmul(Some(&self.stream), dtype, [size; 3], Addresses::Aligned)
             .map_err(text)?;
@@ -106,7 +106,7 @@ pub(crate) struct Hosted {
 
 impl Hosted {
     pub(crate) fn open() -> Result<Self> {
-        // A card stays open until the process ends.
+        // A GPU stays open until the process ends.
         let host: &'static Host = Box::leak(Box::new(Host::load::<GpuPlatform>().map_err(text)?));
         let device: &'static _ = Box::leak(Box::new(host.device(0).map_err(text)?));
         let (stream, made) = device.stream();
@@ -115,7 +115,7 @@ impl Hosted {
     }
 
     pub(crate) fn allocate(&self, bytes: usize) -> Result<DevicePtr> {
-        self.device.allocate(bytes as u64).context("no memory on the card")
+        self.device.allocate(bytes as u64).context("no memory on the GPU")
     }
 
     pub(crate) fn deallocate(&self, memory: DevicePtr) {

@@ -21,13 +21,13 @@ impl Sizes {
     pub(crate) fn of(is_quick: bool, is_software: bool) -> Self {
         match (is_quick, is_software) {
             (true, _) => Self::QUICK,
-            (false, true) => Self::PROCESSOR,
-            (false, false) => Self::CARD,
+            (false, true) => Self::CPU,
+            (false, false) => Self::GPU,
         }
     }
 
-    /// The sizes for a card.
-    const CARD: Self = Self {
+    /// The sizes for a GPU.
+    const GPU: Self = Self {
         rounds: 15,
         copied: 256 << 20,
         elements: 64 << 20,
@@ -36,8 +36,8 @@ impl Sizes {
         launches: 10_000,
         is_whole_step: true,
     };
-    /// The sizes for the processor, where a matrix product of 4096 rows takes minutes.
-    const PROCESSOR: Self = Self {
+    /// The sizes for the CPU, where a matrix product of 4096 rows takes minutes.
+    const CPU: Self = Self {
         rounds: 31,
         copied: 64 << 20,
         elements: 4 << 20,

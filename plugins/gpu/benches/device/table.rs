@@ -41,7 +41,7 @@ pub(crate) struct Row {
     /// The plugin's value divided by the reference's, if there is a reference.
     pub(crate) ratio: Option<Spread>,
     pub(crate) goal: Option<Goal>,
-    /// Whether the goal also applies on the processor.
+    /// Whether the goal also applies on the CPU.
     pub(crate) is_everywhere: bool,
 }
 
@@ -54,7 +54,7 @@ impl Row {
         Some(self.goal?.is_met(self.ratio?.median))
     }
 
-    /// Returns the cells of the table: on the processor only ratios.
+    /// Returns the cells of the table: on the CPU only ratios.
     fn cells(&self, is_software: bool) -> Vec<String> {
         let dash = || String::from("–");
         let mut cells = vec![self.what.clone(), self.reference.clone()];

@@ -2,9 +2,9 @@
 
 mod parallel_memcpy;
 
-use super::buffer::{Block, Place};
+use super::buffer::{Buffer, BufferSlice};
 use super::clock::{Measured, now};
-use super::driver::{Done, MOST_COMMANDS, PUSH_BYTES, Pipeline, Recorder, Spot};
+use super::driver::{BackendResult, MOST_COMMANDS, MemoryOffset, PUSH_BYTES, Pipeline, Recorder};
 use super::gpu::Gpu;
 use se_plugin::{Code, Error, HostSource, HostTarget, Result, ensure};
 use std::ops::Range;
@@ -20,14 +20,14 @@ const LEAST_STAGING: u64 = 1 << 20;
 pub(crate) struct Batch {
     gpu: Arc<Gpu>,
     recorder: Box<dyn Recorder>,
-    /// Whether the card may be executing it.
+    /// Whether the GPU may be executing it.
     is_sent: bool,
     names: Vec<&'static str>,
     /// Whether the driver has failed in the middle of a batch: then the batch calls nothing more.
     is_broken: bool,
-    uses: Vec<Arc<Block>>,
+    uses: Vec<Arc<Buffer>>,
     /// Memory for copies from and to the host, and how many bytes of it are used.
-    staging: Option<Block>,
+    staging: Option<Buffer>,
     staged: u64,
     /// Whether to measure when its commands run, and when the batch was sent.
     is_measured: bool,
@@ -76,12 +76,12 @@ impl Batch {
         std::mem::take(&mut self.measured)
     }
 
-    /// Records a command that uses these blocks: `record` passes it to the driver.
+    /// Records a command that uses these buffers: `record` passes it to the driver.
     fn record<'a>(
         &mut self,
         name: &'static str,
-        uses: impl IntoIterator<Item = &'a Place>,
-        record: impl FnOnce(&mut dyn Recorder) -> Done,
+        uses: impl IntoIterator<Item = &'a BufferSlice>,
+        record: impl FnOnce(&mut dyn Recorder) -> BackendResult,
     ) -> Result<()> {
         self.check()?;
         let gpu = Arc::clone(&self.gpu);
@@ -91,7 +91,7 @@ impl Batch {
             begun.map_err(|failure| gpu.failed(&failure))?;
         }
         self.names.push(name);
-        self.uses.extend(uses.into_iter().map(|place| Arc::clone(&place.block)));
+        self.uses.extend(uses.into_iter().map(|slice| Arc::clone(&slice.buffer)));
         // Until the command is marked: a batch with half a command is not sent.
         self.is_broken = true;
         record(&mut *self.recorder).map_err(|failure| gpu.failed(&failure))?;
@@ -104,18 +104,23 @@ impl Batch {
     /// Records a copy.
     ///
     /// # Errors
-    /// `INTERNAL` if a range is outside of its block; those of the driver.
-    pub(crate) fn copy(&mut self, target: &Place, source: &Place, bytes: u64) -> Result<()> {
+    /// `INTERNAL` if a range is outside of its buffer; those of the driver.
+    pub(crate) fn copy(
+        &mut self,
+        target: &BufferSlice,
+        source: &BufferSlice,
+        bytes: u64,
+    ) -> Result<()> {
         let (to, from) = (target.range(bytes)?, source.range(bytes)?);
         if bytes == 0 {
             return Ok(());
         }
-        let is_same = Arc::ptr_eq(&target.block, &source.block);
+        let is_same = Arc::ptr_eq(&target.buffer, &source.buffer);
         if is_same && to.offset < from.offset + bytes && from.offset < to.offset + bytes {
             return Err(Error::invalid_argument("source and target of a copy overlap"));
         }
         self.record("MemcpyD2D", [target, source], |recorder| {
-            // SAFETY: the batch has begun; both ranges are within their blocks and do not overlap; the batch keeps both.
+            // SAFETY: the batch has begun; both ranges are within their buffers and do not overlap; the batch keeps both.
             unsafe { recorder.copy(to, from, bytes) }
         })
     }
@@ -126,20 +131,20 @@ impl Batch {
         let bytes = bytes as u64;
         if self.staged == 0 && bytes <= MOST_STAGED {
             // Memory that was needed for one large copy is not kept.
-            self.staging.take_if(|block| block.bytes() > MOST_STAGED);
+            self.staging.take_if(|buffer| buffer.bytes() > MOST_STAGED);
         }
-        let has_room = |block: &Block| self.staged + bytes <= block.bytes();
+        let has_room = |buffer: &Buffer| self.staged + bytes <= buffer.bytes();
         if !self.staging.as_ref().is_some_and(has_room) {
             let size = (self.staged + bytes).next_power_of_two().min(MOST_STAGED);
             let least = bytes.max(LEAST_STAGING);
             // Without the memory data would be missing, and the stream could not be used any more.
-            let block = match Block::mapped(&self.gpu, size.max(least)) {
+            let buffer = match Buffer::mapped(&self.gpu, size.max(least)) {
                 Err(error) if size > least && error.code() == Code::ResourceExhausted => {
-                    Block::mapped(&self.gpu, least)?
+                    Buffer::mapped(&self.gpu, least)?
                 }
-                block => block?,
+                buffer => buffer?,
             };
-            self.uses.extend(self.staging.replace(block).map(Arc::new));
+            self.uses.extend(self.staging.replace(buffer).map(Arc::new));
             self.staged = 0;
         }
         let start = self.staged as usize;
@@ -153,7 +158,7 @@ impl Batch {
     /// `RESOURCE_EXHAUSTED` if there is no memory for it; those of [`copy`](Self::copy).
     pub(crate) fn upload(
         &mut self,
-        target: &Place,
+        target: &BufferSlice,
         bytes: usize,
         read: impl FnOnce(&mut [u8]),
     ) -> Result<()> {
@@ -166,7 +171,7 @@ impl Batch {
         read(&mut staging.host()[range.clone()]);
         self.record_staged("MemcpyH2D", target, |recorder, staging| {
             // SAFETY: the batch has begun; the range of the staging memory is this copy's alone, and the batch keeps the
-            // memory; the target's range is within its block, which the batch keeps.
+            // memory; the target's range is within its buffer, which the batch keeps.
             unsafe { recorder.copy(to, staging.spot(range.start as u64), bytes as u64) }
         })
     }
@@ -177,7 +182,7 @@ impl Batch {
     /// `INTERNAL` if the part is outside of that memory; those of [`upload`](Self::upload).
     pub(crate) fn upload_part(
         &mut self,
-        target: &Place,
+        target: &BufferSlice,
         source: &HostSource,
         part: Range<usize>,
     ) -> Result<()> {
@@ -194,11 +199,11 @@ impl Batch {
     fn record_staged(
         &mut self,
         name: &'static str,
-        place: &Place,
-        copy: impl FnOnce(&mut dyn Recorder, &Block) -> Done,
+        slice: &BufferSlice,
+        copy: impl FnOnce(&mut dyn Recorder, &Buffer) -> BackendResult,
     ) -> Result<()> {
         let staging = self.staging.take().ok_or_else(no_staging)?;
-        let recorded = self.record(name, [place], |recorder| copy(recorder, &staging));
+        let recorded = self.record(name, [slice], |recorder| copy(recorder, &staging));
         self.staging = Some(staging);
         recorded
     }
@@ -207,7 +212,7 @@ impl Batch {
     ///
     /// # Errors
     /// Those of [`upload`](Self::upload).
-    pub(crate) fn download(&mut self, source: &Place, bytes: usize) -> Result<Staged> {
+    pub(crate) fn download(&mut self, source: &BufferSlice, bytes: usize) -> Result<Staged> {
         let from = source.range(bytes as u64)?;
         if bytes == 0 {
             return Ok(Staged(0..0));
@@ -226,7 +231,7 @@ impl Batch {
         if self.is_sent {
             return &[];
         }
-        self.staging.as_mut().and_then(|block| block.host().get(staged.0)).unwrap_or_default()
+        self.staging.as_mut().and_then(|buffer| buffer.host().get(staged.0)).unwrap_or_default()
     }
 
     /// Copies what a batch that is done has copied to the host to TensorFlow's memory, at the byte
@@ -244,7 +249,7 @@ impl Batch {
         check_part(&(start..start.saturating_add(from.len())), target.len())?;
         let to = target.as_mut_ptr().wrapping_add(start);
         // SAFETY: the part is within the target, which is borrowed alone, and TensorFlow's memory can be written while it
-        // exists. `from` is borrowed staging memory, at which the card is not, and of which TensorFlow knows nothing.
+        // exists. `from` is borrowed staging memory, at which the GPU is not, and of which TensorFlow knows nothing.
         unsafe { parallel_memcpy::copy(to, from.as_ptr(), from.len()) };
         Ok(())
     }
@@ -253,21 +258,27 @@ impl Batch {
     ///
     /// # Errors
     /// Those of [`copy`](Self::copy).
-    pub(crate) fn fill(&mut self, target: &Place, pattern: [u8; 4], bytes: u64) -> Result<()> {
+    pub(crate) fn fill(
+        &mut self,
+        target: &BufferSlice,
+        pattern: [u8; 4],
+        bytes: u64,
+    ) -> Result<()> {
         let spot = target.range(bytes)?;
         let from = spot.offset;
         // Drivers fill whole words; the bytes before the first and behind the last word are copied.
         let first = from.next_multiple_of(4).min(from + bytes);
         let last = ((from + bytes) & !3).max(first);
         for (start, end) in [(from, first), (last, from + bytes)] {
-            let block = Arc::clone(&target.block);
-            let edge = Place { block, offset: target.offset + (start - from) };
+            let buffer = Arc::clone(&target.buffer);
+            let edge = BufferSlice { buffer, offset: target.offset + (start - from) };
             self.upload(&edge, (end - start) as usize, |to| to.fill(pattern[0]))?;
         }
         if last > first {
-            let (word, spot) = (u32::from_ne_bytes(pattern), Spot { offset: first, ..spot });
+            let (word, spot) =
+                (u32::from_ne_bytes(pattern), MemoryOffset { offset: first, ..spot });
             self.record("Memset", [target], |recorder| {
-                // SAFETY: the batch has begun; both ends are multiples of 4, within the block, which the batch keeps, and
+                // SAFETY: the batch has begun; both ends are multiples of 4, within the buffer, which the batch keeps, and
                 // not the same.
                 unsafe { recorder.fill(spot, word, last - first) }
             })?;
@@ -283,22 +294,22 @@ impl Batch {
         &mut self,
         op: &'static str,
         pipeline: Pipeline,
-        uses: &[Place],
+        uses: &[BufferSlice],
         push: &[u8],
         groups: [u32; 3],
     ) -> Result<()> {
         ensure!(push.len() <= PUSH_BYTES, Error::internal("too much to push to a shader"));
         self.record(op, uses, |recorder| {
-            // SAFETY: the batch has begun; the pipeline is this card's, and `push` what its shader takes. Shaders reach
+            // SAFETY: the batch has begun; the pipeline is this GPU's, and `push` what its shader takes. Shaders reach
             // memory by addresses of device memory only, of which Rust borrows nothing, and the batch keeps `uses`.
             unsafe { recorder.dispatch(pipeline, push, groups) }
         })
     }
 
-    /// Sends the batch to the card. The next call is [`wait`](Self::wait).
+    /// Sends the batch to the GPU. The next call is [`wait`](Self::wait).
     ///
     /// # Errors
-    /// Those of the driver: `INTERNAL` if the card is lost. After an error nothing more is recorded.
+    /// Those of the driver: `INTERNAL` if the GPU is lost. After an error nothing more is recorded.
     pub(crate) fn send(&mut self) -> Result<()> {
         self.check()?;
         if self.names.is_empty() {
@@ -315,7 +326,7 @@ impl Batch {
     /// Waits until the batch is done, if it was sent, and empties it.
     ///
     /// # Errors
-    /// Those of [`send`](Self::send); `DEADLINE_EXCEEDED` if the card hangs.
+    /// Those of [`send`](Self::send); `DEADLINE_EXCEEDED` if the GPU hangs.
     pub(crate) fn wait(&mut self) -> Result<()> {
         if !self.is_sent {
             return Ok(());
@@ -349,13 +360,10 @@ impl Batch {
 
     fn check(&self) -> Result<()> {
         self.gpu.check_process()?;
-        // The card's failure comes first, since it causes the others.
+        // The GPU's failure comes first, since it causes the others.
         self.gpu.lost().map_or(Ok(()), Err)?;
-        ensure!(!self.is_sent, Error::internal("the card is at this batch"));
-        ensure!(
-            !self.is_broken,
-            Error::internal("the card has failed before; restart the process")
-        );
+        ensure!(!self.is_sent, Error::internal("the GPU is at this batch"));
+        ensure!(!self.is_broken, Error::internal("the GPU has failed before; restart the process"));
         Ok(())
     }
 }
@@ -365,10 +373,10 @@ impl Drop for Batch {
         if self.gpu.check_process().is_err() {
             return;
         }
-        // Callbacks may expect recorded commands to run, so they are sent. Nothing waits for a card that was lost.
+        // Callbacks may expect recorded commands to run, so they are sent. Nothing waits for a GPU that was lost.
         let _ = self.flush();
         if !self.names.is_empty() || self.gpu.is_lost() {
-            // The card may still be executing it: it is kept forever, with what it uses.
+            // The GPU may still be executing it: it is kept forever, with what it uses.
             std::mem::forget((std::mem::take(&mut self.uses), self.staging.take()));
             return;
         }

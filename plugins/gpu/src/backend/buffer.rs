@@ -1,6 +1,6 @@
 //! Memory.
 
-use super::driver::{Kind, Memory, Spot};
+use super::driver::{Memory, MemoryKind, MemoryOffset};
 use super::gpu::Gpu;
 use se_plugin::{Error, Result};
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use std::sync::atomic::Ordering;
 const ALIGNMENT: u64 = 256;
 
 /// Memory that nothing else uses. A batch that uses it keeps it alive.
-pub(crate) struct Block {
+pub(crate) struct Buffer {
     gpu: Arc<Gpu>,
     memory: Memory,
     /// Bytes before the first that is used, which align its address.
     pad: u64,
     bytes: u64,
-    /// Its bytes of the card's `total`; 0 for memory of the host.
+    /// Its bytes of the GPU's `total`; 0 for memory of the host.
     reserved: u64,
 }
 
-impl Block {
+impl Buffer {
     /// Allocates device memory at an aligned address.
     ///
     /// # Errors
@@ -36,14 +36,14 @@ impl Block {
                 gpu.name, gpu.total
             ))
         })?;
-        let made = Self::new(gpu, size, Kind::Local);
-        let mut block = made.inspect_err(|_| {
+        let made = Self::new(gpu, size, MemoryKind::Local);
+        let mut buffer = made.inspect_err(|_| {
             gpu.used.fetch_sub(size, Ordering::Relaxed);
         })?;
-        block.reserved = size;
-        block.pad = block.memory.address.next_multiple_of(ALIGNMENT) - block.memory.address;
-        block.bytes = bytes;
-        Ok(block)
+        buffer.reserved = size;
+        buffer.pad = buffer.memory.address.next_multiple_of(ALIGNMENT) - buffer.memory.address;
+        buffer.bytes = bytes;
+        Ok(buffer)
     }
 
     /// Allocates memory that the host sees, for copies.
@@ -51,10 +51,10 @@ impl Block {
     /// # Errors
     /// `RESOURCE_EXHAUSTED` if there is not enough.
     pub(crate) fn mapped(gpu: &Arc<Gpu>, bytes: u64) -> Result<Self> {
-        Self::new(gpu, bytes.max(1), Kind::Mapped)
+        Self::new(gpu, bytes.max(1), MemoryKind::Mapped)
     }
 
-    fn new(gpu: &Arc<Gpu>, bytes: u64, kind: Kind) -> Result<Self> {
+    fn new(gpu: &Arc<Gpu>, bytes: u64, kind: MemoryKind) -> Result<Self> {
         gpu.check_process()?;
         let memory = gpu.driver.allocate(bytes, kind);
         let memory = memory.map_err(|failure| gpu.failed(&failure))?;
@@ -71,56 +71,56 @@ impl Block {
     }
 
     /// Returns a byte of it, without a check.
-    pub(super) fn spot(&self, offset: u64) -> Spot<'_> {
-        Spot { memory: &self.memory, offset: self.pad + offset }
+    pub(super) fn spot(&self, offset: u64) -> MemoryOffset<'_> {
+        MemoryOffset { memory: &self.memory, offset: self.pad + offset }
     }
 
-    /// Returns the content of a mapped block, while no batch uses it.
+    /// Returns the content of a mapped buffer, while no batch uses it.
     pub(crate) fn host(&mut self) -> &mut [u8] {
         if self.memory.host.is_null() {
             return &mut [];
         }
-        // SAFETY: `bytes` bytes are mapped at `host` while the block lives, and the driver's memory has a value
-        // in each. Nothing else reaches them through Rust; a batch takes its block only while the card is not at it.
+        // SAFETY: `bytes` bytes are mapped at `host` while the buffer lives, and the driver's memory has a value
+        // in each. Nothing else reaches them through Rust; a batch takes its buffer only while the GPU is not at it.
         unsafe { std::slice::from_raw_parts_mut(self.memory.host, self.bytes as usize) }
     }
 }
 
-impl Drop for Block {
+impl Drop for Buffer {
     fn drop(&mut self) {
-        // A card that hangs may continue, and use what no batch was seen to be done with.
+        // A GPU that hangs may continue, and use what no batch was seen to be done with.
         if self.gpu.check_process().is_err() || self.gpu.is_lost() {
             return;
         }
         self.gpu.used.fetch_sub(self.reserved, Ordering::Relaxed);
-        // SAFETY: a batch that uses the block keeps it, so the device is done with it, and nobody else has it.
+        // SAFETY: a batch that uses the buffer keeps it, so the device is done with it, and nobody else has it.
         unsafe { self.gpu.driver.free(&self.memory) };
     }
 }
 
-/// A byte in a block.
+/// A byte in a buffer.
 #[derive(Clone)]
-pub(crate) struct Place {
-    pub(crate) block: Arc<Block>,
+pub(crate) struct BufferSlice {
+    pub(crate) buffer: Arc<Buffer>,
     pub(crate) offset: u64,
 }
 
-impl Place {
+impl BufferSlice {
     /// Returns the place `bytes` bytes further, without a check.
     pub(crate) fn at(&self, bytes: u64) -> Self {
-        Self { block: Arc::clone(&self.block), offset: self.offset.saturating_add(bytes) }
+        Self { buffer: Arc::clone(&self.buffer), offset: self.offset.saturating_add(bytes) }
     }
 
     /// Returns the first of `bytes` bytes from here.
     ///
     /// # Errors
-    /// `INTERNAL` if the block is shorter.
-    pub(super) fn range(&self, bytes: u64) -> Result<Spot<'_>> {
-        let fits = self.offset.checked_add(bytes).is_some_and(|end| end <= self.block.bytes);
+    /// `INTERNAL` if the buffer is shorter.
+    pub(super) fn range(&self, bytes: u64) -> Result<MemoryOffset<'_>> {
+        let fits = self.offset.checked_add(bytes).is_some_and(|end| end <= self.buffer.bytes);
         if fits {
-            Ok(self.block.spot(self.offset))
+            Ok(self.buffer.spot(self.offset))
         } else {
-            Err(Error::internal("range outside of its block"))
+            Err(Error::internal("range outside of its buffer"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! When the card ran the commands of a batch.
+//! When the GPU ran the commands of a batch.
 
 use super::gpu::Gpu;
 use se_plugin::profiler;
@@ -23,7 +23,7 @@ pub(crate) struct Measured {
 }
 
 impl Gpu {
-    /// Returns the commands of a batch that is done, from their begins and ends by the card's
+    /// Returns the commands of a batch that is done, from their begins and ends by the GPU's
     /// clock. The batch was sent after `sent`, by the host's clock.
     pub(super) fn measured(
         &self,
@@ -34,7 +34,7 @@ impl Gpu {
         let (Some([first, _]), Some([_, last])) = (times.first(), times.last()) else {
             return Vec::new();
         };
-        // The card's clock has an unknown origin. The batch began after it was sent, and was done
+        // The GPU's clock has an unknown origin. The batch began after it was sent, and was done
         // before now; within these limits the known difference is kept.
         let (least, most) = (sent.saturating_sub(*first), now().saturating_sub(*last));
         let offset = self.offset.load(Ordering::Relaxed).max(least).min(most);

@@ -4,7 +4,7 @@ use se_plugin::{Code, Error};
 use std::fmt::{Display, Formatter};
 use std::time::Duration;
 
-/// How many bytes every card can push to a shader.
+/// How many bytes every GPU can push to a shader.
 pub(crate) const PUSH_BYTES: usize = 128;
 
 /// A batch with this many commands is full.
@@ -14,36 +14,36 @@ pub(super) const MOST_COMMANDS: usize = 256;
 pub(super) const LARGEST_BATCH: usize = MOST_COMMANDS + 2;
 
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct BackendError {
     pub(super) code: Code,
     /// The failed action, as in `vulkan cannot allocate 16 bytes`.
     pub(super) what: String,
     pub(super) cause: String,
     /// What the user can do.
     pub(super) help: &'static str,
-    /// Whether the card cannot be used any more in this process.
+    /// Whether the GPU cannot be used any more in this process.
     pub(super) is_lost: bool,
 }
 
-impl Failure {
-    /// Returns the error for a card with this name, or for none before one is open.
+impl BackendError {
+    /// Returns the error for a GPU with this name, or for none before one is open.
     #[cold]
-    pub(super) fn error(&self, card: Option<&str>) -> Error {
+    pub(super) fn error(&self, gpu: Option<&str>) -> Error {
         let Self { code, what, cause, help, .. } = self;
-        let card = card.map(|name| format!(" on `{name}`")).unwrap_or_default();
-        Error::new(*code, format!("{what}{card}: {cause}; {help}"))
+        let gpu = gpu.map(|name| format!(" on `{name}`")).unwrap_or_default();
+        Error::new(*code, format!("{what}{gpu}: {cause}; {help}"))
     }
 }
 
 /// What a function of a driver returns.
-pub(super) type Done<T = ()> = Result<T, Failure>;
+pub(super) type BackendResult<T = ()> = Result<T, BackendError>;
 
 /// The kind of memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// The card's, which shaders can access.
+pub(super) enum MemoryKind {
+    /// The GPU's, which shaders can access.
     Local,
-    /// The host's, from and to which the card copies.
+    /// The host's, from and to which the GPU copies.
     Mapped,
 }
 
@@ -54,19 +54,19 @@ pub(super) struct Memory {
     pub(super) handles: [u64; 2],
     /// The address for shaders; 0 for memory of the host.
     pub(super) address: u64,
-    /// The address for the host; null for memory of the card.
+    /// The address for the host; null for memory of the GPU.
     pub(super) host: *mut u8,
 }
 
 // SAFETY: handles and addresses are numbers, which drivers let any thread use. What the host sees is only reached through
-// `Block::host`, which takes the block alone.
+// `Buffer::host`, which takes the buffer alone.
 unsafe impl Send for Memory {}
 // SAFETY: nothing behind a shared reference changes.
 unsafe impl Sync for Memory {}
 
 /// A byte in memory, by its offset.
 #[derive(Clone, Copy)]
-pub(super) struct Spot<'a> {
+pub(super) struct MemoryOffset<'a> {
     pub(super) memory: &'a Memory,
     pub(super) offset: u64,
 }
@@ -79,7 +79,7 @@ pub(crate) struct Shader {
     pub(crate) code: &'static [u8],
 }
 
-/// What a card's matrix units multiply at once: M x K 16-bit floats by K x N, with sums in 32 bits.
+/// What a GPU's matrix units multiply at once: M x K 16-bit floats by K x N, with sums in 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CooperativeMatrix {
     pub(crate) m: u32,
@@ -87,7 +87,7 @@ pub(crate) struct CooperativeMatrix {
     pub(crate) k: u32,
     /// The number of invocations that compute one together.
     pub(crate) subgroup: u32,
-    /// The largest tile for which the card has registers, in 16 rows and columns.
+    /// The largest tile for which the GPU has registers, in 16 rows and columns.
     pub(crate) most: u32,
     /// Whether sums can become 16-bit floats within the matrix units.
     pub(crate) stores: bool,
@@ -109,7 +109,7 @@ impl CooperativeMatrix {
     /// How many elements of a sum are multiplied between two barriers.
     pub(crate) const DEPTH: u32 = 32;
 
-    /// The matrices of NVIDIA's cards.
+    /// The matrices of NVIDIA's GPUs.
     #[cfg(test)]
     pub(crate) const USUAL: Self =
         Self { m: 16, n: 16, k: 16, subgroup: 32, most: 8, stores: true, parts: true };
@@ -132,32 +132,32 @@ impl CooperativeMatrix {
             && whole(Self::DEPTH, k)
     }
 
-    /// Returns whether the shaders can use them on a card with this much shared memory, in bytes.
+    /// Returns whether the shaders can use them on a GPU with this much shared memory, in bytes.
     pub(super) fn is_usable(&self, shared: u32) -> bool {
         let needed = || 2 * 640 * 16 + 256 / self.subgroup * self.m * self.n * 4;
         [4, 8].into_iter().any(|each| self.fits(each)) && needed() <= shared
     }
 }
 
-/// A compiled shader with its constants: a handle of the driver, which is valid as long as the card.
+/// A compiled shader with its constants: a handle of the driver, which is valid as long as the GPU.
 #[derive(Clone, Copy)]
 pub(crate) struct Pipeline(pub(super) u64);
 
-/// An open card. Any thread may call any of its functions, except in a fork.
+/// An open GPU. Any thread may call any of its functions, except in a fork.
 pub(super) trait Driver: Send + Sync {
     /// Allocates memory of at least one byte.
-    fn allocate(&self, bytes: u64, kind: Kind) -> Done<Memory>;
+    fn allocate(&self, bytes: u64, kind: MemoryKind) -> BackendResult<Memory>;
 
     /// Frees memory.
     /// # Safety
-    /// The memory is of this driver, the card does not use it, and nothing uses it later.
+    /// The memory is of this driver, the GPU does not use it, and nothing uses it later.
     unsafe fn free(&self, memory: &Memory);
 
     /// Creates a recorder, which records one batch at a time.
-    fn recorder(&self) -> Done<Box<dyn Recorder>>;
+    fn recorder(&self) -> BackendResult<Box<dyn Recorder>>;
 
     /// Compiles a shader with these values of its specialization constants 0, 1, ….
-    fn compile(&self, shader: &Shader, constants: &[u32]) -> Done<Pipeline>;
+    fn compile(&self, shader: &Shader, constants: &[u32]) -> BackendResult<Pipeline>;
 
     /// Returns whether there is a library that computes convolutions.
     fn has_convolutions(&self) -> bool {
@@ -171,7 +171,7 @@ pub(super) trait Driver: Send + Sync {
 }
 
 /// A recorder: it records the commands of a batch, sends them and waits for them. All batches of a
-/// card run in the order in which they are sent, as far as other threads can see.
+/// GPU run in the order in which they are sent, as far as other threads can see.
 ///
 /// The calls for a batch are `begin`, then commands with a [`mark`](Self::mark) behind each,
 /// `send`, `wait` until it returns `true`, `times` if it was measured, and `reset`.
@@ -180,55 +180,65 @@ pub(super) trait Recorder: Send {
     ///
     /// # Safety
     /// It is the first call, or follows [`reset`](Self::reset).
-    unsafe fn begin(&mut self, is_measured: bool) -> Done;
+    unsafe fn begin(&mut self, is_measured: bool) -> BackendResult;
 
     /// Copies bytes.
     /// # Safety
     /// The batch has begun; both ranges are within their memory, do not overlap, and live until the batch is done.
-    unsafe fn copy(&mut self, target: Spot<'_>, source: Spot<'_>, bytes: u64) -> Done;
+    unsafe fn copy(
+        &mut self,
+        target: MemoryOffset<'_>,
+        source: MemoryOffset<'_>,
+        bytes: u64,
+    ) -> BackendResult;
 
     /// Fills a range with a word.
     ///
     /// # Safety
     /// The batch has begun; the range is not empty, within its memory, which lives until the batch is done; both ends are
     /// multiples of 4 from the first byte of the memory.
-    unsafe fn fill(&mut self, target: Spot<'_>, word: u32, bytes: u64) -> Done;
+    unsafe fn fill(&mut self, target: MemoryOffset<'_>, word: u32, bytes: u64) -> BackendResult;
 
     /// Runs a shader with this number of workgroups.
     ///
     /// # Safety
     /// The batch has begun; the pipeline is of this driver; `push` is what its shader takes, of at most [`PUSH_BYTES`], and
     /// the memory at the addresses in it lives until the batch is done.
-    unsafe fn dispatch(&mut self, pipeline: Pipeline, push: &[u8], groups: [u32; 3]) -> Done;
+    unsafe fn dispatch(
+        &mut self,
+        pipeline: Pipeline,
+        push: &[u8],
+        groups: [u32; 3],
+    ) -> BackendResult;
 
     /// Ends a command: later ones, and the host, see what it wrote. Records the time if the batch is measured.
     ///
     /// # Safety
     /// The batch has begun.
-    unsafe fn mark(&mut self) -> Done;
+    unsafe fn mark(&mut self) -> BackendResult;
 
-    /// Sends the batch to the card.
+    /// Sends the batch to the GPU.
     ///
     /// # Safety
     /// The batch has begun, and each of its commands was marked.
-    unsafe fn send(&mut self) -> Done;
+    unsafe fn send(&mut self) -> BackendResult;
 
     /// Waits for the batch that was sent, for at most `limit`. Returns whether it is done.
-    fn wait(&mut self, limit: Duration) -> Done<bool>;
+    fn wait(&mut self, limit: Duration) -> BackendResult<bool>;
 
-    /// Returns begin and end of each command of a measured batch, in nanoseconds of the card's clock, if it has one.
-    fn times(&mut self) -> Done<Option<Vec<[i64; 2]>>>;
+    /// Returns begin and end of each command of a measured batch, in nanoseconds of the GPU's clock, if it has one.
+    fn times(&mut self) -> BackendResult<Option<Vec<[i64; 2]>>>;
 
     /// Prepares the recorder for the next batch.
     ///
     /// # Safety
     /// The batch that was sent last is done.
-    unsafe fn reset(&mut self) -> Done;
+    unsafe fn reset(&mut self) -> BackendResult;
 
     /// Frees the driver's objects. No other call follows.
     ///
     /// # Safety
-    /// The card does not execute a batch of it.
+    /// The GPU does not execute a batch of it.
     unsafe fn destroy(&mut self);
 }
 
@@ -237,12 +247,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tiles_are_divided_as_the_cards_have_it() {
+    fn tiles_are_divided_as_the_gpus_have_it() {
         let of = |[m, n, k]: [u32; 3], subgroup, most| {
             let matrix = CooperativeMatrix { m, n, k, subgroup, most, stores: true, parts: true };
             ([4, 8].map(|each| matrix.fits(each)), matrix.is_usable(32 << 10))
         };
-        for (card, matrix, subgroup, most, fits, is_usable) in [
+        for (name, matrix, subgroup, most, fits, is_usable) in [
             ("NVIDIA", [16, 16, 16], 32, 8, [true, true], true),
             ("NVIDIA, short", [16, 8, 16], 32, 8, [true, true], true),
             ("AMD", [16, 16, 16], 64, 8, [true, true], true),
@@ -254,7 +264,7 @@ mod tests {
             ("too deep", [16, 16, 64], 32, 8, [false, false], false),
             ("none together", [16, 16, 16], 0, 8, [false, false], false),
         ] {
-            assert_eq!(of(matrix, subgroup, most), (fits, is_usable), "{card}");
+            assert_eq!(of(matrix, subgroup, most), (fits, is_usable), "{name}");
         }
         assert!(!CooperativeMatrix::USUAL.is_usable(16 << 10));
     }

@@ -1,6 +1,6 @@
-//! The card.
+//! The GPU.
 
-use super::driver::{CooperativeMatrix, Driver, Failure, Pipeline, Recorder, Shader};
+use super::driver::{BackendError, CooperativeMatrix, Driver, Pipeline, Recorder, Shader};
 use super::watchdog::Watchdog;
 use super::{cuda, vulkan};
 use crate::settings::Settings;
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The API through which a card is used.
+/// The API through which a GPU is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backend {
     Cuda,
@@ -27,8 +27,8 @@ impl Backend {
     }
 }
 
-/// A card as a backend opens it.
-pub(super) struct Opened {
+/// A GPU as a backend opens it.
+pub(super) struct OpenedGpu {
     pub(super) driver: Box<dyn Driver>,
     /// The name that the driver reports.
     pub(super) name: String,
@@ -38,20 +38,20 @@ pub(super) struct Opened {
     pub(super) total: u64,
     /// The cooperative matrices that shaders can use.
     pub(super) cooperative: Option<CooperativeMatrix>,
-    /// Whether it is a driver for the processor, which may take minutes where a card takes milliseconds.
+    /// Whether it is a driver for the CPU, which may take minutes where a GPU takes milliseconds.
     pub(super) is_software: bool,
 }
 
 /// Compiled shaders by name and constants, found without an allocation.
-type Made = HashMap<&'static str, HashMap<Vec<u32>, Pipeline>>;
+type Pipelines = HashMap<&'static str, HashMap<Vec<u32>, Pipeline>>;
 
-/// An open card.
+/// An open GPU.
 pub(crate) struct Gpu {
     pub(super) driver: Box<dyn Driver>,
-    made: Mutex<Made>,
+    pipelines: Mutex<Pipelines>,
     /// Held while a shader is compiled, so that none is compiled twice, and compiled ones can be launched meanwhile.
     compiling: Mutex<()>,
-    /// The difference of the host's clock and the card's in nanoseconds, as far as it is known.
+    /// The difference of the host's clock and the GPU's in nanoseconds, as far as it is known.
     pub(super) offset: AtomicI64,
     /// Bytes of device memory that are allocated.
     pub(super) used: AtomicU64,
@@ -62,21 +62,21 @@ pub(crate) struct Gpu {
     pub(crate) name: String,
     /// The driver and its features.
     pub(crate) driver_info: String,
-    /// Whether it is a driver for the processor.
+    /// Whether it is a driver for the CPU.
     pub(crate) is_software: bool,
     /// The cooperative matrices that the driver has, unless a setting forbids them.
     pub(crate) offered: Option<CooperativeMatrix>,
     /// The cooperative matrices that kernels use, once they were tested.
     pub(crate) cooperative: Mutex<Option<Option<CooperativeMatrix>>>,
-    /// The process that opened the card. A fork has the memory of a driver, but not its threads.
+    /// The process that opened the GPU. A fork has the memory of a driver, but not its threads.
     process: u32,
 }
 
 impl Gpu {
-    /// Opens a card.
+    /// Opens a GPU.
     ///
     /// # Errors
-    /// `FAILED_PRECONDITION` without the libraries; `NOT_FOUND` without such a card, with each card's reason.
+    /// `FAILED_PRECONDITION` without the libraries; `NOT_FOUND` without such a GPU, with each GPU's reason.
     pub(crate) fn open(settings: &Settings) -> Result<Self> {
         let opened = match settings.backend {
             Some(Backend::Cuda) => cuda::open(settings)?,
@@ -97,7 +97,7 @@ impl Gpu {
         };
         Ok(Self {
             driver: opened.driver,
-            made: Mutex::default(),
+            pipelines: Mutex::default(),
             compiling: Mutex::default(),
             offset: AtomicI64::new(i64::MAX),
             used: AtomicU64::new(0),
@@ -132,14 +132,14 @@ impl Gpu {
             return Ok(());
         }
         Err(Error::failed_precondition(
-            "this process is a fork of the one that opened the card, whose driver it cannot use; \
+            "this process is a fork of the one that opened the GPU, whose driver it cannot use; \
              start processes with `spawn`",
         ))
     }
 
-    /// Converts a failure of the driver to an error, and marks the card as lost if it is.
+    /// Converts a failure of the driver to an error, and marks the GPU as lost if it is.
     #[cold]
-    pub(super) fn failed(&self, failure: &Failure) -> Error {
+    pub(super) fn failed(&self, failure: &BackendError) -> Error {
         let error = failure.error(Some(&self.name));
         match failure.is_lost {
             true => self.lose(error),
@@ -159,19 +159,19 @@ impl Gpu {
     /// Those of the driver.
     pub(crate) fn pipeline(&self, shader: &Shader, constants: &[u32]) -> Result<Pipeline> {
         self.check_process()?;
-        if let Some(pipeline) = self.made(shader, constants) {
+        if let Some(pipeline) = self.compiled(shader, constants) {
             return Ok(pipeline);
         }
         self.lost().map_or(Ok(()), Err)?;
         let _one = self.compiling.lock().unwrap_or_else(PoisonError::into_inner);
         // Another thread may have compiled it meanwhile.
-        if let Some(pipeline) = self.made(shader, constants) {
+        if let Some(pipeline) = self.compiled(shader, constants) {
             return Ok(pipeline);
         }
         let compiled = self.driver.compile(shader, constants);
         let pipeline = compiled.map_err(|failure| self.failed(&failure))?;
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        made.entry(shader.name).or_default().insert(constants.to_vec(), pipeline);
+        let mut pipelines = self.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
+        pipelines.entry(shader.name).or_default().insert(constants.to_vec(), pipeline);
         Ok(pipeline)
     }
 
@@ -185,8 +185,8 @@ impl Gpu {
         self.check_process().is_ok() && self.driver.convolves(shader, constants, numbers)
     }
 
-    fn made(&self, shader: &Shader, constants: &[u32]) -> Option<Pipeline> {
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        made.get(shader.name)?.get(constants).copied()
+    fn compiled(&self, shader: &Shader, constants: &[u32]) -> Option<Pipeline> {
+        let pipelines = self.pipelines.lock().unwrap_or_else(PoisonError::into_inner);
+        pipelines.get(shader.name)?.get(constants).copied()
     }
 }

@@ -1,4 +1,4 @@
-//! The card, its memory and batches of commands, as safe types, over the drivers of CUDA and Vulkan.
+//! The GPU, its memory and batches of commands, as safe types, over the drivers of CUDA and Vulkan.
 
 mod batch;
 mod buffer;
@@ -10,7 +10,7 @@ mod vulkan;
 mod watchdog;
 
 pub(crate) use batch::{Batch, Staged};
-pub(crate) use buffer::{Block, Place};
+pub(crate) use buffer::{Buffer, BufferSlice};
 pub(crate) use clock::Measured;
 pub(crate) use cuda::{THREADS, image, program};
 pub(crate) use driver::{CooperativeMatrix, PUSH_BYTES, Pipeline, Shader};

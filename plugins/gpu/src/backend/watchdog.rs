@@ -1,4 +1,4 @@
-//! Detects that a card is lost: its driver says so, or it hangs.
+//! Detects that a GPU is lost: its driver says so, or it hangs.
 
 use super::driver::Recorder;
 use super::gpu::Gpu;
@@ -7,27 +7,27 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Five times the longest limit of a driver, that of `amdgpu` for compute: 60 s. NVIDIA's driver has none for a card
+/// Five times the longest limit of a driver, that of `amdgpu` for compute: 60 s. NVIDIA's driver has none for a GPU
 /// without a display, so a batch of large matrix products may take longer than that.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The longest wait before a thread checks whether another one has lost the card.
+/// The longest wait before a thread checks whether another one has lost the GPU.
 const SLICE: Duration = Duration::from_secs(1);
 
 /// How many names of commands a message contains.
 const NAMES: usize = 4;
 
-/// The time limit for the card, and how it was lost.
+/// The time limit for the GPU, and how it was lost.
 pub(super) struct Watchdog {
-    /// How long the card may finish no batch; `None` for no limit.
+    /// How long the GPU may finish no batch; `None` for no limit.
     limit: Option<Duration>,
-    /// How many batches the card has finished.
+    /// How many batches the GPU has finished.
     finished: AtomicU64,
     lost: OnceLock<Error>,
 }
 
 impl Watchdog {
-    /// Creates a watchdog with the default limit. Software has none: lavapipe takes minutes for milliseconds of a card.
+    /// Creates a watchdog with the default limit. Software has none: lavapipe takes minutes for milliseconds of a GPU.
     pub(super) fn new(is_software: bool) -> Self {
         let limit = (!is_software).then_some(LIMIT);
         Self { limit, finished: AtomicU64::new(0), lost: OnceLock::new() }
@@ -38,18 +38,18 @@ impl Watchdog {
         self.limit = (!limit.is_zero()).then_some(limit);
     }
 
-    /// Returns the error of a card that does not finish a batch of these commands.
+    /// Returns the error of a GPU that does not finish a batch of these commands.
     #[cold]
-    fn hung(&self, card: &str, commands: &[&'static str]) -> Error {
+    fn hung(&self, gpu: &str, commands: &[&'static str]) -> Error {
         let seconds = self.limit.unwrap_or_default().as_secs_f64();
         let last = commands[commands.len().saturating_sub(NAMES)..].join("`, `");
         // Not `UNAVAILABLE`, after which TensorFlow's monitored sessions try again in this process, for good. The limit is a setting, so its end is the code for limits.
         Error::new(
             Code::DeadlineExceeded,
             format!(
-                "`{card}` has not finished a batch for {seconds} s, whose last commands are `{last}` (of {}); if they \
-                 take longer, use a smaller batch or raise RUST_GPU_TIMEOUT_S (0 means no limit); if the card hangs, see \
-                 the driver's messages in `dmesg`; restart the process to use the card again",
+                "`{gpu}` has not finished a batch for {seconds} s, whose last commands are `{last}` (of {}); if they \
+                 take longer, use a smaller batch or raise RUST_GPU_TIMEOUT_S (0 means no limit); if the GPU hangs, see \
+                 the driver's messages in `dmesg`; restart the process to use the GPU again",
                 commands.len()
             ),
         )
@@ -62,12 +62,12 @@ pub(crate) fn again(error: &Error) -> Error {
 }
 
 impl Gpu {
-    /// Replaces the default limit, after which a card counts as hung. 0 means no limit.
+    /// Replaces the default limit, after which a GPU counts as hung. 0 means no limit.
     pub(crate) fn set_timeout(&mut self, limit: Duration) {
         self.watchdog.set_limit(limit);
     }
 
-    /// Returns how the card was lost, if it was. Nothing more is sent to it then, and nothing that it may use is freed.
+    /// Returns how the GPU was lost, if it was. Nothing more is sent to it then, and nothing that it may use is freed.
     pub(crate) fn lost(&self) -> Option<Error> {
         self.watchdog.lost.get().map(again)
     }
@@ -84,11 +84,11 @@ impl Gpu {
 
     /// Waits until the batch with these commands, which was sent, is done.
     ///
-    /// The limit restarts whenever the card finishes a batch, since it may have to finish others first. It counts the
+    /// The limit restarts whenever the GPU finishes a batch, since it may have to finish others first. It counts the
     /// slices that were waited for, not the clock: a process that was stopped meanwhile has lost only one of them.
     ///
     /// # Errors
-    /// Those of the driver; `DEADLINE_EXCEEDED` after the limit. The card may still be executing the batch.
+    /// Those of the driver; `DEADLINE_EXCEEDED` after the limit. The GPU may still be executing the batch.
     pub(super) fn wait(
         &self,
         recorder: &mut dyn Recorder,
@@ -131,21 +131,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn software_has_no_limit_and_a_card_has_one_that_can_be_replaced() {
+    fn software_has_no_limit_and_a_gpu_has_one_that_can_be_replaced() {
         assert_eq!(Watchdog::new(true).limit, None);
-        let mut card = Watchdog::new(false);
-        assert_eq!(card.limit, Some(Duration::from_secs(300)));
-        card.set_limit(Duration::from_millis(50));
-        assert_eq!(card.limit, Some(Duration::from_millis(50)));
-        card.set_limit(Duration::ZERO);
-        assert_eq!(card.limit, None);
+        let mut watchdog = Watchdog::new(false);
+        assert_eq!(watchdog.limit, Some(Duration::from_secs(300)));
+        watchdog.set_limit(Duration::from_millis(50));
+        assert_eq!(watchdog.limit, Some(Duration::from_millis(50)));
+        watchdog.set_limit(Duration::ZERO);
+        assert_eq!(watchdog.limit, None);
     }
 
     #[test]
     fn the_error_names_the_last_commands() {
-        let said = |commands| Watchdog::new(false).hung("card", commands).to_string();
+        let said = |commands| Watchdog::new(false).hung("GPU", commands).to_string();
         let text = said(&["a", "b", "c", "d", "e"]);
-        let begin = "`card` has not finished a batch for 300 s, whose last commands are `b`, `c`, `d`, `e` (of 5); ";
+        let begin = "`GPU` has not finished a batch for 300 s, whose last commands are `b`, `c`, `d`, `e` (of 5); ";
         assert!(text.starts_with(begin), "{text}");
         let text = said(&["MatMul"]);
         assert!(text.contains("are `MatMul` (of 1); "), "{text}");

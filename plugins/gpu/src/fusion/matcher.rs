@@ -2,7 +2,7 @@
 //!
 //! Control dependencies on them are allowed if they can be moved to the inputs: see [`redirect`].
 //!
-//! This module does not depend on the card, or on which ops there are.
+//! This module does not depend on the GPU, or on which ops there are.
 
 use se_plugin::Result;
 use se_plugin::graph::{Graph, Input, Node};

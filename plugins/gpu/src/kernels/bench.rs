@@ -45,7 +45,7 @@ impl Program {
         self.shader.code
     }
 
-    /// Compiles it with its constants to PTX for cards of this capability, with a zero at its end. The entry is `run`.
+    /// Compiles it with its constants to PTX for GPUs of this capability, with a zero at its end. The entry is `run`.
     ///
     /// # Errors
     /// `INTERNAL` if it cannot be translated or compiled.
@@ -106,7 +106,7 @@ impl Addresses {
     }
 }
 
-/// Returns the program of `MatMul`, on the factors and the product: the plugin's on this stream, or one for any card.
+/// Returns the program of `MatMul`, on the factors and the product: the plugin's on this stream, or one for any GPU.
 ///
 /// # Errors
 /// Those of the kernel.
@@ -178,7 +178,7 @@ impl Convolve {
 
     /// Returns the program of `Conv2DBackpropFilter`, on images, the gradient of the result and the gradient of the
     /// filter or of its parts. For parts, also returns their number and the program that sums them to the gradient of
-    /// the filter. It is the program that the plugin would use on this stream, or one for any card.
+    /// the filter. It is the program that the plugin would use on this stream, or one for any GPU.
     ///
     /// # Errors
     /// Those of the kernel.

@@ -233,7 +233,7 @@ impl Convolution {
         let (mut parts, mut part) = (1, 0);
         if let What::Filter = what {
             // A filter is small, and its sums are long: parts of the sums are computed separately,
-            // to have work for the whole card.
+            // to have work for the whole GPU.
             let positions = self.positions();
             parts = if is_whole { 1 } else { Tiles::missing(cooperative, rows, columns, groups) };
             parts = parts.min(positions.div_ceil(POSITIONS)).max(1);

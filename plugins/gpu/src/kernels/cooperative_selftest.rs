@@ -1,14 +1,14 @@
-//! Tests whether a card's cooperative matrices compute the right results, and are faster. If a driver computes
+//! Tests whether a GPU's cooperative matrices compute the right results, and are faster. If a driver computes
 //! something else, or emulates them, only a model that does not learn, or learns slowly, would show it.
 
 use super::matrix::Products;
 use super::*;
-use crate::address_map::Regions;
-use crate::backend::{Batch, Block, Gpu};
+use crate::address_map::AddressMap;
+use crate::backend::{Batch, Buffer, Gpu};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Returns what products of float16 use on this card. The first call tests that on the card; others wait for the first.
+/// Returns what products of float16 use on this GPU. The first call tests that on the GPU; others wait for the first.
 pub(crate) fn cooperative(gpu: &Arc<Gpu>) -> Option<CooperativeMatrix> {
     let offered = gpu.offered?;
     // In a fork nobody may take the lock; the next call fails, too, and says why.
@@ -17,7 +17,7 @@ pub(crate) fn cooperative(gpu: &Arc<Gpu>) -> Option<CooperativeMatrix> {
     if let Some(decided) = *tried {
         return decided;
     }
-    let decided = match Trial::new(gpu).and_then(|trial| trial.run(offered)) {
+    let decided = match SelfTest::new(gpu).and_then(|selftest| selftest.run(offered)) {
         Ok(usable) => {
             log::info!("RUST_GPU multiplies float16 by cooperative matrices of {offered}");
             Some(usable)
@@ -49,9 +49,9 @@ fn bytes(numbers: &[f16]) -> Vec<u8> {
 }
 
 /// Two matrices, and the place for their product.
-struct Trial<'a> {
+struct SelfTest<'a> {
     gpu: &'a Arc<Gpu>,
-    regions: Regions,
+    address_map: AddressMap,
     places: [DevicePtr; 3],
 }
 
@@ -63,12 +63,12 @@ const SIDES: [usize; 2] = [1 << 10, (1 << 10) + 8];
 /// Rows, elements of a sum, columns and the number of products that use the largest tiles: with gaps, and full ones.
 const LARGE: [([usize; 3], usize); 2] = [([136, 40, 136], 64), ([128, 32, 128], 256)];
 
-impl<'a> Trial<'a> {
+impl<'a> SelfTest<'a> {
     fn new(gpu: &'a Arc<Gpu>) -> Result<Self> {
-        let regions = Regions::default();
-        let place = || regions.add(Block::local(gpu, 2 * LEN as u64)?);
+        let address_map = AddressMap::default();
+        let place = || address_map.add(Buffer::local(gpu, 2 * LEN as u64)?);
         let places = [place()?, place()?, place()?];
-        Ok(Self { gpu, regions, places })
+        Ok(Self { gpu, address_map, places })
     }
 
     /// Tests the matrices, and returns what of them can be used.
@@ -89,7 +89,7 @@ impl<'a> Trial<'a> {
         }
         let [gaps, full] = LARGE;
         self.check(matrix, [false; 2], gaps.0, gaps.1)?;
-        // A driver for the processor takes seconds for this, and its time for products is known.
+        // A driver for the CPU takes seconds for this, and its time for products is known.
         if !self.gpu.is_software {
             self.check(matrix, [false; 2], full.0, full.1)?;
             let [full, gaps] = SIDES;
@@ -134,10 +134,10 @@ impl<'a> Trial<'a> {
     }
 
     /// Returns the times of a large product with and without them, whose results are rounded in
-    /// another order. If the times are close, the card's other work decides.
+    /// another order. If the times are close, the GPU's other work decides.
     fn times(&self, matrix: CooperativeMatrix, side: usize) -> Result<[Duration; 2]> {
         let mut shortest = [Duration::MAX; 2];
-        // In turns, so that the card's other work affects both; the first round compiles them.
+        // In turns, so that the GPU's other work affects both; the first round compiles them.
         for round in 0..6 {
             for (shortest, matrix) in shortest.iter_mut().zip([Some(matrix), None]) {
                 let took = self.time(matrix, side)?;
@@ -175,12 +175,12 @@ impl<'a> Trial<'a> {
         let mut batch = Batch::new(self.gpu)?;
         for (place, factor) in self.places.into_iter().zip([a, b]) {
             let (place, factor) =
-                (self.regions.find("a trial", place, 2 * LEN as u64)?, bytes(factor));
+                (self.address_map.find("a self-test", place, 2 * LEN as u64)?, bytes(factor));
             batch.upload(&place, factor.len(), |to| to.copy_from_slice(&factor))?;
         }
         let products = Products { transposed, rows, inner, columns, count, steps: [0; 2] };
         self.dispatch(&mut batch, Some(matrix), &products)?;
-        let out = self.regions.find("a trial", self.places[2], 2 * LEN as u64)?;
+        let out = self.address_map.find("a self-test", self.places[2], 2 * LEN as u64)?;
         let len = 2 * rows * columns;
         let staged = batch.download(&out, len * count)?;
         batch.flush()?;
@@ -221,7 +221,7 @@ impl<'a> Trial<'a> {
     ) -> Result<()> {
         let operands = self.places.map(|place| Operand::Bytes(place, 2 * LEN as u64));
         products.with(matrix, "MatMul", DType::Float16, &operands, |launch| {
-            let (uses, push) = launch.prepare(&self.regions)?;
+            let (uses, push) = launch.prepare(&self.address_map)?;
             let pipeline = self.gpu.pipeline(launch.shader, launch.constants)?;
             batch.dispatch(launch.op, pipeline, &uses, &push, launch.groups)
         })

@@ -3,7 +3,7 @@
 use super::*;
 use core::marker::PhantomData;
 
-/// The tiles that workgroups compute: `shaders/tile.glsl`, and `shaders/cooperative.glsl` if the card has matrix units.
+/// The tiles that workgroups compute: `shaders/tile.glsl`, and `shaders/cooperative.glsl` if the GPU has matrix units.
 pub(super) struct Tiles {
     /// The rows and the columns of a tile, divided by 16.
     pub(super) each: u32,
@@ -11,11 +11,11 @@ pub(super) struct Tiles {
     cooperative: Option<CooperativeMatrix>,
 }
 
-/// The number of workgroups that keeps a large card busy.
+/// The number of workgroups that keeps a large GPU busy.
 const BUSY: usize = 256;
 
 impl Tiles {
-    /// Chooses tiles for `count` products: the largest that are not mostly empty, with work for the whole card.
+    /// Chooses tiles for `count` products: the largest that are not mostly empty, with work for the whole GPU.
     pub(super) fn new(
         cooperative: Option<CooperativeMatrix>,
         rows: usize,
@@ -39,7 +39,7 @@ impl Tiles {
         Self { each, groups, cooperative }
     }
 
-    /// Returns by how much their number would have to grow to keep the whole card busy.
+    /// Returns by how much their number would have to grow to keep the whole GPU busy.
     pub(super) fn missing(
         cooperative: Option<CooperativeMatrix>,
         rows: usize,
@@ -59,7 +59,7 @@ impl Tiles {
             && operands.iter().take(2).all(|factor| factor.is_multiple_of(16))
     }
 
-    /// Returns whether no tile of such a product has a gap, and the card can store sums of full ones as 16-bit floats.
+    /// Returns whether no tile of such a product has a gap, and the GPU can store sums of full ones as 16-bit floats.
     pub(super) fn is_full(&self, sizes: [usize; 3]) -> bool {
         let tile = 16 * self.each;
         let parts = [tile, CooperativeMatrix::DEPTH, tile].map(|part| part as usize);

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 /// From this many elements on, a workgroup computes a result, else a thread does.
 pub(super) const WIDE: usize = 1024;
 
-/// Workgroups that keep a card busy. Fewer results of many elements are computed in pieces first.
+/// Workgroups that keep a GPU busy. Fewer results of many elements are computed in pieces first.
 const BUSY: usize = 1024;
 
 /// The fewest elements of a piece.

@@ -1,4 +1,4 @@
-// Elements of any type by their size, without arithmetic of small integers, which not every card has.
+// Elements of any type by their size, without arithmetic of small integers, which not every GPU has.
 uint64_t load_bits(uint64_t at, uint i, uint size) {
     switch (size) {
         case 1: return uint64_t(uint(U8(at).v[i]));

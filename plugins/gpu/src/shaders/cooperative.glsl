@@ -1,4 +1,4 @@
-// Products of 16-bit floats by the matrix units of a card, which add in 32 bits: a workgroup computes TILE x TILE results.
+// Products of 16-bit floats by the matrix units of a GPU, which add in 32 bits: a workgroup computes TILE x TILE results.
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint EACH = 8;
@@ -11,7 +11,7 @@ layout(constant_id = 8) const uint K = 16;
 layout(constant_id = 9) const uint SUBGROUP = 32;
 
 const uint TILE = 16 * EACH, DEPTH = 32;
-// How subgroups share a tile, and how many products of the card make the part of one.
+// How subgroups share a tile, and how many products of the GPU make the part of one.
 const uint SUBGROUPS = 256 / SUBGROUP;
 const uint SUBGROUPS_DOWN = SUBGROUPS > 8 ? 4 : 2, SUBGROUPS_ACROSS = SUBGROUPS / SUBGROUPS_DOWN;
 const uint ROWS = TILE / SUBGROUPS_DOWN, COLUMNS = TILE / SUBGROUPS_ACROSS;
@@ -114,7 +114,7 @@ void multiply(uint batch, uint row, uint column, uint from, uint to) {
         barrier();
     }
 #ifdef FULL
-    // An element at a time takes a card of NVIDIA longer than the products.
+    // An element at a time takes a GPU of NVIDIA longer than the products.
     [[unroll]] for (uint i = 0; i < DOWN; i++)
         [[unroll]] for (uint j = 0; j < ACROSS; j++) {
             coopmat<float16_t, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator> rounded =

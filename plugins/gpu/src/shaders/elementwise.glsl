@@ -38,7 +38,7 @@ precise COMPUTE compute(uint op, float a, float b, float number, uint type) {
         case 7: return floor(rounded(a / b, type));
         case 8: {
             float rest = remainder(a, b);
-            // By the bits: a card may take subnormal numbers for 0.
+            // By the bits: a GPU may take subnormal numbers for 0.
             uint bits = floatBitsToUint(rest);
             return bits << 1 != 0u && (bits ^ floatBitsToUint(b)) >> 31 != 0u ? rest + b : rest;
         }
@@ -111,7 +111,7 @@ uint bits_of(int64_t count, uint type) {
     return uint(min(max(count, int64_t(0)), most));
 }
 
-// The sum of two doubles by their bits, to the nearest, ties to even: cards need not have the type.
+// The sum of two doubles by their bits, to the nearest, ties to even: GPUs need not have the type.
 int64_t add_doubles(int64_t first, int64_t second) {
     uint64_t one = uint64_t(1), sign_bit = one << 63, infinity = uint64_t(0x7ff) << 52;
     uint64_t a = uint64_t(first), b = uint64_t(second);

@@ -60,7 +60,7 @@ float log_(float x) {
 }
 
 float log1p_(float x) {
-    // One more makes no difference, and cards may divide by large numbers as they like.
+    // One more makes no difference, and GPUs may divide by large numbers as they like.
     if (x > 3.4e7f) return log_(x);
     precise float u = 1.0f + x;
     precise float back = u - 1.0f;
@@ -206,7 +206,7 @@ float pow_(float x, float y) {
     if (y == 0.0f || x == 1.0f) return 1.0f;
     if (isnan(x) || isnan(y)) return NAN;
     bool is_whole = floor(y) == y, is_odd = is_whole && abs(y) < 16777216.0f && (int(y) & 1) == 1;
-    // By the bits: a card may take subnormal numbers for 0.
+    // By the bits: a GPU may take subnormal numbers for 0.
     uint bits = floatBitsToUint(x);
     bool is_zero = bits << 1 == 0u, is_negative = bits >> 31 != 0u && !is_zero;
     if (is_negative && !is_whole && !isinf(x)) return NAN;

@@ -1,6 +1,6 @@
 // Products of matrices, a tile at a time: a workgroup computes TILE x TILE results, each of its 16 x 16 threads EACH x EACH.
 
-// Some cards have a slow `fma`, and a driver makes the fast instruction of this on its own. CUDA's header has another.
+// Some GPUs have a slow `fma`, and a driver makes the fast instruction of this on its own. CUDA's header has another.
 #ifndef MULTIPLY_ADD
 #define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
 #endif
@@ -11,7 +11,7 @@ layout(constant_id = 0) const uint EACH = 2;
 layout(constant_id = 5) const bool IS_WIDE = false;
 
 const uint TILE = 16 * EACH;
-// Each thread brings four neighbours of each matrix. Both tiles fit into the 16 KiB of shared memory that every card has.
+// Each thread brings four neighbours of each matrix. Both tiles fit into the 16 KiB of shared memory that every GPU has.
 const uint DEPTH = 64 / EACH;
 // How many of those are multiplied in a turn of a loop: `TURN` in `src/kernels/matrix.rs`.
 const uint TURN = 8;

@@ -5,18 +5,18 @@ use gpu::{GpuDevice, GpuPlatform, GpuStream};
 use se_plugin::kernel::DType;
 use se_plugin::{Code, Device as _, DevicePtr, HostBuf, Platform as _, Result, Stream as _};
 
-struct Card {
+struct Gpu {
     device: GpuDevice,
     stream: GpuStream,
 }
 
-fn card() -> Card {
+fn gpu() -> Gpu {
     let device = GpuPlatform::new().and_then(|platform| platform.open(0)).expect("a device");
     let stream = device.create_stream().expect("a stream");
-    Card { device, stream }
+    Gpu { device, stream }
 }
 
-impl Card {
+impl Gpu {
     /// Returns the program's result for inputs in one allocation, each `shift` bytes after an aligned address.
     fn result(
         &self,
@@ -78,37 +78,37 @@ fn numbers(dtype: DType, len: usize) -> Vec<u8> {
 }
 
 pub(crate) fn odd() {
-    let card = card();
+    let gpu = gpu();
     for dtype in [DType::Float32, DType::Float16, DType::Bfloat16] {
         let size = dtype.size().expect("a size");
         let of = |len: usize| numbers(dtype, len);
         let add = |_| bench::elementwise("AddV2", dtype, 1037);
-        card.compare(add, &[of(1037), of(1037)], 1037 * size, size as u64);
+        gpu.compare(add, &[of(1037), of(1037)], 1037 * size, size as u64);
         for shape @ [rows, inner, columns] in [[33, 20, 17], [64, 64, 64]] {
-            let product = |addresses| bench::matmul(Some(&card.stream), dtype, shape, addresses);
+            let product = |addresses| bench::matmul(Some(&gpu.stream), dtype, shape, addresses);
             let inputs = [of(rows * inner), of(inner * columns)];
-            card.compare(product, &inputs, rows * columns * size, size as u64);
+            gpu.compare(product, &inputs, rows * columns * size, size as u64);
         }
     }
     let of = |len: usize| numbers(DType::Float32, len);
     let convolve = |addresses| Convolve::new([1, 9, 8, 4], 3, 1, 8, addresses);
-    let filters = |addresses| convolve(addresses)?.filter(Some(&card.stream));
+    let filters = |addresses| convolve(addresses)?.filter(Some(&gpu.stream));
     let results = convolve(Addresses::Any).expect("a convolution").shape().iter().product();
     let parts = filters(Addresses::Any).expect("a program").1.map_or(1, |(parts, _)| parts);
     let (images, filter) = (9 * 8 * 4, 9 * 4 * 8);
     let compare = |program: &dyn Fn(Addresses) -> Result<Program>, inputs: [usize; 2], out| {
-        card.compare(program, &inputs.map(of), out * 4, 4);
+        gpu.compare(program, &inputs.map(of), out * 4, 4);
     };
     compare(&|of| convolve(of)?.results(), [images, filter], results);
     compare(&|of| convolve(of)?.images(), [results, filter], images);
     compare(&|of| Ok(filters(of)?.0), [images, results], parts * filter);
 }
 
-/// Checks that a card with matrix units uses them to store full tiles, at aligned addresses.
+/// Checks that a GPU with matrix units uses them to store full tiles, at aligned addresses.
 pub(crate) fn full() {
-    let card = card();
+    let gpu = gpu();
     let name = |shape, addresses| {
-        let product = bench::matmul(Some(&card.stream), DType::Float16, shape, addresses);
+        let product = bench::matmul(Some(&gpu.stream), DType::Float16, shape, addresses);
         product.expect("a program").name()
     };
     assert_eq!(name([64; 3], Addresses::Aligned), "matmul.full.cooperative");
@@ -120,28 +120,28 @@ pub(crate) fn full() {
 }
 
 pub(crate) fn outside() {
-    let card = card();
+    let gpu = gpu();
     let program = bench::elementwise("AddV2", DType::Float32, 1024).expect("a program");
     let bytes = 4096;
-    let [a, b, out] = [(); 3].map(|()| card.device.allocate(bytes).expect("memory"));
+    let [a, b, out] = [(); 3].map(|()| gpu.device.allocate(bytes).expect("memory"));
     let further = |ptr: DevicePtr, by| DevicePtr::new(ptr.address() + by).expect("an address");
     for (what, tensors) in [
         ("one byte too many", [(a, bytes), (b, bytes), (out, bytes + 1)]),
         ("one element further", [(further(a, 4), bytes), (b, bytes), (out, bytes)]),
         ("an address of nothing", [(a, bytes), (further(a, 1 << 40), bytes), (out, bytes)]),
     ] {
-        let error = program.enqueue(&card.stream, &tensors).expect_err(what);
+        let error = program.enqueue(&gpu.stream, &tensors).expect_err(what);
         assert_eq!(error.code(), Code::InvalidArgument, "{what}: {error}");
     }
     let long = vec![0; bytes as usize + 1];
-    let copied = card.device.copy_to_device(a, &long).expect_err("a copy of one byte too many");
+    let copied = gpu.device.copy_to_device(a, &long).expect_err("a copy of one byte too many");
     assert_eq!(copied.code(), Code::InvalidArgument, "{copied}");
-    card.device.deallocate(b).expect("it is the device's");
+    gpu.device.deallocate(b).expect("it is the device's");
     let tensors = [(a, bytes), (b, bytes), (out, bytes)];
-    let error = program.enqueue(&card.stream, &tensors).expect_err("memory that was freed");
+    let error = program.enqueue(&gpu.stream, &tensors).expect_err("memory that was freed");
     assert_eq!(error.code(), Code::InvalidArgument, "{error}");
     // Later launches work.
     let tensors = [(a, bytes), (a, bytes), (out, bytes)];
-    program.enqueue(&card.stream, &tensors).expect("it runs");
-    card.stream.synchronize().expect("it ends");
+    program.enqueue(&gpu.stream, &tensors).expect("it runs");
+    gpu.stream.synchronize().expect("it ends");
 }

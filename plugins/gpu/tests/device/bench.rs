@@ -1,5 +1,5 @@
 //! Runs `benches/device` with few rounds, a test for each part, on lavapipe with the validation layer and on CUDA on the
-//! processor: the results must be right, in the plugin and without it.
+//! CPU: the results must be right, in the plugin and without it.
 
 use crate::rows::{Backend, Bench, PARTS};
 use crate::sizes::Sizes;
@@ -29,7 +29,7 @@ pub(crate) fn run_part(name: &str) {
     let rows = rows.unwrap_or_else(|error| panic!("{error:#}"));
     assert!(!rows.is_empty(), "{name} has no rows");
     let text = table::table(&rows, true);
-    assert!(!text.contains("/s"), "a speed of the processor: {text}");
+    assert!(!text.contains("/s"), "a speed of the CPU: {text}");
     println!("{text}");
 }
 

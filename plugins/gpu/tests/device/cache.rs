@@ -1,4 +1,4 @@
-//! Tests that compiled programs are kept on disk, on CUDA on the processor: the next process needs no compiler.
+//! Tests that compiled programs are kept on disk, on CUDA on the CPU: the next process needs no compiler.
 
 use cpu_cuda::Cuda;
 use gpu::{GpuPlatform, bench};
@@ -12,7 +12,7 @@ use std::process::Output;
 /// The start of the task of a process: `open` follows, or `add`.
 pub(crate) const CACHED: &str = "cached: ";
 
-/// Adds numbers on the card.
+/// Adds numbers on the GPU.
 fn add() -> se_plugin::Result<()> {
     let device = GpuPlatform::new()?.open(0)?;
     let stream = device.create_stream()?;
@@ -37,7 +37,7 @@ struct Kept<'a> {
     code: &'a Path,
 }
 
-/// Runs a process that opens the card, or also adds, with or without a compiler.
+/// Runs a process that opens the GPU, or also adds, with or without a compiler.
 fn run(cuda: &Cuda, what: &str, kept: &Kept<'_>, has_compiler: bool) -> Output {
     let mut process = crate::program(cuda.environment(None)).expect("a program");
     process.env(crate::ONE, format!("{CACHED}{what}")).env("RUST_GPU_BACKEND", "cuda");
@@ -63,7 +63,7 @@ fn next_process() -> Result<(), Failed> {
     let (cuda, scratch) = (Cuda::new(), tempfile::tempdir()?);
     let [cache, code, opened] =
         ["deep/programs", "code", "opened"].map(|name| scratch.path().join(name));
-    // The programs that are compiled whenever a card is opened.
+    // The programs that are compiled whenever a GPU is opened.
     succeeds(&run(&cuda, "open", &Kept { cache: &cache, code: &opened }, true))?;
     let without = Kept { cache: &cache, code: &opened };
     let said = String::from_utf8_lossy(&run(&cuda, "add", &without, false).stderr).into_owned();

@@ -1,4 +1,4 @@
-//! Tests a card that is lost or hangs, in the host of the tests: every waiter wakes, each later call has the first
+//! Tests a GPU that is lost or hangs, in the host of the tests: every waiter wakes, each later call has the first
 //! error, and the process ends, all in bounded time. `tests/tensorflow` tests this with kernels and Python.
 
 use cpu_cuda::Cuda;
@@ -12,7 +12,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 use tf_plugin_testing::device::{Host, TestDevice, TestEvent, TestStream};
 
-/// The start of the task of a process whose card is lost: a part of the error follows, or the name of a case.
+/// The start of the task of a process whose GPU is lost: a part of the error follows, or the name of a case.
 pub(crate) const LOST: &str = "lost: ";
 /// `TF_OK`.
 const OK: u32 = 0;
@@ -120,7 +120,7 @@ impl Work<'_> {
             other.wait_event(&self.event)?;
             let called = one.host_callback()?;
             other.copy_to_host(&mut back, b)?;
-            // The callback comes, even if the card fails.
+            // The callback comes, even if the GPU fails.
             let code = called.recv_timeout(Duration::from_secs(30));
             assert!(!matches!(code, Err(RecvTimeoutError::Timeout)), "no callback");
             one.synchronize()?;
@@ -178,14 +178,14 @@ pub(crate) fn lose(expected: &str) {
             stream
         });
         let work = Work { device: &device, streams, event: device.event().expect("an event") };
-        let error = (0..100).find_map(|_| work.round().err()).expect("the card is lost");
+        let error = (0..100).find_map(|_| work.round().err()).expect("the GPU is lost");
         assert!(error.contains(expected), "{error}, not {expected}");
         work.later(expected);
     }
     assert_eq!(host.violations().len(), 0, "{:#?}", host.violations());
 }
 
-/// Enqueues work for many minutes on lavapipe, with a short limit. The process ends while the card runs it.
+/// Enqueues work for many minutes on lavapipe, with a short limit. The process ends while the GPU runs it.
 fn hang() {
     const LARGE: u64 = 256 << 20;
     let since = Instant::now();
@@ -198,7 +198,7 @@ fn hang() {
         for _ in 0..2_000 {
             stream.copy_on_device(a, b, LARGE).expect("enqueued");
         }
-        let error = stream.synchronize().expect_err("the card does not finish").to_string();
+        let error = stream.synchronize().expect_err("the GPU does not finish").to_string();
         for part in
             ["`llvmpipe", "has not finished a batch for 1 s", "whose last commands are `MemcpyD2D`"]
         {
@@ -206,7 +206,7 @@ fn hang() {
         }
         let again = stream.synchronize().expect_err("it is lost").to_string();
         assert_eq!(error, again);
-        // The card still runs the work.
+        // The GPU still runs the work.
         device.deallocate(a);
         device.deallocate(b);
     }
@@ -225,7 +225,7 @@ fn queue() {
             stream.copy_on_device(a, b, BYTES).expect("enqueued");
         }
     }
-    device.synchronize().expect("the card has always finished something");
+    device.synchronize().expect("the GPU has always finished something");
     device.deallocate(a);
     device.deallocate(b);
 }

@@ -1,5 +1,5 @@
-//! Tests the card on both backends, with the safe traits and the in-process host: on lavapipe, and on CUDA on the
-//! processor. Each test is a process, so that the output of the validation layer is that of the test.
+//! Tests the GPU on both backends, with the safe traits and the in-process host: on lavapipe, and on CUDA on the
+//! CPU. Each test is a process, so that the output of the validation layer is that of the test.
 
 #![deny(unsafe_code)]
 
@@ -43,7 +43,7 @@ use std::time::Duration;
 use tf_plugin_testing::device::{Case, Verdict, run_case};
 
 /// The variable with the task of a process: the name of a conformance case, or of a case here.
-const ONE: &str = "GPU_CARD_CASE";
+const ONE: &str = "GPU_TEST_CASE";
 
 type Environment = Vec<(&'static str, OsString)>;
 
@@ -70,16 +70,16 @@ fn run(environment: Environment, what: &str) -> Result<(), Failed> {
     process(program(environment)?, what).map(drop)
 }
 
-/// The start of a process's task that opens the card, whose name must contain the following text.
+/// The start of a process's task that opens the GPU, whose name must contain the following text.
 const NAMED: &str = "named: ";
 
 /// A case for a driver that lacks the memory that is usually allocated for copies.
 const STAGED: (&str, fn()) = ("staged", staging::with_less);
 
-/// A case for a card that has matrix units.
+/// A case for a GPU that has matrix units.
 const FULL: (&str, fn()) = ("full_tiles", addresses::full);
 
-/// The cases of this test for all cards, in addition to the conformance cases.
+/// The cases of this test for all GPUs, in addition to the conformance cases.
 const OWN: [(&str, fn()); 3] = [
     ("odd_addresses", addresses::odd),
     ("addresses_outside_of_the_memory", addresses::outside),
@@ -134,7 +134,7 @@ fn main() {
         let test = move || run(Cuda::with_libraries().environment(None), name);
         Trial::test(format!("nvidias_libraries::{name}"), test)
     }));
-    // Code that waits too little for the card may work by luck otherwise. Batches of two streams are sent in any order.
+    // Code that waits too little for the GPU may work by luck otherwise. Batches of two streams are sent in any order.
     for (name, late) in
         [("late", "late vkQueueSubmit 5"), ("reordered", "late vkEndCommandBuffer 5")]
     {

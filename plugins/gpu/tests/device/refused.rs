@@ -1,4 +1,4 @@
-//! Tests cards that cannot be used, and the errors.
+//! Tests GPUs that cannot be used, and the errors.
 
 use crate::run;
 use cpu_cuda::Cuda;
@@ -7,7 +7,7 @@ use gpu::GpuPlatform;
 use libtest_mimic::Trial;
 use se_plugin::Platform as _;
 
-/// The start of a process's task that opens no card: a part of the error follows.
+/// The start of a process's task that opens no GPU: a part of the error follows.
 pub(crate) const SAYS: &str = "refused: ";
 
 /// Features that lavapipe lacks in a test, and parts of the errors.
@@ -22,7 +22,7 @@ const LACKS: [(&str, &str); 8] = [
     ("compute_queue", "it has no queue for compute"),
 ];
 
-/// Settings that are not understood, or name no card, and parts of the errors.
+/// Settings that are not understood, or name no GPU, and parts of the errors.
 const SETTINGS: [(&str, &str, &str); 9] = [
     (
         "RUST_GPU_BACKEND",
@@ -30,7 +30,11 @@ const SETTINGS: [(&str, &str, &str); 9] = [
         "RUST_GPU_BACKEND=metal is not understood; write RUST_GPU_BACKEND=cuda or ",
     ),
     ("RUST_GPU_CACHE", "here", "RUST_GPU_CACHE=here is not understood; write RUST_GPU_CACHE=/"),
-    ("RUST_GPU_CARD", "arc", "RUST_GPU_CARD is `arc`, and no card can be used: `llvmpipe"),
+    (
+        "RUST_GPU_DEVICE_NAME",
+        "arc",
+        "RUST_GPU_DEVICE_NAME is `arc`, and no GPU can be used: `llvmpipe",
+    ),
     (
         "RUST_GPU_COOPERATIVE_MATRICES",
         "no",
@@ -51,9 +55,9 @@ const SETTINGS: [(&str, &str, &str); 9] = [
     ("RUST_GPU_TIMEOUT_S", "-1", "RUST_GPU_TIMEOUT_S=-1 is not understood"),
 ];
 
-/// Checks that the card is refused with this text.
+/// Checks that the GPU is refused with this text.
 pub(crate) fn says(why: &str) {
-    let Err(error) = GpuPlatform::new() else { panic!("the card is not refused") };
+    let Err(error) = GpuPlatform::new() else { panic!("the GPU is not refused") };
     let error = error.to_string();
     assert!(error.contains(why), "{error}");
 }

@@ -64,15 +64,15 @@ pub(crate) fn are_compiled() -> Result<(), Failed> {
                 .arg(&compiled)
                 .output()
                 .unwrap();
-            let said = String::from_utf8_lossy(&output.stdout);
-            assert!(output.status.success(), "{name}: {said}");
+            let output_text = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{name}: {output_text}");
             let (committed, new) = (directory.join(&name), fs::read(&compiled).unwrap());
             if std::env::var_os("GPU_WRITE_SHADERS").is_some() {
                 fs::write(&committed, &new).unwrap();
             }
-            let found = fs::read(&committed).unwrap_or_default();
+            let committed_code = fs::read(&committed).unwrap_or_default();
             assert!(
-                found == new,
+                committed_code == new,
                 "{name} is not what glslang makes of the source; run \
                  `GPU_WRITE_SHADERS=1 cargo test -p gpu --test device shaders`"
             );

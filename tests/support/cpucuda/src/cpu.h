@@ -1,4 +1,4 @@
-// What lets g++ compile a program for NVRTC, and runs its kernels on the processor. It is included before the program. No
+// What lets g++ compile a program for NVRTC, and runs its kernels on the CPU. It is included before the program. No
 // header of the system is: programs for NVRTC define `uint64_t` and the like themselves.
 #pragma once
 

@@ -136,7 +136,7 @@ pub(crate) static DEVICE: LazyLock<Device> = LazyLock::new(Device::default);
 
 impl Device {
     /// Calls `act`, which may use the memory of the device. At other times the memory is protected, as the host cannot
-    /// access a card's memory: a program that tries ends.
+    /// access a GPU's memory: a program that tries ends.
     pub(crate) fn reach<R>(&self, act: impl FnOnce() -> R) -> R {
         self.count(|users| *users += 1);
         let result = act();

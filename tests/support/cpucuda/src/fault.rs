@@ -14,13 +14,13 @@ static LOST: AtomicBool = AtomicBool::new(false);
 static HUNG: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// Whether the call of this thread hangs the card.
+    /// Whether the call of this thread hangs the GPU.
     static HANGS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The effect of the fault on the call.
 enum Kind {
-    /// It loses the card.
+    /// It loses the GPU.
     Lost,
     /// Its work never finishes.
     Hang,
@@ -82,7 +82,7 @@ pub(crate) fn is_silent() -> bool {
     ENVIRONMENT.as_ref().is_some_and(|fault| matches!(fault.kind, Kind::Skip))
 }
 
-/// Loses the card because of a kernel.
+/// Loses the GPU because of a kernel.
 pub(crate) fn lose(why: &str) {
     eprintln!("{HAPPENED}lost: {why}");
     LOST.store(true, Ordering::SeqCst);
@@ -102,7 +102,7 @@ pub(crate) fn hangs_stream() -> bool {
     hangs
 }
 
-/// Never returns if a stream hangs: calls that free memory wait for the card.
+/// Never returns if a stream hangs: calls that free memory wait for the GPU.
 pub(crate) fn park_if_hung() {
     while HUNG.load(Ordering::SeqCst) {
         std::thread::park();

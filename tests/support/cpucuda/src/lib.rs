@@ -1,5 +1,5 @@
 //! CUDA without a GPU, for tests: a library in place of `libcuda.so.1`, `libnvrtc.so.12`, `libcublas.so.12` and
-//! `libcudnn.so.9`. It compiles CUDA C++ with the machine's `c++` and runs it on the processor. It checks more than a
+//! `libcudnn.so.9`. It compiles CUDA C++ with the machine's `c++` and runs it on the CPU. It checks more than a
 //! GPU does, and injects faults.
 //!
 //! A process gets it from [`Cuda::environment`]. `abi` contains the functions that it loads.

@@ -120,7 +120,7 @@ impl Stream {
     }
 }
 
-/// Does all work in order. On a lost card only events complete, so that every waiter wakes.
+/// Does all work in order. On a lost GPU only events complete, so that every waiter wakes.
 fn work(receiver: Receiver<Work>, progress: &Progress) {
     for work in receiver {
         match work {

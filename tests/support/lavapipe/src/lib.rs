@@ -1,4 +1,4 @@
-//! Vulkan without a GPU, for tests: lavapipe (Mesa's driver on the processor), the Vulkan loader and the validation
+//! Vulkan without a GPU, for tests: lavapipe (Mesa's driver on the CPU), the Vulkan loader and the validation
 //! layer of this machine's Debian, and in [`newest`] newer ones with glslang. Debian's packages are unpacked below
 //! `target/`, without root; packages that the system has are not downloaded.
 
@@ -20,7 +20,7 @@ const PACKAGES: &str = "libvulkan1 mesa-vulkan-drivers vulkan-validationlayers";
 /// The variable that is set in a process that [`require`] has started again.
 const MARK: &str = "TF_PLUGIN_LAVAPIPE";
 
-/// Returns the environment in which a process finds lavapipe, and no other card, with the validation layer on. The
+/// Returns the environment in which a process finds lavapipe, and no other GPU, with the validation layer on. The
 /// layer writes mistakes to stdout: see [`mistakes`].
 ///
 /// # Panics
@@ -59,7 +59,7 @@ fn driver_in(root: &Path) -> Vec<(&'static str, OsString)> {
         ("VK_DRIVER_FILES", driver.clone()),
         ("VK_ICD_FILENAMES", driver),
         ("LD_LIBRARY_PATH", libraries),
-        ("RUST_GPU_CARD", "llvmpipe".into()),
+        ("RUST_GPU_DEVICE_NAME", "llvmpipe".into()),
         // Lavapipe caches shaders in the user's home otherwise.
         ("MESA_SHADER_CACHE_DIR", root.join("cache").into_os_string()),
     ]

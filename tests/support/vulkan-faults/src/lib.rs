@@ -1,4 +1,4 @@
-//! A Vulkan loader for tests, in front of the real one: a call reports a lost card, or the card stops.
+//! A Vulkan loader for tests, in front of the real one: a call reports a lost GPU, or the GPU stops.
 //!
 //! A process gets it in place of the real loader from [`Loader::environment`]. `abi` contains its functions.
 
@@ -53,9 +53,9 @@ impl Loader {
     /// | Fault | What it does |
     /// |---|---|
     /// | `lost FUNCTION NUMBER` | the call of that number fails with `VK_ERROR_DEVICE_LOST` |
-    /// | `hang vkQueueSubmit NUMBER` | that submission and all later ones are dropped, and what frees memory then waits for the card for good |
+    /// | `hang vkQueueSubmit NUMBER` | that submission and all later ones are dropped, and what frees memory then waits for the GPU for good |
     /// | `late FUNCTION NUMBER` | each call returns up to that many milliseconds later, never as late as the one before |
-    /// | `lacks FEATURE 0` | cards do not have this feature, such as `buffer_device_address`, no `compute_queue`, or not `vulkan_1_3` |
+    /// | `lacks FEATURE 0` | GPUs do not have this feature, such as `buffer_device_address`, no `compute_queue`, or not `vulkan_1_3` |
     /// | `full FUNCTION NUMBER` | that call fails with `VK_ERROR_OUT_OF_DEVICE_MEMORY` |
     ///
     /// # Panics
@@ -121,7 +121,7 @@ impl Fault {
         Some(Self { kind, function: function.to_owned(), number, calls: AtomicU64::new(0) })
     }
 
-    /// Returns the feature that cards do not have.
+    /// Returns the feature that GPUs do not have.
     fn lacks(&self) -> Option<&str> {
         (self.kind == Kind::Lacks).then_some(&*self.function)
     }

@@ -127,7 +127,7 @@ def matrices():
                 for tb in (False, True):
                     case("MatMul", call("MatMul", a=None, b=None, transpose_a=ta, transpose_b=tb),
                          numbers((19, 2112) if ta else (2112, 19), dtype, -1, 1), numbers((2100, 19) if tb else (19, 2100), dtype, -1, 1))
-            # More tiles, and more matrices, than a card has workgroups for.
+            # More tiles, and more matrices, than a GPU has workgroups for.
             case("MatMul", call("MatMul", a=None, b=None), numbers((2_100_000, 1), dtype), numbers((1, 1), dtype))
             case("BatchMatMulV2", call("BatchMatMulV2", x=None, y=None), numbers((70_000, 1, 2), dtype), numbers((70_000, 2, 1), dtype))
         if LACKS_TYPES and dtype == "float16":

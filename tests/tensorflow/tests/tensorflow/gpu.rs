@@ -218,7 +218,7 @@ fn what_keras_has_is_on_the_device() {
 
 #[test]
 fn a_setting_chooses_the_type() {
-    let settings = [("RUST_GPU_TYPE", "MY_CARD"), ("TF_PLUGIN_DEVICE_TYPE", "MY_CARD")];
+    let settings = [("RUST_GPU_TYPE", "MY_GPU"), ("TF_PLUGIN_DEVICE_TYPE", "MY_GPU")];
     // With another type than `GPU` Keras runs recurrent layers as loops, of which lavapipe is slow.
     let step = if is_whole() { "train=recurrent,adam" } else { "train=dense,sgd" };
     run("refdevice", &[step], &settings);
@@ -306,7 +306,7 @@ fn a_transformer_takes_fewer_launches_with_fusion() {
     );
 }
 
-/// Steps of `refdevice.py` whose results a wrong order changes. What waits for the card too little has luck otherwise; and batches
+/// Steps of `refdevice.py` whose results a wrong order changes. What waits for the GPU too little has luck otherwise; and batches
 /// of two streams are sent in either order.
 #[test]
 fn late_streams_change_nothing() {
@@ -339,7 +339,7 @@ pub(super) fn leaves_the_cpu_on(
 
 /// `plugins/gpu/tests/device/refused.rs` has all features.
 #[test]
-fn a_card_that_lacks_a_feature_leaves_the_cpu() {
+fn a_gpu_that_lacks_a_feature_leaves_the_cpu() {
     let loader = Loader::new();
     let lacks = "lacks buffer_device_address 0";
     let environment = loader.environment(lavapipe::environment(), lacks);
@@ -358,11 +358,11 @@ fn a_missing_loader_leaves_the_cpu() {
     // Found before that of the system, and not a library.
     std::fs::write(scratch.path().join("libvulkan.so.1"), "").expect("a file");
     let path = scratch.path().to_str().expect("UTF-8");
-    leaves_the_cpu(&[("LD_LIBRARY_PATH", path)], "install `libvulkan1` or the card's driver");
+    leaves_the_cpu(&[("LD_LIBRARY_PATH", path)], "install `libvulkan1` or the GPU's driver");
 }
 
 #[test]
 fn a_missing_driver_leaves_the_cpu() {
     let none = [("VK_DRIVER_FILES", "/nonexistent"), ("VK_ICD_FILENAMES", "/nonexistent")];
-    leaves_the_cpu(&none, "install the Vulkan driver of the card");
+    leaves_the_cpu(&none, "install the Vulkan driver of the GPU");
 }

@@ -1,8 +1,8 @@
-//! The device on CUDA in real TensorFlow: on the processor, by `cpu-cuda`, which compiles each shader with each of its
+//! The device on CUDA in real TensorFlow: on the CPU, by `cpu-cuda`, which compiles each shader with each of its
 //! constants by the machine's C++ compiler.
 
 use super::gpu::{COUNTERS, LACKS_TYPES, counted, leaves_the_cpu_on, newest, run_on, sample};
-use super::gpu_lost::lose_card;
+use super::gpu_lost::lose_gpu;
 use cargo_tf_plugin::NEWEST;
 use cpu_cuda::Cuda;
 use tf_plugin_conformance_tests::effort::is_whole;
@@ -75,12 +75,12 @@ fn the_shader_convolves_where_cudnn_fails() {
     }
 }
 
-/// What is left of the batch, and everything later, has the error of the card.
+/// What is left of the batch, and everything later, has the error of the GPU.
 #[test]
-fn a_card_that_is_lost_in_cudnn_is_an_error() {
+fn a_gpu_that_is_lost_in_cudnn_is_an_error() {
     let cuda = Cuda::with_libraries();
     let fault = cuda.environment(Some("lost cudnnConvolutionForward 13"));
-    let finished = lose_card("convolve", "CUDA_ERROR_LAUNCH_FAILED", &[CUDA], fault, true);
+    let finished = lose_gpu("convolve", "CUDA_ERROR_LAUNCH_FAILED", &[CUDA], fault, true);
     assert!(finished.stderr.contains(cpu_cuda::HAPPENED), "{}", finished.stderr);
 }
 
@@ -123,19 +123,19 @@ newest! {
     applications_train_on_the_device_alone: "applications" ["MobileNetV2", "ViT"];
     memory_ends_with_an_error_and_training_goes_on:
         "gpu" ["pressure"], ("RUST_GPU_MEMORY_MIB", "64");
-    /// TensorFlow reads memory of the card as if it were the host's if the lengths are there.
+    /// TensorFlow reads memory of the GPU as if it were the host's if the lengths are there.
     an_op_with_lengths_runs_by_itself: "gpu" ["lengths"];
 }
 
 /// `plugins/gpu/tests/device/lost.rs` has more of the calls.
 #[test]
-fn a_lost_card_is_an_error_for_good() {
+fn a_lost_gpu_is_an_error_for_good() {
     let cuda = Cuda::new();
     for (function, number) in [("cuLaunchKernel", 3), ("cuModuleLoadData", 2), ("cuEventQuery", 5)]
     {
         let environment = cuda.environment(Some(&format!("lost {function} {number}")));
         let error = "CUDA_ERROR_LAUNCH_FAILED";
-        let finished = lose_card("lost", error, &[CUDA], environment, true);
+        let finished = lose_gpu("lost", error, &[CUDA], environment, true);
         assert!(finished.stderr.contains(cpu_cuda::HAPPENED), "{function}: {}", finished.stderr);
         assert!(!finished.stderr.contains("panicked"), "{function}: {}", finished.stderr);
     }
@@ -146,8 +146,8 @@ fn a_driver_without_nvrtc_leaves_the_cpu() {
     let cuda = Cuda::without_nvrtc();
     let said = "run `pip install nvidia-cuda-nvrtc-cu12`";
     leaves_the_cpu_on(cuda.environment(None), &[CUDA], said);
-    // Where Vulkan has no card either, the line has both reasons.
-    leaves_the_cpu_on(cuda.environment(None), &[("RUST_GPU_CARD", "arc")], said);
+    // Where Vulkan has no GPU either, the line has both reasons.
+    leaves_the_cpu_on(cuda.environment(None), &[("RUST_GPU_DEVICE_NAME", "arc")], said);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A card on Vulkan that is lost or hangs, in real TensorFlow.
+//! A GPU on Vulkan that is lost or hangs, in real TensorFlow.
 
 use super::gpu::{file, made_no_mistake, run_python};
 use cargo_tf_plugin::NEWEST;
@@ -10,8 +10,8 @@ use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
 use tf_plugin_tensorflow_tests::tensorflow;
 
-/// Runs `lost_gpu.py`, which must end by itself, whatever the card does.
-pub(super) fn lose_card(
+/// Runs `lost_gpu.py`, which must end by itself, whatever the GPU does.
+pub(super) fn lose_gpu(
     way: &str,
     error: &str,
     settings: &[(&str, &str)],
@@ -27,11 +27,11 @@ pub(super) fn lose_card(
 
 /// Lavapipe is at the matrix products for minutes after the process has ended.
 #[test]
-fn a_card_that_takes_too_long_is_an_error_and_the_process_ends() {
+fn a_gpu_that_takes_too_long_is_an_error_and_the_process_ends() {
     let since = Instant::now();
     let error = "has not finished a batch for 3 s";
     let limit = [("RUST_GPU_TIMEOUT_S", "3")];
-    let finished = lose_card("slow", error, &limit, lavapipe::driver(), false);
+    let finished = lose_gpu("slow", error, &limit, lavapipe::driver(), false);
     assert!(since.elapsed() < Duration::from_secs(60), "{:?}", since.elapsed());
     for said in ["DeadlineExceededError", "`MatMul`", "raise RUST_GPU_TIMEOUT_S", "`llvmpipe"] {
         assert!(finished.stdout.contains(said), "{said}: {}", finished.stdout);
@@ -39,9 +39,9 @@ fn a_card_that_takes_too_long_is_an_error_and_the_process_ends() {
 }
 
 #[test]
-fn a_process_ends_while_the_card_is_at_work() {
+fn a_process_ends_while_the_gpu_is_at_work() {
     let since = Instant::now();
-    lose_card("leave", "", &[], lavapipe::driver(), false);
+    lose_gpu("leave", "", &[], lavapipe::driver(), false);
     assert!(since.elapsed() < Duration::from_secs(60), "{:?}", since.elapsed());
 }
 
@@ -53,7 +53,7 @@ fn each_fault(kind: &str, function: &str, numbers: &[u32], error: &str, settings
         let environment = loader.environment(lavapipe::environment(), &fault);
         // A fork ends as a process does, except for a few instructions: call 2 runs in a process of its own.
         let finished =
-            made_no_mistake(lose_card("lost", error, settings, environment, *number != 2));
+            made_no_mistake(lose_gpu("lost", error, settings, environment, *number != 2));
         assert!(finished.stderr.contains(faulty_vulkan::HAPPENED), "{fault}: {}", finished.stderr);
         assert!(!finished.stderr.contains("panicked"), "{fault}: {}", finished.stderr);
     }
@@ -61,7 +61,7 @@ fn each_fault(kind: &str, function: &str, numbers: &[u32], error: &str, settings
 
 /// `plugins/gpu/tests/device/lost.rs` has more of the calls.
 #[test]
-fn a_lost_card_is_an_error_for_good() {
+fn a_lost_gpu_is_an_error_for_good() {
     for (function, what, numbers) in [
         ("vkQueueSubmit", "send a batch", &[2, 10, 1][..]),
         ("vkWaitSemaphores", "wait for a batch", &[1, 10]),
@@ -75,7 +75,7 @@ fn a_lost_card_is_an_error_for_good() {
 }
 
 #[test]
-fn a_card_that_hangs_is_an_error_for_good() {
+fn a_gpu_that_hangs_is_an_error_for_good() {
     let limit = [("RUST_GPU_TIMEOUT_S", "3")];
     let error = "has not finished a batch for 3 s";
     each_fault("hang", "vkQueueSubmit", &[2, 10], error, &limit);

@@ -12,7 +12,7 @@ const WORKSPACE: usize = 32 << 20;
 /// The same number, as an attribute.
 static WORKSPACE_BYTES: usize = WORKSPACE;
 
-/// Square matrices on a card, in their own tensors: 0 and 1 are the factors, 2 the product, 3 a workspace.
+/// Square matrices on a GPU, in their own tensors: 0 and 1 are the factors, 2 the product, 3 a workspace.
 pub(crate) struct Blas {
     cuda: Cuda,
     handle: cublas_sys::cublasHandle_t,
@@ -34,12 +34,12 @@ fn text(error: impl Debug) -> anyhow::Error {
 }
 
 impl Blas {
-    /// Opens the card with this name, for matrices of `size` rows and columns, of 16- or 32-bit floats.
+    /// Opens the GPU with this name, for matrices of `size` rows and columns, of 16- or 32-bit floats.
     ///
     /// # Errors
     /// Says why cuBLAS is missing.
-    pub(crate) fn open(card: &str, size: usize, is_half: bool) -> Result<Self> {
-        let mut cuda = Cuda::open(card)?;
+    pub(crate) fn open(name: &str, size: usize, is_half: bool) -> Result<Self> {
+        let mut cuda = Cuda::open(name)?;
         // SAFETY: NVIDIA's libraries may be loaded by any process.
         if !unsafe { cublas_sys::is_culib_present() && cublaslt_sys::is_culib_present() } {
             bail!("cannot load libcublas and libcublasLt of CUDA 12 or 13");
@@ -76,7 +76,7 @@ impl Blas {
         Ok(Self { cuda, handle, lt, size, is_half, plan })
     }
 
-    /// Copies the elements of the factors to the card.
+    /// Copies the elements of the factors to the GPU.
     pub(crate) fn write(&mut self, factors: [&[u8]; 2]) -> Result<()> {
         self.cuda.write(0, factors[0])?;
         self.cuda.write(1, factors[1])
@@ -161,9 +161,9 @@ impl Blas {
 impl Drop for Blas {
     fn drop(&mut self) {
         self.cuda.clear();
-        // SAFETY: `multiply` waits for the card; nothing uses them later. There is nothing to do about an error.
+        // SAFETY: `multiply` waits for the GPU; nothing uses them later. There is nothing to do about an error.
         let _ = unsafe { cublas::destroy_handle(self.handle) };
-        // SAFETY: `multiply` waits for the card; nothing uses this handle later.
+        // SAFETY: `multiply` waits for the GPU; nothing uses this handle later.
         let _ = unsafe { cublaslt::destroy_handle(self.lt) };
     }
 }

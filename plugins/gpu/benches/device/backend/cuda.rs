@@ -20,7 +20,7 @@ struct Pinned {
     bytes: usize,
 }
 
-/// A card, open until the process ends.
+/// A GPU, open until the process ends.
 pub(crate) struct Cuda {
     pub(super) stream: sys::CUstream,
     context: sys::CUcontext,
@@ -33,11 +33,11 @@ pub(crate) struct Cuda {
 }
 
 impl Cuda {
-    /// Opens the card with this name.
+    /// Opens the GPU with this name.
     pub(crate) fn open(name: &str) -> Result<Self> {
         // SAFETY: the driver's library may be loaded by any process.
         if !unsafe { sys::is_culib_present() } {
-            bail!("cannot load `libcuda.so.1`; install the driver of the card");
+            bail!("cannot load `libcuda.so.1`; install the driver of the GPU");
         }
         result::init()?;
         for ordinal in 0..result::device::get_count()? {
@@ -70,7 +70,7 @@ impl Cuda {
                 compiled: HashMap::new(),
             });
         }
-        bail!("CUDA has no card `{name}`")
+        bail!("CUDA has no GPU `{name}`")
     }
 
     /// Makes the context current in this thread. The plugin uses the same one, but others may have replaced it.
@@ -105,7 +105,7 @@ impl Cuda {
     /// Returns at least `bytes` of pinned memory.
     fn pin(&mut self, bytes: usize) -> Result<*mut u8> {
         if let Some(Pinned { host, .. }) = self.pinned.take_if(|pinned| pinned.bytes < bytes) {
-            // SAFETY: it was allocated below, and each function waits for the card.
+            // SAFETY: it was allocated below, and each function waits for the GPU.
             unsafe { result::free_host(host.cast()) }?;
         }
         if let Some(pinned) = &self.pinned {
@@ -199,7 +199,7 @@ impl Contestant for Cuda {
 
     fn clear(&mut self) {
         for (address, _) in std::mem::take(&mut self.memory) {
-            // SAFETY: `allocate` made it, and each function waits for the card. There is nothing to do about an error.
+            // SAFETY: `allocate` made it, and each function waits for the GPU. There is nothing to do about an error.
             let _ = unsafe { result::free_sync(address) };
         }
     }

@@ -7,7 +7,7 @@ use gpu::bench::Program;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// The dispatches in a command buffer: the card begins with the first buffer while the others are recorded.
+/// The dispatches in a command buffer: the GPU begins with the first buffer while the others are recorded.
 const DISPATCHES: usize = 256;
 const PUSH_BYTES: u32 = 128;
 
@@ -22,7 +22,7 @@ struct Memory {
     host: *mut u8,
 }
 
-/// A card, open until the process ends.
+/// A GPU, open until the process ends.
 pub(crate) struct Vulkan {
     _entry: ash::Entry,
     _instance: ash::Instance,
@@ -41,7 +41,7 @@ pub(crate) struct Vulkan {
 }
 
 impl Vulkan {
-    /// Opens the card with this name.
+    /// Opens the GPU with this name.
     pub(crate) fn open(name: &str) -> Result<Self> {
         // SAFETY: the system's Vulkan loader may be loaded by any process, and stays.
         let entry = unsafe { ash::Entry::load() }?;
@@ -50,21 +50,21 @@ impl Vulkan {
         // SAFETY: `info` and what it points to outlive the call.
         let instance = unsafe { entry.create_instance(&info, None) }?;
         // SAFETY: the instance lives.
-        let mut cards = unsafe { instance.enumerate_physical_devices() }?.into_iter();
-        let card = cards.find(|&card| {
-            // SAFETY: the card is of the instance.
-            let found = unsafe { instance.get_physical_device_properties(card) };
+        let mut all = unsafe { instance.enumerate_physical_devices() }?.into_iter();
+        let physical = all.find(|&physical| {
+            // SAFETY: the GPU is of the instance.
+            let found = unsafe { instance.get_physical_device_properties(physical) };
             found.device_name_as_c_str().is_ok_and(|found| found.to_string_lossy() == name)
         });
-        let card = card.with_context(|| format!("Vulkan has no card `{name}`"))?;
-        // SAFETY: the card is of the instance.
-        let families = unsafe { instance.get_physical_device_queue_family_properties(card) };
+        let physical = physical.with_context(|| format!("Vulkan has no GPU `{name}`"))?;
+        // SAFETY: the GPU is of the instance.
+        let families = unsafe { instance.get_physical_device_queue_family_properties(physical) };
         let is_compute = |family: &vk::QueueFamilyProperties| {
             family.queue_flags.contains(vk::QueueFlags::COMPUTE)
         };
         let family = families.iter().position(is_compute).context("no queue for compute")? as u32;
-        // SAFETY: the card is of the instance.
-        let kinds = unsafe { instance.get_physical_device_memory_properties(card) };
+        // SAFETY: the GPU is of the instance.
+        let kinds = unsafe { instance.get_physical_device_memory_properties(physical) };
         let find = |flags| {
             let mut kinds = kinds.memory_types_as_slice().iter();
             kinds.position(|kind| kind.property_flags.contains(flags)).map(|index| index as u32)
@@ -89,8 +89,8 @@ impl Vulkan {
             .enabled_features(&features)
             .push_next(&mut newer)
             .push_next(&mut old);
-        // SAFETY: the card has the family, and the features: the plugin has opened it with them.
-        let device = unsafe { instance.create_device(card, &info, None) }?;
+        // SAFETY: the GPU has the family, and the features: the plugin has opened it with them.
+        let device = unsafe { instance.create_device(physical, &info, None) }?;
         // SAFETY: the device was created with one queue of the family.
         let queue = unsafe { device.get_device_queue(family, 0) };
         let range = [vk::PushConstantRange::default()
@@ -158,7 +158,7 @@ impl Vulkan {
     }
 
     fn free(&self, memory: &Memory) {
-        // SAFETY: each function waits for the card, so it is not at the memory, and nobody has it any more.
+        // SAFETY: each function waits for the GPU, so it is not at the memory, and nobody has it any more.
         unsafe {
             self.device.destroy_buffer(memory.buffer, None);
             self.device.free_memory(memory.memory, None);
@@ -216,7 +216,7 @@ impl Vulkan {
 
     /// Waits for all submissions.
     fn wait(&self) -> Result<()> {
-        // SAFETY: the fence was given to the last submission; then the card is done with all buffers of the pool.
+        // SAFETY: the fence was given to the last submission; then the GPU is done with all buffers of the pool.
         unsafe {
             self.device.wait_for_fences(&[self.done], true, u64::MAX)?;
             self.device.reset_fences(&[self.done])?;
@@ -299,7 +299,7 @@ impl Contestant for Vulkan {
     fn write(&mut self, tensor: usize, bytes: &[u8]) -> Result<()> {
         self.tensor(tensor, bytes.len())?;
         let (_, host) = self.stage(bytes.len())?;
-        // SAFETY: so many bytes are mapped there, and the card is not at them.
+        // SAFETY: so many bytes are mapped there, and the GPU is not at them.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), host, bytes.len()) };
         self.transfer(tensor, bytes.len(), Way::ToDevice)
     }
@@ -307,7 +307,7 @@ impl Contestant for Vulkan {
     fn read(&mut self, bytes: &mut [u8], tensor: usize) -> Result<()> {
         self.transfer(tensor, bytes.len(), Way::ToHost)?;
         let (_, host) = self.stage(bytes.len())?;
-        // SAFETY: so many bytes are mapped there, and the card has written them.
+        // SAFETY: so many bytes are mapped there, and the GPU has written them.
         unsafe { std::ptr::copy_nonoverlapping(host, bytes.as_mut_ptr(), bytes.len()) };
         Ok(())
     }

@@ -43,7 +43,7 @@ pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {
 
     let median = |index: usize| Spread::of(&rounds_of[index]).median;
     let [to, from, on] = bench.bare.copies();
-    let (size, pinned) = (mebibytes(bytes), "memory that the card reaches");
+    let (size, pinned) = (mebibytes(bytes), "memory that the GPU reaches");
     let row = |what: &str, reference: &str, plugin: usize, bare: usize| Row {
         what: format!("copy {what}, {size}"),
         reference: String::from(reference),

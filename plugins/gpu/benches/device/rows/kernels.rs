@@ -1,4 +1,4 @@
-//! Measures how long the card runs kernels, and checks the results.
+//! Measures how long the GPU runs kernels, and checks the results.
 
 use super::{Backend, Bench};
 use crate::backend::Blas;
@@ -145,13 +145,13 @@ fn product(bench: &mut Bench, is_half: bool) -> Result<Vec<Row>> {
     let dtype = if is_half { DType::Float16 } else { DType::Float32 };
     let plain = || bench::matmul(None, dtype, [size; 3], Addresses::Aligned);
     let program = prepare(bench, plain)?;
-    // The plugin's program for this card. The bare program prepares the plain one again, to keep the numbers the same.
+    // The plugin's program for this GPU. The bare program prepares the plain one again, to keep the numbers the same.
     let chosen = bench.plugin.matmul(dtype, size)?;
     bench.bare.prepare(plain().map_err(crate::plugin::text)?)?;
     let kind = if is_half { "f16" } else { "f32" };
     let what = format!("MatMul of {size} x {size} {kind}");
 
-    let mut blas = Blas::open(&bench.plugin.card, size, is_half);
+    let mut blas = Blas::open(&bench.plugin.gpu_name, size, is_half);
     let all = launches(chosen, times);
     let contestants = if blas.is_ok() { 3 } else { 1 };
     if let Ok(blas) = &mut blas {

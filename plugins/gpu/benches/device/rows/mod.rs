@@ -13,7 +13,7 @@ use crate::table::Row;
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 
-/// The driver interface to a card.
+/// The driver interface to a GPU.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Backend {
     Cuda,
@@ -37,7 +37,7 @@ impl Backend {
     }
 }
 
-/// A card, opened by the plugin and by a program without it.
+/// A GPU, opened by the plugin and by a program without it.
 pub(crate) struct Bench {
     pub(crate) backend: Backend,
     pub(crate) sizes: Sizes,
@@ -46,12 +46,12 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Opens the card that the settings in the environment name, by the backend there.
+    /// Opens the GPU that the settings in the environment name, by the backend there.
     pub(crate) fn open(backend: Backend, sizes: Sizes) -> Result<Self> {
         let plugin = Plugin::open()?;
         let bare: Box<dyn Bare> = match backend {
-            Backend::Cuda => Box::new(Cuda::open(&plugin.card)?),
-            Backend::Vulkan => Box::new(Vulkan::open(&plugin.card)?),
+            Backend::Cuda => Box::new(Cuda::open(&plugin.gpu_name)?),
+            Backend::Vulkan => Box::new(Vulkan::open(&plugin.gpu_name)?),
         };
         Ok(Self { backend, sizes, plugin, bare })
     }

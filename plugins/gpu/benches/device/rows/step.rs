@@ -162,7 +162,7 @@ impl Step {
     }
 }
 
-/// Returns the number of images, and the launches for them: the plugin's on this stream, or those for any card.
+/// Returns the number of images, and the launches for them: the plugin's on this stream, or those for any GPU.
 fn plan(is_whole: bool, stream: Option<&GpuStream>) -> Result<(usize, Step)> {
     let (batch, layers) = layers(is_whole);
     let mut step = Step { launches: Vec::new(), sizes: [1; Tensor::COUNT] };

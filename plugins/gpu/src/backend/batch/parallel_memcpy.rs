@@ -1,4 +1,4 @@
-//! Copies within the host's memory by several threads: one thread is slower than a card's bus.
+//! Copies within the host's memory by several threads: one thread is slower than a GPU's bus.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -68,35 +68,35 @@ impl Job {
 
 /// The copies in progress. The threads are kept: to wake one takes a tenth of the time of starting one.
 #[derive(Default)]
-struct Crew {
+struct CopyThreads {
     jobs: Mutex<Vec<Arc<Job>>>,
     changed: Condvar,
 }
 
 /// The threads of this process, since the first large copy; `None` if only one thread copies. They stay until the
 /// process ends. A fork does not have them, and does not need them: all calls of batches fail there.
-static CREW: OnceLock<Option<Arc<Crew>>> = OnceLock::new();
+static COPY_THREADS: OnceLock<Option<Arc<CopyThreads>>> = OnceLock::new();
 
-impl Crew {
+impl CopyThreads {
     fn of_process() -> Option<&'static Self> {
-        let crew = CREW.get_or_init(|| {
-            // Half of the processors: TensorFlow and the driver have work, too.
-            let processors = thread::available_parallelism().map_or(1, usize::from);
-            Self::new((processors / 2).clamp(1, MOST_THREADS) - 1)
+        let threads = COPY_THREADS.get_or_init(|| {
+            // Half of the CPUs: TensorFlow and the driver have work, too.
+            let cpus = thread::available_parallelism().map_or(1, usize::from);
+            Self::new((cpus / 2).clamp(1, MOST_THREADS) - 1)
         });
-        crew.as_deref()
+        threads.as_deref()
     }
 
     fn new(helpers: usize) -> Option<Arc<Self>> {
-        let crew = Arc::new(Self::default());
+        let threads = Arc::new(Self::default());
         let spawn = |_: &usize| {
-            let crew = Arc::clone(&crew);
+            let threads = Arc::clone(&threads);
             let thread = thread::Builder::new().name(String::from("gpu copies"));
             // If the system cannot start a thread, copies work without it.
-            thread.spawn(move || crew.help()).is_ok()
+            thread.spawn(move || threads.help()).is_ok()
         };
         let spawned = (0..helpers).filter(spawn).count();
-        (spawned > 0).then_some(crew)
+        (spawned > 0).then_some(threads)
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Job>>> {
@@ -137,10 +137,10 @@ impl Crew {
 /// else uses those at `to` or writes those at `from`.
 pub(super) unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
     if bytes >= LEAST
-        && let Some(crew) = Crew::of_process()
+        && let Some(threads) = CopyThreads::of_process()
     {
         // SAFETY: the ranges are as both functions require.
-        unsafe { crew.copy(to, from, bytes) };
+        unsafe { threads.copy(to, from, bytes) };
     } else {
         // SAFETY: both ranges have `bytes` bytes and do not overlap, and nothing else uses them meanwhile.
         unsafe { to.copy_from_nonoverlapping(from, bytes) };
@@ -151,46 +151,46 @@ pub(super) unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
 mod tests {
     use super::*;
 
-    /// Copies with this crew, to an odd address, and checks the bytes around it.
-    fn check(crew: &Crew, bytes: usize, seed: usize) {
+    /// Copies with this threads, to an odd address, and checks the bytes around it.
+    fn check(threads: &CopyThreads, bytes: usize, seed: usize) {
         let source: Vec<u8> = (0..bytes).map(|at| ((at + seed) % 251) as u8).collect();
         let mut target = vec![255; bytes + 2];
         // SAFETY: the target has one byte before and one behind what is written; nothing else has either vector.
-        unsafe { crew.copy(target.as_mut_ptr().add(1), source.as_ptr(), bytes) };
+        unsafe { threads.copy(target.as_mut_ptr().add(1), source.as_ptr(), bytes) };
         assert!(target[1..=bytes] == source, "other bytes, of {bytes}");
         assert_eq!([target[0], target[bytes + 1]], [255; 2], "around {bytes} bytes");
     }
 
     #[test]
     fn copies_of_several_threads_at_once_are_whole() {
-        let crew = Crew::new(3).expect("threads");
+        let threads = CopyThreads::new(3).expect("threads");
         thread::scope(|scope| {
             for seed in 0..3 {
-                let crew = &crew;
+                let threads = &threads;
                 scope.spawn(move || {
                     for bytes in [1, PART - 1, PART, PART + 1, 4 * PART, 7 * PART + 13] {
-                        (0..5).for_each(|more| check(crew, bytes, seed + more));
+                        (0..5).for_each(|more| check(threads, bytes, seed + more));
                     }
                 });
             }
         });
-        assert!(crew.lock().is_empty(), "a copy that is done is kept");
+        assert!(threads.lock().is_empty(), "a copy that is done is kept");
     }
 
     #[test]
     fn a_copy_needs_no_helper() {
-        check(&Crew::default(), 3 * PART + 1, 0);
-        assert!(Crew::new(0).is_none());
+        check(&CopyThreads::default(), 3 * PART + 1, 0);
+        assert!(CopyThreads::new(0).is_none());
     }
 
     #[test]
     fn helpers_take_parts_of_a_copy() {
-        let crew = Crew::new(2).expect("threads");
+        let threads = CopyThreads::new(2).expect("threads");
         let (mut target, source) = (vec![0; 4 * PART], vec![7; 4 * PART]);
         // Only the helpers work on it.
         let job = Job::new(target.as_mut_ptr(), source.as_ptr(), source.len());
-        crew.lock().push(Arc::clone(&job));
-        crew.changed.notify_all();
+        threads.lock().push(Arc::clone(&job));
+        threads.changed.notify_all();
         job.wait();
         assert!(target == source, "other bytes");
     }
@@ -201,10 +201,10 @@ mod tests {
         let (mut target, source) = (vec![0; LEAST], vec![7; LEAST]);
         // SAFETY: both vectors are longer, and nothing else has either.
         unsafe { copy(target.as_mut_ptr(), source.as_ptr(), LEAST - 1) };
-        assert!(CREW.get().is_none(), "threads for a small copy");
+        assert!(COPY_THREADS.get().is_none(), "threads for a small copy");
         // SAFETY: both vectors are as long, and nothing else has either.
         unsafe { copy(target.as_mut_ptr(), source.as_ptr(), LEAST) };
-        assert!(CREW.get().is_some(), "no threads for a large copy");
+        assert!(COPY_THREADS.get().is_some(), "no threads for a large copy");
         assert!(target == source, "other bytes");
     }
 }

@@ -1,10 +1,10 @@
-//! Compiles shaders for the card with NVRTC.
+//! Compiles shaders for the GPU with NVRTC.
 
 use super::dlopen::NVRTC;
 use super::glsl::{ENTRY, program};
 use super::library_ops::Substitute;
-use super::{Card, failed};
-use crate::backend::driver::{Done, Pipeline, Shader};
+use super::{Device, failed};
+use crate::backend::driver::{BackendResult, Pipeline, Shader};
 use cudarc::driver::sys::CUfunction;
 use cudarc::driver::{DriverError, result};
 use cudarc::nvrtc::result as nvrtc;
@@ -55,9 +55,9 @@ impl Drop for Program {
     }
 }
 
-impl Card {
+impl Device {
     /// Compiles a shader in the context of this thread.
-    pub(super) fn compile(&self, shader: &Shader, constants: &[u32]) -> Done<Pipeline> {
+    pub(super) fn compile(&self, shader: &Shader, constants: &[u32]) -> BackendResult<Pipeline> {
         let what = format!("compile the shader `{}`", shader.name);
         let broken = |cause| super::broken(&what, cause);
         let source = program(shader.name, constants).map_err(|error| broken(error.to_string()))?;
@@ -69,7 +69,7 @@ impl Card {
         let cached = || {
             let cache = self.cache.as_ref()?;
             let loaded = load(&cache.get(&key)?);
-            // Another driver made it, unless the card is lost or has no memory.
+            // Another driver made it, unless the GPU is lost or has no memory.
             let refused = |error: &DriverError| {
                 let failure = failed(&what, *error);
                 if !failure.is_lost && failure.code != Code::ResourceExhausted {
@@ -98,7 +98,7 @@ impl Card {
     }
 }
 
-/// Compiles a program for cards of this capability; returns why if that fails.
+/// Compiles a program for GPUs of this capability; returns why if that fails.
 pub(crate) fn image(source: &str, capability: (i32, i32)) -> std::result::Result<Vec<u8>, String> {
     Options::new(capability)?.compile(source)
 }
@@ -107,9 +107,9 @@ fn text(error: nvrtc::NvrtcError) -> String {
     format!("{error:?}")
 }
 
-/// The options for programs of a card.
+/// The options for programs of a GPU.
 struct Options {
-    /// Whether NVRTC knows the card, and makes its own code. Otherwise it makes PTX, with a zero at
+    /// Whether NVRTC knows the GPU, and makes its own code. Otherwise it makes PTX, with a zero at
     /// its end, for a driver that is as new as NVRTC.
     is_known: bool,
     all: [String; 4],
@@ -122,10 +122,10 @@ impl Options {
         let is_known = known.contains(&of(capability));
         let architecture = match is_known {
             true => format!("sm_{}", of(capability)),
-            // The newest architecture that is not newer than the card.
+            // The newest architecture that is not newer than the GPU.
             false => {
                 let older = known.into_iter().filter(|known| *known <= of(capability)).max();
-                format!("compute_{}", older.ok_or("NVRTC is too new for the card")?)
+                format!("compute_{}", older.ok_or("NVRTC is too new for the GPU")?)
             }
         };
         let all = [
@@ -163,10 +163,10 @@ impl Options {
             return unsafe { nvrtc::get_ptx(program.0) }.map(bytes).map_err(text);
         }
         let mut size = 0;
-        // SAFETY: the program was compiled for a card.
+        // SAFETY: the program was compiled for a GPU.
         unsafe { sys::nvrtcGetCUBINSize(program.0, &raw mut size) }.result().map_err(text)?;
         let mut image = vec![0_u8; size];
-        // SAFETY: the program was compiled for a card, and `image` has as many bytes as its code.
+        // SAFETY: the program was compiled for a GPU, and `image` has as many bytes as its code.
         unsafe { sys::nvrtcGetCUBIN(program.0, image.as_mut_ptr().cast()) }
             .result()
             .map_err(text)?;
@@ -174,7 +174,7 @@ impl Options {
     }
 }
 
-/// Returns the capabilities of the cards that NVRTC knows: 75 is 7.5.
+/// Returns the capabilities of the GPUs that NVRTC knows: 75 is 7.5.
 fn known() -> std::result::Result<Vec<i32>, nvrtc::NvrtcError> {
     let mut count = 0;
     // SAFETY: it is a place for a number.
@@ -190,12 +190,12 @@ mod tests {
     use super::*;
     use crate::backend::CooperativeMatrix;
 
-    /// Uses the NVRTC of the wheel, which needs no card.
+    /// Uses the NVRTC of the wheel, which needs no GPU.
     #[test]
     fn nvrtc_compiles_each_shader() {
         let packages = cpu_cuda::nvrtc();
         assert!(NVRTC.find_in(&packages), "{packages:?}");
-        // The oldest card, current ones, and one that is not known yet; the last has no constants, as some shaders.
+        // The oldest GPU, current ones, and one that is not known yet; the last has no constants, as some shaders.
         let all = [
             (&[1; 20][..], (7, 0)),
             (&[2; 20], (9, 0)),

@@ -3,7 +3,7 @@
 use super::broken;
 use super::dlopen::CUBLAS;
 use super::library_ops::pushed;
-use crate::backend::driver::{Done, Shader};
+use crate::backend::driver::{BackendResult, Shader};
 use cudarc::cublas::result::{self, CublasError};
 use cudarc::cublas::sys;
 use cudarc::driver::sys::CUstream;
@@ -15,10 +15,10 @@ const SHADER: &str = "matmul";
 /// The most products at a time; more are wrong in old versions: PyTorch's issues 25241 and 45724.
 const MOST_COUNT: i32 = 65_535;
 
-/// cuBLAS, opened for a card.
+/// cuBLAS, opened for a GPU.
 pub(super) struct Cublas {
     handle: Mutex<sys::cublasHandle_t>,
-    /// Logs only the first failure that is not the card's.
+    /// Logs only the first failure that is not the GPU's.
     pub(super) failed: Once,
 }
 
@@ -91,7 +91,7 @@ impl Operands {
 
 impl Cublas {
     /// Opens cuBLAS for the context of this thread, if it is installed.
-    pub(super) fn open(stream: CUstream) -> Done<Option<Self>> {
+    pub(super) fn open(stream: CUstream) -> BackendResult<Option<Self>> {
         if !CUBLAS.find() {
             return Ok(None);
         }
@@ -109,7 +109,7 @@ impl Cublas {
     /// Enqueues products into the stream, if cuBLAS supports them. Returns whether it does.
     ///
     /// # Safety
-    /// The context is that of this thread; the matrices are in memory of the card, which lives until they are computed.
+    /// The context is that of this thread; the matrices are in memory of the GPU, which lives until they are computed.
     pub(super) unsafe fn enqueue(&self, product: Product, push: &[u8]) -> Result<bool, String> {
         use sys::cublasStatus_t as Status;
         let Some(operands) = Operands::of(push) else { return Ok(false) };
@@ -153,7 +153,7 @@ impl Cublas {
         };
         match enqueued {
             Ok(()) => Ok(true),
-            // The shader may support it on this card.
+            // The shader may support it on this GPU.
             Err(CublasError(
                 Status::CUBLAS_STATUS_NOT_SUPPORTED
                 | Status::CUBLAS_STATUS_ARCH_MISMATCH

@@ -1,8 +1,8 @@
 //! Frees memory in a separate thread: while a kernel hangs, `cuMemFree` and `cuMemFreeHost` may
 //! wait for it, and nobody else must.
 
-use super::{Card, failed};
-use crate::backend::driver::{Done, Memory};
+use super::{Device, failed};
+use crate::backend::driver::{BackendResult, Memory};
 use cudarc::driver::result;
 use cudarc::driver::sys::CUresult;
 use std::sync::mpsc::{Sender, channel};
@@ -20,15 +20,15 @@ enum Job {
 }
 
 /// The thread that frees memory. It ends with the process.
-pub(super) struct Frees(Mutex<Sender<Job>>);
+pub(super) struct DeferredFree(Mutex<Sender<Job>>);
 
-impl Frees {
-    pub(super) fn new(card: &Arc<Card>) -> Done<Self> {
+impl DeferredFree {
+    pub(super) fn new(device: &Arc<Device>) -> BackendResult<Self> {
         let (sender, jobs) = channel();
-        let card = Arc::clone(card);
+        let device = Arc::clone(device);
         let work = move || {
             // The thread has no other context, and without one nothing can be freed.
-            if card.enter_for_good().is_err() {
+            if device.enter_for_good().is_err() {
                 return;
             }
             for job in jobs {
@@ -72,15 +72,15 @@ impl Frees {
 unsafe fn free(memory: &Memory) {
     // The error is one of earlier work, which is reported where that is waited for.
     let _ = match memory.host.is_null() {
-        // SAFETY: it is memory of the card that `allocate` made, and nothing uses it.
+        // SAFETY: it is memory of the GPU that `allocate` made, and nothing uses it.
         true => unsafe { result::free_sync(memory.address) },
         // SAFETY: it is memory of the host that `allocate` made, and nothing uses it.
         false => unsafe { result::free_host(memory.host.cast()) },
     };
 }
 
-/// Allocates memory of the card. If there is not enough, tries again after pending memory is freed.
-pub(super) fn allocate(frees: &Frees, bytes: u64) -> Done<u64> {
+/// Allocates memory of the GPU. If there is not enough, tries again after pending memory is freed.
+pub(super) fn allocate(frees: &DeferredFree, bytes: u64) -> BackendResult<u64> {
     // SAFETY: what is in the memory is not read before it is written, except by those who allocate it.
     let allocate = || unsafe { result::malloc_sync(bytes as usize) };
     let allocated = allocate().or_else(|error| match error.0 {

@@ -20,7 +20,7 @@ macro_rules! with_cudnn {
 }
 
 /// A library that is used in addition to the driver.
-pub(super) struct Beside {
+pub(super) struct OptionalLibrary {
     /// Whether the system finds it.
     ///
     /// # Safety
@@ -31,13 +31,13 @@ pub(super) struct Beside {
 }
 
 /// Compiles kernels.
-pub(super) const NVRTC: Beside = Beside {
+pub(super) const NVRTC: OptionalLibrary = OptionalLibrary {
     is_there: cudarc::nvrtc::sys::is_culib_present,
     wheels: [&["nvidia/cuda_nvrtc/lib/libnvrtc.so.12"], &["nvidia/cu13/lib/libnvrtc.so.13"]],
 };
 
 /// Multiplies matrices.
-pub(super) const CUBLAS: Beside = Beside {
+pub(super) const CUBLAS: OptionalLibrary = OptionalLibrary {
     is_there: cudarc::cublas::sys::is_culib_present,
     wheels: [
         &["nvidia/cublas/lib/libcublasLt.so.12", "nvidia/cublas/lib/libcublas.so.12"],
@@ -46,7 +46,7 @@ pub(super) const CUBLAS: Beside = Beside {
 };
 
 /// Convolves. It multiplies matrices by cuBLAS.
-pub(super) const CUDNN: Beside = Beside {
+pub(super) const CUDNN: OptionalLibrary = OptionalLibrary {
     is_there: is_cudnn_there,
     wheels: [
         &with_cudnn!("nvidia/cublas/lib/libcublasLt.so.12", "nvidia/cublas/lib/libcublas.so.12"),
@@ -68,7 +68,7 @@ unsafe fn is_cudnn_there() -> bool {
     parts.iter().all(is_there) && unsafe { cudarc::cudnn::sys::is_culib_present() }
 }
 
-impl Beside {
+impl OptionalLibrary {
     /// Looks for the library, and loads it from a wheel if necessary. Returns whether it can be used.
     pub(super) fn find(&self) -> bool {
         // The plugin is in `site-packages/tensorflow-plugins`.

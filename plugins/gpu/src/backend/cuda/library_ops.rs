@@ -1,9 +1,9 @@
 //! Computations of NVIDIA's libraries that replace shaders.
 
-use super::Card;
+use super::Device;
 use super::cublas::Product;
 use super::cudnn::Convolution;
-use crate::backend::driver::{Done, Shader};
+use crate::backend::driver::{BackendResult, Shader};
 use cudarc::driver::DriverError;
 use cudarc::driver::sys::{CUresult, cuStreamQuery};
 
@@ -21,12 +21,16 @@ impl Substitute {
     }
 }
 
-impl Card {
+impl Device {
     /// Computes what the shader would, if a library can. Returns whether it does.
     ///
     /// # Safety
-    /// The context is that of this thread; the tensors are in memory of the card, which lives until they are computed.
-    pub(super) unsafe fn compute(&self, substitute: Substitute, push: &[u8]) -> Done<bool> {
+    /// The context is that of this thread; the tensors are in memory of the GPU, which lives until they are computed.
+    pub(super) unsafe fn compute(
+        &self,
+        substitute: Substitute,
+        push: &[u8],
+    ) -> BackendResult<bool> {
         let (library, failed, what, computed) = match substitute {
             Substitute::Product(product) => {
                 let Some(cublas) = &self.cublas else { return Ok(false) };
@@ -42,7 +46,7 @@ impl Card {
             }
         };
         let Err(cause) = computed else { return Ok(computed.unwrap_or_default()) };
-        // The error of a library does not show that the card failed before.
+        // The error of a library does not show that the GPU failed before.
         // SAFETY: the stream is this context's.
         match unsafe { cuStreamQuery(self.stream) } {
             CUresult::CUDA_SUCCESS | CUresult::CUDA_ERROR_NOT_READY => {

@@ -12,13 +12,15 @@ mod recorder;
 pub(crate) use compiler::image;
 pub(crate) use glsl::{THREADS, program};
 
-use super::driver::{Done, Driver, Failure, Kind, Memory, Pipeline, Recorder, Shader};
-use super::gpu::Opened;
+use super::driver::{
+    BackendError, BackendResult, Driver, Memory, MemoryKind, Pipeline, Recorder, Shader,
+};
+use super::gpu::OpenedGpu;
 use crate::cache::Cache;
 use crate::settings::Settings;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
 use cudarc::driver::{DriverError, result};
-use deferred_free::Frees;
+use deferred_free::DeferredFree;
 use se_plugin::{Code, Error, Result};
 use std::fmt::Display;
 use std::sync::Arc;
@@ -26,9 +28,9 @@ use std::sync::Arc;
 /// The capability that the programs need, for arguments that are not copied.
 const LEAST_CAPABILITY: (i32, i32) = (7, 0);
 
-/// An open card. It stays open until the process ends.
-struct Card {
-    /// The context that all users of the card share in this process.
+/// An open GPU. It stays open until the process ends.
+struct Device {
+    /// The context that all users of the GPU share in this process.
     context: sys::CUcontext,
     /// The stream in which everything runs in order.
     stream: sys::CUstream,
@@ -39,21 +41,21 @@ struct Card {
 }
 
 // SAFETY: the handles are addresses that CUDA lets any thread use.
-unsafe impl Send for Card {}
+unsafe impl Send for Device {}
 // SAFETY: nothing of it changes.
-unsafe impl Sync for Card {}
+unsafe impl Sync for Device {}
 
-/// A card of CUDA.
+/// A GPU of CUDA.
 struct Cuda {
-    card: Arc<Card>,
-    frees: Frees,
+    device: Arc<Device>,
+    frees: DeferredFree,
 }
 
 /// Restores the earlier context of a thread when it is dropped.
 #[must_use]
-struct Entered(Option<sys::CUcontext>);
+struct ContextGuard(Option<sys::CUcontext>);
 
-impl Drop for Entered {
+impl Drop for ContextGuard {
     fn drop(&mut self) {
         if let Some(context) = self.0 {
             // SAFETY: it was this thread's context before. There is nothing to do about an error.
@@ -64,7 +66,7 @@ impl Drop for Entered {
 
 /// Describes an error of CUDA while doing `what`.
 #[cold]
-fn failed(what: impl Display, error: DriverError) -> Failure {
+fn failed(what: impl Display, error: DriverError) -> BackendError {
     let text = |text: std::result::Result<&std::ffi::CStr, _>| {
         text.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()
     };
@@ -92,26 +94,26 @@ fn failed(what: impl Display, error: DriverError) -> Failure {
             (Code::ResourceExhausted, "use less memory, such as a smaller batch")
         }
         CUresult::CUDA_ERROR_NO_DEVICE => {
-            (Code::NotFound, "see whether `nvidia-smi` lists the card, and CUDA_VISIBLE_DEVICES")
+            (Code::NotFound, "see whether `nvidia-smi` lists the GPU, and CUDA_VISIBLE_DEVICES")
         }
         CUresult::CUDA_ERROR_LAUNCH_TIMEOUT => (
             Code::Internal,
             "a kernel took longer than the driver's limit; use a smaller batch, and restart the process",
         ),
         CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
-            (Code::FailedPrecondition, "update the card's driver, or use an older NVRTC")
+            (Code::FailedPrecondition, "update the GPU's driver, or use an older NVRTC")
         }
-        _ if is_lost => (Code::Internal, "the card or its driver is gone; restart the process"),
+        _ if is_lost => (Code::Internal, "the GPU or its driver is gone; restart the process"),
         _ => (Code::Internal, "see the driver's messages in `dmesg`"),
     };
     let cause = format!("{}: {}", text(error.error_name()), text(error.error_string()));
-    Failure { code, what: format!("cuda cannot {what}"), cause, help, is_lost }
+    BackendError { code, what: format!("cuda cannot {what}"), cause, help, is_lost }
 }
 
 /// Describes a failure outside the driver.
 #[cold]
-fn broken(what: impl Display, cause: String) -> Failure {
-    Failure {
+fn broken(what: impl Display, cause: String) -> BackendError {
+    BackendError {
         code: Code::Internal,
         what: format!("cuda cannot {what}"),
         cause,
@@ -120,7 +122,7 @@ fn broken(what: impl Display, cause: String) -> Failure {
     }
 }
 
-/// Returns a function that describes a driver's error before a card is open.
+/// Returns a function that describes a driver's error before a GPU is open.
 fn refused(what: &str) -> impl FnOnce(DriverError) -> Error {
     move |error| failed(what, error).error(None)
 }
@@ -131,34 +133,34 @@ pub(super) fn is_there() -> bool {
     unsafe { sys::is_culib_present() }
 }
 
-/// Opens the card that the settings name, or else the first one.
+/// Opens the GPU that the settings name, or else the first one.
 ///
 /// # Errors
-/// `FAILED_PRECONDITION` without the driver or NVRTC; `NOT_FOUND` without such a card, with a reason for each card.
-pub(super) fn open(settings: &Settings) -> Result<Opened> {
+/// `FAILED_PRECONDITION` without the driver or NVRTC; `NOT_FOUND` without such a GPU, with a reason for each GPU.
+pub(super) fn open(settings: &Settings) -> Result<OpenedGpu> {
     if !is_there() {
         return Err(Error::failed_precondition(
-            "CUDA has no driver here: cannot load `libcuda.so.1`; install the driver of the card",
+            "CUDA has no driver here: cannot load `libcuda.so.1`; install the driver of the GPU",
         ));
     }
     compiler::load()?;
     result::init().map_err(refused("start"))?;
     let mut reasons = Vec::new();
-    for ordinal in 0..result::device::get_count().map_err(refused("list the cards"))? {
-        let device = result::device::get(ordinal).map_err(refused("list the cards"))?;
-        let name = result::device::get_name(device).map_err(refused("name a card"))?;
+    for ordinal in 0..result::device::get_count().map_err(refused("list the GPUs"))? {
+        let device = result::device::get(ordinal).map_err(refused("list the GPUs"))?;
+        let name = result::device::get_name(device).map_err(refused("name a GPU"))?;
         let attribute = |attribute| {
             // SAFETY: the device is one of this driver.
             unsafe { result::device::get_attribute(device, attribute) }
-                .map_err(refused("describe a card"))
+                .map_err(refused("describe a GPU"))
         };
         let capability = (
             attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
             attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
         );
         let is_wanted = |wanted: &str| name.to_lowercase().contains(&wanted.to_lowercase());
-        if !settings.card.as_deref().is_none_or(is_wanted) {
-            reasons.push(format!("`{name}`: RUST_GPU_CARD does not name it"));
+        if !settings.device_name.as_deref().is_none_or(is_wanted) {
+            reasons.push(format!("`{name}`: RUST_GPU_DEVICE_NAME does not name it"));
         } else if capability < LEAST_CAPABILITY {
             reasons.push(format!(
                 "`{name}`: its compute capability is {}.{}, and the least is {}.{}",
@@ -172,7 +174,7 @@ pub(super) fn open(settings: &Settings) -> Result<Opened> {
         }
     }
     Err(Error::not_found(format!(
-        "CUDA has no card that can be used: {}; name another one with RUST_GPU_CARD",
+        "CUDA has no GPU that can be used: {}; name another one with RUST_GPU_DEVICE_NAME",
         reasons.join("; ")
     )))
 }
@@ -182,36 +184,36 @@ fn create(
     capability: (i32, i32),
     name: &str,
     settings: &Settings,
-) -> Result<Opened> {
+) -> Result<OpenedGpu> {
     // SAFETY: the device is one of this driver.
     let context =
-        unsafe { result::primary_ctx::retain(device) }.map_err(refused("open the card"))?;
-    // Not released later: a card stays open until the process ends.
+        unsafe { result::primary_ctx::retain(device) }.map_err(refused("open the GPU"))?;
+    // Not released later: a GPU stays open until the process ends.
     open_in(context, capability, name, settings).inspect_err(|_| {
         // SAFETY: it was retained, and nothing uses it. There is nothing to do about an error.
         let _ = unsafe { result::primary_ctx::release(device) };
     })
 }
 
-/// Opens the card whose context this is.
+/// Opens the GPU whose context this is.
 fn open_in(
     context: sys::CUcontext,
     capability: (i32, i32),
     name: &str,
     settings: &Settings,
-) -> Result<Opened> {
+) -> Result<OpenedGpu> {
     let none = std::ptr::null_mut();
-    let mut card =
-        Card { context, stream: none, capability, cublas: None, cudnn: None, cache: None };
-    let of_card = |failure: Failure| failure.error(None);
-    let entered = card.enter().map_err(of_card)?;
-    card.stream = result::stream::create(result::stream::StreamKind::NonBlocking)
+    let mut device =
+        Device { context, stream: none, capability, cublas: None, cudnn: None, cache: None };
+    let unnamed = |failure: BackendError| failure.error(None);
+    let entered = device.enter().map_err(unnamed)?;
+    device.stream = result::stream::create(result::stream::StreamKind::NonBlocking)
         .map_err(refused("create a stream"))?;
     // It is better to find out now, while Vulkan can still be used, whether the driver accepts what
     // the compiler makes. The cache is not used for that.
-    card.compile(&Shader { name: "band", code: &[] }, &[4]).map_err(of_card)?;
-    card.cache = settings.cache.as_deref().and_then(Cache::open);
-    let without = |what, failure: Failure| {
+    device.compile(&Shader { name: "band", code: &[] }, &[4]).map_err(unnamed)?;
+    device.cache = settings.cache.as_deref().and_then(Cache::open);
+    let without = |what, failure: BackendError| {
         log::warn!("RUST_GPU {what}: {}", failure.error(None).message());
     };
     let free = || {
@@ -219,11 +221,11 @@ fn open_in(
         info.map(|(free, _)| free)
     };
     if settings.libraries {
-        card.cublas = cublas::Cublas::open(card.stream).unwrap_or_else(|failure| {
+        device.cublas = cublas::Cublas::open(device.stream).unwrap_or_else(|failure| {
             without("multiplies matrices without cuBLAS", failure);
             None
         });
-        card.cudnn = cudnn::Cudnn::open(card.stream, free()?).unwrap_or_else(|failure| {
+        device.cudnn = cudnn::Cudnn::open(device.stream, free()?).unwrap_or_else(|failure| {
             without("convolves without cuDNN", failure);
             None
         });
@@ -231,11 +233,11 @@ fn open_in(
     // Memory that others and the libraries use does not count.
     let free = free()?;
     drop(entered);
-    let card = Arc::new(card);
-    let frees = Frees::new(&card).map_err(of_card)?;
-    let driver_info = driver_info(&card).map_err(refused("query the driver's version"))?;
-    let driver = Box::new(Cuda { card, frees });
-    Ok(Opened {
+    let device = Arc::new(device);
+    let frees = DeferredFree::new(&device).map_err(unnamed)?;
+    let driver_info = driver_info(&device).map_err(refused("query the driver's version"))?;
+    let driver = Box::new(Cuda { device, frees });
+    Ok(OpenedGpu {
         driver,
         name: name.to_owned(),
         driver_info,
@@ -247,13 +249,13 @@ fn open_in(
 }
 
 /// Returns the driver and its features, as in `CUDA 12.9 (compute capability 9.0, cuBLAS)`.
-fn driver_info(card: &Card) -> Result<String, DriverError> {
+fn driver_info(device: &Device) -> Result<String, DriverError> {
     let mut version = 0;
     // SAFETY: it is a place for a number.
     unsafe { sys::cuDriverGetVersion(&raw mut version) }.result()?;
-    let libraries = [(card.cublas.is_some(), ", cuBLAS"), (card.cudnn.is_some(), ", cuDNN")];
+    let libraries = [(device.cublas.is_some(), ", cuBLAS"), (device.cudnn.is_some(), ", cuDNN")];
     let libraries = libraries.map(|(is_there, name)| if is_there { name } else { "" }).concat();
-    let (major, minor) = card.capability;
+    let (major, minor) = device.capability;
     Ok(format!(
         "CUDA {}.{} (compute capability {major}.{minor}{libraries})",
         version / 1000,
@@ -261,22 +263,22 @@ fn driver_info(card: &Card) -> Result<String, DriverError> {
     ))
 }
 
-impl Card {
+impl Device {
     /// Makes the context current in this thread, as each function of CUDA needs it. Other libraries may have their own
     /// context there, such as TensorFlow for CUDA or PyTorch; it is restored afterwards.
-    fn enter(&self) -> Done<Entered> {
-        let what = |error| failed("use the card", error);
+    fn enter(&self) -> BackendResult<ContextGuard> {
+        let what = |error| failed("use the GPU", error);
         let before = result::ctx::get_current().map_err(what)?;
         if before == Some(self.context) {
-            return Ok(Entered(None));
+            return Ok(ContextGuard(None));
         }
         // SAFETY: the context was retained, for good.
         unsafe { result::ctx::set_current(self.context) }.map_err(what)?;
-        Ok(Entered(before))
+        Ok(ContextGuard(before))
     }
 
     /// Does the same for a thread of the device, where nothing is restored.
-    fn enter_for_good(&self) -> Done {
+    fn enter_for_good(&self) -> BackendResult {
         let mut entered = self.enter()?;
         entered.0 = None;
         Ok(())
@@ -284,14 +286,14 @@ impl Card {
 }
 
 impl Driver for Cuda {
-    fn allocate(&self, bytes: u64, kind: Kind) -> Done<Memory> {
-        let _entered = self.card.enter()?;
+    fn allocate(&self, bytes: u64, kind: MemoryKind) -> BackendResult<Memory> {
+        let _entered = self.device.enter()?;
         match kind {
-            Kind::Local => {
+            MemoryKind::Local => {
                 let address = deferred_free::allocate(&self.frees, bytes)?;
                 Ok(Memory { handles: [0; 2], address, host: std::ptr::null_mut() })
             }
-            Kind::Mapped => {
+            MemoryKind::Mapped => {
                 let size = bytes as usize;
                 // SAFETY: any thread may use the memory.
                 let host = unsafe { result::malloc_host(size, 0) }
@@ -309,23 +311,23 @@ impl Driver for Cuda {
         unsafe { self.frees.free(memory) };
     }
 
-    fn recorder(&self) -> Done<Box<dyn Recorder>> {
-        Ok(Box::new(recorder::Commands::new(&self.card)?))
+    fn recorder(&self) -> BackendResult<Box<dyn Recorder>> {
+        Ok(Box::new(recorder::CudaRecorder::new(&self.device)?))
     }
 
-    fn compile(&self, shader: &Shader, constants: &[u32]) -> Done<Pipeline> {
-        let _entered = self.card.enter()?;
-        self.card.compile(shader, constants)
+    fn compile(&self, shader: &Shader, constants: &[u32]) -> BackendResult<Pipeline> {
+        let _entered = self.device.enter()?;
+        self.device.compile(shader, constants)
     }
 
     fn has_convolutions(&self) -> bool {
-        self.card.cudnn.is_some()
+        self.device.cudnn.is_some()
     }
 
     fn convolves(&self, shader: &Shader, constants: &[u32], numbers: &[u32]) -> bool {
-        let Some(cudnn) = &self.card.cudnn else { return false };
+        let Some(cudnn) = &self.device.cudnn else { return false };
         let convolution = cudnn::Convolution::of(shader, constants);
-        let takes = |_: Entered| convolution.is_some_and(|of| cudnn.takes(of, numbers));
-        self.card.enter().is_ok_and(takes)
+        let takes = |_: ContextGuard| convolution.is_some_and(|of| cudnn.takes(of, numbers));
+        self.device.enter().is_ok_and(takes)
     }
 }

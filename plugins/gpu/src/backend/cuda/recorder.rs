@@ -1,10 +1,12 @@
-//! Commands in the card's stream, and events.
+//! Commands in the GPU's stream, and events.
 
 use super::compiler::Kernel;
 use super::glsl::THREADS;
-use super::{Card, failed};
+use super::{Device, failed};
 use crate::backend::clock::now;
-use crate::backend::driver::{Done, LARGEST_BATCH, PUSH_BYTES, Pipeline, Recorder, Spot};
+use crate::backend::driver::{
+    BackendResult, LARGEST_BATCH, MemoryOffset, PUSH_BYTES, Pipeline, Recorder,
+};
 use cudarc::driver::sys::{self, CUevent_flags, CUresult};
 use cudarc::driver::{DriverError, result};
 use std::sync::Arc;
@@ -19,9 +21,9 @@ const SPIN: Duration = Duration::from_micros(50);
 /// The pause between later checks.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// A part of the work in the card's stream. Commands are sent when they are recorded.
-pub(super) struct Commands {
-    card: Arc<Card>,
+/// A part of the work in the GPU's stream. CudaRecorder are sent when they are recorded.
+pub(super) struct CudaRecorder {
+    device: Arc<Device>,
     /// The event at the end of the batch.
     done: sys::CUevent,
     /// The events that measure times, as many as a measured batch had commands.
@@ -33,18 +35,18 @@ pub(super) struct Commands {
 }
 
 // SAFETY: events are addresses that CUDA lets any thread use.
-unsafe impl Send for Commands {}
+unsafe impl Send for CudaRecorder {}
 
-impl Commands {
-    pub(super) fn new(card: &Arc<Card>) -> Done<Self> {
-        let _entered = card.enter()?;
+impl CudaRecorder {
+    pub(super) fn new(device: &Arc<Device>) -> BackendResult<Self> {
+        let _entered = device.enter()?;
         let done = result::event::create(CUevent_flags::CU_EVENT_DISABLE_TIMING)
             .map_err(|error| failed("create an event", error))?;
-        Ok(Self { card: Arc::clone(card), done, clock: Vec::new(), taken: None, ended: 0 })
+        Ok(Self { device: Arc::clone(device), done, clock: Vec::new(), taken: None, ended: 0 })
     }
 
     /// Records the time, if the batch is measured.
-    fn stamp(&mut self) -> Done {
+    fn stamp(&mut self) -> BackendResult {
         let Some(taken) = self.taken.filter(|taken| *taken < TIMES) else { return Ok(()) };
         if taken == self.clock.len() {
             let event = result::event::create(CUevent_flags::CU_EVENT_DEFAULT)
@@ -52,35 +54,41 @@ impl Commands {
             self.clock.push(event);
         }
         // SAFETY: event and stream are this context's; the event is not waited for by an earlier batch.
-        unsafe { result::event::record(self.clock[taken], self.card.stream) }
+        unsafe { result::event::record(self.clock[taken], self.device.stream) }
             .map_err(|error| failed("record an event", error))?;
         self.taken = Some(taken + 1);
         Ok(())
     }
 }
 
-impl Recorder for Commands {
-    unsafe fn begin(&mut self, is_measured: bool) -> Done {
+impl Recorder for CudaRecorder {
+    unsafe fn begin(&mut self, is_measured: bool) -> BackendResult {
         self.taken = is_measured.then_some(0);
         Ok(())
     }
 
-    unsafe fn copy(&mut self, target: Spot<'_>, source: Spot<'_>, bytes: u64) -> Done {
-        let _entered = self.card.enter()?;
+    unsafe fn copy(
+        &mut self,
+        target: MemoryOffset<'_>,
+        source: MemoryOffset<'_>,
+        bytes: u64,
+    ) -> BackendResult {
+        let _entered = self.device.enter()?;
         self.stamp()?;
-        let (stream, bytes) = (self.card.stream, bytes as usize);
-        let address = |spot: Spot<'_>| spot.memory.address + spot.offset;
-        let host = |spot: Spot<'_>| spot.memory.host.wrapping_add(spot.offset as usize).cast();
+        let (stream, bytes) = (self.device.stream, bytes as usize);
+        let address = |spot: MemoryOffset<'_>| spot.memory.address + spot.offset;
+        let host =
+            |spot: MemoryOffset<'_>| spot.memory.host.wrapping_add(spot.offset as usize).cast();
         let copied = match (target.memory.host.is_null(), source.memory.host.is_null()) {
             // SAFETY: both ranges are within their memory, which lives until the batch is done.
             (true, true) => unsafe {
                 sys::cuMemcpyDtoDAsync_v2(address(target), address(source), bytes, stream)
             },
-            // SAFETY: the range of the card and that of the host are within memory that lives until the batch is done.
+            // SAFETY: the range of the GPU and that of the host are within memory that lives until the batch is done.
             (true, false) => unsafe {
                 sys::cuMemcpyHtoDAsync_v2(address(target), host(source), bytes, stream)
             },
-            // SAFETY: the range of the host and that of the card are within memory that lives until the batch is done.
+            // SAFETY: the range of the host and that of the GPU are within memory that lives until the batch is done.
             (false, _) => unsafe {
                 sys::cuMemcpyDtoHAsync_v2(host(target), address(source), bytes, stream)
             },
@@ -88,24 +96,29 @@ impl Recorder for Commands {
         copied.result().map_err(|error| failed("copy", error))
     }
 
-    unsafe fn fill(&mut self, target: Spot<'_>, word: u32, bytes: u64) -> Done {
-        let _entered = self.card.enter()?;
+    unsafe fn fill(&mut self, target: MemoryOffset<'_>, word: u32, bytes: u64) -> BackendResult {
+        let _entered = self.device.enter()?;
         self.stamp()?;
         let (address, words) = (target.memory.address + target.offset, bytes as usize / 4);
         // SAFETY: the range is within its memory, and aligned, as the caller says.
-        unsafe { sys::cuMemsetD32Async(address, word, words, self.card.stream) }
+        unsafe { sys::cuMemsetD32Async(address, word, words, self.device.stream) }
             .result()
             .map_err(|error| failed("fill memory", error))
     }
 
-    unsafe fn dispatch(&mut self, pipeline: Pipeline, push: &[u8], groups: [u32; 3]) -> Done {
-        let _entered = self.card.enter()?;
+    unsafe fn dispatch(
+        &mut self,
+        pipeline: Pipeline,
+        push: &[u8],
+        groups: [u32; 3],
+    ) -> BackendResult {
+        let _entered = self.device.enter()?;
         self.stamp()?;
         // SAFETY: `compile` made it, for good.
         let kernel = unsafe { &*(pipeline.0 as *const Kernel) };
         if let Some(substitute) = kernel.substitute
             // SAFETY: the context is that of this thread; the memory that is used lives, as the caller says.
-            && unsafe { self.card.compute(substitute, push)? }
+            && unsafe { self.device.compute(substitute, push)? }
         {
             return Ok(());
         }
@@ -120,26 +133,26 @@ impl Recorder for Commands {
         // lives, as the caller says.
         unsafe {
             let (grid, block) = ((x, y, z), (THREADS, 1, 1));
-            let stream = self.card.stream;
+            let stream = self.device.stream;
             result::launch_kernel(kernel.function, grid, block, 0, stream, &mut arguments)
         }
         .map_err(|error| failed("launch a kernel", error))
     }
 
-    unsafe fn mark(&mut self) -> Done {
-        let _entered = self.card.enter()?;
+    unsafe fn mark(&mut self) -> BackendResult {
+        let _entered = self.device.enter()?;
         self.stamp()
     }
 
-    unsafe fn send(&mut self) -> Done {
-        let _entered = self.card.enter()?;
+    unsafe fn send(&mut self) -> BackendResult {
+        let _entered = self.device.enter()?;
         // SAFETY: event and stream are this context's.
-        unsafe { result::event::record(self.done, self.card.stream) }
+        unsafe { result::event::record(self.done, self.device.stream) }
             .map_err(|error| failed("send a batch", error))
     }
 
-    fn wait(&mut self, limit: Duration) -> Done<bool> {
-        let _entered = self.card.enter()?;
+    fn wait(&mut self, limit: Duration) -> BackendResult<bool> {
+        let _entered = self.device.enter()?;
         let since = Instant::now();
         loop {
             // SAFETY: the event is this context's.
@@ -161,9 +174,9 @@ impl Recorder for Commands {
         }
     }
 
-    fn times(&mut self) -> Done<Option<Vec<[i64; 2]>>> {
+    fn times(&mut self) -> BackendResult<Option<Vec<[i64; 2]>>> {
         let Some(taken) = self.taken.take() else { return Ok(None) };
-        let _entered = self.card.enter()?;
+        let _entered = self.device.enter()?;
         let events = &self.clock[..taken];
         let [first, ..] = events else { return Ok(None) };
         let since = |event: &sys::CUevent| {
@@ -172,19 +185,19 @@ impl Recorder for Commands {
                 .map(|milliseconds| (f64::from(milliseconds) * 1e6) as i64)
                 .map_err(|error| failed("read timestamps", error))
         };
-        let times = events.iter().map(since).collect::<Done<Vec<_>>>()?;
-        // The card has no absolute clock, only differences: the last time is taken to be when the end was seen.
+        let times = events.iter().map(since).collect::<BackendResult<Vec<_>>>()?;
+        // The GPU has no absolute clock, only differences: the last time is taken to be when the end was seen.
         let begun = self.ended - times.last().copied().unwrap_or_default();
         let pairs = times.chunks_exact(2);
         Ok(Some(pairs.map(|ends| [begun + ends[0], begun + ends[1]]).collect()))
     }
 
-    unsafe fn reset(&mut self) -> Done {
+    unsafe fn reset(&mut self) -> BackendResult {
         Ok(())
     }
 
     unsafe fn destroy(&mut self) {
-        let Ok(_entered) = self.card.enter() else { return };
+        let Ok(_entered) = self.device.enter() else { return };
         for event in self.clock.drain(..).chain([self.done]) {
             // SAFETY: nothing uses it later. There is nothing to do about an error.
             let _ = unsafe { result::event::destroy(event) };

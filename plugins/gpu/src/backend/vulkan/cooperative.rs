@@ -1,4 +1,4 @@
-//! Cooperative matrices: the products of a card's matrix units.
+//! Cooperative matrices: the products of a GPU's matrix units.
 
 use crate::backend::driver::CooperativeMatrix;
 use ash::vk;
@@ -9,30 +9,30 @@ pub(super) const EXTENSION: &std::ffi::CStr = ash::khr::cooperative_matrix::NAME
 /// The vendor number of Intel.
 const FEW_REGISTERS: u32 = 0x8086;
 
-/// Finds matrices of 16-bit floats with sums in 32 bits, if card and driver have them and all that the shaders need.
+/// Finds matrices of 16-bit floats with sums in 32 bits, if GPU and driver have them and all that the shaders need.
 pub(super) fn find(
     library: &ash::Entry,
     instance: &ash::Instance,
-    card: vk::PhysicalDevice,
+    physical: vk::PhysicalDevice,
 ) -> Option<CooperativeMatrix> {
-    // SAFETY: `card` is of `instance`, which lives.
-    let extensions = unsafe { instance.enumerate_device_extension_properties(card) }.ok()?;
+    // SAFETY: `physical` is of `instance`, which lives.
+    let extensions = unsafe { instance.enumerate_device_extension_properties(physical) }.ok()?;
     let is_it = |known: &vk::ExtensionProperties| known.extension_name_as_c_str() == Ok(EXTENSION);
     if !extensions.iter().any(is_it) {
         return None;
     }
-    find_in(library, instance, card)
+    find_in(library, instance, physical)
         .inspect_err(|why| {
-            log::info!("RUST_GPU does not use the card's cooperative matrices: {why}")
+            log::info!("RUST_GPU does not use the GPU's cooperative matrices: {why}")
         })
         .ok()
 }
 
-/// Finds them on a card that has the extension, or returns why there are none.
+/// Finds them on a GPU that has the extension, or returns why there are none.
 fn find_in(
     library: &ash::Entry,
     instance: &ash::Instance,
-    card: vk::PhysicalDevice,
+    physical: vk::PhysicalDevice,
 ) -> Result<CooperativeMatrix, &'static str> {
     let mut matrices = vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default();
     let mut of_12 = vk::PhysicalDeviceVulkan12Features::default();
@@ -41,14 +41,14 @@ fn find_in(
         .push_next(&mut matrices)
         .push_next(&mut of_12)
         .push_next(&mut of_13);
-    // SAFETY: `card` is of `instance`, which lives; the chain holds structs of Vulkan 1.2, 1.3 and an extension, which it knows.
-    unsafe { instance.get_physical_device_features2(card, &mut features) };
+    // SAFETY: `physical` is of `instance`, which lives; the chain holds structs of Vulkan 1.2, 1.3 and an extension, which it knows.
+    unsafe { instance.get_physical_device_features2(physical, &mut features) };
     let mut sizes = vk::PhysicalDeviceVulkan13Properties::default();
     let mut usual = vk::PhysicalDeviceSubgroupProperties::default();
     let mut properties =
         vk::PhysicalDeviceProperties2::default().push_next(&mut sizes).push_next(&mut usual);
-    // SAFETY: `card` is of `instance`, which lives; the chain holds structs of properties that it knows.
-    unsafe { instance.get_physical_device_properties2(card, &mut properties) };
+    // SAFETY: `physical` is of `instance`, which lives; the chain holds structs of properties that it knows.
+    unsafe { instance.get_physical_device_properties2(physical, &mut properties) };
     let properties = properties.properties;
     let subgroup = usual.subgroup_size;
     let invocations = subgroup.saturating_mul(sizes.max_compute_workgroup_subgroups);
@@ -67,8 +67,8 @@ fn find_in(
         }
     }
     let functions = ash::khr::cooperative_matrix::Instance::new(library, instance);
-    // SAFETY: the card has the extension, and the functions are those of its instance.
-    let kinds = unsafe { functions.get_physical_device_cooperative_matrix_properties(card) };
+    // SAFETY: the GPU has the extension, and the functions are those of its instance.
+    let kinds = unsafe { functions.get_physical_device_cooperative_matrix_properties(physical) };
     let (half, float) = (vk::ComponentTypeKHR::FLOAT16, vk::ComponentTypeKHR::FLOAT32);
     let is_ours = |kind: &vk::CooperativeMatrixPropertiesKHR<'_>| {
         [kind.a_type, kind.b_type] == [half; 2]

@@ -7,9 +7,10 @@ mod pipeline;
 mod recorder;
 
 use super::driver::{
-    CooperativeMatrix, Done, Driver, Failure, Kind, Memory, Pipeline, Recorder, Shader,
+    BackendError, BackendResult, CooperativeMatrix, Driver, Memory, MemoryKind, Pipeline, Recorder,
+    Shader,
 };
-use super::gpu::Opened;
+use super::gpu::OpenedGpu;
 use crate::settings::Settings;
 use ash::vk;
 use se_plugin::{Code, Error, Result};
@@ -30,9 +31,9 @@ impl Drop for Instance {
     }
 }
 
-/// An open card.
-struct Card {
-    device: ash::Device,
+/// An open GPU.
+struct Device {
+    raw: ash::Device,
     layout: vk::PipelineLayout,
     /// Vulkan requires that only one thread uses it at a time.
     queue: Mutex<vk::Queue>,
@@ -41,34 +42,34 @@ struct Card {
     local: u32,
     /// The type of memory that the host maps.
     mapped: u32,
-    /// The nanoseconds of a tick of the card's clock; 0 if it has none.
+    /// The nanoseconds of a tick of the GPU's clock; 0 if it has none.
     tick: f64,
-    /// Last, since it has the functions above. Never dropped: a card stays open until the process
+    /// Last, since it has the functions above. Never dropped: a GPU stays open until the process
     /// ends, as TensorFlow's devices do, and a driver cannot be closed while the process ends.
     _instance: ManuallyDrop<Instance>,
 }
 
-/// A card of Vulkan.
-struct Vulkan(Arc<Card>);
+/// A GPU of Vulkan.
+struct Vulkan(Arc<Device>);
 
 /// Describes an error of Vulkan while doing `what`.
 #[cold]
-fn failed(what: impl std::fmt::Display, result: vk::Result) -> Failure {
+fn failed(what: impl std::fmt::Display, result: vk::Result) -> BackendError {
     let (code, help) = match result {
         vk::Result::ERROR_OUT_OF_DEVICE_MEMORY | vk::Result::ERROR_OUT_OF_HOST_MEMORY => {
             (Code::ResourceExhausted, "use less memory, such as a smaller batch")
         }
         // Not `UNAVAILABLE`, after which TensorFlow's monitored sessions would retry in this process forever.
         vk::Result::ERROR_DEVICE_LOST => {
-            (Code::Internal, "the card or its driver is gone; restart the process")
+            (Code::Internal, "the GPU or its driver is gone; restart the process")
         }
         vk::Result::ERROR_INCOMPATIBLE_DRIVER => {
-            (Code::FailedPrecondition, "install the Vulkan driver of the card")
+            (Code::FailedPrecondition, "install the Vulkan driver of the GPU")
         }
         _ => (Code::Internal, "run with VK_LAYER_KHRONOS_validation to see why"),
     };
     let is_lost = result == vk::Result::ERROR_DEVICE_LOST;
-    Failure {
+    BackendError {
         code,
         what: format!("vulkan cannot {what}"),
         cause: result.to_string(),
@@ -77,15 +78,15 @@ fn failed(what: impl std::fmt::Display, result: vk::Result) -> Failure {
     }
 }
 
-/// Returns a function that describes a driver's error before a card is open.
+/// Returns a function that describes a driver's error before a GPU is open.
 fn refused(what: &str) -> impl FnOnce(vk::Result) -> Error {
     move |result| failed(what, result).error(None)
 }
 
-/// Returns the queue family of a card, or why the card cannot be used.
-fn suitable(instance: &ash::Instance, card: vk::PhysicalDevice) -> Result<u32, &'static str> {
-    // SAFETY: `card` is of `instance`, which lives.
-    let properties = unsafe { instance.get_physical_device_properties(card) };
+/// Returns the queue family of a GPU, or why the GPU cannot be used.
+fn suitable(instance: &ash::Instance, physical: vk::PhysicalDevice) -> Result<u32, &'static str> {
+    // SAFETY: `physical` is of `instance`, which lives.
+    let properties = unsafe { instance.get_physical_device_properties(physical) };
     if properties.api_version < vk::API_VERSION_1_3 {
         return Err("its driver is older than Vulkan 1.3");
     }
@@ -93,8 +94,8 @@ fn suitable(instance: &ash::Instance, card: vk::PhysicalDevice) -> Result<u32, &
     let mut newer = vk::PhysicalDeviceVulkan12Features::default();
     let mut features =
         vk::PhysicalDeviceFeatures2::default().push_next(&mut newer).push_next(&mut old);
-    // SAFETY: `card` is of `instance`; the chain holds structs of Vulkan 1.1 and 1.2, which the card knows.
-    unsafe { instance.get_physical_device_features2(card, &mut features) };
+    // SAFETY: `physical` is of `instance`; the chain holds structs of Vulkan 1.1 and 1.2, which the GPU knows.
+    unsafe { instance.get_physical_device_features2(physical, &mut features) };
     let int64 = features.features.shader_int64;
     for (feature, missing) in [
         (newer.buffer_device_address, "its driver has no buffer device addresses"),
@@ -108,24 +109,24 @@ fn suitable(instance: &ash::Instance, card: vk::PhysicalDevice) -> Result<u32, &
             return Err(missing);
         }
     }
-    // SAFETY: `card` is of `instance`, which lives.
-    let families = unsafe { instance.get_physical_device_queue_family_properties(card) };
+    // SAFETY: `physical` is of `instance`, which lives.
+    let families = unsafe { instance.get_physical_device_queue_family_properties(physical) };
     let compute = families.iter().position(|f| f.queue_flags.contains(vk::QueueFlags::COMPUTE));
     compute.and_then(|index| u32::try_from(index).ok()).ok_or("it has no queue for compute")
 }
 
-/// Opens the card that the settings name, or else the first one that is not software.
+/// Opens the GPU that the settings name, or else the first one that is not software.
 ///
 /// # Errors
-/// `FAILED_PRECONDITION` without the loader; `NOT_FOUND` without such a card, with a reason for each card.
-pub(super) fn open(settings: &Settings) -> Result<Opened> {
-    let wanted = settings.card.as_deref();
+/// `FAILED_PRECONDITION` without the loader; `NOT_FOUND` without such a GPU, with a reason for each GPU.
+pub(super) fn open(settings: &Settings) -> Result<OpenedGpu> {
+    let wanted = settings.device_name.as_deref();
     loader::load();
     // SAFETY: the system's Vulkan loader may be loaded by any process; it is not unloaded before its
     // last user, since `Instance` keeps it.
     let library = unsafe { ash::Entry::load() }.map_err(|error| {
         Error::failed_precondition(format!(
-            "cannot load the Vulkan loader: {error}; install `libvulkan1` or the card's driver"
+            "cannot load the Vulkan loader: {error}; install `libvulkan1` or the GPU's driver"
         ))
     })?;
     let application = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_3);
@@ -135,42 +136,44 @@ pub(super) fn open(settings: &Settings) -> Result<Opened> {
         unsafe { library.create_instance(&info, None) }.map_err(refused("create an instance"))?;
     let instance = Instance { vulkan, _library: library };
     // SAFETY: `instance` lives.
-    let cards = unsafe { instance.vulkan.enumerate_physical_devices() }
-        .map_err(refused("list the cards"))?;
+    let all = unsafe { instance.vulkan.enumerate_physical_devices() }
+        .map_err(refused("list the GPUs"))?;
     let mut reasons = Vec::new();
-    for card in cards {
-        // SAFETY: `card` is of `instance`, which lives.
-        let properties = unsafe { instance.vulkan.get_physical_device_properties(card) };
+    for physical in all {
+        // SAFETY: `physical` is of `instance`, which lives.
+        let properties = unsafe { instance.vulkan.get_physical_device_properties(physical) };
         let name = properties.device_name_as_c_str().unwrap_or_default().to_string_lossy();
         let is_software = properties.device_type == vk::PhysicalDeviceType::CPU;
         let named = wanted.map(|w| name.to_lowercase().contains(&w.to_lowercase()));
-        let reason = match (named, suitable(&instance.vulkan, card)) {
-            (Some(false), _) => "RUST_GPU_CARD does not name it",
-            (None, _) if is_software => "it is software; RUST_GPU_CARD can name it",
+        let reason = match (named, suitable(&instance.vulkan, physical)) {
+            (Some(false), _) => "RUST_GPU_DEVICE_NAME does not name it",
+            (None, _) if is_software => "it is software; RUST_GPU_DEVICE_NAME can name it",
             (_, Err(reason)) => reason,
-            (_, Ok(family)) => return create(instance, card, family, &name, settings.cooperative),
+            (_, Ok(family)) => {
+                return create(instance, physical, family, &name, settings.cooperative);
+            }
         };
         reasons.push(format!("`{name}`: {reason}"));
     }
     Err(Error::not_found(match (reasons.is_empty(), wanted) {
         (true, _) => String::from(
-            "Vulkan finds no card; install the Vulkan driver of the card, and see whether `vulkaninfo` lists it",
+            "Vulkan finds no GPU; install the Vulkan driver of the GPU, and see whether `vulkaninfo` lists it",
         ),
         (false, Some(wanted)) => format!(
-            "RUST_GPU_CARD is `{wanted}`, and no card can be used: {}; set it to a part of a card's name",
+            "RUST_GPU_DEVICE_NAME is `{wanted}`, and no GPU can be used: {}; set it to a part of a GPU's name",
             reasons.join("; ")
         ),
         (false, None) => format!(
-            "no card can be used: {}; update the driver, or name a card with RUST_GPU_CARD",
+            "no GPU can be used: {}; update the driver, or name a GPU with RUST_GPU_DEVICE_NAME",
             reasons.join("; ")
         ),
     }))
 }
 
-/// Opens a suitable card, with one queue of the family, and with cooperative matrices if they were found.
+/// Opens a suitable GPU, with one queue of the family, and with cooperative matrices if they were found.
 fn open_device(
     vulkan: &ash::Instance,
-    card: vk::PhysicalDevice,
+    physical: vk::PhysicalDevice,
     family: u32,
     is_cooperative: bool,
 ) -> Result<ash::Device, vk::Result> {
@@ -200,20 +203,20 @@ fn open_device(
     if is_cooperative {
         info = info.enabled_extension_names(&extensions).push_next(&mut matrices);
     }
-    // SAFETY: `card` is of `vulkan`, has the queue family and all features (`suitable`, `cooperative::find`).
-    unsafe { vulkan.create_device(card, &info, None) }
+    // SAFETY: `physical` is of `vulkan`, has the queue family and all features (`suitable`, `cooperative::find`).
+    unsafe { vulkan.create_device(physical, &info, None) }
 }
 
 /// Returns the driver and its features, as in `Vulkan (llvmpipe Mesa 22.3.6 (LLVM 15.0.6), no cooperative matrices)`.
 fn driver_info(
     vulkan: &ash::Instance,
-    card: vk::PhysicalDevice,
+    physical: vk::PhysicalDevice,
     cooperative: Option<&CooperativeMatrix>,
 ) -> String {
     let mut driver = vk::PhysicalDeviceDriverProperties::default();
     let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut driver);
-    // SAFETY: `card` is of `vulkan`; the chain holds a struct of Vulkan 1.2, which the card knows.
-    unsafe { vulkan.get_physical_device_properties2(card, &mut properties) };
+    // SAFETY: `physical` is of `vulkan`; the chain holds a struct of Vulkan 1.2, which the GPU knows.
+    unsafe { vulkan.get_physical_device_properties2(physical, &mut properties) };
     let name = driver.driver_name_as_c_str().unwrap_or_default().to_string_lossy();
     let version = driver.driver_info_as_c_str().unwrap_or_default().to_string_lossy();
     let matrices = match cooperative {
@@ -225,14 +228,14 @@ fn driver_info(
 
 fn create(
     instance: Instance,
-    card: vk::PhysicalDevice,
+    physical: vk::PhysicalDevice,
     family: u32,
     name: &str,
     may_be_cooperative: bool,
-) -> Result<Opened> {
+) -> Result<OpenedGpu> {
     let vulkan = &instance.vulkan;
-    // SAFETY: `card` is of `instance`, which lives.
-    let memory = unsafe { vulkan.get_physical_device_memory_properties(card) };
+    // SAFETY: `physical` is of `instance`, which lives.
+    let memory = unsafe { vulkan.get_physical_device_memory_properties(physical) };
     let find = |flags: vk::MemoryPropertyFlags| {
         let types = memory.memory_types_as_slice();
         types.iter().position(|kind| kind.property_flags.contains(flags))
@@ -248,21 +251,21 @@ fn create(
         )));
     };
     let offered = match may_be_cooperative {
-        true => cooperative::find(&instance._library, vulkan, card),
+        true => cooperative::find(&instance._library, vulkan, physical),
         false => None,
     };
     let (device, cooperative) =
-        match (open_device(vulkan, card, family, offered.is_some()), offered) {
+        match (open_device(vulkan, physical, family, offered.is_some()), offered) {
             (Err(error), Some(matrix)) => {
                 log::warn!(
                     "RUST_GPU opens `{name}` without its cooperative matrices of {matrix}: {}",
-                    refused("open the card with them")(error).message()
+                    refused("open the GPU with them")(error).message()
                 );
-                (open_device(vulkan, card, family, false), None)
+                (open_device(vulkan, physical, family, false), None)
             }
             (opened, offered) => (opened, offered),
         };
-    let device = device.map_err(refused("open the card"))?;
+    let device = device.map_err(refused("open the GPU"))?;
     let layout = pipeline::layout(&device)
         .map_err(refused("create a pipeline layout"))
         .inspect_err(|_| {
@@ -272,16 +275,16 @@ fn create(
     // SAFETY: the device was created with one queue of this family.
     let queue = unsafe { device.get_device_queue(family, 0) };
     let heap = memory.memory_types[local].heap_index as usize;
-    // SAFETY: `card` is of `instance`, which lives.
+    // SAFETY: `physical` is of `instance`, which lives.
     let (properties, families) = unsafe {
-        let families = vulkan.get_physical_device_queue_family_properties(card);
-        (vulkan.get_physical_device_properties(card), families)
+        let families = vulkan.get_physical_device_queue_family_properties(physical);
+        (vulkan.get_physical_device_properties(physical), families)
     };
-    let driver_info = driver_info(vulkan, card, cooperative.as_ref());
+    let driver_info = driver_info(vulkan, physical, cooperative.as_ref());
     let has_clock = families[family as usize].timestamp_valid_bits > 0;
     let tick = if has_clock { properties.limits.timestamp_period.into() } else { 0.0 };
-    let card = Card {
-        device,
+    let device = Device {
+        raw: device,
         layout,
         queue: Mutex::new(queue),
         family,
@@ -290,8 +293,8 @@ fn create(
         tick,
         _instance: ManuallyDrop::new(instance),
     };
-    Ok(Opened {
-        driver: Box::new(Vulkan(Arc::new(card))),
+    Ok(OpenedGpu {
+        driver: Box::new(Vulkan(Arc::new(device))),
         name: name.to_owned(),
         driver_info,
         total: memory.memory_heaps[heap].size,
@@ -301,17 +304,17 @@ fn create(
 }
 
 impl Driver for Vulkan {
-    fn allocate(&self, bytes: u64, kind: Kind) -> Done<Memory> {
+    fn allocate(&self, bytes: u64, kind: MemoryKind) -> BackendResult<Memory> {
         self.0.allocate(bytes, kind)
     }
     unsafe fn free(&self, memory: &Memory) {
-        // SAFETY: the memory is of this card, and nothing uses it any longer.
+        // SAFETY: the memory is of this GPU, and nothing uses it any longer.
         unsafe { self.0.free(memory) };
     }
-    fn recorder(&self) -> Done<Box<dyn Recorder>> {
-        Ok(Box::new(recorder::Commands::new(&self.0)?))
+    fn recorder(&self) -> BackendResult<Box<dyn Recorder>> {
+        Ok(Box::new(recorder::VulkanRecorder::new(&self.0)?))
     }
-    fn compile(&self, shader: &Shader, constants: &[u32]) -> Done<Pipeline> {
+    fn compile(&self, shader: &Shader, constants: &[u32]) -> BackendResult<Pipeline> {
         self.0.compile(shader, constants)
     }
 }

@@ -1,7 +1,9 @@
-//! Compiles shaders for the card.
+//! Compiles shaders for the GPU.
 
-use super::{Card, failed};
-use crate::backend::driver::{CooperativeMatrix, Done, Failure, PUSH_BYTES, Pipeline, Shader};
+use super::{Device, failed};
+use crate::backend::driver::{
+    BackendError, BackendResult, CooperativeMatrix, PUSH_BYTES, Pipeline, Shader,
+};
 use ash::vk::{self, Handle as _};
 use se_plugin::Code;
 
@@ -15,12 +17,12 @@ pub(super) fn layout(device: &ash::Device) -> Result<vk::PipelineLayout, vk::Res
     unsafe { device.create_pipeline_layout(&info, None) }
 }
 
-impl Card {
-    pub(super) fn compile(&self, shader: &Shader, constants: &[u32]) -> Done<Pipeline> {
+impl Device {
+    pub(super) fn compile(&self, shader: &Shader, constants: &[u32]) -> BackendResult<Pipeline> {
         let what = format!("compile the shader `{}`", shader.name);
         let words = shader.code.chunks_exact(4);
         if !words.remainder().is_empty() {
-            return Err(Failure {
+            return Err(BackendError {
                 code: Code::Internal,
                 what: format!("vulkan cannot {what}"),
                 cause: String::from("it is not SPIR-V"),
@@ -33,7 +35,7 @@ impl Card {
         let words: Vec<u32> = words.map(word).collect();
         let info = vk::ShaderModuleCreateInfo::default().code(&words);
         // SAFETY: the device lives; `words` is what glslang made of a shader of this crate, and outlives the call.
-        let module = unsafe { self.device.create_shader_module(&info, None) }.map_err(what)?;
+        let module = unsafe { self.raw.create_shader_module(&info, None) }.map_err(what)?;
         let entry = |id: u32| {
             let entry = vk::SpecializationMapEntry::default().constant_id(id).offset(4 * id);
             entry.size(4)
@@ -57,9 +59,9 @@ impl Card {
         let info = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(self.layout)];
         // SAFETY: module and layout are the device's; `info` and what it points to outlive the call.
         let made =
-            unsafe { self.device.create_compute_pipelines(vk::PipelineCache::null(), &info, None) };
+            unsafe { self.raw.create_compute_pipelines(vk::PipelineCache::null(), &info, None) };
         // SAFETY: the module is not used after the pipeline is made.
-        unsafe { self.device.destroy_shader_module(module, None) };
+        unsafe { self.raw.destroy_shader_module(module, None) };
         made.map(|made| Pipeline(made[0].as_raw())).map_err(|(_, error)| what(error))
     }
 }

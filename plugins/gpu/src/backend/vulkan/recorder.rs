@@ -1,8 +1,8 @@
 //! Command buffers.
 
 use super::memory::buffer;
-use super::{Card, failed};
-use crate::backend::driver::{Done, LARGEST_BATCH, Pipeline, Recorder, Spot};
+use super::{Device, failed};
+use crate::backend::driver::{BackendResult, LARGEST_BATCH, MemoryOffset, Pipeline, Recorder};
 use ash::vk::{self, Handle as _};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -11,8 +11,8 @@ use std::time::Duration;
 const TIMES: u32 = LARGEST_BATCH as u32 + 1;
 
 /// A command buffer with a timeline.
-pub(super) struct Commands {
-    card: Arc<Card>,
+pub(super) struct VulkanRecorder {
+    device: Arc<Device>,
     pool: vk::CommandPool,
     buffer: vk::CommandBuffer,
     /// A timeline semaphore: how many batches are done.
@@ -25,15 +25,14 @@ pub(super) struct Commands {
     taken: Option<u32>,
 }
 
-impl Commands {
-    pub(super) fn new(card: &Arc<Card>) -> Done<Self> {
-        let device = &card.device;
-        let info = vk::CommandPoolCreateInfo::default().queue_family_index(card.family);
+impl VulkanRecorder {
+    pub(super) fn new(device: &Arc<Device>) -> BackendResult<Self> {
+        let info = vk::CommandPoolCreateInfo::default().queue_family_index(device.family);
         // SAFETY: the device has a queue of this family.
-        let pool = unsafe { device.create_command_pool(&info, None) }
+        let pool = unsafe { device.raw.create_command_pool(&info, None) }
             .map_err(|error| failed("create a command pool", error))?;
         let mut commands = Self {
-            card: Arc::clone(card),
+            device: Arc::clone(device),
             pool,
             buffer: vk::CommandBuffer::null(),
             done: vk::Semaphore::null(),
@@ -50,8 +49,8 @@ impl Commands {
         Ok(commands)
     }
 
-    fn fill_in(&mut self) -> Done {
-        let device = &self.card.device;
+    fn fill_in(&mut self) -> BackendResult {
+        let device = &self.device.raw;
         let info = vk::CommandBufferAllocateInfo::default()
             .command_pool(self.pool)
             .command_buffer_count(1);
@@ -68,9 +67,9 @@ impl Commands {
         Ok(())
     }
 
-    /// Creates the queries for times, if the card has a clock. Returns whether it has.
-    fn make_queries(&mut self) -> Done<bool> {
-        if self.card.tick == 0.0 {
+    /// Creates the queries for times, if the GPU has a clock. Returns whether it has.
+    fn make_queries(&mut self) -> BackendResult<bool> {
+        if self.device.tick == 0.0 {
             return Ok(false);
         }
         if self.queries == vk::QueryPool::null() {
@@ -78,7 +77,7 @@ impl Commands {
                 .query_type(vk::QueryType::TIMESTAMP)
                 .query_count(TIMES);
             // SAFETY: the device lives, and `info` outlives the call.
-            self.queries = unsafe { self.card.device.create_query_pool(&info, None) }
+            self.queries = unsafe { self.device.raw.create_query_pool(&info, None) }
                 .map_err(|error| failed("create timestamps", error))?;
         }
         Ok(true)
@@ -91,49 +90,59 @@ impl Commands {
         let stage = vk::PipelineStageFlags::BOTTOM_OF_PIPE;
         // SAFETY: the buffer is open; the query exists, and was reset by `measure` in the same batch.
         unsafe {
-            self.card.device.cmd_write_timestamp(self.buffer, stage, self.queries, *taken);
+            self.device.raw.cmd_write_timestamp(self.buffer, stage, self.queries, *taken);
         }
         *taken += 1;
     }
 }
 
-impl Recorder for Commands {
-    unsafe fn begin(&mut self, is_measured: bool) -> Done {
+impl Recorder for VulkanRecorder {
+    unsafe fn begin(&mut self, is_measured: bool) -> BackendResult {
         let is_measured = is_measured && self.make_queries()?;
         let info = vk::CommandBufferBeginInfo::default()
             .flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
         // SAFETY: the buffer is new or was reset, and `&mut self` is alone with its pool.
-        unsafe { self.card.device.begin_command_buffer(self.buffer, &info) }
+        unsafe { self.device.raw.begin_command_buffer(self.buffer, &info) }
             .map_err(|error| failed("begin a batch", error))?;
         self.taken = is_measured.then_some(0);
         if is_measured {
-            // SAFETY: the buffer is open, there are so many queries, and the card is not at a batch with them.
+            // SAFETY: the buffer is open, there are so many queries, and the GPU is not at a batch with them.
             unsafe {
-                self.card.device.cmd_reset_query_pool(self.buffer, self.queries, 0, TIMES);
+                self.device.raw.cmd_reset_query_pool(self.buffer, self.queries, 0, TIMES);
                 self.stamp();
             }
         }
         Ok(())
     }
 
-    unsafe fn copy(&mut self, target: Spot<'_>, source: Spot<'_>, bytes: u64) -> Done {
+    unsafe fn copy(
+        &mut self,
+        target: MemoryOffset<'_>,
+        source: MemoryOffset<'_>,
+        bytes: u64,
+    ) -> BackendResult {
         let region =
             [vk::BufferCopy { src_offset: source.offset, dst_offset: target.offset, size: bytes }];
         let (from, to) = (buffer(source.memory), buffer(target.memory));
         // SAFETY: the command buffer is open, and of the ranges the rest is as the caller says.
-        unsafe { self.card.device.cmd_copy_buffer(self.buffer, from, to, &region) };
+        unsafe { self.device.raw.cmd_copy_buffer(self.buffer, from, to, &region) };
         Ok(())
     }
 
-    unsafe fn fill(&mut self, target: Spot<'_>, word: u32, bytes: u64) -> Done {
+    unsafe fn fill(&mut self, target: MemoryOffset<'_>, word: u32, bytes: u64) -> BackendResult {
         let (to, offset) = (buffer(target.memory), target.offset);
         // SAFETY: the command buffer is open; offset and size are multiples of 4, within the buffer, and not 0.
-        unsafe { self.card.device.cmd_fill_buffer(self.buffer, to, offset, bytes, word) };
+        unsafe { self.device.raw.cmd_fill_buffer(self.buffer, to, offset, bytes, word) };
         Ok(())
     }
 
-    unsafe fn dispatch(&mut self, pipeline: Pipeline, push: &[u8], groups: [u32; 3]) -> Done {
-        let (device, [x, y, z]) = (&self.card.device, groups);
+    unsafe fn dispatch(
+        &mut self,
+        pipeline: Pipeline,
+        push: &[u8],
+        groups: [u32; 3],
+    ) -> BackendResult {
+        let (device, [x, y, z]) = (&self.device.raw, groups);
         let pipeline = vk::Pipeline::from_raw(pipeline.0);
         // SAFETY: the command buffer is open; the pipeline is this device's and lives as long; `push` is within the
         // range of its layout. Shaders reach memory by addresses of device memory only, of which Rust borrows nothing.
@@ -141,13 +150,13 @@ impl Recorder for Commands {
             let bind = vk::PipelineBindPoint::COMPUTE;
             device.cmd_bind_pipeline(self.buffer, bind, pipeline);
             let stage = vk::ShaderStageFlags::COMPUTE;
-            device.cmd_push_constants(self.buffer, self.card.layout, stage, 0, push);
+            device.cmd_push_constants(self.buffer, self.device.layout, stage, 0, push);
             device.cmd_dispatch(self.buffer, x, y, z);
         }
         Ok(())
     }
 
-    unsafe fn mark(&mut self) -> Done {
+    unsafe fn mark(&mut self) -> BackendResult {
         let writes = vk::AccessFlags::TRANSFER_WRITE | vk::AccessFlags::SHADER_WRITE;
         let reads = vk::AccessFlags::TRANSFER_READ | vk::AccessFlags::SHADER_READ;
         let barrier = [vk::MemoryBarrier::default()
@@ -156,7 +165,7 @@ impl Recorder for Commands {
         let both = vk::PipelineStageFlags::TRANSFER | vk::PipelineStageFlags::COMPUTE_SHADER;
         // SAFETY: the command buffer is open, and a memory barrier names no object.
         unsafe {
-            self.card.device.cmd_pipeline_barrier(
+            self.device.raw.cmd_pipeline_barrier(
                 self.buffer,
                 both,
                 both | vk::PipelineStageFlags::HOST,
@@ -170,8 +179,8 @@ impl Recorder for Commands {
         Ok(())
     }
 
-    unsafe fn send(&mut self) -> Done {
-        let device = &self.card.device;
+    unsafe fn send(&mut self) -> BackendResult {
+        let device = &self.device.raw;
         // SAFETY: the command buffer is open.
         unsafe { device.end_command_buffer(self.buffer) }
             .map_err(|error| failed("end a batch", error))?;
@@ -182,7 +191,7 @@ impl Recorder for Commands {
             .command_buffers(&buffers)
             .signal_semaphores(&semaphores)
             .push_next(&mut timeline)];
-        let queue = self.card.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = self.device.queue.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the lock is the queue's; the buffer is ended and not in use; the value is the next of the timeline.
         unsafe { device.queue_submit(*queue, &submit, vk::Fence::null()) }
             .map_err(|error| failed("send a batch", error))?;
@@ -191,41 +200,41 @@ impl Recorder for Commands {
         Ok(())
     }
 
-    fn wait(&mut self, limit: Duration) -> Done<bool> {
+    fn wait(&mut self, limit: Duration) -> BackendResult<bool> {
         let (semaphores, values) = ([self.done], [self.sent]);
         let wait = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
         let nanoseconds = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         // SAFETY: `done` is a timeline semaphore of this device, and `wait` outlives the call.
-        match unsafe { self.card.device.wait_semaphores(&wait, nanoseconds) } {
+        match unsafe { self.device.raw.wait_semaphores(&wait, nanoseconds) } {
             Ok(()) => Ok(true),
             Err(vk::Result::TIMEOUT) => Ok(false),
             Err(error) => Err(failed("wait for a batch", error)),
         }
     }
 
-    fn times(&mut self) -> Done<Option<Vec<[i64; 2]>>> {
+    fn times(&mut self) -> BackendResult<Option<Vec<[i64; 2]>>> {
         let Some(taken) = self.taken.take() else { return Ok(None) };
         let mut ticks = vec![0_u64; taken as usize];
         let flags = vk::QueryResultFlags::TYPE_64 | vk::QueryResultFlags::WAIT;
         // SAFETY: so many queries were written by the batch, which is done.
-        unsafe { self.card.device.get_query_pool_results(self.queries, 0, &mut ticks, flags) }
+        unsafe { self.device.raw.get_query_pool_results(self.queries, 0, &mut ticks, flags) }
             .map_err(|error| failed("read timestamps", error))?;
         let times = ticks
             .windows(2)
-            .map(|ends| [ends[0], ends[1]].map(|ticks| (ticks as f64 * self.card.tick) as i64));
+            .map(|ends| [ends[0], ends[1]].map(|ticks| (ticks as f64 * self.device.tick) as i64));
         Ok(Some(times.collect()))
     }
 
-    unsafe fn reset(&mut self) -> Done {
+    unsafe fn reset(&mut self) -> BackendResult {
         let flags = vk::CommandPoolResetFlags::empty();
-        // SAFETY: the card is done with the pool's only buffer, as the caller says.
-        unsafe { self.card.device.reset_command_pool(self.pool, flags) }
+        // SAFETY: the GPU is done with the pool's only buffer, as the caller says.
+        unsafe { self.device.raw.reset_command_pool(self.pool, flags) }
             .map_err(|error| failed("reset a batch", error))
     }
 
     unsafe fn destroy(&mut self) {
-        let device = &self.card.device;
-        // SAFETY: the card is not at the batch, as the caller says; null is ignored.
+        let device = &self.device.raw;
+        // SAFETY: the GPU is not at the batch, as the caller says; null is ignored.
         unsafe {
             device.destroy_query_pool(self.queries, None);
             device.destroy_semaphore(self.done, None);

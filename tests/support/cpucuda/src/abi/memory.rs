@@ -2,7 +2,7 @@
 
 use std::ptr::null_mut;
 
-/// The bytes after a block that cannot be accessed: more than a page of any processor.
+/// The bytes after a block that cannot be accessed: more than a page of any CPU.
 const GUARD: usize = 64 << 10;
 /// The alignment of CUDA's addresses.
 const ALIGNMENT: usize = 256;

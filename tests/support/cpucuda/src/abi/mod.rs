@@ -51,7 +51,7 @@ fn called(name: &str, needs: Needs, function: impl FnOnce() -> Result<(), CUresu
     let all = || {
         DEVICE.check(needs)?;
         function()?;
-        // The card may have been lost while this call waited for work.
+        // The GPU may have been lost while this call waited for work.
         if needs == Needs::ContextAfter { DEVICE.check(needs) } else { Ok(()) }
     };
     match all() {

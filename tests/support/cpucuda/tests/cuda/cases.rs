@@ -364,7 +364,7 @@ fn lost() {
     assert_eq!(CudaContext::device_count(), Ok(1));
 }
 
-/// Checks that threads that wait for work on a lost card wake.
+/// Checks that threads that wait for work on a lost GPU wake.
 fn lost_with_work() {
     let f = Fixture::new();
     let a = f.zeros(64);

@@ -1,4 +1,4 @@
-//! Tests CUDA on the processor with `cudarc`: each test in its own process, which finds the libraries.
+//! Tests CUDA on the CPU with `cudarc`: each test in its own process, which finds the libraries.
 
 #![deny(unsafe_code)]
 

@@ -65,7 +65,7 @@ pub(crate) unsafe extern "system" fn vkGetInstanceProcAddr(
     }
 }
 
-/// Returns the feature that cards lack in this process.
+/// Returns the feature that GPUs lack in this process.
 fn lacks() -> Option<&'static str> {
     FAULT.as_ref().and_then(Fault::lacks)
 }
@@ -75,12 +75,12 @@ static FEATURES: OnceLock<vk::PFN_vkGetPhysicalDeviceFeatures2> = OnceLock::new(
 /// # Safety
 /// The caller follows Vulkan's rules for `vkGetPhysicalDeviceFeatures2`.
 unsafe extern "system" fn features(
-    card: vk::PhysicalDevice,
+    physical: vk::PhysicalDevice,
     features: *mut vk::PhysicalDeviceFeatures2<'_>,
 ) {
     if let Some(real) = FEATURES.get() {
         // SAFETY: the arguments are those of the caller.
-        unsafe { real(card, features) };
+        unsafe { real(physical, features) };
     }
     let Some(lacks) = lacks() else { return };
     // SAFETY: `features` is a struct, which nobody else has now, and begins a chain of structs.
@@ -120,12 +120,12 @@ static PROPERTIES: OnceLock<vk::PFN_vkGetPhysicalDeviceProperties> = OnceLock::n
 /// # Safety
 /// The caller follows Vulkan's rules for `vkGetPhysicalDeviceProperties`.
 unsafe extern "system" fn properties(
-    card: vk::PhysicalDevice,
+    physical: vk::PhysicalDevice,
     properties: *mut vk::PhysicalDeviceProperties,
 ) {
     if let Some(real) = PROPERTIES.get() {
         // SAFETY: the arguments are those of the caller.
-        unsafe { real(card, properties) };
+        unsafe { real(physical, properties) };
     }
     if lacks() == Some("vulkan_1_3") {
         // SAFETY: `properties` is a struct, which nobody else has now.
@@ -138,13 +138,13 @@ static FAMILIES: OnceLock<vk::PFN_vkGetPhysicalDeviceQueueFamilyProperties> = On
 /// # Safety
 /// The caller follows Vulkan's rules for `vkGetPhysicalDeviceQueueFamilyProperties`.
 unsafe extern "system" fn families(
-    card: vk::PhysicalDevice,
+    physical: vk::PhysicalDevice,
     count: *mut u32,
     families: *mut vk::QueueFamilyProperties,
 ) {
     if let Some(real) = FAMILIES.get() {
         // SAFETY: the arguments are those of the caller.
-        unsafe { real(card, count, families) };
+        unsafe { real(physical, count, families) };
     }
     if families.is_null() || lacks() != Some("compute_queue") {
         return;

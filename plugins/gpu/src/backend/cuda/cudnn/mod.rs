@@ -9,7 +9,7 @@ pub(super) use sizes::Convolution;
 use super::dlopen::CUDNN;
 use super::library_ops::{pushed, warn};
 use super::{broken, failed};
-use crate::backend::driver::Done;
+use crate::backend::driver::BackendResult;
 use cudarc::cudnn::result::{self, CudnnError};
 use cudarc::cudnn::sys;
 use cudarc::driver::sys::CUstream;
@@ -20,14 +20,14 @@ use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 /// The memory for filters in cuDNN's order and for temporary data of an algorithm: at most this
-/// many bytes, and at most this part of the card's free memory.
+/// many bytes, and at most this part of the GPU's free memory.
 const WORKSPACE: (usize, usize) = (256 << 20, 16);
 /// How many different convolutions are kept ready.
 const MOST_PLANS: usize = 4096;
 
 type Plans = HashMap<(Convolution, Sizes), Option<Arc<Plan>>>;
 
-/// cuDNN, opened for a card.
+/// cuDNN, opened for a GPU.
 pub(super) struct Cudnn {
     handle: Mutex<Handle>,
     /// Its address and bytes. Commands run in order, so all use the same.
@@ -36,7 +36,7 @@ pub(super) struct Cudnn {
     plans: Mutex<Plans>,
     /// The kinds of convolutions with wrong results.
     wrong: Vec<Convolution>,
-    /// Logs only the first failure that is not the card's.
+    /// Logs only the first failure that is not the GPU's.
     pub(super) failed: Once,
 }
 
@@ -47,7 +47,7 @@ unsafe impl Send for Handle {}
 
 impl Cudnn {
     /// Opens cuDNN for the context of this thread, if it is installed, and tests it: the stream is still empty.
-    pub(super) fn open(stream: CUstream, free: usize) -> Done<Option<Self>> {
+    pub(super) fn open(stream: CUstream, free: usize) -> BackendResult<Option<Self>> {
         if !CUDNN.find() {
             return Ok(None);
         }
@@ -87,7 +87,7 @@ impl Cudnn {
     /// Enqueues a convolution into the stream, if cuDNN supports it. Returns whether it does.
     ///
     /// # Safety
-    /// The context is that of this thread; the tensors are in memory of the card, which lives until they are computed.
+    /// The context is that of this thread; the tensors are in memory of the GPU, which lives until they are computed.
     pub(super) unsafe fn enqueue(
         &self,
         convolution: Convolution,

@@ -213,7 +213,7 @@ impl Plan {
 
     /// # Safety
     /// The context is that of this thread; the tensors have these addresses, as the shader takes them, and the workspace has what
-    /// was planned, in memory of the card, which lives until they are computed.
+    /// was planned, in memory of the GPU, which lives until they are computed.
     pub(super) unsafe fn enqueue(
         &self,
         handle: sys::cudnnHandle_t,
