@@ -77,7 +77,7 @@ fn compare(arguments: &[&str]) -> Result<()> {
     let mut times = Table::new(&[
         "connections",
         "at once",
-        "processor, pooled GET",
+        "CPU, pooled GET",
         "official SDK",
         "ratio",
         "time, pooled GET",
@@ -89,7 +89,7 @@ fn compare(arguments: &[&str]) -> Result<()> {
         "connections",
         "at once",
         "throughput",
-        "processor a GiB: user",
+        "CPU per GiB: user",
         "system",
         "cores for 25 Gbit/s",
         "100 Gbit/s",

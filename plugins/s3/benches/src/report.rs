@@ -53,7 +53,7 @@ pub fn markdown(figures: &Figures, rest: &Rest) -> String {
     }
     section("Bytes sent", &sent(figures));
     section("Requests of this plugin by S3 operation, shaped", &operations(figures));
-    section("Processor time of the client, user and system, unshaped", &cpu(figures));
+    section("CPU time of the client, user and system, unshaped", &cpu(figures));
     section(
         "Peak memory, in addition to that of a new process after its imports",
         &memory(figures),
