@@ -6,10 +6,10 @@ macro_rules! case_type {
         $(#[$doc])*
         pub struct Case {
             pub(super) name: &'static str,
-            pub(super) asks: &'static str,
+            pub(super) checks: &'static str,
             pub(super) why: &'static str,
             pub(super) group: Group,
-            pub(super) run: fn(&mut super::run::Run<'_>) -> super::run::Outcome,
+            pub(super) run: fn(&mut super::run::Run<'_>) -> super::run::Step,
         }
 
         impl Case {
@@ -21,8 +21,8 @@ macro_rules! case_type {
 
             /// Returns what the case checks, in Markdown.
             #[must_use]
-            pub fn asks(&self) -> &'static str {
-                self.asks
+            pub fn checks(&self) -> &'static str {
+                self.checks
             }
 
             /// Returns why this matters to TensorFlow.
@@ -39,14 +39,14 @@ macro_rules! case_type {
 
             /// Fails the test with a report if the case failed on `on`, a URI or platform of the kind `whose`.
             #[track_caller]
-            pub(crate) fn judge(&self, verdict: crate::verdict::Verdict, on: &str, whose: &str) {
-                use crate::verdict::Verdict;
-                match verdict {
-                    Verdict::Passed => {}
-                    Verdict::Skipped(reason) => println!("skipped: {reason}"),
-                    Verdict::Failed(deviations) => {
-                        let Self { name, asks, why, .. } = self;
-                        let report = crate::deviation::report(name, asks, why, on, whose, &deviations);
+            pub(crate) fn judge(&self, outcome: crate::outcome::Outcome, on: &str, whose: &str) {
+                use crate::outcome::Outcome;
+                match outcome {
+                    Outcome::Passed => {}
+                    Outcome::Skipped(reason) => println!("skipped: {reason}"),
+                    Outcome::Failed(deviations) => {
+                        let Self { name, checks, why, .. } = self;
+                        let report = crate::deviation::report(name, checks, why, on, whose, &deviations);
                         panic!("{report}")
                     }
                 }
@@ -84,19 +84,19 @@ macro_rules! groups {
 /// Turns a list of cases into the module `cases`, the table `CASES`, and `$tests`, a macro with a test for each case.
 macro_rules! case_list {
     (($d:tt) $module:ident $tests:ident $($group:ident {
-        $($name:ident = $run:expr, $asks:expr, $why:expr;)*
+        $($name:ident = $run:expr, $checks:expr, $why:expr;)*
     })*) => {
         /// Each case as a value.
         #[allow(non_upper_case_globals, reason = "the names of tests")]
         pub(crate) mod cases {
             use super::*;
             $($(
-                #[doc = $asks]
+                #[doc = $checks]
                 #[doc = ""]
                 #[doc = concat!("Why: ", $why, ".")]
                 pub static $name: Case = Case {
                     name: stringify!($name),
-                    asks: $asks,
+                    checks: $checks,
                     why: $why,
                     group: Group::$group,
                     run: $run,

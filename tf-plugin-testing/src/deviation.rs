@@ -91,14 +91,14 @@ impl Display for Deviation {
 #[must_use]
 pub(crate) fn report(
     name: &str,
-    asks: &str,
+    checks: &str,
     why: &str,
     on: &str,
     whose: &str,
     deviations: &[Deviation],
 ) -> String {
     let mut text = format!(
-        "the conformance case `{name}` fails on {on}\n\n  checks  {asks}\n  why     {why}\n"
+        "the conformance case `{name}` fails on {on}\n\n  checks  {checks}\n  why     {why}\n"
     );
     for (number, deviation) in (1..).zip(deviations) {
         // Writing to a string does not fail.

@@ -40,8 +40,8 @@ mod faults;
 #[cfg_attr(docsrs, doc(cfg(feature = "filesystem")))]
 pub mod filesystem;
 mod options;
+mod outcome;
 mod threads;
-mod verdict;
 mod violations;
 
 /// What this repository's own tests share with the cases. Not for other use: it changes without

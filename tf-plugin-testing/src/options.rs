@@ -14,9 +14,9 @@ impl OptionText for String {}
 
 /// The cases that are left out, each with the reason.
 #[derive(Debug, Default)]
-pub(crate) struct LeftOut(pub(crate) Vec<(&'static str, String)>);
+pub(crate) struct Exclusions(pub(crate) Vec<(&'static str, String)>);
 
-impl LeftOut {
+impl Exclusions {
     pub(crate) fn add(&mut self, case: &'static str, reason: impl OptionText) {
         self.0.push((case, reason.into()));
     }
@@ -164,7 +164,7 @@ conformance_values! {
         files [Files written Written provided Provided] "`files` is `written` or `provided`, with a comma before the next option";
         malformed "`malformed` is a URI in quotes, with a comma before the next option: `malformed: \"my://host/x\"`";
         other_host "`other_host` is a URI in quotes, with a comma before the next option: `other_host: \"my://other/\"`";
-        visible [Visible create Create in_place InPlace flush Flush close Close] "`visible` is `create`, `in_place`, `flush` or `close`, with a comma before the next option";
+        visible [Visibility create Create in_place InPlace flush Flush close Close] "`visible` is `create`, `in_place`, `flush` or `close`, with a comma before the next option";
         directories [Directories real Real implied Implied] "`directories` is `real` or `implied`, with a comma before the next option";
         append [Append supported Supported unsupported Unsupported] "`append` is `supported` or `unsupported`, with a comma before the next option";
         without "`without` is a list of cases, each with its reason: `without: [checkpoint => \"why\"]`";

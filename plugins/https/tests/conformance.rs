@@ -9,7 +9,7 @@ use server::{Content, Reply, Request, Server};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tf_fs_object_store::DiskCache;
-use tf_plugin_testing::filesystem::{Case, Conformance, Files, Host, Verdict, samples};
+use tf_plugin_testing::filesystem::{Case, Conformance, Files, Host, Outcome, samples};
 
 /// Cases in which a URL differs from a path on a disk.
 const LACKING: [(&str, &[&str]); 3] = [
@@ -73,10 +73,10 @@ fn pass(server: &Server, settings: Settings) {
             if name.starts_with('_') { case.name().ends_with(name) } else { case.name() == *name }
         });
         match all.malformed("http://user:pw@host/x").run(case) {
-            Verdict::Passed => passed += 1,
-            Verdict::Skipped(_) => {}
-            Verdict::Failed(_) if lacks => {}
-            Verdict::Failed(deviations) => wrong.push(format!("{case:?}: {deviations:?}")),
+            Outcome::Passed => passed += 1,
+            Outcome::Skipped(_) => {}
+            Outcome::Failed(_) if lacks => {}
+            Outcome::Failed(deviations) => wrong.push(format!("{case:?}: {deviations:?}")),
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
 use tf_plugin_testing::device::{
-    Case, Fault, Faults, Faulty, Host, Sizes, TestDevice, TestStream, Verdict, run_case, sweep,
+    Case, Fault, Faults, Faulty, Host, Outcome, Sizes, TestDevice, TestStream, run_case, sweep,
 };
 
 fn open(_: usize) -> Result<HostDevice> {
@@ -71,7 +71,7 @@ fn without_a_fault_nothing_is_different() {
                     let Some(case) = case else { return };
                     let (plain, faulty) =
                         (run_case::<Toy>(case, limit), run_case::<Faulty<Toy>>(case, limit));
-                    assert!(!matches!(plain, Verdict::Failed(_)), "{case:?}: {plain:?}");
+                    assert!(!matches!(plain, Outcome::Failed(_)), "{case:?}: {plain:?}");
                     assert_eq!(plain, faulty, "{case:?}");
                 }
             });

@@ -33,7 +33,7 @@ fn table(name: &str) -> String {
         |cases: &[&'static tf_plugin_testing::filesystem::TensorFlowCase]| -> Vec<Row> {
             cases
                 .iter()
-                .map(|case| (case.group.to_owned(), case.name, case.asks, case.why))
+                .map(|case| (case.group.to_owned(), case.name, case.checks, case.why))
                 .collect()
         };
     match name {
@@ -51,7 +51,7 @@ fn filesystems() -> Vec<Row> {
     let cases = tf_plugin_testing::filesystem::Case::all().iter();
     let rows = cases.map(|case| {
         let of = if case.group().is_of_the_header() { " (header)" } else { "" };
-        (format!("{}{of}", case.group().title()), case.name(), case.asks(), case.why())
+        (format!("{}{of}", case.group().title()), case.name(), case.checks(), case.why())
     });
     rows.collect()
 }
@@ -106,7 +106,7 @@ fn devices() -> String {
     use tf_plugin_testing::device::{Case, InTensorFlow};
     let rows: Vec<Row> = Case::all()
         .iter()
-        .map(|case| (case.group().title().to_owned(), case.name(), case.asks(), case.why()))
+        .map(|case| (case.group().title().to_owned(), case.name(), case.checks(), case.why()))
         .collect();
     let mut text = format!("{} cases, {} defects.\n", rows.len(), DEFECTS_OF_DEVICES.len());
     grouped(&mut text, 2, &rows, None);
@@ -123,7 +123,7 @@ fn devices() -> String {
     );
     for (title, cases) in [("From Python", python), ("In C", c)] {
         let row = |case: &&'static tf_plugin_testing::device::TensorFlowCase| -> Row {
-            (title.to_owned(), case.name, case.asks, case.why)
+            (title.to_owned(), case.name, case.checks, case.why)
         };
         grouped(&mut text, 3, &cases.iter().map(row).collect::<Vec<_>>(), None);
     }

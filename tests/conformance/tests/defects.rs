@@ -14,7 +14,7 @@ use tf_plugin_conformance_tests::findings::{Findings, Noticed};
 use tf_plugin_conformance_tests::{Broken, Defect, MALFORMED, raw_host};
 use tf_plugin_testing::filesystem::model::{Name, Op, run};
 use tf_plugin_testing::filesystem::{
-    Append, Case, Conformance, Directories, Files, Host, Verdict, Visible, cases, samples,
+    Append, Case, Conformance, Directories, Files, Host, Outcome, Visibility, cases, samples,
 };
 
 /// Cases that take long: each is tried on one defect only.
@@ -62,15 +62,15 @@ impl Patient {
         Self { host, _alone: None }
     }
 
-    fn verdict(&self, case: &Case) -> Verdict {
+    fn outcome(&self, case: &Case) -> Outcome {
         let conformance = Conformance::new(&self.host, "mem://box/").malformed(MALFORMED);
         conformance.other_host("mem://other/").run(case)
     }
 
     /// Whether the case notices the defect. A case that has nothing to test with does not count.
     fn fails(&self, case: &Case) -> bool {
-        match self.verdict(case) {
-            Verdict::Failed(deviations) => {
+        match self.outcome(case) {
+            Outcome::Failed(deviations) => {
                 deviations.iter().any(|deviation| !deviation.what.starts_with("cannot make files"))
             }
             _ => false,
@@ -161,14 +161,14 @@ fn a_false_declaration_is_noticed() {
     }
     for (conformance, case) in [
         (conformance().append(Append::Unsupported), &cases::appending_is_declared_right),
-        (conformance().visible(Visible::Close), &cases::visibility_is_declared_right),
-        (conformance().visible(Visible::Flush), &cases::visibility_is_declared_right),
-        (conformance().visible(Visible::InPlace), &cases::visibility_is_declared_right),
+        (conformance().visible(Visibility::Close), &cases::visibility_is_declared_right),
+        (conformance().visible(Visibility::Flush), &cases::visibility_is_declared_right),
+        (conformance().visible(Visibility::InPlace), &cases::visibility_is_declared_right),
         (conformance().files(Files::Provided), &cases::changes_are_refused),
     ] {
         // memfs appends, shows at once what was flushed, so that half a file is seen, and writes.
-        let verdict = conformance.run(case);
-        let Verdict::Failed(deviations) = &verdict else { panic!("{case:?}: {verdict:?}") };
+        let outcome = conformance.run(case);
+        let Outcome::Failed(deviations) = &outcome else { panic!("{case:?}: {outcome:?}") };
         assert!(!deviations[0].what.starts_with("there is no "), "{deviations:?}");
     }
 }
@@ -177,9 +177,9 @@ fn a_false_declaration_is_noticed() {
 #[test]
 fn a_read_before_the_close_fails_in_one_way_only() {
     let patient = Patient::new(Defect::OpenFails);
-    let conformance = Conformance::new(&patient.host, "mem://box/").visible(Visible::Close);
-    let verdict = conformance.run(&cases::visibility_is_declared_right);
-    let Verdict::Failed(deviations) = &verdict else { panic!("{verdict:?}") };
+    let conformance = Conformance::new(&patient.host, "mem://box/").visible(Visibility::Close);
+    let outcome = conformance.run(&cases::visibility_is_declared_right);
+    let Outcome::Failed(deviations) = &outcome else { panic!("{outcome:?}") };
     assert!(deviations[0].what.starts_with("before the close"), "{deviations:?}");
 }
 
@@ -197,7 +197,7 @@ fn random_operations_are_told_with_names() {
     {
         assert!(error.contains(part), "{part} is not in {error}");
     }
-    let Verdict::Failed(found) = patient.verdict(&cases::random_operations) else {
+    let Outcome::Failed(found) = patient.outcome(&cases::random_operations) else {
         panic!("random_operations passes")
     };
     for index in ["File(", "Dir(", "In("] {
@@ -213,9 +213,9 @@ fn a_directory_is_renamed_without_its_neighbours() {
         let broken = Broken::moving_directories(MemFs::default(), defect);
         host.serve("mem", broken).expect("registered");
         let conformance = Conformance::new(&host, "mem://box/").directories(Directories::Implied);
-        let verdict = conformance.run(&cases::rename_file_from_empty_dir);
-        assert_eq!(matches!(verdict, Verdict::Passed), passes, "{defect:?}: {verdict:?}");
-        assert_eq!(matches!(verdict, Verdict::Failed(_)), !passes, "{defect:?}: {verdict:?}");
+        let outcome = conformance.run(&cases::rename_file_from_empty_dir);
+        assert_eq!(matches!(outcome, Outcome::Passed), passes, "{defect:?}: {outcome:?}");
+        assert_eq!(matches!(outcome, Outcome::Failed(_)), !passes, "{defect:?}: {outcome:?}");
     }
 }
 
@@ -223,9 +223,9 @@ fn a_directory_is_renamed_without_its_neighbours() {
 fn without_a_defect_nothing_is_noticed() {
     let patient = Patient::new(Defect::NoDefect);
     for case in Case::all() {
-        match patient.verdict(case) {
-            Verdict::Passed => {}
-            Verdict::Skipped(_) if NEED_ANOTHER_DECLARATION.contains(&case.name()) => {}
+        match patient.outcome(case) {
+            Outcome::Passed => {}
+            Outcome::Skipped(_) if NEED_ANOTHER_DECLARATION.contains(&case.name()) => {}
             other => panic!("{}: {other:#?}", case.name()),
         }
     }

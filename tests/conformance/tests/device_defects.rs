@@ -6,7 +6,7 @@ use se_plugin::{AllocatorStats, HostTimer, Timer};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tf_plugin_testing::device::{Case, Fault, Verdict, cases, failed_work, run_case, sweep};
+use tf_plugin_testing::device::{Case, Fault, Outcome, cases, failed_work, run_case, sweep};
 
 /// What is wrong with a device.
 macro_rules! list {
@@ -394,8 +394,8 @@ const LIMIT: Duration = Duration::from_secs(30);
 const ATTEMPTS: usize = 5;
 
 /// Whether a case has failed by what it says of the device, not by its own end.
-fn is_finding(verdict: &Verdict) -> bool {
-    let Verdict::Failed(found) = verdict else { return false };
+fn is_finding(outcome: &Outcome) -> bool {
+    let Outcome::Failed(found) = outcome else { return false };
     !["the test panicked", "it is not done", "there is no thread", "the test has ended"]
         .iter()
         .any(|end| found[0].what.starts_with(end))
@@ -411,7 +411,7 @@ fn look<const P: usize>(
         // Who does not wait is seen if the work is late, which a busy machine decides.
         let mut verdicts = (0..ATTEMPTS).map(|_| run_case::<Defective<P>>(case, LIMIT));
         match verdicts.find(is_finding) {
-            Some(Verdict::Failed(found)) => println!("{what}: {case:?}: {}", found[0]),
+            Some(Outcome::Failed(found)) => println!("{what}: {case:?}: {}", found[0]),
             _ => lock(missed).push(format!("{what}: {case:?}")),
         }
     }
@@ -438,11 +438,11 @@ fn failed_work_must_be_reported() {
         let fails = |[]: [&[u8]; 0], []: [&mut [u8]; 0]| Err(Error::internal("requested"));
         stream.stream.launch("a bad kernel", [], [], fails)
     }
-    assert_eq!(failed_work::<Sound>(fail), Verdict::Passed);
+    assert_eq!(failed_work::<Sound>(fail), Outcome::Passed);
     // Work that succeeds is not what was promised.
     let found = [failed_work::<Defective<FORGETFUL>>(fail), failed_work::<Sound>(|_| Ok(()))];
-    for verdict in found {
-        let Verdict::Failed(found) = verdict else { panic!("not found") };
+    for outcome in found {
+        let Outcome::Failed(found) = outcome else { panic!("not found") };
         assert_eq!(found.len(), 2, "{found:#?}");
     }
 }

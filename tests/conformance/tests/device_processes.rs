@@ -4,7 +4,7 @@ use se_plugin::host::{HostDevice, HostMemory};
 use se_plugin::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tf_plugin_testing::device::{Suite, Verdict, cases, run_case};
+use tf_plugin_testing::device::{Outcome, Suite, cases, run_case};
 
 static OPENED: AtomicUsize = AtomicUsize::new(0);
 static OPENS: AtomicUsize = AtomicUsize::new(0);
@@ -62,9 +62,9 @@ fn a_platform_is_opened_once_by_one_thread() {
     // These are new hosts, but not at once.
     let run = || run_case::<Fragile>(&cases::figures, Duration::from_secs(10));
     let verdicts = std::thread::scope(|scope| {
-        [scope.spawn(run), scope.spawn(run)].map(|thread| thread.join().expect("a verdict"))
+        [scope.spawn(run), scope.spawn(run)].map(|thread| thread.join().expect("a outcome"))
     });
-    assert_eq!(verdicts, [Verdict::Passed, Verdict::Passed]);
+    assert_eq!(verdicts, [Outcome::Passed, Outcome::Passed]);
     assert_eq!(OPENED.load(Ordering::SeqCst), 3);
 }
 

@@ -4,7 +4,7 @@ use memfs::MemFs;
 use std::time::{Duration, Instant};
 use tf_fs_plugin::Code;
 use tf_plugin_testing::filesystem::{
-    Case, Conformance, Fault, Faults, Faulty, Host, TestFilesystem, Verdict, sweep,
+    Case, Conformance, Fault, Faults, Faulty, Host, Outcome, TestFilesystem, sweep,
 };
 
 fn host() -> (Host, Faults) {
@@ -45,8 +45,8 @@ fn without_faults_nothing_changes() {
     let (host, faults) = host();
     let conformance = Conformance::new(&host, "mem://box/");
     for case in Case::all().iter().filter(|case| !case.name().starts_with("random")) {
-        let verdict = conformance.run(case);
-        assert!(!matches!(verdict, Verdict::Failed(_)), "{case:?}: {verdict:#?}");
+        let outcome = conformance.run(case);
+        assert!(!matches!(outcome, Outcome::Failed(_)), "{case:?}: {outcome:#?}");
     }
     assert_eq!(faults.met(), 0);
     assert!(faults.calls_of("stat") > 100 && faults.calls_of("read") > 100, "{}", faults.calls());

@@ -4,7 +4,7 @@ use localfs::LocalFs;
 use tempfile::TempDir;
 use tf_fs_plugin::{FilesystemOption, OptionValues, Result};
 use tf_plugin_conformance_tests::readers_find_whole_files;
-use tf_plugin_testing::filesystem::{Conformance, Host, TestRoot, Verdict, cases};
+use tf_plugin_testing::filesystem::{Conformance, Host, Outcome, TestRoot, cases};
 
 /// A directory that is the root of `local://`.
 struct Confined(TempDir);
@@ -67,6 +67,6 @@ fn writing_in_place_is_noticed() {
     let directory = directory();
     let host = Host::load::<LocalFs>().expect("loaded");
     let conformance = Conformance::new(&host, format!("local://{}", directory.path().display()));
-    let verdict = conformance.run(&cases::reader_of_a_file_that_is_written_again);
-    assert!(matches!(verdict, Verdict::Failed(_)), "{verdict:?}");
+    let outcome = conformance.run(&cases::reader_of_a_file_that_is_written_again);
+    assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 use tf_fs_plugin::prelude::*;
 use tf_plugin_conformance_tests::{Broken, Defect, MALFORMED};
-use tf_plugin_testing::filesystem::{Case, Conformance, Files, Host, Verdict, cases, samples};
+use tf_plugin_testing::filesystem::{Case, Conformance, Files, Host, Outcome, cases, samples};
 
 /// A memfs that holds the samples, with a defect or without. Nothing is written through this type.
 struct ReadOnly {
@@ -134,7 +134,7 @@ mod with_implied_directories {
     }
 }
 
-fn verdict(filesystem: ReadOnly, case: &Case) -> Verdict {
+fn outcome(filesystem: ReadOnly, case: &Case) -> Outcome {
     let host = Host::new();
     host.serve("mem", filesystem).expect("registered");
     host.read_once();
@@ -187,8 +187,8 @@ fn each_defect_is_noticed() {
     let lying =
         lies.map(|(lie, case)| (format!("{lie:?}"), ReadOnly { lie: Some(lie), ..whole() }, case));
     for (defect, filesystem, case) in broken.into_iter().chain(lying) {
-        match verdict(filesystem, case) {
-            Verdict::Failed(deviations) => {
+        match outcome(filesystem, case) {
+            Outcome::Failed(deviations) => {
                 let what = &deviations[0].what;
                 assert!(!what.starts_with("there is no mem:"), "{defect}: {deviations:?}");
             }
@@ -202,13 +202,13 @@ fn each_defect_is_noticed() {
 fn cases_that_change_nothing_run_and_others_are_skipped() {
     let (mut passed, mut skipped) = (BTreeSet::new(), 0);
     for case in Case::all() {
-        match verdict(whole(), case) {
-            Verdict::Passed => drop(passed.insert(case.name())),
-            Verdict::Skipped(reason) => {
+        match outcome(whole(), case) {
+            Outcome::Passed => drop(passed.insert(case.name())),
+            Outcome::Skipped(reason) => {
                 assert!(reason.contains("provided") || case.name() == "configuration", "{reason}");
                 skipped += 1;
             }
-            Verdict::Failed(deviations) => panic!("{case:?}: {deviations:?}"),
+            Outcome::Failed(deviations) => panic!("{case:?}: {deviations:?}"),
         }
     }
     assert!(passed.len() >= 150, "only {} cases run: {passed:?}", passed.len());
@@ -224,8 +224,8 @@ fn cases_that_change_nothing_run_and_others_are_skipped() {
 #[test]
 fn a_set_up_without_the_samples_is_told_so() {
     let empty = ReadOnly { inner: Arc::new(Broken::new(MemFs::default(), NoDefect)), lie: None };
-    let verdict = verdict(empty, &cases::stat_of_file);
-    let Verdict::Failed(deviations) = verdict else { panic!("{verdict:?}") };
+    let outcome = outcome(empty, &cases::stat_of_file);
+    let Outcome::Failed(deviations) = outcome else { panic!("{outcome:?}") };
     let text = deviations[0].to_string();
     assert!(text.starts_with("there is no mem://box/stat_of_file-cell1/"), "{text}");
     assert!(text.contains("`tf_plugin_testing::filesystem::samples()`"), "{text}");

@@ -3,15 +3,15 @@
 use crate::full::Full;
 use crate::trips::{Trip, arm};
 use tf_fs_plugin::Code;
-use tf_plugin_testing::filesystem::{Case, Conformance, Host, Verdict};
+use tf_plugin_testing::filesystem::{Case, Conformance, Host, Outcome};
 
 /// Returns each deviation from the header as a line.
 fn deviations(host: &Host, root: &str) -> Vec<String> {
     let conformance = Conformance::new(host, root);
     let of_the_header = Case::all().iter().filter(|case| case.group().is_of_the_header());
     let found = of_the_header.flat_map(|case| match conformance.run(case) {
-        Verdict::Failed(deviations) => deviations,
-        Verdict::Passed | Verdict::Skipped(_) => Vec::new(),
+        Outcome::Failed(deviations) => deviations,
+        Outcome::Passed | Outcome::Skipped(_) => Vec::new(),
     });
     found.map(|deviation| deviation.to_string()).collect()
 }

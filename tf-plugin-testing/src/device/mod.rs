@@ -14,8 +14,8 @@ mod tensorflow;
 pub use crate::__device_conformance as conformance;
 pub use crate::deviation::Deviation;
 pub use crate::faults::{Fault, Faults};
-pub use crate::tensorflow::{Answer, TensorFlowCase};
-pub use crate::verdict::Verdict;
+pub use crate::outcome::Outcome;
+pub use crate::tensorflow::{CaseResult, TensorFlowCase};
 pub use crate::violations::Violation;
 pub use abi::{
     GraphHost, GraphSizes, Host, ProfilerHost, ProfilerSizes, Sizes, TestDevice, TestEvent,

@@ -2,9 +2,9 @@
 
 use super::conformance::{Case, run_next_case};
 use super::tensorflow::Devices;
-use crate::options::{LeftOut, OptionText};
-use crate::tensorflow::Asked;
-use crate::verdict::Verdict;
+use crate::options::{Exclusions, OptionText};
+use crate::outcome::Outcome;
+use crate::tensorflow::TestRequest;
 use se_plugin::Platform;
 use std::time::Duration;
 
@@ -23,11 +23,11 @@ impl OptionDuration for Duration {}
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Suite {
-    run: fn(&'static Case, Duration) -> Verdict,
+    run: fn(&'static Case, Duration) -> Outcome,
     name: &'static str,
     device_type: &'static str,
     limit: Duration,
-    without: LeftOut,
+    without: Exclusions,
 }
 
 impl Suite {
@@ -38,7 +38,7 @@ impl Suite {
             name: P::NAME,
             device_type: P::TYPE,
             limit: Duration::from_secs(60),
-            without: LeftOut::default(),
+            without: Exclusions::default(),
         }
     }
     #[must_use]
@@ -62,10 +62,10 @@ impl Suite {
     /// Runs the Python or C cases as a test, if `cargo tf-plugin test` requests them; or is the process of the C cases.
     #[track_caller]
     pub fn test_in_tensorflow(&self, module: &str, in_c: bool) {
-        let Some(asked) = Asked::new::<Devices>(module, in_c) else { return };
-        let cases = asked.cases(Devices, &self.without);
+        let Some(request) = TestRequest::new::<Devices>(module, in_c) else { return };
+        let cases = request.cases(Devices, &self.without);
         let cases = cases.limit(self.limit.max(Duration::from_secs(120)));
-        asked.judge(&cases.run(self.device_type), self.name, "the device");
+        request.judge(&cases.run(self.device_type), self.name, "the device");
     }
 }
 

@@ -2,7 +2,7 @@
 //! would crash, there is a violation and an error.
 
 use super::abi::listing::matches;
-use super::handle::TestFilesystem;
+use super::test_filesystem::TestFilesystem;
 use std::collections::VecDeque;
 use tf_fs_plugin::{DeleteRecursivelyError, Uri};
 use tf_plugin_core::{Code, Error, Result};

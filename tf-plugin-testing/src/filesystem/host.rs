@@ -4,7 +4,7 @@ use super::abi::file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWrita
 use super::abi::mounted::Mounted;
 use super::abi::transactions::TestTransaction;
 use super::defaults;
-use super::handle::TestFilesystem;
+use super::test_filesystem::TestFilesystem;
 use crate::abi::status;
 use crate::violations::{Log, Violation};
 use std::collections::BTreeMap;

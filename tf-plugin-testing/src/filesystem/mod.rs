@@ -43,37 +43,37 @@
 #[allow(unsafe_code, reason = "the host's side of the C boundary; every block is argued")]
 mod abi;
 mod conformance;
-mod declared;
 mod defaults;
 mod export;
 mod faulty;
-mod handle;
 mod host;
 pub mod model;
-mod opening;
+mod open_ops;
+mod semantics;
 mod suite;
 mod tensorflow;
+mod test_filesystem;
 
 #[doc(inline)]
 pub use crate::__filesystem_conformance as conformance;
 pub use crate::deviation::Deviation;
 pub use crate::faults::{Fault, Faults};
-pub use crate::tensorflow::{Answer, TensorFlowCase};
-pub use crate::verdict::Verdict;
+pub use crate::outcome::Outcome;
+pub use crate::tensorflow::{CaseResult, TensorFlowCase};
 pub use crate::violations::Violation;
 pub use abi::file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWritableFile};
 pub use abi::mounted::Tables;
 pub use abi::transactions::TestTransaction;
 pub use conformance::samples::{Sample, samples};
 pub use conformance::{Case, Conformance, Group};
-pub use declared::{Append, Directories, Files, Visible};
 pub use faulty::{Faulty, sweep};
-pub use handle::TestFilesystem;
 pub use host::Host;
+pub use semantics::{Append, Directories, Files, Visibility};
 pub use suite::TestRoot;
 #[doc(hidden)]
 pub use suite::{RootSource, Suite};
 pub use tensorflow::{InTensorFlow, c_cases, python_cases};
+pub use test_filesystem::TestFilesystem;
 pub use tf_fs_plugin::__private::Plugin;
 
 /// Each case as a value: to run it alone, and for the option `without` of

@@ -2,10 +2,10 @@
 
 use super::abi::at_exit::drop_at_exit;
 use super::conformance::{Case, Conformance};
-use super::declared::{Append, Declared, Directories, Files, Visible, declarations};
 use super::host::Host;
-use crate::options::{LeftOut, OptionText};
-use crate::tensorflow::Asked;
+use super::semantics::{Append, Directories, Files, Semantics, Visibility, declarations};
+use crate::options::{Exclusions, OptionText};
+use crate::tensorflow::TestRequest;
 use std::sync::{Arc, OnceLock, Weak};
 use tf_plugin_core::Result;
 
@@ -87,11 +87,11 @@ pub struct Suite {
     root: Option<RootSource>,
     /// The root of the process. Its owner is dropped when the process ends.
     shared: OnceLock<Weak<dyn TestRoot>>,
-    declared: Declared,
-    without: LeftOut,
+    semantics: Semantics,
+    without: Exclusions,
 }
 
-declarations! { Suite, declared, OptionText }
+declarations! { Suite, semantics, OptionText }
 
 impl Suite {
     pub fn new(make_host: MakeHost) -> Self {
@@ -99,8 +99,8 @@ impl Suite {
             make_host,
             root: None,
             shared: OnceLock::new(),
-            declared: Declared::default(),
-            without: LeftOut::default(),
+            semantics: Semantics::default(),
+            without: Exclusions::default(),
         }
     }
     pub fn root(mut self, root: RootSource) -> Self {
@@ -108,7 +108,7 @@ impl Suite {
         self
     }
     pub fn other_host(mut self, uri: impl OptionText) -> Self {
-        self.declared.other_host = Some(uri.into());
+        self.semantics.other_host = Some(uri.into());
         self
     }
     pub fn without(mut self, case: &'static str, reason: impl OptionText) -> Self {
@@ -130,20 +130,20 @@ impl Suite {
             panic!("the host cannot be prepared for the tests: {error:#}");
         }
         let uri = root.uri();
-        let conformance = Conformance::declared(&host, &uri, self.declared.clone());
+        let conformance = Conformance::with_semantics(&host, &uri, self.semantics.clone());
         case.judge(conformance.run(case), &uri, "the filesystem");
     }
 
     /// Runs the Python or C cases as a test, if `cargo tf-plugin test` requests them; or is the process of the C cases.
     #[track_caller]
     pub fn test_in_tensorflow(&self, module: &str, in_c: bool) {
-        let Some(asked) = Asked::new::<Declared>(module, in_c) else { return };
+        let Some(request) = TestRequest::new::<Semantics>(module, in_c) else { return };
         let root = self.make_root();
         let uri = root.uri();
-        let cases = asked.cases(self.declared.clone(), &self.without);
+        let cases = request.cases(self.semantics.clone(), &self.without);
         let environment = root.environment().into_iter();
         let cases = environment.fold(cases, |cases, (name, value)| cases.env(name, value));
-        asked.judge(&cases.run(&uri), &uri, "the filesystem");
+        request.judge(&cases.run(&uri), &uri, "the filesystem");
     }
 
     fn make_root(&self) -> Arc<dyn TestRoot> {
@@ -207,7 +207,7 @@ impl Suite {
 /// | `files: written` or `provided` | whether the cases write their files, or the set-up has created [`samples`](crate::filesystem::samples) for a read-only filesystem; see [`Files`](crate::filesystem::Files) |
 /// | `malformed: "uri"` | a name that the filesystem can never accept; without it those cases are skipped |
 /// | `other_host: "uri"` | a directory on another host of the scheme, to rename and copy to; without it those cases are skipped |
-/// | `visible: create`, `in_place`, `flush` or `close` | when others see a file that is being written; see [`Visible`](crate::filesystem::Visible) |
+/// | `visible: create`, `in_place`, `flush` or `close` | when others see a file that is being written; see [`Visibility`](crate::filesystem::Visibility) |
 /// | `directories: real` or `implied` | whether directories are created, or implied by names; see [`Directories`](crate::filesystem::Directories) |
 /// | `append: supported` or `unsupported` | whether files that exist can be appended to |
 /// | `without: [case => "reason"]` | leaves [cases](crate::filesystem::cases) out; the test prints the reason, and an unknown name does not compile |

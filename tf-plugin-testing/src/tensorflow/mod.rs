@@ -10,7 +10,7 @@ macro_rules! tensorflow_cases {
     (
         from_python [$($part:literal),*] { $($python:tt)* }
         in_c $place:ident { $($group:literal {
-            $($name:ident $([$($follows:ident),*])? $asks:literal, $why:literal;)*
+            $($name:ident $([$($follows:ident),*])? $checks:literal, $why:literal;)*
         })* }
     ) => {
         tensorflow_cases! {
@@ -19,7 +19,7 @@ macro_rules! tensorflow_cases {
         }
         tensorflow_cases! {
             /// Each case that runs in TensorFlow's C library, without Python, as a value.
-            c_cases C; $($group { $($name $([$($follows),*])? $asks, $why;)* })*
+            c_cases C; $($group { $($name $([$($follows),*])? $checks, $why;)* })*
         }
 
         /// The cases from Python as a program: its parts, of which none imports another, and the call that runs them.
@@ -27,7 +27,7 @@ macro_rules! tensorflow_cases {
             concat!($(include_str!(concat!("python/", $part, ".py")), "\n\n",)* "main(json.loads(REQUEST))\n");
 
         /// The functions of the C cases.
-        pub(super) const RUN_IN_C: &[crate::tensorflow::work::Named<$place>] =
+        pub(super) const RUN_IN_C: &[crate::tensorflow::worker::Named<$place>] =
             &[$($((stringify!($name), in_c::$name),)*)*];
 
         #[cfg(test)]
@@ -41,7 +41,7 @@ macro_rules! tensorflow_cases {
         }
     };
     ($(#[$doc:meta])* $module:ident $all:ident; $($group:literal {
-        $($name:ident $([$($follows:ident),*])? $asks:literal, $why:literal;)*
+        $($name:ident $([$($follows:ident),*])? $checks:literal, $why:literal;)*
     })*) => {
         $(#[$doc])*
         #[allow(non_upper_case_globals, reason = "the names that tests know")]
@@ -49,13 +49,13 @@ macro_rules! tensorflow_cases {
             use crate::tensorflow::TensorFlowCase;
 
             $($(
-                #[doc = $asks]
+                #[doc = $checks]
                 #[doc = ""]
                 #[doc = concat!("Why: ", $why, ".")]
                 pub static $name: TensorFlowCase = TensorFlowCase {
                     name: stringify!($name),
                     group: $group,
-                    asks: $asks,
+                    checks: $checks,
                     why: $why,
                     follows: &[$($(super::super::super::conformance::cases::$follows.name(),)*)?],
                 };
@@ -68,12 +68,12 @@ macro_rules! tensorflow_cases {
     };
 }
 
-mod asked;
+mod env;
+mod in_tensorflow;
 mod process;
 mod program;
-mod runs;
-pub(crate) mod work;
+pub(crate) mod worker;
 
-pub(crate) use asked::Asked;
-pub use runs::{Answer, TensorFlowCase};
-pub(crate) use runs::{InTensorFlow, Tested};
+pub(crate) use env::TestRequest;
+pub use in_tensorflow::{CaseResult, TensorFlowCase};
+pub(crate) use in_tensorflow::{InTensorFlow, Subject};

@@ -1,10 +1,10 @@
 //! Runs cases in a process that has loaded a real TensorFlow, and reads their results.
 
+use super::in_tensorflow::{CaseResult, TensorFlowCase};
 use super::program::Program;
-use super::runs::{Answer, TensorFlowCase};
 use crate::abi::processes::kill_group;
 use crate::deviation::Deviation;
-use crate::verdict::Verdict;
+use crate::outcome::Outcome;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -137,60 +137,63 @@ impl Process {
         text: &str,
         settings: &Value,
         cases: &[(&'static TensorFlowCase, Option<String>)],
-    ) -> Vec<Answer> {
-        let mut answers: Vec<Answer> = Vec::new();
-        while answers.len() < cases.len() {
-            let rest = &cases[answers.len()..];
+    ) -> Vec<CaseResult> {
+        let mut results: Vec<CaseResult> = Vec::new();
+        while results.len() < cases.len() {
+            let rest = &cases[results.len()..];
             // This map loses the order, so the request also has it.
             let listed: serde_json::Map<String, Value> =
                 rest.iter().map(|(case, reason)| (case.name.to_owned(), json!(reason))).collect();
             let order: Vec<_> = rest.iter().map(|(case, _)| case.name).collect();
             let request = json!({ "jobs": [settings], "cases": listed, "order": order });
-            let said = self.start(text, Some(&self.library), request);
-            let before = answers.len();
-            answers.extend(answered(&said.lines, 0, rest.iter().map(|(case, _)| *case)));
-            if said.lines.iter().any(|line| line["done"] == true) {
-                if let Some((case, _)) = cases.get(answers.len()) {
+            let output = self.start(text, Some(&self.library), request);
+            let before = results.len();
+            results.extend(results_in(&output.lines, 0, rest.iter().map(|(case, _)| *case)));
+            if output.lines.iter().any(|line| line["done"] == true) {
+                if let Some((case, _)) = cases.get(results.len()) {
                     // For example, if a plugin wrote in the middle of the case's line.
-                    answers.push(unanswered(case, None));
+                    results.push(missing_result(case, None));
                     continue;
                 }
-                if let Some(last) = answers.last_mut().filter(|_| !said.status.success()) {
-                    let what = match said.hung {
+                if let Some(last) = results.last_mut().filter(|_| !output.status.success()) {
+                    let what = match output.hung {
                         None => "TensorFlow's process does not end well after the last case",
                         Some(_) => "TensorFlow's process does not end after the last case",
                     };
-                    let deviation = Deviation::new(what).because(said.end());
-                    last.verdict = Verdict::Failed(vec![deviation]);
+                    let deviation = Deviation::new(what).because(output.end());
+                    last.outcome = Outcome::Failed(vec![deviation]);
                 }
                 break;
             }
             let begun = |case: &TensorFlowCase| {
-                said.lines
+                output
+                    .lines
                     .iter()
                     .any(|line| line["case"] == case.name && line["outcome"] == "begun")
             };
-            match cases.get(answers.len()) {
-                Some((case, _)) if begun(case) => answers.push(unanswered(case, Some(&said.end()))),
+            match cases.get(results.len()) {
+                Some((case, _)) if begun(case) => {
+                    results.push(missing_result(case, Some(&output.end())))
+                }
                 _ => {
-                    let broken = said.lines.iter().find_map(|line| line["broken"].as_str());
+                    let broken = output.lines.iter().find_map(|line| line["broken"].as_str());
                     if let Program::Test { name, .. } = &self.program {
                         assert!(
-                            !said.status.success() || !said.lines.is_empty(),
+                            !output.status.success() || !output.lines.is_empty(),
                             "no test `{name}` of this executable calls `InTensorFlow::work()`; write one, or name the \
                              one that does with its modules"
                         );
                     }
                     assert!(
-                        broken.is_none() && answers.len() > before,
+                        broken.is_none() && results.len() > before,
                         "the cases cannot be run with {}: {}",
                         self.program,
-                        broken.map_or_else(|| said.end(), str::to_owned)
+                        broken.map_or_else(|| output.end(), str::to_owned)
                     );
                 }
             }
         }
-        answers
+        results
     }
 
     /// Runs the cases of each job in its own process.
@@ -200,22 +203,22 @@ impl Process {
         text: &str,
         settings: &[Value],
         cases: impl Iterator<Item = &'c [&'static TensorFlowCase]>,
-    ) -> Vec<Vec<Answer>> {
-        let said = self.start(text, None, json!({ "jobs": settings, "cases": {} }));
-        assert!(said.status.success(), "the cases cannot be run: {}", said.end());
-        let answers = cases.enumerate().map(|(number, cases)| {
+    ) -> Vec<Vec<CaseResult>> {
+        let output = self.start(text, None, json!({ "jobs": settings, "cases": {} }));
+        assert!(output.status.success(), "the cases cannot be run: {}", output.end());
+        let results = cases.enumerate().map(|(number, cases)| {
             let told = |key: &str| {
-                let mut of_job = said.lines.iter().filter(|line| line["job"] == number);
+                let mut of_job = output.lines.iter().filter(|line| line["job"] == number);
                 of_job.find_map(|line| line[key].as_str())
             };
-            let mut answers = answered(&said.lines, number, cases.iter().copied());
-            if let Some(case) = cases.get(answers.len()) {
+            let mut results = results_in(&output.lines, number, cases.iter().copied());
+            if let Some(case) = cases.get(results.len()) {
                 let end = told("killed").or_else(|| told("broken")).unwrap_or("no answer");
-                answers.push(unanswered(case, Some(end)));
+                results.push(missing_result(case, Some(end)));
             }
-            answers
+            results
         });
-        answers.collect()
+        results.collect()
     }
 }
 
@@ -278,37 +281,37 @@ fn follow(
 }
 
 /// Returns the results of a job for these cases, up to the first case that has none.
-fn answered(
+fn results_in(
     lines: &[Value],
     job: usize,
     cases: impl Iterator<Item = &'static TensorFlowCase>,
-) -> Vec<Answer> {
+) -> Vec<CaseResult> {
     let one = |case: &'static TensorFlowCase| {
         let is_end = |line: &&Value| {
             line["job"] == job && line["case"] == case.name && line["outcome"] != "begun"
         };
-        Some(answer(case, lines.iter().find(is_end)?))
+        Some(result_of(case, lines.iter().find(is_end)?))
     };
     cases.map_while(one).collect()
 }
 
 /// Returns the result of a case that has not reported how it ended: `why` if that is known.
-fn unanswered(case: &'static TensorFlowCase, why: Option<&str>) -> Answer {
+fn missing_result(case: &'static TensorFlowCase, why: Option<&str>) -> CaseResult {
     let deviation = match why {
         Some(end) => Deviation::new("TensorFlow's process ends in the middle of the case")
             .because(end.to_owned()),
         None => Deviation::new("the case has not said how it ended"),
     };
-    Answer { case, verdict: Verdict::Failed(vec![deviation]), took: Duration::ZERO }
+    CaseResult { case, outcome: Outcome::Failed(vec![deviation]), took: Duration::ZERO }
 }
 
-fn answer(case: &'static TensorFlowCase, line: &Value) -> Answer {
+fn result_of(case: &'static TensorFlowCase, line: &Value) -> CaseResult {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let reason = || text(&line["reason"]).unwrap_or_default();
-    let verdict = match line["outcome"].as_str() {
-        Some("passed") => Verdict::Passed,
-        Some("skipped") => Verdict::Skipped(reason()),
-        Some("left out") => Verdict::Skipped(format!("left out: {}", reason())),
+    let outcome = match line["outcome"].as_str() {
+        Some("passed") => Outcome::Passed,
+        Some("skipped") => Outcome::Skipped(reason()),
+        Some("left out") => Outcome::Skipped(format!("left out: {}", reason())),
         _ => {
             let told = line["deviations"].as_array().map(Vec::as_slice).unwrap_or_default();
             let deviations = told.iter().map(|one| {
@@ -318,9 +321,9 @@ fn answer(case: &'static TensorFlowCase, line: &Value) -> Answer {
                 deviation.detail = text(&one["detail"]);
                 deviation
             });
-            Verdict::Failed(deviations.collect())
+            Outcome::Failed(deviations.collect())
         }
     };
     let took = Duration::try_from_secs_f64(line["seconds"].as_f64().unwrap_or_default());
-    Answer { case, verdict, took: took.unwrap_or_default() }
+    CaseResult { case, outcome, took: took.unwrap_or_default() }
 }

@@ -40,7 +40,7 @@ use se_plugin::{Device as _, Platform as _};
 use std::ffi::OsString;
 use std::process::Command;
 use std::time::Duration;
-use tf_plugin_testing::device::{Case, Verdict, run_case};
+use tf_plugin_testing::device::{Case, Outcome, run_case};
 
 /// The variable with the task of a process: the name of a conformance case, or of a case here.
 const ONE: &str = "GPU_TEST_CASE";
@@ -107,9 +107,9 @@ fn run_one(name: &str) {
     }
     let case = Case::all().iter().find(|case| case.name() == name).expect("a case");
     match run_case::<GpuPlatform>(case, Duration::from_secs(60)) {
-        Verdict::Passed => {}
-        Verdict::Skipped(why) => println!("skipped: {why}"),
-        Verdict::Failed(deviations) => panic!("{deviations:#?}"),
+        Outcome::Passed => {}
+        Outcome::Skipped(why) => println!("skipped: {why}"),
+        Outcome::Failed(deviations) => panic!("{deviations:#?}"),
     }
 }
 

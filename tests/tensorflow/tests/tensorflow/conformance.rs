@@ -19,7 +19,7 @@ use tf_plugin_conformance_tests::{DEFECT_VARIABLE, Defect, MALFORMED};
 use tf_plugin_tensorflow_tests::{Example, Plugin, each_tensorflow, tensorflow};
 use tf_plugin_testing::device;
 use tf_plugin_testing::filesystem::{
-    Answer, Deviation, Files, InTensorFlow, TensorFlowCase, Verdict, samples,
+    CaseResult, Deviation, Files, InTensorFlow, Outcome, TensorFlowCase, samples,
 };
 
 each_tensorflow!(
@@ -41,23 +41,23 @@ fn worker_for_a_device() {
 
 /// What the tests judge: nothing failed, and only what is named was skipped.
 #[track_caller]
-fn pass(cases: &[&TensorFlowCase], answers: &[Answer], skipped: &[&str]) {
+fn pass(cases: &[&TensorFlowCase], answers: &[CaseResult], skipped: &[&str]) {
     assert_eq!(answers.len(), cases.len());
     let mut found = Vec::new();
     for answer in answers {
-        match &answer.verdict {
-            Verdict::Passed => {}
-            Verdict::Skipped(_) => found.push(answer.case.name),
-            Verdict::Failed(deviations) => panic!("{}: {deviations:#?}", answer.case.name),
+        match &answer.outcome {
+            Outcome::Passed => {}
+            Outcome::Skipped(_) => found.push(answer.case.name),
+            Outcome::Failed(deviations) => panic!("{}: {deviations:#?}", answer.case.name),
         }
     }
     assert_eq!(found, skipped);
 }
 
 #[track_caller]
-fn verdict<'a>(answers: &'a [Answer], name: &str) -> &'a Verdict {
+fn outcome<'a>(answers: &'a [CaseResult], name: &str) -> &'a Outcome {
     let answer = answers.iter().find(|answer| answer.case.name == name);
-    &answer.unwrap_or_else(|| panic!("{name} is not a case")).verdict
+    &answer.unwrap_or_else(|| panic!("{name} is not a case")).outcome
 }
 
 /// The settings of a release's Python.
@@ -149,7 +149,7 @@ fn on_a_device(tensorflow: &TensorFlow, plugin: &'static str) -> device::InTenso
 
 fn refdevice(tensorflow: &TensorFlow) {
     let answers = all_pass(on_a_device(tensorflow, "refdevice"), &["python_every_kernel"]);
-    let Verdict::Skipped(rest) = verdict(&answers, "python_every_kernel") else {
+    let Outcome::Skipped(rest) = outcome(&answers, "python_every_kernel") else {
         panic!("{answers:#?}")
     };
     // The CPU has no kernel for these, and others depend on a resource or on chance.
@@ -171,7 +171,7 @@ fn on_a_device_in_c(tensorflow: &TensorFlow, plugin: &'static str) -> device::In
 }
 
 #[track_caller]
-fn all_pass(cases: device::InTensorFlow, skipped: &[&str]) -> Vec<device::Answer> {
+fn all_pass(cases: device::InTensorFlow, skipped: &[&str]) -> Vec<device::CaseResult> {
     // Work that is late finds what does not wait for it; and there is another device to copy to.
     let cases = cases.env("REFDEVICE_DELAY_US", "100").env("REFDEVICE_DEVICES", "2");
     let answers = cases.run("RUST_REF");
@@ -190,8 +190,8 @@ fn what_is_wrong_with_kernels_is_noticed_in_tensorflow() {
         ("python_kernels_that_broadcast", "[2, 3] and [3] cannot be added"),
         ("python_kernels_of_networks", "the preferred kernel fails"),
     ] {
-        match verdict(&answers, case) {
-            Verdict::Failed(found) => assert!(
+        match outcome(&answers, case) {
+            Outcome::Failed(found) => assert!(
                 found
                     .iter()
                     .any(|one| one.detail.as_deref().is_some_and(|text| text.contains(what))),
@@ -201,21 +201,21 @@ fn what_is_wrong_with_kernels_is_noticed_in_tensorflow() {
         }
     }
     let reason = "the plugin has none of these kernels";
-    let Verdict::Failed(wrong) = verdict(&answers, "python_every_kernel") else {
+    let Outcome::Failed(wrong) = outcome(&answers, "python_every_kernel") else {
         panic!("{answers:#?}")
     };
     assert!(
         wrong.iter().any(|one| one.what.starts_with("output 0 of Acosh T=float64 of x [[2, 3]]")),
         "{wrong:#?}"
     );
-    let Verdict::Failed(misspelt) = verdict(&answers, "python_names_of_ops") else {
+    let Outcome::Failed(misspelt) = outcome(&answers, "python_names_of_ops") else {
         panic!("{answers:#?}")
     };
     let [misspelt] = &misspelt[..] else { panic!("{misspelt:#?}") };
     assert!(misspelt.what.starts_with("no op named `Acossh` in TensorFlow 2."), "{misspelt}");
     assert_eq!(misspelt.wanted.as_deref(), Some("`Acosh`?"));
     for case in ["python_kernels_that_reduce", "python_kernels_of_matrices"] {
-        assert_eq!(*verdict(&answers, case), Verdict::Skipped(reason.to_owned()), "{case}");
+        assert_eq!(*outcome(&answers, case), Outcome::Skipped(reason.to_owned()), "{case}");
     }
     for case in [
         "python_device_is_listed",
@@ -225,7 +225,7 @@ fn what_is_wrong_with_kernels_is_noticed_in_tensorflow() {
         "c_copies",
         "c_threads_compute",
     ] {
-        assert_eq!(*verdict(&answers, case), Verdict::Passed, "{case}");
+        assert_eq!(*outcome(&answers, case), Outcome::Passed, "{case}");
     }
 }
 
@@ -269,8 +269,8 @@ fn a_plugin_that_hangs_when_the_process_ends_has_failed() {
     let answers = python.run("panicfs://box/");
     let (last, rest) = answers.split_last().expect("all have an answer");
     assert_eq!(rest.len() + 1, python.cases().len());
-    assert!(matches!(rest[0].verdict, Verdict::Passed), "{:?}", rest[0]);
-    let Verdict::Failed(found) = &last.verdict else { panic!("{last:?}") };
+    assert!(matches!(rest[0].outcome, Outcome::Passed), "{:?}", rest[0]);
+    let Outcome::Failed(found) = &last.outcome else { panic!("{last:?}") };
     assert_eq!(found[0].what, "TensorFlow's process does not end after the last case");
     let detail = found[0].detail.as_deref().unwrap_or_default();
     assert!(detail.contains("it hangs at its end, after the last case"), "{detail}");
@@ -309,18 +309,18 @@ fn brokenfs(cases: fn(&TensorFlow, &Path) -> InTensorFlow) -> InTensorFlow {
 }
 
 /// The cases that notice it, of those given. A case that has nothing to test with does not count.
-fn failed(answers: &[Answer]) -> Vec<&'static TensorFlowCase> {
+fn failed(answers: &[CaseResult]) -> Vec<&'static TensorFlowCase> {
     let of_the_case = |deviation: &Deviation| !deviation.what.starts_with("a step of set_up");
     let failed = answers.iter().filter(
-        |answer| matches!(&answer.verdict, Verdict::Failed(all) if all.iter().any(of_the_case)),
+        |answer| matches!(&answer.outcome, Outcome::Failed(all) if all.iter().any(of_the_case)),
     );
     failed.map(|answer| answer.case).collect()
 }
 
 /// Whether nothing is known but that the process died, hung or did not end well.
-fn ends_the_process(answer: &Answer) -> bool {
+fn ends_the_process(answer: &CaseResult) -> bool {
     let of_the_process = |deviation: &Deviation| deviation.what.starts_with("TensorFlow's process");
-    matches!(&answer.verdict, Verdict::Failed(all) if all.iter().all(of_the_process))
+    matches!(&answer.outcome, Outcome::Failed(all) if all.iter().all(of_the_process))
 }
 
 /// For each defect, by its number, cases that notice it.
@@ -452,12 +452,12 @@ fn what_hangs_fails_alone_in_c() {
         .limit(limit);
     let answers = cases.run("panicfs://box/");
     assert_eq!(answers.len(), cases.cases().len());
-    let hung = verdict(&answers, "c_writer_moves_between_threads");
-    let Verdict::Failed(deviations) = hung else { panic!("{answers:#?}") };
+    let hung = outcome(&answers, "c_writer_moves_between_threads");
+    let Outcome::Failed(deviations) = hung else { panic!("{answers:#?}") };
     assert_eq!(deviations[0].what, "TensorFlow's process ends in the middle of the case");
     let detail = deviations[0].detail.as_deref().unwrap_or_default();
     assert!(detail.contains("it hangs: not a word in 5 s"), "{detail}");
     for case in ["c_write_and_read", "c_flushed_is_read", "c_save_and_restore"] {
-        assert_eq!(*verdict(&answers, case), Verdict::Passed, "{case}");
+        assert_eq!(*outcome(&answers, case), Outcome::Passed, "{case}");
     }
 }

@@ -1,6 +1,6 @@
 //! Copies and fills.
 
-use super::run::{Outcome, Run, content};
+use super::run::{Run, Step, content};
 use se_plugin::Pattern;
 
 /// A way to copy, by its callback.
@@ -19,7 +19,7 @@ pub(super) enum Way {
 const AROUND: usize = 512;
 
 /// Copies `bytes` in one way, `offset` bytes behind where TensorFlow would, and checks the bytes around them, too.
-pub(super) fn copy(run: &mut Run<'_>, way: Way, bytes: usize, offset: usize) -> Outcome {
+pub(super) fn copy(run: &mut Run<'_>, way: Way, bytes: usize, offset: usize) -> Step {
     let there = content(bytes, 3);
     let len = bytes as u64;
     let start = AROUND + offset;
@@ -63,7 +63,7 @@ pub(super) fn copy(run: &mut Run<'_>, way: Way, bytes: usize, offset: usize) -> 
 }
 
 /// Fills `bytes` with a pattern and checks the bytes around them, too.
-pub(super) fn fill(run: &mut Run<'_>, pattern: Pattern, bytes: usize) -> Outcome {
+pub(super) fn fill(run: &mut Run<'_>, pattern: Pattern, bytes: usize) -> Step {
     let around = vec![0xa5; bytes + 2 * AROUND];
     let target = run.filled(&around)?;
     let mut wanted = around;

@@ -2,7 +2,7 @@
 
 use super::case::{Case, Group};
 use super::copies::{self, Way};
-use super::run::{Outcome, Run};
+use super::run::{Run, Step};
 use super::{loading, memory, order, threads};
 use se_plugin::Pattern;
 
@@ -18,11 +18,11 @@ macro_rules! device_cases {
             ];)*
         })*
         $(copies { $($copy:ident $way:ident $copy_why:literal;)* })?
-        $(of $at:ident { $($of:ident $asks:literal, $why:literal;)* })*
+        $(of $at:ident { $($of:ident $checks:literal, $why:literal;)* })*
     })*) => { pastey::paste! { case_list! {
         $d device $tests $($group {
             $($($([<$prefix $suffix>] = |run| {
-                const ASK: fn(&mut Run<'_>, usize) -> Outcome = $ask;
+                const ASK: fn(&mut Run<'_>, usize) -> Step = $ask;
                 ASK(run, $bytes)
             }, concat!($head, $text, $tail), $sizes_why;)*)*)*
             $($(
@@ -37,7 +37,7 @@ macro_rules! device_cases {
                 [<$copy _at_an_odd_address>] = |run| copies::copy(run, Way::$way, 1001, 3),
                     concat!("`", stringify!($way), "` copies also where the address is odd"), "TensorFlow slices tensors of single bytes";
             )*)?
-            $($($of = $at::$of, $asks, $why;)*)*
+            $($($of = $at::$of, $checks, $why;)*)*
         })*
     } } };
 }

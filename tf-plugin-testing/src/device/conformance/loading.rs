@@ -1,9 +1,9 @@
 //! Loading a platform, and the descriptions of its devices.
 
-use super::run::{Outcome, Run, Stop};
+use super::run::{Run, Step, Stop};
 use crate::deviation::Deviation;
 
-pub(super) fn every_callback(run: &mut Run<'_>) -> Outcome {
+pub(super) fn every_callback(run: &mut Run<'_>) -> Step {
     let missing = run.host.null_members();
     run.that(
         format_args!(
@@ -14,7 +14,7 @@ pub(super) fn every_callback(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn device_count_is_the_same(run: &mut Run<'_>) -> Outcome {
+pub(super) fn device_count_is_the_same(run: &mut Run<'_>) -> Step {
     for _ in 0..3 {
         let count = run.ok("`get_device_count`", run.host.device_count())?;
         run.that("a device is open, and `get_device_count` says 0", count > 0);
@@ -22,7 +22,7 @@ pub(super) fn device_count_is_the_same(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn all_devices_open(run: &mut Run<'_>) -> Outcome {
+pub(super) fn all_devices_open(run: &mut Run<'_>) -> Step {
     let count = run.ok("`get_device_count`", run.host.device_count())?;
     for ordinal in 0..count {
         let device = run.host.device(ordinal as i32);
@@ -32,7 +32,7 @@ pub(super) fn all_devices_open(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn devices_open_again(run: &mut Run<'_>) -> Outcome {
+pub(super) fn devices_open_again(run: &mut Run<'_>) -> Step {
     for _ in 0..3 {
         let device = run.ok("`create_device`", run.host.device(0))?;
         let memory = device.allocate(256);
@@ -44,7 +44,7 @@ pub(super) fn devices_open_again(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn no_device_beyond_the_last(run: &mut Run<'_>) -> Outcome {
+pub(super) fn no_device_beyond_the_last(run: &mut Run<'_>) -> Step {
     let count = run.ok("`get_device_count`", run.host.device_count())?;
     for ordinal in [count as i32, -1] {
         run.fails(
@@ -55,7 +55,7 @@ pub(super) fn no_device_beyond_the_last(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-fn text(run: &mut Run<'_>, index: usize, what: &str) -> Outcome {
+fn text(run: &mut Run<'_>, index: usize, what: &str) -> Step {
     let Some(text) = run.device.description().into_iter().nth(index).flatten() else {
         return Err(Stop::skip("the device does not say it"));
     };
@@ -63,15 +63,15 @@ fn text(run: &mut Run<'_>, index: usize, what: &str) -> Outcome {
     Ok(())
 }
 
-pub(super) fn hardware_name(run: &mut Run<'_>) -> Outcome {
+pub(super) fn hardware_name(run: &mut Run<'_>) -> Step {
     text(run, 0, "hardware name")
 }
 
-pub(super) fn vendor(run: &mut Run<'_>) -> Outcome {
+pub(super) fn vendor(run: &mut Run<'_>) -> Step {
     text(run, 1, "vendor")
 }
 
-pub(super) fn pci_bus_id(run: &mut Run<'_>) -> Outcome {
+pub(super) fn pci_bus_id(run: &mut Run<'_>) -> Step {
     let [.., id] = run.device.description();
     let Some(id) = id else { return Err(Stop::skip("the device has no PCI address")) };
     let shape = |byte: u8| if byte.is_ascii_hexdigit() { b'0' } else { byte };
@@ -83,7 +83,7 @@ pub(super) fn pci_bus_id(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn figures(run: &mut Run<'_>) -> Outcome {
+pub(super) fn figures(run: &mut Run<'_>) -> Step {
     let (node, bandwidth, gflops) = run.device.figures();
     run.that(format_args!("the NUMA node is {node}"), node >= -1);
     run.that(format_args!("the bandwidth of the memory is {bandwidth}"), bandwidth >= -1);
@@ -91,7 +91,7 @@ pub(super) fn figures(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn memory_usage(run: &mut Run<'_>) -> Outcome {
+pub(super) fn memory_usage(run: &mut Run<'_>) -> Step {
     // Before the first allocation the SDK does not count the memory that it will set aside.
     drop(run.allocate(256)?);
     let Some([free, total]) = run.device.memory_usage() else {
@@ -103,7 +103,7 @@ pub(super) fn memory_usage(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn allocator_stats(run: &mut Run<'_>) -> Outcome {
+pub(super) fn allocator_stats(run: &mut Run<'_>) -> Step {
     const BYTES: usize = 1 << 16;
     let size = tf_fs_sys::SP_ALLOCATORSTATS_STRUCT_SIZE;
     let Some(before) = run.device.allocator_stats(size) else {

@@ -1,13 +1,13 @@
 //! Allocating.
 
-use super::run::{Block, Outcome, Run, Stop, content, needs};
+use super::run::{Block, Run, Step, Stop, content, needs};
 use crate::deviation::Deviation;
 
 /// TensorFlow divides the memory that it gets at multiples of this.
 const ALIGNMENT: u64 = 256;
 
 /// Checks memory of this length: its address, and that it keeps its content.
-pub(super) fn of(run: &mut Run<'_>, bytes: usize) -> Outcome {
+pub(super) fn of(run: &mut Run<'_>, bytes: usize) -> Step {
     let block = run.allocate(bytes)?;
     let address = block.start().address();
     run.that(
@@ -22,7 +22,7 @@ pub(super) fn of(run: &mut Run<'_>, bytes: usize) -> Outcome {
     Ok(())
 }
 
-pub(super) fn allocations_do_not_overlap(run: &mut Run<'_>) -> Outcome {
+pub(super) fn allocations_do_not_overlap(run: &mut Run<'_>) -> Step {
     let lengths = [1, 255, 256, 257, 4096, 10_000, 65_536, 3];
     let mut blocks = Vec::new();
     for round in 0..8 {
@@ -44,7 +44,7 @@ pub(super) fn allocations_do_not_overlap(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn allocations_keep_their_content(run: &mut Run<'_>) -> Outcome {
+pub(super) fn allocations_keep_their_content(run: &mut Run<'_>) -> Step {
     let contents: Vec<_> =
         (0..32).map(|salt| content(1000 * usize::from(salt) + 1, salt)).collect();
     let mut blocks: Vec<Option<Block<'_>>> = Vec::new();
@@ -67,7 +67,7 @@ pub(super) fn allocations_keep_their_content(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn too_much_is_refused(run: &mut Run<'_>) -> Outcome {
+pub(super) fn too_much_is_refused(run: &mut Run<'_>) -> Step {
     let [_, total] = usage(run)?;
     for bytes in [total.saturating_mul(2), 1 << 60, u64::MAX, u64::MAX - 255] {
         if let Some(memory) = run.device.allocate(bytes) {
@@ -82,7 +82,7 @@ pub(super) fn too_much_is_refused(run: &mut Run<'_>) -> Outcome {
 }
 
 /// Returns how many bytes are free, and how many there are.
-fn usage(run: &Run<'_>) -> Outcome<[u64; 2]> {
+fn usage(run: &Run<'_>) -> Step<[u64; 2]> {
     let Some(usage) = run.device.memory_usage() else {
         return Err(Stop::skip("the device does not know how much memory it has"));
     };
@@ -92,12 +92,12 @@ fn usage(run: &Run<'_>) -> Outcome<[u64; 2]> {
 }
 
 /// Returns how many bytes are free, and how many of them a test may take.
-fn share(run: &Run<'_>, part: u64) -> Outcome<(u64, usize)> {
+fn share(run: &Run<'_>, part: u64) -> Step<(u64, usize)> {
     let [free, _] = usage(run)?;
     Ok((free, (free / part).min(256 << 20) as usize))
 }
 
-pub(super) fn freed_memory_comes_back(run: &mut Run<'_>) -> Outcome {
+pub(super) fn freed_memory_comes_back(run: &mut Run<'_>) -> Step {
     let (free, bytes) = share(run, 4)?;
     let rounds = free / bytes.max(1) as u64 + 8;
     needs(rounds <= 10_000, "the device has more memory than a test can use up")?;
@@ -112,7 +112,7 @@ pub(super) fn freed_memory_comes_back(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn usage_counts_allocations(run: &mut Run<'_>) -> Outcome {
+pub(super) fn usage_counts_allocations(run: &mut Run<'_>) -> Step {
     // On the first allocation the SDK sets memory aside.
     drop(run.allocate(256)?);
     let (before, bytes) = share(run, 8)?;
@@ -131,7 +131,7 @@ pub(super) fn usage_counts_allocations(run: &mut Run<'_>) -> Outcome {
 }
 
 /// Checks parts of a region. TensorFlow divides regions: most addresses that it passes are inside one.
-pub(super) fn parts_of_a_region(run: &mut Run<'_>) -> Outcome {
+pub(super) fn parts_of_a_region(run: &mut Run<'_>) -> Step {
     const PART: usize = 768;
     let whole = run.filled(&[0xee; 16 * PART])?;
     let mut wanted = Vec::new();
@@ -156,7 +156,7 @@ pub(super) fn parts_of_a_region(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn devices_have_their_own_addresses(run: &mut Run<'_>) -> Outcome {
+pub(super) fn devices_have_their_own_addresses(run: &mut Run<'_>) -> Step {
     let count = run.ok("`get_device_count`", run.host.device_count())?;
     needs(count > 1, "the platform has one device")?;
     let mut all = Vec::new();
@@ -192,7 +192,7 @@ pub(super) fn devices_have_their_own_addresses(run: &mut Run<'_>) -> Outcome {
 }
 
 /// Checks host memory of this length.
-pub(super) fn of_the_host(run: &mut Run<'_>, bytes: usize) -> Outcome {
+pub(super) fn of_the_host(run: &mut Run<'_>, bytes: usize) -> Step {
     match run.device.host_memory(bytes) {
         0 => run.deviation(
             Deviation::new(format!("`host_memory_allocate` of {bytes} bytes"))

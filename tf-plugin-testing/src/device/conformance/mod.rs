@@ -4,7 +4,7 @@
 
 mod case;
 mod copies;
-mod failing;
+mod failed_work;
 mod list;
 mod loading;
 mod memory;
@@ -13,7 +13,7 @@ mod run;
 mod threads;
 
 pub use case::{Case, Group};
-pub use failing::failed_work;
+pub use failed_work::failed_work;
 pub(super) use list::cases;
 pub use run::run_case;
 pub(super) use run::run_next_case;

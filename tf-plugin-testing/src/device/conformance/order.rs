@@ -1,6 +1,6 @@
 //! What streams, events, callbacks and timers promise about order.
 
-use super::run::{Block, Outcome, Run, content};
+use super::run::{Block, Run, Step, content};
 use crate::deviation::Deviation;
 use crate::device::abi::{TestEvent, TestStream};
 use se_plugin::{EventStatus, Pattern};
@@ -15,7 +15,7 @@ const MUCH: usize = 1 << 20;
 const TIMES: u8 = 8;
 
 /// Keeps a stream busy: fills `block` several times, at last with `value`.
-fn keep_busy(run: &mut Run<'_>, stream: &TestStream<'_>, block: &Block<'_>, value: u8) -> Outcome {
+fn keep_busy(run: &mut Run<'_>, stream: &TestStream<'_>, block: &Block<'_>, value: u8) -> Step {
     for round in 0..TIMES {
         let byte = if round + 1 == TIMES { value } else { round ^ 0x80 };
         run.ok("`memset`", stream.fill(block.start(), Pattern::Byte(byte), block.len as u64))?;
@@ -24,7 +24,7 @@ fn keep_busy(run: &mut Run<'_>, stream: &TestStream<'_>, block: &Block<'_>, valu
 }
 
 /// Creates a stream that is busy with filling memory, at last with `value`.
-fn busy<'h>(run: &mut Run<'h>, value: u8) -> Outcome<(TestStream<'h>, Block<'h>)> {
+fn busy<'h>(run: &mut Run<'h>, value: u8) -> Step<(TestStream<'h>, Block<'h>)> {
     let (stream, block) = (run.stream()?, run.allocate(MUCH)?);
     keep_busy(run, &stream, &block, value)?;
     Ok((stream, block))
@@ -39,13 +39,13 @@ fn expect_all(run: &mut Run<'_>, what: &str, got: &[u8], value: u8) {
     }
 }
 
-fn expect_block(run: &mut Run<'_>, what: &str, block: &Block<'_>, value: u8) -> Outcome {
+fn expect_block(run: &mut Run<'_>, what: &str, block: &Block<'_>, value: u8) -> Step {
     let back = run.read(block)?;
     expect_all(run, what, &back, value);
     Ok(())
 }
 
-pub(super) fn a_stream_works_in_order(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_stream_works_in_order(run: &mut Run<'_>) -> Step {
     let stream = run.stream()?;
     let (one, other) = (run.allocate(MUCH)?, run.allocate(MUCH)?);
     let len = MUCH as u64;
@@ -60,13 +60,13 @@ pub(super) fn a_stream_works_in_order(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn block_host_until_done_waits(run: &mut Run<'_>) -> Outcome {
+pub(super) fn block_host_until_done_waits(run: &mut Run<'_>) -> Step {
     let (stream, block) = busy(run, 7)?;
     run.ok("`block_host_until_done`", stream.synchronize())?;
     expect_block(run, "memory after `block_host_until_done`", &block, 7)
 }
 
-pub(super) fn synchronize_waits_for_all_streams(run: &mut Run<'_>) -> Outcome {
+pub(super) fn synchronize_waits_for_all_streams(run: &mut Run<'_>) -> Step {
     let mut streams = Vec::new();
     for value in 1..=4 {
         let (stream, block) = busy(run, value)?;
@@ -83,8 +83,8 @@ pub(super) fn synchronize_waits_for_all_streams(run: &mut Run<'_>) -> Outcome {
 fn behind(
     run: &mut Run<'_>,
     what: &str,
-    wait: impl Fn(&mut Run<'_>, &TestStream<'_>, &TestStream<'_>) -> Outcome,
-) -> Outcome {
+    wait: impl Fn(&mut Run<'_>, &TestStream<'_>, &TestStream<'_>) -> Step,
+) -> Step {
     let (first, second) = (run.stream()?, run.stream()?);
     let (source, target) = (run.allocate(MUCH)?, run.allocate(MUCH)?);
     for value in 1..=3 {
@@ -100,13 +100,13 @@ fn behind(
     run.ok("`synchronize_all_activity`", run.device.synchronize())
 }
 
-pub(super) fn a_stream_waits_for_another(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_stream_waits_for_another(run: &mut Run<'_>) -> Step {
     behind(run, "a copy behind `create_stream_dependency`", |run, first, second| {
         run.ok("`create_stream_dependency`", second.wait_stream(first))
     })
 }
 
-pub(super) fn a_stream_waits_for_an_event(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_stream_waits_for_an_event(run: &mut Run<'_>) -> Step {
     behind(run, "a copy behind `wait_for_event`", |run, first, second| {
         let event = run.event()?;
         first.record_event(&event);
@@ -114,7 +114,7 @@ pub(super) fn a_stream_waits_for_an_event(run: &mut Run<'_>) -> Outcome {
     })
 }
 
-pub(super) fn a_stream_waits_for_a_chain(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_stream_waits_for_a_chain(run: &mut Run<'_>) -> Step {
     let middle = run.stream()?;
     behind(run, "a copy behind a stream behind another", |run, first, second| {
         run.ok(
@@ -124,7 +124,7 @@ pub(super) fn a_stream_waits_for_a_chain(run: &mut Run<'_>) -> Outcome {
     })
 }
 
-pub(super) fn a_stream_that_only_waits_is_busy(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_stream_that_only_waits_is_busy(run: &mut Run<'_>) -> Step {
     let (first, second, event) = (run.stream()?, run.stream()?, run.event()?);
     let block = run.allocate(MUCH)?;
     for value in 1..=3 {
@@ -140,7 +140,7 @@ pub(super) fn a_stream_that_only_waits_is_busy(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn a_stream_waits_for_itself(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_stream_waits_for_itself(run: &mut Run<'_>) -> Step {
     let event = run.event()?;
     let (stream, _block) = busy(run, 1)?;
     stream.record_event(&event);
@@ -152,7 +152,7 @@ pub(super) fn a_stream_waits_for_itself(run: &mut Run<'_>) -> Outcome {
 }
 
 /// Checks that a stream does not wait for later work of the other one, which would be a deadlock.
-pub(super) fn two_streams_wait_for_each_other(run: &mut Run<'_>) -> Outcome {
+pub(super) fn two_streams_wait_for_each_other(run: &mut Run<'_>) -> Step {
     let (first, second) = (run.stream()?, run.stream()?);
     run.ok(
         "`create_stream_dependency` in both directions",
@@ -161,14 +161,14 @@ pub(super) fn two_streams_wait_for_each_other(run: &mut Run<'_>) -> Outcome {
     run.ok("`block_host_until_done`", first.synchronize().and_then(|()| second.synchronize()))
 }
 
-pub(super) fn work_outlives_its_stream(run: &mut Run<'_>) -> Outcome {
+pub(super) fn work_outlives_its_stream(run: &mut Run<'_>) -> Step {
     let (stream, block) = busy(run, 9)?;
     drop(stream);
     run.ok("`synchronize_all_activity`", run.device.synchronize())?;
     expect_block(run, "memory that a stream was to fill when it was destroyed", &block, 9)
 }
 
-pub(super) fn many_streams(run: &mut Run<'_>) -> Outcome {
+pub(super) fn many_streams(run: &mut Run<'_>) -> Step {
     let block = run.filled(&content(64, 1))?;
     for _ in 0..200 {
         let stream = run.stream()?;
@@ -179,7 +179,7 @@ pub(super) fn many_streams(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn stream_status_is_good(run: &mut Run<'_>) -> Outcome {
+pub(super) fn stream_status_is_good(run: &mut Run<'_>) -> Step {
     let stream = run.stream()?;
     run.ok("`get_stream_status` of a new stream", stream.status())?;
     let block = run.allocate(MUCH)?;
@@ -190,7 +190,7 @@ pub(super) fn stream_status_is_good(run: &mut Run<'_>) -> Outcome {
 // Events.
 
 /// Waits for an event as TensorFlow does.
-fn poll(event: &TestEvent<'_>) -> Outcome {
+fn poll(event: &TestEvent<'_>) -> Step {
     let start = Instant::now();
     while event.status() == EventStatus::Pending {
         if start.elapsed() > Duration::from_secs(20) {
@@ -201,7 +201,7 @@ fn poll(event: &TestEvent<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn event_never_recorded(run: &mut Run<'_>) -> Outcome {
+pub(super) fn event_never_recorded(run: &mut Run<'_>) -> Step {
     let (stream, event) = (run.stream()?, run.event()?);
     run.that(
         "an event that was never recorded is pending",
@@ -216,8 +216,8 @@ pub(super) fn event_never_recorded(run: &mut Run<'_>) -> Outcome {
 fn complete_means_done(
     run: &mut Run<'_>,
     what: &str,
-    wait: impl Fn(&mut Run<'_>, &TestEvent<'_>) -> Outcome,
-) -> Outcome {
+    wait: impl Fn(&mut Run<'_>, &TestEvent<'_>) -> Step,
+) -> Step {
     let (stream, event) = (run.stream()?, run.event()?);
     let block = run.allocate(MUCH)?;
     // A later record replaces this one.
@@ -231,19 +231,19 @@ fn complete_means_done(
     Ok(())
 }
 
-pub(super) fn event_that_is_polled(run: &mut Run<'_>) -> Outcome {
+pub(super) fn event_that_is_polled(run: &mut Run<'_>) -> Step {
     complete_means_done(run, "memory when an event behind the work is complete", |_, event| {
         poll(event)
     })
 }
 
-pub(super) fn event_that_is_waited_for(run: &mut Run<'_>) -> Outcome {
+pub(super) fn event_that_is_waited_for(run: &mut Run<'_>) -> Step {
     complete_means_done(run, "memory after `block_host_for_event`", |run, event| {
         run.ok("`block_host_for_event`", event.wait())
     })
 }
 
-pub(super) fn event_is_complete_at_last(run: &mut Run<'_>) -> Outcome {
+pub(super) fn event_is_complete_at_last(run: &mut Run<'_>) -> Step {
     let (stream, event) = (run.stream()?, run.event()?);
     for _ in 0..100 {
         stream.record_event(&event);
@@ -252,7 +252,7 @@ pub(super) fn event_is_complete_at_last(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn event_moves_to_another_stream(run: &mut Run<'_>) -> Outcome {
+pub(super) fn event_moves_to_another_stream(run: &mut Run<'_>) -> Step {
     let (idle, event) = (run.stream()?, run.event()?);
     idle.record_event(&event);
     let (stream, block) = busy(run, 5)?;
@@ -261,7 +261,7 @@ pub(super) fn event_moves_to_another_stream(run: &mut Run<'_>) -> Outcome {
     expect_block(run, "memory when an event is complete that moved to another stream", &block, 5)
 }
 
-pub(super) fn event_outlives_its_stream(run: &mut Run<'_>) -> Outcome {
+pub(super) fn event_outlives_its_stream(run: &mut Run<'_>) -> Step {
     let event = run.event()?;
     let (stream, block) = busy(run, 3)?;
     stream.record_event(&event);
@@ -270,7 +270,7 @@ pub(super) fn event_outlives_its_stream(run: &mut Run<'_>) -> Outcome {
     expect_block(run, "memory when an event of a destroyed stream is complete", &block, 3)
 }
 
-pub(super) fn event_destroyed_while_pending(run: &mut Run<'_>) -> Outcome {
+pub(super) fn event_destroyed_while_pending(run: &mut Run<'_>) -> Step {
     let stream = run.stream()?;
     let block = run.allocate(MUCH)?;
     for _ in 0..20 {
@@ -282,7 +282,7 @@ pub(super) fn event_destroyed_while_pending(run: &mut Run<'_>) -> Outcome {
     run.ok("`block_host_until_done`", stream.synchronize())
 }
 
-pub(super) fn many_events(run: &mut Run<'_>) -> Outcome {
+pub(super) fn many_events(run: &mut Run<'_>) -> Step {
     let stream = run.stream()?;
     let mut events = Vec::new();
     for _ in 0..1000 {
@@ -298,7 +298,7 @@ pub(super) fn many_events(run: &mut Run<'_>) -> Outcome {
 
 // Callbacks.
 
-pub(super) fn callback_is_made_once(run: &mut Run<'_>) -> Outcome {
+pub(super) fn callback_is_made_once(run: &mut Run<'_>) -> Step {
     let stream = run.stream()?;
     let mut all = Vec::new();
     for _ in 0..100 {
@@ -316,7 +316,7 @@ pub(super) fn callback_is_made_once(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn callback_is_made_in_order(run: &mut Run<'_>) -> Outcome {
+pub(super) fn callback_is_made_in_order(run: &mut Run<'_>) -> Step {
     let stream = run.stream()?;
     let block = run.allocate(MUCH)?;
     let before = run.ok("`host_callback`", stream.host_callback())?;
@@ -331,7 +331,7 @@ pub(super) fn callback_is_made_in_order(run: &mut Run<'_>) -> Outcome {
     expect_block(run, "memory when a callback behind the work is made", &block, 6)
 }
 
-pub(super) fn callbacks_are_made_in_order(run: &mut Run<'_>) -> Outcome {
+pub(super) fn callbacks_are_made_in_order(run: &mut Run<'_>) -> Step {
     let stream = run.stream()?;
     let (sender, order) = channel();
     for number in 0..20 {
@@ -349,7 +349,7 @@ pub(super) fn callbacks_are_made_in_order(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn callback_is_made_on_another_thread(run: &mut Run<'_>) -> Outcome {
+pub(super) fn callback_is_made_on_another_thread(run: &mut Run<'_>) -> Step {
     let stream = run.stream()?;
     let (sender, thread) = channel();
     let note = move || sender.send(thread::current().id()).unwrap_or_default();
@@ -364,10 +364,10 @@ pub(super) fn callback_is_made_on_another_thread(run: &mut Run<'_>) -> Outcome {
     run.ok("`block_host_until_done`", stream.synchronize())
 }
 
-pub(super) fn work_waits_for_a_callback(run: &mut Run<'_>) -> Outcome {
+pub(super) fn work_waits_for_a_callback(run: &mut Run<'_>) -> Step {
     let (stream, event) = (run.stream()?, run.event()?);
     let block = run.allocate(MUCH)?;
-    type Wait<'a> = &'a dyn Fn(&Run<'_>) -> Outcome;
+    type Wait<'a> = &'a dyn Fn(&Run<'_>) -> Step;
     let all: [(&str, Wait<'_>); 3] = [
         ("an event behind it is complete", &|_| poll(&event)),
         ("`block_host_until_done` returns", &|run| {
@@ -396,7 +396,7 @@ pub(super) fn work_waits_for_a_callback(run: &mut Run<'_>) -> Outcome {
 
 // Timers.
 
-pub(super) fn timer_measures(run: &mut Run<'_>) -> Outcome {
+pub(super) fn timer_measures(run: &mut Run<'_>) -> Step {
     let timer = run.ok("`create_timer`", run.device.timer())?;
     run.that(
         format_args!("a timer that was never started is at {:?}", timer.elapsed()),
@@ -418,7 +418,7 @@ pub(super) fn timer_measures(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn timer_measures_again(run: &mut Run<'_>) -> Outcome {
+pub(super) fn timer_measures_again(run: &mut Run<'_>) -> Step {
     let timer = run.ok("`create_timer`", run.device.timer())?;
     let stream = run.stream()?;
     let block = run.allocate(MUCH)?;

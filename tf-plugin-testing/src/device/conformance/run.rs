@@ -1,10 +1,10 @@
 //! How one case runs, what it may use, and what it notes.
 
 use super::case::Case;
-use crate::abi::running::Running;
+use crate::abi::exit_report::Running;
 use crate::deviation::Deviation;
 use crate::device::abi::{Host, TestDevice, TestEvent, TestStream};
-use crate::verdict::Verdict;
+use crate::outcome::Outcome;
 use se_plugin::{DevicePtr, Platform};
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -16,16 +16,16 @@ use std::thread;
 use std::time::Duration;
 use tf_plugin_core::Result;
 
-pub(super) use crate::verdict::{Outcome, Stop, needs};
+pub(super) use crate::outcome::{Step, Stop, needs};
 
 /// Runs one [case](crate::device::cases) on the first device of a platform, in a new host.
 ///
 /// Calls for one platform run one after the other. A case that is not done after `limit` has failed. Its thread goes on,
 /// since nothing can end it.
 ///
-/// [`conformance!`](crate::device::conformance!) is the short way for tests; this function returns the verdict.
+/// [`conformance!`](crate::device::conformance!) is the short way for tests; this function returns the outcome.
 #[must_use]
-pub fn run_case<P: Platform>(case: &'static Case, limit: Duration) -> Verdict {
+pub fn run_case<P: Platform>(case: &'static Case, limit: Duration) -> Outcome {
     // The other host is closed first.
     take_turn::<P>(case, limit, |left| left.take().and(None))
 }
@@ -35,7 +35,7 @@ pub fn run_case<P: Platform>(case: &'static Case, limit: Duration) -> Verdict {
 pub(in crate::device) fn run_next_case<P: Platform>(
     case: &'static Case,
     limit: Duration,
-) -> Verdict {
+) -> Outcome {
     take_turn::<P>(case, limit, Option::take)
 }
 
@@ -53,7 +53,7 @@ fn take_turn<P: Platform>(
     case: &'static Case,
     limit: Duration,
     choose: fn(&mut Left) -> Left,
-) -> Verdict {
+) -> Outcome {
     let turn = turn_of::<P>();
     let mut left = lock(&turn);
     let _running = Running::new(case.name());
@@ -71,26 +71,26 @@ fn take_turn<P: Platform>(
     if let Err(error) = thread::Builder::new().name(case.name().into()).spawn(body) {
         return failed(format!("cannot start a thread for the test: {error}"));
     }
-    let (verdict, host) = receiver.recv_timeout(limit).unwrap_or_else(|error| match error {
+    let (outcome, host) = receiver.recv_timeout(limit).unwrap_or_else(|error| match error {
         RecvTimeoutError::Timeout => (failed(format!("it is not done after {limit:?}")), None),
         RecvTimeoutError::Disconnected => {
             (failed("the test has ended without an answer".into()), None)
         }
     });
-    *left = host.filter(|_| !matches!(verdict, Verdict::Failed(_)));
-    verdict
+    *left = host.filter(|_| !matches!(outcome, Outcome::Failed(_)));
+    outcome
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub(super) fn failed(what: String) -> Verdict {
-    Verdict::Failed(vec![Deviation::new(what)])
+pub(super) fn failed(what: String) -> Outcome {
+    Outcome::Failed(vec![Deviation::new(what)])
 }
 
 /// Runs a case in this host, or in a new one, and returns the host too if there is one.
-fn on_a_host<P: Platform>(case: &Case, host: Left) -> (Verdict, Left) {
+fn on_a_host<P: Platform>(case: &Case, host: Left) -> (Outcome, Left) {
     let host = match host.map_or_else(Host::load::<P>, Ok) {
         Ok(host) => host,
         Err(error) => return (failed(format!("the platform cannot be loaded: {error:#}")), None),
@@ -98,10 +98,10 @@ fn on_a_host<P: Platform>(case: &Case, host: Left) -> (Verdict, Left) {
     (in_host(case, &host), Some(host))
 }
 
-fn in_host(case: &Case, host: &Host) -> Verdict {
+fn in_host(case: &Case, host: &Host) -> Outcome {
     host.be_strict();
     match host.device_count() {
-        Ok(0) => return Verdict::Skipped("this machine has no device of the platform".into()),
+        Ok(0) => return Outcome::Skipped("this machine has no device of the platform".into()),
         Ok(_) => {}
         Err(error) => return failed(format!("`get_device_count` fails: {error:#}")),
     }
@@ -117,7 +117,7 @@ fn in_host(case: &Case, host: &Host) -> Verdict {
     let more = || Deviation::new(format_args!("{live} handles more were made than destroyed"));
     let left = (live != 0).then(more);
     let violations = host.violations().into_iter().map(Deviation::of_violation);
-    Verdict::of(deviations, outcome, left.into_iter().chain(violations))
+    Outcome::of(deviations, outcome, left.into_iter().chain(violations))
 }
 
 /// A running case on an open device.
@@ -169,7 +169,7 @@ impl<'h> Run<'h> {
     }
 
     /// Returns the value of a step without which the case cannot go on.
-    pub(super) fn ok<T>(&self, what: impl Display, result: Result<T>) -> Outcome<T> {
+    pub(super) fn ok<T>(&self, what: impl Display, result: Result<T>) -> Step<T> {
         result.map_err(|error| Deviation::of_error(what, "OK", &error).into())
     }
 
@@ -186,7 +186,7 @@ impl<'h> Run<'h> {
     }
 
     /// Allocates memory; the case fails if there is none.
-    pub(super) fn allocate(&self, len: usize) -> Outcome<Block<'h>> {
+    pub(super) fn allocate(&self, len: usize) -> Step<Block<'h>> {
         let device = self.device;
         let Some(start) = device.allocate(len as u64) else {
             let deviation = Deviation::new(format_args!("`allocate` of {len} bytes"));
@@ -196,7 +196,7 @@ impl<'h> Run<'h> {
     }
 
     /// Allocates memory with this content.
-    pub(super) fn filled(&self, content: &[u8]) -> Outcome<Block<'h>> {
+    pub(super) fn filled(&self, content: &[u8]) -> Step<Block<'h>> {
         let block = self.allocate(content.len())?;
         let copied = self.device.copy_to_device(block.start(), content);
         self.ok("`sync_memcpy_htod`", copied)?;
@@ -204,20 +204,20 @@ impl<'h> Run<'h> {
     }
 
     /// Reads the content of memory.
-    pub(super) fn read(&self, block: &Block<'_>) -> Outcome<Vec<u8>> {
+    pub(super) fn read(&self, block: &Block<'_>) -> Step<Vec<u8>> {
         let mut back = vec![0x5a; block.len];
         let copied = self.device.copy_to_host(&mut back, block.start());
         self.ok("`sync_memcpy_dtoh`", copied)?;
         Ok(back)
     }
 
-    pub(super) fn stream(&self) -> Outcome<TestStream<'h>> {
+    pub(super) fn stream(&self) -> Step<TestStream<'h>> {
         let (stream, made) = self.device.stream();
         self.ok("`create_stream`", made)?;
         Ok(stream)
     }
 
-    pub(super) fn event(&self) -> Outcome<TestEvent<'h>> {
+    pub(super) fn event(&self) -> Step<TestEvent<'h>> {
         self.ok("`create_event`", self.device.event())
     }
 }

@@ -1,6 +1,6 @@
 //! Calls from many threads, and at random.
 
-use super::run::{Outcome, Run, content};
+use super::run::{Run, Step, content};
 use crate::deviation::Deviation;
 use crate::device::abi::{TestDevice, TestStream};
 use crate::threads::on_threads;
@@ -13,7 +13,7 @@ const THREADS: usize = 8;
 const ROUNDS: u8 = 25;
 
 /// Runs `body` on eight threads, and notes what goes wrong.
-fn on_eight(run: &mut Run<'_>, body: impl Fn(u8) -> Result<()> + Sync) -> Outcome {
+fn on_eight(run: &mut Run<'_>, body: impl Fn(u8) -> Result<()> + Sync) -> Step {
     let ends = on_threads(THREADS, |number| body(number as u8)).into_iter();
     let wrong: Vec<Error> = ends.filter_map(Result::err).collect();
     if let Some(first) = wrong.first() {
@@ -48,7 +48,7 @@ fn there_and_back(device: &TestDevice<'_>, stream: &TestStream<'_>, salt: u8) ->
     Ok(())
 }
 
-pub(super) fn threads_with_their_own_streams(run: &mut Run<'_>) -> Outcome {
+pub(super) fn threads_with_their_own_streams(run: &mut Run<'_>) -> Step {
     let device = run.device;
     on_eight(run, |number| {
         let (stream, made) = device.stream();
@@ -57,13 +57,13 @@ pub(super) fn threads_with_their_own_streams(run: &mut Run<'_>) -> Outcome {
     })
 }
 
-pub(super) fn threads_with_one_stream(run: &mut Run<'_>) -> Outcome {
+pub(super) fn threads_with_one_stream(run: &mut Run<'_>) -> Step {
     let device = run.device;
     let stream = run.stream()?;
     on_eight(run, |number| there_and_back(device, &stream, number << 5))
 }
 
-pub(super) fn threads_that_allocate(run: &mut Run<'_>) -> Outcome {
+pub(super) fn threads_that_allocate(run: &mut Run<'_>) -> Step {
     let device = run.device;
     on_eight(run, |number| {
         for round in 0..ROUNDS {
@@ -80,7 +80,7 @@ pub(super) fn threads_that_allocate(run: &mut Run<'_>) -> Outcome {
     })
 }
 
-pub(super) fn threads_that_make_streams(run: &mut Run<'_>) -> Outcome {
+pub(super) fn threads_that_make_streams(run: &mut Run<'_>) -> Step {
     let device = run.device;
     on_eight(run, |_| {
         for _ in 0..ROUNDS {
@@ -100,7 +100,7 @@ pub(super) fn threads_that_make_streams(run: &mut Run<'_>) -> Outcome {
     })
 }
 
-pub(super) fn threads_that_synchronize(run: &mut Run<'_>) -> Outcome {
+pub(super) fn threads_that_synchronize(run: &mut Run<'_>) -> Step {
     let device = run.device;
     on_eight(run, |number| {
         let (stream, made) = device.stream();
@@ -120,7 +120,7 @@ pub(super) fn threads_that_synchronize(run: &mut Run<'_>) -> Outcome {
     })
 }
 
-pub(super) fn random_work(run: &mut Run<'_>) -> Outcome {
+pub(super) fn random_work(run: &mut Run<'_>) -> Step {
     for seed in 0..10 {
         random_work_from(run, seed)?;
         if !run.deviations.is_empty() {
@@ -131,7 +131,7 @@ pub(super) fn random_work(run: &mut Run<'_>) -> Outcome {
 }
 
 /// Runs random work on three streams that wait for each other, and compares the memory with a model.
-fn random_work_from(run: &mut Run<'_>, seed: u64) -> Outcome {
+fn random_work_from(run: &mut Run<'_>, seed: u64) -> Step {
     const LEN: usize = 8192;
     let mut random = fastrand::Rng::with_seed(seed);
     let streams = [run.stream()?, run.stream()?, run.stream()?];

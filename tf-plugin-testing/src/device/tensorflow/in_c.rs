@@ -4,8 +4,8 @@
 //! Python test devices and kernels further, since they see more.
 
 use crate::abi::tensorflow::{Content, Context, Device, Handle, Tensor, TensorFlow};
-use crate::tensorflow::work::{
-    Outcome, Place, Stop, holds, in_threads, path, payload, same, same_bytes,
+use crate::tensorflow::worker::{
+    Environment, Step, Stop, holds, in_threads, path, payload, same, same_bytes,
 };
 use serde_json::Value;
 use tf_fs_sys::{TF_FLOAT, TF_UINT8};
@@ -25,7 +25,7 @@ pub(super) struct OnDevice {
     count: usize,
 }
 
-impl Place for OnDevice {
+impl Environment for OnDevice {
     fn new(tf: &'static TensorFlow, settings: &Value) -> std::result::Result<Self, String> {
         let library = path(settings, "library");
         let refused = |error: Error| format!("{} is refused: {error:#}", library.display());
@@ -38,12 +38,12 @@ impl Place for OnDevice {
         Ok(Self { tf, context, settings, kind, device, count })
     }
 
-    fn begin(&mut self, _case: &str) -> Outcome {
+    fn begin(&mut self, _case: &str) -> Step {
         let reason = || Stop::Skip(format!("this machine has no device of the type {}", self.kind));
         if self.count == 0 { Err(reason()) } else { Ok(()) }
     }
 
-    fn end(&mut self, _outcome: &Outcome) {}
+    fn end(&mut self, _outcome: &Step) {}
 }
 
 fn bytes_of(tensor: &Tensor) -> &[u8] {
@@ -66,7 +66,7 @@ fn uneven(count: usize, seed: u64) -> Tensor {
 }
 
 impl OnDevice {
-    fn put<'c>(&self, context: &'c Context<'_>, tensor: &Tensor) -> Outcome<Handle<'c>> {
+    fn put<'c>(&self, context: &'c Context<'_>, tensor: &Tensor) -> Step<Handle<'c>> {
         let there = context.handle(tensor)?.copy_to(context, &self.device);
         let there = there.context("TFE_TensorHandleCopyToDevice")?;
         let device = there.backing_device()?;
@@ -75,7 +75,7 @@ impl OnDevice {
         Ok(there)
     }
 
-    fn there_and_back(&self, context: &Context<'_>, tensor: &Tensor) -> Outcome {
+    fn there_and_back(&self, context: &Context<'_>, tensor: &Tensor) -> Step {
         let there = self.put(context, tensor)?;
         let back = there.tensor().context("TFE_TensorHandleResolve")?;
         let what = format!("type {} of {:?}", tensor.data_type, tensor.shape);
@@ -100,7 +100,7 @@ impl OnDevice {
     }
 
     /// Returns an operation that adds float32s on the device.
-    fn adds(&self) -> Outcome<&'static str> {
+    fn adds(&self) -> Step<&'static str> {
         const OPS: [&str; 2] = ["AddV2", "Add"];
         let x = self.put(&self.context, &uneven(1, 1))?;
         let lacks = |op: &&str| {
@@ -114,7 +114,7 @@ impl OnDevice {
     }
 }
 
-pub(super) fn c_device_is_listed(place: &OnDevice) -> Outcome {
+pub(super) fn c_device_is_listed(place: &OnDevice) -> Step {
     let own = place.context.devices()?.into_iter().filter(|device| device.kind == place.kind);
     let short = |Device { name, .. }: Device| match name.rfind("/device:") {
         Some(at) => name[at..].to_owned(),
@@ -124,7 +124,7 @@ pub(super) fn c_device_is_listed(place: &OnDevice) -> Outcome {
     same("TFE_ContextListDevices", own.map(short).collect(), wanted.collect::<Vec<_>>())
 }
 
-pub(super) fn c_loaded_twice(place: &OnDevice) -> Outcome {
+pub(super) fn c_loaded_twice(place: &OnDevice) -> Step {
     place.tf.load_device(&path(&place.settings, "library")).context("loading it once more")?;
     let context = place.tf.context()?;
     let count = context.devices()?.iter().filter(|device| device.kind == place.kind).count();
@@ -132,7 +132,7 @@ pub(super) fn c_loaded_twice(place: &OnDevice) -> Outcome {
     place.there_and_back(&place.context, &uneven(1000, 1))
 }
 
-pub(super) fn c_contexts_come_and_go(place: &OnDevice) -> Outcome {
+pub(super) fn c_contexts_come_and_go(place: &OnDevice) -> Step {
     for seed in 0..3 {
         let context = place.tf.context()?;
         place.there_and_back(&context, &uneven(1003, seed))?;
@@ -142,14 +142,14 @@ pub(super) fn c_contexts_come_and_go(place: &OnDevice) -> Outcome {
     Ok(())
 }
 
-pub(super) fn c_copies(place: &OnDevice) -> Outcome {
+pub(super) fn c_copies(place: &OnDevice) -> Step {
     for shape in SHAPES {
         place.there_and_back(&place.context, &any_bytes(shape))?;
     }
     Ok(())
 }
 
-pub(super) fn c_threads_compute(place: &OnDevice) -> Outcome {
+pub(super) fn c_threads_compute(place: &OnDevice) -> Step {
     let op = place.adds()?;
     in_threads(8, |thread| {
         let tensor = uneven(1000, thread as u64);

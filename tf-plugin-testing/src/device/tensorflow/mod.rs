@@ -5,7 +5,7 @@ mod list;
 
 pub use list::{c_cases, python_cases};
 
-use crate::tensorflow::{TensorFlowCase, Tested, work};
+use crate::tensorflow::{Subject, TensorFlowCase, worker};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -17,13 +17,13 @@ pub type InTensorFlow = crate::tensorflow::InTensorFlow<Devices>;
 #[derive(Debug, Default)]
 pub struct Devices;
 
-impl Tested for Devices {
+impl Subject for Devices {
     const PYTHON: &'static [&'static TensorFlowCase] = list::PYTHON;
     const C: &'static [&'static TensorFlowCase] = list::C;
     const PROGRAM: &'static str = list::PROGRAM;
 
     fn work() -> bool {
-        work::work(list::RUN_IN_C)
+        worker::work(list::RUN_IN_C)
     }
 
     fn settings(&self, library: &Path, on: &str) -> Value {

@@ -2,7 +2,7 @@
 
 use super::mounted::{Mounted, c_path};
 use super::transactions::{call, null_slot};
-use crate::filesystem::handle::TestFilesystem;
+use crate::filesystem::test_filesystem::TestFilesystem;
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
 use tf_fs_plugin::__private::testing::{OwnedOption, from_host};

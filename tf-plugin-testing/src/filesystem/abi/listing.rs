@@ -3,7 +3,7 @@
 use super::file::number;
 use super::mounted::c_path;
 use crate::filesystem::defaults;
-use crate::filesystem::handle::{TestFilesystem, unsupported};
+use crate::filesystem::test_filesystem::{TestFilesystem, unsupported};
 use core::ffi::{CStr, c_char};
 use core::ptr;
 use std::ffi::CString;

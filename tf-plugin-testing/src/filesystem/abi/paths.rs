@@ -4,7 +4,7 @@ use super::file::number;
 use super::mounted::c_path;
 use crate::abi::status::Status;
 use crate::filesystem::defaults;
-use crate::filesystem::handle::{TestFilesystem, unsupported};
+use crate::filesystem::test_filesystem::{TestFilesystem, unsupported};
 use core::ffi::{c_char, c_int};
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr;

@@ -1,7 +1,7 @@
 //! The slots of transactions, which TensorFlow never calls.
 
 use super::mounted::c_path;
-use crate::filesystem::handle::TestFilesystem;
+use crate::filesystem::test_filesystem::TestFilesystem;
 use core::ffi::c_int;
 use core::ptr;
 use std::sync::Arc;

@@ -3,11 +3,13 @@
 use super::case::Case;
 use super::run::{Run, Source, Stop};
 use super::samples;
-use crate::abi::running::Running;
+use crate::abi::exit_report::Running;
 use crate::deviation::Deviation;
-use crate::filesystem::declared::{Append, Declared, Directories, Files, Visible, declarations};
 use crate::filesystem::host::Host;
-use crate::verdict::Verdict;
+use crate::filesystem::semantics::{
+    Append, Directories, Files, Semantics, Visibility, declarations,
+};
+use crate::outcome::Outcome;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
@@ -23,15 +25,15 @@ use std::time::SystemTime;
 ///
 /// ```no_run
 /// # let host = tf_plugin_testing::filesystem::Host::new();
-/// use tf_plugin_testing::filesystem::{Conformance, Verdict, cases};
+/// use tf_plugin_testing::filesystem::{Conformance, Outcome, cases};
 /// let conformance = Conformance::new(&host, "mem://box/");
-/// assert_eq!(conformance.run(&cases::checkpoint), Verdict::Passed);
+/// assert_eq!(conformance.run(&cases::checkpoint), Outcome::Passed);
 /// ```
 #[derive(Debug)]
 pub struct Conformance<'h> {
     host: &'h Host,
     root: String,
-    declared: Declared,
+    semantics: Semantics,
 }
 
 impl<'h> Conformance<'h> {
@@ -42,18 +44,22 @@ impl<'h> Conformance<'h> {
         if root.ends_with('/') {
             root.pop();
         }
-        Self { host, root, declared: Declared::default() }
+        Self { host, root, semantics: Semantics::default() }
     }
 
     /// Sets a directory on another host of the scheme, to rename and copy to.
     #[must_use]
     pub fn other_host(mut self, uri: impl Into<String>) -> Self {
-        self.declared.other_host = Some(uri.into());
+        self.semantics.other_host = Some(uri.into());
         self
     }
 
-    pub(in crate::filesystem) fn declared(host: &'h Host, root: &str, declared: Declared) -> Self {
-        Self { declared, ..Self::new(host, root) }
+    pub(in crate::filesystem) fn with_semantics(
+        host: &'h Host,
+        root: &str,
+        semantics: Semantics,
+    ) -> Self {
+        Self { semantics, ..Self::new(host, root) }
     }
 
     /// Runs one case in new directories below the root, which are deleted if it passes. With
@@ -62,14 +68,14 @@ impl<'h> Conformance<'h> {
     /// # Panics
     /// Panics if no filesystem of the host serves the root.
     #[must_use]
-    pub fn run(&self, case: &Case) -> Verdict {
-        if self.declared.files == Files::Provided {
+    pub fn run(&self, case: &Case) -> Outcome {
+        if self.semantics.files == Files::Provided {
             let file = match samples::first_file(case) {
                 Ok(file) => file,
-                Err(reason) => return Verdict::Skipped(reason.to_owned()),
+                Err(reason) => return Outcome::Skipped(reason.to_owned()),
             };
             let at = (&*self.root, format!("{}-", case.name));
-            return attempt(self.host, at, &self.declared, case, Source::Provided, file);
+            return attempt(self.host, at, &self.semantics, case, Source::Provided, file);
         }
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
@@ -80,22 +86,22 @@ impl<'h> Conformance<'h> {
             now.as_micros() as u64 ^ (u64::from(std::process::id()) << 40),
             NUMBER.fetch_add(1, Ordering::Relaxed)
         );
-        attempt(self.host, (&self.root, prefix), &self.declared, case, Source::Written, None)
+        attempt(self.host, (&self.root, prefix), &self.semantics, case, Source::Written, None)
     }
 }
 
-declarations! { Conformance<'_>, declared, Into<String> }
+declarations! { Conformance<'_>, semantics, Into<String> }
 
 /// Runs a case below the root, in directories whose names begin with the prefix, and deletes them
 /// if it passes. `first_file` is a file that must exist already.
 pub(super) fn attempt(
     host: &Host,
     (root, prefix): (&str, String),
-    declared: &Declared,
+    semantics: &Semantics,
     case: &Case,
     source: Source<'_>,
     first_file: Option<&str>,
-) -> Verdict {
+) -> Outcome {
     let fs = host.filesystem_for(format!("{root}/")).unwrap_or_else(|error| {
         let schemes = host.schemes();
         panic!(
@@ -106,7 +112,7 @@ pub(super) fn attempt(
         host,
         fs,
         root,
-        declared,
+        semantics,
         source,
         prefix,
         cells: Vec::new(),
@@ -118,13 +124,13 @@ pub(super) fn attempt(
     let ended = provided.and_then(|()| (case.run)(&mut run));
     let outcome = ended.and_then(|()| run.unimplemented.take().map(Stop::Skip).map_or(Ok(()), Err));
     let violations = host.take_violations().into_iter().map(Deviation::of_violation);
-    let verdict = Verdict::of(run.deviations, outcome, violations);
-    if !matches!(verdict, Verdict::Failed(_)) && matches!(source, Source::Written) {
+    let outcome = Outcome::of(run.deviations, outcome, violations);
+    if !matches!(outcome, Outcome::Failed(_)) && matches!(source, Source::Written) {
         for cell in run.cells {
             let _ = run.fs.delete_recursively(cell);
         }
         // These are from deleting the directories only.
         let _ = host.take_violations();
     }
-    verdict
+    outcome
 }

@@ -2,13 +2,13 @@
 
 use super::conditions::FP;
 use super::directories::{COPY_FILE, RENAME_FILE, transfer};
-use super::run::{Outcome, Run};
+use super::run::{Run, Step};
 use super::steps::{create, created, open, pattern};
 use super::tree::delete_tree;
 use tf_plugin_core::Code;
 
 /// Writes as TensorFlow's writer of checkpoint data does: it flushes and closes a second time.
-fn write_twice_closed(run: &mut Run<'_>, path: &str, content: &[u8]) -> Outcome {
+fn write_twice_closed(run: &mut Run<'_>, path: &str, content: &[u8]) -> Step {
     let mut writer = create(run, path)?;
     for piece in content.chunks(64 << 10) {
         run.must("append", writer.append(piece))?;
@@ -21,7 +21,7 @@ fn write_twice_closed(run: &mut Run<'_>, path: &str, content: &[u8]) -> Outcome 
 }
 
 /// Saves checkpoints, and reads them as a restore does.
-pub(super) fn checkpoint(run: &mut Run<'_>) -> Outcome {
+pub(super) fn checkpoint(run: &mut Run<'_>) -> Step {
     let dir = run.bare_cell()?;
     for step in [1, 10, 2] {
         save(run, &dir, step)?;
@@ -46,7 +46,7 @@ fn data(step: usize) -> Vec<u8> {
     pattern(200_000 + step)
 }
 
-fn save(run: &mut Run<'_>, dir: &str, step: usize) -> Outcome {
+fn save(run: &mut Run<'_>, dir: &str, step: usize) -> Step {
     let prefix = format!("{dir}/ckpt-{step}");
     let temp = format!("{prefix}_temp");
     run.must(format_args!("create_dir of {temp}"), run.fs.create_dir(&temp))?;
@@ -66,7 +66,7 @@ fn save(run: &mut Run<'_>, dir: &str, step: usize) -> Outcome {
     transfer(run, &RENAME_FILE, &new, &state)
 }
 
-fn restore(run: &mut Run<'_>, dir: &str, step: usize) -> Outcome {
+fn restore(run: &mut Run<'_>, dir: &str, step: usize) -> Step {
     let index = format!("{dir}/ckpt-{step}.index");
     let size = run.must(format_args!("get_file_size of {index}"), run.fs.get_file_size(&index))?;
     let reader = open(run, &index)?;
@@ -83,7 +83,7 @@ fn restore(run: &mut Run<'_>, dir: &str, step: usize) -> Outcome {
     Ok(())
 }
 
-pub(super) fn cache_lock_file(run: &mut Run<'_>) -> Outcome {
+pub(super) fn cache_lock_file(run: &mut Run<'_>) -> Step {
     let cell = run.bare_cell()?;
     let lock = format!("{cell}/cache_0.lockfile");
     let mut writer = create(run, &lock)?;
@@ -96,7 +96,7 @@ pub(super) fn cache_lock_file(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn event_file_is_read_while_it_grows(run: &mut Run<'_>) -> Outcome {
+pub(super) fn event_file_is_read_while_it_grows(run: &mut Run<'_>) -> Step {
     run.needs_visible_at_flush()?;
     let (path, mut writer) = created(run)?;
     let mut position = 0;
@@ -115,7 +115,7 @@ pub(super) fn event_file_is_read_while_it_grows(run: &mut Run<'_>) -> Outcome {
     run.must("close", writer.close())
 }
 
-pub(super) fn saved_model(run: &mut Run<'_>) -> Outcome {
+pub(super) fn saved_model(run: &mut Run<'_>) -> Step {
     let cell = run.bare_cell()?;
     let model = format!("{cell}/model/1");
     for dir in ["variables", "assets"] {
@@ -149,7 +149,7 @@ pub(super) fn saved_model(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn walk(run: &mut Run<'_>) -> Outcome {
+pub(super) fn walk(run: &mut Run<'_>) -> Step {
     let cell = run.cell()?;
     let mut found = Vec::new();
     let mut queue = vec![cell.clone()];

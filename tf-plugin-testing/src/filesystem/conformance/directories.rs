@@ -1,9 +1,9 @@
 //! The header's table: creating, deleting, renaming and copying, also between two hosts with the same scheme.
 
 use super::conditions::{Codes, FP, Is, NOT_FOUND, OK};
-use super::run::{CONTENT, Outcome, Run, Stop};
-use crate::filesystem::declared::Directories;
-use crate::filesystem::handle::TestFilesystem;
+use super::run::{CONTENT, Run, Step, Stop};
+use crate::filesystem::semantics::Directories;
+use crate::filesystem::test_filesystem::TestFilesystem;
 use tf_fs_plugin::DeleteRecursivelyError;
 use tf_plugin_core::{Code, Error, Result};
 
@@ -12,7 +12,7 @@ pub(super) fn is_there(run: &mut Run<'_>, what: &str, _: Is, path: &str) {
     run.expect(format_args!("{what}: is_directory afterwards"), &found, None);
 }
 
-pub(super) fn recursively_create_dir_of_the_root(run: &mut Run<'_>) -> Outcome {
+pub(super) fn recursively_create_dir_of_the_root(run: &mut Run<'_>) -> Step {
     let root = run.fs.recursively_create_dir(format!("{}/", run.root));
     run.expect("recursively_create_dir of the root", &root, None);
     Ok(())
@@ -61,7 +61,7 @@ const FROM: Codes = [NOT_FOUND, NOT_FOUND, OK, FP, FP];
 const TO: Codes = [OK, NOT_FOUND, FP, FP, FP];
 
 /// Moves or copies from a path of this condition to a new name.
-pub(super) fn from(run: &mut Run<'_>, op: &Transfer, is: Is) -> Outcome {
+pub(super) fn from(run: &mut Run<'_>, op: &Transfer, is: Is) -> Step {
     let cell = run.cell()?;
     let src = run.path(&cell, is)?;
     let what = format!("{} from {is:?} to a new name", op.name);
@@ -69,7 +69,7 @@ pub(super) fn from(run: &mut Run<'_>, op: &Transfer, is: Is) -> Outcome {
     let result = (op.call)(&run.fs, &src, &dst);
     let mut allowed = run.allowed(&FROM, is);
     let is_directory = matches!(is, Is::EmptyDir | Is::FullDir);
-    if is_directory && op.is_move && run.declared.directories == Directories::Implied {
+    if is_directory && op.is_move && run.semantics.directories == Directories::Implied {
         // TensorFlow's own filesystems also do it, one name after the other.
         allowed.push(None);
         if result.is_ok() {
@@ -104,7 +104,7 @@ fn whole_directory_moved(
 }
 
 /// Moves or copies from a file to a path of this condition.
-pub(super) fn to(run: &mut Run<'_>, op: &Transfer, is: Is) -> Outcome {
+pub(super) fn to(run: &mut Run<'_>, op: &Transfer, is: Is) -> Step {
     let cell = run.cell()?;
     let dst = run.path(&cell, is)?;
     let src = format!("{cell}/file");
@@ -115,7 +115,7 @@ pub(super) fn to(run: &mut Run<'_>, op: &Transfer, is: Is) -> Outcome {
     Ok(())
 }
 
-pub(super) fn to_existing(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+pub(super) fn to_existing(run: &mut Run<'_>, op: &Transfer) -> Step {
     let cell = run.cell()?;
     let (src, dst) = (format!("{cell}/file"), format!("{cell}/empty_file"));
     let what = format!("{} from a file to an existing file", op.name);
@@ -124,7 +124,7 @@ pub(super) fn to_existing(run: &mut Run<'_>, op: &Transfer) -> Outcome {
     Ok(())
 }
 
-pub(super) fn empty_to_existing(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+pub(super) fn empty_to_existing(run: &mut Run<'_>, op: &Transfer) -> Step {
     let cell = run.cell()?;
     let (src, dst) = (format!("{cell}/empty_file"), format!("{cell}/file"));
     let what = format!("{} from an empty file to an existing file", op.name);
@@ -137,7 +137,7 @@ pub(super) fn empty_to_existing(run: &mut Run<'_>, op: &Transfer) -> Outcome {
     Ok(())
 }
 
-pub(super) fn to_itself(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+pub(super) fn to_itself(run: &mut Run<'_>, op: &Transfer) -> Step {
     let cell = run.cell()?;
     let same = format!("{cell}/file");
     let what = format!("{} from a file to itself", op.name);
@@ -159,7 +159,7 @@ fn moved(
         let is_below = dst.strip_prefix(src).is_some_and(|rest| rest.starts_with('/'));
         let source = match is_move {
             // The name below the old one makes the old one a directory.
-            true if is_below && run.declared.directories == Directories::Implied => {
+            true if is_below && run.semantics.directories == Directories::Implied => {
                 !run.fs.stat(src).is_ok_and(|found| !found.is_directory)
             }
             true => !run.exists(src),
@@ -185,8 +185,8 @@ pub(super) fn transfer(run: &mut Run<'_>, op: &Transfer, src: &str, dst: &str) -
 const THEIRS: &[u8] = b"the other host's";
 
 /// Moves or copies to the same path on another host, where only the hosts tell the files apart, and back to a new name.
-pub(super) fn to_another_host(run: &mut Run<'_>, op: &Transfer) -> Outcome {
-    let Some(other) = run.declared.other_host.clone() else {
+pub(super) fn to_another_host(run: &mut Run<'_>, op: &Transfer) -> Step {
+    let Some(other) = run.semantics.other_host.clone() else {
         return Err(Stop::skip(
             "no `other_host` is declared, a directory on another host of the scheme",
         ));
@@ -202,7 +202,7 @@ pub(super) fn to_another_host(run: &mut Run<'_>, op: &Transfer) -> Outcome {
     outcome
 }
 
-fn there_and_back(run: &mut Run<'_>, op: &Transfer, cell: &str, there: &str) -> Outcome {
+fn there_and_back(run: &mut Run<'_>, op: &Transfer, cell: &str, there: &str) -> Step {
     let (here, theirs) = (format!("{cell}/file"), format!("{there}/file"));
     run.write(&theirs, THEIRS)?;
     run.holds("the same path was written on another host", &here, CONTENT);

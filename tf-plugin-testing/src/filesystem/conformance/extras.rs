@@ -1,9 +1,9 @@
 //! The header's table: transactions and configuration.
 
 use super::conditions::NOT_FOUND;
-use super::run::{Outcome, Run, needs};
+use super::run::{Run, Step, needs};
 
-pub(super) fn transactions(run: &mut Run<'_>) -> Outcome {
+pub(super) fn transactions(run: &mut Run<'_>) -> Step {
     let starts = run.fs.tables().filesystem.start_transaction.is_some();
     needs(starts, "start_transaction is not implemented")?;
     let path = format!("{}/file", run.cell()?);
@@ -26,7 +26,7 @@ pub(super) fn transactions(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn configuration(run: &mut Run<'_>) -> Outcome {
+pub(super) fn configuration(run: &mut Run<'_>) -> Step {
     let fs = run.fs.clone();
     if run.fs.tables().filesystem.get_filesystem_configuration_option.is_some() {
         let found = fs.get_filesystem_configuration_option("no such option");

@@ -1,18 +1,18 @@
 //! The header's table: opening files, and files that are open.
 
 use super::conditions::Is;
-use super::run::{CONTENT, Outcome, Run};
+use super::run::{CONTENT, Run, Step};
 use super::steps::{create, open};
 use crate::filesystem::TestWritableFile;
-use crate::filesystem::declared::{Append, Visible};
-use crate::filesystem::handle::TestFilesystem;
+use crate::filesystem::semantics::{Append, Visibility};
+use crate::filesystem::test_filesystem::TestFilesystem;
 use tf_plugin_core::{Code, Error, Result, ensure};
 
 /// Drops a writer at once, or closes it if only that makes the file visible.
 fn leave(run: &Run<'_>, opened: Result<TestWritableFile>) -> Result<()> {
-    match run.declared.visible {
-        Visible::Create | Visible::InPlace => opened.map(drop),
-        Visible::Flush | Visible::Close => opened?.close(),
+    match run.semantics.visible {
+        Visibility::Create | Visibility::InPlace => opened.map(drop),
+        Visibility::Flush | Visibility::Close => opened?.close(),
     }
 }
 
@@ -39,7 +39,7 @@ pub(super) fn new_read_only_memory_region_from_file(run: &Run<'_>, path: &str) -
     Ok(())
 }
 
-pub(super) fn new_read_only_memory_region_from_file_of_empty_file(run: &mut Run<'_>) -> Outcome {
+pub(super) fn new_read_only_memory_region_from_file_of_empty_file(run: &mut Run<'_>) -> Step {
     let cell = run.cell()?;
     let empty =
         run.fs.new_read_only_memory_region_from_file(format!("{cell}/empty_file")).map(drop);
@@ -63,7 +63,7 @@ pub(super) fn look(
     call: fn(&TestFilesystem, &str) -> Result<()>,
     want: Option<Code>,
     is_open: bool,
-) -> Outcome {
+) -> Step {
     run.needs_visible_at_create()?;
     let cell = run.cell()?;
     let path = format!("{cell}/missing");
@@ -86,7 +86,7 @@ pub(super) fn read(
     n: usize,
     bytes: &[u8],
     want: Option<Code>,
-) -> Outcome {
+) -> Step {
     let cell = run.cell()?;
     let file = open(run, &format!("{cell}/file"))?;
     let (read, status) = file.read_with_status(offset, n);
@@ -97,7 +97,7 @@ pub(super) fn read(
 }
 
 /// Appends, tells, closes, appends again, and replaces the file.
-pub(super) fn write_append_replace(run: &mut Run<'_>) -> Outcome {
+pub(super) fn write_append_replace(run: &mut Run<'_>) -> Step {
     let cell = run.cell()?;
     let path = format!("{cell}/missing");
     let mut file = create(run, &path)?;
@@ -116,7 +116,7 @@ pub(super) fn write_append_replace(run: &mut Run<'_>) -> Outcome {
     run.expect("a second close", &file.close(), None);
     drop(file);
     run.expect_that("close: the content is there", run.has(&path, b"abc"));
-    let appends = run.declared.append == Append::Supported;
+    let appends = run.semantics.append == Append::Supported;
     if let Some(opened) = appends.then(|| run.fs.new_appendable_file(&path))
         && run.expect("new_appendable_file", &opened, None)
         && let Ok(mut file) = opened

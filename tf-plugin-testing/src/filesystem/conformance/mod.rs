@@ -1,7 +1,7 @@
 //! What TensorFlow requires of a filesystem, case by case.
 //!
 //! Each case has two users: [`conformance!`](crate::filesystem::conformance!) makes a test of it,
-//! and [`Conformance::run`] runs it and returns the verdict.
+//! and [`Conformance::run`] runs it and returns the outcome.
 
 mod case;
 mod checks;
@@ -22,7 +22,7 @@ mod steps;
 mod threads;
 mod times;
 mod tree;
-mod visible;
+mod visibility;
 mod writing;
 
 pub use case::{Case, Group};

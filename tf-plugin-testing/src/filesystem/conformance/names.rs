@@ -1,12 +1,12 @@
 //! Names that are easily mistaken for other ones.
 
 use super::conditions::NOT_FOUND;
-use super::run::{CONTENT, Outcome, Run};
-use crate::filesystem::handle::TestFilesystem;
+use super::run::{CONTENT, Run, Step};
+use crate::filesystem::test_filesystem::TestFilesystem;
 use tf_fs_plugin::Uri;
 
 /// Does everything that TensorFlow does with a name, next to another file.
-pub(super) fn name(run: &mut Run<'_>, name: &str) -> Outcome {
+pub(super) fn name(run: &mut Run<'_>, name: &str) -> Step {
     let cell = run.bare_cell()?;
     let (path, other) = (format!("{cell}/{name}"), format!("{cell}/other"));
     run.write(&other, b"other")?;
@@ -34,7 +34,7 @@ pub(super) fn name(run: &mut Run<'_>, name: &str) -> Outcome {
     Ok(())
 }
 
-pub(super) fn name_deep(run: &mut Run<'_>) -> Outcome {
+pub(super) fn name_deep(run: &mut Run<'_>) -> Step {
     let cell = run.bare_cell()?;
     let dir = format!("{cell}/{}", ["d"; 24].join("/"));
     run.make_dirs(&dir)?;
@@ -46,7 +46,7 @@ pub(super) fn name_deep(run: &mut Run<'_>) -> Outcome {
 }
 
 /// Checks that none of these names is mistaken for another one.
-pub(super) fn distinct(run: &mut Run<'_>, names: &[&str]) -> Outcome {
+pub(super) fn distinct(run: &mut Run<'_>, names: &[&str]) -> Step {
     let cell = run.bare_cell()?;
     for (index, name) in names.iter().enumerate() {
         run.write(&format!("{cell}/{name}"), name.repeat(index + 1))?;
@@ -64,7 +64,7 @@ pub(super) fn distinct(run: &mut Run<'_>, names: &[&str]) -> Outcome {
 }
 
 /// Checks a path that does not exist although the names of others begin with it.
-pub(super) fn prefix_is_no_path(run: &mut Run<'_>) -> Outcome {
+pub(super) fn prefix_is_no_path(run: &mut Run<'_>) -> Step {
     let cell = run.bare_cell()?;
     run.write(&format!("{cell}/part-00001"), CONTENT)?;
     let path = format!("{cell}/part-0000");
@@ -87,7 +87,7 @@ pub(super) fn prefix_is_no_path(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn same_name_as_file_and_in_directory(run: &mut Run<'_>) -> Outcome {
+pub(super) fn same_name_as_file_and_in_directory(run: &mut Run<'_>) -> Step {
     let cell = run.cell()?;
     run.write(&format!("{cell}/full/empty_file"), b"below")?;
     run.holds("the same name above", &format!("{cell}/empty_file"), b"");
@@ -100,7 +100,7 @@ pub(super) fn same_name_as_file_and_in_directory(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn translate_name_of_canonical_names(run: &mut Run<'_>) -> Outcome {
+pub(super) fn translate_name_of_canonical_names(run: &mut Run<'_>) -> Step {
     let cell = run.cell()?;
     for name in ["file", "full/file", "a b/ü%20?#"] {
         let path = format!("{cell}/{name}");
@@ -112,7 +112,7 @@ pub(super) fn translate_name_of_canonical_names(run: &mut Run<'_>) -> Outcome {
 }
 
 /// Checks that `translate_name` keeps host and scheme: its result still names the file.
-pub(super) fn translate_name_keeps_the_host(run: &mut Run<'_>) -> Outcome {
+pub(super) fn translate_name_keeps_the_host(run: &mut Run<'_>) -> Step {
     let cell = run.cell()?;
     let path = format!("{cell}/file");
     let translated = run.must("translate_name", run.fs.translate_name(&path))?;
@@ -127,7 +127,7 @@ pub(super) fn translate_name_keeps_the_host(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn slash_at_the_end(run: &mut Run<'_>) -> Outcome {
+pub(super) fn slash_at_the_end(run: &mut Run<'_>) -> Step {
     let cell = run.cell()?;
     let dir = format!("{cell}/full/");
     run.expect(format_args!("is_directory of {dir}"), &run.fs.is_directory(&dir), None);

@@ -1,7 +1,7 @@
 //! The header's table: queries about paths, listings, patterns and names.
 
 use super::conditions::{Codes, Is, NOT_FOUND, OK};
-use super::run::{CONTENT, Outcome, Run};
+use super::run::{CONTENT, Run, Step};
 
 const ANYTHING: Codes = [NOT_FOUND, NOT_FOUND, OK, OK, OK];
 
@@ -18,7 +18,7 @@ pub(super) fn length(run: &mut Run<'_>, what: &str, _: Is, path: &str) {
     run.gives(what, run.fs.get_file_size(path), 7);
 }
 
-pub(super) fn root_is_a_directory(run: &mut Run<'_>) -> Outcome {
+pub(super) fn root_is_a_directory(run: &mut Run<'_>) -> Step {
     let root = run.fs.is_directory(format!("{}/", run.root));
     run.expect("is_directory of the root", &root, None);
     Ok(())
@@ -26,7 +26,7 @@ pub(super) fn root_is_a_directory(run: &mut Run<'_>) -> Outcome {
 
 const SOME: [Is; 4] = [Is::File, Is::EmptyDir, Is::BelowFile, Is::Missing];
 
-pub(super) fn paths_exist(run: &mut Run<'_>) -> Outcome {
+pub(super) fn paths_exist(run: &mut Run<'_>) -> Step {
     let paths = some_paths(run)?;
     let answers = run.fs.paths_exist(&paths);
     for (is, answer) in SOME.into_iter().zip(&run.must("paths_exist", answers)?) {
@@ -36,12 +36,12 @@ pub(super) fn paths_exist(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-fn some_paths(run: &mut Run<'_>) -> Outcome<Vec<String>> {
+fn some_paths(run: &mut Run<'_>) -> Step<Vec<String>> {
     let cell = run.cell()?;
     SOME.into_iter().map(|is| run.path(&cell, is)).collect()
 }
 
-pub(super) fn paths_exist_without_statuses(run: &mut Run<'_>) -> Outcome {
+pub(super) fn paths_exist_without_statuses(run: &mut Run<'_>) -> Step {
     let all_paths = some_paths(run)?;
     for (paths, want) in [
         (&all_paths[..2], true),
@@ -61,7 +61,7 @@ pub(super) fn entries(run: &mut Run<'_>, what: &str, is: Is, path: &str) {
     run.names(what, run.fs.get_children(path), want);
 }
 
-pub(super) fn get_children_of_files_and_directories(run: &mut Run<'_>) -> Outcome {
+pub(super) fn get_children_of_files_and_directories(run: &mut Run<'_>) -> Step {
     let cell = run.cell()?;
     let all = ["empty", "empty_file", "file", "full"];
     let want = &all[usize::from(!run.has_directories())..];
@@ -70,7 +70,7 @@ pub(super) fn get_children_of_files_and_directories(run: &mut Run<'_>) -> Outcom
 }
 
 /// Checks what one pattern matches.
-pub(super) fn glob(run: &mut Run<'_>, pattern: &str, want: &[&str]) -> Outcome {
+pub(super) fn glob(run: &mut Run<'_>, pattern: &str, want: &[&str]) -> Step {
     let cell = run.cell()?;
     for name in ["part-0", "part-1", "part-x", "full/part-0"] {
         if let Err(error) = run.make_file(&format!("{cell}/{name}"), name.as_bytes()) {
@@ -83,7 +83,7 @@ pub(super) fn glob(run: &mut Run<'_>, pattern: &str, want: &[&str]) -> Outcome {
     Ok(())
 }
 
-pub(super) fn translate_name_of_roots(run: &mut Run<'_>) -> Outcome {
+pub(super) fn translate_name_of_roots(run: &mut Run<'_>) -> Step {
     let scheme = run.fs.scheme().escape_ascii().to_string();
     for root in ["://", ":///", ":////"] {
         let name = run.fs.translate_name(format!("{scheme}{root}"));
@@ -92,7 +92,7 @@ pub(super) fn translate_name_of_roots(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn translate_name_cleans(run: &mut Run<'_>) -> Outcome {
+pub(super) fn translate_name_cleans(run: &mut Run<'_>) -> Step {
     let cell = run.cell()?;
     for (name, want) in
         [("./a_file", "a_file"), ("a/convoluted/../path/./to/.//.///a/file", "a/path/to/a/file")]
@@ -104,7 +104,7 @@ pub(super) fn translate_name_cleans(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn untidy_names(run: &mut Run<'_>) -> Outcome {
+pub(super) fn untidy_names(run: &mut Run<'_>) -> Step {
     let cell = run.cell()?;
     run.expect_that(
         "a name that is not in canonical form names the same file",

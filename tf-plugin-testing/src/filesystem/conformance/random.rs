@@ -1,6 +1,6 @@
 //! Random operations, on the filesystem and on a model.
 
-use super::run::{Outcome, Run, needs};
+use super::run::{Run, Step, needs};
 use crate::filesystem::model::{run as run_both, sequence};
 use proptest::test_runner::{Config, TestError, TestRunner};
 use std::cell::Cell;
@@ -8,7 +8,7 @@ use std::cell::Cell;
 /// How many sequences a case tries, unless `PROPTEST_CASES` says more.
 const SEQUENCES: u32 = 64;
 
-pub(super) fn random_operations(run: &mut Run<'_>) -> Outcome {
+pub(super) fn random_operations(run: &mut Run<'_>) -> Step {
     let ops = run.fs.tables().filesystem;
     macro_rules! needed {
         ($($op:ident)*) => {$(

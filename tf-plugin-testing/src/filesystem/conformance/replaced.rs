@@ -1,10 +1,10 @@
 //! Files that are replaced or deleted while they are open.
 
 use super::directories::{COPY_FILE, RENAME_FILE, Transfer, transfer};
-use super::run::{CONTENT, Outcome, Run, needs};
+use super::run::{CONTENT, Run, Step, needs};
 use super::steps::{append, created, file, open, pattern};
 use crate::filesystem::TestRandomAccessFile;
-use crate::filesystem::declared::Visible;
+use crate::filesystem::semantics::Visibility;
 use tf_plugin_core::Code;
 
 /// More bytes than a reader is likely to buffer.
@@ -18,8 +18,8 @@ fn other_pattern(len: usize) -> Vec<u8> {
     pattern(len).iter().map(|byte| !byte).collect()
 }
 
-fn needs_new_files(run: &Run<'_>) -> Outcome {
-    let in_place = run.declared.visible == Visible::InPlace;
+fn needs_new_files(run: &Run<'_>) -> Step {
+    let in_place = run.semantics.visible == Visibility::InPlace;
     needs(!in_place, "files are declared to be written in place")
 }
 
@@ -28,8 +28,8 @@ fn needs_new_files(run: &Run<'_>) -> Outcome {
 fn reads_the_old(
     run: &mut Run<'_>,
     what: &str,
-    change: impl Fn(&mut Run<'_>, &str, &[u8]) -> Outcome,
-) -> Outcome {
+    change: impl Fn(&mut Run<'_>, &str, &[u8]) -> Step,
+) -> Step {
     let old = pattern(LONG);
     for new in [LONG / 3, LONG * 2] {
         let path = file(run, &old)?;
@@ -59,13 +59,13 @@ fn old_or_an_error(run: &mut Run<'_>, what: &str, reader: &TestRandomAccessFile,
     }
 }
 
-pub(super) fn reader_of_a_file_that_is_written_again(run: &mut Run<'_>) -> Outcome {
+pub(super) fn reader_of_a_file_that_is_written_again(run: &mut Run<'_>) -> Step {
     needs_new_files(run)?;
     reads_the_old(run, "written again", |run, path, new| run.write(path, new))
 }
 
 /// Replaces the file by another one.
-fn taken_over(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+fn taken_over(run: &mut Run<'_>, op: &Transfer) -> Step {
     let what = format!("{} of another file to it", op.name);
     reads_the_old(run, &what, |run, path, new| {
         let other = format!("{path}-new");
@@ -74,22 +74,22 @@ fn taken_over(run: &mut Run<'_>, op: &Transfer) -> Outcome {
     })
 }
 
-pub(super) fn reader_of_a_file_that_is_renamed_over(run: &mut Run<'_>) -> Outcome {
+pub(super) fn reader_of_a_file_that_is_renamed_over(run: &mut Run<'_>) -> Step {
     taken_over(run, &RENAME_FILE)
 }
 
-pub(super) fn reader_of_a_file_that_is_copied_over(run: &mut Run<'_>) -> Outcome {
+pub(super) fn reader_of_a_file_that_is_copied_over(run: &mut Run<'_>) -> Step {
     needs_new_files(run)?;
     taken_over(run, &COPY_FILE)
 }
 
-pub(super) fn reader_of_a_file_that_is_deleted(run: &mut Run<'_>) -> Outcome {
+pub(super) fn reader_of_a_file_that_is_deleted(run: &mut Run<'_>) -> Step {
     reads_the_old(run, "delete_file", |run, path, _| {
         run.must("delete_file", run.fs.delete_file(path))
     })
 }
 
-pub(super) fn reader_of_a_file_that_is_renamed(run: &mut Run<'_>) -> Outcome {
+pub(super) fn reader_of_a_file_that_is_renamed(run: &mut Run<'_>) -> Step {
     reads_the_old(run, "rename_file", |run, path, _| {
         transfer(run, &RENAME_FILE, path, &format!("{path}-renamed"))
     })
@@ -110,7 +110,7 @@ fn holds_one_of(run: &mut Run<'_>, what: &str, path: &str, contents: &[&[u8]]) {
     }
 }
 
-pub(super) fn two_writers_of_one_file(run: &mut Run<'_>) -> Outcome {
+pub(super) fn two_writers_of_one_file(run: &mut Run<'_>) -> Step {
     needs_new_files(run)?;
     let (one, other) = (pattern(LONG), other_pattern(LONG / 3));
     let (path, mut first) = created(run)?;
@@ -132,7 +132,7 @@ pub(super) fn two_writers_of_one_file(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn writer_of_a_file_that_is_renamed_over(run: &mut Run<'_>) -> Outcome {
+pub(super) fn writer_of_a_file_that_is_renamed_over(run: &mut Run<'_>) -> Step {
     let (one, other) = (pattern(LONG), other_pattern(LONG / 3));
     let (path, mut writer) = created(run)?;
     run.must("append", writer.append(&one[..PIECE]))?;
@@ -148,7 +148,7 @@ pub(super) fn writer_of_a_file_that_is_renamed_over(run: &mut Run<'_>) -> Outcom
     Ok(())
 }
 
-pub(super) fn writer_of_a_file_that_is_deleted(run: &mut Run<'_>) -> Outcome {
+pub(super) fn writer_of_a_file_that_is_deleted(run: &mut Run<'_>) -> Step {
     let path = file(run, CONTENT)?;
     let mut writer = append(run, &path)?;
     run.must("append", writer.append(b" and more"))?;
@@ -164,7 +164,7 @@ pub(super) fn writer_of_a_file_that_is_deleted(run: &mut Run<'_>) -> Outcome {
 }
 
 /// Checks that a reader sees the change where files are declared to be written in place.
-pub(super) fn in_place_is_declared_right(run: &mut Run<'_>) -> Outcome {
+pub(super) fn in_place_is_declared_right(run: &mut Run<'_>) -> Step {
     let path = file(run, b"the old content")?;
     let reader = open(run, &path)?;
     run.write(&path, b"the new")?;

@@ -3,14 +3,14 @@
 use super::conditions::{Codes, FP, Is, code_of};
 use super::samples::Store;
 use crate::deviation::Deviation;
-use crate::filesystem::declared::{Append, Declared, Directories, Visible};
-use crate::filesystem::handle::TestFilesystem;
 use crate::filesystem::host::Host;
+use crate::filesystem::semantics::{Append, Directories, Semantics, Visibility};
+use crate::filesystem::test_filesystem::TestFilesystem;
 use crate::violations::names_shown;
 use std::fmt::{Debug, Display};
 use tf_plugin_core::{Code, Error, Result};
 
-pub(super) use crate::verdict::{Outcome, Stop, needs};
+pub(super) use crate::outcome::{Step, Stop, needs};
 
 pub(super) const CONTENT: &[u8] = b"content";
 
@@ -39,7 +39,7 @@ pub(super) struct Run<'r> {
     pub(super) host: &'r Host,
     pub(super) fs: TestFilesystem,
     pub(super) root: &'r str,
-    pub(super) declared: &'r Declared,
+    pub(super) semantics: &'r Semantics,
     pub(super) source: Source<'r>,
     /// The prefix of the names of all cells.
     pub(super) prefix: String,
@@ -56,7 +56,7 @@ fn shown(code: Option<Code>) -> String {
 
 impl Run<'_> {
     /// Creates a new directory that holds `file`, `empty_file`, `empty/` and `full/file`.
-    pub(super) fn cell(&mut self) -> Outcome<String> {
+    pub(super) fn cell(&mut self) -> Step<String> {
         let cell = self.bare_cell()?;
         let has_dirs = self.has_directories();
         let make_dir = |dir: &str| if has_dirs { self.make_dir(dir) } else { Ok(()) };
@@ -71,7 +71,7 @@ impl Run<'_> {
     }
 
     /// Creates a new directory.
-    pub(super) fn bare_cell(&mut self) -> Outcome<String> {
+    pub(super) fn bare_cell(&mut self) -> Step<String> {
         let writes = !self.may_change() || self.fs.tables().filesystem.new_writable_file.is_some();
         needs(writes, "new_writable_file is not implemented")?;
         let cell = format!("{}/{}cell{}", self.root, self.prefix, self.cells.len() + 1);
@@ -101,7 +101,7 @@ impl Run<'_> {
     }
 
     /// Creates a directory for the test, and those above it, which has to succeed.
-    pub(super) fn make_dirs(&mut self, path: &str) -> Outcome {
+    pub(super) fn make_dirs(&mut self, path: &str) -> Step {
         let made = match self.source {
             Source::Written => self.fs.recursively_create_dir(path),
             _ => self.make_dir(path),
@@ -114,7 +114,7 @@ impl Run<'_> {
     }
 
     /// Stops the case if the set-up has not provided a sample.
-    pub(super) fn is_provided(&self, sample: &str) -> Outcome {
+    pub(super) fn is_provided(&self, sample: &str) -> Step {
         let path = format!("{}/{sample}", self.root);
         if self.fs.new_random_access_file(&path).is_ok() || self.exists(&path) {
             return Ok(());
@@ -135,7 +135,7 @@ impl Run<'_> {
     pub(super) fn has_directories(&self) -> bool {
         // A read-only filesystem may implement `create_dir` to refuse it.
         (self.may_change() && self.fs.tables().filesystem.create_dir.is_some())
-            || self.declared.directories == Directories::Real
+            || self.semantics.directories == Directories::Real
     }
 
     fn nothing_to_test_with(cell: &str, error: &Error) -> Stop {
@@ -148,9 +148,9 @@ impl Run<'_> {
     }
 
     /// Returns the path of a condition.
-    pub(super) fn path(&self, cell: &str, is: Is) -> Outcome<String> {
+    pub(super) fn path(&self, cell: &str, is: Is) -> Step<String> {
         match is {
-            Is::Malformed => self.declared.malformed.clone().ok_or_else(|| {
+            Is::Malformed => self.semantics.malformed.clone().ok_or_else(|| {
                 Stop::skip("no name is declared that the filesystem can never accept")
             }),
             Is::EmptyDir | Is::FullDir if !self.has_directories() => {
@@ -259,7 +259,7 @@ impl Run<'_> {
     }
 
     /// Returns the value of a step without which the case cannot go on.
-    pub(super) fn must<T>(&self, what: impl Display, result: Result<T>) -> Outcome<T> {
+    pub(super) fn must<T>(&self, what: impl Display, result: Result<T>) -> Step<T> {
         result.map_err(|error| match error.code() {
             Code::Unimplemented => Stop::skip(format!("{what}: not implemented")),
             _ => Deviation::of_error(what, "OK", &error).into(),
@@ -267,7 +267,7 @@ impl Run<'_> {
     }
 
     /// Creates a file, which has to succeed.
-    pub(super) fn write(&mut self, path: &str, content: impl AsRef<[u8]>) -> Outcome {
+    pub(super) fn write(&mut self, path: &str, content: impl AsRef<[u8]>) -> Step {
         let written = self.make_file(path, content.as_ref());
         self.must(format_args!("writing {path}"), written)
     }
@@ -293,7 +293,7 @@ impl Run<'_> {
         let found = self.fs.path_exists(path);
         let want = [Some(Code::NotFound), FP];
         let want =
-            if self.declared.directories == Directories::Implied { &want[..] } else { &want[..1] };
+            if self.semantics.directories == Directories::Implied { &want[..] } else { &want[..1] };
         self.expect_any(format_args!("{what}: path_exists of {path}"), &found, want);
     }
 
@@ -306,30 +306,30 @@ impl Run<'_> {
     }
 
     /// Skips the case unless a file exists from the moment that it is opened for writing.
-    pub(super) fn needs_visible_at_create(&self) -> Outcome {
-        let declared = match self.declared.visible {
-            Visible::Create | Visible::InPlace => return Ok(()),
-            Visible::Flush => "files are declared to be visible at flush",
-            Visible::Close => "files are declared to be visible at close",
+    pub(super) fn needs_visible_at_create(&self) -> Step {
+        let reason = match self.semantics.visible {
+            Visibility::Create | Visibility::InPlace => return Ok(()),
+            Visibility::Flush => "files are declared to be visible at flush",
+            Visibility::Close => "files are declared to be visible at close",
         };
-        Err(Stop::skip(declared))
+        Err(Stop::skip(reason))
     }
 
     /// Skips the case unless flushed bytes are visible before the file is closed.
-    pub(super) fn needs_visible_at_flush(&self) -> Outcome {
-        let is_at_close = self.declared.visible == Visible::Close;
+    pub(super) fn needs_visible_at_flush(&self) -> Step {
+        let is_at_close = self.semantics.visible == Visibility::Close;
         needs(!is_at_close, "files are declared to be visible at close")
     }
 
     /// Skips the case unless files that exist can be appended to.
-    pub(super) fn needs_append(&self) -> Outcome {
-        let appends = self.declared.append == Append::Supported;
+    pub(super) fn needs_append(&self) -> Step {
+        let appends = self.semantics.append == Append::Supported;
         needs(appends, "appending is declared not to be supported")
     }
 
     /// Skips the case unless directories are real.
-    pub(super) fn needs_real_directories(&self) -> Outcome {
-        let real = self.declared.directories == Directories::Real;
+    pub(super) fn needs_real_directories(&self) -> Step {
+        let real = self.semantics.directories == Directories::Real;
         needs(real, "directories are declared to be implied")
     }
 
@@ -338,7 +338,7 @@ impl Run<'_> {
     /// filesystems return `INVALID_ARGUMENT` for a name that can never be valid.
     pub(super) fn allowed(&self, codes: &Codes, is: Is) -> Vec<Option<Code>> {
         let mut allowed = vec![code_of(codes, is)];
-        let implied = self.declared.directories == Directories::Implied;
+        let implied = self.semantics.directories == Directories::Implied;
         let creates_a_file = [Is::Missing, Is::File].iter().all(|is| code_of(codes, *is).is_none());
         match is {
             Is::Malformed => allowed.push(Some(Code::InvalidArgument)),
@@ -368,7 +368,7 @@ impl Run<'_> {
     }
 
     /// Calls an operation under one condition in a new cell.
-    pub(super) fn operation(&mut self, op: &Operation, is: Is) -> Outcome {
+    pub(super) fn operation(&mut self, op: &Operation, is: Is) -> Step {
         let cell = self.cell()?;
         let path = self.path(&cell, is)?;
         let what = format!("{} of {is:?}", op.name);

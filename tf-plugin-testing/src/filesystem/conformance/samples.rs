@@ -6,9 +6,9 @@
 use super::case::{Case, Group};
 use super::checks::attempt;
 use super::run::Source;
-use crate::filesystem::declared::Declared;
 use crate::filesystem::host::Host;
-use crate::verdict::Verdict;
+use crate::filesystem::semantics::Semantics;
+use crate::outcome::Outcome;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, PoisonError};
 use tf_fs_plugin::prelude::*;
@@ -53,7 +53,7 @@ pub(super) fn first_file(case: &Case) -> Result<Option<&'static str>, &'static s
         Some(file) => Ok(file.as_deref()),
         None if case.name == "configuration" => Ok(None),
         None => Err(
-            "files are declared to be provided, and the case changes some, or asks about changes",
+            "files are declared to be provided, and the case changes some, or checks about changes",
         ),
     }
 }
@@ -72,15 +72,15 @@ static PROVIDED: LazyLock<Provided> = LazyLock::new(|| {
     if let Err(error) = host.serve("samples", Reader(Arc::clone(&store))) {
         panic!("the filesystem of samples cannot be registered: {error:#}");
     }
-    let declared = Declared { malformed: Some(MALFORMED.to_owned()), ..Declared::default() };
+    let semantics = Semantics { malformed: Some(MALFORMED.to_owned()), ..Semantics::default() };
     // What a read-only filesystem returns for changes is tested by `changes_are_refused`.
     let changing = [Group::Directories, Group::Deleting, Group::Transfers];
     for case in Case::all().iter().filter(|case| !changing.contains(&case.group)) {
         let source = Source::Recorded(&store);
         let at = ("samples://box", format!("{}-", case.name));
-        let verdict = attempt(&host, at, &declared, case, source, None);
+        let outcome = attempt(&host, at, &semantics, case, source, None);
         let noted = std::mem::take(&mut *store.lock());
-        if verdict == Verdict::Passed {
+        if outcome == Outcome::Passed {
             let plain = |c: char| c.is_ascii_alphanumeric() || "/_-.".contains(c);
             let mut files = noted.iter().filter(|(_, content)| content.is_some());
             let file = files.find(|(path, _)| path.chars().all(plain));

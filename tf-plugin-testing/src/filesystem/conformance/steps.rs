@@ -1,6 +1,6 @@
 //! Steps that many cases begin with.
 
-use super::run::{Outcome, Run};
+use super::run::{Run, Step};
 use crate::filesystem::{TestRandomAccessFile, TestWritableFile};
 
 /// Returns bytes in which every position is recognisable.
@@ -9,23 +9,23 @@ pub(super) fn pattern(len: usize) -> Vec<u8> {
 }
 
 /// Returns the path for a file in a new directory.
-pub(super) fn place(run: &mut Run<'_>) -> Outcome<String> {
+pub(super) fn place(run: &mut Run<'_>) -> Step<String> {
     Ok(format!("{}/data", run.bare_cell()?))
 }
 
 /// Creates one file in a new directory.
-pub(super) fn file(run: &mut Run<'_>, content: &[u8]) -> Outcome<String> {
+pub(super) fn file(run: &mut Run<'_>, content: &[u8]) -> Step<String> {
     let path = place(run)?;
     run.write(&path, content)?;
     Ok(path)
 }
 
-pub(super) fn create(run: &mut Run<'_>, path: &str) -> Outcome<TestWritableFile> {
+pub(super) fn create(run: &mut Run<'_>, path: &str) -> Step<TestWritableFile> {
     run.must(format_args!("new_writable_file of {path}"), run.fs.new_writable_file(path))
 }
 
 /// Creates a new directory with these files, each of which holds its name.
-pub(super) fn files(run: &mut Run<'_>, names: &[impl AsRef<str>]) -> Outcome<String> {
+pub(super) fn files(run: &mut Run<'_>, names: &[impl AsRef<str>]) -> Step<String> {
     let cell = run.bare_cell()?;
     let mut made = vec![cell.clone()];
     for name in names.iter().map(AsRef::as_ref) {
@@ -41,17 +41,17 @@ pub(super) fn files(run: &mut Run<'_>, names: &[impl AsRef<str>]) -> Outcome<Str
 }
 
 /// Appends and closes.
-pub(super) fn finish(run: &mut Run<'_>, mut writer: TestWritableFile, content: &[u8]) -> Outcome {
+pub(super) fn finish(run: &mut Run<'_>, mut writer: TestWritableFile, content: &[u8]) -> Step {
     run.must("append", writer.append(content))?;
     run.must("close", writer.close())
 }
 
-pub(super) fn open(run: &mut Run<'_>, path: &str) -> Outcome<TestRandomAccessFile> {
+pub(super) fn open(run: &mut Run<'_>, path: &str) -> Step<TestRandomAccessFile> {
     run.must(format_args!("new_random_access_file of {path}"), run.fs.new_random_access_file(path))
 }
 
 /// Opens a new file for writing in a new directory.
-pub(super) fn created(run: &mut Run<'_>) -> Outcome<(String, TestWritableFile)> {
+pub(super) fn created(run: &mut Run<'_>) -> Step<(String, TestWritableFile)> {
     let path = place(run)?;
     let writer = create(run, &path)?;
     Ok((path, writer))
@@ -61,14 +61,14 @@ pub(super) fn created(run: &mut Run<'_>) -> Outcome<(String, TestWritableFile)> 
 pub(super) fn begun(
     run: &mut Run<'_>,
     content: impl AsRef<[u8]>,
-) -> Outcome<(String, TestWritableFile)> {
+) -> Step<(String, TestWritableFile)> {
     let (path, mut writer) = created(run)?;
     run.must("append", writer.append(content.as_ref()))?;
     Ok((path, writer))
 }
 
 /// Opens an existing file to append to it, or skips the case.
-pub(super) fn append(run: &mut Run<'_>, path: &str) -> Outcome<TestWritableFile> {
+pub(super) fn append(run: &mut Run<'_>, path: &str) -> Step<TestWritableFile> {
     run.needs_append()?;
     run.must(format_args!("new_appendable_file of {path}"), run.fs.new_appendable_file(path))
 }

@@ -1,11 +1,11 @@
 //! Several threads at a time, as in `tf.data`.
 
 use super::conditions::EXISTS;
-use super::run::{Outcome, Run};
+use super::run::{Run, Step};
 use super::steps::{file, open, pattern};
 use crate::abi::processes::{PANICKED, in_a_child, threads_start};
-use crate::filesystem::declared::Visible;
-use crate::filesystem::handle::TestFilesystem;
+use crate::filesystem::semantics::Visibility;
+use crate::filesystem::test_filesystem::TestFilesystem;
 use crate::threads::{joined, on_threads};
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ fn all_succeed(
     run: &Run<'_>,
     what: &str,
     body: impl Fn(&TestFilesystem, usize) -> Result<()> + Sync,
-) -> Outcome {
+) -> Step {
     let mut answers = on_threads(THREADS, |index| body(&run.fs, index));
     answers.sort_by_key(|answer| matches!(answer, Err(e) if e.code() == Code::Unimplemented));
     for answer in answers {
@@ -28,7 +28,7 @@ fn all_succeed(
     Ok(())
 }
 
-pub(super) fn readers_of_one_file(run: &mut Run<'_>) -> Outcome {
+pub(super) fn readers_of_one_file(run: &mut Run<'_>) -> Step {
     let content = pattern(60_000);
     let path = file(run, &content)?;
     let reader = open(run, &path)?;
@@ -43,7 +43,7 @@ pub(super) fn readers_of_one_file(run: &mut Run<'_>) -> Outcome {
     })
 }
 
-pub(super) fn each_opens_the_same_file(run: &mut Run<'_>) -> Outcome {
+pub(super) fn each_opens_the_same_file(run: &mut Run<'_>) -> Step {
     let content = pattern(20_000);
     let path = file(run, &content)?;
     all_succeed(run, "eight threads open and read one file", |fs, _| {
@@ -54,7 +54,7 @@ pub(super) fn each_opens_the_same_file(run: &mut Run<'_>) -> Outcome {
     })
 }
 
-pub(super) fn writers_of_different_files(run: &mut Run<'_>) -> Outcome {
+pub(super) fn writers_of_different_files(run: &mut Run<'_>) -> Step {
     let cell = run.bare_cell()?;
     all_succeed(run, "eight threads write a file each", |fs, index| {
         let mut writer = fs.new_writable_file(format!("{cell}/shard-{index}"))?;
@@ -70,7 +70,7 @@ pub(super) fn writers_of_different_files(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn listing_during_writes(run: &mut Run<'_>) -> Outcome {
+pub(super) fn listing_during_writes(run: &mut Run<'_>) -> Step {
     let cell = run.bare_cell()?;
     run.write(&format!("{cell}/there"), b"")?;
     all_succeed(run, "listing while others write", |fs, index| {
@@ -99,7 +99,7 @@ pub(super) fn listing_during_writes(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn one_creates_a_directory(run: &mut Run<'_>) -> Outcome {
+pub(super) fn one_creates_a_directory(run: &mut Run<'_>) -> Step {
     run.needs_real_directories()?;
     let cell = run.bare_cell()?;
     for round in 0..5 {
@@ -114,7 +114,7 @@ pub(super) fn one_creates_a_directory(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn all_create_a_path(run: &mut Run<'_>) -> Outcome {
+pub(super) fn all_create_a_path(run: &mut Run<'_>) -> Step {
     let cell = run.bare_cell()?;
     let dir = format!("{cell}/a/b/c");
     all_succeed(run, "recursively_create_dir of one path on eight threads", |fs, _| {
@@ -122,7 +122,7 @@ pub(super) fn all_create_a_path(run: &mut Run<'_>) -> Outcome {
     })
 }
 
-pub(super) fn each_renames_its_file(run: &mut Run<'_>) -> Outcome {
+pub(super) fn each_renames_its_file(run: &mut Run<'_>) -> Step {
     let cell = run.bare_cell()?;
     all_succeed(run, "eight threads write and rename", |fs, index| {
         for round in 0..5 {
@@ -141,7 +141,7 @@ pub(super) fn each_renames_its_file(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn each_deletes_its_file(run: &mut Run<'_>) -> Outcome {
+pub(super) fn each_deletes_its_file(run: &mut Run<'_>) -> Step {
     let cell = run.bare_cell()?;
     run.write(&format!("{cell}/stays"), b"here")?;
     all_succeed(run, "eight threads write and delete", |fs, index| {
@@ -161,13 +161,13 @@ pub(super) fn each_deletes_its_file(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn readers_of_a_growing_file(run: &mut Run<'_>) -> Outcome {
+pub(super) fn readers_of_a_growing_file(run: &mut Run<'_>) -> Step {
     run.needs_visible_at_flush()?;
     let content = pattern(40_000);
     let cell = run.bare_cell()?;
     let path = format!("{cell}/grows");
     run.write(&path, b"")?;
-    let may_be_refused = run.declared.visible == Visible::Flush;
+    let may_be_refused = run.semantics.visible == Visibility::Flush;
     all_succeed(run, "seven threads read what one appends", |fs, index| {
         if index == 0 {
             let mut writer = fs.new_writable_file(&path)?;
@@ -229,7 +229,7 @@ fn child(fs: &TestFilesystem, path: &str, content: &[u8], new: Option<&str>) -> 
         .unwrap_or(0)
 }
 
-pub(super) fn forked_children(run: &mut Run<'_>) -> Outcome {
+pub(super) fn forked_children(run: &mut Run<'_>) -> Step {
     /// As many as fit into two seconds: a lock that is held for a hundredth of the time affects one
     /// child in a hundred.
     const CHILDREN: std::ops::Range<usize> = 10..200;

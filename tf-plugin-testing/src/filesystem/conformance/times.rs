@@ -1,6 +1,6 @@
 //! Modification times, for filesystems that know them.
 
-use super::run::{Outcome, Run, needs};
+use super::run::{Run, Step, needs};
 use super::steps::{append, file};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -9,7 +9,7 @@ const PATIENCE: Duration = Duration::from_millis(2500);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-fn modified(run: &mut Run<'_>, path: &str) -> Outcome<SystemTime> {
+fn modified(run: &mut Run<'_>, path: &str) -> Step<SystemTime> {
     let found = run.fs.stat(path);
     let found = run.must("stat", found)?.modified;
     needs(found != SystemTime::UNIX_EPOCH, "stat says no time of modification")?;
@@ -21,8 +21,8 @@ fn moves(
     run: &mut Run<'_>,
     what: &str,
     path: &str,
-    change: fn(&mut Run<'_>, &str) -> Outcome,
-) -> Outcome {
+    change: fn(&mut Run<'_>, &str) -> Step,
+) -> Step {
     let before = modified(run, path)?;
     let end = Instant::now() + PATIENCE;
     loop {
@@ -40,7 +40,7 @@ fn moves(
     }
 }
 
-pub(super) fn modified_moves_on_append(run: &mut Run<'_>) -> Outcome {
+pub(super) fn modified_moves_on_append(run: &mut Run<'_>) -> Step {
     let path = file(run, b"one line\n")?;
     moves(run, "append", &path, |run, path| {
         let mut writer = append(run, path)?;
@@ -49,12 +49,12 @@ pub(super) fn modified_moves_on_append(run: &mut Run<'_>) -> Outcome {
     })
 }
 
-pub(super) fn modified_moves_on_overwrite(run: &mut Run<'_>) -> Outcome {
+pub(super) fn modified_moves_on_overwrite(run: &mut Run<'_>) -> Step {
     let path = file(run, b"one content")?;
     moves(run, "written again", &path, |run, path| run.write(path, b"same length"))
 }
 
-pub(super) fn modified_stays(run: &mut Run<'_>) -> Outcome {
+pub(super) fn modified_stays(run: &mut Run<'_>) -> Step {
     let path = file(run, b"one content")?;
     let before = modified(run, &path)?;
     std::thread::sleep(PAUSE);

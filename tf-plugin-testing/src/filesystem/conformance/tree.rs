@@ -2,13 +2,13 @@
 
 use super::conditions::{FP, NOT_FOUND};
 use super::directories::{COPY_FILE, RENAME_FILE, Transfer, transfer};
-use super::run::{CONTENT, Outcome, Run};
+use super::run::{CONTENT, Run, Step};
 use super::steps::{begun, file, files, pattern};
 use crate::violations::names_shown;
 
 // Listings.
 
-pub(super) fn listing_is_one_level(run: &mut Run<'_>) -> Outcome {
+pub(super) fn listing_is_one_level(run: &mut Run<'_>) -> Step {
     let cell = files(run, &["a/x", "a/b/y"])?;
     run.make_dirs(&format!("{cell}/a/b/c"))?;
     run.lists("three levels", &cell, &["a"]);
@@ -19,7 +19,7 @@ pub(super) fn listing_is_one_level(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn listing_of_prefix_siblings(run: &mut Run<'_>) -> Outcome {
+pub(super) fn listing_of_prefix_siblings(run: &mut Run<'_>) -> Step {
     let dirs = ["a", "ab", "a.b", "a-b"];
     let cell = files(run, &dirs.map(|dir| format!("{dir}/in_{dir}")))?;
     for dir in dirs {
@@ -28,14 +28,14 @@ pub(super) fn listing_of_prefix_siblings(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn listing_of_many_files(run: &mut Run<'_>) -> Outcome {
+pub(super) fn listing_of_many_files(run: &mut Run<'_>) -> Step {
     let names: Vec<_> = (0..300).map(|index| format!("part-{index:05}-of-00300")).collect();
     let cell = files(run, &names)?;
     run.lists("300 files", &cell, &names);
     Ok(())
 }
 
-pub(super) fn listing_follows_changes(run: &mut Run<'_>) -> Outcome {
+pub(super) fn listing_follows_changes(run: &mut Run<'_>) -> Step {
     let cell = files(run, &["keep", "a"])?;
     run.lists("one more file", &cell, &["keep", "a"]);
     transfer(run, &RENAME_FILE, &format!("{cell}/a"), &format!("{cell}/b"))?;
@@ -47,7 +47,7 @@ pub(super) fn listing_follows_changes(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn root_lists_its_entries(run: &mut Run<'_>) -> Outcome {
+pub(super) fn root_lists_its_entries(run: &mut Run<'_>) -> Step {
     let cell = files(run, &["file"])?;
     let listed = run.fs.get_children(format!("{}/", run.root));
     let names = run.must("get_children of the root", listed)?;
@@ -62,18 +62,13 @@ pub(super) fn root_lists_its_entries(run: &mut Run<'_>) -> Outcome {
 // Patterns.
 
 /// Checks what a pattern matches among files of these names.
-pub(super) fn glob_among(
-    run: &mut Run<'_>,
-    names: &[&str],
-    pattern: &str,
-    want: &[&str],
-) -> Outcome {
+pub(super) fn glob_among(run: &mut Run<'_>, names: &[&str], pattern: &str, want: &[&str]) -> Step {
     let cell = files(run, names)?;
     run.matches(&format!("{cell}/{pattern}"), want.iter().map(|name| format!("{cell}/{name}")));
     Ok(())
 }
 
-pub(super) fn glob_of_nothing(run: &mut Run<'_>) -> Outcome {
+pub(super) fn glob_of_nothing(run: &mut Run<'_>) -> Step {
     run.cell()?;
     run.matches("", []);
     Ok(())
@@ -81,7 +76,7 @@ pub(super) fn glob_of_nothing(run: &mut Run<'_>) -> Outcome {
 
 // Directories.
 
-pub(super) fn recursively_create_keeps_content(run: &mut Run<'_>) -> Outcome {
+pub(super) fn recursively_create_keeps_content(run: &mut Run<'_>) -> Step {
     let cell = run.cell()?;
     run.must(
         "recursively_create_dir of a directory that is there",
@@ -91,7 +86,7 @@ pub(super) fn recursively_create_keeps_content(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn a_file_becomes_a_directory(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_file_becomes_a_directory(run: &mut Run<'_>) -> Step {
     let path = file(run, CONTENT)?;
     run.must("delete_file", run.fs.delete_file(&path))?;
     run.must("create_dir where a file was", run.fs.create_dir(&path))?;
@@ -101,7 +96,7 @@ pub(super) fn a_file_becomes_a_directory(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn a_directory_becomes_a_file(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_directory_becomes_a_file(run: &mut Run<'_>) -> Step {
     let cell = run.cell()?;
     let path = format!("{cell}/full");
     delete_tree(run, &path)?;
@@ -113,12 +108,12 @@ pub(super) fn a_directory_becomes_a_file(run: &mut Run<'_>) -> Outcome {
 
 // Deleting.
 
-pub(super) fn delete_tree(run: &mut Run<'_>, path: &str) -> Outcome {
+pub(super) fn delete_tree(run: &mut Run<'_>, path: &str) -> Step {
     let deleted = run.fs.delete_recursively(path).map_err(|left| left.error);
     run.must(format_args!("delete_recursively of {path}"), deleted)
 }
 
-pub(super) fn deleting_a_tree_keeps_prefix_siblings(run: &mut Run<'_>) -> Outcome {
+pub(super) fn deleting_a_tree_keeps_prefix_siblings(run: &mut Run<'_>) -> Step {
     let cell = files(run, &["run/file", "run1/file", "run.old/file"])?;
     delete_tree(run, &format!("{cell}/run"))?;
     run.is_gone("delete_recursively", &format!("{cell}/run/file"));
@@ -129,7 +124,7 @@ pub(super) fn deleting_a_tree_keeps_prefix_siblings(run: &mut Run<'_>) -> Outcom
     Ok(())
 }
 
-pub(super) fn deleting_a_deep_tree(run: &mut Run<'_>) -> Outcome {
+pub(super) fn deleting_a_deep_tree(run: &mut Run<'_>) -> Step {
     let dirs = ["tree/a/b/c", "tree/a/d", "tree/e"].into_iter();
     let names = dirs.flat_map(|dir| (0..5).map(move |index| format!("{dir}/file{index}")));
     let cell = files(run, &names.collect::<Vec<_>>())?;
@@ -146,7 +141,7 @@ pub(super) fn deleting_a_deep_tree(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn a_directory_of_directories_is_not_empty(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_directory_of_directories_is_not_empty(run: &mut Run<'_>) -> Step {
     run.needs_real_directories()?;
     let cell = run.cell()?;
     let inner = format!("{cell}/empty/inner");
@@ -157,7 +152,7 @@ pub(super) fn a_directory_of_directories_is_not_empty(run: &mut Run<'_>) -> Outc
     Ok(())
 }
 
-pub(super) fn a_deleted_file_leaves_its_directory(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_deleted_file_leaves_its_directory(run: &mut Run<'_>) -> Step {
     run.needs_real_directories()?;
     let cell = run.cell()?;
     let dir = format!("{cell}/full");
@@ -168,7 +163,7 @@ pub(super) fn a_deleted_file_leaves_its_directory(run: &mut Run<'_>) -> Outcome 
     Ok(())
 }
 
-pub(super) fn a_file_is_deleted_while_it_is_written(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_file_is_deleted_while_it_is_written(run: &mut Run<'_>) -> Step {
     run.needs_visible_at_create()?;
     let (path, mut writer) = begun(run, b"some")?;
     run.must("delete_file of a file that is open for writing", run.fs.delete_file(&path))?;
@@ -184,7 +179,7 @@ pub(super) fn a_file_is_deleted_while_it_is_written(run: &mut Run<'_>) -> Outcom
 
 // Renaming and copying.
 
-pub(super) fn prefix_siblings_stay(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+pub(super) fn prefix_siblings_stay(run: &mut Run<'_>, op: &Transfer) -> Step {
     let cell = files(run, &["ckpt-1", "ckpt-10", "ckpt-1.index", "moved1"])?;
     transfer(run, op, &format!("{cell}/ckpt-1"), &format!("{cell}/moved"))?;
     run.holds("from ckpt-1 to moved", &format!("{cell}/moved"), b"ckpt-1");
@@ -199,7 +194,7 @@ pub(super) fn prefix_siblings_stay(run: &mut Run<'_>, op: &Transfer) -> Outcome 
     Ok(())
 }
 
-pub(super) fn large_files(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+pub(super) fn large_files(run: &mut Run<'_>, op: &Transfer) -> Step {
     for len in [128 << 10, (256 << 10) + 1, 1 << 20, (1 << 20) + 4097] {
         let content = pattern(len);
         let path = file(run, &content)?;
@@ -213,7 +208,7 @@ pub(super) fn large_files(run: &mut Run<'_>, op: &Transfer) -> Outcome {
     Ok(())
 }
 
-pub(super) fn into_another_directory(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+pub(super) fn into_another_directory(run: &mut Run<'_>, op: &Transfer) -> Step {
     let cell = run.cell()?;
     let dst = format!("{cell}/full/new");
     transfer(run, op, &format!("{cell}/file"), &dst)?;
@@ -223,7 +218,7 @@ pub(super) fn into_another_directory(run: &mut Run<'_>, op: &Transfer) -> Outcom
     Ok(())
 }
 
-pub(super) fn missing_source_keeps_the_target(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+pub(super) fn missing_source_keeps_the_target(run: &mut Run<'_>, op: &Transfer) -> Step {
     let cell = run.cell()?;
     let target = format!("{cell}/file");
     let moved = (op.call)(&run.fs, &format!("{cell}/missing"), &target);
@@ -232,7 +227,7 @@ pub(super) fn missing_source_keeps_the_target(run: &mut Run<'_>, op: &Transfer) 
     Ok(())
 }
 
-pub(super) fn replacing_a_longer_file(run: &mut Run<'_>, op: &Transfer) -> Outcome {
+pub(super) fn replacing_a_longer_file(run: &mut Run<'_>, op: &Transfer) -> Step {
     let cell = run.bare_cell()?;
     let (src, dst) = (format!("{cell}/short"), format!("{cell}/long"));
     run.write(&src, b"short")?;
@@ -242,7 +237,7 @@ pub(super) fn replacing_a_longer_file(run: &mut Run<'_>, op: &Transfer) -> Outco
     Ok(())
 }
 
-pub(super) fn renaming_around(run: &mut Run<'_>) -> Outcome {
+pub(super) fn renaming_around(run: &mut Run<'_>) -> Step {
     let cell = files(run, &["a", "b"])?;
     for (src, dst) in [("a", "t"), ("b", "a"), ("t", "b")] {
         transfer(run, &RENAME_FILE, &format!("{cell}/{src}"), &format!("{cell}/{dst}"))?;
@@ -253,7 +248,7 @@ pub(super) fn renaming_around(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn a_copy_is_a_file_of_its_own(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_copy_is_a_file_of_its_own(run: &mut Run<'_>) -> Step {
     let cell = run.bare_cell()?;
     let (src, dst) = (format!("{cell}/src"), format!("{cell}/dst"));
     run.write(&src, b"first")?;
@@ -265,7 +260,7 @@ pub(super) fn a_copy_is_a_file_of_its_own(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn renaming_before_the_writer_is_dropped(run: &mut Run<'_>) -> Outcome {
+pub(super) fn renaming_before_the_writer_is_dropped(run: &mut Run<'_>) -> Step {
     let (src, mut writer) = begun(run, CONTENT)?;
     let dst = format!("{src}2");
     run.must("close", writer.close())?;
@@ -278,7 +273,7 @@ pub(super) fn renaming_before_the_writer_is_dropped(run: &mut Run<'_>) -> Outcom
     Ok(())
 }
 
-pub(super) fn many_paths_exist(run: &mut Run<'_>) -> Outcome {
+pub(super) fn many_paths_exist(run: &mut Run<'_>) -> Step {
     let cell = run.cell()?;
     let paths: Vec<_> = (0..200)
         .map(|index| format!("{cell}/{}", if index % 3 == 0 { "file" } else { "missing" }))

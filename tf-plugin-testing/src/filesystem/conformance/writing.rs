@@ -1,15 +1,15 @@
 //! Written bytes are read back: pieces of all sizes, appending, closing, replacing.
 
 use super::conditions::NOT_FOUND;
-use super::run::{CONTENT, Outcome, Run, needs};
+use super::run::{CONTENT, Run, Step, needs};
 use super::steps::{append, begun, create, created, file, finish, pattern, place};
-use crate::filesystem::declared::Append;
+use crate::filesystem::semantics::Append;
 use crate::threads::joined;
 use std::thread;
 use tf_plugin_core::Code;
 
 /// Writes a new file in pieces, and reads it back.
-pub(super) fn writes<'p>(run: &mut Run<'_>, pieces: impl Iterator<Item = &'p [u8]>) -> Outcome {
+pub(super) fn writes<'p>(run: &mut Run<'_>, pieces: impl Iterator<Item = &'p [u8]>) -> Step {
     let (path, mut writer) = created(run)?;
     let mut content = Vec::new();
     for piece in pieces {
@@ -25,7 +25,7 @@ pub(super) fn writes<'p>(run: &mut Run<'_>, pieces: impl Iterator<Item = &'p [u8
     Ok(())
 }
 
-pub(super) fn appends_of_all_sizes(run: &mut Run<'_>) -> Outcome {
+pub(super) fn appends_of_all_sizes(run: &mut Run<'_>) -> Step {
     let content = pattern(400_000);
     let sizes = [0, 1, 511, 512, 513, 4095, 4096, 4097, 0, 65_535, 65_536, 65_537, 131_072, 1];
     let mut rest = &content[..];
@@ -38,7 +38,7 @@ pub(super) fn appends_of_all_sizes(run: &mut Run<'_>) -> Outcome {
     writes(run, pieces.into_iter())
 }
 
-pub(super) fn a_shorter_file_replaces_a_longer_one(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_shorter_file_replaces_a_longer_one(run: &mut Run<'_>) -> Step {
     let path = file(run, &pattern(10_000))?;
     run.write(&path, b"short")?;
     run.holds("replaced", &path, b"short");
@@ -46,14 +46,14 @@ pub(super) fn a_shorter_file_replaces_a_longer_one(run: &mut Run<'_>) -> Outcome
     Ok(())
 }
 
-pub(super) fn an_empty_file_replaces_a_full_one(run: &mut Run<'_>) -> Outcome {
+pub(super) fn an_empty_file_replaces_a_full_one(run: &mut Run<'_>) -> Step {
     let path = file(run, b"content")?;
     run.write(&path, b"")?;
     run.holds("replaced", &path, b"");
     Ok(())
 }
 
-pub(super) fn appending_keeps_what_is_there(run: &mut Run<'_>) -> Outcome {
+pub(super) fn appending_keeps_what_is_there(run: &mut Run<'_>) -> Step {
     let content = pattern(70_000);
     let path = file(run, &content)?;
     let mut want = content;
@@ -66,7 +66,7 @@ pub(super) fn appending_keeps_what_is_there(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn appending_nothing_keeps_the_file(run: &mut Run<'_>) -> Outcome {
+pub(super) fn appending_nothing_keeps_the_file(run: &mut Run<'_>) -> Step {
     let path = file(run, CONTENT)?;
     let mut writer = append(run, &path)?;
     run.must("close", writer.close())?;
@@ -74,7 +74,7 @@ pub(super) fn appending_nothing_keeps_the_file(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn appending_creates_a_missing_file(run: &mut Run<'_>) -> Outcome {
+pub(super) fn appending_creates_a_missing_file(run: &mut Run<'_>) -> Step {
     let cell = run.bare_cell()?;
     let path = format!("{cell}/new");
     let opened = run.fs.new_appendable_file(&path);
@@ -84,8 +84,8 @@ pub(super) fn appending_creates_a_missing_file(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn appending_is_declared_right(run: &mut Run<'_>) -> Outcome {
-    let appends = run.declared.append == Append::Supported;
+pub(super) fn appending_is_declared_right(run: &mut Run<'_>) -> Step {
+    let appends = run.semantics.append == Append::Supported;
     needs(!appends, "appending is declared to be supported")?;
     let path = file(run, CONTENT)?;
     let opened = run.fs.new_appendable_file(&path).map(drop);
@@ -97,7 +97,7 @@ pub(super) fn appending_is_declared_right(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn close_makes_visible(run: &mut Run<'_>) -> Outcome {
+pub(super) fn close_makes_visible(run: &mut Run<'_>) -> Step {
     let (path, mut writer) = begun(run, b"all of it")?;
     run.must("close", writer.close())?;
     // TensorFlow reads, lists and renames before it drops the writer.
@@ -108,7 +108,7 @@ pub(super) fn close_makes_visible(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn close_writes_what_was_not_flushed(run: &mut Run<'_>) -> Outcome {
+pub(super) fn close_writes_what_was_not_flushed(run: &mut Run<'_>) -> Step {
     let (path, mut writer) = begun(run, b"flushed")?;
     run.must("flush", writer.flush())?;
     run.must("append", writer.append(b", synced"))?;
@@ -118,7 +118,7 @@ pub(super) fn close_writes_what_was_not_flushed(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn close_repeats_nothing(run: &mut Run<'_>) -> Outcome {
+pub(super) fn close_repeats_nothing(run: &mut Run<'_>) -> Step {
     let (path, mut writer) = begun(run, b"once")?;
     for step in ["close", "flush after close", "a second close", "sync after close", "close"] {
         let done = match step {
@@ -132,7 +132,7 @@ pub(super) fn close_repeats_nothing(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn a_late_close_does_not_bring_a_file_back(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_late_close_does_not_bring_a_file_back(run: &mut Run<'_>) -> Step {
     let (path, mut writer) = begun(run, b"old")?;
     run.must("close", writer.close())?;
     run.must("delete_file", run.fs.delete_file(&path))?;
@@ -143,7 +143,7 @@ pub(super) fn a_late_close_does_not_bring_a_file_back(run: &mut Run<'_>) -> Outc
     Ok(())
 }
 
-pub(super) fn append_after_close_is_not_lost_silently(run: &mut Run<'_>) -> Outcome {
+pub(super) fn append_after_close_is_not_lost_silently(run: &mut Run<'_>) -> Step {
     let (path, mut writer) = begun(run, b"one")?;
     run.must("close", writer.close())?;
     let late = writer.append(b"two");
@@ -157,7 +157,7 @@ pub(super) fn append_after_close_is_not_lost_silently(run: &mut Run<'_>) -> Outc
     Ok(())
 }
 
-pub(super) fn a_dropped_file_can_be_written_anew(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_dropped_file_can_be_written_anew(run: &mut Run<'_>) -> Step {
     let (path, writer) = begun(run, pattern(100_000))?;
     drop(writer);
     run.write(&path, b"anew")?;
@@ -166,7 +166,7 @@ pub(super) fn a_dropped_file_can_be_written_anew(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn a_dropped_append_keeps_what_was_there(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_dropped_append_keeps_what_was_there(run: &mut Run<'_>) -> Step {
     let path = file(run, CONTENT)?;
     let mut writer = append(run, &path)?;
     run.must("append", writer.append(b" and more"))?;
@@ -179,7 +179,7 @@ pub(super) fn a_dropped_append_keeps_what_was_there(run: &mut Run<'_>) -> Outcom
     Ok(())
 }
 
-pub(super) fn two_writers_of_different_files(run: &mut Run<'_>) -> Outcome {
+pub(super) fn two_writers_of_different_files(run: &mut Run<'_>) -> Step {
     let cell = run.bare_cell()?;
     let (one, other) = (format!("{cell}/one"), format!("{cell}/other"));
     let (mut first, mut second) = (create(run, &one)?, create(run, &other)?);
@@ -194,7 +194,7 @@ pub(super) fn two_writers_of_different_files(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn a_writer_moves_between_threads(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_writer_moves_between_threads(run: &mut Run<'_>) -> Step {
     let (path, mut writer) = created(run)?;
     for index in 0..4_u8 {
         let appended = thread::scope(|scope| joined(scope.spawn(|| writer.append(&[index]))));
@@ -205,7 +205,7 @@ pub(super) fn a_writer_moves_between_threads(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn a_deleted_file_is_written_anew(run: &mut Run<'_>) -> Outcome {
+pub(super) fn a_deleted_file_is_written_anew(run: &mut Run<'_>) -> Step {
     let path = file(run, &pattern(5000))?;
     run.must("delete_file", run.fs.delete_file(&path))?;
     let gone = run.fs.new_random_access_file(&path);
@@ -215,7 +215,7 @@ pub(super) fn a_deleted_file_is_written_anew(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn caches_can_be_flushed(run: &mut Run<'_>) -> Outcome {
+pub(super) fn caches_can_be_flushed(run: &mut Run<'_>) -> Step {
     let path = file(run, CONTENT)?;
     run.fs.flush_caches();
     run.holds("flush_caches", &path, CONTENT);
@@ -225,14 +225,14 @@ pub(super) fn caches_can_be_flushed(run: &mut Run<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn tell_begins_at_zero(run: &mut Run<'_>) -> Outcome {
+pub(super) fn tell_begins_at_zero(run: &mut Run<'_>) -> Step {
     let path = file(run, CONTENT)?;
     let mut writer = create(run, &path)?;
     run.gives("tell of a file that replaces another", writer.tell(), 0);
     run.must("close", writer.close())
 }
 
-pub(super) fn tell_survives_flush(run: &mut Run<'_>) -> Outcome {
+pub(super) fn tell_survives_flush(run: &mut Run<'_>) -> Step {
     let (_, mut writer) = created(run)?;
     for round in 1..=3_u64 {
         run.must("append", writer.append(b"abcd"))?;
@@ -243,7 +243,7 @@ pub(super) fn tell_survives_flush(run: &mut Run<'_>) -> Outcome {
     run.must("close", writer.close())
 }
 
-pub(super) fn stat_follows_every_change(run: &mut Run<'_>) -> Outcome {
+pub(super) fn stat_follows_every_change(run: &mut Run<'_>) -> Step {
     let path = place(run)?;
     for len in [3_usize, 0, 70_000, 1] {
         run.write(&path, pattern(len))?;

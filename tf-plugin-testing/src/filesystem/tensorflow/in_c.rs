@@ -5,8 +5,8 @@
 
 use crate::abi::tensorflow::{Context, Handle, Tensor, TensorFlow};
 use crate::filesystem::conformance::samples::samples;
-use crate::tensorflow::work::{
-    Outcome, Place, Stop, fails, holds, in_threads, path, payload, same, same_bytes, together,
+use crate::tensorflow::worker::{
+    Environment, Step, Stop, fails, holds, in_threads, path, payload, same, same_bytes, together,
 };
 use crate::threads::joined;
 use serde_json::Value;
@@ -31,7 +31,7 @@ pub(super) struct Files {
     number: usize,
 }
 
-impl Place for Files {
+impl Environment for Files {
     fn new(tf: &'static TensorFlow, settings: &Value) -> std::result::Result<Self, String> {
         let library = path(settings, "library");
         match tf.register_filesystem(&library) {
@@ -54,7 +54,7 @@ impl Place for Files {
         Ok(Self { tf, context, settings, root, base, number: 0 })
     }
 
-    fn begin(&mut self, case: &str) -> Outcome {
+    fn begin(&mut self, case: &str) -> Step {
         self.number += 1;
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos() as u64;
         let unique = now ^ (u64::from(process::id()) << 40);
@@ -69,7 +69,7 @@ impl Place for Files {
         }
     }
 
-    fn end(&mut self, outcome: &Outcome) {
+    fn end(&mut self, outcome: &Step) {
         // A case that fails keeps its files, so that the cause can be found.
         if !self.is("provided") && !matches!(outcome, Err(Stop::Failed(_))) {
             let _ = self.tf.delete_recursively(&self.base);
@@ -78,8 +78,8 @@ impl Place for Files {
 }
 
 impl Files {
-    fn is(&self, declared: &str) -> bool {
-        self.settings[declared] == true
+    fn is(&self, setting: &str) -> bool {
+        self.settings[setting] == true
     }
 
     /// Returns the codes for a path below a file and for the entries of a file: implied directories are not checked.
@@ -108,7 +108,7 @@ impl Files {
     }
 
     /// Checks the content and the length of a file.
-    fn has(&self, what: &str, name: &str, content: impl AsRef<[u8]>) -> Outcome {
+    fn has(&self, what: &str, name: &str, content: impl AsRef<[u8]>) -> Step {
         let (read, content) = (self.read(name)?, content.as_ref());
         same_bytes(format_args!("{what}: the content of {name}"), &read, content)?;
         let length = self.tf.stat(&self.at(name)).context("TF_FileStat")?.length;
@@ -116,7 +116,7 @@ impl Files {
     }
 
     /// Checks the entries of a directory. Some filesystems mark directories with a slash at the end.
-    fn lists(&self, what: &str, name: &str, wanted: &[&str]) -> Outcome {
+    fn lists(&self, what: &str, name: &str, wanted: &[&str]) -> Step {
         let path = if name.is_empty() { self.base.clone() } else { self.at(name) };
         let names = self.tf.children(&path).context("TF_GetChildren")?;
         let mut names: Vec<_> = names.iter().map(|name| name.trim_end_matches('/')).collect();
@@ -139,7 +139,7 @@ impl Files {
     }
 }
 
-pub(super) fn c_registered_twice(place: &Files) -> Outcome {
+pub(super) fn c_registered_twice(place: &Files) -> Step {
     place.write("file", b"content")?;
     let library = path(&place.settings, "library");
     let again = |what| match place.tf.register_filesystem(&library) {
@@ -155,7 +155,7 @@ pub(super) fn c_registered_twice(place: &Files) -> Outcome {
     place.has("after that", "file", "content")
 }
 
-pub(super) fn c_write_and_read(place: &Files) -> Outcome {
+pub(super) fn c_write_and_read(place: &Files) -> Step {
     for size in [0, 1, 4_096, 65_537, 3_000_001] {
         let (name, content) = (format!("file-{size}"), payload(size, 7));
         place.write(&name, &content)?;
@@ -165,7 +165,7 @@ pub(super) fn c_write_and_read(place: &Files) -> Outcome {
     place.has("a file that was written again", "file-4096", "shorter")
 }
 
-pub(super) fn c_flushed_is_read(place: &Files) -> Outcome {
+pub(super) fn c_flushed_is_read(place: &Files) -> Step {
     if !place.is("visible_at_flush") {
         return Err(Stop::Skip("files are declared to be visible at close".into()));
     }
@@ -181,7 +181,7 @@ pub(super) fn c_flushed_is_read(place: &Files) -> Outcome {
     Ok(file.close()?)
 }
 
-pub(super) fn c_writer_moves_between_threads(place: &Files) -> Outcome {
+pub(super) fn c_writer_moves_between_threads(place: &Files) -> Step {
     let mut file = place.tf.create(&place.at("file"))?;
     let mut wanted = Vec::new();
     for number in 0_u8..8 {
@@ -193,7 +193,7 @@ pub(super) fn c_writer_moves_between_threads(place: &Files) -> Outcome {
     place.has("of eight threads", "file", wanted)
 }
 
-pub(super) fn c_files_and_directories(place: &Files) -> Outcome {
+pub(super) fn c_files_and_directories(place: &Files) -> Step {
     for directory in ["run", "run/a", "run/a/b", "run/empty", "run1"] {
         place.tf.create_dir(&place.at(directory)).context("TF_CreateDir")?;
     }
@@ -222,7 +222,7 @@ pub(super) fn c_files_and_directories(place: &Files) -> Outcome {
     fails("reading what was deleted", NOT_FOUND, place.read("run/a/b/file"))
 }
 
-pub(super) fn c_codes(place: &Files) -> Outcome {
+pub(super) fn c_codes(place: &Files) -> Step {
     place.tf.create_dir(&place.at("full"))?;
     place.write("full/file", b"inner")?;
     place.write("file", b"content")?;
@@ -260,7 +260,7 @@ pub(super) fn c_codes(place: &Files) -> Outcome {
     place.has("afterwards", "full/file", "inner")
 }
 
-pub(super) fn c_save_and_restore(place: &Files) -> Outcome {
+pub(super) fn c_save_and_restore(place: &Files) -> Step {
     for seed in [1, 2] {
         let tensor = Tensor::bytes(TF_FLOAT, &[256, 1024], payload(1 << 20, seed));
         place.checkpoint("SaveV2", "model", &tensor)?;
@@ -272,7 +272,7 @@ pub(super) fn c_save_and_restore(place: &Files) -> Outcome {
     fails("RestoreV2 of nothing", NOT_FOUND, nothing)
 }
 
-pub(super) fn c_provided_files(place: &Files) -> Outcome {
+pub(super) fn c_provided_files(place: &Files) -> Step {
     let mut wrong = Vec::new();
     for sample in samples() {
         let path = format!("{}/{}", place.root, sample.path);

@@ -8,24 +8,24 @@ mod list;
 
 pub use list::{c_cases, python_cases};
 
-use super::declared::{Append, Declared, Directories, Files, Visible, declarations};
-use crate::tensorflow::{TensorFlowCase, Tested, work};
+use super::semantics::{Append, Directories, Files, Semantics, Visibility, declarations};
+use crate::tensorflow::{Subject, TensorFlowCase, worker};
 use serde_json::{Value, json};
 use std::path::Path;
 
 /// Runs the cases for filesystems in a real TensorFlow: those [from Python](python_cases), or those
 /// [in its C library](c_cases).
-pub type InTensorFlow = crate::tensorflow::InTensorFlow<Declared>;
+pub type InTensorFlow = crate::tensorflow::InTensorFlow<Semantics>;
 
-declarations! { InTensorFlow, tested, Into<String> }
+declarations! { InTensorFlow, subject, Into<String> }
 
-impl Tested for Declared {
+impl Subject for Semantics {
     const PYTHON: &'static [&'static TensorFlowCase] = list::PYTHON;
     const C: &'static [&'static TensorFlowCase] = list::C;
     const PROGRAM: &'static str = list::PROGRAM;
 
     fn work() -> bool {
-        work::work(list::RUN_IN_C)
+        worker::work(list::RUN_IN_C)
     }
 
     fn settings(&self, library: &Path, on: &str) -> Value {
@@ -36,7 +36,7 @@ impl Tested for Declared {
             "malformed": self.malformed,
             "real": self.directories == Directories::Real,
             "visible_at_create": self.visible.at_create(),
-            "visible_at_flush": self.visible != Visible::Close,
+            "visible_at_flush": self.visible != Visibility::Close,
             "appends": self.append == Append::Supported,
             "provided": self.files == Files::Provided,
         })

@@ -3,7 +3,7 @@
 use crate::filesystem::TestWritableFile;
 use crate::filesystem::conformance::case::{Case, Group};
 use crate::filesystem::conformance::steps::pattern;
-use crate::filesystem::conformance::{names, reading, replaced, times, visible, writing};
+use crate::filesystem::conformance::{names, reading, replaced, times, visibility, writing};
 
 filesystem_cases! {
     ($) __filesystem_file_tests
@@ -74,7 +74,7 @@ filesystem_cases! {
             stat_follows_every_change "`stat` and `get_file_size` know the length of what was last written",
                 "GFile.read reads as much as they say";
         }
-        of visible {
+        of visibility {
             visibility_is_declared_right "where files are declared to be visible at flush or at close, nothing of them is seen before; where they are declared to be written in place, an open reader sees the new content",
                 "a reader would train on half a file";
             changes_are_refused "where files are declared to be provided, what would change them returns UNIMPLEMENTED, PERMISSION_DENIED or FAILED_PRECONDITION, and nothing changes",
@@ -113,10 +113,10 @@ filesystem_cases! {
             one_large_append = |run| writing::writes(run, std::iter::once(&pattern((3 << 20) + 17)[..])),
                 "one append of 3 MiB and 17 bytes is all there",
                 "Keras appends a whole archive at once";
-            flush_makes_visible = |run| visible::visible_after(run, "flush", TestWritableFile::flush),
+            flush_makes_visible = |run| visibility::visible_after(run, "flush", TestWritableFile::flush),
                 "what was flushed is read by others, and stat knows its length",
                 "TensorBoard reads event files while they grow";
-            sync_makes_visible = |run| visible::visible_after(run, "sync", TestWritableFile::sync),
+            sync_makes_visible = |run| visibility::visible_after(run, "sync", TestWritableFile::sync),
                 "what was synced is read by others, and stat knows its length",
                 "event files are synced after each flush";
         }

@@ -6,7 +6,7 @@ use crate::filesystem::conformance::conditions::{
 };
 use crate::filesystem::conformance::directories::{COPY_FILE, RENAME_FILE, Transfer};
 use crate::filesystem::conformance::files::look;
-use crate::filesystem::conformance::run::{Operation, Outcome, Run};
+use crate::filesystem::conformance::run::{Operation, Run, Step};
 use crate::filesystem::conformance::{directories, extras, files, queries};
 
 filesystem_cases! {

@@ -2,7 +2,7 @@
 
 use crate::filesystem::conformance::case::{Case, Group};
 use crate::filesystem::conformance::directories::{COPY_FILE, RENAME_FILE, Transfer};
-use crate::filesystem::conformance::run::{Outcome, Run};
+use crate::filesystem::conformance::run::{Run, Step};
 use crate::filesystem::conformance::{consumers, directories, random, threads, tree};
 
 filesystem_cases! {

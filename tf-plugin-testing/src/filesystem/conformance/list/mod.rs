@@ -85,7 +85,7 @@ macro_rules! filesystem_cases {
         $(reads $read_why:literal {
             $($read:ident $offset:literal $count:literal $bytes:literal $end:ident $read_asks:literal;)*
         })?
-        $(of $at:ident { $($of:ident $asks:literal, $why:literal;)* })*
+        $(of $at:ident { $($of:ident $checks:literal, $why:literal;)* })*
         $(cases { $($plain:tt)* })?
     })*) => { pastey::paste! {
         $($($(
@@ -125,11 +125,11 @@ macro_rules! filesystem_cases {
                 )*)?
                 $(
                     $([<rename_file_ $transfer>] = |run| {
-                        const ASK: fn(&mut Run<'_>, &Transfer) -> Outcome = $transfer_run;
+                        const ASK: fn(&mut Run<'_>, &Transfer) -> Step = $transfer_run;
                         ASK(run, &RENAME_FILE)
                     }, concat!("`rename_file` ", $transfer_asks), why!(rename $transfer_why);)*
                     $([<copy_file_ $transfer>] = |run| {
-                        const ASK: fn(&mut Run<'_>, &Transfer) -> Outcome = $transfer_run;
+                        const ASK: fn(&mut Run<'_>, &Transfer) -> Step = $transfer_run;
                         ASK(run, &COPY_FILE)
                     }, concat!("`copy_file` ", $transfer_asks), why!(copy $transfer_why);)*
                 )*
@@ -138,7 +138,7 @@ macro_rules! filesystem_cases {
                 $($($name_name = |run| names::name(run, $name_value),
                     concat!("a file with a name ", $name_what, " is written, found, listed, renamed and deleted"), $name_why;)*)*
                 $($($read = |run| files::read(run, $offset, $count, $bytes, $end), $read_asks, $read_why;)*)?
-                $($($of = $at::$of, $asks, $why;)*)*
+                $($($of = $at::$of, $checks, $why;)*)*
                 $($($plain)*)?
             })*
         }

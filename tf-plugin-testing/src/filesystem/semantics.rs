@@ -2,7 +2,7 @@
 
 /// When others see a file that is being written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Visible {
+pub enum Visibility {
     /// From the moment that it is opened for writing, as the header requires; flushed bytes can be read. Writing to the
     /// name again creates a new file: who has the old one open reads its content to the end, or gets an error.
     #[default]
@@ -17,7 +17,7 @@ pub enum Visible {
     Close,
 }
 
-impl Visible {
+impl Visibility {
     /// Returns whether a file exists from the moment that it is opened for writing.
     pub(in crate::filesystem) fn at_create(self) -> bool {
         matches!(self, Self::Create | Self::InPlace)
@@ -60,16 +60,16 @@ pub enum Files {
 
 /// Everything that an author declares about a filesystem.
 #[derive(Clone, Debug, Default)]
-pub struct Declared {
+pub struct Semantics {
     pub(in crate::filesystem) files: Files,
     pub(in crate::filesystem) malformed: Option<String>,
     pub(in crate::filesystem) other_host: Option<String>,
-    pub(in crate::filesystem) visible: Visible,
+    pub(in crate::filesystem) visible: Visibility,
     pub(in crate::filesystem) directories: Directories,
     pub(in crate::filesystem) append: Append,
 }
 
-/// Defines the methods that declare something, for a type with a `Declared` in this field; texts have this bound.
+/// Defines the methods that declare something, for a type with a `Semantics` in this field; texts have this bound.
 macro_rules! declarations {
     ($type:ty, $field:ident, $text:path) => {
         impl $type {
@@ -82,7 +82,7 @@ macro_rules! declarations {
             }
 
             declarations! { @set $field
-                visible: Visible, "Sets when others see a file that is being written.";
+                visible: Visibility, "Sets when others see a file that is being written.";
                 directories: Directories, "Sets whether directories exist by themselves.";
                 append: Append, "Sets whether files that exist can be appended to.";
                 files: Files, "Sets who creates the files that the cases read; with [`Files::Provided`], cases that write are left out.";

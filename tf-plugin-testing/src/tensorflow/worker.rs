@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tf_plugin_core::{Code, Result};
 
-pub(crate) use crate::verdict::{Outcome, Stop};
+pub(crate) use crate::outcome::{Step, Stop};
 
 /// Checks that two values are equal.
-pub(crate) fn same<T: PartialEq + Debug>(what: impl Display, got: T, wanted: T) -> Outcome {
+pub(crate) fn same<T: PartialEq + Debug>(what: impl Display, got: T, wanted: T) -> Step {
     if got == wanted {
         return Ok(());
     }
@@ -25,17 +25,17 @@ pub(crate) fn same<T: PartialEq + Debug>(what: impl Display, got: T, wanted: T) 
 }
 
 /// Checks that bytes are equal; the deviation says where they differ.
-pub(crate) fn same_bytes(what: impl Display, got: &[u8], wanted: &[u8]) -> Outcome {
+pub(crate) fn same_bytes(what: impl Display, got: &[u8], wanted: &[u8]) -> Step {
     Deviation::of_bytes(what, got, wanted).map_or(Ok(()), |deviation| Err(deviation.into()))
 }
 
 /// Checks that a statement holds.
-pub(crate) fn holds(what: impl Display, truth: bool) -> Outcome {
+pub(crate) fn holds(what: impl Display, truth: bool) -> Step {
     if truth { Ok(()) } else { Err(Deviation::new(what).into()) }
 }
 
 /// Checks that a call fails with one of these codes, and with a message.
-pub(crate) fn fails<T: Debug>(what: impl Display, codes: &[Code], result: Result<T>) -> Outcome {
+pub(crate) fn fails<T: Debug>(what: impl Display, codes: &[Code], result: Result<T>) -> Step {
     let names: Vec<_> = codes.iter().map(|code| format!("{code:?}")).collect();
     let names = names.join(" or ");
     match result {
@@ -54,7 +54,7 @@ pub(crate) fn fails<T: Debug>(what: impl Display, codes: &[Code], result: Result
 }
 
 /// Combines all checks, so that one run shows everything that is wrong.
-pub(crate) fn together(checks: impl IntoIterator<Item = Outcome>) -> Outcome {
+pub(crate) fn together(checks: impl IntoIterator<Item = Step>) -> Step {
     let (mut wrong, mut skipped) = (Vec::new(), None);
     for check in checks {
         match check {
@@ -79,7 +79,7 @@ pub(crate) fn payload(size: usize, seed: u64) -> Vec<u8> {
 }
 
 /// Runs `work` on several threads, and combines what went wrong.
-pub(crate) fn in_threads(count: usize, work: impl Fn(usize) -> Outcome + Sync) -> Outcome {
+pub(crate) fn in_threads(count: usize, work: impl Fn(usize) -> Step + Sync) -> Step {
     together(on_threads(count, work))
 }
 
@@ -94,7 +94,7 @@ fn shown(value: &impl Debug) -> String {
 }
 
 /// The environment in which cases run.
-pub(crate) trait Place: Sized {
+pub(crate) trait Environment: Sized {
     /// Loads the plugin that the settings name.
     ///
     /// # Errors
@@ -105,18 +105,18 @@ pub(crate) trait Place: Sized {
     ///
     /// # Errors
     /// Fails if that is not possible, and skips the case if it does not apply.
-    fn begin(&mut self, case: &str) -> Outcome;
+    fn begin(&mut self, case: &str) -> Step;
 
     /// Cleans up after a case.
-    fn end(&mut self, outcome: &Outcome);
+    fn end(&mut self, outcome: &Step);
 }
 
 /// A case and its name.
-pub(crate) type Named<P> = (&'static str, fn(&P) -> Outcome);
+pub(crate) type Named<P> = (&'static str, fn(&P) -> Step);
 
 /// Runs the C cases if this process was started for that, and returns whether it was. Called by the
 /// test that [`Program::Test`](super::program::Program::Test) names.
-pub(crate) fn work<P: Place>(cases: &[Named<P>]) -> bool {
+pub(crate) fn work<P: Environment>(cases: &[Named<P>]) -> bool {
     let Some(directory) = env::var_os(WORK_VARIABLE).map(PathBuf::from) else { return false };
     end_with_parent();
     let request = io::read_to_string(io::stdin()).expect("a request");
@@ -131,7 +131,7 @@ pub(crate) fn work<P: Place>(cases: &[Named<P>]) -> bool {
 }
 
 /// Runs the cases that the request names.
-fn run_all<P: Place>(mut place: P, request: &Value, cases: &[Named<P>]) {
+fn run_all<P: Environment>(mut place: P, request: &Value, cases: &[Named<P>]) {
     for name in request["order"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         if let Some(reason) = request["cases"][name].as_str() {
             let outcome = "left out";
@@ -162,7 +162,7 @@ fn run_all<P: Place>(mut place: P, request: &Value, cases: &[Named<P>]) {
     say(&json!({ "job": 0, "done": true }));
 }
 
-fn run<P: Place>(place: &mut P, name: &str, cases: &[Named<P>]) -> Outcome {
+fn run<P: Environment>(place: &mut P, name: &str, cases: &[Named<P>]) -> Step {
     let Some((_, case)) = cases.iter().find(|(other, _)| *other == name) else {
         return Err(Deviation::new(format_args!("there is no case `{name}`")).into());
     };

@@ -2,7 +2,7 @@
 
 use super::abi::file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWritableFile};
 use super::abi::open::Open;
-use super::handle::{TestFilesystem, unsupported};
+use super::test_filesystem::{TestFilesystem, unsupported};
 use tf_plugin_core::{Code, Error, Result};
 
 /// Defines operations that open something, each with its C++ name, the table of what it opens, and

@@ -5,7 +5,7 @@ use tf_plugin_core::{Code, Error};
 
 /// How a case ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Outcome {
     /// Everything is as expected.
     Passed,
     /// The plugin does not implement what the case checks; the reason.
@@ -14,11 +14,11 @@ pub enum Verdict {
     Failed(Vec<Deviation>),
 }
 
-impl Verdict {
+impl Outcome {
     /// Combines the deviations that were noted, the outcome of the case, and what was found afterwards.
     pub(crate) fn of(
         mut deviations: Vec<Deviation>,
-        outcome: Outcome,
+        outcome: Step,
         afterwards: impl IntoIterator<Item = Deviation>,
     ) -> Self {
         let skipped = match outcome {
@@ -70,9 +70,9 @@ impl From<Error> for Stop {
 }
 
 /// How a case, or a part of one, ends.
-pub(crate) type Outcome<T = ()> = Result<T, Stop>;
+pub(crate) type Step<T = ()> = Result<T, Stop>;
 
 /// Skips the case if `holds` is false.
-pub(crate) fn needs(holds: bool, otherwise: &str) -> Outcome {
+pub(crate) fn needs(holds: bool, otherwise: &str) -> Step {
     if holds { Ok(()) } else { Err(Stop::skip(otherwise)) }
 }

@@ -2,14 +2,14 @@
 
 use super::conditions::{FP, NOT_FOUND};
 use super::replaced;
-use super::run::{Outcome, Run, Stop, needs};
+use super::run::{Run, Step, Stop, needs};
 use super::steps::{create, created, file};
 use crate::filesystem::TestWritableFile;
-use crate::filesystem::declared::Visible;
+use crate::filesystem::semantics::Visibility;
 use tf_plugin_core::{Code, Result};
 
 /// Checks that nothing can be changed where files are provided.
-pub(super) fn changes_are_refused(run: &mut Run<'_>) -> Outcome {
+pub(super) fn changes_are_refused(run: &mut Run<'_>) -> Step {
     needs(!run.may_change(), "files are not declared to be provided")?;
     let cell = run.cell()?;
     let (file, new) = (format!("{cell}/file"), format!("{cell}/new"));
@@ -44,7 +44,7 @@ pub(super) fn visible_after(
     run: &mut Run<'_>,
     what: &str,
     publish: fn(&mut TestWritableFile) -> Result<()>,
-) -> Outcome {
+) -> Step {
     run.needs_visible_at_flush()?;
     let (path, mut writer) = created(run)?;
     let mut content = Vec::new();
@@ -58,19 +58,19 @@ pub(super) fn visible_after(
     run.must("close", writer.close())
 }
 
-pub(super) fn visibility_is_declared_right(run: &mut Run<'_>) -> Outcome {
-    match run.declared.visible {
-        Visible::Create => {
+pub(super) fn visibility_is_declared_right(run: &mut Run<'_>) -> Step {
+    match run.semantics.visible {
+        Visibility::Create => {
             return Err(Stop::skip("files are declared to be visible at create"));
         }
-        Visible::InPlace => return replaced::in_place_is_declared_right(run),
-        Visible::Flush | Visible::Close => {}
+        Visibility::InPlace => return replaced::in_place_is_declared_right(run),
+        Visibility::Flush | Visibility::Close => {}
     }
     let path = file(run, b"old")?;
     let mut writer = create(run, &path)?;
     run.must("append", writer.append(b"half of the"))?;
     let mut when = "flush";
-    if run.declared.visible == Visible::Close {
+    if run.semantics.visible == Visibility::Close {
         // An error is fine: there may be nothing to flush that others can see.
         let _ = writer.flush();
         when = "close";

@@ -1,10 +1,10 @@
 //! What `cargo tf-plugin test` requests from a test, in environment variables.
 
+use super::in_tensorflow::{CaseResult, InTensorFlow, Subject};
 use super::program::Program;
-use super::runs::{Answer, InTensorFlow, Tested};
 use crate::deviation::report;
-use crate::options::LeftOut;
-use crate::verdict::Verdict;
+use crate::options::Exclusions;
+use crate::outcome::Outcome;
 use serde_json::json;
 use std::env;
 use std::fs;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 /// A request of `cargo tf-plugin test`.
 #[derive(Debug)]
-pub(crate) struct Asked<'m> {
+pub(crate) struct TestRequest<'m> {
     program: Program,
     library: PathBuf,
     report: Option<PathBuf>,
@@ -25,12 +25,12 @@ fn path(name: &str) -> Option<PathBuf> {
     env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-impl<'m> Asked<'m> {
+impl<'m> TestRequest<'m> {
     /// Reads the request for the C cases or the Python cases. Returns `None`, and prints why, if
     /// there is no request. The C cases run in this executable, as the test `conformance_in_c` of
     /// the module; in that process this runs them and returns `None`.
     #[must_use]
-    pub(crate) fn new<T: Tested>(module: &'m str, in_c: bool) -> Option<Self> {
+    pub(crate) fn new<T: Subject>(module: &'m str, in_c: bool) -> Option<Self> {
         let program = if !in_c {
             path("TF_PLUGIN_TEST_PYTHON").map(Program::Python)
         } else if T::work() {
@@ -41,36 +41,36 @@ impl<'m> Asked<'m> {
             let name = format!("{}conformance_in_c", modules.unwrap_or_default());
             path("TF_PLUGIN_TEST_C_LIBRARY").map(|directory| Program::Test { name, directory })
         };
-        let asked = program.zip(path("TF_PLUGIN_TEST_LIBRARY")).map(|(program, library)| Self {
+        let request = program.zip(path("TF_PLUGIN_TEST_LIBRARY")).map(|(program, library)| Self {
             program,
             library,
             report: path("TF_PLUGIN_TEST_REPORT"),
             module,
         });
-        if asked.is_none() {
+        if request.is_none() {
             println!("skipped: this runs in real TensorFlow, with `cargo tf-plugin test`");
         }
-        asked
+        request
     }
 
     /// Prepares a run of the cases, without those that are left out.
-    pub(crate) fn cases<T: Tested>(&self, tested: T, without: &LeftOut) -> InTensorFlow<T> {
-        let cases = InTensorFlow::by(self.program.clone(), self.library.clone(), tested);
+    pub(crate) fn cases<T: Subject>(&self, subject: T, without: &Exclusions) -> InTensorFlow<T> {
+        let cases = InTensorFlow::by(self.program.clone(), self.library.clone(), subject);
         without.0.iter().fold(cases, |cases, (name, reason)| cases.without(*name, reason))
     }
 
     /// Prints the results, and fails the test if a case failed.
     #[track_caller]
-    pub(crate) fn judge(&self, answers: &[Answer], on: &str, whose: &str) {
-        self.report(answers);
+    pub(crate) fn judge(&self, results: &[CaseResult], on: &str, whose: &str) {
+        self.report(results);
         let mut failures = String::new();
-        for answer in answers {
-            let (name, asks, why) = (answer.case.name, answer.case.asks, answer.case.why);
-            match &answer.verdict {
-                Verdict::Passed => println!("{name}: ok"),
-                Verdict::Skipped(reason) => println!("{name}: skipped: {reason}"),
-                Verdict::Failed(deviations) => {
-                    failures.push_str(&report(name, asks, why, on, whose, deviations));
+        for result in results {
+            let (name, checks, why) = (result.case.name, result.case.checks, result.case.why);
+            match &result.outcome {
+                Outcome::Passed => println!("{name}: ok"),
+                Outcome::Skipped(reason) => println!("{name}: skipped: {reason}"),
+                Outcome::Failed(deviations) => {
+                    failures.push_str(&report(name, checks, why, on, whose, deviations));
                     failures.push('\n');
                 }
             }
@@ -80,15 +80,15 @@ impl<'m> Asked<'m> {
 
     /// Appends the results to the report file, one line each, for `cargo tf-plugin test`.
     #[track_caller]
-    fn report(&self, answers: &[Answer]) {
+    fn report(&self, results: &[CaseResult]) {
         let Some(path) = &self.report else { return };
-        let lines = answers.iter().map(|answer| {
-            let (outcome, reason) = match &answer.verdict {
-                Verdict::Passed => ("passed", None),
-                Verdict::Skipped(reason) => ("skipped", Some(reason)),
-                Verdict::Failed(_) => ("failed", None),
+        let lines = results.iter().map(|result| {
+            let (outcome, reason) = match &result.outcome {
+                Outcome::Passed => ("passed", None),
+                Outcome::Skipped(reason) => ("skipped", Some(reason)),
+                Outcome::Failed(_) => ("failed", None),
             };
-            let (suite, name) = (self.module, answer.case.name);
+            let (suite, name) = (self.module, result.case.name);
             let line =
                 json!({ "suite": suite, "case": name, "outcome": outcome, "reason": reason });
             format!("{line}\n")

@@ -1,9 +1,9 @@
 //! Work that fails after it was enqueued, which only the author can provoke.
 
-use super::run::{Outcome, failed, lock, turn_of};
-use crate::abi::running::Running;
+use super::run::{Step, failed, lock, turn_of};
+use crate::abi::exit_report::Running;
 use crate::deviation::Deviation;
-use crate::verdict::Verdict;
+use crate::outcome::Outcome;
 use se_plugin::{Device, Event as _, EventStatus, Platform, Stream};
 use std::time::{Duration, Instant};
 use tf_plugin_core::Result;
@@ -26,20 +26,20 @@ use tf_plugin_core::Result;
 /// #     fn device_count(&self) -> Result<usize> { Ok(1) }
 /// #     fn open(&self, _: usize) -> Result<HostDevice> { Ok(HostDevice::new(HostMemory::new(1 << 20)?)) }
 /// # }
-/// use tf_plugin_testing::device::{Verdict, failed_work};
+/// use tf_plugin_testing::device::{Outcome, failed_work};
 ///
 /// #[test]
 /// fn failures_are_reported() {
-///     let verdict = failed_work::<My>(|stream| {
+///     let outcome = failed_work::<My>(|stream| {
 ///         stream.launch("a bad kernel", [], [], |[]: [&[u8]; 0], []: [&mut [u8]; 0]| Err(Error::internal("it fails")))
 ///     });
-///     assert_eq!(verdict, Verdict::Passed);
+///     assert_eq!(outcome, Outcome::Passed);
 /// }
 /// ```
 #[must_use]
 pub fn failed_work<P: Platform>(
     fail: impl FnOnce(&<P::Device as Device>::Stream) -> Result<()>,
-) -> Verdict {
+) -> Outcome {
     // As for the cases, no two threads open a driver, and a crash is named.
     let turn = turn_of::<P>();
     let mut left = lock(&turn);
@@ -53,9 +53,9 @@ pub fn failed_work<P: Platform>(
         Ok(Some((device, _platform))) => {
             let mut deviations = Vec::new();
             let outcome = check(&device, fail, &mut deviations);
-            Verdict::of(deviations, outcome, [])
+            Outcome::of(deviations, outcome, [])
         }
-        Ok(None) => Verdict::Skipped("this machine has no device of the platform".into()),
+        Ok(None) => Outcome::Skipped("this machine has no device of the platform".into()),
         Err(error) => failed(format!("the device cannot be opened: {error:#}")),
     }
 }
@@ -64,7 +64,7 @@ fn check<D: Device>(
     device: &D,
     fail: impl FnOnce(&D::Stream) -> Result<()>,
     deviations: &mut Vec<Deviation>,
-) -> Outcome {
+) -> Step {
     let must = |what, error| Deviation::of_error(what, "OK", &error);
     let stream = device.create_stream().map_err(|error| must("`create_stream`", error))?;
     let event = device.create_event().map_err(|error| must("`create_event`", error))?;
@@ -132,9 +132,9 @@ mod tests {
     #[test]
     fn the_driver_is_open_once_beside_the_cases() {
         let limit = Duration::from_secs(60);
-        assert_eq!(run_case::<Driver>(&cases::all_devices_open, limit), Verdict::Passed);
+        assert_eq!(run_case::<Driver>(&cases::all_devices_open, limit), Outcome::Passed);
         let mut open = 0;
-        let verdict = failed_work::<Driver>(|stream| {
+        let outcome = failed_work::<Driver>(|stream| {
             open = OPEN.load(Ordering::SeqCst);
             let turn = turn_of::<Driver>();
             assert!(turn.try_lock().is_err(), "a case may run");
@@ -142,6 +142,6 @@ mod tests {
                 Err(Error::internal("requested"))
             })
         });
-        assert_eq!((open, verdict), (1, Verdict::Passed));
+        assert_eq!((open, outcome), (1, Outcome::Passed));
     }
 }

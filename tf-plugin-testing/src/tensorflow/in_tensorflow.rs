@@ -2,7 +2,7 @@
 
 use super::process::Process;
 use super::program::Program;
-use crate::verdict::Verdict;
+use crate::outcome::Outcome;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub struct TensorFlowCase {
     /// The title of its group.
     pub group: &'static str,
     /// What it checks, in Markdown.
-    pub asks: &'static str,
+    pub checks: &'static str,
     /// Why this matters to users of TensorFlow.
     pub why: &'static str,
     /// The in-process cases that check the same; if one of them is left out, so is this case.
@@ -28,17 +28,17 @@ pub struct TensorFlowCase {
 /// The result of a case in a TensorFlow.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Answer {
+pub struct CaseResult {
     /// The case.
     pub case: &'static TensorFlowCase,
     /// How it ended.
-    pub verdict: Verdict,
+    pub outcome: Outcome,
     /// How long it took.
     pub took: Duration,
 }
 
-/// What is tested: filesystems or devices, with their declared options.
-pub trait Tested: Default {
+/// What is subject: filesystems or devices, with their declared options.
+pub trait Subject: Default {
     /// The cases from Python.
     const PYTHON: &'static [&'static TensorFlowCase];
     /// The cases in TensorFlow's C library.
@@ -49,7 +49,7 @@ pub trait Tested: Default {
     /// Runs the C cases if this process was started for that, and returns whether it was.
     fn work() -> bool;
 
-    /// Returns what the cases need to know of what is tested.
+    /// Returns what the cases need to know of what is subject.
     fn settings(&self, library: &Path, on: &str) -> Value;
 
     /// Returns why a case does not apply, if it does not.
@@ -63,20 +63,20 @@ type Environment = Vec<(String, String)>;
 /// Runs cases in a real TensorFlow: those from Python, or those in its C library.
 ///
 /// ```no_run
-/// use tf_plugin_testing::filesystem::{InTensorFlow, Verdict};
+/// use tf_plugin_testing::filesystem::{InTensorFlow, Outcome};
 /// let cases = InTensorFlow::from_python("venv/bin/python", "target/release/libmemfs.so");
-/// for answer in cases.run("mem://box/") {
-///     assert!(!matches!(answer.verdict, Verdict::Failed(_)), "{answer:?}");
+/// for result in cases.run("mem://box/") {
+///     assert!(!matches!(result.outcome, Outcome::Failed(_)), "{result:?}");
 /// }
 /// ```
 #[derive(Debug)]
-pub struct InTensorFlow<T: Tested> {
+pub struct InTensorFlow<T: Subject> {
     process: Process,
-    pub(crate) tested: T,
+    pub(crate) subject: T,
     without: Vec<(String, String)>,
 }
 
-impl<T: Tested> InTensorFlow<T> {
+impl<T: Subject> InTensorFlow<T> {
     /// Creates a run from Python. `interpreter` loads the plugin when it imports TensorFlow.
     #[must_use]
     pub fn from_python(interpreter: impl Into<PathBuf>, library: impl Into<PathBuf>) -> Self {
@@ -101,7 +101,7 @@ impl<T: Tested> InTensorFlow<T> {
     /// #[test]
     /// fn device_in_c() {
     ///     let cases = InTensorFlow::in_c(LIBRARIES, "target/release/librefdevice.so", "worker");
-    ///     let answers = cases.run("RUST_REF");
+    ///     let results = cases.run("RUST_REF");
     /// }
     /// ```
     #[must_use]
@@ -114,7 +114,7 @@ impl<T: Tested> InTensorFlow<T> {
         Self::by(program, library.into(), T::default())
     }
 
-    pub(super) fn by(program: Program, library: PathBuf, tested: T) -> Self {
+    pub(super) fn by(program: Program, library: PathBuf, subject: T) -> Self {
         let process = Process {
             program,
             library,
@@ -122,7 +122,7 @@ impl<T: Tested> InTensorFlow<T> {
             limit: Duration::from_secs(120),
             start_limit: None,
         };
-        Self { process, tested, without: Vec::new() }
+        Self { process, subject, without: Vec::new() }
     }
 
     /// Runs the C cases if [`in_c`](Self::in_c) started this process, and returns whether it did.
@@ -184,20 +184,20 @@ impl<T: Tested> InTensorFlow<T> {
     }
 
     /// Runs all cases on `on`: the URI of a directory that exists, in which each case creates its own, or a device
-    /// type, whose first device is tested. The cases share a process, and so TensorFlow and the plugin. A case that
+    /// type, whose first device is subject. The cases share a process, and so TensorFlow and the plugin. A case that
     /// crashes or hangs has failed; the others continue in a new process.
     ///
     /// # Panics
     /// Panics if the process does not run, has no TensorFlow, or does not load the plugin in time.
     #[must_use]
     #[track_caller]
-    pub fn run(&self, on: &str) -> Vec<Answer> {
-        let settings = self.tested.settings(&self.process.library, on);
+    pub fn run(&self, on: &str) -> Vec<CaseResult> {
+        let settings = self.subject.settings(&self.process.library, on);
         let reason = |case: &TensorFlowCase| {
             let of = |name: &String| name == case.name || case.follows.contains(&name.as_str());
             let named = self.without.iter().find(|(name, _)| of(name));
             let named = named.map(|(_, reason)| reason.clone());
-            named.or_else(|| self.tested.left_out(case).map(str::to_owned))
+            named.or_else(|| self.subject.left_out(case).map(str::to_owned))
         };
         // A case is left out by its own name, or by that of a case that checks the same.
         let cases: Vec<_> = self.cases().iter().map(|case| (*case, reason(case))).collect();
@@ -216,13 +216,13 @@ impl<T: Tested> InTensorFlow<T> {
         &self,
         on: &str,
         jobs: &[(Environment, Vec<&'static TensorFlowCase>)],
-    ) -> Vec<Vec<Answer>> {
+    ) -> Vec<Vec<CaseResult>> {
         assert!(
             matches!(self.process.program, Program::Python(_)),
             "only Python forks for each job; call `run` for the cases in C"
         );
         let settings = jobs.iter().map(|(environment, cases)| {
-            let mut settings = self.tested.settings(&self.process.library, on);
+            let mut settings = self.subject.settings(&self.process.library, on);
             settings["environment"] =
                 json!(environment.iter().cloned().collect::<BTreeMap<_, _>>());
             settings["cases"] = cases.iter().map(|case| case.name).collect();
