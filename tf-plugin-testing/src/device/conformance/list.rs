@@ -6,40 +6,43 @@ use super::run::{Run, Step};
 use super::{loading, memory, order, threads};
 use se_plugin::Pattern;
 
-/// A list of cases in which one row can define several:
+/// A list of cases in which one row can define several, each by its whole name, so that a search finds it:
 ///
 /// - `sizes`: a check with so many bytes, with the texts before and behind their number.
 /// - `copies`: a way to copy, with several sizes and at an odd address.
 macro_rules! device_cases {
     ($d:tt $tests:ident $($group:ident {
         $(sizes $sizes_why:literal {
-            $($prefix:ident = $ask:expr, $head:literal $tail:literal [
-                $($suffix:ident $bytes:expr, $text:literal;)*
+            $($check:expr, $head:literal $tail:literal [
+                $($name:ident $bytes:expr, $text:literal;)*
             ];)*
         })*
-        $(copies { $($copy:ident $way:ident $copy_why:literal;)* })?
+        $(copies {
+            $($way:ident $copy_why:literal:
+                $of_1_byte:ident $of_3_bytes:ident $of_4_kib:ident $of_1_mib_and_1:ident $at_an_odd_address:ident;)*
+        })?
         $(of $at:ident { $($of:ident $checks:literal, $why:literal;)* })*
-    })*) => { pastey::paste! { case_list! {
+    })*) => { case_list! {
         $d device $tests $($group {
-            $($($([<$prefix $suffix>] = |run| {
-                const ASK: fn(&mut Run<'_>, usize) -> Step = $ask;
-                ASK(run, $bytes)
+            $($($($name = |run| {
+                const CHECK: fn(&mut Run<'_>, usize) -> Step = $check;
+                CHECK(run, $bytes)
             }, concat!($head, $text, $tail), $sizes_why;)*)*)*
             $($(
-                [<$copy _of_1_byte>] = |run| copies::copy(run, Way::$way, 1, 0),
+                $of_1_byte = |run| copies::copy(run, Way::$way, 1, 0),
                     concat!("`", stringify!($way), "` of 1 byte copies all of it, and nothing else changes"), $copy_why;
-                [<$copy _of_3_bytes>] = |run| copies::copy(run, Way::$way, 3, 0),
+                $of_3_bytes = |run| copies::copy(run, Way::$way, 3, 0),
                     concat!("`", stringify!($way), "` of 3 bytes copies all of it, and nothing else changes"), $copy_why;
-                [<$copy _of_4_kib>] = |run| copies::copy(run, Way::$way, 4096, 0),
+                $of_4_kib = |run| copies::copy(run, Way::$way, 4096, 0),
                     concat!("`", stringify!($way), "` of 4 KiB copies all of it, and nothing else changes"), $copy_why;
-                [<$copy _of_1_mib_and_1>] = |run| copies::copy(run, Way::$way, (1 << 20) + 1, 0),
+                $of_1_mib_and_1 = |run| copies::copy(run, Way::$way, (1 << 20) + 1, 0),
                     concat!("`", stringify!($way), "` of 1 MiB and a byte copies all of it, and nothing else changes"), $copy_why;
-                [<$copy _at_an_odd_address>] = |run| copies::copy(run, Way::$way, 1001, 3),
+                $at_an_odd_address = |run| copies::copy(run, Way::$way, 1001, 3),
                     concat!("`", stringify!($way), "` copies also where the address is odd"), "TensorFlow slices tensors of single bytes";
             )*)?
             $($($of = $at::$of, $checks, $why;)*)*
         })*
-    } } };
+    } };
 }
 
 device_cases! {
@@ -76,22 +79,22 @@ device_cases! {
     }
     Memory {
         sizes "TensorFlow divides memory at multiples of 256 from there" {
-            allocate = memory::of, "`allocate` of " " returns an address that is a multiple of 256, and the memory keeps its content" [
-                _1_byte 1, "1 byte";
-                _255_bytes 255, "255 bytes";
-                _256_bytes 256, "256 bytes";
-                _257_bytes 257, "257 bytes";
-                _4_kib 4096, "4 KiB";
-                _1_mib 1 << 20, "1 MiB";
-                _4_mib 4 << 20, "4 MiB";
+            memory::of, "`allocate` of " " returns an address that is a multiple of 256, and the memory keeps its content" [
+                allocate_1_byte 1, "1 byte";
+                allocate_255_bytes 255, "255 bytes";
+                allocate_256_bytes 256, "256 bytes";
+                allocate_257_bytes 257, "257 bytes";
+                allocate_4_kib 4096, "4 KiB";
+                allocate_1_mib 1 << 20, "1 MiB";
+                allocate_4_mib 4 << 20, "4 MiB";
             ];
         }
         sizes "kernels on the host use vector instructions on it" {
-            host_memory_of = memory::of_the_host, "`host_memory_allocate` of " " returns memory that is aligned to 64 bytes" [
-                _1_byte 1, "1 byte";
-                _64_bytes 64, "64 bytes";
-                _4_kib 4096, "4 KiB";
-                _1_mib 1 << 20, "1 MiB";
+            memory::of_the_host, "`host_memory_allocate` of " " returns memory that is aligned to 64 bytes" [
+                host_memory_of_1_byte 1, "1 byte";
+                host_memory_of_64_bytes 64, "64 bytes";
+                host_memory_of_4_kib 4096, "4 KiB";
+                host_memory_of_1_mib 1 << 20, "1 MiB";
             ];
         }
         of memory {
@@ -113,32 +116,38 @@ device_cases! {
     }
     Copies {
         copies {
-            stream_copy_to_device memcpy_htod "every tensor gets to the device by it";
-            stream_copy_to_host memcpy_dtoh "every value that Python sees comes by it";
-            stream_copy_on_device memcpy_dtod "TensorFlow copies variables and lists by it";
-            sync_copy_to_device sync_memcpy_htod "plugins of others and older releases call it";
-            sync_copy_to_host sync_memcpy_dtoh "plugins of others and older releases call it";
-            sync_copy_on_device sync_memcpy_dtod "plugins of others and older releases call it";
+            memcpy_htod "every tensor gets to the device by it":
+                stream_copy_to_device_of_1_byte stream_copy_to_device_of_3_bytes stream_copy_to_device_of_4_kib stream_copy_to_device_of_1_mib_and_1 stream_copy_to_device_at_an_odd_address;
+            memcpy_dtoh "every value that Python sees comes by it":
+                stream_copy_to_host_of_1_byte stream_copy_to_host_of_3_bytes stream_copy_to_host_of_4_kib stream_copy_to_host_of_1_mib_and_1 stream_copy_to_host_at_an_odd_address;
+            memcpy_dtod "TensorFlow copies variables and lists by it":
+                stream_copy_on_device_of_1_byte stream_copy_on_device_of_3_bytes stream_copy_on_device_of_4_kib stream_copy_on_device_of_1_mib_and_1 stream_copy_on_device_at_an_odd_address;
+            sync_memcpy_htod "plugins of others and older releases call it":
+                sync_copy_to_device_of_1_byte sync_copy_to_device_of_3_bytes sync_copy_to_device_of_4_kib sync_copy_to_device_of_1_mib_and_1 sync_copy_to_device_at_an_odd_address;
+            sync_memcpy_dtoh "plugins of others and older releases call it":
+                sync_copy_to_host_of_1_byte sync_copy_to_host_of_3_bytes sync_copy_to_host_of_4_kib sync_copy_to_host_of_1_mib_and_1 sync_copy_to_host_at_an_odd_address;
+            sync_memcpy_dtod "plugins of others and older releases call it":
+                sync_copy_on_device_of_1_byte sync_copy_on_device_of_3_bytes sync_copy_on_device_of_4_kib sync_copy_on_device_of_1_mib_and_1 sync_copy_on_device_at_an_odd_address;
         }
     }
     Fills {
         sizes "TensorFlow makes zeros of variables and gradients by it" {
-            fill_with_zero = |run, bytes| copies::fill(run, Pattern::Zero, bytes), "`mem_zero` fills " ", all of it and nothing else" [
-                _1_byte 1, "1 byte";
-                _3_bytes 3, "3 bytes";
-                _4_kib 4096, "4 KiB";
-                _1_mib_and_4 (1 << 20) + 4, "1 MiB and 4 bytes";
+            |run, bytes| copies::fill(run, Pattern::Zero, bytes), "`mem_zero` fills " ", all of it and nothing else" [
+                fill_with_zero_1_byte 1, "1 byte";
+                fill_with_zero_3_bytes 3, "3 bytes";
+                fill_with_zero_4_kib 4096, "4 KiB";
+                fill_with_zero_1_mib_and_4 (1 << 20) + 4, "1 MiB and 4 bytes";
             ];
-            fill_with_bytes = |run, bytes| copies::fill(run, Pattern::Byte(0x5c), bytes), "`memset` fills " ", all of it and nothing else" [
-                _1_byte 1, "1 byte";
-                _3_bytes 3, "3 bytes";
-                _4_kib 4096, "4 KiB";
-                _1_mib_and_4 (1 << 20) + 4, "1 MiB and 4 bytes";
+            |run, bytes| copies::fill(run, Pattern::Byte(0x5c), bytes), "`memset` fills " ", all of it and nothing else" [
+                fill_with_bytes_1_byte 1, "1 byte";
+                fill_with_bytes_3_bytes 3, "3 bytes";
+                fill_with_bytes_4_kib 4096, "4 KiB";
+                fill_with_bytes_1_mib_and_4 (1 << 20) + 4, "1 MiB and 4 bytes";
             ];
-            fill_with_words = |run, bytes| copies::fill(run, Pattern::Word(0x0102_0304), bytes), "`memset32` fills " ", all of it and nothing else" [
-                _4_bytes 4, "4 bytes";
-                _4_kib 4096, "4 KiB";
-                _1_mib_and_4 (1 << 20) + 4, "1 MiB and 4 bytes";
+            |run, bytes| copies::fill(run, Pattern::Word(0x0102_0304), bytes), "`memset32` fills " ", all of it and nothing else" [
+                fill_with_words_4_bytes 4, "4 bytes";
+                fill_with_words_4_kib 4096, "4 KiB";
+                fill_with_words_1_mib_and_4 (1 << 20) + 4, "1 MiB and 4 bytes";
             ];
         }
     }

@@ -147,20 +147,23 @@ impl Host {
 
 fn check_versions(offer: &TF_FilesystemPluginOps) -> Result<()> {
     macro_rules! tables {
-        ($($name:literal $ops:ident;)*) => { pastey::paste! {
+        ($($name:literal $ops:ident $abi:ident $core_abi:ident $api:ident $core_api:ident;)*) => {
             [$((
                 $name,
                 offer.$ops.is_null(),
-                (offer.[<$ops _abi>], tf_fs_sys::[<TF_ $ops:upper _ABI>]),
-                (offer.[<$ops _api>], tf_fs_sys::[<TF_ $ops:upper _API>]),
+                (offer.$abi, tf_fs_sys::$core_abi),
+                (offer.$api, tf_fs_sys::$core_api),
             ),)*]
-        } };
+        };
     }
     let tables = tables! {
-        "filesystem" filesystem_ops;
-        "random access file" random_access_file_ops;
-        "writable file" writable_file_ops;
-        "read only memory region" read_only_memory_region_ops;
+        "filesystem" filesystem_ops filesystem_ops_abi TF_FILESYSTEM_OPS_ABI filesystem_ops_api TF_FILESYSTEM_OPS_API;
+        "random access file" random_access_file_ops random_access_file_ops_abi TF_RANDOM_ACCESS_FILE_OPS_ABI
+            random_access_file_ops_api TF_RANDOM_ACCESS_FILE_OPS_API;
+        "writable file" writable_file_ops writable_file_ops_abi TF_WRITABLE_FILE_OPS_ABI
+            writable_file_ops_api TF_WRITABLE_FILE_OPS_API;
+        "read only memory region" read_only_memory_region_ops read_only_memory_region_ops_abi
+            TF_READ_ONLY_MEMORY_REGION_OPS_ABI read_only_memory_region_ops_api TF_READ_ONLY_MEMORY_REGION_OPS_API;
     };
     let differs = |kind: &str, name: &str, (plugin, core): (c_int, c_int), end: &str| {
         format!(
@@ -214,15 +217,35 @@ unsafe fn copy_table<T>(session: &Session, scheme: &[u8], table: *const T, size:
 /// # Safety
 /// As [`Host::register_raw`], for one scheme.
 unsafe fn copy_tables(session: &Session, scheme: &[u8], offer: &TF_FilesystemPluginOps) -> Tables {
-    macro_rules! copies {
-        ($($table:ident)*) => { pastey::paste! {
-            Tables {
-                $($table: copy_table(session, scheme, offer.[<$table _ops>], offer.[<$table _ops_size>]),)*
-            }
-        } };
-    }
     // SAFETY: the tables are structs of nullable function pointers, valid for their declared sizes.
-    unsafe { copies!(filesystem random_access_file writable_file read_only_memory_region) }
+    unsafe {
+        Tables {
+            filesystem: copy_table(
+                session,
+                scheme,
+                offer.filesystem_ops,
+                offer.filesystem_ops_size,
+            ),
+            random_access_file: copy_table(
+                session,
+                scheme,
+                offer.random_access_file_ops,
+                offer.random_access_file_ops_size,
+            ),
+            writable_file: copy_table(
+                session,
+                scheme,
+                offer.writable_file_ops,
+                offer.writable_file_ops_size,
+            ),
+            read_only_memory_region: copy_table(
+                session,
+                scheme,
+                offer.read_only_memory_region_ops,
+                offer.read_only_memory_region_ops_size,
+            ),
+        }
+    }
 }
 
 /// Makes checks 4 to 11 of TensorFlow. TensorFlow checks the plugin's tables, and ignores their declared size; this
@@ -235,25 +258,28 @@ fn check_tables(
     tables: &Tables,
 ) -> Result<()> {
     macro_rules! required {
-        ($($on:literal $of:literal $table:ident [$($op:ident)*];)*) => { pastey::paste! {
+        ($($on:literal $of:literal $table:ident $type:ident $ops:ident $size:ident [$($op:ident)*];)*) => {
             [$($((
-                !offer.[<$table _ops>].is_null() && tables.$table.$op.is_none(),
-                offset_of!(tf_fs_sys::[<TF_ $table:camel Ops>], $op),
-                offer.[<$table _ops_size>],
+                !offer.$ops.is_null() && tables.$table.$op.is_none(),
+                offset_of!(tf_fs_sys::$type, $op),
+                offer.$size,
                 concat!("`", stringify!($op), "`", $of),
                 concat!("Trying to register filesystem without `", stringify!($op), "` operation", $on),
             ),)*)*]
-        } };
+        };
     }
     let refused = |text: &str| Err(Error::failed_precondition(text));
     if offer.filesystem_ops.is_null() {
         return refused("Trying to register filesystem without operations");
     }
     let required = required! {
-        "" "" filesystem [init cleanup];
-        " on random access files" " of random access files" random_access_file [cleanup];
-        " on writable files" " of writable files" writable_file [cleanup];
-        " on read only memory regions" " of memory regions" read_only_memory_region [cleanup data length];
+        "" "" filesystem TF_FilesystemOps filesystem_ops filesystem_ops_size [init cleanup];
+        " on random access files" " of random access files" random_access_file TF_RandomAccessFileOps
+            random_access_file_ops random_access_file_ops_size [cleanup];
+        " on writable files" " of writable files" writable_file TF_WritableFileOps
+            writable_file_ops writable_file_ops_size [cleanup];
+        " on read only memory regions" " of memory regions" read_only_memory_region TF_ReadOnlyMemoryRegionOps
+            read_only_memory_region_ops read_only_memory_region_ops_size [cleanup data length];
     };
     for (lacks, offset, size, what, text) in required {
         if lacks && offset + size_of::<usize>() > size {

@@ -14,13 +14,33 @@ filesystem_cases! {
     Opening {
         conditions {
             new_random_access_file, "TensorFlow tells a missing checkpoint from a broken disk by NOT_FOUND":
-                NOT_FOUND | NOT_FOUND | OK | FAILED_PRECONDITION | FAILED_PRECONDITION;
+                new_random_access_file_of_missing NOT_FOUND,
+                new_random_access_file_of_missing_parent NOT_FOUND,
+                new_random_access_file_of_file OK,
+                new_random_access_file_of_empty_dir FAILED_PRECONDITION,
+                new_random_access_file_of_full_dir FAILED_PRECONDITION,
+                new_random_access_file_of_below_file, new_random_access_file_of_far_below_file, new_random_access_file_of_malformed;
             new_writable_file = files::new_writable_file, then files::is_empty, "a save that cannot be written must fail when it is opened, not at its end":
-                OK "an empty file exists" | NOT_FOUND | OK "it is empty" | FAILED_PRECONDITION | FAILED_PRECONDITION;
+                new_writable_file_of_missing OK "an empty file exists",
+                new_writable_file_of_missing_parent NOT_FOUND,
+                new_writable_file_of_file OK "it is empty",
+                new_writable_file_of_empty_dir FAILED_PRECONDITION,
+                new_writable_file_of_full_dir FAILED_PRECONDITION,
+                new_writable_file_of_below_file, new_writable_file_of_far_below_file, new_writable_file_of_malformed;
             new_appendable_file = files::new_appendable_file, then files::is_kept, "Dataset.save and snapshots open new files with it, GFile(..., 'a') old ones":
-                OK "an empty file exists" | NOT_FOUND | OK "its content is kept" | FAILED_PRECONDITION | FAILED_PRECONDITION;
+                new_appendable_file_of_missing OK "an empty file exists",
+                new_appendable_file_of_missing_parent NOT_FOUND,
+                new_appendable_file_of_file OK "its content is kept",
+                new_appendable_file_of_empty_dir FAILED_PRECONDITION,
+                new_appendable_file_of_full_dir FAILED_PRECONDITION,
+                new_appendable_file_of_below_file, new_appendable_file_of_far_below_file, new_appendable_file_of_malformed;
             new_read_only_memory_region_from_file = files::new_read_only_memory_region_from_file, "TensorFlow maps memory-mapped models and constants":
-                NOT_FOUND | NOT_FOUND | OK "the region is its content" | FAILED_PRECONDITION | FAILED_PRECONDITION;
+                new_read_only_memory_region_from_file_of_missing NOT_FOUND,
+                new_read_only_memory_region_from_file_of_missing_parent NOT_FOUND,
+                new_read_only_memory_region_from_file_of_file OK "the region is its content",
+                new_read_only_memory_region_from_file_of_empty_dir FAILED_PRECONDITION,
+                new_read_only_memory_region_from_file_of_full_dir FAILED_PRECONDITION,
+                new_read_only_memory_region_from_file_of_below_file, new_read_only_memory_region_from_file_of_far_below_file, new_read_only_memory_region_from_file_of_malformed;
         }
         of files {
             new_read_only_memory_region_from_file_of_empty_file "a region of an empty file returns INVALID_ARGUMENT",
@@ -29,17 +49,28 @@ filesystem_cases! {
     }
     OpenFiles {
         open_files "a path exists from the moment that it is opened for writing; TensorFlow drops some files without closing them" {
-            path_exists OK "of" " returns OK" = |fs, path| fs.path_exists(path);
-            stat OK "of" " returns OK" = |fs, path| fs.stat(path).map(drop);
-            is_directory FAILED_PRECONDITION "of" " returns FAILED_PRECONDITION" = |fs, path| fs.is_directory(path);
-            get_file_size OK "of" " returns OK" = |fs, path| fs.get_file_size(path).map(drop);
-            new_random_access_file OK "of" " returns OK" = |fs, path| fs.new_random_access_file(path).map(drop);
-            new_appendable_file OK "of" " returns OK" = |fs, path| fs.new_appendable_file(path).map(drop);
-            create_dir ALREADY_EXISTS "of" " returns ALREADY_EXISTS" = |fs, path| fs.create_dir(path);
-            get_children OK "lists" "" = files::is_listed;
-            copy_file OK "of" " returns OK" = |fs, path| fs.copy_file(path, format!("{path}2"));
-            rename_file OK "of" " returns OK" = |fs, path| fs.rename_file(path, format!("{path}3"));
-            delete_file OK "of" " returns OK" = |fs, path| fs.delete_file(path);
+            path_exists_of_open_file path_exists_of_dropped_file
+                path_exists OK "of" " returns OK" = |fs, path| fs.path_exists(path);
+            stat_of_open_file stat_of_dropped_file
+                stat OK "of" " returns OK" = |fs, path| fs.stat(path).map(drop);
+            is_directory_of_open_file is_directory_of_dropped_file
+                is_directory FAILED_PRECONDITION "of" " returns FAILED_PRECONDITION" = |fs, path| fs.is_directory(path);
+            get_file_size_of_open_file get_file_size_of_dropped_file
+                get_file_size OK "of" " returns OK" = |fs, path| fs.get_file_size(path).map(drop);
+            new_random_access_file_of_open_file new_random_access_file_of_dropped_file
+                new_random_access_file OK "of" " returns OK" = |fs, path| fs.new_random_access_file(path).map(drop);
+            new_appendable_file_of_open_file new_appendable_file_of_dropped_file
+                new_appendable_file OK "of" " returns OK" = |fs, path| fs.new_appendable_file(path).map(drop);
+            create_dir_of_open_file create_dir_of_dropped_file
+                create_dir ALREADY_EXISTS "of" " returns ALREADY_EXISTS" = |fs, path| fs.create_dir(path);
+            get_children_of_open_file get_children_of_dropped_file
+                get_children OK "lists" "" = files::is_listed;
+            copy_file_of_open_file copy_file_of_dropped_file
+                copy_file OK "of" " returns OK" = |fs, path| fs.copy_file(path, format!("{path}2"));
+            rename_file_of_open_file rename_file_of_dropped_file
+                rename_file OK "of" " returns OK" = |fs, path| fs.rename_file(path, format!("{path}3"));
+            delete_file_of_open_file delete_file_of_dropped_file
+                delete_file OK "of" " returns OK" = |fs, path| fs.delete_file(path);
         }
         reads "OUT_OF_RANGE with fewer bytes is the only sign of a file's end; OK with none makes copies run forever" {
             read_all 0 7 b"content" OK "reading all of a file returns OK";
@@ -59,9 +90,19 @@ filesystem_cases! {
     Directories {
         conditions {
             create_dir, then directories::is_there, "TensorFlow makes directories level by level and tolerates ALREADY_EXISTS only":
-                OK "it exists" | NOT_FOUND | ALREADY_EXISTS | ALREADY_EXISTS | ALREADY_EXISTS;
+                create_dir_of_missing OK "it exists",
+                create_dir_of_missing_parent NOT_FOUND,
+                create_dir_of_file ALREADY_EXISTS,
+                create_dir_of_empty_dir ALREADY_EXISTS,
+                create_dir_of_full_dir ALREADY_EXISTS,
+                create_dir_of_below_file, create_dir_of_far_below_file, create_dir_of_malformed;
             recursively_create_dir, then directories::is_there, "tf.io.write_file, SavedModel and snapshots make their directories with it":
-                OK "it exists" | OK "it exists" | FAILED_PRECONDITION | OK | OK;
+                recursively_create_dir_of_missing OK "it exists",
+                recursively_create_dir_of_missing_parent OK "it exists",
+                recursively_create_dir_of_file FAILED_PRECONDITION,
+                recursively_create_dir_of_empty_dir OK,
+                recursively_create_dir_of_full_dir OK,
+                recursively_create_dir_of_below_file, recursively_create_dir_of_far_below_file, recursively_create_dir_of_malformed;
         }
         of directories {
             recursively_create_dir_of_the_root "`recursively_create_dir` of the root returns OK",
@@ -71,65 +112,100 @@ filesystem_cases! {
     Deleting {
         conditions {
             delete_file, then directories::is_gone, "checkpoint managers delete old checkpoints and take NOT_FOUND for done":
-                NOT_FOUND | NOT_FOUND | OK "it is gone and its parent exists" | FAILED_PRECONDITION | FAILED_PRECONDITION;
+                delete_file_of_missing NOT_FOUND,
+                delete_file_of_missing_parent NOT_FOUND,
+                delete_file_of_file OK "it is gone and its parent exists",
+                delete_file_of_empty_dir FAILED_PRECONDITION,
+                delete_file_of_full_dir FAILED_PRECONDITION,
+                delete_file_of_below_file, delete_file_of_far_below_file, delete_file_of_malformed;
             delete_dir, then directories::is_gone, "a directory that still holds files must not be lost":
-                NOT_FOUND | NOT_FOUND | FAILED_PRECONDITION | OK "it is gone and its parent exists" | FAILED_PRECONDITION;
+                delete_dir_of_missing NOT_FOUND,
+                delete_dir_of_missing_parent NOT_FOUND,
+                delete_dir_of_file FAILED_PRECONDITION,
+                delete_dir_of_empty_dir OK "it is gone and its parent exists",
+                delete_dir_of_full_dir FAILED_PRECONDITION,
+                delete_dir_of_below_file, delete_dir_of_far_below_file, delete_dir_of_malformed;
             delete_recursively = directories::delete_recursively, then directories::is_gone, "gfile.rmtree is one call of it, and reads both counters whatever the status":
-                NOT_FOUND | NOT_FOUND | OK "it is gone and its parent exists" | OK "it is gone and its parent exists" | OK "it is gone and its parent exists";
+                delete_recursively_of_missing NOT_FOUND,
+                delete_recursively_of_missing_parent NOT_FOUND,
+                delete_recursively_of_file OK "it is gone and its parent exists",
+                delete_recursively_of_empty_dir OK "it is gone and its parent exists",
+                delete_recursively_of_full_dir OK "it is gone and its parent exists",
+                delete_recursively_of_below_file, delete_recursively_of_far_below_file, delete_recursively_of_malformed;
         }
     }
     Transfers {
         transfers ("every checkpoint is written under another name and renamed" "gfile.copy within a scheme is one call of it") {
-            from_missing = |run, op| directories::from(run, op, Is::Missing),
+            rename_file_from_missing copy_file_from_missing = |run, op| directories::from(run, op, Is::Missing),
                 "from a path that is missing to a new name returns NOT_FOUND, and both names stay as they are";
-            from_missing_parent = |run, op| directories::from(run, op, Is::ParentMissing),
+            rename_file_from_missing_parent copy_file_from_missing_parent = |run, op| directories::from(run, op, Is::ParentMissing),
                 "from a path whose parent is missing to a new name returns NOT_FOUND, and both names stay as they are";
-            from_file = |run, op| directories::from(run, op, Is::File),
+            rename_file_from_file copy_file_from_file = |run, op| directories::from(run, op, Is::File),
                 "from a file to a new name returns OK, and the content is at the new name";
-            from_empty_dir = |run, op| directories::from(run, op, Is::EmptyDir),
+            rename_file_from_empty_dir copy_file_from_empty_dir = |run, op| directories::from(run, op, Is::EmptyDir),
                 "from an empty directory to a new name returns FAILED_PRECONDITION, and both names stay as they are";
-            from_full_dir = |run, op| directories::from(run, op, Is::FullDir),
+            rename_file_from_full_dir copy_file_from_full_dir = |run, op| directories::from(run, op, Is::FullDir),
                 "from a directory with a file in it to a new name returns FAILED_PRECONDITION, and both names stay as they are";
-            from_below_file = |run, op| directories::from(run, op, Is::BelowFile),
+            rename_file_from_below_file copy_file_from_below_file = |run, op| directories::from(run, op, Is::BelowFile),
                 "from a path directly below a file to a new name returns FAILED_PRECONDITION, and both names stay as they are";
-            from_far_below_file = |run, op| directories::from(run, op, Is::FarBelowFile),
+            rename_file_from_far_below_file copy_file_from_far_below_file = |run, op| directories::from(run, op, Is::FarBelowFile),
                 "from a path two levels below a file to a new name returns FAILED_PRECONDITION, and both names stay as they are";
-            from_malformed = |run, op| directories::from(run, op, Is::Malformed),
+            rename_file_from_malformed copy_file_from_malformed = |run, op| directories::from(run, op, Is::Malformed),
                 "from a name that can never be one to a new name returns FAILED_PRECONDITION or INVALID_ARGUMENT, and both names stay as they are";
-            to_missing = |run, op| directories::to(run, op, Is::Missing),
+            rename_file_to_missing copy_file_to_missing = |run, op| directories::to(run, op, Is::Missing),
                 "from a file to a path that is missing returns OK, and the content is the same";
-            to_missing_parent = |run, op| directories::to(run, op, Is::ParentMissing),
+            rename_file_to_missing_parent copy_file_to_missing_parent = |run, op| directories::to(run, op, Is::ParentMissing),
                 "from a file to a path whose parent is missing returns NOT_FOUND, and both names stay as they are";
-            to_empty_dir = |run, op| directories::to(run, op, Is::EmptyDir),
+            rename_file_to_empty_dir copy_file_to_empty_dir = |run, op| directories::to(run, op, Is::EmptyDir),
                 "from a file to an empty directory returns FAILED_PRECONDITION, and both names stay as they are";
-            to_full_dir = |run, op| directories::to(run, op, Is::FullDir),
+            rename_file_to_full_dir copy_file_to_full_dir = |run, op| directories::to(run, op, Is::FullDir),
                 "from a file to a directory with a file in it returns FAILED_PRECONDITION, and both names stay as they are";
-            to_below_file = |run, op| directories::to(run, op, Is::BelowFile),
+            rename_file_to_below_file copy_file_to_below_file = |run, op| directories::to(run, op, Is::BelowFile),
                 "from a file to a path directly below a file returns FAILED_PRECONDITION, and both names stay as they are";
-            to_far_below_file = |run, op| directories::to(run, op, Is::FarBelowFile),
+            rename_file_to_far_below_file copy_file_to_far_below_file = |run, op| directories::to(run, op, Is::FarBelowFile),
                 "from a file to a path two levels below a file returns FAILED_PRECONDITION, and both names stay as they are";
-            to_malformed = |run, op| directories::to(run, op, Is::Malformed),
+            rename_file_to_malformed copy_file_to_malformed = |run, op| directories::to(run, op, Is::Malformed),
                 "from a file to a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and both names stay as they are";
-            to_existing_file = directories::to_existing,
+            rename_file_to_existing_file copy_file_to_existing_file = directories::to_existing,
                 "replaces a file";
-            of_empty_file_to_existing_file = directories::empty_to_existing,
+            rename_file_of_empty_file_to_existing_file copy_file_of_empty_file_to_existing_file = directories::empty_to_existing,
                 "of an empty file replaces a file";
         }
         transfers "TensorFlow's default loses the file" {
-            to_itself = directories::to_itself,
+            rename_file_to_itself copy_file_to_itself = directories::to_itself,
                 "of a file to its own name returns OK and keeps it";
         }
     }
     Queries {
         conditions {
             path_exists, "gfile.copy with overwrite=False takes an error for \"absent\" and overwrites":
-                NOT_FOUND | NOT_FOUND | OK | OK | OK;
+                path_exists_of_missing NOT_FOUND,
+                path_exists_of_missing_parent NOT_FOUND,
+                path_exists_of_file OK,
+                path_exists_of_empty_dir OK,
+                path_exists_of_full_dir OK,
+                path_exists_of_below_file, path_exists_of_far_below_file, path_exists_of_malformed;
             stat, then queries::kind_and_length, "GFile.read queries the size with it, much of TensorFlow the kind":
-                NOT_FOUND | NOT_FOUND | OK "kind and length are right" | OK "it is a directory" | OK "it is a directory";
+                stat_of_missing NOT_FOUND,
+                stat_of_missing_parent NOT_FOUND,
+                stat_of_file OK "kind and length are right",
+                stat_of_empty_dir OK "it is a directory",
+                stat_of_full_dir OK "it is a directory",
+                stat_of_below_file, stat_of_far_below_file, stat_of_malformed;
             is_directory, "TensorFlow looks at the status only: OK for a file makes every file a directory":
-                NOT_FOUND | NOT_FOUND | FAILED_PRECONDITION | OK | OK;
+                is_directory_of_missing NOT_FOUND,
+                is_directory_of_missing_parent NOT_FOUND,
+                is_directory_of_file FAILED_PRECONDITION,
+                is_directory_of_empty_dir OK,
+                is_directory_of_full_dir OK,
+                is_directory_of_below_file, is_directory_of_far_below_file, is_directory_of_malformed;
             get_file_size, then queries::length, "TensorFlow allocates as much as it says":
-                NOT_FOUND | NOT_FOUND | OK "it is the file's length" | FAILED_PRECONDITION | FAILED_PRECONDITION;
+                get_file_size_of_missing NOT_FOUND,
+                get_file_size_of_missing_parent NOT_FOUND,
+                get_file_size_of_file OK "it is the file's length",
+                get_file_size_of_empty_dir FAILED_PRECONDITION,
+                get_file_size_of_full_dir FAILED_PRECONDITION,
+                get_file_size_of_below_file, get_file_size_of_far_below_file, get_file_size_of_malformed;
         }
         of queries {
             root_is_a_directory "the root is a directory",
@@ -143,7 +219,12 @@ filesystem_cases! {
     Listing {
         conditions {
             get_children, then queries::entries, "gfile.listdir, walk and globs are made of it":
-                NOT_FOUND | NOT_FOUND | FAILED_PRECONDITION | OK "lists nothing" | OK "lists the file";
+                get_children_of_missing NOT_FOUND,
+                get_children_of_missing_parent NOT_FOUND,
+                get_children_of_file FAILED_PRECONDITION,
+                get_children_of_empty_dir OK "lists nothing",
+                get_children_of_full_dir OK "lists the file",
+                get_children_of_below_file, get_children_of_far_below_file, get_children_of_malformed;
         }
         patterns "file patterns of input pipelines are given to the plugin as they are" {
             glob_star "part-*" ["part-0" "part-1" "part-x"];

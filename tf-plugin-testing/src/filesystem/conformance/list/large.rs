@@ -9,27 +9,27 @@ filesystem_cases! {
     ($) __filesystem_large_tests
     Trees {
         transfers "a store that works by prefix moves too much" {
-            prefix_siblings_stay = tree::prefix_siblings_stay,
+            rename_file_prefix_siblings_stay copy_file_prefix_siblings_stay = tree::prefix_siblings_stay,
                 "from `ckpt-1` to `moved` touches neither `ckpt-10` nor `moved1`";
         }
         transfers "copies work in pieces, whose last one is empty or partial" {
-            large_files = tree::large_files,
+            rename_file_large_files copy_file_large_files = tree::large_files,
                 "of 128 KiB to 1 MiB and some bytes, whole";
         }
         transfers "checkpoints move out of a temporary directory" {
-            into_another_directory = tree::into_another_directory,
+            rename_file_into_another_directory copy_file_into_another_directory = tree::into_another_directory,
                 "into another directory";
         }
         transfers "the target must not be emptied first" {
-            missing_source_keeps_the_target = tree::missing_source_keeps_the_target,
+            rename_file_missing_source_keeps_the_target copy_file_missing_source_keeps_the_target = tree::missing_source_keeps_the_target,
                 "from a missing path keeps the target";
         }
         transfers "the file `checkpoint` is replaced so" {
-            replacing_a_longer_file = tree::replacing_a_longer_file,
+            rename_file_replacing_a_longer_file copy_file_replacing_a_longer_file = tree::replacing_a_longer_file,
                 "over a longer file leaves nothing of it";
         }
         transfers ("a bucket is a host: TensorFlow leaves every rename within a scheme to the plugin" "a bucket is a host: TensorFlow leaves every copy within a scheme to the plugin") {
-            to_another_host = directories::to_another_host,
+            rename_file_to_another_host copy_file_to_another_host = directories::to_another_host,
                 "to the same path on another host, which has a file there, and back; or UNIMPLEMENTED, and both stay";
         }
         of tree {

@@ -50,7 +50,7 @@ macro_rules! after {
     };
 }
 
-/// A list of cases in which one row can define several:
+/// A list of cases in which one row can define several, each by its whole name, so that a search finds it:
 ///
 /// - `conditions`: an operation, its call if that is not the method alone, `then` what checks a success, and why it
 ///   matters; then what it returns where the path is missing, its parent is missing, a file, an empty directory, a
@@ -64,17 +64,19 @@ macro_rules! filesystem_cases {
     ($d:tt $tests:ident $($group:ident {
         $(conditions {
             $($op:ident $(= $call:path)?, $(then $after:path,)? $op_why:literal:
-                $missing:ident $($missing_effect:literal)?
-                | $parent_missing:ident $($parent_missing_effect:literal)?
-                | $file:ident $($file_effect:literal)?
-                | $empty_dir:ident $($empty_dir_effect:literal)?
-                | $full_dir:ident $($full_dir_effect:literal)?;)*
+                $of_missing:ident $missing:ident $($missing_effect:literal)?,
+                $of_missing_parent:ident $missing_parent:ident $($missing_parent_effect:literal)?,
+                $of_file:ident $file:ident $($file_effect:literal)?,
+                $of_empty_dir:ident $empty_dir:ident $($empty_dir_effect:literal)?,
+                $of_full_dir:ident $full_dir:ident $($full_dir_effect:literal)?,
+                $of_below_file:ident, $of_far_below_file:ident, $of_malformed:ident;)*
         })?
         $(open_files $open_why:literal {
-            $($look:ident $look_code:ident $verb:literal $tail:literal = $look_call:expr;)*
+            $($of_open_file:ident $of_dropped_file:ident
+                $look:ident $look_code:ident $verb:literal $tail:literal = $look_call:expr;)*
         })?
         $(transfers $transfer_why:tt {
-            $($transfer:ident = $transfer_run:expr, $transfer_asks:literal;)*
+            $($rename_file:ident $copy_file:ident = $transfer_run:expr, $transfer_checks:literal;)*
         })*
         $(patterns $pattern_why:literal {
             $($pattern_name:ident $pattern:literal [$($found:literal)*];)*
@@ -83,66 +85,70 @@ macro_rules! filesystem_cases {
             $($name_name:ident $name_value:literal $name_what:literal;)*
         })*
         $(reads $read_why:literal {
-            $($read:ident $offset:literal $count:literal $bytes:literal $end:ident $read_asks:literal;)*
+            $($read:ident $offset:literal $count:literal $bytes:literal $end:ident $read_checks:literal;)*
         })?
         $(of $at:ident { $($of:ident $checks:literal, $why:literal;)* })*
         $(cases { $($plain:tt)* })?
-    })*) => { pastey::paste! {
-        $($($(
-            const [<$op:upper>]: Operation = Operation {
+    })*) => {
+        #[allow(non_upper_case_globals, unused_imports, reason = "the names of operations; not all lists have some")]
+        mod operations {
+            use super::*;
+            $($($(
+            pub(super) const $op: Operation = Operation {
                 name: stringify!($op),
-                codes: [$missing, $parent_missing, $file, $empty_dir, $full_dir],
+                codes: [$missing, $missing_parent, $file, $empty_dir, $full_dir],
                 call: call!($op $($call)?),
                 after: after!($($after)?),
             };
-        )*)?)*
+            )*)?)*
+        }
 
         case_list! {
             $d filesystem $tests $($group {
                 $($(
-                    [<$op _of_missing>] = |run| run.operation(&[<$op:upper>], Is::Missing),
+                    $of_missing = |run| run.operation(&operations::$op, Is::Missing),
                         concat!("`", stringify!($op), "` of a path that is missing ", returns!($missing $($missing_effect)?)), $op_why;
-                    [<$op _of_missing_parent>] = |run| run.operation(&[<$op:upper>], Is::ParentMissing),
-                        concat!("`", stringify!($op), "` of a path whose parent is missing ", returns!($parent_missing $($parent_missing_effect)?)), $op_why;
-                    [<$op _of_file>] = |run| run.operation(&[<$op:upper>], Is::File),
+                    $of_missing_parent = |run| run.operation(&operations::$op, Is::ParentMissing),
+                        concat!("`", stringify!($op), "` of a path whose parent is missing ", returns!($missing_parent $($missing_parent_effect)?)), $op_why;
+                    $of_file = |run| run.operation(&operations::$op, Is::File),
                         concat!("`", stringify!($op), "` of a file ", returns!($file $($file_effect)?)), $op_why;
-                    [<$op _of_empty_dir>] = |run| run.operation(&[<$op:upper>], Is::EmptyDir),
+                    $of_empty_dir = |run| run.operation(&operations::$op, Is::EmptyDir),
                         concat!("`", stringify!($op), "` of an empty directory ", returns!($empty_dir $($empty_dir_effect)?)), $op_why;
-                    [<$op _of_full_dir>] = |run| run.operation(&[<$op:upper>], Is::FullDir),
+                    $of_full_dir = |run| run.operation(&operations::$op, Is::FullDir),
                         concat!("`", stringify!($op), "` of a directory with a file in it ", returns!($full_dir $($full_dir_effect)?)), $op_why;
-                    [<$op _of_below_file>] = |run| run.operation(&[<$op:upper>], Is::BelowFile),
+                    $of_below_file = |run| run.operation(&operations::$op, Is::BelowFile),
                         concat!("`", stringify!($op), "` of a path directly below a file returns FAILED_PRECONDITION, and nothing changes"), $op_why;
-                    [<$op _of_far_below_file>] = |run| run.operation(&[<$op:upper>], Is::FarBelowFile),
+                    $of_far_below_file = |run| run.operation(&operations::$op, Is::FarBelowFile),
                         concat!("`", stringify!($op), "` of a path two levels below a file returns FAILED_PRECONDITION, and nothing changes"), $op_why;
-                    [<$op _of_malformed>] = |run| run.operation(&[<$op:upper>], Is::Malformed),
+                    $of_malformed = |run| run.operation(&operations::$op, Is::Malformed),
                         concat!("`", stringify!($op), "` of a name that can never be one returns FAILED_PRECONDITION or INVALID_ARGUMENT, and nothing changes"), $op_why;
                 )*)?
                 $($(
-                    [<$look _of_open_file>] = |run| look(run, stringify!($look), $look_call, $look_code, true),
+                    $of_open_file = |run| look(run, stringify!($look), $look_call, $look_code, true),
                         concat!("`", stringify!($look), "` ", $verb, " a new file that is open for writing", $tail), $open_why;
-                    [<$look _of_dropped_file>] = |run| look(run, stringify!($look), $look_call, $look_code, false),
+                    $of_dropped_file = |run| look(run, stringify!($look), $look_call, $look_code, false),
                         concat!("`", stringify!($look), "` ", $verb, " a new file that was dropped without a close", $tail), $open_why;
                 )*)?
                 $(
-                    $([<rename_file_ $transfer>] = |run| {
-                        const ASK: fn(&mut Run<'_>, &Transfer) -> Step = $transfer_run;
-                        ASK(run, &RENAME_FILE)
-                    }, concat!("`rename_file` ", $transfer_asks), why!(rename $transfer_why);)*
-                    $([<copy_file_ $transfer>] = |run| {
-                        const ASK: fn(&mut Run<'_>, &Transfer) -> Step = $transfer_run;
-                        ASK(run, &COPY_FILE)
-                    }, concat!("`copy_file` ", $transfer_asks), why!(copy $transfer_why);)*
+                    $($rename_file = |run| {
+                        const CHECK: fn(&mut Run<'_>, &Transfer) -> Step = $transfer_run;
+                        CHECK(run, &RENAME_FILE)
+                    }, concat!("`rename_file` ", $transfer_checks), why!(rename $transfer_why);)*
+                    $($copy_file = |run| {
+                        const CHECK: fn(&mut Run<'_>, &Transfer) -> Step = $transfer_run;
+                        CHECK(run, &COPY_FILE)
+                    }, concat!("`copy_file` ", $transfer_checks), why!(copy $transfer_why);)*
                 )*
                 $($($pattern_name = |run| queries::glob(run, $pattern, &[$($found),*]),
                     concat!("`get_matching_paths` of `", $pattern, "` is ", all!($($found)*)), $pattern_why;)*)?
                 $($($name_name = |run| names::name(run, $name_value),
                     concat!("a file with a name ", $name_what, " is written, found, listed, renamed and deleted"), $name_why;)*)*
-                $($($read = |run| files::read(run, $offset, $count, $bytes, $end), $read_asks, $read_why;)*)?
+                $($($read = |run| files::read(run, $offset, $count, $bytes, $end), $read_checks, $read_why;)*)?
                 $($($of = $at::$of, $checks, $why;)*)*
                 $($($plain)*)?
             })*
         }
-    } };
+    };
 }
 
 /// Says in words what a pattern finds.
