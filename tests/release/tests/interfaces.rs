@@ -1,4 +1,5 @@
-//! The public interface of each library is on record, so that no change goes unnoticed.
+//! The public interface of each library is on record, so that no change goes unnoticed. `tf-fs-sys` has no record: it
+//! mirrors TensorFlow's headers, and `tests/abi` compares each declaration with them.
 //!
 //! After a change on purpose, write the records again, and tell users in `CHANGELOG.md`:
 //!
@@ -20,7 +21,10 @@ fn public_interfaces_are_those_on_record() {
     let mut wrong = String::new();
     let mut files = BTreeSet::new();
     let metadata = metadata();
-    let libraries = metadata.packages.iter().filter(|package| is_library(package));
+    let libraries = metadata
+        .packages
+        .iter()
+        .filter(|package| is_library(package) && package.name.as_str() != "tf-fs-sys");
     let names: Vec<&str> = libraries.map(|package| package.name.as_str()).collect();
     for (name, new) in names.iter().zip(interfaces(&names, &target)) {
         let file = format!("{name}.txt");
