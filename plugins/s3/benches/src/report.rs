@@ -71,7 +71,7 @@ fn machine() -> String {
     let total =
         info.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next());
     let total: f64 = total.and_then(|kib| kib.parse().ok()).unwrap_or_default();
-    format!("{}, {cores} cores, {:.0} GiB", build::processor(), total / f64::from(1 << 20))
+    format!("{}, {cores} cores, {:.0} GiB", build::cpu_model(), total / f64::from(1 << 20))
 }
 
 fn best_peer(figures: &Figures, row: &Row, network: Network) -> String {
