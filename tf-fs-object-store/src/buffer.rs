@@ -138,9 +138,9 @@ impl fmt::Debug for Content {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Budget;
+    use crate::MemoryBudget;
 
-    fn append(buffer: &mut Buffer, budget: &Arc<Budget>, mut data: &[u8], limit: usize) {
+    fn append(buffer: &mut Buffer, budget: &Arc<MemoryBudget>, mut data: &[u8], limit: usize) {
         while !data.is_empty() {
             if buffer.room() == 0 {
                 let chunk = buffer.next_chunk(data.len(), limit);
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn memory_grows_with_the_bytes_and_is_given_back() {
-        let budget = Arc::new(Budget::new(64 << 20));
+        let budget = Arc::new(MemoryBudget::new(64 << 20));
         let mut buffer = Buffer::default();
         append(&mut buffer, &budget, b"twelve bytes", 8 << 20);
         assert_eq!(budget.used(), SMALLEST_CHUNK);
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_buffer_filled_to_its_limit_takes_no_more_memory_than_that() {
-        let budget = Arc::new(Budget::new(64 << 20));
+        let budget = Arc::new(MemoryBudget::new(64 << 20));
         for piece in [1 << 20, 999_983, 4096, 8 << 20] {
             let mut buffer = Buffer::default();
             let data = vec![1; 8 << 20];
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn what_was_shared_stays_as_it_was() {
-        let budget = Arc::new(Budget::new(64 << 20));
+        let budget = Arc::new(MemoryBudget::new(64 << 20));
         let mut buffer = Buffer::default();
         append(&mut buffer, &budget, b"one ", 100_000);
         let one = buffer.share();

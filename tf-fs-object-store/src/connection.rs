@@ -1,7 +1,7 @@
 //! How this process reaches a store, and what it knows of it.
 
 use crate::read::Reads;
-use crate::{Client, Listings, Name, Pending, Process};
+use crate::{Client, ListingCache, Name, Process, UnpublishedWrites};
 use arc_swap::ArcSwapOption;
 use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
@@ -16,9 +16,9 @@ pub struct Connection<C: Client> {
     /// What opens buckets.
     pub client: C,
     /// What listings showed a moment ago.
-    pub listings: Arc<Listings>,
+    pub listings: Arc<ListingCache>,
     /// What this process is writing.
-    pub pending: Arc<Pending>,
+    pub unpublished: Arc<UnpublishedWrites>,
     /// What open files share.
     pub(crate) reads: Arc<Reads>,
     buckets: Mutex<HashMap<Arc<str>, Arc<C::Store>>>,
@@ -38,15 +38,15 @@ pub trait Connect: Clone + Send + Sync + 'static {
 
 /// The connection of this process, which the filesystem of a plugin keeps.
 #[derive(Debug)]
-pub struct Current<C: Client>(ArcSwapOption<Connection<C>>);
+pub struct CurrentConnection<C: Client>(ArcSwapOption<Connection<C>>);
 
-impl<C: Client> Default for Current<C> {
+impl<C: Client> Default for CurrentConnection<C> {
     fn default() -> Self {
         Self(ArcSwapOption::empty())
     }
 }
 
-impl<C: Client> Current<C> {
+impl<C: Client> CurrentConnection<C> {
     /// Returns the connection of this process if its settings are current, or else makes it with what is known of the
     /// one before. `make` never gets the connection of a parent before a fork.
     ///
@@ -93,7 +93,7 @@ impl<C: Client> Connection<C> {
             process,
             client,
             listings: Arc::default(),
-            pending: Arc::default(),
+            unpublished: Arc::default(),
             reads: Arc::default(),
             buckets: Mutex::default(),
         }
@@ -118,13 +118,13 @@ impl<C: Client> Connection<C> {
         known.append(&mut self.listings.buckets());
         for name in known.iter().filter(|name| !buckets.contains_key(*name)) {
             // What is known of it may come from another store, or from another account.
-            self.listings.changed_below(&Name::new(C::SCHEME, name, ""));
+            self.listings.invalidate_below(&Name::new(C::SCHEME, name, ""));
         }
         Self {
             process,
             client,
             listings: Arc::clone(&self.listings),
-            pending: Arc::clone(&self.pending),
+            unpublished: Arc::clone(&self.unpublished),
             reads: Arc::clone(&self.reads),
             buckets: Mutex::new(buckets),
         }

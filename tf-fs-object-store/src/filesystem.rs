@@ -1,6 +1,6 @@
 //! A store as a filesystem of TensorFlow.
 
-use crate::{Client, Connect, Connection, Current, Name, Process, Reader, Writer};
+use crate::{Client, Connect, Connection, CurrentConnection, Name, Process, Reader, Writer};
 use std::any::{Any, TypeId};
 use std::fmt::{self, Debug};
 use std::sync::{Arc, PoisonError};
@@ -31,7 +31,12 @@ pub trait StorePlugin: Debug + Default + Send + Sync + 'static {
     }
 
     /// Returns whether `bucket` is what the new client would open under this name.
-    fn keeps(&self, _client: &Self::Client, _name: &str, _bucket: &BucketOf<Self>) -> bool {
+    fn can_reuse_bucket(
+        &self,
+        _client: &Self::Client,
+        _name: &str,
+        _bucket: &BucketOf<Self>,
+    ) -> bool {
         false
     }
 
@@ -112,7 +117,7 @@ pub struct ObjectFilesystem<P: StorePlugin>(Arc<Shared<P>>);
 struct Shared<P: StorePlugin> {
     plugin: P,
     /// Of this process, or of its parent until the first use after a fork.
-    connection: Current<P::Client>,
+    connection: CurrentConnection<P::Client>,
 }
 
 /// The shared part of each type of plugin.
@@ -133,7 +138,7 @@ impl<P: StorePlugin> ObjectFilesystem<P> {
 
     /// Creates a filesystem of this plugin that shares nothing with others: for tests, and for programs with several.
     pub fn new_with(plugin: P) -> Self {
-        Self(Arc::new(Shared { plugin, connection: Current::default() }))
+        Self(Arc::new(Shared { plugin, connection: CurrentConnection::default() }))
     }
 
     /// Returns the plugin, which creates the client.
@@ -171,7 +176,7 @@ impl<P: StorePlugin> Connect for ObjectFilesystem<P> {
                 let process = Process::current(P::Client::SCHEME, threads, memory_budget)?;
                 Ok(match before {
                     Some(before) => before.renewed(process, client, |client, name, bucket| {
-                        plugin.keeps(client, name, bucket)
+                        plugin.can_reuse_bucket(client, name, bucket)
                     }),
                     None => Connection::new(process, client),
                 })

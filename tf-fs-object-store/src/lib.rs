@@ -5,7 +5,7 @@
 //!
 //! Reading: [`Reader`] reads ahead while the reads follow one another, into a memory budget that all files share. Or it
 //! reads with several requests straight into TensorFlow's buffer. It pins one version of the object, resumes responses
-//! that break off, and retries by [`Class`] until [`Settings::retry_timeout`] is over. Operations by name are methods
+//! that break off, and retries by [`ErrorKind`] until [`Settings::retry_timeout`] is over. Operations by name are methods
 //! of [`Connection`]: queries, listings and patterns by pages, implied directories, recursive deletion, copies and
 //! renames, and what this process may remember of them.
 //!
@@ -14,21 +14,21 @@
 //!
 //! | Module | Job |
 //! |---|---|
-//! | `store` | what the author of a store implements |
+//! | `object_store` | what the author of a store implements |
 //! | `object` | requests for objects, and what responses tell of them |
-//! | `failure`, `retry` | why a request failed; how long it is retried |
+//! | `error`, `retry` | why a request failed; how long it is retried |
 //! | `request` | each request, retried until it succeeds or no further attempt helps |
 //! | `filesystem` | a store as a filesystem of TensorFlow |
 //! | `connection` | how this process reaches a store, and what it knows of it |
-//! | `process`, `budget` | what belongs to one process, created again after a fork: worker threads, memory |
+//! | `process`, `memory_budget` | what belongs to one process, created again after a fork: worker threads, memory |
 //! | `read` | files open for reading |
 //! | `disk` | blocks of objects on a local disk, for the next time that they are read |
 //! | `write` | files open for writing |
-//! | `names` | operations by name |
+//! | `namespace` | operations by name |
 //! | `name`, `range`, `settings` | a bucket and an exact key; bytes of an object; settings of a bucket |
-//! | `listings` | what recent listings showed |
-//! | `collect` | directories made from the keys of a listing |
-//! | `pending` | what this process has done and the store does not show yet |
+//! | `listing_cache` | what recent listings showed |
+//! | `dir_tree` | directories made from the keys of a listing |
+//! | `unpublished` | what this process has done and the store does not show yet |
 //! | `buffer` | bytes that wait to be uploaded |
 //! | `config` | settings of a plugin, behind the feature of this name |
 //! | `testing` | faults at every request, for the tests of a store, behind the feature of this name |
@@ -41,23 +41,23 @@
 
 #[allow(unsafe_code, reason = "an option of sockets; the block is argued")]
 mod abi;
-mod budget;
 mod buffer;
-mod collect;
 #[cfg(feature = "config")]
 pub mod config;
 mod connection;
+mod dir_tree;
 mod disk;
-mod failure;
+mod error;
 mod filesystem;
 #[cfg(feature = "http")]
 pub mod http;
-mod listings;
+mod listing_cache;
+mod memory_budget;
 pub mod metrics;
 mod name;
-mod names;
+mod namespace;
 mod object;
-mod pending;
+mod object_store;
 mod process;
 mod range;
 mod read;
@@ -67,27 +67,26 @@ mod retry;
 #[cfg(any(feature = "config", feature = "http"))]
 mod server;
 mod settings;
-mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod units;
+mod unpublished;
 mod write;
 
-pub use budget::{Budget, Reservation};
 pub use buffer::{Buffer, Content};
-use collect::{Collected, Tree};
-pub use connection::{Connect, Connection, Current};
+pub use connection::{Connect, Connection, CurrentConnection};
+use dir_tree::{DirListing, DirTree};
 pub use disk::DiskCache;
-pub use failure::{Class, Failure, RequestError};
+pub use error::{ErrorKind, RequestError, StoreError};
 pub use filesystem::{BucketOf, File, ObjectFilesystem, Resources, StorePlugin};
-pub use listings::{Began, Found, Listings};
-use listings::{Child, Listed};
+pub use listing_cache::{CacheEpoch, ListingCache, Lookup};
+use listing_cache::{Child, ListedRange};
+pub use memory_budget::{MemoryBudget, Reservation};
 pub use name::Name;
 pub use object::{
-    BucketPage, CopyOptions, GetOptions, Head, ListOptions, Object, ObjectMeta, Page, same_etag,
+    BucketPage, CopyOptions, GetHead, GetOptions, ListOptions, Object, ObjectMeta, Page, same_etag,
 };
-use pending::Ours;
-pub use pending::{Pending, PendingWrite};
+pub use object_store::{Body, Client, ObjectStore};
 pub use process::Process;
 pub use range::Range;
 #[cfg(feature = "ranges")]
@@ -95,13 +94,14 @@ pub use read::Ranges;
 pub use read::Reader;
 pub use request::retry;
 pub use retry::{
-    Attempt, LONGEST_BACKOFF, LONGEST_RETRY_AFTER, Patience, WRONG_ANSWERS, attempt, backoff,
-    longest_patience,
+    Attempt, MAX_BACKOFF, MAX_INVALID_RESPONSES, MAX_RETRY_AFTER, RetryBudget, attempt, backoff,
+    max_wait,
 };
 pub use settings::{Settings, VersionCheck};
-pub use store::{Body, Client, ObjectStore};
-pub use write::publish::{replaced, unknown};
+use unpublished::LocalState;
+pub use unpublished::{UnpublishedWrite, UnpublishedWrites};
+pub use write::commit::{conflict_error, unknown_outcome_error};
 pub use write::{
-    Attributes, Before, CopyLimits, Multipart, Part, PartLimits, Publication, Refusal, Sent,
-    Stored, Target, Unchecked, WriteLimits, Writer,
+    Attributes, CommitStrategy, ConflictOutcome, CopyLimits, MissingCheck, Multipart, Part,
+    PartLimits, Payload, PutMode, PutOptions, StoredObject, WriteLimits, Writer,
 };

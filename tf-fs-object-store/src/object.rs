@@ -1,6 +1,6 @@
 //! What is requested of objects, and what responses tell of them.
 
-use crate::{Found, Name, Range};
+use crate::{Lookup, Name, Range};
 use std::time::SystemTime;
 
 /// What is known of an object.
@@ -124,7 +124,7 @@ pub struct GetOptions<'a> {
     pub key: &'a str,
     /// The bytes. They may end past the end of the object.
     pub range: Range,
-    /// The required version, as [`Head::etag`] told it. Never a weak one.
+    /// The required version, as [`GetHead::etag`] told it. Never a weak one.
     pub if_match: Option<&'a str>,
     /// The version of the open file, as responses told it; `None` for the request that opens it. A store is not to refuse
     /// another version for it: the engine compares.
@@ -153,7 +153,7 @@ impl<'a> GetOptions<'a> {
 /// What a response tells of the object and of its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Head {
+pub struct GetHead {
     /// Bytes of the whole object.
     pub size: u64,
     /// The version, as in [`ObjectMeta::etag`].
@@ -167,7 +167,7 @@ pub struct Head {
     pub is_recent: bool,
 }
 
-impl Head {
+impl GetHead {
     /// Creates the head of a response whose body ends before byte `end` of an object of `size` bytes.
     pub fn new(size: u64, end: u64) -> Self {
         Self { size, end, etag: None, modified: None, is_recent: false }
@@ -209,7 +209,7 @@ pub struct ListOptions {
     /// Whether `/` is a delimiter: keys with a `/` after the prefix are shown as the common prefix that ends with it.
     pub delimiter: bool,
     /// Only keys after this one, and common prefixes of such keys. `None` unless the store [supports
-    /// it](crate::ObjectStore::LISTS_AFTER).
+    /// it](crate::ObjectStore::SUPPORTS_START_AFTER).
     pub start_after: Option<String>,
     /// The maximum number of keys a page; the store's own number if not given.
     pub max_keys: Option<u32>,
@@ -254,7 +254,7 @@ pub struct Page {
     /// With the `/` at their end.
     pub common_prefixes: Vec<String>,
     /// The token of the next page. `None` at the end. If there is more, but the store has given no token, it is empty: the
-    /// engine continues after the last name if the store [can](crate::ObjectStore::LISTS_AFTER), and fails otherwise.
+    /// engine continues after the last name if the store [can](crate::ObjectStore::SUPPORTS_START_AFTER), and fails otherwise.
     pub next: Option<String>,
     /// How many names without the prefix were left out.
     pub(crate) strays: usize,
@@ -321,7 +321,7 @@ pub struct CopyOptions<'a> {
     /// The length of the source, if it is believed to be known: only for choosing how to copy.
     pub len: Option<u64>,
     /// What is believed to be at the destination.
-    pub replaced: &'a Found,
+    pub replaced: &'a Lookup,
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What belongs to one process: worker threads and the memory budget. A forked child makes its own. All stores of a plugin
 //! share them.
 
-use crate::Budget;
+use crate::MemoryBudget;
 use arc_swap::ArcSwapOption;
 use nix::sys::signal::SigSet;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub struct Process {
     /// Taken only by `drop`.
     runtime: Option<Runtime>,
     /// Memory for data on its way.
-    pub budget: Arc<Budget>,
+    pub budget: Arc<MemoryBudget>,
     /// The budget that each scheme requests, in bytes.
     budgets: Mutex<BTreeMap<&'static str, usize>>,
     /// Files that read ahead now.
@@ -80,7 +80,7 @@ impl Process {
         Ok(Self {
             origin: ProcessOrigin::current(),
             runtime: Some(runtime),
-            budget: Arc::new(Budget::new(memory_budget)),
+            budget: Arc::new(MemoryBudget::new(memory_budget)),
             budgets: Mutex::new(BTreeMap::from([(scheme, memory_budget)])),
             reading: AtomicUsize::new(0),
         })

@@ -1,10 +1,10 @@
 //! Each request of a store, made until it succeeds or no further attempt helps.
 
-use crate::retry::{GivenUp, Request};
+use crate::retry::{FinalError, Request};
 use crate::{
-    Attributes, BucketPage, Class, Client, Content, CopyOptions, Failure, ListOptions, Multipart,
-    Name, ObjectMeta, ObjectStore, Page, Part, Range, Sent, Settings, Stored, Target,
-    longest_patience,
+    Attributes, BucketPage, Client, Content, CopyOptions, ErrorKind, ListOptions, Multipart, Name,
+    ObjectMeta, ObjectStore, Page, Part, Payload, PutOptions, Range, Settings, StoreError,
+    StoredObject, max_wait,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tf_fs_plugin::prelude::*;
 /// An upload that is slower than this counts as broken.
 const SLOWEST_BYTES_PER_MS: u64 = 100;
 
-pub(crate) type Outcome<T, S> = Result<T, GivenUp<<S as ObjectStore>::Failure>>;
+pub(crate) type Outcome<T, S> = Result<T, FinalError<<S as ObjectStore>::Error>>;
 
 /// How a request is named in errors.
 pub(crate) const HEAD: &str = "head";
@@ -29,8 +29,7 @@ pub(crate) const ABORT_MULTIPART: &str = "abort multipart";
 
 fn request<'a, S: ObjectStore>(store: &'a S, op: &'a str, what: &'a Name) -> Request<'a> {
     let settings = store.settings();
-    let deadline =
-        (!S::HAS_DEADLINES).then(|| (longest_patience(settings.stall_timeout), store.endpoint()));
+    let deadline = (!S::HAS_TIMEOUTS).then(|| (max_wait(settings.stall_timeout), store.endpoint()));
     Request { settings, op, what, deadline }
 }
 
@@ -39,7 +38,7 @@ fn request<'a, S: ObjectStore>(store: &'a S, op: &'a str, what: &'a Name) -> Req
 ///
 /// # Errors
 /// The last failure, as an error for the user.
-pub async fn retry<S: ObjectStore, T, R: Future<Output = Result<T, S::Failure>>>(
+pub async fn retry<S: ObjectStore, T, R: Future<Output = Result<T, S::Error>>>(
     store: &S,
     op: &str,
     name: &Name,
@@ -86,7 +85,7 @@ pub(crate) async fn list<S: ObjectStore>(
 pub(crate) async fn head<S: ObjectStore>(store: &S, name: &Name) -> Outcome<Option<ObjectMeta>, S> {
     match request(store, HEAD, name).make(|| store.head(name)).await {
         Ok(meta) => Ok(Some(meta)),
-        Err(failure) if failure.class() == Class::NotFound => Ok(None),
+        Err(failure) if failure.kind() == ErrorKind::NotFound => Ok(None),
         Err(failure) => Err(failure),
     }
 }
@@ -99,7 +98,7 @@ pub(crate) async fn put_marker<S: ObjectStore>(store: &S, marker: &Name) -> Outc
 /// Deletes one key, whether or not there is such an object.
 pub(crate) async fn delete<S: ObjectStore>(store: &S, name: &Name) -> Outcome<(), S> {
     match request(store, DELETE, name).make(|| store.delete(name)).await {
-        Err(failure) if failure.class() == Class::NotFound => Ok(()),
+        Err(failure) if failure.kind() == ErrorKind::NotFound => Ok(()),
         outcome => outcome,
     }
 }
@@ -111,7 +110,7 @@ pub(crate) struct Undeletable<F> {
     /// Those of which nothing is known, or whose failure might pass.
     pub(crate) untold: Vec<String>,
     /// Why no further attempt is made.
-    pub(crate) given_up: Option<GivenUp<F>>,
+    pub(crate) given_up: Option<FinalError<F>>,
 }
 
 /// Deletes these keys, and returns those that are left. A key whose own failure may pass counts as a failure of the
@@ -121,7 +120,7 @@ pub(crate) async fn delete_many<S: ObjectStore>(
     directory: &Name,
     keys: Vec<String>,
     attempts: u32,
-) -> Undeletable<S::Failure> {
+) -> Undeletable<S::Error> {
     let state = Mutex::new((keys, Vec::new()));
     fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
         state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -135,7 +134,8 @@ pub(crate) async fn delete_many<S: ObjectStore>(
         let mut may_pass = None;
         for (key, failure) in failed {
             // What was not requested is not deleted, whatever the store calls it.
-            let is_transient = matches!(failure.class(), Class::Transient | Class::Doubtful);
+            let is_transient =
+                matches!(failure.kind(), ErrorKind::Transient | ErrorKind::InvalidResponse);
             if is_transient && keys.contains(&key) {
                 untold.push(key);
                 may_pass = Some(failure);
@@ -169,8 +169,8 @@ pub(crate) async fn list_buckets<C: Client>(
     name: &Name,
     token: Option<&str>,
 ) -> Outcome<BucketPage, C::Store> {
-    let stall = longest_patience(settings.stall_timeout);
-    let deadline = (!C::Store::HAS_DEADLINES).then(|| (stall, String::new()));
+    let stall = max_wait(settings.stall_timeout);
+    let deadline = (!C::Store::HAS_TIMEOUTS).then(|| (stall, String::new()));
     let request = Request { settings, op: LIST_BUCKETS, what: name, deadline };
     request.make(|| client.list_buckets(token)).await
 }
@@ -180,20 +180,20 @@ pub(crate) async fn stored<S: ObjectStore>(
     store: &S,
     name: &Name,
     attempts: u32,
-) -> Outcome<Option<(Stored, Attributes)>, S> {
+) -> Outcome<Option<(StoredObject, Attributes)>, S> {
     match at_most(attempts, request(store, HEAD, name), || store.stored(name)).await {
         Ok(found) => Ok(Some(found)),
-        Err(failure) if failure.class() == Class::NotFound => Ok(None),
+        Err(failure) if failure.kind() == ErrorKind::NotFound => Ok(None),
         Err(failure) => Err(failure),
     }
 }
 
 /// Makes a request in so many attempts at most.
-async fn at_most<T, F: Failure, R: Future<Output = Result<T, F>>>(
+async fn at_most<T, F: StoreError, R: Future<Output = Result<T, F>>>(
     attempts: u32,
     request: Request<'_>,
     make: impl Fn() -> R,
-) -> Result<T, GivenUp<F>> {
+) -> Result<T, FinalError<F>> {
     let mut settings = request.settings.clone();
     settings.max_attempts = settings.max_attempts.min(attempts);
     Request { settings: &settings, ..request }.make(make).await
@@ -213,8 +213,8 @@ pub(crate) async fn is_aborted<S: ObjectStore>(
 pub(crate) async fn is_ours<S: ObjectStore>(
     store: &S,
     name: &Name,
-    sent: Sent<'_>,
-    found: &Stored,
+    sent: Payload<'_>,
+    found: &StoredObject,
 ) -> Outcome<Option<bool>, S> {
     request(store, HEAD, name).make(|| store.is_ours(name, sent, found)).await
 }
@@ -222,7 +222,7 @@ pub(crate) async fn is_ours<S: ObjectStore>(
 /// A new multipart upload: the store's name of it.
 pub(crate) async fn create_multipart<S: ObjectStore>(
     store: &S,
-    to: Target<'_>,
+    to: PutOptions<'_>,
 ) -> Outcome<String, S> {
     request(store, CREATE_MULTIPART, to.name).make(|| store.create_multipart(to)).await
 }
@@ -243,7 +243,7 @@ pub(crate) async fn copy_part<S: ObjectStore>(
     store: &S,
     upload: Multipart<'_>,
     number: u32,
-    source: &Stored,
+    source: &StoredObject,
     range: Range,
 ) -> Outcome<Part, S> {
     let request = transfer(store, COPY_PART, upload.name, range.len());
@@ -257,7 +257,7 @@ pub(crate) async fn abort_multipart<S: ObjectStore>(
 ) -> Outcome<(), S> {
     let request = request(store, ABORT_MULTIPART, upload.name);
     match request.make(|| store.abort_multipart(upload)).await {
-        Err(failure) if failure.class() == Class::NotFound => Ok(()),
+        Err(failure) if failure.kind() == ErrorKind::NotFound => Ok(()),
         outcome => outcome,
     }
 }

@@ -1,7 +1,7 @@
 //! How long a failing request is made again: by time, whatever the number of its attempts.
 
 use crate::redact::redacted;
-use crate::{Class, Failure, Settings};
+use crate::{ErrorKind, Settings, StoreError};
 use std::fmt::{Debug, Display};
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::OnceLock;
@@ -14,23 +14,23 @@ use tokio::time::Instant;
 pub(crate) const BUFFERED: u64 = 8 << 20;
 
 /// What the system's buffers may add to `stall`.
-pub(crate) fn longest_grace(stall: Duration) -> Duration {
+pub(crate) fn max_grace(stall: Duration) -> Duration {
     Duration::from_micros(BUFFERED).min(stall * 4)
 }
 
 /// No request that makes no progress is waited for longer than this.
-pub fn longest_patience(stall: Duration) -> Duration {
-    stall + longest_grace(stall)
+pub fn max_wait(stall: Duration) -> Duration {
+    stall + max_grace(stall)
 }
 
 /// No wait between attempts is longer, unless the first one is or the store requests more. Short, so that work goes on
 /// soon after an outage.
-pub const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
+pub const MAX_BACKOFF: Duration = Duration::from_secs(5);
 /// A `Retry-After` is honoured up to this.
-pub const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(20);
+pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(20);
 /// So many attempts are made where waiting does not end the cause: an answer that cannot be right, a certificate that is
 /// not trusted.
-pub const WRONG_ANSWERS: u32 = 6;
+pub const MAX_INVALID_RESPONSES: u32 = 6;
 
 /// Attempts made at once, without counting: over each idle connection one may fail.
 const SPURIOUS: u32 = 80;
@@ -66,24 +66,24 @@ pub fn attempt() -> Attempt {
 
 /// The time that a request may still lose to failures.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct RetryBudget {
     all: Duration,
     left: Duration,
     /// What one attempt counts at most: a transfer may have moved for an hour before it broke.
     attempt: Duration,
 }
 
-impl Patience {
+impl RetryBudget {
     /// All of the time that the settings allow.
     pub fn new(settings: &Settings) -> Self {
         let all = settings.retry_timeout;
         // Half: a second attempt is always made.
-        Self { all, left: all, attempt: longest_patience(settings.stall_timeout).min(all / 2) }
+        Self { all, left: all, attempt: max_wait(settings.stall_timeout).min(all / 2) }
     }
 
     /// After an attempt that took `took` and failed, `waited` after the one before it: the longest wait until the next
     /// attempt, `None` if there is none.
-    pub fn lose(&mut self, waited: Duration, took: Duration) -> Option<Duration> {
+    pub fn spend(&mut self, waited: Duration, took: Duration) -> Option<Duration> {
         self.left = self.left.saturating_sub(waited.saturating_add(took.min(self.attempt)));
         (!self.left.is_zero()).then_some(self.left)
     }
@@ -114,26 +114,26 @@ pub fn backoff(first: Duration, failures: u32) -> Duration {
     // Keyed anew for each value.
     let random = RandomState::new().hash_one(0);
     let doubled = first.saturating_mul(1 << failures.saturating_sub(1).min(10));
-    let longest = doubled.min(LONGEST_BACKOFF.max(first));
+    let longest = doubled.min(MAX_BACKOFF.max(first));
     longest.mul_f64(0.1 + 0.9 * (random >> 11) as f64 / (1u64 << 53) as f64)
 }
 
 /// What went wrong with a request so far.
 #[derive(Debug, Default)]
-pub(crate) struct Attempts {
+pub(crate) struct RetryState {
     failed: u32,
     /// Those of them whose cause will not go away.
     doubtful: u32,
     /// Attempts that tell nothing of the store, such as over a connection that it had closed.
     spurious: u32,
     /// The time that is left for more; all of it before the first failure.
-    patience: Option<Patience>,
+    patience: Option<RetryBudget>,
     /// How long was waited for the last attempt.
     waited: Duration,
     first_began: OnceLock<std::time::Instant>,
 }
 
-impl Attempts {
+impl RetryState {
     /// The number of the next one that counts, from 1.
     pub(crate) fn next(&self) -> u32 {
         self.failed + 1
@@ -150,8 +150,8 @@ impl Attempts {
     }
 
     /// Whether the failure says nothing, so that another attempt is made at once.
-    pub(crate) fn is_spurious(&self, failure: &impl Failure) -> bool {
-        failure.is_spurious() && self.spurious < SPURIOUS
+    pub(crate) fn retry_immediately(&self, failure: &impl StoreError) -> bool {
+        failure.retry_immediately() && self.spurious < SPURIOUS
     }
 
     /// The request got on: what failed before does not count any more.
@@ -165,32 +165,33 @@ impl Attempts {
     /// # Errors
     /// The failure if no further attempt is made.
     #[cold]
-    pub(crate) fn failed<F: Failure>(
+    pub(crate) fn failed<F: StoreError>(
         &mut self,
         settings: &Settings,
         op: &str,
         what: &dyn Display,
         failure: F,
         began: Instant,
-    ) -> Result<Duration, GivenUp<F>> {
-        if self.is_spurious(&failure) {
+    ) -> Result<Duration, FinalError<F>> {
+        if self.retry_immediately(&failure) {
             self.spurious += 1;
             return Ok(Duration::ZERO);
         }
         self.failed += 1;
-        let class = failure.class();
-        self.doubtful += u32::from(class == Class::Doubtful);
-        let patience = self.patience.get_or_insert_with(|| Patience::new(settings));
-        let left = patience.lose(std::mem::take(&mut self.waited), began.elapsed());
-        let is_over = self.failed >= settings.max_attempts || self.doubtful >= WRONG_ANSWERS;
-        let may_pass = matches!(class, Class::Transient | Class::Doubtful);
+        let kind = failure.kind();
+        self.doubtful += u32::from(kind == ErrorKind::InvalidResponse);
+        let patience = self.patience.get_or_insert_with(|| RetryBudget::new(settings));
+        let left = patience.spend(std::mem::take(&mut self.waited), began.elapsed());
+        let is_over =
+            self.failed >= settings.max_attempts || self.doubtful >= MAX_INVALID_RESPONSES;
+        let may_pass = matches!(kind, ErrorKind::Transient | ErrorKind::InvalidResponse);
         let Some(left) = left.filter(|_| may_pass && !is_over) else {
-            return Err(GivenUp { failure, attempts: self.failed });
+            return Err(FinalError { failure, attempts: self.failed });
         };
         patience.warn(what, || failure.summary());
         let own = backoff(settings.retry_backoff, self.failed);
         let wanted = failure.retry_after().unwrap_or_default();
-        self.waited = own.max(wanted.min(LONGEST_RETRY_AFTER)).min(left);
+        self.waited = own.max(wanted.min(MAX_RETRY_AFTER)).min(left);
         log::debug!(
             "{what}: {op}: attempt {} failed: {}; next in {:?}",
             self.failed,
@@ -203,14 +204,14 @@ impl Attempts {
 
 /// The failure of a request that is not made again.
 #[derive(Debug)]
-pub(crate) struct GivenUp<F> {
+pub(crate) struct FinalError<F> {
     failure: F,
     attempts: u32,
 }
 
-impl<F: Failure> GivenUp<F> {
-    pub(crate) fn class(&self) -> Class {
-        self.failure.class()
+impl<F: StoreError> FinalError<F> {
+    pub(crate) fn kind(&self) -> ErrorKind {
+        self.failure.kind()
     }
 
     /// The error for the user.
@@ -231,9 +232,9 @@ pub(crate) struct Request<'a> {
 
 impl Request<'_> {
     /// Makes an attempt after these.
-    pub(crate) async fn attempt<T, F: Failure>(
+    pub(crate) async fn attempt<T, F: StoreError>(
         &self,
-        attempts: &Attempts,
+        attempts: &RetryState,
         attempt: impl Future<Output = Result<T, F>>,
     ) -> Result<T, F> {
         let attempt = attempts.run(attempt);
@@ -246,17 +247,17 @@ impl Request<'_> {
     }
 
     /// Makes the request until it succeeds, or its failure does not pass any more.
-    pub(crate) async fn make<T, F: Failure, R: Future<Output = Result<T, F>>>(
+    pub(crate) async fn make<T, F: StoreError, R: Future<Output = Result<T, F>>>(
         &self,
         request: impl Fn() -> R,
-    ) -> Result<T, GivenUp<F>> {
-        let mut attempts = Attempts::default();
+    ) -> Result<T, FinalError<F>> {
+        let mut attempts = RetryState::default();
         loop {
             let began = Instant::now();
             let failure = match self.attempt(&attempts, request()).await {
                 Ok(done) => return Ok(done),
-                Err(failure) if failure.class() == Class::NotFound => {
-                    return Err(GivenUp { failure, attempts: attempts.next() });
+                Err(failure) if failure.kind() == ErrorKind::NotFound => {
+                    return Err(FinalError { failure, attempts: attempts.next() });
                 }
                 Err(failure) => failure,
             };
@@ -272,23 +273,23 @@ impl Request<'_> {
 mod tests {
     use super::*;
 
-    fn patience(all: u64, stall: u64) -> Patience {
+    fn patience(all: u64, stall: u64) -> RetryBudget {
         let settings = Settings {
             retry_timeout: Duration::from_millis(all),
             stall_timeout: Duration::from_millis(stall),
             ..Settings::default()
         };
-        Patience::new(&settings)
+        RetryBudget::new(&settings)
     }
 
     #[test]
     fn waits_and_attempts_count() {
         let second = Duration::from_secs(1);
         let mut patience = patience(10_000, 1_000);
-        assert_eq!(patience.lose(Duration::ZERO, second), Some(9 * second));
-        assert_eq!(patience.lose(3 * second, second), Some(5 * second));
-        assert_eq!(patience.lose(4 * second, second), None);
-        assert_eq!(patience.lose(Duration::ZERO, Duration::ZERO), None);
+        assert_eq!(patience.spend(Duration::ZERO, second), Some(9 * second));
+        assert_eq!(patience.spend(3 * second, second), Some(5 * second));
+        assert_eq!(patience.spend(4 * second, second), None);
+        assert_eq!(patience.spend(Duration::ZERO, Duration::ZERO), None);
     }
 
     #[test]
@@ -296,11 +297,11 @@ mod tests {
         let hour = Duration::from_secs(3600);
         let mut short = patience(60_000, 20_000);
         // 20 s, and what the system may hold back.
-        let left = short.lose(Duration::ZERO, hour).expect("more attempts");
+        let left = short.spend(Duration::ZERO, hour).expect("more attempts");
         assert!((Duration::from_secs(31)..Duration::from_secs(40)).contains(&left), "{left:?}");
         let mut long = patience(60_000, 3_600_000);
-        assert_eq!(long.lose(Duration::ZERO, hour), Some(Duration::from_secs(30)));
-        assert_eq!(long.lose(Duration::ZERO, hour), None);
-        assert_eq!(patience(0, 1).lose(Duration::ZERO, Duration::ZERO), None, "switched off");
+        assert_eq!(long.spend(Duration::ZERO, hour), Some(Duration::from_secs(30)));
+        assert_eq!(long.spend(Duration::ZERO, hour), None);
+        assert_eq!(patience(0, 1).spend(Duration::ZERO, Duration::ZERO), None, "switched off");
     }
 }

@@ -1,9 +1,10 @@
 //! Faults at every request of an operation, for the tests of a store.
 
 use crate::{
-    Attributes, BucketPage, Client, Connect, Connection, Content, CopyOptions, Failure, GetOptions,
-    Head, ListOptions, Multipart, Name, ObjectMeta, ObjectStore, Page, Part, Process, Publication,
-    Range, Refusal, Sent, Settings, Stored, Target, Unchecked, WriteLimits,
+    Attributes, BucketPage, Client, CommitStrategy, ConflictOutcome, Connect, Connection, Content,
+    CopyOptions, GetHead, GetOptions, ListOptions, MissingCheck, Multipart, Name, ObjectMeta,
+    ObjectStore, Page, Part, Payload, Process, PutOptions, Range, Settings, StoreError,
+    StoredObject, WriteLimits,
 };
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,7 +53,7 @@ impl Plan {
         fault
     }
 
-    async fn request<T, F: Failure>(
+    async fn request<T, F: StoreError>(
         &self,
         request: impl Future<Output = Result<T, F>>,
     ) -> Result<T, F> {
@@ -161,7 +162,7 @@ impl<C: Client + Clone> Client for Faulty<C> {
     type Store = FaultyBucket<C::Store>;
 
     const SCHEME: &'static str = C::SCHEME;
-    const LONGEST_KEY: usize = C::LONGEST_KEY;
+    const MAX_KEY_LEN: usize = C::MAX_KEY_LEN;
 
     fn settings(&self) -> Settings {
         self.client.settings()
@@ -175,7 +176,7 @@ impl<C: Client + Clone> Client for Faulty<C> {
     async fn list_buckets(
         &self,
         token: Option<&str>,
-    ) -> Result<BucketPage, <C::Store as ObjectStore>::Failure> {
+    ) -> Result<BucketPage, <C::Store as ObjectStore>::Error> {
         self.plan.request(self.client.list_buckets(token)).await
     }
 
@@ -189,15 +190,15 @@ impl<C: Client + Clone> Client for Faulty<C> {
 }
 
 impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
-    type Failure = S::Failure;
+    type Error = S::Error;
     type Body = S::Body;
 
     const LIST: &'static str = S::LIST;
     const PERMISSION_TO_LIST: &'static str = S::PERMISSION_TO_LIST;
     const PERMISSION_TO_READ: &'static str = S::PERMISSION_TO_READ;
-    const LISTS_AFTER: bool = S::LISTS_AFTER;
-    const LISTS_STEADILY: bool = S::LISTS_STEADILY;
-    const HAS_DEADLINES: bool = S::HAS_DEADLINES;
+    const SUPPORTS_START_AFTER: bool = S::SUPPORTS_START_AFTER;
+    const STABLE_PAGE_TOKENS: bool = S::STABLE_PAGE_TOKENS;
+    const HAS_TIMEOUTS: bool = S::HAS_TIMEOUTS;
 
     fn settings(&self) -> &Settings {
         self.bucket.settings()
@@ -211,23 +212,23 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
         self.bucket.cache_scope()
     }
 
-    async fn get(&self, options: GetOptions<'_>) -> Result<(Head, S::Body), S::Failure> {
+    async fn get(&self, options: GetOptions<'_>) -> Result<(GetHead, S::Body), S::Error> {
         self.plan.request(self.bucket.get(options)).await
     }
 
-    async fn list(&self, options: &ListOptions, token: Option<&str>) -> Result<Page, S::Failure> {
+    async fn list(&self, options: &ListOptions, token: Option<&str>) -> Result<Page, S::Error> {
         self.plan.request(self.bucket.list(options, token)).await
     }
 
-    async fn head(&self, name: &Name) -> Result<ObjectMeta, S::Failure> {
+    async fn head(&self, name: &Name) -> Result<ObjectMeta, S::Error> {
         self.plan.request(self.bucket.head(name)).await
     }
 
-    async fn put_marker(&self, marker: &Name) -> Result<(), S::Failure> {
+    async fn put_marker(&self, marker: &Name) -> Result<(), S::Error> {
         self.plan.request(self.bucket.put_marker(marker)).await
     }
 
-    async fn delete(&self, name: &Name) -> Result<(), S::Failure> {
+    async fn delete(&self, name: &Name) -> Result<(), S::Error> {
         self.plan.request(self.bucket.delete(name)).await
     }
 
@@ -235,15 +236,15 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
         self.bucket.delete_many_limit()
     }
 
-    fn deletes_together(&self, key: &str) -> bool {
-        self.bucket.deletes_together(key)
+    fn can_batch_delete(&self, key: &str) -> bool {
+        self.bucket.can_batch_delete(key)
     }
 
     async fn delete_many(
         &self,
         directory: &Name,
         keys: &[String],
-    ) -> Result<Vec<(String, S::Failure)>, S::Failure> {
+    ) -> Result<Vec<(String, S::Error)>, S::Error> {
         self.plan.request(self.bucket.delete_many(directory, keys)).await
     }
 
@@ -251,7 +252,7 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
         from: &Arc<Self>,
         to: &Arc<Self>,
         options: CopyOptions<'_>,
-    ) -> Result<Option<ObjectMeta>, S::Failure> {
+    ) -> Result<Option<ObjectMeta>, S::Error> {
         from.plan.request(S::copy(&from.bucket, &to.bucket, options)).await
     }
 
@@ -263,28 +264,28 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
         self.bucket.write_limits()
     }
 
-    fn publication<'a>(
+    fn commit_strategy<'a>(
         &'a self,
-        to: Target<'a>,
-        sent: Sent<'a>,
-    ) -> impl Publication<Failure = S::Failure> + 'a {
-        FaultyPublication { plan: &self.plan, inner: self.bucket.publication(to, sent) }
+        to: PutOptions<'a>,
+        sent: Payload<'a>,
+    ) -> impl CommitStrategy<Error = S::Error> + 'a {
+        FaultyCommit { plan: &self.plan, inner: self.bucket.commit_strategy(to, sent) }
     }
 
-    async fn stored(&self, name: &Name) -> Result<(Stored, Attributes), S::Failure> {
+    async fn stored(&self, name: &Name) -> Result<(StoredObject, Attributes), S::Error> {
         self.plan.request(self.bucket.stored(name)).await
     }
 
     async fn is_ours(
         &self,
         name: &Name,
-        sent: Sent<'_>,
-        found: &Stored,
-    ) -> Result<Option<bool>, S::Failure> {
+        sent: Payload<'_>,
+        found: &StoredObject,
+    ) -> Result<Option<bool>, S::Error> {
         self.plan.request(self.bucket.is_ours(name, sent, found)).await
     }
 
-    async fn create_multipart(&self, to: Target<'_>) -> Result<String, S::Failure> {
+    async fn create_multipart(&self, to: PutOptions<'_>) -> Result<String, S::Error> {
         self.plan.request(self.bucket.create_multipart(to)).await
     }
 
@@ -293,7 +294,7 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
         upload: Multipart<'_>,
         number: u32,
         content: &Content,
-    ) -> Result<Part, S::Failure> {
+    ) -> Result<Part, S::Error> {
         self.plan.request(self.bucket.put_part(upload, number, content)).await
     }
 
@@ -301,38 +302,38 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
         &self,
         upload: Multipart<'_>,
         number: u32,
-        source: &Stored,
+        source: &StoredObject,
         range: Range,
-    ) -> Result<Part, S::Failure> {
+    ) -> Result<Part, S::Error> {
         self.plan.request(self.bucket.copy_part(upload, number, source, range)).await
     }
 
-    async fn abort_multipart(&self, upload: Multipart<'_>) -> Result<(), S::Failure> {
+    async fn abort_multipart(&self, upload: Multipart<'_>) -> Result<(), S::Error> {
         self.plan.request(self.bucket.abort_multipart(upload)).await
     }
 }
 
-struct FaultyPublication<'a, P> {
+struct FaultyCommit<'a, P> {
     plan: &'a Plan,
     inner: P,
 }
 
-impl<P: Publication> Publication for FaultyPublication<'_, P> {
-    type Failure = P::Failure;
+impl<P: CommitStrategy> CommitStrategy for FaultyCommit<'_, P> {
+    type Error = P::Error;
 
-    fn unchecked(&self) -> Option<Unchecked> {
-        self.inner.unchecked()
+    fn missing_check(&self) -> Option<MissingCheck> {
+        self.inner.missing_check()
     }
 
-    async fn send(&mut self) -> Result<Stored, P::Failure> {
+    async fn send(&mut self) -> Result<StoredObject, P::Error> {
         self.plan.request(self.inner.send()).await
     }
 
-    fn doubts_refusals(&self) -> bool {
-        self.inner.doubts_refusals()
+    fn has_false_conflicts(&self) -> bool {
+        self.inner.has_false_conflicts()
     }
 
-    fn refused(&mut self, failure: &P::Failure, is_as_before: bool) -> Refusal {
-        self.inner.refused(failure, is_as_before)
+    fn on_conflict(&mut self, failure: &P::Error, is_as_before: bool) -> ConflictOutcome {
+        self.inner.on_conflict(failure, is_as_before)
     }
 }

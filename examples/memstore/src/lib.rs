@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tf_fs_object_store::{
-    Before, Body, Class, Client, Content, CopyLimits, CopyOptions, GetOptions, Head, ListOptions,
+    Body, Client, Content, CopyLimits, CopyOptions, ErrorKind, GetHead, GetOptions, ListOptions,
     Multipart, Name, Object, ObjectFilesystem, ObjectMeta, ObjectStore, Page, Part, PartLimits,
-    Range, RequestError, Settings, StorePlugin, Stored, Target, WriteLimits,
+    PutMode, PutOptions, Range, RequestError, Settings, StorePlugin, StoredObject, WriteLimits,
 };
 use tf_fs_plugin::{
     prelude::*,
@@ -68,14 +68,14 @@ impl Client for Account {
 }
 
 impl ObjectStore for Bucket {
-    type Failure = RequestError;
+    type Error = RequestError;
     type Body = Rest;
 
     fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    async fn get(&self, options: GetOptions<'_>) -> Result<(Head, Rest), RequestError> {
+    async fn get(&self, options: GetOptions<'_>) -> Result<(GetHead, Rest), RequestError> {
         let version = self.version(options.key)?;
         let etag = version.etag();
         if options.if_match.is_some_and(|wanted| wanted != etag) {
@@ -84,7 +84,7 @@ impl ObjectStore for Bucket {
         let size = version.bytes.len() as u64;
         let (start, end) = (options.range.start.min(size), options.range.end.min(size));
         let rest = Rest(version.bytes.slice(start as usize..end as usize));
-        Ok((Head::new(size, end).with_etag(etag), rest))
+        Ok((GetHead::new(size, end).with_etag(etag), rest))
     }
 
     async fn list(&self, options: &ListOptions, token: Option<&str>) -> Result<Page, RequestError> {
@@ -139,11 +139,15 @@ impl ObjectStore for Bucket {
         Some(WriteLimits::default().with_parts(parts))
     }
 
-    async fn put(&self, to: Target<'_>, content: &Content) -> Result<Stored, RequestError> {
+    async fn put(
+        &self,
+        to: PutOptions<'_>,
+        content: &Content,
+    ) -> Result<StoredObject, RequestError> {
         self.make(to, content.chunks().concat().into())
     }
 
-    async fn create_multipart(&self, _: Target<'_>) -> Result<String, RequestError> {
+    async fn create_multipart(&self, _: PutOptions<'_>) -> Result<String, RequestError> {
         let id = Version::new(Bytes::new()).etag();
         self.uploads()?.insert(id.clone(), BTreeMap::new());
         Ok(id)
@@ -162,7 +166,7 @@ impl ObjectStore for Bucket {
         &self,
         upload: Multipart<'_>,
         number: u32,
-        source: &Stored,
+        source: &StoredObject,
         range: Range,
     ) -> Result<Part, RequestError> {
         let version = self.version(&upload.name.key)?;
@@ -175,10 +179,10 @@ impl ObjectStore for Bucket {
 
     async fn complete_multipart(
         &self,
-        to: Target<'_>,
+        to: PutOptions<'_>,
         id: &str,
         _: &[Part],
-    ) -> Result<Stored, RequestError> {
+    ) -> Result<StoredObject, RequestError> {
         let parts = self.uploads()?.remove(id).ok_or_else(no_upload)?;
         self.make(to, parts.into_values().collect::<Vec<_>>().concat().into())
     }
@@ -199,23 +203,23 @@ impl Bucket {
 
     fn version(&self, key: &str) -> Result<Version, RequestError> {
         let version = self.objects()?.get(key).cloned();
-        version.ok_or_else(|| RequestError::new(Class::NotFound, "no such object"))
+        version.ok_or_else(|| RequestError::new(ErrorKind::NotFound, "no such object"))
     }
 
     /// Makes an object in one step, unless somebody else's is there.
-    fn make(&self, to: Target<'_>, bytes: Bytes) -> Result<Stored, RequestError> {
+    fn make(&self, to: PutOptions<'_>, bytes: Bytes) -> Result<StoredObject, RequestError> {
         let mut objects = self.objects()?;
         let there = objects.get(&to.name.key).map(Version::etag);
-        let holds = match to.before {
-            Before::Anything => true,
-            Before::Nothing => there.is_none(),
-            Before::This(stored) => there == stored.etag,
+        let holds = match to.mode {
+            PutMode::Overwrite => true,
+            PutMode::Create => there.is_none(),
+            PutMode::Update(stored) => there == stored.etag,
         };
         if !holds {
             return Err(another());
         }
         let new = Version::new(bytes);
-        let stored = Stored::new(new.bytes.len() as u64).with_etag(new.etag());
+        let stored = StoredObject::new(new.bytes.len() as u64).with_etag(new.etag());
         objects.insert(to.name.key.clone(), new);
         Ok(stored)
     }
@@ -228,18 +232,18 @@ impl Bucket {
 }
 
 fn another() -> RequestError {
-    RequestError::new(Class::Precondition, "another version is there")
+    RequestError::new(ErrorKind::Precondition, "another version is there")
 }
 
 fn no_upload() -> RequestError {
-    RequestError::new(Class::NotFound, "no such upload")
+    RequestError::new(ErrorKind::NotFound, "no such upload")
 }
 
 /// The rest of a response.
 pub struct Rest(Bytes);
 
 impl Body for Rest {
-    type Failure = RequestError;
+    type Error = RequestError;
 
     async fn fill(
         &mut self,

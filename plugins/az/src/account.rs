@@ -111,7 +111,7 @@ impl Account {
             Credential::Sas(_) => Some("a SAS"),
             Credential::Key(_) | Credential::Anonymous => None,
         };
-        if let Some(sent) = sent.filter(|_| !keeps_secrets(&endpoint)) {
+        if let Some(sent) = sent.filter(|_| !is_confidential(&endpoint)) {
             return Err(Error::invalid_argument(format_args!(
                 "az://{name}: {sent} is not sent to {endpoint} without TLS; name an endpoint with https://, or use an account key, which is not sent"
             )));
@@ -162,8 +162,8 @@ fn said_of(short: &str, settings: &Settings) -> Result<Vec<Said>> {
 }
 
 /// Returns whether nobody on the way can read what is sent there.
-pub(crate) fn keeps_secrets(url: &str) -> bool {
-    url.parse().is_ok_and(|url| tf_fs_object_store::http::keeps_secrets(&url))
+pub(crate) fn is_confidential(url: &str) -> bool {
+    url.parse().is_ok_and(|url| tf_fs_object_store::http::is_confidential(&url))
 }
 
 /// Returns scheme, host and port; and the path, without `/` at its end.

@@ -8,8 +8,8 @@ use crate::request::Call;
 use crate::write::new_id;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use tf_fs_object_store::http::{Chunks, Failed, Method, Refusal, number};
-use tf_fs_object_store::{Class, Failure as _};
+use tf_fs_object_store::http::{Chunks, ErrorResponse, HttpError, Method, number};
+use tf_fs_object_store::{ErrorKind, StoreError as _};
 use tf_fs_plugin::prelude::*;
 
 /// The most blobs of a batch.
@@ -20,12 +20,12 @@ const LARGEST: usize = MOST * (16 << 10);
 /// Deletes these blobs, and returns those that are left.
 ///
 /// # Errors
-/// [`Class::Unsupported`] if the account or the credentials permit no batch, or its response does not tell what became of
+/// [`ErrorKind::Unsupported`] if the account or the credentials permit no batch, or its response does not tell what became of
 /// each blob: single deletions may work.
 pub(crate) async fn delete(
     container: &Container,
     keys: &[String],
-) -> Result<Vec<(String, Failed)>, Failed> {
+) -> Result<Vec<(String, HttpError)>, HttpError> {
     let account = &container.account;
     let (credential, signed_by) = (account.credential.get(), account.credential.number());
     let token = match &credential {
@@ -57,10 +57,10 @@ pub(crate) async fn delete(
         let failed = account.refused(response).await;
         // Azurite fails like this with the SAS of an account, for Microsoft's client too.
         let is_broken =
-            matches!(&failed, Failed::Refused(it) if it.status == 500 && it.code.is_none());
-        return Err(match failed.class() {
-            Class::Permanent | Class::Denied => Failed::unsupported("batches"),
-            _ if is_broken => Failed::unsupported("batches"),
+            matches!(&failed, HttpError::Status(it) if it.status == 500 && it.code.is_none());
+        return Err(match failed.kind() {
+            ErrorKind::Permanent | ErrorKind::Denied => HttpError::unsupported("batches"),
+            _ if is_broken => HttpError::unsupported("batches"),
             _ => failed,
         });
     }
@@ -78,16 +78,19 @@ pub(crate) async fn delete(
     Ok(refusals
         .into_iter()
         .map(|(number, status, code)| {
-            let mut refusal =
-                Refusal { status, endpoint: account.endpoint.clone(), ..Refusal::default() };
+            let mut refusal = ErrorResponse {
+                status,
+                endpoint: account.endpoint.clone(),
+                ..ErrorResponse::default()
+            };
             explain(&mut refusal, code, None, b"", account);
             // The token that signed each request was withdrawn, or there is another key or SAS; the next batch has it.
             if status == 401 && token.is_some() || is_refused(status) && is_renewed {
-                refusal.class = Some(Class::Doubtful);
+                refusal.kind = Some(ErrorKind::InvalidResponse);
             }
-            (keys[number].clone(), Failed::Refused(Box::new(refusal)))
+            (keys[number].clone(), HttpError::Status(Box::new(refusal)))
         })
-        .filter(|(_, failed)| failed.class() != Class::NotFound)
+        .filter(|(_, failed)| failed.kind() != ErrorKind::NotFound)
         .collect())
 }
 
@@ -95,8 +98,8 @@ pub(crate) async fn delete(
 pub(crate) fn refusals(
     text: &str,
     count: usize,
-) -> Result<Vec<(usize, u16, Option<String>)>, Failed> {
-    let wrong = |what: &str| Failed::unsupported(&format!("batches whose response has {what}"));
+) -> Result<Vec<(usize, u16, Option<String>)>, HttpError> {
+    let wrong = |what: &str| HttpError::unsupported(&format!("batches whose response has {what}"));
     let boundary = text.trim_start().lines().next().filter(|line| line.starts_with("--"));
     let boundary = boundary.ok_or_else(|| wrong("no boundary"))?.trim_end();
     let mut statuses = BTreeMap::new();
@@ -167,7 +170,7 @@ mod tests {
             ),
         ] {
             let failed = refusals(&text, count).unwrap_err();
-            assert_eq!(failed.class(), Class::Unsupported, "{text}");
+            assert_eq!(failed.kind(), ErrorKind::Unsupported, "{text}");
         }
     }
 }

@@ -11,10 +11,10 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::BytesMut;
 use quick_xml::escape::escape;
 use std::fmt::Write as _;
-use tf_fs_object_store::http::{Chunks, Failed, Method, number};
+use tf_fs_object_store::http::{Chunks, HttpError, Method, number};
 use tf_fs_object_store::{
-    Failure as _, GetOptions, Multipart, Name, ObjectStore as _, Part, Range, Stored, retry,
-    same_etag,
+    GetOptions, Multipart, Name, ObjectStore as _, Part, Range, StoreError as _, StoredObject,
+    retry, same_etag,
 };
 
 /// The most blocks of a blob.
@@ -63,7 +63,7 @@ pub(crate) async fn put(
     upload: Multipart<'_>,
     number: u32,
     (body, md5, len): (Chunks, String, u64),
-) -> Result<Part, Failed> {
+) -> Result<Part, HttpError> {
     let id = id(upload, number.into());
     send(container, upload.name, &id, body, &md5).await?;
     Ok(Part::new(number, id, len).proved(true))
@@ -75,7 +75,7 @@ async fn send(
     id: &str,
     body: Chunks,
     md5: &str,
-) -> Result<(), Failed> {
+) -> Result<(), HttpError> {
     let call = container
         .call(Method::PUT, &name.key)
         .with_query("comp", "block")
@@ -89,7 +89,7 @@ async fn send(
 pub(crate) async fn committed(
     container: &Container,
     key: &str,
-) -> Result<(Option<String>, Vec<(String, u64)>), Failed> {
+) -> Result<(Option<String>, Vec<(String, u64)>), HttpError> {
     let call = container
         .call(Method::GET, key)
         .with_query("comp", "blocklist")
@@ -110,7 +110,7 @@ pub(crate) async fn committed(
             _ => {}
         }
     })
-    .map_err(Failed::Invalid)?;
+    .map_err(HttpError::Invalid)?;
     Ok((etag, blocks))
 }
 
@@ -119,13 +119,13 @@ pub(crate) async fn keep(
     container: &Container,
     upload: Multipart<'_>,
     part: u32,
-    source: &Stored,
+    source: &StoredObject,
     range: Range,
-) -> Result<Part, Failed> {
+) -> Result<Part, HttpError> {
     let (etag, blocks) = committed(container, &upload.name.key).await?;
     let tags = etag.as_deref().zip(source.etag.as_deref());
     if !tags.is_some_and(|(etag, wanted)| same_etag(etag, wanted)) {
-        return Err(Failed::changed());
+        return Err(HttpError::changed());
     }
     let size: u64 = blocks.iter().map(|(_, size)| size).sum();
     let all: Vec<String> = blocks.into_iter().map(|(id, _)| id).collect();
@@ -144,7 +144,7 @@ pub(crate) async fn keep(
         let start = range.start + number * step;
         let piece = Range::new(start, range.end.min(start + step));
         let make = || again(container, upload.name, &id, etag.as_deref(), piece);
-        retry(container, "copy part", upload.name, make).await.map_err(Failed::Other)?;
+        retry(container, "copy part", upload.name, make).await.map_err(HttpError::Other)?;
         made.push(id);
     }
     Ok(Part::new(part, made.join(","), range.len()).proved(true))
@@ -157,26 +157,26 @@ async fn again(
     id: &str,
     etag: Option<&str>,
     range: Range,
-) -> Result<(), Failed> {
+) -> Result<(), HttpError> {
     // No condition names a weak ETag.
     let strong = etag.filter(|etag| !etag.starts_with("W/"));
     let options = GetOptions::new(&name.key, range).with_if_match(strong);
     let (head, mut body) = container.get(options).await?;
     if !head.etag.as_deref().zip(etag).is_none_or(|(found, etag)| same_etag(found, etag)) {
-        return Err(Failed::changed());
+        return Err(HttpError::changed());
     }
     let stall = container.settings.stall_timeout;
     let mut bytes = BytesMut::new();
     loop {
         let chunk = tokio::time::timeout(stall, body.chunk()).await;
-        let stalled = |_| Failed::stalled(container.endpoint(), stall);
+        let stalled = |_| HttpError::stalled(container.endpoint(), stall);
         match chunk.map_err(stalled)?? {
             Some(chunk) => bytes.extend_from_slice(&chunk),
             None => break,
         }
     }
     if head.end != range.end || bytes.len() as u64 != range.len() {
-        return Err(Failed::invalid("it has other bytes than were requested"));
+        return Err(HttpError::invalid("it has other bytes than were requested"));
     }
     let bytes = bytes.freeze();
     let md5 = crate::write::md5([&bytes]);

@@ -5,11 +5,13 @@ use crate::request::Call;
 use crate::{batch, blocks, copy, list, write};
 use std::sync::Arc;
 use std::time::SystemTime;
-use tf_fs_object_store::http::{Failed, HttpBody, Method, Ranged, Refusal, Response, date};
+use tf_fs_object_store::http::{
+    ErrorResponse, HttpBody, HttpError, Method, RangeOutcome, Response, date,
+};
 use tf_fs_object_store::{
-    Attributes, Class, Content, CopyOptions, Failure as _, GetOptions, Head, ListOptions, Name,
-    ObjectMeta, ObjectStore, Page, Part, Range, Sent, Settings, Stored, Target, WriteLimits,
-    same_etag,
+    Attributes, Content, CopyOptions, ErrorKind, GetHead, GetOptions, ListOptions, Name,
+    ObjectMeta, ObjectStore, Page, Part, Payload, PutOptions, Range, Settings, StoreError as _,
+    StoredObject, WriteLimits, same_etag,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -30,7 +32,7 @@ impl Container {
     }
 
     /// Requests the properties of a blob.
-    pub(crate) async fn properties(&self, key: &str) -> Result<Response, Failed> {
+    pub(crate) async fn properties(&self, key: &str) -> Result<Response, HttpError> {
         self.account.send(self.call(Method::HEAD, key), &[200]).await
     }
 }
@@ -43,12 +45,16 @@ pub(crate) fn marks_directory(response: &Response) -> bool {
 }
 
 /// Fails as if there were no blob, if it marks a directory: there is no file of this name.
-pub(crate) fn refuse_directory(key: &str, response: &Response) -> Result<(), Failed> {
+pub(crate) fn refuse_directory(key: &str, response: &Response) -> Result<(), HttpError> {
     if key.ends_with('/') || !marks_directory(response) {
         return Ok(());
     }
     let message = Some("the blob is the marker of a directory".to_owned());
-    Err(Failed::Refused(Box::new(Refusal { status: 404, message, ..Refusal::default() })))
+    Err(HttpError::Status(Box::new(ErrorResponse {
+        status: 404,
+        message,
+        ..ErrorResponse::default()
+    })))
 }
 
 /// Returns when the blob was last written.
@@ -64,7 +70,7 @@ pub(crate) fn meta(response: &Response, size: Option<u64>) -> ObjectMeta {
 }
 
 impl ObjectStore for Container {
-    type Failure = Failed;
+    type Error = HttpError;
     type Body = HttpBody;
 
     const LIST: &'static str = "List Blobs";
@@ -84,7 +90,7 @@ impl ObjectStore for Container {
         Some(format!("{}{}", self.account.endpoint, self.account.path))
     }
 
-    async fn get(&self, mut options: GetOptions<'_>) -> Result<(Head, HttpBody), Failed> {
+    async fn get(&self, mut options: GetOptions<'_>) -> Result<(GetHead, HttpBody), HttpError> {
         let range = &mut options.range;
         range.end = range.end.max(range.start + 1);
         let text = format!("bytes={}-{}", range.start, range.end - 1);
@@ -95,10 +101,10 @@ impl ObjectStore for Container {
             .with_optional("if-match", options.if_match)?;
         let response = self.account.attempt(&call).await?;
         refuse_directory(options.key, &response)?;
-        let answer = response.range_answer();
+        let answer = response.range_response();
         // Azurite returns 206 for the first byte of an empty blob.
         let is_empty = response.status == 206 && response.content_length == Some(0);
-        if !is_empty && !matches!(answer.read(options)?, Ranged::Nothing(_)) {
+        if !is_empty && !matches!(answer.read(options)?, RangeOutcome::Nothing(_)) {
             return match answer.head(options)? {
                 Some(head) => {
                     let len = head.end - start;
@@ -111,42 +117,42 @@ impl ObjectStore for Container {
         let response = self.properties(options.key).await?;
         refuse_directory(options.key, &response)?;
         let size = response.content_length;
-        let size = size.ok_or_else(|| Failed::invalid("it has no Content-Length"))?;
+        let size = size.ok_or_else(|| HttpError::invalid("it has no Content-Length"))?;
         let meta = meta(&response, Some(size));
         let is_wanted = |etag| meta.etag.as_deref().is_some_and(|found| same_etag(found, etag));
         if options.if_match.is_some_and(|etag| !is_wanted(etag)) {
-            return Err(Failed::changed());
+            return Err(HttpError::changed());
         }
         if size > start {
-            return Err(Failed::invalid("the blob is longer than the store said"));
+            return Err(HttpError::invalid("the blob is longer than the store said"));
         }
-        let head = Head::new(size, size).with_etag(meta.etag).with_modified(meta.modified);
+        let head = GetHead::new(size, size).with_etag(meta.etag).with_modified(meta.modified);
         Ok((head, response.into_body(Some(0))))
     }
 
-    async fn list(&self, options: &ListOptions, token: Option<&str>) -> Result<Page, Failed> {
+    async fn list(&self, options: &ListOptions, token: Option<&str>) -> Result<Page, HttpError> {
         if self.name.is_empty() {
             return list::containers(self, options, token).await;
         }
         list::blobs(self, options, token).await
     }
 
-    async fn head(&self, name: &Name) -> Result<ObjectMeta, Failed> {
+    async fn head(&self, name: &Name) -> Result<ObjectMeta, HttpError> {
         let response = self.properties(&name.key).await?;
         refuse_directory(&name.key, &response)?;
         Ok(meta(&response, response.content_length))
     }
 
-    async fn put_marker(&self, marker: &Name) -> Result<(), Failed> {
+    async fn put_marker(&self, marker: &Name) -> Result<(), HttpError> {
         write::put_marker(self, &marker.key).await
     }
 
-    async fn delete(&self, name: &Name) -> Result<(), Failed> {
+    async fn delete(&self, name: &Name) -> Result<(), HttpError> {
         let delete = |key: &str| self.account.send(self.call(Method::DELETE, key), &[202]);
         let deleted = delete(&name.key).await.map(drop);
         match (&deleted, name.key.strip_suffix('/')) {
             // The marker may be a blob without the `/`.
-            (Err(failed), Some(key)) if failed.class() == Class::NotFound => {
+            (Err(failed), Some(key)) if failed.kind() == ErrorKind::NotFound => {
                 if list::is_folder(self, &name.key).await? {
                     return delete(key).await.map(drop);
                 }
@@ -161,7 +167,7 @@ impl ObjectStore for Container {
     }
 
     // The marker of a directory may be a blob without the `/`, which `delete` looks for.
-    fn deletes_together(&self, key: &str) -> bool {
+    fn can_batch_delete(&self, key: &str) -> bool {
         !key.ends_with('/')
     }
 
@@ -169,7 +175,7 @@ impl ObjectStore for Container {
         &self,
         _: &Name,
         keys: &[String],
-    ) -> Result<Vec<(String, Failed)>, Failed> {
+    ) -> Result<Vec<(String, HttpError)>, HttpError> {
         batch::delete(self, keys).await
     }
 
@@ -177,7 +183,7 @@ impl ObjectStore for Container {
         from: &Arc<Self>,
         to: &Arc<Self>,
         options: CopyOptions<'_>,
-    ) -> Result<Option<ObjectMeta>, Failed> {
+    ) -> Result<Option<ObjectMeta>, HttpError> {
         copy::copy(from, to, options).await
     }
 
@@ -185,14 +191,14 @@ impl ObjectStore for Container {
         (!self.name.is_empty()).then(|| write::limits(self.settings.write_part))
     }
 
-    async fn put(&self, to: Target<'_>, content: &Content) -> Result<Stored, Failed> {
+    async fn put(&self, to: PutOptions<'_>, content: &Content) -> Result<StoredObject, HttpError> {
         write::put(self, to, content).await
     }
 
-    async fn stored(&self, name: &Name) -> Result<(Stored, Attributes), Failed> {
+    async fn stored(&self, name: &Name) -> Result<(StoredObject, Attributes), HttpError> {
         let response = self.properties(&name.key).await?;
         if !name.key.ends_with('/') && marks_directory(&response) {
-            return Err(Failed::Other(Error::expected_file(name)));
+            return Err(HttpError::Other(Error::expected_file(name)));
         }
         write::stored(&response)
     }
@@ -200,13 +206,13 @@ impl ObjectStore for Container {
     async fn is_ours(
         &self,
         name: &Name,
-        sent: Sent<'_>,
-        found: &Stored,
-    ) -> Result<Option<bool>, Failed> {
+        sent: Payload<'_>,
+        found: &StoredObject,
+    ) -> Result<Option<bool>, HttpError> {
         write::is_ours(self, name, sent, found).await
     }
 
-    async fn create_multipart(&self, _: Target<'_>) -> Result<String, Failed> {
+    async fn create_multipart(&self, _: PutOptions<'_>) -> Result<String, HttpError> {
         write::new_id()
     }
 
@@ -215,7 +221,7 @@ impl ObjectStore for Container {
         upload: tf_fs_object_store::Multipart<'_>,
         number: u32,
         content: &Content,
-    ) -> Result<Part, Failed> {
+    ) -> Result<Part, HttpError> {
         write::put_block(self, upload, number, content).await
     }
 
@@ -223,23 +229,23 @@ impl ObjectStore for Container {
         &self,
         upload: tf_fs_object_store::Multipart<'_>,
         number: u32,
-        source: &Stored,
+        source: &StoredObject,
         range: Range,
-    ) -> Result<Part, Failed> {
+    ) -> Result<Part, HttpError> {
         blocks::keep(self, upload, number, source, range).await
     }
 
     async fn complete_multipart(
         &self,
-        to: Target<'_>,
+        to: PutOptions<'_>,
         _id: &str,
         parts: &[Part],
-    ) -> Result<Stored, Failed> {
+    ) -> Result<StoredObject, HttpError> {
         write::put_block_list(self, to, parts).await
     }
 
     // Azure deletes blocks that were never committed after a week, and has no request to do it earlier.
-    async fn abort_multipart(&self, _: tf_fs_object_store::Multipart<'_>) -> Result<(), Failed> {
+    async fn abort_multipart(&self, _: tf_fs_object_store::Multipart<'_>) -> Result<(), HttpError> {
         Ok(())
     }
 }

@@ -1,12 +1,12 @@
 //! Copies made by the store.
 
-use crate::account::{Account, keeps_secrets};
+use crate::account::{Account, is_confidential};
 use crate::container::{Container, meta, refuse_directory};
 use crate::{list, write};
 use std::sync::Arc;
 use std::time::Duration;
-use tf_fs_object_store::http::{Failed, Method};
-use tf_fs_object_store::{Class, CopyOptions, Failure as _, Name, ObjectMeta, retry};
+use tf_fs_object_store::http::{HttpError, Method};
+use tf_fs_object_store::{CopyOptions, ErrorKind, Name, ObjectMeta, StoreError as _, retry};
 use tf_fs_plugin::prelude::*;
 
 /// The wait before querying whether a copy is done: within an account it is done at once.
@@ -18,9 +18,9 @@ pub(crate) async fn copy(
     from: &Arc<Container>,
     to: &Arc<Container>,
     options: CopyOptions<'_>,
-) -> Result<Option<ObjectMeta>, Failed> {
+) -> Result<Option<ObjectMeta>, HttpError> {
     let (source, target) = (&from.account, &to.account);
-    check(source, target, options.src).map_err(Failed::Other)?;
+    check(source, target, options.src).map_err(HttpError::Other)?;
     let (known, key) = (options.known.as_ref(), &options.src.key);
     // The marker of a directory is empty, and Azure would copy it like any blob.
     if !key.ends_with('/') && matches!(options.len, None | Some(0)) {
@@ -32,7 +32,7 @@ pub(crate) async fn copy(
         .with_secret("x-ms-copy-source", &source.url(&from.name, key))?
         .with_optional("x-ms-source-if-match", known.and_then(|known| known.strong_etag()))?;
     let mut response = match target.send(call, &[202]).await {
-        Err(failed) if failed.class() == Class::NotFound => {
+        Err(failed) if failed.kind() == ErrorKind::NotFound => {
             // The marker may be a blob without the `/`.
             if !list::is_folder(from, key).await? {
                 return Err(failed);
@@ -67,10 +67,10 @@ pub(crate) async fn copy(
                     let call = to.call(Method::DELETE, &options.dst.key);
                     let _ = target.send(call.with_header("if-match", etag)?, &[202]).await;
                 }
-                return Err(Failed::Other(error));
+                return Err(HttpError::Other(error));
             }
             status => {
-                return Err(Failed::invalid(&format!(
+                return Err(HttpError::invalid(&format!(
                     "the status of the copy is `{}`",
                     status.unwrap_or("none").escape_debug()
                 )));
@@ -80,9 +80,9 @@ pub(crate) async fn copy(
         wait = (wait * 2).min(LONGEST_WAIT);
         // Retried separately: the copy goes on, and another request for it would be refused.
         let look = || target.send(to.call(Method::HEAD, &options.dst.key), &[200]);
-        response = retry(&**to, "copy", options.dst, look).await.map_err(Failed::Other)?;
+        response = retry(&**to, "copy", options.dst, look).await.map_err(HttpError::Other)?;
         if response.header("x-ms-copy-id") != id.as_deref() {
-            return Err(Failed::Other(Error::new(
+            return Err(HttpError::Other(Error::new(
                 Code::Aborted,
                 format!("{}: somebody else wrote it during the copy; copy it again", options.dst),
             )));
@@ -105,7 +105,7 @@ fn check(source: &Account, target: &Account, src: &Name) -> Result<()> {
     );
     // The source's SAS is sent to the store of the target.
     ensure!(
-        !matches!(credential, Sas(_)) || keeps_secrets(&target.endpoint),
+        !matches!(credential, Sas(_)) || is_confidential(&target.endpoint),
         Error::invalid_argument(format_args!(
             "{src}: its SAS is not sent to {} without TLS; name an endpoint with https://, or read and write",
             target.endpoint

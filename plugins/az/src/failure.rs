@@ -4,8 +4,8 @@ use crate::account::Account;
 use crate::credential::Credential;
 use crate::xml::error_message;
 use std::time::{Duration, SystemTime};
-use tf_fs_object_store::Class;
-use tf_fs_object_store::http::Refusal;
+use tf_fs_object_store::ErrorKind;
+use tf_fs_object_store::http::ErrorResponse;
 use tf_fs_plugin::prelude::*;
 
 /// Azure refuses signatures if the clocks differ by this or more.
@@ -13,7 +13,7 @@ const SKEW: Duration = Duration::from_secs(10 * 60);
 
 /// Adds the meaning of its code to a refusal. `date` is that of the server.
 pub(crate) fn explain(
-    refusal: &mut Refusal,
+    refusal: &mut ErrorResponse,
     code: Option<String>,
     date: Option<SystemTime>,
     body: &[u8],
@@ -21,8 +21,8 @@ pub(crate) fn explain(
 ) {
     refusal.message = error_message(body);
     let status = refusal.status;
-    let (class, error, advice) = judge(status, code.as_deref().unwrap_or_default());
-    (refusal.class, refusal.error_code) = (class, error);
+    let (kind, error, advice) = judge(status, code.as_deref().unwrap_or_default());
+    (refusal.kind, refusal.error_code) = (kind, error);
     refusal.advice = match status {
         401 | 403 if advice.is_none() => {
             let mut advice =
@@ -41,9 +41,9 @@ pub(crate) fn explain(
 }
 
 /// Returns what a code says beyond its status.
-fn judge(status: u16, code: &str) -> (Option<Class>, Option<Code>, Option<&'static str>) {
-    use Class::{Denied, NotFound, Permanent, Precondition, Transient};
-    let (class, error, advice) = match code {
+fn judge(status: u16, code: &str) -> (Option<ErrorKind>, Option<Code>, Option<&'static str>) {
+    use ErrorKind::{Denied, NotFound, Permanent, Precondition, Transient};
+    let (kind, error, advice) = match code {
         "ContainerNotFound" => (
             NotFound,
             Code::NotFound,
@@ -183,7 +183,7 @@ fn judge(status: u16, code: &str) -> (Option<Class>, Option<Code>, Option<&'stat
         }
         _ => return (None, None, None),
     };
-    (Some(class), Some(error), Some(advice))
+    (Some(kind), Some(error), Some(advice))
 }
 
 /// Returns what is wrong with the clock of this machine.
@@ -227,8 +227,8 @@ fn permission(account: &Account, code: Option<&str>) -> String {
 mod tests {
     use super::*;
     use crate::credential::Current;
-    use tf_fs_object_store::Failure as _;
-    use tf_fs_object_store::http::Failed;
+    use tf_fs_object_store::StoreError as _;
+    use tf_fs_object_store::http::HttpError;
 
     #[test]
     fn a_clock_that_is_wrong_is_told() {
@@ -253,9 +253,9 @@ mod tests {
     #[test]
     #[rustfmt::skip]
     fn each_code_has_a_class_a_meaning_and_a_next_step() {
-        use Class::{Denied, NotFound, Permanent, Precondition, Transient, Unsupported};
+        use ErrorKind::{Denied, NotFound, Permanent, Precondition, Transient, Unsupported};
         let sas = account(Credential::Sas(crate::settings::Secret::new("sig=planted")));
-        for (status, code, class, tensorflow, part) in [
+        for (status, code, kind, tensorflow, part) in [
             (400, "InvalidAuthenticationInfo", Denied, Code::Unauthenticated, "sign in again"),
             (400, "InvalidBlobOrBlock", Permanent, Code::FailedPrecondition, "write an empty file"),
             (400, "InvalidBlockList", Permanent, Code::Aborted, "one writer"),
@@ -306,10 +306,10 @@ mod tests {
             (501, "NotImplemented", Unsupported, Code::Unimplemented, ""),
             (503, "ServerBusy", Transient, Code::Unavailable, "overloaded"),
         ] {
-            let mut refusal = Refusal { status, ..Refusal::default() };
+            let mut refusal = ErrorResponse { status, ..ErrorResponse::default() };
             explain(&mut refusal, Some(code.to_owned()), None, b"", &sas);
-            let failed = Failed::Refused(Box::new(refusal));
-            assert_eq!(failed.class(), class, "{status} {code}");
+            let failed = HttpError::Status(Box::new(refusal));
+            assert_eq!(failed.kind(), kind, "{status} {code}");
             let error = failed.into_error("read", &"az://acc/c/k", 1);
             assert_eq!(error.code(), tensorflow, "{status} {code}: {error}");
             assert!(error.message().contains(part), "{status} {code}: {error}");

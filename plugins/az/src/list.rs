@@ -5,8 +5,8 @@ use crate::request::Call;
 use crate::xml::elements;
 use bytes::Bytes;
 use std::collections::BTreeSet;
-use tf_fs_object_store::http::{Failed, Method, date, number};
-use tf_fs_object_store::{Class, Failure as _, ListOptions, Object, ObjectMeta, Page};
+use tf_fs_object_store::http::{HttpError, Method, date, number};
+use tf_fs_object_store::{ErrorKind, ListOptions, Object, ObjectMeta, Page, StoreError as _};
 
 /// The name of the metadata with which Azure's tools mark a blob as a directory; the value is `true`.
 pub(crate) const FOLDER: &str = "hdi_isfolder";
@@ -19,7 +19,7 @@ pub(crate) async fn blobs(
     container: &Container,
     options: &ListOptions,
     token: Option<&str>,
-) -> Result<Page, Failed> {
+) -> Result<Page, HttpError> {
     let mut call =
         Call::container(Method::GET, &container.name).with_query("prefix", &options.prefix);
     if options.delimiter {
@@ -35,7 +35,7 @@ pub(crate) async fn blobs(
         if is_first && is_tree { is_folder(container, &options.prefix).await } else { Ok(false) }
     };
     let (xml, has_marker) = tokio::try_join!(request(container, call, options, token), has_marker)?;
-    let mut page = page_of_blobs(&xml, options.delimiter).map_err(Failed::Invalid)?;
+    let mut page = page_of_blobs(&xml, options.delimiter).map_err(HttpError::Invalid)?;
     let is_empty = page.objects.is_empty() && page.common_prefixes.is_empty();
     let is_empty_folder = is_first && !is_tree && is_empty;
     let has_marker = has_marker || is_empty_folder && is_folder(container, &options.prefix).await?;
@@ -46,14 +46,16 @@ pub(crate) async fn blobs(
 }
 
 /// Returns whether the blob of this name, without the `/` at its end, marks a directory.
-pub(crate) async fn is_folder(container: &Container, prefix: &str) -> Result<bool, Failed> {
+pub(crate) async fn is_folder(container: &Container, prefix: &str) -> Result<bool, HttpError> {
     match prefix.strip_suffix('/') {
         None | Some("" | "." | "..") => Ok(false),
         // The marker of another directory.
         Some(key) if key.ends_with('/') => Ok(false),
         Some(key) => match container.properties(key).await {
             Ok(response) => Ok(marks_directory(&response)),
-            Err(failed) if matches!(failed.class(), Class::NotFound | Class::Denied) => Ok(false),
+            Err(failed) if matches!(failed.kind(), ErrorKind::NotFound | ErrorKind::Denied) => {
+                Ok(false)
+            }
             Err(failed) => Err(failed),
         },
     }
@@ -64,7 +66,7 @@ pub(crate) async fn containers(
     account: &Container,
     options: &ListOptions,
     token: Option<&str>,
-) -> Result<Page, Failed> {
+) -> Result<Page, HttpError> {
     let call = Call::account(Method::GET).with_query("prefix", &options.prefix);
     let xml = request(account, call, options, token).await?;
     let mut page = Page::default();
@@ -75,7 +77,7 @@ pub(crate) async fn containers(
         ([_, "NextMarker"], Some(token)) if !token.is_empty() => page.next = Some(token),
         _ => {}
     })
-    .map_err(Failed::Invalid)?;
+    .map_err(HttpError::Invalid)?;
     Ok(page)
 }
 
@@ -84,7 +86,7 @@ async fn request(
     mut call: Call,
     options: &ListOptions,
     token: Option<&str>,
-) -> Result<Bytes, Failed> {
+) -> Result<Bytes, HttpError> {
     call = call.with_query("comp", "list");
     if let Some(token) = token {
         call = call.with_query("marker", token);

@@ -6,7 +6,9 @@ use crate::failure::explain;
 use crate::settings::Secret;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::time::SystemTime;
-use tf_fs_object_store::http::{Chunks, Failed, HeaderMap, HeaderValue, Method, Request, Response};
+use tf_fs_object_store::http::{
+    Chunks, HeaderMap, HeaderValue, HttpError, Method, Request, Response,
+};
 use tf_fs_plugin::prelude::*;
 
 /// The version of the service's protocol: the first that supports all that is used here.
@@ -60,9 +62,9 @@ impl Call {
     ///
     /// # Errors
     /// If no header can have this value.
-    pub(crate) fn with_header(mut self, name: &str, value: &str) -> Result<Self, Failed> {
+    pub(crate) fn with_header(mut self, name: &str, value: &str) -> Result<Self, HttpError> {
         let wrong = || {
-            Failed::Other(Error::invalid_argument(format_args!(
+            HttpError::Other(Error::invalid_argument(format_args!(
                 "the header {} cannot have this value",
                 name.escape_debug()
             )))
@@ -76,7 +78,11 @@ impl Call {
     }
 
     /// Does the same as [`with_header`](Self::with_header), with a value that `Debug` does not show.
-    pub(crate) fn with_secret(mut self, name: &'static str, value: &str) -> Result<Self, Failed> {
+    pub(crate) fn with_secret(
+        mut self,
+        name: &'static str,
+        value: &str,
+    ) -> Result<Self, HttpError> {
         self = self.with_header(name, value)?;
         if let Some(value) = self.headers.get_mut(name) {
             value.set_sensitive(true);
@@ -85,7 +91,7 @@ impl Call {
     }
 
     /// Does the same as [`with_header`](Self::with_header), if there is a value.
-    pub(crate) fn with_optional(self, name: &str, value: Option<&str>) -> Result<Self, Failed> {
+    pub(crate) fn with_optional(self, name: &str, value: Option<&str>) -> Result<Self, HttpError> {
         match value {
             Some(value) => self.with_header(name, value),
             None => Ok(self),
@@ -116,7 +122,7 @@ impl Account {
     ///
     /// # Errors
     /// Any other status is a failure.
-    pub(crate) async fn send(&self, call: Call, expected: &[u16]) -> Result<Response, Failed> {
+    pub(crate) async fn send(&self, call: Call, expected: &[u16]) -> Result<Response, HttpError> {
         let response = self.attempt(&call).await?;
         if expected.contains(&response.status) {
             return Ok(response);
@@ -125,7 +131,7 @@ impl Account {
     }
 
     /// Makes a request, and returns the response whatever its status is.
-    pub(crate) async fn attempt(&self, call: &Call) -> Result<Response, Failed> {
+    pub(crate) async fn attempt(&self, call: &Call) -> Result<Response, HttpError> {
         let Credential::Entra(tokens) = self.credential.get() else {
             let number = self.credential.number();
             let response = self.once(call, None).await?;
@@ -152,14 +158,14 @@ impl Account {
         }
     }
 
-    async fn once(&self, call: &Call, token: Option<&Secret>) -> Result<Response, Failed> {
+    async fn once(&self, call: &Call, token: Option<&Secret>) -> Result<Response, HttpError> {
         let (target, headers) = self.prepare(call, token, true)?;
         let mut request = Request::new(call.body.clone());
         *request.method_mut() = call.method.clone();
         let url = format!("{}{target}", self.endpoint);
         // The text is not shown: it may contain the signature.
         *request.uri_mut() = url.parse().map_err(|_| {
-            Failed::Other(Error::invalid_argument(format_args!(
+            HttpError::Other(Error::invalid_argument(format_args!(
                 "no URL can be made of the endpoint {}; check the settings of the account",
                 self.endpoint
             )))
@@ -178,7 +184,7 @@ impl Account {
         call: &Call,
         token: Option<&Secret>,
         is_alone: bool,
-    ) -> Result<(String, HeaderMap), Failed> {
+    ) -> Result<(String, HeaderMap), HttpError> {
         let mut headers = call.headers.clone();
         let date = httpdate::fmt_http_date(SystemTime::now());
         if is_alone {
@@ -219,7 +225,7 @@ impl Account {
                 Error::new(Code::Unauthenticated, "the credentials are not what a header can hold")
             };
             let mut value =
-                HeaderValue::from_str(&text).map_err(unusable).map_err(Failed::Other)?;
+                HeaderValue::from_str(&text).map_err(unusable).map_err(HttpError::Other)?;
             value.set_sensitive(true);
             headers.insert("authorization", value);
         }
@@ -228,11 +234,11 @@ impl Account {
 
     /// Returns the failure of a response whose status is not a success.
     #[cold]
-    pub(crate) async fn refused(&self, response: Response) -> Failed {
+    pub(crate) async fn refused(&self, response: Response) -> HttpError {
         let code = response.header("x-ms-error-code").map(str::to_owned);
         let date = response.header("date").and_then(tf_fs_object_store::http::date);
         let stall = self.http.settings().stall_timeout;
-        response.refusal(stall, |refusal, body| explain(refusal, code, date, body, self)).await
+        response.into_error(stall, |refusal, body| explain(refusal, code, date, body, self)).await
     }
 
     /// Returns the URL of a blob for the store to read, with a SAS if there is one.

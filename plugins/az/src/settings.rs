@@ -73,7 +73,7 @@ const SETTINGS: &[Setting] = &[
     Setting::new("read_part_bytes", &[], Kind::Bytes { min: 64 << 10, max: GIB }, "8MiB",
         "Bytes of a ranged read."),
     Setting::new("read_concurrency", &[], Kind::Count { min: 1, max: 256 }, "32",
-        "Ranged reads in flight for one file."),
+        "RangeOutcome reads in flight for one file."),
     Setting::new("write_part_bytes", &[], Kind::Bytes { min: 64 << 10, max: GIB }, "8MiB",
         "Bytes of a block, and of the largest file that is one request."),
     Setting::new("write_concurrency", &[], Kind::Count { min: 1, max: 256 }, "16",
@@ -115,7 +115,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    fn new(place: config::Place<'_>) -> Self {
+    fn new(place: config::ConfigScope<'_>) -> Self {
         Self {
             account: place.value("account").and_then(text),
             connection_string: place.value("connection_string").and_then(secret),
@@ -141,9 +141,10 @@ impl FromValues for Settings {
     const TABLE: &'static Table = &TABLE;
 
     fn from_values(values: &Values<'_>) -> Result<Self> {
-        let places: Vec<_> = values.places().collect();
-        let has_some =
-            |place: &config::Place<'_>| CREDENTIALS.iter().any(|key| place.value(key).is_some());
+        let places: Vec<_> = values.scopes().collect();
+        let has_some = |place: &config::ConfigScope<'_>| {
+            CREDENTIALS.iter().any(|key| place.value(key).is_some())
+        };
         let credentials = places.iter().position(has_some).unwrap_or(places.len() - 1);
         let value = |key| match key {
             key if CREDENTIALS.contains(&key) => places[credentials].value(key),

@@ -12,10 +12,10 @@ use bytes::Bytes;
 use md5::{Digest as _, Md5};
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use tf_fs_object_store::http::{Chunks, Failed, Method, Response, date};
+use tf_fs_object_store::http::{Chunks, HttpError, Method, Response, date};
 use tf_fs_object_store::{
-    Attributes, Before, Content, CopyLimits, Failure as _, Multipart, Name, Part, PartLimits, Sent,
-    Stored, Target, WriteLimits, same_etag,
+    Attributes, Content, CopyLimits, Multipart, Name, Part, PartLimits, Payload, PutMode,
+    PutOptions, StoreError as _, StoredObject, WriteLimits, same_etag,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -25,7 +25,7 @@ const LARGEST_BLOCK: u64 = 4000 << 20;
 
 /// Returns the limits of Azure. `part`: the bytes of a block, and of the largest file that is one request.
 pub(crate) fn limits(part: usize) -> WriteLimits {
-    WriteLimits::default().with_largest_put(LARGEST_PUT).with_parts(PartLimits {
+    WriteLimits::default().with_max_put(LARGEST_PUT).with_parts(PartLimits {
         smallest: 1,
         largest: LARGEST_BLOCK,
         most: blocks::MOST_NEW,
@@ -34,7 +34,7 @@ pub(crate) fn limits(part: usize) -> WriteLimits {
 }
 
 /// Writes the empty blob that marks a directory, with the mark that Azure's tools look for.
-pub(crate) async fn put_marker(container: &Container, key: &str) -> Result<(), Failed> {
+pub(crate) async fn put_marker(container: &Container, key: &str) -> Result<(), HttpError> {
     let call = container
         .call(Method::PUT, key)
         .with_header("x-ms-blob-type", "BlockBlob")?
@@ -45,9 +45,9 @@ pub(crate) async fn put_marker(container: &Container, key: &str) -> Result<(), F
 /// Writes a blob with one request.
 pub(crate) async fn put(
     container: &Container,
-    to: Target<'_>,
+    to: PutOptions<'_>,
     content: &Content,
-) -> Result<Stored, Failed> {
+) -> Result<StoredObject, HttpError> {
     let md5 = md5(content.chunks());
     let call = container
         .call(Method::PUT, &to.name.key)
@@ -64,7 +64,7 @@ pub(crate) async fn put_block(
     upload: Multipart<'_>,
     number: u32,
     content: &Content,
-) -> Result<Part, Failed> {
+) -> Result<Part, HttpError> {
     let block = (chunks(content), md5(content.chunks()), content.len());
     blocks::put(container, upload, number, block).await
 }
@@ -72,9 +72,9 @@ pub(crate) async fn put_block(
 /// Makes the blob from these blocks.
 pub(crate) async fn put_block_list(
     container: &Container,
-    to: Target<'_>,
+    to: PutOptions<'_>,
     parts: &[Part],
-) -> Result<Stored, Failed> {
+) -> Result<StoredObject, HttpError> {
     let call = container
         .call(Method::PUT, &to.name.key)
         .with_query("comp", "blocklist")
@@ -84,10 +84,11 @@ pub(crate) async fn put_block_list(
 }
 
 /// Creates a unique ID for an upload.
-pub(crate) fn new_id() -> Result<String, Failed> {
+pub(crate) fn new_id() -> Result<String, HttpError> {
     let mut random = [0; 16];
-    getrandom::fill(&mut random)
-        .map_err(|error| Failed::Other(Error::internal("no random number").with_source(error)))?;
+    getrandom::fill(&mut random).map_err(|error| {
+        HttpError::Other(Error::internal("no random number").with_source(error))
+    })?;
     Ok(random.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
@@ -95,9 +96,9 @@ pub(crate) fn new_id() -> Result<String, Failed> {
 }
 
 /// Returns what the properties of a blob tell.
-pub(crate) fn stored(response: &Response) -> Result<(Stored, Attributes), Failed> {
+pub(crate) fn stored(response: &Response) -> Result<(StoredObject, Attributes), HttpError> {
     let size =
-        response.content_length.ok_or_else(|| Failed::invalid("it has no Content-Length"))?;
+        response.content_length.ok_or_else(|| HttpError::invalid("it has no Content-Length"))?;
     let value = |name: &str| response.header(name).map(str::to_owned);
     let metadata: HashMap<_, _> = response
         .headers
@@ -122,14 +123,14 @@ pub(crate) fn stored(response: &Response) -> Result<(Stored, Attributes), Failed
 pub(crate) async fn is_ours(
     container: &Container,
     name: &Name,
-    sent: Sent<'_>,
-    found: &Stored,
-) -> Result<Option<bool>, Failed> {
+    sent: Payload<'_>,
+    found: &StoredObject,
+) -> Result<Option<bool>, HttpError> {
     let parts = match sent {
-        Sent::Whole(content) => {
+        Payload::Whole(content) => {
             return Ok(found.checksum.as_ref().map(|found| *found == md5(content.chunks())));
         }
-        Sent::Parts { parts, .. } => parts,
+        Payload::Parts { parts, .. } => parts,
     };
     let (etag, found_blocks) = blocks::committed(container, &name.key).await?;
     let tags = etag.as_deref().zip(found.etag.as_deref());
@@ -141,13 +142,15 @@ pub(crate) async fn is_ours(
     Ok(Some(found_blocks.iter().map(|(id, _)| id.as_str()).eq(sent)))
 }
 
-fn stored_as(response: &Response, size: u64) -> Stored {
+fn stored_as(response: &Response, size: u64) -> StoredObject {
     let modified = response.header("last-modified").and_then(date);
-    Stored::new(size).with_etag(response.header("etag").map(str::to_owned)).with_modified(modified)
+    StoredObject::new(size)
+        .with_etag(response.header("etag").map(str::to_owned))
+        .with_modified(modified)
 }
 
 /// Adds the blob's attributes besides its bytes, and the condition of the write.
-fn described(mut call: Call, to: Target<'_>) -> Result<Call, Failed> {
+fn described(mut call: Call, to: PutOptions<'_>) -> Result<Call, HttpError> {
     let Attributes {
         content_type,
         cache_control,
@@ -168,10 +171,10 @@ fn described(mut call: Call, to: Target<'_>) -> Result<Call, Failed> {
     for (name, value) in metadata.iter().flatten() {
         call = call.with_header(&format!("x-ms-meta-{name}"), value)?;
     }
-    match to.before {
-        Before::Anything => Ok(call),
-        Before::Nothing => call.with_header("if-none-match", "*"),
-        Before::This(stored) => call.with_optional("if-match", stored.etag.as_deref()),
+    match to.mode {
+        PutMode::Overwrite => Ok(call),
+        PutMode::Create => call.with_header("if-none-match", "*"),
+        PutMode::Update(stored) => call.with_optional("if-match", stored.etag.as_deref()),
     }
 }
 

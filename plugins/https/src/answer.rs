@@ -1,13 +1,13 @@
 //! What a response says of a file, and whether to believe it.
 
 use std::time::{Duration, SystemTime};
-use tf_fs_object_store::http::{Failed, HttpBody, Ranged, Response, date};
-use tf_fs_object_store::{GetOptions, Head, ObjectMeta, VersionCheck};
+use tf_fs_object_store::http::{HttpBody, HttpError, RangeOutcome, Response, date};
+use tf_fs_object_store::{GetHead, GetOptions, ObjectMeta, VersionCheck};
 
 /// A response to a GET.
 pub(crate) enum Answer {
     /// The bytes that were requested.
-    Part(Head, Option<HttpBody>),
+    Part(GetHead, Option<HttpBody>),
     /// The server does not send a part of this file: here is the whole file, or nothing that can be used.
     Whole(Option<Response>),
     /// Another status.
@@ -38,26 +38,26 @@ pub(crate) fn read(
     response: Response,
     wanted: GetOptions<'_>,
     check: VersionCheck,
-) -> Result<Answer, Failed> {
+) -> Result<Answer, HttpError> {
     let is_first = wanted.known.is_none();
-    let answer = response.range_answer();
+    let answer = response.range_response();
     match answer.read(wanted)? {
-        Ranged::Other => return Ok(Answer::Refused(response)),
-        Ranged::Nothing(Some(size)) => {
+        RangeOutcome::Other => return Ok(Answer::Refused(response)),
+        RangeOutcome::Nothing(Some(size)) => {
             let (etag, modified) = version(&response);
-            let head = Head::new(size, size).with_etag(etag).with_modified(modified);
+            let head = GetHead::new(size, size).with_etag(etag).with_modified(modified);
             return Ok(Answer::Part(head, None));
         }
-        Ranged::Whole(_) if is_first => return Ok(Answer::Whole(Some(response))),
-        Ranged::Part(_) if answer.compression.is_none() => {}
+        RangeOutcome::Whole(_) if is_first => return Ok(Answer::Whole(Some(response))),
+        RangeOutcome::Part(_) if answer.compression.is_none() => {}
         // Without a range the server may tell more: the size, or the bytes before it compresses them.
         _ if is_first => return Ok(Answer::Whole(None)),
-        Ranged::Whole(Some(_)) if answer.compression.is_none() => {}
-        Ranged::Part(_) | Ranged::Whole(Some(_)) => {
-            return Err(Failed::Invalid("it is compressed, which earlier ones were not".into()));
+        RangeOutcome::Whole(Some(_)) if answer.compression.is_none() => {}
+        RangeOutcome::Part(_) | RangeOutcome::Whole(Some(_)) => {
+            return Err(HttpError::Invalid("it is compressed, which earlier ones were not".into()));
         }
         _ => {
-            return Err(Failed::Invalid(
+            return Err(HttpError::Invalid(
                 "it has all of the file, and not the requested bytes".into(),
             ));
         }
@@ -73,7 +73,7 @@ pub(crate) fn read(
             _ => None,
         };
         if let Some(missing) = missing {
-            return Err(Failed::Invalid(format!(
+            return Err(HttpError::Invalid(format!(
                 "it has no {missing}, although the file had one when it was opened; TF_HTTPS_VERSION_CHECK=size \
                  compares the size alone"
             )));

@@ -37,7 +37,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, PoisonError, Weak};
 use std::time::Instant;
 use tf_fs_object_store::http::{HeaderValue, Http, HttpSettings, Proxy, Tls};
-use tf_fs_object_store::{Connect, Connection, Current, Failure as _, Name, Process};
+use tf_fs_object_store::{Connect, Connection, CurrentConnection, Name, Process, StoreError as _};
 use tf_fs_plugin::prelude::*;
 use tf_fs_plugin::{Unsupported, glob, sync::Mutex};
 use whole::{Purpose, Spooled};
@@ -52,7 +52,7 @@ struct Shared {
     /// Settings for tests, in place of `config`.
     fixed: Option<Arc<Configured>>,
     /// Of this process, or of its parent until the first use after a fork.
-    connection: Current<Client>,
+    connection: CurrentConnection<Client>,
     /// Whole files that were received recently, or are open.
     spooled: Mutex<HashMap<Name, Received>>,
 }

@@ -12,11 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tf_fs_object_store::http::{
-    Chunks, Failed, HeaderValue, HttpBody, Method, Reach, Refusal, Request, Response, Uri as Url,
-    header,
+    Chunks, ErrorResponse, HeaderValue, HttpBody, HttpError, Method, NetworkPolicy, Request,
+    Response, Uri as Url, header,
 };
 use tf_fs_object_store::{
-    Body, Failure as _, GetOptions, Head, Name, ObjectMeta, ObjectStore, Range, Settings, attempt,
+    Body, GetHead, GetOptions, Name, ObjectMeta, ObjectStore, Range, Settings, StoreError as _,
+    attempt,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -52,9 +53,9 @@ pub struct Origin {
 pub struct Part(Option<HttpBody>);
 
 impl Body for Part {
-    type Failure = Failed;
+    type Error = HttpError;
 
-    async fn fill(&mut self, to: &mut (impl BufMut + Send + ?Sized)) -> Result<usize, Failed> {
+    async fn fill(&mut self, to: &mut (impl BufMut + Send + ?Sized)) -> Result<usize, HttpError> {
         match &mut self.0 {
             Some(body) => body.fill(to).await,
             None => Ok(0),
@@ -84,7 +85,7 @@ impl Origin {
         lock(&self.wholes).remove(key).map(|(_, response)| response)
     }
 
-    fn whole(&self, key: &str, response: Option<Response>) -> Failed {
+    fn whole(&self, key: &str, response: Option<Response>) -> HttpError {
         if let Some(response) = response {
             let mut wholes = lock(&self.wholes);
             if wholes.len() >= WHOLES {
@@ -102,7 +103,7 @@ impl Origin {
             });
         }
         let error = Error::failed_precondition("the server sends it only whole; open it again");
-        Failed::Other(error.with_payload(WHOLE, ""))
+        HttpError::Other(error.with_payload(WHOLE, ""))
     }
 
     /// Requests a file, or part of it, and follows redirects.
@@ -114,8 +115,8 @@ impl Origin {
         method: Method,
         key: &str,
         options: Option<GetOptions<'_>>,
-    ) -> Result<Response, Failed> {
-        let original = name::url(&self.base, key).map_err(Failed::Other)?;
+    ) -> Result<Response, HttpError> {
+        let original = name::url(&self.base, key).map_err(HttpError::Other)?;
         let version = options.and_then(|options| options.known?.etag.clone());
         let place = version.map(|version| (key.to_owned(), version));
         let known = place.as_ref().and_then(|place| lock(&self.places).get(place).cloned());
@@ -155,11 +156,11 @@ impl Origin {
             "more than {REDIRECTS} redirects, the last one to {}; look at the URL",
             name::origin(&place.url)
         );
-        Err(Failed::Other(Error::failed_precondition(text)))
+        Err(HttpError::Other(Error::failed_precondition(text)))
     }
 
     /// Makes one request to one server.
-    async fn once(&self, ask: Ask<'_>, place: &Place) -> Result<Response, Failed> {
+    async fn once(&self, ask: Ask<'_>, place: &Place) -> Result<Response, HttpError> {
         let response = self.clients.of(place.reach).send(self.written(ask, place)).await;
         response.map_err(|failed| redirect::explain(failed, &name::origin(ask.named), &place.url))
     }
@@ -189,7 +190,7 @@ impl Origin {
     }
 
     /// Returns the failure of a response whose status is not a success.
-    pub(crate) async fn refusal(&self, response: Response) -> Failed {
+    pub(crate) async fn error_of(&self, response: Response) -> HttpError {
         let url = response.url();
         let host = name::origin(url);
         let base = name::url(&self.base, "").unwrap_or_default();
@@ -197,7 +198,7 @@ impl Origin {
         let is_named = host == name::origin(&base);
         let is_signed = redirect::is_signed(url);
         response
-            .refusal(self.settings.stall_timeout, |refusal, _| {
+            .into_error(self.settings.stall_timeout, |refusal, _| {
                 refusal.advice = advice(refusal, has_credentials, is_named, is_signed, &host);
             })
             .await
@@ -219,12 +220,12 @@ pub(crate) struct Place {
     url: Url,
     cookies: Cookies,
     /// What its requests may reach; `None` for a server that the user named.
-    reach: Option<Reach>,
+    reach: Option<NetworkPolicy>,
 }
 
 /// Returns what a user can do after a refusal.
 fn advice(
-    refusal: &Refusal,
+    refusal: &ErrorResponse,
     has_credentials: bool,
     is_named: bool,
     is_signed: bool,
@@ -265,7 +266,7 @@ fn advice(
 }
 
 impl ObjectStore for Origin {
-    type Failure = Failed;
+    type Error = HttpError;
     type Body = Part;
 
     const MIRRORS: Option<&'static str> = Some(
@@ -281,16 +282,16 @@ impl ObjectStore for Origin {
         self.base.clone()
     }
 
-    async fn get(&self, options: GetOptions<'_>) -> Result<(Head, Part), Failed> {
+    async fn get(&self, options: GetOptions<'_>) -> Result<(GetHead, Part), HttpError> {
         let response = self.request(Method::GET, options.key, Some(options)).await?;
         match answer::read(response, options, self.settings.version_check)? {
             Answer::Part(head, body) => Ok((head, Part(body))),
             Answer::Whole(response) => Err(self.whole(options.key, response)),
-            Answer::Refused(response) => Err(self.refusal(response).await),
+            Answer::Refused(response) => Err(self.error_of(response).await),
         }
     }
 
-    async fn head(&self, name: &Name) -> Result<ObjectMeta, Failed> {
+    async fn head(&self, name: &Name) -> Result<ObjectMeta, HttpError> {
         // A HEAD that got no response may never get one: the next attempt does without.
         if attempt().number == 1 && !self.prefers_get.load(Ordering::Relaxed) {
             match self.request(Method::HEAD, &name.key, None).await {
@@ -309,7 +310,7 @@ impl ObjectStore for Origin {
                         .with_etag(etag.filter(|_| in_parts))
                         .with_modified(modified));
                 }
-                Err(failed) if failed.may_be_done() => return Err(failed),
+                Err(failed) if failed.is_ambiguous() => return Err(failed),
                 // A refusal may be for HEAD alone: many servers, and most signatures, are made for GET.
                 Ok(_) | Err(_) => {}
             }
@@ -320,7 +321,7 @@ impl ObjectStore for Origin {
 
 impl Origin {
     /// Requests one byte of a file, to learn its metadata.
-    async fn probe(&self, key: &str) -> Result<ObjectMeta, Failed> {
+    async fn probe(&self, key: &str) -> Result<ObjectMeta, HttpError> {
         let options = GetOptions::new(key, Range::new(0, 1));
         let response = self.request(Method::GET, key, Some(options)).await?;
         match answer::read(response, options, self.settings.version_check)? {
@@ -345,7 +346,7 @@ impl Origin {
                     response => Err(self.whole(key, response)),
                 }
             }
-            Answer::Refused(response) => Err(self.refusal(response).await),
+            Answer::Refused(response) => Err(self.error_of(response).await),
         }
     }
 }

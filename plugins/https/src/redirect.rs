@@ -5,7 +5,7 @@ use percent_encoding::{AsciiSet, percent_encode};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tf_fs_object_store::http::{
-    Failed, HeaderValue, Http, Reach, Response, Uri as Url, Zone, header,
+    HeaderValue, Http, HttpError, NetworkPolicy, Response, Uri as Url, Zone, header,
 };
 use tf_fs_plugin::prelude::*;
 use url::Url as Reference;
@@ -27,8 +27,8 @@ pub(crate) fn location(response: &Response) -> Option<String> {
 ///
 /// # Errors
 /// If it is not a valid target.
-pub(crate) fn follow(from: &Url, location: &str) -> Result<Url, Failed> {
-    let fail = |text: String| Failed::Other(Error::failed_precondition(text));
+pub(crate) fn follow(from: &Url, location: &str) -> Result<Url, HttpError> {
+    let fail = |text: String| HttpError::Other(Error::failed_precondition(text));
     let here = Reference::parse(&from.to_string()).ok();
     let to = here.and_then(|here| here.join(location).ok());
     let Some(mut to) = to.filter(|to| matches!(to.scheme(), "http" | "https") && to.has_host())
@@ -60,7 +60,7 @@ pub(crate) struct Clients {
     http: Http,
     /// Whether redirects are followed to any address.
     local_redirects: bool,
-    within: Arc<Mutex<HashMap<Reach, Http>>>,
+    within: Arc<Mutex<HashMap<NetworkPolicy, Http>>>,
 }
 
 impl Clients {
@@ -69,7 +69,7 @@ impl Clients {
     }
 
     /// Returns the client of requests within this reach; of those to servers that the user names if there is none.
-    pub(crate) fn of(&self, reach: Option<Reach>) -> Http {
+    pub(crate) fn of(&self, reach: Option<NetworkPolicy>) -> Http {
         let Some(reach) = reach.filter(|_| !self.local_redirects) else { return self.http.clone() };
         let mut all = self.within.lock().unwrap_or_else(PoisonError::into_inner);
         all.entry(reach).or_insert_with(|| self.http.within(reach)).clone()
@@ -87,18 +87,18 @@ pub(crate) fn zone(response: &Response) -> Zone {
 /// A server on the Internet cannot connect to this machine and its network. It should not make this process do so, nor
 /// read credentials from the cloud's metadata. Within one zone nothing is won. In a private network a certificate shows
 /// that the host is the one that was named.
-pub(crate) fn reach(from: Zone, to: &Url) -> Reach {
+pub(crate) fn reach(from: Zone, to: &Url) -> NetworkPolicy {
     match (from, to.scheme_str()) {
-        (Zone::Loopback, _) => Reach::new(&[Zone::Loopback, Zone::Private]),
-        (_, Some("https")) => Reach::new(&[from, Zone::Private]),
-        _ => Reach::new(&[from]),
+        (Zone::Loopback, _) => NetworkPolicy::new(&[Zone::Loopback, Zone::Private]),
+        (_, Some("https")) => NetworkPolicy::new(&[from, Zone::Private]),
+        _ => NetworkPolicy::new(&[from]),
     }
 }
 
 /// Returns the failure of a redirect out of reach, and any other unchanged.
-pub(crate) fn explain(failed: Failed, from: &str, to: &Url) -> Failed {
-    let Some(why) = failed.out_of_reach() else { return failed };
-    Failed::Other(Error::failed_precondition(format_args!(
+pub(crate) fn explain(failed: HttpError, from: &str, to: &Url) -> HttpError {
+    let Some(why) = failed.address_not_allowed() else { return failed };
+    HttpError::Other(Error::failed_precondition(format_args!(
         "{from} redirects to {}, but {why}, where {from} is not; if that is intended, name that URL itself, or set \
          TF_HTTPS_LOCAL_REDIRECTS=1",
         name::origin(to)
@@ -185,7 +185,7 @@ mod tests {
             (LinkLocal, "http", &[LinkLocal]),
         ] {
             let to = from(&format!("{scheme}://h/"));
-            assert_eq!(reach(from_zone, &to), Reach::new(zones), "{from_zone:?} {scheme}");
+            assert_eq!(reach(from_zone, &to), NetworkPolicy::new(zones), "{from_zone:?} {scheme}");
         }
     }
 

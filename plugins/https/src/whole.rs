@@ -11,8 +11,8 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tf_fs_object_store::http::{Failed, Method, Ranged, Response};
-use tf_fs_object_store::{Budget, GetOptions, Name, ObjectStore as _, Range, Reservation};
+use tf_fs_object_store::http::{HttpError, Method, RangeOutcome, Response};
+use tf_fs_object_store::{GetOptions, MemoryBudget, Name, ObjectStore as _, Range, Reservation};
 use tf_fs_plugin::prelude::*;
 
 /// The most bytes of one file that are kept in memory. A larger one goes to the disk.
@@ -76,9 +76,9 @@ impl Spooled {
     /// If there is no room for it.
     pub(crate) fn unpacked(
         self: Arc<Self>,
-        budget: &Arc<Budget>,
+        budget: &Arc<MemoryBudget>,
         settings: &Settings,
-    ) -> Result<Arc<Self>, Failed> {
+    ) -> Result<Arc<Self>, HttpError> {
         if !self.is_packed {
             return Ok(self);
         }
@@ -97,7 +97,7 @@ impl Spooled {
                             position += n as u64;
                         }
                         Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                        Err(error) => return Err(Failed::Other(unreadable(error))),
+                        Err(error) => return Err(HttpError::Other(unreadable(error))),
                     }
                 }
             }
@@ -115,11 +115,11 @@ struct Spool<'a> {
     /// Whether the bytes are counted, and not stored.
     is_counted: bool,
     settings: &'a Settings,
-    budget: &'a Arc<Budget>,
+    budget: &'a Arc<MemoryBudget>,
 }
 
 impl<'a> Spool<'a> {
-    fn new(settings: &'a Settings, budget: &'a Arc<Budget>) -> Self {
+    fn new(settings: &'a Settings, budget: &'a Arc<MemoryBudget>) -> Self {
         let content = Content::Memory(Vec::new(), Vec::new());
         Self { content, size: 0, packed: None, is_counted: false, settings, budget }
     }
@@ -213,12 +213,12 @@ enum Sink<'a> {
     Plain(Spool<'a>),
     /// Decompressed.
     Gzip(Box<MultiGzDecoder<Spool<'a>>>),
-    /// Stored as they arrive, and decompressed only to count what they become.
+    /// StoredObject as they arrive, and decompressed only to count what they become.
     Packed(Spool<'a>, Box<MultiGzDecoder<Spool<'a>>>),
 }
 
 impl<'a> Sink<'a> {
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Failed> {
+    fn take(&mut self, bytes: &[u8]) -> Result<(), HttpError> {
         if let Self::Gzip(decoder) | Self::Packed(_, decoder) = self {
             *decoder.get_mut().packed.get_or_insert(0) += bytes.len() as u64;
         }
@@ -232,7 +232,7 @@ impl<'a> Sink<'a> {
         .map_err(|error| self.failed(error))
     }
 
-    fn finish(self, modified: Option<SystemTime>) -> Result<Spooled, Failed> {
+    fn finish(self, modified: Option<SystemTime>) -> Result<Spooled, HttpError> {
         let whole = |decoder: MultiGzDecoder<Spool<'a>>| decoder.finish().map_err(|_| broken());
         let (spool, size) = match self {
             Self::Plain(spool) => (spool, None),
@@ -244,9 +244,9 @@ impl<'a> Sink<'a> {
         Ok(Spooled { content: spool.content, size, modified, is_packed })
     }
 
-    fn failed(&self, error: io::Error) -> Failed {
+    fn failed(&self, error: io::Error) -> HttpError {
         if error.get_ref().is_some_and(|error| error.is::<TooLarge>()) {
-            return Failed::Other(Error::resource_exhausted(error));
+            return HttpError::Other(Error::resource_exhausted(error));
         }
         let directory = match self {
             Self::Gzip(_) | Self::Packed(..)
@@ -260,7 +260,7 @@ impl<'a> Sink<'a> {
             Self::Gzip(decoder) => decoder.get_ref().directory(),
             Self::Plain(spool) | Self::Packed(spool, _) => spool.directory(),
         };
-        Failed::Other(Error::resource_exhausted(format_args!(
+        HttpError::Other(Error::resource_exhausted(format_args!(
             "the server sends it only whole, and {} cannot hold it: {error}; free space there, or set \
              TF_HTTPS_SPOOL_DIRECTORY",
             directory.display()
@@ -268,8 +268,8 @@ impl<'a> Sink<'a> {
     }
 }
 
-fn broken() -> Failed {
-    Failed::Invalid(
+fn broken() -> HttpError {
+    HttpError::Invalid(
         "its compressed bytes (Content-Encoding: gzip) are damaged or incomplete".into(),
     )
 }
@@ -292,17 +292,17 @@ pub(crate) async fn receive(
     name: &Name,
     response: Option<Response>,
     purpose: Purpose,
-    budget: &Arc<Budget>,
+    budget: &Arc<MemoryBudget>,
     settings: &Settings,
-) -> Result<Spooled, Failed> {
+) -> Result<Spooled, HttpError> {
     let response = match response {
         Some(response) => response,
         None => origin.request(Method::GET, &name.key, None).await?,
     };
     // Some servers send 206 with all of the file.
     let nothing = GetOptions::new(&name.key, Range::new(0, 0));
-    let Ranged::Whole(len) = response.range_answer().read(nothing)? else {
-        return Err(origin.refusal(response).await);
+    let RangeOutcome::Whole(len) = response.range_response().read(nothing)? else {
+        return Err(origin.error_of(response).await);
     };
     let (_, modified) = answer::version(&response);
     let spool = Spool::new(settings, budget);
@@ -318,7 +318,7 @@ pub(crate) async fn receive(
             }
         }
         Some(encoding) => {
-            return Err(Failed::Other(Error::failed_precondition(format_args!(
+            return Err(HttpError::Other(Error::failed_precondition(format_args!(
                 "the server compresses it (Content-Encoding: {}) although that was not requested; download it with a \
                  program that decodes this, or switch it off at the server",
                 encoding.escape_debug()
@@ -327,14 +327,14 @@ pub(crate) async fn receive(
     };
     if len.is_some_and(|len| len > settings.spool) {
         let error = TooLarge::Spool(settings.spool);
-        return Err(Failed::Other(Error::resource_exhausted(error)));
+        return Err(HttpError::Other(Error::resource_exhausted(error)));
     }
     let stall: Duration = origin.settings().stall_timeout;
     let mut body = response.into_body(len);
     loop {
         let chunk: Option<Bytes> = match tokio::time::timeout(stall, body.chunk()).await {
             Ok(chunk) => chunk?,
-            Err(_) => return Err(Failed::Stalled(origin.endpoint(), stall)),
+            Err(_) => return Err(HttpError::Stalled(origin.endpoint(), stall)),
         };
         match chunk {
             Some(chunk) => sink.take(&chunk)?,

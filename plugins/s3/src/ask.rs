@@ -13,7 +13,7 @@ use aws_sdk_s3::types::{ChecksumAlgorithm, CompletedMultipartUpload, CompletedPa
 use std::fmt;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tf_fs_object_store::{Class, Client as _, Connect as _, Failure as _, Name, retry};
+use tf_fs_object_store::{Client as _, Connect as _, ErrorKind, Name, StoreError as _, retry};
 use tf_fs_plugin::prelude::*;
 
 /// What a store does with a condition, or with a checksum.
@@ -228,7 +228,7 @@ impl Asking {
                 Ok(done) => return Ok(Ok(done)),
                 Err(error) => self.bucket.cause(error),
             };
-            let may_pass = cause.is_spurious() || cause.class() == Class::Transient;
+            let may_pass = cause.retry_immediately() || cause.kind() == ErrorKind::Transient;
             match cause.status() {
                 Some(status @ (400 | 404..=499 | 501)) if !may_pass => Ok(Err(status)),
                 _ => Err(cause),

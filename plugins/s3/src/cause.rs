@@ -13,8 +13,8 @@ use aws_smithy_types::error::operation::BuildError;
 use std::error::Error as StdError;
 use std::fmt::Display;
 use std::time::Duration;
-use tf_fs_object_store::http::{Failed, PROXY_WANTS_CREDENTIALS, causes, is_timeout, retry_after};
-use tf_fs_object_store::{Class, Failure};
+use tf_fs_object_store::http::{HttpError, PROXY_AUTH_REQUIRED, causes, is_timeout, retry_after};
+use tf_fs_object_store::{ErrorKind, StoreError};
 use tf_fs_plugin::prelude::*;
 
 /// Why one attempt failed.
@@ -23,20 +23,20 @@ pub(crate) enum Cause {
     /// The store refused.
     Answer(Box<Refusal>),
     /// The store did not respond, or not as it should.
-    Failed(Failed),
+    Failed(HttpError),
     /// It was done, but what the store has is wrong, or unknown.
     Unconfirmed(Error),
     /// A complete error, passed on unchanged.
-    Finished(Class, Error),
+    Finished(ErrorKind, Error),
     /// No source has credentials to sign with.
-    NoCredentials(Class, Error),
+    NoCredentials(ErrorKind, Error),
 }
 
 /// What the store said.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     answer: Answer,
-    class: Class,
+    kind: ErrorKind,
     retry_after: Option<Duration>,
     /// Whether the reason is known and corrected: another attempt at once is worthwhile.
     is_mended: bool,
@@ -52,7 +52,7 @@ impl Bucket {
             SdkError::ResponseError(refused) if !refused.raw().status().is_success() => {
                 self.refused(refused.raw(), &ErrorMetadata::default())
             }
-            SdkError::ResponseError(_) => Failed::Invalid(causes(&error)).into(),
+            SdkError::ResponseError(_) => HttpError::Invalid(causes(&error)).into(),
             _ if find::<CredentialsError>(&error).is_some()
                 || find::<NoCredentials>(&error).is_some() =>
             {
@@ -62,7 +62,7 @@ impl Bucket {
                 || find::<BuildError>(&error).is_some() =>
             {
                 let text = format!("{}; look at the name, endpoint_url and region", causes(&error));
-                Failed::Other(Error::invalid_argument(text)).into()
+                HttpError::Other(Error::invalid_argument(text)).into()
             }
             _ => self.unanswered(error),
         }
@@ -82,7 +82,7 @@ impl Bucket {
         match error.downcast::<SdkError<CreateSessionError, HttpResponse>>() {
             // A directory bucket needs a separate request for credentials.
             Ok(error) => self.cause(*error),
-            Err(error) => Failed::Other(Error::internal("not sent").with_source(error)).into(),
+            Err(error) => HttpError::Other(Error::internal("not sent").with_source(error)).into(),
         }
     }
 
@@ -106,27 +106,27 @@ impl Bucket {
 impl Cause {
     /// Creates the cause from the store's response, its `Retry-After`, and whether the reason is known and corrected.
     pub(crate) fn refusal(answer: Answer, wait: Option<&str>, is_mended: bool) -> Self {
-        let class = class_of(answer.status, answer.code.as_deref());
+        let kind = kind_of(answer.status, answer.code.as_deref());
         let retry_after = wait.and_then(retry_after);
-        Self::Answer(Box::new(Refusal { answer, class, retry_after, is_mended }))
+        Self::Answer(Box::new(Refusal { answer, kind, retry_after, is_mended }))
     }
 
     /// Creates the cause from the error of a source of credentials.
     #[cold]
     pub(crate) fn no_credentials(error: &(dyn StdError + 'static)) -> Self {
         let may_pass = find::<NoCredentials>(error).is_some_and(|error| error.may_pass);
-        let class = if may_pass { Class::Transient } else { Class::Permanent };
-        Self::NoCredentials(class, of_credentials(error))
+        let kind = if may_pass { ErrorKind::Transient } else { ErrorKind::Permanent };
+        Self::NoCredentials(kind, of_credentials(error))
     }
 
     /// Returns the status of the response, if there was one.
     pub(crate) fn status(&self) -> Option<u16> {
         match self {
             Self::Answer(refusal) => Some(refusal.answer.status),
-            Self::Failed(Failed::Changed) => Some(412),
-            Self::Failed(Failed::Invalid(_) | Failed::TooLarge(_) | Failed::Unsupported(_)) => {
-                Some(200)
-            }
+            Self::Failed(HttpError::Changed) => Some(412),
+            Self::Failed(
+                HttpError::Invalid(_) | HttpError::TooLarge(_) | HttpError::Unsupported(_),
+            ) => Some(200),
             _ => None,
         }
     }
@@ -147,17 +147,17 @@ impl Cause {
         self
     }
 
-    /// Sets the class, where the response means something else than it says.
-    pub(crate) fn with_class(mut self, class: Class) -> Self {
+    /// Sets the kind, where the response means something else than it says.
+    pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
         if let Self::Answer(refusal) = &mut self {
-            refusal.class = class;
+            refusal.kind = kind;
         }
         self
     }
 }
 
 /// Returns whether another attempt can help after a response with this status and code.
-pub(crate) fn class_of(status: u16, code: Option<&str>) -> Class {
+pub(crate) fn kind_of(status: u16, code: Option<&str>) -> ErrorKind {
     match (status, code) {
         // First: a store under load that says 404 does not say that the object is gone.
         (
@@ -168,61 +168,61 @@ pub(crate) fn class_of(status: u16, code: Option<&str>) -> Class {
                 | "InternalError"
                 | "ServiceUnavailable",
             ),
-        ) => Class::Transient,
-        (_, Some(code)) if is_overload(code) => Class::Transient,
+        ) => ErrorKind::Transient,
+        (_, Some(code)) if is_overload(code) => ErrorKind::Transient,
         (404, Some("NoSuchBucket" | "NoSuchAccessPoint" | "NoSuchAccessPointAlias")) => {
-            Class::Permanent
+            ErrorKind::Permanent
         }
         // With a wrong key another request does not help.
-        (403, code) if !is_denied(code) => Class::Permanent,
+        (403, code) if !is_denied(code) => ErrorKind::Permanent,
         // 507: the store is full.
-        (..300 | 401 | 407 | 507, _) => Class::Permanent,
-        _ => Class::of_http_status(status),
+        (..300 | 401 | 407 | 507, _) => ErrorKind::Permanent,
+        _ => ErrorKind::from_http_status(status),
     }
 }
 
-impl From<Failed> for Cause {
-    fn from(failed: Failed) -> Self {
+impl From<HttpError> for Cause {
+    fn from(failed: HttpError) -> Self {
         Self::Failed(failed)
     }
 }
 
 impl From<Error> for Cause {
     fn from(error: Error) -> Self {
-        Self::Finished(Class::Permanent, error)
+        Self::Finished(ErrorKind::Permanent, error)
     }
 }
 
-impl Failure for Cause {
+impl StoreError for Cause {
     fn changed() -> Self {
-        Failed::Changed.into()
+        HttpError::Changed.into()
     }
 
     fn stalled(endpoint: String, time: Duration) -> Self {
-        Failed::Stalled(endpoint, time).into()
+        HttpError::Stalled(endpoint, time).into()
     }
 
     fn invalid(how: &str) -> Self {
-        Failed::Invalid(how.to_owned()).into()
+        HttpError::Invalid(how.to_owned()).into()
     }
 
     fn unsupported(what: &str) -> Self {
-        Failed::Unsupported(what.to_owned()).into()
+        HttpError::Unsupported(what.to_owned()).into()
     }
 
-    fn class(&self) -> Class {
+    fn kind(&self) -> ErrorKind {
         match self {
-            Self::Answer(refusal) => refusal.class,
-            Self::Failed(failed) => failed.class(),
-            Self::Unconfirmed(_) => Class::Permanent,
-            Self::Finished(class, _) | Self::NoCredentials(class, _) => *class,
+            Self::Answer(refusal) => refusal.kind,
+            Self::Failed(failed) => failed.kind(),
+            Self::Unconfirmed(_) => ErrorKind::Permanent,
+            Self::Finished(kind, _) | Self::NoCredentials(kind, _) => *kind,
         }
     }
 
-    fn is_spurious(&self) -> bool {
+    fn retry_immediately(&self) -> bool {
         match self {
             Self::Answer(refusal) => refusal.is_mended,
-            Self::Failed(failed) => failed.is_spurious(),
+            Self::Failed(failed) => failed.retry_immediately(),
             _ => false,
         }
     }
@@ -246,7 +246,7 @@ impl Failure for Cause {
         }
     }
 
-    fn may_be_done(&self) -> bool {
+    fn is_ambiguous(&self) -> bool {
         match self {
             Self::Answer(refusal) if refusal.is_mended => false,
             // An upload that was completed is gone, too.
@@ -255,7 +255,7 @@ impl Failure for Cause {
                 let status = refusal.answer.status;
                 !matches!(status, 300..=401 | 403 | 404 | 405 | 411 | 413 | 501)
             }
-            Self::Failed(failed) => failed.may_be_done(),
+            Self::Failed(failed) => failed.is_ambiguous(),
             Self::Unconfirmed(_) => true,
             Self::Finished(..) | Self::NoCredentials(..) => false,
         }
@@ -267,7 +267,7 @@ impl Failure for Cause {
         match self {
             Self::Answer(refusal) => of_answer(op, what, &refusal.answer, attempts),
             // Metrics counted it where it was found.
-            Self::Failed(failed @ Failed::Other(_)) => failed.into_error(op, what, attempts),
+            Self::Failed(failed @ HttpError::Other(_)) => failed.into_error(op, what, attempts),
             Self::Failed(failed) => {
                 let reason = reason(&failed);
                 metrics::failed(reason);
@@ -304,17 +304,17 @@ fn operation(op: &str) -> &str {
 const CHECKSUM: &str = "checksum";
 
 /// Returns the name under which a failure is counted.
-fn reason(failed: &Failed) -> &'static str {
+fn reason(failed: &HttpError) -> &'static str {
     match failed {
         // The SDK verifies what it receives.
-        Failed::Transport(_, error) if causes(&**error).contains("hecksum mismatch") => CHECKSUM,
-        Failed::Changed => "PreconditionFailed",
-        Failed::Stalled(..) => "timeout",
-        Failed::Transport(_, error) if is_timeout(&**error) => "timeout",
-        Failed::Transport(_, error) if causes(&**error).contains(PROXY_WANTS_CREDENTIALS) => {
+        HttpError::Transport(_, error) if causes(&**error).contains("hecksum mismatch") => CHECKSUM,
+        HttpError::Changed => "PreconditionFailed",
+        HttpError::Stalled(..) => "timeout",
+        HttpError::Transport(_, error) if is_timeout(&**error) => "timeout",
+        HttpError::Transport(_, error) if causes(&**error).contains(PROXY_AUTH_REQUIRED) => {
             "credentials"
         }
-        Failed::Transport(..) | Failed::Stale(_) => "connection",
+        HttpError::Transport(..) | HttpError::Stale(_) => "connection",
         _ => "other",
     }
 }
@@ -326,20 +326,20 @@ mod tests {
     #[test]
     fn a_store_under_load_does_not_say_that_an_object_is_gone() {
         for code in ["RequestTimeout", "SlowDown", "InternalError", "ServiceUnavailable"] {
-            assert_eq!(class_of(404, Some(code)), Class::Transient, "{code}");
+            assert_eq!(kind_of(404, Some(code)), ErrorKind::Transient, "{code}");
         }
-        assert_eq!(class_of(404, Some("NoSuchKey")), Class::NotFound);
-        assert_eq!(class_of(404, Some("NoSuchBucket")), Class::Permanent);
-        assert_eq!(class_of(503, Some("SlowDown")), Class::Transient);
-        assert_eq!(class_of(507, None), Class::Permanent);
+        assert_eq!(kind_of(404, Some("NoSuchKey")), ErrorKind::NotFound);
+        assert_eq!(kind_of(404, Some("NoSuchBucket")), ErrorKind::Permanent);
+        assert_eq!(kind_of(503, Some("SlowDown")), ErrorKind::Transient);
+        assert_eq!(kind_of(507, None), ErrorKind::Permanent);
     }
 
     #[test]
     fn a_wrong_key_is_no_missing_permission() {
-        assert_eq!(class_of(403, None), Class::Denied);
-        assert_eq!(class_of(403, Some("AccessDenied")), Class::Denied);
-        assert_eq!(class_of(403, Some("SignatureDoesNotMatch")), Class::Permanent);
-        assert_eq!(class_of(401, None), Class::Permanent);
-        assert_eq!(class_of(200, Some("MalformedXML")), Class::Permanent);
+        assert_eq!(kind_of(403, None), ErrorKind::Denied);
+        assert_eq!(kind_of(403, Some("AccessDenied")), ErrorKind::Denied);
+        assert_eq!(kind_of(403, Some("SignatureDoesNotMatch")), ErrorKind::Permanent);
+        assert_eq!(kind_of(401, None), ErrorKind::Permanent);
+        assert_eq!(kind_of(200, Some("MalformedXML")), ErrorKind::Permanent);
     }
 }

@@ -71,7 +71,7 @@ impl StorePlugin for Plugin {
         Ok(client.has(&self.config.settings()?))
     }
 
-    fn keeps(&self, client: &Client, name: &str, bucket: &Bucket) -> bool {
+    fn can_reuse_bucket(&self, client: &Client, name: &str, bucket: &Bucket) -> bool {
         client.would_open(name, bucket)
     }
 

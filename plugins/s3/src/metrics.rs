@@ -13,7 +13,7 @@ use percent_encoding::percent_decode_str;
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
-use tf_fs_object_store::http::Counts;
+use tf_fs_object_store::http::RequestCounts;
 use tf_fs_plugin::sync::{Mutex, MutexGuard};
 
 /// The ids of multipart uploads of this process that are neither complete nor aborted.
@@ -23,7 +23,7 @@ fn open_uploads() -> MutexGuard<'static, BTreeSet<String>> {
     OPEN_UPLOADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-static COUNTS: Counts<16, 13> = Counts::new(
+static COUNTS: RequestCounts<16, 13> = RequestCounts::new(
     [
         "GetObject",
         "HeadObject",

@@ -8,22 +8,23 @@ use crate::write;
 use crate::write::checksum::same_etag;
 use std::sync::Arc;
 use tf_fs_object_store::{
-    Attributes, Content, CopyOptions, GetOptions, Head, ListOptions, Multipart, Name, ObjectMeta,
-    ObjectStore, Page, Part, Publication, Range, Sent, Settings, Stored, Target, WriteLimits,
+    Attributes, CommitStrategy, Content, CopyOptions, GetHead, GetOptions, ListOptions, Multipart,
+    Name, ObjectMeta, ObjectStore, Page, Part, Payload, PutOptions, Range, Settings, StoredObject,
+    WriteLimits,
 };
 use tf_fs_plugin::prelude::*;
 
 impl ObjectStore for Bucket {
-    type Failure = Cause;
+    type Error = Cause;
     type Body = Body;
 
     const LIST: &'static str = "ListObjectsV2";
     const PERMISSION_TO_LIST: &'static str = "s3:ListBucket";
     const PERMISSION_TO_READ: &'static str = "s3:GetObject";
-    const LISTS_AFTER: bool = true;
-    const LISTS_STEADILY: bool = true;
+    const SUPPORTS_START_AFTER: bool = true;
+    const STABLE_PAGE_TOKENS: bool = true;
     // The engine's HTTP client ends them.
-    const HAS_DEADLINES: bool = true;
+    const HAS_TIMEOUTS: bool = true;
 
     fn settings(&self) -> &Settings {
         &self.settings.engine
@@ -37,7 +38,7 @@ impl ObjectStore for Bucket {
         Some(self.cache_scope())
     }
 
-    async fn get(&self, options: GetOptions<'_>) -> Result<(Head, Body), Cause> {
+    async fn get(&self, options: GetOptions<'_>) -> Result<(GetHead, Body), Cause> {
         get::get(self, options).await
     }
 
@@ -61,7 +62,7 @@ impl ObjectStore for Bucket {
         1000
     }
 
-    fn deletes_together(&self, key: &str) -> bool {
+    fn can_batch_delete(&self, key: &str) -> bool {
         names::fits_xml(key)
     }
 
@@ -98,20 +99,20 @@ impl ObjectStore for Bucket {
         Some(write::limits())
     }
 
-    async fn stored(&self, name: &Name) -> Result<(Stored, Attributes), Cause> {
+    async fn stored(&self, name: &Name) -> Result<(StoredObject, Attributes), Cause> {
         write::stored(self, name).await
     }
 
     async fn is_ours(
         &self,
         _: &Name,
-        sent: Sent<'_>,
-        found: &Stored,
+        sent: Payload<'_>,
+        found: &StoredObject,
     ) -> Result<Option<bool>, Cause> {
         Ok(write::is_ours(sent, found))
     }
 
-    async fn create_multipart(&self, to: Target<'_>) -> Result<String, Cause> {
+    async fn create_multipart(&self, to: PutOptions<'_>) -> Result<String, Cause> {
         write::create_multipart(self, to).await
     }
 
@@ -128,7 +129,7 @@ impl ObjectStore for Bucket {
         &self,
         upload: Multipart<'_>,
         number: u32,
-        source: &Stored,
+        source: &StoredObject,
         range: Range,
     ) -> Result<Part, Cause> {
         write::copy_part(self, upload, number, source, range).await
@@ -139,11 +140,11 @@ impl ObjectStore for Bucket {
     }
 
     // Stores differ in the conditions that they take.
-    fn publication<'a>(
+    fn commit_strategy<'a>(
         &'a self,
-        to: Target<'a>,
-        sent: Sent<'a>,
-    ) -> impl Publication<Failure = Cause> + 'a {
-        write::publication(self, to, sent)
+        to: PutOptions<'a>,
+        sent: Payload<'a>,
+    ) -> impl CommitStrategy<Error = Cause> + 'a {
+        write::commit_strategy(self, to, sent)
     }
 }

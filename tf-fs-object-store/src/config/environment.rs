@@ -6,10 +6,10 @@ use std::ffi::OsString;
 use tf_fs_plugin::prelude::*;
 
 /// Looks up an environment variable.
-pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+pub type EnvLookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// Returns the value of a variable. An empty or blank one counts as not set.
-fn value(lookup: Lookup<'_>, name: &str) -> Option<OsString> {
+fn value(lookup: EnvLookup<'_>, name: &str) -> Option<OsString> {
     lookup(name).filter(|value| !value.to_string_lossy().trim().is_empty())
 }
 
@@ -17,7 +17,11 @@ fn value(lookup: Lookup<'_>, name: &str) -> Option<OsString> {
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for a wrong value where using the default instead would be dangerous.
-pub(super) fn read(table: &Table, lookup: Lookup<'_>, warnings: &mut Vec<String>) -> Result<Layer> {
+pub(super) fn read(
+    table: &Table,
+    lookup: EnvLookup<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Layer> {
     let mut layer = Layer::new();
     for setting in table.settings {
         for name in table.variables(setting) {
@@ -79,7 +83,7 @@ pub(super) fn unknown(
 }
 
 /// Returns the path of the settings file.
-pub(super) fn file_path(table: &Table, lookup: Lookup<'_>) -> Option<OsString> {
+pub(super) fn file_path(table: &Table, lookup: EnvLookup<'_>) -> Option<OsString> {
     value(lookup, table.file_variable)
 }
 

@@ -14,7 +14,7 @@ mod table;
 mod tests;
 mod value;
 
-pub use environment::Lookup;
+pub use environment::EnvLookup;
 pub use layer::{Entry, Source};
 pub use table::{Scope, Setting, Table};
 pub use value::{Kind, Secret, Value};
@@ -64,7 +64,7 @@ impl<B: FromValues> Configured<B> {
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` with the variable and its valid values.
-    pub fn of_variables(lookup: Lookup<'_>) -> Result<Self> {
+    pub fn of_variables(lookup: EnvLookup<'_>) -> Result<Self> {
         Sources::read(B::TABLE, lookup, &mut Vec::new())?.settings(None)
     }
 }
@@ -85,11 +85,11 @@ pub struct Values<'a> {
     sections: Vec<usize>,
 }
 
-/// A place of settings: a bucket's section, that of a parent, or that of all buckets.
+/// A scope of settings: a bucket's section, that of a parent, or that of all buckets.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a>(&'a [&'a Layer]);
+pub struct ConfigScope<'a>(&'a [&'a Layer]);
 
-impl Place<'_> {
+impl ConfigScope<'_> {
     /// Returns the value that is set here.
     pub fn value(&self, key: &str) -> Option<Value> {
         self.0.iter().find_map(|layer| layer.get(key)).map(|entry| entry.value.clone())
@@ -111,13 +111,13 @@ impl Values<'_> {
         })
     }
 
-    /// Returns the places whose values apply, the nearest first. The last one is that of all buckets.
-    pub fn places(&self) -> impl Iterator<Item = Place<'_>> {
+    /// Returns the scopes whose values apply, the nearest first. The last one is that of all buckets.
+    pub fn scopes(&self) -> impl Iterator<Item = ConfigScope<'_>> {
         let mut start = 0;
         self.sections.iter().copied().chain([self.layers.len()]).map(move |end| {
-            let place = Place(&self.layers[start..end]);
+            let scope = ConfigScope(&self.layers[start..end]);
             start = end;
-            place
+            scope
         })
     }
 
@@ -236,7 +236,11 @@ struct Sources {
 
 impl Sources {
     /// Reads the environment and the file.
-    fn read(table: &'static Table, lookup: Lookup<'_>, warnings: &mut Vec<String>) -> Result<Self> {
+    fn read(
+        table: &'static Table,
+        lookup: EnvLookup<'_>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self> {
         let environment = environment::read(table, lookup, warnings)?;
         let file = match environment::file_path(table, lookup) {
             Some(path) => file::read(table, Path::new(&path))?,

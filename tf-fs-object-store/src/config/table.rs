@@ -1,6 +1,6 @@
 //! The table of a plugin's settings: their names, valid values and purpose.
 
-use super::environment::Lookup;
+use super::environment::EnvLookup;
 use super::value::{Kind, Value};
 use std::borrow::Cow;
 use tf_fs_plugin::prelude::*;
@@ -26,7 +26,7 @@ pub struct Table {
     /// The bucket whose section applies where the section of this one sets nothing.
     pub parent: fn(bucket: &str) -> Option<&str>,
     /// Whether a variable is ignored because of another one.
-    pub ignores: fn(lookup: Lookup<'_>, name: &str) -> bool,
+    pub ignores: fn(lookup: EnvLookup<'_>, name: &str) -> bool,
 }
 
 /// A setting.

@@ -1,8 +1,8 @@
 //! The blocks of one version of an object.
 
 use super::block::{self, BLOCK, Block, Digest, GRAIN, Header, LONGEST_ETAG};
-use super::directory::{Directory, Place};
-use crate::{Budget, Range, metrics};
+use super::directory::{BlockPath, Directory};
+use crate::{MemoryBudget, Range, metrics};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write;
 use std::io::ErrorKind;
@@ -11,7 +11,7 @@ use tf_fs_plugin::prelude::*;
 
 /// An object of which blocks may be on the disk.
 #[derive(Debug)]
-pub(crate) struct Object {
+pub(crate) struct CachedObject {
     directory: Arc<Directory>,
     digest: Digest,
     /// Names the files of its blocks in any version: those of a new version replace those of the one before.
@@ -20,8 +20,8 @@ pub(crate) struct Object {
 
 /// One version of it.
 #[derive(Debug)]
-pub(crate) struct Cached {
-    object: Arc<Object>,
+pub(crate) struct CachedVersion {
+    object: Arc<CachedObject>,
     digest: Digest,
     etag: String,
     size: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Cached {
     grain: Mutex<(Range, Vec<u8>)>,
 }
 
-impl Object {
+impl CachedObject {
     pub(super) fn new(directory: Arc<Directory>, identity: &[&str]) -> Self {
         let mut hash = Sha256::new();
         for part in identity {
@@ -52,8 +52,8 @@ impl Object {
     }
 
     /// Returns the version of this ETag, which names its exact bytes. `None` for an empty object or too long an ETag.
-    pub(crate) fn cached(self: &Arc<Self>, etag: &str, size: u64) -> Option<Cached> {
-        (size > 0 && etag.len() <= LONGEST_ETAG).then(|| Cached {
+    pub(crate) fn cached(self: &Arc<Self>, etag: &str, size: u64) -> Option<CachedVersion> {
+        (size > 0 && etag.len() <= LONGEST_ETAG).then(|| CachedVersion {
             object: Arc::clone(self),
             digest: self.version(etag, size),
             etag: etag.to_owned(),
@@ -73,7 +73,7 @@ impl Object {
 
     /// Opens a block, in any version. Deletes a broken one.
     fn open(&self, index: u64) -> Option<Block> {
-        match self.directory.read(&Place::new(&self.name, index)).and_then(Block::open) {
+        match self.directory.read(&BlockPath::new(&self.name, index)).and_then(Block::open) {
             Ok(block) => Some(block).filter(|block| block.header.index == index),
             Err(error) => {
                 if error.kind() == ErrorKind::InvalidData {
@@ -86,14 +86,14 @@ impl Object {
 
     #[cold]
     fn delete(&self, index: u64, why: &dyn std::fmt::Display) {
-        let place = Place::new(&self.name, index);
+        let place = BlockPath::new(&self.name, index);
         log::debug!("disk cache: block {place}: {why}; it is read from the store");
         metrics::DISK_CACHE_BROKEN.add(1);
         self.directory.remove(&place);
     }
 }
 
-impl Cached {
+impl CachedVersion {
     /// Returns the size of the object in bytes.
     pub(crate) fn size(&self) -> u64 {
         self.size
@@ -187,8 +187,12 @@ impl Cached {
     /// Writes a block in a thread of its own. Skips it beyond half of the cache, or if the disk is slow or has failed.
     ///
     /// It must run on the worker threads, or in [`Process::block_on`](crate::Process::block_on).
-    pub(crate) async fn keep<P>(self: Arc<Self>, index: u64, pieces: Vec<P>, budget: &Arc<Budget>)
-    where
+    pub(crate) async fn keep<P>(
+        self: Arc<Self>,
+        index: u64,
+        pieces: Vec<P>,
+        budget: &Arc<MemoryBudget>,
+    ) where
         P: AsRef<[u8]> + Send + Sync + 'static,
     {
         // One object may take half of the cache: beyond that it would only replace its own blocks.
@@ -212,7 +216,7 @@ impl Cached {
         let header =
             Header { digest: self.digest, index, size: self.size, etag: self.etag.clone() };
         let len = pieces.iter().map(|piece| piece.as_ref().len() as u64).sum();
-        let place = Place::new(&object.name, index);
+        let place = BlockPath::new(&object.name, index);
         let outcome = object
             .directory
             .write(&place, block::file_len(len), |file| block::write(file, &header, pieces));

@@ -44,12 +44,12 @@ pub(super) struct Directory {
 
 /// Where a block is in the directory.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct BlockPath {
     folder: String,
     file: String,
 }
 
-impl Place {
+impl BlockPath {
     /// Returns the place of a block of the object with this name, which has 32 hexadecimal digits.
     pub(super) fn new(name: &str, index: u64) -> Self {
         // Spread over 256 folders, also the blocks of one object.
@@ -75,7 +75,7 @@ fn is_hexadecimal(name: &str) -> bool {
     name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for BlockPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.folder, self.file)
     }
@@ -109,14 +109,14 @@ impl Directory {
     ///
     /// # Errors
     /// `InvalidData` for what is not a file of this user alone, and those of the disk.
-    pub(super) fn read(&self, place: &Place) -> io::Result<File> {
+    pub(super) fn read(&self, place: &BlockPath) -> io::Result<File> {
         let open = self.open.load();
         let open = open.as_ref().ok_or(ErrorKind::NotFound)?;
         open.folder(&place.folder)?.read(&place.file)
     }
 
     /// Deletes the file of a block.
-    pub(super) fn remove(&self, place: &Place) {
+    pub(super) fn remove(&self, place: &BlockPath) {
         if let Some(open) = &*self.open.load() {
             let _ = open.folder(&place.folder).and_then(|folder| folder.remove(&place.file));
         }
@@ -146,7 +146,7 @@ impl Directory {
     /// Those of the disk. Then there is no such file.
     pub(super) fn write(
         &self,
-        place: &Place,
+        place: &BlockPath,
         len: u64,
         write: impl Fn(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
@@ -166,7 +166,7 @@ impl Directory {
     fn try_write(
         &self,
         open: &PrivateDir,
-        place: &Place,
+        place: &BlockPath,
         len: u64,
         write: impl Fn(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
@@ -213,8 +213,8 @@ mod tests {
 
     const LIMIT: u64 = 1 << 30;
 
-    fn block() -> Place {
-        Place::new(&"ab".repeat(16), 7)
+    fn block() -> BlockPath {
+        BlockPath::new(&"ab".repeat(16), 7)
     }
 
     fn put(directory: &Directory, bytes: &[u8]) -> io::Result<()> {

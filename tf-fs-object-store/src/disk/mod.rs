@@ -21,7 +21,7 @@ mod setting;
 mod space;
 
 pub(crate) use block::BLOCK;
-pub(crate) use cached::{Cached, Object};
+pub(crate) use cached::{CachedObject, CachedVersion};
 pub use setting::DiskCache;
 
 use directory::Directory;
@@ -44,7 +44,7 @@ impl Disks {
     }
 
     /// Returns the object of this identity, which tells it from all other objects of all stores.
-    pub(crate) fn object(&self, cache: &DiskCache, identity: &[&str]) -> Object {
-        Object::new(self.directory(cache), identity)
+    pub(crate) fn object(&self, cache: &DiskCache, identity: &[&str]) -> CachedObject {
+        CachedObject::new(self.directory(cache), identity)
     }
 }

@@ -3,7 +3,7 @@
 //! The sum is in a file, which is locked while it changes. A process that is killed leaves it too large, never too
 //! small; when it reaches the limit the files are counted again, and the ones used the longest ago are deleted.
 
-use super::directory::{NEW, Place};
+use super::directory::{BlockPath, NEW};
 use crate::metrics;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -141,7 +141,7 @@ impl<'d> Sum<'d> {
         }
         let mut blocks = Vec::new();
         for folder in self.directory.entries()? {
-            let Some(name) = folder.name.to_str().filter(|name| Place::is_folder(name)) else {
+            let Some(name) = folder.name.to_str().filter(|name| BlockPath::is_folder(name)) else {
                 continue;
             };
             // Another process may have deleted it.
@@ -149,7 +149,7 @@ impl<'d> Sum<'d> {
                 continue;
             };
             for file in files {
-                let Some(block) = file.name.to_str().filter(|name| Place::is_file(name)) else {
+                let Some(block) = file.name.to_str().filter(|name| BlockPath::is_file(name)) else {
                     continue;
                 };
                 let len = charge(file.len);

@@ -1,9 +1,9 @@
 //! Bodies of requests and responses.
 
-use super::Failed;
-use super::exchange::Exchange;
-use super::pool::{Place, Pool};
-use super::wire::{Progress, Wire};
+use super::HttpError;
+use super::pool::{Pool, PoolKey};
+use super::raw_connection::{BodyProgress, RawConnection};
+use super::raw_get::RawGet;
 use crate::Body;
 use crate::metrics::BYTES_RECEIVED;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -82,16 +82,16 @@ pub struct HttpBody {
 pub(super) enum Source {
     Hyper(Incoming),
     /// One of our connections, until the end of the body.
-    Wire(Option<Box<Wired>>),
+    RawConnection(Option<Box<Wired>>),
 }
 
 pub(super) struct Wired {
-    wire: Wire,
-    progress: Progress,
+    wire: RawConnection,
+    progress: BodyProgress,
     /// Bytes of the whole body, if the response tells.
     len: Option<u64>,
     keep: bool,
-    place: Place,
+    pool_key: PoolKey,
     pool: Arc<Pool>,
 }
 
@@ -104,17 +104,17 @@ impl HttpBody {
 
     /// Creates the body of a response over one of our connections.
     pub(super) fn wired(
-        wire: Wire,
+        wire: RawConnection,
         len: Option<u64>,
         keep: bool,
-        exchange: Exchange<'_>,
+        raw_get: RawGet<'_>,
         pool: &Arc<Pool>,
     ) -> Self {
-        let (place, pool) = (exchange.place.clone(), Arc::clone(pool));
-        let wired = Wired { wire, progress: Progress::default(), len, keep, place, pool };
-        let endpoint = Arc::clone(exchange.endpoint);
+        let (pool_key, pool) = (raw_get.pool_key.clone(), Arc::clone(pool));
+        let wired = Wired { wire, progress: BodyProgress::default(), len, keep, pool_key, pool };
+        let endpoint = Arc::clone(raw_get.endpoint);
         Self {
-            source: Source::Wire(Some(Box::new(wired))),
+            source: Source::RawConnection(Some(Box::new(wired))),
             rest: Bytes::new(),
             left: len,
             ends_at_len: true,
@@ -125,7 +125,7 @@ impl HttpBody {
     /// Sets the number of bytes that the body has to have, if that is known. `is_cut`: more may follow, which nobody
     /// wants.
     pub(super) fn with_len(mut self, len: Option<u64>, is_cut: bool) -> Self {
-        if let (Some(len), Source::Wire(Some(wired))) = (len, &mut self.source) {
+        if let (Some(len), Source::RawConnection(Some(wired))) = (len, &mut self.source) {
             // Otherwise more follows than was requested.
             wired.keep &= wired.len == Some(len);
         }
@@ -138,17 +138,20 @@ impl HttpBody {
     /// Returns the connection to the pool once the whole body was read.
     fn end_if_done(&mut self) {
         if self.left == Some(0)
-            && let Source::Wire(wired) = &mut self.source
+            && let Source::RawConnection(wired) = &mut self.source
             && let Some(wired) = wired.take()
             && wired.keep
         {
-            wired.pool.keep(&wired.place, wired.wire);
+            wired.pool.keep(&wired.pool_key, wired.wire);
         }
     }
 
     /// Moves bytes from one of our connections to `to`, and returns how many; 0 at the end.
-    async fn receive(&mut self, to: &mut (impl BufMut + Send + ?Sized)) -> Result<usize, Failed> {
-        let Source::Wire(source) = &mut self.source else { return Ok(0) };
+    async fn receive(
+        &mut self,
+        to: &mut (impl BufMut + Send + ?Sized),
+    ) -> Result<usize, HttpError> {
+        let Source::RawConnection(source) = &mut self.source else { return Ok(0) };
         let Some(wired) = source else { return Ok(0) };
         let left = self.left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
         let room = left.min(to.remaining_mut());
@@ -179,14 +182,14 @@ impl HttpBody {
             Err(error) => error,
         };
         *source = None;
-        Err(Failed::Transport(self.endpoint.to_string(), error.into()))
+        Err(HttpError::Transport(self.endpoint.to_string(), error.into()))
     }
 
     /// Returns the next bytes as they arrived; `None` at the end.
     ///
     /// # Errors
     /// If the response breaks off, or has more or fewer bytes than it should.
-    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Failed> {
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
         if !self.rest.is_empty() {
             return Ok(Some(std::mem::take(&mut self.rest)));
         }
@@ -204,10 +207,12 @@ impl HttpBody {
             let data = match frame {
                 None => match self.left {
                     None | Some(0) => return Ok(None),
-                    Some(left) => return Err(Failed::Invalid(format!("{left} bytes are missing"))),
+                    Some(left) => {
+                        return Err(HttpError::Invalid(format!("{left} bytes are missing")));
+                    }
                 },
                 Some(Err(error)) => {
-                    return Err(Failed::Transport(self.endpoint.to_string(), error.into()));
+                    return Err(HttpError::Transport(self.endpoint.to_string(), error.into()));
                 }
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(mut data) if !data.is_empty() => {
@@ -223,7 +228,7 @@ impl HttpBody {
             BYTES_RECEIVED.add(data.len() as u64);
             if let Some(left) = &mut self.left {
                 *left = left.checked_sub(data.len() as u64).ok_or_else(|| {
-                    Failed::Invalid("it has more bytes than it should".to_owned())
+                    HttpError::Invalid("it has more bytes than it should".to_owned())
                 })?;
             }
             return Ok(Some(data));
@@ -236,22 +241,22 @@ impl HttpBody {
     ///
     /// # Errors
     /// If it breaks off, makes no progress for `stall`, or has more than `most` bytes.
-    pub async fn collect(mut self, most: usize, stall: Duration) -> Result<Bytes, Failed> {
+    pub async fn collect(mut self, most: usize, stall: Duration) -> Result<Bytes, HttpError> {
         let promised = self.left.unwrap_or(match &self.source {
             Source::Hyper(incoming) => incoming.size_hint().lower(),
-            Source::Wire(_) => 0,
+            Source::RawConnection(_) => 0,
         });
         let promised = usize::try_from(promised).unwrap_or(usize::MAX);
         if promised > most {
-            return Err(Failed::TooLarge(most));
+            return Err(HttpError::TooLarge(most));
         }
         let mut bytes = BytesMut::with_capacity(promised);
         loop {
             let chunk = tokio::time::timeout(stall, self.chunk()).await;
-            let chunk = chunk.map_err(|_| Failed::Stalled(self.endpoint.to_string(), stall))?;
+            let chunk = chunk.map_err(|_| HttpError::Stalled(self.endpoint.to_string(), stall))?;
             let Some(chunk) = chunk? else { return Ok(bytes.freeze()) };
             if bytes.len() + chunk.len() > most {
-                return Err(Failed::TooLarge(most));
+                return Err(HttpError::TooLarge(most));
             }
             bytes.extend_from_slice(&chunk);
         }
@@ -259,14 +264,14 @@ impl HttpBody {
 }
 
 impl Body for HttpBody {
-    type Failure = Failed;
+    type Error = HttpError;
 
-    async fn fill(&mut self, to: &mut (impl BufMut + Send + ?Sized)) -> Result<usize, Failed> {
+    async fn fill(&mut self, to: &mut (impl BufMut + Send + ?Sized)) -> Result<usize, HttpError> {
         let room = to.remaining_mut();
         if room == 0 {
             return Ok(0);
         }
-        if let Source::Wire(_) = self.source
+        if let Source::RawConnection(_) = self.source
             && self.rest.is_empty()
         {
             return self.receive(to).await;

@@ -1,11 +1,12 @@
 //! A client, its requests and responses.
 
-use super::exchange::Exchange;
-use super::pool::{Place, Pool};
+use super::pool::{Pool, PoolKey};
+use super::raw_get::RawGet;
 use super::response::Response;
-use super::sending::Sending;
+use super::upload_body::UploadBody;
 use super::{
-    BoxError, Chunks, Connector, Failed, IDLE, Method, Proxy, Reach, Request, Tls, Uri, header,
+    BoxError, Chunks, Connector, HttpError, IDLE, Method, NetworkPolicy, Proxy, Request, Tls, Uri,
+    header,
 };
 use crate::attempt;
 use ::http::uri::PathAndQuery;
@@ -43,9 +44,9 @@ pub struct HttpSettings {
 /// A client, with the connections that it keeps. It belongs to the process that made it; a forked child makes its own.
 #[derive(Clone, Debug)]
 pub struct Http {
-    pooled: Client<Connector, Sending>,
+    pooled: Client<Connector, UploadBody>,
     /// Without a pool, for requests that got no answer before: if one of the pooled connections was dead, the others may be.
-    fresh: Client<Connector, Sending>,
+    fresh: Client<Connector, UploadBody>,
     /// When a request last got no answer.
     unanswered: Arc<Mutex<Option<Instant>>>,
     connector: Connector,
@@ -76,7 +77,7 @@ impl Http {
     /// Returns one with connections of its own, all of them to addresses within this reach. An address that a proxy
     /// looks up is not checked.
     #[must_use]
-    pub fn within(&self, reach: Reach) -> Self {
+    pub fn within(&self, reach: NetworkPolicy) -> Self {
         let (connector, pool) = (self.connector.within(reach), Pool::within(reach));
         Self::with_connector(connector, Arc::clone(&self.settings), Arc::new(pool))
     }
@@ -104,7 +105,7 @@ impl Http {
     ///
     /// # Errors
     /// If no response comes.
-    pub async fn send(&self, mut request: Request<Chunks>) -> Result<Response, Failed> {
+    pub async fn send(&self, mut request: Request<Chunks>) -> Result<Response, HttpError> {
         let endpoint: Arc<str> = endpoint(request.uri()).into();
         let agent = header::HeaderValue::from_static(self.settings.user_agent);
         let headers = request.headers_mut();
@@ -125,10 +126,10 @@ impl Http {
         let url = request.uri().clone();
         let mut response = match (self.forward(request).await, again) {
             // Our own parser accepts more than hyper's.
-            (Err(Failed::Transport(_, error)), Some(again)) if is_not_http(&*error) => {
+            (Err(HttpError::Transport(_, error)), Some(again)) if is_not_http(&*error) => {
                 let response = self.get_range(&again, &endpoint).await?;
                 if response.is_encoded() {
-                    return Err(Failed::Transport(endpoint.to_string(), error));
+                    return Err(HttpError::Transport(endpoint.to_string(), error));
                 }
                 response
             }
@@ -151,14 +152,14 @@ impl Http {
     pub async fn forward<B>(
         &self,
         mut request: Request<B>,
-    ) -> Result<::http::Response<Incoming>, Failed>
+    ) -> Result<::http::Response<Incoming>, HttpError>
     where
         B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
         let endpoint = endpoint(request.uri());
-        let failed = |error| Failed::Transport(endpoint.clone(), error);
+        let failed = |error| HttpError::Transport(endpoint.clone(), error);
         let unusable =
-            |error| Failed::Other(Error::unavailable(format_args!("{endpoint}: {error}")));
+            |error| HttpError::Other(Error::unavailable(format_args!("{endpoint}: {error}")));
         self.connector.check(request.uri()).map_err(failed)?;
         self.connector.prepare(&mut request).map_err(unusable)?;
         // hyper sends none for a body that is empty, and there are servers that want one (411).
@@ -169,7 +170,7 @@ impl Http {
             request.headers_mut().insert(header::CONTENT_LENGTH, zero);
         }
         let (parts, body) = request.into_parts();
-        let (body, progress) = Sending::new(body);
+        let (body, progress) = UploadBody::new(body);
         let mut request = Request::from_parts(parts, body);
         let connection = capture_connection(&mut request);
         let is_repeated = attempt().number > 1 && self.distrusts_the_pool();
@@ -178,7 +179,7 @@ impl Http {
         let response = tokio::select! {
             biased;
             response = client.request(request) => response.map_err(|error| failed(error.into())),
-            () = progress.stalled(stall) => Err(Failed::Stalled(endpoint.clone(), stall)),
+            () = progress.stalled(stall) => Err(HttpError::Stalled(endpoint.clone(), stall)),
         };
         match &response {
             Err(_) => *self.unanswered() = Some(Instant::now()),
@@ -210,12 +211,12 @@ impl Http {
         &self,
         request: &Request<Chunks>,
         endpoint: &Arc<str>,
-    ) -> Result<Response, Failed> {
+    ) -> Result<Response, HttpError> {
         let url = request.uri();
         let tls = (url.scheme_str() == Some("https")).then(|| Arc::clone(self.connector.tls()));
         let port = url.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 });
-        let exchange = Exchange {
-            place: &Place::new(url.host().unwrap_or_default(), port, tls),
+        let exchange = RawGet {
+            pool_key: &PoolKey::new(url.host().unwrap_or_default(), port, tls),
             endpoint,
             connect_timeout: self.settings.connect_timeout,
             stall_timeout: self.settings.stall_timeout,
@@ -277,7 +278,7 @@ pub fn endpoint(url: &Uri) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::longest_patience;
+    use crate::max_wait;
     use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     use std::net::TcpListener;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -335,7 +336,7 @@ mod tests {
     }
 
     /// Sends 64 MiB in one chunk to a server that reads a MiB in `pause`.
-    async fn upload(http: &Http, pause: Duration) -> Result<Response, Failed> {
+    async fn upload(http: &Http, pause: Duration) -> Result<Response, HttpError> {
         const LEN: usize = 64 << 20;
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -363,10 +364,10 @@ mod tests {
         let (http, start) = (client(stall), Instant::now());
         let slow = async {
             assert_eq!(upload(&http, Duration::from_millis(25)).await.unwrap().status, 200);
-            assert!(start.elapsed() > longest_patience(stall), "not slow: {:?}", start.elapsed());
+            assert!(start.elapsed() > max_wait(stall), "not slow: {:?}", start.elapsed());
         };
         let (failed, ()) = tokio::join!(upload(&http, Duration::from_secs(3600)), slow);
-        assert!(matches!(failed, Err(Failed::Stalled(..))), "{failed:?}");
+        assert!(matches!(failed, Err(HttpError::Stalled(..))), "{failed:?}");
     }
 
     #[tokio::test]

@@ -1,9 +1,9 @@
 //! Makes connections: direct, through a proxy, with TLS.
 
 use super::BoxError;
-use super::guard::Guarded;
-use super::reach::{Reach, Resolver, Zone};
-use crate::longest_patience;
+use super::network_policy::{NetworkPolicy, Resolver, Zone};
+use super::write_timeout::WriteTimeout;
+use crate::max_wait;
 use futures_util::future::BoxFuture;
 use http::header::PROXY_AUTHORIZATION;
 use http::uri::Scheme;
@@ -47,7 +47,7 @@ fn is_this_machine(url: &Uri) -> bool {
 
 /// Returns whether nobody on the way can read what is sent to this URL: it uses TLS, or stays on this machine, which no
 /// [proxy](Proxy) changes.
-pub fn keeps_secrets(url: &Uri) -> bool {
+pub fn is_confidential(url: &Uri) -> bool {
     url.scheme() == Some(&Scheme::HTTPS) || is_this_machine(url)
 }
 
@@ -84,7 +84,7 @@ pub struct Connector {
     direct: Tcp,
     /// Whatever the reach, as the user chose the proxy.
     to_proxy: Tcp,
-    reach: Reach,
+    reach: NetworkPolicy,
     tls: Arc<rustls::ClientConfig>,
     proxies: Option<Arc<Matcher>>,
     timeout: Duration,
@@ -105,21 +105,21 @@ impl Connector {
             Proxy::Environment => Some(Arc::new(Matcher::from_env())),
             Proxy::None => None,
         };
-        let direct = tcp(Reach::default(), &tls);
+        let direct = tcp(NetworkPolicy::default(), &tls);
         Self {
             to_proxy: direct.clone(),
             direct,
-            reach: Reach::default(),
+            reach: NetworkPolicy::default(),
             tls,
             proxies,
             timeout: connect,
-            patience: longest_patience(stall),
+            patience: max_wait(stall),
         }
     }
 
     /// Returns one that connects to nothing out of this reach.
     #[must_use]
-    pub(super) fn within(&self, reach: Reach) -> Self {
+    pub(super) fn within(&self, reach: NetworkPolicy) -> Self {
         Self { direct: tcp(reach, &self.tls), reach, ..self.clone() }
     }
 
@@ -164,24 +164,24 @@ impl Connector {
         Ok(())
     }
 
-    async fn connect(mut self, to: Uri) -> Result<Guarded, BoxError> {
+    async fn connect(mut self, to: Uri) -> Result<WriteTimeout, BoxError> {
         let Some(proxy) = self.proxy(&to) else {
-            return Ok(Guarded::new(self.direct.call(to).await?, false, self.patience));
+            return Ok(WriteTimeout::new(self.direct.call(to).await?, false, self.patience));
         };
         if to.scheme() == Some(&Scheme::HTTP) {
             let stream = self.to_proxy.call(proxy.uri().clone()).await?;
-            return Ok(Guarded::new(stream, true, self.patience));
+            return Ok(WriteTimeout::new(stream, true, self.patience));
         }
         let mut tunnel = Tunnel::new(proxy.uri().clone(), self.to_proxy);
         if let Some(authorization) = proxy.basic_auth() {
             tunnel = tunnel.with_auth(authorization.clone());
         }
         let stream = HttpsConnector::from((tunnel, self.tls)).call(to).await?;
-        Ok(Guarded::new(stream, false, self.patience))
+        Ok(WriteTimeout::new(stream, false, self.patience))
     }
 }
 
-fn tcp(reach: Reach, tls: &Arc<rustls::ClientConfig>) -> Tcp {
+fn tcp(reach: NetworkPolicy, tls: &Arc<rustls::ClientConfig>) -> Tcp {
     let resolver = Resolver { all: GaiResolver::new(), reach };
     let mut tcp = HttpConnector::new_with_resolver(resolver);
     tcp.enforce_http(false);
@@ -190,9 +190,9 @@ fn tcp(reach: Reach, tls: &Arc<rustls::ClientConfig>) -> Tcp {
 }
 
 impl Service<Uri> for Connector {
-    type Response = Guarded;
+    type Response = WriteTimeout;
     type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Guarded, BoxError>>;
+    type Future = BoxFuture<'static, Result<WriteTimeout, BoxError>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
@@ -234,7 +234,7 @@ mod tests {
             "http://0.0.0.0:9000",
             "http://[::]:9000",
         ] {
-            assert!(keeps_secrets(&url(text)), "{text}");
+            assert!(is_confidential(&url(text)), "{text}");
         }
         for text in [
             "http://h",
@@ -249,7 +249,7 @@ mod tests {
             "http://0.1.2.3",
             "/x",
         ] {
-            assert!(!keeps_secrets(&url(text)), "{text}");
+            assert!(!is_confidential(&url(text)), "{text}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a server sends. `tests/fuzz` lists all targets.
 
-use super::answer::parse;
-use super::{HttpBody, RangeAnswer, content_range, date, number, retry_after, unsatisfied_size};
+use super::response_head::parse;
+use super::{HttpBody, RangeResponse, content_range, date, number, retry_after, unsatisfied_size};
 use crate::{GetOptions, Range};
 use hyper_util::rt::TokioIo;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ fn header_values() {
         // A response is never believed to have other bytes than were requested.
         let wanted = Range::new(2, 6);
         let answer =
-            RangeAnswer { status: 206, content_range: Some(&value), ..RangeAnswer::default() };
+            RangeResponse { status: 206, content_range: Some(&value), ..RangeResponse::default() };
         if let Ok(Some(head)) = answer.head(GetOptions::new("k", wanted)) {
             assert!((wanted.start + 1..=wanted.end.min(head.size)).contains(&head.end));
         }

@@ -16,7 +16,7 @@ const BOUNDS: [u64; 20] =
 /// What a store counts for all files of a process: requests by operation, and failures by reason. The last name of each
 /// list includes all others.
 #[derive(Debug)]
-pub struct Counts<const OPERATIONS: usize, const REASONS: usize> {
+pub struct RequestCounts<const OPERATIONS: usize, const REASONS: usize> {
     operations: [&'static str; OPERATIONS],
     requests: [Requests; OPERATIONS],
     reasons: [&'static str; REASONS],
@@ -28,13 +28,13 @@ pub struct Counts<const OPERATIONS: usize, const REASONS: usize> {
 struct Requests {
     attempts: Counter,
     retries: Counter,
-    /// By the class of the response: none, 2xx, 3xx, 4xx, 5xx.
+    /// By the kind of the response: none, 2xx, 3xx, 4xx, 5xx.
     outcomes: [Counter; 5],
     microseconds: Counter,
     latencies: [Counter; BOUNDS.len() + 1],
 }
 
-impl<const OPERATIONS: usize, const REASONS: usize> Counts<OPERATIONS, REASONS> {
+impl<const OPERATIONS: usize, const REASONS: usize> RequestCounts<OPERATIONS, REASONS> {
     /// Creates counts that are all 0.
     pub const fn new(
         operations: [&'static str; OPERATIONS],
@@ -57,14 +57,14 @@ impl<const OPERATIONS: usize, const REASONS: usize> Counts<OPERATIONS, REASONS> 
         if number > 1 {
             requests.retries.add(1);
         }
-        let class = match status {
+        let kind = match status {
             None => 0,
             Some(..300) => 1,
             Some(300..400) => 2,
             Some(400..500) => 3,
             Some(500..) => 4,
         };
-        requests.outcomes[class].add(1);
+        requests.outcomes[kind].add(1);
         requests.microseconds.add(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX));
         let bucket = BOUNDS.iter().position(|&bound| latency <= Duration::from_millis(bound));
         requests.latencies[bucket.unwrap_or(BOUNDS.len())].add(1);
@@ -146,7 +146,7 @@ impl Requests {
         let outcomes: Map<String, Value> = ["none", "2xx", "3xx", "4xx", "5xx"]
             .into_iter()
             .zip(&self.outcomes)
-            .map(|(class, n)| (class.to_owned(), n.get().into()))
+            .map(|(kind, n)| (kind.to_owned(), n.get().into()))
             .collect();
         let at_most = |share| percentile(&latencies, share).map_or(Value::Null, Value::from);
         Some(json!({
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn attempts_are_counted() {
-        let counts = Counts::new(["get", "other"], ["timeout", "other"]);
+        let counts = RequestCounts::new(["get", "other"], ["timeout", "other"]);
         counts.attempt("get", 1, Duration::from_millis(12), Some(200));
         counts.attempt("get", 2, Duration::from_millis(40), Some(503));
         counts.attempt("get", 3, Duration::from_secs(60), None);

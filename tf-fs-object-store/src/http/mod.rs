@@ -1,60 +1,60 @@
 //! HTTP for stores that speak it: connections, certificates, requests, bodies, failures by status. Feature `http`.
 //!
 //! A store builds a [`Request`] and [sends](Http::send) it. It gets a [`Response`] whatever the status: the store
-//! decides which status is a success, and [`Response::refusal`] makes a [`Failed`] of any other. URLs, keys and headers
+//! decides which status is a success, and [`Response::into_error`] makes a [`HttpError`] of any other. URLs, keys and headers
 //! are sent exactly as they are given; no redirect is followed, nothing is decompressed.
 //!
 //! | Module | Job |
 //! |---|---|
 //! | `client`, `response` | a client, its requests and responses |
 //! | `body` | bodies of requests and responses |
-//! | `sending` | a body that is being sent, in pieces that show its progress |
-//! | `failure` | why a request failed, and the error for the user |
-//! | `wire`, `sealed`, `pool`, `exchange`, `answer` | our connections, those with TLS, the idle ones, a request over one, and its response |
-//! | `ranged` | what a response to a GET of a range means |
-//! | `connector`, `guard` | connections: direct or through a proxy, and broken when the peer accepts no more bytes |
-//! | `reach` | which addresses may be connected to |
+//! | `upload_body` | a body that is being sent, in pieces that show its progress |
+//! | `error` | why a request failed, and the error for the user |
+//! | `raw_connection`, `tls_connection`, `pool`, `raw_get`, `response_head` | our connections, those with TLS, the idle ones, a request over one, and its response |
+//! | `range_response` | what a response to a GET of a range means |
+//! | `connector`, `write_timeout` | connections: direct or through a proxy, and broken when the peer accepts no more bytes |
+//! | `network_policy` | which addresses may be connected to |
 //! | `tls` | which certificates are trusted |
 //! | `headers` | header values, parsed strictly |
 //! | `metrics` | requests and failures, counted |
 //! | `transport` | why a request got no response |
 
-mod answer;
 mod body;
 mod client;
 mod connector;
-mod exchange;
-mod failure;
+mod error;
 #[cfg(test)]
 mod fuzz;
-mod guard;
 mod headers;
 mod metrics;
+mod network_policy;
 mod pool;
-mod ranged;
-mod reach;
+mod range_response;
+mod raw_connection;
+mod raw_get;
 mod response;
-mod sealed;
-mod sending;
+mod response_head;
 mod tls;
+mod tls_connection;
 mod transport;
-mod wire;
+mod upload_body;
+mod write_timeout;
 
 pub use crate::server::names_server;
 pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
 pub use body::{Chunks, HttpBody};
 pub use client::{Http, HttpSettings, endpoint};
-pub use connector::{Connector, IDLE, Proxy, is_proxied, keeps_secrets};
-pub use exchange::Exchange;
-pub use failure::{Failed, Refusal};
-pub use guard::Guarded;
+pub use connector::{Connector, IDLE, Proxy, is_confidential, is_proxied};
+pub use error::{ErrorResponse, HttpError};
 pub use headers::{compression, content_range, date, number, retry_after, unsatisfied_size, words};
-pub use metrics::Counts;
-pub use pool::{Place, Pool};
-pub use ranged::{RangeAnswer, Ranged};
-pub use reach::{Reach, Zone};
+pub use metrics::RequestCounts;
+pub use network_policy::{NetworkPolicy, Zone};
+pub use pool::{Pool, PoolKey};
+pub use range_response::{RangeOutcome, RangeResponse};
+pub use raw_get::RawGet;
 pub use response::Response;
 pub use tls::Tls;
+pub use write_timeout::WriteTimeout;
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-pub use transport::{PROXY_WANTS_CREDENTIALS, causes, is_timeout, printable, will_stay};
+pub use transport::{PROXY_AUTH_REQUIRED, causes, is_lasting, is_timeout, printable};

@@ -1,8 +1,8 @@
 //! Our connections, kept for the next request: a body goes from the socket straight into its destination.
 
 use super::connector::looked_up;
-use super::wire::Wire;
-use super::{Failed, IDLE, Reach};
+use super::raw_connection::RawConnection;
+use super::{HttpError, IDLE, NetworkPolicy};
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::io;
@@ -24,14 +24,14 @@ const SLOW: Duration = Duration::from_secs(2);
 
 /// Where connections go.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct PoolKey {
     host: String,
     port: u16,
     /// `None`: without TLS.
     tls: Option<Arc<rustls::ClientConfig>>,
 }
 
-impl Place {
+impl PoolKey {
     /// Creates a place of a host, which may be an IPv6 address in brackets or not. Without `tls` its connections have
     /// none.
     pub fn new(host: &str, port: u16, tls: Option<Arc<rustls::ClientConfig>>) -> Self {
@@ -40,17 +40,17 @@ impl Place {
     }
 }
 
-impl PartialEq for Place {
+impl PartialEq for PoolKey {
     // Connections with other TLS settings are different places.
     fn eq(&self, other: &Self) -> bool {
-        let tls = |place: &Self| place.tls.as_ref().map(Arc::as_ptr);
+        let tls = |pool_key: &Self| pool_key.tls.as_ref().map(Arc::as_ptr);
         self.port == other.port && self.host == other.host && tls(self) == tls(other)
     }
 }
 
-impl Eq for Place {}
+impl Eq for PoolKey {}
 
-impl Hash for Place {
+impl Hash for PoolKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (&self.host, self.port, self.tls.is_some()).hash(state);
     }
@@ -61,12 +61,12 @@ impl Hash for Place {
 pub struct Pool {
     idle: Arc<Idle>,
     addresses: Mutex<HashMap<(String, u16), Resolved>>,
-    reach: Reach,
+    reach: NetworkPolicy,
 }
 
 #[derive(Debug, Default)]
 struct Idle {
-    wires: Mutex<HashMap<Place, Vec<Wire>>>,
+    wires: Mutex<HashMap<PoolKey, Vec<RawConnection>>>,
     /// Whether a task closes connections that are idle for too long. Set with the lock held.
     is_tidied: AtomicBool,
 }
@@ -80,7 +80,7 @@ struct Resolved {
 }
 
 impl Idle {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Place, Vec<Wire>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<PoolKey, Vec<RawConnection>>> {
         self.wires.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -104,29 +104,29 @@ async fn tidy(idle: Weak<Idle>) {
 
 impl Pool {
     /// Creates a pool that connects to nothing out of this reach.
-    pub(super) fn within(reach: Reach) -> Self {
+    pub(super) fn within(reach: NetworkPolicy) -> Self {
         Self { reach, ..Self::default() }
     }
 
     /// Returns a connection to `place`: an idle one if there is one.
     pub(super) async fn connect(
         &self,
-        place: &Place,
+        pool_key: &PoolKey,
         endpoint: &str,
         timeout: Duration,
-    ) -> Result<Wire, Failed> {
-        while let Some(wire) = self.take(place) {
+    ) -> Result<RawConnection, HttpError> {
+        while let Some(wire) = self.take(pool_key) {
             if wire.is_open() {
                 return Ok(wire);
             }
         }
-        let outcome = self.open(place, timeout).await;
-        outcome.map_err(|error| Failed::Transport(endpoint.to_owned(), error.into()))
+        let outcome = self.open(pool_key, timeout).await;
+        outcome.map_err(|error| HttpError::Transport(endpoint.to_owned(), error.into()))
     }
 
-    fn take(&self, place: &Place) -> Option<Wire> {
+    fn take(&self, pool_key: &PoolKey) -> Option<RawConnection> {
         let mut idle = self.idle.lock();
-        let wires = idle.get_mut(place)?;
+        let wires = idle.get_mut(pool_key)?;
         // The last one that came back is the least likely to have been closed.
         let wire = wires.pop()?;
         if wire.idle_since.elapsed() < IDLE {
@@ -138,15 +138,15 @@ impl Pool {
     }
 
     /// Keeps a connection whose last response was read to its end.
-    pub(super) fn keep(&self, place: &Place, mut wire: Wire) {
+    pub(super) fn keep(&self, pool_key: &PoolKey, mut wire: RawConnection) {
         if !wire.received.is_empty() {
             return;
         }
         wire.set_down();
         let mut idle = self.idle.lock();
-        let wires = match idle.get_mut(place) {
+        let wires = match idle.get_mut(pool_key) {
             Some(wires) => wires,
-            None => idle.entry(place.clone()).or_default(),
+            None => idle.entry(pool_key.clone()).or_default(),
         };
         if wires.len() >= KEPT {
             wires.remove(0);
@@ -160,11 +160,11 @@ impl Pool {
         }
     }
 
-    async fn open(&self, place: &Place, timeout: Duration) -> io::Result<Wire> {
+    async fn open(&self, pool_key: &PoolKey, timeout: Duration) -> io::Result<RawConnection> {
         let end = tokio::time::Instant::now() + timeout;
         let late =
             |_| io::Error::new(io::ErrorKind::TimedOut, format!("no connection in {timeout:?}"));
-        let resolved = timeout_at(end, self.resolve(place)).await;
+        let resolved = timeout_at(end, self.resolve(pool_key)).await;
         let (addresses, start) = resolved.map_err(late)??;
         let mut outcome = Err(io::Error::new(io::ErrorKind::NotFound, "the host has no address"));
         for i in 0..addresses.len() {
@@ -178,21 +178,21 @@ impl Pool {
             if outcome.is_ok() {
                 break;
             }
-            self.forget(place, address);
+            self.forget(pool_key, address);
         }
         let stream = outcome?;
         stream.set_nodelay(true)?;
-        match &place.tls {
-            None => Ok(Wire::plain(stream)),
-            Some(config) => {
-                timeout_at(end, Wire::sealed(stream, &place.host, config)).await.map_err(late)?
-            }
+        match &pool_key.tls {
+            None => Ok(RawConnection::plain(stream)),
+            Some(config) => timeout_at(end, RawConnection::tls(stream, &pool_key.host, config))
+                .await
+                .map_err(late)?,
         }
     }
 
     /// Skips this address until the next DNS query: that is at once if it was the last one, as the host may have moved.
-    fn forget(&self, place: &Place, address: SocketAddr) {
-        let key = (place.host.clone(), place.port);
+    fn forget(&self, pool_key: &PoolKey, address: SocketAddr) {
+        let key = (pool_key.host.clone(), pool_key.port);
         let mut known = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(resolved) = known.get_mut(&key) else { return };
         resolved.addresses =
@@ -202,8 +202,8 @@ impl Pool {
         }
     }
 
-    async fn resolve(&self, place: &Place) -> io::Result<(Arc<[SocketAddr]>, usize)> {
-        let key = (place.host.clone(), place.port);
+    async fn resolve(&self, pool_key: &PoolKey) -> io::Result<(Arc<[SocketAddr]>, usize)> {
+        let key = (pool_key.host.clone(), pool_key.port);
         {
             let mut known = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(resolved) = known.get_mut(&key)
@@ -213,7 +213,7 @@ impl Pool {
                 return Ok((Arc::clone(&resolved.addresses), resolved.next));
             }
         }
-        let found = tokio::net::lookup_host((looked_up(&place.host), place.port)).await?;
+        let found = tokio::net::lookup_host((looked_up(&pool_key.host), pool_key.port)).await?;
         let addresses: Arc<[SocketAddr]> = self.reach.filter(found)?.into();
         let mut known = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(
@@ -247,14 +247,14 @@ mod tests {
         let (dead, _held) = dead().await;
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let alive = listener.local_addr().unwrap();
-        let (pool, place) = (Pool::default(), Place::new("h", 1, None));
+        let (pool, pool_key) = (Pool::default(), PoolKey::new("h", 1, None));
         let addresses = [alive, dead].into();
         let resolved = Resolved { addresses, at: Instant::now(), next: 0 };
         pool.addresses.lock().unwrap().insert(("h".into(), 1), resolved);
         // The dead one is tried first, and only once.
         let began = Instant::now();
         for _ in 0..2 {
-            pool.connect(&place, "http://h", Duration::from_secs(4)).await.unwrap();
+            pool.connect(&pool_key, "http://h", Duration::from_secs(4)).await.unwrap();
         }
         assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
         let known = pool.addresses.lock().unwrap();

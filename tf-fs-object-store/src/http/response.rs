@@ -1,10 +1,10 @@
 //! The head of a response, and its body to come.
 
-use super::answer::{Answer, content_length};
 use super::headers::is_coded;
+use super::response_head::{ResponseHead, content_length};
 use super::{
-    Failed, HeaderMap, HttpBody, RangeAnswer, Refusal, Uri, compression, content_range, date,
-    header, retry_after, words,
+    ErrorResponse, HeaderMap, HttpBody, HttpError, RangeResponse, Uri, compression, content_range,
+    date, header, retry_after, words,
 };
 use crate::redact::redacted;
 use bytes::Bytes;
@@ -48,7 +48,7 @@ impl Response {
         response: ::http::Response<Incoming>,
         endpoint: Arc<str>,
         url: Uri,
-    ) -> Result<Self, Failed> {
+    ) -> Result<Self, HttpError> {
         let (parts, incoming) = response.into_parts();
         let mut body = HttpBody::new(incoming, None, Arc::clone(&endpoint));
         // hyper then reads until the connection ends, and servers that say `identity` may keep it.
@@ -67,20 +67,20 @@ impl Response {
     }
 
     pub(super) fn wired(
-        answer: Answer,
+        answer: ResponseHead,
         body: HttpBody,
         endpoint: &Arc<str>,
         peer: Option<IpAddr>,
     ) -> Self {
-        let Answer { status, headers, content_length, chunked, .. } = answer;
+        let ResponseHead { status, headers, content_length, chunked, .. } = answer;
         let endpoint = Arc::clone(endpoint);
         let url = Uri::default();
         Self { status, headers, content_length, body, is_encoded: chunked, endpoint, url, peer }
     }
 
     /// Returns what it says of the range that was requested.
-    pub fn range_answer(&self) -> RangeAnswer<'_> {
-        RangeAnswer {
+    pub fn range_response(&self) -> RangeResponse<'_> {
+        RangeResponse {
             status: self.status,
             content_length: self.content_length,
             content_range: self.header("content-range"),
@@ -136,7 +136,7 @@ impl Response {
         &self.endpoint
     }
 
-    /// The URL of the request, with what may be secret in it. It is empty after an [`Exchange`](super::Exchange).
+    /// The URL of the request, with what may be secret in it. It is empty after an [`RawGet`](super::RawGet).
     pub fn url(&self) -> &Uri {
         &self.url
     }
@@ -159,29 +159,29 @@ impl Response {
     ///
     /// # Errors
     /// If it breaks off, makes no progress for `stall`, or has more than `most` bytes.
-    pub async fn collect(self, most: usize, stall: Duration) -> Result<Bytes, Failed> {
+    pub async fn collect(self, most: usize, stall: Duration) -> Result<Bytes, HttpError> {
         let len = self.content_length;
         self.into_body(len).collect(most, stall).await
     }
 
     /// What the server says with a status that is not a success. As much of the body as arrives in `stall`, at most 4 KiB,
     /// is passed to `explain`, which may add to it.
-    pub async fn refusal(
+    pub async fn into_error(
         self,
         stall: Duration,
-        explain: impl FnOnce(&mut Refusal, &[u8]),
-    ) -> Failed {
-        let mut refusal = Refusal {
+        explain: impl FnOnce(&mut ErrorResponse, &[u8]),
+    ) -> HttpError {
+        let mut refusal = ErrorResponse {
             status: self.status,
             endpoint: self.endpoint.to_string(),
             retry_after: self.header("retry-after").and_then(retry_after),
-            ..Refusal::default()
+            ..ErrorResponse::default()
         };
         let bytes = self.beginning(REFUSAL, stall).await;
         explain(&mut refusal, &bytes);
         for text in [&mut refusal.code, &mut refusal.message].into_iter().flatten() {
             *text = redacted(text).into_owned();
         }
-        Failed::Refused(Box::new(refusal))
+        HttpError::Status(Box::new(refusal))
     }
 }

@@ -5,10 +5,10 @@ use std::error::Error;
 use std::io;
 
 /// What the errors of hyper's tunnels say of a response 407; they have no type to check.
-pub const PROXY_WANTS_CREDENTIALS: &str = "proxy authorization required";
+pub const PROXY_AUTH_REQUIRED: &str = "proxy authorization required";
 
 /// Returns whether a request got no response for a reason that waiting does not fix, such as wrong settings.
-pub fn will_stay(error: &(dyn Error + 'static)) -> bool {
+pub fn is_lasting(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     for _ in 0..16 {
         let Some(error) = next else { break };
@@ -22,7 +22,7 @@ pub fn will_stay(error: &(dyn Error + 'static)) -> bool {
             None => error.source(),
         };
     }
-    causes(error).contains(PROXY_WANTS_CREDENTIALS)
+    causes(error).contains(PROXY_AUTH_REQUIRED)
 }
 
 /// Returns an error's causes in one line, each once, without the [secrets](crate::redact) of this process: a server may

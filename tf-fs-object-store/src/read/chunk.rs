@@ -9,16 +9,16 @@ const KEPT: usize = 64;
 
 /// Chunks that are not in use.
 #[derive(Debug, Default)]
-pub(super) struct Chunks(Mutex<Vec<Vec<u8>>>);
+pub(super) struct ChunkPool(Mutex<Vec<Vec<u8>>>);
 
 /// Bytes that arrived.
 #[derive(Debug)]
 pub(super) struct Chunk {
     bytes: Vec<u8>,
-    home: Arc<Chunks>,
+    home: Arc<ChunkPool>,
 }
 
-impl Chunks {
+impl ChunkPool {
     /// Returns empty memory for up to `len` bytes, at most [`CHUNK`].
     pub(super) fn take(self: &Arc<Self>, len: usize) -> Chunk {
         let len = len.min(CHUNK);

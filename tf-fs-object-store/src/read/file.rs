@@ -6,8 +6,8 @@ mod growth;
 mod state;
 
 use super::chunk::CHUNK;
-use super::part::{Part, Unavailable};
-use super::pattern::{KEPT, Limits, SMALL_PART, Streams, split};
+use super::readahead::{KEPT, Limits, SMALL_PART, Streams, split};
+use super::segment::{Segment, Unavailable};
 use super::source::{Fetch, Source};
 use super::version::Version;
 use crate::object::strong;
@@ -65,7 +65,7 @@ struct State {
 
 #[derive(Debug)]
 struct Held {
-    part: Arc<Part>,
+    part: Arc<Segment>,
     owner: Owner,
 }
 
@@ -81,14 +81,14 @@ enum Owner {
 
 /// Where bytes of a read come from.
 enum Piece {
-    Part(Arc<Part>, Range),
+    Segment(Arc<Segment>, Range),
     Direct(Range),
 }
 
 impl Piece {
     fn range(&self) -> Range {
         match self {
-            Self::Part(_, range) | Self::Direct(range) => *range,
+            Self::Segment(_, range) | Self::Direct(range) => *range,
         }
     }
 }
@@ -141,7 +141,7 @@ impl<C: Client> File<C> {
             let Some(reserved) = connection.process.budget.try_reserve(length(range)) else {
                 break;
             };
-            let (part, arrival) = Part::new(range, range.end, Some(reserved));
+            let (part, arrival) = Segment::new(range, range.end, Some(reserved));
             let fetch = Fetch::new(Arc::clone(&source), range, "read");
             Self::receive(connection, &source, arrival, fetch);
             parts.push(Held { part: Arc::new(part), owner: Owner::Opening });
@@ -162,7 +162,7 @@ impl<C: Client> File<C> {
                 Some(_) => wanted,
                 None => wanted.min(SPARE),
             };
-            let (part, arrival) = Part::new(whole, wanted, reserved);
+            let (part, arrival) = Segment::new(whole, wanted, reserved);
             Self::receive(connection, &source, arrival, fetch);
             parts.insert(0, Held { part: Arc::new(part), owner: Owner::Opening });
         }
@@ -307,7 +307,7 @@ impl<C: Client> File<C> {
                 let end = part.range().end.min(read.end);
                 part.want(if is_sequence { part.range().end } else { end });
                 waits |= !part.has(end);
-                pieces.push(Piece::Part(part, Range::new(position, end)));
+                pieces.push(Piece::Segment(part, Range::new(position, end)));
                 position = end;
                 continue;
             }
@@ -373,7 +373,7 @@ impl<C: Client> File<C> {
         if reserved.is_none() && range.len() > SPARE {
             return false;
         }
-        let (part, arrival) = Part::new(range, range.end, reserved);
+        let (part, arrival) = Segment::new(range, range.end, reserved);
         let fetch = Fetch::new(Arc::clone(&self.source), range, "read");
         Self::receive(&self.connection, &self.source, arrival, fetch);
         state.parts.insert(at, Held { part: Arc::new(part), owner });
@@ -435,7 +435,7 @@ impl<C: Client> File<C> {
                 let fill = pieces.iter().zip(bufs).map(|(piece, buf)| async move {
                     let _permit = match piece {
                         Piece::Direct(_) => gate.acquire().await.ok(),
-                        Piece::Part(..) => None,
+                        Piece::Segment(..) => None,
                     };
                     self.piece(piece, buf).await
                 });
@@ -452,17 +452,17 @@ impl<C: Client> File<C> {
     async fn piece(&self, piece: &Piece, buf: &mut ReadBuf<'_>) -> Result<()> {
         match piece {
             Piece::Direct(range) => self.direct(*range, buf).await,
-            Piece::Part(part, range) => {
+            Piece::Segment(part, range) => {
                 let mut position = range.start;
                 while position < range.end {
                     let step = range.end.min(position + BLOCK);
                     match part.wait(step).await {
                         Ok(()) => {}
-                        Err(Unavailable::Before) => {
+                        Err(Unavailable::FailedEarlier) => {
                             self.forget(part);
                             return self.direct(Range::new(position, range.end), buf).await;
                         }
-                        Err(Unavailable::Now(error)) => {
+                        Err(Unavailable::FailedNow(error)) => {
                             self.forget(part);
                             return Err(error);
                         }
@@ -480,7 +480,7 @@ impl<C: Client> File<C> {
     }
 
     /// Drops a part that failed.
-    fn forget(&self, part: &Arc<Part>) {
+    fn forget(&self, part: &Arc<Segment>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.parts.retain(|held| !Arc::ptr_eq(&held.part, part));
     }

@@ -1,24 +1,24 @@
 //! Files open for reading.
 
 mod assumption;
+mod cache_writer;
 mod chunk;
 mod file;
-mod habits;
-mod keep;
-mod part;
-mod pattern;
+mod prefetch_history;
 #[cfg(feature = "ranges")]
 mod ranges;
+mod readahead;
+mod segment;
 mod source;
 mod version;
 mod whole;
 
 use crate::disk::Disks;
-use crate::{Client, Connect, Connection, Name, Range, names};
+use crate::{Client, Connect, Connection, Name, Range, namespace};
 use arc_swap::ArcSwap;
-use chunk::Chunks;
+use chunk::ChunkPool;
 use file::File;
-use habits::Habits;
+use prefetch_history::PrefetchHistory;
 use source::{Fetch, Source};
 use std::fmt;
 use std::sync::Arc;
@@ -32,8 +32,8 @@ pub(crate) use whole::Whole;
 /// What all files open for reading share in a process.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
-    chunks: Arc<Chunks>,
-    habits: Habits,
+    chunks: Arc<ChunkPool>,
+    habits: PrefetchHistory,
     disks: Disks,
     trusts: Trusts,
 }
@@ -68,7 +68,7 @@ impl<P: Connect> Reader<P> {
     pub fn open(plugin: &P, name: Name) -> Result<Self> {
         let connection = plugin.connection()?;
         ensure!(
-            connection.pending.unpublished(&name).is_none(),
+            connection.unpublished.get(&name).is_none(),
             Error::failed_precondition(format_args!(
                 "{name}: open: it is still being written; close it first"
             ))
@@ -78,7 +78,7 @@ impl<P: Connect> Reader<P> {
             return Ok(Self { plugin, name, file });
         }
         // Only now is it worth one more request.
-        match connection.block_on(names::is_listed_directory(&connection, &name)) {
+        match connection.block_on(namespace::is_listed_directory(&connection, &name)) {
             Ok(true) => Err(Error::expected_file(&name)),
             // Without permission to list this cannot be found out, and the object is missing either way.
             Err(error) if error.code() != Code::PermissionDenied => Err(error),
@@ -112,7 +112,7 @@ impl<P: Connect> Reader<P> {
             return Ok(());
         }
         let connection = &file.connection;
-        connection.listings.changed(&self.name);
+        connection.listings.invalidate(&self.name);
         let new = connection.block_on(File::ask(connection, &self.name))?;
         self.replace(file, new.ok_or_else(|| Error::not_found(&self.name))?);
         Ok(())
@@ -141,7 +141,7 @@ impl<P: Connect> RandomAccessFile for Reader<P> {
                     buf.clear();
                 }
                 Err(error) if error.code() == Code::NotFound => {
-                    file.connection.listings.changed(&self.name);
+                    file.connection.listings.invalidate(&self.name);
                     return Err(error);
                 }
                 outcome => return outcome,

@@ -3,11 +3,12 @@
 use super::Reads;
 use super::assumption::Assumption;
 use super::version::{Trust, Version};
-use crate::disk::{BLOCK, Cached, Object};
+use crate::disk::{BLOCK, CachedObject, CachedVersion};
 use crate::object::Comparison;
-use crate::retry::Attempts;
+use crate::retry::RetryState;
 use crate::{
-    Body as _, Class, Failure as _, GetOptions, Head, Name, ObjectStore, Range, VersionCheck,
+    Body as _, ErrorKind, GetHead, GetOptions, Name, ObjectStore, Range, StoreError as _,
+    VersionCheck,
 };
 use bytes::BufMut;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,9 +43,9 @@ pub(super) struct Source<S> {
     /// Whether another version may have the ETag of this one, or a response had another ETag.
     is_inexact: AtomicBool,
     /// The object on a disk, if it may be there.
-    object: Option<Arc<Object>>,
+    object: Option<Arc<CachedObject>>,
     /// The version of that, from the first response on.
-    cached: OnceLock<Option<Arc<Cached>>>,
+    cached: OnceLock<Option<Arc<CachedVersion>>>,
 }
 
 /// The bytes of a range, one after the other.
@@ -59,7 +60,7 @@ pub(super) struct Fetch<S: ObjectStore> {
     body: Option<S::Body>,
     /// What the head of its response announced.
     told: Range,
-    failures: Failures,
+    failures: RetryProgress,
     /// What told another version of the same size from the one that is read.
     difference: Option<String>,
     /// When the last attempt began.
@@ -70,8 +71,8 @@ pub(super) struct Fetch<S: ObjectStore> {
 
 /// The failures since bytes last arrived.
 #[derive(Debug, Default)]
-struct Failures {
-    attempts: Attempts,
+struct RetryProgress {
+    attempts: RetryState,
     bytes_since: u64,
 }
 
@@ -121,7 +122,7 @@ impl<S: ObjectStore> Source<S> {
     }
 
     /// Returns the disk cache of the version that is read, once it is known and if its ETag names the exact bytes.
-    pub(super) fn cached(&self) -> Option<&Arc<Cached>> {
+    pub(super) fn cached(&self) -> Option<&Arc<CachedVersion>> {
         if self.is_inexact.load(Ordering::Relaxed) {
             return None;
         }
@@ -171,23 +172,23 @@ impl<S: ObjectStore> Source<S> {
         &self,
         range: Range,
         if_match: Option<&str>,
-        attempts: &Attempts,
-    ) -> Result<(Head, S::Body), S::Failure> {
+        attempts: &RetryState,
+    ) -> Result<(GetHead, S::Body), S::Error> {
         let known = self.version().map(Version::meta);
         let options = GetOptions::new(&self.name.key, range)
             .with_if_match(if_match)
             .with_known(known.as_ref());
         let get = attempts.run(self.store.get(options));
-        if S::HAS_DEADLINES {
+        if S::HAS_TIMEOUTS {
             return get.await;
         }
         let stall = self.store.settings().stall_timeout;
-        let stalled = |_| Err(S::Failure::stalled(self.store.endpoint(), stall));
+        let stalled = |_| Err(S::Error::stalled(self.store.endpoint(), stall));
         tokio::time::timeout(stall, get).await.unwrap_or_else(stalled)
     }
 
     /// Returns whether a response is of the version that is read. `Err` tells what differs, if the size does not.
-    async fn agrees(&self, head: &Head) -> Result<(), Option<String>> {
+    async fn agrees(&self, head: &GetHead) -> Result<(), Option<String>> {
         let version = Version::of(head);
         let (pinned, comparison) = self.pin(version.clone());
         if head.is_recent || comparison != Comparison::Exact {
@@ -234,7 +235,8 @@ impl<S: ObjectStore> Source<S> {
 
     /// Requests one byte, and returns the version of the response; `None` if it fails.
     async fn probe(&self) -> Option<Version> {
-        let (head, mut body) = self.get(Range::new(0, 1), None, &Attempts::default()).await.ok()?;
+        let (head, mut body) =
+            self.get(Range::new(0, 1), None, &RetryState::default()).await.ok()?;
         // So that the connection can be used again.
         let mut byte = Vec::with_capacity(1).limit(1);
         let stall = self.store.settings().stall_timeout;
@@ -252,7 +254,7 @@ impl<S: ObjectStore> Fetch<S> {
             settles: false,
             body: None,
             told: Range::new(0, 0),
-            failures: Failures::default(),
+            failures: RetryProgress::default(),
             difference: None,
             asked: Instant::now(),
             pace: Pace::default(),
@@ -285,12 +287,12 @@ impl<S: ObjectStore> Fetch<S> {
     ///
     /// # Errors
     /// Any except *not found*, which is `Ok(None)`.
-    pub(super) async fn open(&mut self) -> Result<Option<Head>> {
+    pub(super) async fn open(&mut self) -> Result<Option<GetHead>> {
         self.settles = true;
         loop {
             match self.ask().await {
                 Ok(head) => return Ok(Some(head)),
-                Err(cause) if cause.class() == Class::NotFound => return Ok(None),
+                Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
                 Err(cause) => self.failed(cause).await?,
             }
         }
@@ -317,7 +319,7 @@ impl<S: ObjectStore> Fetch<S> {
                     let store = &self.source.store;
                     let stall = store.settings().stall_timeout;
                     let outcome = self.pace.time(stall, body.fill(to)).await;
-                    outcome.unwrap_or_else(|| Err(S::Failure::stalled(store.endpoint(), stall)))
+                    outcome.unwrap_or_else(|| Err(S::Error::stalled(store.endpoint(), stall)))
                 }
                 None => match self.ask().await {
                     Ok(_) => continue,
@@ -330,7 +332,7 @@ impl<S: ObjectStore> Fetch<S> {
                     // Some gateways send fewer bytes at a time than are requested, and say so.
                     let is_as_told = self.left.start == self.told.end;
                     if !is_as_told || self.told.len() < SHORTEST {
-                        self.failed(S::Failure::invalid("it ends early")).await?;
+                        self.failed(S::Error::invalid("it ends early")).await?;
                     }
                 }
                 Ok(n) => {
@@ -346,7 +348,7 @@ impl<S: ObjectStore> Fetch<S> {
         }
     }
 
-    async fn ask(&mut self) -> Result<Head, S::Failure> {
+    async fn ask(&mut self) -> Result<GetHead, S::Error> {
         self.pace = Pace::default();
         self.asked = Instant::now();
         let source = &self.source;
@@ -355,8 +357,8 @@ impl<S: ObjectStore> Fetch<S> {
         let (head, body) = match (source.get(range, condition, attempts).await, condition) {
             // Some servers refuse a condition that holds.
             (Err(failure), Some(etag))
-                if failure.class() == Class::Precondition
-                    && !failure.is_spurious()
+                if failure.kind() == ErrorKind::Precondition
+                    && !failure.retry_immediately()
                     && (S::MIRRORS.is_some() || source.assumption.is_confirmed()) =>
             {
                 let (head, body) = source.get(range, None, attempts).await?;
@@ -372,11 +374,11 @@ impl<S: ObjectStore> Fetch<S> {
         }
         if let Err(difference) = source.agrees(&head).await {
             self.difference = difference;
-            return Err(S::Failure::changed());
+            return Err(S::Error::changed());
         }
         if !source.assumption.confirm() {
             // It agreed, but others read another version by now.
-            return Err(S::Failure::changed());
+            return Err(S::Error::changed());
         }
         self.told = Range::new(self.left.start, head.end);
         self.left.end = self.left.end.min(head.size);
@@ -389,7 +391,7 @@ impl<S: ObjectStore> Fetch<S> {
     /// # Errors
     /// If no further attempt is made.
     #[cold]
-    async fn failed(&mut self, cause: S::Failure) -> Result<()> {
+    async fn failed(&mut self, cause: S::Error) -> Result<()> {
         let (settings, name) = (self.source.store.settings(), &self.source.name);
         self.failures.bytes_since = 0;
         let wait = self.failures.attempts.failed(settings, self.op, name, cause, self.asked);
@@ -410,7 +412,7 @@ impl<S: ObjectStore> Fetch<S> {
     }
 }
 
-impl Failures {
+impl RetryProgress {
     fn progress(&mut self, bytes: u64) {
         self.bytes_since = self.bytes_since.saturating_add(bytes);
         if self.bytes_since >= PROGRESS {

@@ -1,7 +1,7 @@
 //! Versions of objects, and how far the validators of a bucket tell them apart.
 
 use crate::object::{Comparison, Validators, strong};
-use crate::{Head, Name, ObjectMeta, VersionCheck};
+use crate::{GetHead, Name, ObjectMeta, VersionCheck};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,7 @@ pub(in super::super) struct Version {
 
 impl Version {
     /// Returns the version that a response tells.
-    pub(super) fn of(head: &Head) -> Self {
+    pub(super) fn of(head: &GetHead) -> Self {
         Self { size: head.size, etag: head.etag.clone(), modified: head.modified }
     }
 

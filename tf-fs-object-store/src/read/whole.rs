@@ -2,7 +2,7 @@
 
 use super::source::{Fetch, Source};
 use super::version::Version;
-use crate::{Client, Connection, Name, ObjectStore, Range, Stored};
+use crate::{Client, Connection, Name, ObjectStore, Range, StoredObject};
 use bytes::BufMut;
 use std::sync::Arc;
 use tf_fs_plugin::prelude::*;
@@ -15,10 +15,10 @@ impl<S: ObjectStore> Whole<S> {
         connection: &Connection<impl Client<Store = S>>,
         store: Arc<S>,
         name: Name,
-        object: &Stored,
+        object: &StoredObject,
     ) -> Self {
         let source = Source::new(name, store, Arc::clone(&connection.reads));
-        let &Stored { size, ref etag, modified, .. } = object;
+        let &StoredObject { size, ref etag, modified, .. } = object;
         let _ = source.pin(Version { size, etag: etag.clone(), modified });
         Self(Fetch::new(Arc::new(source), Range::new(0, size), "get"))
     }

@@ -9,31 +9,32 @@
 //!
 //! | Module | Job |
 //! |---|---|
-//! | `store` | what a store is told of a write |
-//! | `open` | one file: its bytes, and what of it is published |
+//! | `types` | what a store is told of a write |
+//! | `writer` | one file: its bytes, and what of it is published |
 //! | `upload`, `parts` | parts that are being sent, and their size |
-//! | `publish` | how an object becomes visible |
-//! | `publication` | how stores differ in that |
+//! | `commit` | how an object becomes visible |
+//! | `commit_strategy` | how stores differ in that |
 
-mod open;
+pub(crate) mod commit;
+mod commit_strategy;
 mod parts;
-mod publication;
-pub(crate) mod publish;
-mod store;
+mod types;
 mod upload;
+mod writer;
 
-pub(crate) use publication::Plain;
-pub use publication::{Publication, Refusal, Unchecked};
-pub use store::{
-    Attributes, Before, CopyLimits, Multipart, Part, PartLimits, Sent, Stored, Target, WriteLimits,
+pub(crate) use commit_strategy::DefaultCommit;
+pub use commit_strategy::{CommitStrategy, ConflictOutcome, MissingCheck};
+pub use types::{
+    Attributes, CopyLimits, Multipart, Part, PartLimits, Payload, PutMode, PutOptions,
+    StoredObject, WriteLimits,
 };
 
 use crate::{Connect, Name, ObjectStore};
-use open::Open;
 use std::fmt;
 use std::mem;
 use tf_fs_plugin::prelude::*;
 use upload::again;
+use writer::Open;
 
 /// An object open for writing. It becomes visible as a whole, at a flush, a sync or the close. Dropping it without
 /// closing it discards what was not published.
@@ -48,7 +49,7 @@ impl<P: Connect> Writer<P> {
     pub fn create(plugin: &P, name: Name) -> Result<Self> {
         let connection = plugin.connection()?;
         let store = connection.block_on(connection.bucket(&name.bucket))?;
-        let open = Open::new(connection, store, name, Attributes::default(), Before::Anything)?;
+        let open = Open::new(connection, store, name, Attributes::default(), PutMode::Overwrite)?;
         Ok(Self(Some(Box::new(open))))
     }
 
@@ -60,14 +61,14 @@ impl<P: Connect> Writer<P> {
     pub fn append_to(plugin: &P, name: Name) -> Result<Self> {
         let connection = plugin.connection()?;
         let store = connection.block_on(connection.bucket(&name.bucket))?;
-        ensure!(store.write_limits().is_some(), open::read_only(&name));
-        let found = connection.block_on(publish::find_with_attributes(&*store, &name))?;
+        ensure!(store.write_limits().is_some(), writer::read_only(&name));
+        let found = connection.block_on(commit::find_with_attributes(&*store, &name))?;
         let open = match found {
             // If somebody else wrote it meanwhile, theirs would have to be appended to.
-            None => Open::new(connection, store, name, Attributes::default(), Before::Nothing)?,
+            None => Open::new(connection, store, name, Attributes::default(), PutMode::Create)?,
             Some((object, attributes)) => {
-                let before = Before::This(object.clone());
-                let mut open = Box::new(Open::new(connection, store, name, attributes, before)?);
+                let mode = PutMode::Update(object.clone());
+                let mut open = Box::new(Open::new(connection, store, name, attributes, mode)?);
                 let read = open.go_on_after(&object);
                 let mut writer = Self(Some(open));
                 if let Err(error) = read {

@@ -1,7 +1,7 @@
 //! A file that is sent to the store in parts.
 
-use super::store::{Attributes, Before, Multipart, Part, Sent, Stored, Target};
-use crate::{Class, Content, Name, ObjectStore, PartLimits, Process, Range, request};
+use super::types::{Attributes, Multipart, Part, Payload, PutMode, PutOptions, StoredObject};
+use crate::{Content, ErrorKind, Name, ObjectStore, PartLimits, Process, Range, request};
 use futures_util::future::{BoxFuture, Shared};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -14,15 +14,15 @@ type Created = Result<Arc<str>, Arc<Error>>;
 
 /// The object that a file becomes.
 #[derive(Debug)]
-pub(super) struct Object<S> {
+pub(super) struct WriteTarget<S> {
     pub(super) store: Arc<S>,
     pub(super) name: Name,
     pub(super) attributes: Attributes,
 }
 
-impl<S> Object<S> {
-    pub(super) fn target<'a>(&'a self, before: &'a Before) -> Target<'a> {
-        Target { name: &self.name, attributes: &self.attributes, before }
+impl<S> WriteTarget<S> {
+    pub(super) fn target<'a>(&'a self, mode: &'a PutMode) -> PutOptions<'a> {
+        PutOptions { name: &self.name, attributes: &self.attributes, mode }
     }
 
     fn multipart<'a>(&'a self, id: &'a str) -> Multipart<'a> {
@@ -33,7 +33,7 @@ impl<S> Object<S> {
 /// A multipart upload. It has to be aborted before it is dropped, unless it was [completed](Self::complete).
 #[derive(Debug)]
 pub(super) struct Upload<S: ObjectStore> {
-    object: Arc<Object<S>>,
+    object: Arc<WriteTarget<S>>,
     process: Arc<Process>,
     limits: PartLimits,
     id: Shared<BoxFuture<'static, Created>>,
@@ -41,18 +41,18 @@ pub(super) struct Upload<S: ObjectStore> {
     stored: Vec<Part>,
     next: u32,
     /// What still has to be there when it is completed.
-    before: Before,
+    mode: PutMode,
 }
 
 impl<S: ObjectStore> Upload<S> {
-    /// Begins an upload, in the background. It becomes an object if `before` still holds then.
+    /// Begins an upload, in the background. It becomes an object if `mode` still allows it then.
     pub(super) fn start(
-        object: &Arc<Object<S>>,
+        object: &Arc<WriteTarget<S>>,
         process: &Arc<Process>,
         limits: PartLimits,
-        before: Before,
+        mode: PutMode,
     ) -> Self {
-        let create = process.spawn(create(Arc::clone(object), before.clone()));
+        let create = process.spawn(create(Arc::clone(object), mode.clone()));
         // In a separate task: if it were cancelled, the store would keep an upload that nobody knows.
         let id = create.map(|done| done.map_err(lost_task).and_then(|done| done).map_err(Arc::new));
         Self {
@@ -63,7 +63,7 @@ impl<S: ObjectStore> Upload<S> {
             sending: FuturesUnordered::new(),
             stored: Vec::new(),
             next: 1,
-            before,
+            mode,
         }
     }
 
@@ -78,7 +78,7 @@ impl<S: ObjectStore> Upload<S> {
     }
 
     /// Makes a range of `source`, as [`parts::copies`] returns it, the next part. No byte of it is transferred.
-    pub(super) fn copy(&mut self, source: &Stored, range: Range) {
+    pub(super) fn copy(&mut self, source: &StoredObject, range: Range) {
         let part =
             copy_part(Arc::clone(&self.object), self.id.clone(), self.next, source.clone(), range);
         self.next += 1;
@@ -133,16 +133,16 @@ impl<S: ObjectStore> Upload<S> {
     /// Makes the object from the parts, once they have all arrived.
     ///
     /// # Errors
-    /// As [`publish`](super::publish::publish), for any part too. Then the upload has to be aborted.
-    pub(super) async fn complete(&mut self) -> Result<Stored> {
+    /// As [`commit`](super::commit::commit), for any part too. Then the upload has to be aborted.
+    pub(super) async fn complete(&mut self) -> Result<StoredObject> {
         while !self.sending.is_empty() {
             self.arrival().await?;
         }
         let id = self.id.clone().await.map_err(|error| again(&error))?;
         self.stored.sort_unstable_by_key(|part| part.number);
-        let sent = Sent::Parts { id: &id, parts: &self.stored };
-        let to = self.object.target(&self.before);
-        super::publish::publish(&*self.object.store, to, sent, &mut false).await
+        let sent = Payload::Parts { id: &id, parts: &self.stored };
+        let to = self.object.target(&self.mode);
+        super::commit::commit(&*self.object.store, to, sent, &mut false).await
     }
 
     /// Aborts the upload, in the background: parts in flight are cancelled, and the store deletes those that it has.
@@ -167,14 +167,14 @@ impl<S: ObjectStore> Upload<S> {
     }
 }
 
-async fn create<S: ObjectStore>(object: Arc<Object<S>>, before: Before) -> Result<Arc<str>> {
-    let created = request::create_multipart(&*object.store, object.target(&before)).await;
+async fn create<S: ObjectStore>(object: Arc<WriteTarget<S>>, mode: PutMode) -> Result<Arc<str>> {
+    let created = request::create_multipart(&*object.store, object.target(&mode)).await;
     let id = created.map_err(|error| error.into_error(request::CREATE_MULTIPART, &object.name))?;
     Ok(id.into())
 }
 
 async fn put_part<S: ObjectStore>(
-    object: Arc<Object<S>>,
+    object: Arc<WriteTarget<S>>,
     id: impl Future<Output = Created>,
     number: u32,
     content: Content,
@@ -182,7 +182,7 @@ async fn put_part<S: ObjectStore>(
     let id = id.await.map_err(|error| again(&error))?;
     let part = request::put_part(&*object.store, object.multipart(&id), number, &content).await;
     let part = part.map_err(|failure| {
-        let is_gone = failure.class() == Class::NotFound;
+        let is_gone = failure.kind() == ErrorKind::NotFound;
         let error = failure.into_error(request::PUT_PART, &object.name);
         // The upload, not the file: another one may do better.
         if is_gone { error.with_code(Code::Unavailable) } else { error }
@@ -191,19 +191,19 @@ async fn put_part<S: ObjectStore>(
 }
 
 async fn copy_part<S: ObjectStore>(
-    object: Arc<Object<S>>,
+    object: Arc<WriteTarget<S>>,
     id: impl Future<Output = Created>,
     number: u32,
-    source: Stored,
+    source: StoredObject,
     range: Range,
 ) -> Result<Part> {
     let id = id.await.map_err(|error| again(&error))?;
     let upload = object.multipart(&id);
     let part = request::copy_part(&*object.store, upload, number, &source, range).await;
     let part = part.map_err(|failure| {
-        let is_replaced = matches!(failure.class(), Class::Precondition | Class::NotFound);
+        let is_replaced = matches!(failure.kind(), ErrorKind::Precondition | ErrorKind::NotFound);
         let error = failure.into_error(request::COPY_PART, &object.name);
-        if is_replaced { super::publish::replaced(error) } else { error }
+        if is_replaced { super::commit::conflict_error(error) } else { error }
     })?;
     confirmed(&object.name, part, number, range.len())
 }

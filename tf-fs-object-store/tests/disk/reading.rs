@@ -4,7 +4,7 @@ use super::store::{Fault, Plugin};
 use super::{GIB, MIB, blocks, content, directory, kept, open, process, range};
 use std::time::Duration;
 use tempfile::TempDir;
-use tf_fs_object_store::{Class, metrics};
+use tf_fs_object_store::{ErrorKind, metrics};
 use tf_fs_plugin::prelude::*;
 
 #[test]
@@ -300,7 +300,7 @@ fn the_end_is_requested_once_while_the_store_is_down() {
         kept(&directory, 2);
         let reader = open(&second, "f").unwrap();
         blocks(&directory).iter().for_each(|block| std::fs::remove_file(block).unwrap());
-        second.inject("get", [Fault::Fails(Class::Transient); 3]);
+        second.inject("get", [Fault::Fails(ErrorKind::Transient); 3]);
         assert!(range(&reader, 2 * MIB, 100).unwrap().is_empty());
         assert!(range(&reader, 2 * MIB, 100).unwrap().is_empty());
         // The first is of the opening, and then there are three attempts.

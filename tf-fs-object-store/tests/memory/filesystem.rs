@@ -26,7 +26,7 @@ impl StorePlugin for Plugin {
         Ok(self.clients.load(Ordering::Relaxed) > self.settings.load(Ordering::Relaxed))
     }
 
-    fn keeps(&self, _: &Memory, _: &str, _: &BucketOf<Self>) -> bool {
+    fn can_reuse_bucket(&self, _: &Memory, _: &str, _: &BucketOf<Self>) -> bool {
         true
     }
 

@@ -2,7 +2,7 @@
 
 use crate::store::{Fault, Plugin, name, plugin};
 use std::time::Duration;
-use tf_fs_object_store::Class;
+use tf_fs_object_store::ErrorKind;
 use tf_fs_plugin::prelude::*;
 
 /// Returns a store with these keys, pages of a thousand names, and listings that are trusted for `ttl` seconds.
@@ -78,8 +78,9 @@ fn each_question_is_one_listing() {
 fn siblings_do_not_hide_a_directory() {
     let siblings = (0..250).flat_map(|n| [format!("ckpt-{n:03}"), format!("ckpt.{n:03}/part")]);
     let plugin = with_keys(siblings.chain(["ckpt/model".to_owned()]), 0);
-    let stat =
-        |key: &str| requests(&plugin, || codes(plugin.0.stat(&name(key))).map(|stat| stat.is_directory));
+    let stat = |key: &str| {
+        requests(&plugin, || codes(plugin.0.stat(&name(key))).map(|stat| stat.is_directory))
+    };
     assert_eq!(stat("ckpt"), (Ok(true), "2 list".to_owned()));
     assert_eq!(stat("ckpt-").0, Err(Code::NotFound));
     assert_eq!(stat("ckpt-007"), (Ok(false), "1 list".to_owned()));
@@ -131,8 +132,7 @@ fn a_listing_answers_what_follows_it() {
 fn questions_about_all_names_of_a_large_directory_go_on_page_by_page() {
     let plugin = with_keys((0..2500).map(|n| format!("d/{n:04}")), 600);
     assert_eq!(glob(&plugin, "d/0*").len(), 1000);
-    let stat =
-        |n: usize| codes(plugin.0.stat(&name(&format!("d/{n:04}")))).map(|stat| stat.length);
+    let stat = |n: usize| codes(plugin.0.stat(&name(&format!("d/{n:04}")))).map(|stat| stat.length);
     let ((), count) = requests(&plugin, || {
         (900..2500).for_each(|n| assert_eq!(stat(n), Ok(1)));
         assert_eq!(stat(2500), Err(Code::NotFound));
@@ -250,7 +250,7 @@ fn a_directory_is_renamed_as_a_whole_or_not() {
     plugin.children("d").unwrap();
     let rename = |from: &str, to: &str| plugin.0.rename_file(&name(from), &name(to));
     // A copy that is refused takes back those that were made, and those that are on their way.
-    plugin.inject("copy", [Fault::Waits, Fault::Fails(Class::Denied)]);
+    plugin.inject("copy", [Fault::Waits, Fault::Fails(ErrorKind::Denied)]);
     std::thread::scope(|threads| {
         let renaming = threads.spawn(|| code(rename("d", "e")));
         plugin.wait_for(1);
@@ -264,7 +264,7 @@ fn a_directory_is_renamed_as_a_whole_or_not() {
         assert_eq!(code(plugin.0.stat(&name(key))), Some(Code::NotFound), "{key}");
     }
     // All is copied, but not all is deleted.
-    plugin.inject("many", [Fault::Fails(Class::Denied)]);
+    plugin.inject("many", [Fault::Fails(ErrorKind::Denied)]);
     let error = rename("d", "f").unwrap_err();
     assert!(format!("{error:#}").contains("rename it again"), "{error:#}");
     assert_eq!(plugin.keys().len(), 10);
@@ -276,7 +276,7 @@ fn a_directory_is_renamed_as_a_whole_or_not() {
         assert_eq!(code(rename(src, dst)), Some(Code::FailedPrecondition), "{src} {dst}");
     }
     // A file whose deletion is refused is there twice.
-    plugin.inject("delete", [Fault::Fails(Class::Denied)]);
+    plugin.inject("delete", [Fault::Fails(ErrorKind::Denied)]);
     let error = rename("d-1", "d-2").unwrap_err();
     assert!(format!("{error:#}").contains("the source could not be deleted"), "{error:#}");
     assert_eq!(plugin.keys()[..2], ["d-1", "d-2"]);
@@ -286,7 +286,7 @@ fn a_directory_is_renamed_as_a_whole_or_not() {
 fn a_tree_that_cannot_be_listed_to_the_end_waits_for_the_deletions_under_way() {
     let plugin = with_keys((0..1500).map(|n| format!("d/{n:04}")), 0);
     plugin.inject("many", [Fault::Waits]);
-    plugin.contents().faults.insert("list", [None, Some(Fault::Fails(Class::Denied))].into());
+    plugin.contents().faults.insert("list", [None, Some(Fault::Fails(ErrorKind::Denied))].into());
     std::thread::scope(|threads| {
         let deleting = threads.spawn(|| plugin.0.delete_recursively(&name("d")).unwrap_err());
         plugin.wait_for(1);

@@ -3,7 +3,7 @@
 mod faults;
 mod filesystem;
 mod listings;
-mod names;
+mod namespace;
 mod readahead;
 mod reading;
 mod requests;

@@ -239,7 +239,7 @@ fn random_reads_return_right_bytes() {
         plugin.contents().settings.max_attempts = 20;
         let body = content(len);
         plugin.put("f", body.clone());
-        let faults = [Fault::BreaksOff, Fault::Fails(tf_fs_object_store::Class::Transient)];
+        let faults = [Fault::BreaksOff, Fault::Fails(tf_fs_object_store::ErrorKind::Transient)];
         let faults = (0..900).map(|n| (n % 3 == 0).then_some(faults[n / 3 % 2]));
         plugin.contents().faults.insert("get", faults.collect());
         let reader = plugin.open("f").unwrap();

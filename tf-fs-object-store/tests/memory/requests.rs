@@ -2,14 +2,14 @@
 
 use crate::store::{Fault, Plugin, name, plugin};
 use std::time::{Duration, Instant};
-use tf_fs_object_store::Class;
+use tf_fs_object_store::ErrorKind;
 use tf_fs_plugin::prelude::*;
 
 /// What makes a request of a kind.
 type Operation = fn(&Plugin) -> Result<()>;
 
 /// A request of each kind, by the operation that makes it.
-const KINDS: [(&str, Operation); 7] = [
+const REQUESTS: [(&str, Operation); 7] = [
     ("get", |plugin| plugin.read("f", 1).map(drop)),
     ("list", |plugin| plugin.children("d").map(drop)),
     ("put", |plugin| plugin.0.create_dir(&name("new"))),
@@ -29,78 +29,80 @@ fn store() -> Plugin {
 
 #[test]
 fn each_request_is_repeated_by_the_class_of_its_failure() {
-    for (kind, operation) in KINDS {
-        for (class, attempts, code) in [
-            (Class::Transient, 3, Code::Unavailable),
-            (Class::Doubtful, 3, Code::Unavailable),
-            (Class::Precondition, 1, Code::FailedPrecondition),
-            (Class::Permanent, 1, Code::Unknown),
+    for (request, operation) in REQUESTS {
+        for (kind, attempts, code) in [
+            (ErrorKind::Transient, 3, Code::Unavailable),
+            (ErrorKind::InvalidResponse, 3, Code::Unavailable),
+            (ErrorKind::Precondition, 1, Code::FailedPrecondition),
+            (ErrorKind::Permanent, 1, Code::Unknown),
         ] {
             let plugin = store();
-            plugin.inject(kind, [Fault::Fails(class); 9]);
+            plugin.inject(request, [Fault::Fails(kind); 9]);
             let error = operation(&plugin).unwrap_err();
-            assert_eq!(error.code(), code, "{kind}: {error:#}");
-            assert_eq!(plugin.requests(kind).len(), attempts, "{kind} {class:?}");
+            assert_eq!(error.code(), code, "{request}: {error:#}");
+            assert_eq!(plugin.requests(request).len(), attempts, "{request} {kind:?}");
         }
         let plugin = store();
-        let before = plugin.requests(kind).len();
-        plugin.inject(kind, [Fault::Fails(Class::Transient); 2]);
-        operation(&plugin).unwrap_or_else(|error| panic!("{kind}: {error:#}"));
-        assert!(plugin.requests(kind).len() >= before + 3, "{kind}");
+        let before = plugin.requests(request).len();
+        plugin.inject(request, [Fault::Fails(ErrorKind::Transient); 2]);
+        operation(&plugin).unwrap_or_else(|error| panic!("{request}: {error:#}"));
+        assert!(plugin.requests(request).len() >= before + 3, "{request}");
     }
 }
 
 #[test]
 fn a_spurious_failure_is_repeated_at_once_whatever_its_class_and_is_not_counted() {
-    for (kind, operation) in KINDS {
-        for class in [Class::Transient, Class::Denied, Class::Permanent] {
+    for (request, operation) in REQUESTS {
+        for kind in [ErrorKind::Transient, ErrorKind::Denied, ErrorKind::Permanent] {
             let plugin = store();
-            plugin.inject(kind, [Fault::Spurious(class); 20]);
-            operation(&plugin).unwrap_or_else(|error| panic!("{kind} {class:?}: {error:#}"));
-            // In the end its class decides.
+            plugin.inject(request, [Fault::Spurious(kind); 20]);
+            operation(&plugin).unwrap_or_else(|error| panic!("{request} {kind:?}: {error:#}"));
+            // In the end its kind decides.
             let plugin = store();
-            plugin.inject(kind, [Fault::Spurious(Class::Permanent); 200]);
-            assert_eq!(operation(&plugin).unwrap_err().code(), Code::Unknown, "{kind}");
-            assert_eq!(plugin.requests(kind).len(), 81, "{kind}");
+            plugin.inject(request, [Fault::Spurious(ErrorKind::Permanent); 200]);
+            assert_eq!(operation(&plugin).unwrap_err().code(), Code::Unknown, "{request}");
+            assert_eq!(plugin.requests(request).len(), 81, "{request}");
         }
     }
     // What is not there is not there, and need not be deleted.
     let plugin = store();
-    plugin.inject("delete", [Fault::Fails(Class::NotFound)]);
+    plugin.inject("delete", [Fault::Fails(ErrorKind::NotFound)]);
     plugin.0.delete_file(&name("f")).unwrap();
     let plugin = store();
-    plugin.inject("get", [Fault::Spurious(Class::NotFound)]);
+    plugin.inject("get", [Fault::Spurious(ErrorKind::NotFound)]);
     assert_eq!(plugin.read("f", 1).unwrap_err().code(), Code::NotFound);
     assert_eq!(plugin.requests("get").len(), 1);
 }
 
 #[test]
 fn a_request_that_is_never_answered_ends() {
-    for (kind, operation) in KINDS.iter().filter(|(kind, _)| *kind != "copy") {
+    for (request, operation) in REQUESTS.iter().filter(|(request, _)| *request != "copy") {
         let store = || {
             let plugin = store();
             plugin.contents().settings.stall_timeout = Duration::from_millis(20);
             plugin
         };
         let plugin = store();
-        plugin.inject(kind, [Fault::Hangs]);
-        operation(&plugin).unwrap_or_else(|error| panic!("{kind}: {error:#}"));
+        plugin.inject(request, [Fault::Hangs]);
+        operation(&plugin).unwrap_or_else(|error| panic!("{request}: {error:#}"));
         let plugin = store();
-        plugin.inject(kind, [Fault::Hangs; 9]);
+        plugin.inject(request, [Fault::Hangs; 9]);
         let start = Instant::now();
-        assert_eq!(operation(&plugin).unwrap_err().code(), Code::DeadlineExceeded, "{kind}");
-        assert!(start.elapsed() < Duration::from_secs(20), "{kind}");
+        assert_eq!(operation(&plugin).unwrap_err().code(), Code::DeadlineExceeded, "{request}");
+        assert!(start.elapsed() < Duration::from_secs(20), "{request}");
     }
 }
 
 #[test]
 fn what_a_store_cannot_do_is_unimplemented_and_loses_nothing() {
-    for (kind, operation) in KINDS.iter().filter(|(kind, _)| !["get", "many"].contains(kind)) {
+    for (request, operation) in
+        REQUESTS.iter().filter(|(request, _)| !["get", "many"].contains(request))
+    {
         let plugin = store();
-        plugin.contents().cannot = vec![kind];
+        plugin.contents().cannot = vec![*request];
         let error = operation(&plugin).unwrap_err();
-        assert_eq!(error.code(), Code::Unimplemented, "{kind}: {error:#}");
-        assert_eq!(plugin.keys(), ["d/a", "d/b", "f"], "{kind}");
+        assert_eq!(error.code(), Code::Unimplemented, "{request}: {error:#}");
+        assert_eq!(plugin.keys(), ["d/a", "d/b", "f"], "{request}");
     }
     let plugin = store();
     plugin.contents().cannot = vec!["copy"];
@@ -137,7 +139,7 @@ fn a_store_without_listings_is_read_and_its_files_are_found() {
 fn where_listings_are_denied_single_objects_are_found() {
     let denied = || {
         let plugin = store();
-        plugin.inject("list", [Fault::Fails(Class::Denied); 9]);
+        plugin.inject("list", [Fault::Fails(ErrorKind::Denied); 9]);
         plugin
     };
     assert_eq!(denied().0.stat(&name("f")).unwrap().length, 1);
@@ -149,7 +151,7 @@ fn where_listings_are_denied_single_objects_are_found() {
         "{error:#}"
     );
     let plugin = denied();
-    plugin.inject("get", [Fault::Fails(Class::Denied)]);
+    plugin.inject("get", [Fault::Fails(ErrorKind::Denied)]);
     let error = plugin.0.stat(&name("f")).unwrap_err();
     assert!(format!("{error:#}").contains("no permission, or no such object"), "{error:#}");
     assert_eq!(denied().children("d").unwrap_err().code(), Code::PermissionDenied);

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 use tf_fs_object_store::{
-    Body, BucketPage, Class, Client, Connect, Connection, CopyOptions, Failure, GetOptions, Head,
+    Body, BucketPage, Client, Connect, Connection, CopyOptions, ErrorKind, GetHead, GetOptions,
     ListOptions, Name, Object, ObjectMeta, ObjectStore, Page, Process, Range, Reader, RequestError,
-    Settings,
+    Settings, StoreError,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -65,9 +65,9 @@ pub(crate) struct Contents {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    Fails(Class),
+    Fails(ErrorKind),
     /// It says nothing of the store.
-    Spurious(Class),
+    Spurious(ErrorKind),
     BreaksOff,
     /// It is never answered.
     Hangs,
@@ -149,8 +149,10 @@ async fn begin(
         contents.faults.get_mut(kind).and_then(VecDeque::pop_front).flatten()
     };
     match fault {
-        Some(Fault::Fails(class)) => Err(RequestError::new(class, "injected")),
-        Some(Fault::Spurious(class)) => Err(RequestError::new(class, "injected").spurious()),
+        Some(Fault::Fails(kind)) => Err(RequestError::new(kind, "injected")),
+        Some(Fault::Spurious(kind)) => {
+            Err(RequestError::new(kind, "injected").with_immediate_retry())
+        }
         Some(Fault::Hangs) => std::future::pending().await,
         Some(Fault::Waits) => {
             pass(contents).await;
@@ -184,10 +186,10 @@ impl Bucket {
         range: Range,
         if_match: Option<&str>,
         fault: Option<Fault>,
-    ) -> Result<(Head, Bytewise), RequestError> {
+    ) -> Result<(GetHead, Bytewise), RequestError> {
         let contents = self.contents();
         let Some((bytes, version)) = contents.objects.get(key) else {
-            return Err(RequestError::new(Class::NotFound, "no such object"));
+            return Err(RequestError::new(ErrorKind::NotFound, "no such object"));
         };
         let etag = contents.etag(*version);
         assert!(!if_match.is_some_and(|tag| tag.starts_with("W/")), "a weak ETag in a condition");
@@ -199,7 +201,7 @@ impl Bucket {
         let end = contents.most.map_or(end, |most| end.min(start + most));
         let left = bytes.slice(start as usize..end as usize);
         let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(*version);
-        let head = Head::new(size, end).with_etag(etag).with_modified(modified);
+        let head = GetHead::new(size, end).with_etag(etag).with_modified(modified);
         let [breaks_off, panics] =
             [Fault::BreaksOff, Fault::Panics].map(|kind| fault == Some(kind));
         Ok((head, Bytewise { left, breaks_off, panics }))
@@ -218,10 +220,10 @@ impl Bucket {
 }
 
 impl ObjectStore for Bucket {
-    type Failure = RequestError;
+    type Error = RequestError;
     type Body = Bytewise;
 
-    const LISTS_AFTER: bool = true;
+    const SUPPORTS_START_AFTER: bool = true;
 
     fn settings(&self) -> &Settings {
         &self.settings
@@ -231,7 +233,7 @@ impl ObjectStore for Bucket {
         Some("the store of a test, the same in all its processes".into())
     }
 
-    async fn get(&self, options: GetOptions<'_>) -> Result<(Head, Bytewise), RequestError> {
+    async fn get(&self, options: GetOptions<'_>) -> Result<(GetHead, Bytewise), RequestError> {
         let GetOptions { key, range, if_match, .. } = options;
         let attempt = tf_fs_object_store::attempt().number;
         self.contents().ranges.push((range.start, range.end));
@@ -344,18 +346,18 @@ impl ObjectStore for Bucket {
         self.take_a_while().await;
         let mut contents = self.contents();
         if contents.undeletable.as_ref() == Some(&name.key) {
-            return Err(RequestError::new(Class::Permanent, "a policy keeps it"));
+            return Err(RequestError::new(ErrorKind::Permanent, "a policy keeps it"));
         }
         let is_below = |key: &String| key.len() > name.key.len() && key.starts_with(&name.key);
         if contents.hierarchical && name.key.ends_with('/') && contents.objects.keys().any(is_below)
         {
-            return Err(RequestError::new(Class::Transient, "not empty"));
+            return Err(RequestError::new(ErrorKind::Transient, "not empty"));
         }
         contents.objects.remove(&name.key);
         Ok(())
     }
 
-    fn deletes_together(&self, key: &str) -> bool {
+    fn can_batch_delete(&self, key: &str) -> bool {
         !self.contents().hierarchical || !key.ends_with('/')
     }
 
@@ -376,13 +378,14 @@ impl ObjectStore for Bucket {
         let (done, left) = keys.split_at(done);
         if contents.is_quiet {
             let untold =
-                |key: &String| (key.clone(), RequestError::new(Class::Unsupported, "quiet"));
+                |key: &String| (key.clone(), RequestError::new(ErrorKind::Unsupported, "quiet"));
             return Ok(keys.iter().map(untold).collect());
         }
         for key in done {
             contents.objects.remove(key);
         }
-        let slow = |key: &String| (key.clone(), RequestError::new(Class::Transient, "slow down"));
+        let slow =
+            |key: &String| (key.clone(), RequestError::new(ErrorKind::Transient, "slow down"));
         Ok(left.iter().map(slow).collect())
     }
 
@@ -393,7 +396,7 @@ impl ObjectStore for Bucket {
     ) -> Result<Option<ObjectMeta>, RequestError> {
         from.begin("copy", &options.src.key).await?;
         let mut contents = from.contents();
-        let missing = || RequestError::new(Class::NotFound, "no such object");
+        let missing = || RequestError::new(ErrorKind::NotFound, "no such object");
         let (bytes, version) =
             contents.objects.get(&options.src.key).cloned().ok_or_else(missing)?;
         let etag = Some(contents.etag(version));
@@ -406,7 +409,7 @@ impl ObjectStore for Bucket {
 }
 
 impl Body for Bytewise {
-    type Failure = RequestError;
+    type Error = RequestError;
 
     async fn fill(
         &mut self,
@@ -414,7 +417,7 @@ impl Body for Bytewise {
     ) -> Result<usize, RequestError> {
         assert!(!self.panics, "the store's code has a defect");
         if self.breaks_off && self.left.len() <= 1000 {
-            return Err(RequestError::new(Class::Transient, "broken off"));
+            return Err(RequestError::new(ErrorKind::Transient, "broken off"));
         }
         let n = self.left.len().min(to.remaining_mut()).min(10_000);
         let n = if self.breaks_off { n.min(self.left.len() - 1000) } else { n };

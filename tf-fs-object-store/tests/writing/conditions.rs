@@ -2,7 +2,7 @@
 
 use crate::store::{Fault, MIB, Plugin, Versions, parts, store};
 use crate::{append, content, in_parts};
-use tf_fs_object_store::{Class, CopyLimits, PartLimits, WriteLimits, Writer};
+use tf_fs_object_store::{CopyLimits, ErrorKind, PartLimits, WriteLimits, Writer};
 use tf_fs_plugin::prelude::*;
 
 const THEIRS: &[u8] = b"theirs";
@@ -131,7 +131,7 @@ fn a_write_that_failed_is_tried_again_at_the_next_close() {
     plugin.fails("put", Fault::Lost);
     // Neither the next attempts nor the look tell what became of it.
     for kind in ["put", "put", "head", "head", "head"] {
-        plugin.fails(kind, Fault::Fails(Class::Transient));
+        plugin.fails(kind, Fault::Fails(ErrorKind::Transient));
     }
     assert_eq!(writer.close().unwrap_err().code(), Code::Unavailable);
     plugin.contents().faults.clear();
@@ -147,7 +147,7 @@ fn flush_unnoticed(plugin: &Plugin, writer: &mut Writer<Plugin>, bytes: &[u8]) {
     }
     plugin.fails("put", Fault::Lost);
     for kind in ["put", "put", "head", "head", "head", "head", "head", "head"] {
-        plugin.fails(kind, Fault::Fails(Class::Transient));
+        plugin.fails(kind, Fault::Fails(ErrorKind::Transient));
     }
     assert_eq!(writer.flush().unwrap_err().code(), Code::Unavailable);
     plugin.contents().faults.clear();
@@ -200,29 +200,36 @@ fn what_replaced_a_flush_that_was_done_unnoticed_stays() {
 #[test]
 fn a_spurious_failure_of_a_write_is_repeated_at_once_whatever_its_class() {
     for is_large in [false, true] {
-        for class in [Class::Precondition, Class::NotFound, Class::Permanent, Class::Transient] {
+        for kind in [
+            ErrorKind::Precondition,
+            ErrorKind::NotFound,
+            ErrorKind::Permanent,
+            ErrorKind::Transient,
+        ] {
             let plugin = in_parts();
             let (mut writer, bytes) = appended(&plugin, is_large);
-            (0..20).for_each(|_| plugin.fails(last(is_large), Fault::Spurious(class)));
-            writer.close().unwrap_or_else(|error| panic!("{is_large} {class:?}: {error:#}"));
-            assert!(plugin.bytes("f").unwrap() == bytes, "{class:?}");
+            (0..20).for_each(|_| plugin.fails(last(is_large), Fault::Spurious(kind)));
+            writer.close().unwrap_or_else(|error| panic!("{is_large} {kind:?}: {error:#}"));
+            assert!(plugin.bytes("f").unwrap() == bytes, "{kind:?}");
         }
     }
 }
 
 #[test]
 fn failures_are_repeated_by_their_class() {
-    for (class, attempts) in [(Class::Transient, 3), (Class::Doubtful, 3), (Class::Permanent, 1)] {
+    for (kind, attempts) in
+        [(ErrorKind::Transient, 3), (ErrorKind::InvalidResponse, 3), (ErrorKind::Permanent, 1)]
+    {
         let plugin = in_parts();
         for _ in 0..9 {
-            plugin.fails("put", Fault::Fails(class));
+            plugin.fails("put", Fault::Fails(kind));
         }
         let mut writer = plugin.create("f").unwrap();
         writer.append(b"1").unwrap();
-        assert!(writer.close().is_err(), "{class:?}");
+        assert!(writer.close().is_err(), "{kind:?}");
         let puts = plugin.take_log();
         let puts = puts.iter().filter(|line| line.starts_with("put")).count();
-        assert_eq!(puts, attempts, "{class:?}");
+        assert_eq!(puts, attempts, "{kind:?}");
     }
 }
 

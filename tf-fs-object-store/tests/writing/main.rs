@@ -5,7 +5,7 @@ mod faults;
 mod store;
 
 use store::{Fault, MIB, Plugin, name, parts, store, with_settings};
-use tf_fs_object_store::{Attributes, Class, PartLimits, Settings, WriteLimits, Writer};
+use tf_fs_object_store::{Attributes, ErrorKind, PartLimits, Settings, WriteLimits, Writer};
 use tf_fs_plugin::prelude::*;
 
 /// Returns bytes that differ from those at neighbouring positions.
@@ -213,7 +213,7 @@ fn what_is_read_to_be_sent_again_is_what_the_checksum_says() {
 
 #[test]
 fn a_store_that_only_reads_says_so_at_once() {
-    let plugin = store(WriteLimits::default().with_largest_put(0));
+    let plugin = store(WriteLimits::default().with_max_put(0));
     for opened in [plugin.create("f"), plugin.append_to("f")] {
         assert_eq!(opened.unwrap_err().code(), Code::Unimplemented);
     }
@@ -222,7 +222,7 @@ fn a_store_that_only_reads_says_so_at_once() {
 
 #[test]
 fn what_no_request_can_hold_is_refused_before_it_is_lost() {
-    let plugin = store(WriteLimits::default().with_largest_put(1000));
+    let plugin = store(WriteLimits::default().with_max_put(1000));
     let mut writer = plugin.create("f").unwrap();
     writer.append(&[1; 1000]).unwrap();
     assert_eq!(writer.append(&[1]).unwrap_err().code(), Code::ResourceExhausted);
@@ -234,7 +234,7 @@ fn what_no_request_can_hold_is_refused_before_it_is_lost() {
 #[test]
 fn what_one_request_cannot_hold_is_sent_in_parts() {
     let parts = PartLimits { smallest: 1, ..parts() };
-    let plugin = store(WriteLimits::default().with_largest_put(500_000).with_parts(parts));
+    let plugin = store(WriteLimits::default().with_max_put(500_000).with_parts(parts));
     let bytes = content(600_000);
     let mut writer = plugin.create("f").unwrap();
     append(&mut writer, &bytes).unwrap();
@@ -262,13 +262,13 @@ fn a_file_that_is_dropped_open_is_given_up() {
 #[test]
 fn a_part_is_sent_again_and_a_part_that_is_lost_for_good_fails_the_file() {
     let bytes = content(4 << 20);
-    for (class, ends) in [(Class::Transient, true), (Class::Permanent, false)] {
+    for (kind, ends) in [(ErrorKind::Transient, true), (ErrorKind::Permanent, false)] {
         let plugin = in_parts();
         plugin.put("f", &b"before"[..]);
-        plugin.fails("part", Fault::Fails(class));
+        plugin.fails("part", Fault::Fails(kind));
         let mut writer = plugin.create("f").unwrap();
         let written = append(&mut writer, &bytes).and_then(|()| writer.close());
-        assert_eq!(written.is_ok(), ends, "{class:?}: {written:?}");
+        assert_eq!(written.is_ok(), ends, "{kind:?}: {written:?}");
         let expected = if ends { &bytes[..] } else { b"before" };
         assert!(plugin.bytes("f").unwrap() == expected);
         drop(writer);

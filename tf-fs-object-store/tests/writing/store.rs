@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, UNIX_EPOCH};
 use tf_fs_object_store::{
-    Attributes, Before, Body, Class, Client, Connect, Connection, Content, CopyLimits, Failure,
-    GetOptions, Head, ListOptions, Multipart, Name, Object as Listed, ObjectMeta, ObjectStore,
-    Page, Part, PartLimits, Process, Range, RequestError as Failed, Sent, Settings, Stored, Target,
-    WriteLimits, Writer, same_etag,
+    Attributes, Body, Client, Connect, Connection, Content, CopyLimits, ErrorKind, GetHead,
+    GetOptions, ListOptions, Multipart, Name, Object as ListedRange, ObjectMeta, ObjectStore, Page,
+    Part, PartLimits, Payload, Process, PutMode, PutOptions, Range, RequestError, Settings,
+    StoreError, StoredObject, WriteLimits, Writer, same_etag,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -50,9 +50,9 @@ pub(crate) enum Fault {
     /// It succeeds.
     Succeeds,
     /// Nothing was done.
-    Fails(Class),
+    Fails(ErrorKind),
     /// Nothing was done, which says nothing of the store.
-    Spurious(Class),
+    Spurious(ErrorKind),
     /// It was done, and the response lost.
     Lost,
     /// It was done and the response lost, and then somebody else wrote this.
@@ -146,7 +146,7 @@ impl Plugin {
 }
 
 impl Contents {
-    fn put(&mut self, key: &str, bytes: Bytes, attributes: Attributes) -> Stored {
+    fn put(&mut self, key: &str, bytes: Bytes, attributes: Attributes) -> StoredObject {
         self.writes += 1;
         let object = Object { bytes, version: self.writes, attributes };
         let stored = self.shown(&object);
@@ -154,9 +154,9 @@ impl Contents {
         stored
     }
 
-    fn shown(&self, object: &Object) -> Stored {
+    fn shown(&self, object: &Object) -> StoredObject {
         let checksum = self.claimed.clone().unwrap_or_else(|| sum(&object.bytes));
-        let stored = Stored::new(object.bytes.len() as u64)
+        let stored = StoredObject::new(object.bytes.len() as u64)
             .with_checksum(self.has_checksums.then_some(checksum));
         match self.versions {
             Versions::Strong => stored.with_etag(format!("\"{}\"", object.version)),
@@ -173,12 +173,14 @@ impl Contents {
         kind: &'static str,
         key: &str,
         line: String,
-    ) -> Result<Option<Fault>, Failed> {
+    ) -> Result<Option<Fault>, RequestError> {
         self.log.push(line);
         let at = self.faults.iter().position(|(of, _)| *of == kind);
         match at.and_then(|at| self.faults.remove(at)).map(|(_, fault)| fault) {
-            Some(Fault::Fails(class)) => Err(Failed::new(class, "injected")),
-            Some(Fault::Spurious(class)) => Err(Failed::new(class, "injected").spurious()),
+            Some(Fault::Fails(kind)) => Err(RequestError::new(kind, "injected")),
+            Some(Fault::Spurious(kind)) => {
+                Err(RequestError::new(kind, "injected").with_immediate_retry())
+            }
             Some(Fault::Succeeds) => Ok(None),
             Some(Fault::Raced(theirs)) => {
                 self.put(key, Bytes::from_static(theirs), Attributes::default());
@@ -191,28 +193,28 @@ impl Contents {
     fn make(
         &mut self,
         limits: &WriteLimits,
-        to: Target<'_>,
+        to: PutOptions<'_>,
         bytes: Bytes,
         fault: Option<Fault>,
-    ) -> Result<Stored, Failed> {
+    ) -> Result<StoredObject, RequestError> {
         let key = &to.name.key;
         let there = self.objects.get(key).map(|object| self.shown(object).etag);
-        let holds = match to.before {
-            Before::Anything => true,
-            Before::Nothing => there.is_none(),
+        let holds = match to.mode {
+            PutMode::Overwrite => true,
+            PutMode::Create => there.is_none(),
             // As a server does, for which no weak one is equal.
-            Before::This(stored) if self.versions == Versions::Strong => {
+            PutMode::Update(stored) if self.versions == Versions::Strong => {
                 there.is_some_and(|etag| etag == stored.etag)
             }
-            Before::This(stored) => stored.etag.is_none(),
+            PutMode::Update(stored) => stored.etag.is_none(),
         };
-        if limits.checks_before && !holds {
-            return Err(Failed::new(Class::Precondition, "precondition"));
+        if limits.checks_conditions && !holds {
+            return Err(RequestError::new(ErrorKind::Precondition, "precondition"));
         }
         let stored = self.put(key, bytes, to.attributes.clone());
         match fault {
             None => return Ok(stored),
-            Some(Fault::Empty) => return Ok(Stored::new(0).with_etag(stored.etag)),
+            Some(Fault::Empty) => return Ok(StoredObject::new(0).with_etag(stored.etag)),
             Some(Fault::Replaced(theirs)) => {
                 self.put(key, Bytes::from_static(theirs), Attributes::default());
                 return Ok(stored);
@@ -222,14 +224,14 @@ impl Contents {
             }
             Some(_) => {}
         }
-        Err(Failed::new(Class::Transient, "no response"))
+        Err(RequestError::new(ErrorKind::Transient, "no response"))
     }
 }
 
 impl Memory {
     /// Returns whether the store checks conditions.
     pub(crate) fn checks(&self) -> bool {
-        self.limits.checks_before
+        self.limits.checks_conditions
     }
 }
 
@@ -259,38 +261,39 @@ fn sum(bytes: &[u8]) -> String {
 }
 
 impl ObjectStore for Bucket {
-    type Failure = Failed;
+    type Error = RequestError;
     type Body = Rest;
 
     fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    async fn get(&self, options: GetOptions<'_>) -> Result<(Head, Rest), Failed> {
+    async fn get(&self, options: GetOptions<'_>) -> Result<(GetHead, Rest), RequestError> {
         let mut contents = self.contents();
         let GetOptions { key, range, if_match, .. } = options;
         contents.begin("get", key, format!("get {key} from {}", range.start))?;
         let object = contents.objects.get(key).cloned();
-        let object = object.ok_or_else(|| Failed::new(Class::NotFound, "no such object"))?;
-        let Stored { etag, modified, .. } = contents.shown(&object);
+        let object =
+            object.ok_or_else(|| RequestError::new(ErrorKind::NotFound, "no such object"))?;
+        let StoredObject { etag, modified, .. } = contents.shown(&object);
         if if_match.is_some() && if_match != etag.as_deref() {
-            return Err(Failed::changed());
+            return Err(RequestError::changed());
         }
         let size = object.bytes.len() as u64;
         let (start, end) = (range.start.min(size), range.end.min(size));
         let body = Rest(object.bytes.slice(start as usize..end as usize));
-        Ok((Head::new(size, end).with_etag(etag).with_modified(modified), body))
+        Ok((GetHead::new(size, end).with_etag(etag).with_modified(modified), body))
     }
 
-    async fn list(&self, query: &ListOptions, _: Option<&str>) -> Result<Page, Failed> {
+    async fn list(&self, query: &ListOptions, _: Option<&str>) -> Result<Page, RequestError> {
         let contents = self.contents();
         let keys = contents.objects.keys().filter(|key| key.starts_with(&query.prefix));
         let mut page = Page::default();
-        page.objects = keys.map(|key| Listed::new(&**key, ObjectMeta::new(0))).collect();
+        page.objects = keys.map(|key| ListedRange::new(&**key, ObjectMeta::new(0))).collect();
         Ok(page)
     }
 
-    async fn delete(&self, name: &Name) -> Result<(), Failed> {
+    async fn delete(&self, name: &Name) -> Result<(), RequestError> {
         self.contents().objects.remove(&name.key);
         Ok(())
     }
@@ -299,32 +302,36 @@ impl ObjectStore for Bucket {
         (self.limits.put > 0).then_some(self.limits)
     }
 
-    async fn put(&self, to: Target<'_>, content: &Content) -> Result<Stored, Failed> {
+    async fn put(
+        &self,
+        to: PutOptions<'_>,
+        content: &Content,
+    ) -> Result<StoredObject, RequestError> {
         let mut contents = self.contents();
         let key = &to.name.key;
         let fault = contents.begin("put", key, format!("put {key} of {}", content.len()))?;
         contents.make(&self.limits, to, joined(content), fault)
     }
 
-    async fn stored(&self, name: &Name) -> Result<(Stored, Attributes), Failed> {
+    async fn stored(&self, name: &Name) -> Result<(StoredObject, Attributes), RequestError> {
         let mut contents = self.contents();
         contents.begin("head", &name.key, format!("head {}", name.key))?;
         match contents.objects.get(&name.key) {
             Some(object) => Ok((contents.shown(object), object.attributes.clone())),
-            None => Err(Failed::new(Class::NotFound, "no such object")),
+            None => Err(RequestError::new(ErrorKind::NotFound, "no such object")),
         }
     }
 
     async fn is_ours(
         &self,
         _: &Name,
-        sent: Sent<'_>,
-        found: &Stored,
-    ) -> Result<Option<bool>, Failed> {
+        sent: Payload<'_>,
+        found: &StoredObject,
+    ) -> Result<Option<bool>, RequestError> {
         let Some(theirs) = &found.checksum else { return Ok(None) };
         let own = match sent {
-            Sent::Whole(content) => sum(&joined(content)),
-            Sent::Parts { parts, .. } => {
+            Payload::Whole(content) => sum(&joined(content)),
+            Payload::Parts { parts, .. } => {
                 let sums = parts.iter().map(|part| part.checksum.as_ref().unwrap());
                 sums.map(|sum| sum.parse::<u64>().unwrap()).sum::<u64>().to_string()
             }
@@ -332,7 +339,7 @@ impl ObjectStore for Bucket {
         Ok(Some(own == *theirs))
     }
 
-    async fn create_multipart(&self, to: Target<'_>) -> Result<String, Failed> {
+    async fn create_multipart(&self, to: PutOptions<'_>) -> Result<String, RequestError> {
         let mut contents = self.contents();
         let key = &to.name.key;
         contents.begin("create", key, format!("create {key}"))?;
@@ -346,7 +353,7 @@ impl ObjectStore for Bucket {
         upload: Multipart<'_>,
         number: u32,
         content: &Content,
-    ) -> Result<Part, Failed> {
+    ) -> Result<Part, RequestError> {
         // Parts are on their way for a moment, and do not arrive in order.
         tokio::time::sleep(Duration::from_millis(u64::from(number * 7 % 5))).await;
         let mut contents = self.contents();
@@ -364,19 +371,20 @@ impl ObjectStore for Bucket {
         &self,
         upload: Multipart<'_>,
         number: u32,
-        source: &Stored,
+        source: &StoredObject,
         range: Range,
-    ) -> Result<Part, Failed> {
+    ) -> Result<Part, RequestError> {
         let mut contents = self.contents();
         let key = &upload.name.key;
         contents.begin("copy", key, format!("copy {}-{}", range.start, range.end))?;
         let object = contents.objects.get(key).cloned();
-        let object = object.ok_or_else(|| Failed::new(Class::NotFound, "no such object"))?;
+        let object =
+            object.ok_or_else(|| RequestError::new(ErrorKind::NotFound, "no such object"))?;
         // Parts are copied while the test goes on, before or after the ETags turn weak.
         let (found, wanted) = (contents.shown(&object).etag, &source.etag);
         let is_same = |(one, other): (String, &String)| same_etag(&one, other);
         if !found.zip(wanted.as_ref()).is_none_or(is_same) {
-            return Err(Failed::new(Class::Precondition, "precondition"));
+            return Err(RequestError::new(ErrorKind::Precondition, "precondition"));
         }
         let bytes = object.bytes.slice(range.start as usize..range.end as usize);
         let part = Part::new(number, number.to_string(), range.len());
@@ -387,39 +395,42 @@ impl ObjectStore for Bucket {
 
     async fn complete_multipart(
         &self,
-        to: Target<'_>,
+        to: PutOptions<'_>,
         id: &str,
         parts: &[Part],
-    ) -> Result<Stored, Failed> {
+    ) -> Result<StoredObject, RequestError> {
         let mut contents = self.contents();
         let key = &to.name.key;
         let line = format!("complete {key} of {}", parts.len());
         let fault = contents.begin("complete", key, line)?;
         let Some(upload) = contents.uploads.get(id) else {
-            return Err(Failed::new(Class::NotFound, "no such upload"));
+            return Err(RequestError::new(ErrorKind::NotFound, "no such upload"));
         };
         let bytes: Vec<u8> = parts.iter().flat_map(|part| upload[&part.number].clone()).collect();
         let made = contents.make(&self.limits, to, bytes.into(), fault);
-        if !made.as_ref().is_err_and(|error| error.class() == Class::Precondition) {
+        if !made.as_ref().is_err_and(|error| error.kind() == ErrorKind::Precondition) {
             contents.uploads.remove(id);
         }
         made
     }
 
-    async fn abort_multipart(&self, upload: Multipart<'_>) -> Result<(), Failed> {
+    async fn abort_multipart(&self, upload: Multipart<'_>) -> Result<(), RequestError> {
         let mut contents = self.contents();
         contents.begin("abort", &upload.name.key, "abort".into())?;
         match contents.uploads.remove(upload.id) {
             Some(_) => Ok(()),
-            None => Err(Failed::new(Class::NotFound, "no such upload")),
+            None => Err(RequestError::new(ErrorKind::NotFound, "no such upload")),
         }
     }
 }
 
 impl Body for Rest {
-    type Failure = Failed;
+    type Error = RequestError;
 
-    async fn fill(&mut self, to: &mut (impl BufMut + Send + ?Sized)) -> Result<usize, Failed> {
+    async fn fill(
+        &mut self,
+        to: &mut (impl BufMut + Send + ?Sized),
+    ) -> Result<usize, RequestError> {
         let n = self.0.len().min(to.remaining_mut()).min(100_000);
         to.put_slice(&self.0[..n]);
         self.0.advance(n);

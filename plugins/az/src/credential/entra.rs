@@ -6,21 +6,21 @@
 mod login;
 
 use self::login::cli;
-use crate::account::keeps_secrets;
+use crate::account::is_confidential;
 use crate::client::http_settings;
 use crate::settings::{Secret, Settings};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use std::fmt;
-use std::io::ErrorKind;
+use std::io;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tf_fs_object_store::http::{
-    Chunks, Failed, HeaderValue, Http, HttpSettings, Proxy, Request, Response, causes, is_timeout,
-    will_stay,
+    Chunks, HeaderValue, Http, HttpError, HttpSettings, Proxy, Request, Response, causes,
+    is_lasting, is_timeout,
 };
-use tf_fs_object_store::{Class, Failure as _};
+use tf_fs_object_store::{ErrorKind, StoreError as _};
 use tf_fs_plugin::prelude::*;
 use tokio::sync::Mutex;
 
@@ -69,7 +69,7 @@ struct State {
     /// When a token was requested last.
     requested: Option<Instant>,
     /// The last search or renewal, if it failed, and when it began.
-    failed: Option<(Instant, Failed)>,
+    failed: Option<(Instant, HttpError)>,
 }
 
 #[derive(Clone)]
@@ -103,7 +103,7 @@ impl Tokens {
             ))
         };
         let application = |what: &str| match (&tenant, &client) {
-            _ if !keeps_secrets(&authority) => Err(Error::invalid_argument(
+            _ if !is_confidential(&authority) => Err(Error::invalid_argument(
                 "AZURE_AUTHORITY_HOST: a secret is not sent there without TLS; name a URL with https://",
             )),
             (Some(tenant), Some(client)) => {
@@ -123,7 +123,7 @@ impl Tokens {
             text("identity_endpoint").zip(settings.secret("identity_header"))
         {
             ensure!(
-                keeps_secrets(&endpoint) || is_link_local(&endpoint),
+                is_confidential(&endpoint) || is_link_local(&endpoint),
                 Error::invalid_argument(
                     "IDENTITY_ENDPOINT: a secret is not sent to another machine without TLS; name a URL with https://",
                 )
@@ -135,7 +135,7 @@ impl Tokens {
             let is_named = endpoint.is_some() || client.is_some();
             let endpoint = endpoint.unwrap_or_else(|| "http://169.254.169.254".to_owned());
             ensure!(
-                keeps_secrets(&endpoint) || is_link_local(&endpoint),
+                is_confidential(&endpoint) || is_link_local(&endpoint),
                 Error::invalid_argument(
                     "AZURE_POD_IDENTITY_AUTHORITY_HOST: a token does not come from another machine without TLS; name a URL with https://",
                 )
@@ -157,7 +157,7 @@ impl Tokens {
     ///
     /// # Errors
     /// By class; `UNAUTHENTICATED` if no identity is found.
-    pub(crate) async fn get(&self) -> Result<Option<Secret>, Failed> {
+    pub(crate) async fn get(&self) -> Result<Option<Secret>, HttpError> {
         let asked = Instant::now();
         let mut state = self.state.lock().await;
         let now = SystemTime::now();
@@ -176,7 +176,7 @@ impl Tokens {
         let began = Instant::now();
         let renewed = match state.chosen {
             Some(Ok(chosen)) => match self.request(&self.sources[chosen], true).await {
-                Ok(None) => Err(Failed::invalid("the identity is gone")),
+                Ok(None) => Err(HttpError::invalid("the identity is gone")),
                 renewed => renewed,
             },
             Some(Err(_)) => return self.nobody(),
@@ -251,18 +251,18 @@ impl Tokens {
         }
     }
 
-    fn nobody(&self) -> Result<Option<Secret>, Failed> {
+    fn nobody(&self) -> Result<Option<Secret>, HttpError> {
         if !self.is_required {
             return Ok(None);
         }
-        Err(Failed::Other(Error::new(
+        Err(HttpError::Other(Error::new(
             Code::Unauthenticated,
             "this machine has no managed identity, and nobody is signed in by `az login`; sign in, or set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET",
         )))
     }
 
     /// Requests a new token; `None` if the source does not exist. One that `was_chosen` had a token before.
-    async fn request(&self, source: &Source, was_chosen: bool) -> Result<Option<Token>, Failed> {
+    async fn request(&self, source: &Source, was_chosen: bool) -> Result<Option<Token>, HttpError> {
         match source {
             Source::Secret { url, client, secret } => {
                 let form = [("client_id", &**client), ("client_secret", secret.expose())];
@@ -271,7 +271,7 @@ impl Tokens {
             Source::Workload { url, client, file } => {
                 let assertion = std::fs::read_to_string(file).map_err(|error| {
                     let text = "AZURE_FEDERATED_TOKEN_FILE cannot be read; check the workload identity of the pod";
-                    Failed::Other(Error::new(Code::Unauthenticated, text).with_source(error))
+                    HttpError::Other(Error::new(Code::Unauthenticated, text).with_source(error))
                 })?;
                 let form = [
                     ("client_id", &**client),
@@ -306,7 +306,7 @@ impl Tokens {
                 request.headers_mut().insert("metadata", HeaderValue::from_static("true"));
                 let near = self.near()?;
                 let answer = tokio::time::timeout(IMDS_TIMEOUT, near.send(request)).await;
-                let stalled = |_| Err(Failed::Stalled(endpoint.clone(), IMDS_TIMEOUT));
+                let stalled = |_| Err(HttpError::Stalled(endpoint.clone(), IMDS_TIMEOUT));
                 let is_expected = *is_named || was_chosen;
                 // Elsewhere nothing responds, or another cloud's service does.
                 match answer.unwrap_or_else(stalled) {
@@ -315,7 +315,7 @@ impl Tokens {
                     {
                         self.token(response, source).await.map(Some)
                     }
-                    Err(failed @ Failed::Stalled(..)) if self.is_required => Err(failed),
+                    Err(failed @ HttpError::Stalled(..)) if self.is_required => Err(failed),
                     Err(failed) if is_expected => Err(failed),
                     _ => Ok(None),
                 }
@@ -325,13 +325,13 @@ impl Tokens {
     }
 
     /// Creates a client without a proxy, for services of this machine.
-    fn near(&self) -> Result<Http, Failed> {
+    fn near(&self) -> Result<Http, HttpError> {
         let settings = HttpSettings {
             proxy: Proxy::None,
             connect_timeout: IMDS_CONNECT,
             ..self.settings.clone()
         };
-        Http::new(settings).map_err(Failed::Other)
+        Http::new(settings).map_err(HttpError::Other)
     }
 
     async fn application(
@@ -339,7 +339,7 @@ impl Tokens {
         url: &str,
         form: &[(&str, &str)],
         source: &Source,
-    ) -> Result<Token, Failed> {
+    ) -> Result<Token, HttpError> {
         let mut body = format!("grant_type=client_credentials&scope={RESOURCE}/.default");
         for (name, value) in form {
             body.push_str(&format!("&{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC)));
@@ -352,21 +352,21 @@ impl Tokens {
     }
 
     /// Reads the token of a response.
-    async fn token(&self, response: Response, source: &Source) -> Result<Token, Failed> {
+    async fn token(&self, response: Response, source: &Source) -> Result<Token, HttpError> {
         let stall = self.settings.stall_timeout;
         if response.status != 200 {
             return Err(response
-                .refusal(stall, |refusal, body| {
+                .into_error(stall, |refusal, body| {
                     let body: Value = serde_json::from_slice(body).unwrap_or_default();
                     let text = |name: &str| body[name].as_str().map(str::to_owned);
                     (refusal.code, refusal.message) = (text("error"), text("error_description"));
                     let is_imds = matches!(source, Source::Imds { .. });
                     if is_imds && matches!(refusal.status, 404 | 410) {
                         // While the service is being updated.
-                        refusal.class = Some(Class::Transient);
+                        refusal.kind = Some(ErrorKind::Transient);
                         refusal.error_code = Some(Code::Unavailable);
                     } else if !matches!(refusal.status, 408 | 429 | 500..) {
-                        refusal.class = Some(Class::Permanent);
+                        refusal.kind = Some(ErrorKind::Permanent);
                         refusal.error_code = Some(Code::Unauthenticated);
                     }
                     refusal.advice = Some(format!("no token for {}; check it", source.name()));
@@ -374,7 +374,7 @@ impl Tokens {
                 .await);
         }
         let json = response.collect(LARGEST, stall).await?;
-        token_of(&json).ok_or_else(|| Failed::invalid("it has no token"))
+        token_of(&json).ok_or_else(|| HttpError::invalid("it has no token"))
     }
 }
 
@@ -399,30 +399,31 @@ impl fmt::Debug for Tokens {
 }
 
 /// Returns whether a metadata service said that it is busy, so there is an identity.
-fn is_busy(failed: &Failed) -> bool {
-    matches!(failed, Failed::Refused(refusal) if matches!(refusal.status, 410 | 429 | 500..))
+fn is_busy(failed: &HttpError) -> bool {
+    matches!(failed, HttpError::Status(refusal) if matches!(refusal.status, 410 | 429 | 500..))
 }
 
 /// Returns the failure for another request; `None` if that request should try itself.
-fn copy_of(failed: &Failed) -> Option<Failed> {
+fn copy_of(failed: &HttpError) -> Option<HttpError> {
     Some(match failed {
-        Failed::Refused(refusal) => Failed::Refused(refusal.clone()),
-        Failed::Stalled(endpoint, time) => Failed::Stalled(endpoint.clone(), *time),
-        Failed::Transport(endpoint, error) if !will_stay(&**error) => {
-            let kind = if is_timeout(&**error) { ErrorKind::TimedOut } else { ErrorKind::Other };
+        HttpError::Status(refusal) => HttpError::Status(refusal.clone()),
+        HttpError::Stalled(endpoint, time) => HttpError::Stalled(endpoint.clone(), *time),
+        HttpError::Transport(endpoint, error) if !is_lasting(&**error) => {
+            let kind =
+                if is_timeout(&**error) { io::ErrorKind::TimedOut } else { io::ErrorKind::Other };
             let copy = std::io::Error::new(kind, causes(&**error));
-            Failed::Transport(endpoint.clone(), Box::new(copy))
+            HttpError::Transport(endpoint.clone(), Box::new(copy))
         }
         _ => return None,
     })
 }
 
-fn unusable() -> Failed {
+fn unusable() -> HttpError {
     let text = "a setting of the identity is not what a URL or a header can hold; check IDENTITY_ENDPOINT, IDENTITY_HEADER, AZURE_AUTHORITY_HOST and AZURE_TENANT_ID";
-    Failed::Other(Error::invalid_argument(text))
+    HttpError::Other(Error::invalid_argument(text))
 }
 
-fn get(url: &str) -> Result<Request<Chunks>, Failed> {
+fn get(url: &str) -> Result<Request<Chunks>, HttpError> {
     Request::get(url).body(Chunks::default()).map_err(|_| unusable())
 }
 

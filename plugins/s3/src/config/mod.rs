@@ -9,7 +9,7 @@ pub(crate) use tf_fs_object_store::config::Secret;
 use std::path::PathBuf;
 use std::time::Duration;
 use table::TABLE;
-use tf_fs_object_store::config::{self, FromValues, Place, Source, Table, Value, Values};
+use tf_fs_object_store::config::{self, ConfigScope, FromValues, Source, Table, Value, Values};
 use tf_fs_plugin::prelude::*;
 
 /// All settings.
@@ -164,13 +164,13 @@ impl FromValues for BucketSettings {
 /// Returns whether requests are anonymous, and the keys that sign them. All of it comes from the nearest place that
 /// names credentials: those of another place may be for another store.
 fn credentials(values: &Values<'_>) -> Result<(bool, Option<Keys>)> {
-    let names_some = |place: &Place<'_>| {
+    let names_some = |place: &ConfigScope<'_>| {
         ["access_key_id", "secret_access_key", "session_token", "profile"]
             .iter()
             .any(|key| place.value(key).is_some())
             || place.value("anonymous") == Some(Value::Flag(true))
     };
-    let places: Vec<_> = values.places().collect();
+    let places: Vec<_> = values.scopes().collect();
     let nearest = places.iter().position(names_some).unwrap_or(places.len() - 1);
     let anonymous = places[..=nearest].iter().find_map(|place| place.value("anonymous"));
     let secret = |key| match places[nearest].value(key) {

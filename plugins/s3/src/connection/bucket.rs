@@ -322,7 +322,7 @@ async fn load(
         // Both are found elsewhere; querying them here could wait for services that do not respond.
         .region(Region::from_static(FALLBACK))
         .no_credentials()
-        // Ours; the SDK panics when a number in its own is not valid.
+        // LocalState; the SDK panics when a number in its own is not valid.
         .retry_config(RetryConfig::standard());
     if let Some(profile) = &settings.profile {
         loader = loader.profile_name(&profile.name);

@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tf_fs_object_store::http::{Proxy, causes};
 use tf_fs_object_store::redact::keep;
-use tf_fs_object_store::{Class, Failure as _};
+use tf_fs_object_store::{ErrorKind, StoreError as _};
 
 /// How long the silence of the metadata service is remembered, so that not every request waits for it.
 const IMDS_MEMORY: Duration = Duration::from_secs(30);
@@ -211,7 +211,7 @@ impl Outcome {
     /// Returns the outcome of a source that is set up.
     fn of(error: &CredentialsError, reason: String) -> Self {
         let is_unanswered = match find::<Unanswered>(error) {
-            Some(Unanswered(failed)) => failed.class() == Class::Transient,
+            Some(Unanswered(failed)) => failed.kind() == ErrorKind::Transient,
             None => matches!(error, CredentialsError::ProviderTimedOut(_)),
         };
         if is_unanswered { Self::Unanswered(reason) } else { Self::Broken(reason) }

@@ -12,12 +12,12 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
-use aws_smithy_runtime_api::http::HttpError;
+use aws_smithy_runtime_api::http::HttpError as SmithyHttpError;
 use http::{Request, Response};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tf_fs_object_store::http::{Failed, Http, HttpBody, HttpSettings, Proxy, Tls, endpoint};
+use tf_fs_object_store::http::{Http, HttpBody, HttpError, HttpSettings, Proxy, Tls, endpoint};
 
 /// The most bytes of a body that is kept in memory. The largest that a store sends on purpose has about 4 MiB: a
 /// listing of 1,000 keys of 1,024 bytes, each of them encoded in three.
@@ -60,7 +60,7 @@ impl HttpConnector for Engine {
         HttpConnectorFuture::new(async move {
             let response = this.send(request).await;
             let response = response.and_then(|response| {
-                let invalid = |error: HttpError| Failed::Invalid(error.to_string());
+                let invalid = |error: SmithyHttpError| HttpError::Invalid(error.to_string());
                 HttpResponse::try_from(response).map_err(invalid)
             });
             response.map_err(|failed| ConnectorError::io(Unanswered(failed).into()))
@@ -69,7 +69,7 @@ impl HttpConnector for Engine {
 }
 
 impl Engine {
-    async fn send(&self, request: Request<SdkBody>) -> Result<Response<SdkBody>, Failed> {
+    async fn send(&self, request: Request<SdkBody>) -> Result<Response<SdkBody>, HttpError> {
         let is_stream = request.uri().query().is_some_and(is_streamed);
         let endpoint = endpoint(request.uri()).into();
         let response = self.0.forward(request).await?;
@@ -82,7 +82,7 @@ impl Engine {
         let body = body.collect(LARGEST, self.0.settings().stall_timeout).await?;
         // Of an error the code matters, even if its document is cut off.
         if is_success && is_cut_off(&body) {
-            return Err(Failed::Invalid("it is cut off in the middle".to_owned()));
+            return Err(HttpError::Invalid("it is cut off in the middle".to_owned()));
         }
         Ok(Response::from_parts(head, SdkBody::from(body)))
     }
@@ -95,7 +95,7 @@ fn is_streamed(query: &str) -> bool {
 
 /// A request got no whole response.
 #[derive(Debug)]
-pub(crate) struct Unanswered(pub(crate) Failed);
+pub(crate) struct Unanswered(pub(crate) HttpError);
 
 impl fmt::Display for Unanswered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,8 +1,8 @@
 //! Failures as they are told.
 
 use super::*;
-use crate::cause::class_of;
-use tf_fs_object_store::Class;
+use crate::cause::kind_of;
+use tf_fs_object_store::ErrorKind;
 
 fn error(status: u16, code: &str) -> Error {
     let body = format!("<Error><Code>{code}</Code><Message>Text &amp; more</Message></Error>");
@@ -99,7 +99,7 @@ fn the_words_of_a_store_stay_on_one_line() {
 #[test]
 #[rustfmt::skip]
 fn each_code_has_a_class_a_meaning_and_a_next_step() {
-    use Class::{Denied, NotFound, Permanent, Precondition, Transient, Unsupported};
+    use ErrorKind::{Denied, NotFound, Permanent, Precondition, Transient, Unsupported};
     for (status, code, class, tensorflow, part) in [
         // 400
         (400, "AuthorizationHeaderMalformed", Permanent, Code::InvalidArgument, "AWS_REGION"),
@@ -187,7 +187,7 @@ fn each_code_has_a_class_a_meaning_and_a_next_step() {
         assert_eq!(error.code(), tensorflow, "{status} {code}: {error}");
         assert!(error.message().contains(part), "{status} {code}: {error}");
         let code = Some(code).filter(|code| !code.is_empty());
-        assert_eq!(class_of(status, code), class, "{status} {code:?}");
+        assert_eq!(kind_of(status, code), class, "{status} {code:?}");
     }
 }
 

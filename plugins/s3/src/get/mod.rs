@@ -17,8 +17,8 @@ use crate::connection::Bucket;
 use crate::metrics;
 use bytes::BufMut;
 use std::time::Instant;
-use tf_fs_object_store::http::{Failed, HttpBody};
-use tf_fs_object_store::{GetOptions, Head};
+use tf_fs_object_store::http::{HttpBody, HttpError};
+use tf_fs_object_store::{GetHead, GetOptions};
 
 /// The bytes of a response, as they arrive.
 pub(crate) struct Body(Inner);
@@ -31,7 +31,7 @@ enum Inner {
 }
 
 impl tf_fs_object_store::Body for Body {
-    type Failure = Cause;
+    type Error = Cause;
 
     async fn fill(&mut self, to: &mut (impl BufMut + Send + ?Sized)) -> Result<usize, Cause> {
         match &mut self.0 {
@@ -43,8 +43,11 @@ impl tf_fs_object_store::Body for Body {
 }
 
 /// Requests a range, and returns with the head of the response.
-pub(crate) async fn get(bucket: &Bucket, options: GetOptions<'_>) -> Result<(Head, Body), Cause> {
-    let route = bucket.route().map_err(Failed::Other)?;
+pub(crate) async fn get(
+    bucket: &Bucket,
+    options: GetOptions<'_>,
+) -> Result<(GetHead, Body), Cause> {
+    let route = bucket.route().map_err(HttpError::Other)?;
     if bucket.is_for_sdk(&route) {
         return sdk::get(bucket, options).await;
     }
@@ -55,7 +58,7 @@ pub(crate) async fn get(bucket: &Bucket, options: GetOptions<'_>) -> Result<(Hea
         Err(cause) => cause.status(),
     };
     metrics::attempt("GetObject", asked.elapsed(), status);
-    if matches!(outcome, Err(Cause::Failed(Failed::Unsupported(_)))) {
+    if matches!(outcome, Err(Cause::Failed(HttpError::Unsupported(_)))) {
         bucket.use_sdk();
         return sdk::get(bucket, options).await;
     }

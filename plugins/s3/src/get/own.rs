@@ -4,8 +4,8 @@ use super::{Body, Inner, request};
 use crate::cause::Cause;
 use crate::connection::{Bucket, Route};
 use crate::failure;
-use tf_fs_object_store::http::{Exchange, Failed, Response};
-use tf_fs_object_store::{GetOptions, Head};
+use tf_fs_object_store::http::{HttpError, RawGet, Response};
+use tf_fs_object_store::{GetHead, GetOptions};
 
 /// The most bytes read of the body of a refusal.
 const REFUSAL_LIMIT: usize = 64 << 10;
@@ -14,20 +14,20 @@ pub(super) async fn get(
     bucket: &Bucket,
     route: &Route,
     wanted: GetOptions<'_>,
-) -> Result<(Head, Body), Cause> {
+) -> Result<(GetHead, Body), Cause> {
     let credentials = bucket.credentials().await?;
     let request =
-        request::request(bucket, route, wanted, credentials.as_ref()).map_err(Failed::Other)?;
+        request::request(bucket, route, wanted, credentials.as_ref()).map_err(HttpError::Other)?;
     let stall = bucket.settings.engine.stall_timeout;
-    let exchange = Exchange {
-        place: &bucket.place(route).map_err(Failed::Other)?,
+    let raw_get = RawGet {
+        pool_key: &bucket.place(route).map_err(HttpError::Other)?,
         endpoint: &route.base,
         connect_timeout: bucket.settings.connect_timeout,
         stall_timeout: stall,
         request: &request,
     };
-    let response = exchange.make(bucket.pool()).await?;
-    let Some(head) = response.range_answer().head(wanted)? else {
+    let response = raw_get.make(bucket.pool()).await?;
+    let Some(head) = response.range_response().head(wanted)? else {
         return Err(refused(bucket, response).await);
     };
     if response.status == 416 {
@@ -36,7 +36,7 @@ pub(super) async fn get(
         return Ok((head, Body(Inner::Empty)));
     }
     if response.is_encoded() {
-        return Err(Failed::Unsupported("an encoded body".to_owned()).into());
+        return Err(HttpError::Unsupported("an encoded body".to_owned()).into());
     }
     let body = response.into_body(Some(head.end - wanted.range.start));
     Ok((head, Body(Inner::Own(body))))

@@ -8,9 +8,9 @@ use aws_sdk_s3::primitives::ByteStream;
 use bytes::{Buf, BufMut, Bytes};
 use std::io;
 use std::time::SystemTime;
-use tf_fs_object_store::http::{Failed, RangeAnswer, compression};
+use tf_fs_object_store::http::{HttpError, RangeResponse, compression};
 use tf_fs_object_store::metrics::BYTES_RECEIVED;
-use tf_fs_object_store::{GetOptions, Head, ObjectStore as _};
+use tf_fs_object_store::{GetHead, GetOptions, ObjectStore as _};
 
 /// The body of a response.
 pub(super) struct Body {
@@ -24,7 +24,7 @@ pub(super) struct Body {
 pub(super) async fn get(
     bucket: &Bucket,
     wanted: GetOptions<'_>,
-) -> Result<(Head, super::Body), Cause> {
+) -> Result<(GetHead, super::Body), Cause> {
     let answer = bucket
         .client
         .get_object()
@@ -38,7 +38,7 @@ pub(super) async fn get(
         Ok(answer) => answer,
         Err(error) => return refused(bucket, error, wanted),
     };
-    let described = RangeAnswer {
+    let described = RangeResponse {
         status: if answer.content_range().is_some() { 206 } else { 200 },
         content_length: answer.content_length().and_then(|length| u64::try_from(length).ok()),
         content_range: answer.content_range(),
@@ -47,7 +47,7 @@ pub(super) async fn get(
         etag: answer.e_tag(),
         modified: answer.last_modified().and_then(|time| SystemTime::try_from(*time).ok()),
     };
-    let head = described.head(wanted)?.ok_or_else(|| Failed::Invalid("no body".into()))?;
+    let head = described.head(wanted)?.ok_or_else(|| HttpError::Invalid("no body".into()))?;
     let left = head.end - wanted.range.start;
     let endpoint = bucket.endpoint();
     let body = Body { stream: answer.body, rest: Bytes::new(), left, endpoint };
@@ -58,14 +58,14 @@ fn refused(
     bucket: &Bucket,
     error: SdkError<GetObjectError>,
     wanted: GetOptions<'_>,
-) -> Result<(Head, super::Body), Cause> {
+) -> Result<(GetHead, super::Body), Cause> {
     let Some(response) = error.raw_response() else { return Err(bucket.cause(error)) };
     let headers = response.headers();
-    let described = RangeAnswer {
+    let described = RangeResponse {
         status: response.status().as_u16(),
         content_range: headers.get("content-range"),
         etag: headers.get("etag"),
-        ..RangeAnswer::default()
+        ..RangeResponse::default()
     };
     match described.head(wanted)? {
         Some(head) => Ok((head, super::Body(super::Inner::Empty))),
@@ -98,6 +98,6 @@ impl Body {
     }
 
     fn broken(&self, error: io::Error) -> Cause {
-        Failed::Transport(self.endpoint.clone(), error.into()).into()
+        HttpError::Transport(self.endpoint.clone(), error.into()).into()
     }
 }

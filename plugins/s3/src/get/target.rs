@@ -4,7 +4,7 @@ use crate::connection::{Bucket, Corrections, Route};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, SystemTime};
 use tf_fs_object_store::attempt;
-use tf_fs_object_store::http::Place;
+use tf_fs_object_store::http::PoolKey;
 use tf_fs_plugin::prelude::*;
 
 /// What the GETs of a bucket have shown about it.
@@ -18,9 +18,9 @@ pub(crate) struct Shown {
 }
 
 impl Bucket {
-    pub(super) fn place(&self, route: &Route) -> Result<Place> {
+    pub(super) fn place(&self, route: &Route) -> Result<PoolKey> {
         let tls = if route.https { Some(self.tls_config()?) } else { None };
-        Ok(Place::new(&route.host, route.port, tls))
+        Ok(PoolKey::new(&route.host, route.port, tls))
     }
 
     /// Returns whether the official client has to make the request.

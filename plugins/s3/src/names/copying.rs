@@ -18,9 +18,10 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
-use tf_fs_object_store::http::Failed;
+use tf_fs_object_store::http::HttpError;
 use tf_fs_object_store::{
-    Before, Class, CopyOptions, Failure as _, Found, Name, ObjectMeta, Range, Stored, retry,
+    CopyOptions, ErrorKind, Lookup, Name, ObjectMeta, PutMode, Range, StoreError as _,
+    StoredObject, retry,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -62,7 +63,7 @@ struct Copy<'a> {
     /// What is believed of the source. If it is true, it is known what the copy is.
     known: Option<ObjectMeta>,
     /// What is believed to be at the destination.
-    replaced: &'a Found,
+    replaced: &'a Lookup,
 }
 
 type Outcome = Option<ObjectMeta>;
@@ -94,13 +95,13 @@ impl Copy<'_> {
             }
             // It has changed since, or the store cannot tell.
             Err(cause) if known.is_some() && matches!(cause.status(), Some(412 | 501)) => {
-                Err(Failed::Changed.into())
+                Err(HttpError::Changed.into())
             }
             Err(cause) => {
                 let one_request = match cause {
                     _ if may_be_too_long(&cause) => ONE_REQUEST,
                     // Some stores do not respond before the copy is made: of a part that takes less time.
-                    Cause::Failed(Failed::Stalled(..)) => IN_PARTS - 1,
+                    Cause::Failed(HttpError::Stalled(..)) => IN_PARTS - 1,
                     _ => return Err(cause),
                 };
                 match retry(&**self.from, "HeadObject", self.src, || self.head()).await {
@@ -154,7 +155,7 @@ impl Copy<'_> {
     async fn parts_of(&self, head: HeadObjectOutput) -> Result<Outcome> {
         let len = len(&head)?;
         let source = Target::plain(self.from, self.src);
-        let before = Before::This(stored(head.e_tag().unwrap_or_default(), len, None));
+        let mode = PutMode::Update(stored(head.e_tag().unwrap_or_default(), len, None));
         let create = self
             .to
             .client
@@ -184,7 +185,7 @@ impl Copy<'_> {
             ))
         );
         let target = Target::plain(self.to, self.dst);
-        let done = match self.parts(&target, upload, len, &source, &before).await {
+        let done = match self.parts(&target, upload, len, &source, &mode).await {
             Ok(parts) => self.complete(&target, upload, len, parts).await,
             Err(error) => Err(error),
         };
@@ -208,12 +209,12 @@ impl Copy<'_> {
         upload: &str,
         len: u64,
         original: &Target<'_>,
-        before: &Before,
+        mode: &PutMode,
     ) -> Result<Vec<CompletedPart>> {
         let parts = stream::iter(ranges(len))
             .map(|(number, range)| async move {
                 let part = (number, Some(range));
-                let copy = || upload_part_copy(target, upload, part, original, before);
+                let copy = || upload_part_copy(target, upload, part, original, mode);
                 let answer = retry(&**self.to, "UploadPartCopy", self.src, copy).await?;
                 let part = answer.copy_part_result().and_then(|part| part.e_tag());
                 let Some(part) = part.filter(|part| !part.is_empty()) else {
@@ -228,7 +229,7 @@ impl Copy<'_> {
             .try_collect()
             .await?;
         // Where the store does not check it, somebody may have replaced the source between two parts.
-        let guard = Guard::copy(original.bucket, before);
+        let guard = Guard::copy(original.bucket, mode);
         let look = || guard.look_at_source(original);
         retry(&**self.from, "HeadObject", self.src, look).await?;
         Ok(parts)
@@ -245,12 +246,12 @@ impl Copy<'_> {
         let own = md5_etag_of_parts(etags);
         let count = format!("-{}", parts.len());
         let is_other = |etag: &str| match self.replaced {
-            Found::File(known) => known.etag.is_none() || is_tag(known, etag),
-            Found::Nothing | Found::Directory => false,
+            Lookup::File(known) => known.etag.is_none() || is_tag(known, etag),
+            Lookup::Missing | Lookup::Directory => false,
         };
         // Or the ETag of another object than the one that is replaced, which has as many parts as the new one, for stores
         // whose ETags are made of something else.
-        let is_copy = |found: &Stored| {
+        let is_copy = |found: &StoredObject| {
             let etag = found.etag.as_deref().unwrap_or_default();
             found.size == len
                 && !etag.is_empty()
@@ -267,18 +268,18 @@ impl Copy<'_> {
             .upload_id(upload)
             .multipart_upload(whole)
             .set_request_payer(payer(self.to));
-        let may_be_done = AtomicBool::new(false);
+        let is_ambiguous = AtomicBool::new(false);
         let make = || async {
             complete.clone().send().await.map_err(|error| {
                 let cause = self.to.cause(error);
-                may_be_done.fetch_or(cause.may_be_done(), Ordering::Relaxed);
+                is_ambiguous.fetch_or(cause.is_ambiguous(), Ordering::Relaxed);
                 cause
             })
         };
         let completed = retry(&**self.to, "CompleteMultipartUpload", self.dst, make).await;
         // The answer may be lost, and a second attempt finds no upload.
         if completed.is_err()
-            && may_be_done.load(Ordering::Relaxed)
+            && is_ambiguous.load(Ordering::Relaxed)
             && settle(target, upload, is_copy).await
         {
             return Ok(());
@@ -293,13 +294,17 @@ async fn abort(target: &Target<'_>, upload: &str) -> Result<()> {
 }
 
 /// Whether the store made the copy although it did not say so. Otherwise the upload is aborted.
-async fn settle(target: &Target<'_>, upload: &str, is_copy: impl Fn(&Stored) -> bool) -> bool {
+async fn settle(
+    target: &Target<'_>,
+    upload: &str,
+    is_copy: impl Fn(&StoredObject) -> bool,
+) -> bool {
     let is_there = async || {
         // The request has been waited for already.
         for _ in 0..2 {
             match target.find().await {
                 Ok((found, _)) => return is_copy(&found),
-                Err(cause) if cause.class() == Class::NotFound => return false,
+                Err(cause) if cause.kind() == ErrorKind::NotFound => return false,
                 Err(_) => {}
             }
         }

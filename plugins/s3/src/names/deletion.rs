@@ -6,8 +6,8 @@ use crate::connection::Bucket;
 use crate::failure::{blames_credentials, is_denied, is_overload};
 use aws_sdk_s3::types::{Delete, ObjectIdentifier};
 use std::collections::BTreeSet;
-use tf_fs_object_store::http::{Failed, printable};
-use tf_fs_object_store::{Class, Failure as _, Name};
+use tf_fs_object_store::http::{HttpError, printable};
+use tf_fs_object_store::{ErrorKind, Name, StoreError as _};
 use tf_fs_plugin::prelude::*;
 
 /// Deletes keys, and returns those that could not be deleted.
@@ -28,13 +28,13 @@ pub(crate) async fn delete_many(
         .await;
     let answer = answer.map_err(|error| {
         let cause = bucket.cause(error);
-        let is_final = cause.class() == Class::Permanent && !cause.is_spurious();
+        let is_final = cause.kind() == ErrorKind::Permanent && !cause.retry_immediately();
         // Older stores require the checksum of the request in another header.
         let is_other = cause
             .code()
             .is_some_and(|code| code == "MalformedXML" || blames_credentials(code).is_some());
         match cause.status() == Some(400) && is_final && !is_other {
-            true => Failed::Unsupported("DeleteObjects".to_owned()).into(),
+            true => HttpError::Unsupported("DeleteObjects".to_owned()).into(),
             false => cause,
         }
     })?;
@@ -60,7 +60,7 @@ pub(crate) async fn delete_many(
     failed.extend(
         unconfirmed
             .into_iter()
-            .map(|key| (key.to_owned(), Failed::Unsupported("DeleteObjects".to_owned()).into())),
+            .map(|key| (key.to_owned(), HttpError::Unsupported("DeleteObjects".to_owned()).into())),
     );
     Ok(failed)
 }
@@ -73,16 +73,16 @@ fn not_deleted(directory: &Name, key: &str, code: Code, reason: &str, what: &str
 }
 
 /// Returns the code for a store's error about a single key, and whether it may pass.
-fn judge(code: &str) -> (Code, Class) {
+fn judge(code: &str) -> (Code, ErrorKind) {
     match code {
-        code if is_denied(Some(code)) => (Code::PermissionDenied, Class::Denied),
+        code if is_denied(Some(code)) => (Code::PermissionDenied, ErrorKind::Denied),
         "InternalError" | "ServiceUnavailable" | "RequestTimeout" => {
-            (Code::Unavailable, Class::Transient)
+            (Code::Unavailable, ErrorKind::Transient)
         }
-        code if is_overload(code) => (Code::Unavailable, Class::Transient),
-        code if blames_credentials(code).is_some() => (Code::Unauthenticated, Class::Permanent),
-        "InvalidRequest" | "MethodNotAllowed" => (Code::FailedPrecondition, Class::Permanent),
-        _ => (Code::Unknown, Class::Permanent),
+        code if is_overload(code) => (Code::Unavailable, ErrorKind::Transient),
+        code if blames_credentials(code).is_some() => (Code::Unauthenticated, ErrorKind::Permanent),
+        "InvalidRequest" | "MethodNotAllowed" => (Code::FailedPrecondition, ErrorKind::Permanent),
+        _ => (Code::Unknown, ErrorKind::Permanent),
     }
 }
 
@@ -98,9 +98,9 @@ mod tests {
 
     #[test]
     fn reasons_that_may_pass() {
-        assert_eq!(judge("AccessDenied"), (Code::PermissionDenied, Class::Denied));
-        assert_eq!(judge("SlowDown"), (Code::Unavailable, Class::Transient));
-        assert_eq!(judge("NeverHeardOf"), (Code::Unknown, Class::Permanent));
+        assert_eq!(judge("AccessDenied"), (Code::PermissionDenied, ErrorKind::Denied));
+        assert_eq!(judge("SlowDown"), (Code::Unavailable, ErrorKind::Transient));
+        assert_eq!(judge("NeverHeardOf"), (Code::Unknown, ErrorKind::Permanent));
     }
 
     #[test]

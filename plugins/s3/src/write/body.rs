@@ -16,11 +16,11 @@ pub(super) fn body(content: &Content) -> ByteStream {
 mod tests {
     use super::*;
     use std::sync::Arc;
-    use tf_fs_object_store::{Budget, Buffer};
+    use tf_fs_object_store::{Buffer, MemoryBudget};
 
     #[test]
     fn bodies_know_their_length_and_can_be_sent_again() {
-        let budget = Arc::new(Budget::new(64 << 20));
+        let budget = Arc::new(MemoryBudget::new(64 << 20));
         let mut buffer = Buffer::default();
         buffer.grow(200_000, budget.try_reserve(200_000).unwrap());
         buffer.append(&[3; 200_000]);

@@ -5,7 +5,7 @@ use super::object::{PAUSE, Target};
 use crate::cause::Cause;
 use crate::connection::{Abilities, Bucket, Condition, Known};
 use std::time::{Duration, Instant};
-use tf_fs_object_store::{Before, Refusal, Unchecked, replaced};
+use tf_fs_object_store::{ConflictOutcome, MissingCheck, PutMode, conflict_error};
 use tf_fs_plugin::prelude::*;
 
 /// Returns how long a store that has checked a condition has to refuse it, with HeadObject unchanged, until a write leaves
@@ -19,7 +19,7 @@ fn longest_lag(retry_timeout: Duration) -> Duration {
 pub(crate) struct Guard<'a> {
     bucket: &'a Bucket,
     op: &'static str,
-    before: &'a Before,
+    mode: &'a PutMode,
     /// `None`: there is no requirement.
     condition: Option<Condition>,
     /// What was known of the store when the last attempt began.
@@ -36,37 +36,37 @@ pub(crate) struct Guard<'a> {
 
 impl<'a> Guard<'a> {
     /// Creates the guard of a PutObject.
-    pub(super) fn put(bucket: &'a Bucket, before: &'a Before) -> Self {
-        Self::new(bucket, "PutObject", before, Condition::PutOver, Some(Condition::PutNew))
+    pub(super) fn put(bucket: &'a Bucket, mode: &'a PutMode) -> Self {
+        Self::new(bucket, "PutObject", mode, Condition::PutOver, Some(Condition::PutNew))
     }
 
     /// Creates the guard of a CompleteMultipartUpload.
-    pub(super) fn complete(bucket: &'a Bucket, before: &'a Before) -> Self {
+    pub(super) fn complete(bucket: &'a Bucket, mode: &'a PutMode) -> Self {
         let (over, new) = (Condition::CompleteOver, Condition::CompleteNew);
-        Self::new(bucket, "CompleteMultipartUpload", before, over, Some(new))
+        Self::new(bucket, "CompleteMultipartUpload", mode, over, Some(new))
     }
 
     /// Creates the guard of an UploadPartCopy, whose source has to be as it was.
-    pub(crate) fn copy(bucket: &'a Bucket, before: &'a Before) -> Self {
-        Self::new(bucket, "UploadPartCopy", before, Condition::CopyOf, None)
+    pub(crate) fn copy(bucket: &'a Bucket, mode: &'a PutMode) -> Self {
+        Self::new(bucket, "UploadPartCopy", mode, Condition::CopyOf, None)
     }
 
     fn new(
         bucket: &'a Bucket,
         op: &'static str,
-        before: &'a Before,
+        mode: &'a PutMode,
         over: Condition,
         new: Option<Condition>,
     ) -> Self {
-        let condition = match before {
-            Before::Anything => None,
-            Before::Nothing => new,
-            Before::This(_) => Some(over),
+        let condition = match mode {
+            PutMode::Overwrite => None,
+            PutMode::Create => new,
+            PutMode::Update(_) => Some(over),
         };
         Self {
             bucket,
             op,
-            before,
+            mode,
             condition,
             sent: Known::Nothing,
             refused: None,
@@ -92,13 +92,13 @@ impl<'a> Guard<'a> {
 
     /// Returns the value of `If-Match`, or of the corresponding header for copies.
     pub(crate) fn if_match(&self) -> Option<String> {
-        let etag = self.before.stored()?.strong_etag()?;
+        let etag = self.mode.stored()?.strong_etag()?;
         self.sent.is_sent().then(|| self.sent.form(etag.to_owned()))
     }
 
     /// Returns the value of `If-None-Match`.
     pub(super) fn if_none_match(&self) -> Option<String> {
-        let is_new = matches!(self.before, Before::Nothing) && self.condition.is_some();
+        let is_new = matches!(self.mode, PutMode::Create) && self.condition.is_some();
         (is_new && self.sent.is_sent()).then(|| "*".to_owned())
     }
 
@@ -108,9 +108,9 @@ impl<'a> Guard<'a> {
     }
 
     /// Returns what the store is not known to check.
-    pub(crate) fn unchecked(&self) -> Option<Unchecked> {
+    pub(crate) fn missing_check(&self) -> Option<MissingCheck> {
         let condition = self.condition?;
-        let stored = self.before.stored();
+        let stored = self.mode.stored();
         let has_value = stored.is_none_or(|stored| stored.strong_etag().is_some());
         if has_value && self.known().is_checked() {
             return None;
@@ -129,7 +129,7 @@ impl<'a> Guard<'a> {
                 condition.described()
             )
         });
-        Some(Unchecked { what, remedy })
+        Some(MissingCheck { what, remedy })
     }
 
     /// Records that the store did what was requested.
@@ -182,11 +182,11 @@ impl<'a> Guard<'a> {
         name: &dyn std::fmt::Display,
         status: Option<u16>,
         is_as_before: bool,
-    ) -> Refusal {
+    ) -> ConflictOutcome {
         /// How often a form is refused, with nothing changed, before another is tried, and before it is given up.
         const PROOF: u32 = 2;
         const MOST: u32 = 4;
-        let Some(condition) = self.condition else { return Refusal::Theirs };
+        let Some(condition) = self.condition else { return ConflictOutcome::Conflict };
         // 404 is a response to the name.
         let is_about_condition = status == Some(412);
         if !is_as_before {
@@ -195,7 +195,7 @@ impl<'a> Guard<'a> {
             {
                 store.caught(condition, self.sent);
             }
-            return Refusal::Theirs;
+            return ConflictOutcome::Conflict;
         }
         let before = self.refused.filter(|(form, _)| *form == self.sent);
         let count = before.map_or(0, |(_, count)| count) + 1;
@@ -208,23 +208,23 @@ impl<'a> Guard<'a> {
             Some((condition, store)) if count >= PROOF && !store.is_settled(condition) => {
                 store.refused(condition, self.sent);
                 self.quotes_refused |= matches!(self.sent, Known::Nothing | Known::Checked);
-                return Refusal::Again;
+                return ConflictOutcome::RetryNow;
             }
-            _ if count < MOST => return Refusal::Again,
+            _ if count < MOST => return ConflictOutcome::RetryNow,
             Some((_, store)) if !store.is_amazon() => {
                 let lag = longest_lag(self.bucket.settings.engine.retry_timeout);
                 let left = lag.saturating_sub(since.elapsed());
                 if !left.is_zero() {
-                    return Refusal::After(left);
+                    return ConflictOutcome::RetryAfter(left);
                 }
                 if !lag.is_zero() {
                     self.given_up = Some(self.sent);
-                    return Refusal::Again;
+                    return ConflictOutcome::RetryNow;
                 }
             }
             _ => {}
         }
-        Refusal::Wrong(Error::failed_precondition(format_args!(
+        ConflictOutcome::Fail(Error::failed_precondition(format_args!(
             "{name}: {}: the store refuses {} although HeadObject shows that the object is unchanged; write it \
              again; if it fails again, set {} to {}",
             self.op,
@@ -237,7 +237,7 @@ impl<'a> Guard<'a> {
     /// Returns whether to request a copy of `source` again after it was refused.
     ///
     /// # Errors
-    /// Those of HeadObject, and that of [`Refusal::Wrong`].
+    /// Those of HeadObject, and that of [`ConflictOutcome::Fail`].
     pub(crate) async fn is_again(
         &mut self,
         source: &Target<'_>,
@@ -247,15 +247,15 @@ impl<'a> Guard<'a> {
             tokio::time::sleep(PAUSE).await;
         }
         let found = source.look().await?;
-        let is_as_before = self.before.holds(found.as_ref());
+        let is_as_before = self.mode.allows(found.as_ref());
         match self.refused(source.name, cause.status(), is_as_before) {
-            Refusal::Again => Ok(true),
-            Refusal::After(wait) => {
+            ConflictOutcome::RetryNow => Ok(true),
+            ConflictOutcome::RetryAfter(wait) => {
                 tokio::time::sleep(wait).await;
                 Ok(true)
             }
-            Refusal::Theirs => Ok(false),
-            Refusal::Wrong(error) => Err(error.into()),
+            ConflictOutcome::Conflict => Ok(false),
+            ConflictOutcome::Fail(error) => Err(error.into()),
         }
     }
 
@@ -264,12 +264,12 @@ impl<'a> Guard<'a> {
     /// # Errors
     /// `FAILED_PRECONDITION` if not, and those of HeadObject.
     pub(crate) async fn look_at_source(&self, source: &Target<'_>) -> Result<(), Cause> {
-        let Some(unchecked) = self.unchecked() else { return Ok(()) };
+        let Some(unchecked) = self.missing_check() else { return Ok(()) };
         let found = source.look().await?;
-        if self.before.holds(found.as_ref()) {
+        if self.mode.allows(found.as_ref()) {
             return Ok(());
         }
-        Err(replaced(Error::failed_precondition(format_args!(
+        Err(conflict_error(Error::failed_precondition(format_args!(
             "{}: {}: the source is another object now ({})",
             source.name, self.op, unchecked.what
         )))

@@ -16,8 +16,8 @@ use checksum::{Crc32, md5_etag, same_etag};
 use object::Target;
 use publication::{Publishing, checksums_of_parts, etag_of_parts};
 use tf_fs_object_store::{
-    Attributes, Content, CopyLimits, Multipart, Name, Part, PartLimits, Range, Sent, Stored,
-    WriteLimits,
+    Attributes, Content, CopyLimits, Multipart, Name, Part, PartLimits, Payload, Range,
+    StoredObject, WriteLimits,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -35,29 +35,32 @@ const MOST: u32 = 10_000;
 pub(crate) fn limits() -> WriteLimits {
     let copies = Some(CopyLimits { smallest: SMALLEST, largest: LARGEST, usual: COPIED });
     let parts = PartLimits { smallest: SMALLEST, largest: LARGEST, most: MOST, copies };
-    WriteLimits::default().with_largest_put(LARGEST).with_parts(parts)
+    WriteLimits::default().with_max_put(LARGEST).with_parts(parts)
 }
 
 /// What is there, and what it has besides its bytes.
-pub(crate) async fn stored(bucket: &Bucket, name: &Name) -> Result<(Stored, Attributes), Cause> {
+pub(crate) async fn stored(
+    bucket: &Bucket,
+    name: &Name,
+) -> Result<(StoredObject, Attributes), Cause> {
     Target::plain(bucket, name).find().await
 }
 
 /// What makes something visible.
-pub(crate) fn publication<'a>(
+pub(crate) fn commit_strategy<'a>(
     bucket: &'a Bucket,
-    to: tf_fs_object_store::Target<'a>,
-    sent: Sent<'a>,
+    to: tf_fs_object_store::PutOptions<'a>,
+    sent: Payload<'a>,
 ) -> Publishing<'a> {
-    Publishing::new(target(bucket, to), to.before, sent)
+    Publishing::new(target(bucket, to), to.mode, sent)
 }
 
 /// Whether an object has these bytes: by its CRC32, or by an ETag that is made of their MD5.
-pub(crate) fn is_ours(sent: Sent<'_>, found: &Stored) -> Option<bool> {
+pub(crate) fn is_ours(sent: Payload<'_>, found: &StoredObject) -> Option<bool> {
     if let Some(theirs) = &found.checksum {
         let own = match sent {
-            Sent::Whole(content) => vec![Crc32::of_content(content).to_base64()],
-            Sent::Parts { parts, .. } => checksums_of_parts(parts),
+            Payload::Whole(content) => vec![Crc32::of_content(content).to_base64()],
+            Payload::Parts { parts, .. } => checksums_of_parts(parts),
         };
         if own.contains(theirs) {
             return Some(true);
@@ -69,8 +72,8 @@ pub(crate) fn is_ours(sent: Sent<'_>, found: &Stored) -> Option<bool> {
     }
     let etag = found.etag.as_deref()?;
     let own = match sent {
-        Sent::Whole(content) => Some(md5_etag(content)),
-        Sent::Parts { parts, .. } => etag_of_parts(parts),
+        Payload::Whole(content) => Some(md5_etag(content)),
+        Payload::Parts { parts, .. } => etag_of_parts(parts),
     };
     // Some ETags are not MD5 sums, so an unequal one proves nothing.
     same_etag(&own?, etag).then_some(true)
@@ -79,7 +82,7 @@ pub(crate) fn is_ours(sent: Sent<'_>, found: &Stored) -> Option<bool> {
 /// Begins an upload. The store's name of it.
 pub(crate) async fn create_multipart(
     bucket: &Bucket,
-    to: tf_fs_object_store::Target<'_>,
+    to: tf_fs_object_store::PutOptions<'_>,
 ) -> Result<String, Cause> {
     multipart::create(target(bucket, to)).await
 }
@@ -100,7 +103,7 @@ pub(crate) async fn copy_part(
     bucket: &Bucket,
     upload: Multipart<'_>,
     number: u32,
-    source: &Stored,
+    source: &StoredObject,
     range: Range,
 ) -> Result<Part, Cause> {
     let target = Target::plain(bucket, upload.name);
@@ -112,6 +115,6 @@ pub(crate) async fn abort_multipart(bucket: &Bucket, upload: Multipart<'_>) -> R
     Target::plain(bucket, upload.name).abort(upload.id).await
 }
 
-fn target<'a>(bucket: &'a Bucket, to: tf_fs_object_store::Target<'a>) -> Target<'a> {
+fn target<'a>(bucket: &'a Bucket, to: tf_fs_object_store::PutOptions<'a>) -> Target<'a> {
     Target { bucket, name: to.name, attributes: to.attributes }
 }

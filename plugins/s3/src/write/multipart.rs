@@ -8,14 +8,14 @@ use crate::cause::Cause;
 use crate::names::copy_source;
 use aws_sdk_s3::operation::upload_part_copy::UploadPartCopyOutput;
 use aws_sdk_s3::types::ChecksumAlgorithm;
-use tf_fs_object_store::{Before, Class, Content, Name, Part, Range, Stored};
+use tf_fs_object_store::{Content, ErrorKind, Name, Part, PutMode, Range, StoredObject};
 use tf_fs_plugin::prelude::*;
 
 impl Target<'_> {
     /// Aborts an upload.
     ///
     /// # Errors
-    /// [`Class::NotFound`] if there is none.
+    /// [`ErrorKind::NotFound`] if there is none.
     pub(crate) async fn abort(&self, id: &str) -> Result<(), Cause> {
         let aborted = self
             .bucket
@@ -84,15 +84,15 @@ pub(super) async fn copy_part(
     target: Target<'_>,
     id: &str,
     part_number: u32,
-    object: &Stored,
+    object: &StoredObject,
     range: Range,
 ) -> Result<Part, Cause> {
     const OP: &str = "UploadPartCopy";
     // S3 accepts ranges of large objects only, and the whole needs none.
     let is_whole = range == Range::new(0, object.size);
-    let before = Before::This(object.clone());
+    let mode = PutMode::Update(object.clone());
     let part = (number(part_number), (!is_whole).then_some(range));
-    let answer = upload_part_copy(&target, id, part, &target, &before).await?;
+    let answer = upload_part_copy(&target, id, part, &target, &mode).await?;
     let copied = answer.copy_part_result();
     let etag = whole_etag(copied.and_then(|copied| copied.e_tag()));
     ensure!(!etag.is_empty(), incomplete(OP, target.name, "ETag"));
@@ -102,7 +102,7 @@ pub(super) async fn copy_part(
         ensure!(
             copied == original,
             Cause::Finished(
-                Class::Precondition,
+                ErrorKind::Precondition,
                 Error::failed_precondition(format_args!(
                     "{}: {OP}: the checksum of the copy is {}, of the original {}",
                     target.name,
@@ -123,9 +123,9 @@ pub(crate) async fn upload_part_copy(
     id: &str,
     (number, range): (i32, Option<Range>),
     source: &Target<'_>,
-    before: &Before,
+    mode: &PutMode,
 ) -> Result<UploadPartCopyOutput, Cause> {
-    let mut guard = Guard::copy(source.bucket, before);
+    let mut guard = Guard::copy(source.bucket, mode);
     loop {
         guard.begin();
         let answer = target
@@ -156,9 +156,9 @@ pub(crate) async fn upload_part_copy(
             guard.is_unknown(&cause) || is_refused && guard.is_again(source, &cause).await?;
         if !is_again {
             return Err(match cause.code() {
-                _ if is_refused => cause.with_class(Class::Precondition),
+                _ if is_refused => cause.with_kind(ErrorKind::Precondition),
                 // The upload, not the source.
-                Some("NoSuchUpload") => cause.with_class(Class::Permanent),
+                Some("NoSuchUpload") => cause.with_kind(ErrorKind::Permanent),
                 _ => cause,
             });
         }

@@ -7,7 +7,9 @@ use aws_sdk_s3::operation::head_object::HeadObjectOutput;
 use aws_sdk_s3::operation::head_object::builders::HeadObjectFluentBuilder;
 use aws_sdk_s3::types::{ChecksumMode, RequestPayer};
 use std::time::{Duration, SystemTime};
-use tf_fs_object_store::{Attributes, Class, Content, Failure as _, Name, Stored, retry};
+use tf_fs_object_store::{
+    Attributes, Content, ErrorKind, Name, StoreError as _, StoredObject, retry,
+};
 use tf_fs_plugin::prelude::*;
 
 /// The wait before another attempt.
@@ -81,16 +83,16 @@ impl Target<'_> {
     ///
     /// # Errors
     /// Those of the request.
-    pub(crate) async fn look(&self) -> Result<Option<Stored>, Cause> {
+    pub(crate) async fn look(&self) -> Result<Option<StoredObject>, Cause> {
         match self.find().await {
             Ok((stored, _)) => Ok(Some(stored)),
-            Err(cause) if cause.class() == Class::NotFound => Ok(None),
+            Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(None),
             Err(cause) => Err(cause),
         }
     }
 
     /// Looks up the object, and its attributes besides its bytes.
-    pub(crate) async fn find(&self) -> Result<(Stored, Attributes), Cause> {
+    pub(crate) async fn find(&self) -> Result<(StoredObject, Attributes), Cause> {
         let head = self.ask().send().await.map_err(|error| self.bucket.cause(error))?;
         let stored = self.stored(&head)?;
         let attributes = Attributes {
@@ -104,7 +106,7 @@ impl Target<'_> {
         Ok((stored, attributes))
     }
 
-    fn stored(&self, head: &HeadObjectOutput) -> Result<Stored> {
+    fn stored(&self, head: &HeadObjectOutput) -> Result<StoredObject> {
         let len = head.content_length().and_then(|len| u64::try_from(len).ok());
         let len = len.ok_or_else(|| {
             Error::unavailable(format_args!(
@@ -129,11 +131,11 @@ impl Target<'_> {
 }
 
 /// Creates an object of this ETag, which is empty if the store did not tell. Stores differ in its quotes.
-pub(crate) fn stored(etag: &str, len: u64, checksum: Option<String>) -> Stored {
+pub(crate) fn stored(etag: &str, len: u64, checksum: Option<String>) -> StoredObject {
     let etag = whole_etag(Some(etag));
     let is_bare = !etag.is_empty() && !etag.ends_with('"');
     let etag = if is_bare { format!("\"{etag}\"") } else { etag };
-    Stored::new(len).with_etag(etag).with_checksum(checksum)
+    StoredObject::new(len).with_etag(etag).with_checksum(checksum)
 }
 
 /// Returns the CRC32 of an object or a part, if it is known.

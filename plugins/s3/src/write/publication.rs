@@ -8,7 +8,8 @@ use crate::cause::Cause;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
 use tf_fs_object_store::{
-    Before, Class, Content, Failure as _, Part, Publication, Refusal, Sent, Stored, Unchecked,
+    CommitStrategy, ConflictOutcome, Content, ErrorKind, MissingCheck, Part, Payload, PutMode,
+    StoreError as _, StoredObject,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -16,7 +17,7 @@ use tf_fs_plugin::prelude::*;
 #[derive(Debug)]
 pub(crate) struct Publishing<'a> {
     target: Target<'a>,
-    sent: Sent<'a>,
+    sent: Payload<'a>,
     guard: Guard<'a>,
     /// The checksum of the whole object, if it is known.
     crc: Option<Crc32>,
@@ -25,19 +26,21 @@ pub(crate) struct Publishing<'a> {
 }
 
 impl<'a> Publishing<'a> {
-    pub(super) fn new(target: Target<'a>, before: &'a Before, sent: Sent<'a>) -> Self {
+    pub(super) fn new(target: Target<'a>, mode: &'a PutMode, sent: Payload<'a>) -> Self {
         let (guard, crc) = match sent {
-            Sent::Whole(content) => {
+            Payload::Whole(content) => {
                 let checksums = target.bucket.checksums;
                 let crc = checksums.then(|| Crc32::of_content(content));
-                (Guard::put(target.bucket, before), crc)
+                (Guard::put(target.bucket, mode), crc)
             }
-            Sent::Parts { parts, .. } => (Guard::complete(target.bucket, before), whole_crc(parts)),
+            Payload::Parts { parts, .. } => {
+                (Guard::complete(target.bucket, mode), whole_crc(parts))
+            }
         };
         Self { target, sent, guard, crc, refuses_checksums: false }
     }
 
-    async fn put(&mut self, content: &Content) -> Result<Stored, Cause> {
+    async fn put(&mut self, content: &Content) -> Result<StoredObject, Cause> {
         let Self { target, guard, crc, .. } = self;
         let sent = with_attributes!(target.bucket.client.put_object(), target)
             .content_length(signed(content.len()))
@@ -57,7 +60,7 @@ impl<'a> Publishing<'a> {
         self.confirmed(content.len(), etag, is_proved).await
     }
 
-    async fn complete(&mut self, id: &str, parts: &[Part]) -> Result<Stored, Cause> {
+    async fn complete(&mut self, id: &str, parts: &[Part]) -> Result<StoredObject, Cause> {
         const OP: &str = "CompleteMultipartUpload";
         let Self { target, guard, .. } = self;
         let len = self.sent.size();
@@ -123,7 +126,7 @@ impl<'a> Publishing<'a> {
         len: u64,
         mut etag: String,
         is_proved: bool,
-    ) -> Result<Stored, Cause> {
+    ) -> Result<StoredObject, Cause> {
         if !is_proved || etag.is_empty() {
             etag = self.target.confirm_len(len, &etag).await.map_err(Cause::Unconfirmed)?;
         }
@@ -137,9 +140,9 @@ impl<'a> Publishing<'a> {
             return cause.again();
         }
         match self.sent {
-            _ if self.guard.is_refused(&cause) => cause.with_class(Class::Precondition),
+            _ if self.guard.is_refused(&cause) => cause.with_kind(ErrorKind::Precondition),
             // Another request was in progress. For an upload, all parts would have to be sent again.
-            Sent::Whole(_) if is_conflict(&cause) => cause.with_class(Class::Transient),
+            Payload::Whole(_) if is_conflict(&cause) => cause.with_kind(ErrorKind::Transient),
             _ => cause,
         }
     }
@@ -149,26 +152,26 @@ fn is_conflict(cause: &Cause) -> bool {
     matches!(cause.code(), Some("ConditionalRequestConflict" | "OperationAborted"))
 }
 
-impl Publication for Publishing<'_> {
-    type Failure = Cause;
+impl CommitStrategy for Publishing<'_> {
+    type Error = Cause;
 
-    fn unchecked(&self) -> Option<Unchecked> {
-        self.guard.unchecked()
+    fn missing_check(&self) -> Option<MissingCheck> {
+        self.guard.missing_check()
     }
 
-    async fn send(&mut self) -> Result<Stored, Cause> {
+    async fn send(&mut self) -> Result<StoredObject, Cause> {
         self.guard.begin();
         match self.sent {
-            Sent::Whole(content) => self.put(content).await,
-            Sent::Parts { id, parts } => self.complete(id, parts).await,
+            Payload::Whole(content) => self.put(content).await,
+            Payload::Parts { id, parts } => self.complete(id, parts).await,
         }
     }
 
-    fn doubts_refusals(&self) -> bool {
+    fn has_false_conflicts(&self) -> bool {
         self.guard.is_sent()
     }
 
-    fn refused(&mut self, failure: &Cause, is_as_before: bool) -> Refusal {
+    fn on_conflict(&mut self, failure: &Cause, is_as_before: bool) -> ConflictOutcome {
         self.guard.refused(self.target.name, failure.status(), is_as_before)
     }
 }

@@ -2,9 +2,9 @@
 
 use super::state::{known, length};
 use super::{CHUNK, Fetch, File, Source};
-use crate::read::keep::Keeper;
-use crate::read::part::Arrival;
-use crate::{Began, Client, Connection, Found, Head, ObjectStore, Range};
+use crate::read::cache_writer::CacheWriter;
+use crate::read::segment::SegmentWriter;
+use crate::{CacheEpoch, Client, Connection, GetHead, Lookup, ObjectStore, Range};
 use bytes::BufMut;
 use std::sync::Arc;
 use tf_fs_plugin::prelude::*;
@@ -14,12 +14,12 @@ impl<C: Client> File<C> {
     pub(super) fn tell(
         connection: &Connection<C>,
         source: &Source<C::Store>,
-        head: &Head,
-        began: Began,
+        head: &GetHead,
+        began: CacheEpoch,
     ) {
         if let Some(known) = known(head) {
             let ttl = source.store.settings().listing_ttl;
-            connection.listings.insert_name(&source.name, &Found::File(known), began, ttl);
+            connection.listings.insert_name(&source.name, &Lookup::File(known), began, ttl);
         }
     }
 
@@ -27,11 +27,11 @@ impl<C: Client> File<C> {
     pub(super) fn receive(
         connection: &Connection<C>,
         source: &Arc<Source<C::Store>>,
-        arrival: Arrival,
+        arrival: SegmentWriter,
         fetch: Fetch<C::Store>,
     ) {
         let process = &connection.process;
-        let keeper = Keeper::new(Arc::clone(source), Arc::clone(&process.budget));
+        let keeper = CacheWriter::new(Arc::clone(source), Arc::clone(&process.budget));
         process.spawn(arrival.run(fetch, keeper, Arc::clone(&source.reads.chunks)));
     }
 
@@ -39,7 +39,7 @@ impl<C: Client> File<C> {
     pub(super) async fn direct(&self, range: Range, buf: &mut ReadBuf<'_>) -> Result<()> {
         let mut fetch = Fetch::new(Arc::clone(&self.source), range, "read");
         let mut keeper =
-            Keeper::new(Arc::clone(&self.source), Arc::clone(&self.connection.process.budget));
+            CacheWriter::new(Arc::clone(&self.source), Arc::clone(&self.connection.process.budget));
         let (first, chunks) = (buf.filled().len(), &self.source.reads.chunks);
         let mut to = buf.limit(length(range));
         let mut kept = 0;

@@ -2,7 +2,7 @@
 //! buffer. Missing bytes come from the store, in whole blocks, so that they are there the next time.
 
 use super::{File, length};
-use crate::disk::{BLOCK, Cached};
+use crate::disk::{BLOCK, CachedVersion};
 use crate::read::source::{Fetch, Source};
 use crate::{Client, Connection, Range};
 use std::sync::{Arc, PoisonError};
@@ -29,7 +29,7 @@ impl<C: Client> File<C> {
     /// Reads the bytes that are on the disk from there, and the rest from the store.
     pub(super) fn read_with_disk(
         &self,
-        cached: &Cached,
+        cached: &CachedVersion,
         read: Range,
         buf: &mut ReadBuf<'_>,
     ) -> Result<()> {
@@ -61,7 +61,7 @@ impl<C: Client> File<C> {
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` if it is another one.
-    fn is_confirmed_for(&self, cached: &Cached, position: u64) -> Result<bool> {
+    fn is_confirmed_for(&self, cached: &CachedVersion, position: u64) -> Result<bool> {
         if !self.source.assumption.is_confirmed() {
             if !cached.has(position) {
                 return Ok(false);

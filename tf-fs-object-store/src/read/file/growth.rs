@@ -4,8 +4,8 @@
 //! is longer now, and its old end is unchanged, the file is the new version from then on. Any other change is an error.
 
 use super::super::source::{Fetch, Source};
-use super::{BEGINNING, File, Held, Owner, Part, length};
-use crate::{Client, Failure as _, ObjectStore, Range};
+use super::{BEGINNING, File, Held, Owner, Segment, length};
+use crate::{Client, ObjectStore, Range, StoreError as _};
 use bytes::BufMut;
 use std::sync::{Arc, PoisonError};
 use tf_fs_plugin::prelude::*;
@@ -130,7 +130,7 @@ impl<C: Client> File<C> {
         while version.size > size && fetch.fill(&mut same).await? > 0 {}
         if version.size < size || same.into_inner() != tail || tail.is_empty() && size > 0 {
             return Err(
-                <C::Store as ObjectStore>::Failure::changed().into_error("read", &old.name, 1)
+                <C::Store as ObjectStore>::Error::changed().into_error("read", &old.name, 1)
             );
         }
         let mut parts = Vec::new();
@@ -138,7 +138,7 @@ impl<C: Client> File<C> {
             let added = Range::new(size, head.end);
             fetch.end_at(head.end);
             let reserved = self.connection.process.budget.try_reserve(length(added));
-            let (part, arrival) = Part::new(added, added.end, reserved);
+            let (part, arrival) = Segment::new(added, added.end, reserved);
             Self::receive(&self.connection, &source, arrival, fetch);
             parts.push(Held { part: Arc::new(part), owner: Owner::Opening });
         }

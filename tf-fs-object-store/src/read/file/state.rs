@@ -1,14 +1,14 @@
 //! The parts that are held of a file, and the streams that read it.
 
 use super::{BLOCKS, File, Owner, STRAYS, State};
-use crate::read::part::Part;
-use crate::read::pattern::KEPT;
-use crate::{Client, Head, ObjectMeta, Range};
+use crate::read::readahead::KEPT;
+use crate::read::segment::Segment;
+use crate::{Client, GetHead, ObjectMeta, Range};
 use std::sync::Arc;
 
 impl State {
     /// Returns the part that has all of `read` already.
-    pub(super) fn at_hand(&self, read: Range) -> Option<Arc<Part>> {
+    pub(super) fn at_hand(&self, read: Range) -> Option<Arc<Segment>> {
         let after = self.parts.partition_point(|held| held.part.range().start <= read.start);
         let held = &self.parts[after.checked_sub(1)?];
         (held.part.range().end >= read.end && held.part.has(read.end))
@@ -97,7 +97,7 @@ impl State {
     }
 
     /// Returns the part that contains `position`.
-    pub(super) fn part_at(&self, position: u64, size: u64) -> Option<Arc<Part>> {
+    pub(super) fn part_at(&self, position: u64, size: u64) -> Option<Arc<Segment>> {
         if position >= size {
             return None;
         }
@@ -125,7 +125,7 @@ pub(super) fn length(range: Range) -> usize {
 }
 
 /// Returns what a listing would say of an object that was just opened.
-pub(super) fn known(head: &Head) -> Option<ObjectMeta> {
+pub(super) fn known(head: &GetHead) -> Option<ObjectMeta> {
     // Otherwise a listing may tell more.
     head.modified.map(|_| head.meta())
 }

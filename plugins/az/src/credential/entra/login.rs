@@ -6,13 +6,13 @@ use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use tf_fs_object_store::http::Failed;
+use tf_fs_object_store::http::HttpError;
 
 /// How long `az` may take: it is a Python program that makes requests.
 const CLI_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Requests a token of the user of `az login`; `None` if there is no `az`, or no user.
-pub(super) async fn cli(az: &str, tenant: Option<&str>) -> Result<Option<Token>, Failed> {
+pub(super) async fn cli(az: &str, tenant: Option<&str>) -> Result<Option<Token>, HttpError> {
     let mut command = Command::new(az);
     command.args(["account", "get-access-token", "--output", "json", "--resource", RESOURCE]);
     if let Some(tenant) = tenant {

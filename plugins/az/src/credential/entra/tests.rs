@@ -196,7 +196,7 @@ async fn a_managed_identity_that_does_not_respond_now_is_not_taken_for_missing()
     let (tokens, _) = service(&["410", "404", "429", "500", "", TOKEN]);
     for n in 0..5 {
         let failed = tokens.get().await.expect_err("no token");
-        assert_eq!(failed.class(), Class::Transient, "{n}: {failed}");
+        assert_eq!(failed.kind(), ErrorKind::Transient, "{n}: {failed}");
         let error = failed.into_error("read", &"x", 1);
         assert_eq!(error.code(), Code::Unavailable, "{n}: {error:#}");
     }
@@ -204,13 +204,13 @@ async fn a_managed_identity_that_does_not_respond_now_is_not_taken_for_missing()
     // The settings are wrong: that does not pass.
     let (tokens, _) = service(&["400"]);
     let failed = tokens.get().await.expect_err("no such identity");
-    assert_eq!(failed.class(), Class::Permanent, "{failed}");
+    assert_eq!(failed.kind(), ErrorKind::Permanent, "{failed}");
     // An identity that is named does not count as missing.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = format!("http://{closed}");
     let tokens = find(&[("AZURE_POD_IDENTITY_AUTHORITY_HOST", &url)], &url, NO_AZ);
     let failed = tokens.get().await.expect_err("nobody listens");
-    assert_eq!(failed.class(), Class::Transient, "{failed}");
+    assert_eq!(failed.kind(), ErrorKind::Transient, "{failed}");
 }
 
 #[tokio::test]
@@ -233,7 +233,7 @@ async fn az_login_is_tried_where_the_metadata_service_refuses() {
     for statuses in [&["410"], &["429"], &["500"]] {
         let tokens = find(&[], &serve(statuses).0, &az);
         let failed = tokens.get().await.expect_err("a token");
-        assert_eq!(failed.class(), Class::Transient, "{statuses:?}: {failed}");
+        assert_eq!(failed.kind(), ErrorKind::Transient, "{statuses:?}: {failed}");
     }
 }
 
@@ -250,7 +250,7 @@ async fn a_default_identity_that_had_a_token_is_not_gone_at_once() {
     for n in 2..4 {
         assert_eq!(count.load(Ordering::SeqCst), n);
         let failed = tokens.get().await.expect_err("no token");
-        assert_eq!(failed.class(), Class::Transient, "{n}: {failed}");
+        assert_eq!(failed.kind(), ErrorKind::Transient, "{n}: {failed}");
     }
     assert_eq!(got(&tokens).await.as_deref(), Some("two"));
 }
@@ -263,7 +263,7 @@ async fn who_waits_for_a_failing_search_does_not_repeat_it() {
     let (a, b, c, d) = tokio::join!(get(), get(), get(), get());
     for outcome in [a, b, c, d] {
         let failed = outcome.expect_err("no token");
-        assert_eq!(failed.class(), Class::Transient, "{failed}");
+        assert_eq!(failed.kind(), ErrorKind::Transient, "{failed}");
     }
     // The others arrived after the first search had begun: one of them repeats it.
     assert_eq!(count.load(Ordering::SeqCst), 2);

@@ -1,0 +1,255 @@
+//! Why a request failed, and whether another attempt can help.
+
+use std::error::Error as StdError;
+use std::fmt::{Debug, Display};
+use std::time::Duration;
+use tf_fs_plugin::prelude::*;
+
+/// Why one attempt of a request failed. [`RequestError`] serves most stores.
+///
+/// The engine handles it in this order. A [`ErrorKind::NotFound`] of a lookup is a result; of a
+/// [`put`](crate::ObjectStore::put) or another write it is a failure. One that [is spurious](Self::retry_immediately) is
+/// retried at once, whatever its kind. Then the [kind](Self::kind) decides.
+pub trait StoreError: Debug + Send + Sync + Sized + 'static {
+    /// Creates a failure: the object is not the version that was requested.
+    fn changed() -> Self;
+
+    /// Creates a failure: no bytes or too few arrived from this [endpoint](crate::ObjectStore::endpoint) in `time`.
+    fn stalled(endpoint: String, time: Duration) -> Self;
+
+    /// Creates a failure: the response contradicts itself or the request.
+    fn invalid(how: &str) -> Self;
+
+    /// Creates a failure of [`ErrorKind::Unsupported`]: the store does not support this.
+    fn unsupported(what: &str) -> Self;
+
+    /// Returns whether another attempt can help.
+    fn kind(&self) -> ErrorKind;
+
+    /// Returns whether the failure says nothing of the store's health, so that the engine retries at once and does not
+    /// count it: a connection that the store had closed while it was idle, or an error whose reason the store named and
+    /// that is corrected now. After 80 of them in a row the kind decides.
+    fn retry_immediately(&self) -> bool {
+        false
+    }
+
+    /// Returns the wait that the store requests. Honoured up to [`MAX_RETRY_AFTER`](crate::MAX_RETRY_AFTER).
+    fn retry_after(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Returns whether the request may have been done although it failed.
+    fn is_ambiguous(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Transient | ErrorKind::InvalidResponse)
+    }
+
+    /// Returns what went wrong, for the log.
+    fn summary(&self) -> String;
+
+    /// Returns the error for the user after the last attempt: `op` on `what` failed `attempts` times.
+    fn into_error(self, op: &str, what: &dyn Display, attempts: u32) -> Error;
+}
+
+/// Whether another attempt can help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// There is no such object. It is not retried.
+    NotFound,
+    /// A condition of the request does not hold: the object is another version than the request names, or is there
+    /// although the request says that it must not be. It is not retried.
+    Precondition,
+    /// The user may not do this. It is not retried.
+    Denied,
+    /// The store does not support this request. It is not retried.
+    Unsupported,
+    /// It may pass: no connection, an overloaded store. It is retried for
+    /// [`Settings::retry_timeout`](crate::Settings::retry_timeout).
+    Transient,
+    /// It is unlikely to pass: a response that cannot be right, a certificate that is not trusted. There are
+    /// [`MAX_INVALID_RESPONSES`](crate::MAX_INVALID_RESPONSES) attempts.
+    InvalidResponse,
+    /// The store refused, or its client has made all attempts itself. It is not retried.
+    Permanent,
+}
+
+impl ErrorKind {
+    /// Returns the kind of a response with this HTTP status, which is not a success.
+    pub fn from_http_status(status: u16) -> Self {
+        match status {
+            404 | 410 => Self::NotFound,
+            304 | 412 => Self::Precondition,
+            401 | 403 | 407 | 451 => Self::Denied,
+            405 | 501 | 505 => Self::Unsupported,
+            408 | 425 | 429 | 500.. => Self::Transient,
+            100..=299 => Self::InvalidResponse,
+            _ => Self::Permanent,
+        }
+    }
+}
+
+/// Why a request failed, for stores that need no custom type.
+///
+/// ```
+/// use tf_fs_object_store::{ErrorKind, StoreError, RequestError};
+///
+/// let error = RequestError::new(ErrorKind::Transient, "the store is overloaded");
+/// let error = error.into_error("get", &"mem://b/k", 3);
+/// assert_eq!(error.to_string(), "mem://b/k: get: the store is overloaded (3 attempts)");
+/// ```
+#[derive(Debug)]
+pub struct RequestError {
+    kind: ErrorKind,
+    code: Code,
+    reason: String,
+    retry_after: Option<Duration>,
+    retry_immediately: bool,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+    /// The error for the user, unchanged.
+    finished: Option<Error>,
+}
+
+impl RequestError {
+    /// Creates a failure with this reason, which also says what to do next. The code follows from the kind.
+    pub fn new(kind: ErrorKind, reason: impl Into<String>) -> Self {
+        let code = match kind {
+            ErrorKind::NotFound => Code::NotFound,
+            ErrorKind::Precondition => Code::FailedPrecondition,
+            ErrorKind::Denied => Code::PermissionDenied,
+            ErrorKind::Unsupported => Code::Unimplemented,
+            ErrorKind::Transient | ErrorKind::InvalidResponse => Code::Unavailable,
+            ErrorKind::Permanent => Code::Unknown,
+        };
+        Self {
+            kind,
+            code,
+            reason: reason.into(),
+            retry_after: None,
+            retry_immediately: false,
+            source: None,
+            finished: None,
+        }
+    }
+
+    /// Creates a failure that is not retried, and reaches the user as this error.
+    pub fn finished(error: Error) -> Self {
+        let code = error.code();
+        Self { finished: Some(error), code, ..Self::new(ErrorKind::Permanent, "") }
+    }
+
+    /// Sets another code for the user than that of the kind.
+    #[must_use]
+    pub fn with_code(self, code: Code) -> Self {
+        Self { code, ..self }
+    }
+
+    /// Sets how long the store wants no requests.
+    #[must_use]
+    pub fn with_retry_after(self, retry_after: Option<Duration>) -> Self {
+        Self { retry_after, ..self }
+    }
+
+    /// Marks it as [spurious](StoreError::retry_immediately).
+    #[must_use]
+    pub fn with_immediate_retry(self) -> Self {
+        Self { retry_immediately: true, ..self }
+    }
+
+    /// Sets the error that caused it.
+    #[must_use]
+    pub fn with_source(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self { source: Some(source.into()), ..self }
+    }
+}
+
+impl StoreError for RequestError {
+    fn changed() -> Self {
+        Self::new(ErrorKind::Precondition, "the object changed while it was open; open it again")
+    }
+
+    fn stalled(endpoint: String, time: Duration) -> Self {
+        let by = if endpoint.is_empty() { String::new() } else { format!(" by {endpoint}") };
+        let reason = format!("not answered{by}: no progress for {time:?}");
+        Self::new(ErrorKind::Transient, reason).with_code(Code::DeadlineExceeded)
+    }
+
+    fn invalid(how: &str) -> Self {
+        let reason = format!(
+            "the response cannot be right: {how}; check what is between here and the store"
+        );
+        Self::new(ErrorKind::InvalidResponse, reason)
+    }
+
+    fn unsupported(what: &str) -> Self {
+        Self::new(ErrorKind::Unsupported, format!("the store does not support {what}"))
+    }
+
+    fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    fn retry_immediately(&self) -> bool {
+        self.retry_immediately
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
+    fn summary(&self) -> String {
+        self.reason.clone()
+    }
+
+    fn into_error(self, op: &str, what: &dyn Display, attempts: u32) -> Error {
+        if let Some(error) = self.finished {
+            return error;
+        }
+        let attempts = match attempts {
+            0 | 1 => String::new(),
+            attempts => format!(" ({attempts} attempts)"),
+        };
+        let error = Error::new(self.code, format!("{what}: {op}: {}{attempts}", self.reason));
+        match self.source {
+            Some(source) => error.with_source(source),
+            None => error,
+        }
+    }
+}
+
+impl From<Error> for RequestError {
+    fn from(error: Error) -> Self {
+        Self::finished(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finished_error_is_told_as_it_is() {
+        let error =
+            RequestError::from(Error::new(Code::Aborted, "x: copy: it stopped; copy it again"));
+        assert_eq!(error.kind(), ErrorKind::Permanent);
+        let error = error.into_error("copy", &"x", 1);
+        assert_eq!(
+            (error.code(), error.message()),
+            (Code::Aborted, "x: copy: it stopped; copy it again")
+        );
+    }
+
+    #[test]
+    fn statuses_have_classes() {
+        for (status, kind) in [
+            (404, ErrorKind::NotFound),
+            (412, ErrorKind::Precondition),
+            (403, ErrorKind::Denied),
+            (501, ErrorKind::Unsupported),
+            (503, ErrorKind::Transient),
+            (206, ErrorKind::InvalidResponse),
+            (400, ErrorKind::Permanent),
+        ] {
+            assert_eq!(ErrorKind::from_http_status(status), kind, "{status}");
+        }
+    }
+}
