@@ -13,7 +13,7 @@ pub mod rows;
 pub mod stats;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use cargo_tf_plugin::host::{Device, Done, Filesystem, Library};
+use cargo_tf_plugin::host::{CallResult, Device, Filesystem, Library};
 use serde_json::Value;
 use std::ffi::CString;
 use std::path::Path;
@@ -69,7 +69,7 @@ pub fn times_of<const N: usize>(
 }
 
 /// What must succeed.
-pub fn done<T>(done: Done<'_, T>) -> Result<T> {
+pub fn done<T>(done: CallResult<'_, T>) -> Result<T> {
     done.map_err(|why| anyhow!("{why}"))
 }
 

@@ -17,7 +17,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::TensorFlow;
-use crate::notes::{Note, WRITER_DEFAULT, number};
+use crate::elf_notes::{Note, WRITER_DEFAULT, number};
 
 /// The functions that TensorFlow looks for in a shared library.
 pub(crate) const ENTRY_POINTS: [&str; 7] = [

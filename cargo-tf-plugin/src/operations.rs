@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::artefact::Artefact;
-use crate::notes::NoteOf;
+use crate::elf_notes::NoteOf;
 use crate::probe::Table;
 use crate::tables::{self, Missing};
 

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use anyhow::{Result, bail};
 
 use crate::artefact::{Artefact, ENTRY_POINTS};
-use crate::notes::NoteOf;
+use crate::elf_notes::NoteOf;
 
 /// The prefixes of the libraries that every Linux with glibc has. Their versions are glibc's own,
 /// or have not changed since any glibc that Rust supports.

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 
 use crate::artefact::demangled;
+use crate::elf_notes::{NoteOf, Panic};
 use crate::findings::{Finding, Severity};
-use crate::notes::{NoteOf, Panic};
 use crate::operations::By;
 use crate::probe::{End, Kernel};
 use crate::report::{Device, Filesystem, Report};

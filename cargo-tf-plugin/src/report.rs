@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::TensorFlow;
 use crate::artefact::Artefact;
+use crate::elf_notes::NoteOf;
 use crate::findings::{Findings, device, file, filesystem, layouts, loading};
-use crate::notes::NoteOf;
 use crate::operations::{Authors, TableReport, describe_table};
 use crate::probe::{self, Event, Kernel, Platform, Run, Scheme, Table};
 use crate::releases::Release;

@@ -133,7 +133,7 @@ impl TensorFlow {
         for (name, value) in [
             // Only warnings and errors.
             ("TF_CPP_MIN_LOG_LEVEL", "2"),
-            // oneDNN announces itself and makes results depend on the processor.
+            // oneDNN announces itself and makes results depend on the CPU.
             ("TF_ENABLE_ONEDNN_OPTS", "0"),
             ("PYTHONUNBUFFERED", "1"),
         ] {

@@ -16,7 +16,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
 use crate::artefact::Artefact;
-use crate::notes::NoteOf;
+use crate::elf_notes::NoteOf;
 use crate::output::write_file;
 use crate::platform::Compat;
 use crate::project::{Project, distribution};

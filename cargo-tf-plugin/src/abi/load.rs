@@ -14,7 +14,7 @@ use cargo_tf_plugin::tables;
 use tf_fs_sys::*;
 
 use super::events::{begin, leave, step, tell};
-use super::standins::Status;
+use super::stubs::Status;
 
 /// Loads `plugin` and writes what it does to the file `report`.
 pub(crate) fn run(plugin: &OsStr, report: &OsStr) -> ExitCode {

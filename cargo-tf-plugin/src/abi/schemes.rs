@@ -10,7 +10,7 @@ use tf_fs_sys::*;
 
 use super::events::{step, tell};
 use super::load::{Loaded, call};
-use super::standins;
+use super::stubs;
 
 impl Loaded {
     /// Calls the entry point that `register_filesystem_plugin` calls, and what follows.
@@ -34,10 +34,10 @@ impl Loaded {
         if info.plugin_memory_allocate.is_none() || info.plugin_memory_free.is_none() {
             return;
         }
-        if standins::release_was_asked() {
+        if stubs::release_was_asked() {
             // A plugin gives each release the table that it reads; a scheme that is initialized is not offered again.
             step("TF_InitPlugin in TensorFlow 2.22");
-            let newer = standins::in_2_22(init);
+            let newer = stubs::in_2_22(init);
             for index in 0..newer.num_schemes {
                 // SAFETY: the plugin says that there are so many.
                 let ops = unsafe { &*newer.ops.add(index) };

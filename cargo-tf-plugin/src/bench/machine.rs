@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Machine {
     pub(crate) cpu: String,
-    /// How many processors a process may use.
+    /// How many CPUs a process may use.
     pub(crate) cores: usize,
     /// In bytes.
     pub(crate) memory: u64,
     pub(crate) system: String,
-    /// How many processes needed a processor in the minute before.
+    /// How many processes needed a CPU in the minute before.
     pub(crate) load: f64,
 }
 

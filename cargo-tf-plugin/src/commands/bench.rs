@@ -17,8 +17,8 @@ use crate::bench;
 use crate::bench::machine::{self, Machine};
 use crate::bench::report::{FORMAT, Plugin, Report};
 use crate::commands::check::{self, tensorflow};
-use crate::commands::doctor;
-use crate::commands::measuring::{Measuring, Settings, Subject};
+use crate::commands::installed::{self, Subject};
+use crate::commands::measure::{Measuring, Settings};
 use crate::commands::run;
 use crate::findings::Severity;
 use crate::interrupt::{self, Held};
@@ -125,7 +125,7 @@ impl Bench {
         for release in &tensorflows {
             let limit = Duration::from_secs(self.settings.timeout);
             let instead = "measure that one: `cargo tf-plugin bench FILE`";
-            installed.push(doctor::loads(release, &path, Some(&subjects), limit, instead)?);
+            installed.push(installed::loads(release, &path, Some(&subjects), limit, instead)?);
         }
 
         // From here on there are files to remove. A second signal ends the command at once, and the

@@ -1,6 +1,6 @@
 //! `cargo tf-plugin doctor`: which plugins a TensorFlow loads on import, and what is wrong with them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,22 +8,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use serde::Deserialize;
 
 use super::check::tensorflow;
 use super::diagnosis::{Diagnosis, Import, Imported, Plugin};
-use super::measuring::Subject;
+use super::installed::Places;
 use crate::TensorFlow;
 use crate::explain::explain;
 use crate::findings::{Findings, Severity};
 use crate::output::{self, say};
 use crate::probe::{ended, last_lines, watch};
-use crate::python;
 use crate::render::{BOLD, painted, wrapped};
 use crate::report::Report;
 use crate::secrets;
-
-const PLUGINS: &str = include_str!("../plugins.py");
 
 const IMPORTED: &str = include_str!("../imported.py");
 
@@ -68,61 +64,6 @@ pub struct Doctor {
     /// Print the report as JSON, for scripts.
     #[arg(long)]
     json: bool,
-}
-
-/// What [`PLUGINS`] prints.
-#[derive(Debug, Deserialize)]
-struct Places {
-    site_packages: Vec<String>,
-    /// The libraries of each.
-    directories: Vec<Vec<PathBuf>>,
-    variable: Option<String>,
-    /// The libraries that the variable names.
-    named: Option<Vec<PathBuf>>,
-    enabled_types: Option<String>,
-}
-
-impl Places {
-    fn of(tensorflow: &TensorFlow) -> Result<Self> {
-        python::ask(tensorflow.python(), &[], PLUGINS)
-    }
-}
-
-/// Returns whether a TensorFlow loads the plugin's file on its own. Fails if it loads another file with one of the
-/// `subjects`, or with anything that the plugin has: TensorFlow keeps the first that registers it, so everything would
-/// be about that file. `instead` is advice for that file, with `FILE` in place of its path.
-pub(super) fn loads(
-    tensorflow: &TensorFlow,
-    plugin: &Path,
-    subjects: Option<&[Subject]>,
-    limit: Duration,
-    instead: &str,
-) -> Result<bool> {
-    let files = Places::of(tensorflow)?.directories.into_iter().flatten();
-    let files: BTreeSet<_> = files.map(|file| file.canonicalize().unwrap_or(file)).collect();
-    let plugin = plugin.canonicalize().unwrap_or_else(|_| plugin.to_owned());
-    let report = |file: &Path| Report::of(file, || vec![tensorflow.clone()], Some(limit));
-    let mut own = None;
-    for file in files.iter().filter(|file| **file != plugin) {
-        // A file that is not a plugin does no harm, or its effect shows when TensorFlow is imported.
-        let Ok(other) = report(file) else { continue };
-        let own = match (&mut own, subjects) {
-            (Some(own), _) => own,
-            (own, Some(subjects)) => own.insert(subjects.to_vec()),
-            (own, None) => own.insert(Subject::all(&report(&plugin)?)),
-        };
-        let mut others = Subject::all(&other);
-        others.retain(|it| other.registers_on_import || matches!(it, Subject::Device(_)));
-        let Some(subject) = own.iter().find(|subject| others.contains(subject)) else { continue };
-        let name = file.display();
-        bail!(
-            "{name} is installed in TensorFlow {}, and has {subject}, too: it might be the one that is used. Take it \
-             away (`pip uninstall` its wheel), name another environment with `--tf`, or {}",
-            tensorflow.version(),
-            instead.replace("FILE", &name.to_string())
-        );
-    }
-    Ok(files.contains(&plugin))
 }
 
 impl Doctor {

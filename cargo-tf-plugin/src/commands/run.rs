@@ -18,13 +18,10 @@ use crate::TensorFlow;
 use crate::artefact::{Artefact, ENTRY_POINTS};
 use crate::commands::build::What;
 use crate::commands::check::tensorflow;
-use crate::commands::doctor;
+use crate::commands::installed::{self, LIBRARY_VARIABLE};
 use crate::output::write_program;
 use crate::trace::Trace;
 use crate::workspace::target_or_cache;
-
-/// The variable that names a library, or a directory of libraries, for TensorFlow to load at import.
-pub(crate) const LIBRARY_VARIABLE: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
 
 /// The arguments of `run`.
 #[derive(Args, Debug)]
@@ -98,7 +95,7 @@ impl Choice {
         };
         let limit = Duration::from_secs(20);
         let instead = "load that one with `--library FILE`";
-        let installed = doctor::loads(&tensorflow, &library, None, limit, instead)?;
+        let installed = installed::loads(&tensorflow, &library, None, limit, instead)?;
         Ok(Found { library, target, tensorflow, installed })
     }
 }

@@ -15,10 +15,9 @@ use crate::artefact::Artefact;
 use crate::build::cargo;
 use crate::commands::build::What;
 use crate::commands::check::tensorflow;
-use crate::commands::doctor;
+use crate::commands::installed::{self, LIBRARY_VARIABLE};
 use crate::commands::results::Table;
-use crate::commands::run::LIBRARY_VARIABLE;
-use crate::notes::NoteOf;
+use crate::elf_notes::NoteOf;
 use crate::output::{self, note, say};
 use crate::probe::{LONGEST, ended, last_lines, quoted, watch};
 use crate::project::Project;
@@ -106,7 +105,7 @@ impl Test {
         let limit = Duration::from_secs(self.timeout.unwrap_or(120));
         let instead = "look at that one: `cargo tf-plugin check FILE`";
         for tensorflow in &tensorflows {
-            if doctor::loads(tensorflow, &library.path, None, limit, instead)? {
+            if installed::loads(tensorflow, &library.path, None, limit, instead)? {
                 bail!(
                     "TensorFlow {} has {} in its `tensorflow-plugins` already, and would load it twice; take it away there",
                     tensorflow.version(),

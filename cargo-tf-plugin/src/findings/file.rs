@@ -1,8 +1,8 @@
 //! What a plugin's file shows without running it.
 
 use crate::artefact::{Artefact, demangled, is_tensorflow_library};
+use crate::elf_notes::Panic;
 use crate::findings::{Findings, Severity};
-use crate::notes::Panic;
 use crate::releases::Release;
 
 pub(crate) fn look(artefact: &Artefact, tensorflow: &[Release], findings: &mut Findings) {

@@ -6,7 +6,7 @@
 //! except what memory safety needs; the in-process hosts of the SDKs check what a plugin does.
 //!
 //! # Errors
-//! Each call of a slot fails with a [`Failure`]: the plugin left the slot empty, set the status, or
+//! Each call of a slot fails with a [`CallError`]: the plugin left the slot empty, set the status, or
 //! returned an invalid value, such as a null pointer.
 
 #[allow(unsafe_code, reason = "calls C tables; every block is argued")]
@@ -14,6 +14,6 @@ mod abi;
 
 pub use abi::device::{Copying, Device, Event, Memory, Stream};
 pub use abi::filesystem::{Filesystem, Reader, Writer};
-pub use abi::{Done, Failure, Library, Status, code_name};
+pub use abi::{CallError, CallResult, Library, Status, code_name};
 #[doc(hidden)]
 pub use abi::{sized, text};

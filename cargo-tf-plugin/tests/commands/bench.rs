@@ -1,7 +1,7 @@
 //! What `bench` measures and prints, and that it leaves no files. Times are only checked for plausibility.
 
+use crate::output::{self, assert_all, names, root, wait_until};
 use crate::program;
-use crate::said::{self, assert_all, names, root, wait_until};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ fn command(arguments: &[&str]) -> Command {
 /// Runs a command that exits with `code`, and returns standard output and error.
 #[track_caller]
 fn run(command: &mut Command, code: i32) -> [String; 2] {
-    let ran = said::ran(command);
+    let ran = output::ran(command);
     assert_eq!(ran.code, Some(code), "{command:?}\n{}\n{}", ran.out, ran.err);
     [ran.out, ran.err]
 }

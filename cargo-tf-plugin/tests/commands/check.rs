@@ -1,8 +1,8 @@
 //! What `check` prints about plugins of this SDK, about C++ plugins, and about files that are not plugins.
 
 use crate::crates::{fails, succeeds};
+use crate::output::{Ran, assert_says, json, ran, root, run};
 use crate::program;
-use crate::said::{Ran, assert_says, json, ran, root, run};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! `coverage`: which ops of a script ran on the reference device in real TensorFlow releases, which did not, why, and
 //! what was copied for them.
 
+use crate::output::{Ran, assert_all, ran, root};
 use crate::program;
-use crate::said::{Ran, assert_all, ran, root};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -6,9 +6,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::output::{json, names, text};
 use crate::overlay::Overlay;
 use crate::program;
-use crate::said::{json, names, text};
 use cargo_tf_plugin::Packages;
 use cargo_tf_plugin::workspace::Workspace;
 

@@ -1,7 +1,7 @@
 //! The demo, as a user starts it. The demo of `s3://`, whose library takes minutes to build, is in `tests/tensorflow`.
 
+use crate::output::{assert_all, root, run};
 use crate::program;
-use crate::said::{assert_all, root, run};
 
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 

@@ -1,9 +1,9 @@
 //! What `doctor` prints about the plugins of a real TensorFlow, compared with what happens.
 
 use crate::crates::{fails, succeeds};
+use crate::output::{assert_says, run};
 use crate::overlay::Overlay;
 use crate::program::{self, environment};
-use crate::said::{assert_says, run};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;

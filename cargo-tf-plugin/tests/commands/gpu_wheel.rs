@@ -1,8 +1,8 @@
 //! The device type of `plugins/gpu`, which is chosen when TensorFlow loads the plugin: its wheel, and the commands.
 
 use crate::crates::{Site, fails, succeeds};
+use crate::output::{assert_all, json, root};
 use crate::program::{tool, with_tensorflow};
-use crate::said::{assert_all, json, root};
 use cargo_tf_plugin::NEWEST;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

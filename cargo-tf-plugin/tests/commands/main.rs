@@ -9,12 +9,12 @@ mod doctor;
 mod gpu_wheel;
 mod misbehaving;
 mod new;
+mod output;
 #[path = "../../../tests/tensorflow/src/overlay.rs"]
 #[expect(unreachable_pub, reason = "it is of a library of other tests")]
 mod overlay;
 mod plugins;
 mod program;
-mod said;
 mod tensorflow;
 mod trace;
 mod traced;

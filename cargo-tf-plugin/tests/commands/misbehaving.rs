@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::check::{check, command, filesystem};
-use crate::said::{assert_says, run, wait_until};
+use crate::output::{assert_says, run, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 
 #[test]

@@ -10,7 +10,7 @@ use std::process::Stdio;
 use std::thread;
 
 use crate::crates::{Fresh, Site, cargo, exits, fails, judge, succeeds, target, tool};
-use crate::said::{assert_all, json, text};
+use crate::output::{assert_all, json, text};
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 
 #[test]

@@ -1,7 +1,7 @@
 //! The command under test, and the libraries that it builds.
 
+use crate::output::{json, root};
 use crate::overlay::Overlay;
-use crate::said::{json, root};
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use std::fs;
 use std::path::PathBuf;

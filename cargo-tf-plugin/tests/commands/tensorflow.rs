@@ -1,7 +1,7 @@
 //! The TensorFlow that the library provides is a real one.
 
+use crate::output::{Ran, ran, wait_until};
 use crate::program;
-use crate::said::{Ran, ran, wait_until};
 use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! `run --trace`: the calls of real TensorFlow releases to plugins in Rust and C++, as lines, as totals and as a file
 //! for Chrome's viewers; and that nothing else changes.
 
+use crate::output::{Ran, ran, root};
 use crate::program;
-use crate::said::{Ran, ran, root};
 use std::fs;
 use std::path::Path;
 use std::process::Command;

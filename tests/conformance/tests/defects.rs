@@ -82,7 +82,7 @@ fn case(name: &str) -> Option<&'static Case> {
     Case::all().iter().find(|case| case.name() == name).copied()
 }
 
-/// Does something for each defect, on as many threads as there are processors.
+/// Does something for each defect, on as many threads as there are CPUs.
 fn for_each_defect<T: Send>(body: impl Fn(Defect) -> T + Sync) -> Vec<T> {
     // The last first: a child that hangs is waited for longest.
     let next = Mutex::new(Defect::ALL.iter().enumerate().rev());

@@ -47,7 +47,7 @@ impl Program {
                     .args([name, "--exact", "--nocapture", "--test-threads=1"])
                     .env(WORK_VARIABLE, directory)
                     .env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
-                // As in `runner.py`: no log messages, and results that do not depend on the processor.
+                // As in `runner.py`: no log messages, and results that do not depend on the CPU.
                 for (name, value) in [("TF_CPP_MIN_LOG_LEVEL", "2"), ("TF_ENABLE_ONEDNN_OPTS", "0")]
                 {
                     if env::var_os(name).is_none() {

@@ -26,7 +26,7 @@ faulthandler.enable()
 faulthandler.dump_traceback_later(START_LIMIT)
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-# Results that do not depend on the processor.
+# Results that do not depend on the CPU.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 # Nothing of an import is garbage: looking for it takes a fifth of the time, and once more at the end.

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cargo_tf_plugin::bench::{Job, bytes};
-use cargo_tf_plugin::host::{Device, Done, Failure, Library, Memory, Stream};
+use cargo_tf_plugin::host::{CallError, CallResult, Device, Library, Memory, Stream};
 use cargo_tf_plugin::tables;
 use tf_fs_sys::SE_EVENT_COMPLETE;
 
-use super::rows::{Result, Rows, Why, repeated};
+use super::rows::{Result, RowError, Rows, repeated};
 
 /// Operations in a sample.
 const ANY: u64 = 1 << 20;
@@ -20,7 +20,8 @@ const SIZES: [usize; 4] = [4 << 10, 256 << 10, 4 << 20, 32 << 20];
 
 pub(super) fn run(library: Library, job: &Job) -> Result<()> {
     // For the rest of the process, as in TensorFlow.
-    let device: &'static Device = Box::leak(Box::new(Device::load(library).map_err(Why::Failed)?));
+    let device: &'static Device =
+        Box::leak(Box::new(Device::load(library).map_err(RowError::Failed)?));
     let rows = &mut Rows::new(job);
     rows.group("Memory");
     memory(device, rows)?;
@@ -37,7 +38,7 @@ fn memory(device: &Device, rows: &Rows<'_>) -> Result<()> {
         rows.row(format!("allocate and deallocate {}", bytes(size as u64)), None, || {
             // `Memory` ignores a null one, and would use up all memory.
             if device.table.deallocate.is_none() {
-                return Err(Failure::Missing(tables::STREAM_EXECUTOR.0, "deallocate").into());
+                return Err(CallError::Missing(tables::STREAM_EXECUTOR.0, "deallocate").into());
             }
             rows.repeat(ANY, || device.allocate(size).map(drop))
         })?;
@@ -126,7 +127,7 @@ fn streams(device: &Device, rows: &Rows<'_>) -> Result<()> {
         stream.finish()?;
         rows.repeat(ANY, || match event.status()? {
             SE_EVENT_COMPLETE => Ok(()),
-            other => Err(Failure::Wrong(format!("it returns {other}, not SE_EVENT_COMPLETE"))),
+            other => Err(CallError::Wrong(format!("it returns {other}, not SE_EVENT_COMPLETE"))),
         })
     })?;
     rows.row("a stream waits for another's event", None, || {
@@ -149,7 +150,9 @@ fn streams(device: &Device, rows: &Rows<'_>) -> Result<()> {
             wanted += times;
             match calls.load(Ordering::Acquire) {
                 called if called == wanted => Ok(took),
-                called => Err(Why::Failed(format!("{called} of {wanted} callbacks were called"))),
+                called => {
+                    Err(RowError::Failed(format!("{called} of {wanted} callbacks were called")))
+                }
             }
         })
     })?;
@@ -168,12 +171,12 @@ fn waited<'d>(
     stream: &Stream<'_>,
     times: u64,
     alone: bool,
-    mut enqueue: impl FnMut() -> Done<'d>,
+    mut enqueue: impl FnMut() -> CallResult<'d>,
 ) -> Result<Duration> {
     let start = Instant::now();
     let mut enqueued = Ok(());
     for _ in 0..times {
-        enqueued = enqueue().map_err(Why::from);
+        enqueued = enqueue().map_err(RowError::from);
         if enqueued.is_err() {
             break;
         }

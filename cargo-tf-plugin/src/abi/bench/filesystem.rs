@@ -4,12 +4,12 @@ use std::ffi::{CStr, CString};
 use std::time::{Duration, Instant};
 
 use cargo_tf_plugin::bench::{Job, bytes};
-use cargo_tf_plugin::host::{Done, Failure, Filesystem, Library};
+use cargo_tf_plugin::host::{CallError, CallResult, Filesystem, Library};
 use cargo_tf_plugin::tables;
 use tf_fs_sys::TF_NOT_FOUND;
 
-use super::places::{c, directory, path, remove};
-use super::rows::{Result, Rows, Why, repeated, stopped};
+use super::rows::{Result, RowError, Rows, repeated, stopped};
+use super::scratch::{c, directory, path, remove};
 
 const SIZE: usize = 16 << 20;
 
@@ -27,7 +27,7 @@ const ANY: u64 = 1 << 20;
 
 pub(super) fn run(library: Library, scheme: &str, job: &Job) -> Result<()> {
     // For the rest of the process, as in TensorFlow.
-    let fs = Filesystem::load(library, Some(scheme)).map_err(Why::Failed)?;
+    let fs = Filesystem::load(library, Some(scheme)).map_err(RowError::Failed)?;
     let fs: &'static Filesystem = Box::leak(Box::new(fs));
     if job.clean {
         for directory in &job.directories {
@@ -37,7 +37,7 @@ pub(super) fn run(library: Library, scheme: &str, job: &Job) -> Result<()> {
     }
     if let Some(file) = &job.file {
         let path = path(fs, file)?;
-        let found = fs.stat(&path).map_err(|why| Why::Failed(format!("{file}: {why}")))?;
+        let found = fs.stat(&path).map_err(|why| RowError::Failed(format!("{file}: {why}")))?;
         let length = usize::try_from(found.length).unwrap_or(0);
         let directory = file.rsplit_once('/').map_or(&**file, |(directory, _)| directory);
         let (directory, file) = (directory.to_owned(), Some((file.clone(), length)));
@@ -50,7 +50,7 @@ pub(super) fn run(library: Library, scheme: &str, job: &Job) -> Result<()> {
 }
 
 /// Calls `call` for each of these paths, and returns how long that took.
-fn each<'f>(paths: &[CString], mut call: impl FnMut(&CStr) -> Done<'f>) -> Result<Duration> {
+fn each<'f>(paths: &[CString], mut call: impl FnMut(&CStr) -> CallResult<'f>) -> Result<Duration> {
     let start = Instant::now();
     for path in paths {
         call(path)?;
@@ -73,7 +73,7 @@ impl<'f> Bench<'f> {
         match &self.file {
             None => Ok(format!("{}/{name}", self.directory)),
             Some(_) => {
-                Err(Why::Absent("not measured: it takes a directory to write to".to_owned()))
+                Err(RowError::Absent("not measured: it takes a directory to write to".to_owned()))
             }
         }
     }
@@ -88,7 +88,7 @@ impl<'f> Bench<'f> {
             if *length < size {
                 let why =
                     format!("not measured: the file has {length} bytes, and this takes {size}");
-                return Err(Why::Absent(why));
+                return Err(RowError::Absent(why));
             }
             return Ok((path(self.fs, uri)?, *length));
         }
@@ -97,10 +97,10 @@ impl<'f> Bench<'f> {
             return Ok((path, size));
         }
         let block = vec![7; size.clamp(1, 1 << 20)];
-        match self.fs.write(&path, size / block.len(), &block).map_err(Why::from) {
+        match self.fs.write(&path, size / block.len(), &block).map_err(RowError::from) {
             Ok(()) => Ok((path, size)),
-            Err(Why::Failed(why)) => {
-                Err(Why::Failed(format!("cannot create a file to read: {why}")))
+            Err(RowError::Failed(why)) => {
+                Err(RowError::Failed(format!("cannot create a file to read: {why}")))
             }
             Err(why) => Err(why),
         }
@@ -125,7 +125,7 @@ impl<'f> Bench<'f> {
         &self,
         rows: &Rows<'_>,
         name: &str,
-        call: impl Fn(&CStr) -> Done<'f>,
+        call: impl Fn(&CStr) -> CallResult<'f>,
     ) -> Result<()> {
         rows.row(name, None, || {
             let (path, _) = self.file(1)?;
@@ -143,8 +143,8 @@ impl<'f> Bench<'f> {
         rows.row("path_exists, of nothing", None, || {
             let path = path(fs, &format!("{}/tf-plugin-bench-nothing", self.directory))?;
             rows.repeat(ANY, || match fs.path_exists(&path) {
-                Err(Failure::Status(status)) if status.code() == TF_NOT_FOUND => Ok(()),
-                Ok(()) => Err(Failure::Wrong("OK, instead of NOT_FOUND".to_owned())),
+                Err(CallError::Status(status)) if status.code() == TF_NOT_FOUND => Ok(()),
+                Ok(()) => Err(CallError::Wrong("OK, instead of NOT_FOUND".to_owned())),
                 other => other,
             })
         })?;
@@ -182,7 +182,7 @@ impl<'f> Bench<'f> {
                         }
                         match file.read((at * size) as u64, &mut buffer) {
                             (n, Ok(())) if usize::try_from(n) != Ok(size) => {
-                                Err(Failure::Wrong(format!("OK with {n} of {size} bytes")))
+                                Err(CallError::Wrong(format!("OK with {n} of {size} bytes")))
                             }
                             (_, done) => done,
                         }
@@ -297,8 +297,8 @@ impl<'f> Bench<'f> {
         &self,
         rows: &Rows<'_>,
         names: [&str; 2],
-        make: impl Fn(&CStr) -> Done<'f>,
-        remove: impl Fn(&CStr) -> Done<'f>,
+        make: impl Fn(&CStr) -> CallResult<'f>,
+        remove: impl Fn(&CStr) -> CallResult<'f>,
     ) -> Result<()> {
         for (timed, name) in names.into_iter().enumerate() {
             rows.row(name, None, || {
@@ -317,10 +317,12 @@ impl<'f> Bench<'f> {
     /// it is skipped where no slot lists the directory.
     fn entries(&self, slot: &'static str, is_there: bool) -> Result<CString> {
         if !is_there {
-            return Err(Failure::Missing(tables::FILESYSTEM.0, slot).into());
+            return Err(CallError::Missing(tables::FILESYSTEM.0, slot).into());
         }
-        let failed = |why: Why| match why {
-            Why::Failed(why) => Why::Failed(format!("cannot create {ENTRIES} files: {why}")),
+        let failed = |why: RowError| match why {
+            RowError::Failed(why) => {
+                RowError::Failed(format!("cannot create {ENTRIES} files: {why}"))
+            }
             other => other,
         };
         let last = self.path(&format!("list/file-{}", ENTRIES - 1))?;
@@ -333,7 +335,7 @@ impl<'f> Bench<'f> {
         }
         for number in 0..ENTRIES {
             if stopped() {
-                return Err(Why::Stopped);
+                return Err(RowError::Stopped);
             }
             let path = self.path(&format!("list/file-{number}"))?;
             self.fs.write(&path, 1, b"7").map_err(|why| failed(why.into()))?;
@@ -342,9 +344,9 @@ impl<'f> Bench<'f> {
     }
 }
 
-fn expect<'f>(found: usize, wanted: usize) -> Done<'f> {
+fn expect<'f>(found: usize, wanted: usize) -> CallResult<'f> {
     if found == wanted {
         return Ok(());
     }
-    Err(Failure::Wrong(format!("{found} names, and there are {wanted}")))
+    Err(CallError::Wrong(format!("{found} names, and there are {wanted}")))
 }

@@ -2,8 +2,8 @@
 
 mod device;
 mod filesystem;
-mod places;
 mod rows;
+mod scratch;
 
 use std::ffi::OsStr;
 use std::io::{self, Read as _};
@@ -15,7 +15,7 @@ use std::time::Duration;
 use cargo_tf_plugin::bench::{Event, Job};
 use cargo_tf_plugin::host::Library;
 
-use self::rows::{STOPPED, Why};
+use self::rows::{RowError, STOPPED};
 use super::events::{begin, leave, tell};
 
 /// Does the job, and writes the results to the file `report`.
@@ -33,14 +33,15 @@ pub(crate) fn run(job: &OsStr, report: &OsStr) -> ExitCode {
         thread::sleep(Duration::from_secs(60));
         leave();
     });
-    let done =
-        Library::open(&job.plugin).map_err(Why::Failed).and_then(|library| match &job.scheme {
-            Some(scheme) => filesystem::run(library, scheme, &job),
-            None => device::run(library, &job),
-        });
+    let done = Library::open(&job.plugin).map_err(RowError::Failed).and_then(|library| match &job
+        .scheme
+    {
+        Some(scheme) => filesystem::run(library, scheme, &job),
+        None => device::run(library, &job),
+    });
     tell(&match done {
         Ok(()) => Event::Done,
-        Err(Why::Stopped) => Event::Stopped,
+        Err(RowError::Stopped) => Event::Stopped,
         Err(why) => Event::Problem(why.to_string()),
     });
     leave()

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use cargo_tf_plugin::bench::{Event, Job, Outcome, Row, Timing, measure};
-use cargo_tf_plugin::host::{Done, Failure};
+use cargo_tf_plugin::host::{CallError, CallResult};
 use cargo_tf_plugin::tables::{self, Missing};
 use tf_fs_sys::TF_UNIMPLEMENTED;
 
@@ -16,7 +16,7 @@ pub(super) static STOPPED: AtomicBool = AtomicBool::new(false);
 
 /// Why an operation was not measured.
 #[derive(Debug)]
-pub(super) enum Why {
+pub(super) enum RowError {
     /// The plugin does not have it.
     Absent(String),
     /// It has returned an error.
@@ -24,7 +24,7 @@ pub(super) enum Why {
     Stopped,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for RowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Absent(why) | Self::Failed(why) => f.write_str(why),
@@ -33,7 +33,7 @@ impl fmt::Display for Why {
     }
 }
 
-pub(super) type Result<T> = std::result::Result<T, Why>;
+pub(super) type Result<T> = std::result::Result<T, RowError>;
 
 pub(super) fn stopped() -> bool {
     STOPPED.load(Ordering::Relaxed)
@@ -65,14 +65,14 @@ impl<'j> Rows<'j> {
             return Ok(());
         }
         if stopped() {
-            return Err(Why::Stopped);
+            return Err(RowError::Stopped);
         }
         tell(&Event::Begin(self.group.to_owned(), name.clone()));
         let outcome = match body() {
             Ok(timing) => Outcome::Measured { timing, reference: None },
-            Err(Why::Absent(why)) => Outcome::Absent { why },
-            Err(Why::Failed(why)) => Outcome::Failed { why },
-            Err(Why::Stopped) => return Err(Why::Stopped),
+            Err(RowError::Absent(why)) => Outcome::Absent { why },
+            Err(RowError::Failed(why)) => Outcome::Failed { why },
+            Err(RowError::Stopped) => return Err(RowError::Stopped),
         };
         tell(&Event::Row(Row { group: self.group.to_owned(), name, bytes, outcome }));
         Ok(())
@@ -84,7 +84,7 @@ impl<'j> Rows<'j> {
         most: u64,
         mut body: impl FnMut(u64) -> Result<Duration>,
     ) -> Result<Timing> {
-        let body = |times| if stopped() { Err(Why::Stopped) } else { body(times) };
+        let body = |times| if stopped() { Err(RowError::Stopped) } else { body(times) };
         measure(self.job.seconds, most, body)
     }
 
@@ -92,23 +92,23 @@ impl<'j> Rows<'j> {
     pub(super) fn repeat<'h>(
         &self,
         most: u64,
-        mut call: impl FnMut() -> Done<'h>,
+        mut call: impl FnMut() -> CallResult<'h>,
     ) -> Result<Timing> {
         self.time(most, |times| repeated(times, &mut call))
     }
 }
 
-impl From<Failure<'_>> for Why {
-    fn from(failure: Failure<'_>) -> Self {
+impl From<CallError<'_>> for RowError {
+    fn from(failure: CallError<'_>) -> Self {
         match &failure {
-            Failure::Missing(table, slot) if *table == tables::STREAM_EXECUTOR.0 => {
+            CallError::Missing(table, slot) if *table == tables::STREAM_EXECUTOR.0 => {
                 Self::Absent(format!("not implemented: `{slot}` is null"))
             }
-            Failure::Missing(table, slot) => Self::Absent(match tables::missing(table, slot) {
+            CallError::Missing(table, slot) => Self::Absent(match tables::missing(table, slot) {
                 Missing::Default(what) => format!("not implemented: TensorFlow {what}"),
                 _ => "not implemented: TensorFlow returns UNIMPLEMENTED".to_owned(),
             }),
-            Failure::Status(status) if status.code() == TF_UNIMPLEMENTED => {
+            CallError::Status(status) if status.code() == TF_UNIMPLEMENTED => {
                 Self::Absent("not implemented: the plugin returns UNIMPLEMENTED".to_owned())
             }
             _ => Self::Failed(failure.to_string()),
@@ -117,7 +117,10 @@ impl From<Failure<'_>> for Why {
 }
 
 /// Calls `call` so many times, and returns how long that took.
-pub(super) fn repeated<'h>(times: u64, mut call: impl FnMut() -> Done<'h>) -> Result<Duration> {
+pub(super) fn repeated<'h>(
+    times: u64,
+    mut call: impl FnMut() -> CallResult<'h>,
+) -> Result<Duration> {
     let start = Instant::now();
     for _ in 0..times {
         call()?;

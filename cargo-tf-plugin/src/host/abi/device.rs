@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tf_fs_sys::*;
 
-use super::{Done, Failure, Library, Status, sized};
+use super::{CallError, CallResult, Library, Status, sized};
 use crate::tables;
 
 /// The first device of a plugin; dropping it calls `destroy_device`.
@@ -57,7 +57,7 @@ fn range(address: u64, size: usize) -> SP_DeviceMemoryBase {
 
 macro_rules! slot {
     ($device:expr, $name:ident) => {
-        $device.table.$name.ok_or(Failure::Missing(tables::STREAM_EXECUTOR.0, stringify!($name)))
+        $device.table.$name.ok_or(CallError::Missing(tables::STREAM_EXECUTOR.0, stringify!($name)))
     };
 }
 
@@ -65,7 +65,7 @@ macro_rules! slot {
 macro_rules! callbacks {
     ($life:lifetime, |$own:ident| $device:expr; $($name:ident($($argument:ident: $type:ty),*) = $slot:ident($($value:expr),*);)*) => {$(
         #[doc = concat!("Calls `", stringify!($slot), "`.")]
-        pub fn $name(&self $(, $argument: $type)*) -> Done<$life> {
+        pub fn $name(&self $(, $argument: $type)*) -> CallResult<$life> {
             let $own = self;
             let device = $device;
             let call = slot!(device, $slot)?;
@@ -79,8 +79,9 @@ macro_rules! callbacks {
 impl Device {
     /// Calls `SE_InitPlugin`, and opens the first device.
     pub fn load(library: Library) -> Result<Self, String> {
-        let said =
-            |what: &str, done: Done<'_>| done.map_err(|why| format!("`{what}` failed: {why}"));
+        let said = |what: &str, done: CallResult<'_>| {
+            done.map_err(|why| format!("`{what}` failed: {why}"))
+        };
         let init = library.symbol(c"SE_InitPlugin");
         let init = init.ok_or("the plugin exports no SE_InitPlugin")?;
         // SAFETY: the type that the header gives to the function of this name.
@@ -135,7 +136,7 @@ impl Device {
     }
 
     /// Calls `allocate`; returns the address, or 0.
-    pub fn allocate_raw(&self, size: usize) -> Done<'_, u64> {
+    pub fn allocate_raw(&self, size: usize) -> CallResult<'_, u64> {
         let allocate = slot!(self, allocate)?;
         let mut answer = range(0, 0);
         // SAFETY: an open device, and a place for the answer.
@@ -144,9 +145,9 @@ impl Device {
     }
 
     /// Calls `allocate`.
-    pub fn allocate(&self, size: usize) -> Done<'_, Memory<'_>> {
+    pub fn allocate(&self, size: usize) -> CallResult<'_, Memory<'_>> {
         match self.allocate_raw(size)? {
-            0 => Err(Failure::Wrong(format!(
+            0 => Err(CallError::Wrong(format!(
                 "`allocate` of {} returns null: there is no such memory",
                 crate::bench::bytes(size as u64)
             ))),
@@ -155,7 +156,7 @@ impl Device {
     }
 
     /// Calls `deallocate`, without a size, as TensorFlow does.
-    pub fn deallocate(&self, address: u64) -> Done<'_> {
+    pub fn deallocate(&self, address: u64) -> CallResult<'_> {
         let deallocate = slot!(self, deallocate)?;
         // SAFETY: an open device and an address.
         unsafe { deallocate(&*self.device, &mut range(address, 0)) };
@@ -163,14 +164,14 @@ impl Device {
     }
 
     /// Calls `host_memory_allocate` and `host_memory_deallocate`.
-    pub fn host_memory(&self, size: usize) -> Done<'_> {
+    pub fn host_memory(&self, size: usize) -> CallResult<'_> {
         let allocate = slot!(self, host_memory_allocate)?;
         let deallocate = slot!(self, host_memory_deallocate)?;
         // SAFETY: an open device, and what it has allocated, for the last time.
         unsafe {
             let memory = allocate(&*self.device, size as u64);
             if memory.is_null() {
-                return Err(Failure::Wrong("it returns null".to_owned()));
+                return Err(CallError::Wrong("it returns null".to_owned()));
             }
             deallocate(&*self.device, memory);
         }
@@ -178,29 +179,29 @@ impl Device {
     }
 
     /// Calls `get_allocator_stats`.
-    pub fn allocator_stats(&self) -> Done<'_, SP_AllocatorStats> {
+    pub fn allocator_stats(&self) -> CallResult<'_, SP_AllocatorStats> {
         let get = slot!(self, get_allocator_stats)?;
         let mut stats = sized::<SP_AllocatorStats>();
         // SAFETY: an open device and a place for the answer.
         match unsafe { get(&*self.device, &raw mut stats) } {
-            0 => Err(Failure::Wrong("it returns false".to_owned())),
+            0 => Err(CallError::Wrong("it returns false".to_owned())),
             _ => Ok(stats),
         }
     }
 
     /// Calls `device_memory_usage`; returns free and total memory in bytes.
-    pub fn memory_usage(&self) -> Done<'_, [i64; 2]> {
+    pub fn memory_usage(&self) -> CallResult<'_, [i64; 2]> {
         let get = slot!(self, device_memory_usage)?;
         let [mut free, mut total] = [-1; 2];
         // SAFETY: an open device and places for the answers.
         match unsafe { get(&*self.device, &raw mut free, &raw mut total) } {
-            0 => Err(Failure::Wrong("it returns false".to_owned())),
+            0 => Err(CallError::Wrong("it returns false".to_owned())),
             _ => Ok([free, total]),
         }
     }
 
     /// Calls `create_stream`.
-    pub fn stream(&self) -> Done<'_, Stream<'_>> {
+    pub fn stream(&self) -> CallResult<'_, Stream<'_>> {
         let create = slot!(self, create_stream)?;
         let mut stream = ptr::null_mut();
         // SAFETY: an open device, a place for the answer and a status.
@@ -209,7 +210,7 @@ impl Device {
     }
 
     /// Calls `create_event`.
-    pub fn event(&self) -> Done<'_, Event<'_>> {
+    pub fn event(&self) -> CallResult<'_, Event<'_>> {
         let create = slot!(self, create_event)?;
         let mut event = ptr::null_mut();
         // SAFETY: an open device, a place for the answer and a status.
@@ -266,7 +267,7 @@ impl<'d> Stream<'d> {
     }
 
     /// Waits until all work is done, as TensorFlow does.
-    pub fn finish(&self) -> Done<'d> {
+    pub fn finish(&self) -> CallResult<'d> {
         if self.0.table.block_host_until_done.is_some() {
             return self.synchronize();
         }
@@ -282,14 +283,14 @@ impl<'d> Stream<'d> {
     }
 
     /// Calls `host_callback` with a function that counts its calls in `calls`.
-    pub fn host_callback(&self, calls: &'static AtomicU64) -> Done<'d> {
+    pub fn host_callback(&self, calls: &'static AtomicU64) -> CallResult<'d> {
         let device = self.0;
         let argument = ptr::from_ref(calls).cast_mut().cast();
         let enqueue = slot!(device, host_callback)?;
         // SAFETY: an open device and its stream, a function of the right type and its argument, which lives
         // for the process.
         match unsafe { enqueue(&*device.device, self.1, Some(counting), argument) } {
-            0 => Err(Failure::Wrong("it returns false".to_owned())),
+            0 => Err(CallError::Wrong("it returns false".to_owned())),
             _ => Ok(()),
         }
     }
@@ -332,7 +333,7 @@ impl<'d> Event<'d> {
     }
 
     /// Calls `get_event_status`.
-    pub fn status(&self) -> Done<'d, SE_EventStatus> {
+    pub fn status(&self) -> CallResult<'d, SE_EventStatus> {
         let get = slot!(self.0, get_event_status)?;
         // SAFETY: an open device and its event.
         Ok(unsafe { get(&*self.0.device, self.1) })

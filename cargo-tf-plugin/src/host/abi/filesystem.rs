@@ -6,7 +6,7 @@ use std::ptr;
 
 use tf_fs_sys::*;
 
-use super::{Done, Failure, Library, Status, text};
+use super::{CallError, CallResult, Library, Status, text};
 
 /// Copies a table as TensorFlow does: not more of it than the plugin says it has.
 ///
@@ -62,7 +62,7 @@ fn name_of<T: Record>(_: &T) -> &'static str {
 
 macro_rules! slot {
     ($fs:expr, $table:ident, $name:ident) => {
-        $fs.$table.$name.ok_or(Failure::Missing(name_of(&$fs.$table), stringify!($name)))
+        $fs.$table.$name.ok_or(CallError::Missing(name_of(&$fs.$table), stringify!($name)))
     };
 }
 
@@ -70,7 +70,7 @@ macro_rules! slot {
 macro_rules! operations {
     ($($name:ident($($path:ident),*) = ($($value:expr),*);)*) => {$(
         #[doc = concat!("Calls `", stringify!($name), "`.")]
-        pub fn $name(&self, $($path: &CStr),*) -> Done<'_> {
+        pub fn $name(&self, $($path: &CStr),*) -> CallResult<'_> {
             let operation = slot!(self, ops, $name)?;
             // SAFETY: a filesystem of this table, C strings, places for numbers and a status.
             self.status.call(|status| unsafe { operation(&*self.filesystem, $($value,)* status) })
@@ -82,7 +82,7 @@ macro_rules! operations {
 macro_rules! questions {
     ($($name:ident: $answer:ty),*) => {$(
         #[doc = concat!("Calls `", stringify!($name), "`.")]
-        pub fn $name(&self, path: &CStr) -> Done<'_, $answer> {
+        pub fn $name(&self, path: &CStr) -> CallResult<'_, $answer> {
             let operation = slot!(self, ops, $name)?;
             let mut answer = Default::default();
             // SAFETY: a filesystem of this table, a C string and a status.
@@ -148,24 +148,32 @@ impl Filesystem {
     questions!(is_directory: bool, get_file_size: i64);
 
     /// Calls `get_children`, passes each name to `visit` and frees it as TensorFlow does. Returns the number of names.
-    pub fn get_children(&self, path: &CStr, visit: impl FnMut(&CStr)) -> Done<'_, usize> {
+    pub fn get_children(&self, path: &CStr, visit: impl FnMut(&CStr)) -> CallResult<'_, usize> {
         self.list(slot!(self, ops, get_children)?, path, visit)
     }
 
     /// Calls `get_matching_paths`, and does the same as [`get_children`](Self::get_children).
-    pub fn get_matching_paths(&self, path: &CStr, visit: impl FnMut(&CStr)) -> Done<'_, usize> {
+    pub fn get_matching_paths(
+        &self,
+        path: &CStr,
+        visit: impl FnMut(&CStr),
+    ) -> CallResult<'_, usize> {
         self.list(slot!(self, ops, get_matching_paths)?, path, visit)
     }
 
     /// Calls `translate_name`, passes the name to `visit` and frees it as TensorFlow does.
-    pub fn translate_name<T>(&self, uri: &CStr, visit: impl FnOnce(&CStr) -> T) -> Done<'_, T> {
+    pub fn translate_name<T>(
+        &self,
+        uri: &CStr,
+        visit: impl FnOnce(&CStr) -> T,
+    ) -> CallResult<'_, T> {
         let translate = slot!(self, ops, translate_name)?;
         // SAFETY: a filesystem of this table and a C string; a name that is not null is a C string from the plugin's
         // allocator.
         unsafe {
             let name = translate(&*self.filesystem, uri.as_ptr());
             if name.is_null() {
-                return Err(Failure::Wrong(format!("translate_name of {uri:?} is null")));
+                return Err(CallError::Wrong(format!("translate_name of {uri:?} is null")));
             }
             let seen = visit(CStr::from_ptr(name));
             (self.free)(name.cast());
@@ -174,12 +182,12 @@ impl Filesystem {
     }
 
     /// Calls `stat`.
-    pub fn stat(&self, path: &CStr) -> Done<'_, TF_FileStatistics> {
+    pub fn stat(&self, path: &CStr) -> CallResult<'_, TF_FileStatistics> {
         self.filled(slot!(self, ops, stat)?, path, TF_FileStatistics::default())
     }
 
     /// Calls an operation whose last argument before the status is a place for its result.
-    fn filled<T>(&self, operation: Filling<T>, path: &CStr, mut answer: T) -> Done<'_, T> {
+    fn filled<T>(&self, operation: Filling<T>, path: &CStr, mut answer: T) -> CallResult<'_, T> {
         // SAFETY: a filesystem of this table, a C string, a place for the answer without a state yet and a status.
         self.status.call(|status| unsafe {
             operation(&*self.filesystem, path.as_ptr(), &raw mut answer, status);
@@ -187,7 +195,12 @@ impl Filesystem {
         Ok(answer)
     }
 
-    fn list(&self, op: TF_ListOp, path: &CStr, mut visit: impl FnMut(&CStr)) -> Done<'_, usize> {
+    fn list(
+        &self,
+        op: TF_ListOp,
+        path: &CStr,
+        mut visit: impl FnMut(&CStr),
+    ) -> CallResult<'_, usize> {
         let mut entries: *mut *mut c_char = ptr::null_mut();
         let mut count = 0;
         // SAFETY: a filesystem of this table, a C string, a place for the answer and a status.
@@ -207,17 +220,17 @@ impl Filesystem {
             }
         }
         done?;
-        count.map_err(|_| Failure::Wrong("-1 with OK".to_owned()))
+        count.map_err(|_| CallError::Wrong("-1 with OK".to_owned()))
     }
 
     /// Opens a file for reading.
-    pub fn open(&self, path: &CStr) -> Done<'_, Reader<'_>> {
+    pub fn open(&self, path: &CStr) -> CallResult<'_, Reader<'_>> {
         let file = TF_RandomAccessFile { plugin_file: ptr::null_mut() };
         Ok(Reader(self, self.filled(slot!(self, ops, new_random_access_file)?, path, file)?))
     }
 
     /// Opens a file for writing, with its present content if `keep` is set, else empty.
-    pub fn create(&self, path: &CStr, keep: bool) -> Done<'_, Writer<'_>> {
+    pub fn create(&self, path: &CStr, keep: bool) -> CallResult<'_, Writer<'_>> {
         let create = match keep {
             true => slot!(self, ops, new_appendable_file)?,
             false => slot!(self, ops, new_writable_file)?,
@@ -227,7 +240,7 @@ impl Filesystem {
     }
 
     /// Writes a file that consists of so many blocks.
-    pub fn write(&self, path: &CStr, blocks: usize, block: &[u8]) -> Done<'_> {
+    pub fn write(&self, path: &CStr, blocks: usize, block: &[u8]) -> CallResult<'_> {
         let mut file = self.create(path, false)?;
         for _ in 0..blocks {
             file.append(block)?;
@@ -236,7 +249,7 @@ impl Filesystem {
     }
 
     /// Maps a file and calls the functions that TensorFlow calls; returns the length.
-    pub fn map(&self, path: &CStr) -> Done<'_, u64> {
+    pub fn map(&self, path: &CStr) -> CallResult<'_, u64> {
         let map = slot!(self, ops, new_read_only_memory_region_from_file)?;
         let region = TF_ReadOnlyMemoryRegion { plugin_memory_region: ptr::null_mut() };
         let mut region = self.filled(map, path, region)?;
@@ -267,7 +280,7 @@ pub struct Reader<'f>(&'f Filesystem, TF_RandomAccessFile);
 
 impl<'f> Reader<'f> {
     /// Calls `read`; returns the slot's result, and that of the status.
-    pub fn read(&self, offset: u64, buffer: &mut [u8]) -> (i64, Done<'f>) {
+    pub fn read(&self, offset: u64, buffer: &mut [u8]) -> (i64, CallResult<'f>) {
         let read = match slot!(self.0, readers, read) {
             Ok(read) => read,
             Err(missing) => return (-1, Err(missing)),
@@ -298,7 +311,7 @@ pub struct Writer<'f>(&'f Filesystem, TF_WritableFile);
 macro_rules! writer_operations {
     ($($name:ident),*) => {$(
         #[doc = concat!("Calls `", stringify!($name), "`.")]
-        pub fn $name(&mut self) -> Done<'f> {
+        pub fn $name(&mut self) -> CallResult<'f> {
             let operation = slot!(self.0, writers, $name)?;
             // SAFETY: a file of this table and a status.
             self.0.status.call(|status| unsafe { operation(&raw const self.1, status) })
@@ -310,7 +323,7 @@ impl<'f> Writer<'f> {
     writer_operations!(flush, sync, close);
 
     /// Calls `append`.
-    pub fn append(&mut self, data: &[u8]) -> Done<'f> {
+    pub fn append(&mut self, data: &[u8]) -> CallResult<'f> {
         let append = slot!(self.0, writers, append)?;
         let (from, n) = (data.as_ptr().cast(), data.len());
         // SAFETY: a file of this table, `n` readable bytes and a status.
@@ -318,7 +331,7 @@ impl<'f> Writer<'f> {
     }
 
     /// Calls `tell`.
-    pub fn tell(&mut self) -> Done<'f, i64> {
+    pub fn tell(&mut self) -> CallResult<'f, i64> {
         let tell = slot!(self.0, writers, tell)?;
         let mut answer = 0;
         // SAFETY: a file of this table and a status.

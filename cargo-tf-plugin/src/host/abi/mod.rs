@@ -84,7 +84,7 @@ impl Status {
     }
 
     /// Calls a function with the status, which is set to OK before.
-    fn call(&self, call: impl FnOnce(*mut TF_Status)) -> Done<'_> {
+    fn call(&self, call: impl FnOnce(*mut TF_Status)) -> CallResult<'_> {
         if self.code.get() != TF_OK {
             // SAFETY: `raw` lives as long as `self`, and the message is a C string.
             unsafe { (self.functions.TF_SetStatus)(self.raw, TF_OK, c"".as_ptr()) };
@@ -92,7 +92,7 @@ impl Status {
         call(self.raw);
         // SAFETY: `raw` lives as long as `self`.
         self.code.set(unsafe { (self.functions.TF_GetCode)(self.raw) });
-        if self.code.get() == TF_OK { Ok(()) } else { Err(Failure::Status(self)) }
+        if self.code.get() == TF_OK { Ok(()) } else { Err(CallError::Status(self)) }
     }
 
     /// Returns the code after the last call.
@@ -115,11 +115,11 @@ impl Drop for Status {
 }
 
 /// The result of a call.
-pub type Done<'h, T = ()> = Result<T, Failure<'h>>;
+pub type CallResult<'h, T = ()> = Result<T, CallError<'h>>;
 
 /// Why a call has failed.
 #[derive(Debug)]
-pub enum Failure<'h> {
+pub enum CallError<'h> {
     /// The plugin has left this slot of this table empty.
     Missing(&'static str, &'static str),
     /// The status, until the next call.
@@ -128,7 +128,7 @@ pub enum Failure<'h> {
     Wrong(String),
 }
 
-impl fmt::Display for Failure<'_> {
+impl fmt::Display for CallError<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing(table, slot) => write!(f, "`{slot}` of {table} is null"),

@@ -104,7 +104,7 @@ impl<F: Filesystem> Filesystem for Broken<F> {
                 Err(Error::not_found(uri))
             }
             MakeTreeRaces if !state.is_dir(uri) => {
-                // Busy processors start the other threads late.
+                // Busy CPUs start the other threads late.
                 thread::sleep(Duration::from_millis(100));
                 ensure!(!state.is_dir(uri), Error::already_exists(uri));
                 state.inner.recursively_create_dir(uri)

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::env;
-use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
@@ -16,10 +15,9 @@ use indicatif::ProgressBar;
 use crate::TensorFlow;
 use crate::bench::report::Part;
 use crate::bench::{self, Child, Job};
-use crate::commands::run::LIBRARY_VARIABLE;
+use crate::commands::installed::{LIBRARY_VARIABLE, Subject};
 use crate::output::note;
 use crate::probe::{LONGEST, prepare};
-use crate::report::Report;
 
 /// How many times its time a row may take at most, with rehearsals and on both sides, without its preparation.
 const TIMES_SECONDS: f64 = 10.0;
@@ -27,32 +25,6 @@ const TIMES_SECONDS: f64 = 10.0;
 /// One script, whose second half uses the names of the first.
 const SCRIPT: &str =
     concat!(include_str!("../bench/python/measure.py"), include_str!("../bench/python/rows.py"));
-
-/// What is measured: a filesystem by its scheme, or a device by its type.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Subject {
-    Filesystem(String),
-    Device(String),
-}
-
-impl Subject {
-    /// Returns all that a plugin has.
-    pub(super) fn all(plugin: &Report) -> Vec<Self> {
-        let schemes = plugin.schemes().cloned();
-        let device = plugin.device.as_ref();
-        let device_type = device.and_then(|device| device.platform.device_type.clone());
-        schemes.map(Self::Filesystem).chain(device_type.map(Self::Device)).collect()
-    }
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Filesystem(scheme) => write!(f, "{scheme}://"),
-            Self::Device(device_type) => write!(f, "/device:{device_type}:0"),
-        }
-    }
-}
 
 /// What to measure with, and for how long.
 #[derive(Args, Debug)]

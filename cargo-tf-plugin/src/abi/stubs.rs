@@ -53,14 +53,14 @@ impl Status {
 /// Defines functions with the names of TensorFlow's, all with the requirements of its headers.
 ///
 /// A second name is that of the same function in the headers of a newer TensorFlow, or asynchronous.
-macro_rules! standins {
+macro_rules! stubs {
     ($(fn [$($names:ident)*] $arguments:tt $(-> $answer:ty)? $body:block)*) => {
-        $(standins!(@each [$($names)*] $arguments [$(-> $answer)?] $body);)*
+        $(stubs!(@each [$($names)*] $arguments [$(-> $answer)?] $body);)*
     };
     (@each [] $($function:tt)*) => {};
     (@each [$name:ident $($rest:ident)*] $arguments:tt $answer:tt $body:block) => {
-        standins!(@one $name $arguments $answer $body);
-        standins!(@each [$($rest)*] $arguments $answer $body);
+        stubs!(@one $name $arguments $answer $body);
+        stubs!(@each [$($rest)*] $arguments $answer $body);
     };
     (@one $name:ident ($($argument:ident: $type:ty),* $(,)?) [$(-> $answer:ty)?] $body:block) => {
         // SAFETY: no other function of this program has the name.
@@ -101,7 +101,7 @@ unsafe fn delete<T>(object: *mut T) {
     }
 }
 
-standins! {
+stubs! {
     fn [TF_NewStatus TSL_NewStatus]() -> *mut Status {
         Box::into_raw(Box::new(Status::new()))
     }

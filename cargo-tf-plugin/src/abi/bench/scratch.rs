@@ -5,11 +5,11 @@ use std::ffi::{CStr, CString};
 use cargo_tf_plugin::bench::{Event, Job};
 use cargo_tf_plugin::host::Filesystem;
 
-use super::rows::{Result, Why};
+use super::rows::{Result, RowError};
 use crate::abi::events::tell;
 
 pub(super) fn c(path: &str) -> Result<CString> {
-    CString::new(path).map_err(|_| Why::Failed(format!("`{path}` has a NUL in it")))
+    CString::new(path).map_err(|_| RowError::Failed(format!("`{path}` has a NUL in it")))
 }
 
 /// Returns a name as TensorFlow passes it to the operations.
@@ -25,7 +25,7 @@ pub(super) fn path(fs: &Filesystem, uri: &str) -> Result<CString> {
 /// Creates the first of the directories that can be created, and writes to it.
 pub(super) fn directory(fs: &Filesystem, job: &Job) -> Result<String> {
     if fs.ops.new_writable_file.is_none() {
-        return Err(Why::Failed(
+        return Err(RowError::Failed(
             "the plugin writes no files (there is no `new_writable_file`); name an existing file with `--file \
              URI`, then what reads is measured"
                 .to_owned(),
@@ -40,9 +40,9 @@ pub(super) fn directory(fs: &Filesystem, job: &Job) -> Result<String> {
             continue;
         }
         tell(&Event::Directory(directory.clone()));
-        match fs.create_dir(&at).map_err(Why::from) {
+        match fs.create_dir(&at).map_err(RowError::from) {
             // A store without directories needs none.
-            Ok(()) | Err(Why::Absent(_)) => {}
+            Ok(()) | Err(RowError::Absent(_)) => {}
             Err(why) => {
                 refuse(why.to_string());
                 continue;
@@ -50,7 +50,7 @@ pub(super) fn directory(fs: &Filesystem, job: &Job) -> Result<String> {
         }
         let file = path(fs, &format!("{directory}/first"))?;
         let written = fs.write(&file, 1, b"1").and_then(|()| fs.delete_file(&file));
-        match written.map_err(Why::from) {
+        match written.map_err(RowError::from) {
             Ok(()) => return Ok(directory.clone()),
             Err(why) => {
                 remove(fs, directory);
@@ -58,7 +58,7 @@ pub(super) fn directory(fs: &Filesystem, job: &Job) -> Result<String> {
             }
         }
     }
-    Err(Why::Failed("no directory can be made and written to".to_owned()))
+    Err(RowError::Failed("no directory can be made and written to".to_owned()))
 }
 
 /// Removes a directory of this process with everything in it.
@@ -84,7 +84,7 @@ pub(super) fn children(fs: &Filesystem, path: &CStr) -> Vec<String> {
     names.iter().filter_map(|name| own_child(name)).map(str::to_owned).collect()
 }
 
-fn remove_below(fs: &Filesystem, directory: &str, problem: &mut Option<Why>) {
+fn remove_below(fs: &Filesystem, directory: &str, problem: &mut Option<RowError>) {
     let Ok(at) = path(fs, directory) else { return };
     for name in children(fs, &at) {
         let name = format!("{directory}/{name}");
