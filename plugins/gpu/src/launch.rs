@@ -1,28 +1,14 @@
 //! Runs shaders for kernels.
 
 use crate::address_map::AddressMap;
-use crate::backend::{BufferSlice, CooperativeMatrix, PUSH_BYTES, Shader};
+use crate::backend::{BufferSlice, Dispatch, Gpu, Operation, PUSH_BYTES, Shader};
 use crate::device::GpuPlatform;
-use crate::kernels::cooperative_selftest;
 use crate::queue::Task;
 use crate::stream::GpuStream;
 use se_plugin::prelude::*;
 
 /// A run of a kernel.
 pub(crate) type Run<'a> = OpKernelContext<'a, GpuPlatform>;
-
-/// With fewer rows or columns, products leave most of a cooperative matrix empty.
-const LEAST_COOPERATIVE: usize = 32;
-
-/// Returns the cooperative matrices for products of this type, with this many rows and columns.
-pub(crate) fn cooperative(
-    stream: &GpuStream,
-    dtype: DType,
-    [rows, columns]: [usize; 2],
-) -> Option<CooperativeMatrix> {
-    let is_worth_it = dtype == DType::Float16 && rows.min(columns) >= LEAST_COOPERATIVE;
-    is_worth_it.then(|| cooperative_selftest::cooperative(&stream.queue.gpu))?
-}
 
 /// The invocations of a workgroup, in shaders with one axis.
 const WORKGROUP: usize = 256;
@@ -85,32 +71,38 @@ impl Launch<'_> {
     /// `INVALID_ARGUMENT` for a tensor outside of the memory of the device; `UNIMPLEMENTED` if there is more to push
     /// than GPUs support; those of the driver, for the first launch of a shader with these constants.
     pub(crate) fn enqueue(&self, context: &Run<'_>) -> Result<()> {
-        self.enqueue_on(context.stream())
+        self.enqueue_as(context.stream(), Operation::Shader)
     }
 
-    /// Enqueues it as [`enqueue`](Self::enqueue) does, into any stream of the device.
+    /// Enqueues it as [`enqueue`](Self::enqueue) does, into any stream of the device, unless a library computes this
+    /// operation on its first three operands.
     ///
     /// # Errors
     /// Those of [`enqueue`](Self::enqueue).
-    pub(crate) fn enqueue_on(&self, stream: &GpuStream) -> Result<()> {
+    pub(crate) fn enqueue_as(&self, stream: &GpuStream, operation: Operation) -> Result<()> {
         if self.groups.contains(&0) {
             return Ok(());
         }
-        let (uses, push) = self.prepare(&stream.address_map)?;
-        let pipeline = stream.queue.gpu.pipeline(self.shader, self.constants)?;
-        stream.push(Task::Launch { op: self.op, pipeline, uses, push, groups: self.groups })?;
+        let (uses, shader) = self.prepare(&stream.queue.gpu, &stream.address_map, operation)?;
+        stream.push(Task::Launch { op: self.op, uses, shader })?;
         stream.counters.count(self.op);
         Ok(())
     }
 
-    /// Returns the memory that it uses, and the bytes that it pushes.
+    /// Returns the memory that it uses, and what is dispatched.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` for a tensor outside of the address_map; `UNIMPLEMENTED` for more bytes than GPUs can push.
-    pub(crate) fn prepare(&self, address_map: &AddressMap) -> Result<(Vec<BufferSlice>, Vec<u8>)> {
+    /// Those of [`enqueue`](Self::enqueue).
+    pub(crate) fn prepare(
+        &self,
+        gpu: &Gpu,
+        address_map: &AddressMap,
+        operation: Operation,
+    ) -> Result<(Vec<BufferSlice>, Dispatch)> {
         let mut push = Vec::with_capacity(PUSH_BYTES);
         let mut uses = Vec::with_capacity(self.operands.len());
-        for operand in self.operands {
+        let mut tensors = [0; 3];
+        for (at, operand) in self.operands.iter().enumerate() {
             let word = match operand {
                 Operand::Value(value) => *value,
                 Operand::Bytes(ptr, bytes) => {
@@ -125,6 +117,9 @@ impl Launch<'_> {
                     }
                 },
             };
+            if let Some(tensor) = tensors.get_mut(at) {
+                *tensor = word;
+            }
             push.extend_from_slice(&word.to_ne_bytes());
         }
         push.extend(self.numbers.iter().flat_map(|number| number.to_ne_bytes()));
@@ -134,7 +129,8 @@ impl Launch<'_> {
                 format!("`{}` has tensors of too many axes for this device", self.op),
             ));
         }
-        Ok((uses, push))
+        let pipeline = gpu.pipeline(self.shader, self.constants)?;
+        Ok((uses, Dispatch { operation, tensors, pipeline, push, groups: self.groups }))
     }
 }
 

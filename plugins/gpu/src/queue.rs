@@ -1,6 +1,6 @@
 //! In-order queues: each has a thread that sends its work to the GPU, and one that waits for that.
 
-use crate::backend::{Batch, BufferSlice, Gpu, Measured, Pipeline, Staged, again};
+use crate::backend::{Batch, BufferSlice, Dispatch, Gpu, Measured, Staged, again};
 use crate::device::TIMELINE;
 use crate::health::Health;
 use se_plugin::profiler::Line;
@@ -25,10 +25,8 @@ pub(crate) enum Task {
     },
     Launch {
         op: &'static str,
-        pipeline: Pipeline,
         uses: Vec<BufferSlice>,
-        push: Vec<u8>,
-        groups: [u32; 3],
+        shader: Dispatch,
     },
     Upload {
         target: BufferSlice,
@@ -432,8 +430,8 @@ impl Queue {
             Task::Fill { target, pattern, bytes } => {
                 health.and_then(|()| recorder.batch()?.fill(&target, pattern, bytes))
             }
-            Task::Launch { op, pipeline, uses, push, groups } => {
-                health.and_then(|()| recorder.batch()?.dispatch(op, pipeline, &uses, &push, groups))
+            Task::Launch { op, uses, shader } => {
+                health.and_then(|()| recorder.batch()?.dispatch(op, &uses, &shader))
             }
             Task::Upload { target, source } => {
                 // Earlier writes to the source were waited for.

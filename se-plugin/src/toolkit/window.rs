@@ -3,7 +3,7 @@
 use tf_plugin_core::{Error, Result};
 
 /// The windows along one axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Windows {
     /// Size of the input.
     pub input: usize,

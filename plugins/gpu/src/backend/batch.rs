@@ -4,7 +4,9 @@ mod parallel_memcpy;
 
 use super::buffer::{Buffer, BufferSlice};
 use super::clock::{Measured, now};
-use super::driver::{BackendResult, MOST_COMMANDS, MemoryOffset, PUSH_BYTES, Pipeline, Recorder};
+use super::driver::{
+    BackendResult, Dispatch, MOST_COMMANDS, MemoryOffset, Operation, PUSH_BYTES, Recorder,
+};
 use super::gpu::Gpu;
 use se_plugin::{Code, Error, HostSource, HostTarget, Result, ensure};
 use std::ops::Range;
@@ -286,23 +288,28 @@ impl Batch {
         Ok(())
     }
 
-    /// Records a run of a shader for an op. `push` has the addresses of `uses` and numbers; `groups` counts workgroups.
+    /// Records a launch for an op, which uses these buffers.
     ///
     /// # Errors
     /// Those of the driver.
     pub(crate) fn dispatch(
         &mut self,
         op: &'static str,
-        pipeline: Pipeline,
         uses: &[BufferSlice],
-        push: &[u8],
-        groups: [u32; 3],
+        shader: &Dispatch,
     ) -> Result<()> {
-        ensure!(push.len() <= PUSH_BYTES, Error::internal("too much to push to a shader"));
+        ensure!(shader.push.len() <= PUSH_BYTES, Error::internal("too much to push to a shader"));
         self.record(op, uses, |recorder| {
-            // SAFETY: the batch has begun; the pipeline is this GPU's, and `push` what its shader takes. Shaders reach
-            // memory by addresses of device memory only, of which Rust borrows nothing, and the batch keeps `uses`.
-            unsafe { recorder.dispatch(pipeline, push, groups) }
+            // SAFETY: the batch has begun; the pipeline is this GPU's, and `push` what its shader takes, for the tensors of the
+            // operation. Shaders and libraries reach memory by addresses of device memory only, of which Rust borrows nothing,
+            // and the batch keeps `uses`.
+            unsafe {
+                match &shader.operation {
+                    Operation::Shader => recorder.dispatch(shader),
+                    Operation::MatMul(product) => recorder.matmul(product, shader),
+                    Operation::Convolution(convolution) => recorder.convolve(convolution, shader),
+                }
+            }
         })
     }
 

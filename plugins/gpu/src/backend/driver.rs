@@ -1,5 +1,7 @@
 //! The interface of a backend for the modules above, which check and count their calls.
 
+use se_plugin::kernel::DType;
+use se_plugin::toolkit::window::Windows;
 use se_plugin::{Code, Error};
 use std::fmt::{Display, Formatter};
 use std::time::Duration;
@@ -143,6 +145,100 @@ impl CooperativeMatrix {
 #[derive(Clone, Copy)]
 pub(crate) struct Pipeline(pub(super) u64);
 
+/// Products of the matrices `a` and `b`, `rows` x `inner` and `inner` x `columns`. They are
+/// consecutive in memory, or, if a stride is 0, the same for all products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MatMul {
+    pub(crate) dtype: DType,
+    /// Whether `a` and `b` are transposed.
+    pub(crate) transpose: [bool; 2],
+    pub(crate) rows: usize,
+    pub(crate) inner: usize,
+    pub(crate) columns: usize,
+    pub(crate) batch: usize,
+    /// How many elements there are from one `a`, and one `b`, to the next.
+    pub(crate) strides: [usize; 2],
+}
+
+/// The computation of a convolution: the numbers of the ops in `shaders/convolve.comp`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum ConvolutionKind {
+    /// The results, from images and a filter.
+    Forward,
+    /// The gradient of the images, from that of the results and a filter.
+    BackwardData,
+    /// The gradient of the filter, from images and the gradient of the results.
+    BackwardFilter,
+}
+
+/// Windows over images, and the shape of the results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct WindowShape {
+    /// Whether images are volumes. Others have a depth of 1.
+    pub(crate) is_deep: bool,
+    /// Their number, depth, rows, columns and channels.
+    pub(crate) images: [usize; 5],
+    pub(crate) windows: [Windows; 3],
+    pub(crate) results: usize,
+    /// The groups of channels, each with its own filters.
+    pub(crate) groups: usize,
+}
+
+impl WindowShape {
+    /// Returns whether images are padded alike at both ends, as cuDNN requires it.
+    pub(crate) fn is_even(&self) -> bool {
+        self.windows.iter().all(|of| {
+            let reach = of.size.saturating_sub(1) * of.dilation + 1;
+            let rest = (of.input + 2 * of.before).checked_sub(reach);
+            rest.is_some_and(|rest| rest / of.stride + 1 == of.count)
+        })
+    }
+}
+
+/// A convolution whose tensors have one type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Convolution {
+    pub(crate) kind: ConvolutionKind,
+    pub(crate) dtype: DType,
+    pub(crate) shape: WindowShape,
+}
+
+/// What a launch computes, for backends with a library for that.
+#[derive(Clone, Copy)]
+pub(crate) enum Operation {
+    /// Only the shader computes it.
+    Shader,
+    MatMul(MatMul),
+    Convolution(Convolution),
+}
+
+/// A launch of a shader.
+pub(crate) struct Dispatch {
+    pub(crate) operation: Operation,
+    /// The addresses of the tensors of a product or a convolution.
+    pub(crate) tensors: [u64; 3],
+    pub(crate) pipeline: Pipeline,
+    /// What the shader takes, of at most [`PUSH_BYTES`].
+    pub(crate) push: Vec<u8>,
+    /// The number of workgroups.
+    pub(crate) groups: [u32; 3],
+}
+
+/// A GPU as a backend opens it.
+pub(super) struct OpenedGpu {
+    pub(super) driver: Box<dyn Driver>,
+    /// The name that the driver reports.
+    pub(super) name: String,
+    /// The driver and its features, for people.
+    pub(super) driver_info: String,
+    /// Bytes of device memory.
+    pub(super) total: u64,
+    /// The cooperative matrices that shaders can use.
+    pub(super) cooperative: Option<CooperativeMatrix>,
+    /// Whether it is a driver for the CPU, which may take minutes where a GPU takes milliseconds.
+    pub(super) is_software: bool,
+}
+
 /// An open GPU. Any thread may call any of its functions, except in a fork.
 pub(super) trait Driver: Send + Sync {
     /// Allocates memory of at least one byte.
@@ -159,13 +255,8 @@ pub(super) trait Driver: Send + Sync {
     /// Compiles a shader with these values of its specialization constants 0, 1, ….
     fn compile(&self, shader: &Shader, constants: &[u32]) -> BackendResult<Pipeline>;
 
-    /// Returns whether there is a library that computes convolutions.
-    fn has_convolutions(&self) -> bool {
-        false
-    }
-
     /// Returns whether a library computes this convolution in place of the shader.
-    fn convolves(&self, _shader: &Shader, _constants: &[u32], _numbers: &[u32]) -> bool {
+    fn supports_convolution(&self, _convolution: &Convolution) -> bool {
         false
     }
 }
@@ -199,17 +290,30 @@ pub(super) trait Recorder: Send {
     /// multiples of 4 from the first byte of the memory.
     unsafe fn fill(&mut self, target: MemoryOffset<'_>, word: u32, bytes: u64) -> BackendResult;
 
-    /// Runs a shader with this number of workgroups.
+    /// Runs a shader.
     ///
     /// # Safety
-    /// The batch has begun; the pipeline is of this driver; `push` is what its shader takes, of at most [`PUSH_BYTES`], and
-    /// the memory at the addresses in it lives until the batch is done.
-    unsafe fn dispatch(
-        &mut self,
-        pipeline: Pipeline,
-        push: &[u8],
-        groups: [u32; 3],
-    ) -> BackendResult;
+    /// The batch has begun; the pipeline is of this driver; `push` is what its shader takes, and the memory at the addresses
+    /// in it, which are those of the tensors too, lives until the batch is done.
+    unsafe fn dispatch(&mut self, shader: &Dispatch) -> BackendResult;
+
+    /// Multiplies matrices: by the shader, unless the backend has a library.
+    ///
+    /// # Safety
+    /// As for [`dispatch`](Self::dispatch); the matrices have these sizes.
+    unsafe fn matmul(&mut self, _product: &MatMul, shader: &Dispatch) -> BackendResult {
+        // SAFETY: both functions require the same of the shader.
+        unsafe { self.dispatch(shader) }
+    }
+
+    /// Computes a convolution: by the shader, unless the backend has a library.
+    ///
+    /// # Safety
+    /// As for [`dispatch`](Self::dispatch); the tensors have these sizes.
+    unsafe fn convolve(&mut self, _convolution: &Convolution, shader: &Dispatch) -> BackendResult {
+        // SAFETY: both functions require the same of the shader.
+        unsafe { self.dispatch(shader) }
+    }
 
     /// Ends a command: later ones, and the host, see what it wrote. Records the time if the batch is measured.
     ///

@@ -1,6 +1,8 @@
 //! The GPU.
 
-use super::driver::{BackendError, CooperativeMatrix, Driver, Pipeline, Recorder, Shader};
+use super::driver::{
+    BackendError, Convolution, CooperativeMatrix, Driver, Pipeline, Recorder, Shader,
+};
 use super::watchdog::Watchdog;
 use super::{cuda, vulkan};
 use crate::settings::Settings;
@@ -25,21 +27,6 @@ impl Backend {
             _ => None,
         }
     }
-}
-
-/// A GPU as a backend opens it.
-pub(super) struct OpenedGpu {
-    pub(super) driver: Box<dyn Driver>,
-    /// The name that the driver reports.
-    pub(super) name: String,
-    /// The driver and its features, for people.
-    pub(super) driver_info: String,
-    /// Bytes of device memory.
-    pub(super) total: u64,
-    /// The cooperative matrices that shaders can use.
-    pub(super) cooperative: Option<CooperativeMatrix>,
-    /// Whether it is a driver for the CPU, which may take minutes where a GPU takes milliseconds.
-    pub(super) is_software: bool,
 }
 
 /// Compiled shaders by name and constants, found without an allocation.
@@ -175,14 +162,9 @@ impl Gpu {
         Ok(pipeline)
     }
 
-    /// Returns whether there is a library that computes convolutions.
-    pub(crate) fn has_convolutions(&self) -> bool {
-        self.driver.has_convolutions()
-    }
-
-    /// Returns whether a library computes this convolution, with these numbers, in place of the shader.
-    pub(crate) fn convolves(&self, shader: &Shader, constants: &[u32], numbers: &[u32]) -> bool {
-        self.check_process().is_ok() && self.driver.convolves(shader, constants, numbers)
+    /// Returns whether a library computes this convolution in place of the shader.
+    pub(crate) fn supports_convolution(&self, convolution: &Convolution) -> bool {
+        self.check_process().is_ok() && self.driver.supports_convolution(convolution)
     }
 
     fn compiled(&self, shader: &Shader, constants: &[u32]) -> Option<Pipeline> {

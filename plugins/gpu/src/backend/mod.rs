@@ -13,6 +13,9 @@ pub(crate) use batch::{Batch, Staged};
 pub(crate) use buffer::{Buffer, BufferSlice};
 pub(crate) use clock::Measured;
 pub(crate) use cuda::{THREADS, image, program};
-pub(crate) use driver::{CooperativeMatrix, PUSH_BYTES, Pipeline, Shader};
+pub(crate) use driver::{
+    Convolution, ConvolutionKind, CooperativeMatrix, Dispatch, MatMul, Operation, PUSH_BYTES,
+    Shader, WindowShape,
+};
 pub(crate) use gpu::{Backend, Gpu};
 pub(crate) use watchdog::again;

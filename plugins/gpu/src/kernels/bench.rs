@@ -1,12 +1,11 @@
 //! The launches of kernels without TensorFlow, only for `benches/device`. This may change at any time.
 
-use super::convolve::{Convolution, What};
+use super::convolve::Convolution;
 use super::data_format::Layout;
-use super::matrix::Products;
+use super::matrix::cooperative;
 use super::normalize::BatchNorm;
-use super::window::Plan;
 use super::*;
-use crate::backend;
+use crate::backend::{self, ConvolutionKind, MatMul, Operation, WindowShape};
 use crate::stream::GpuStream;
 use se_plugin::toolkit::window::{Padding, Windows};
 
@@ -14,6 +13,7 @@ use se_plugin::toolkit::window::{Padding, Windows};
 pub struct Program {
     op: &'static str,
     shader: &'static Shader,
+    operation: Operation,
     /// The values of its specialization constants.
     pub constants: Vec<u32>,
     /// The numbers that are pushed behind the addresses of the tensors.
@@ -24,9 +24,14 @@ pub struct Program {
 
 impl Program {
     fn of(launch: &Launch<'_>) -> Result<Self> {
+        Self::of_operation(launch, Operation::Shader)
+    }
+
+    fn of_operation(launch: &Launch<'_>, operation: Operation) -> Result<Self> {
         Ok(Self {
             op: launch.op,
             shader: launch.shader,
+            operation,
             constants: launch.constants.to_vec(),
             numbers: launch.numbers.to_vec(),
             groups: launch.groups,
@@ -69,7 +74,7 @@ impl Program {
             numbers: &self.numbers,
             groups: self.groups,
         }
-        .enqueue_on(stream)
+        .enqueue_as(stream, self.operation)
     }
 }
 
@@ -116,13 +121,12 @@ pub fn matmul(
     [rows, inner, columns]: [usize; 3],
     addresses: Addresses,
 ) -> Result<Program> {
-    let transposed = [false; 2];
-    Products { transposed, rows, inner, columns, count: 1, steps: [0; 2] }.with(
+    let (transpose, batch, strides) = ([false; 2], 1, [0; 2]);
+    MatMul { dtype, transpose, rows, inner, columns, batch, strides }.with(
         stream.and_then(|stream| cooperative(stream, dtype, [rows, columns])),
         "MatMul",
-        dtype,
         &addresses.factors(),
-        Program::of,
+        Program::of_operation,
     )
 }
 
@@ -145,7 +149,7 @@ impl Convolve {
         let along = |input, size, stride| Windows::new(input, size, stride, 1, Padding::Same);
         let windows = [along(1, 1, 1)?, along(rows, size, stride)?, along(columns, size, stride)?];
         let images = [count, 1, rows, columns, channels];
-        let plan = Plan { is_deep: false, images, windows, results, groups: 1 };
+        let plan = WindowShape { is_deep: false, images, windows, results, groups: 1 };
         Ok(Self(Convolution { plan, each: channels }, addresses))
     }
 
@@ -155,9 +159,9 @@ impl Convolve {
         self.0.plan.shape()
     }
 
-    fn program(&self, op: &'static str, what: What, is_whole: bool) -> Result<Program> {
-        let split = self.0.split(None, what, is_whole);
-        self.0.with(op, what, &split, [DType::Float32; 2], &self.1.factors(), Program::of)
+    fn program(&self, op: &'static str, kind: ConvolutionKind, is_whole: bool) -> Result<Program> {
+        let split = self.0.split(None, kind, is_whole);
+        self.0.with(op, kind, &split, [DType::Float32; 2], &self.1.factors(), Program::of_operation)
     }
 
     /// Returns the program of `Conv2D`, on images, the filter and the result.
@@ -165,7 +169,7 @@ impl Convolve {
     /// # Errors
     /// Those of the kernel.
     pub fn results(&self) -> Result<Program> {
-        self.program("Conv2D", What::Results, false)
+        self.program("Conv2D", ConvolutionKind::Forward, false)
     }
 
     /// Returns that of `Conv2DBackpropInput`, on the gradient of the result, the filter and the gradient of the images.
@@ -173,7 +177,7 @@ impl Convolve {
     /// # Errors
     /// Those of the kernel.
     pub fn images(&self) -> Result<Program> {
-        self.program("Conv2DBackpropInput", What::Images, false)
+        self.program("Conv2DBackpropInput", ConvolutionKind::BackwardData, false)
     }
 
     /// Returns the program of `Conv2DBackpropFilter`, on images, the gradient of the result and the gradient of the
@@ -187,15 +191,13 @@ impl Convolve {
         stream: Option<&GpuStream>,
     ) -> Result<(Program, Option<(usize, Program)>)> {
         let op = "Conv2DBackpropFilter";
-        let whole = self.program(op, What::Filter, true)?;
-        let convolves = |stream: &GpuStream| {
-            stream.queue.gpu.convolves(whole.shader, &whole.constants, &whole.numbers)
-        };
-        if stream.is_some_and(convolves) {
+        let whole = self.program(op, ConvolutionKind::BackwardFilter, true)?;
+        let convolution = self.0.convolution(ConvolutionKind::BackwardFilter, DType::Float32);
+        if stream.is_some_and(|stream| stream.queue.gpu.supports_convolution(&convolution)) {
             return Ok((whole, None));
         }
-        let parts = self.0.split(None, What::Filter, false).parts;
-        let first = self.program(op, What::Filter, false)?;
+        let parts = self.0.split(None, ConvolutionKind::BackwardFilter, false).parts;
+        let first = self.program(op, ConvolutionKind::BackwardFilter, false)?;
         if parts == 1 {
             return Ok((first, None));
         }

@@ -1,29 +1,19 @@
 //! Convolutions: products of matrices (`shaders/convolve.comp`), or sums, if each channel has its
 //! own filter (`shaders/window.comp`).
 
-use super::matrix::{self, Products, Tiles};
+use super::matrix::{self, Tiles, cooperative};
 use super::reduce::sum;
 use super::transpose::{Walk, fill, strides};
-use super::window::{self, Geometry, Plan, windows};
+use super::window::{self, Geometry, windows};
 use super::*;
-
-/// The computation: the numbers of the ops in `shaders/convolve.comp`.
-#[derive(Clone, Copy)]
-pub(super) enum What {
-    /// The results, from images and a filter.
-    Results,
-    /// The gradient of the images, from that of the results and a filter.
-    Images,
-    /// The gradient of the filter, from images and the gradient of the results.
-    Filter,
-}
+use crate::backend::{self, ConvolutionKind, MatMul, Operation, WindowShape};
 
 /// From this many positions on, the gradient of a filter is computed as a sum of sums.
 const POSITIONS: usize = 512;
 
 /// A convolution: its windows, and how many channels a group has.
 pub(super) struct Convolution {
-    pub(super) plan: Plan,
+    pub(super) plan: WindowShape,
     pub(super) each: usize,
 }
 
@@ -79,16 +69,16 @@ impl Convolution {
         &self,
         context: &Run<'_>,
         op: &'static str,
-        what: What,
+        kind: ConvolutionKind,
         [a, b]: [&DeviceTensor; 2],
         out: &DeviceTensor,
     ) -> Result<()> {
         let Self { plan, each } = self;
         if *each == 1 && plan.groups > 1 {
-            let number = match what {
-                What::Results => window::CONVOLVE,
-                What::Images => window::IMAGE_GRADIENT,
-                What::Filter => window::FILTER_GRADIENT,
+            let number = match kind {
+                ConvolutionKind::Forward => window::CONVOLVE,
+                ConvolutionKind::BackwardData => window::IMAGE_GRADIENT,
+                ConvolutionKind::BackwardFilter => window::FILTER_GRADIENT,
             };
             return plan.enqueue(context, op, number, [a, b, b], out);
         }
@@ -101,32 +91,29 @@ impl Convolution {
         if a.is_empty() || b.is_empty() {
             return fill(context, op, Operand::Value(0), out);
         }
-        let cooperative = cooperative(context.stream(), a.dtype(), self.sizes(what));
-        let types = [a.dtype(), out.dtype()];
-        let mut split = self.split(cooperative, what, true);
+        let cooperative = cooperative(context.stream(), a.dtype(), self.sizes(kind));
+        let mut split = self.split(cooperative, kind, true);
         let gpu = &context.stream().queue.gpu;
         let is_of_library = |of: &Self| {
-            let split = of.split(cooperative, what, true);
-            of.with(op, what, &split, types, &[], |launch| {
-                Ok(gpu.convolves(launch.shader, launch.constants, launch.numbers))
-            })
+            of.product(kind, a.dtype()).is_none()
+                && gpu.supports_convolution(&of.convolution(kind, a.dtype()))
         };
-        if !gpu.has_convolutions() {
-            split = self.split(cooperative, what, false);
-        } else if !is_of_library(self)? {
+        if !is_of_library(self) {
             if let Some(padded) = self.padded()
-                && is_of_library(&padded)?
+                && is_of_library(&padded)
                 // Without memory for it, the shader works on the images as they are.
                 && let Ok(around) = padded.images(context, a.dtype())
             {
-                return self.enqueue_padded((&padded, &around), context, op, what, [a, b], out);
+                return self.enqueue_padded((&padded, &around), context, op, kind, [a, b], out);
             }
-            split = self.split(cooperative, what, false);
+            split = self.split(cooperative, kind, false);
         }
-        ensure_turns(context, op, matrix::turns(self.inner(what, &split)))?;
+        ensure_turns(context, op, matrix::turns(self.inner(kind, &split)))?;
         let launch = |out: &DeviceTensor| {
             let (types, operands) = ([a.dtype(), out.dtype()], [a.into(), b.into(), out.into()]);
-            self.with(op, what, &split, types, &operands, |launch| launch.enqueue(context))
+            self.with(op, kind, &split, types, &operands, |launch, operation| {
+                launch.enqueue_as(context.stream(), operation)
+            })
         };
         if split.parts == 1 {
             return launch(out);
@@ -137,27 +124,23 @@ impl Convolution {
         sum(context, op, &sums, &[0], out)
     }
 
-    /// Returns whether images are padded alike on both sides, as libraries require it.
-    fn is_even(&self) -> bool {
-        self.plan.windows.iter().all(|of| {
-            let reach = of.size.saturating_sub(1) * of.dilation + 1;
-            let rest = (of.input + 2 * of.before).checked_sub(reach);
-            rest.is_some_and(|rest| rest / of.stride + 1 == of.count)
-        })
+    /// Returns the convolution of tensors of this type.
+    pub(super) fn convolution(&self, kind: ConvolutionKind, dtype: DType) -> backend::Convolution {
+        backend::Convolution { kind, dtype, shape: self.plan }
     }
 
     /// Returns the same convolution of images that include their padding, unless they are padded evenly.
     fn padded(&self) -> Option<Self> {
-        if self.is_even() {
+        if self.plan.is_even() {
             return None;
         }
-        let Plan { is_deep, mut images, mut windows, results, groups } = self.plan;
+        let WindowShape { is_deep, mut images, mut windows, results, groups } = self.plan;
         for (input, of) in images[1..].iter_mut().zip(&mut windows) {
             *input =
                 of.count.checked_sub(1)? * of.stride + of.size.checked_sub(1)? * of.dilation + 1;
             (of.input, of.before) = (*input, 0);
         }
-        let plan = Plan { is_deep, images, windows, results, groups };
+        let plan = WindowShape { is_deep, images, windows, results, groups };
         Some(Self { plan, each: self.each })
     }
 
@@ -172,7 +155,7 @@ impl Convolution {
         (padded, around): (&Self, &DeviceTensor),
         context: &Run<'_>,
         op: &'static str,
-        what: What,
+        kind: ConvolutionKind,
         [a, b]: [&DeviceTensor; 2],
         out: &DeviceTensor,
     ) -> Result<()> {
@@ -186,8 +169,8 @@ impl Convolution {
         let mut walk = Walk::new(&sizes, &strides(&images), &target);
         walk.from[1] = first.iter().zip(&target).map(|(at, step)| at * *step as usize).sum();
         let zero = Operand::Value(0);
-        if let What::Images = what {
-            padded.enqueue(context, op, what, [a, b], around)?;
+        if let ConvolutionKind::BackwardData = kind {
+            padded.enqueue(context, op, kind, [a, b], around)?;
             if sizes != images {
                 fill(context, op, zero, out)?;
             }
@@ -195,7 +178,7 @@ impl Convolution {
         }
         fill(context, op, zero, around)?;
         walk.enqueue(context, op, a.into(), around)?;
-        padded.enqueue(context, op, what, [around, b], out)
+        padded.enqueue(context, op, kind, [around, b], out)
     }
 
     /// Returns the number of windows in all images.
@@ -210,13 +193,13 @@ impl Convolution {
     }
 
     /// Returns rows and columns of the product of a group.
-    fn sizes(&self, what: What) -> [usize; 2] {
+    fn sizes(&self, kind: ConvolutionKind) -> [usize; 2] {
         let Self { plan, each } = self;
         let results = plan.results / plan.groups;
-        match what {
-            What::Results => [self.positions(), results],
-            What::Images => [self.places(), *each],
-            What::Filter => [plan.size() * each, results],
+        match kind {
+            ConvolutionKind::Forward => [self.positions(), results],
+            ConvolutionKind::BackwardData => [self.places(), *each],
+            ConvolutionKind::BackwardFilter => [plan.size() * each, results],
         }
     }
 
@@ -224,14 +207,15 @@ impl Convolution {
     pub(super) fn split(
         &self,
         cooperative: Option<CooperativeMatrix>,
-        what: What,
+        kind: ConvolutionKind,
         is_whole: bool,
     ) -> Split {
-        let (groups, [rows, columns]) = (self.plan.groups, self.sizes(what));
+        let (groups, [rows, columns]) = (self.plan.groups, self.sizes(kind));
         // The tiles have gaps, unless they are products.
-        let cooperative = cooperative.filter(|of| of.parts || self.product(what).is_some());
+        let cooperative =
+            cooperative.filter(|of| of.parts || self.product(kind, DType::Float16).is_some());
         let (mut parts, mut part) = (1, 0);
-        if let What::Filter = what {
+        if let ConvolutionKind::BackwardFilter = kind {
             // A filter is small, and its sums are long: parts of the sums are computed separately,
             // to have work for the whole GPU.
             let positions = self.positions();
@@ -245,55 +229,61 @@ impl Convolution {
     }
 
     /// Returns the number of elements of a sum.
-    fn inner(&self, what: What, split: &Split) -> usize {
-        match what {
-            What::Results => self.plan.size() * self.each,
-            What::Images => self.plan.size() * self.plan.results / self.plan.groups.max(1),
-            What::Filter => split.part,
+    fn inner(&self, kind: ConvolutionKind, split: &Split) -> usize {
+        match kind {
+            ConvolutionKind::Forward => self.plan.size() * self.each,
+            ConvolutionKind::BackwardData => {
+                self.plan.size() * self.plan.results / self.plan.groups.max(1)
+            }
+            ConvolutionKind::BackwardFilter => split.part,
         }
     }
 
     /// Returns a pointwise convolution as a product, in which images are one matrix with a row for each position.
-    fn product(&self, what: What) -> Option<Products> {
+    fn product(&self, kind: ConvolutionKind, dtype: DType) -> Option<MatMul> {
         let Self { plan, each } = self;
-        let (transposed, inner, columns) = match what {
+        let (is_transposed, inner, columns) = match kind {
             _ if !plan.is_pointwise() => return None,
-            What::Results => (false, *each, plan.results),
-            What::Images => (true, plan.results, *each),
-            What::Filter => return None,
+            ConvolutionKind::Forward => (false, *each, plan.results),
+            ConvolutionKind::BackwardData => (true, plan.results, *each),
+            ConvolutionKind::BackwardFilter => return None,
         };
-        let (rows, transposed) = (self.places(), [false, transposed]);
-        Some(Products { transposed, rows, inner, columns, count: 1, steps: [0, 0] })
+        let (rows, transpose, batch, strides) = (self.places(), [false, is_transposed], 1, [0; 2]);
+        Some(MatMul { dtype, transpose, rows, inner, columns, batch, strides })
     }
 
-    /// Passes the launch, whose result is that of all parts, to `then` and returns what that returns.
+    /// Passes the launch, whose result is that of all parts, to `then` and returns kind that returns.
     pub(super) fn with<R>(
         &self,
         op: &'static str,
-        what: What,
+        kind: ConvolutionKind,
         split: &Split,
         [input, out]: [DType; 2],
         operands: &[Operand<'_>],
-        then: impl FnOnce(&Launch<'_>) -> Result<R>,
+        then: impl FnOnce(&Launch<'_>, Operation) -> Result<R>,
     ) -> Result<R> {
-        if let Some(product) = self.product(what) {
-            return product.with(split.cooperative, op, out, operands, then);
+        if let Some(product) = self.product(kind, out) {
+            return product.with(split.cooperative, op, operands, then);
         }
         // Neighbours are channels, or results, of a group.
         let lines = [self.each, self.plan.results / self.plan.groups.max(1)];
         let (shader, constants) = split.tiles.shader(
             [shader!("convolve"), shader!("convolve.cooperative")],
-            &[what as u32, element_type(input)?, element_type(out)?, self.plan.is_deep.into()],
+            &[kind as u32, element_type(input)?, element_type(out)?, self.plan.is_deep.into()],
             split.tiles.is_wide(operands, &lines),
         );
-        then(&Launch {
+        let launch = Launch {
             op,
             shader,
             constants: &constants,
             operands,
             numbers: &self.plan.numbers(split.part)?,
             groups: split.tiles.groups,
-        })
+        };
+        // Parts of a sum are more precise than it is.
+        let is_whole = split.parts == 1 && input == out;
+        let convolution = || Operation::Convolution(self.convolution(kind, input));
+        then(&launch, if is_whole { convolution() } else { Operation::Shader })
     }
 }
 
@@ -307,7 +297,7 @@ fn results(run: &Run<'_>, op: &'static str, geometry: &Geometry, new: New) -> Re
     );
     let convolution = new(geometry, &shape(&images)?, &shape(&filter)?)?;
     let out = geometry.layout.output(run, 0, &convolution.plan.shape())?;
-    convolution.enqueue(run, op, What::Results, [&images, &filter], &out.tensor)?;
+    convolution.enqueue(run, op, ConvolutionKind::Forward, [&images, &filter], &out.tensor)?;
     out.finish(run, op)
 }
 
@@ -322,7 +312,13 @@ fn image_gradient(
     let convolution = new(geometry, image_shape, &shape(&filter)?)?;
     convolution.plan.check(&gradient, "out_backprop")?;
     let out = geometry.layout.output(run, 0, image_shape)?;
-    convolution.enqueue(run, op, What::Images, [&gradient, &filter], &out.tensor)?;
+    convolution.enqueue(
+        run,
+        op,
+        ConvolutionKind::BackwardData,
+        [&gradient, &filter],
+        &out.tensor,
+    )?;
     out.finish(run, op)
 }
 
@@ -333,7 +329,7 @@ fn filter_gradient(run: &Run<'_>, op: &'static str, geometry: &Geometry, new: Ne
     let convolution = new(geometry, &shape(&images)?, &filter_shape)?;
     convolution.plan.check(&gradient, "out_backprop")?;
     let out = output(run, 0, &filter_shape)?;
-    convolution.enqueue(run, op, What::Filter, [&images, &gradient], &out)
+    convolution.enqueue(run, op, ConvolutionKind::BackwardFilter, [&images, &gradient], &out)
 }
 
 /// Does the same as [`image_gradient`], with the shape of the images as an input.

@@ -1,10 +1,9 @@
 //! Tests whether a GPU's cooperative matrices compute the right results, and are faster. If a driver computes
 //! something else, or emulates them, only a model that does not learn, or learns slowly, would show it.
 
-use super::matrix::Products;
 use super::*;
 use crate::address_map::AddressMap;
-use crate::backend::{Batch, Buffer, Gpu};
+use crate::backend::{Batch, Buffer, Gpu, MatMul, Operation};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -46,6 +45,11 @@ fn factor(len: usize, step: usize) -> Vec<f16> {
 
 fn bytes(numbers: &[f16]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+}
+
+/// Returns products of float16, all of the same two matrices.
+fn product(transpose: [bool; 2], [rows, inner, columns]: [usize; 3], batch: usize) -> MatMul {
+    MatMul { dtype: DType::Float16, transpose, rows, inner, columns, batch, strides: [0; 2] }
 }
 
 /// Two matrices, and the place for their product.
@@ -178,8 +182,8 @@ impl<'a> SelfTest<'a> {
                 (self.address_map.find("a self-test", place, 2 * LEN as u64)?, bytes(factor));
             batch.upload(&place, factor.len(), |to| to.copy_from_slice(&factor))?;
         }
-        let products = Products { transposed, rows, inner, columns, count, steps: [0; 2] };
-        self.dispatch(&mut batch, Some(matrix), &products)?;
+        let product = product(transposed, [rows, inner, columns], count);
+        self.dispatch(&mut batch, Some(matrix), &product)?;
         let out = self.address_map.find("a self-test", self.places[2], 2 * LEN as u64)?;
         let len = 2 * rows * columns;
         let staged = batch.download(&out, len * count)?;
@@ -187,7 +191,7 @@ impl<'a> SelfTest<'a> {
         let at = |lines: bool, [line, k]: [usize; 2], [size, inner]: [usize; 2]| {
             if lines { k * size + line } else { line * inner + k }
         };
-        let product = |row: usize, column: usize| {
+        let expected = |row: usize, column: usize| {
             let term = |k| {
                 let a = a[at(transposed[0], [row, k], [rows, inner])];
                 let b = b[at(!transposed[1], [column, k], [columns, inner])];
@@ -196,7 +200,7 @@ impl<'a> SelfTest<'a> {
             f16::from_f32((0..inner).map(term).fold(0.0, |sum, term| sum + term))
         };
         let expected: Vec<_> =
-            (0..rows * columns).map(|at| product(at / columns, at % columns)).collect();
+            (0..rows * columns).map(|at| expected(at / columns, at % columns)).collect();
         let expected = bytes(&expected);
         Ok(batch.staged(staged).chunks(len).all(|found| found == expected))
     }
@@ -204,11 +208,8 @@ impl<'a> SelfTest<'a> {
     /// Returns how long a product of square matrices takes.
     fn time(&self, matrix: Option<CooperativeMatrix>, side: usize) -> Result<Duration> {
         let mut batch = Batch::new(self.gpu)?;
-        let (rows, inner, columns) = (side, side, side);
-        let products =
-            Products { transposed: [false; 2], rows, inner, columns, count: 1, steps: [0; 2] };
         let start = Instant::now();
-        self.dispatch(&mut batch, matrix, &products)?;
+        self.dispatch(&mut batch, matrix, &product([false; 2], [side; 3], 1))?;
         batch.flush()?;
         Ok(start.elapsed())
     }
@@ -217,13 +218,12 @@ impl<'a> SelfTest<'a> {
         &self,
         batch: &mut Batch,
         matrix: Option<CooperativeMatrix>,
-        products: &Products,
+        product: &MatMul,
     ) -> Result<()> {
         let operands = self.places.map(|place| Operand::Bytes(place, 2 * LEN as u64));
-        products.with(matrix, "MatMul", DType::Float16, &operands, |launch| {
-            let (uses, push) = launch.prepare(&self.address_map)?;
-            let pipeline = self.gpu.pipeline(launch.shader, launch.constants)?;
-            batch.dispatch(launch.op, pipeline, &uses, &push, launch.groups)
+        product.with(matrix, "MatMul", &operands, |launch, _| {
+            let (uses, shader) = launch.prepare(self.gpu, &self.address_map, Operation::Shader)?;
+            batch.dispatch(launch.op, &uses, &shader)
         })
     }
 }

@@ -1,9 +1,9 @@
 //! `Einsum`, computed as products of matrices.
 
-use super::matrix::Products;
 use super::reduce::sum;
 use super::transpose::{Walk, fill, strides};
 use super::*;
+use crate::backend::MatMul;
 use core::marker::PhantomData;
 use se_plugin::toolkit::einsum::Einsum;
 use se_plugin::toolkit::ops::inputs;
@@ -101,16 +101,17 @@ fn compute(run: &Run<'_>, equation: &str) -> Result<()> {
                 word(tensor.len())?;
             }
             let [rows, inner, columns] = [&rows, &inner, &columns].map(|labels| count(labels));
-            let products = Products {
-                transposed: [ta, tb],
+            let product = MatMul {
+                dtype: out.dtype(),
+                transpose: [ta, tb],
                 rows,
                 inner,
                 columns,
-                count: count(&batch),
-                steps: [rows * inner, inner * columns],
+                batch: count(&batch),
+                strides: [rows * inner, inner * columns],
             };
             let operands = [(&a).into(), (&b).into(), (&result).into()];
-            products.enqueue(run, OP, out.dtype(), operands)?;
+            product.enqueue(run, OP, operands)?;
             if is_whole {
                 return Ok(());
             }

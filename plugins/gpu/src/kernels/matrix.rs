@@ -1,7 +1,22 @@
 //! Products of matrices and biases.
 
 use super::*;
+use crate::backend::{MatMul, Operation};
+use crate::stream::GpuStream;
 use core::marker::PhantomData;
+
+/// With fewer rows or columns, products leave most of a cooperative matrix empty.
+const LEAST_COOPERATIVE: usize = 32;
+
+/// Returns the cooperative matrices for products of this type, with this many rows and columns.
+pub(super) fn cooperative(
+    stream: &GpuStream,
+    dtype: DType,
+    [rows, columns]: [usize; 2],
+) -> Option<CooperativeMatrix> {
+    let is_worth_it = dtype == DType::Float16 && rows.min(columns) >= LEAST_COOPERATIVE;
+    is_worth_it.then(|| cooperative_selftest::cooperative(&stream.queue.gpu))?
+}
 
 /// The tiles that workgroups compute: `shaders/tile.glsl`, and `shaders/cooperative.glsl` if the GPU has matrix units.
 pub(super) struct Tiles {
@@ -96,52 +111,39 @@ pub(super) fn turns(inner: usize) -> usize {
     2 * inner.div_ceil(TURN)
 }
 
-/// Products of the matrices `a` and `b`, `rows` x `inner` and `inner` x `columns`. They are
-/// consecutive in memory, or, if a step is 0, the same for all products.
-pub(super) struct Products {
-    /// Whether `a` and `b` are transposed.
-    pub(super) transposed: [bool; 2],
-    pub(super) rows: usize,
-    pub(super) inner: usize,
-    pub(super) columns: usize,
-    pub(super) count: usize,
-    /// How many elements there are from one `a`, and one `b`, to the next.
-    pub(super) steps: [usize; 2],
-}
-
-impl Products {
+impl MatMul {
     /// Enqueues the products of `operands`: `a`, `b` and the result. Each tensor must have less than 2^32 elements.
     pub(super) fn enqueue(
         &self,
         context: &Run<'_>,
         op: &'static str,
-        dtype: DType,
         operands: [Operand<'_>; 3],
     ) -> Result<()> {
         ensure_turns(context, op, turns(self.inner))?;
-        let cooperative = cooperative(context.stream(), dtype, [self.rows, self.columns]);
-        self.with(cooperative, op, dtype, &operands, |launch| launch.enqueue(context))
+        let cooperative = cooperative(context.stream(), self.dtype, [self.rows, self.columns]);
+        self.with(cooperative, op, &operands, |launch, operation| {
+            launch.enqueue_as(context.stream(), operation)
+        })
     }
 
-    /// Passes the launch to `then`, and returns what that returns.
+    /// Passes the launch to `then`, with what it computes, and returns what that returns.
     pub(super) fn with<R>(
         &self,
         cooperative: Option<CooperativeMatrix>,
         op: &'static str,
-        dtype: DType,
         operands: &[Operand<'_>],
-        then: impl FnOnce(&Launch<'_>) -> Result<R>,
+        then: impl FnOnce(&Launch<'_>, Operation) -> Result<R>,
     ) -> Result<R> {
-        let Self { transposed: [ta, tb], rows, inner, columns, count, steps } = *self;
-        let tiles = Tiles::new(cooperative, rows, columns, count);
+        let Self { dtype, transpose: [ta, tb], rows, inner, columns, batch, strides } = *self;
+        let tiles = Tiles::new(cooperative, rows, columns, batch);
         let is_full = tiles.is_full([rows, inner, columns])
             && operands.iter().all(|operand| operand.is_multiple_of(16))
-            && steps.iter().all(|step| step.is_multiple_of(8));
+            && strides.iter().all(|stride| stride.is_multiple_of(8));
         if !is_full && cooperative.is_some_and(|matrix| !matrix.parts) {
-            return self.with(None, op, dtype, operands, then);
+            return self.with(None, op, operands, then);
         }
         let lines = [if ta { rows } else { inner }, if tb { inner } else { columns }];
-        let is_wide = tiles.is_wide(operands, [lines, steps].as_flattened());
+        let is_wide = tiles.is_wide(operands, [lines, strides].as_flattened());
         let cooperative = match is_full {
             true => shader!("matmul.full.cooperative"),
             false => shader!("matmul.cooperative"),
@@ -151,14 +153,16 @@ impl Products {
             &[element_type(dtype)?, ta.into(), tb.into()],
             is_wide,
         );
-        then(&Launch {
+        let numbers = [rows, inner, columns, batch, strides[0], strides[1]];
+        let launch = Launch {
             op,
             shader,
             constants: &constants,
             operands,
-            numbers: &[rows, inner, columns, count, steps[0], steps[1]].map(|number| number as u32),
+            numbers: &numbers.map(|number| number as u32),
             groups: tiles.groups,
-        })
+        };
+        then(&launch, Operation::MatMul(*self))
     }
 }
 
@@ -232,9 +236,10 @@ fn multiply(
             Operand::At(&b, bytes(at[1])),
             Operand::At(&out, bytes(first)),
         ];
-        let (transposed, count, steps) = ([ta, tb], last.len, steps(&last.strides));
-        let products = Products { transposed, rows, inner, columns, count, steps };
-        products.enqueue(context, op, out.dtype(), operands)?;
+        let (transpose, batch, strides) = ([ta, tb], last.len, steps(&last.strides));
+        let dtype = out.dtype();
+        let product = MatMul { dtype, transpose, rows, inner, columns, batch, strides };
+        product.enqueue(context, op, operands)?;
     }
     Ok(())
 }
@@ -262,7 +267,7 @@ macro_rules! products {
 }
 
 products! {
-    "MatMul" MatMul "transpose_a" "transpose_b" None;
-    "BatchMatMul" BatchMatMul "adj_x" "adj_y" Equal;
-    "BatchMatMulV2" BatchMatMulV2 "adj_x" "adj_y" Broadcast;
+    "MatMul" MatMulOp "transpose_a" "transpose_b" None;
+    "BatchMatMul" BatchMatMulOp "adj_x" "adj_y" Equal;
+    "BatchMatMulV2" BatchMatMulV2Op "adj_x" "adj_y" Broadcast;
 }

@@ -37,8 +37,8 @@ mod window;
 use crate::backend::{CooperativeMatrix, PUSH_BYTES, Shader};
 use crate::device::GpuPlatform;
 use crate::launch::{
-    Launch, MOST_GROUPS, Operand, Run, cooperative, element_type, ensure_turns, groups, groups_of,
-    is_float, word,
+    Launch, MOST_GROUPS, Operand, Run, element_type, ensure_turns, groups, groups_of, is_float,
+    word,
 };
 use half::{bf16, f16};
 use se_plugin::prelude::*;

@@ -5,9 +5,9 @@
 //! gate, then both biases. The order of the gates is that of Keras on TensorFlow without CUDA: for
 //! LSTM input, forget, cell, output; for GRU update, reset, cell.
 
-use super::matrix::Products;
 use super::transpose::{Walk, fill, strides};
 use super::*;
+use crate::backend::MatMul;
 use core::marker::PhantomData;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -211,12 +211,13 @@ impl<'a> Recurrent<'a> {
 
     fn product(
         &self,
-        transposed: [bool; 2],
+        transpose: [bool; 2],
         [rows, inner, columns]: [usize; 3],
         operands: [Operand<'_>; 3],
     ) -> Result<()> {
-        let products = Products { transposed, rows, inner, columns, count: 1, steps: [0, 0] };
-        products.enqueue(self.context, self.op, self.dtype, operands)
+        let (dtype, batch, strides) = (self.dtype, 1, [0; 2]);
+        let product = MatMul { dtype, transpose, rows, inner, columns, batch, strides };
+        product.enqueue(self.context, self.op, operands)
     }
 
     /// Copies between the order of the input and that with time first.

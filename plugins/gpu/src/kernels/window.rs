@@ -2,6 +2,7 @@
 
 use super::data_format::Layout;
 use super::*;
+use crate::backend::WindowShape;
 use se_plugin::toolkit::window::{Padding, Windows};
 
 /// How windows move over images: through volumes, down and right. Images are volumes with a depth of one.
@@ -61,18 +62,6 @@ fn padding(construction: &OpKernelConstruction<'_>, layout: Layout) -> Result<[P
             [Padding::Valid, Padding::Explicit(top, bottom), Padding::Explicit(left, right)]
         }
     })
-}
-
-/// Windows over images, and the shape of the results.
-pub(super) struct Plan {
-    /// Whether images are volumes. Others have a depth of 1.
-    pub(super) is_deep: bool,
-    /// Their number, depth, rows, columns and channels.
-    pub(super) images: [usize; 5],
-    pub(super) windows: [Windows; 3],
-    pub(super) results: usize,
-    /// The groups of channels, each with its own filters.
-    pub(super) groups: usize,
 }
 
 impl Geometry {
@@ -146,23 +135,23 @@ impl Geometry {
         sizes: [usize; 3],
         results: usize,
         groups: usize,
-    ) -> Result<Plan> {
+    ) -> Result<WindowShape> {
         let along = |at: usize| {
             let (stride, dilation) = (self.strides[at], self.dilations[at]);
             Windows::new(images[at + 1], sizes[at], stride, dilation, self.padding[at])
         };
         let windows = [along(0)?, along(1)?, along(2)?];
-        Ok(Plan { is_deep: self.is_deep(), images, windows, results, groups })
+        Ok(WindowShape { is_deep: self.is_deep(), images, windows, results, groups })
     }
 
-    pub(super) fn pools(&self, images: &[usize]) -> Result<Plan> {
+    pub(super) fn pools(&self, images: &[usize]) -> Result<WindowShape> {
         let images = self.images(images)?;
         let sizes = self.sizes.ok_or_else(|| Error::internal("a window without a size"))?;
         self.plan(images, sizes, images[4], 1)
     }
 }
 
-impl Plan {
+impl WindowShape {
     /// Returns whether each window is one position, and each position a window, with all channels.
     pub(super) fn is_pointwise(&self) -> bool {
         let is_one = |windows: &Windows| {

@@ -2,10 +2,8 @@
 
 use super::dlopen::NVRTC;
 use super::glsl::{ENTRY, program};
-use super::library_ops::Substitute;
 use super::{Device, failed};
 use crate::backend::driver::{BackendResult, Pipeline, Shader};
-use cudarc::driver::sys::CUfunction;
 use cudarc::driver::{DriverError, result};
 use cudarc::nvrtc::result as nvrtc;
 use cudarc::nvrtc::sys;
@@ -36,13 +34,6 @@ pub(super) fn load() -> Result<()> {
         )));
     }
     Ok(())
-}
-
-/// A compiled shader, which is never unloaded.
-pub(super) struct Kernel {
-    pub(super) function: CUfunction,
-    /// What a library can compute in its place.
-    pub(super) substitute: Option<Substitute>,
 }
 
 /// A program of NVRTC, which is destroyed when it is dropped.
@@ -93,8 +84,7 @@ impl Device {
         // SAFETY: the module was loaded, and stays.
         let function = unsafe { result::module::get_function(module, entry) }
             .map_err(|error| failed(&what, error))?;
-        let substitute = Substitute::of(shader, constants);
-        Ok(Pipeline(Box::into_raw(Box::new(Kernel { function, substitute })) as u64))
+        Ok(Pipeline(function as u64))
     }
 }
 

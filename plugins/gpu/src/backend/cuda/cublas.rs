@@ -2,15 +2,12 @@
 
 use super::broken;
 use super::dlopen::CUBLAS;
-use super::library_ops::pushed;
-use crate::backend::driver::{BackendResult, Shader};
+use crate::backend::driver::{BackendResult, MatMul};
 use cudarc::cublas::result::{self, CublasError};
 use cudarc::cublas::sys;
 use cudarc::driver::sys::CUstream;
+use se_plugin::kernel::DType;
 use std::sync::{Mutex, Once, PoisonError};
-
-/// The shader that it replaces; its constants and numbers are in `shaders/matmul.comp`.
-const SHADER: &str = "matmul";
 
 /// The most products at a time; more are wrong in old versions: PyTorch's issues 25241 and 45724.
 const MOST_COUNT: i32 = 65_535;
@@ -26,68 +23,6 @@ pub(super) struct Cublas {
 unsafe impl Send for Cublas {}
 // SAFETY: the lock is around all uses of it.
 unsafe impl Sync for Cublas {}
-
-/// The product that the constants of the shader select.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Product {
-    kind: sys::cudaDataType,
-    is_transposed: [bool; 2],
-}
-
-/// The arguments that are pushed to the shader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Operands {
-    a: u64,
-    b: u64,
-    out: u64,
-    rows: i32,
-    inner: i32,
-    columns: i32,
-    count: i32,
-    a_step: i64,
-    b_step: i64,
-}
-
-impl Product {
-    /// Returns the product of a shader with these constants, if it is that shader.
-    pub(super) fn of(shader: &Shader, constants: &[u32]) -> Option<Self> {
-        let [_, kind, a, b, ..] = *constants else { return None };
-        if shader.name != SHADER {
-            return None;
-        }
-        let kind = match kind {
-            0 => sys::cudaDataType::CUDA_R_32F,
-            1 => sys::cudaDataType::CUDA_R_16F,
-            2 => sys::cudaDataType::CUDA_R_16BF,
-            _ => return None,
-        };
-        Some(Self { kind, is_transposed: [a != 0, b != 0] })
-    }
-}
-
-impl Operands {
-    /// Reads the pushed arguments, if cuBLAS supports their sizes: it counts with 31 bits, and old
-    /// versions compute at most [`MOST_COUNT`] at a time and do not write sums of nothing.
-    fn of(push: &[u8]) -> Option<Self> {
-        let ([a, b, out], [rows, inner, columns, count, a_step, b_step]) = pushed(push)?;
-        let size = |number| i32::try_from(number).ok();
-        let (inner, count) = (size(inner)?, size(count)?);
-        if inner == 0 || count > MOST_COUNT {
-            return None;
-        }
-        Some(Self {
-            a,
-            b,
-            out,
-            rows: size(rows)?,
-            inner,
-            columns: size(columns)?,
-            count,
-            a_step: a_step.into(),
-            b_step: b_step.into(),
-        })
-    }
-}
 
 impl Cublas {
     /// Opens cuBLAS for the context of this thread, if it is installed.
@@ -110,11 +45,17 @@ impl Cublas {
     ///
     /// # Safety
     /// The context is that of this thread; the matrices are in memory of the GPU, which lives until they are computed.
-    pub(super) unsafe fn enqueue(&self, product: Product, push: &[u8]) -> Result<bool, String> {
+    pub(super) unsafe fn enqueue(
+        &self,
+        product: &MatMul,
+        [a, b, out]: [u64; 3],
+    ) -> Result<bool, String> {
         use sys::cublasStatus_t as Status;
-        let Some(operands) = Operands::of(push) else { return Ok(false) };
-        let Product { kind, is_transposed: [ta, tb] } = product;
-        let Operands { a, b, out, rows, inner, columns, count, a_step, b_step } = operands;
+        let MatMul { dtype, transpose: [ta, tb], strides: [a_stride, b_stride], .. } = *product;
+        let (Some(kind), Some(sizes)) = (data_type(dtype), sizes(product)) else {
+            return Ok(false);
+        };
+        let [rows, inner, columns, count] = sizes;
         let transposed = |is| match is {
             true => sys::cublasOperation_t::CUBLAS_OP_T,
             false => sys::cublasOperation_t::CUBLAS_OP_N,
@@ -135,11 +76,11 @@ impl Cublas {
                 b as *const _,
                 kind,
                 if tb { inner } else { columns }.max(1),
-                b_step,
+                b_stride as i64,
                 a as *const _,
                 kind,
                 if ta { rows } else { inner }.max(1),
-                a_step,
+                a_stride as i64,
                 (&raw const zero).cast(),
                 out as *mut _,
                 kind,
@@ -165,40 +106,43 @@ impl Cublas {
     }
 }
 
+fn data_type(dtype: DType) -> Option<sys::cudaDataType> {
+    match dtype {
+        DType::Float32 => Some(sys::cudaDataType::CUDA_R_32F),
+        DType::Float16 => Some(sys::cudaDataType::CUDA_R_16F),
+        DType::Bfloat16 => Some(sys::cudaDataType::CUDA_R_16BF),
+        _ => None,
+    }
+}
+
+/// Returns rows, elements of a sum, columns and the number of products, if cuBLAS supports them: it counts with 31 bits,
+/// and old versions compute at most [`MOST_COUNT`] at a time and do not write sums of nothing.
+fn sizes(product: &MatMul) -> Option<[i32; 4]> {
+    let size = |size| i32::try_from(size).ok();
+    let (inner, count) = (size(product.inner)?, size(product.batch)?);
+    let is_supported = inner > 0 && count <= MOST_COUNT;
+    is_supported.then_some([size(product.rows)?, inner, size(product.columns)?, count])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn products_are_those_of_the_shader() {
-        let shader = |name| Shader { name, code: &[] };
-        let product = Product::of(&shader("matmul"), &[2, 1, 0, 1, 0, 1]);
-        let kind = sys::cudaDataType::CUDA_R_16F;
-        assert_eq!(product, Some(Product { kind, is_transposed: [false, true] }));
-        assert_eq!(Product::of(&shader("matmul"), &[2, 3, 0, 1, 0, 1]), None);
-        assert_eq!(Product::of(&shader("convolve"), &[2, 1, 0, 1]), None);
-    }
-
-    #[test]
-    fn operands_are_those_that_are_pushed() {
-        let addresses = [256_u64, 512, 1024].map(u64::to_ne_bytes).concat();
-        let push =
-            |numbers: [u32; 6]| [&addresses[..], &numbers.map(u32::to_ne_bytes).concat()].concat();
-        let expected = Operands {
-            a: 256,
-            b: 512,
-            out: 1024,
+    fn cublas_gets_sizes_that_all_versions_support() {
+        let product = MatMul {
+            dtype: DType::Float16,
+            transpose: [false, true],
             rows: 2,
             inner: 3,
             columns: 4,
-            count: 5,
-            a_step: 6,
-            b_step: 7,
+            batch: 5,
+            strides: [6, 7],
         };
-        assert_eq!(Operands::of(&push([2, 3, 4, 5, 6, 7])), Some(expected));
-        assert_eq!(Operands::of(&push([u32::MAX, 3, 4, 5, 6, 7])), None);
-        assert_eq!(Operands::of(&push([2, 0, 4, 5, 6, 7])), None);
-        assert_eq!(Operands::of(&push([2, 3, 4, 65_536, 6, 7])), None);
-        assert_eq!(Operands::of(&addresses), None);
+        assert_eq!(sizes(&product), Some([2, 3, 4, 5]));
+        assert_eq!(sizes(&MatMul { rows: 1 << 31, ..product }), None);
+        assert_eq!(sizes(&MatMul { inner: 0, ..product }), None);
+        assert_eq!(sizes(&MatMul { batch: 65_536, ..product }), None);
+        assert_eq!(data_type(DType::Int64), None);
     }
 }

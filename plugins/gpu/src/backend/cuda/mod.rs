@@ -6,16 +6,15 @@ mod cudnn;
 mod deferred_free;
 mod dlopen;
 mod glsl;
-mod library_ops;
 mod recorder;
 
 pub(crate) use compiler::image;
 pub(crate) use glsl::{THREADS, program};
 
 use super::driver::{
-    BackendError, BackendResult, Driver, Memory, MemoryKind, Pipeline, Recorder, Shader,
+    BackendError, BackendResult, Convolution, Driver, Memory, MemoryKind, OpenedGpu, Pipeline,
+    Recorder, Shader,
 };
-use super::gpu::OpenedGpu;
 use crate::cache::Cache;
 use crate::settings::Settings;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
@@ -23,7 +22,7 @@ use cudarc::driver::{DriverError, result};
 use deferred_free::DeferredFree;
 use se_plugin::{Code, Error, Result};
 use std::fmt::Display;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 /// The capability that the programs need, for arguments that are not copied.
 const LEAST_CAPABILITY: (i32, i32) = (7, 0);
@@ -120,6 +119,11 @@ fn broken(what: impl Display, cause: String) -> BackendError {
         help: "report it with the versions of the driver and of NVIDIA's libraries",
         is_lost: false,
     }
+}
+
+/// Logs that a shader computes what a library cannot.
+fn warn(library: &str, what: &str, cause: &str) {
+    log::warn!("RUST_GPU uses its own kernels: {library} cannot {what}: {cause}");
 }
 
 /// Returns a function that describes a driver's error before a GPU is open.
@@ -283,6 +287,25 @@ impl Device {
         entered.0 = None;
         Ok(())
     }
+
+    /// Logs the first failure of a library; the shader computes the same. Fails if the GPU is lost, which the error of a
+    /// library does not show.
+    fn library_failed(
+        &self,
+        library: &str,
+        what: &str,
+        logged: &Once,
+        cause: &str,
+    ) -> BackendResult {
+        // SAFETY: the stream is this context's.
+        match unsafe { sys::cuStreamQuery(self.stream) } {
+            CUresult::CUDA_SUCCESS | CUresult::CUDA_ERROR_NOT_READY => {
+                logged.call_once(|| warn(library, what, cause));
+                Ok(())
+            }
+            lost => Err(failed(what, DriverError(lost))),
+        }
+    }
 }
 
 impl Driver for Cuda {
@@ -320,14 +343,10 @@ impl Driver for Cuda {
         self.device.compile(shader, constants)
     }
 
-    fn has_convolutions(&self) -> bool {
-        self.device.cudnn.is_some()
-    }
-
-    fn convolves(&self, shader: &Shader, constants: &[u32], numbers: &[u32]) -> bool {
-        let Some(cudnn) = &self.device.cudnn else { return false };
-        let convolution = cudnn::Convolution::of(shader, constants);
-        let takes = |_: ContextGuard| convolution.is_some_and(|of| cudnn.takes(of, numbers));
-        self.device.enter().is_ok_and(takes)
+    fn supports_convolution(&self, convolution: &Convolution) -> bool {
+        let supports = |cudnn: &cudnn::Cudnn| {
+            self.device.enter().is_ok_and(|_entered| cudnn.supports(convolution))
+        };
+        self.device.cudnn.as_ref().is_some_and(supports)
     }
 }

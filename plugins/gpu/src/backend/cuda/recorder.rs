@@ -1,13 +1,12 @@
 //! Commands in the GPU's stream, and events.
 
-use super::compiler::Kernel;
 use super::glsl::THREADS;
 use super::{Device, failed};
 use crate::backend::clock::now;
 use crate::backend::driver::{
-    BackendResult, LARGEST_BATCH, MemoryOffset, PUSH_BYTES, Pipeline, Recorder,
+    BackendResult, Convolution, Dispatch, LARGEST_BATCH, MatMul, MemoryOffset, PUSH_BYTES, Recorder,
 };
-use cudarc::driver::sys::{self, CUevent_flags, CUresult};
+use cudarc::driver::sys::{self, CUevent_flags, CUfunction, CUresult};
 use cudarc::driver::{DriverError, result};
 use std::sync::Arc;
 use std::thread;
@@ -59,6 +58,29 @@ impl CudaRecorder {
         self.taken = Some(taken + 1);
         Ok(())
     }
+
+    /// Launches a shader.
+    ///
+    /// # Safety
+    /// As for [`Recorder::dispatch`]; the context is that of this thread.
+    unsafe fn launch(&self, shader: &Dispatch) -> BackendResult {
+        // The driver copies as many bytes as the kernel's argument has.
+        #[repr(align(8))]
+        struct Push([u8; PUSH_BYTES]);
+        let mut argument = Push([0; PUSH_BYTES]);
+        argument.0[..shader.push.len()].copy_from_slice(&shader.push);
+        let mut arguments = [(&raw mut argument).cast()];
+        let [x, y, z] = shader.groups;
+        // SAFETY: the function is one of a module that stays; its only argument is at most so large; the memory that it uses
+        // lives until the batch is done.
+        unsafe {
+            let function = shader.pipeline.0 as CUfunction;
+            let (grid, block) = ((x, y, z), (THREADS, 1, 1));
+            let stream = self.device.stream;
+            result::launch_kernel(function, grid, block, 0, stream, &mut arguments)
+        }
+        .map_err(|error| failed("launch a kernel", error))
+    }
 }
 
 impl Recorder for CudaRecorder {
@@ -106,37 +128,50 @@ impl Recorder for CudaRecorder {
             .map_err(|error| failed("fill memory", error))
     }
 
-    unsafe fn dispatch(
-        &mut self,
-        pipeline: Pipeline,
-        push: &[u8],
-        groups: [u32; 3],
-    ) -> BackendResult {
+    unsafe fn dispatch(&mut self, shader: &Dispatch) -> BackendResult {
         let _entered = self.device.enter()?;
         self.stamp()?;
-        // SAFETY: `compile` made it, for good.
-        let kernel = unsafe { &*(pipeline.0 as *const Kernel) };
-        if let Some(substitute) = kernel.substitute
-            // SAFETY: the context is that of this thread; the memory that is used lives, as the caller says.
-            && unsafe { self.device.compute(substitute, push)? }
-        {
-            return Ok(());
+        // SAFETY: the context is that of this thread, and the memory that is used lives until the batch is done.
+        unsafe { self.launch(shader) }
+    }
+
+    unsafe fn matmul(&mut self, product: &MatMul, shader: &Dispatch) -> BackendResult {
+        let _entered = self.device.enter()?;
+        self.stamp()?;
+        if let Some(cublas) = &self.device.cublas {
+            // SAFETY: the context is that of this thread; the matrices have these sizes, and live until the batch is done.
+            match unsafe { cublas.enqueue(product, shader.tensors) } {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(cause) => {
+                    self.device.library_failed(
+                        "cuBLAS",
+                        "multiply matrices",
+                        &cublas.failed,
+                        &cause,
+                    )?;
+                }
+            }
         }
-        // The driver copies as many bytes as the kernel's argument has.
-        #[repr(align(8))]
-        struct Push([u8; PUSH_BYTES]);
-        let mut argument = Push([0; PUSH_BYTES]);
-        argument.0[..push.len()].copy_from_slice(push);
-        let mut arguments = [(&raw mut argument).cast()];
-        let [x, y, z] = groups;
-        // SAFETY: the function is one of a module that stays; its only argument is at most so large; the memory that it uses
-        // lives, as the caller says.
-        unsafe {
-            let (grid, block) = ((x, y, z), (THREADS, 1, 1));
-            let stream = self.device.stream;
-            result::launch_kernel(kernel.function, grid, block, 0, stream, &mut arguments)
+        // SAFETY: the context is that of this thread, and the memory that is used lives until the batch is done.
+        unsafe { self.launch(shader) }
+    }
+
+    unsafe fn convolve(&mut self, convolution: &Convolution, shader: &Dispatch) -> BackendResult {
+        let _entered = self.device.enter()?;
+        self.stamp()?;
+        if let Some(cudnn) = &self.device.cudnn {
+            // SAFETY: the context is that of this thread; the tensors have these sizes, and live until the batch is done.
+            match unsafe { cudnn.enqueue(convolution, shader.tensors) } {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(cause) => {
+                    self.device.library_failed("cuDNN", "convolve", &cudnn.failed, &cause)?;
+                }
+            }
         }
-        .map_err(|error| failed("launch a kernel", error))
+        // SAFETY: the context is that of this thread, and the memory that is used lives until the batch is done.
+        unsafe { self.launch(shader) }
     }
 
     unsafe fn mark(&mut self) -> BackendResult {

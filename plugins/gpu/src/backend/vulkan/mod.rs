@@ -7,10 +7,9 @@ mod pipeline;
 mod recorder;
 
 use super::driver::{
-    BackendError, BackendResult, CooperativeMatrix, Driver, Memory, MemoryKind, Pipeline, Recorder,
-    Shader,
+    BackendError, BackendResult, CooperativeMatrix, Driver, Memory, MemoryKind, OpenedGpu,
+    Pipeline, Recorder, Shader,
 };
-use super::gpu::OpenedGpu;
 use crate::settings::Settings;
 use ash::vk;
 use se_plugin::{Code, Error, Result};

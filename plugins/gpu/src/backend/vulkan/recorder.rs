@@ -2,7 +2,7 @@
 
 use super::memory::buffer;
 use super::{Device, failed};
-use crate::backend::driver::{BackendResult, LARGEST_BATCH, MemoryOffset, Pipeline, Recorder};
+use crate::backend::driver::{BackendResult, Dispatch, LARGEST_BATCH, MemoryOffset, Recorder};
 use ash::vk::{self, Handle as _};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -136,21 +136,16 @@ impl Recorder for VulkanRecorder {
         Ok(())
     }
 
-    unsafe fn dispatch(
-        &mut self,
-        pipeline: Pipeline,
-        push: &[u8],
-        groups: [u32; 3],
-    ) -> BackendResult {
-        let (device, [x, y, z]) = (&self.device.raw, groups);
-        let pipeline = vk::Pipeline::from_raw(pipeline.0);
+    unsafe fn dispatch(&mut self, shader: &Dispatch) -> BackendResult {
+        let (device, [x, y, z]) = (&self.device.raw, shader.groups);
+        let pipeline = vk::Pipeline::from_raw(shader.pipeline.0);
         // SAFETY: the command buffer is open; the pipeline is this device's and lives as long; `push` is within the
         // range of its layout. Shaders reach memory by addresses of device memory only, of which Rust borrows nothing.
         unsafe {
             let bind = vk::PipelineBindPoint::COMPUTE;
             device.cmd_bind_pipeline(self.buffer, bind, pipeline);
             let stage = vk::ShaderStageFlags::COMPUTE;
-            device.cmd_push_constants(self.buffer, self.device.layout, stage, 0, push);
+            device.cmd_push_constants(self.buffer, self.device.layout, stage, 0, &shader.push);
             device.cmd_dispatch(self.buffer, x, y, z);
         }
         Ok(())

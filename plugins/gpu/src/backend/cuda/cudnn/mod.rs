@@ -2,19 +2,15 @@
 
 mod plan;
 mod selftest;
-mod sizes;
-
-pub(super) use sizes::Convolution;
 
 use super::dlopen::CUDNN;
-use super::library_ops::{pushed, warn};
-use super::{broken, failed};
-use crate::backend::driver::BackendResult;
+use super::{broken, failed, warn};
+use crate::backend::driver::{BackendResult, Convolution, ConvolutionKind};
 use cudarc::cudnn::result::{self, CudnnError};
 use cudarc::cudnn::sys;
 use cudarc::driver::sys::CUstream;
 use plan::{ALIGNMENT, Plan};
-use sizes::Sizes;
+use se_plugin::kernel::DType;
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
@@ -25,7 +21,10 @@ const WORKSPACE: (usize, usize) = (256 << 20, 16);
 /// How many different convolutions are kept ready.
 const MOST_PLANS: usize = 4096;
 
-type Plans = HashMap<(Convolution, Sizes), Option<Arc<Plan>>>;
+type Plans = HashMap<Convolution, Option<Arc<Plan>>>;
+
+/// What cuDNN may compute wrongly, and whether with volumes.
+type Variant = (ConvolutionKind, DType, bool);
 
 /// cuDNN, opened for a GPU.
 pub(super) struct Cudnn {
@@ -35,7 +34,7 @@ pub(super) struct Cudnn {
     /// `None` for those that cuDNN does not support.
     plans: Mutex<Plans>,
     /// The kinds of convolutions with wrong results.
-    wrong: Vec<Convolution>,
+    wrong: Vec<Variant>,
     /// Logs only the first failure that is not the GPU's.
     pub(super) failed: Once,
 }
@@ -78,10 +77,9 @@ impl Cudnn {
         Ok(Some(opened))
     }
 
-    /// Returns whether it computes the shader with these numbers. The context is that of this thread.
-    pub(super) fn takes(&self, convolution: Convolution, numbers: &[u32]) -> bool {
-        let sizes = || Sizes::of(convolution, numbers.try_into().ok()?);
-        sizes().is_some_and(|sizes| self.plan(convolution, sizes).is_some())
+    /// Returns whether it computes this convolution. The context is that of this thread.
+    pub(super) fn supports(&self, convolution: &Convolution) -> bool {
+        self.plan(convolution).is_some()
     }
 
     /// Enqueues a convolution into the stream, if cuDNN supports it. Returns whether it does.
@@ -90,21 +88,19 @@ impl Cudnn {
     /// The context is that of this thread; the tensors are in memory of the GPU, which lives until they are computed.
     pub(super) unsafe fn enqueue(
         &self,
-        convolution: Convolution,
-        push: &[u8],
+        convolution: &Convolution,
+        tensors: [u64; 3],
     ) -> Result<bool, String> {
-        let Some((addresses, numbers)) = pushed(push) else { return Ok(false) };
         // cuDNN may load several elements at once.
-        if addresses.iter().any(|address| !address.is_multiple_of(16)) {
+        if tensors.iter().any(|address| !address.is_multiple_of(16)) {
             return Ok(false);
         }
-        let Some(sizes) = Sizes::of(convolution, numbers) else { return Ok(false) };
-        let Some(plan) = self.plan(convolution, sizes) else { return Ok(false) };
+        let Some(plan) = self.plan(convolution) else { return Ok(false) };
         // SAFETY: the context is that of this thread, and the tensors of these sizes live until they are computed.
-        let enqueued = unsafe { self.compute(&plan, addresses) };
+        let enqueued = unsafe { self.compute(&plan, tensors) };
         let Err(error) = enqueued else { return Ok(true) };
         // The convolution is not tried again.
-        self.plans().insert((convolution, sizes), None);
+        self.plans().insert(*convolution, None);
         if is_refusal(error) { Ok(false) } else { Err(text(error)) }
     }
 
@@ -123,15 +119,16 @@ impl Cudnn {
     }
 
     /// Returns the plan for a convolution, or `None` if cuDNN does not support it.
-    fn plan(&self, convolution: Convolution, sizes: Sizes) -> Option<Arc<Plan>> {
-        if self.wrong.contains(&convolution) {
+    fn plan(&self, convolution: &Convolution) -> Option<Arc<Plan>> {
+        let Convolution { kind, dtype, shape } = convolution;
+        if self.wrong.contains(&(*kind, *dtype, shape.is_deep)) {
             return None;
         }
-        if let Some(known) = self.plans().get(&(convolution, sizes)) {
+        if let Some(known) = self.plans().get(convolution) {
             return known.clone();
         }
         let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
-        let plan = Plan::new(handle.0, self.workspace.1, convolution, sizes);
+        let plan = Plan::new(handle.0, self.workspace.1, convolution);
         drop(handle);
         let plan = plan.unwrap_or_else(|error| {
             if !is_refusal(error) {
@@ -144,7 +141,7 @@ impl Cudnn {
             plans.clear();
         }
         let plan = plan.map(Arc::new);
-        plans.insert((convolution, sizes), plan.clone());
+        plans.insert(*convolution, plan.clone());
         plan
     }
 }

@@ -1,8 +1,10 @@
 //! A convolution as cuDNN describes it, ready to be enqueued.
 
-use super::sizes::{Axis, Convolution, Sizes, What};
+use crate::backend::driver::{Convolution, ConvolutionKind, WindowShape};
 use cudarc::cudnn::result::{self, CudnnError};
 use cudarc::cudnn::sys;
+use se_plugin::kernel::DType;
+use se_plugin::toolkit::window::Windows;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
@@ -43,9 +45,9 @@ fn tensor(
 /// The algorithm of cuDNN.
 #[derive(Clone, Copy)]
 enum Algorithm {
-    Results(sys::cudnnConvolutionFwdAlgo_t),
-    Images(sys::cudnnConvolutionBwdDataAlgo_t),
-    Filter(sys::cudnnConvolutionBwdFilterAlgo_t),
+    Forward(sys::cudnnConvolutionFwdAlgo_t),
+    BackwardData(sys::cudnnConvolutionBwdDataAlgo_t),
+    BackwardFilter(sys::cudnnConvolutionBwdFilterAlgo_t),
 }
 
 // SAFETY: descriptors are addresses that any thread may use; nothing changes them once the plan is made.
@@ -107,39 +109,64 @@ macro_rules! choose {
     }};
 }
 
+/// Returns the type of cuDNN and the bytes of an element, if cuDNN may support the convolution: not empty, with sizes of 31
+/// bits, and with images that are padded alike at both ends.
+fn supported(convolution: &Convolution) -> Option<(sys::cudnnDataType_t, usize)> {
+    let WindowShape { images, windows, results, groups, .. } = &convolution.shape;
+    let each = |of: &Windows| [of.size, of.stride, of.dilation, of.count];
+    let sizes = windows.iter().flat_map(each).chain(*images).chain([*results, *groups]);
+    let fits = |size: usize| size > 0 && c_int::try_from(size).is_ok();
+    let counts = windows.iter().map(|of| of.count as c_int);
+    let is_supported = sizes.into_iter().all(fits)
+        && windows.iter().all(|of| c_int::try_from(of.before).is_ok())
+        && counts.fold(Some(images[0] as c_int), |all, count| all?.checked_mul(count)).is_some()
+        && convolution.shape.is_even();
+    let data_type = match convolution.dtype {
+        DType::Float32 => (sys::cudnnDataType_t::CUDNN_DATA_FLOAT, 4),
+        DType::Float16 => (sys::cudnnDataType_t::CUDNN_DATA_HALF, 2),
+        DType::Bfloat16 => (sys::cudnnDataType_t::CUDNN_DATA_BFLOAT16, 2),
+        _ => return None,
+    };
+    is_supported.then_some(data_type)
+}
+
 impl Plan {
     /// Plans a convolution with cuDNN's suggestion, if that fits into the memory.
     pub(super) fn new(
         cudnn: sys::cudnnHandle_t,
         space: usize,
-        convolution: Convolution,
-        sizes: Sizes,
+        convolution: &Convolution,
     ) -> Result<Option<Self>, CudnnError> {
         use sys::cudnnTensorFormat_t::{CUDNN_TENSOR_NCHW as FIRST, CUDNN_TENSOR_NHWC as LAST};
-        let Convolution { what, kind, .. } = convolution;
-        let Sizes { images, channels, results, groups, .. } = sizes;
-        let along = |of: fn(&Axis) -> c_int| sizes.along(convolution, of);
+        let Some((kind, element)) = supported(convolution) else { return Ok(None) };
+        let shape = convolution.shape;
+        let [count, .., channels] = shape.images.map(|size| size as c_int);
+        let (results, groups) = (shape.results as c_int, shape.groups as c_int);
+        let axes = if shape.is_deep { &shape.windows[..] } else { &shape.windows[1..] };
+        let along = |of: fn(&Windows) -> usize| -> Vec<c_int> {
+            axes.iter().map(|axis| of(axis) as c_int).collect()
+        };
         let with = |first: [c_int; 2], of| [&first[..], &along(of)].concat();
         let each = channels / groups;
 
         let elements =
             along(|axis| axis.size).into_iter().try_fold(each, |all, size| all.checked_mul(size));
         let Some(elements) = elements else { return Ok(None) };
-        let bytes = elements as usize * results as usize * convolution.bytes();
+        let bytes = elements as usize * results as usize * element;
         let Some(space) = space.checked_sub(bytes.next_multiple_of(ALIGNMENT)) else {
             return Ok(None);
         };
         let order = |format| tensor(kind, format, &[1, results, elements, 1]);
         let orders = [order(LAST)?, order(FIRST)?];
 
-        let images = tensor(kind, LAST, &with([images, channels], |axis| axis.images))?;
-        let outcome = tensor(kind, LAST, &with([sizes.images, results], |axis| axis.count))?;
+        let images = tensor(kind, LAST, &with([count, channels], |axis| axis.input))?;
+        let outcome = tensor(kind, LAST, &with([count, results], |axis| axis.count))?;
         let handle = result::create_filter_descriptor()?;
         let filter = Descriptor { handle, destroy: result::destroy_filter_descriptor };
         let all = with([results, each], |axis| axis.size);
-        let count = all.len() as c_int;
+        let length = all.len() as c_int;
         // SAFETY: there are so many sizes.
-        unsafe { result::set_filternd_descriptor(handle, kind, LAST, count, all.as_ptr()) }?;
+        unsafe { result::set_filternd_descriptor(handle, kind, LAST, length, all.as_ptr()) }?;
 
         let handle = result::create_convolution_descriptor()?;
         let described = Descriptor { handle, destroy: result::destroy_convolution_descriptor };
@@ -168,25 +195,25 @@ impl Plan {
         }
 
         let (x, w, y) = (images.handle, filter.handle, outcome.handle);
-        let chosen = match what {
-            What::Results => choose!(
-                Results: get_convolution_forward_algorithm,
+        let chosen = match convolution.kind {
+            ConvolutionKind::Forward => choose!(
+                Forward: get_convolution_forward_algorithm,
                 get_convolution_forward_workspace_size,
                 cudnnConvolutionFwdAlgoPerf_t,
                 (cudnn, x, w, handle, y),
                 space,
                 is_exact
             ),
-            What::Images => choose!(
-                Images: get_convolution_backward_data_algorithm,
+            ConvolutionKind::BackwardData => choose!(
+                BackwardData: get_convolution_backward_data_algorithm,
                 get_convolution_backward_data_workspace_size,
                 cudnnConvolutionBwdDataAlgoPerf_t,
                 (cudnn, w, y, handle, x),
                 space,
                 is_exact
             ),
-            What::Filter => choose!(
-                Filter: get_convolution_backward_filter_algorithm,
+            ConvolutionKind::BackwardFilter => choose!(
+                BackwardFilter: get_convolution_backward_filter_algorithm,
                 get_convolution_backward_filter_workspace_size,
                 cudnnConvolutionBwdFilterAlgoPerf_t,
                 (cudnn, x, y, handle, w),
@@ -196,7 +223,7 @@ impl Plan {
         };
         if chosen.is_none() {
             log::debug!(
-                "RUST_GPU convolves by its own kernel: cuDNN has none in {space} bytes for {sizes:?}"
+                "RUST_GPU convolves by its own kernel: cuDNN has none in {space} bytes for {shape:?}"
             );
         }
         Ok(chosen.map(|(algorithm, needed)| Self {
@@ -232,13 +259,13 @@ impl Plan {
             let (from, out) = (from as *const _, out as *mut _);
             sys::cudnnTransformTensor(handle, one, of.handle, from, zero, to.handle, out).result()
         };
-        if !matches!(self.algorithm, Algorithm::Filter(_)) {
+        if !matches!(self.algorithm, Algorithm::BackwardFilter(_)) {
             order(ours, b, theirs, filter)?;
         }
         // SAFETY: handle and descriptors live; the tensors have these sizes, and the workspace has what is needed.
         unsafe {
             match self.algorithm {
-                Algorithm::Results(algorithm) => result::convolution_forward(
+                Algorithm::Forward(algorithm) => result::convolution_forward(
                     handle,
                     one,
                     x,
@@ -253,7 +280,7 @@ impl Plan {
                     y,
                     out as *mut _,
                 ),
-                Algorithm::Images(algorithm) => result::convolution_backward_data(
+                Algorithm::BackwardData(algorithm) => result::convolution_backward_data(
                     handle,
                     one,
                     w,
@@ -268,7 +295,7 @@ impl Plan {
                     x,
                     out as *mut _,
                 ),
-                Algorithm::Filter(algorithm) => result::convolution_backward_filter(
+                Algorithm::BackwardFilter(algorithm) => result::convolution_backward_filter(
                     handle,
                     one,
                     x,
@@ -285,9 +312,31 @@ impl Plan {
                 ),
             }?;
         }
-        if matches!(self.algorithm, Algorithm::Filter(_)) {
+        if matches!(self.algorithm, Algorithm::BackwardFilter(_)) {
             order(theirs, filter, ours, out)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::selftest::SHAPES;
+    use super::*;
+
+    #[test]
+    fn cudnn_gets_even_windows_and_sizes_of_31_bits() {
+        let is_supported = |dtype, change: fn(&mut WindowShape)| {
+            let [_, mut shape] = SHAPES;
+            change(&mut shape);
+            supported(&Convolution { kind: ConvolutionKind::Forward, dtype, shape }).is_some()
+        };
+        assert!(is_supported(DType::Bfloat16, |_| {}));
+        assert!(!is_supported(DType::Float64, |_| {}));
+        // One row behind the images; no images; too many channels; too many windows.
+        assert!(!is_supported(DType::Float32, |shape| shape.windows[1].count = 4));
+        assert!(!is_supported(DType::Float32, |shape| shape.images[0] = 0));
+        assert!(!is_supported(DType::Float32, |shape| shape.images[4] = 1 << 31));
+        assert!(!is_supported(DType::Float32, |shape| shape.images[0] = 1 << 27));
     }
 }
