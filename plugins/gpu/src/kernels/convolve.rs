@@ -3,7 +3,7 @@
 
 use super::matrix::{self, Tiles, cooperative};
 use super::reduce::sum;
-use super::transpose::{Walk, fill, strides};
+use super::strided_copy::{Walk, fill, strides};
 use super::window::{self, Geometry, windows};
 use super::*;
 use crate::backend::{self, ConvolutionKind, MatMul, Operation, WindowShape};

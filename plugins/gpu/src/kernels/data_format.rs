@@ -1,7 +1,7 @@
 //! Images whose channels come first. The kernels need channels last, so such images are copied, and
 //! the results are copied back.
 
-use super::transpose::{Walk, strides};
+use super::strided_copy::{Walk, strides};
 use super::*;
 
 /// Where the channels of images are: `data_format`.

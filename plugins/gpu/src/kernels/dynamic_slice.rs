@@ -1,8 +1,7 @@
 //! Slices at places that are only known when they are computed: a cache of keys and values in `generate`.
 
-use super::transpose::{Walk, movers, slice, strides};
+use super::strided_copy::{Walk, movers, slice, strides};
 use super::*;
-use core::marker::PhantomData;
 use se_plugin::toolkit::slice::Steps;
 
 /// Returns where a slice of these sizes begins. As in XLA, it is moved to where all of it fits.

@@ -1,10 +1,9 @@
 //! `Einsum`, computed as products of matrices.
 
 use super::reduce::sum;
-use super::transpose::{Walk, fill, strides};
+use super::strided_copy::{Walk, fill, strides};
 use super::*;
 use crate::backend::MatMul;
-use core::marker::PhantomData;
 use se_plugin::toolkit::einsum::Einsum;
 use se_plugin::toolkit::ops::inputs;
 
@@ -126,19 +125,15 @@ fn compute(run: &Run<'_>, equation: &str) -> Result<()> {
     walk(&order, 2).reversed().enqueue(run, OP, (&result).into(), &out)
 }
 
-struct EinsumKernel<T> {
-    equation: String,
-    elements: PhantomData<T>,
+struct Equation(String);
+
+impl Equation {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        Ok(Self(construction.attr("equation")?))
+    }
 }
 
-#[kernel(op = "Einsum", types(T = [f32, f16, bf16]))]
-impl<T: Element> Kernel for EinsumKernel<T> {
-    type Platform = GpuPlatform;
-
-    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self { equation: construction.attr("equation")?, elements: PhantomData })
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        compute(context, &self.equation)
-    }
+attributed! {
+    types [f32, f16, bf16]
+    "Einsum" EinsumKernel = Equation::new, |context, _, equation| compute(context, &equation.0);
 }

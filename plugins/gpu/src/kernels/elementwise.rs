@@ -301,7 +301,7 @@ fn compare(context: &Run<'_>, op: &'static str, number: u32, must_fit: &MustFit)
     let [a, b] = [0, 1].map(|index| shape(&context.input(index)?));
     if !must_fit.0 && shapes::broadcast_shape(&a?, &b?).is_err() {
         let result = Operand::Value((number == NOT_EQUAL).into());
-        return transpose::fill(context, op, result, &output(context, 0, &[])?);
+        return strided_copy::fill(context, op, result, &output(context, 0, &[])?);
     }
     binary(context, op, number, 0.0)
 }

@@ -1,54 +1,7 @@
-//! Chooses elements by a condition or by an index.
+//! Elements and slices by their indices.
 
 use super::*;
 use core::marker::PhantomData;
-
-/// Chooses one of two for each element, by a condition.
-fn select(context: &Run<'_>, op: &'static str, by_row: bool) -> Result<()> {
-    let [condition, a, b] = [0, 1, 2].map(|index| context.input(index));
-    let (condition, a, b) = (condition?, a?, b?);
-    let (mut c_shape, a_shape, b_shape) = (shape(&condition)?, shape(&a)?, shape(&b)?);
-    if by_row {
-        if a_shape != b_shape {
-            return Err(wrong(format!("Incompatible shapes: {a_shape:?} vs. {b_shape:?}")));
-        }
-        let fits = match c_shape[..] {
-            [] => true,
-            // A vector chooses rows.
-            [rows] if a_shape.len() != 1 => a_shape.first() == Some(&rows),
-            _ => c_shape == a_shape,
-        };
-        if !fits {
-            return Err(wrong(format!("Incompatible shapes: {c_shape:?} vs. {a_shape:?}")));
-        }
-        if !c_shape.is_empty() {
-            c_shape.resize(a_shape.len(), 1);
-        }
-    }
-    let broadcast = Broadcast::new([&c_shape, &a_shape, &b_shape])?;
-    let out = output(context, 0, broadcast.shape())?;
-    let mut numbers = vec![word(out.len())?];
-    for axis in broadcast.axes() {
-        // Each axis is dense, or repeated: its steps follow from the axes behind it.
-        let goes_on = axis.strides.map(|stride| u32::from(stride != 0));
-        numbers.extend([axis.len as u32, goes_on[0] | goes_on[1] << 1 | goes_on[2] << 2]);
-    }
-    Launch {
-        op,
-        shader: shader!("select"),
-        constants: &[bytes(&out)?, broadcast.axes().len() as u32],
-        operands: &[(&condition).into(), (&a).into(), (&b).into(), (&out).into()],
-        numbers: &numbers,
-        groups: groups(out.len()),
-    }
-    .enqueue(context)
-}
-
-kernels! {
-    types [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool]
-    "Select" Select = |run, op| select(run, op, true);
-    "SelectV2" SelectV2 = |run, op| select(run, op, false);
-}
 
 struct GatherV2<T> {
     batches: i64,
@@ -116,7 +69,7 @@ pub(super) fn slices(
 ) -> Result<()> {
     if params.is_empty() {
         // Each index is outside.
-        return super::transpose::fill(context, op, Operand::Value(0), out);
+        return super::strided_copy::fill(context, op, Operand::Value(0), out);
     }
     Launch {
         op,
@@ -202,48 +155,6 @@ impl<T: Element> Kernel for OneHot<T> {
             constants: &[bytes(&out)?, element_type(index.dtype())?],
             operands: &[(&index).into(), (&on).into(), (&off).into(), (&out).into()],
             numbers: &[word(out.len())?, depth as u32, shapes::count(&shape[axis..]) as u32],
-            groups: groups(out.len()),
-        }
-        .enqueue(context)
-    }
-}
-
-struct MatrixBandPart<T>(PhantomData<T>);
-
-#[kernel(
-    op = "MatrixBandPart",
-    types(
-        T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool],
-        Tindex = [i32, i64]
-    ),
-    host_memory("num_lower", "num_upper")
-)]
-impl<T: Element> Kernel for MatrixBandPart<T> {
-    type Platform = GpuPlatform;
-
-    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self(PhantomData))
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        let input = context.input(0)?;
-        let shape = shape(&input)?;
-        let [.., rows, columns] = shape[..] else {
-            return Err(wrong(format!("input must be at least 2-dim, received shape: {shape:?}")));
-        };
-        // The distance from the diagonal; negative means any distance.
-        let side = |index: usize, name: &str, all: usize| match host_integer(context, index)? {
-            ..0 => Ok(all as u32),
-            some if some <= all as i64 => Ok(some as u32),
-            some => Err(wrong(format!("{name} must be negative or at most {all}, got: {some}"))),
-        };
-        let (lower, upper) = (side(1, "num_lower", rows)?, side(2, "num_upper", columns)?);
-        let out = output(context, 0, &shape)?;
-        Launch {
-            op: "MatrixBandPart",
-            shader: shader!("band"),
-            constants: &[bytes(&out)?],
-            operands: &[(&input).into(), (&out).into()],
-            numbers: &[word(out.len())?, rows as u32, columns as u32, lower, upper],
             groups: groups(out.len()),
         }
         .enqueue(context)

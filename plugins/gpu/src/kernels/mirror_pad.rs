@@ -1,8 +1,7 @@
 //! Extends tensors beyond their ends: mirrored there, or from the other end.
 
-use super::transpose::{movers, too_large};
+use super::strided_copy::{movers, too_large};
 use super::*;
-use core::marker::PhantomData;
 
 /// How a tensor is extended. The numbers are those of `shaders/mirror.comp`.
 #[derive(Clone, Copy, PartialEq)]

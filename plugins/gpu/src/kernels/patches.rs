@@ -1,6 +1,6 @@
 //! Copies the elements of windows over images next to each other.
 
-use super::transpose::too_large;
+use super::strided_copy::too_large;
 use super::window::Geometry;
 use super::*;
 
@@ -18,7 +18,7 @@ attributed! {
         }
         word(images.len())?;
         if images.is_empty() {
-            return super::transpose::fill(context, op, Operand::Value(0), &out);
+            return super::strided_copy::fill(context, op, Operand::Value(0), &out);
         }
         Launch {
             op,

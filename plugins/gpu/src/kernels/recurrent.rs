@@ -5,7 +5,7 @@
 //! gate, then both biases. The order of the gates is that of Keras on TensorFlow without CUDA: for
 //! LSTM input, forget, cell, output; for GRU update, reset, cell.
 
-use super::transpose::{Walk, fill, strides};
+use super::strided_copy::{Walk, fill, strides};
 use super::*;
 use crate::backend::MatMul;
 use core::marker::PhantomData;

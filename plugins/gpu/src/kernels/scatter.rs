@@ -2,7 +2,7 @@
 //! numbers are those of the ops in `shaders/scatter.comp`. A row for a place outside of the tensor changes nothing.
 
 use super::gather_nd::Axes;
-use super::transpose::{copy_of_input, fill};
+use super::strided_copy::{copy_of_input, fill};
 use super::*;
 use core::marker::PhantomData;
 

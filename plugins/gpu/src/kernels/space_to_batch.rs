@@ -1,9 +1,8 @@
 //! Divides images into blocks: the positions at the same place of all blocks become an image or channels, and back.
 
 use super::data_format::Layout;
-use super::transpose::{Walk, movers, strides, too_large};
+use super::strided_copy::{Walk, movers, strides, too_large};
 use super::*;
-use core::marker::PhantomData;
 
 /// An axis with blocks, as the shader gets it: the positions of a block, those before the image,
 /// those of the image, and the number of blocks.
@@ -102,7 +101,7 @@ fn batches(context: &Run<'_>, op: &'static str, is_back: bool) -> Result<()> {
     word(input.len())?;
     if input.is_empty() {
         // Padding alone.
-        return super::transpose::fill(context, op, Operand::Value(0), &out);
+        return super::strided_copy::fill(context, op, Operand::Value(0), &out);
     }
     Launch {
         op,

@@ -1,4 +1,4 @@
-//! Windows over images, and pooling. The numbers are those of the ops in `shaders/window.comp`.
+//! Windows over images. The numbers are those of the ops in `shaders/window.comp`.
 
 use super::data_format::Layout;
 use super::*;
@@ -71,7 +71,7 @@ impl Geometry {
         Self::new(construction, axes, layout, None, dilations)
     }
 
-    fn of_pools(construction: &OpKernelConstruction<'_>, axes: usize) -> Result<Self> {
+    pub(super) fn of_pools(construction: &OpKernelConstruction<'_>, axes: usize) -> Result<Self> {
         let layout = Layout::of(construction)?;
         let sizes = along(construction, "ksize", axes, layout)?;
         Self::new(construction, axes, layout, Some(sizes), [1; 3])
@@ -262,8 +262,8 @@ impl WindowShape {
 pub(super) const CONVOLVE: u32 = 4;
 pub(super) const IMAGE_GRADIENT: u32 = 5;
 pub(super) const FILTER_GRADIENT: u32 = 6;
-/// That of pooling: to the first of the greatest of each window.
-const FIRST_GRADIENT: u32 = 2;
+/// The gradient of pooling: to the first of the greatest of each window.
+pub(super) const FIRST_GRADIENT: u32 = 2;
 
 /// The windows in a turn of the loop for the gradient of a filter.
 const EACH: usize = 4;
@@ -278,66 +278,3 @@ macro_rules! windows {
     };
 }
 pub(super) use windows;
-
-fn pool(run: &Run<'_>, op: &'static str, geometry: &Geometry, number: u32) -> Result<()> {
-    let images = geometry.layout.input(run, op, 0)?;
-    let plan = geometry.pools(&shape(&images)?)?;
-    let out = geometry.layout.output(run, 0, &plan.shape())?;
-    plan.enqueue(run, op, number, [&images; 3], &out.tensor)?;
-    out.finish(run, op)
-}
-
-fn mean_gradient(run: &Run<'_>, op: &'static str, geometry: &Geometry) -> Result<()> {
-    let layout = geometry.layout;
-    let (image_shape, gradient) = (layout.last(host_shape(run, 0)?), layout.input(run, op, 1)?);
-    let plan = geometry.pools(&image_shape)?;
-    plan.check(&gradient, "grad")?;
-    let out = layout.output(run, 0, &image_shape)?;
-    plan.enqueue(run, op, 3, [&gradient; 3], &out.tensor)?;
-    out.finish(run, op)
-}
-
-windows! {
-    "MaxPool" MaxPool of_pools 2 () = |run, op, geometry| pool(run, op, geometry, 0);
-    "AvgPool" AvgPool of_pools 2 () = |run, op, geometry| pool(run, op, geometry, 1);
-    "MaxPool3D" MaxPool3d of_pools 3 () = |run, op, geometry| pool(run, op, geometry, 0);
-    "AvgPool3D" AvgPool3d of_pools 3 () = |run, op, geometry| pool(run, op, geometry, 1);
-    "MaxPoolGrad" MaxPoolGrad of_pools 2 () = |run, op, geometry| {
-        let layout = geometry.layout;
-        let (images, gradient) = (layout.input(run, op, 0)?, layout.input(run, op, 2)?);
-        let image_shape = shape(&images)?;
-        let plan = geometry.pools(&image_shape)?;
-        plan.check(&gradient, "grad")?;
-        let out = layout.output(run, 0, &image_shape)?;
-        plan.enqueue(run, op, FIRST_GRADIENT, [&images, &gradient, &gradient], &out.tensor)?;
-        out.finish(run, op)
-    };
-    "AvgPoolGrad" AvgPoolGrad of_pools 2 ("orig_input_shape") = mean_gradient;
-    "AvgPool3DGrad" AvgPool3dGrad of_pools 3 ("orig_input_shape") = mean_gradient;
-}
-
-struct MaxPool3dGrad(Geometry);
-
-// The images may have another type than the gradient; TensorFlow has no kernels for that.
-#[kernel(op = "MaxPool3DGrad", types(T = [f32], TInput = [f32]))]
-#[kernel(op = "MaxPool3DGrad", types(T = [f16], TInput = [f16]))]
-#[kernel(op = "MaxPool3DGrad", types(T = [bf16], TInput = [bf16]))]
-impl Kernel for MaxPool3dGrad {
-    type Platform = GpuPlatform;
-
-    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self(Geometry::of_pools(construction, 3)?))
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        let (op, layout) = ("MaxPool3DGrad", self.0.layout);
-        let [images, results, gradient] = [0, 1, 2].map(|index| layout.input(context, op, index));
-        let (images, results, gradient) = (images?, results?, gradient?);
-        let image_shape = shape(&images)?;
-        let plan = self.0.pools(&image_shape)?;
-        plan.check(&results, "orig_output")?;
-        plan.check(&gradient, "grad")?;
-        let out = layout.output(context, 0, &image_shape)?;
-        plan.enqueue(context, op, 7, [&images, &gradient, &results], &out.tensor)?;
-        out.finish(context, op)
-    }
-}

@@ -1,0 +1,59 @@
+//! `Pad` and `PadV2`.
+
+use super::strided_copy::{Walk, fill, input_shape, movers, strides, too_large};
+use super::*;
+
+movers! {
+    "Pad" Pad (Tpaddings) ("paddings") = |context, op| pad(context, op, 0);
+    "PadV2" PadV2 (Tpaddings) ("paddings", "constant_values") =
+        |context, op| pad(context, op, bits(context.host_scalar::<T>(2)?)?);
+}
+
+/// Returns the bytes of an element as a number.
+fn bits<T: Element>(element: T) -> Result<u64> {
+    let number: &dyn core::any::Any = &element;
+    macro_rules! of {
+        ($($t:ty => $bits:expr;)*) => {$(
+            if let Some(number) = number.downcast_ref::<$t>() {
+                let bits: fn(&$t) -> u64 = $bits;
+                return Ok(bits(number));
+            }
+        )*};
+    }
+    of! {
+        f32 => |x| x.to_bits().into();
+        f64 => |x| x.to_bits();
+        f16 => |x| x.to_bits().into();
+        bf16 => |x| x.to_bits().into();
+        i8 => |x| *x as u64;
+        i16 => |x| *x as u64;
+        i32 => |x| *x as u64;
+        i64 => |x| *x as u64;
+        u8 => |x| u64::from(*x);
+        u16 => |x| u64::from(*x);
+        u32 => |x| u64::from(*x);
+        u64 => |x| *x;
+        bool => |x| u64::from(*x);
+    }
+    Err(Error::new(Code::Unimplemented, format!("no value can be of type {}", T::DTYPE)))
+}
+
+/// Copies the input into an output that is padded with a value.
+fn pad(context: &Run<'_>, op: &'static str, value: u64) -> Result<()> {
+    let shape = input_shape(context, 0)?;
+    let paddings = host_shape(context, 1)?;
+    if paddings.len() != 2 * shape.len() {
+        return Err(wrong(format!(
+            "The first dimension of paddings must be the rank of inputs: {paddings:?}, {shape:?}"
+        )));
+    }
+    let out_shape = shape.iter().zip(paddings.chunks(2));
+    let out_shape = out_shape.map(|(size, pair)| size.checked_add(pair[0])?.checked_add(pair[1]));
+    let out_shape: Shape = out_shape.collect::<Option<_>>().ok_or_else(too_large)?;
+    let (input, out) = (context.input(0)?, output(context, 0, &out_shape)?);
+    let target = strides(&out_shape);
+    fill(context, op, Operand::Value(value), &out)?;
+    let mut walk = Walk::new(&shape, &strides(&shape), &target);
+    walk.from[1] = target.iter().zip(paddings.chunks(2)).map(|(t, p)| p[0] * *t as usize).sum();
+    walk.enqueue(context, op, (&input).into(), &out)
+}
