@@ -4,24 +4,14 @@ use crate::address_map::AddressMap;
 use crate::backend::{Batch, Buffer, Gpu};
 use crate::fusion::Fusion;
 use crate::health::Health;
+use crate::platform::{GpuPlatform, TIMELINE};
 use crate::queue::Queue;
 use crate::settings::{self, Settings};
 use crate::stream::{GpuEvent, GpuStream};
 use se_plugin::prelude::*;
-use se_plugin::profiler::Timeline;
 use se_plugin::{Counters, host_has_gpu_kernels};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
-
-/// The commands of all streams, for TensorFlow's profiler.
-pub(crate) static TIMELINE: LazyLock<Timeline> =
-    LazyLock::new(|| Timeline::new(GpuPlatform::device_type()));
-
-/// The platform: one GPU.
-pub struct GpuPlatform {
-    gpu: Arc<Gpu>,
-    counters: Counters,
-}
 
 #[device_plugin(graph_pass = Fusion, profiler = &*TIMELINE)]
 impl Platform for GpuPlatform {

@@ -2,10 +2,10 @@
 
 mod matcher;
 
-use crate::device::GpuPlatform;
 use crate::kernels::elementwise::fusible;
 use crate::kernels::fused::{self, MOST_INPUTS, MOST_STEPS};
 use crate::launch::is_float;
+use crate::platform::GpuPlatform;
 use crate::settings;
 use matcher::{Limits, Operand, Tree};
 use se_plugin::device_type;

@@ -2,7 +2,7 @@
 
 use crate::address_map::AddressMap;
 use crate::backend::{BufferSlice, Dispatch, Gpu, Operation, PUSH_BYTES, Shader};
-use crate::device::GpuPlatform;
+use crate::platform::GpuPlatform;
 use crate::queue::Task;
 use crate::stream::GpuStream;
 use se_plugin::prelude::*;

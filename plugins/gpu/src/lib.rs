@@ -16,13 +16,12 @@
 //! | `RUST_GPU_CACHE` | the directory for kernels that were compiled for CUDA, or `0` for none. By default `~/.cache/tensorflow-rust-gpu`. Drivers of Vulkan have caches of their own |
 //! | `RUST_GPU_COUNTERS` | a file to which the GPU's name and how often each kernel ran are written, whenever a tensor is copied to the host |
 //!
-//! `backend` is the layer above the drivers and holds all `unsafe`; the other modules are independent of Vulkan and CUDA.
+//! `backend` is the layer above the drivers; the other modules are independent of Vulkan and CUDA.
 //! `kernels` enqueue `shaders` by `launch`; `backend::cuda::glsl` has their source for CUDA. `fusion` is the graph pass.
 
 #![deny(unsafe_code)]
 
 mod address_map;
-#[allow(unsafe_code, reason = "calls of drivers; every block is argued")]
 mod backend;
 mod cache;
 mod device;
@@ -30,11 +29,13 @@ mod fusion;
 mod health;
 mod kernels;
 mod launch;
+mod platform;
 mod queue;
 mod settings;
 mod stream;
 
-pub use device::{GpuDevice, GpuPlatform};
+pub use device::GpuDevice;
 #[doc(hidden)]
 pub use kernels::bench;
+pub use platform::GpuPlatform;
 pub use stream::{GpuEvent, GpuStream};

@@ -1,8 +1,8 @@
 //! In-order queues: each has a thread that sends its work to the GPU, and one that waits for that.
 
 use crate::backend::{Batch, BufferSlice, Dispatch, Gpu, Measured, Staged, again};
-use crate::device::TIMELINE;
 use crate::health::Health;
+use crate::platform::TIMELINE;
 use se_plugin::profiler::Line;
 use se_plugin::{Error, HostCallback, HostSource, HostTarget, Result};
 use std::collections::VecDeque;

@@ -1,11 +1,28 @@
 //! The settings in environment variables; the table is in `lib.rs`.
 
-use crate::backend::Backend;
 use crate::cache;
 use se_plugin::{Error, Result};
 use std::env::VarError;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// The API through which a GPU is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backend {
+    Cuda,
+    Vulkan,
+}
+
+impl Backend {
+    /// Parses the value of a setting.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        match name {
+            "cuda" => Some(Self::Cuda),
+            "vulkan" => Some(Self::Vulkan),
+            _ => None,
+        }
+    }
+}
 
 /// How the GPU is opened and used.
 pub(crate) struct Settings {

@@ -5,7 +5,7 @@
 
 #![deny(unsafe_code)]
 
-#[allow(unsafe_code, reason = "calls of drivers; every block is argued")]
+#[expect(unsafe_code, reason = "calls of drivers; every block is argued")]
 mod backend;
 mod contestant;
 mod plugin;

@@ -341,11 +341,11 @@ impl Batch {
         self.gpu.check_process()?;
         self.is_broken = true;
         let gpu = Arc::clone(&self.gpu);
-        gpu.wait(&mut *self.recorder, &self.names)?;
+        gpu.watchdog.wait(&gpu.name, &mut *self.recorder, &self.names)?;
         self.is_sent = false;
         if self.is_measured {
             let times = self.recorder.times().map_err(|failure| gpu.failed(&failure))?;
-            self.measured = gpu.measured(&self.names, &times.unwrap_or_default(), self.sent);
+            self.measured = gpu.clock.measured(&self.names, &times.unwrap_or_default(), self.sent);
         }
         self.names.clear();
         self.staged = 0;
@@ -382,7 +382,7 @@ impl Drop for Batch {
         }
         // Callbacks may expect recorded commands to run, so they are sent. Nothing waits for a GPU that was lost.
         let _ = self.flush();
-        if !self.names.is_empty() || self.gpu.is_lost() {
+        if !self.names.is_empty() || self.gpu.lost().is_some() {
             // The GPU may still be executing it: it is kept forever, with what it uses.
             std::mem::forget((std::mem::take(&mut self.uses), self.staging.take()));
             return;

@@ -89,7 +89,7 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         // A GPU that hangs may continue, and use what no batch was seen to be done with.
-        if self.gpu.check_process().is_err() || self.gpu.is_lost() {
+        if self.gpu.check_process().is_err() || self.gpu.lost().is_some() {
             return;
         }
         self.gpu.used.fetch_sub(self.reserved, Ordering::Relaxed);

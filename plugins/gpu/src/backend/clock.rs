@@ -1,8 +1,7 @@
 //! When the GPU ran the commands of a batch.
 
-use super::gpu::Gpu;
 use se_plugin::profiler;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 fn positive(nanoseconds: i64) -> u64 {
@@ -22,7 +21,16 @@ pub(crate) struct Measured {
     pub(crate) duration: Duration,
 }
 
-impl Gpu {
+/// The difference of the host's clock and the GPU's in nanoseconds, as far as it is known.
+pub(super) struct Clock(AtomicI64);
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self(AtomicI64::new(i64::MAX))
+    }
+}
+
+impl Clock {
     /// Returns the commands of a batch that is done, from their begins and ends by the GPU's
     /// clock. The batch was sent after `sent`, by the host's clock.
     pub(super) fn measured(
@@ -37,8 +45,8 @@ impl Gpu {
         // The GPU's clock has an unknown origin. The batch began after it was sent, and was done
         // before now; within these limits the known difference is kept.
         let (least, most) = (sent.saturating_sub(*first), now().saturating_sub(*last));
-        let offset = self.offset.load(Ordering::Relaxed).max(least).min(most);
-        self.offset.store(offset, Ordering::Relaxed);
+        let offset = self.0.load(Ordering::Relaxed).max(least).min(most);
+        self.0.store(offset, Ordering::Relaxed);
         let measured = names.iter().zip(times).map(|(name, [begin, end])| Measured {
             name,
             start: positive(begin.saturating_add(offset)),

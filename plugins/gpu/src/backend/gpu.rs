@@ -1,33 +1,17 @@
 //! The GPU.
 
+use super::clock::Clock;
 use super::driver::{
     BackendError, Convolution, CooperativeMatrix, Driver, Pipeline, Recorder, Shader,
 };
 use super::watchdog::Watchdog;
 use super::{cuda, vulkan};
-use crate::settings::Settings;
+use crate::settings::{Backend, Settings};
 use se_plugin::{Error, Result};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-
-/// The API through which a GPU is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Backend {
-    Cuda,
-    Vulkan,
-}
-
-impl Backend {
-    /// Parses the value of a setting.
-    pub(crate) fn parse(name: &str) -> Option<Self> {
-        match name {
-            "cuda" => Some(Self::Cuda),
-            "vulkan" => Some(Self::Vulkan),
-            _ => None,
-        }
-    }
-}
+use std::time::Duration;
 
 /// Compiled shaders by name and constants, found without an allocation.
 type Pipelines = HashMap<&'static str, HashMap<Vec<u32>, Pipeline>>;
@@ -38,8 +22,7 @@ pub(crate) struct Gpu {
     pipelines: Mutex<Pipelines>,
     /// Held while a shader is compiled, so that none is compiled twice, and compiled ones can be launched meanwhile.
     compiling: Mutex<()>,
-    /// The difference of the host's clock and the GPU's in nanoseconds, as far as it is known.
-    pub(super) offset: AtomicI64,
+    pub(super) clock: Clock,
     /// Bytes of device memory that are allocated.
     pub(super) used: AtomicU64,
     pub(super) watchdog: Watchdog,
@@ -86,7 +69,7 @@ impl Gpu {
             driver: opened.driver,
             pipelines: Mutex::default(),
             compiling: Mutex::default(),
-            offset: AtomicI64::new(i64::MAX),
+            clock: Clock::default(),
             used: AtomicU64::new(0),
             watchdog: Watchdog::new(opened.is_software),
             total: opened.total,
@@ -124,15 +107,20 @@ impl Gpu {
         ))
     }
 
+    /// Replaces the default limit, after which a GPU counts as hung. 0 means no limit.
+    pub(crate) fn set_timeout(&mut self, limit: Duration) {
+        self.watchdog.set_limit(limit);
+    }
+
+    /// Returns how the GPU was lost, if it was. Nothing more is sent to it then, and nothing that it may use is freed.
+    pub(crate) fn lost(&self) -> Option<Error> {
+        self.watchdog.lost()
+    }
+
     /// Converts a failure of the driver to an error, and marks the GPU as lost if it is.
     #[cold]
     pub(super) fn failed(&self, failure: &BackendError) -> Error {
-        let error = failure.error(Some(&self.name));
-        match failure.is_lost {
-            true => self.lose(error),
-            // An error that follows from a loss is not its cause.
-            false => self.lost().unwrap_or(error),
-        }
+        self.watchdog.failed(&self.name, failure)
     }
 
     pub(super) fn recorder(&self) -> Result<Box<dyn Recorder>> {

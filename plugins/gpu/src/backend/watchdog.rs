@@ -1,7 +1,6 @@
 //! Detects that a GPU is lost: its driver says so, or it hangs.
 
-use super::driver::Recorder;
-use super::gpu::Gpu;
+use super::driver::{BackendError, Recorder};
 use se_plugin::{Code, Error, Result};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -61,25 +60,27 @@ pub(crate) fn again(error: &Error) -> Error {
     Error::new(error.code(), error.message().to_owned())
 }
 
-impl Gpu {
-    /// Replaces the default limit, after which a GPU counts as hung. 0 means no limit.
-    pub(crate) fn set_timeout(&mut self, limit: Duration) {
-        self.watchdog.set_limit(limit);
-    }
-
+impl Watchdog {
     /// Returns how the GPU was lost, if it was. Nothing more is sent to it then, and nothing that it may use is freed.
-    pub(crate) fn lost(&self) -> Option<Error> {
-        self.watchdog.lost.get().map(again)
-    }
-
-    pub(super) fn is_lost(&self) -> bool {
-        self.watchdog.lost.get().is_some()
+    pub(super) fn lost(&self) -> Option<Error> {
+        self.lost.get().map(again)
     }
 
     /// Keeps the first reason, and returns it.
     #[cold]
-    pub(super) fn lose(&self, reason: Error) -> Error {
-        again(self.watchdog.lost.get_or_init(|| reason))
+    fn lose(&self, reason: Error) -> Error {
+        again(self.lost.get_or_init(|| reason))
+    }
+
+    /// Converts a failure of the driver to an error, and marks the GPU as lost if it is.
+    #[cold]
+    pub(super) fn failed(&self, gpu: &str, failure: &BackendError) -> Error {
+        let error = failure.error(Some(gpu));
+        match failure.is_lost {
+            true => self.lose(error),
+            // An error that follows from a loss is not its cause.
+            false => self.lost().unwrap_or(error),
+        }
     }
 
     /// Waits until the batch with these commands, which was sent, is done.
@@ -91,18 +92,19 @@ impl Gpu {
     /// Those of the driver; `DEADLINE_EXCEEDED` after the limit. The GPU may still be executing the batch.
     pub(super) fn wait(
         &self,
+        gpu: &str,
         recorder: &mut dyn Recorder,
         commands: &[&'static str],
     ) -> Result<()> {
-        let Watchdog { limit, finished, .. } = &self.watchdog;
+        let Self { limit, finished, lost } = self;
         let (mut left, mut before) = (*limit, finished.load(Ordering::Relaxed));
         loop {
             let slice = match left {
-                _ if self.is_lost() => Duration::ZERO,
+                _ if lost.get().is_some() => Duration::ZERO,
                 None => SLICE,
                 Some(left) => left.min(SLICE),
             };
-            if recorder.wait(slice).map_err(|failure| self.failed(&failure))? {
+            if recorder.wait(slice).map_err(|failure| self.failed(gpu, &failure))? {
                 finished.fetch_add(1, Ordering::Relaxed);
                 return Ok(());
             }
@@ -117,10 +119,10 @@ impl Gpu {
             before = now;
             if left == Some(Duration::ZERO) {
                 // A process that was stopped may have missed the whole slice.
-                if recorder.wait(Duration::ZERO).map_err(|failure| self.failed(&failure))? {
+                if recorder.wait(Duration::ZERO).map_err(|failure| self.failed(gpu, &failure))? {
                     continue;
                 }
-                return Err(self.lose(self.watchdog.hung(&self.name, commands)));
+                return Err(self.lose(self.hung(gpu, commands)));
             }
         }
     }

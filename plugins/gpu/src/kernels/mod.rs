@@ -45,11 +45,11 @@ mod variants;
 mod window;
 
 use crate::backend::{CooperativeMatrix, PUSH_BYTES, Shader};
-use crate::device::GpuPlatform;
 use crate::launch::{
     Launch, MOST_GROUPS, Operand, Run, element_type, ensure_turns, groups, groups_of, is_float,
     word,
 };
+use crate::platform::GpuPlatform;
 use half::{bf16, f16};
 use se_plugin::prelude::*;
 use se_plugin::toolkit::ops::{forward_one_of_two, inputs, output};

@@ -12,7 +12,7 @@ mod shaders;
 mod staging;
 
 #[path = "../../benches/device/backend/mod.rs"]
-#[allow(unsafe_code, reason = "calls of drivers; every block is argued")]
+#[expect(unsafe_code, reason = "calls of drivers; every block is argued")]
 mod backend;
 #[path = "../../benches/device/contestant.rs"]
 mod contestant;

@@ -4,7 +4,7 @@
 
 #![deny(unsafe_code)]
 
-#[allow(unsafe_code, reason = "functions of Vulkan; every block is argued")]
+#[expect(unsafe_code, reason = "functions of Vulkan; every block is argued")]
 mod abi;
 
 use std::ffi::OsString;

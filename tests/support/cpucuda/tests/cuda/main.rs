@@ -2,7 +2,7 @@
 
 #![deny(unsafe_code)]
 
-#[allow(unsafe_code, reason = "functions of CUDA; every block is argued")]
+#[expect(unsafe_code, reason = "functions of CUDA; every block is argued")]
 mod abi;
 mod cases;
 
