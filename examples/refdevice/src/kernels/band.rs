@@ -1,25 +1,10 @@
-//! Bands of matrices, such as the mask of a decoder.
+//! `MatrixBandPart`: bands of matrices, such as the mask of a decoder.
 
 use super::*;
-use core::marker::PhantomData;
 
-struct MatrixBandPart<T>(PhantomData<T>);
-
-#[kernel(
-    op = "MatrixBandPart",
-    types(
-        T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool],
-        Tindex = [i32, i64]
-    ),
-    host_memory("num_lower", "num_upper")
-)]
-impl<T: Stored> Kernel for MatrixBandPart<T> {
-    type Platform = RefPlatform;
-
-    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self(PhantomData))
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+kernels! {
+    Stored [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool]
+    "MatrixBandPart" MatrixBandPart index(Tindex) host("num_lower", "num_upper") = |context, op| {
         let input = context.input(0)?;
         let shape = shape(&input)?;
         let [.., rows, columns] = shape[..] else {
@@ -33,7 +18,7 @@ impl<T: Stored> Kernel for MatrixBandPart<T> {
         };
         let (lower, upper) = (side(1, "num_lower", rows)?, side(2, "num_upper", columns)?);
         let out = output(context, 0, &shape)?;
-        launch(context, "MatrixBandPart", [&input], [&out], move |[input], [out]| {
+        launch(context, op, [&input], [&out], move |[input], [out]| {
             let (input, out) = (elements::<T::Bits>(input)?, elements_mut::<T::Bits>(out)?);
             let zero = T::default().bits();
             for (at, (out, &element)) in out.iter_mut().zip(input).enumerate() {
@@ -43,5 +28,5 @@ impl<T: Stored> Kernel for MatrixBandPart<T> {
             }
             Ok(())
         })
-    }
+    };
 }

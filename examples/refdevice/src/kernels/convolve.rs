@@ -57,16 +57,16 @@ impl Geometry {
 
     /// Returns the windows over images of shape `images` for a filter of shape `filter`.
     fn grid(&self, images: &[usize], filter: &[usize]) -> Result<Grid> {
-        let (&[_, rows, columns, channels], &[height, width, own, _]) = (images, filter) else {
+        let (&[_, rows, columns, channels], &[height, width, depth, _]) = (images, filter) else {
             return Err(wrong(format!(
                 "images and filters must be 4-dimensional, and not {images:?} and {filter:?}"
             )));
         };
-        if own != channels {
+        if depth != channels {
             return Err(Error::new(
                 Code::Unimplemented,
                 format!(
-                    "the images have {channels} channels and the filter is for {own}; the device cannot \
+                    "the images have {channels} channels and the filter is for {depth}; the device cannot \
                      convolve groups of channels"
                 ),
             ));
@@ -83,10 +83,11 @@ fn results(images: &[usize], grid: &Grid, channels: usize) -> Shape {
     vec![images[0], grid[0].count, grid[1].count, channels]
 }
 
-fn check_gradient(found: &[usize], expected: &[usize]) -> Result<()> {
+/// Checks the shape of a gradient.
+pub(super) fn check_gradient(shape: &[usize], expected: &[usize]) -> Result<()> {
     ensure!(
-        found == expected,
-        wrong(format!("the gradient has the shape {found:?} and not {expected:?}"))
+        shape == expected,
+        wrong(format!("the gradient has the shape {shape:?} and not {expected:?}"))
     );
     Ok(())
 }
@@ -184,33 +185,6 @@ impl<T: Floating> Kernel for FilterGradient<T> {
             let (images, gradient) =
                 (view::<T>(images, &image_shape)?, view(gradient, &gradient_shape)?);
             convolve::filter_gradient(images, gradient, view_mut(out, &filter_shape)?, grid);
-            Ok(())
-        })
-    }
-}
-
-struct DepthwiseConv2d<T> {
-    geometry: Geometry,
-    elements: PhantomData<T>,
-}
-
-#[kernel(op = "DepthwiseConv2dNative", types(T = [f32, f64]))]
-impl<T: Floating> Kernel for DepthwiseConv2d<T> {
-    type Platform = RefPlatform;
-
-    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self { geometry: Geometry::new(construction)?, elements: PhantomData })
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        let (images, filter) = (context.input(0)?, context.input(1)?);
-        let (image_shape, filter_shape) = (shape(&images)?, shape(&filter)?);
-        let grid = self.geometry.grid(&image_shape, &filter_shape)?;
-        let out_shape = results(&image_shape, &grid, filter_shape[2] * filter_shape[3]);
-        let out = output(context, 0, &out_shape)?;
-        let (op, ins) = ("DepthwiseConv2dNative", [&images, &filter]);
-        launch(context, op, ins, [&out], move |[images, filter], [out]| {
-            let (images, filter) = (view::<T>(images, &image_shape)?, view(filter, &filter_shape)?);
-            convolve::convolve_channels(images, filter, view_mut(out, &out_shape)?, grid);
             Ok(())
         })
     }

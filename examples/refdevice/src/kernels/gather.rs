@@ -1,8 +1,29 @@
-//! `GatherV2` and `OneHot`: elements by their indices.
+//! `GatherV2`: elements by their indices.
 
 use super::*;
-use crate::math::arrange;
 use core::marker::PhantomData;
+use ndarray::Axis;
+
+/// Gathers the elements at the indices along an axis, for each batch. An index that is out of range gives `missing`.
+/// `params` is `[batch, outer, axis, inner]`, `indices` is `[batch, index]`, the output
+/// `[batch, outer, index, inner]`.
+fn gather<T: Copy>(
+    params: View<'_, T>,
+    indices: View<'_, i64>,
+    mut out: ViewMut<'_, T>,
+    missing: T,
+) {
+    for (batch, mut out) in out.axis_iter_mut(Axis(0)).enumerate() {
+        let (params, indices) =
+            (params.index_axis(Axis(0), batch), indices.index_axis(Axis(0), batch));
+        for (mut out, &index) in out.axis_iter_mut(Axis(1)).zip(indices.iter()) {
+            match usize::try_from(index).ok().filter(|&index| index < params.shape()[1]) {
+                Some(index) => out.assign(&params.index_axis(Axis(1), index)),
+                None => out.fill(missing),
+            }
+        }
+    }
+}
 
 struct GatherV2<T> {
     batches: i64,
@@ -57,52 +78,9 @@ const _: () = {
                 let params = view::<Tparams::Bits>(params, &[batch, outer, size, inner])?;
                 let index = indices(index, is_small, &[batch, count])?;
                 let out = view_mut(out, &[batch, outer, count, inner])?;
-                arrange::gather(params, index.view(), out, Tparams::default().bits());
+                gather(params, index.view(), out, Tparams::default().bits());
                 Ok(())
             })
         }
     }
 };
-
-struct OneHot<T> {
-    axis: i64,
-    elements: PhantomData<T>,
-}
-
-#[kernel(
-    op = "OneHot",
-    types(T = [f32, f64, f16, bf16, i64, bool], TI = [u8, i32, i64]),
-    host_memory("depth")
-)]
-impl<T: Stored> Kernel for OneHot<T> {
-    type Platform = RefPlatform;
-
-    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self { axis: construction.attr("axis")?, elements: PhantomData })
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        let [index, on, off] = [0, 2, 3].map(|at| context.input(at));
-        let (index, on, off) = (index?, on?, off?);
-        ensure!(on.len() == 1 && off.len() == 1, wrong("on_value and off_value must be scalars"));
-        let shape = shape(&index)?;
-        let axis = shapes::axis(self.axis, shape.len() + 1)?;
-        let [depth] = from_host(&[host_integer(context, 1)?])?[..] else {
-            return Err(wrong("depth must be a scalar"));
-        };
-        let mut out_shape = shape.clone();
-        out_shape.insert(axis, depth);
-        let out = output(context, 0, &out_shape)?;
-        let (outer, inner) = (shapes::count(&shape[..axis]), shapes::count(&shape[axis..]));
-        let dtype = index.dtype();
-        launch(context, "OneHot", [&index, &on, &off], [&out], move |[index, on, off], [out]| {
-            let sizes = [outer, inner];
-            let index = match dtype {
-                DType::Uint8 => view::<u8>(index, &sizes)?.mapv(i64::from),
-                dtype => indices(index, dtype == DType::Int32, &sizes)?,
-            };
-            let out = view_mut::<T::Bits>(out, &[outer, depth, inner])?;
-            arrange::one_hot(index.view(), out, scalar(on)?, scalar(off)?);
-            Ok(())
-        })
-    }
-}

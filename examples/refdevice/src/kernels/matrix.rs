@@ -36,56 +36,32 @@ impl<T: Floating> Kernel for MatMul<T> {
     }
 }
 
-/// Multiplies each matrix of a batch with the same matrix of another batch.
-fn multiply_batches<T: Floating>(
-    context: &Run<'_>,
-    op: &'static str,
-    [ta, tb]: [bool; 2],
-    broadcasts: bool,
-) -> Result<()> {
-    let (a, b) = (context.input(0)?, context.input(1)?);
-    let (a_shape, b_shape) = (shape(&a)?, shape(&b)?);
-    let is_equal = || a_shape.iter().rev().skip(2).eq(b_shape.iter().rev().skip(2));
-    ensure!(
-        broadcasts || (a_shape.len() == b_shape.len() && is_equal()),
-        wrong(format!(
-            "the batches of In[0] and In[1] must be the same: {a_shape:?} vs. {b_shape:?}"
-        ))
-    );
-    let out_shape = shapes::matmul_shape(&a_shape, &b_shape, ta, tb)?;
-    let out = output(context, 0, &out_shape)?;
-    launch(context, op, [&a, &b], [&out], move |[a, b], [out]| {
-        let (a, b) = (view::<T>(a, &a_shape)?, view::<T>(b, &b_shape)?);
-        product::multiply_batches(a, b, view_mut::<T>(out, &out_shape)?, ta, tb);
-        Ok(())
-    })
+/// Products of the matrices of two batches, which are broadcast.
+struct BatchMatMul<T> {
+    transpose: [bool; 2],
+    elements: PhantomData<T>,
 }
 
-macro_rules! batches {
-    ($($op:literal $name:ident $broadcasts:literal;)*) => {$(
-        struct $name<T> {
-            transpose: [bool; 2],
-            elements: PhantomData<T>,
-        }
+#[kernel(op = "BatchMatMulV2", types(T = [f32, f64, f16, bf16]))]
+impl<T: Floating> Kernel for BatchMatMul<T> {
+    type Platform = RefPlatform;
 
-        #[kernel(op = $op, types(T = [f32, f64, f16, bf16]))]
-        impl<T: Floating> Kernel for $name<T> {
-            type Platform = RefPlatform;
-
-            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-                let transpose = [construction.attr("adj_x")?, construction.attr("adj_y")?];
-                Ok(Self { transpose, elements: PhantomData })
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                multiply_batches::<T>(context, $op, self.transpose, $broadcasts)
-            }
-        }
-    )*};
-}
-
-batches! {
-    "BatchMatMul" BatchMatMul false;
-    "BatchMatMulV2" BatchMatMulV2 true;
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        let transpose = [construction.attr("adj_x")?, construction.attr("adj_y")?];
+        Ok(Self { transpose, elements: PhantomData })
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        let (a, b) = (context.input(0)?, context.input(1)?);
+        let (a_shape, b_shape) = (shape(&a)?, shape(&b)?);
+        let [ta, tb] = self.transpose;
+        let out_shape = shapes::matmul_shape(&a_shape, &b_shape, ta, tb)?;
+        let out = output(context, 0, &out_shape)?;
+        launch(context, "BatchMatMulV2", [&a, &b], [&out], move |[a, b], [out]| {
+            let (a, b) = (view::<T>(a, &a_shape)?, view::<T>(b, &b_shape)?);
+            product::multiply_batches(a, b, view_mut::<T>(out, &out_shape)?, ta, tb);
+            Ok(())
+        })
+    }
 }
 
 /// Checks that channels come last: the kernels support only `NHWC`.

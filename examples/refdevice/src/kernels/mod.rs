@@ -1,13 +1,14 @@
 //! Kernels. They check shapes on the caller's thread and enqueue the work into the stream.
 
-mod arrange;
 mod band;
+mod cast;
+mod concat;
 mod convolve;
 mod einsum;
 mod elementwise;
+mod fill;
 mod gather;
 mod matrix;
-mod normalize;
 mod optimize;
 mod pack;
 mod pool;
@@ -17,6 +18,8 @@ mod segment;
 mod slice;
 mod softmax;
 mod split;
+mod tile;
+mod transpose;
 mod variants;
 
 use crate::device::RefPlatform;
@@ -68,6 +71,37 @@ stored! {
     bool => u8, u8::from;
 }
 
+/// An element with its type in memory, which is a byte for `bool`.
+trait Cell: Element {
+    type Pod: Pod + PartialEq;
+    fn load(pod: Self::Pod) -> Self;
+    fn store(self) -> Self::Pod;
+}
+
+macro_rules! cells {
+    ($($element:ty)*) => {$(
+        impl Cell for $element {
+            type Pod = $element;
+            fn load(pod: $element) -> Self {
+                pod
+            }
+            fn store(self) -> $element {
+                self
+            }
+        }
+    )*};
+}
+cells!(f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64);
+impl Cell for bool {
+    type Pod = u8;
+    fn load(pod: u8) -> Self {
+        pod != 0
+    }
+    fn store(self) -> u8 {
+        self.into()
+    }
+}
+
 /// An element that can be computed with.
 trait Numeric: Stored + Number {}
 impl<T: Stored + Number> Numeric for T {}
@@ -116,6 +150,61 @@ fn indices(bytes: &[u8], is_small: bool, shape: &[usize]) -> Result<ArrayD<i64>>
         false => view::<i64>(bytes, shape)?.to_owned(),
     })
 }
+
+#[cold]
+fn too_large() -> Error {
+    wrong("the output would have more elements than a number can count")
+}
+
+/// Returns the shape of input `index`.
+fn input_shape(context: &Run<'_>, index: usize) -> Result<Shape> {
+    shape(&context.input(index)?)
+}
+
+/// Moves the elements of input `index` to an output of this shape.
+fn rearrange<B: Pod>(
+    context: &Run<'_>,
+    op: &'static str,
+    index: usize,
+    out_shape: Shape,
+    work: impl FnOnce(View<'_, B>, ViewMut<'_, B>) + Send + 'static,
+) -> Result<()> {
+    let input = context.input(index)?;
+    let shape = shape(&input)?;
+    let out = output(context, 0, &out_shape)?;
+    launch(context, op, [&input], [&out], move |[input], [out]| {
+        work(view(input, &shape)?, view_mut(out, &out_shape)?);
+        Ok(())
+    })
+}
+
+/// Kernels that read no attribute, for types `T` with this bound: `$body` gets the run and the name of the op. `index`
+/// names attributes for int32 or int64, `host` the arguments in host memory.
+macro_rules! kernels {
+    ($($bound:ident $types:tt $(
+        $op:literal $name:ident $(index($($index:ident),+))? $(host $host:tt)? = $body:expr;
+    )+)+) => {$($(
+        struct $name<T>(core::marker::PhantomData<T>);
+
+        #[kernel(
+            op = $op,
+            types(T = $types $($(, $index = [i32, i64])+)?)
+            $(, host_memory $host)?
+        )]
+        impl<T: $bound> Kernel for $name<T> {
+            type Platform = RefPlatform;
+
+            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
+                Ok(Self(core::marker::PhantomData))
+            }
+            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                let body: fn(&Run<'_>, &'static str) -> Result<()> = $body;
+                body(context, $op)
+            }
+        }
+    )+)+};
+}
+use kernels;
 
 /// Kernels without type attributes. `$options` are those of `#[kernel]`; `$body` gets the run and the name of the op.
 macro_rules! untyped {

@@ -1,4 +1,4 @@
-//! Optimizers and updates of variables, in place.
+//! An optimizer and updates of variables, in place.
 
 use super::*;
 use crate::math::optimize;
@@ -7,10 +7,10 @@ use core::marker::PhantomData;
 /// Checks that the variables have the gradient's shape, and returns it.
 fn check(variables: &[DeviceTensor], gradient: &DeviceTensor) -> Result<Shape> {
     for variable in variables {
-        let (own, other) = (variable.shape(), gradient.shape());
+        let (one, other) = (variable.shape(), gradient.shape());
         ensure!(
-            own == other,
-            wrong(format!("var and delta do not have the same shape: {own:?} {other:?}"))
+            one == other,
+            wrong(format!("var and delta do not have the same shape: {one:?} {other:?}"))
         );
     }
     shape(gradient)
@@ -27,90 +27,46 @@ fn check_scalars<'a>(numbers: impl IntoIterator<Item = &'a DeviceTensor>) -> Res
     Ok(())
 }
 
-/// Optimizers that read no attribute except `use_nesterov`.
-macro_rules! optimizers {
-    ($($op:literal $name:ident $host:tt $has_nesterov:literal = $body:expr;)*) => {$(
-        struct $name<T> {
-            nesterov: bool,
-            elements: PhantomData<T>,
-        }
-
-        #[kernel(op = $op, types(T = [f32, f64, f16, bf16]), host_memory $host, variables)]
-        impl<T: Floating> Kernel for $name<T> {
-            type Platform = RefPlatform;
-
-            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-                let nesterov = $has_nesterov && construction.attr("use_nesterov")?;
-                Ok(Self { nesterov, elements: PhantomData })
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                let body: fn(&Run<'_>, &'static str, bool) -> Result<()> = $body;
-                body(context, $op, self.nesterov)
-            }
-        }
-    )*};
+struct Adam<T> {
+    nesterov: bool,
+    elements: PhantomData<T>,
 }
 
-optimizers! {
-    "ResourceApplyGradientDescent" GradientDescent ("var") false = |context, op, _| {
-        let variables = context.variables(&[0])?;
-        let (rate, gradient) = (context.input(1)?, context.input(2)?);
-        check_scalars([&rate])?;
-        let shape = check(&variables, &gradient)?;
-        let (ins, outs) = ([&rate, &gradient], [&variables[0]]);
-        launch(context, op, ins, outs, move |[rate, gradient], [variable]| {
-            let variable = view_mut::<T>(variable, &shape)?;
-            optimize::gradient_descent(variable, scalar(rate)?, view(gradient, &shape)?);
-            Ok(())
-        })
-    };
-    "ResourceApplyMomentum" Momentum ("var", "accum") true =
-        |context, op, nesterov| momentum::<T>(context, op, move |variable, sum, numbers, gradient| {
-            optimize::momentum(variable, sum, numbers, gradient, nesterov);
-        });
-    "ResourceApplyKerasMomentum" KerasMomentum ("var", "accum") true =
-        |context, op, nesterov| momentum::<T>(context, op, move |variable, sum, numbers, gradient| {
-            optimize::keras_momentum(variable, sum, numbers, gradient, nesterov);
-        });
-    "ResourceApplyAdam" Adam ("var", "m", "v") true = |context, op, nesterov| {
+#[kernel(
+    op = "ResourceApplyAdam",
+    types(T = [f32, f64, f16, bf16]),
+    host_memory("var", "m", "v"),
+    variables
+)]
+impl<T: Floating> Kernel for Adam<T> {
+    type Platform = RefPlatform;
+
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        Ok(Self { nesterov: construction.attr("use_nesterov")?, elements: PhantomData })
+    }
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
         let variables = context.variables(&[0, 1, 2])?;
         let numbers = (3..9).map(|at| context.input(at)).collect::<Result<Vec<_>>>()?;
         check_scalars(&numbers)?;
         let gradient = context.input(9)?;
         let shape = check(&variables, &gradient)?;
-        let reads = [&gradient, &numbers[0], &numbers[1], &numbers[2], &numbers[3], &numbers[4], &numbers[5]];
-        let writes = [&variables[0], &variables[1], &variables[2]];
-        launch(context, op, reads, writes, move |[gradient, p1, p2, rate, d1, d2, epsilon], [variable, m, v]| {
-            let numbers = optimize::Adam::<T> {
-                powers: (scalar(p1)?, scalar(p2)?),
-                rate: scalar(rate)?,
-                decays: (scalar(d1)?, scalar(d2)?),
-                epsilon: scalar(epsilon)?,
+        let nesterov = self.nesterov;
+        let inputs: Vec<_> = [gradient].into_iter().chain(numbers).collect();
+        launch_lists(context, "ResourceApplyAdam", &inputs, &variables, move |inputs, outs| {
+            let number = |at: usize| scalar::<T>(inputs[at]);
+            let numbers = optimize::Adam {
+                powers: (number(1)?, number(2)?),
+                rate: number(3)?,
+                decays: (number(4)?, number(5)?),
+                epsilon: number(6)?,
             };
+            let [variable, m, v] =
+                outs.try_into().map_err(|_| wrong("Adam has three variables"))?;
             let state = [view_mut(variable, &shape)?, view_mut(m, &shape)?, view_mut(v, &shape)?];
-            optimize::adam(state, numbers, view(gradient, &shape)?, nesterov);
+            optimize::adam(state, numbers, view(inputs[0], &shape)?, nesterov);
             Ok(())
         })
-    };
-}
-
-/// Runs a step of one of the two kinds of momentum.
-fn momentum<T: Floating>(
-    context: &Run<'_>,
-    op: &'static str,
-    step: impl FnOnce(ViewMut<'_, T>, ViewMut<'_, T>, (T, T), View<'_, T>) + Send + 'static,
-) -> Result<()> {
-    let variables = context.variables(&[0, 1])?;
-    let [rate, gradient, momentum] = [2, 3, 4].map(|at| context.input(at));
-    let (rate, gradient, momentum) = (rate?, gradient?, momentum?);
-    check_scalars([&rate, &momentum])?;
-    let shape = check(&variables, &gradient)?;
-    let (ins, outs) = ([&rate, &momentum, &gradient], [&variables[0], &variables[1]]);
-    launch(context, op, ins, outs, move |[rate, momentum, gradient], [variable, sum]| {
-        let (variable, sum) = (view_mut(variable, &shape)?, view_mut(sum, &shape)?);
-        step(variable, sum, (scalar(rate)?, scalar(momentum)?), view(gradient, &shape)?);
-        Ok(())
-    })
+    }
 }
 
 /// Adds to a variable or subtracts from it.

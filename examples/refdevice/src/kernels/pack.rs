@@ -1,8 +1,8 @@
 //! Tensors along a new axis, packed and unpacked.
 
 use super::*;
-use crate::math::arrange;
 use core::marker::PhantomData;
+use ndarray::Axis;
 
 struct Pack<T> {
     axis: i64,
@@ -32,9 +32,10 @@ impl<T: Stored> Kernel for Pack<T> {
         out_shape.insert(axis, parts.len());
         let out = output(context, 0, &out_shape)?;
         launch_lists(context, "Pack", &parts, &[out], move |parts, mut outs| {
-            let parts = parts.into_iter().map(|part| view(part, &shape));
-            let parts = parts.collect::<Result<Vec<View<'_, T::Bits>>>>()?;
-            arrange::pack(&parts, view_mut(outs[0], &out_shape)?, axis);
+            let mut out = view_mut::<T::Bits>(outs[0], &out_shape)?;
+            for (mut out, part) in out.axis_iter_mut(Axis(axis)).zip(parts) {
+                out.assign(&view(part, &shape)?);
+            }
             Ok(())
         })
     }
@@ -68,9 +69,10 @@ impl<T: Stored> Kernel for Unpack<T> {
         let outs = (0..shape[axis]).map(|at| output(context, at, &out_shape));
         let outs = outs.collect::<Result<Vec<_>>>()?;
         launch_lists(context, "Unpack", &[input], &outs, move |inputs, outs| {
-            let outs = outs.into_iter().map(|out| view_mut(out, &out_shape));
-            let outs = outs.collect::<Result<Vec<ViewMut<'_, T::Bits>>>>()?;
-            arrange::unpack(view(inputs[0], &shape)?, outs, axis);
+            let input = view::<T::Bits>(inputs[0], &shape)?;
+            for (out, part) in outs.into_iter().zip(input.axis_iter(Axis(axis))) {
+                view_mut(out, &out_shape)?.assign(&part);
+            }
             Ok(())
         })
     }

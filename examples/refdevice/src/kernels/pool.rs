@@ -1,6 +1,6 @@
 //! Pooling.
 
-use super::convolve::{padding, pair};
+use super::convolve::{check_gradient, padding, pair};
 use super::matrix::check_format;
 use super::*;
 use crate::math::convolve::{Grid, Padding, Windows};
@@ -36,49 +36,30 @@ impl Geometry {
         let shape = vec![images, grid[0].count, grid[1].count, channels];
         Ok((grid, shape))
     }
+}
 
-    /// Returns the windows of [`grid`](Self::grid), after a check of the gradient's shape.
-    fn grid_of_gradient(&self, images: &[usize], gradient: &[usize]) -> Result<Grid> {
-        let (grid, shape) = self.grid(images)?;
-        ensure!(
-            gradient == shape,
-            wrong(format!("the gradient has the shape {gradient:?} and not {shape:?}"))
-        );
-        Ok(grid)
+struct MaxPool<T> {
+    geometry: Geometry,
+    elements: PhantomData<T>,
+}
+
+#[kernel(op = "MaxPool", types(T = [f32, f64, f16, bf16]))]
+impl<T: Floating> Kernel for MaxPool<T> {
+    type Platform = RefPlatform;
+
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        Ok(Self { geometry: Geometry::new(construction)?, elements: PhantomData })
     }
-}
-
-macro_rules! pools {
-    ($($op:literal $name:ident = $function:path;)*) => {$(
-        struct $name<T> {
-            geometry: Geometry,
-            elements: PhantomData<T>,
-        }
-
-        #[kernel(op = $op, types(T = [f32, f64, f16, bf16]))]
-        impl<T: Floating> Kernel for $name<T> {
-            type Platform = RefPlatform;
-
-            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-                Ok(Self { geometry: Geometry::new(construction)?, elements: PhantomData })
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                let input = context.input(0)?;
-                let shape = shape(&input)?;
-                let (grid, out_shape) = self.geometry.grid(&shape)?;
-                let out = output(context, 0, &out_shape)?;
-                launch(context, $op, [&input], [&out], move |[input], [out]| {
-                    $function(view::<T>(input, &shape)?, view_mut(out, &out_shape)?, grid);
-                    Ok(())
-                })
-            }
-        }
-    )*};
-}
-
-pools! {
-    "MaxPool" MaxPool = pool::greatest;
-    "AvgPool" AvgPool = pool::mean;
+    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+        let input = context.input(0)?;
+        let shape = shape(&input)?;
+        let (grid, out_shape) = self.geometry.grid(&shape)?;
+        let out = output(context, 0, &out_shape)?;
+        launch(context, "MaxPool", [&input], [&out], move |[input], [out]| {
+            pool::greatest(view::<T>(input, &shape)?, view_mut(out, &out_shape)?, grid);
+            Ok(())
+        })
+    }
 }
 
 struct MaxPoolGrad<T> {
@@ -96,43 +77,14 @@ impl<T: Floating> Kernel for MaxPoolGrad<T> {
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
         let (input, gradient) = (context.input(0)?, context.input(2)?);
         let (in_shape, gradient_shape) = (shape(&input)?, shape(&gradient)?);
-        let grid = self.geometry.grid_of_gradient(&in_shape, &gradient_shape)?;
+        let (grid, out_shape) = self.geometry.grid(&in_shape)?;
+        check_gradient(&gradient_shape, &out_shape)?;
         let out = output(context, 0, &in_shape)?;
         let ins = [&input, &gradient];
         launch(context, "MaxPoolGrad", ins, [&out], move |[input, gradient], [out]| {
             let (input, gradient) =
                 (view::<T>(input, &in_shape)?, view(gradient, &gradient_shape)?);
             pool::greatest_gradient(input, gradient, view_mut(out, &in_shape)?, grid);
-            Ok(())
-        })
-    }
-}
-
-struct AvgPoolGrad<T> {
-    geometry: Geometry,
-    elements: PhantomData<T>,
-}
-
-#[kernel(
-    op = "AvgPoolGrad",
-    types(T = [f32, f64, f16, bf16]),
-    host_memory("orig_input_shape")
-)]
-impl<T: Floating> Kernel for AvgPoolGrad<T> {
-    type Platform = RefPlatform;
-
-    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self { geometry: Geometry::new(construction)?, elements: PhantomData })
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        let in_shape = from_host(&context.host_integers(0)?)?;
-        let gradient = context.input(1)?;
-        let gradient_shape = shape(&gradient)?;
-        let grid = self.geometry.grid_of_gradient(&in_shape, &gradient_shape)?;
-        let out = output(context, 0, &in_shape)?;
-        launch(context, "AvgPoolGrad", [&gradient], [&out], move |[gradient], [out]| {
-            let gradient = view::<T>(gradient, &gradient_shape)?;
-            pool::mean_gradient(gradient, view_mut(out, &in_shape)?, grid);
             Ok(())
         })
     }

@@ -1,40 +1,24 @@
-//! Softmax and its losses.
+//! Softmax and its loss.
 
 use super::*;
 use crate::math::softmax;
 use core::marker::PhantomData;
 
-macro_rules! probabilities {
-    ($($op:literal $name:ident = $logarithm:literal;)*) => {$(
-        struct $name<T>(PhantomData<T>);
-
-        #[kernel(op = $op, types(T = [f32, f64, f16, bf16]))]
-        impl<T: Floating> Kernel for $name<T> {
-            type Platform = RefPlatform;
-
-            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-                Ok(Self(PhantomData))
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                let logits = context.input(0)?;
-                let shape = shape(&logits)?;
-                let Some((&classes, batches)) = shape.split_last() else {
-                    return Err(wrong("logits must have >= 1 dimension, got a scalar"));
-                };
-                let rows = [shapes::count(batches), classes];
-                let out = output(context, 0, &shape)?;
-                launch(context, $op, [&logits], [&out], move |[logits], [out]| {
-                    softmax::softmax(view::<T>(logits, &rows)?, view_mut(out, &rows)?, $logarithm);
-                    Ok(())
-                })
-            }
-        }
-    )*};
-}
-
-probabilities! {
-    "Softmax" Softmax = false;
-    "LogSoftmax" LogSoftmax = true;
+kernels! {
+    Floating [f32, f64, f16, bf16]
+    "Softmax" Softmax = |context, op| {
+        let logits = context.input(0)?;
+        let shape = shape(&logits)?;
+        let Some((&classes, batches)) = shape.split_last() else {
+            return Err(wrong("logits must have >= 1 dimension, got a scalar"));
+        };
+        let rows = [shapes::count(batches), classes];
+        let out = output(context, 0, &shape)?;
+        launch(context, op, [&logits], [&out], move |[logits], [out]| {
+            softmax::softmax(view::<T>(logits, &rows)?, view_mut(out, &rows)?);
+            Ok(())
+        })
+    };
 }
 
 struct SparseCrossEntropy<T>(PhantomData<T>);
@@ -70,38 +54,6 @@ impl<T: Floating> Kernel for SparseCrossEntropy<T> {
             let logits = view::<T>(logits, &shape)?;
             let (loss, gradient) = (view_mut(loss, &[rows])?, view_mut(gradient, &shape)?);
             softmax::sparse_cross_entropy(logits, labels.view(), loss, gradient);
-            Ok(())
-        })
-    }
-}
-
-struct CrossEntropy<T>(PhantomData<T>);
-
-#[kernel(op = "SoftmaxCrossEntropyWithLogits", types(T = [f32, f64, f16, bf16]))]
-impl<T: Floating> Kernel for CrossEntropy<T> {
-    type Platform = RefPlatform;
-
-    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self(PhantomData))
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        let (logits, labels) = (context.input(0)?, context.input(1)?);
-        let (logits_shape, label_shape) = (shape(&logits)?, shape(&labels)?);
-        let both = shapes::broadcast_shape(&logits_shape, &label_shape)?;
-        let [rows, _] = both[..] else {
-            return Err(wrong(format!(
-                "logits and labels must be either 2-dimensional, or broadcasted to be 2-dimensional, and \
-                 not {both:?}"
-            )));
-        };
-        let (loss, gradient) = (output(context, 0, &[rows])?, output(context, 1, &both)?);
-        let op = "SoftmaxCrossEntropyWithLogits";
-        let outs = [&loss, &gradient];
-        launch(context, op, [&logits, &labels], outs, move |[logits, labels], [loss, gradient]| {
-            let (logits, labels) =
-                (view::<T>(logits, &logits_shape)?, view::<T>(labels, &label_shape)?);
-            let (loss, gradient) = (view_mut(loss, &[rows])?, view_mut(gradient, &both)?);
-            softmax::cross_entropy(logits, labels, loss, gradient);
             Ok(())
         })
     }

@@ -2,19 +2,13 @@
 //!
 //! The kernels check shapes first: these functions panic on shapes that do not fit together.
 
-pub mod arrange;
-pub mod cast;
 pub mod convolve;
 pub mod einsum;
-pub mod normalize;
 pub mod optimize;
 pub mod pool;
 pub mod product;
-pub mod reduce;
 pub mod scalar;
 pub mod softmax;
-#[cfg(test)]
-mod testing;
 
 use ndarray::LinalgScalar;
 use num_traits::Float;

@@ -42,31 +42,6 @@ pub fn greatest_gradient<T: Real>(
     out.zip_mut_with(&sums, |out, &sum| *out = T::from_f64(sum));
 }
 
-/// Computes the mean of each window over its elements within the input.
-pub fn mean<T: Real>(input: View<'_, T>, mut out: ViewMut<'_, T>, grid: Grid) {
-    for (at, out) in out.indexed_iter_mut() {
-        let (mut sum, mut count) = (0.0, 0.0);
-        window(&grid, at[1], at[2], |row, column| {
-            sum += input[[at[0], row, column, at[3]]].to_f64();
-            count += 1.0;
-        });
-        *out = T::from_f64(sum / count);
-    }
-}
-
-/// Computes the gradient of [`mean`].
-pub fn mean_gradient<T: Real>(gradient: View<'_, T>, mut out: ViewMut<'_, T>, grid: Grid) {
-    let mut sums = ArrayD::from_elem(out.raw_dim(), 0.0);
-    for (at, gradient) in gradient.indexed_iter() {
-        let mut count = 0.0;
-        window(&grid, at[1], at[2], |_, _| count += 1.0);
-        window(&grid, at[1], at[2], |row, column| {
-            sums[[at[0], row, column, at[3]]] += gradient.to_f64() / count;
-        });
-    }
-    out.zip_mut_with(&sums, |out, &sum| *out = T::from_f64(sum));
-}
-
 /// Calls `body` for each place of a window that is within the input.
 fn window(grid: &Grid, down: usize, right: usize, mut body: impl FnMut(usize, usize)) {
     let [rows, columns]: &[Windows; 2] = grid;
@@ -80,51 +55,14 @@ fn window(grid: &Grid, down: usize, right: usize, mut body: impl FnMut(usize, us
 #[cfg(test)]
 mod tests {
     use super::super::convolve::Padding;
-    use super::super::testing::{assert_close, noise, output};
     use super::*;
     use ndarray::{IxDyn, arr1};
 
-    fn grid(size: usize, stride: usize, padding: Padding) -> Grid {
-        [5, 6].map(|input| Windows::new(input, size, stride, 1, padding).unwrap())
-    }
-
-    #[test]
-    fn pools_are_of_their_windows() {
-        let x = noise(&[2, 5, 6, 3]);
-        for (size, stride, padding) in
-            [(2, 2, Padding::Valid), (3, 2, Padding::Same), (2, 1, Padding::Same)]
-        {
-            let grid = grid(size, stride, padding);
-            let shape = [2, grid[0].count, grid[1].count, 3];
-            let dy = noise(&shape);
-            let [mut max, mut avg] = [(); 2].map(|()| ArrayD::<f32>::zeros(IxDyn(&shape)));
-            let [mut dmax, mut davg] = [(); 2].map(|()| ArrayD::<f32>::zeros(IxDyn(x.shape())));
-            for (at, &dy) in dy.indexed_iter() {
-                let within = |down: usize, before: usize, size: usize, input: usize| {
-                    let start = (down * stride) as isize - before as isize;
-                    (start.max(0) as usize)..((start + size as isize).min(input as isize) as usize)
-                };
-                let rows = within(at[1], grid[0].before, size, 5);
-                let columns = within(at[2], grid[1].before, size, 6);
-                let places: Vec<_> = rows
-                    .flat_map(|row| columns.clone().map(move |column| (row, column)))
-                    .map(|(row, column)| [at[0], row, column, at[3]])
-                    .collect();
-                let best = places.iter().max_by(|a, b| x[&a[..]].total_cmp(&x[&b[..]])).unwrap();
-                max[at.clone()] = x[&best[..]];
-                dmax[&best[..]] += dy;
-                for place in &places {
-                    avg[at.clone()] += x[&place[..]] / places.len() as f32;
-                    davg[&place[..]] += dy / places.len() as f32;
-                }
-            }
-            assert_close(output(&shape, |out| greatest(x.view(), out, grid)).view(), max.view());
-            assert_close(output(&shape, |out| mean(x.view(), out, grid)).view(), avg.view());
-            let found = output(x.shape(), |out| greatest_gradient(x.view(), dy.view(), out, grid));
-            assert_close(found.view(), dmax.view());
-            let found = output(x.shape(), |out| mean_gradient(dy.view(), out, grid));
-            assert_close(found.view(), davg.view());
-        }
+    /// Runs a function on an output of this shape, which is filled with NaN first.
+    fn output(shape: &[usize], body: impl FnOnce(ViewMut<'_, f32>)) -> ArrayD<f32> {
+        let mut out = ArrayD::from_elem(IxDyn(shape), f32::NAN);
+        body(out.view_mut());
+        out
     }
 
     #[test]
