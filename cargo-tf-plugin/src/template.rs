@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::findings::device::is_identifier;
 use crate::findings::filesystem::is_scheme;
+use crate::{MATRIX, NEWEST};
 
 /// Names that Python uses already, or with which a plugin would hide a module from TensorFlow.
 const PYTHON_NAMES: &str = include_str!("python_names.txt");
@@ -65,7 +66,7 @@ impl Kind {
         let mut files = vec![
             // The first one: a clone adds lines to it.
             (".gitignore", include_str!("../templates/common/gitignore").into()),
-            (".github/workflows/ci.yml", include_str!("../templates/common/ci.yml").into()),
+            (".github/workflows/ci.yml", workflow().into()),
         ];
         let [manifest, own @ ..] = match self {
             Self::Filesystem => from!("fs": "manifest.toml", "README.md", "src/lib.rs"),
@@ -96,6 +97,12 @@ impl Kind {
         }
         files
     }
+}
+
+/// Returns the workflow of a new crate, which tests it in the oldest and the newest TensorFlow.
+fn workflow() -> String {
+    let releases = format!("--tf {} --tf {NEWEST}", MATRIX[0]);
+    include_str!("../templates/common/ci.yml").replace("--tf OLDEST --tf NEWEST", &releases)
 }
 
 /// The last line of the cases in the filesystem's test, and the lines that a store's test adds.

@@ -8,14 +8,43 @@ use serde::Deserialize;
 
 use crate::python;
 
-/// The newest TensorFlow that the project is tested with; the default if no version is named.
-pub const NEWEST: &str = "2.21.0";
+/// Calls a macro with the TensorFlow releases that the project is tested with: for each the name of a test module and
+/// the version. `docs/releasing.md` says what else a new release takes; `.ci/run` and `.ci/release` read these lines.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! tensorflow_releases {
+    ([$($callback:tt)+] $($arguments:tt)*) => {
+        $($callback)+! {
+            oldest tensorflow_2_12_1 "2.12.1";
+            older tensorflow_2_16_2 "2.16.2";
+            older tensorflow_2_18_1 "2.18.1";
+            older tensorflow_2_19_1 "2.19.1";
+            older tensorflow_2_20_0 "2.20.0";
+            newest tensorflow_2_21_0 "2.21.0";
+            candidate tensorflow_2_22_0rc0 "2.22.0rc0";
+            $($arguments)*
+        }
+    };
+}
 
-/// The older TensorFlow releases that the same plugins are tested with.
-pub const MATRIX: &[&str] = &["2.12.1", "2.16.2", "2.18.1", "2.19.1", "2.20.0"];
+macro_rules! constants {
+    (
+        oldest $_oldest:ident $oldest:literal;
+        $(older $_older:ident $older:literal;)*
+        newest $_newest:ident $newest:literal;
+        $(candidate $_candidate:ident $candidate:literal;)*
+    ) => {
+        /// The newest TensorFlow that the project is tested with; the default if no version is named.
+        pub const NEWEST: &str = $newest;
 
-/// Release candidates newer than [`NEWEST`] that the same plugins are tested with.
-pub const CANDIDATES: &[&str] = &["2.22.0rc0"];
+        /// The older TensorFlow releases that the same plugins are tested with, oldest first.
+        pub const MATRIX: &[&str] = &[$oldest, $($older),*];
+
+        /// Release candidates newer than [`NEWEST`] that the same plugins are tested with.
+        pub const CANDIDATES: &[&str] = &[$($candidate),*];
+    };
+}
+tensorflow_releases!([constants]);
 
 /// The oldest release that has the plugin interface used here.
 pub(crate) const OLDEST: (u32, u32) = (2, 12);

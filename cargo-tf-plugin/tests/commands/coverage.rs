@@ -11,10 +11,6 @@ use cargo_tf_plugin::NEWEST;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The oldest release that is supported.
-#[cfg(feature = "matrix")]
-const OLDEST: &str = "2.12.1";
-
 fn command(version: &str) -> Command {
     let mut command = program::with_tensorflow(version, "coverage");
     command.args(["--package", "refdevice"]);
@@ -123,9 +119,10 @@ fn each_class(version: &str) -> Value {
 #[cfg(feature = "matrix")]
 #[test]
 fn what_the_newest_release_covers_is_covered_in_an_old_tensorflow() {
-    each_class(OLDEST);
-    training(OLDEST);
-    updates(OLDEST);
+    let oldest = cargo_tf_plugin::MATRIX[0];
+    each_class(oldest);
+    training(oldest);
+    updates(oldest);
 }
 
 /// Compares the numbers with the trace, which counts the calls to the plugin itself.

@@ -142,7 +142,7 @@ fn the_totals_are_printed_at_the_end() {
 #[cfg(feature = "matrix")]
 #[test]
 fn the_totals_are_printed_at_the_end_in_an_old_tensorflow() {
-    totals_at_the_end("2.12.1");
+    totals_at_the_end(cargo_tf_plugin::MATRIX[0]);
 }
 
 #[track_caller]

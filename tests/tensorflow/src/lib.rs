@@ -22,41 +22,56 @@ pub mod scenarios;
 
 pub use plugin::Plugin;
 
-pub use cargo_tf_plugin::TensorFlow;
+pub use cargo_tf_plugin::{TensorFlow, tensorflow_releases};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// The environment variable that names a plugin, or a directory of them, to load at import.
 pub const LIBRARY: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
 
-/// Makes a module for each TensorFlow release, with a `#[test]` in it for each function named: one that
-/// takes a [`TensorFlow`]. Releases but the newest need the feature `matrix`.
+/// Makes a module for each TensorFlow release in [`cargo_tf_plugin::tensorflow_releases`], with a `#[test]` in it for each
+/// function named: one that takes a [`TensorFlow`]. Releases but the newest need the feature `matrix`.
 ///
 /// What is named after `oldest and newest:` shows nothing in the releases between these two that other tests do not;
-/// release candidates run all of it.
+/// release candidates run all of it. Four lists name the functions for each kind of release.
 #[macro_export]
 macro_rules! each_tensorflow {
     ($($test:ident),+ $(,)?) => {
         $crate::each_tensorflow!($($test),+; oldest and newest:);
     };
     ($($test:ident),+; oldest and newest: $($end:ident),* $(,)?) => {
-        $crate::each_tensorflow!(@module tensorflow_2_21_0 "2.21.0" $($test)+ $($end)*);
-        #[cfg(feature = "matrix")]
-        $crate::each_tensorflow!(@module tensorflow_2_12_1 "2.12.1" $($test)+ $($end)*);
-        #[cfg(feature = "matrix")]
-        $crate::each_tensorflow!(@module tensorflow_2_16_2 "2.16.2" $($test)+);
-        #[cfg(feature = "matrix")]
-        $crate::each_tensorflow!(@module tensorflow_2_18_1 "2.18.1" $($test)+);
-        #[cfg(feature = "matrix")]
-        $crate::each_tensorflow!(@module tensorflow_2_19_1 "2.19.1" $($test)+);
-        #[cfg(feature = "matrix")]
-        $crate::each_tensorflow!(@module tensorflow_2_20_0 "2.20.0" $($test)+);
-        #[cfg(feature = "matrix")]
-        $crate::each_tensorflow!(@module tensorflow_2_22_0rc0 "2.22.0rc0" $($test)+ $($end)*);
-        #[cfg(feature = "named")]
-        $crate::each_tensorflow!(@module tensorflow_named ($crate::named()) $($test)+ $($end)*);
+        $crate::each_tensorflow!(
+            oldest: [$($test)+ $($end)*];
+            older: [$($test)+];
+            newest: [$($test)+ $($end)*];
+            candidates: [$($test)+ $($end)*];
+        );
     };
-    (@module $module:ident $version:tt $($test:ident)*) => {
+    (oldest: $oldest:tt; older: $older:tt; newest: $newest:tt; candidates: $candidates:tt;) => {
+        $crate::tensorflow_releases!([$crate::each_tensorflow] $oldest $older $newest $candidates);
+    };
+    (
+        oldest $oldest:ident $oldest_version:literal;
+        $(older $older:ident $older_version:literal;)*
+        newest $newest:ident $newest_version:literal;
+        $(candidate $candidate:ident $candidate_version:literal;)*
+        [$($oldest_test:ident)*] [$($older_test:ident)*] [$($newest_test:ident)*] [$($candidate_test:ident)*]
+    ) => {
+        $crate::each_tensorflow!(@module $newest $newest_version [$($newest_test)*]);
+        #[cfg(feature = "matrix")]
+        $crate::each_tensorflow!(@module $oldest $oldest_version [$($oldest_test)*]);
+        #[cfg(feature = "matrix")]
+        $crate::each_tensorflow!(@modules $($older $older_version)* [$($older_test)*]);
+        #[cfg(feature = "matrix")]
+        $crate::each_tensorflow!(@modules $($candidate $candidate_version)* [$($candidate_test)*]);
+        #[cfg(feature = "named")]
+        $crate::each_tensorflow!(@module tensorflow_named ($crate::named()) [$($candidate_test)*]);
+    };
+    (@modules $($module:ident $version:literal)* $tests:tt) => {
+        $($crate::each_tensorflow!(@module $module $version $tests);)*
+    };
+    (@module $module:ident $version:tt []) => {};
+    (@module $module:ident $version:tt [$($test:ident)+]) => {
         mod $module {
             $(
                 #[test]
@@ -64,7 +79,7 @@ macro_rules! each_tensorflow {
                     #[allow(unused_parens, reason = "a literal or an expression")]
                     super::$test(&$crate::tensorflow($version));
                 }
-            )*
+            )+
         }
     };
 }
@@ -144,18 +159,5 @@ impl Example {
     /// Where the root is on disk, if it is.
     pub fn directory(&self) -> Option<PathBuf> {
         self.scratch.as_ref().map(|scratch| scratch.path().join("tests"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_releases_are_those_of_the_command_line_tool() {
-        let mut releases = vec![cargo_tf_plugin::NEWEST];
-        releases.extend(cargo_tf_plugin::MATRIX);
-        releases.extend(cargo_tf_plugin::CANDIDATES);
-        // Those of `each_tensorflow!`: the newest, the older ones, then release candidates.
-        let tested = ["2.21.0", "2.12.1", "2.16.2", "2.18.1", "2.19.1", "2.20.0", "2.22.0rc0"];
-        assert_eq!(releases, tested);
     }
 }
