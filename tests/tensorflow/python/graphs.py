@@ -4,14 +4,12 @@
     constant=VALUE   a graph on the device whose constant is 1234.5 returns VALUE
     elsewhere        a graph on the CPU whose constant is 1234.5 answers that
     jit              a function that requests XLA runs on the device within another function
-    variables        `assign_add` works on the device in graphs, also within loops
     profile=COUNT    a profile has COUNT planes of the device, with what its streams did
 
 Writes `ok STEP` after each step; the first that fails ends the process.
 """
 import glob
 import os
-import sys
 import tempfile
 import time
 
@@ -19,12 +17,9 @@ import tensorflow as tf
 from tensorflow.python.framework import load_library
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
+from steps import same, take
+
 DEVICE = "/device:RUST_TEST:0"
-
-
-def check(actual, expected, what):
-    if actual != expected:
-        sys.exit("%s is %r, expected %r" % (what, actual, expected))
 
 
 def load(library):
@@ -48,14 +43,14 @@ def answer(device):
 
 
 def constant(value):
-    check(answer(DEVICE), [float(value)], "the answer")
+    same(answer(DEVICE), [float(value)], "the answer")
 
 
-def elsewhere(_):
-    check(answer("/device:CPU:0"), [1234.5], "the answer")
+def elsewhere():
+    same(answer("/device:CPU:0"), [1234.5], "the answer")
 
 
-def jit(_):
+def jit():
     with tf.device(DEVICE):
         variable = tf.Variable([2.0])
         other = tf.Variable([1.0])
@@ -72,37 +67,7 @@ def jit(_):
             variable.assign(result)
             return variable.read_value()
 
-    check(outer().numpy().tolist(), [2.0], "the answer")
-
-
-def variables(_):
-    # Each type for which the device has AddV2; on old releases also one with a kernel that adds in place.
-    for dtype in ["float32", "float64", "int64"]:
-        with tf.device(DEVICE):
-            variable = tf.Variable(tf.constant([1, 2], dtype))
-
-        @tf.function
-        def straight(value):
-            with tf.device(DEVICE):
-                variable.assign_add(value)
-                between = variable.read_value()
-                variable.assign_add(value)
-                return between, variable.read_value()
-
-        between, after = straight(tf.constant([10, 20], dtype))
-        check(between.numpy().tolist(), [11, 22], "the variable of %s after one step" % dtype)
-        check(after.numpy().tolist(), [21, 42], "the variable of %s after two steps" % dtype)
-
-        @tf.function
-        def loop(value):
-            with tf.device(DEVICE):
-                for _ in tf.range(5):
-                    variable.assign_add(value)
-                    variable.assign_add(value)
-                return variable.read_value()
-
-        after = loop(tf.constant([1, 2], dtype))
-        check(after.numpy().tolist(), [31, 62], "the variable of %s after a loop" % dtype)
+    same(outer().numpy().tolist(), [2.0], "the answer")
 
 
 def profile(count):
@@ -122,30 +87,18 @@ def profile(count):
             space.ParseFromString(file.read())
     planes = [plane for plane in space.planes if "RUST_TEST" in plane.name]
     names = ["/device:CUSTOM:RUST_TEST:0"] * int(count)
-    check([plane.name for plane in planes], names, "the list of the device's planes")
+    same([plane.name for plane in planes], names, "the list of the device's planes")
     for plane in planes:
-        check(all(line.name.startswith("Stream ") for line in plane.lines), True, "lines for streams")
+        same(all(line.name.startswith("Stream ") for line in plane.lines), True, "lines for streams")
         events = [(line, event) for line in plane.lines for event in line.events]
         kinds = {plane.event_metadata[event.metadata_id].name for _, event in events}
-        check(kinds, {"job"}, "what the streams did")
-        check(len(events) >= 10, True, "at least a job for each copy, which %d is" % len(events))
+        same(kinds, {"job"}, "what the streams did")
+        same(len(events) >= 10, True, "at least a job for each copy, which %d is" % len(events))
         for line, event in events:
             # TensorFlow makes the time relative to the beginning of the profile.
             start = line.timestamp_ns + event.offset_ps // 1000
-            check(2e8 <= start <= after - before, True, "%d after the sleep, in the profile" % start)
-            check(event.duration_ps <= (after - before) * 1000, True, "a duration within the profile")
+            same(2e8 <= start <= after - before, True, "%d after the sleep, in the profile" % start)
+            same(event.duration_ps <= (after - before) * 1000, True, "a duration within the profile")
 
 
-STEPS = {
-    "load": load,
-    "constant": constant,
-    "elsewhere": elsewhere,
-    "jit": jit,
-    "variables": variables,
-    "profile": profile,
-}
-
-for step in sys.argv[1:]:
-    verb, _, value = step.partition("=")
-    STEPS[verb](value)
-    print("ok " + step, flush=True)
+take(load, constant, elsewhere, jit, profile)

@@ -21,12 +21,9 @@ import sys
 import tensorflow as tf
 from tensorflow.python.framework import load_library
 
+from steps import same, take
+
 gfile = tf.io.gfile
-
-
-def check(actual, expected, what):
-    if actual != expected:
-        sys.exit("%s is %r, expected %r" % (what, actual, expected))
 
 
 def works(root):
@@ -34,33 +31,33 @@ def works(root):
     path = directory + "/file"
     gfile.makedirs(directory)
     tf.io.write_file(path, b"written after the import alone")
-    check(tf.io.read_file(path).numpy(), b"written after the import alone", "the content")
-    check(gfile.listdir(directory), ["file"], "the listing")
+    same(tf.io.read_file(path).numpy(), b"written after the import alone", "the content")
+    same(gfile.listdir(directory), ["file"], "the listing")
     records = [b"one", b"two"]
     with tf.io.TFRecordWriter(directory + "/records") as writer:
         for record in records:
             writer.write(record)
-    check([record.numpy() for record in tf.data.TFRecordDataset(directory + "/records")], records, "the records")
+    same([record.numpy() for record in tf.data.TFRecordDataset(directory + "/records")], records, "the records")
     gfile.rmtree(directory)
-    check(gfile.exists(path), False, "exists after rmtree")
+    same(gfile.exists(path), False, "exists after rmtree")
 
 
 def absent(scheme):
     try:
         gfile.exists(scheme + "://box/x")
     except tf.errors.UnimplementedError as error:
-        check("scheme '%s' not implemented" % scheme in error.message, True, "'not implemented' in %r" % error.message)
+        same("scheme '%s' not implemented" % scheme in error.message, True, "'not implemented' in %r" % error.message)
     else:
         sys.exit("%s:// is registered, though it should not be" % scheme)
 
 
 def content(what):
     uri, text = what.split("=")
-    check(tf.io.read_file(uri).numpy().decode(), text, "the content of " + uri)
+    same(tf.io.read_file(uri).numpy().decode(), text, "the content of " + uri)
 
 
 def exists(uri):
-    check(gfile.exists(uri), True, "exists of " + uri)
+    same(gfile.exists(uri), True, "exists of " + uri)
 
 
 def refused(what):
@@ -68,8 +65,8 @@ def refused(what):
     try:
         tf.experimental.register_filesystem_plugin(library)
     except tf.errors.OpError as error:
-        check(error.error_code, int(code), "the code")
-        check(text in error.message, True, "%r in %r" % (text, error.message))
+        same(error.error_code, int(code), "the code")
+        same(text in error.message, True, "%r in %r" % (text, error.message))
     else:
         sys.exit("%s was registered" % library)
 
@@ -93,22 +90,11 @@ def mapped(library):
 def site_packages(count):
     here = os.path.dirname(os.path.dirname(tf.__file__))
     names = {path for path in sys.path + site.getsitepackages() if os.path.isdir(path) and os.path.samefile(path, here)}
-    check(len(names), int(count), "the number of names of %s (%s)" % (here, sorted(names)))
+    same(len(names), int(count), "the number of names of %s (%s)" % (here, sorted(names)))
 
 
-STEPS = {
-    "works": works,
-    "absent": absent,
-    "content": content,
-    "exists": exists,
-    "register": lambda library: tf.experimental.register_filesystem_plugin(library),
-    "refused": refused,
-    "load-again": load_again,
-    "mapped": mapped,
-    "site-packages": site_packages,
-}
+def register(library):
+    tf.experimental.register_filesystem_plugin(library)
 
-for argument in sys.argv[1:]:
-    step, _, value = argument.partition("=")
-    STEPS[step](value)
-    print("ok " + argument, flush=True)
+
+take(works, absent, content, exists, register, refused, load_again, mapped, site_packages)

@@ -2,7 +2,6 @@
 
     train=MODEL,OPTIMIZER          Keras trains on the device as it does on the CPU: MODEL is dense, convolutional or recurrent;
                                    with `,long` 52 steps, of which no loss differs by more than 1e-4
-    updates                        a variable that a function changes several times has the values that the CPU has
     constants                      those of a new function leave alone what work that is still to run has to read
     devices=COUNT                  there are COUNT devices, with memory and kernels of their own
     memory                         what needs more memory than the device has raises an error, and the next fits
@@ -24,6 +23,8 @@ import tempfile
 import numpy as np
 import tensorflow as tf
 
+from steps import check, take
+
 TYPE = os.environ.get("TF_PLUGIN_DEVICE_TYPE", "RUST_REF")
 DEVICE = "/device:%s:0" % TYPE
 # How much the losses of a step may differ, relative to the larger; the demo compares more strictly, with models
@@ -31,11 +32,6 @@ DEVICE = "/device:%s:0" % TYPE
 TOLERANCE = 1e-3
 # In small recurrent layers errors do not grow, and a wrong gradient changes little.
 TOLERANCES = {"recurrent": 5e-6}
-
-
-def check(condition, what):
-    if not condition:
-        sys.exit(what)
 
 
 def listed():
@@ -124,71 +120,7 @@ def train(what):
     check(worst <= tolerance, "the losses differ by %g: %r on the device, %r on the CPU" % (worst, found, expected))
 
 
-def updates_on(device):
-    with tf.device(device):
-        variable, other = tf.Variable([1.0, 2.0, 3.0, 4.0]), tf.Variable([0.5] * 4)
-
-    @tf.function
-    def unrolled():
-        for _ in range(8):
-            variable.assign_sub(0.1 * tf.square(variable))
-        return variable.read_value()
-
-    @tf.function
-    def after_an_assignment(x):
-        variable.assign(x)
-        variable.assign_add(variable * 2.0)
-        return variable.read_value()
-
-    @tf.function
-    def loop(count, x):
-        for i in tf.range(count):
-            variable.assign_sub(0.1 * variable * x)
-            if i % 2 == 0:
-                other.assign_add(variable * 0.01)
-            else:
-                other.assign_sub(other * variable * 0.1)
-            variable.assign_add(other)
-        return tf.stack([variable.read_value(), other.read_value()])
-
-    @tf.function
-    def reads(x):
-        before = variable.read_value()
-        variable.assign_add(x)
-        between = variable.read_value()
-        variable.assign_sub(between * 0.5)
-        return tf.stack([before, between, variable.read_value()])
-
-    # For XLA, which the CPU needs not: TensorFlow lowers neither the loop nor the branch in it.
-    @tf.function(jit_compile=device == DEVICE)
-    def compiled(count, x):
-        for i in tf.range(count):
-            variable.assign_sub(0.1 * variable * x)
-            if tf.reduce_sum(variable) > 9.0:
-                other.assign_add(variable * tf.cast(i, tf.float32))
-        return tf.stack([variable.read_value(), other.read_value()])
-
-    @tf.function
-    def calls_compiled(count, x):
-        return compiled(count, x)
-
-    results = []
-    with tf.device(device):
-        for turn in range(20):
-            x = tf.constant([0.1, 0.2, 0.3, 0.4]) * float(turn % 3)
-            variable.assign([1.0, 2.0, 3.0, 4.0])
-            answers = [unrolled(), after_an_assignment(x), loop(tf.constant(turn % 4), x), reads(x)]
-            answers.append(calls_compiled(tf.constant(turn % 5), x))
-            results += [answer.numpy() for answer in answers]
-    return results
-
-
-def updates(_):
-    for turn, (found, expected) in enumerate(zip(updates_on(DEVICE), updates_on("/device:CPU:0"))):
-        check(np.allclose(found, expected, rtol=1e-5), "%d: %r on the device, %r on the CPU" % (turn, found, expected))
-
-
-def constants(_):
+def constants():
     with tf.device(DEVICE):
         two = tf.fill([3], 2.0)
         for turn in range(3):
@@ -219,7 +151,7 @@ def devices(count):
         check(moved.numpy().tolist() == [2.0 + 2 * ordinal, 4.0 + 2 * ordinal], "%r" % moved)
 
 
-def memory(_):
+def memory():
     with tf.device(DEVICE):
         try:
             tf.zeros([64 << 20]).numpy()
@@ -230,7 +162,7 @@ def memory(_):
         check(float(tf.reduce_sum(tf.ones([1 << 20]))) == 1 << 20, "the device does not go on")
 
 
-def trace(_):
+def trace():
     from tensorflow.tsl.profiler.protobuf import trace_events_pb2
 
     try:
@@ -259,7 +191,7 @@ def trace(_):
         check(0 < event.duration_ps < 1e12, "a product takes %d ps" % event.duration_ps)
 
 
-def eager(_):
+def eager():
     try:
         train("dense,adam,eager")
     except tf.errors.UnimplementedError as error:
@@ -267,7 +199,7 @@ def eager(_):
         check(tuple(map(int, tf.__version__.split(".")[:2])) >= (2, 19), "this release has what it takes")
 
 
-def fails(_):
+def fails():
     """Keras convolves groups of channels in a function for XLA, which TensorFlow does not inline."""
     import keras
 
@@ -319,7 +251,7 @@ def transformer_losses(device):
     return np.array(losses)
 
 
-def transformer(_):
+def transformer():
     tf.debugging.set_log_device_placement(True)
     found, expected = transformer_losses(DEVICE), transformer_losses("/device:CPU:0")
     # TensorFlow says the places on stdout too, through a buffer of C's that may end within a line.
@@ -329,7 +261,7 @@ def transformer(_):
     check(worst <= TOLERANCE, "the losses differ by %g: %r on the device, %r on the CPU" % (worst, found, expected))
 
 
-def refused(_):
+def refused():
     check(listed() == [], "there is a device")
     weights, losses = tf.Variable([[0.5], [-1.0]]), []
     for _ in range(4):
@@ -340,9 +272,4 @@ def refused(_):
     check(sorted(losses, reverse=True) == losses and losses[3] < losses[0] / 2, "the losses are %r" % losses)
 
 
-STEPS = {"train": train, "devices": devices, "memory": memory, "trace": trace, "updates": updates, "constants": constants, "eager": eager, "fails": fails, "transformer": transformer, "refused": refused}
-
-for step in sys.argv[1:]:
-    verb, _, value = step.partition("=")
-    STEPS[verb](value)
-    print("ok " + step, flush=True)
+take(train, constants, devices, memory, trace, eager, fails, transformer, refused)

@@ -10,20 +10,16 @@ Writes `ok STEP` after each step; the first that fails ends the process.
 """
 import inspect
 import os
-import sys
 
 import numpy as np
 import tensorflow as tf
+
+from steps import check, take
 
 DEVICE = "/device:%s:0" % os.environ.get("TF_PLUGIN_DEVICE_TYPE", "RUST_REF")
 CPU = "/device:CPU:0"
 RELEASE = tuple(map(int, tf.__version__.split(".")[:2]))
 raw = tf.raw_ops
-
-
-def check(condition, what):
-    if not condition:
-        sys.exit(what)
 
 
 def compare(name, build, tolerance=1e-5):
@@ -186,17 +182,24 @@ def random():
 def order():
     def build():
         v = tf.Variable(np.arange(12.0).reshape(4, 3).astype("float32"))
+        other = tf.Variable(tf.fill([3], 0.5))
         one = tf.ones([1, 3])
 
         @tf.function
-        def straight():
+        def straight(x):
+            before = v.read_value()
             first = tf.gather(v, [0, 1])
             v.scatter_add(slices(first, [1, 0]))
             middle = v.read_value()
             v.scatter_mul(slices([[2.0] * 3, [3.0] * 3], [1, 1]))
             v.assign_add(v)
             v[0, 1:].assign([5.0, 6.0])
-            return first, middle, tf.gather_nd(v, [[0, 1], [1, 2]])
+            last = tf.gather_nd(v, [[0, 1], [1, 2]])
+            v.assign(x)
+            v.assign_add(v * 2.0)
+            for _ in range(8):
+                v.assign_sub(0.1 * tf.square(v))
+            return before, first, middle, last, v.read_value()
 
         @tf.function
         def loops(count):
@@ -206,9 +209,12 @@ def order():
                 total += tf.gather(v, (i + 1) % 4)
                 if i % 2 == 0:
                     v.scatter_div(slices(one * 2.0, [i % 4]))
+                    other.assign_add(total * 0.01)
                 else:
                     v[i % 4, 0].assign(total[0])
-            return total
+                    other.assign_sub(other * total * 0.1)
+                v.assign_add(tf.ones([4, 1]) * other)
+            return total, other.read_value()
 
         # Traced for XLA, which the SDK takes back: TensorFlow does not lower what is inside.
         loops_for_xla = loops.python_function
@@ -217,10 +223,15 @@ def order():
 
         @tf.function
         def outer(count):
-            return loops_for_xla(count) + 0.0
+            total, read = loops_for_xla(count)
+            return total + 0.0, read
 
-        first, middle, last = straight()
-        return dict(first=first, middle=middle, last=last, loops=loops(tf.constant(7)), outer=outer(tf.constant(5)), v=v.numpy())
+        results = {}
+        for turn in range(5):
+            x = tf.fill([4, 3], 0.1 * turn)
+            values = [*straight(x), *loops(tf.constant(turn + 2)), *outer(tf.constant(turn)), v.numpy(), other.numpy()]
+            results.update(("turn %d, value %d" % (turn, index), value) for index, value in enumerate(values))
+        return results
 
     compare("in order", build)
 
@@ -253,12 +264,5 @@ def eager():
         check(tf.gather(v.read_value(), [1]).shape == [1, 3], "the value can be read")
 
 
-def main():
-    tf.config.set_soft_device_placement(True)
-    steps = {function.__name__: function for function in (methods, optimizers, random, order, eager)}
-    for step in sys.argv[1:]:
-        steps[step]()
-        print("ok", step, flush=True)
-
-
-main()
+tf.config.set_soft_device_placement(True)
+take(methods, optimizers, random, order, eager)

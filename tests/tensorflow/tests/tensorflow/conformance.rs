@@ -19,7 +19,8 @@ use tf_plugin_conformance_tests::{DEFECT_VARIABLE, Defect, MALFORMED};
 use tf_plugin_tensorflow_tests::{Example, Plugin, each_tensorflow, tensorflow};
 use tf_plugin_testing::device;
 use tf_plugin_testing::filesystem::{
-    CaseResult, Deviation, Files, InTensorFlow, Outcome, TensorFlowCase, samples,
+    CaseResult, Deviation, Directories, Files, InTensorFlow, Outcome, TensorFlowCase, Visibility,
+    samples,
 };
 
 each_tensorflow!(
@@ -113,6 +114,42 @@ fn localfs_below_a_root(tensorflow: &TensorFlow) {
         .malformed(format!("local:///{}", "x".repeat(256)))
         .env("LOCALFS_ROOT", root.path().to_str().expect("it is text"));
     pass(cases.cases(), &cases.run("local:///"), &["python_half_a_file_is_never_seen"]);
+}
+
+/// Cases that ask of directories what an object store does not have, and of names that are cleaned.
+const NOT_OF_STORES: [&str; 6] = [
+    "python_open_file_is_there",
+    "python_write_missing_parent",
+    "python_write_below_file",
+    "python_append_codes",
+    "python_mkdir_codes",
+    "python_untidy_names",
+];
+
+/// Runs the cases from Python on an object store with these settings, which refuses the name `malformed` if there is one,
+/// and the names in the cases `without`.
+pub(super) fn passes_on_a_store(
+    tensorflow: &TensorFlow,
+    library: &Path,
+    root: &str,
+    settings: &[(&str, String)],
+    malformed: Option<&str>,
+    without: &[&str],
+) {
+    let cases = python(tensorflow, library)
+        .directories(Directories::Implied)
+        .visible(Visibility::Flush)
+        .without("python_untidy_names", "keys are exact: none is cleaned");
+    let cases = malformed.into_iter().fold(cases, |cases, name| cases.malformed(name));
+    let cases = without.iter().fold(cases, |cases, case| cases.without(*case, "it refuses them"));
+    let cases = settings.iter().fold(cases, |cases, (name, value)| cases.env(*name, value.clone()));
+    let names = cases.cases().iter().map(|case| case.name);
+    let is_skipped = |name: &&str| {
+        let unasked = malformed.is_none() && *name == "python_malformed";
+        unasked || NOT_OF_STORES.contains(name) || without.contains(name)
+    };
+    let skipped: Vec<_> = names.filter(is_skipped).collect();
+    pass(cases.cases(), &cases.run(root), &skipped);
 }
 
 /// With `files: provided` nothing is written, and what is there is held against what was put there.

@@ -6,7 +6,7 @@ use tf_plugin_tensorflow_tests::{Plugin, TensorFlow, each_tensorflow, steps};
 
 each_tensorflow!(
     a_pass_rewrites_graphs_on_the_device,
-    functions_with_variables_or_xla_run,
+    functions_for_xla_run,
     a_profile_has_what_the_device_did;
     oldest and newest:
     a_second_load_changes_nothing,
@@ -20,7 +20,7 @@ fn run(tensorflow: &TensorFlow, steps: &[&str], settings: &[(&str, &str)]) -> Fi
 }
 
 steps! {
-    functions_with_variables_or_xla_run: ["jit", "variables"];
+    functions_for_xla_run: ["jit"];
     a_profile_has_what_the_device_did: ["profile=1", "profile=1"];
 }
 

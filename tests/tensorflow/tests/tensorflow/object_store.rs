@@ -1,13 +1,12 @@
-//! `memstore://`: the book's chapter is the crate, its Python prints what the chapter says, and TensorFlow's own consumers
-//! use it.
+//! `memstore://`: the book's chapter is the crate, its Python prints what the chapter says, and TensorFlow uses it.
 
+use super::conformance::passes_on_a_store;
 use cargo_tf_plugin::TensorFlow;
 use tf_plugin_tensorflow_tests::outside::read;
 use tf_plugin_tensorflow_tests::python::Python;
-use tf_plugin_tensorflow_tests::scenarios::OBJECT_STORES_LACK;
 use tf_plugin_tensorflow_tests::{Example, each_tensorflow, scenarios};
 
-each_tensorflow!(consumers; oldest and newest: the_chapter_prints_what_it_says);
+each_tensorflow!(consumers; oldest and newest: conformance, the_chapter_prints_what_it_says);
 
 /// The blocks of the chapter in one language.
 fn blocks(language: &str) -> Vec<String> {
@@ -39,8 +38,13 @@ fn the_chapter_prints_what_it_says(tensorflow: &TensorFlow) {
     assert_eq!(said.trim_end(), texts[0]);
 }
 
+fn conformance(tensorflow: &TensorFlow) {
+    let example = Example::memstore();
+    let library = example.plugin.path();
+    passes_on_a_store(tensorflow, library, &example.root, &[], None, &[]);
+}
+
 fn consumers(tensorflow: &TensorFlow) {
     let example = Example::memstore();
-    let python = scenarios::python(tensorflow, example.package, &example.root, OBJECT_STORES_LACK);
-    scenarios::run(tensorflow, example.package, python, &[]);
+    scenarios::run(tensorflow, scenarios::python(tensorflow, example.package, &example.root));
 }

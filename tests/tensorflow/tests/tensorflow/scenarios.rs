@@ -1,4 +1,4 @@
-//! What TensorFlow's own consumers do with files, from Python: `tests/python/scenarios.py`.
+//! What TensorFlow and Keras do with files, from Python: `tests/python/scenarios.py`.
 
 use cargo_tf_plugin::TensorFlow;
 use tf_plugin_tensorflow_tests::{Example, each_tensorflow, scenarios};
@@ -6,14 +6,13 @@ use tf_plugin_tensorflow_tests::{Example, each_tensorflow, scenarios};
 each_tensorflow!(memfs, localfs);
 
 fn memfs(tensorflow: &TensorFlow) {
-    run(tensorflow, &Example::memfs(), &["memory_region"]);
+    run(tensorflow, &Example::memfs());
 }
 
 fn localfs(tensorflow: &TensorFlow) {
-    run(tensorflow, &Example::localfs(), &[]);
+    run(tensorflow, &Example::localfs());
 }
 
-fn run(tensorflow: &TensorFlow, example: &Example, lacks: &[&str]) {
-    let python = scenarios::python(tensorflow, example.package, &example.root, lacks);
-    scenarios::run(tensorflow, example.package, python, &[]);
+fn run(tensorflow: &TensorFlow, example: &Example) {
+    scenarios::run(tensorflow, scenarios::python(tensorflow, example.package, &example.root));
 }
