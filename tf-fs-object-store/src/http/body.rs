@@ -76,17 +76,19 @@ pub struct HttpBody {
     /// Whether the body ends after `left` bytes, although more may follow.
     pub(super) ends_at_len: bool,
     endpoint: Arc<str>,
+    /// How long there may be no progress.
+    stall: Duration,
 }
 
 /// Where the bytes come from.
 pub(super) enum Source {
     Hyper(Incoming),
-    /// One of our connections, until the end of the body.
-    RawConnection(Option<Box<Wired>>),
+    /// A connection of the engine itself, until the end of the body.
+    Raw(Option<Box<RawBody>>),
 }
 
-pub(super) struct Wired {
-    wire: RawConnection,
+pub(super) struct RawBody {
+    connection: RawConnection,
     progress: BodyProgress,
     /// Bytes of the whole body, if the response tells.
     len: Option<u64>,
@@ -96,38 +98,40 @@ pub(super) struct Wired {
 }
 
 impl HttpBody {
-    /// Creates a body that has to have `len` bytes, if that is known.
-    pub fn new(incoming: Incoming, len: Option<u64>, endpoint: Arc<str>) -> Self {
+    /// Creates the body of a response that hyper receives.
+    pub fn new(incoming: Incoming, endpoint: Arc<str>, stall: Duration) -> Self {
         let source = Source::Hyper(incoming);
-        Self { source, rest: Bytes::new(), left: len, ends_at_len: false, endpoint }
+        Self { source, rest: Bytes::new(), left: None, ends_at_len: false, endpoint, stall }
     }
 
     /// Creates the body of a response over one of our connections.
-    pub(super) fn wired(
-        wire: RawConnection,
+    pub(super) fn from_raw(
+        connection: RawConnection,
         len: Option<u64>,
         keep: bool,
         raw_get: RawGet<'_>,
         pool: &Arc<Pool>,
     ) -> Self {
         let (pool_key, pool) = (raw_get.pool_key.clone(), Arc::clone(pool));
-        let wired = Wired { wire, progress: BodyProgress::default(), len, keep, pool_key, pool };
+        let raw =
+            RawBody { connection, progress: BodyProgress::default(), len, keep, pool_key, pool };
         let endpoint = Arc::clone(raw_get.endpoint);
         Self {
-            source: Source::RawConnection(Some(Box::new(wired))),
+            source: Source::Raw(Some(Box::new(raw))),
             rest: Bytes::new(),
             left: len,
             ends_at_len: true,
             endpoint,
+            stall: raw_get.stall_timeout,
         }
     }
 
     /// Sets the number of bytes that the body has to have, if that is known. `is_cut`: more may follow, which nobody
     /// wants.
     pub(super) fn with_len(mut self, len: Option<u64>, is_cut: bool) -> Self {
-        if let (Some(len), Source::RawConnection(Some(wired))) = (len, &mut self.source) {
+        if let (Some(len), Source::Raw(Some(raw))) = (len, &mut self.source) {
             // Otherwise more follows than was requested.
-            wired.keep &= wired.len == Some(len);
+            raw.keep &= raw.len == Some(len);
         }
         self.left = len.or(self.left);
         self.ends_at_len |= is_cut;
@@ -138,11 +142,11 @@ impl HttpBody {
     /// Returns the connection to the pool once the whole body was read.
     fn end_if_done(&mut self) {
         if self.left == Some(0)
-            && let Source::RawConnection(wired) = &mut self.source
-            && let Some(wired) = wired.take()
-            && wired.keep
+            && let Source::Raw(raw) = &mut self.source
+            && let Some(raw) = raw.take()
+            && raw.keep
         {
-            wired.pool.keep(&wired.pool_key, wired.wire);
+            raw.pool.keep(&raw.pool_key, raw.connection);
         }
     }
 
@@ -151,15 +155,15 @@ impl HttpBody {
         &mut self,
         to: &mut (impl BufMut + Send + ?Sized),
     ) -> Result<usize, HttpError> {
-        let Source::RawConnection(source) = &mut self.source else { return Ok(0) };
-        let Some(wired) = source else { return Ok(0) };
+        let Source::Raw(source) = &mut self.source else { return Ok(0) };
+        let Some(raw) = source else { return Ok(0) };
         let left = self.left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
         let room = left.min(to.remaining_mut());
         if room == 0 {
             return Ok(0);
         }
-        wired.progress.left = self.left;
-        let error = match wired.wire.read(&mut to.limit(room), wired.progress).await {
+        raw.progress.left = self.left;
+        let error = match raw.connection.read(&mut to.limit(room), raw.progress).await {
             Ok(0) => match self.left {
                 None => {
                     *source = None;
@@ -172,7 +176,7 @@ impl HttpBody {
             },
             Ok(n) => {
                 BYTES_RECEIVED.add(n as u64);
-                wired.progress.come += n as u64;
+                raw.progress.come += n as u64;
                 if let Some(left) = &mut self.left {
                     *left -= n as u64;
                 }
@@ -237,14 +241,30 @@ impl HttpBody {
 }
 
 impl HttpBody {
+    /// Returns the next bytes as they arrived; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`chunk`](Self::chunk), and if none arrive in the stall timeout.
+    pub async fn chunk_in_time(&mut self) -> Result<Option<Bytes>, HttpError> {
+        match tokio::time::timeout(self.stall, self.chunk()).await {
+            Ok(chunk) => chunk,
+            Err(_) => Err(HttpError::Stalled(self.endpoint.to_string(), self.stall)),
+        }
+    }
+
+    /// Returns how long there may be no progress.
+    pub(super) fn stall(&self) -> Duration {
+        self.stall
+    }
+
     /// Returns the whole body.
     ///
     /// # Errors
-    /// If it breaks off, makes no progress for `stall`, or has more than `most` bytes.
-    pub async fn collect(mut self, most: usize, stall: Duration) -> Result<Bytes, HttpError> {
+    /// If it breaks off, makes no progress in the stall timeout, or has more than `most` bytes.
+    pub async fn collect(mut self, most: usize) -> Result<Bytes, HttpError> {
         let promised = self.left.unwrap_or(match &self.source {
             Source::Hyper(incoming) => incoming.size_hint().lower(),
-            Source::RawConnection(_) => 0,
+            Source::Raw(_) => 0,
         });
         let promised = usize::try_from(promised).unwrap_or(usize::MAX);
         if promised > most {
@@ -252,9 +272,7 @@ impl HttpBody {
         }
         let mut bytes = BytesMut::with_capacity(promised);
         loop {
-            let chunk = tokio::time::timeout(stall, self.chunk()).await;
-            let chunk = chunk.map_err(|_| HttpError::Stalled(self.endpoint.to_string(), stall))?;
-            let Some(chunk) = chunk? else { return Ok(bytes.freeze()) };
+            let Some(chunk) = self.chunk_in_time().await? else { return Ok(bytes.freeze()) };
             if bytes.len() + chunk.len() > most {
                 return Err(HttpError::TooLarge(most));
             }
@@ -271,7 +289,7 @@ impl Body for HttpBody {
         if room == 0 {
             return Ok(0);
         }
-        if let Source::RawConnection(_) = self.source
+        if let Source::Raw(_) = self.source
             && self.rest.is_empty()
         {
             return self.receive(to).await;

@@ -133,7 +133,9 @@ impl Http {
                 }
                 response
             }
-            (response, _) => Response::new(response?, Arc::clone(&endpoint), url)?,
+            (response, _) => {
+                Response::new(response?, Arc::clone(&endpoint), url, self.settings.stall_timeout)?
+            }
         };
         if !is_direct {
             response.peer = None;
@@ -215,14 +217,14 @@ impl Http {
         let url = request.uri();
         let tls = (url.scheme_str() == Some("https")).then(|| Arc::clone(self.connector.tls()));
         let port = url.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 });
-        let exchange = RawGet {
+        let get = RawGet {
             pool_key: &PoolKey::new(url.host().unwrap_or_default(), port, tls),
             endpoint,
             connect_timeout: self.settings.connect_timeout,
             stall_timeout: self.settings.stall_timeout,
             request: &written(request),
         };
-        let mut response = exchange.make(&self.pool).await?;
+        let mut response = get.send(&self.pool).await?;
         response.url = url.clone();
         Ok(response)
     }
@@ -386,7 +388,7 @@ mod tests {
             request.headers_mut().insert(header::RANGE, range);
             let response = http.send(request).await.unwrap();
             assert_eq!((response.status, response.header("etag")), (206, Some("\"e\"")));
-            let body = response.collect(100, Duration::from_secs(20)).await.unwrap();
+            let body = response.collect(100).await.unwrap();
             assert_eq!(&body[..], b"0123456789");
             assert_eq!(*log.lock().unwrap(), connections, "{chunks}");
         }

@@ -107,7 +107,11 @@ async fn received(response: Vec<u8>, piece: usize) -> Option<Vec<u8>> {
         let request = super::Request::get("/").body(super::Chunks::default()).ok()?;
         let read = async move {
             let response = sender.send_request(request).await.ok()?;
-            let mut body = HttpBody::new(response.into_body(), None, Arc::from("e"));
+            let mut body = HttpBody::new(
+                response.into_body(),
+                Arc::from("e"),
+                std::time::Duration::from_secs(20),
+            );
             let mut bytes = Vec::new();
             while let Some(chunk) = body.chunk().await.ok()? {
                 assert!(!chunk.is_empty());

@@ -10,7 +10,7 @@
 //! | `body` | bodies of requests and responses |
 //! | `upload_body` | a body that is being sent, in pieces that show its progress |
 //! | `error` | why a request failed, and the error for the user |
-//! | `raw_connection`, `tls_connection`, `pool`, `raw_get`, `response_head` | our connections, those with TLS, the idle ones, a request over one, and its response |
+//! | `raw_connection`, `pool`, `raw_get`, `response_head` | our connections, the idle ones, a GET over one, and its response |
 //! | `range_response` | what a response to a GET of a range means |
 //! | `connector`, `write_timeout` | connections: direct or through a proxy, and broken when the peer accepts no more bytes |
 //! | `network_policy` | which addresses may be connected to |
@@ -35,7 +35,6 @@ mod raw_get;
 mod response;
 mod response_head;
 mod tls;
-mod tls_connection;
 mod transport;
 mod upload_body;
 mod write_timeout;

@@ -41,7 +41,7 @@ impl PoolKey {
 }
 
 impl PartialEq for PoolKey {
-    // Connections with other TLS settings are different places.
+    // Connections with other TLS settings are different idle.
     fn eq(&self, other: &Self) -> bool {
         let tls = |pool_key: &Self| pool_key.tls.as_ref().map(Arc::as_ptr);
         self.port == other.port && self.host == other.host && tls(self) == tls(other)
@@ -66,7 +66,7 @@ pub struct Pool {
 
 #[derive(Debug, Default)]
 struct Idle {
-    wires: Mutex<HashMap<PoolKey, Vec<RawConnection>>>,
+    connections: Mutex<HashMap<PoolKey, Vec<RawConnection>>>,
     /// Whether a task closes connections that are idle for too long. Set with the lock held.
     is_tidied: AtomicBool,
 }
@@ -81,7 +81,7 @@ struct Resolved {
 
 impl Idle {
     fn lock(&self) -> MutexGuard<'_, HashMap<PoolKey, Vec<RawConnection>>> {
-        self.wires.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -90,12 +90,12 @@ async fn tidy(idle: Weak<Idle>) {
     loop {
         tokio::time::sleep(IDLE).await;
         let Some(idle) = idle.upgrade() else { return };
-        let mut places = idle.lock();
-        places.retain(|_, wires| {
-            wires.retain(|wire| wire.idle_since.elapsed() < IDLE);
-            !wires.is_empty()
+        let mut pooled = idle.lock();
+        pooled.retain(|_, connections| {
+            connections.retain(|connection| connection.idle_since.elapsed() < IDLE);
+            !connections.is_empty()
         });
-        if places.is_empty() {
+        if pooled.is_empty() {
             idle.is_tidied.store(false, Ordering::Relaxed);
             return;
         }
@@ -108,16 +108,16 @@ impl Pool {
         Self { reach, ..Self::default() }
     }
 
-    /// Returns a connection to `place`: an idle one if there is one.
+    /// Returns a connection for `pool_key`: an idle one if there is one.
     pub(super) async fn connect(
         &self,
         pool_key: &PoolKey,
         endpoint: &str,
         timeout: Duration,
     ) -> Result<RawConnection, HttpError> {
-        while let Some(wire) = self.take(pool_key) {
-            if wire.is_open() {
-                return Ok(wire);
+        while let Some(mut connection) = self.take(pool_key) {
+            if connection.is_open() {
+                return Ok(connection);
             }
         }
         let outcome = self.open(pool_key, timeout).await;
@@ -126,32 +126,32 @@ impl Pool {
 
     fn take(&self, pool_key: &PoolKey) -> Option<RawConnection> {
         let mut idle = self.idle.lock();
-        let wires = idle.get_mut(pool_key)?;
+        let connections = idle.get_mut(pool_key)?;
         // The last one that came back is the least likely to have been closed.
-        let wire = wires.pop()?;
-        if wire.idle_since.elapsed() < IDLE {
-            return Some(wire);
+        let connection = connections.pop()?;
+        if connection.idle_since.elapsed() < IDLE {
+            return Some(connection);
         }
         // All others were idle for longer.
-        wires.clear();
+        connections.clear();
         None
     }
 
     /// Keeps a connection whose last response was read to its end.
-    pub(super) fn keep(&self, pool_key: &PoolKey, mut wire: RawConnection) {
-        if !wire.received.is_empty() {
+    pub(super) fn keep(&self, pool_key: &PoolKey, mut connection: RawConnection) {
+        if !connection.received.is_empty() {
             return;
         }
-        wire.set_down();
+        connection.set_down();
         let mut idle = self.idle.lock();
-        let wires = match idle.get_mut(pool_key) {
-            Some(wires) => wires,
+        let connections = match idle.get_mut(pool_key) {
+            Some(connections) => connections,
             None => idle.entry(pool_key.clone()).or_default(),
         };
-        if wires.len() >= KEPT {
-            wires.remove(0);
+        if connections.len() >= KEPT {
+            connections.remove(0);
         }
-        wires.push(wire);
+        connections.push(connection);
         if !self.idle.is_tidied.load(Ordering::Relaxed)
             && let Ok(runtime) = Handle::try_current()
         {

@@ -1,8 +1,9 @@
-//! One of our connections.
+//! A connection of the engine itself.
 
-use super::tls_connection::{RECORD, TlsConnection};
 use crate::abi::socket::set_low_water_mark;
 use bytes::{Buf, BufMut, BytesMut};
+use futures_util::FutureExt as _;
+use rustls::pki_types::ServerName;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
@@ -10,7 +11,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
+/// The longest TLS record, that of TLS 1.2 with its header (RFC 5246, 6.2.3). Received and undelivered bytes are fewer.
+const RECORD: usize = (18 << 10) + 5;
 /// The low-water mark of a socket is at most this many bytes, so that a fast connection does not wake its reader for every
 /// packet. A larger one saves nothing more.
 const HIGHEST_MARK: u64 = 512 << 10;
@@ -39,7 +44,7 @@ pub(super) struct RawConnection {
 #[derive(Debug)]
 enum Stream {
     Plain(TcpStream),
-    Tls(Box<TlsConnection>),
+    Tls(Box<TlsStream<TcpStream>>),
 }
 
 /// The progress of a body.
@@ -74,7 +79,10 @@ impl RawConnection {
         host: &str,
         config: &Arc<rustls::ClientConfig>,
     ) -> io::Result<Self> {
-        Ok(Self::new(Stream::Tls(Box::new(TlsConnection::connect(stream, host, config).await?))))
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let stream = TlsConnector::from(Arc::clone(config)).connect(name, stream).await?;
+        Ok(Self::new(Stream::Tls(Box::new(stream))))
     }
 
     fn new(stream: Stream) -> Self {
@@ -93,9 +101,6 @@ impl RawConnection {
         self.set_mark(1);
         // The server may have been busy with others.
         self.in_vain = None;
-        if let Stream::Tls(stream) = &mut self.stream {
-            stream.set_down();
-        }
         self.was_used = true;
         self.idle_since = Instant::now();
     }
@@ -106,20 +111,24 @@ impl RawConnection {
     }
 
     /// Returns whether the other side has neither closed it nor sent unrequested bytes, as far as is known.
-    pub(super) fn is_open(&self) -> bool {
-        match &self.stream {
-            Stream::Plain(stream) => {
-                matches!(stream.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    pub(super) fn is_open(&mut self) -> bool {
+        self.received.is_empty()
+            && match &mut self.stream {
+                Stream::Plain(stream) => {
+                    matches!(stream.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+                }
+                // It skips the session tickets that arrived.
+                Stream::Tls(stream) => stream.read(&mut [0]).now_or_never().is_none(),
             }
-            // Session tickets may have come to its socket.
-            Stream::Tls(stream) => stream.is_open(),
-        }
     }
 
     pub(super) async fn send(&mut self, request: &[u8]) -> io::Result<()> {
         match &mut self.stream {
             Stream::Plain(stream) => stream.write_all(request).await,
-            Stream::Tls(stream) => stream.send(request).await,
+            Stream::Tls(stream) => {
+                stream.write_all(request).await?;
+                stream.flush().await
+            }
         }
     }
 
@@ -166,14 +175,14 @@ impl Stream {
     async fn read(&mut self, to: &mut (impl BufMut + ?Sized)) -> io::Result<usize> {
         match self {
             Self::Plain(stream) => stream.read_buf(to).await,
-            Self::Tls(stream) => stream.read(to).await,
+            Self::Tls(stream) => stream.read_buf(to).await,
         }
     }
 
     fn socket(&self) -> &TcpStream {
         match self {
             Self::Plain(stream) => stream,
-            Self::Tls(stream) => &stream.socket,
+            Self::Tls(stream) => stream.get_ref().0,
         }
     }
 }
@@ -182,7 +191,12 @@ impl Stream {
 mod tests {
     use super::*;
     use crate::abi::socket::has_low_water_marks;
+    use bytes::Bytes;
+    use rcgen::{CertifiedKey, generate_simple_self_signed};
+    use rustls::pki_types::PrivateKeyDer;
+    use rustls::{AlertDescription, ClientConfig, RootCertStore, ServerConfig};
     use tokio::net::TcpListener;
+    use tokio_rustls::{TlsAcceptor, server};
 
     const MIB: usize = 1 << 20;
 
@@ -207,11 +221,11 @@ mod tests {
     }
 
     /// Reads until so many bytes have come, and counts the reads.
-    async fn read(wire: &mut RawConnection, body: &mut BodyProgress, until: usize) -> usize {
+    async fn read(connection: &mut RawConnection, body: &mut BodyProgress, until: usize) -> usize {
         let mut bytes = BytesMut::with_capacity(MIB);
         for count in 1.. {
             bytes.clear();
-            let n = wire.read(&mut (&mut bytes).limit(MIB), *body).await.unwrap() as u64;
+            let n = connection.read(&mut (&mut bytes).limit(MIB), *body).await.unwrap() as u64;
             assert!(n > 0);
             body.come += n;
             *body.left.as_mut().unwrap() -= n;
@@ -224,7 +238,7 @@ mod tests {
 
     /// Returns how many reads take 4 MiB that come in 4 KiB at a time, and whether it was too slow to wait.
     async fn reads_of_a_fast_body() -> (usize, bool) {
-        let (mut wire, mut peer) = connection().await;
+        let (mut connection, mut peer) = connection().await;
         let sends = async move {
             for _ in 0..1024 {
                 peer.write_all(&[7; 4096]).await.unwrap();
@@ -233,11 +247,11 @@ mod tests {
             peer
         };
         let mut body = BodyProgress { left: Some(4 * MIB as u64), ..BodyProgress::default() };
-        let (_peer, reads) = tokio::join!(sends, read(&mut wire, &mut body, 4 * MIB));
-        let is_slow = wire.in_vain.is_some();
+        let (_peer, reads) = tokio::join!(sends, read(&mut connection, &mut body, 4 * MIB));
+        let is_slow = connection.in_vain.is_some();
         // The head of the next response is not made to wait, and its body does not count as slow.
-        wire.set_down();
-        assert!(wire.mark == 1 && wire.in_vain.is_none());
+        connection.set_down();
+        assert!(connection.mark == 1 && connection.in_vain.is_none());
         (reads, is_slow)
     }
 
@@ -256,15 +270,101 @@ mod tests {
 
     #[tokio::test]
     async fn what_comes_slowly_is_read_all_the_same() {
-        let (mut wire, mut peer) = connection().await;
+        let (mut connection, mut peer) = connection().await;
         let mut body = BodyProgress { left: Some(8 * MIB as u64), ..BodyProgress::default() };
         let sends = async { peer.write_all(&vec![7; MIB]).await.unwrap() };
-        tokio::join!(sends, read(&mut wire, &mut body, MIB));
+        tokio::join!(sends, read(&mut connection, &mut body, MIB));
         for more in 1..=20 {
             peer.write_all(&[7; 10]).await.unwrap();
-            let read = read(&mut wire, &mut body, MIB + 10 * more);
+            let read = read(&mut connection, &mut body, MIB + 10 * more);
             tokio::time::timeout(Duration::from_secs(20), read).await.expect("it was sent");
         }
-        assert_eq!(wire.in_vain.is_some(), has_low_water_marks());
+        assert_eq!(connection.in_vain.is_some(), has_low_water_marks());
+    }
+
+    const HOST: &str = "localhost";
+
+    /// Returns both ends of a connection with TLS, or why there is none.
+    async fn tls(
+        is_trusted: bool,
+    ) -> (io::Result<RawConnection>, io::Result<server::TlsStream<TcpStream>>) {
+        let CertifiedKey { cert, signing_key } =
+            generate_simple_self_signed([HOST.to_owned()]).unwrap();
+        let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let server = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![cert.der().clone()], key)
+            .unwrap();
+        let mut roots = RootCertStore::empty();
+        if is_trusted {
+            roots.add(cert.der().clone()).unwrap();
+        }
+        let client = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let client = Arc::new(client);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (peer, _) = listener.accept().await.unwrap();
+        let accepted = TlsAcceptor::from(Arc::new(server)).accept(peer);
+        tokio::join!(RawConnection::tls(socket, HOST, &client), accepted)
+    }
+
+    async fn receive(from: &mut RawConnection) -> io::Result<Bytes> {
+        from.receive(99).await?;
+        Ok(from.received.split().freeze())
+    }
+
+    #[tokio::test]
+    async fn an_idle_tls_connection_is_open_until_something_arrives() {
+        let (client, server) = tls(true).await;
+        let (mut client, mut server) = (client.unwrap(), server.unwrap());
+        for _ in 0..2 {
+            // The session tickets come with the first response.
+            client.send(b"request").await.unwrap();
+            server.read_exact(&mut [0; 7]).await.unwrap();
+            server.write_all(b"body").await.unwrap();
+            server.flush().await.unwrap();
+            assert_eq!(receive(&mut client).await.unwrap(), "body");
+            assert!(client.is_open());
+        }
+        server.write_all(b"unrequested").await.unwrap();
+        server.flush().await.unwrap();
+        client.stream.socket().readable().await.unwrap();
+        assert!(!client.is_open());
+    }
+
+    #[tokio::test]
+    async fn the_end_of_tls_is_an_end_only_if_it_is_announced() {
+        for is_announced in [true, false] {
+            let (client, server) = tls(true).await;
+            let (mut client, mut server) = (client.unwrap(), server.unwrap());
+            server.write_all(b"body").await.unwrap();
+            match is_announced {
+                true => server.shutdown().await.unwrap(),
+                false => server.flush().await.unwrap(),
+            }
+            drop(server);
+            assert_eq!(receive(&mut client).await.unwrap(), "body");
+            let end = receive(&mut client).await.map_err(|error| error.kind());
+            let cut_off = Err(io::ErrorKind::UnexpectedEof);
+            assert_eq!(end, if is_announced { Ok(Bytes::new()) } else { cut_off });
+            assert!(!client.is_open());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_host_learns_that_its_certificate_is_not_trusted() {
+        let (client, server) = tls(false).await;
+        let cause = |error: io::Error| error.downcast::<rustls::Error>().unwrap();
+        let error = cause(client.unwrap_err());
+        assert!(matches!(error, rustls::Error::InvalidCertificate(_)), "{error:?}");
+        let alert = rustls::Error::AlertReceived(AlertDescription::UnknownCA);
+        assert_eq!(cause(server.unwrap_err()), alert);
     }
 }

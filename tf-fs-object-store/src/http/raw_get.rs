@@ -17,7 +17,7 @@ const HEAD_PATIENCE: u32 = 5;
 /// The most bytes received at once with a head; the rest of the body goes directly to its destination.
 const HEAD_READ: usize = 4 << 10;
 
-/// A request without a body, as it goes over the wire.
+/// A request without a body, as it goes on the wire.
 #[derive(Clone, Copy)]
 pub struct RawGet<'a> {
     /// Where to send it.
@@ -45,22 +45,23 @@ impl RawGet<'_> {
     ///
     /// # Errors
     /// If no response comes. [`HttpError::Stale`] if the connection turned out to be closed.
-    pub async fn make(self, pool: &Arc<Pool>) -> Result<Response, HttpError> {
+    pub async fn send(self, pool: &Arc<Pool>) -> Result<Response, HttpError> {
         let stall = self.stall_timeout;
-        let mut wire = pool.connect(self.pool_key, self.endpoint, self.connect_timeout).await?;
+        let mut connection =
+            pool.connect(self.pool_key, self.endpoint, self.connect_timeout).await?;
         let answered = async {
-            let sent = tokio::time::timeout(stall, wire.send(self.request)).await;
+            let sent = tokio::time::timeout(stall, connection.send(self.request)).await;
             sent.map_err(|_| self.stalled())?.map_err(|error| self.broken(error))?;
-            self.receive_head(&mut wire).await
+            self.receive_head(&mut connection).await
         };
         match tokio::time::timeout(stall * HEAD_PATIENCE, answered).await {
             Ok(Ok(answer)) => {
-                let (len, keep, peer) = (answer.content_length, answer.keep, wire.peer());
-                let body = HttpBody::wired(wire, len, keep, self, pool);
-                Ok(Response::wired(answer, body, self.endpoint, peer))
+                let (len, keep, peer) = (answer.content_length, answer.keep, connection.peer());
+                let body = HttpBody::from_raw(connection, len, keep, self, pool);
+                Ok(Response::from_raw(answer, body, self.endpoint, peer))
             }
             Ok(Err(HttpError::Transport(endpoint, _)))
-                if wire.was_used && wire.received.is_empty() =>
+                if connection.was_used && connection.received.is_empty() =>
             {
                 Err(HttpError::Stale(endpoint))
             }
@@ -69,12 +70,15 @@ impl RawGet<'_> {
         }
     }
 
-    async fn receive_head(&self, wire: &mut RawConnection) -> Result<ResponseHead, HttpError> {
+    async fn receive_head(
+        &self,
+        connection: &mut RawConnection,
+    ) -> Result<ResponseHead, HttpError> {
         let mut parsed = 0;
         loop {
-            let is_due = is_due(&wire.received, parsed);
-            if is_due && let Some((answer, len)) = parse(&wire.received)? {
-                let _ = wire.received.split_to(len);
+            let is_due = is_due(&connection.received, parsed);
+            if is_due && let Some((answer, len)) = parse(&connection.received)? {
+                let _ = connection.received.split_to(len);
                 // `100 Continue` and its like come before the response.
                 if (100..200).contains(&answer.status) {
                     parsed = 0;
@@ -83,14 +87,15 @@ impl RawGet<'_> {
                 return Ok(answer);
             }
             if is_due {
-                parsed = wire.received.len();
+                parsed = connection.received.len();
             }
-            if wire.received.len() >= HEAD_LIMIT {
+            if connection.received.len() >= HEAD_LIMIT {
                 return Err(HttpError::Invalid(format!(
                     "its head is longer than {HEAD_LIMIT} bytes"
                 )));
             }
-            let received = tokio::time::timeout(self.stall_timeout, wire.receive(HEAD_READ)).await;
+            let received =
+                tokio::time::timeout(self.stall_timeout, connection.receive(HEAD_READ)).await;
             let received = received.map_err(|_| self.stalled())?;
             if received.map_err(|error| self.broken(error))? == 0 {
                 let kind = io::ErrorKind::UnexpectedEof;

@@ -48,9 +48,10 @@ impl Response {
         response: ::http::Response<Incoming>,
         endpoint: Arc<str>,
         url: Uri,
+        stall: Duration,
     ) -> Result<Self, HttpError> {
         let (parts, incoming) = response.into_parts();
-        let mut body = HttpBody::new(incoming, None, Arc::clone(&endpoint));
+        let mut body = HttpBody::new(incoming, Arc::clone(&endpoint), stall);
         // hyper then reads until the connection ends, and servers that say `identity` may keep it.
         body.ends_at_len =
             !is_coded(&parts.headers) && parts.headers.contains_key(header::TRANSFER_ENCODING);
@@ -66,7 +67,7 @@ impl Response {
         })
     }
 
-    pub(super) fn wired(
+    pub(super) fn from_raw(
         answer: ResponseHead,
         body: HttpBody,
         endpoint: &Arc<str>,
@@ -102,13 +103,14 @@ impl Response {
         self.is_encoded
     }
 
-    /// At most `most` bytes of the body, as much as arrives in `stall`.
-    pub async fn beginning(self, most: usize, stall: Duration) -> Vec<u8> {
+    /// At most `most` bytes of the body, as much as arrives in the stall timeout.
+    pub async fn beginning(self, most: usize) -> Vec<u8> {
         let length = self.content_length.and_then(|length| usize::try_from(length).ok());
         let most = length.unwrap_or(most).min(most);
         let is_encoded = self.is_encoded;
         let ended = |received: &[u8]| is_encoded && received.ends_with(b"0\r\n\r\n");
         let mut body = self.into_body(None);
+        let stall = body.stall();
         let mut bytes = Vec::new();
         let receive = async {
             while bytes.len() < most && !ended(&bytes) {
@@ -158,26 +160,22 @@ impl Response {
     /// The whole body.
     ///
     /// # Errors
-    /// If it breaks off, makes no progress for `stall`, or has more than `most` bytes.
-    pub async fn collect(self, most: usize, stall: Duration) -> Result<Bytes, HttpError> {
+    /// If it breaks off, makes no progress in the stall timeout, or has more than `most` bytes.
+    pub async fn collect(self, most: usize) -> Result<Bytes, HttpError> {
         let len = self.content_length;
-        self.into_body(len).collect(most, stall).await
+        self.into_body(len).collect(most).await
     }
 
-    /// What the server says with a status that is not a success. As much of the body as arrives in `stall`, at most 4 KiB,
+    /// What the server says with a status that is not a success. As much of the body as arrives in the stall timeout, at most 4 KiB,
     /// is passed to `explain`, which may add to it.
-    pub async fn into_error(
-        self,
-        stall: Duration,
-        explain: impl FnOnce(&mut ErrorResponse, &[u8]),
-    ) -> HttpError {
+    pub async fn into_error(self, explain: impl FnOnce(&mut ErrorResponse, &[u8])) -> HttpError {
         let mut refusal = ErrorResponse {
             status: self.status,
             endpoint: self.endpoint.to_string(),
             retry_after: self.header("retry-after").and_then(retry_after),
             ..ErrorResponse::default()
         };
-        let bytes = self.beginning(REFUSAL, stall).await;
+        let bytes = self.beginning(REFUSAL).await;
         explain(&mut refusal, &bytes);
         for text in [&mut refusal.code, &mut refusal.message].into_iter().flatten() {
             *text = redacted(text).into_owned();

@@ -78,8 +78,8 @@ impl Engine {
             return Ok(response.map(SdkBody::from_body_1_x));
         }
         let (head, body) = response.into_parts();
-        let body = HttpBody::new(body, None, endpoint);
-        let body = body.collect(LARGEST, self.0.settings().stall_timeout).await?;
+        let body = HttpBody::new(body, endpoint, self.0.settings().stall_timeout);
+        let body = body.collect(LARGEST).await?;
         // Of an error the code matters, even if its document is cut off.
         if is_success && is_cut_off(&body) {
             return Err(HttpError::Invalid("it is cut off in the middle".to_owned()));

@@ -26,13 +26,13 @@ pub(super) async fn get(
         stall_timeout: stall,
         request: &request,
     };
-    let response = raw_get.make(bucket.pool()).await?;
+    let response = raw_get.send(bucket.pool()).await?;
     let Some(head) = response.range_response().head(wanted)? else {
         return Err(refused(bucket, response).await);
     };
     if response.status == 416 {
         // So that the connection is kept if nothing is left to read.
-        response.beginning(REFUSAL_LIMIT, stall).await;
+        response.beginning(REFUSAL_LIMIT).await;
         return Ok((head, Body(Inner::Empty)));
     }
     if response.is_encoded() {
@@ -44,7 +44,7 @@ pub(super) async fn get(
 
 async fn refused(bucket: &Bucket, response: Response) -> Cause {
     let (status, headers) = (response.status, response.headers.clone());
-    let body = response.beginning(REFUSAL_LIMIT, bucket.settings.engine.stall_timeout).await;
+    let body = response.beginning(REFUSAL_LIMIT).await;
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let answer = failure::Answer::new(status, header, &body);
     let is_mended = bucket.may_try_again(status, header, &body);
