@@ -1,6 +1,6 @@
 //! An account: where it is, and how requests to it are authorized.
 
-use crate::credential::{Credential, Current, Tokens};
+use crate::credential::{Credential, CurrentCredential, Tokens};
 use crate::name::{HOSTS, PUBLIC};
 use crate::settings::{Secret, Settings};
 use crate::sign::SharedKey;
@@ -26,20 +26,20 @@ pub(crate) struct Account {
     pub(crate) endpoint: String,
     /// The beginning of each path: empty, or `/account` in Azurite.
     pub(crate) path: String,
-    pub(crate) credential: Current,
+    pub(crate) credential: CurrentCredential,
     pub(crate) http: Http,
 }
 
 /// What one place says of an account: a connection string, or single settings.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct AccountInfo {
     account: Option<String>,
     key: Option<Secret>,
     sas: Option<Secret>,
     endpoint: Option<String>,
 }
 
-impl Said {
+impl AccountInfo {
     /// Returns the account of `https://account.blob.core.windows.net`, a host that serves only this account.
     fn account_of_host(&self) -> Option<String> {
         let url: Url = self.endpoint.as_ref()?.parse().ok()?;
@@ -61,19 +61,19 @@ impl Account {
     ) -> Result<Self> {
         let short = name.split('.').next().unwrap_or_default();
         let is_dev = settings.flag("use_dev_storage");
-        let said = if is_dev {
-            vec![Said {
+        let info = if is_dev {
+            vec![AccountInfo {
                 account: Some(short.to_owned()),
                 key: Some(Secret::new(DEV_KEY)),
                 endpoint: Some(DEV_ENDPOINT.to_owned()),
                 sas: None,
             }]
         } else {
-            said_of(short, settings)?
+            account_infos(short, settings)?
         };
-        let key = said.iter().find_map(|said| said.key.clone());
-        let sas = said.iter().find_map(|said| said.sas.clone());
-        let url = said.into_iter().find_map(|said| said.endpoint);
+        let key = info.iter().find_map(|info| info.key.clone());
+        let sas = info.iter().find_map(|info| info.sas.clone());
+        let url = info.into_iter().find_map(|info| info.endpoint);
         let url = url.unwrap_or_else(|| match name.contains('.') {
             true => format!("https://{name}"),
             false => format!("https://{name}{PUBLIC}"),
@@ -117,45 +117,45 @@ impl Account {
             )));
         }
         let signed_name = if is_dev { DEV_ACCOUNT } else { short }.to_owned();
-        let (name, credential) = (name.into(), Current::new(credential));
+        let (name, credential) = (name.into(), CurrentCredential::new(credential));
         Ok(Self { name, signed_name, endpoint, path, credential, http: http.clone() })
     }
 }
 
 impl Account {
     /// Returns where it is: a key or a token of one account is not valid for another, nor at another endpoint.
-    pub(crate) fn place(&self) -> (Arc<str>, String, String) {
+    pub(crate) fn identity(&self) -> (Arc<str>, String, String) {
         (self.name.clone(), self.endpoint.clone(), self.path.clone())
     }
 }
 
 /// Returns what is said of the account of this name, the nearest place first.
-fn said_of(short: &str, settings: &Settings) -> Result<Vec<Said>> {
+fn account_infos(short: &str, settings: &Settings) -> Result<Vec<AccountInfo>> {
     let mut all = Vec::new();
-    for (i, place) in settings.places.iter().enumerate() {
-        let string = place.connection_string.as_ref();
+    for (i, scope) in settings.scopes.iter().enumerate() {
+        let string = scope.connection_string.as_ref();
         let string = string.map(|text| parse_connection_string(text.expose())).transpose()?;
         let mut string = string.unwrap_or_default();
-        string.account = string.account.or_else(|| place.account.clone());
-        let mut single = Said {
-            account: place.account.clone(),
+        string.account = string.account.or_else(|| scope.account.clone());
+        let mut single = AccountInfo {
+            account: scope.account.clone(),
             key: settings.secret("account_key"),
             sas: settings.secret("sas_token"),
-            endpoint: place.endpoint.as_ref().map(|text| {
+            endpoint: scope.endpoint.as_ref().map(|text| {
                 let scheme = if settings.flag("use_http") { "http" } else { "https" };
                 if text.contains("://") { text.clone() } else { format!("{scheme}://{text}") }
             }),
         };
         if i != settings.credentials {
-            for said in [&mut string, &mut single] {
-                (said.key, said.sas) = (None, None);
+            for info in [&mut string, &mut single] {
+                (info.key, info.sas) = (None, None);
             }
         }
         all.extend([string, single]);
     }
     // Settings of another account are not for this one: a SAS is visible to whom it is sent.
-    all.retain(|said| {
-        let account = said.account.clone().or_else(|| said.account_of_host());
+    all.retain(|info| {
+        let account = info.account.clone().or_else(|| info.account_of_host());
         account.is_none_or(|account| account == short)
     });
     Ok(all)
@@ -185,7 +185,7 @@ pub(crate) fn parse_endpoint(text: &str) -> Result<(String, String)> {
 }
 
 /// Parses `AccountName=…;AccountKey=…`, as Azure's portal shows it.
-pub(crate) fn parse_connection_string(text: &str) -> Result<Said> {
+pub(crate) fn parse_connection_string(text: &str) -> Result<AccountInfo> {
     let wrong = |why: &str| {
         Error::invalid_argument(format_args!(
             "AZURE_STORAGE_CONNECTION_STRING {why}; copy it again, as `az storage account show-connection-string` shows it"
@@ -199,7 +199,7 @@ pub(crate) fn parse_connection_string(text: &str) -> Result<Said> {
     }
     let field = |name: &str| fields.get(name).copied().filter(|value| !value.is_empty());
     if field("usedevelopmentstorage").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
-        return Ok(Said {
+        return Ok(AccountInfo {
             account: Some(DEV_ACCOUNT.to_owned()),
             key: Some(Secret::new(DEV_KEY)),
             endpoint: Some(DEV_ENDPOINT.to_owned()),
@@ -216,7 +216,7 @@ pub(crate) fn parse_connection_string(text: &str) -> Result<Said> {
         account.is_some() || endpoint.is_some(),
         wrong("has neither AccountName nor BlobEndpoint")
     );
-    Ok(Said {
+    Ok(AccountInfo {
         account,
         key: field("accountkey").map(Secret::new),
         sas: field("sharedaccesssignature").map(Secret::new),

@@ -4,11 +4,12 @@
 //! blob from one request has no blocks, and one of another program may have ids of another length. The bytes of such a
 //! blob are read once, and sent as blocks.
 
-use crate::container::Container;
+use crate::bucket::Container;
 use crate::xml::elements;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
+use md5::{Digest as _, Md5};
 use quick_xml::escape::escape;
 use std::fmt::Write as _;
 use tf_fs_object_store::http::{Chunks, HttpError, Method, number};
@@ -96,7 +97,7 @@ pub(crate) async fn committed(
         .with_query("blocklisttype", "committed");
     let response = container.account.send(call, &[200]).await?;
     let etag = response.header("etag").map(str::to_owned);
-    let xml = response.collect(LARGEST_LIST, container.settings.stall_timeout).await?;
+    let xml = response.collect(LARGEST_LIST).await?;
     let mut blocks = Vec::new();
     elements(&xml, |path, text| {
         let ["BlockList", "CommittedBlocks", "Block", field] = path else { return };
@@ -165,22 +166,25 @@ async fn again(
     if !head.etag.as_deref().zip(etag).is_none_or(|(found, etag)| same_etag(found, etag)) {
         return Err(HttpError::changed());
     }
-    let stall = container.settings.stall_timeout;
     let mut bytes = BytesMut::new();
-    loop {
-        let chunk = tokio::time::timeout(stall, body.chunk()).await;
-        let stalled = |_| HttpError::stalled(container.endpoint(), stall);
-        match chunk.map_err(stalled)?? {
-            Some(chunk) => bytes.extend_from_slice(&chunk),
-            None => break,
-        }
+    while let Some(chunk) = body.chunk_in_time().await? {
+        bytes.extend_from_slice(&chunk);
     }
     if head.end != range.end || bytes.len() as u64 != range.len() {
         return Err(HttpError::invalid("it has other bytes than were requested"));
     }
     let bytes = bytes.freeze();
-    let md5 = crate::write::md5([&bytes]);
+    let md5 = md5([&bytes]);
     send(container, name, id, Chunks::new([bytes]), &md5).await
+}
+
+/// Returns the MD5 of these bytes as headers have it.
+pub(crate) fn md5<'a>(chunks: impl IntoIterator<Item = &'a Bytes>) -> String {
+    let mut digest = Md5::new();
+    for chunk in chunks {
+        digest.update(chunk);
+    }
+    STANDARD.encode(digest.finalize())
 }
 
 #[cfg(test)]

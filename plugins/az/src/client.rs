@@ -1,7 +1,7 @@
 //! Opens containers: one client and one identity for all of them.
 
 use crate::account::Account;
-use crate::container::Container;
+use crate::bucket::Container;
 use crate::credential::Tokens;
 use crate::settings::{Config, Configured, Settings};
 use std::collections::HashMap;
@@ -127,13 +127,13 @@ impl Access {
         let mut account = Account::new(name, &self.settings, &self.http, tokens)?;
         let (config, bucket, http) =
             (Arc::clone(&self.config), self.bucket.clone(), self.http.clone());
-        let (name_now, place) = (account.name.clone(), account.place());
+        let (name_now, identity) = (account.name.clone(), account.identity());
         let reread = move || {
             let all = config.reread().inspect_err(|error| log::warn!("az://: {error:#}")).ok()?;
             let settings = settings_of(&all, &bucket);
             let now = Account::new(&name_now, settings, &http, || Ok(None)).ok()?;
             // Another place is another store, which this credential is not for.
-            (now.place() == place).then(|| now.credential.get())
+            (now.identity() == identity).then(|| now.credential.get())
         };
         account.credential = account.credential.with_reread(Box::new(reread));
         let account = Arc::new(account);

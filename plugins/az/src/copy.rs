@@ -1,7 +1,7 @@
 //! Copies made by the store.
 
 use crate::account::{Account, is_confidential};
-use crate::container::{Container, meta, refuse_directory};
+use crate::bucket::{Container, meta, refuse_directory};
 use crate::{list, write};
 use std::sync::Arc;
 use std::time::Duration;
@@ -95,7 +95,7 @@ fn check(source: &Account, target: &Account, src: &Name) -> Result<()> {
     use crate::credential::Credential::{Anonymous, Sas};
     let credential = source.credential.get();
     ensure!(
-        source.place() == target.place() || matches!(credential, Sas(_) | Anonymous),
+        source.identity() == target.identity() || matches!(credential, Sas(_) | Anonymous),
         Error::new(
             Code::Unimplemented,
             format!(

@@ -33,7 +33,7 @@ pub(crate) type Reread = Box<dyn Fn() -> Option<Credential> + Send + Sync>;
 
 /// The credential of an account. A key or a SAS is read from the settings again when the store refuses it: another program
 /// may have renewed it.
-pub(crate) struct Current {
+pub(crate) struct CurrentCredential {
     now: Mutex<Credential>,
     /// Counts the credentials.
     number: AtomicU64,
@@ -41,7 +41,7 @@ pub(crate) struct Current {
     looked: Mutex<Option<Instant>>,
 }
 
-impl Current {
+impl CurrentCredential {
     pub(crate) fn new(credential: Credential) -> Self {
         Self {
             now: Mutex::new(credential),
@@ -96,7 +96,7 @@ impl Current {
     }
 }
 
-impl fmt::Debug for Current {
+impl fmt::Debug for CurrentCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.lock().fmt(f)
     }
@@ -116,7 +116,7 @@ mod tests {
         let (now, looks) =
             (Arc::new(std::sync::Mutex::new("sig=one")), Arc::new(AtomicUsize::new(0)));
         let (shared, count) = (Arc::clone(&now), Arc::clone(&looks));
-        let current = Current::new(sas("sig=one")).with_reread(Box::new(move || {
+        let current = CurrentCredential::new(sas("sig=one")).with_reread(Box::new(move || {
             count.fetch_add(1, Ordering::Relaxed);
             Some(sas(*shared.lock().unwrap()))
         }));
@@ -135,7 +135,7 @@ mod tests {
     fn others_are_not_read_again() {
         let to = |now, other: Credential| {
             let other = Box::new(move || Some(other.clone()));
-            Current::new(now).with_reread(other).renew(0)
+            CurrentCredential::new(now).with_reread(other).renew(0)
         };
         let key = |text| Credential::Key(SharedKey::parse(&Secret::new(text)).unwrap());
         assert!(!to(Credential::Anonymous, sas("sig=one")));
@@ -143,6 +143,6 @@ mod tests {
         assert!(to(sas("sig=one"), key("c2VzYW1l")));
         assert!(!to(key("c2VzYW1l"), key("c2VzYW1l")));
         assert!(to(key("c2VzYW1l"), key("c2VzYW1m")));
-        assert!(!Current::new(sas("sig=one")).renew(0));
+        assert!(!CurrentCredential::new(sas("sig=one")).renew(0));
     }
 }

@@ -1,8 +1,8 @@
 //! What Azure sends, and what users write. `tests/fuzz` lists all targets.
 
 use crate::account::{parse_connection_string, parse_endpoint};
-use crate::batch::refusals;
 use crate::client::Client;
+use crate::delete::refusals;
 use crate::list::page_of_blobs;
 use crate::name::{canonical, split};
 use crate::settings::Secret;

@@ -9,22 +9,22 @@
 //! | `settings` | environment, settings file, TensorFlow's options |
 //! | `account`, `credential` | where an account is, and how requests to it are authorized: key, SAS, tokens of Entra |
 //! | `sign` | the signature with an account's key |
-//! | `client`, `container` | Azure as the engine uses it |
-//! | `request`, `failure` | one request, and what its refusal means |
+//! | `client`, `bucket`, `store` | opens containers; a container; its requests as the engine makes them |
+//! | `request`, `error` | one request, and what Azure's error codes mean |
 //! | `list`, `write`, `blocks` | pages of listings; block blobs and their blocks |
-//! | `copy`, `batch` | copies made by the store; deletions of several blobs |
+//! | `copy`, `delete` | copies made by the store; deletions of several blobs in a batch |
 //! | `xml` | Azure's XML |
 
 #![forbid(unsafe_code)]
 
 mod account;
-mod batch;
 mod blocks;
+mod bucket;
 mod client;
-mod container;
 mod copy;
 mod credential;
-mod failure;
+mod delete;
+mod error;
 #[cfg(test)]
 mod fuzz;
 mod list;
@@ -32,6 +32,7 @@ mod name;
 mod request;
 mod settings;
 mod sign;
+mod store;
 mod write;
 mod xml;
 

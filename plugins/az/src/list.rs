@@ -1,15 +1,12 @@
 //! Pages of listings.
 
-use crate::container::{Container, marks_directory};
+use crate::bucket::{Container, FOLDER, marks_directory};
 use crate::request::Call;
 use crate::xml::elements;
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use tf_fs_object_store::http::{HttpError, Method, date, number};
 use tf_fs_object_store::{ErrorKind, ListOptions, Object, ObjectMeta, Page, StoreError as _};
-
-/// The name of the metadata with which Azure's tools mark a blob as a directory; the value is `true`.
-pub(crate) const FOLDER: &str = "hdi_isfolder";
 
 /// A page has at most 5,000 names, each of at most 1,024 characters.
 const MOST: usize = 64 << 20;
@@ -94,7 +91,7 @@ async fn request(
     let most = options.max_keys.unwrap_or(container.page);
     call = call.with_query("maxresults", most.to_string());
     let response = container.account.send(call, &[200]).await?;
-    response.collect(MOST, container.settings.stall_timeout).await
+    response.collect(MOST).await
 }
 
 /// Calls `on` as [`elements`] does.

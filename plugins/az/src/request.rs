@@ -2,9 +2,10 @@
 
 use crate::account::Account;
 use crate::credential::Credential;
-use crate::failure::explain;
+use crate::error::explain;
 use crate::settings::Secret;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::fmt::Write as _;
 use std::time::SystemTime;
 use tf_fs_object_store::http::{
     Chunks, HeaderMap, HeaderValue, HttpError, Method, Request, Response,
@@ -101,6 +102,18 @@ impl Call {
     pub(crate) fn with_body(self, body: Chunks) -> Self {
         Self { body, ..self }
     }
+}
+
+/// Creates a unique ID for an upload.
+pub(crate) fn new_id() -> Result<String, HttpError> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(|error| {
+        HttpError::Other(Error::internal("no random number").with_source(error))
+    })?;
+    Ok(random.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
 }
 
 /// Returns whether a response refuses the token, rather than what the token permits.
@@ -237,8 +250,7 @@ impl Account {
     pub(crate) async fn refused(&self, response: Response) -> HttpError {
         let code = response.header("x-ms-error-code").map(str::to_owned);
         let date = response.header("date").and_then(tf_fs_object_store::http::date);
-        let stall = self.http.settings().stall_timeout;
-        response.into_error(stall, |refusal, body| explain(refusal, code, date, body, self)).await
+        response.into_error(|refusal, body| explain(refusal, code, date, body, self)).await
     }
 
     /// Returns the URL of a blob for the store to read, with a SAS if there is one.

@@ -73,7 +73,7 @@ const SETTINGS: &[Setting] = &[
     Setting::new("read_part_bytes", &[], Kind::Bytes { min: 64 << 10, max: GIB }, "8MiB",
         "Bytes of a ranged read."),
     Setting::new("read_concurrency", &[], Kind::Count { min: 1, max: 256 }, "32",
-        "RangeOutcome reads in flight for one file."),
+        "Ranged reads in flight for one file."),
     Setting::new("write_part_bytes", &[], Kind::Bytes { min: 64 << 10, max: GIB }, "8MiB",
         "Bytes of a block, and of the largest file that is one request."),
     Setting::new("write_concurrency", &[], Kind::Count { min: 1, max: 256 }, "16",
@@ -98,8 +98,8 @@ const SETTINGS: &[Setting] = &[
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
     values: BTreeMap<&'static str, Value>,
-    /// Where accounts are named, the nearest place first.
-    pub(crate) places: Vec<Place>,
+    /// Where accounts are named, the nearest scope first.
+    pub(crate) scopes: Vec<AccountScope>,
     /// The index of the one whose credentials are used.
     pub(crate) credentials: usize,
     /// How the engine uses it.
@@ -108,18 +108,18 @@ pub(crate) struct Settings {
 
 /// What the section of a container, that of its account, or the general settings say of an account.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct AccountScope {
     pub(crate) account: Option<String>,
     pub(crate) connection_string: Option<Secret>,
     pub(crate) endpoint: Option<String>,
 }
 
-impl Place {
-    fn new(place: config::ConfigScope<'_>) -> Self {
+impl AccountScope {
+    fn new(scope: config::ConfigScope<'_>) -> Self {
         Self {
-            account: place.value("account").and_then(text),
-            connection_string: place.value("connection_string").and_then(secret),
-            endpoint: place.value("blob_endpoint").and_then(text),
+            account: scope.value("account").and_then(text),
+            connection_string: scope.value("connection_string").and_then(secret),
+            endpoint: scope.value("blob_endpoint").and_then(text),
         }
     }
 }
@@ -141,21 +141,21 @@ impl FromValues for Settings {
     const TABLE: &'static Table = &TABLE;
 
     fn from_values(values: &Values<'_>) -> Result<Self> {
-        let places: Vec<_> = values.scopes().collect();
-        let has_some = |place: &config::ConfigScope<'_>| {
-            CREDENTIALS.iter().any(|key| place.value(key).is_some())
+        let scopes: Vec<_> = values.scopes().collect();
+        let has_some = |scope: &config::ConfigScope<'_>| {
+            CREDENTIALS.iter().any(|key| scope.value(key).is_some())
         };
-        let credentials = places.iter().position(has_some).unwrap_or(places.len() - 1);
+        let credentials = scopes.iter().position(has_some).unwrap_or(scopes.len() - 1);
         let value = |key| match key {
-            key if CREDENTIALS.contains(&key) => places[credentials].value(key),
-            // A place farther away is about credentials that are not used.
-            "auth" => places[..=credentials].iter().find_map(|place| place.value(key)),
+            key if CREDENTIALS.contains(&key) => scopes[credentials].value(key),
+            // A scope farther away is about credentials that are not used.
+            "auth" => scopes[..=credentials].iter().find_map(|scope| scope.value(key)),
             key => values.value(key),
         };
         let set = SETTINGS.iter().filter_map(|setting| Some((setting.key, value(setting.key)?)));
         Ok(Self {
             values: set.collect(),
-            places: places.iter().map(|&place| Place::new(place)).collect(),
+            scopes: scopes.iter().map(|&scope| AccountScope::new(scope)).collect(),
             credentials,
             engine: values.engine(),
         })

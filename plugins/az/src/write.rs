@@ -3,15 +3,10 @@
 //! Azure checks each body by the MD5 that is sent with it, and keeps that of a blob from one request. The ids of the
 //! blocks of an upload are unique, so the list of a blob's blocks tells whose blob it is.
 
-use crate::blocks;
-use crate::container::Container;
+use crate::blocks::{self, md5};
+use crate::bucket::{Container, FOLDER};
 use crate::request::Call;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
-use md5::{Digest as _, Md5};
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use tf_fs_object_store::http::{Chunks, HttpError, Method, Response, date};
 use tf_fs_object_store::{
     Attributes, Content, CopyLimits, Multipart, Name, Part, PartLimits, Payload, PutMode,
@@ -38,7 +33,7 @@ pub(crate) async fn put_marker(container: &Container, key: &str) -> Result<(), H
     let call = container
         .call(Method::PUT, key)
         .with_header("x-ms-blob-type", "BlockBlob")?
-        .with_header(&format!("x-ms-meta-{}", crate::list::FOLDER), "true")?;
+        .with_header(&format!("x-ms-meta-{}", FOLDER), "true")?;
     container.account.send(call, &[201]).await.map(drop)
 }
 
@@ -81,18 +76,6 @@ pub(crate) async fn put_block_list(
         .with_body(blocks::list(parts));
     let response = container.account.send(described(call, to)?, &[201]).await?;
     Ok(stored_as(&response, parts.iter().map(|part| part.len).sum()))
-}
-
-/// Creates a unique ID for an upload.
-pub(crate) fn new_id() -> Result<String, HttpError> {
-    let mut random = [0; 16];
-    getrandom::fill(&mut random).map_err(|error| {
-        HttpError::Other(Error::internal("no random number").with_source(error))
-    })?;
-    Ok(random.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
 }
 
 /// Returns what the properties of a blob tell.
@@ -180,12 +163,4 @@ fn described(mut call: Call, to: PutOptions<'_>) -> Result<Call, HttpError> {
 
 fn chunks(content: &Content) -> Chunks {
     Chunks::new(content.chunks().iter().cloned())
-}
-
-pub(crate) fn md5<'a>(chunks: impl IntoIterator<Item = &'a Bytes>) -> String {
-    let mut digest = Md5::new();
-    for chunk in chunks {
-        digest.update(chunk);
-    }
-    STANDARD.encode(digest.finalize())
 }

@@ -353,10 +353,9 @@ impl Tokens {
 
     /// Reads the token of a response.
     async fn token(&self, response: Response, source: &Source) -> Result<Token, HttpError> {
-        let stall = self.settings.stall_timeout;
         if response.status != 200 {
             return Err(response
-                .into_error(stall, |refusal, body| {
+                .into_error(|refusal, body| {
                     let body: Value = serde_json::from_slice(body).unwrap_or_default();
                     let text = |name: &str| body[name].as_str().map(str::to_owned);
                     (refusal.code, refusal.message) = (text("error"), text("error_description"));
@@ -373,7 +372,7 @@ impl Tokens {
                 })
                 .await);
         }
-        let json = response.collect(LARGEST, stall).await?;
+        let json = response.collect(LARGEST).await?;
         token_of(&json).ok_or_else(|| HttpError::invalid("it has no token"))
     }
 }

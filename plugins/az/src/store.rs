@@ -1,73 +1,15 @@
-//! A container as the engine uses it, and an account as the directory of its containers.
+//! The requests of a container as the engine makes them.
 
-use crate::account::Account;
-use crate::request::Call;
-use crate::{batch, blocks, copy, list, write};
+use crate::bucket::{Container, marks_directory, meta, refuse_directory};
+use crate::{blocks, copy, delete, list, request, write};
 use std::sync::Arc;
-use std::time::SystemTime;
-use tf_fs_object_store::http::{
-    ErrorResponse, HttpBody, HttpError, Method, RangeOutcome, Response, date,
-};
+use tf_fs_object_store::http::{HttpBody, HttpError, Method, RangeOutcome};
 use tf_fs_object_store::{
-    Attributes, Content, CopyOptions, ErrorKind, GetHead, GetOptions, ListOptions, Name,
+    Attributes, Content, CopyOptions, ErrorKind, GetHead, GetOptions, ListOptions, Multipart, Name,
     ObjectMeta, ObjectStore, Page, Part, Payload, PutOptions, Range, Settings, StoreError as _,
     StoredObject, WriteLimits, same_etag,
 };
 use tf_fs_plugin::prelude::*;
-
-/// A container; one without a name is the account.
-#[derive(Debug)]
-pub struct Container {
-    pub(crate) account: Arc<Account>,
-    pub(crate) name: String,
-    pub(crate) settings: Settings,
-    /// Names of one page of a listing.
-    pub(crate) page: u32,
-}
-
-impl Container {
-    /// Creates a request for a blob in it.
-    pub(crate) fn call(&self, method: Method, key: &str) -> Call {
-        Call::blob(method, &self.name, key)
-    }
-
-    /// Requests the properties of a blob.
-    pub(crate) async fn properties(&self, key: &str) -> Result<Response, HttpError> {
-        self.account.send(self.call(Method::HEAD, key), &[200]).await
-    }
-}
-
-/// Returns whether a blob marks a directory. Azure's tools write such blobs, and an account with a hierarchical
-/// namespace shows its directories as such. Their names do not end in `/`.
-pub(crate) fn marks_directory(response: &Response) -> bool {
-    response.header(&format!("x-ms-meta-{}", list::FOLDER)) == Some("true")
-        || response.header("x-ms-resource-type") == Some("directory")
-}
-
-/// Fails as if there were no blob, if it marks a directory: there is no file of this name.
-pub(crate) fn refuse_directory(key: &str, response: &Response) -> Result<(), HttpError> {
-    if key.ends_with('/') || !marks_directory(response) {
-        return Ok(());
-    }
-    let message = Some("the blob is the marker of a directory".to_owned());
-    Err(HttpError::Status(Box::new(ErrorResponse {
-        status: 404,
-        message,
-        ..ErrorResponse::default()
-    })))
-}
-
-/// Returns when the blob was last written.
-fn modified(response: &Response) -> Option<SystemTime> {
-    response.header("last-modified").and_then(date)
-}
-
-/// Returns what the headers tell of a blob of this size.
-pub(crate) fn meta(response: &Response, size: Option<u64>) -> ObjectMeta {
-    let mut meta = ObjectMeta::default().with_etag(response.header("etag").map(str::to_owned));
-    meta.size = size;
-    meta.with_modified(modified(response))
-}
 
 impl ObjectStore for Container {
     type Error = HttpError;
@@ -163,7 +105,7 @@ impl ObjectStore for Container {
     }
 
     fn delete_many_limit(&self) -> usize {
-        if self.name.is_empty() { 0 } else { batch::MOST }
+        if self.name.is_empty() { 0 } else { delete::MOST }
     }
 
     // The marker of a directory may be a blob without the `/`, which `delete` looks for.
@@ -176,7 +118,7 @@ impl ObjectStore for Container {
         _: &Name,
         keys: &[String],
     ) -> Result<Vec<(String, HttpError)>, HttpError> {
-        batch::delete(self, keys).await
+        delete::delete(self, keys).await
     }
 
     async fn copy(
@@ -213,12 +155,12 @@ impl ObjectStore for Container {
     }
 
     async fn create_multipart(&self, _: PutOptions<'_>) -> Result<String, HttpError> {
-        write::new_id()
+        request::new_id()
     }
 
     async fn put_part(
         &self,
-        upload: tf_fs_object_store::Multipart<'_>,
+        upload: Multipart<'_>,
         number: u32,
         content: &Content,
     ) -> Result<Part, HttpError> {
@@ -227,7 +169,7 @@ impl ObjectStore for Container {
 
     async fn copy_part(
         &self,
-        upload: tf_fs_object_store::Multipart<'_>,
+        upload: Multipart<'_>,
         number: u32,
         source: &StoredObject,
         range: Range,
@@ -245,7 +187,7 @@ impl ObjectStore for Container {
     }
 
     // Azure deletes blocks that were never committed after a week, and has no request to do it earlier.
-    async fn abort_multipart(&self, _: tf_fs_object_store::Multipart<'_>) -> Result<(), HttpError> {
+    async fn abort_multipart(&self, _: Multipart<'_>) -> Result<(), HttpError> {
         Ok(())
     }
 }

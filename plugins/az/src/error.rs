@@ -226,7 +226,7 @@ fn permission(account: &Account, code: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::credential::Current;
+    use crate::credential::CurrentCredential;
     use tf_fs_object_store::StoreError as _;
     use tf_fs_object_store::http::HttpError;
 
@@ -246,7 +246,7 @@ mod tests {
         let settings = crate::settings::of_variables(&[("TF_AZ_AUTH", "anonymous")]).unwrap();
         let http = crate::client::http(&settings).unwrap();
         let account = Account::new("acc", &settings, &http, || Ok(None)).unwrap();
-        Account { credential: Current::new(credential), ..account }
+        Account { credential: CurrentCredential::new(credential), ..account }
     }
 
     /// What Azure's documents list.

@@ -1,11 +1,10 @@
 //! Deletes several blobs with one request: Azure's Blob Batch, whose body has a request for each, signed as if it were
 //! sent alone.
 
-use crate::container::Container;
+use crate::bucket::Container;
 use crate::credential::Credential;
-use crate::failure::explain;
-use crate::request::Call;
-use crate::write::new_id;
+use crate::error::explain;
+use crate::request::{Call, new_id};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tf_fs_object_store::http::{Chunks, ErrorResponse, HttpError, Method, number};
@@ -64,8 +63,7 @@ pub(crate) async fn delete(
             _ => failed,
         });
     }
-    let stall = container.settings.stall_timeout;
-    let text = response.collect(LARGEST, stall).await?;
+    let text = response.collect(LARGEST).await?;
     let refusals = refusals(&String::from_utf8_lossy(&text), keys.len())?;
     if let (Credential::Entra(tokens), Some(token)) = (&credential, &token)
         && refusals.iter().any(|(_, status, _)| *status == 401)
