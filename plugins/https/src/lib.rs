@@ -8,28 +8,31 @@
 //! | `name` | URLs, exactly as written |
 //! | `settings`, `credentials` | environment, settings file, options; tokens, headers and passwords by host |
 //! | `cookies` | cookies, within one chain of redirects |
-//! | `origin`, `redirect` | a server: requests, and where redirects lead |
-//! | `answer` | what a response says, and whether to believe it |
+//! | `bucket` | a server and its files |
+//! | `request`, `redirect` | one request, and where redirects lead |
+//! | `response`, `error` | what a response says, whether to believe it, and what to do about an error |
 //! | `whole` | files that their server sends only as a whole |
 
 #![forbid(unsafe_code)]
 
-mod answer;
+mod bucket;
 mod cookies;
 mod credentials;
+mod error;
 #[cfg(test)]
 mod fuzz;
 mod name;
-mod origin;
 mod redirect;
+mod request;
+mod response;
 mod settings;
 mod whole;
 
 use settings::{Config, Configured};
 pub use settings::{Secret, Settings};
 
+use bucket::{Origin, is_whole};
 use credentials::Credentials;
-use origin::{Origin, is_whole};
 use redirect::Clients;
 use std::collections::HashMap;
 use std::fmt;
@@ -108,7 +111,7 @@ impl tf_fs_object_store::Client for Client {
             settings,
             credentials: self.credentials.clone(),
             user_agent: self.user_agent.clone(),
-            places: std::sync::Mutex::default(),
+            locations: std::sync::Mutex::default(),
             wholes: Arc::default(),
             prefers_get: AtomicBool::default(),
         })

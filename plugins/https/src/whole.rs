@@ -1,18 +1,17 @@
 //! Files that their server sends only as a whole: received once, into memory, or into an unnamed file on the disk.
 
-use crate::answer;
-use crate::origin::Origin;
+use crate::bucket::Origin;
+use crate::response;
 use crate::settings::Settings;
-use bytes::Bytes;
 use flate2::write::MultiGzDecoder;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use tf_fs_object_store::http::{HttpError, Method, RangeOutcome, Response};
-use tf_fs_object_store::{GetOptions, MemoryBudget, Name, ObjectStore as _, Range, Reservation};
+use tf_fs_object_store::{GetOptions, MemoryBudget, Name, Range, Reservation};
 use tf_fs_plugin::prelude::*;
 
 /// The most bytes of one file that are kept in memory. A larger one goes to the disk.
@@ -304,7 +303,7 @@ pub(crate) async fn receive(
     let RangeOutcome::Whole(len) = response.range_response().read(nothing)? else {
         return Err(origin.error_of(response).await);
     };
-    let (_, modified) = answer::version(&response);
+    let (_, modified) = response::version(&response);
     let spool = Spool::new(settings, budget);
     let mut sink = match response.compression() {
         None => Sink::Plain(spool),
@@ -329,17 +328,9 @@ pub(crate) async fn receive(
         let error = TooLarge::Spool(settings.spool);
         return Err(HttpError::Other(Error::resource_exhausted(error)));
     }
-    let stall: Duration = origin.settings().stall_timeout;
     let mut body = response.into_body(len);
-    loop {
-        let chunk: Option<Bytes> = match tokio::time::timeout(stall, body.chunk()).await {
-            Ok(chunk) => chunk?,
-            Err(_) => return Err(HttpError::Stalled(origin.endpoint(), stall)),
-        };
-        match chunk {
-            Some(chunk) => sink.take(&chunk)?,
-            None => break,
-        }
+    while let Some(chunk) = body.chunk_in_time().await? {
+        sink.take(&chunk)?;
     }
     sink.finish(modified)
 }

@@ -5,7 +5,7 @@ use tf_fs_object_store::http::{HttpBody, HttpError, RangeOutcome, Response, date
 use tf_fs_object_store::{GetHead, GetOptions, ObjectMeta, VersionCheck};
 
 /// A response to a GET.
-pub(crate) enum Answer {
+pub(crate) enum RangeBody {
     /// The bytes that were requested.
     Part(GetHead, Option<HttpBody>),
     /// The server does not send a part of this file: here is the whole file, or nothing that can be used.
@@ -38,21 +38,21 @@ pub(crate) fn read(
     response: Response,
     wanted: GetOptions<'_>,
     check: VersionCheck,
-) -> Result<Answer, HttpError> {
+) -> Result<RangeBody, HttpError> {
     let is_first = wanted.known.is_none();
-    let answer = response.range_response();
-    match answer.read(wanted)? {
-        RangeOutcome::Other => return Ok(Answer::Refused(response)),
+    let range = response.range_response();
+    match range.read(wanted)? {
+        RangeOutcome::Other => return Ok(RangeBody::Refused(response)),
         RangeOutcome::Nothing(Some(size)) => {
             let (etag, modified) = version(&response);
             let head = GetHead::new(size, size).with_etag(etag).with_modified(modified);
-            return Ok(Answer::Part(head, None));
+            return Ok(RangeBody::Part(head, None));
         }
-        RangeOutcome::Whole(_) if is_first => return Ok(Answer::Whole(Some(response))),
-        RangeOutcome::Part(_) if answer.compression.is_none() => {}
+        RangeOutcome::Whole(_) if is_first => return Ok(RangeBody::Whole(Some(response))),
+        RangeOutcome::Part(_) if range.compression.is_none() => {}
         // Without a range the server may tell more: the size, or the bytes before it compresses them.
-        _ if is_first => return Ok(Answer::Whole(None)),
-        RangeOutcome::Whole(Some(_)) if answer.compression.is_none() => {}
+        _ if is_first => return Ok(RangeBody::Whole(None)),
+        RangeOutcome::Whole(Some(_)) if range.compression.is_none() => {}
         RangeOutcome::Part(_) | RangeOutcome::Whole(Some(_)) => {
             return Err(HttpError::Invalid("it is compressed, which earlier ones were not".into()));
         }
@@ -66,9 +66,9 @@ pub(crate) fn read(
         && let Some(known) = wanted.known
     {
         let missing = match known {
-            ObjectMeta { etag: Some(_), .. } => answer.etag.is_none().then_some("ETag"),
-            ObjectMeta { modified: Some(_), .. } if answer.etag.is_none() => {
-                answer.modified.is_none().then_some("Last-Modified")
+            ObjectMeta { etag: Some(_), .. } => range.etag.is_none().then_some("ETag"),
+            ObjectMeta { modified: Some(_), .. } if range.etag.is_none() => {
+                range.modified.is_none().then_some("Last-Modified")
             }
             _ => None,
         };
@@ -79,9 +79,9 @@ pub(crate) fn read(
             )));
         }
     }
-    let modified = answer.modified;
-    let Some(head) = answer.head(wanted)? else { return Ok(Answer::Refused(response)) };
+    let modified = range.modified;
+    let Some(head) = range.head(wanted)? else { return Ok(RangeBody::Refused(response)) };
     let head = head.with_recent(is_recent(&response, modified));
     let len = head.end - wanted.range.start;
-    Ok(Answer::Part(head, Some(response.into_body(Some(len)))))
+    Ok(RangeBody::Part(head, Some(response.into_body(Some(len)))))
 }

@@ -1,6 +1,11 @@
 use super::*;
+use crate::credentials::Credentials;
+use crate::redirect::Clients;
 use crate::settings::{Secret, Settings as Plugin};
 use std::fmt::Write as _;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use tf_fs_object_store::Settings;
 use tf_fs_object_store::http::{Http, HttpSettings, Proxy, Tls};
 
 fn origin(base: &str, credentials: Credentials) -> Origin {
@@ -18,7 +23,7 @@ fn origin(base: &str, credentials: Credentials) -> Origin {
         settings: Settings::default(),
         credentials,
         user_agent: None,
-        places: Mutex::default(),
+        locations: Mutex::default(),
         wholes: Arc::default(),
         prefers_get: AtomicBool::default(),
     }
@@ -28,15 +33,15 @@ fn origin(base: &str, credentials: Credentials) -> Origin {
 fn signed_urls_do_not_show() {
     let origin = origin("https://h", Credentials::default());
     let signed = "https://i/f?signature=sesame";
-    let place = (signed.to_owned(), "version".to_owned());
+    let key = (signed.to_owned(), "version".to_owned());
     let url = Url::from_static(signed);
-    let there = Place { url, cookies: Cookies::default(), reach: None };
-    lock(&origin.places).insert(place, there);
+    let location = Location { url, cookies: Cookies::default(), reach: None };
+    lock(&origin.locations).insert(key, location);
     let shown = format!("{origin:?}");
     assert!(shown.contains("https://h") && !shown.contains("sesame"), "{shown}");
 }
 
-/// Where a secret may go, with the user's URL and the places of each. Redirects lead to all but the first two.
+/// Where a secret may go, with the user's URL and the locations of each. Redirects lead to all but the first two.
 const PLACES: [(&str, &str, &[&str]); 8] = [
     ("the server that you name", "https://h/f", &["https://h/f", "https://h:443/g", "https://H/g"]),
     ("named with `http://`", "http://h/f", &["http://h/f", "http://h:80/g"]),
@@ -92,8 +97,8 @@ fn is_sent(kind: &str, text: &str, named: &str, to: &str) -> bool {
         true => named.clone(),
         false => redirect::follow(&Url::try_from("http://front/").unwrap(), to).unwrap(),
     };
-    let ask = Ask { method: &Method::GET, options: None, named: &named };
-    let request = origin.written(ask, &Place { url, cookies, reach: None });
+    let query = Query { method: &Method::GET, options: None, named: &named };
+    let request = origin.build(query, &Location { url, cookies, reach: None });
     // The second is `:sesame` in Base64.
     let is_secret = |text: &str| text.contains("sesame") || text.contains("OnNlc2FtZQ==");
     let mut values = request.headers().values();
