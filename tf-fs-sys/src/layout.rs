@@ -31,7 +31,6 @@ pub unsafe trait Versioned: Record + Copy + Default {
 }
 
 /// Returns where the field that the function picks lies, if it begins at `start`.
-/// (`memoffset::span_of!` computes the same, but not in a constant.)
 pub(crate) const fn range<Struct, Field>(
     start: usize,
     _pick: fn(&Struct) -> &Field,

@@ -21,11 +21,7 @@ pub(super) unsafe fn text(text: *const c_char) -> String {
 }
 
 fn code(code: TF_Code) -> String {
-    const NAMES: &str = "OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED \
-                         RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE \
-                         DATA_LOSS UNAUTHENTICATED";
-    // In the order of their numbers.
-    let name = NAMES.split(' ').nth(code as usize);
+    let name = tf_fs_sys::host::code_name(code);
     name.map_or_else(|| format!("code {code}"), str::to_owned)
 }
 

@@ -93,12 +93,12 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
     // slot opens or allocates for the host is freed.
     let returned = unsafe {
         macro_rules! slot {
-            ($($name:ident: $function:ident => $body:expr;)*) => {
+            ($($($name:ident)+: $function:ident => $body:expr;)*) => {
                 match op {
-                    $(stringify!($name) => {
+                    $($(stringify!($name) => {
                         let $function = ops.$name.expect("the filesystem writes all operations");
                         $body
-                    })*
+                    })+)*
                     other => panic!("no call for `{other}`"),
                 }
             };
@@ -138,14 +138,10 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
         };
         slot! {
             new_random_access_file: slot => open!(slot, TF_RandomAccessFile.plugin_file, random_access_file);
-            new_writable_file: slot => open!(slot, TF_WritableFile.plugin_file, writable_file);
-            new_appendable_file: slot => open!(slot, TF_WritableFile.plugin_file, writable_file);
+            new_writable_file new_appendable_file: slot => open!(slot, TF_WritableFile.plugin_file, writable_file);
             new_read_only_memory_region_from_file: slot =>
                 open!(slot, TF_ReadOnlyMemoryRegion.plugin_memory_region, read_only_memory_region);
-            create_dir: slot => void!(slot(f, p, s));
-            recursively_create_dir: slot => void!(slot(f, p, s));
-            delete_file: slot => void!(slot(f, p, s));
-            delete_dir: slot => void!(slot(f, p, s));
+            create_dir recursively_create_dir delete_file delete_dir path_exists: slot => void!(slot(f, p, s));
             delete_recursively: slot => {
                 let (mut files, mut dirs) = (7, 7);
                 slot(f, p, place(given, &mut files), place(given, &mut dirs), s);
@@ -154,9 +150,7 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
                 assert!(!given.place || (files, dirs) == left);
                 None
             };
-            rename_file: slot => void!(slot(f, p, c"full://h/renamed".as_ptr(), s));
-            copy_file: slot => void!(slot(f, p, c"full://h/copied".as_ptr(), s));
-            path_exists: slot => void!(slot(f, p, s));
+            rename_file copy_file: slot => void!(slot(f, p, c"full://h/other".as_ptr(), s));
             paths_exist: slot => {
                 let mut paths = [p.cast_mut(), p.cast_mut()];
                 let mut statuses = [s, s];
@@ -176,14 +170,12 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
                 libc::free(name.cast());
                 Some(i64::from(!name.is_null()))
             };
-            get_children: slot => list(slot);
-            get_matching_paths: slot => list(slot);
+            get_children get_matching_paths: slot => list(slot);
             flush_caches: slot => void!(slot(f));
             start_transaction: slot => token_from(&|token| slot(f, token, s));
             end_transaction: slot => Some(i64::from(slot(f, ptr::null_mut(), s)));
             add_to_transaction: slot => Some(i64::from(slot(f, p, ptr::null_mut(), s)));
-            get_transaction_for_path: slot => token_from(&|token| slot(f, p, token, s));
-            get_or_start_transaction_for_path: slot => token_from(&|token| slot(f, p, token, s));
+            get_transaction_for_path get_or_start_transaction_for_path: slot => token_from(&|token| slot(f, p, token, s));
             decode_transaction_token: slot => {
                 let text = slot(f, ptr::null());
                 libc::free(text.cast());
