@@ -1,11 +1,10 @@
 //! `MatrixBandPart`.
 
-use super::strided_copy::movers;
 use super::*;
 
-movers! {
-    types [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool]
-    "MatrixBandPart" MatrixBandPart (Tindex) ("num_lower", "num_upper") = |context, op| {
+kernels! {
+    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool], Tindex = [i32, i64])
+    "MatrixBandPart" MatrixBandPart (host_memory("num_lower", "num_upper")) = |context, op| {
         let input = context.input(0)?;
         let shape = shape(&input)?;
         let [.., rows, columns] = shape[..] else {

@@ -5,9 +5,9 @@ use super::elementwise;
 use super::reduce::sum;
 use super::*;
 
-attributed! {
-    types [f32, f16, bf16]
-    "BiasAdd" BiasAdd = Layout::of, |context, op, layout| {
+kernels! {
+    types (T = [f32, f16, bf16])
+    "BiasAdd" BiasAdd [Layout = Layout::of] () = |context, op, layout| {
         let (input, bias) = (context.input(0)?, context.input(1)?);
         let (shape, mut bias_shape) = (shape(&input)?, shape(&bias)?);
         let axis = channels(*layout, &shape)?;
@@ -21,7 +21,7 @@ attributed! {
         let out = output(context, 0, broadcast.shape())?;
         elementwise::run(context, op, [0, 0], [&input, &bias], &out, broadcast.axes())
     };
-    "BiasAddGrad" BiasAddGrad = Layout::of, |context, op, layout| {
+    "BiasAddGrad" BiasAddGrad [Layout = Layout::of] () = |context, op, layout| {
         let gradient = context.input(0)?;
         let shape = shape(&gradient)?;
         let channel = channels(*layout, &shape)?;

@@ -2,7 +2,8 @@
 
 use super::*;
 
-untyped! {
+kernels! {
+    types ()
     "Bitcast" Bitcast () = bitcast;
 }
 

@@ -25,7 +25,7 @@ fn convert(context: &Run<'_>, op: &'static str, to_rgb: bool) -> Result<()> {
 }
 
 kernels! {
-    types [f32, f16, bf16]
-    "RGBToHSV" RgbToHsv = |run, op| convert(run, op, false);
-    "HSVToRGB" HsvToRgb = |run, op| convert(run, op, true);
+    types (T = [f32, f16, bf16])
+    "RGBToHSV" RgbToHsv () = |run, op| convert(run, op, false);
+    "HSVToRGB" HsvToRgb () = |run, op| convert(run, op, true);
 }

@@ -1,12 +1,12 @@
 //! `ConcatV2`.
 
-use super::strided_copy::{Walk, movers, strides};
+use super::strided_copy::{Walk, strides};
 use super::*;
 
 // TensorFlow keeps int32 on the host, and has kernels for it there.
-movers! {
-    types [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool]
-    "ConcatV2" ConcatV2 (Tidx) ("axis") = |context, op| {
+kernels! {
+    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool], Tidx = [i32, i64])
+    "ConcatV2" ConcatV2 (host_memory("axis")) = |context, op| {
         let parts = inputs(context, "values")?;
         let axis = host_integer(context, parts.len())?;
         let sizes = parts.iter().map(shape).collect::<Result<Vec<_>>>()?;

@@ -4,7 +4,7 @@
 use super::matrix::{self, Tiles, cooperative};
 use super::reduce::sum;
 use super::strided_copy::{Walk, fill, strides};
-use super::window::{self, Geometry, windows};
+use super::window::{self, Geometry};
 use super::*;
 use crate::backend::{self, ConvolutionKind, MatMul, Operation, WindowShape};
 
@@ -337,12 +337,14 @@ fn sized(run: &Run<'_>, op: &'static str, geometry: &Geometry, new: New) -> Resu
     image_gradient(run, op, geometry, &geometry.layout.last(host_shape(run, 0)?), new)
 }
 
-windows! {
-    "Conv2D" Conv2d of_filters 2 () =
+kernels! {
+    types (T = [f32, f16, bf16])
+    "Conv2D" Conv2d [Geometry = |op| Geometry::of_filters(op, 2)] () =
         |run, op, geometry| results(run, op, geometry, Convolution::new);
-    "Conv3D" Conv3d of_filters 3 () =
+    "Conv3D" Conv3d [Geometry = |op| Geometry::of_filters(op, 3)] () =
         |run, op, geometry| results(run, op, geometry, Convolution::new);
-    "Conv2DBackpropInput" Conv2dInputGradient of_filters 2 ("input_sizes") = |run, op, geometry| {
+    "Conv2DBackpropInput" Conv2dInputGradient [Geometry = |op| Geometry::of_filters(op, 2)]
+        (host_memory("input_sizes")) = |run, op, geometry| {
         let mut image_shape = geometry.layout.last(host_shape(run, 0)?);
         // The sizes may only be those of rows and columns.
         if let [rows, columns] = image_shape[..] {
@@ -353,16 +355,16 @@ windows! {
         }
         image_gradient(run, op, geometry, &image_shape, Convolution::new)
     };
-    "Conv3DBackpropInputV2" Conv3dInputGradient of_filters 3 ("input_sizes") =
+    "Conv3DBackpropInputV2" Conv3dInputGradient [Geometry = |op| Geometry::of_filters(op, 3)] (host_memory("input_sizes")) =
         |run, op, geometry| sized(run, op, geometry, Convolution::new);
-    "Conv2DBackpropFilter" Conv2dFilterGradient of_filters 2 ("filter_sizes") =
+    "Conv2DBackpropFilter" Conv2dFilterGradient [Geometry = |op| Geometry::of_filters(op, 2)] (host_memory("filter_sizes")) =
         |run, op, geometry| filter_gradient(run, op, geometry, Convolution::new);
-    "Conv3DBackpropFilterV2" Conv3dFilterGradient of_filters 3 ("filter_sizes") =
+    "Conv3DBackpropFilterV2" Conv3dFilterGradient [Geometry = |op| Geometry::of_filters(op, 3)] (host_memory("filter_sizes")) =
         |run, op, geometry| filter_gradient(run, op, geometry, Convolution::new);
-    "DepthwiseConv2dNative" DepthwiseConv2d of_filters 2 () =
+    "DepthwiseConv2dNative" DepthwiseConv2d [Geometry = |op| Geometry::of_filters(op, 2)] () =
         |run, op, geometry| results(run, op, geometry, Convolution::of_channels);
-    "DepthwiseConv2dNativeBackpropInput" DepthwiseInputGradient of_filters 2 ("input_sizes") =
+    "DepthwiseConv2dNativeBackpropInput" DepthwiseInputGradient [Geometry = |op| Geometry::of_filters(op, 2)] (host_memory("input_sizes")) =
         |run, op, geometry| sized(run, op, geometry, Convolution::of_channels);
-    "DepthwiseConv2dNativeBackpropFilter" DepthwiseFilterGradient of_filters 2 ("filter_sizes") =
+    "DepthwiseConv2dNativeBackpropFilter" DepthwiseFilterGradient [Geometry = |op| Geometry::of_filters(op, 2)] (host_memory("filter_sizes")) =
         |run, op, geometry| filter_gradient(run, op, geometry, Convolution::of_channels);
 }

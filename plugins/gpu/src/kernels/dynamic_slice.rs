@@ -1,6 +1,6 @@
 //! Slices at places that are only known when they are computed: a cache of keys and values in `generate`.
 
-use super::strided_copy::{Walk, movers, slice, strides};
+use super::strided_copy::{Walk, slice, strides};
 use super::*;
 use se_plugin::toolkit::slice::Steps;
 
@@ -18,8 +18,9 @@ fn begin(starts: &[i64], shape: &[usize], sizes: &[usize]) -> Result<Vec<usize>>
     Ok(places.map(|(&start, (all, size))| start.clamp(0, (all - size) as i64) as usize).collect())
 }
 
-movers! {
-    "XlaDynamicSlice" XlaDynamicSlice (Tindices) ("start_indices", "size_indices") = |context, op| {
+kernels! {
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool], Tindices = [i32, i64])
+    "XlaDynamicSlice" XlaDynamicSlice (host_memory("start_indices", "size_indices")) = |context, op| {
         let (input, sizes) = (context.input(0)?, host_shape(context, 2)?);
         let shape = shape(&input)?;
         let begin = begin(&context.host_integers(1)?, &shape, &sizes)?;
@@ -28,7 +29,7 @@ movers! {
         let out = output(context, 0, &sizes)?;
         slice(&shape, &steps).enqueue(context, op, (&input).into(), &out)
     };
-    "XlaDynamicUpdateSlice" XlaDynamicUpdateSlice (Tindices) ("indices") = |context, op| {
+    "XlaDynamicUpdateSlice" XlaDynamicUpdateSlice (host_memory("indices")) = |context, op| {
         let dims = context.input(0)?.shape().to_vec();
         let update = context.input(1)?;
         let (shape, sizes) = (from_host(&dims)?, shape(&update)?);

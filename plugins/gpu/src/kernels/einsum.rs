@@ -125,15 +125,7 @@ fn compute(run: &Run<'_>, equation: &str) -> Result<()> {
     walk(&order, 2).reversed().enqueue(run, OP, (&result).into(), &out)
 }
 
-struct Equation(String);
-
-impl Equation {
-    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self(construction.attr("equation")?))
-    }
-}
-
-attributed! {
-    types [f32, f16, bf16]
-    "Einsum" EinsumKernel = Equation::new, |context, _, equation| compute(context, &equation.0);
+kernels! {
+    types (T = [f32, f16, bf16])
+    "Einsum" EinsumKernel [String = |op| op.attr("equation")] () = |run, _, equation| compute(run, equation);
 }

@@ -1,7 +1,6 @@
 //! Ops that do the same for each element. Their numbers are those in `shaders/elementwise.glsl`.
 
 use super::*;
-use core::marker::PhantomData;
 
 /// The ops on floats that are under `LONG` in `shaders/elementwise.glsl`.
 const LONG: &[u32] = &[11, 14, 59, 60, 61, 62, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83];
@@ -109,7 +108,7 @@ pub(crate) fn fusible() -> &'static [(&'static str, u32, usize)] {
 macro_rules! elementwise {
     ($(types $types:tt $($op:literal $name:ident = $body:ident $number:literal;)*)*) => {
         kernels! {$(
-            types $types $($op $name = |run, op| $body(run, op, $number, 0.0);)*
+            types (T = $types) $($op $name () = |run, op| $body(run, op, $number, 0.0);)*
         )*}
     };
     (fusible: $($others:literal = $other_body:ident $other_number:literal;)*
@@ -240,8 +239,8 @@ elementwise! {
 }
 
 kernels! {
-    types [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64]
-    "AddN" AddN = |run, op| {
+    types (T = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64])
+    "AddN" AddN () = |run, op| {
         let parts = inputs(run, "inputs")?;
         let [first, rest @ ..] = &parts[..] else { return Err(wrong("there is nothing to add")) };
         if let Some(other) = rest.iter().find(|part| part.shape() != first.shape()) {
@@ -278,77 +277,46 @@ pub(super) fn add(
     with(op, [number, 0], [dtype; 2], len, &axes, &operands, |launch| launch.enqueue(context))
 }
 
-untyped! {
+kernels! {
+    types ()
     "LogicalAnd" LogicalAnd () = |run, op| binary(run, op, 33, 0.0);
     "LogicalOr" LogicalOr () = |run, op| binary(run, op, 34, 0.0);
     "LogicalNot" LogicalNot () = |run, op| unary(run, op, 71, 0.0);
-}
-
-/// Whether shapes that do not broadcast are an error.
-struct MustFit(bool);
-
-impl MustFit {
-    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self(construction.attr("incompatible_shape_error")?))
-    }
 }
 
 const EQUAL: u32 = 19;
 const NOT_EQUAL: u32 = 20;
 
 /// Compares as [`binary`] does. Tensors that may differ in shape, and do, are unequal as a whole.
-fn compare(context: &Run<'_>, op: &'static str, number: u32, must_fit: &MustFit) -> Result<()> {
+fn compare(context: &Run<'_>, op: &'static str, number: u32, must_fit: bool) -> Result<()> {
     let [a, b] = [0, 1].map(|index| shape(&context.input(index)?));
-    if !must_fit.0 && shapes::broadcast_shape(&a?, &b?).is_err() {
+    if !must_fit && shapes::broadcast_shape(&a?, &b?).is_err() {
         let result = Operand::Value((number == NOT_EQUAL).into());
         return strided_copy::fill(context, op, result, &output(context, 0, &[])?);
     }
     binary(context, op, number, 0.0)
 }
 
-attributed! {
-    types [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool]
-    "Equal" Equal = MustFit::new, |run, op, must_fit| compare(run, op, EQUAL, must_fit);
-    "NotEqual" NotEqual = MustFit::new, |run, op, must_fit| compare(run, op, NOT_EQUAL, must_fit);
+/// Reads whether shapes that do not broadcast are an error.
+fn must_fit(construction: &OpKernelConstruction<'_>) -> Result<bool> {
+    construction.attr("incompatible_shape_error")
 }
 
-/// The slope below 0.
-struct Alpha(f32);
-
-impl Alpha {
-    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self(construction.attr("alpha")?))
-    }
+/// Reads the slope below 0.
+fn alpha(construction: &OpKernelConstruction<'_>) -> Result<f32> {
+    construction.attr("alpha")
 }
 
-attributed! {
-    types [f32, f16, bf16]
-    "LeakyRelu" LeakyRelu = Alpha::new, |run, op, alpha| unary(run, op, 70, alpha.0);
-    "LeakyReluGrad" LeakyReluGrad = Alpha::new, |run, op, alpha| binary(run, op, 32, alpha.0);
+kernels! {
+    types (T = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool])
+    "Equal" Equal [bool = must_fit] () = |run, op, must_fit| compare(run, op, EQUAL, *must_fit);
+    "NotEqual" NotEqual [bool = must_fit] () = |run, op, must_fit| compare(run, op, NOT_EQUAL, *must_fit);
+    types (T = [f32, f16, bf16])
+    "LeakyRelu" LeakyRelu [f32 = alpha] () = |run, op, alpha| unary(run, op, 70, *alpha);
+    "LeakyReluGrad" LeakyReluGrad [f32 = alpha] () = |run, op, alpha| binary(run, op, 32, *alpha);
+    types (SrcT = [f32, f16, bf16, i8, i32, i64, u8, bool], DstT = [f32, f16, bf16, i8, i32, i64, u8, bool])
+    "Cast" Cast () = |run, op| unary(run, op, 40, 0.0);
 }
-
-struct Cast<S, D>(PhantomData<(S, D)>);
-
-#[allow(non_camel_case_types, reason = "the attributes have these names")]
-const _: () = {
-    #[kernel(
-        op = "Cast",
-        types(
-            SrcT = [f32, f16, bf16, i8, i32, i64, u8, bool],
-            DstT = [f32, f16, bf16, i8, i32, i64, u8, bool]
-        )
-    )]
-    impl<SrcT: Element, DstT: Element> Kernel for Cast<SrcT, DstT> {
-        type Platform = GpuPlatform;
-
-        fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-            Ok(Self(PhantomData))
-        }
-        fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-            unary(context, "Cast", 40, 0.0)
-        }
-    }
-};
 
 #[cfg(test)]
 mod tests {

@@ -1,37 +1,6 @@
 //! Elements and slices by their indices.
 
 use super::*;
-use core::marker::PhantomData;
-
-struct GatherV2<T> {
-    batches: i64,
-    elements: PhantomData<T>,
-}
-
-#[allow(non_camel_case_types, reason = "the attribute has this name")]
-const _: () = {
-    #[kernel(
-        op = "GatherV2",
-        types(
-            Tparams = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool],
-            Tindices = [i32, i64],
-            Taxis = [i32, i64]
-        ),
-        host_memory("axis")
-    )]
-    impl<Tparams: Element> Kernel for GatherV2<Tparams> {
-        type Platform = GpuPlatform;
-
-        fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-            Ok(Self { batches: construction.attr("batch_dims")?, elements: PhantomData })
-        }
-        fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-            let (params, index) = (context.input(0)?, context.input(1)?);
-            let axis = host_integer(context, 2)?;
-            gather(context, "GatherV2", [&params, &index], axis, self.batches)
-        }
-    }
-};
 
 /// Returns the slices of `params` along an axis at `index`. Slices outside of the axis are zeros.
 fn gather(
@@ -88,61 +57,28 @@ pub(super) fn slices(
     .enqueue(context)
 }
 
-/// `GatherV2` from a variable, which does not change meanwhile.
-struct ResourceGather<T> {
-    batches: i64,
-    elements: PhantomData<T>,
-}
-
-#[allow(non_camel_case_types, reason = "the attribute has this name")]
-const _: () = {
-    #[kernel(
-        op = "ResourceGather",
-        types(
-            dtype = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool],
-            Tindices = [i32, i64]
-        ),
-        host_memory("resource"),
-        variables
-    )]
-    impl<dtype: Element> Kernel for ResourceGather<dtype> {
-        type Platform = GpuPlatform;
-
-        fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-            Ok(Self { batches: construction.attr("batch_dims")?, elements: PhantomData })
-        }
-        fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-            let variables = context.variables(&[0])?;
-            let (index, batches) = (context.input(1)?, self.batches);
-            gather(context, "ResourceGather", [&variables[0], &index], batches, batches)
-        }
-    }
-};
-
-struct OneHot<T> {
-    axis: i64,
-    elements: PhantomData<T>,
-}
-
-#[kernel(
-    op = "OneHot",
-    types(T = [f32, f64, f16, bf16, i64, bool], TI = [u8, i32, i64]),
-    host_memory("depth")
-)]
-impl<T: Element> Kernel for OneHot<T> {
-    type Platform = GpuPlatform;
-
-    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self { axis: construction.attr("axis")?, elements: PhantomData })
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+kernels! {
+    types (Tparams = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool], Tindices = [i32, i64], Taxis = [i32, i64])
+    "GatherV2" GatherV2 [i64 = |op| op.attr("batch_dims")] (host_memory("axis")) = |context, op, batches| {
+        let (params, index) = (context.input(0)?, context.input(1)?);
+        gather(context, op, [&params, &index], host_integer(context, 2)?, *batches)
+    };
+    types (dtype = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool], Tindices = [i32, i64])
+    // The variable does not change meanwhile.
+    "ResourceGather" ResourceGather [i64 = |op| op.attr("batch_dims")]
+        (host_memory("resource"), variables) = |context, op, batches| {
+        let variables = context.variables(&[0])?;
+        gather(context, op, [&variables[0], &context.input(1)?], *batches, *batches)
+    };
+    types (T = [f32, f64, f16, bf16, i64, bool], TI = [u8, i32, i64])
+    "OneHot" OneHot [i64 = |op| op.attr("axis")] (host_memory("depth")) = |context, op, axis| {
         let [index, on, off] = [0, 2, 3].map(|at| context.input(at));
         let (index, on, off) = (index?, on?, off?);
         if on.len() != 1 || off.len() != 1 {
             return Err(wrong("on_value and off_value must be scalars"));
         }
         let shape = shape(&index)?;
-        let axis = shapes::axis(self.axis, shape.len() + 1)?;
+        let axis = shapes::axis(*axis, shape.len() + 1)?;
         let [depth] = from_host(&[host_integer(context, 1)?])?[..] else {
             return Err(wrong("depth must be a scalar"));
         };
@@ -150,7 +86,7 @@ impl<T: Element> Kernel for OneHot<T> {
         out_shape.insert(axis, depth);
         let out = output(context, 0, &out_shape)?;
         Launch {
-            op: "OneHot",
+            op,
             shader: shader!("one_hot"),
             constants: &[bytes(&out)?, element_type(index.dtype())?],
             operands: &[(&index).into(), (&on).into(), (&off).into(), (&out).into()],
@@ -158,5 +94,5 @@ impl<T: Element> Kernel for OneHot<T> {
             groups: groups(out.len()),
         }
         .enqueue(context)
-    }
+    };
 }

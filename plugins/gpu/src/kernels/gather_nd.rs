@@ -1,7 +1,6 @@
 //! Rows of tensors at given indices: their places, and their elements.
 
 use super::*;
-use core::marker::PhantomData;
 
 /// The most axes that an index can have numbers for, as on the CPU.
 const MOST_AXES: usize = 7;
@@ -80,52 +79,13 @@ fn gather(
     gather::slices(context, op, [params, &places, &out], sizes, rest)
 }
 
-struct GatherNd<T>(PhantomData<T>);
-
-#[allow(non_camel_case_types, reason = "the attribute has this name")]
-const _: () = {
-    #[kernel(
-        op = "GatherNd",
-        types(
-            Tparams = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool],
-            Tindices = [i32, i64]
-        )
-    )]
-    impl<Tparams: Element> Kernel for GatherNd<Tparams> {
-        type Platform = GpuPlatform;
-
-        fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-            Ok(Self(PhantomData))
-        }
-        fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-            gather(context, "GatherNd", [&context.input(0)?, &context.input(1)?])
-        }
-    }
-};
-
-/// `GatherNd` from a variable, which does not change meanwhile.
-struct ResourceGatherNd<T>(PhantomData<T>);
-
-#[allow(non_camel_case_types, reason = "the attribute has this name")]
-const _: () = {
-    #[kernel(
-        op = "ResourceGatherNd",
-        types(
-            dtype = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool],
-            Tindices = [i32, i64]
-        ),
-        host_memory("resource"),
-        variables
-    )]
-    impl<dtype: Element> Kernel for ResourceGatherNd<dtype> {
-        type Platform = GpuPlatform;
-
-        fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-            Ok(Self(PhantomData))
-        }
-        fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-            let variables = context.variables(&[0])?;
-            gather(context, "ResourceGatherNd", [&variables[0], &context.input(1)?])
-        }
-    }
-};
+kernels! {
+    types (Tparams = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool], Tindices = [i32, i64])
+    "GatherNd" GatherNd () =
+        |context, op| gather(context, op, [&context.input(0)?, &context.input(1)?]);
+    types (dtype = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool], Tindices = [i32, i64])
+    // The variable does not change meanwhile.
+    "ResourceGatherNd" ResourceGatherNd (host_memory("resource"), variables) = |context, op| {
+        gather(context, op, [&context.variables(&[0])?[0], &context.input(1)?])
+    };
+}

@@ -3,7 +3,6 @@
 use super::*;
 use crate::backend::{MatMul, Operation};
 use crate::stream::GpuStream;
-use core::marker::PhantomData;
 
 /// With fewer rows or columns, products leave most of a cooperative matrix empty.
 const LEAST_COOPERATIVE: usize = 32;
@@ -244,30 +243,12 @@ fn multiply(
     Ok(())
 }
 
-macro_rules! products {
-    ($($op:literal $name:ident $a:literal $b:literal $batches:ident;)*) => {$(
-        struct $name<T> {
-            transpose: [bool; 2],
-            elements: PhantomData<T>,
-        }
-
-        #[kernel(op = $op, types(T = [f32, f16, bf16]))]
-        impl<T: Element> Kernel for $name<T> {
-            type Platform = GpuPlatform;
-
-            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-                let transpose = [construction.attr($a)?, construction.attr($b)?];
-                Ok(Self { transpose, elements: PhantomData })
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                multiply(context, $op, self.transpose, Batches::$batches)
-            }
-        }
-    )*};
-}
-
-products! {
-    "MatMul" MatMulOp "transpose_a" "transpose_b" None;
-    "BatchMatMul" BatchMatMulOp "adj_x" "adj_y" Equal;
-    "BatchMatMulV2" BatchMatMulV2Op "adj_x" "adj_y" Broadcast;
+kernels! {
+    types (T = [f32, f16, bf16])
+    "MatMul" MatMulKernel [[bool; 2] = |op| Ok([op.attr("transpose_a")?, op.attr("transpose_b")?])] () =
+        |run, op, transpose| multiply(run, op, *transpose, Batches::None);
+    "BatchMatMul" BatchMatMul [[bool; 2] = |op| Ok([op.attr("adj_x")?, op.attr("adj_y")?])] () =
+        |run, op, transpose| multiply(run, op, *transpose, Batches::Equal);
+    "BatchMatMulV2" BatchMatMulV2 [[bool; 2] = |op| Ok([op.attr("adj_x")?, op.attr("adj_y")?])] () =
+        |run, op, transpose| multiply(run, op, *transpose, Batches::Broadcast);
 }

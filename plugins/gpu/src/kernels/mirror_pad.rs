@@ -1,6 +1,6 @@
 //! Extends tensors beyond their ends: mirrored there, or from the other end.
 
-use super::strided_copy::{movers, too_large};
+use super::strided_copy::too_large;
 use super::*;
 
 /// How a tensor is extended. The numbers are those of `shaders/mirror.comp`.
@@ -127,19 +127,20 @@ fn enqueue(
     .enqueue(context)
 }
 
-attributed! {
-    types [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool]
-    "MirrorPad" MirrorPad = Kind::new host ("paddings"), |context, op, kind| {
+kernels! {
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool])
+    "MirrorPad" MirrorPad [Kind = Kind::new] (host_memory("paddings")) = |context, op, kind| {
         enqueue(context, op, *kind, &kind.axes(context, false)?, false)
     };
-    types [f32, f16, bf16]
-    "MirrorPadGrad" MirrorPadGrad = Kind::new host ("paddings"), |context, op, kind| {
+    types (T = [f32, f16, bf16])
+    "MirrorPadGrad" MirrorPadGrad [Kind = Kind::new] (host_memory("paddings")) = |context, op, kind| {
         enqueue(context, op, *kind, &kind.axes(context, true)?, true)
     };
 }
 
-movers! {
-    "Roll" Roll () ("shift", "axis") = |context, op| {
+kernels! {
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool])
+    "Roll" Roll (host_memory("shift", "axis")) = |context, op| {
         let shape = shape(&context.input(0)?)?;
         let (shifts, axes) = (context.host_integers(1)?, context.host_integers(2)?);
         if shape.is_empty() {

@@ -110,72 +110,43 @@ fn four(shape: &[usize], what: &str) -> Result<[usize; 4]> {
     four.map_err(|_| wrong(format!("{what} must be 4-dimensional, and not {shape:?}")))
 }
 
-/// Defines kernels without attributes, a line each: `$body` gets the run and the name of the op.
+/// Defines kernels, a line each, below the types of their attributes: the op, `[$attributes = $new]` if it reads attributes,
+/// and the other options of `#[kernel]`. `$body` gets the run, the name of the op and the attributes, if there are any.
 macro_rules! kernels {
-    ($(types $types:tt $($op:literal $name:ident = $body:expr;)*)*) => {$($(
-        crate::kernels::kernels!(@one $types $op $name = $body);
+    ($(
+        types $types:tt
+        $($op:literal $name:ident $([$attributes:ty = $new:expr])? ($($options:tt)*) = $body:expr;)*
+    )*) => {$($(
+        kernels!(@one $types $op $name [$($attributes = $new)?] ($($options)*) $body);
     )*)*};
-    (@one $types:tt $op:literal $name:ident = $body:expr) => {
-        struct $name<T>(core::marker::PhantomData<T>);
+    (@one $types:tt $op:literal $name:ident [] $options:tt $body:expr) => {
+        kernels!(@one $types $op $name [() = |_| Ok(())] $options |run, op, ()| {
+            let body: fn(&Run<'_>, &'static str) -> Result<()> = $body;
+            body(run, op)
+        });
+    };
+    (
+        @one ($($t:ident = $types:tt $(, $more:ident = $others:tt)*)?)
+        $op:literal $name:ident [$attributes:ty = $new:expr] ($($options:tt)*) $body:expr
+    ) => {
+        #[allow(non_camel_case_types, reason = "attributes of ops have such names")]
+        const _: () = {
+            struct $name$(<$t>)?($attributes $(, core::marker::PhantomData<$t>)?);
 
-        #[kernel(op = $op, types(T = $types))]
-        impl<T: Element> Kernel for $name<T> {
-            type Platform = GpuPlatform;
+            #[kernel(op = $op, $(types($t = $types $(, $more = $others)*),)? $($options)*)]
+            impl$(<$t: Element>)? Kernel for $name$(<$t>)? {
+                type Platform = GpuPlatform;
 
-            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-                Ok(Self(core::marker::PhantomData))
+                fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+                    let new: fn(&OpKernelConstruction<'_>) -> Result<$attributes> = $new;
+                    Ok(Self(new(construction)? $(, core::marker::PhantomData::<$t>)?))
+                }
+                fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+                    let body: fn(&Run<'_>, &'static str, &$attributes) -> Result<()> = $body;
+                    body(context, $op, &self.0)
+                }
             }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                let body: fn(&Run<'_>, &'static str) -> Result<()> = $body;
-                body(context, $op)
-            }
-        }
+        };
     };
 }
 use kernels;
-
-/// Defines kernels without type attributes, a line each, with options: `$body` gets the run and the name of the op.
-macro_rules! untyped {
-    ($($op:literal $name:ident ($($options:tt)*) = $body:expr;)*) => {$(
-        struct $name;
-
-        #[kernel(op = $op, $($options)*)]
-        impl Kernel for $name {
-            type Platform = GpuPlatform;
-
-            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-                Ok(Self)
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                let body: fn(&Run<'_>, &'static str) -> Result<()> = $body;
-                body(context, $op)
-            }
-        }
-    )*};
-}
-use untyped;
-
-/// Defines kernels with attributes, a line each: `$attributes::$new` reads them, with a number or
-/// without, and `$body` gets the run, the name of the op and the attributes.
-macro_rules! attributed {
-    ($(types $types:tt $($op:literal $name:ident = $attributes:ident::$new:ident $(with $with:literal)? $(host $host:tt)?, $body:expr;)*)*) => {$($(
-        crate::kernels::attributed!(@one $types $op $name $attributes $new ($($with)?) ($($host)?) $body);
-    )*)*};
-    (@one $types:tt $op:literal $name:ident $attributes:ident $new:ident ($($with:literal)?) ($($host:tt)?) $body:expr) => {
-        struct $name<T>($attributes, core::marker::PhantomData<T>);
-
-        #[kernel(op = $op, types(T = $types) $(, host_memory $host)?)]
-        impl<T: Element> Kernel for $name<T> {
-            type Platform = GpuPlatform;
-
-            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-                Ok(Self($attributes::$new(construction $(, $with)?)?, core::marker::PhantomData))
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                let body: fn(&Run<'_>, &'static str, &$attributes) -> Result<()> = $body;
-                body(context, $op, &self.0)
-            }
-        }
-    };
-}
-use attributed;

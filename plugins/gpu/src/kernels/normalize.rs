@@ -2,7 +2,6 @@
 
 use super::data_format::Layout;
 use super::*;
-use core::marker::PhantomData;
 
 /// The attributes of both operations.
 pub(super) struct BatchNorm {
@@ -84,23 +83,16 @@ fn channels(shape: &[usize], others: &[&DeviceTensor]) -> Result<usize> {
     Ok(channels)
 }
 
-struct FusedBatchNorm<T>(BatchNorm, PhantomData<T>);
-
-#[kernel(op = "FusedBatchNormV3", types(T = [f32, f16, bf16], U = [f32]))]
-impl<T: Element> Kernel for FusedBatchNorm<T> {
-    type Platform = GpuPlatform;
-
-    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self(BatchNorm::new(construction)?, PhantomData))
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        let (op, layout) = ("FusedBatchNormV3", self.0.layout);
+kernels! {
+    types (T = [f32, f16, bf16], U = [f32])
+    "FusedBatchNormV3" FusedBatchNorm [BatchNorm = BatchNorm::new] () = |context, op, norm| {
+        let layout = norm.layout;
         let x = layout.input(context, op, 0)?;
         let [scale, offset, mean, variance] = [1, 2, 3, 4].map(|at| context.input(at));
         let (scale, offset, mean, variance) = (scale?, offset?, mean?, variance?);
         let shape = shape(&x)?;
         // Training from the first step needs no mean and variance, which are then empty.
-        let has_old = !self.0.is_training || self.0.factor != 1.0;
+        let has_old = !norm.is_training || norm.factor != 1.0;
         let channels = match has_old {
             true => channels(&shape, &[&scale, &offset, &mean, &variance])?,
             false => channels(&shape, &[&scale, &offset])?,
@@ -112,22 +104,11 @@ impl<T: Element> Kernel for FusedBatchNorm<T> {
         output(context, 5, &[0])?;
         let all = [&x, &scale, &offset, &mean, &variance, &y.tensor];
         let operands: Vec<_> = all.into_iter().chain(&rows).map(Operand::from).collect();
-        self.0.enqueue(context, op, false, &x, channels, &operands)?;
+        norm.enqueue(context, op, false, &x, channels, &operands)?;
         y.finish(context, op)
-    }
-}
-
-struct FusedBatchNormGrad<T>(BatchNorm, PhantomData<T>);
-
-#[kernel(op = "FusedBatchNormGradV3", types(T = [f32, f16, bf16], U = [f32]))]
-impl<T: Element> Kernel for FusedBatchNormGrad<T> {
-    type Platform = GpuPlatform;
-
-    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self(BatchNorm::new(construction)?, PhantomData))
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        let (op, layout) = ("FusedBatchNormGradV3", self.0.layout);
+    };
+    "FusedBatchNormGradV3" FusedBatchNormGrad [BatchNorm = BatchNorm::new] () = |context, op, norm| {
+        let layout = norm.layout;
         let (dy, x) = (layout.input(context, op, 0)?, layout.input(context, op, 1)?);
         let [scale, mean, variance] = [2, 3, 4].map(|at| context.input(at));
         let (scale, mean, variance) = (scale?, mean?, variance?);
@@ -146,7 +127,7 @@ impl<T: Element> Kernel for FusedBatchNormGrad<T> {
         let out = &dx.tensor;
         let all = [&x, &scale, &dy, &mean, &variance, out, &dscale, &doffset, out, out];
         let operands = all.map(Operand::from);
-        self.0.enqueue(context, op, true, &x, channels, &operands)?;
+        norm.enqueue(context, op, true, &x, channels, &operands)?;
         dx.finish(context, op)
-    }
+    };
 }

@@ -2,7 +2,6 @@
 //! `shaders/optimize.comp`. TensorFlow 2.19 to 2.21 do not support them in plugins.
 
 use super::*;
-use core::marker::PhantomData;
 
 /// Runs a step of op `number`. `variables` are the inputs that change, the variable first, and
 /// `scalars` the inputs of one number each.
@@ -55,64 +54,29 @@ fn check(variables: &[DeviceTensor], gradient: &DeviceTensor) -> Result<()> {
     Ok(())
 }
 
-/// Defines optimizers: their op, its number, the variables by name, whether there is
-/// `use_nesterov`, and the inputs: the variables, the gradient, the scalars.
-macro_rules! optimizers {
-    ($($op:literal $name:ident $number:literal $host:tt $has_nesterov:literal $variables:expr, $gradient:literal, $scalars:expr;)*) => {$(
-        struct $name<T>(u32, PhantomData<T>);
-
-        #[kernel(op = $op, types(T = [f32, f16, bf16]), host_memory $host, variables)]
-        impl<T: Element> Kernel for $name<T> {
-            type Platform = GpuPlatform;
-
-            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-                let nesterov = $has_nesterov && construction.attr("use_nesterov")?;
-                Ok(Self(u32::from(nesterov), PhantomData))
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                step(context, $op, [$number, self.0], &$variables, $gradient, &$scalars)
-            }
-        }
-    )*};
+/// Reads whether momentum is Nesterov's.
+fn nesterov(construction: &OpKernelConstruction<'_>) -> Result<u32> {
+    Ok(construction.attr::<bool>("use_nesterov")?.into())
 }
 
-optimizers! {
-    "ResourceApplyGradientDescent" GradientDescent 0 ("var") false [0], 2, [1];
-    "ResourceApplyMomentum" Momentum 1 ("var", "accum") true [0, 1], 3, [2, 4];
-    "ResourceApplyKerasMomentum" KerasMomentum 2 ("var", "accum") true [0, 1], 3, [2, 4];
-    "ResourceApplyAdam" Adam 3 ("var", "m", "v") true [0, 1, 2], 9, [3, 4, 5, 6, 7, 8];
+/// Adds to a variable, or subtracts.
+fn update(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
+    let (variables, value) = (context.variables(&[0])?, context.input(1)?);
+    check(&variables, &value)?;
+    elementwise::in_place(context, op, number, &variables[0], &value)
 }
 
-macro_rules! updates {
-    ($($op:literal $name:ident = $number:literal;)*) => {$(
-        struct $name<T>(PhantomData<T>);
-
-        #[allow(non_camel_case_types, reason = "the attribute has this name")]
-        const _: () = {
-            #[kernel(
-                op = $op,
-                types(dtype = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64]),
-                host_memory("resource"),
-                variables
-            )]
-            impl<dtype: Element> Kernel for $name<dtype> {
-                type Platform = GpuPlatform;
-
-                fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-                    Ok(Self(PhantomData))
-                }
-                fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                    let variables = context.variables(&[0])?;
-                    let value = context.input(1)?;
-                    check(&variables, &value)?;
-                    elementwise::in_place(context, $op, $number, &variables[0], &value)
-                }
-            }
-        };
-    )*};
-}
-
-updates! {
-    "AssignAddVariableOp" AssignAdd = 0;
-    "AssignSubVariableOp" AssignSub = 1;
+kernels! {
+    types (T = [f32, f16, bf16])
+    "ResourceApplyGradientDescent" GradientDescent (host_memory("var"), variables) =
+        |run, op| step(run, op, [0, 0], &[0], 2, &[1]);
+    "ResourceApplyMomentum" Momentum [u32 = nesterov] (host_memory("var", "accum"), variables) =
+        |run, op, nesterov| step(run, op, [1, *nesterov], &[0, 1], 3, &[2, 4]);
+    "ResourceApplyKerasMomentum" KerasMomentum [u32 = nesterov] (host_memory("var", "accum"), variables) =
+        |run, op, nesterov| step(run, op, [2, *nesterov], &[0, 1], 3, &[2, 4]);
+    "ResourceApplyAdam" Adam [u32 = nesterov] (host_memory("var", "m", "v"), variables) =
+        |run, op, nesterov| step(run, op, [3, *nesterov], &[0, 1, 2], 9, &[3, 4, 5, 6, 7, 8]);
+    types (dtype = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64])
+    "AssignAddVariableOp" AssignAdd (host_memory("resource"), variables) = |run, op| update(run, op, 0);
+    "AssignSubVariableOp" AssignSub (host_memory("resource"), variables) = |run, op| update(run, op, 1);
 }

@@ -3,14 +3,6 @@
 use super::strided_copy::{Walk, strides};
 use super::*;
 
-struct Axis(i64);
-
-impl Axis {
-    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self(construction.attr("axis")?))
-    }
-}
-
 /// Returns a walk that puts `part` at one of the places along an axis of a tensor of the shape `whole`.
 fn at(whole: &[usize], axis: usize, place: usize, part: &[usize]) -> Walk {
     let mut steps = strides(whole);
@@ -20,9 +12,9 @@ fn at(whole: &[usize], axis: usize, place: usize, part: &[usize]) -> Walk {
     walk
 }
 
-attributed! {
-    types [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool]
-    "Pack" Pack = Axis::new, |context, op, axis| {
+kernels! {
+    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool])
+    "Pack" Pack [i64 = |op| op.attr("axis")] () = |context, op, axis| {
         let parts = inputs(context, "values")?;
         let first = parts.first().ok_or_else(|| wrong("there is nothing to pack"))?;
         if let Some(other) = parts.iter().find(|part| part.shape() != first.shape()) {
@@ -30,7 +22,7 @@ attributed! {
             return Err(wrong(format!("Shapes of all inputs must match: {one:?} vs. {other:?}")));
         }
         let shape = shape(first)?;
-        let axis = shapes::axis(axis.0, shape.len() + 1)?;
+        let axis = shapes::axis(*axis, shape.len() + 1)?;
         let mut out_shape = shape.clone();
         out_shape.insert(axis, parts.len());
         let out = output(context, 0, &out_shape)?;
@@ -39,11 +31,11 @@ attributed! {
         }
         Ok(())
     };
-    types [f32, f64, f16, bf16, i8, i16, u8, u16, u32, u64, bool]
-    "Unpack" Unpack = Axis::new, |context, op, axis| {
+    types (T = [f32, f64, f16, bf16, i8, i16, u8, u16, u32, u64, bool])
+    "Unpack" Unpack [i64 = |op| op.attr("axis")] () = |context, op, axis| {
         let input = context.input(0)?;
         let shape = shape(&input)?;
-        let axis = shapes::axis(axis.0, shape.len())?;
+        let axis = shapes::axis(*axis, shape.len())?;
         let count = context.output_count();
         if shape[axis] != count {
             return Err(wrong(format!(
@@ -60,20 +52,12 @@ attributed! {
     };
 }
 
-/// Packs shapes, which TensorFlow keeps on the host on every device. Without it, a function that may only run on the
-/// device, such as a step of `tf.nn.ctc_loss`, is an error.
-struct PackOnHost {
-    axis: i64,
-}
-
-#[kernel(op = "Pack", types(T = [i32]), host_memory("values", "output"))]
-impl Kernel for PackOnHost {
-    type Platform = GpuPlatform;
-
-    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self { axis: construction.attr("axis")? })
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+kernels! {
+    types ()
+    // Packs shapes, which TensorFlow keeps on the host on every device. Without it, a function that may only run on the
+    // device, such as a step of `tf.nn.ctc_loss`, is an error.
+    "Pack" PackOnHost [i64 = |op| op.attr("axis")]
+        (types(T = [i32]), host_memory("values", "output")) = |context, _, axis| {
         let count = context.input_count();
         let parts = (0..count).map(|index| context.host_input::<i32>(index));
         let parts = parts.collect::<Result<Vec<_>>>()?;
@@ -83,7 +67,7 @@ impl Kernel for PackOnHost {
             return Err(wrong(format!("Shapes of all inputs must match: {one:?} vs. {other:?}")));
         }
         let mut shape = from_host(first.shape())?;
-        let axis = shapes::axis(self.axis, shape.len() + 1)?;
+        let axis = shapes::axis(*axis, shape.len() + 1)?;
         let inner = shapes::count(&shape[axis..]);
         shape.insert(axis, count);
         let mut out = context.host_output::<i32>(0, &shapes::to_host(&shape))?;
@@ -95,5 +79,5 @@ impl Kernel for PackOnHost {
             slice.copy_from_slice(&part.as_slice()[row * inner..][..inner]);
         }
         Ok(())
-    }
+    };
 }

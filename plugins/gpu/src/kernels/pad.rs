@@ -1,11 +1,12 @@
 //! `Pad` and `PadV2`.
 
-use super::strided_copy::{Walk, fill, input_shape, movers, strides, too_large};
+use super::strided_copy::{Walk, fill, input_shape, strides, too_large};
 use super::*;
 
-movers! {
-    "Pad" Pad (Tpaddings) ("paddings") = |context, op| pad(context, op, 0);
-    "PadV2" PadV2 (Tpaddings) ("paddings", "constant_values") =
+kernels! {
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool], Tpaddings = [i32, i64])
+    "Pad" Pad (host_memory("paddings")) = |context, op| pad(context, op, 0);
+    "PadV2" PadV2 (host_memory("paddings", "constant_values")) =
         |context, op| pad(context, op, bits(context.host_scalar::<T>(2)?)?);
 }
 

@@ -4,9 +4,9 @@ use super::strided_copy::too_large;
 use super::window::Geometry;
 use super::*;
 
-attributed! {
-    types [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool]
-    "ExtractImagePatches" ExtractImagePatches = Geometry::of_patches, |context, op, geometry| {
+kernels! {
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool])
+    "ExtractImagePatches" ExtractImagePatches [Geometry = Geometry::of_patches] () = |context, op, geometry| {
         let images = context.input(0)?;
         let plan = geometry.pools(&shape(&images)?)?;
         let elements = plan.size().checked_mul(plan.results);

@@ -1,6 +1,6 @@
 //! Pooling.
 
-use super::window::{FIRST_GRADIENT, Geometry, windows};
+use super::window::{FIRST_GRADIENT, Geometry};
 use super::*;
 
 fn pool(run: &Run<'_>, op: &'static str, geometry: &Geometry, number: u32) -> Result<()> {
@@ -21,12 +21,17 @@ fn mean_gradient(run: &Run<'_>, op: &'static str, geometry: &Geometry) -> Result
     out.finish(run, op)
 }
 
-windows! {
-    "MaxPool" MaxPool of_pools 2 () = |run, op, geometry| pool(run, op, geometry, 0);
-    "AvgPool" AvgPool of_pools 2 () = |run, op, geometry| pool(run, op, geometry, 1);
-    "MaxPool3D" MaxPool3d of_pools 3 () = |run, op, geometry| pool(run, op, geometry, 0);
-    "AvgPool3D" AvgPool3d of_pools 3 () = |run, op, geometry| pool(run, op, geometry, 1);
-    "MaxPoolGrad" MaxPoolGrad of_pools 2 () = |run, op, geometry| {
+kernels! {
+    types (T = [f32, f16, bf16])
+    "MaxPool" MaxPool [Geometry = |op| Geometry::of_pools(op, 2)] () =
+        |run, op, geometry| pool(run, op, geometry, 0);
+    "AvgPool" AvgPool [Geometry = |op| Geometry::of_pools(op, 2)] () =
+        |run, op, geometry| pool(run, op, geometry, 1);
+    "MaxPool3D" MaxPool3d [Geometry = |op| Geometry::of_pools(op, 3)] () =
+        |run, op, geometry| pool(run, op, geometry, 0);
+    "AvgPool3D" AvgPool3d [Geometry = |op| Geometry::of_pools(op, 3)] () =
+        |run, op, geometry| pool(run, op, geometry, 1);
+    "MaxPoolGrad" MaxPoolGrad [Geometry = |op| Geometry::of_pools(op, 2)] () = |run, op, geometry| {
         let layout = geometry.layout;
         let (images, gradient) = (layout.input(run, op, 0)?, layout.input(run, op, 2)?);
         let image_shape = shape(&images)?;
@@ -36,8 +41,10 @@ windows! {
         plan.enqueue(run, op, FIRST_GRADIENT, [&images, &gradient, &gradient], &out.tensor)?;
         out.finish(run, op)
     };
-    "AvgPoolGrad" AvgPoolGrad of_pools 2 ("orig_input_shape") = mean_gradient;
-    "AvgPool3DGrad" AvgPool3dGrad of_pools 3 ("orig_input_shape") = mean_gradient;
+    "AvgPoolGrad" AvgPoolGrad [Geometry = |op| Geometry::of_pools(op, 2)] (host_memory("orig_input_shape")) =
+        mean_gradient;
+    "AvgPool3DGrad" AvgPool3dGrad [Geometry = |op| Geometry::of_pools(op, 3)] (host_memory("orig_input_shape")) =
+        mean_gradient;
 }
 
 struct MaxPool3dGrad(Geometry);

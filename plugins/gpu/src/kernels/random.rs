@@ -1,7 +1,6 @@
 //! Random numbers equal to those of TensorFlow's own kernels: Philox, from a key and a counter.
 
 use super::*;
-use core::marker::PhantomData;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::sync::{Mutex, PoisonError};
@@ -42,46 +41,6 @@ impl Distribution {
     }
 }
 
-/// Defines kernels whose key and counter are inputs.
-macro_rules! stateless {
-    ($types:tt $host:tt $($op:literal $name:ident = $distribution:expr;)*) => {$(
-        struct $name<T>(PhantomData<T>);
-
-        #[allow(non_camel_case_types, reason = "the attribute has this name")]
-        const _: () = {
-            #[kernel(op = $op, types(dtype = $types), host_memory $host)]
-            impl<dtype: Element> Kernel for $name<dtype> {
-                type Platform = GpuPlatform;
-
-                fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-                    Ok(Self(PhantomData))
-                }
-                fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                    let distribution: fn(&Run<'_>) -> Result<Distribution> = $distribution;
-                    with_inputs(context, $op, distribution(context)?)
-                }
-            }
-        };
-    )*};
-}
-
-stateless! {
-    [f32, f16, bf16] ("shape", "alg")
-    "StatelessRandomUniformV2" StatelessUniform = |_| Ok(Uniform);
-    "StatelessRandomNormalV2" StatelessNormal = |_| Ok(Normal);
-    "StatelessTruncatedNormalV2" StatelessTruncatedNormal = |_| Ok(TruncatedNormal);
-}
-
-stateless! {
-    [i32, i64, u32, u64] ("shape", "alg")
-    "StatelessRandomUniformFullIntV2" StatelessAll = |_| Ok(Integers(0, 0));
-}
-
-stateless! {
-    [i32, i64] ("shape", "alg", "minval", "maxval")
-    "StatelessRandomUniformIntV2" StatelessIntegers = |run| Distribution::between(run, [4, 5]);
-}
-
 fn with_inputs(context: &Run<'_>, op: &'static str, distribution: Distribution) -> Result<()> {
     let (key, counter) = (context.input(1)?, context.input(2)?);
     let algorithm = host_integer(context, 3)?;
@@ -103,43 +62,6 @@ fn with_inputs(context: &Run<'_>, op: &'static str, distribution: Distribution) 
     let out = output(context, 0, &host_shape(context, 0)?)?;
     let state = [(&key).into(), (&counter).into(), Operand::Value(0)];
     random(context, op, distribution, state, &out)
-}
-
-/// Defines kernels that continue where their last run has ended.
-macro_rules! stateful {
-    ($attribute:ident $types:tt $host:tt $($op:literal $name:ident = $distribution:expr;)*) => {$(
-        struct $name<T>(State, PhantomData<T>);
-
-        #[allow(non_camel_case_types, reason = "the attribute has this name")]
-        const _: () = {
-            #[kernel(op = $op, types($attribute = $types), host_memory $host)]
-            impl<$attribute: Element> Kernel for $name<$attribute> {
-                type Platform = GpuPlatform;
-
-                fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-                    Ok(Self(State::new(construction)?, PhantomData))
-                }
-                fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                    let distribution: fn(&Run<'_>) -> Result<Distribution> = $distribution;
-                    let distribution = distribution(context)?;
-                    let out = output(context, 0, &host_shape(context, 0)?)?;
-                    random(context, $op, distribution, self.0.take(out.len()), &out)
-                }
-            }
-        };
-    )*};
-}
-
-stateful! {
-    dtype [f32, f16, bf16] ("shape")
-    "RandomUniform" RandomUniform = |_| Ok(Uniform);
-    "RandomStandardNormal" RandomNormal = |_| Ok(Normal);
-    "TruncatedNormal" RandomTruncatedNormal = |_| Ok(TruncatedNormal);
-}
-
-stateful! {
-    Tout [i32, i64] ("shape", "minval", "maxval")
-    "RandomUniformInt" RandomIntegers = |run| Distribution::between(run, [1, 2]);
 }
 
 /// The key of a kernel, and its next counter.
@@ -190,4 +112,40 @@ fn random(
         groups: groups(counters),
     }
     .enqueue(context)
+}
+
+/// Fills the output with the next numbers of a state.
+fn with_state(
+    context: &Run<'_>,
+    op: &'static str,
+    distribution: Distribution,
+    state: &State,
+) -> Result<()> {
+    let out = output(context, 0, &host_shape(context, 0)?)?;
+    random(context, op, distribution, state.take(out.len()), &out)
+}
+
+kernels! {
+    types (dtype = [f32, f16, bf16])
+    "StatelessRandomUniformV2" StatelessUniform (host_memory("shape", "alg")) =
+        |run, op| with_inputs(run, op, Uniform);
+    "StatelessRandomNormalV2" StatelessNormal (host_memory("shape", "alg")) =
+        |run, op| with_inputs(run, op, Normal);
+    "StatelessTruncatedNormalV2" StatelessTruncatedNormal (host_memory("shape", "alg")) =
+        |run, op| with_inputs(run, op, TruncatedNormal);
+    "RandomUniform" RandomUniform [State = State::new] (host_memory("shape")) =
+        |run, op, state| with_state(run, op, Uniform, state);
+    "RandomStandardNormal" RandomNormal [State = State::new] (host_memory("shape")) =
+        |run, op, state| with_state(run, op, Normal, state);
+    "TruncatedNormal" RandomTruncatedNormal [State = State::new] (host_memory("shape")) =
+        |run, op, state| with_state(run, op, TruncatedNormal, state);
+    types (dtype = [i32, i64, u32, u64])
+    "StatelessRandomUniformFullIntV2" StatelessAll (host_memory("shape", "alg")) =
+        |run, op| with_inputs(run, op, Integers(0, 0));
+    types (dtype = [i32, i64])
+    "StatelessRandomUniformIntV2" StatelessIntegers (host_memory("shape", "alg", "minval", "maxval")) =
+        |run, op| with_inputs(run, op, Distribution::between(run, [4, 5])?);
+    types (Tout = [i32, i64])
+    "RandomUniformInt" RandomIntegers [State = State::new] (host_memory("shape", "minval", "maxval")) =
+        |run, op, state| with_state(run, op, Distribution::between(run, [1, 2])?, state);
 }

@@ -8,7 +8,6 @@
 use super::strided_copy::{Walk, fill, strides};
 use super::*;
 use crate::backend::MatMul;
-use core::marker::PhantomData;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cell {
@@ -421,27 +420,12 @@ fn backward(context: &Run<'_>, op: &'static str, layer: &Layer, has_lengths: boo
     Ok(())
 }
 
-macro_rules! recurrent {
-    ($($op:literal $name:ident [$($host:tt)*] $run:ident $has_lengths:literal;)*) => {$(
-        struct $name<T>(Layer, PhantomData<T>);
-
-        #[kernel(op = $op, types(T = [f32, f16]) $($host)*)]
-        impl<T: Element> Kernel for $name<T> {
-            type Platform = GpuPlatform;
-
-            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-                Layer::new(construction).map(|layer| Self(layer, PhantomData))
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                $run(context, $op, &self.0, $has_lengths)
-            }
-        }
-    )*};
-}
-
-recurrent! {
-    "CudnnRNN" Forward [] forward false;
-    "CudnnRNNBackprop" Backward [] backward false;
-    "CudnnRNNV3" ForwardV3 [, host_memory("sequence_lengths", "host_reserved")] forward true;
-    "CudnnRNNBackpropV3" BackwardV3 [, host_memory("sequence_lengths", "host_reserved")] backward true;
+kernels! {
+    types (T = [f32, f16])
+    "CudnnRNN" Forward [Layer = Layer::new] () = |run, op, layer| forward(run, op, layer, false);
+    "CudnnRNNBackprop" Backward [Layer = Layer::new] () = |run, op, layer| backward(run, op, layer, false);
+    "CudnnRNNV3" ForwardV3 [Layer = Layer::new] (host_memory("sequence_lengths", "host_reserved")) =
+        |run, op, layer| forward(run, op, layer, true);
+    "CudnnRNNBackpropV3" BackwardV3 [Layer = Layer::new] (host_memory("sequence_lengths", "host_reserved")) =
+        |run, op, layer| backward(run, op, layer, true);
 }

@@ -1,7 +1,6 @@
 //! Reductions. The numbers are those of the ops in `shaders/reduce.comp`.
 
 use super::*;
-use core::marker::PhantomData;
 
 /// From this many elements on, a workgroup computes a result, else a thread does.
 pub(super) const WIDE: usize = 1024;
@@ -220,82 +219,46 @@ fn reduce(context: &Run<'_>, op: &'static str, number: u32, keep: bool) -> Resul
     fold(context, op, number, &input, &axes, &out)
 }
 
-/// Defines reductions with their numbers.
-macro_rules! reductions {
-    ($($op:literal $name:ident<$($t:ident)?> ($($types:tt)*) = $number:literal;)*) => {$(
-        struct $name$(<$t>)? {
-            keep: bool,
-            $(elements: PhantomData<$t>,)?
-        }
-
-        #[kernel(
-            op = $op,
-            types($($types)* Tidx = [i32, i64]),
-            host_memory("reduction_indices")
-        )]
-        impl$(<$t: Element>)? Kernel for $name$(<$t>)? {
-            type Platform = GpuPlatform;
-
-            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-                Ok(Self {
-                    keep: construction.attr("keep_dims")?,
-                    $(elements: PhantomData::<$t>,)?
-                })
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                reduce(context, $op, $number, self.keep)
-            }
-        }
-    )*};
+/// Reads whether reduced axes stay, with the size 1.
+fn keep_dims(construction: &OpKernelConstruction<'_>) -> Result<bool> {
+    construction.attr("keep_dims")
 }
 
-reductions! {
-    "Sum" Sum<T> (T = [f32, f16, bf16, i64],) = 0;
-    "Mean" Mean<T> (T = [f32, f16, bf16],) = 1;
-    "Prod" Prod<T> (T = [f32, f16, bf16, i64],) = 2;
-    "Max" Max<T> (T = [f32, f16, bf16, i64],) = 3;
-    "Min" Min<T> (T = [f32, f16, bf16, i64],) = 4;
-    "All" All<> () = 5;
-    "Any" Any<> () = 6;
-}
-
-macro_rules! positions {
-    ($($op:literal $name:ident = $number:ident;)*) => {$(
-        struct $name<T>(PhantomData<T>);
-
-        #[kernel(
-            op = $op,
-            types(T = [f32, f16, bf16, i64], Tidx = [i32, i64], output_type = [i32, i64]),
-            host_memory("dimension")
-        )]
-        impl<T: Element> Kernel for $name<T> {
-            type Platform = GpuPlatform;
-
-            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-                Ok(Self(PhantomData))
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                let input = context.input(0)?;
-                let shape = shape(&input)?;
-                let axis = shapes::axis(host_integer(context, 1)?, shape.len())?;
-                if shape[axis] == 0 {
-                    return Err(wrong(format!("Reduction axis {axis} is empty in shape {shape:?}")));
-                }
-                let out = output(context, 0, &shapes::reduced_shape(&shape, &[axis], false))?;
-                fold(context, $op, $number, &input, &[axis], &out)
-            }
-        }
-    )*};
-}
-
-positions! {
-    "ArgMax" ArgMax = ARGMAX;
-    "ArgMin" ArgMin = ARGMIN;
+/// Finds the position of an extreme along an axis.
+fn position(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
+    let input = context.input(0)?;
+    let shape = shape(&input)?;
+    let axis = shapes::axis(host_integer(context, 1)?, shape.len())?;
+    if shape[axis] == 0 {
+        return Err(wrong(format!("Reduction axis {axis} is empty in shape {shape:?}")));
+    }
+    let out = output(context, 0, &shapes::reduced_shape(&shape, &[axis], false))?;
+    fold(context, op, number, &input, &[axis], &out)
 }
 
 kernels! {
-    types [f32, f16, bf16]
-    "L2Loss" L2Loss = |run, op| {
+    types (T = [f32, f16, bf16, i64], Tidx = [i32, i64])
+    "Sum" Sum [bool = keep_dims] (host_memory("reduction_indices")) =
+        |run, op, keep| reduce(run, op, 0, *keep);
+    "Prod" Prod [bool = keep_dims] (host_memory("reduction_indices")) =
+        |run, op, keep| reduce(run, op, 2, *keep);
+    "Max" Max [bool = keep_dims] (host_memory("reduction_indices")) =
+        |run, op, keep| reduce(run, op, 3, *keep);
+    "Min" Min [bool = keep_dims] (host_memory("reduction_indices")) =
+        |run, op, keep| reduce(run, op, 4, *keep);
+    types (T = [f32, f16, bf16], Tidx = [i32, i64])
+    "Mean" Mean [bool = keep_dims] (host_memory("reduction_indices")) =
+        |run, op, keep| reduce(run, op, 1, *keep);
+    types ()
+    "All" All [bool = keep_dims] (types(Tidx = [i32, i64]), host_memory("reduction_indices")) =
+        |run, op, keep| reduce(run, op, 5, *keep);
+    "Any" Any [bool = keep_dims] (types(Tidx = [i32, i64]), host_memory("reduction_indices")) =
+        |run, op, keep| reduce(run, op, 6, *keep);
+    types (T = [f32, f16, bf16, i64], Tidx = [i32, i64], output_type = [i32, i64])
+    "ArgMax" ArgMax (host_memory("dimension")) = |run, op| position(run, op, ARGMAX);
+    "ArgMin" ArgMin (host_memory("dimension")) = |run, op| position(run, op, ARGMIN);
+    types (T = [f32, f16, bf16])
+    "L2Loss" L2Loss () = |run, op| {
         let input = run.input(0)?;
         let axes: Vec<usize> = (0..input.shape().len()).collect();
         fold(run, op, L2, &input, &axes, &output(run, 0, &[])?)

@@ -113,21 +113,22 @@ fn images_shape(images: &DeviceTensor, what: &str) -> Result<[usize; 4]> {
     four(&shape(images)?, what)
 }
 
-attributed! {
-    types [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16]
-    "ResizeNearestNeighbor" ResizeNearestNeighbor = Places::new host ("size"),
+kernels! {
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16])
+    "ResizeNearestNeighbor" ResizeNearestNeighbor [Places = Places::new] (host_memory("size")) =
         |context, op, places| resize(context, op, places, NEAREST);
-    types [f32, f16, bf16, i8, i16, i32, i64, u8, u16]
-    "ResizeBilinear" ResizeBilinear = Places::new host ("size"),
+    types (T = [f32, f16, bf16, i8, i16, i32, i64, u8, u16])
+    "ResizeBilinear" ResizeBilinear [Places = Places::new] (host_memory("size")) =
         |context, op, places| resize(context, op, places, BILINEAR);
-    types [f32, f16, bf16]
-    "ResizeNearestNeighborGrad" ResizeNearestNeighborGrad = Places::new host ("size"), |context, op, places| {
+    types (T = [f32, f16, bf16])
+    "ResizeNearestNeighborGrad" ResizeNearestNeighborGrad [Places = Places::new]
+        (host_memory("size")) = |context, op, places| {
         let gradient = context.input(0)?;
         let [batch, resized @ .., channels] = images_shape(&gradient, "input")?;
         let [rows, columns] = size(context, 1, "shape_t's elements")?;
         places.enqueue(context, op, NEAREST_GRADIENT, &gradient, [batch, rows, columns, channels], resized)
     };
-    "ResizeBilinearGrad" ResizeBilinearGrad = Places::new, |context, op, places| {
+    "ResizeBilinearGrad" ResizeBilinearGrad [Places = Places::new] () = |context, op, places| {
         places.check()?;
         let gradient = context.input(0)?;
         let [batch, resized @ .., channels] = images_shape(&gradient, "input_grad")?;

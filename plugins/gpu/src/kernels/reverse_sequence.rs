@@ -18,9 +18,9 @@ impl Axes {
     }
 }
 
-attributed! {
-    types [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool]
-    "ReverseSequence" ReverseSequence = Axes::new, |context, op, axes| {
+kernels! {
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool])
+    "ReverseSequence" ReverseSequence [Axes = Axes::new] () = |context, op, axes| {
         let (input, lengths) = (context.input(0)?, context.input(1)?);
         let (shape, found) = (shape(&input)?, shape(&lengths)?);
         let Axes { sequence, batch } = *axes;

@@ -1,34 +1,6 @@
 //! Cumulative sums and products.
 
 use super::*;
-use core::marker::PhantomData;
-
-macro_rules! scans {
-    ($($op:literal $name:ident = $is_product:literal;)*) => {$(
-        struct $name<T> {
-            way: [bool; 2],
-            elements: PhantomData<T>,
-        }
-
-        #[kernel(op = $op, types(T = [f32, i64], Tidx = [i32, i64]), host_memory("axis"))]
-        impl<T: Element> Kernel for $name<T> {
-            type Platform = GpuPlatform;
-
-            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-                let way = [construction.attr("exclusive")?, construction.attr("reverse")?];
-                Ok(Self { way, elements: PhantomData })
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                scan(context, $op, $is_product, self.way)
-            }
-        }
-    )*};
-}
-
-scans! {
-    "Cumsum" Cumsum = false;
-    "Cumprod" Cumprod = true;
-}
 
 /// The elements in a turn of the loop of `shaders/scan.comp`.
 const EACH: usize = 8;
@@ -70,4 +42,15 @@ fn scan(
         groups: groups_of(rows, is_wide),
     }
     .enqueue(context)
+}
+
+/// Reads whether sums exclude their last element, and whether they begin at the end.
+fn way(construction: &OpKernelConstruction<'_>) -> Result<[bool; 2]> {
+    Ok([construction.attr("exclusive")?, construction.attr("reverse")?])
+}
+
+kernels! {
+    types (T = [f32, i64], Tidx = [i32, i64])
+    "Cumsum" Cumsum [[bool; 2] = way] (host_memory("axis")) = |run, op, way| scan(run, op, false, *way);
+    "Cumprod" Cumprod [[bool; 2] = way] (host_memory("axis")) = |run, op, way| scan(run, op, true, *way);
 }

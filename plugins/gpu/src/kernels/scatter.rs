@@ -4,7 +4,6 @@
 use super::gather_nd::Axes;
 use super::strided_copy::{copy_of_input, fill};
 use super::*;
-use core::marker::PhantomData;
 
 /// The most rows of updates at a time, a multiple of 256: on lavapipe neither `links` nor `scatter` may take 65,536 turns.
 const ROWS: usize = 1 << 14;
@@ -111,100 +110,6 @@ fn scatter_nd(
     scatter(context, op, number, [target, indices, updates], &axes)
 }
 
-macro_rules! of_variables {
-    ($handle:literal $attribute:ident $body:ident: $($op:literal $name:ident = $number:literal $types:tt;)*) => {$(
-        struct $name<T>(PhantomData<T>);
-
-        #[allow(non_camel_case_types, reason = "the attribute has this name")]
-        const _: () = {
-            #[kernel(
-                op = $op,
-                types($attribute = $types, Tindices = [i32, i64]),
-                host_memory($handle),
-                variables
-            )]
-            impl<$attribute: Element> Kernel for $name<$attribute> {
-                type Platform = GpuPlatform;
-
-                fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-                    Ok(Self(PhantomData))
-                }
-                fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                    let variables = context.variables(&[0])?;
-                    let (indices, updates) = (context.input(1)?, context.input(2)?);
-                    $body(context, $op, $number, [&variables[0], &indices, &updates])
-                }
-            }
-        };
-    )*};
-}
-
-of_variables! {
-    "resource" dtype scatter_rows:
-    "ResourceScatterAdd" ScatterAdd = 0 [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64];
-    "ResourceScatterSub" ScatterSub = 1 [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64];
-    "ResourceScatterUpdate" ScatterUpdate = 2 [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64];
-    "ResourceScatterMul" ScatterMul = 3 [f32, f16, bf16, i64];
-    "ResourceScatterMax" ScatterMax = 4 [f32, f16, bf16, i64];
-    "ResourceScatterMin" ScatterMin = 5 [f32, f16, bf16, i64];
-}
-
-of_variables! {
-    "ref" T scatter_nd:
-    "ResourceScatterNdAdd" NdAdd = 0 [f32, f16, bf16, i64];
-    "ResourceScatterNdSub" NdSub = 1 [f32, f16, bf16, i64];
-    "ResourceScatterNdUpdate" NdUpdate = 2 [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool];
-    "ResourceScatterNdMax" NdMax = 4 [f32, f16, bf16, i64];
-    "ResourceScatterNdMin" NdMin = 5 [f32, f16, bf16, i64];
-}
-
-macro_rules! of_tensors {
-    ($($op:literal $name:ident = $number:literal $types:tt;)*) => {$(
-        struct $name<T>(PhantomData<T>);
-
-        #[kernel(op = $op, types(T = $types, Tindices = [i32, i64]))]
-        impl<T: Element> Kernel for $name<T> {
-            type Platform = GpuPlatform;
-
-            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-                Ok(Self(PhantomData))
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                let out = copy_of_input(context, $op)?;
-                scatter_nd(context, $op, $number, [&out, &context.input(1)?, &context.input(2)?])
-            }
-        }
-    )*};
-}
-
-of_tensors! {
-    "TensorScatterAdd" TensorAdd = 0 [f32, f16, bf16, i64];
-    "TensorScatterSub" TensorSub = 1 [f32, f16, bf16, i64];
-    "TensorScatterUpdate" TensorUpdate = 2 [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool];
-    "TensorScatterMax" TensorMax = 4 [f32, f16, bf16, i64];
-    "TensorScatterMin" TensorMin = 5 [f32, f16, bf16, i64];
-}
-
-struct ScatterNd<T>(PhantomData<T>);
-
-#[kernel(
-    op = "ScatterNd",
-    types(T = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64], Tindices = [i32, i64]),
-    host_memory("shape")
-)]
-impl<T: Element> Kernel for ScatterNd<T> {
-    type Platform = GpuPlatform;
-
-    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self(PhantomData))
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        let out = output(context, 0, &host_shape(context, 2)?)?;
-        fill(context, "ScatterNd", Operand::Value(0), &out)?;
-        scatter_nd(context, "ScatterNd", 0, [&out, &context.input(0)?, &context.input(1)?])
-    }
-}
-
 /// Returns the CPU's value for empty segments: the number that changes nothing, but not infinity.
 fn neutral(number: u32, dtype: DType) -> u64 {
     match (number, dtype) {
@@ -224,35 +129,6 @@ fn neutral(number: u32, dtype: DType) -> u64 {
     }
 }
 
-macro_rules! segments {
-    ($($op:literal $name:ident = $number:literal;)*) => {$(
-        struct $name<T>(PhantomData<T>);
-
-        #[kernel(
-            op = $op,
-            types(T = [f32, f16, bf16, i64], Tindices = [i32, i64], Tnumsegments = [i32, i64]),
-            host_memory("num_segments")
-        )]
-        impl<T: Element> Kernel for $name<T> {
-            type Platform = GpuPlatform;
-
-            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-                Ok(Self(PhantomData))
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                segment(context, $op, $number)
-            }
-        }
-    )*};
-}
-
-segments! {
-    "UnsortedSegmentSum" SegmentSum = 0;
-    "UnsortedSegmentProd" SegmentProduct = 3;
-    "UnsortedSegmentMax" SegmentMax = 6;
-    "UnsortedSegmentMin" SegmentMin = 7;
-}
-
 fn segment(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
     let (data, ids) = (context.input(0)?, context.input(1)?);
     let (shape, id_shape) = (shape(&data)?, shape(&ids)?);
@@ -266,4 +142,62 @@ fn segment(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
     let out = output(context, 0, &out_shape)?;
     fill(context, op, Operand::Value(neutral(number, out.dtype())), &out)?;
     scatter_rows(context, op, number, [&out, &ids, &data])
+}
+
+/// Scatters into a variable: `scatter` is [`scatter_rows`] or [`scatter_nd`].
+fn of_variable(
+    context: &Run<'_>,
+    op: &'static str,
+    number: u32,
+    scatter: fn(&Run<'_>, &'static str, u32, [&DeviceTensor; 3]) -> Result<()>,
+) -> Result<()> {
+    let variables = context.variables(&[0])?;
+    scatter(context, op, number, [&variables[0], &context.input(1)?, &context.input(2)?])
+}
+
+/// Scatters into a tensor, in its memory if nothing else uses it.
+fn of_tensor(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
+    let out = copy_of_input(context, op)?;
+    scatter_nd(context, op, number, [&out, &context.input(1)?, &context.input(2)?])
+}
+
+kernels! {
+    types (dtype = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64], Tindices = [i32, i64])
+    "ResourceScatterAdd" ScatterAdd (host_memory("resource"), variables) =
+        |run, op| of_variable(run, op, 0, scatter_rows);
+    "ResourceScatterSub" ScatterSub (host_memory("resource"), variables) =
+        |run, op| of_variable(run, op, 1, scatter_rows);
+    "ResourceScatterUpdate" ScatterUpdate (host_memory("resource"), variables) =
+        |run, op| of_variable(run, op, 2, scatter_rows);
+    types (dtype = [f32, f16, bf16, i64], Tindices = [i32, i64])
+    "ResourceScatterMul" ScatterMul (host_memory("resource"), variables) =
+        |run, op| of_variable(run, op, 3, scatter_rows);
+    "ResourceScatterMax" ScatterMax (host_memory("resource"), variables) =
+        |run, op| of_variable(run, op, 4, scatter_rows);
+    "ResourceScatterMin" ScatterMin (host_memory("resource"), variables) =
+        |run, op| of_variable(run, op, 5, scatter_rows);
+    types (T = [f32, f16, bf16, i64], Tindices = [i32, i64])
+    "ResourceScatterNdAdd" NdAdd (host_memory("ref"), variables) = |run, op| of_variable(run, op, 0, scatter_nd);
+    "TensorScatterAdd" TensorAdd () = |run, op| of_tensor(run, op, 0);
+    "ResourceScatterNdSub" NdSub (host_memory("ref"), variables) = |run, op| of_variable(run, op, 1, scatter_nd);
+    "TensorScatterSub" TensorSub () = |run, op| of_tensor(run, op, 1);
+    "ResourceScatterNdMax" NdMax (host_memory("ref"), variables) = |run, op| of_variable(run, op, 4, scatter_nd);
+    "TensorScatterMax" TensorMax () = |run, op| of_tensor(run, op, 4);
+    "ResourceScatterNdMin" NdMin (host_memory("ref"), variables) = |run, op| of_variable(run, op, 5, scatter_nd);
+    "TensorScatterMin" TensorMin () = |run, op| of_tensor(run, op, 5);
+    types (T = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool], Tindices = [i32, i64])
+    "ResourceScatterNdUpdate" NdUpdate (host_memory("ref"), variables) =
+        |run, op| of_variable(run, op, 2, scatter_nd);
+    "TensorScatterUpdate" TensorUpdate () = |run, op| of_tensor(run, op, 2);
+    types (T = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64], Tindices = [i32, i64])
+    "ScatterNd" ScatterNd (host_memory("shape")) = |run, op| {
+        let out = output(run, 0, &host_shape(run, 2)?)?;
+        fill(run, op, Operand::Value(0), &out)?;
+        scatter_nd(run, op, 0, [&out, &run.input(0)?, &run.input(1)?])
+    };
+    types (T = [f32, f16, bf16, i64], Tindices = [i32, i64], Tnumsegments = [i32, i64])
+    "UnsortedSegmentSum" SegmentSum (host_memory("num_segments")) = |run, op| segment(run, op, 0);
+    "UnsortedSegmentProd" SegmentProduct (host_memory("num_segments")) = |run, op| segment(run, op, 3);
+    "UnsortedSegmentMax" SegmentMax (host_memory("num_segments")) = |run, op| segment(run, op, 6);
+    "UnsortedSegmentMin" SegmentMin (host_memory("num_segments")) = |run, op| segment(run, op, 7);
 }

@@ -44,7 +44,7 @@ fn select(context: &Run<'_>, op: &'static str, by_row: bool) -> Result<()> {
 }
 
 kernels! {
-    types [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool]
-    "Select" Select = |run, op| select(run, op, true);
-    "SelectV2" SelectV2 = |run, op| select(run, op, false);
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool])
+    "Select" Select () = |run, op| select(run, op, true);
+    "SelectV2" SelectV2 () = |run, op| select(run, op, false);
 }

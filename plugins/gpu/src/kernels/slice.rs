@@ -1,10 +1,7 @@
 //! `Slice`, strided slices, their gradients, and assignments to them.
 
-use super::strided_copy::{
-    Walk, broadcast, copy_of_input, fill, input_shape, movers, slice, strides,
-};
+use super::strided_copy::{Walk, broadcast, copy_of_input, fill, input_shape, slice, strides};
 use super::*;
-use core::marker::PhantomData;
 use se_plugin::toolkit::slice::{Masks, Steps, StridedSlice};
 
 /// Reads the masks of a strided slice.
@@ -48,55 +45,28 @@ fn assign(
     walk.enqueue(context, op, (&repeated).into(), target)
 }
 
-macro_rules! strided_slices {
-    ($(types $types:tt $($op:literal $name:ident $host:tt $(, $variables:ident)? = $body:expr;)*)*) => {$($(
-        strided_slices!(@one $types $op $name $host ($($variables)?) $body);
-    )*)*};
-    (@one $types:tt $op:literal $name:ident $host:tt ($($variables:ident)?) $body:expr) => {
-        struct $name<T> {
-            masks: Masks,
-            elements: PhantomData<T>,
-        }
-
-        #[kernel(
-            op = $op,
-            types(T = $types, Index = [i32, i64]),
-            host_memory $host
-            $(, $variables)?
-        )]
-        impl<T: Element> Kernel for $name<T> {
-            type Platform = GpuPlatform;
-
-            fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-                Ok(Self { masks: masks(construction)?, elements: PhantomData })
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                let body: fn(&Run<'_>, &'static str, Masks) -> Result<()> = $body;
-                body(context, $op, self.masks)
-            }
-        }
-    };
-}
-
-strided_slices! {
-    types [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool]
-    "StridedSlice" StridedSliceKernel ("begin", "end", "strides") = |context, op, masks| {
+kernels! {
+    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool], Index = [i32, i64])
+    "StridedSlice" StridedSliceKernel [Masks = masks]
+        (host_memory("begin", "end", "strides")) = |context, op, &masks| {
         let input = context.input(0)?;
         let shape = shape(&input)?;
         let plan = strided(context, masks)?.plan(&shape)?;
         let out = output(context, 0, &plan.shape)?;
         slice(&shape, &plan.steps).enqueue(context, op, (&input).into(), &out)
     };
-    "TensorStridedSliceUpdate" TensorStridedSliceUpdate ("begin", "end", "strides") = |context, op, masks| {
+    "TensorStridedSliceUpdate" TensorStridedSliceUpdate [Masks = masks]
+        (host_memory("begin", "end", "strides")) = |context, op, &masks| {
         assign(context, op, masks, &copy_of_input(context, op)?, &context.input(4)?)
     };
-    "ResourceStridedSliceAssign" ResourceStridedSliceAssign ("ref", "begin", "end", "strides"), variables =
-        |context, op, masks| {
+    "ResourceStridedSliceAssign" ResourceStridedSliceAssign [Masks = masks] (host_memory("ref", "begin", "end", "strides"), variables) =
+        |context, op, &masks| {
             let variables = context.variables(&[0])?;
             assign(context, op, masks, &variables[0], &context.input(4)?)
         };
-    types [f32, f64, f16, bf16, i64]
-    "StridedSliceGrad" StridedSliceGrad ("shape", "begin", "end", "strides") = |context, op, masks| {
+    types (T = [f32, f64, f16, bf16, i64], Index = [i32, i64])
+    "StridedSliceGrad" StridedSliceGrad [Masks = masks]
+        (host_memory("shape", "begin", "end", "strides")) = |context, op, &masks| {
         let out_shape = host_shape(context, 0)?;
         let gradient = context.input(4)?;
         let plan = strided(context, masks)?.plan(&out_shape)?;
@@ -112,9 +82,9 @@ strided_slices! {
 }
 
 // TensorFlow keeps int32 on the host, and has kernels for it there.
-movers! {
-    types [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool]
-    "Slice" Slice (Index) ("begin", "size") = |context, op| {
+kernels! {
+    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool], Index = [i32, i64])
+    "Slice" Slice (host_memory("begin", "size")) = |context, op| {
         let shape = input_shape(context, 0)?;
         let (begin, size) = (context.host_integers(1)?, context.host_integers(2)?);
         if begin.len() != shape.len() || size.len() != shape.len() {

@@ -1,7 +1,6 @@
 //! Softmax and its losses. The numbers are those of the ops in `shaders/softmax.comp`.
 
 use super::*;
-use core::marker::PhantomData;
 
 /// Rows of logits and of labels.
 struct Rows {
@@ -86,10 +85,10 @@ fn softmax(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
 }
 
 kernels! {
-    types [f32, f16, bf16]
-    "Softmax" Softmax = |run, op| softmax(run, op, 0);
-    "LogSoftmax" LogSoftmax = |run, op| softmax(run, op, 1);
-    "SoftmaxCrossEntropyWithLogits" CrossEntropy = |run, op| {
+    types (T = [f32, f16, bf16])
+    "Softmax" Softmax () = |run, op| softmax(run, op, 0);
+    "LogSoftmax" LogSoftmax () = |run, op| softmax(run, op, 1);
+    "SoftmaxCrossEntropyWithLogits" CrossEntropy () = |run, op| {
         let (logits, labels) = (run.input(0)?, run.input(1)?);
         let (shape, label_shape) = (shape(&logits)?, shape(&labels)?);
         let both = shapes::broadcast_shape(&shape, &label_shape)?;
@@ -103,21 +102,8 @@ kernels! {
         let rows = Rows { rows, classes, logits: own, labels: others };
         enqueue(run, op, 2, &logits, Some((&labels, &loss)), &gradient, &rows)
     };
-}
-
-struct SparseCrossEntropy<T>(PhantomData<T>);
-
-#[kernel(
-    op = "SparseSoftmaxCrossEntropyWithLogits",
-    types(T = [f32, f16, bf16], Tlabels = [i32, i64])
-)]
-impl<T: Element> Kernel for SparseCrossEntropy<T> {
-    type Platform = GpuPlatform;
-
-    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self(PhantomData))
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
+    types (T = [f32, f16, bf16], Tlabels = [i32, i64])
+    "SparseSoftmaxCrossEntropyWithLogits" SparseCrossEntropy () = |context, op| {
         let (logits, labels) = (context.input(0)?, context.input(1)?);
         let (shape, label_shape) = (shape(&logits)?, shape(&labels)?);
         let [rows, classes] = shape[..] else {
@@ -132,7 +118,6 @@ impl<T: Element> Kernel for SparseCrossEntropy<T> {
         let (loss, gradient) = (output(context, 0, &[rows])?, output(context, 1, &shape)?);
         let steps = Steps::dense(classes);
         let rows = Rows { rows, classes, logits: steps, labels: steps };
-        let op = "SparseSoftmaxCrossEntropyWithLogits";
         enqueue(context, op, 3, &logits, Some((&labels, &loss)), &gradient, &rows)
-    }
+    };
 }

@@ -1,7 +1,7 @@
 //! Divides images into blocks: the positions at the same place of all blocks become an image or channels, and back.
 
 use super::data_format::Layout;
-use super::strided_copy::{Walk, movers, strides, too_large};
+use super::strided_copy::{Walk, strides, too_large};
 use super::*;
 
 /// An axis with blocks, as the shader gets it: the positions of a block, those before the image,
@@ -23,9 +23,12 @@ impl Axis {
 /// The most axes with blocks in the shader.
 const MOST_AXES: usize = 4;
 
-movers! {
-    "SpaceToBatchND" SpaceToBatchND () ("block_shape", "paddings") = |context, op| batches(context, op, false);
-    "BatchToSpaceND" BatchToSpaceND () ("block_shape", "crops") = |context, op| batches(context, op, true);
+kernels! {
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool])
+    "SpaceToBatchND" SpaceToBatchND (host_memory("block_shape", "paddings")) =
+        |context, op| batches(context, op, false);
+    "BatchToSpaceND" BatchToSpaceND (host_memory("block_shape", "crops")) =
+        |context, op| batches(context, op, true);
 }
 
 /// Turns the places of a block into images of a batch; with `is_back`, turns those back.
@@ -177,9 +180,9 @@ fn images(
     Ok((input, shape))
 }
 
-attributed! {
-    types [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool]
-    "SpaceToDepth" SpaceToDepth = Block::new, |context, op, block| {
+kernels! {
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool])
+    "SpaceToDepth" SpaceToDepth [Block = Block::new] () = |context, op, block| {
         let (input, [batch, height, width, channels]) = images(context, op, block.1)?;
         let size = block.0;
         if !height.is_multiple_of(size) || !width.is_multiple_of(size) {
@@ -192,7 +195,7 @@ attributed! {
         walk.enqueue(context, op, (&input).into(), &out.tensor)?;
         out.finish(context, op)
     };
-    "DepthToSpace" DepthToSpace = Block::new, |context, op, block| {
+    "DepthToSpace" DepthToSpace [Block = Block::new] () = |context, op, block| {
         let (input, [batch, rows, columns, depth]) = images(context, op, block.1)?;
         let (size, area) = (block.0, block.area()?);
         if !depth.is_multiple_of(area) {

@@ -1,6 +1,6 @@
 //! `Split` and `SplitV`.
 
-use super::strided_copy::{movers, slice};
+use super::strided_copy::slice;
 use super::*;
 use se_plugin::toolkit::slice::Steps;
 
@@ -25,9 +25,9 @@ fn split(
     Ok(())
 }
 
-movers! {
-    types [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool]
-    "Split" Split () ("split_dim") = |context, op| {
+kernels! {
+    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool])
+    "Split" Split (host_memory("split_dim")) = |context, op| {
         let input = context.input(1)?;
         let shape = shape(&input)?;
         let axis = shapes::axis(host_integer(context, 0)?, shape.len())?;
@@ -39,7 +39,8 @@ movers! {
         }
         split(context, op, &input, axis, &vec![shape[axis] / count; count])
     };
-    "SplitV" SplitV (Tlen) ("size_splits", "split_dim") = |context, op| {
+    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool], Tlen = [i32, i64])
+    "SplitV" SplitV (host_memory("size_splits", "split_dim")) = |context, op| {
         let input = context.input(0)?;
         let shape = shape(&input)?;
         let axis = shapes::axis(host_integer(context, 2)?, shape.len())?;

@@ -137,43 +137,6 @@ pub(super) fn too_large() -> Error {
     wrong("the result would have a size beyond all numbers")
 }
 
-/// Defines kernels that move elements of any type, or of `types`, and have no attributes.
-macro_rules! movers {
-    ($($op:literal $name:ident $index:tt $host:tt = $body:expr;)*) => {
-        movers! {
-            types [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool]
-            $($op $name $index $host = $body;)*
-        }
-    };
-    (types $types:tt $($op:literal $name:ident $index:tt $host:tt = $body:expr;)*) => {
-        $(movers!(@one $types $op $name $index $host = $body);)*
-    };
-    (@one $types:tt $op:literal $name:ident ($($index:ident)?) $host:tt = $body:expr) => {
-        struct $name<T>(core::marker::PhantomData<T>);
-
-        #[kernel(
-            op = $op,
-            types(
-                T = $types
-                $(, $index = [i32, i64])?
-            ),
-            host_memory $host
-        )]
-        impl<T: Element> Kernel for $name<T> {
-            type Platform = GpuPlatform;
-
-            fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-                Ok(Self(core::marker::PhantomData))
-            }
-            fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-                let body: fn(&Run<'_>, &'static str) -> Result<()> = $body;
-                body(context, $op)
-            }
-        }
-    };
-}
-pub(super) use movers;
-
 /// Returns the steps in a dense tensor that is broadcast to so many axes.
 pub(super) fn broadcast(shape: &[usize], axes: usize) -> Vec<isize> {
     let own = strides(shape).into_iter().zip(shape);

@@ -1,10 +1,11 @@
 //! `Tile` and `BroadcastTo`.
 
-use super::strided_copy::{Walk, broadcast, input_shape, movers, rearrange, strides, too_large};
+use super::strided_copy::{Walk, broadcast, input_shape, rearrange, strides, too_large};
 use super::*;
 
-movers! {
-    "Tile" Tile (Tmultiples) ("multiples") = |context, op| {
+kernels! {
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool], Tmultiples = [i32, i64])
+    "Tile" Tile (host_memory("multiples")) = |context, op| {
         let (shape, multiples) = (input_shape(context, 0)?, host_shape(context, 1)?);
         if shape.len() != multiples.len() {
             return Err(wrong(format!("Expected multiples argument to be a vector of length {} but got length {}", shape.len(), multiples.len())));
@@ -20,7 +21,8 @@ movers! {
         }
         walk.enqueue(context, op, (&input).into(), &out)
     };
-    "BroadcastTo" BroadcastTo (Tidx) ("shape") = |context, op| {
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool], Tidx = [i32, i64])
+    "BroadcastTo" BroadcastTo (host_memory("shape")) = |context, op| {
         let (shape, out) = (input_shape(context, 0)?, host_shape(context, 1)?);
         if !shapes::broadcasts_to(&shape, &out) {
             return Err(wrong(format!("Incompatible shapes: {shape:?} vs. {out:?}")));

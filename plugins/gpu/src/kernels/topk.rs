@@ -1,32 +1,12 @@
 //! Sorts elements.
 
 use super::*;
-use core::marker::PhantomData;
-
-/// The greatest elements of each row, and their places. They are always sorted: callers that need no order accept any.
-struct TopKV2<T>(PhantomData<T>);
-
-// The types of `k` and of the places are attributes since 2.13.
-#[kernel(
-    op = "TopKV2",
-    types(T = [f32, f16, bf16, i8, i16, i32, i64, u8, u16, u32]),
-    host_memory("k")
-)]
-impl<T: Element> Kernel for TopKV2<T> {
-    type Platform = GpuPlatform;
-
-    fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self(PhantomData))
-    }
-    fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        top(context)
-    }
-}
 
 /// The comparisons in a turn of the loop of `shaders/rank.comp`.
 const EACH: usize = 16;
 
-fn top(context: &Run<'_>) -> Result<()> {
+/// Finds the greatest elements of each row, and their places. They are always sorted: callers that need no order accept any.
+fn top(context: &Run<'_>, op: &'static str) -> Result<()> {
     let input = context.input(0)?;
     let shape = shape(&input)?;
     let k = match context.input_dtype(1)? {
@@ -49,9 +29,9 @@ fn top(context: &Run<'_>) -> Result<()> {
     word(input.len())?;
     let (rows, blocks) = (shapes::count(outer), size.div_ceil(256));
     let units = word(rows.saturating_mul(blocks))?;
-    ensure_turns(context, "TopKV2", size.div_ceil(EACH) + 2 * blocks)?;
+    ensure_turns(context, op, size.div_ceil(EACH) + 2 * blocks)?;
     Launch {
-        op: "TopKV2",
+        op,
         shader: match is_float(input.dtype()) {
             true => shader!("topk.float"),
             false => shader!("topk.int64"),
@@ -62,4 +42,10 @@ fn top(context: &Run<'_>) -> Result<()> {
         groups: [(units as usize).min(MOST_GROUPS) as u32, 1, 1],
     }
     .enqueue(context)
+}
+
+kernels! {
+    // The types of `k` and of the places are attributes since 2.13.
+    types (T = [f32, f16, bf16, i8, i16, i32, i64, u8, u16, u32])
+    "TopKV2" TopKV2 (host_memory("k")) = top;
 }

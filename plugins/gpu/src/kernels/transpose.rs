@@ -1,6 +1,6 @@
 //! `Transpose` and `ReverseV2`.
 
-use super::strided_copy::{input_shape, movers, rearrange, strides};
+use super::strided_copy::{input_shape, rearrange, strides};
 use super::*;
 
 /// Returns all axes in this order; a negative axis counts from the end. Checks that it is a permutation.
@@ -14,8 +14,9 @@ fn permutation(order: &[i64], rank: usize) -> Result<Vec<usize>> {
     Ok(axes)
 }
 
-movers! {
-    "Transpose" Transpose (Tperm) ("perm") = |context, op| {
+kernels! {
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool], Tperm = [i32, i64])
+    "Transpose" Transpose (host_memory("perm")) = |context, op| {
         let shape = input_shape(context, 0)?;
         let order = permutation(&context.host_integers(1)?, shape.len())?;
         let dense = strides(&shape);
@@ -23,7 +24,8 @@ movers! {
         let source: Vec<_> = order.iter().map(|&axis| dense[axis]).collect();
         rearrange(context, op, &out, &source, 0)
     };
-    "ReverseV2" ReverseV2 (Tidx) ("axis") = |context, op| {
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool], Tidx = [i32, i64])
+    "ReverseV2" ReverseV2 (host_memory("axis")) = |context, op| {
         let shape = input_shape(context, 0)?;
         let axes = shapes::axes(&context.host_integers(1)?, shape.len())?;
         let mut source = strides(&shape);

@@ -2,7 +2,8 @@
 
 use super::*;
 
-untyped! {
+kernels! {
+    types ()
     "AddN" AddVariants (types(T = [DType::Variant]), variants) = |run, op| {
         run.add_variants(|a, b, sum| elementwise::add(run, op, [a, b], sum))
     };

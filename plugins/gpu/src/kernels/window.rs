@@ -267,14 +267,3 @@ pub(super) const FIRST_GRADIENT: u32 = 2;
 
 /// The windows in a turn of the loop for the gradient of a filter.
 const EACH: usize = 4;
-
-/// Defines kernels with a geometry, along this many axes: `$body` gets the run, the name of the op and the geometry.
-macro_rules! windows {
-    ($($op:literal $name:ident $new:ident $axes:literal ($($host:literal)?) = $body:expr;)*) => {
-        crate::kernels::attributed! {
-            types [f32, f16, bf16]
-            $($op $name = Geometry::$new with $axes $(host ($host))?, $body;)*
-        }
-    };
-}
-pub(super) use windows;
