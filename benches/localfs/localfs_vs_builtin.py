@@ -5,7 +5,7 @@
 Each row is run in rounds, in which both filesystems take turns and the other one goes first in every other round.
 All files are in memory or the page cache, so it is the code that is measured and not the disk. Both must give the same
 answer. On standard output: one JSON object, {"rows": [{"name", "builtin", "plugin"}]}, with a pair for each round:
-the seconds on the clock, and the seconds that this process's threads spent on a processor, which other processes
+the seconds on the clock, and the seconds that this process's threads spent on a CPU, which other processes
 disturb less. Progress goes to standard error.
 """
 import argparse

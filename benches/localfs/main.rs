@@ -61,7 +61,7 @@ fn main() -> Result<()> {
     report::show("benchmarks.md", "localfs", &text, arguments.write)
 }
 
-/// One table, of the time on the clock and of the processors' time.
+/// One table, of the time on the clock and of CPU time.
 fn table(answer: &Value) -> Result<Table> {
     let mut table = Table::new(&[
         "what",

@@ -61,7 +61,7 @@ fn first_line(command: &mut Command) -> String {
     String::from_utf8_lossy(&output).lines().next().unwrap_or("unknown").to_owned()
 }
 
-/// What this machine's processor calls itself, for the report.
+/// The name of this machine's CPU, for the report.
 pub fn cpu_model() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));

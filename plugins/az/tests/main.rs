@@ -1,4 +1,4 @@
-//! `az://` on Azurite: one program, since each of its servers uses one processor. Tests start by name: those of `blobs`
+//! `az://` on Azurite: one program, since each of its servers uses one CPU. Tests start by name: those of `blobs`
 //! wait most, and run beside those of `conformance`.
 
 mod blobs;

@@ -21,8 +21,8 @@ impl Platform for GpuPlatform {
 
     fn device_type() -> &'static str {
         static CHOSEN: LazyLock<Option<String>> = LazyLock::new(settings::device_type);
-        let own = if host_has_gpu_kernels() { Self::TYPE } else { "GPU" };
-        CHOSEN.as_deref().unwrap_or(own)
+        let default = if host_has_gpu_kernels() { Self::TYPE } else { "GPU" };
+        CHOSEN.as_deref().unwrap_or(default)
     }
     fn new() -> Result<Self> {
         let settings = Settings::of_environment()?;

@@ -58,8 +58,8 @@ fn kind(node: &Node<'_>, device_type: &str) -> Option<(String, DType)> {
 
 /// Returns the number of a node's op in the shader, and how many operands it has.
 fn step(node: &Node<'_>) -> Option<(u32, usize)> {
-    let found = fusible().iter().find(|(op, ..)| *op == node.op());
-    found.map(|&(_, number, operands)| (number, operands))
+    let known = fusible().iter().find(|(op, ..)| *op == node.op());
+    known.map(|&(_, number, operands)| (number, operands))
 }
 
 /// Returns the node's `alpha`, or 0 if its op has none.
@@ -95,8 +95,8 @@ fn replace(
     let Some(((root, _), others)) = tree.steps.split_last() else { return Ok(()) };
     let node = graph.node_mut(root).ok_or_else(missing)?;
     // Attributes that TensorFlow added begin with `_`; they stay.
-    let own = node.attr_names().filter(|name| *name != "T" && !name.starts_with('_'));
-    for name in own.map(str::to_owned).collect::<Vec<_>>() {
+    let attributes = node.attr_names().filter(|name| *name != "T" && !name.starts_with('_'));
+    for name in attributes.map(str::to_owned).collect::<Vec<_>>() {
         node.remove_attr(&name);
     }
     node.set_op(fused::OP)

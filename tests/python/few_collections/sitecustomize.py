@@ -1,7 +1,7 @@
 """Makes Pythons of tests cheap. In `PYTHONPATH`, Python runs it when it starts.
 
-`import tensorflow` makes 600,000 objects and no garbage. It takes 3.0 s of processor time, 1.7 s if Python does not look for
-garbage and NumPy has no threads, which take processor time while they wait for work.
+`import tensorflow` makes 600,000 objects and no garbage. It takes 3.0 s of CPU time, 1.7 s if Python does not look for
+garbage and NumPy has no threads, which take CPU time while they wait for work.
 """
 import atexit
 import gc

@@ -109,8 +109,8 @@ impl Hosted {
         // A GPU stays open until the process ends.
         let host: &'static Host = Box::leak(Box::new(Host::load::<GpuPlatform>().map_err(text)?));
         let device: &'static _ = Box::leak(Box::new(host.device(0).map_err(text)?));
-        let (stream, made) = device.stream();
-        made.map_err(text)?;
+        let (stream, created) = device.stream();
+        created.map_err(text)?;
         Ok(Self { device, stream })
     }
 

@@ -36,8 +36,8 @@ impl Buffer {
                 gpu.name, gpu.total
             ))
         })?;
-        let made = Self::new(gpu, size, MemoryKind::Local);
-        let mut buffer = made.inspect_err(|_| {
+        let allocated = Self::new(gpu, size, MemoryKind::Local);
+        let mut buffer = allocated.inspect_err(|_| {
             gpu.used.fetch_sub(size, Ordering::Relaxed);
         })?;
         buffer.reserved = size;

@@ -145,11 +145,11 @@ mod tests {
 
     #[test]
     fn the_error_names_the_last_commands() {
-        let said = |commands| Watchdog::new(false).hung("GPU", commands).to_string();
-        let text = said(&["a", "b", "c", "d", "e"]);
+        let message = |commands| Watchdog::new(false).hung("GPU", commands).to_string();
+        let text = message(&["a", "b", "c", "d", "e"]);
         let begin = "`GPU` has not finished a batch for 300 s, whose last commands are `b`, `c`, `d`, `e` (of 5); ";
         assert!(text.starts_with(begin), "{text}");
-        let text = said(&["MatMul"]);
+        let text = message(&["MatMul"]);
         assert!(text.contains("are `MatMul` (of 1); "), "{text}");
     }
 }

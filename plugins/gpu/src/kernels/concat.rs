@@ -14,12 +14,12 @@ kernels! {
         let axis = shapes::axis(axis, first.len())?;
         let mut out_shape = first.clone();
         for size in &sizes[1..] {
-            let mut own = size.clone();
-            if own.len() == first.len() {
-                out_shape[axis] += own[axis];
-                own[axis] = first[axis];
+            let mut others = size.clone();
+            if others.len() == first.len() {
+                out_shape[axis] += others[axis];
+                others[axis] = first[axis];
             }
-            if own != *first {
+            if others != *first {
                 return Err(wrong(format!("ConcatOp : Dimension {axis} in both shapes must be equal: {first:?} vs. {size:?}")));
             }
         }

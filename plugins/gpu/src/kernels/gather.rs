@@ -12,19 +12,19 @@ fn gather(
 ) -> Result<()> {
     let (shape, index_shape) = (shape(params)?, shape(index)?);
     let axis = shapes::axis(axis, shape.len())?;
-    let own = if batches < 0 { batches + index_shape.len() as i64 } else { batches };
-    let own = usize::try_from(own).ok().filter(|&own| {
-        own <= axis && own <= index_shape.len() && shape[..own] == index_shape[..own]
+    let batch = if batches < 0 { batches + index_shape.len() as i64 } else { batches };
+    let batch = usize::try_from(batch).ok().filter(|&batch| {
+        batch <= axis && batch <= index_shape.len() && shape[..batch] == index_shape[..batch]
     });
-    let own = own.ok_or_else(|| {
+    let batch = batch.ok_or_else(|| {
         wrong(format!(
             "batch_dims {batches} does not fit params of shape {shape:?}, indices of shape {index_shape:?} and axis {axis}"
         ))
     })?;
-    let out_shape = [&shape[..axis], &index_shape[own..], &shape[axis + 1..]].concat();
+    let out_shape = [&shape[..axis], &index_shape[batch..], &shape[axis + 1..]].concat();
     let out = output(context, 0, &out_shape)?;
     word(params.len())?;
-    let (outer, count) = (shapes::count(&shape[own..axis]), shapes::count(&index_shape[own..]));
+    let (outer, count) = (shapes::count(&shape[batch..axis]), shapes::count(&index_shape[batch..]));
     slices(context, op, [params, index, &out], [outer, shape[axis], count], &shape[axis + 1..])
 }
 

@@ -115,8 +115,8 @@ kernels! {
         let shape = shape(&x)?;
         let channels = channels(&shape, &[&scale, &mean, &variance])?;
         if dy.shape() != x.shape() {
-            let found = dy.shape();
-            return Err(wrong(format!("y_backprop has the shape {found:?} and not {shape:?}")));
+            let actual = dy.shape();
+            return Err(wrong(format!("y_backprop has the shape {actual:?} and not {shape:?}")));
         }
         let dx = layout.output(context, 0, &shape)?;
         let (dscale, doffset) =

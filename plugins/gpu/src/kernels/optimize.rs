@@ -45,10 +45,10 @@ fn step(
 /// Checks that variables have the shape of their gradient.
 fn check(variables: &[DeviceTensor], gradient: &DeviceTensor) -> Result<()> {
     for variable in variables {
-        let (own, other) = (variable.shape(), gradient.shape());
+        let (shape, other) = (variable.shape(), gradient.shape());
         ensure!(
-            own == other,
-            wrong(format!("var and delta do not have the same shape: {own:?} {other:?}"))
+            shape == other,
+            wrong(format!("var and delta do not have the same shape: {shape:?} {other:?}"))
         );
     }
     Ok(())

@@ -132,9 +132,9 @@ impl<'a> Recurrent<'a> {
             ))
         );
         let bytes = lengths.iter().flat_map(|length| length.to_ne_bytes()).collect();
-        let own = self.context.temporary(DType::Int32, &[lengths.len() as i64])?;
-        self.context.stream().write(self.op, &own, bytes)?;
-        Ok(own)
+        let copy = self.context.temporary(DType::Int32, &[lengths.len() as i64])?;
+        self.context.stream().write(self.op, &copy, bytes)?;
+        Ok(copy)
     }
 
     /// Returns the number of elements of a state.
@@ -221,10 +221,10 @@ impl<'a> Recurrent<'a> {
 
     /// Copies between the order of the input and that with time first.
     fn swap(&self, from: &DeviceTensor, to: &DeviceTensor, is_to_time: bool) -> Result<()> {
-        let (own, other) =
+        let (sizes, source) =
             ([self.time, self.batch, self.inputs], [self.batch, self.time, self.inputs]);
-        let dense = strides(&other);
-        let walk = Walk::new(&own, &[dense[1], dense[0], dense[2]], &strides(&own));
+        let dense = strides(&source);
+        let walk = Walk::new(&sizes, &[dense[1], dense[0], dense[2]], &strides(&sizes));
         let walk = if is_to_time { walk } else { walk.reversed() };
         walk.enqueue(self.context, self.op, from.into(), to)
     }

@@ -136,13 +136,13 @@ fn is_wide(number: u32, axes: &[Axis]) -> bool {
 /// Returns the turns of the loops of `shaders/reduce.comp` for a result.
 fn turns(axes: &[Axis], is_wide: bool) -> usize {
     let (lanes, each) = if is_wide { (256, EACH) } else { (1, 1) };
-    let own = elements(axes).div_ceil(lanes);
+    let each_lane = elements(axes).div_ceil(lanes);
     // The place of each element along more than one axis is a loop.
     let gone = match axes.iter().filter(|axis| axis.goes).count() {
         1 => 0,
         more => more + 1,
     };
-    own.div_ceil(each) + own * gone + axes.len() + 8
+    each_lane.div_ceil(each) + each_lane * gone + axes.len() + 8
 }
 
 /// Passes the launch that reduces a tensor of this shape to `then`, and returns what that returns.

@@ -29,17 +29,20 @@ fn assign(
     target: &DeviceTensor,
     values: &DeviceTensor,
 ) -> Result<()> {
-    let (whole, found) = (shape(target)?, shape(values)?);
+    let (whole, actual) = (shape(target)?, shape(values)?);
     let plan = strided(context, masks)?.plan(&whole)?;
     let walk = slice(&whole, &plan.steps).reversed();
-    if found == plan.shape {
+    if actual == plan.shape {
         return walk.enqueue(context, op, values.into(), target);
     }
-    if !shapes::broadcasts_to(&found, &plan.shape) {
-        return Err(wrong(format!("the values have the shape {found:?} and not {:?}", plan.shape)));
+    if !shapes::broadcasts_to(&actual, &plan.shape) {
+        return Err(wrong(format!(
+            "the values have the shape {actual:?} and not {:?}",
+            plan.shape
+        )));
     }
     let repeated = context.temporary(values.dtype(), &shapes::to_host(&plan.shape))?;
-    let source = broadcast(&found, plan.shape.len());
+    let source = broadcast(&actual, plan.shape.len());
     let all = Walk::new(&plan.shape, &source, &strides(&plan.shape));
     all.enqueue(context, op, values.into(), &repeated)?;
     walk.enqueue(context, op, (&repeated).into(), target)
@@ -70,9 +73,9 @@ kernels! {
         let out_shape = host_shape(context, 0)?;
         let gradient = context.input(4)?;
         let plan = strided(context, masks)?.plan(&out_shape)?;
-        let found = shape(&gradient)?;
-        if found != plan.shape {
-            return Err(wrong(format!("dy has the shape {found:?} and not {:?}", plan.shape)));
+        let actual = shape(&gradient)?;
+        if actual != plan.shape {
+            return Err(wrong(format!("dy has the shape {actual:?} and not {:?}", plan.shape)));
         }
         let out = output(context, 0, &out_shape)?;
         fill(context, op, Operand::Value(0), &out)?;

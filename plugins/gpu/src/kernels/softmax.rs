@@ -46,8 +46,8 @@ fn enqueue(
     let (labels, loss) = loss.unwrap_or((logits, out));
     word(logits.len().max(out.len()))?;
     let is_wide = rows.classes >= WIDE;
-    let own = if is_wide { rows.classes.div_ceil(256) } else { rows.classes };
-    ensure_turns(context, op, 3 * own + 24)?;
+    let each_lane = if is_wide { rows.classes.div_ceil(256) } else { rows.classes };
+    ensure_turns(context, op, 3 * each_lane + 24)?;
     Launch {
         op,
         shader: shader!("softmax"),
@@ -98,8 +98,8 @@ kernels! {
             )));
         };
         let (loss, gradient) = (output(run, 0, &[rows])?, output(run, 1, &both)?);
-        let (own, others) = (Steps::of(&shape), Steps::of(&label_shape));
-        let rows = Rows { rows, classes, logits: own, labels: others };
+        let (logit_steps, label_steps) = (Steps::of(&shape), Steps::of(&label_shape));
+        let rows = Rows { rows, classes, logits: logit_steps, labels: label_steps };
         enqueue(run, op, 2, &logits, Some((&labels, &loss)), &gradient, &rows)
     };
     types (T = [f32, f16, bf16], Tlabels = [i32, i64])

@@ -22,9 +22,9 @@ pub(super) fn strides(shape: &[usize]) -> Vec<isize> {
         .iter()
         .rev()
         .map(|&size| {
-            let own = stride as isize;
+            let step = stride as isize;
             stride *= size;
-            own
+            step
         })
         .collect();
     all.reverse();
@@ -139,9 +139,9 @@ pub(super) fn too_large() -> Error {
 
 /// Returns the steps in a dense tensor that is broadcast to so many axes.
 pub(super) fn broadcast(shape: &[usize], axes: usize) -> Vec<isize> {
-    let own = strides(shape).into_iter().zip(shape);
-    let own = own.map(|(stride, &size)| if size == 1 { 0 } else { stride });
-    core::iter::repeat_n(0, axes - shape.len()).chain(own).collect()
+    let steps = strides(shape).into_iter().zip(shape);
+    let steps = steps.map(|(stride, &size)| if size == 1 { 0 } else { stride });
+    core::iter::repeat_n(0, axes - shape.len()).chain(steps).collect()
 }
 
 /// Returns output 0 with the elements of input 0, in its memory if nothing else uses it.

@@ -174,11 +174,11 @@ impl WindowShape {
 
     /// Checks that a tensor has the shape of the results.
     pub(super) fn check(&self, tensor: &DeviceTensor, what: &str) -> Result<()> {
-        let (found, expected) = (shape(tensor)?, self.shape());
-        if found == expected {
+        let (actual, expected) = (shape(tensor)?, self.shape());
+        if actual == expected {
             return Ok(());
         }
-        Err(wrong(format!("Expected {what} shape to be {expected:?}, but got {found:?}")))
+        Err(wrong(format!("Expected {what} shape to be {expected:?}, but got {actual:?}")))
     }
 
     /// Returns the numbers for `shaders/window.glsl` behind the tensors; `count` is the number of the shader's items.

@@ -49,14 +49,14 @@ fn run(cuda: &Cuda, what: &str, kept: &Kept<'_>, has_compiler: bool) -> Output {
 }
 
 fn succeeds(output: &Output) -> Result<String, Failed> {
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() { Ok(said) } else { Err(said.into()) }
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() { Ok(stderr) } else { Err(stderr.into()) }
 }
 
 /// Checks that `count` lines have the text.
-fn says(said: &str, text: &str, count: usize) -> Result<(), Failed> {
-    let lines = said.lines().filter(|line| line.contains(text)).count();
-    if lines == count { Ok(()) } else { Err(format!("{lines} lines of `{text}`: {said}").into()) }
+fn has_lines(stderr: &str, text: &str, count: usize) -> Result<(), Failed> {
+    let lines = stderr.lines().filter(|line| line.contains(text)).count();
+    if lines == count { Ok(()) } else { Err(format!("{lines} lines of `{text}`: {stderr}").into()) }
 }
 
 fn next_process() -> Result<(), Failed> {
@@ -66,26 +66,26 @@ fn next_process() -> Result<(), Failed> {
     // The programs that are compiled whenever a GPU is opened.
     succeeds(&run(&cuda, "open", &Kept { cache: &cache, code: &opened }, true))?;
     let without = Kept { cache: &cache, code: &opened };
-    let said = String::from_utf8_lossy(&run(&cuda, "add", &without, false).stderr).into_owned();
-    if !said.contains("cannot compile") {
-        return Err(format!("it has compiled without a compiler: {said}").into());
+    let stderr = String::from_utf8_lossy(&run(&cuda, "add", &without, false).stderr).into_owned();
+    if !stderr.contains("cannot compile") {
+        return Err(format!("it has compiled without a compiler: {stderr}").into());
     }
     succeeds(&run(&cuda, "add", &Kept { cache: &cache, code: &code }, true))?;
     succeeds(&run(&cuda, "add", &without, false))?;
     // A program that the driver refuses is compiled again: it refers to code of `cpu-cuda` that is gone.
     fs::rename(&code, scratch.path().join("gone"))?;
-    let said = succeeds(&run(&cuda, "add", &Kept { cache: &cache, code: &code }, true))?;
-    says(&said, "compiles it again: the driver: ", 1)?;
-    let said = succeeds(&run(&cuda, "add", &without, false))?;
-    says(&said, "compiles it again", 0)?;
+    let stderr = succeeds(&run(&cuda, "add", &Kept { cache: &cache, code: &code }, true))?;
+    has_lines(&stderr, "compiles it again: the driver: ", 1)?;
+    let stderr = succeeds(&run(&cuda, "add", &without, false))?;
+    has_lines(&stderr, "compiles it again", 0)?;
     // So is a torn program.
     for file in fs::read_dir(&cache)? {
         fs::File::options().write(true).open(file?.path())?.set_len(30)?;
     }
-    let said = succeeds(&run(&cuda, "add", &Kept { cache: &cache, code: &code }, true))?;
-    says(&said, "compiles it again: it is torn", 1)?;
-    let said = succeeds(&run(&cuda, "add", &without, false))?;
-    says(&said, "compiles it again", 0)
+    let stderr = succeeds(&run(&cuda, "add", &Kept { cache: &cache, code: &code }, true))?;
+    has_lines(&stderr, "compiles it again: it is torn", 1)?;
+    let stderr = succeeds(&run(&cuda, "add", &without, false))?;
+    has_lines(&stderr, "compiles it again", 0)
 }
 
 fn unwritable() -> Result<(), Failed> {
@@ -93,9 +93,9 @@ fn unwritable() -> Result<(), Failed> {
     let file = scratch.path().join("file");
     fs::write(&file, "")?;
     let code = scratch.path().join("code");
-    let said =
+    let stderr =
         succeeds(&run(&cuda, "add", &Kept { cache: &file.join("programs"), code: &code }, true))?;
-    says(&said, "cannot keep compiled programs in `", 1)
+    has_lines(&stderr, "cannot keep compiled programs in `", 1)
 }
 
 /// Runs the task of a process.

@@ -148,9 +148,9 @@ impl Work<'_> {
             ("the device's copy", self.device.copy_to_device(at, &back)),
             ("copy_to_host", one.copy_to_host(&mut back, at)),
         ] {
-            let said = result.expect_err(what).to_string();
+            let message = result.expect_err(what).to_string();
             let is_allocated = at.address() != 256;
-            assert!(said.contains(error) || !is_allocated, "{what}: {said}, not {error}");
+            assert!(message.contains(error) || !is_allocated, "{what}: {message}, not {error}");
         }
         // TensorFlow would wait forever for an event that never completes.
         one.record_event(&self.event);
@@ -173,8 +173,8 @@ pub(crate) fn lose(expected: &str) {
     let host = Host::load::<GpuPlatform>().expect("a platform");
     {
         let device = host.device(0).expect("a device");
-        let streams = [device.stream(), device.stream()].map(|(stream, made)| {
-            made.expect("a stream");
+        let streams = [device.stream(), device.stream()].map(|(stream, created)| {
+            created.expect("a stream");
             stream
         });
         let work = Work { device: &device, streams, event: device.event().expect("an event") };
@@ -192,8 +192,8 @@ fn hang() {
     let host = Host::load::<GpuPlatform>().expect("a platform");
     {
         let device = host.device(0).expect("a device");
-        let (stream, made) = device.stream();
-        made.expect("a stream");
+        let (stream, created) = device.stream();
+        created.expect("a stream");
         let [a, b] = [(); 2].map(|()| device.allocate(LARGE).expect("memory"));
         for _ in 0..2_000 {
             stream.copy_on_device(a, b, LARGE).expect("enqueued");
@@ -238,7 +238,7 @@ fn run(fault: Option<&Fault>, expected: &str) -> Result<(), Failed> {
         None => lavapipe::environment(),
     };
     // Files, since a process that writes much would block on a pipe.
-    let [mut said, mut errors] = [tempfile::tempfile()?, tempfile::tempfile()?];
+    let [mut stdout, mut errors] = [tempfile::tempfile()?, tempfile::tempfile()?];
     let mut child = Command::new(std::env::current_exe()?);
     if !fault.is_some_and(|fault| fault.text.starts_with("lost")) {
         child.env("RUST_GPU_TIMEOUT_S", "1");
@@ -246,7 +246,7 @@ fn run(fault: Option<&Fault>, expected: &str) -> Result<(), Failed> {
     let mut child = child
         .envs(environment)
         .env(crate::ONE, format!("{LOST}{expected}"))
-        .stdout(said.try_clone()?)
+        .stdout(stdout.try_clone()?)
         .stderr(errors.try_clone()?)
         .spawn()?;
     let since = Instant::now();
@@ -256,18 +256,18 @@ fn run(fault: Option<&Fault>, expected: &str) -> Result<(), Failed> {
     // It may have ended already.
     let _ = child.kill();
     let status = child.wait()?;
-    let [said, errors] = [&mut said, &mut errors].map(|file| {
+    let [stdout, errors] = [&mut stdout, &mut errors].map(|file| {
         file.rewind()?;
         std::io::read_to_string(file)
     });
-    let (said, errors) = (said?, errors?);
-    let mistakes = lavapipe::mistakes(&said);
+    let (stdout, errors) = (stdout?, errors?);
+    let mistakes = lavapipe::mistakes(&stdout);
     let happened = fault.is_none_or(|fault| errors.contains(fault.of.happened()));
     if status.success() && mistakes.is_empty() && happened {
         return Ok(());
     }
     let took = since.elapsed();
-    Err(format!("{status} after {took:?}, the fault has happened: {happened}\n{said}{errors}")
+    Err(format!("{status} after {took:?}, the fault has happened: {happened}\n{stdout}{errors}")
         .into())
 }
 

@@ -50,13 +50,13 @@ type Environment = Vec<(&'static str, OsString)>;
 /// Runs a process, and returns its output on stderr.
 fn process(mut program: Command, what: &str) -> Result<String, Failed> {
     let output = program.env(ONE, what).output()?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let mistakes = lavapipe::mistakes(&said);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let mistakes = lavapipe::mistakes(&stdout);
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.success() && mistakes.is_empty() {
         return Ok(errors);
     }
-    Err(format!("{}\n{said}{errors}", output.status).into())
+    Err(format!("{}\n{stdout}{errors}", output.status).into())
 }
 
 /// Returns the command for this program.
@@ -88,7 +88,7 @@ const OWN: [(&str, fn()); 3] = [
 
 fn run_one(name: &str) {
     let tasks: [(_, fn(&str)); 4] = [
-        (refused::SAYS, refused::says),
+        (refused::ERROR, refused::fails_with),
         (lost::LOST, lost::lose),
         (bench::PART, bench::run_part),
         (cache::CACHED, cache::run_task),

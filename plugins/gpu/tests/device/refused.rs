@@ -8,7 +8,7 @@ use libtest_mimic::Trial;
 use se_plugin::Platform as _;
 
 /// The start of a process's task that opens no GPU: a part of the error follows.
-pub(crate) const SAYS: &str = "refused: ";
+pub(crate) const ERROR: &str = "refused: ";
 
 /// Features that lavapipe lacks in a test, and parts of the errors.
 const LACKS: [(&str, &str); 8] = [
@@ -56,7 +56,7 @@ const SETTINGS: [(&str, &str, &str); 9] = [
 ];
 
 /// Checks that the GPU is refused with this text.
-pub(crate) fn says(why: &str) {
+pub(crate) fn fails_with(why: &str) {
     let Err(error) = GpuPlatform::new() else { panic!("the GPU is not refused") };
     let error = error.to_string();
     assert!(error.contains(why), "{error}");
@@ -64,21 +64,21 @@ pub(crate) fn says(why: &str) {
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials: Vec<_> = LACKS
-        .map(|(feature, said)| {
+        .map(|(feature, expected)| {
             let test = move || {
                 let (loader, fault) = (Loader::new(), format!("lacks {feature} 0"));
                 let environment = loader.environment(lavapipe::environment(), &fault);
-                run(environment, &format!("{SAYS}{said}"))
+                run(environment, &format!("{ERROR}{expected}"))
             };
             Trial::test(format!("refused::{feature}"), test)
         })
         .into();
-    trials.extend(SETTINGS.map(|(name, value, said)| {
+    trials.extend(SETTINGS.map(|(name, value, expected)| {
         let test = move || {
             let mut environment = lavapipe::environment();
             environment.retain(|(known, _)| *known != name);
             environment.push((name, value.into()));
-            run(environment, &format!("{SAYS}{said}"))
+            run(environment, &format!("{ERROR}{expected}"))
         };
         Trial::test(format!("refused::{name}={value}"), test)
     }));
@@ -86,8 +86,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         let cuda = Cuda::new();
         let mut environment = cuda.environment(Some("skip nvrtcVersion 1"));
         environment.push(("RUST_GPU_BACKEND", "cuda".into()));
-        let said = "CUDA needs a newer NVRTC than the 0.0 that was found; run `pip install";
-        run(environment, &format!("{SAYS}{said}"))
+        let expected = "CUDA needs a newer NVRTC than the 0.0 that was found; run `pip install";
+        run(environment, &format!("{ERROR}{expected}"))
     }));
     trials
 }

@@ -24,8 +24,8 @@ pub(crate) fn large() {
     let host = Host::load::<GpuPlatform>().expect("a platform");
     {
         let device = host.device(0).expect("a device");
-        let (stream, made) = device.stream();
-        made.expect("a stream");
+        let (stream, created) = device.stream();
+        created.expect("a stream");
         let whole = LEN + 8;
         let memory = device.allocate(whole as u64).expect("memory");
         let odd = DevicePtr::new(memory.address() + 3).expect("an address");

@@ -45,7 +45,7 @@ impl<C: Client> File<C> {
         let mut kept = 0;
         loop {
             let is_over = fetch.fill(&mut to).await? == 0;
-            // While the bytes are in the processor's cache.
+            // While the bytes are in the CPU's cache.
             let new = &to.get_ref().filled()[first + kept..];
             if is_over || new.len() >= CHUNK {
                 keeper.copy(range.start + kept as u64, new, chunks).await;

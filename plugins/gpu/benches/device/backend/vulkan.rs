@@ -53,8 +53,10 @@ impl Vulkan {
         let mut all = unsafe { instance.enumerate_physical_devices() }?.into_iter();
         let physical = all.find(|&physical| {
             // SAFETY: the GPU is of the instance.
-            let found = unsafe { instance.get_physical_device_properties(physical) };
-            found.device_name_as_c_str().is_ok_and(|found| found.to_string_lossy() == name)
+            let properties = unsafe { instance.get_physical_device_properties(physical) };
+            properties
+                .device_name_as_c_str()
+                .is_ok_and(|reported| reported.to_string_lossy() == name)
         });
         let physical = physical.with_context(|| format!("Vulkan has no GPU `{name}`"))?;
         // SAFETY: the GPU is of the instance.
@@ -262,9 +264,10 @@ impl Vulkan {
                 .name(c"main")
                 .specialization_info(&special);
             let info = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(self.layout)];
-            let made = self.device.create_compute_pipelines(vk::PipelineCache::null(), &info, None);
+            let pipelines =
+                self.device.create_compute_pipelines(vk::PipelineCache::null(), &info, None);
             self.device.destroy_shader_module(module, None);
-            made.map_err(|(_, error)| error)?[0]
+            pipelines.map_err(|(_, error)| error)?[0]
         };
         Ok(pipeline)
     }

@@ -77,15 +77,15 @@ pub(super) fn elementwise(bench: &mut Bench) -> Result<Vec<Row>> {
     })?;
     let expected: Vec<u8> =
         numbers(3).zip(numbers(7)).flat_map(|(a, b)| (a + b).to_ne_bytes()).collect();
-    let mut found = vec![0; expected.len()];
-    bench.plugin.read(&mut found, sum)?;
-    ensure!(found == expected, "AddV2 does not add");
+    let mut actual = vec![0; expected.len()];
+    bench.plugin.read(&mut actual, sum)?;
+    ensure!(actual == expected, "AddV2 does not add");
     // The copies have replaced the second summand.
     bench.bare.write(1, &bytes(7))?;
     let what = format!("AddV2 of {len} f32");
     let same = compare(bench, program, what.clone())?;
-    bench.bare.read(&mut found, sum)?;
-    ensure!(found == expected, "AddV2 without the plugin does not add");
+    bench.bare.read(&mut actual, sum)?;
+    ensure!(actual == expected, "AddV2 without the plugin does not add");
 
     let median = |index: usize| Spread::of(&rounds[index]).median;
     let bandwidth = Row {
@@ -108,14 +108,14 @@ fn check(size: usize, is_half: bool, factors: &[Vec<i8>; 2], product: &[u8]) -> 
         let (row, column) = (at / size, at % size);
         let term = |k: usize| factors[0][row * size + k] * factors[1][k * size + column];
         let expected = (0..size).map(|k| i32::from(term(k))).sum::<i32>() as f32;
-        let (expected, found) = if is_half {
-            let found = f16::from_ne_bytes([product[2 * at], product[2 * at + 1]]);
-            (f16::from_f32(expected).to_f32(), found.to_f32())
+        let (expected, actual) = if is_half {
+            let actual = f16::from_ne_bytes([product[2 * at], product[2 * at + 1]]);
+            (f16::from_f32(expected).to_f32(), actual.to_f32())
         } else {
             let bytes = [0, 1, 2, 3].map(|byte| product[4 * at + byte]);
             (expected, f32::from_ne_bytes(bytes))
         };
-        ensure!(found == expected, "element {row}, {column} is {found} and not {expected}");
+        ensure!(actual == expected, "element {row}, {column} is {actual} and not {expected}");
     }
     Ok(())
 }
@@ -140,8 +140,8 @@ fn product(bench: &mut Bench, is_half: bool) -> Result<Vec<Row>> {
     });
     bench.tensor(&bytes[0])?;
     bench.tensor(&bytes[1])?;
-    let mut found = vec![0; bytes[0].len()];
-    let out = bench.tensor(&found)?;
+    let mut actual = vec![0; bytes[0].len()];
+    let out = bench.tensor(&actual)?;
     let dtype = if is_half { DType::Float16 } else { DType::Float32 };
     let plain = || bench::matmul(None, dtype, [size; 3], Addresses::Aligned);
     let program = prepare(bench, plain)?;
@@ -166,11 +166,11 @@ fn product(bench: &mut Bench, is_half: bool) -> Result<Vec<Row>> {
         let operations = 2.0 * (size as f64).powi(3) * times as f64;
         anyhow::Ok(operations / start.elapsed().as_secs_f64() / 1e12)
     })?;
-    bench.plugin.read(&mut found, out)?;
-    check(size, is_half, &factors, &found)?;
+    bench.plugin.read(&mut actual, out)?;
+    check(size, is_half, &factors, &actual)?;
     if let Ok(blas) = &mut blas {
-        blas.read(&mut found)?;
-        check(size, is_half, &factors, &found)?;
+        blas.read(&mut actual)?;
+        check(size, is_half, &factors, &actual)?;
     }
 
     let median = |index: usize| Spread::of(&rounds[index]).median;
@@ -196,7 +196,7 @@ fn product(bench: &mut Bench, is_half: bool) -> Result<Vec<Row>> {
     };
     drop(blas);
     rows.push(compare(bench, program, what)?);
-    bench.bare.read(&mut found, out)?;
-    check(size, is_half, &factors, &found)?;
+    bench.bare.read(&mut actual, out)?;
+    check(size, is_half, &factors, &actual)?;
     Ok(rows)
 }

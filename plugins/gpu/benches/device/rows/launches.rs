@@ -33,10 +33,10 @@ pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {
         anyhow::Ok([each(host.as_secs_f64()), each(start.elapsed().as_secs_f64())])
     })?;
     for contestant in bench.both() {
-        let mut found = vec![0; 4 * LEN];
-        contestant.read(&mut found, sum)?;
+        let mut actual = vec![0; 4 * LEN];
+        contestant.read(&mut actual, sum)?;
         let expected = ((runs * count) as f32).to_ne_bytes();
-        ensure!(found.chunks(4).all(|bytes| bytes == expected), "not each launch has added one");
+        ensure!(actual.chunks(4).all(|bytes| bytes == expected), "not each launch has added one");
     }
     let times = |contestant: usize, time: usize| {
         rounds[contestant].iter().map(|times| times[time]).collect::<Vec<_>>()

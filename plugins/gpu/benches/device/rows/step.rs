@@ -182,15 +182,15 @@ fn plan(is_whole: bool, stream: Option<&GpuStream>) -> Result<(usize, Step)> {
 }
 
 /// Returns whether tensors of 32-bit floats are equal, except for another order of sums in NVIDIA's libraries.
-fn is_close(found: &[u8], expected: &[u8]) -> bool {
+fn is_close(actual: &[u8], expected: &[u8]) -> bool {
     let numbers = |bytes: &[u8]| {
         let number = |four: &[u8]| f32::from_ne_bytes([four[0], four[1], four[2], four[3]]);
         bytes.chunks_exact(4).map(number).collect::<Vec<_>>()
     };
-    let is_same = found == expected;
-    let (found, expected) = (numbers(found), numbers(expected));
+    let is_same = actual == expected;
+    let (actual, expected) = (numbers(actual), numbers(expected));
     let largest = expected.iter().fold(0.0_f32, |largest, number| largest.max(number.abs()));
-    is_same || found.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= largest * 1e-3)
+    is_same || actual.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= largest * 1e-3)
 }
 
 pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {
@@ -220,8 +220,8 @@ pub(super) fn rows(bench: &mut Bench) -> Result<Vec<Row>> {
     let is_cuda = bench.backend == Backend::Cuda;
     let is_parts = |number: usize| number == Tensor::Parts.number();
     for (number, len) in sizes.into_iter().enumerate().filter(|(number, _)| !is_parts(*number)) {
-        let mut found = [vec![0; 4 * len], vec![0; 4 * len]];
-        let [plugin, bare] = &mut found;
+        let mut actual = [vec![0; 4 * len], vec![0; 4 * len]];
+        let [plugin, bare] = &mut actual;
         bench.plugin.read(plugin, number)?;
         bench.bare.read(bare, number)?;
         let is_right = if is_cuda { is_close(plugin, bare) } else { plugin == bare };

@@ -95,12 +95,12 @@ impl OptionalLibrary {
 /// Returns the file of this code.
 fn own_path() -> Option<PathBuf> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-    let here = own_path as fn() -> Option<PathBuf> as usize;
+    let address = own_path as fn() -> Option<PathBuf> as usize;
     maps.lines().find_map(|line| {
         let (range, rest) = line.split_once(' ')?;
         let (start, end) = range.split_once('-')?;
         let [start, end] = [start, end].map(|text| usize::from_str_radix(text, 16).ok());
-        (start? <= here && here < end?).then(|| rest.find('/').map(|at| rest[at..].into()))?
+        (start? <= address && address < end?).then(|| rest.find('/').map(|at| rest[at..].into()))?
     })
 }
 
@@ -113,10 +113,10 @@ mod tests {
         assert!(super::NVRTC.find_in(&cpu_cuda::nvrtc()));
         let packages = tempfile::tempdir().expect("a directory");
         assert!(!super::NVRTC.find_in(packages.path()));
-        let there = packages.path().join(thirteen);
-        std::fs::create_dir_all(there.parent().expect("a directory")).expect("directories");
+        let library = packages.path().join(thirteen);
+        std::fs::create_dir_all(library.parent().expect("a directory")).expect("directories");
         // The library of CUDA 12, which has the same functions.
-        std::os::unix::fs::symlink(cpu_cuda::nvrtc().join(twelve), there).expect("a link");
+        std::os::unix::fs::symlink(cpu_cuda::nvrtc().join(twelve), library).expect("a link");
         assert!(super::NVRTC.find_in(packages.path()));
     }
 

@@ -24,8 +24,8 @@ impl Device {
         let buffer = unsafe { self.raw.create_buffer(&info, None) }.map_err(what)?;
         let mut memory =
             Memory { handles: [buffer.as_raw(), 0], address: 0, host: std::ptr::null_mut() };
-        let made = self.fill_in(&mut memory, size, index, kind);
-        made.inspect_err(|failure| {
+        let filled = self.fill_in(&mut memory, size, index, kind);
+        filled.inspect_err(|failure| {
             if !failure.is_lost {
                 // SAFETY: nobody else has it.
                 unsafe { self.free(&memory) };

@@ -58,10 +58,10 @@ impl Device {
         }
         let info = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(self.layout)];
         // SAFETY: module and layout are the device's; `info` and what it points to outlive the call.
-        let made =
+        let pipelines =
             unsafe { self.raw.create_compute_pipelines(vk::PipelineCache::null(), &info, None) };
         // SAFETY: the module is not used after the pipeline is made.
         unsafe { self.raw.destroy_shader_module(module, None) };
-        made.map(|made| Pipeline(made[0].as_raw())).map_err(|(_, error)| what(error))
+        pipelines.map(|pipelines| Pipeline(pipelines[0].as_raw())).map_err(|(_, error)| what(error))
     }
 }

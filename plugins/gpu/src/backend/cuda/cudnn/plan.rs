@@ -78,20 +78,20 @@ macro_rules! choose {
         ($cudnn:expr, $a:expr, $b:expr, $convolution:expr, $c:expr), $space:expr, $is_exact:expr
     ) => {{
         use sys::cudnnMathType_t::{CUDNN_TENSOR_OP_MATH, CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION};
-        let mut found = [const { MaybeUninit::<sys::$perf>::uninit() }; MOST_ALGORITHMS];
+        let mut perfs = [const { MaybeUninit::<sys::$perf>::uninit() }; MOST_ALGORITHMS];
         let mut count = 0;
-        let (most, all) = (MOST_ALGORITHMS as c_int, found.as_mut_ptr().cast());
+        let (most, all) = (MOST_ALGORITHMS as c_int, perfs.as_mut_ptr().cast());
         // SAFETY: handle and descriptors live; there is a place for so many.
         unsafe { result::$suggest($cudnn, $a, $b, $convolution, $c, most, &raw mut count, all) }?;
-        let found = found.iter().take(usize::try_from(count).unwrap_or_default());
+        let perfs = perfs.iter().take(usize::try_from(count).unwrap_or_default());
         // SAFETY: cuDNN has written so many.
-        found.map(|found| unsafe { found.assume_init_read() }).find_map(|found| {
+        perfs.map(|perf| unsafe { perf.assume_init_read() }).find_map(|perf| {
             let is_coarse = matches!(
-                found.mathType,
+                perf.mathType,
                 CUDNN_TENSOR_OP_MATH | CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION
             );
-            if found.status != sys::cudnnStatus_t::CUDNN_STATUS_SUCCESS
-                || found.determinism != sys::cudnnDeterminism_t::CUDNN_DETERMINISTIC
+            if perf.status != sys::cudnnStatus_t::CUDNN_STATUS_SUCCESS
+                || perf.determinism != sys::cudnnDeterminism_t::CUDNN_DETERMINISTIC
                 || ($is_exact && is_coarse)
             {
                 return None;
@@ -100,11 +100,11 @@ macro_rules! choose {
             // SAFETY: handle and descriptors live.
             let needed = unsafe {
                 if !$is_exact {
-                    result::set_convolution_math_type($convolution, found.mathType).ok()?;
+                    result::set_convolution_math_type($convolution, perf.mathType).ok()?;
                 }
-                result::$needed($cudnn, $a, $b, $convolution, $c, found.algo).ok()?
+                result::$needed($cudnn, $a, $b, $convolution, $c, perf.algo).ok()?
             };
-            (needed <= $space).then_some((Algorithm::$way(found.algo), needed))
+            (needed <= $space).then_some((Algorithm::$way(perf.algo), needed))
         })
     }};
 }
