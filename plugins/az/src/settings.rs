@@ -59,11 +59,11 @@ const SETTINGS: &[Setting] = &[
     Setting::new("federated_token_file", &["AZURE_FEDERATED_TOKEN_FILE"], Kind::Text, "",
         "A workload's token, which Kubernetes writes."),
     Setting::new("authority_host", &["AZURE_AUTHORITY_HOST"], Kind::Text, "",
-        "Where Entra is, in place of https://login.microsoftonline.com."),
+        "The URL of Entra, in place of https://login.microsoftonline.com."),
     Setting::new("identity_endpoint", &["IDENTITY_ENDPOINT"], Kind::Text, "",
         "A managed identity's endpoint, which App Service sets."),
     Setting::new("identity_header", &["IDENTITY_HEADER"], Kind::Secret, "",
-        "What that endpoint requires."),
+        "The header that this endpoint requires."),
     Setting::new("imds_endpoint", &["AZURE_POD_IDENTITY_AUTHORITY_HOST"], Kind::Text, "",
         "The managed identity of a machine, in place of http://169.254.169.254."),
     Setting::new("memory_budget_bytes", &[], Kind::Bytes { min: 16 * MIB, max: 1 << 40 }, "256MiB",
@@ -89,9 +89,9 @@ const SETTINGS: &[Setting] = &[
     Setting::new("list_page_names", &[], Kind::Count { min: 2, max: 5000 }, "5000",
         "Names of one page of a listing."),
     Setting::new("listing_ttl_ms", &[], Kind::Milliseconds { min: 0, max: DAY_MS }, "1000",
-        "How long a listing is believed."),
+        "How long a listing is cached."),
     Setting::new("disk_cache", &[], Kind::DiskCache, "",
-        "Keep what is read in this directory on a local disk, up to this size, for the next time."),
+        "Cache the bytes that are read in this directory on a local disk, up to this size."),
 ];
 
 /// The settings of a container.

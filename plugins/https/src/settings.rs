@@ -36,14 +36,14 @@ const SETTINGS: &[Setting] = &[
     Setting::new("headers", &["TF_HTTPS_HEADERS"], Kind::Secret, "",
         "Headers by host: `host=Name: value`, one a line.").of_process(),
     Setting::new("user_agent", &[], Kind::Text, "",
-        "What requests say of the program. Not set: `tensorflow-https/` and its version.").of_process(),
+        "The `User-Agent` header. Not set: `tensorflow-https/` and its version.").of_process(),
     Setting::new("netrc", &["NETRC"], Kind::Text, "", "A file with names and passwords by host. Not set: `~/.netrc`.").of_process(),
     Setting::new("ca_file", &[], Kind::File, "",
         "Certificates (PEM) to trust instead of the system's. `SSL_CERT_FILE` and `SSL_CERT_DIR` work too.").of_process(),
     Setting::new("local_redirects", &[], Kind::Flag, "0",
         "Follow redirects into this machine and its private network from hosts that are outside of it.").of_process(),
     Setting::new("memory_budget_bytes", &[], Kind::Bytes { min: 16 * MIB, max: 1 << 40 }, "512MiB",
-        "Memory for what is read ahead or held, for all files together.").of_process(),
+        "Memory for read-ahead and files held in memory, for all files together.").of_process(),
     Setting::new("threads", &[], Kind::Count { min: 1, max: 64 }, "4", "Worker threads of the process.").of_process(),
     Setting::new("read_concurrency", &[], Kind::Count { min: 1, max: 256 }, "16", "Requests in flight for one file.").of_process(),
     Setting::new("spool_bytes", &[], Kind::Bytes { min: 1, max: 1 << 50 }, "64GiB",
@@ -53,7 +53,7 @@ const SETTINGS: &[Setting] = &[
     Setting::new("gzip_ratio", &[], Kind::Count { min: 1, max: 1100 }, "200",
         "How many times as large as its compressed body a file of more than 16 MiB may be.").of_process().vital(),
     Setting::new("spool_directory", &[], Kind::Text, "",
-        "Where such a file is kept while it is open. Not set: `TMPDIR`, else `/tmp`.").of_process(),
+        "Where a file that is received whole is kept while it is open. Not set: `TMPDIR`, else `/tmp`.").of_process(),
     Setting::new("retry_timeout_ms", &[], Kind::Milliseconds { min: 0, max: DAY_MS }, "60000",
         "How long a failing request is tried again.").of_process(),
     Setting::new("stall_timeout_ms", &[], Kind::Milliseconds { min: 1, max: DAY_MS }, "20000",
@@ -61,12 +61,12 @@ const SETTINGS: &[Setting] = &[
     Setting::new("connect_timeout_ms", &[], Kind::Milliseconds { min: 1, max: DAY_MS }, "10000",
         "How long a connection may take.").of_process(),
     Setting::new("listing_ttl_ms", &[], Kind::Milliseconds { min: 0, max: DAY_MS }, "1000",
-        "How long what a server said of a URL is believed.").of_process(),
+        "How long a response about a URL is cached.").of_process(),
     Setting::new("version_check", &[], Kind::OneOf(&["etag", "size"]), "etag",
-        "What tells whether an open file has changed. `etag`: size, ETag and modification time. `size`: the size alone, for servers \
+        "How to detect that an open file has changed. `etag`: size, ETag and modification time. `size`: the size alone, for servers \
          whose nodes differ in the rest. A change of equal length is then not noticed.").of_process(),
     Setting::new("disk_cache", &[], Kind::DiskCache, "",
-        "Keep what is read in this directory on a local disk, up to this size, for the next time.").of_process(),
+        "Cache the bytes that are read in this directory on a local disk, up to this size.").of_process(),
 ];
 
 /// The settings.
@@ -102,7 +102,7 @@ pub struct Settings {
     pub connect_timeout: Duration,
     /// How long a server's response about a name is trusted.
     pub cache: Duration,
-    /// What tells whether an open file has changed.
+    /// How to detect that an open file has changed.
     pub version_check: VersionCheck,
     /// A directory on a local disk that caches read bytes, and its size.
     pub disk_cache: Option<DiskCache>,

@@ -113,7 +113,7 @@ const SETTINGS: &[Setting] = &[
         "How long the store's responses about names are cached: listings, single names, opened files and own writes. \
          0: no cache. Changes by this process are visible immediately."),
     Setting::new("disk_cache", &[], Kind::DiskCache, "",
-        "Keep what is read in this directory on a local disk, up to this size, for the next time. All processes of a \
+        "Cache the bytes that are read in this directory on a local disk, up to this size. All processes of a \
          user may share it. Each time a file is opened, one request asks for its version."),
     Setting::new("max_listed_names", &[], Kind::Count { min: 1, max: 1 << 40 }, "10000000",
         "The maximum number of names that one listing, one pattern or the rename of one directory keeps in memory; \
