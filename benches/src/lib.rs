@@ -1,7 +1,7 @@
 //! What the benchmarks share: building plugins, what is done with their C tables, counting instructions, and writing
 //! the results into `docs`.
 
-#[allow(unsafe_code, reason = "a name that is not mangled")]
+#[expect(unsafe_code, reason = "a name that is not mangled")]
 mod abi;
 pub mod build;
 pub mod callgrind;

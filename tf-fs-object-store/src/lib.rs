@@ -37,9 +37,8 @@
 //! | `http` | HTTP for stores that speak it, behind the feature of this name |
 //! | [`metrics`] | what is counted |
 
-#![deny(unsafe_code)]
 
-#[allow(unsafe_code, reason = "an option of sockets; the block is argued")]
+#[expect(unsafe_code, reason = "an option of sockets")]
 mod abi;
 mod buffer;
 #[cfg(feature = "config")]

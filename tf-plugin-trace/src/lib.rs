@@ -22,4 +22,5 @@ pub mod settings;
 mod totals;
 
 #[doc(hidden)]
+#[expect(unsafe_code, reason = "calls and wraps tables of C functions")]
 pub mod abi;

@@ -9,7 +9,7 @@
 //! Each call of a slot fails with a [`CallError`]: the plugin left the slot empty, set the status, or
 //! returned an invalid value, such as a null pointer.
 
-#[allow(unsafe_code, reason = "calls C tables; every block is argued")]
+#[expect(unsafe_code, reason = "calls C tables")]
 mod abi;
 
 pub use abi::device::{Copying, Device, Event, Memory, Stream};

@@ -1,9 +1,6 @@
 //! Devices in the in-process host.
 
-#[allow(
-    unsafe_code,
-    reason = "a host allocator and calls of libraries in C; every block is argued"
-)]
+#[expect(unsafe_code, reason = "a host allocator and calls of libraries in C")]
 mod abi;
 mod descriptions;
 mod driver;

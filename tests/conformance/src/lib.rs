@@ -1,9 +1,8 @@
 //! What the conformance tests are tested with: filesystems that are broken on purpose. And the model of
 //! the SDK, under the names that tests of several crates know.
 
-#![deny(unsafe_code)]
 
-#[allow(unsafe_code, reason = "defects at the C boundary; every block is argued")]
+#[expect(unsafe_code, reason = "defects at the C boundary")]
 mod abi;
 mod broken;
 mod defect;

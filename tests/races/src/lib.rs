@@ -6,11 +6,11 @@
 //! weak ordering. A fault that takes more preemptions is not found.
 
 #![allow(dead_code, reason = "the files of another crate, of which a model uses a part")]
-#![allow(unsafe_code, reason = "one of these files, which argues each block")]
 
 #[path = "../../../se-plugin/src/health.rs"]
 mod health;
 
+#[expect(unsafe_code, reason = "the memory of a copy, which loom watches")]
 pub mod abi;
 pub mod shared;
 

@@ -9,7 +9,7 @@
 //! within a time limit, [`overlay`] makes a `site-packages` that a test may change, [`s3`] starts a server, and
 //! [`abi`] is TensorFlow's C API as safe functions.
 
-#[allow(unsafe_code, reason = "TensorFlow's C API; every block is argued")]
+#[expect(unsafe_code, reason = "TensorFlow's C API")]
 pub mod abi;
 pub mod child;
 mod fork_server;

@@ -3,7 +3,7 @@
 #[macro_use]
 mod support;
 
-#[allow(unsafe_code, reason = "hand-made plugins and calls that no safe code can make")]
+#[expect(unsafe_code, reason = "hand-made plugins and calls that no safe code can make")]
 mod abi;
 mod bad_input;
 mod basic;

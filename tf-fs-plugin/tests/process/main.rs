@@ -1,6 +1,6 @@
 //! What concerns the whole process: the logger, and mistakes that end it.
 
-#[allow(unsafe_code, reason = "a hand-made plugin, and a mistake on purpose")]
+#[expect(unsafe_code, reason = "a hand-made plugin, and a mistake on purpose")]
 mod abi;
 
 use abi::hand_made::{Offer, Plan, register};

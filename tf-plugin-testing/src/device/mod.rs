@@ -3,7 +3,7 @@
 //! The host allocates the structs at their exact sizes with guard bytes behind them, and refuses names with
 //! TensorFlow's error texts. It counts what is created and destroyed, and makes calls that no Python program leads to.
 
-#[allow(unsafe_code, reason = "the C boundary from the host's side; every block is argued")]
+#[expect(unsafe_code, reason = "the C boundary from the host's side")]
 mod abi;
 mod conformance;
 mod faulty;

@@ -40,7 +40,7 @@
 //! - Each process has one table of status functions. A process that has created a `Host` cannot use
 //!   those of a real TensorFlow.
 
-#[allow(unsafe_code, reason = "the host's side of the C boundary; every block is argued")]
+#[expect(unsafe_code, reason = "the host's side of the C boundary")]
 mod abi;
 mod conformance;
 mod defaults;

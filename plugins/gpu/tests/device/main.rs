@@ -1,8 +1,6 @@
 //! Tests the GPU on both backends, with the safe traits and the in-process host: on lavapipe, and on CUDA on the
 //! CPU. Each test is a process, so that the output of the validation layer is that of the test.
 
-#![deny(unsafe_code)]
-
 mod addresses;
 mod bench;
 mod cache;
@@ -12,7 +10,7 @@ mod shaders;
 mod staging;
 
 #[path = "../../benches/device/backend/mod.rs"]
-#[expect(unsafe_code, reason = "calls of drivers; every block is argued")]
+#[expect(unsafe_code, reason = "calls of drivers")]
 mod backend;
 #[path = "../../benches/device/contestant.rs"]
 mod contestant;

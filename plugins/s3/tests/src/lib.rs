@@ -3,7 +3,7 @@
 //! All tests of one program share one plugin, as all users of a process do. A [`Store`] is a server of its own with a
 //! bucket of its own, made known to the plugin by the settings of that bucket.
 
-#[allow(unsafe_code, reason = "`fork`; every block is argued")]
+#[expect(unsafe_code, reason = "`fork`")]
 pub mod abi;
 pub mod child;
 pub mod fake;

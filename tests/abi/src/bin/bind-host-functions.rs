@@ -2,6 +2,8 @@
 //! prints each function with `present` or `absent`. A separate program, because a process can have one
 //! TensorFlow only.
 
+#![expect(unsafe_code, reason = "loads libraries and calls their functions")]
+
 use std::error::Error;
 use std::ffi::{CStr, c_char};
 

@@ -9,6 +9,8 @@
 //! `cargo test -p tf-plugin-abi-tests` compares with the newest TensorFlow, with `--features matrix` with
 //! the older releases and release candidates too. It needs a C++ compiler for the system's headers.
 
+#![expect(unsafe_code, reason = "converts tables of function pointers to addresses")]
+
 mod binding;
 mod compare;
 mod declarations;

@@ -4,9 +4,7 @@
 //!
 //! A process gets it from [`Cuda::environment`]. `abi` contains the functions that it loads.
 
-#![deny(unsafe_code)]
-
-#[expect(unsafe_code, reason = "functions of CUDA; every block is argued")]
+#[expect(unsafe_code, reason = "functions of CUDA")]
 mod abi;
 mod device;
 mod fault;

@@ -2,9 +2,7 @@
 //!
 //! A process gets it in place of the real loader from [`Loader::environment`]. `abi` contains its functions.
 
-#![deny(unsafe_code)]
-
-#[expect(unsafe_code, reason = "functions of Vulkan; every block is argued")]
+#[expect(unsafe_code, reason = "functions of Vulkan")]
 mod abi;
 
 use std::ffi::OsString;
