@@ -1,266 +1,84 @@
-//! Each condition of `filesystem_interface.h` gets the code that the header names, with and without a
-//! root.
+//! The codes and messages of failures, and what only a filesystem of the machine can do: links, permissions, hard
+//! links. `tests/conformance` checks the codes of the header, with and without a root and without `openat2`.
 
 mod common;
 
-use common::{Area, code, read_at, unprivileged};
+use common::{TestDir, code, read_at, unprivileged};
 use localfs::LocalFs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::time::{Duration, SystemTime};
 use tf_fs_plugin::prelude::*;
 
-/// What an operation returns for a path; `None` is success.
-type Answer = Option<Code>;
+/// Calls an operation on a path, and drops its result.
+type Operation = fn(&LocalFs, Uri<'_>) -> Result<()>;
 
-const OK: Answer = None;
-const NOT_FOUND: Answer = Some(Code::NotFound);
-const PRECONDITION: Answer = Some(Code::FailedPrecondition);
-const EXISTS: Answer = Some(Code::AlreadyExists);
+/// The operations on one path.
+const OPERATIONS: [(&str, Operation); 13] = [
+    ("new_random_access_file", |fs, uri| fs.new_random_access_file(uri).map(drop)),
+    ("new_writable_file", |fs, uri| fs.new_writable_file(uri).map(drop)),
+    ("new_appendable_file", |fs, uri| fs.new_appendable_file(uri).map(drop)),
+    ("region", |fs, uri| fs.new_read_only_memory_region_from_file(uri).map(drop)),
+    ("create_dir", |fs, uri| fs.create_dir(uri)),
+    ("recursively_create_dir", |fs, uri| fs.recursively_create_dir(uri)),
+    ("delete_file", |fs, uri| fs.delete_file(uri)),
+    ("delete_dir", |fs, uri| fs.delete_dir(uri)),
+    ("delete_recursively", |fs, uri| fs.delete_recursively(uri).map_err(|left| left.error)),
+    ("path_exists", |fs, uri| fs.path_exists(uri).map(drop)),
+    ("stat", |fs, uri| fs.stat(uri).map(drop)),
+    ("is_directory", |fs, uri| fs.is_directory(uri).map(drop)),
+    ("get_children", |fs, uri| fs.get_children(uri).map(drop)),
+];
 
-/// The columns of the tables: what a path may be.
-const CASES: [&str; 8] =
-    ["missing", "missing/x", "file", "dir", "full", "file/x", "file/x/y", "empty"];
-
-fn prepare(area: &Area) {
+fn prepare(area: &TestDir) {
     area.write("file", "content");
-    area.write("empty", "");
     area.mkdir("dir");
-    area.mkdir("full/sub");
-    area.write("full/x", "1");
 }
 
-/// Runs `op` on each case, each in a fresh area, and compares the results, in the order of `CASES`.
-#[track_caller]
-fn check<T>(name: &str, answers: [Answer; 8], op: impl Fn(&LocalFs, Uri<'_>) -> Result<T>) {
-    for (case, expected) in CASES.into_iter().zip(answers) {
-        for area in Area::both() {
-            prepare(&area);
-            let uri = area.uri(case);
-            let answer = op(&area.fs, Uri::new(&uri)).err();
-            let code = answer.as_ref().map(tf_fs_plugin::Error::code);
-            assert_eq!(code, expected, "{name} of {case}: {answer:?}");
-            if let Some(error) = answer {
-                let text = error.to_string();
-                assert!(text.contains(case), "{name} of {case} does not name the path: {text}");
+#[test]
+fn a_path_below_a_file_is_a_failed_precondition_that_names_it() {
+    for area in TestDir::both() {
+        prepare(&area);
+        for (name, op) in OPERATIONS {
+            for path in ["file/x", "file/x/y"] {
+                let error = op(&area.fs, Uri::new(&area.uri(path))).expect_err(name);
+                assert_eq!(error.code(), Code::FailedPrecondition, "{name} of {path}: {error}");
+                assert!(error.to_string().contains(path), "{name} does not name it: {error}");
             }
         }
     }
-    // Malformed names: too long as a whole or in one component, with NUL.
+}
+
+/// Names that are too long as a whole or in one component, or have a NUL.
+#[test]
+fn a_malformed_name_is_a_failed_precondition_with_a_short_text() {
     let long = [b"local:///".to_vec(), b"a/".repeat(1 << 19), b"b".to_vec()].concat();
     let component = [b"local:///tmp/".to_vec(), vec![b'a'; 256]].concat();
     for malformed in [long, component, b"local:///tmp/a\0b".to_vec()] {
-        for area in Area::both() {
+        for area in TestDir::both() {
             area.mkdir("tmp");
-            let answer = op(&area.fs, Uri::new(&malformed));
-            let error = answer.err().unwrap_or_else(|| panic!("{name} took a malformed name"));
-            assert_eq!(error.code(), Code::FailedPrecondition, "{name}: {error}");
-            assert!(error.to_string().len() < 2000, "{name}: an endless message");
-        }
-    }
-}
-
-#[test]
-fn opening() {
-    let (f, e) = (PRECONDITION, NOT_FOUND);
-    check("new_random_access_file", [e, e, OK, f, f, f, f, OK], |fs, uri| {
-        fs.new_random_access_file(uri)
-    });
-    check("new_writable_file", [OK, e, OK, f, f, f, f, OK], |fs, uri| fs.new_writable_file(uri));
-    check("new_appendable_file", [OK, e, OK, f, f, f, f, OK], |fs, uri| {
-        fs.new_appendable_file(uri)
-    });
-    let empty = Some(Code::InvalidArgument);
-    check("region", [e, e, OK, f, f, f, f, empty], |fs, uri| {
-        fs.new_read_only_memory_region_from_file(uri)
-    });
-}
-
-#[test]
-fn creating_directories() {
-    let (f, e) = (PRECONDITION, NOT_FOUND);
-    check("create_dir", [OK, e, EXISTS, EXISTS, EXISTS, f, f, EXISTS], |fs, uri| {
-        fs.create_dir(uri)?;
-        assert!(fs.is_directory(uri)?);
-        Ok(())
-    });
-    check("recursively_create_dir", [OK, OK, f, OK, OK, f, f, f], |fs, uri| {
-        fs.recursively_create_dir(uri)?;
-        assert!(fs.is_directory(uri)?);
-        Ok(())
-    });
-}
-
-#[test]
-fn deleting() {
-    let (f, e) = (PRECONDITION, NOT_FOUND);
-    check("delete_file", [e, e, OK, f, f, f, f, OK], |fs, uri| {
-        fs.delete_file(uri)?;
-        assert!(!fs.path_exists(uri)?);
-        assert!(fs.path_exists(uri.parent().unwrap())?);
-        Ok(())
-    });
-    check("delete_dir", [e, e, f, OK, f, f, f, f], |fs, uri| {
-        fs.delete_dir(uri)?;
-        assert!(!fs.path_exists(uri)?);
-        Ok(())
-    });
-    check("delete_recursively", [e, e, OK, OK, OK, f, f, OK], |fs, uri| {
-        match fs.delete_recursively(uri) {
-            Ok(()) => {
-                assert!(!fs.path_exists(uri)?);
-                assert!(fs.path_exists(uri.parent().unwrap())?);
-                Ok(())
-            }
-            Err(undeleted) => {
-                assert_eq!((undeleted.files, undeleted.dirs), (0, 1), "it did not start");
-                Err(undeleted.error)
-            }
-        }
-    });
-}
-
-#[test]
-fn queries() {
-    let (f, e) = (PRECONDITION, NOT_FOUND);
-    check("path_exists", [e, e, OK, OK, OK, f, f, OK], |fs, uri| match fs.path_exists(uri)? {
-        true => Ok(()),
-        false => Err(Error::not_found(uri)),
-    });
-    check("stat", [e, e, OK, OK, OK, f, f, OK], |fs, uri| fs.stat(uri));
-    check("is_directory", [e, e, f, OK, OK, f, f, f], |fs, uri| match fs.is_directory(uri)? {
-        true => Ok(()),
-        false => Err(Error::expected_directory(uri)),
-    });
-    check("get_file_size", [e, e, OK, f, f, f, f, OK], |fs, uri| fs.get_file_size(uri));
-}
-
-#[test]
-fn listing() {
-    let (f, e) = (PRECONDITION, NOT_FOUND);
-    check("get_children", [e, e, f, OK, OK, f, f, f], |fs, uri| fs.get_children(uri));
-    for area in Area::both() {
-        prepare(&area);
-        area.write("full/.hidden", "");
-        let children = |path| {
-            let uri = area.uri(path);
-            let entries = area.fs.get_children(Uri::new(&uri)).unwrap();
-            let mut names: Vec<_> =
-                entries.iter().map(|name| String::from_utf8(name.to_vec()).unwrap()).collect();
-            names.sort();
-            names
-        };
-        assert_eq!(children("full"), [".hidden", "sub", "x"]);
-        assert_eq!(children("dir"), [""; 0]);
-        assert_eq!(children("").len(), 4);
-    }
-}
-
-#[test]
-fn statistics() {
-    for area in Area::both() {
-        prepare(&area);
-        let stat = |path| area.fs.stat(Uri::new(&area.uri(path))).unwrap();
-        let modified = SystemTime::UNIX_EPOCH + Duration::new(1_234_567_890, 123_456_789);
-        let file = std::fs::File::options().write(true).open(area.path("file")).unwrap();
-        file.set_modified(modified).unwrap();
-        assert_eq!(stat("file"), FileStatistics::file(7).with_modified(modified));
-        assert_eq!(stat("empty").length, 0);
-        let directory = stat("full");
-        assert_eq!((directory.is_directory, directory.length), (true, 0));
-        assert_ne!(directory.modified_nanos(), 0);
-        assert_eq!(area.fs.get_file_size(Uri::new(&area.uri("file"))).unwrap(), 7);
-    }
-}
-
-#[test]
-fn many_paths_at_once() {
-    for area in Area::both() {
-        prepare(&area);
-        let names = ["file", "dir", "file/x", "missing"].map(|path| area.uri(path));
-        let uris = names.each_ref().map(|name| Uri::new(name));
-        let answers: Vec<_> = area
-            .fs
-            .paths_exist(&uris)
-            .into_iter()
-            .map(|answer| answer.map_err(|error| error.code()))
-            .collect();
-        assert_eq!(answers, [Ok(true), Ok(true), Err(Code::FailedPrecondition), Ok(false)]);
-        assert!(area.fs.paths_exist(&[]).is_empty());
-    }
-}
-
-/// Source, destination and the result of both `rename_file` and `copy_file`.
-const MOVES: [(&str, &str, Answer); 17] = [
-    ("file", "new", OK),
-    ("file", "empty", OK),
-    ("file", "full/x", OK),
-    ("empty", "file", OK),
-    ("file", "file", OK),
-    ("missing", "new", NOT_FOUND),
-    ("missing", "missing", NOT_FOUND),
-    ("missing/x", "new", NOT_FOUND),
-    ("file", "missing/x", NOT_FOUND),
-    ("dir", "new", PRECONDITION),
-    ("full", "new", PRECONDITION),
-    ("dir", "dir", PRECONDITION),
-    ("file", "dir", PRECONDITION),
-    ("file", "full", PRECONDITION),
-    ("empty/x", "new", PRECONDITION),
-    ("empty", "file/x", PRECONDITION),
-    ("file", "file/x", PRECONDITION),
-];
-
-/// Lists everything below a directory: name, inode, content.
-fn snapshot(area: &Area, path: &str) -> Vec<(String, u64, Vec<u8>)> {
-    let mut all = Vec::new();
-    for name in area.names(path) {
-        let name = if path == "." { name } else { format!("{path}/{name}") };
-        let metadata = area.path(&name).symlink_metadata().unwrap();
-        let content = if metadata.is_dir() { Vec::new() } else { area.read(&name) };
-        all.push((name.clone(), metadata.ino(), content));
-        if metadata.is_dir() {
-            all.extend(snapshot(area, &name));
-        }
-    }
-    all
-}
-
-#[test]
-fn renaming_and_copying() {
-    for (src, dst, expected) in MOVES {
-        for area in Area::both() {
-            for copies in [false, true] {
-                for name in area.names(".") {
-                    let _ = std::fs::remove_dir_all(area.path(&name));
-                    let _ = std::fs::remove_file(area.path(&name));
-                }
-                prepare(&area);
-                let before = snapshot(&area, ".");
-                let content = std::fs::read(area.path(src)).unwrap_or_default();
-                let (from, to) = (area.uri(src), area.uri(dst));
-                let (from, to) = (Uri::new(&from), Uri::new(&to));
-                let answer = if copies {
-                    area.fs.copy_file(from, to)
-                } else {
-                    area.fs.rename_file(from, to)
-                };
-                let code = answer.as_ref().err().map(tf_fs_plugin::Error::code);
-                assert_eq!(code, expected, "{src} to {dst}, copy {copies}: {answer:?}");
-                if answer.is_err() {
-                    assert_eq!(snapshot(&area, "."), before, "{src} to {dst}, copy {copies}");
-                } else {
-                    assert_eq!(area.read(dst), content, "{src} to {dst}, copy {copies}");
-                    let stays = copies || src == dst;
-                    assert_eq!(area.fs.path_exists(from).unwrap(), stays, "{src} to {dst}");
-                }
+            for (name, op) in OPERATIONS {
+                let error = op(&area.fs, Uri::new(&malformed)).expect_err(name);
+                assert_eq!(error.code(), Code::FailedPrecondition, "{name}: {error}");
+                assert!(error.to_string().len() < 2000, "{name}: an endless message");
             }
         }
     }
+}
+
+#[test]
+fn stat_returns_the_time_of_modification() {
+    let area = TestDir::confined();
+    prepare(&area);
+    let modified = SystemTime::UNIX_EPOCH + Duration::new(1_234_567_890, 123_456_789);
+    let file = std::fs::File::options().write(true).open(area.path("file")).unwrap();
+    file.set_modified(modified).unwrap();
+    let stat = area.fs.stat(Uri::new(&area.uri("file"))).unwrap();
+    assert_eq!(stat, FileStatistics::file(7).with_modified(modified));
 }
 
 #[test]
 fn renaming_one_of_two_names_of_a_file() {
-    for area in Area::both() {
+    for area in TestDir::both() {
         area.write("a", "content");
         area.mkdir("dir");
         std::fs::hard_link(area.path("a"), area.path("b")).unwrap();
@@ -282,7 +100,7 @@ fn renaming_one_of_two_names_of_a_file() {
 
 #[test]
 fn a_copy_that_fails_half_way_leaves_everything() {
-    let area = Area::unconfined();
+    let area = TestDir::unconfined();
     area.write("old", "content");
     for dst in ["old", "new"] {
         // It can be opened, but address 0 cannot be read.
@@ -296,7 +114,7 @@ fn a_copy_that_fails_half_way_leaves_everything() {
 
 #[test]
 fn renaming_to_another_filesystem_of_the_machine() {
-    let area = Area::unconfined();
+    let area = TestDir::unconfined();
     let elsewhere = tempfile::tempdir_in("/dev/shm").unwrap();
     area.write("file", "content");
     let target = elsewhere.path().join("file");
@@ -314,7 +132,7 @@ fn renaming_to_another_filesystem_of_the_machine() {
 
 #[test]
 fn a_link_to_a_directory_is_no_file() {
-    for area in Area::both() {
+    for area in TestDir::both() {
         prepare(&area);
         symlink("dir", area.path("link")).unwrap();
         let (file, link, new) = (area.uri("file"), area.uri("link"), area.uri("new"));
@@ -333,7 +151,7 @@ fn a_link_to_a_directory_is_no_file() {
 
 #[test]
 fn copies_keep_permissions_and_leave_nothing_behind() {
-    for area in Area::both() {
+    for area in TestDir::both() {
         area.write("script", "#!");
         let mode = |path: &str| area.path(path).metadata().unwrap().permissions().mode() & 0o7777;
         std::fs::set_permissions(area.path("script"), PermissionsExt::from_mode(0o751)).unwrap();
@@ -348,7 +166,7 @@ fn copies_keep_permissions_and_leave_nothing_behind() {
 
 #[test]
 fn whoever_has_the_target_of_a_copy_open_keeps_the_old_content() {
-    for area in Area::both() {
+    for area in TestDir::both() {
         area.write("old", vec![b'o'; 20_000]);
         area.write("new", "n");
         let old = area.uri("old");
@@ -363,7 +181,7 @@ fn whoever_has_the_target_of_a_copy_open_keeps_the_old_content() {
 
 #[test]
 fn what_cannot_be_deleted_is_counted() {
-    for area in Area::both() {
+    for area in TestDir::both() {
         area.mkdir("tree/locked/inner");
         area.mkdir("tree/open");
         for file in ["tree/locked/1", "tree/locked/2", "tree/open/3", "tree/4"] {
@@ -388,7 +206,7 @@ fn what_cannot_be_deleted_is_counted() {
 
 #[test]
 fn a_single_file_that_cannot_be_deleted_is_counted() {
-    for area in Area::both() {
+    for area in TestDir::both() {
         area.mkdir("locked");
         area.write("locked/file", "");
         std::fs::set_permissions(area.path("."), PermissionsExt::from_mode(0o755)).unwrap();
@@ -402,7 +220,7 @@ fn a_single_file_that_cannot_be_deleted_is_counted() {
 
 #[test]
 fn a_tree_deeper_than_paths_and_open_files() {
-    for area in Area::both() {
+    for area in TestDir::both() {
         area.mkdir("deep");
         let mut directory = std::fs::File::open(area.path("deep")).unwrap();
         for _ in 0..3000 {
@@ -421,7 +239,7 @@ fn a_tree_deeper_than_paths_and_open_files() {
 
 #[test]
 fn refusals_of_the_system() {
-    for area in Area::both() {
+    for area in TestDir::both() {
         area.mkdir("secret");
         area.write("secret/file", "");
         std::fs::set_permissions(area.path("."), PermissionsExt::from_mode(0o755)).unwrap();
@@ -442,13 +260,13 @@ fn refusals_of_the_system() {
 
 #[test]
 fn a_host_needs_a_root() {
-    let area = Area::unconfined();
+    let area = TestDir::unconfined();
     for uri in [&b"local://bucket/x"[..], b"local://../x", b"local://.", b"local://bucket"] {
         let error = area.fs.stat(Uri::new(uri)).unwrap_err();
         assert_eq!(error.code(), Code::FailedPrecondition);
         assert!(error.to_string().contains("write `local:///`"), "{error}");
     }
-    let area = Area::confined();
+    let area = TestDir::confined();
     area.mkdir("bucket");
     area.write("bucket/x", "in the bucket");
     assert_eq!(area.fs.get_file_size(Uri::new(b"local://bucket/x")).unwrap(), 13);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Area, code};
+use common::{TestDir, code};
 use localfs::{LocalFs, ROOT_VARIABLE};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ fn buffer(name: &str, value: impl AsRef<[u8]>) -> FilesystemOption {
 
 #[test]
 fn options_are_listed_with_their_values() {
-    let area = Area::confined();
+    let area = TestDir::confined();
     let fs = &area.fs;
     let keys = fs.get_filesystem_configuration_keys().unwrap();
     assert_eq!(keys, ["root", "write_buffer_bytes", "sync_on_close"]);
@@ -44,7 +44,7 @@ fn options_are_listed_with_their_values() {
 
 #[test]
 fn wrong_options_change_nothing() {
-    let area = Area::confined();
+    let area = TestDir::confined();
     let fs = &area.fs;
     let before = fs.get_filesystem_configuration().unwrap();
     let bad = Code::InvalidArgument;
@@ -77,7 +77,7 @@ fn wrong_options_change_nothing() {
 
 #[test]
 fn the_root_can_be_set() {
-    let (area, fs) = (Area::confined(), LocalFs::unconfined());
+    let (area, fs) = (TestDir::confined(), LocalFs::unconfined());
     area.write("file", "content");
     let uri = Uri::new(b"local:///file");
     assert!(!fs.path_exists(uri).unwrap());
@@ -105,7 +105,7 @@ fn run_again(test: &str, root: &str, role: &str) {
 fn the_environment_fixes_the_root() {
     match std::env::var("LOCALFS_TEST_ROLE").as_deref() {
         Err(_) => {
-            let area = Area::confined();
+            let area = TestDir::confined();
             area.write("file", "content");
             let root = area.path("");
             run_again("the_environment_fixes_the_root", root.to_str().unwrap(), "good");
@@ -130,7 +130,7 @@ fn the_environment_fixes_the_root() {
 
 #[test]
 fn transactions_group_paths() {
-    let area = Area::confined();
+    let area = TestDir::confined();
     let fs = &area.fs;
     area.write("a", "content");
     area.mkdir("dir");
@@ -142,8 +142,8 @@ fn transactions_group_paths() {
         fs.add_to_transaction(uri, &one).unwrap();
         fs.add_to_transaction(uri, &one).unwrap();
         assert_eq!(code(fs.add_to_transaction(uri, &two)), Code::FailedPrecondition);
-        let found = fs.get_transaction_for_path(uri).unwrap().unwrap();
-        assert!(Arc::ptr_eq(&found, &one));
+        let transaction = fs.get_transaction_for_path(uri).unwrap().unwrap();
+        assert!(Arc::ptr_eq(&transaction, &one));
         assert!(Arc::ptr_eq(&fs.get_or_start_transaction_for_path(uri).unwrap(), &one));
     }
     let other = area.uri("other");
@@ -165,7 +165,7 @@ fn transactions_group_paths() {
 
 #[test]
 fn paths_of_others_are_in_no_transaction() {
-    let area = Area::confined();
+    let area = TestDir::confined();
     let fs = &area.fs;
     let foreign = Uri::new(b"s3://bucket/x");
     assert_eq!(code(fs.get_transaction_for_path(foreign)), Code::FailedPrecondition);
@@ -176,7 +176,7 @@ fn paths_of_others_are_in_no_transaction() {
 
 #[test]
 fn a_transaction_that_cannot_be_made_durable_says_so() {
-    let area = Area::confined();
+    let area = TestDir::confined();
     let fs = &area.fs;
     area.mkdir("dir");
     area.write("dir/file", "");

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Area, code, read_at};
+use common::{TestDir, code, read_at};
 use localfs::LocalFs;
 use rustix::fs::CWD;
 use std::os::unix::fs::symlink;
@@ -11,18 +11,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tf_fs_plugin::prelude::*;
 
 /// A root with all kinds of ways out of it, next to a directory that must not change.
-struct Prison {
-    area: Area,
+struct ConfinedDir {
+    area: TestDir,
     root: PathBuf,
     fs: LocalFs,
 }
 
 const SECRET: &[u8] = b"secret";
 
-impl Prison {
+impl ConfinedDir {
     fn new() -> Self {
         // Only for its directory.
-        let area = Area::unconfined();
+        let area = TestDir::unconfined();
         area.mkdir("root/inside");
         area.write("root/inside/file", "inside");
         area.mkdir("outside/sub");
@@ -94,7 +94,7 @@ fn all_operations(fs: &LocalFs, uri: Uri<'_>) -> Vec<(&'static str, Option<Code>
 fn through_a_link_to_outside() {
     for way in ["absolute", "relative", "up/outside", "twice", "inside/../relative"] {
         for below in ["file", "sub", "sub/new", "new", "new/new"] {
-            let prison = Prison::new();
+            let prison = ConfinedDir::new();
             let uri = format!("local:///{way}/{below}");
             for (op, answer) in all_operations(&prison.fs, Uri::new(uri.as_bytes())) {
                 assert_eq!(answer, Some(Code::PermissionDenied), "{op} of {uri}");
@@ -108,7 +108,7 @@ fn through_a_link_to_outside() {
 #[test]
 fn links_to_outside_themselves() {
     for name in ["absolute", "relative", "up", "twice", "file-link", "dangling", "magic"] {
-        let prison = Prison::new();
+        let prison = ConfinedDir::new();
         let uri = format!("local:///{name}");
         for (op, answer) in all_operations(&prison.fs, Uri::new(uri.as_bytes())) {
             match op {
@@ -128,7 +128,7 @@ fn links_to_outside_themselves() {
 
 #[test]
 fn dots() {
-    let prison = Prison::new();
+    let prison = ConfinedDir::new();
     prison.area.write("root/outside", "not the directory outside");
     for uri in
         ["local:///../outside", "local:///inside/../../../outside", "local://inside/../outside"]
@@ -153,7 +153,7 @@ fn dots() {
 
 #[test]
 fn links_inside_are_followed() {
-    let prison = Prison::new();
+    let prison = ConfinedDir::new();
     symlink("inside", prison.root.join("way")).unwrap();
     symlink("../inside/file", prison.root.join("inside/link")).unwrap();
     let fs = &prison.fs;
@@ -170,7 +170,7 @@ fn links_inside_are_followed() {
 
 #[test]
 fn patterns() {
-    let prison = Prison::new();
+    let prison = ConfinedDir::new();
     let matches = |pattern: &str| {
         let entries = prison.fs.get_matching_paths(Uri::new(pattern.as_bytes())).unwrap();
         entries.iter().map(|name| String::from_utf8(name.to_vec()).unwrap()).collect::<Vec<_>>()
@@ -193,7 +193,7 @@ fn patterns() {
 
 #[test]
 fn recursive_deletion_follows_no_link() {
-    let prison = Prison::new();
+    let prison = ConfinedDir::new();
     for (target, name) in [("../../outside", "a"), ("../../outside/file", "b"), ("..", "c")] {
         symlink(target, prison.root.join("inside").join(name)).unwrap();
     }
@@ -231,7 +231,7 @@ fn while_exchanging(one: &Path, other: &Path, attack: impl FnOnce()) {
 
 #[test]
 fn a_link_swapped_in_during_the_walk() {
-    let prison = Prison::new();
+    let prison = ConfinedDir::new();
     let fs = &prison.fs;
     let (mut inside, mut refused) = (0, 0);
     let counts = std::sync::Mutex::new((&mut inside, &mut refused));
@@ -272,7 +272,7 @@ fn a_link_swapped_in_during_the_walk() {
 
 #[test]
 fn a_link_swapped_in_during_recursive_deletion() {
-    let prison = Prison::new();
+    let prison = ConfinedDir::new();
     let (tree, link) = (prison.root.join("tree"), prison.root.join("spare"));
     let fresh = prison.root.join("fresh");
     // The tree itself becomes a link, or a directory in it does.
@@ -297,7 +297,7 @@ fn a_link_swapped_in_during_recursive_deletion() {
 
 #[test]
 fn the_root_stays_the_directory_that_was_opened() {
-    let prison = Prison::new();
+    let prison = ConfinedDir::new();
     std::fs::rename(&prison.root, prison.area.path("moved")).unwrap();
     symlink("outside", &prison.root).unwrap();
     let size = prison.fs.get_file_size(Uri::new(b"local:///inside/file"));

@@ -78,8 +78,8 @@ fn a_killed_copy_leaves_nothing_behind() {
         drop(child);
         assert_eq!(names(directory.path()), expected, "after the process was killed");
         if let Some(old) = target {
-            let found = std::fs::read_to_string(directory.path().join("target")).unwrap();
-            assert_eq!(found, old, "the target is the old one");
+            let content = std::fs::read_to_string(directory.path().join("target")).unwrap();
+            assert_eq!(content, old, "the target is the old one");
         }
     }
 }

@@ -1,5 +1,8 @@
 //! `localfs` in TensorFlow's conformance cases and against the model, with and without a root.
 
+#[path = "../../../examples/localfs/tests/common/mod.rs"]
+mod common;
+
 use localfs::LocalFs;
 use tempfile::TempDir;
 use tf_fs_plugin::{FilesystemOption, OptionValues, Result};
@@ -15,6 +18,7 @@ impl TestRoot for Confined {
     }
 
     fn prepare(&self, host: &Host) -> Result<()> {
+        common::take_openat2_away();
         let path = self.0.path().as_os_str().as_encoded_bytes().to_vec();
         let root = FilesystemOption::new("root", OptionValues::Buffer(vec![path]));
         host.filesystem("local")?.set_filesystem_configuration_option(&root)
@@ -26,6 +30,7 @@ impl TestRoot for Confined {
 }
 
 fn directory() -> TempDir {
+    common::take_openat2_away();
     tempfile::tempdir().expect("a temporary directory")
 }
 
@@ -69,4 +74,9 @@ fn writing_in_place_is_noticed() {
     let conformance = Conformance::new(&host, format!("local://{}", directory.path().display()));
     let outcome = conformance.run(&cases::reader_of_a_file_that_is_written_again);
     assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
+}
+
+#[test]
+fn all_of_this_without_openat2() {
+    common::repeat_without_openat2("all_of_this_without_openat2");
 }

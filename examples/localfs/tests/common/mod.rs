@@ -9,13 +9,13 @@ use tempfile::TempDir;
 use tf_fs_plugin::prelude::*;
 
 /// A filesystem and a directory in it, which is removed at the end.
-pub(crate) struct Area {
+pub(crate) struct TestDir {
     pub(crate) fs: LocalFs,
     base: Vec<u8>,
     directory: TempDir,
 }
 
-impl Area {
+impl TestDir {
     /// Creates an area whose directory is the root.
     pub(crate) fn confined() -> Self {
         take_openat2_away();
@@ -125,7 +125,8 @@ pub(crate) fn repeat_without_openat2(this_test: &str) {
     assert!(text.contains(" passed"), "{text}");
 }
 
-fn take_openat2_away() {
+/// Makes `openat2` fail in this process, if it is one of [`repeat_without_openat2`].
+pub(crate) fn take_openat2_away() {
     static DONE: std::sync::Once = std::sync::Once::new();
     if std::env::var_os(WITHOUT_OPENAT2).is_none() {
         return;
