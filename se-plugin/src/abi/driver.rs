@@ -82,8 +82,8 @@ impl Library {
     /// `FAILED_PRECONDITION` if the library and its dependencies do not export it.
     pub fn symbol(&self, name: &CStr) -> Result<NonNull<c_void>> {
         // SAFETY: an address alone is not used, and is valid for as long as the library, which stays.
-        let found = unsafe { self.library.get::<*mut c_void>(name.to_bytes_with_nul()) };
-        found.ok().and_then(|symbol| NonNull::new(symbol.into_raw())).ok_or_else(|| {
+        let address = unsafe { self.library.get::<*mut c_void>(name.to_bytes_with_nul()) };
+        address.ok().and_then(|symbol| NonNull::new(symbol.into_raw())).ok_or_else(|| {
             Error::failed_precondition(format!(
                 "the driver `{}` does not export `{}`; update the driver",
                 self.file.display(),
@@ -103,7 +103,8 @@ impl fmt::Debug for Library {
 #[cold]
 fn refused(file: &Path, error: &libloading::Error) -> Error {
     let shown = file.display().to_string();
-    let reason = error.to_string();
+    // The error itself says only `dlopen failed`.
+    let reason = std::error::Error::source(error).map_or(error.to_string(), ToString::to_string);
     let help = match reason.contains("No such file") {
         // The dynamic linker does not search for a path.
         true if reason.starts_with(&shown) && shown.contains('/') => {
