@@ -4,7 +4,7 @@ use se_plugin::host::{
     Delay, DeviceRange, FinishedTask, HostDevice, HostMemory, WorkerEvent, WorkerStream,
 };
 use se_plugin::prelude::*;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -38,78 +38,27 @@ fn content(memory: &HostMemory, range: DeviceRange) -> Vec<u8> {
 #[test]
 fn a_stream_copies_into_the_memory_of_another() {
     let ((memory, stream), (other, _)) = (worker(), worker());
-    let there: Vec<u8> = (0..10_000).map(|at| (at * 7) as u8).collect();
+    let expected: Vec<u8> = (0..10_000).map(|at| (at * 7) as u8).collect();
     let [from, to] = [&memory, &other].map(|memory| range(memory, 10_000));
-    memory.write("test", from.start().unwrap(), &there).unwrap();
+    memory.write("test", from.start().unwrap(), &expected).unwrap();
     stream.copy_on_device(to.start().unwrap(), from.start().unwrap(), 10_000).unwrap();
     stream.synchronize().unwrap();
-    assert_eq!(content(&other, to), there);
-}
-
-/// Holds up the first stream: without its waits, the second one would copy too early.
-#[test]
-fn streams_wait_for_each_other_and_for_events() {
-    let memory = HostMemory::new(SIZE).unwrap();
-    for by_event in [false, true] {
-        let [one, two] = [(); 2].map(|()| WorkerStream::new(&memory, Delay::NONE));
-        let [a, b] = [(); 2].map(|()| range(&memory, 8));
-        memory.write("test", a.start().unwrap(), &[1; 8]).unwrap();
-        let go = hold_up(&one);
-        one.fill(a.start().unwrap(), Pattern::Byte(2), 8).unwrap();
-        let event = WorkerEvent::new();
-        one.record_event(&event).unwrap();
-        match by_event {
-            true => two.wait_event(&event).unwrap(),
-            false => two.wait_stream(&one).unwrap(),
-        }
-        // Later work is not waited for.
-        let late_go = hold_up(&one);
-        two.launch("copy", [a], [b], |[a], [b]| {
-            b.copy_from_slice(a);
-            Ok(())
-        })
-        .unwrap();
-        std::thread::sleep(Duration::from_millis(20));
-        go.send(()).unwrap();
-        two.synchronize().unwrap();
-        assert_eq!(content(&memory, b), [2; 8]);
-        late_go.send(()).unwrap();
-        one.wait_stream(&one).unwrap();
-        one.wait_event(&event).unwrap();
-        one.synchronize().unwrap();
-    }
-}
-
-#[test]
-fn the_latest_record_counts() {
-    let memory = HostMemory::new(SIZE).unwrap();
-    let [slow, fast] = [(); 2].map(|()| WorkerStream::new(&memory, Delay::NONE));
-    let go = hold_up(&slow);
-    let event = WorkerEvent::new();
-    slow.record_event(&event).unwrap();
-    assert_eq!(event.status().unwrap(), EventStatus::Pending);
-    fast.record_event(&event).unwrap();
-    assert_eq!(event.status().unwrap(), EventStatus::Complete);
-    event.wait().unwrap();
-    slow.record_event(&event).unwrap();
-    assert_eq!(event.status().unwrap(), EventStatus::Pending);
-    go.send(()).unwrap();
-    event.wait().unwrap();
+    assert_eq!(content(&other, to), expected);
 }
 
 /// A cause whose destructor panics.
 #[derive(Debug)]
-struct BadEnd;
+struct PanicsOnDrop;
 
-impl std::fmt::Display for BadEnd {
+impl std::fmt::Display for PanicsOnDrop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a bad end")
     }
 }
 
-impl std::error::Error for BadEnd {}
+impl std::error::Error for PanicsOnDrop {}
 
-impl Drop for BadEnd {
+impl Drop for PanicsOnDrop {
     fn drop(&mut self) {
         panic!("in the destructor")
     }
@@ -126,7 +75,7 @@ fn the_first_failure_stays_and_ends_the_work() {
             .launch("Broken", [], [], move |[], []| {
                 gate.recv().unwrap();
                 assert!(!panics, "requested it");
-                Err(Error::unavailable("requested it").with_source(BadEnd))
+                Err(Error::unavailable("requested it").with_source(PanicsOnDrop))
             })
             .unwrap();
         stream
@@ -194,29 +143,11 @@ fn ranges_are_checked_on_the_callers_thread() {
 }
 
 #[test]
-fn a_stream_does_its_work_before_it_is_gone() {
-    let memory = HostMemory::new(SIZE).unwrap();
-    let count = Arc::new(AtomicU32::new(0));
-    let stream = WorkerStream::new(&memory, Delay::up_to(Duration::from_millis(2), 1));
-    for _ in 0..20 {
-        let count = Arc::clone(&count);
-        stream
-            .launch("count", [], [], move |[], []| {
-                count.fetch_add(1, Ordering::Relaxed);
-                Ok(())
-            })
-            .unwrap();
-    }
-    drop(stream);
-    assert_eq!(count.load(Ordering::Relaxed), 20);
-}
-
-#[test]
 fn a_task_that_waits_for_its_own_stream_fails() {
     let stream = Arc::new(worker().1);
-    let own = Arc::clone(&stream);
+    let same = Arc::clone(&stream);
     // The task drops its reference, which may be the last one.
-    stream.launch("own", [], [], move |[], []| own.synchronize()).unwrap();
+    stream.launch("own", [], [], move |[], []| same.synchronize()).unwrap();
     let error = stream.synchronize().unwrap_err();
     assert_eq!(error.code(), Code::FailedPrecondition);
 }
@@ -310,9 +241,9 @@ fn a_callback_calls_the_device() {
     let ((memory, stream), other) = (worker(), WorkerStream::new(&worker().0, Delay::NONE));
     let stream = Arc::new(stream);
     let (called, done) = mpsc::channel();
-    let (inner, own) = (Arc::clone(&stream), memory.clone());
+    let (inner, inner_memory) = (Arc::clone(&stream), memory.clone());
     let callback = HostCallback::new(move |outcome| {
-        let range = range(&own, 4096);
+        let range = range(&inner_memory, 4096);
         let start = range.start().unwrap();
         inner.fill(start, Pattern::Byte(3), 4096)?;
         // Another stream works meanwhile.
