@@ -22,7 +22,7 @@ namespace {
 constexpr uint64_t kBase = 0x00d0000000000000;
 constexpr uint64_t kSize = uint64_t{1} << 30;
 constexpr uint64_t kGrain = 256;
-// From here on addresses stand for memory that there was none left of.
+// Addresses from here up are sentinels for failed allocations.
 constexpr uint64_t kRefused = 0xfffff00000000000;
 constexpr uint64_t kRepeatedForEver = 2304;
 

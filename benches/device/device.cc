@@ -2,7 +2,7 @@
 // plugin is measured against.
 //
 // Same design: one range of the host's memory behind a lock, whose addresses nobody can follow; work that is
-// done within the call that asks for it; a stream that counts what was done in it, and an event that is such
+// done within the call that requests it; a stream that counts what was done in it, and an event that is such
 // a count. Same behaviour towards TensorFlow, as far as this device needs it:
 //
 // - no callback throws, and each writes its status;

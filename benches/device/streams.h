@@ -138,7 +138,7 @@ void SynchronizeAllActivity(const SP_Device* handle, TF_Status* status) {
   });
 }
 
-// ---- Callbacks: timers, which TensorFlow from 2.14 on does not use ---------------------------------
+// ---- Callbacks: timers, which TensorFlow 2.14 and later do not use ---------------------------------
 
 void CreateTimer(const SP_Device*, SP_Timer* timer, TF_Status*) { *timer = nullptr; }
 void DestroyTimer(const SP_Device*, SP_Timer) {}

@@ -1,7 +1,6 @@
 //! What the conformance tests are tested with: filesystems that are broken on purpose. And the model of
 //! the SDK, under the names that tests of several crates know.
 
-
 #[expect(unsafe_code, reason = "defects at the C boundary")]
 mod abi;
 mod broken;
