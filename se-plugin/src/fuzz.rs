@@ -22,9 +22,9 @@ fn graphs() {
         "a:1",
     ];
     fuzz!(words, |bytes| {
-        let found: crate::Result<Vec<_>> = fields(bytes).collect();
-        if let Ok(found) = found {
-            let raw: Vec<&[u8]> = found.iter().map(|field| field.raw).collect();
+        let fields_read: crate::Result<Vec<_>> = fields(bytes).collect();
+        if let Ok(fields_read) = fields_read {
+            let raw: Vec<&[u8]> = fields_read.iter().map(|field| field.raw).collect();
             assert_eq!(raw.concat(), bytes, "fields have all bytes");
         }
         let Ok(graph) = Graph::decode(bytes) else { return };

@@ -65,20 +65,20 @@ mod tests {
     use core::fmt;
 
     #[derive(Debug)]
-    struct Rude;
+    struct PanickingError;
 
-    impl fmt::Display for Rude {
+    impl fmt::Display for PanickingError {
         fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
             panic!("no text")
         }
     }
 
-    impl std::error::Error for Rude {}
+    impl std::error::Error for PanickingError {}
 
     #[test]
     fn a_failure_whose_text_panics_is_noted() {
         let health = Health::default();
-        health.note("copy", &Error::unavailable("gone").with_source(Rude));
+        health.note("copy", &Error::unavailable("gone").with_source(PanickingError));
         let error = health.check().unwrap_err();
         assert_eq!(error.code(), Code::Unavailable);
         assert!(error.message().contains("`copy` failed"), "{error}");

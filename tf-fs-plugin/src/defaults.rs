@@ -181,22 +181,22 @@ pub fn get_matching_paths<F: Filesystem>(fs: &F, pattern: Uri<'_>) -> Result<Ent
         )));
     }
     let (prefix, path) = pattern.split_path();
-    let mut found = vec![prefix.to_vec()];
+    let mut candidates = vec![prefix.to_vec()];
     let mut all_exist = false;
     for component in path.split(|&byte| byte == b'/').skip(1) {
         all_exist = !glob::is_literal(component);
         if all_exist {
-            found = expand(fs, &found, component)?;
+            candidates = expand(fs, &candidates, component)?;
         } else {
             let name = glob::unescape(component);
-            for path in &mut found {
+            for path in &mut candidates {
                 path.push(b'/');
                 path.extend_from_slice(&name);
             }
         }
     }
-    let mut matches = Vec::with_capacity(found.len());
-    for path in found {
+    let mut matches = Vec::with_capacity(candidates.len());
+    for path in candidates {
         if all_exist || exists(fs, &path)? {
             matches.push(path);
         }
@@ -215,8 +215,8 @@ fn expand<F: Filesystem>(fs: &F, dirs: &[Vec<u8>], component: &[u8]) -> Result<V
             Err(error) if is_absent(&error) => continue,
             Err(error) => return Err(error),
         };
-        let found = children.iter().filter(|name| Entries::is_listable(name));
-        matches.extend(found.filter(|name| glob::matches(component, name)).map(|name| {
+        let candidates = children.iter().filter(|name| Entries::is_listable(name));
+        matches.extend(candidates.filter(|name| glob::matches(component, name)).map(|name| {
             let mut path = dir.clone();
             path.push(b'/');
             path.extend_from_slice(name);
@@ -239,8 +239,8 @@ fn exists<F: Filesystem>(fs: &F, path: &[u8]) -> Result<bool> {
     let translated = translated(fs, path);
     let uri = Uri::new(&translated);
     // A trailing slash requires a directory.
-    let found = if path.ends_with(b"/") { fs.is_directory(uri) } else { fs.path_exists(uri) };
-    match found {
+    let outcome = if path.ends_with(b"/") { fs.is_directory(uri) } else { fs.path_exists(uri) };
+    match outcome {
         Err(error) if is_absent(&error) => Ok(false),
         other => other,
     }

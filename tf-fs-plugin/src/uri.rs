@@ -180,11 +180,11 @@ impl<'a> Uri<'a> {
 
     /// Returns the parent, its parent, and so on up to the root.
     pub fn ancestors(&self) -> impl Iterator<Item = Uri<'a>> + use<'a> {
-        let mut here = *self;
+        let mut uri = *self;
         // Not `successors`, which computes one item too many.
         std::iter::from_fn(move || {
-            here = here.parent()?;
-            Some(here)
+            uri = uri.parent()?;
+            Some(uri)
         })
     }
 
@@ -310,9 +310,9 @@ fn may_have_dots(path: &[u8]) -> bool {
 
     // For the 8 neighbours in 9 bytes: the highest bit of a byte is set if one of them is found.
     // `.` and `/` differ in the lowest bit only.
-    let find = |[here @ .., _]: &[u8; 9], [_, next @ ..]: &[u8; 9]| {
-        let (here, next) = (u64::from_ne_bytes(*here), u64::from_ne_bytes(*next));
-        let zero_where_found = (here ^ SLASHES) | ((next | EACH) ^ SLASHES);
+    let find = |[current @ .., _]: &[u8; 9], [_, next @ ..]: &[u8; 9]| {
+        let (current, next) = (u64::from_ne_bytes(*current), u64::from_ne_bytes(*next));
+        let zero_where_found = (current ^ SLASHES) | ((next | EACH) ^ SLASHES);
         zero_where_found.wrapping_sub(EACH) & !zero_where_found
     };
 
@@ -320,13 +320,13 @@ fn may_have_dots(path: &[u8]) -> bool {
         return path.windows(2).any(|pair| pair[0] == b'/' && matches!(pair[1], b'/' | b'.'));
     };
     // With some neighbours that the loop looks at too.
-    let mut found = find(last, last);
+    let mut marks = find(last, last);
     let mut rest = path;
     while let Some(bytes) = rest.first_chunk() {
-        found |= find(bytes, bytes);
+        marks |= find(bytes, bytes);
         rest = &rest[8..];
     }
-    found & (EACH << 7) != 0
+    marks & (EACH << 7) != 0
 }
 
 /// Whether a path that begins with a slash has a component that is empty, `.` or `..`.

@@ -13,7 +13,7 @@
 //! | 3 or more | nothing |
 
 use crate::abi::clock;
-use crate::abi::fork::Hold;
+use crate::abi::fork::ForkGuard;
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use std::io::{self, Write};
 use std::os::fd::AsFd as _;
@@ -49,7 +49,7 @@ impl Log for Stderr {
         if self.enabled(record.metadata()) {
             // A fork meanwhile would leave libc's time zone lock held in the child.
             let time = {
-                let _hold = Hold::new();
+                let _hold = ForkGuard::new();
                 clock::local_time()
             };
             // One write, so that lines of several threads do not mix. A closed stderr is not a reason to fail.
@@ -60,7 +60,7 @@ impl Log for Stderr {
     fn flush(&self) {}
 }
 
-/// Writes to stderr without the lock of `std`, which a forked child could find held. A [`Hold`]
+/// Writes to stderr without the lock of `std`, which a forked child could find held. A [`ForkGuard`]
 /// would not help: a pipe that no process reads blocks a write, and each fork would wait for it.
 fn write(text: &[u8]) -> io::Result<()> {
     let stderr = io::stderr().as_fd().try_clone_to_owned()?;

@@ -26,7 +26,7 @@
 //! Threads, connections and a `Once` or `LazyLock` that another thread is filling do not survive a fork
 //! either. Create them in the constructor, or again in the child.
 
-use crate::abi::fork::{self, Hold};
+use crate::abi::fork::{self, ForkGuard};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -38,7 +38,7 @@ use std::time::Instant;
 pub struct Guard<G> {
     // Dropped before the hold: fields are dropped from the first to the last.
     inner: G,
-    _hold: Hold,
+    _hold: ForkGuard,
 }
 
 /// The guard of a [`Mutex`].
@@ -76,7 +76,7 @@ fn take<G>(
     lock: impl FnOnce() -> LockResult<G>,
     try_lock: impl Fn() -> TryLockResult<G>,
 ) -> LockResult<Guard<G>> {
-    let _hold = Hold::new();
+    let _hold = ForkGuard::new();
     let result = if fork::may_be_abandoned() {
         take_in_child(proven, try_alone, lock, try_lock)
     } else {
@@ -126,7 +126,7 @@ fn was_free<I>(tried: TryLockResult<I>) -> bool {
 /// Tries to take a lock, with a hold that delays forks.
 #[inline]
 fn try_take<G>(try_lock: impl FnOnce() -> TryLockResult<G>) -> TryLockResult<Guard<G>> {
-    let _hold = Hold::new();
+    let _hold = ForkGuard::new();
     match try_lock() {
         Ok(inner) => Ok(Guard { inner, _hold }),
         Err(TryLockError::Poisoned(poisoned)) => {

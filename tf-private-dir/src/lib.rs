@@ -14,7 +14,6 @@
 //! The owner of `/` counts as root: in a user namespace that is often `nobody`. A group may write to a directory on the way if it is that
 //! of root, or has the number of the user: many systems give each user such a group, trusted only member the user is.
 
-
 mod path_walk;
 mod permissions;
 
@@ -90,7 +89,7 @@ impl PrivateDir {
     }
 
     fn open_as(path: &Path, others: OtherUsers, trusted: TrustedUsers) -> io::Result<Self> {
-        let fd = path_walk::open(path, trusted, path_walk::Last::Own)?;
+        let fd = path_walk::open(path, trusted, path_walk::LastComponent::Own)?;
         Self::checked(fd, path.to_owned(), trusted, others)
     }
 
@@ -100,7 +99,7 @@ impl PrivateDir {
     /// As [`open`](Self::open).
     pub fn open_in(parent: &Path, name: &str, others: OtherUsers) -> io::Result<Self> {
         let trusted = TrustedUsers::this_user()?;
-        let fd = path_walk::open(parent, trusted, path_walk::Last::Parent)?;
+        let fd = path_walk::open(parent, trusted, path_walk::LastComponent::Parent)?;
         let path = parent.join(name);
         let fd = path_walk::folder(fd.as_fd(), name.as_ref())
             .map_err(|error| path_walk::not_a_folder(error, &path))?;
@@ -125,8 +124,8 @@ impl PrivateDir {
     /// Returns whether its path still leads to it: somebody may have renamed or deleted it.
     pub fn is_in_place(&self) -> bool {
         let identity = |stat: Stat| (stat.st_dev, stat.st_ino);
-        let here = rustix::fs::fstat(&self.fd).map(identity);
-        here.is_ok() && here == rustix::fs::stat(&self.path).map(identity)
+        let opened = rustix::fs::fstat(&self.fd).map(identity);
+        opened.is_ok() && opened == rustix::fs::stat(&self.path).map(identity)
     }
 
     /// Opens a folder in it.

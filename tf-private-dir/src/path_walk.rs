@@ -16,7 +16,7 @@ const LINKS: usize = 40;
 
 /// What the last component is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Last {
+pub(crate) enum LastComponent {
     /// A directory on the way to another.
     Parent,
     /// The directory itself, which the caller checks.
@@ -24,12 +24,12 @@ pub(crate) enum Last {
 }
 
 /// Opens a directory, and creates what is missing. Checks each directory and link on the way.
-pub(crate) fn open(path: &Path, trusted: TrustedUsers, last: Last) -> io::Result<OwnedFd> {
+pub(crate) fn open(path: &Path, trusted: TrustedUsers, last: LastComponent) -> io::Result<OwnedFd> {
     let mut steps = components(path);
     let (mut here, mut name) = root()?;
     let mut links = 0;
     loop {
-        if last == Last::Parent || !steps.is_empty() {
+        if last == LastComponent::Parent || !steps.is_empty() {
             trusted.check_parent(&name, &rustix::fs::fstat(&here)?)?;
         }
         let Some(step) = steps.pop_front() else { return Ok(here) };

@@ -46,8 +46,8 @@ fn what_is_missing_is_created_for_this_user_alone() {
     for (path, expected) in
         [("a", 0o700), ("a/b/c", 0o700), ("a/b/c/d", 0o700), ("a/b/c/d/f", 0o600)]
     {
-        let found = fs::metadata(scratch.path().join(path)).unwrap().permissions().mode();
-        assert_eq!(found & 0o7777, expected, "{path}");
+        let actual = fs::metadata(scratch.path().join(path)).unwrap().permissions().mode();
+        assert_eq!(actual & 0o7777, expected, "{path}");
     }
     assert_eq!(get(&open(&path).unwrap().folder("d").unwrap(), "f").unwrap(), b"bytes");
 }
@@ -67,8 +67,8 @@ fn the_users_mask_does_not_matter() {
     child.args(["tests::the_users_mask_does_not_matter", "--exact"]).env(ROLE, &path);
     assert!(child.output().unwrap().status.success());
     for created in ["a", "a/b", "a/b/d"] {
-        let found = fs::metadata(scratch.path().join(created)).unwrap().permissions().mode();
-        assert_eq!(found & 0o777, 0o700, "{created}");
+        let actual = fs::metadata(scratch.path().join(created)).unwrap().permissions().mode();
+        assert_eq!(actual & 0o777, 0o700, "{created}");
     }
 }
 
@@ -120,7 +120,7 @@ fn the_directory_itself_is_this_users_alone() {
     let scratch = scratch();
     let path = scratch.path().join("c");
     open(&path).unwrap();
-    for (own, nothing, read) in [
+    for (permissions, nothing, read) in [
         (0o700, true, true),
         (0o755, false, true),
         (0o711, false, true),
@@ -130,12 +130,12 @@ fn the_directory_itself_is_this_users_alone() {
         (0o1777, false, false),
         (0o500, true, true),
     ] {
-        mode(&path, own);
+        mode(&path, permissions);
         for (others, is_fine) in [(OtherUsers::NoAccess, nothing), (OtherUsers::Read, read)] {
             let opened = PrivateDir::open(&path, others);
-            assert_eq!(opened.is_ok(), is_fine, "{own:o} {others:?}");
+            assert_eq!(opened.is_ok(), is_fine, "{permissions:o} {others:?}");
             if let Err(error) = opened {
-                let expected = format!("`{}` has mode {own:o}", path.display());
+                let expected = format!("`{}` has mode {permissions:o}", path.display());
                 assert!(error.to_string().contains(&expected), "{error}");
             }
         }

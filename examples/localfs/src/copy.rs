@@ -1,7 +1,7 @@
 //! `copy_file`.
 
 use crate::error::describe;
-use crate::name::Place;
+use crate::name::LocalPath;
 use crate::reader::open_file;
 use crate::root::{Entry, is_directory, is_same_file};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
@@ -18,7 +18,7 @@ use tf_fs_plugin::{Code, Error, Result};
 /// readers that have `dst` open or mapped keep the old content. A process that is killed leaves nothing behind, except
 /// a `.localfs-…` file: the complete one between the link and the rename that replace an existing `dst`, or a part of
 /// it where a file cannot get a name later (no `O_TMPFILE`, no `/proc`).
-pub(crate) fn copy_file(src: &Place<'_>, dst: &Place<'_>) -> Result<()> {
+pub(crate) fn copy_file(src: &LocalPath<'_>, dst: &LocalPath<'_>) -> Result<()> {
     let source = open_file(src)?;
     let source_stat = rustix::fs::fstat(&source).map_err(|error| src.describe(error))?;
     match dst.metadata() {

@@ -1,6 +1,6 @@
 //! Creating directories.
 
-use crate::name::Place;
+use crate::name::LocalPath;
 use crate::root::{Root, is_directory};
 use rustix::fs::Mode;
 use rustix::io::Errno;
@@ -11,11 +11,11 @@ use tf_fs_plugin::{Error, Result};
 /// Permissions of a new directory, before the process's mask.
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
 
-pub(crate) fn create_dir(place: &Place<'_>) -> Result<()> {
+pub(crate) fn create_dir(place: &LocalPath<'_>) -> Result<()> {
     make(place.root, &place.path).map_err(|error| place.describe(error))
 }
 
-pub(crate) fn recursively_create_dir(place: &Place<'_>) -> Result<()> {
+pub(crate) fn recursively_create_dir(place: &LocalPath<'_>) -> Result<()> {
     // Up to the nearest ancestor that exists or can be created, then down again.
     let mut missing = Vec::new();
     for path in place.path.ancestors().filter(|path| !path.as_os_str().is_empty()) {
@@ -35,7 +35,7 @@ pub(crate) fn recursively_create_dir(place: &Place<'_>) -> Result<()> {
 }
 
 #[cold]
-fn not_a_directory(place: &Place<'_>, ancestor: &Path) -> Error {
+fn not_a_directory(place: &LocalPath<'_>, ancestor: &Path) -> Error {
     if ancestor == place.path {
         return Error::expected_directory(place.uri);
     }

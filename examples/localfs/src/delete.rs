@@ -2,7 +2,7 @@
 
 use crate::error::describe;
 use crate::list::for_each_entry;
-use crate::name::Place;
+use crate::name::LocalPath;
 use crate::root::{is_directory, is_same_file};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -14,13 +14,13 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use tf_fs_plugin::{DeleteRecursivelyError, Error, Result, Uri};
 
-pub(crate) fn delete_file(place: &Place<'_>) -> Result<()> {
+pub(crate) fn delete_file(place: &LocalPath<'_>) -> Result<()> {
     let entry = place.entry()?;
     rustix::fs::unlinkat(&entry.dir, &*entry.name, AtFlags::empty())
         .map_err(|error| place.describe(error))
 }
 
-pub(crate) fn delete_dir(place: &Place<'_>) -> Result<()> {
+pub(crate) fn delete_dir(place: &LocalPath<'_>) -> Result<()> {
     let entry = place.entry()?;
     rustix::fs::unlinkat(&entry.dir, &*entry.name, AtFlags::REMOVEDIR)
         .map_err(|error| place.describe(error))
@@ -31,7 +31,7 @@ pub(crate) fn delete_dir(place: &Place<'_>) -> Result<()> {
 /// Directories are entered by handle, never through a link. So nothing outside the tree is touched,
 /// even if others change the tree meanwhile. Only two handles are open at a time, so the tree may
 /// be deeper than the limit of open files, and its paths may be longer than the system allows.
-pub(crate) fn delete_recursively(place: &Place<'_>) -> Result<(), DeleteRecursivelyError> {
+pub(crate) fn delete_recursively(place: &LocalPath<'_>) -> Result<(), DeleteRecursivelyError> {
     let entry = place.entry()?;
     let remove =
         |flags| rustix::fs::unlinkat(&entry.dir, &*entry.name, flags).map_err(io::Error::from);
@@ -44,7 +44,7 @@ pub(crate) fn delete_recursively(place: &Place<'_>) -> Result<(), DeleteRecursiv
         });
     }
     let directory = enter(&entry.dir, &entry.name).map_err(|error| place.describe(error))?;
-    let mut sweep = Sweep { uri: place.uri, files: 0, dirs: 0, error: None };
+    let mut sweep = TreeDeletion { uri: place.uri, files: 0, dirs: 0, error: None };
     sweep.sweep(directory);
     if sweep.error.is_none() {
         match remove(AtFlags::REMOVEDIR) {
@@ -65,7 +65,7 @@ fn enter(parent: impl AsFd, name: &Path) -> io::Result<OwnedFd> {
 }
 
 /// What is left of a tree.
-struct Sweep<'a> {
+struct TreeDeletion<'a> {
     uri: Uri<'a>,
     files: u64,
     dirs: u64,
@@ -85,7 +85,7 @@ struct Level {
     stays: bool,
 }
 
-impl Sweep<'_> {
+impl TreeDeletion<'_> {
     #[cold]
     fn fail(&mut self, error: impl Into<io::Error>, what: impl fmt::Display) {
         let error = describe(error.into(), what);

@@ -2,7 +2,7 @@
 
 use crate::error::leads_nowhere;
 use crate::list::for_each_entry;
-use crate::name::Place;
+use crate::name::LocalPath;
 use crate::root::{Access, Root, is_directory};
 use rustix::fs::FileType;
 use tf_fs_plugin::{Entries, Result, Uri, glob};
@@ -17,7 +17,7 @@ pub(crate) fn get_matching_paths(root: &Root, pattern: Uri<'_>) -> Result<Entrie
     if bytes.is_empty() {
         return Ok(Entries::new());
     }
-    Place::new(root, pattern)?;
+    LocalPath::new(root, pattern)?;
     let prefix = match pattern.scheme().len() {
         0 => 0,
         scheme => scheme + "://".len(),
@@ -63,7 +63,7 @@ impl Search<'_> {
 
     /// Keeps a path without wildcards if it exists. One that ends in `/` must be a directory.
     fn check(&mut self, path: Vec<u8>) -> Result<()> {
-        let place = Place::new(self.root, Uri::new(&path))?;
+        let place = LocalPath::new(self.root, Uri::new(&path))?;
         match self.root.metadata(&place.path) {
             Ok(stat) if is_directory(&stat) || !path.ends_with(b"/") => {
                 drop(place);
@@ -79,7 +79,7 @@ impl Search<'_> {
     /// Returns the entries of a directory that match `wildcard`, as complete names; with
     /// `descending` only those that may be directories, with a `/`.
     fn children(&self, path: &[u8], wildcard: &[u8], descending: bool) -> Result<Vec<Vec<u8>>> {
-        let place = Place::new(self.root, Uri::new(path))?;
+        let place = LocalPath::new(self.root, Uri::new(path))?;
         let directory = match self.root.open(&place.path, Access::Directory) {
             Ok(directory) => directory,
             Err(error) if leads_nowhere(&error) => return Ok(Vec::new()),

@@ -30,7 +30,7 @@ pub use settings::ROOT_VARIABLE;
 pub use transaction::Transaction;
 pub use writer::Writer;
 
-use name::Place;
+use name::LocalPath;
 use root::{Access, Root, is_directory};
 use settings::Config;
 use std::path::Path;
@@ -66,8 +66,8 @@ impl LocalFs {
     }
 
     /// Runs an operation on the place that `uri` names.
-    fn at<T>(&self, uri: Uri<'_>, op: impl FnOnce(&Place<'_>) -> Result<T>) -> Result<T> {
-        op(&Place::new(&self.config.settings().root, uri)?)
+    fn at<T>(&self, uri: Uri<'_>, op: impl FnOnce(&LocalPath<'_>) -> Result<T>) -> Result<T> {
+        op(&LocalPath::new(&self.config.settings().root, uri)?)
     }
 
     /// Runs an operation from one place to another.
@@ -75,15 +75,15 @@ impl LocalFs {
         &self,
         src: Uri<'_>,
         dst: Uri<'_>,
-        op: impl FnOnce(&Place<'_>, &Place<'_>) -> Result<()>,
+        op: impl FnOnce(&LocalPath<'_>, &LocalPath<'_>) -> Result<()>,
     ) -> Result<()> {
         let settings = self.config.settings();
-        op(&Place::new(&settings.root, src)?, &Place::new(&settings.root, dst)?)
+        op(&LocalPath::new(&settings.root, src)?, &LocalPath::new(&settings.root, dst)?)
     }
 
     fn open_writer(&self, uri: Uri<'_>, access: Access) -> Result<Writer> {
         let settings = self.config.settings();
-        let place = Place::new(&settings.root, uri)?;
+        let place = LocalPath::new(&settings.root, uri)?;
         let capacity = settings.write_buffer_bytes;
         Writer::open(&settings.root, &place, access, capacity, settings.sync_on_close)
     }
@@ -149,7 +149,7 @@ impl Filesystem for LocalFs {
 
     fn delete_recursively(&self, uri: Uri<'_>) -> Result<(), DeleteRecursivelyError> {
         let settings = self.config.settings();
-        delete::delete_recursively(&Place::new(&settings.root, uri)?)
+        delete::delete_recursively(&LocalPath::new(&settings.root, uri)?)
     }
 
     fn rename_file(&self, src: Uri<'_>, dst: Uri<'_>) -> Result<()> {
@@ -204,7 +204,7 @@ impl Filesystem for LocalFs {
             return Err(self.foreign(uri));
         }
         let settings = self.config.settings();
-        self.transactions.add(&settings.root, &Place::new(&settings.root, uri)?, transaction)
+        self.transactions.add(&settings.root, &LocalPath::new(&settings.root, uri)?, transaction)
     }
 
     fn get_transaction_for_path(&self, uri: Uri<'_>) -> Result<Option<Arc<Transaction>>> {
@@ -219,7 +219,7 @@ impl Filesystem for LocalFs {
             return Err(self.foreign(uri).with_code(Code::NotFound));
         }
         let settings = self.config.settings();
-        self.transactions.find_or_start(&settings.root, &Place::new(&settings.root, uri)?)
+        self.transactions.find_or_start(&settings.root, &LocalPath::new(&settings.root, uri)?)
     }
 
     fn decode_transaction_token(&self, transaction: &Arc<Transaction>) -> String {

@@ -1,6 +1,6 @@
 //! Reading directories.
 
-use crate::name::Place;
+use crate::name::LocalPath;
 use crate::root::Access;
 use rustix::fs::{FileType, RawDir};
 use rustix::io::Errno;
@@ -11,7 +11,7 @@ use tf_fs_plugin::{Entries, Result};
 /// Bytes of entries that one system call fetches: some thousand names.
 const BUFFER: usize = 64 << 10;
 
-pub(crate) fn get_children(place: &Place<'_>) -> Result<Entries> {
+pub(crate) fn get_children(place: &LocalPath<'_>) -> Result<Entries> {
     let directory = place.open(Access::Directory)?;
     let mut entries = Entries::new();
     for_each_entry(&directory, |name, _| entries.push(name))

@@ -16,7 +16,7 @@ const MAX_PATH: usize = 4095;
 
 /// A name from TensorFlow with its path.
 #[derive(Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct LocalPath<'a> {
     pub(crate) root: &'a Root,
     /// In the form that [`Root`] expects.
     pub(crate) path: Cow<'a, Path>,
@@ -24,7 +24,7 @@ pub(crate) struct Place<'a> {
     pub(crate) uri: Uri<'a>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> LocalPath<'a> {
     /// Returns the place of `local://host/path`. Below a root the host is the first component of the path.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Files open for reading.
 
 use crate::error::describe;
-use crate::name::Place;
+use crate::name::LocalPath;
 use crate::root::{Access, is_directory};
 use rustix::io::Errno;
 use std::fs::File;
@@ -14,13 +14,13 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub(crate) fn open(place: &Place<'_>) -> Result<Self> {
+    pub(crate) fn open(place: &LocalPath<'_>) -> Result<Self> {
         Ok(Self { file: open_file(place)? })
     }
 }
 
 /// Opens anything except a directory, which the system would open, too.
-pub(crate) fn open_file(place: &Place<'_>) -> Result<File> {
+pub(crate) fn open_file(place: &LocalPath<'_>) -> Result<File> {
     let file = place.open(Access::Read)?;
     let stat = rustix::fs::fstat(&file).map_err(|error| place.describe(error))?;
     if is_directory(&stat) {

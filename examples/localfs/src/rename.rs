@@ -2,7 +2,7 @@
 
 use crate::copy;
 use crate::delete;
-use crate::name::Place;
+use crate::name::LocalPath;
 use crate::root::{Entry, is_directory, is_same_file};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
@@ -10,7 +10,7 @@ use tf_fs_plugin::{Code, Error, Result};
 
 /// Renames atomically. Between filesystems of the machine, where the system cannot, it copies, renames
 /// the copy into place and deletes the source.
-pub(crate) fn rename_file(src: &Place<'_>, dst: &Place<'_>) -> Result<()> {
+pub(crate) fn rename_file(src: &LocalPath<'_>, dst: &LocalPath<'_>) -> Result<()> {
     let from = src.entry()?;
     let source = from.metadata().map_err(|error| src.describe(error))?;
     // A link to a directory is one for every query, so it is one here too. A link to nothing is a file.
@@ -51,14 +51,14 @@ pub(crate) fn rename_file(src: &Place<'_>, dst: &Place<'_>) -> Result<()> {
 /// Returns whether two names of one file are one entry of one directory, perhaps reached in two ways.
 fn is_same_entry(
     from: &Entry<'_, '_>,
-    src: &Place<'_>,
+    src: &LocalPath<'_>,
     to: &Entry<'_, '_>,
-    dst: &Place<'_>,
+    dst: &LocalPath<'_>,
 ) -> Result<bool> {
     if from.name.file_name() != to.name.file_name() {
         return Ok(false);
     }
-    let above = |place: &Place<'_>| {
+    let above = |place: &LocalPath<'_>| {
         let parent = place.path.parent().filter(|parent| !parent.as_os_str().is_empty());
         place.root.metadata(parent.unwrap_or(".".as_ref())).map_err(|error| place.describe(error))
     };

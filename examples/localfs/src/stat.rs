@@ -1,11 +1,11 @@
 //! Properties of paths.
 
-use crate::name::Place;
+use crate::name::LocalPath;
 use crate::root::is_directory;
 use std::time::{Duration, SystemTime};
 use tf_fs_plugin::{Code, Error, FileStatistics, Result};
 
-pub(crate) fn path_exists(place: &Place<'_>) -> Result<bool> {
+pub(crate) fn path_exists(place: &LocalPath<'_>) -> Result<bool> {
     match place.metadata() {
         Ok(_) => Ok(true),
         Err(error) if error.code() == Code::NotFound => Ok(false),
@@ -13,7 +13,7 @@ pub(crate) fn path_exists(place: &Place<'_>) -> Result<bool> {
     }
 }
 
-pub(crate) fn stat(place: &Place<'_>) -> Result<FileStatistics> {
+pub(crate) fn stat(place: &LocalPath<'_>) -> Result<FileStatistics> {
     let stat = place.metadata()?;
     let statistics = if is_directory(&stat) {
         FileStatistics::directory()
@@ -23,7 +23,7 @@ pub(crate) fn stat(place: &Place<'_>) -> Result<FileStatistics> {
     Ok(statistics.with_modified(time(stat.st_mtime, stat.st_mtime_nsec)))
 }
 
-pub(crate) fn get_file_size(place: &Place<'_>) -> Result<u64> {
+pub(crate) fn get_file_size(place: &LocalPath<'_>) -> Result<u64> {
     let statistics = stat(place)?;
     if statistics.is_directory {
         return Err(Error::expected_file(place.uri));

@@ -2,7 +2,7 @@
 
 use crate::error::describe;
 use crate::fsync::sync_path;
-use crate::name::Place;
+use crate::name::LocalPath;
 use crate::root::Root;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -77,20 +77,20 @@ impl Transactions {
     pub(crate) fn add(
         &self,
         root: &Arc<Root>,
-        place: &Place<'_>,
+        place: &LocalPath<'_>,
         transaction: &Arc<Transaction>,
     ) -> Result<()> {
         Self::add_locked(&mut lock(&self.by_path), root, place, transaction)
     }
 
-    pub(crate) fn find(&self, place: &Place<'_>) -> Option<Arc<Transaction>> {
+    pub(crate) fn find(&self, place: &LocalPath<'_>) -> Option<Arc<Transaction>> {
         lock(&self.by_path).get(&*place.path).cloned()
     }
 
     pub(crate) fn find_or_start(
         &self,
         root: &Arc<Root>,
-        place: &Place<'_>,
+        place: &LocalPath<'_>,
     ) -> Result<Arc<Transaction>> {
         // One lock for both steps, so that two callers get one transaction.
         let mut by_path = lock(&self.by_path);
@@ -105,7 +105,7 @@ impl Transactions {
     fn add_locked(
         by_path: &mut ByPath<'_>,
         root: &Arc<Root>,
-        place: &Place<'_>,
+        place: &LocalPath<'_>,
         transaction: &Arc<Transaction>,
     ) -> Result<()> {
         let path = place.path.to_path_buf();

@@ -1,7 +1,7 @@
 //! Files open for writing.
 
 use crate::error::describe;
-use crate::name::Place;
+use crate::name::LocalPath;
 use crate::root::{Access, Root};
 use rustix::io::Errno;
 use std::fs::File;
@@ -37,7 +37,7 @@ impl Writer {
     /// Opens the file of `place`, whose root is `root`.
     pub(crate) fn open(
         root: &Arc<Root>,
-        place: &Place<'_>,
+        place: &LocalPath<'_>,
         access: Access,
         capacity: usize,
         sync_on_close: bool,

@@ -28,10 +28,10 @@ pub unsafe trait HostAllocator: Send + Sync {
 }
 
 /// The allocator of ordinary memory.
-pub(super) struct Ordinary;
+pub(super) struct SystemAllocator;
 
 // SAFETY: `posix_memalign` keeps the promises.
-unsafe impl HostAllocator for Ordinary {
+unsafe impl HostAllocator for SystemAllocator {
     fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {
         let mut memory: *mut c_void = core::ptr::null_mut();
         // SAFETY: the alignment is a power of two and a multiple of a pointer's size.

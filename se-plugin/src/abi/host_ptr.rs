@@ -10,20 +10,20 @@ use tf_plugin_core::Result;
 struct Range {
     address: *mut u8,
     len: usize,
-    way: &'static Way,
+    way: &'static Direction,
     /// `None` once completed.
     pending: Option<Arc<Pending>>,
 }
 
 /// The direction of a copy, for error texts.
 #[derive(Debug)]
-struct Way {
+struct Direction {
     op: &'static str,
     token: &'static str,
 }
 
-static TO_DEVICE: Way = Way { op: "memcpy_htod", token: "a `HostSource`" };
-static TO_HOST: Way = Way { op: "memcpy_dtoh", token: "a `HostTarget`" };
+static TO_DEVICE: Direction = Direction { op: "memcpy_htod", token: "a `HostSource`" };
+static TO_HOST: Direction = Direction { op: "memcpy_dtoh", token: "a `HostTarget`" };
 
 // SAFETY: the memory belongs to no thread, and for as long as this exists TensorFlow neither frees it nor
 // writes to it (see `Pending`); shared references only read.

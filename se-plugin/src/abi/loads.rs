@@ -51,19 +51,19 @@ pub struct Export<T: ?Sized> {
     pub(super) loads: AtomicUsize,
     make: Option<fn() -> Box<T>>,
     /// `None` if it could not be created.
-    made: OnceLock<Option<Box<T>>>,
+    object: OnceLock<Option<Box<T>>>,
 }
 
 impl<T: ?Sized> Export<T> {
     /// Creates the export of a plugin that is not loaded yet. `make` creates the object, if there is one.
     #[must_use]
     pub const fn new(make: Option<fn() -> Box<T>>) -> Self {
-        Self { loads: AtomicUsize::new(0), make, made: OnceLock::new() }
+        Self { loads: AtomicUsize::new(0), make, object: OnceLock::new() }
     }
 
     /// Returns the object, which the first call creates. `None` without `make`, or if it panics, which is logged.
     pub(super) fn get(&self, op: &'static str, what: &str) -> Option<&T> {
-        let made = self.made.get_or_init(|| {
+        let object = self.object.get_or_init(|| {
             let make = self.make?;
             boundary::catch(op, || Ok(make()))
                 .inspect_err(|error| {
@@ -71,7 +71,7 @@ impl<T: ?Sized> Export<T> {
                 })
                 .ok()
         });
-        made.as_deref()
+        object.as_deref()
     }
 }
 

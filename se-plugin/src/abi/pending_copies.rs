@@ -137,9 +137,9 @@ impl Pending {
 /// A copy that is done and can be reused: most copies are done before the next one begins. If another thread holds the
 /// lock, even one of the parent process, `begin` creates a new copy instead.
 #[derive(Debug, Default)]
-pub(super) struct Spare(Mutex<Option<Arc<Pending>>>);
+pub(super) struct SpareCopy(Mutex<Option<Arc<Pending>>>);
 
-impl Spare {
+impl SpareCopy {
     /// Begins a copy of the stream with this health.
     #[inline]
     pub(super) fn begin(&self, health: impl FnOnce() -> Health) -> Arc<Pending> {
@@ -169,7 +169,7 @@ pub(super) fn begun(
     op: &'static str,
     pending: Arc<Pending>,
     outcome: &Result<()>,
-    spare: &Spare,
+    spare: &SpareCopy,
     copy_lists: [&PendingCopies; 2],
 ) {
     match pending.state.load(Ordering::Acquire) {
@@ -301,7 +301,7 @@ mod tests {
     #[derive(Default)]
     struct Parts {
         health: Health,
-        spare: Spare,
+        spare: SpareCopy,
         copy_lists: [PendingCopies; 2],
     }
 

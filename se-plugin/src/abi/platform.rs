@@ -277,14 +277,14 @@ callbacks! {
     fn create_stream_executor(platform, params: *mut SE_CreateStreamExecutorParams) {
         let filled = read_at_least(params, SE_CreateStreamExecutorParams::STRUCT_SIZE);
         let filled = filled.and_then(|params| {
-            let found = versions::size_of_host(params.stream_executor)?;
+            let size = versions::size_of_host(params.stream_executor)?;
             fill(params.stream_executor, &executor::table::<P::Device>())?;
             let needed = SP_StreamExecutor::STRUCT_SIZE;
-            if found < needed {
+            if size < needed {
                 let record = SP_StreamExecutor::NAME;
-                return Err(VersionError::TooShort { record, found, needed });
+                return Err(VersionError::TooShort { record, size, needed });
             }
-            executor::add_stream_options::<P::Device>(params.stream_executor, found);
+            executor::add_stream_options::<P::Device>(params.stream_executor, size);
             Ok(())
         });
         note::<P>(platform, filled)

@@ -1,9 +1,9 @@
 //! The objects behind the handles of the host.
 
 use super::host_release::takes_errors_of_copies;
-use super::pending_copies::{self, Pending, PendingCopies, Spare};
+use super::pending_copies::{self, Pending, PendingCopies, SpareCopy};
 use super::versions::field;
-use super::work::{Progress, Waits, Work};
+use super::work::{Progress, WaitingStream, Work};
 use crate::device::{Device, MemoryUsage};
 use crate::health::Health;
 use crate::memory::DevicePtr;
@@ -143,7 +143,7 @@ pub(super) struct StreamState<D: Device> {
     /// The copies before the end of the stream.
     pub(super) copies: PendingCopies,
     progress: Progress,
-    spare: Spare,
+    spare: SpareCopy,
 }
 
 impl<D: Device> StreamState<D> {
@@ -216,7 +216,7 @@ impl<D: Device> StreamState<D> {
     }
 }
 
-impl<D: Device> Waits for StreamState<D> {
+impl<D: Device> WaitingStream for StreamState<D> {
     #[inline]
     fn work(&self) -> &Work<Self> {
         &self.device.work

@@ -25,7 +25,7 @@ pub enum VersionError {
     /// `struct_size` is 0: the struct is not initialised.
     NoSize { record: &'static str },
     /// `struct_size` does not reach as far as this plugin needs.
-    TooShort { record: &'static str, found: usize, needed: usize },
+    TooShort { record: &'static str, size: usize, needed: usize },
     /// The host has another major version.
     MajorVersion { api: &'static str, ours: [i32; 3], host: [i32; 3] },
 }
@@ -34,16 +34,16 @@ impl fmt::Display for VersionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null { record } => {
-                write!(f, "TensorFlow passed no {record}; use a release from 2.12 on")
+                write!(f, "TensorFlow passed no {record}; use TensorFlow 2.12 or later")
             }
             Self::NoSize { record } => write!(
                 f,
-                "the struct_size of TensorFlow's {record} is 0; use a release from 2.12 on"
+                "the struct_size of TensorFlow's {record} is 0; use TensorFlow 2.12 or later"
             ),
-            Self::TooShort { record, found, needed } => write!(
+            Self::TooShort { record, size, needed } => write!(
                 f,
-                "TensorFlow's {record} has {found} bytes and this plugin needs {needed}; use a release \
-                 from 2.12 on"
+                "TensorFlow's {record} has {size} bytes and this plugin needs {needed}; use TensorFlow \
+                 2.12 or later"
             ),
             Self::MajorVersion { api, ours, host } => {
                 let [ours, host] =
@@ -78,10 +78,10 @@ pub(crate) unsafe fn size_of_host<T: Versioned>(record: *const T) -> Result<usiz
     match unsafe { record.cast::<usize>().read() } {
         0 => Err(VersionError::NoSize { record: T::NAME }),
         // A size that does not cover `struct_size` itself is as wrong as 0.
-        found if found < size_of::<usize>() => {
-            Err(VersionError::TooShort { record: T::NAME, found, needed: size_of::<usize>() })
+        size if size < size_of::<usize>() => {
+            Err(VersionError::TooShort { record: T::NAME, size, needed: size_of::<usize>() })
         }
-        found => Ok(found),
+        size => Ok(size),
     }
 }
 
@@ -115,9 +115,9 @@ pub(crate) unsafe fn require<T: Versioned>(
     needed: usize,
 ) -> Result<(), VersionError> {
     // SAFETY: `record` is null, or points to a struct that begins with `struct_size`.
-    let found = unsafe { size_of_host(record)? };
-    if found < needed {
-        return Err(VersionError::TooShort { record: T::NAME, found, needed });
+    let size = unsafe { size_of_host(record)? };
+    if size < needed {
+        return Err(VersionError::TooShort { record: T::NAME, size, needed });
     }
     Ok(())
 }

@@ -75,7 +75,7 @@ impl Progress {
 }
 
 /// A stream that waits for the work of others.
-pub(super) trait Waits: Sized {
+pub(super) trait WaitingStream: Sized {
     /// Returns the work on its device.
     fn work(&self) -> &Work<Self>;
 
@@ -106,7 +106,7 @@ pub(super) trait Waits: Sized {
 }
 
 #[cold]
-fn wait_for_all<S: Waits>(stream: &S, enqueued: u64) -> Result<()> {
+fn wait_for_all<S: WaitingStream>(stream: &S, enqueued: u64) -> Result<()> {
     for other in stream.work().streams() {
         if !ptr::eq(stream, &*other) {
             stream.wait_for(&other)?;
@@ -119,7 +119,7 @@ fn wait_for_all<S: Waits>(stream: &S, enqueued: u64) -> Result<()> {
 /// A kernel that runs. When it is dropped, its work has been enqueued.
 pub(super) struct Running<'a, S>(&'a Work<S>);
 
-impl<'a, S: Waits> Running<'a, S> {
+impl<'a, S: WaitingStream> Running<'a, S> {
     /// Begins a kernel's run on a stream, to which `weak` creates another reference.
     #[inline]
     pub(super) fn on(stream: &'a S, weak: impl FnOnce() -> Weak<S>) -> Self {

@@ -49,22 +49,22 @@ fn wrong(expected: &str) -> Error {
 }
 
 #[cold]
-fn other(expected: &str, found: u32) -> Error {
+fn other(expected: &str, kind: u32) -> Error {
     let kinds = "unknown list string integer float boolean type shape tensor placeholder function";
-    let found = kinds.split(' ').nth(found as usize).unwrap_or("unknown");
-    wrong(&format!("{expected}, but of the kind {found}"))
+    let kind = kinds.split(' ').nth(kind as usize).unwrap_or("unknown");
+    wrong(&format!("{expected}, but of the kind {kind}"))
 }
 
 /// Returns the last of the fields of a `oneof`, which is the one that counts.
 fn last(value: &[u8]) -> Result<Option<(u32, Value<'_>)>> {
-    let mut found = None;
+    let mut last = None;
     for field in values(value) {
         let (number, value) = field?;
         if (LIST..=10).contains(&number) {
-            found = Some((number, value));
+            last = Some((number, value));
         }
     }
-    Ok(found)
+    Ok(last)
 }
 
 impl<T: Element> Attribute for T {

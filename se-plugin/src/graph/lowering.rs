@@ -19,7 +19,7 @@ const LOWER: &str = "_lower_using_switch_merge";
 const FOR_XLA: &str = "_xla_propagate_compile_time_consts";
 
 /// A node that can be lowered.
-struct Flow {
+struct ControlFlowNode {
     name: String,
     device: String,
     inputs: Vec<String>,
@@ -39,7 +39,7 @@ struct Lowered {
     done: Vec<String>,
 }
 
-impl Flow {
+impl ControlFlowNode {
     fn of(node: &Node<'_>) -> Option<Self> {
         let is_flow = matches!(node.op(), "If" | "StatelessIf" | "While" | "StatelessWhile");
         if !is_flow || node.has_attr(LOWER) || !node.attr::<bool>(FOR_XLA).is_ok_and(|is| is) {
@@ -306,11 +306,11 @@ fn output(node: &str, output: usize) -> String {
 
 /// Lowers the branches and loops on devices of a type.
 pub(super) fn lower(graph: &mut Graph<'_>, device_type: &str) -> Result<()> {
-    let is_flow = |node: &&Node<'_>| node.is_on(device_type) && Flow::of(node).is_some();
+    let is_flow = |node: &&Node<'_>| node.is_on(device_type) && ControlFlowNode::of(node).is_some();
     let names: Vec<_> = graph.nodes().filter(is_flow).map(|node| node.name().to_owned()).collect();
     for name in names {
         // Read again, because lowering another node may have changed the inputs.
-        if let Some(flow) = graph.node(&name).and_then(Flow::of) {
+        if let Some(flow) = graph.node(&name).and_then(ControlFlowNode::of) {
             let lowered = flow.lower(graph)?;
             flow.replace(graph, &lowered);
         }

@@ -4,7 +4,7 @@ use super::delay::Delay;
 use super::event::WorkerEvent;
 use super::memory::{HostMemory, not_allocated};
 use super::observer::Observer;
-use super::queue::{Core, Point};
+use super::queue::{QueuePosition, StreamCore};
 use super::stream::WorkerStream;
 use crate::abi::host_buf::HostBuf;
 use crate::device::{AllocatorStats, Device, MemoryUsage};
@@ -26,11 +26,11 @@ pub struct HostDevice {
     health: Health,
     delay: Delay,
     observer: Option<Arc<dyn Observer>>,
-    streams: Mutex<Vec<Weak<Core>>>,
+    streams: Mutex<Vec<Weak<StreamCore>>>,
     /// The number of streams that were created so far.
     made: AtomicU64,
     /// Memory that will be free once the streams are at these points.
-    retired: Mutex<Vec<(DevicePtr, Vec<Point>)>>,
+    retired: Mutex<Vec<(DevicePtr, Vec<QueuePosition>)>>,
 }
 
 impl HostDevice {
@@ -60,7 +60,7 @@ impl HostDevice {
     }
 
     /// Returns the points at which the work that the streams have now is done.
-    fn ends(&self) -> Vec<Point> {
+    fn ends(&self) -> Vec<QueuePosition> {
         let mut streams = lock(&self.streams);
         streams.retain(|stream| stream.strong_count() > 0);
         let streams = streams.iter().filter_map(Weak::upgrade);
@@ -74,10 +74,11 @@ impl HostDevice {
             // Without the lock: a host callback may free memory, too.
             let all: Vec<_> =
                 lock(&self.retired).iter().flat_map(|(_, points)| points.clone()).collect();
-            all.iter().try_for_each(Point::wait_elsewhere)?;
+            all.iter().try_for_each(QueuePosition::wait_elsewhere)?;
         }
         let mut retired = lock(&self.retired);
-        let is_done = |(_, points): &mut (_, Vec<Point>)| points.iter().all(Point::is_done);
+        let is_done =
+            |(_, points): &mut (_, Vec<QueuePosition>)| points.iter().all(QueuePosition::is_done);
         retired.extract_if(.., is_done).try_for_each(|(memory, _)| self.memory.deallocate(memory))
     }
 }
@@ -126,7 +127,7 @@ impl Device for HostDevice {
         self.memory.check_process()?;
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         let (health, observer) = (self.health.clone(), self.observer.clone());
-        let core = Core::new(&self.memory, health, self.delay, number, observer);
+        let core = StreamCore::new(&self.memory, health, self.delay, number, observer);
         let stream = WorkerStream::of(core);
         lock(&self.streams).push(Arc::downgrade(stream.core()));
         Ok(stream)
@@ -150,7 +151,7 @@ impl Device for HostDevice {
 
     fn synchronize(&self) -> Result<()> {
         self.memory.check_process()?;
-        self.ends().iter().try_for_each(Point::wait_elsewhere)?;
+        self.ends().iter().try_for_each(QueuePosition::wait_elsewhere)?;
         self.health.check()
     }
 

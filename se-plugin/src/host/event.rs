@@ -1,6 +1,6 @@
 //! Events of worker streams.
 
-use super::queue::Point;
+use super::queue::QueuePosition;
 use crate::stream::{Event, EventStatus};
 use crate::sync::{ForkMutex, lock_across_forks};
 use tf_plugin_core::Result;
@@ -9,7 +9,7 @@ use tf_plugin_core::Result;
 #[derive(Debug, Default)]
 pub struct WorkerEvent {
     /// `None` until it is recorded.
-    latest: ForkMutex<Option<Point>>,
+    latest: ForkMutex<Option<QueuePosition>>,
 }
 
 impl WorkerEvent {
@@ -19,11 +19,11 @@ impl WorkerEvent {
         Self::default()
     }
 
-    pub(super) fn set(&self, point: Point) {
+    pub(super) fn set(&self, point: QueuePosition) {
         *lock_across_forks(&self.latest) = Some(point);
     }
 
-    pub(super) fn latest(&self) -> Option<Point> {
+    pub(super) fn latest(&self) -> Option<QueuePosition> {
         lock_across_forks(&self.latest).clone()
     }
 }

@@ -374,12 +374,12 @@ mod tests {
     /// Returns the access rights of this process at an address.
     fn protection(address: u64) -> String {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-        let found = maps.lines().find_map(|line| {
+        let rights = maps.lines().find_map(|line| {
             let (range, rest) = line.split_once(' ')?;
             let (start, end) = range.split_once('-')?;
             let [start, end] = [start, end].map(|text| u64::from_str_radix(text, 16).unwrap());
             (start..end).contains(&address).then(|| rest[..4].to_owned())
         });
-        found.expect("the address is mapped")
+        rights.expect("the address is mapped")
     }
 }

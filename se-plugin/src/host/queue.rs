@@ -17,7 +17,7 @@ use tf_plugin_core::__private::boundary;
 use tf_plugin_core::{Error, Result};
 
 /// The state that the thread, events and other streams share.
-pub(crate) struct Core {
+pub(crate) struct StreamCore {
     pub(super) memory: HostMemory,
     pub(super) health: Health,
     delay: Delay,
@@ -47,11 +47,11 @@ pub(super) struct Task {
     pub(super) op: &'static str,
     /// Whether it is delayed and observed.
     pub(super) is_work: bool,
-    pub(super) run: Box<dyn FnOnce(Turn) -> Result<()> + Send>,
+    pub(super) run: Box<dyn FnOnce(TaskContext) -> Result<()> + Send>,
 }
 
 /// The state in which a task begins.
-pub(super) struct Turn {
+pub(super) struct TaskContext {
     /// The first failure so far.
     pub(super) health: Result<()>,
     /// How long to wait while it has its memory.
@@ -60,13 +60,13 @@ pub(super) struct Turn {
 
 /// The end of the tasks that a stream had at some time.
 #[derive(Clone)]
-pub(super) struct Point {
-    core: Arc<Core>,
+pub(super) struct QueuePosition {
+    core: Arc<StreamCore>,
     /// The number of tasks by then.
     number: u64,
 }
 
-impl Point {
+impl QueuePosition {
     pub(super) fn is_done(&self) -> bool {
         self.core.done.load(Ordering::Acquire) >= self.number
     }
@@ -104,7 +104,7 @@ impl Point {
     }
 }
 
-impl Core {
+impl StreamCore {
     pub(super) fn new(
         memory: &HostMemory,
         health: Health,
@@ -127,12 +127,12 @@ impl Core {
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` in a forked process.
-    pub(super) fn end(self: &Arc<Self>) -> Result<Point> {
+    pub(super) fn end(self: &Arc<Self>) -> Result<QueuePosition> {
         self.memory.check_process()?;
-        Ok(Point { core: Arc::clone(self), number: lock(&self.queue).pushed })
+        Ok(QueuePosition { core: Arc::clone(self), number: lock(&self.queue).pushed })
     }
 
-    pub(super) fn push(self: &Arc<Self>, task: Task) -> Result<Point> {
+    pub(super) fn push(self: &Arc<Self>, task: Task) -> Result<QueuePosition> {
         let mut queue = lock(&self.queue);
         if queue.worker.is_none() {
             let core = Arc::clone(self);
@@ -147,14 +147,14 @@ impl Core {
         let number = queue.pushed;
         drop(queue);
         self.filled.notify_one();
-        Ok(Point { core: Arc::clone(self), number })
+        Ok(QueuePosition { core: Arc::clone(self), number })
     }
 
     /// Calls `copy` with ranges of the memory, which are free again when this returns: the next task may begin as
     /// soon as the token is complete.
     pub(super) fn copy(
         &self,
-        turn: Turn,
+        turn: TaskContext,
         op: &'static str,
         reads: &[DeviceRange],
         writes: &[DeviceRange],
@@ -189,7 +189,7 @@ impl Core {
     }
 
     /// Returns whether a point is in this queue.
-    pub(super) fn has(&self, point: &Point) -> bool {
+    pub(super) fn has(&self, point: &QueuePosition) -> bool {
         core::ptr::eq(self, &*point.core)
     }
 
@@ -210,7 +210,7 @@ impl Core {
             let was_well = health.is_ok();
             let observer = self.observer.as_ref().filter(|_| is_work && was_well);
             let start = observer.map(|observer| (observer, profiler::now(), Instant::now()));
-            let result = boundary::catch(op, || run(Turn { health, hold }));
+            let result = boundary::catch(op, || run(TaskContext { health, hold }));
             if let Some((observer, start, instant)) = start {
                 let (stream, failed) = (self.number, result.is_err());
                 let task = FinishedTask { stream, op, start, duration: instant.elapsed(), failed };
@@ -240,15 +240,18 @@ pub(super) fn sleep(time: Duration) {
     }
 }
 
-impl core::fmt::Debug for Core {
+impl core::fmt::Debug for StreamCore {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let (pushed, done) = (lock(&self.queue).pushed, self.done.load(Ordering::Acquire));
-        f.debug_struct("Core").field("pushed", &pushed).field("done", &done).finish_non_exhaustive()
+        f.debug_struct("StreamCore")
+            .field("pushed", &pushed)
+            .field("done", &done)
+            .finish_non_exhaustive()
     }
 }
 
-impl core::fmt::Debug for Point {
+impl core::fmt::Debug for QueuePosition {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_tuple("Point").field(&self.number).finish()
+        f.debug_tuple("QueuePosition").field(&self.number).finish()
     }
 }

@@ -3,7 +3,7 @@
 use super::delay::Delay;
 use super::event::WorkerEvent;
 use super::memory::HostMemory;
-use super::queue::{Core, Point, Task, Turn, sleep};
+use super::queue::{QueuePosition, StreamCore, Task, TaskContext, sleep};
 use super::range::DeviceRange;
 use crate::abi::host::borrow_table::Borrow;
 use crate::abi::host_callback::HostCallback;
@@ -27,21 +27,21 @@ use tf_plugin_core::{Error, Result};
 /// Dropping a stream first runs the tasks in its queue.
 #[derive(Debug)]
 pub struct WorkerStream {
-    core: Arc<Core>,
+    core: Arc<StreamCore>,
 }
 
 impl WorkerStream {
     /// Creates a stream on this memory, without a device.
     #[must_use]
     pub fn new(memory: &HostMemory, delay: Delay) -> Self {
-        Self::of(Core::new(memory, Health::default(), delay, 0, None))
+        Self::of(StreamCore::new(memory, Health::default(), delay, 0, None))
     }
 
-    pub(super) fn of(core: Core) -> Self {
+    pub(super) fn of(core: StreamCore) -> Self {
         Self { core: Arc::new(core) }
     }
 
-    pub(crate) fn core(&self) -> &Arc<Core> {
+    pub(crate) fn core(&self) -> &Arc<StreamCore> {
         &self.core
     }
 
@@ -150,8 +150,8 @@ impl WorkerStream {
     fn push(
         &self,
         op: &'static str,
-        run: impl FnOnce(&Core, Turn) -> Result<()> + Send + 'static,
-    ) -> Result<Point> {
+        run: impl FnOnce(&StreamCore, TaskContext) -> Result<()> + Send + 'static,
+    ) -> Result<QueuePosition> {
         self.core.health.check()?;
         self.push_always(op, true, run)
     }
@@ -160,8 +160,8 @@ impl WorkerStream {
         &self,
         op: &'static str,
         is_work: bool,
-        run: impl FnOnce(&Core, Turn) -> Result<()> + Send + 'static,
-    ) -> Result<Point> {
+        run: impl FnOnce(&StreamCore, TaskContext) -> Result<()> + Send + 'static,
+    ) -> Result<QueuePosition> {
         // A fork has the queue but not the thread.
         self.core.memory.check(op, &[])?;
         let core = Arc::downgrade(&self.core);
@@ -173,7 +173,7 @@ impl WorkerStream {
         self.core.push(Task { op, is_work, run: Box::new(run) })
     }
 
-    fn wait_for(&self, op: &'static str, point: Point) -> Result<()> {
+    fn wait_for(&self, op: &'static str, point: QueuePosition) -> Result<()> {
         if point.is_done() {
             return Ok(());
         }

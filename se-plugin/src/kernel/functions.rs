@@ -74,16 +74,16 @@ fn digest(message: &[u8], kind: Kind) -> Result<u64> {
     for field in fields(message) {
         let field = field?;
         let (inner, is_map) = kind.of(field.number);
-        let found = match field.value {
+        let value_hash = match field.value {
             Value::Bytes(bytes) => digest(bytes, inner)?,
             _ => digest(field.raw, Kind::Other)?,
         };
         if is_map {
             let mut entry = DefaultHasher::new();
-            (field.number, found).hash(&mut entry);
+            (field.number, value_hash).hash(&mut entry);
             maps = maps.wrapping_add(entry.finish());
         } else {
-            (field.number, found).hash(&mut all);
+            (field.number, value_hash).hash(&mut all);
         }
     }
     maps.hash(&mut all);

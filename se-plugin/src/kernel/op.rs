@@ -211,8 +211,8 @@ impl Definition {
 
 /// Returns the string in a field of a message.
 fn string(message: &[u8], number: u32) -> Result<String> {
-    let found = each_of(message, number).next().transpose()?;
-    Ok(String::from_utf8_lossy(found.unwrap_or_default()).into_owned())
+    let text = each_of(message, number).next().transpose()?;
+    Ok(String::from_utf8_lossy(text.unwrap_or_default()).into_owned())
 }
 
 #[cfg(test)]

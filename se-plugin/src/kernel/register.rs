@@ -2,7 +2,7 @@
 
 use super::names::meant;
 use super::op::OpRegistration;
-use super::registry::{self, Choice, HostFeatures, Registration};
+use super::registry::{self, HostFeatures, Registration, Selection};
 use super::{workarounds, xla};
 use crate::abi::device_type::device_type;
 use crate::abi::kernel::ops::Ops;
@@ -33,7 +33,7 @@ pub(crate) fn register<P: Platform>() {
                 log_error(&format_args!("the op {} is not registered: {error:#}", op.name));
             }
         }
-        let Choice { chosen, refused } =
+        let Selection { chosen, refused } =
             registry::choose(registry::of_platform::<P>(), HostFeatures::now());
         for refusal in refused {
             log_error(&refusal);

@@ -115,10 +115,10 @@ impl fmt::Display for Registration {
 
 /// Returns the kernels of a platform, always in the same order.
 pub(crate) fn of_platform<P: Platform>() -> Vec<&'static Registration> {
-    let mut own = lock(&ALL).clone();
-    own.retain(|one| (one.platform)() == TypeId::of::<P>());
-    own.sort_by_key(|one| (one.op, one.place, one.options.types, (one.functions.name)()));
-    own
+    let mut kernels = lock(&ALL).clone();
+    kernels.retain(|one| (one.platform)() == TypeId::of::<P>());
+    kernels.sort_by_key(|one| (one.op, one.place, one.options.types, (one.functions.name)()));
+    kernels
 }
 
 /// The features that kernels may need and that not every host has.
@@ -155,7 +155,7 @@ pub(crate) fn has_kernel_of<P: Platform>(op: &str, types: &[(&str, DType)]) -> b
 
 /// The kernels to register, and why others are not registered.
 #[derive(Debug, Default)]
-pub(crate) struct Choice<'a> {
+pub(crate) struct Selection<'a> {
     pub(crate) chosen: Vec<&'a Registration>,
     pub(crate) refused: Vec<String>,
 }
@@ -165,8 +165,8 @@ pub(crate) struct Choice<'a> {
 pub(crate) fn choose<'a>(
     all: impl IntoIterator<Item = &'a Registration>,
     host: HostFeatures,
-) -> Choice<'a> {
-    let mut choice = Choice::default();
+) -> Selection<'a> {
+    let mut choice = Selection::default();
     for one in all {
         if !host.all_for(one) {
             continue;

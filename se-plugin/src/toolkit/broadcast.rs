@@ -63,8 +63,8 @@ impl<const N: usize> Broadcast<N> {
         for (axis, &len) in shape.iter().enumerate().rev() {
             let mut strides = [0; N];
             for side in 0..N {
-                let own = (axis + shapes[side].len()).checked_sub(shape.len());
-                let size = own.map_or(1, |own| shapes[side][own]);
+                let own_axis = (axis + shapes[side].len()).checked_sub(shape.len());
+                let size = own_axis.map_or(1, |own_axis| shapes[side][own_axis]);
                 if size != 1 {
                     strides[side] = next[side];
                     next[side] *= size;

@@ -218,11 +218,11 @@ mod tests {
         for &(a_shape, b_shape) in shapes {
             let broadcast = Broadcast::new([a_shape, b_shape]).unwrap();
             let (a, b) = (noise(a_shape), noise(b_shape));
-            let mut found = vec![f32::NAN; count(broadcast.shape())];
-            zip(&a, &b, &mut found, &broadcast, |a, b| a - 2.0 * b);
+            let mut result = vec![f32::NAN; count(broadcast.shape())];
+            zip(&a, &b, &mut result, &broadcast, |a, b| a - 2.0 * b);
             let expected = indices(broadcast.shape())
                 .map(|index| at(&a, a_shape, &index) - 2.0 * at(&b, b_shape, &index));
-            assert_eq!(found, expected.collect::<Vec<_>>(), "{a_shape:?} and {b_shape:?}");
+            assert_eq!(result, expected.collect::<Vec<_>>(), "{a_shape:?} and {b_shape:?}");
         }
     }
 
@@ -237,13 +237,13 @@ mod tests {
             let broadcast = Broadcast::new([c_shape, a_shape, b_shape]).unwrap();
             let (a, b) = (noise(a_shape), noise(b_shape));
             let c: Vec<u8> = (0..count(c_shape)).map(|at| u8::from(at % 2 == 0) * 7).collect();
-            let mut found = vec![f32::NAN; count(broadcast.shape())];
-            select(&c, &a, &b, &mut found, &broadcast);
+            let mut result = vec![f32::NAN; count(broadcast.shape())];
+            select(&c, &a, &b, &mut result, &broadcast);
             let expected = indices(broadcast.shape()).map(|index| match at(&c, c_shape, &index) {
                 0 => at(&b, b_shape, &index),
                 _ => at(&a, a_shape, &index),
             });
-            assert_eq!(found, expected.collect::<Vec<_>>(), "{c_shape:?}");
+            assert_eq!(result, expected.collect::<Vec<_>>(), "{c_shape:?}");
         }
     }
 

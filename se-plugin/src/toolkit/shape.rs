@@ -98,16 +98,16 @@ pub fn axis(axis: i64, rank: usize) -> Result<usize> {
 /// # Errors
 /// `INVALID_ARGUMENT` if there is no such axis, or it is named twice.
 pub fn axes(axes: &[i64], rank: usize) -> Result<Vec<usize>> {
-    let mut found = axes.iter().map(|&one| axis(one, rank)).collect::<Result<Vec<_>>>()?;
-    found.sort_unstable();
-    let len = found.len();
-    found.dedup();
-    if found.len() < len {
+    let mut sorted = axes.iter().map(|&one| axis(one, rank)).collect::<Result<Vec<_>>>()?;
+    sorted.sort_unstable();
+    let len = sorted.len();
+    sorted.dedup();
+    if sorted.len() < len {
         return Err(Error::invalid_argument(format!(
             "Invalid reduction arguments: Axes contains duplicate dimension: {axes:?}"
         )));
     }
-    Ok(found)
+    Ok(sorted)
 }
 
 /// Returns the shape without some axes or, with `keep_dims`, with 1 in their place.

@@ -198,8 +198,9 @@ mod tests {
         ] {
             let plan = slice(&[begin], &[end], &[stride], masks).plan(&[5]).unwrap();
             let Steps { start, count, step } = plan.steps[0];
-            let found: Vec<_> = (0..count).map(|at| start as isize + at as isize * step).collect();
-            assert_eq!(found, expected, "[{begin}:{end}:{stride}]");
+            let indices: Vec<_> =
+                (0..count).map(|at| start as isize + at as isize * step).collect();
+            assert_eq!(indices, expected, "[{begin}:{end}:{stride}]");
             assert_eq!(plan.shape, [expected.len()]);
         }
         assert_eq!(slice(&[0], &[0], &[1], all).plan(&[0]).unwrap().shape, [0]);

@@ -108,8 +108,8 @@ mod tests {
     #[test]
     fn windows_are_those_of_tensorflow() {
         let windows = |input, size, stride, dilation, padding| {
-            let found = Windows::new(input, size, stride, dilation, padding).ok()?;
-            Some((found.count, found.before))
+            let axis = Windows::new(input, size, stride, dilation, padding).ok()?;
+            Some((axis.count, axis.before))
         };
         assert_eq!(windows(5, 3, 2, 1, Padding::Valid), Some((2, 0)));
         assert_eq!(windows(5, 3, 2, 1, Padding::Same), Some((3, 1)));

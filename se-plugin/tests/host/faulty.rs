@@ -87,16 +87,16 @@ devices!(
 
 #[test]
 fn what_a_platform_says_of_itself_stays() {
-    fn said<P: Platform>() -> String {
+    fn description<P: Platform>() -> String {
         let host = Host::load::<P>().expect("loaded");
         let device = host.device(2).expect("a third device");
         let stats = device.allocator_stats(std::mem::size_of::<[u64; 16]>());
-        let own = [P::USE_BFC_ALLOCATOR, P::FORCE_MEMORY_GROWTH];
+        let options = [P::USE_BFC_ALLOCATOR, P::FORCE_MEMORY_GROWTH];
         let device = (device.description(), device.figures(), stats.is_some());
-        format!("{own:?} {:?} {device:?}", host.names())
+        format!("{options:?} {:?} {device:?}", host.names())
     }
-    let plain = said::<Other>();
-    assert_eq!(said::<Faulty<Other>>(), plain);
+    let plain = description::<Other>();
+    assert_eq!(description::<Faulty<Other>>(), plain);
     assert!(plain.starts_with("[false, false] [\"OTHER_NAME\", \"OTHER_TYPE\"]"), "{plain}");
 }
 
@@ -237,8 +237,8 @@ fn each_operation_meets_its_fault() {
             // The stream does not report what the device, another stream or an event failed at.
             let of_others = ["allocate", "create_stream", "get_event_status"];
             let of_stream = kept && !of_others.contains(&operation);
-            let found = results.each_ref().map(Result::is_err);
-            assert_eq!(found, [answer, kept, of_stream], "{context}: {results:?}");
+            let failed = results.each_ref().map(Result::is_err);
+            assert_eq!(failed, [answer, kept, of_stream], "{context}: {results:?}");
             let (code, text) = match (operation, fault) {
                 // The callback is made while the method ends, so that is the first failure.
                 ("host_callback", Fault::Fail(_) | Fault::Panic) => {

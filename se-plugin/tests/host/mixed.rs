@@ -31,8 +31,8 @@ fn mixes<'d>(one: &'d TestDevice<'d>, other: &'d TestDevice<'d>) -> [(&'static s
 fn handles_of_two_hosts_are_not_mixed() {
     let hosts = [(); 2].map(|()| Host::load::<HostPlatform>().unwrap());
     let [one, other] = hosts.each_ref().map(|host| host.device(0).unwrap());
-    for (op, said) in mixes(&one, &other).into_iter().chain(mixes(&other, &one)) {
-        assert!(said.starts_with(&format!("`{op}` got handles of two hosts")), "{said}");
+    for (op, message) in mixes(&one, &other).into_iter().chain(mixes(&other, &one)) {
+        assert!(message.starts_with(&format!("`{op}` got handles of two hosts")), "{message}");
     }
     drop([one, other]);
     assert_eq!(hosts.each_ref().map(Host::live), [0, 0]);
@@ -42,8 +42,8 @@ fn handles_of_two_hosts_are_not_mixed() {
 fn null_handles_are_not_mixed_either() {
     let hosts = [(); 2].map(|()| Host::load::<HostPlatform>().unwrap());
     let [one, other] = hosts.each_ref().map(|host| host.device(0).unwrap());
-    let said = refusal(|| one.null_stream().record_event(&other.null_event()));
-    assert!(said.contains("two hosts"), "{said}");
+    let message = refusal(|| one.null_stream().record_event(&other.null_event()));
+    assert!(message.contains("two hosts"), "{message}");
 }
 
 /// Makes a stream wait for another device's, as TensorFlow does when it copies from one to the other. It records
@@ -59,11 +59,11 @@ fn streams_of_two_devices_of_a_host_wait_for_each_other() {
     stream.wait_stream(&foreign).unwrap();
     stream.synchronize().unwrap();
     assert_eq!(event.status(), EventStatus::Complete);
-    for said in [
+    for message in [
         refusal(|| stream.record_event(&event)),
         refusal(|| drop(stream.time(&timer, true))),
         refusal(|| drop(stream.time(&timer, false))),
     ] {
-        assert!(said.contains("got handles of two devices"), "{said}");
+        assert!(message.contains("got handles of two devices"), "{message}");
     }
 }

@@ -1,6 +1,6 @@
 //! The platforms of these tests: devices on the host. Each test has its own graph pass and profiler.
 
-use crate::abi::Counted;
+use crate::abi::CountingAllocator;
 use crate::switch::Switch;
 use se_plugin::host::{FinishedTask, HostDevice, HostMemory, WorkerEvent, WorkerStream};
 use se_plugin::prelude::*;
@@ -21,7 +21,7 @@ pub(crate) static SWITCH: Switch = Switch::new();
 /// Copies that were not made yet.
 pub(crate) static SOURCES: Mutex<Vec<HostSource>> = Mutex::new(Vec::new());
 /// Host memory of the devices. Only tests that hold [`SWITCH`] alone may allocate from it: one of them counts it.
-pub(crate) static MEMORY: Counted = Counted::new(|| SWITCH.trip("host memory"));
+pub(crate) static MEMORY: CountingAllocator = CountingAllocator::new(|| SWITCH.trip("host memory"));
 
 /// The number of [`Switched`] platforms that exist.
 pub(crate) static PLATFORMS: AtomicUsize = AtomicUsize::new(0);
@@ -38,7 +38,7 @@ impl Drop for Switched {
 impl Platform for Switched {
     const NAME: &'static str = "SWITCHED";
     const TYPE: &'static str = "SWITCHED";
-    type Device = Own;
+    type Device = SwitchedDevice;
 
     fn new() -> Result<Self> {
         SWITCH.trip("new")?;
@@ -48,9 +48,9 @@ impl Platform for Switched {
     fn device_count(&self) -> Result<usize> {
         SWITCH.trip("device_count").map(|()| 1)
     }
-    fn open(&self, _: usize) -> Result<Own> {
+    fn open(&self, _: usize) -> Result<SwitchedDevice> {
         SWITCH.trip("open")?;
-        Own::open(|op| SWITCH.trip(op))
+        SwitchedDevice::open(|op| SWITCH.trip(op))
     }
 }
 
@@ -68,12 +68,12 @@ pub(crate) fn with_switched(body: impl FnOnce(&TestDevice<'_>)) {
 
 /// A device for these tests. It records the priorities of its streams, reports what a [`HostDevice`] does not, and
 /// fails if `trip` does.
-pub(crate) struct Own {
+pub(crate) struct SwitchedDevice {
     device: HostDevice,
     trip: fn(&str) -> Result<()>,
 }
 
-impl Own {
+impl SwitchedDevice {
     pub(crate) fn open(trip: fn(&str) -> Result<()>) -> Result<Self> {
         let observer = |task: &FinishedTask| {
             let line = TIMELINE.line(0, format!("Stream {}", task.stream));
@@ -102,8 +102,8 @@ macro_rules! says {
     )*};
 }
 
-impl Device for Own {
-    type Stream = OwnStream;
+impl Device for SwitchedDevice {
+    type Stream = SwitchedStream;
     type Event = WorkerEvent;
 
     fn allocate(&self, bytes: u64) -> Result<DevicePtr> {
@@ -117,10 +117,10 @@ impl Device for Own {
     fn memory_usage(&self) -> Result<MemoryUsage> {
         (self.trip)("memory_usage").and_then(|()| self.device.memory_usage())
     }
-    fn create_stream(&self) -> Result<OwnStream> {
-        Ok(OwnStream(self.device.create_stream()?, self.trip))
+    fn create_stream(&self) -> Result<SwitchedStream> {
+        Ok(SwitchedStream(self.device.create_stream()?, self.trip))
     }
-    fn create_stream_with_options(&self, options: &StreamOptions) -> Result<OwnStream> {
+    fn create_stream_with_options(&self, options: &StreamOptions) -> Result<SwitchedStream> {
         PRIORITIES.lock()?.push(options.priority);
         self.create_stream()
     }
@@ -157,9 +157,9 @@ const STATS: AllocatorStats = AllocatorStats {
     largest_free_block: u64::MAX,
 };
 
-pub(crate) struct OwnStream(WorkerStream, fn(&str) -> Result<()>);
+pub(crate) struct SwitchedStream(WorkerStream, fn(&str) -> Result<()>);
 
-impl Stream for OwnStream {
+impl Stream for SwitchedStream {
     type Event = WorkerEvent;
 
     fn copy_to_device(&self, target: DevicePtr, source: HostSource) -> Result<()> {
@@ -218,8 +218,8 @@ macro_rules! devices {
 /// A platform with a graph pass and a profiler, or without.
 macro_rules! platform {
     ($name:ident, graph: $graph:expr, profiler: $profiler:expr) => {
-        crate::platform::devices!($name = "RUST_TEST": 1 of crate::platform::Own, |_| {
-            crate::platform::Own::open(|_| Ok(()))
+        crate::platform::devices!($name = "RUST_TEST": 1 of crate::platform::SwitchedDevice, |_| {
+            crate::platform::SwitchedDevice::open(|_| Ok(()))
         });
         impl se_plugin::__private::Exported for $name {
             fn graph() -> &'static se_plugin::__private::GraphExport {

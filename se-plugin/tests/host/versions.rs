@@ -54,9 +54,9 @@ fn streams_with_options_are_offered_where_there_is_room() {
     for stream_executor in 288..=304 {
         let host = load(Sizes { stream_executor, ..Sizes::default() }).unwrap();
         let device = host.device(0).unwrap();
-        let made = device.stream_with_options(Some((24, Some(-1))));
-        assert_eq!(made.is_some(), stream_executor >= 296, "{stream_executor}");
-        made.map_or(Ok(()), |(_, made)| made).unwrap();
+        let created = device.stream_with_options(Some((24, Some(-1))));
+        assert_eq!(created.is_some(), stream_executor >= 296, "{stream_executor}");
+        created.map_or(Ok(()), |(_, created)| created).unwrap();
         assert_eq!(host.violations(), [], "{stream_executor}");
     }
 
@@ -64,8 +64,8 @@ fn streams_with_options_are_offered_where_there_is_room() {
     let device = host.device(0).unwrap();
     let asked = |options| -> se_plugin::Result<Vec<Option<i32>>> {
         PRIORITIES.lock().unwrap().clear();
-        let (stream, made) = device.stream_with_options(options).expect("there is room");
-        made?;
+        let (stream, created) = device.stream_with_options(options).expect("there is room");
+        created?;
         stream.synchronize()?;
         Ok(PRIORITIES.lock().unwrap().clone())
     };

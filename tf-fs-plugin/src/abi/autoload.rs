@@ -44,12 +44,12 @@ fn register() -> Result<(), MissingSymbol> {
     let registration = RegistrationFunctions::get()?;
     // Any address in this library works, except that of an exported function, which another library
     // can replace.
-    let own = core::ptr::from_ref(SWITCH).cast::<c_void>();
+    let switch = core::ptr::from_ref(SWITCH).cast::<c_void>();
     // SAFETY: `Dl_info` is pointers, for which zeros are a value; `dladdr` takes any address and
     // fills the struct if it returns non-zero.
     let info = unsafe {
         let mut info: libc::Dl_info = core::mem::zeroed();
-        (libc::dladdr(own, &raw mut info) != 0).then_some(info)
+        (libc::dladdr(switch, &raw mut info) != 0).then_some(info)
     };
     let Some(path) = info.map(|info| info.dli_fname).filter(|path| !path.is_null()) else {
         log_error(&"the filesystem plugin is not registered: the system does not know its file");

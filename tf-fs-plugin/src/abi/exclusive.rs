@@ -48,9 +48,9 @@ impl<T> Exclusive<T> {
         }
 
         let held = HELD + u64::from(fork::generation());
-        let found = self.state.swap(held, Ordering::Acquire);
-        if found != FREE {
-            self.wait(held, found)?;
+        let previous = self.state.swap(held, Ordering::Acquire);
+        if previous != FREE {
+            self.wait(held, previous)?;
         }
         let mut leave = Leave(&self.state, BROKEN);
         // SAFETY: the state went from `FREE` to held by this thread's doing, and until `leave` is
@@ -60,24 +60,24 @@ impl<T> Exclusive<T> {
         Ok(answer)
     }
 
-    /// Waits for the value after a swap that `found` it not free.
+    /// Waits for the value after a swap whose `previous` state is not free.
     #[cold]
-    fn wait(&self, held: u64, mut found: u64) -> Result<()> {
-        let mut looks = 0_u32;
-        while found == held {
-            looks = looks.saturating_add(1);
-            if looks < 64 {
+    fn wait(&self, held: u64, mut previous: u64) -> Result<()> {
+        let mut attempts = 0_u32;
+        while previous == held {
+            attempts = attempts.saturating_add(1);
+            if attempts < 64 {
                 std::thread::yield_now();
             } else {
                 std::thread::sleep(Duration::from_micros(100));
             }
-            found = self.state.swap(held, Ordering::Acquire);
+            previous = self.state.swap(held, Ordering::Acquire);
         }
-        if found == FREE {
+        if previous == FREE {
             return Ok(());
         }
-        self.state.store(found, Ordering::Release);
-        Err(if found == BROKEN {
+        self.state.store(previous, Ordering::Release);
+        Err(if previous == BROKEN {
             Error::internal(
                 "the file is broken: an earlier operation on it panicked, so data may be missing",
             )

@@ -281,11 +281,11 @@ unsafe extern "C" fn paths_exist<F: Filesystem>(
                 .map(|index| state.with_uri(*paths.add(index), |uri| Ok(uri.as_bytes().to_vec())))
                 .collect();
             let uris: Vec<Uri<'_>> = names.iter().flatten().map(|name| Uri::new(name)).collect();
-            let mut found = state.filesystem.paths_exist(&uris).into_iter();
+            let mut exist = state.filesystem.paths_exist(&uris).into_iter();
             Ok(names
                 .iter()
                 .map(|name| match name {
-                    Ok(name) => require(found.next().unwrap_or_else(too_few)?, Uri::new(name)),
+                    Ok(name) => require(exist.next().unwrap_or_else(too_few)?, Uri::new(name)),
                     Err(error) => Err(Error::new(error.code(), error.message().to_owned())),
                 })
                 .collect())
@@ -331,9 +331,11 @@ unsafe extern "C" fn translate_name<F: Filesystem>(
                 c_string(&state?.filesystem.translate_name(uri))
             } else {
                 // Nearly always a canonical name of a file in this filesystem, which stays as it is.
-                let own = state.ok().and_then(|state| Uri::with_prefix(uri, state.prefix()));
-                match own {
-                    Some(own) if own.is_canonical() && !own.is_root() => c_buffer(uri),
+                let canonical = state.ok().and_then(|state| Uri::with_prefix(uri, state.prefix()));
+                match canonical {
+                    Some(canonical) if canonical.is_canonical() && !canonical.is_root() => {
+                        c_buffer(uri)
+                    }
                     _ => c_buffer(&defaults::translate_name(uri)),
                 }
             };

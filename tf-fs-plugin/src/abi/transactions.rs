@@ -57,8 +57,8 @@ slots! {
     fn get_transaction_for_path(filesystem: state, path: Path, token: NewToken) -> c_int, or -1 {
         let place = place(token)?;
         let transaction = state.with_uri(path, |uri| {
-            let found = state.filesystem.get_transaction_for_path(uri)?;
-            found.ok_or_else(|| Error::not_found(format_args!("a transaction for {uri}")))
+            let transaction = state.filesystem.get_transaction_for_path(uri)?;
+            transaction.ok_or_else(|| Error::not_found(format_args!("a transaction for {uri}")))
         })?;
         *place = state.tokens.lock()?.token(filesystem, transaction)?;
         Ok(0)
@@ -68,8 +68,8 @@ slots! {
     ) -> c_int, or -1 {
         let place = place(token)?;
         // Only this operation has a separate code for a path of another filesystem.
-        let own = state.check_scheme(Uri::new(bytes(path)?));
-        own.map_err(|error| error.with_code(Code::NotFound))?;
+        let checked = state.check_scheme(Uri::new(bytes(path)?));
+        checked.map_err(|error| error.with_code(Code::NotFound))?;
         let transaction =
             state.with_uri(path, |uri| state.filesystem.get_or_start_transaction_for_path(uri))?;
         *place = state.tokens.lock()?.token(filesystem, transaction)?;

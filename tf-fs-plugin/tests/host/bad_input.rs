@@ -1,6 +1,6 @@
 //! Arguments that no host should pass: a clear error or nothing at all, never a crash.
 
-use crate::abi::raw::{self, BadOption, Buffer, Given, call};
+use crate::abi::raw::{self, Arguments, BadOption, Buffer, call};
 use crate::full::Full;
 use crate::support::{code, fails};
 use tf_fs_plugin::{Code, Operations};
@@ -46,7 +46,7 @@ fn without_a_status_nothing_happens() {
             continue;
         }
         for path in [FILE, "full://h/new"] {
-            let answer = call(&fs, op, path, Given { status: false, ..Given::ALL });
+            let answer = call(&fs, op, path, Arguments { status: false, ..Arguments::ALL });
             assert!(answer.status.is_ok(), "{op}: {answer:?}");
             assert_eq!(answer.returned, fallback(op), "{op}");
         }
@@ -58,9 +58,12 @@ fn without_a_status_nothing_happens() {
 #[test]
 fn without_a_filesystem_nothing_is_open() {
     let (_host, fs) = fixture();
-    for given in [Given { filesystem: false, ..Given::ALL }, Given { state: false, ..Given::ALL }] {
+    for arguments in [
+        Arguments { filesystem: false, ..Arguments::ALL },
+        Arguments { state: false, ..Arguments::ALL },
+    ] {
         for (op, _) in Operations::NAMES {
-            let answer = call(&fs, op, FILE, given);
+            let answer = call(&fs, op, FILE, arguments);
             assert_eq!(answer.returned, fallback(op), "{op}");
             match *op {
                 // It has no status of its own to report this.
@@ -89,7 +92,7 @@ fn null_paths_and_places_are_invalid_arguments() {
     let (host, fs) = fixture();
     for (op, _) in Operations::NAMES {
         if !NO_PATH.split(' ').any(|known| known == *op) {
-            let answer = call(&fs, op, FILE, Given { path: false, ..Given::ALL });
+            let answer = call(&fs, op, FILE, Arguments { path: false, ..Arguments::ALL });
             assert_eq!(answer.returned, fallback(op), "{op}");
             match *op {
                 "translate_name" => {}
@@ -100,14 +103,14 @@ fn null_paths_and_places_are_invalid_arguments() {
             }
         }
         if PLACE.split(' ').any(|known| known == *op) {
-            let answer = call(&fs, op, FILE, Given { place: false, ..Given::ALL });
+            let answer = call(&fs, op, FILE, Arguments { place: false, ..Arguments::ALL });
             assert_eq!(answer.returned, fallback(op), "{op}");
             fails(answer.status, Code::InvalidArgument, "null pointer");
         }
     }
     // Options that are null.
     for op in ["set_filesystem_configuration", "set_filesystem_configuration_option"] {
-        let answer = call(&fs, op, FILE, Given::ALL);
+        let answer = call(&fs, op, FILE, Arguments::ALL);
         fails(answer.status, Code::InvalidArgument, "null pointer");
     }
     // Counters and statuses may be null.
@@ -116,7 +119,8 @@ fn null_paths_and_places_are_invalid_arguments() {
     assert!(!all);
     first.expect("it is there");
     fails(second, Code::InvalidArgument, "null pointer");
-    let answer = call(&fs, "delete_recursively", FILE, Given { place: false, ..Given::ALL });
+    let answer =
+        call(&fs, "delete_recursively", FILE, Arguments { place: false, ..Arguments::ALL });
     answer.status.expect("deleted");
     assert_eq!(code(fs.stat(FILE)), Code::NotFound);
     host.check();
@@ -259,7 +263,7 @@ fn names_of_another_scheme_are_refused() {
     let fs = host.filesystem("plain").expect("there");
     for foreign in ["other://h/a", "plainer://h/a", "PLAIN://h/a"] {
         fails(
-            call(&fs, "path_exists", foreign, Given::ALL).status,
+            call(&fs, "path_exists", foreign, Arguments::ALL).status,
             Code::FailedPrecondition,
             "this filesystem serves `plain://`",
         );
@@ -273,7 +277,7 @@ fn names_of_another_scheme_are_refused() {
         ("", "/"),
         ("plain://h/../..", "plain://h/"),
     ] {
-        fails(call(&fs, "create_dir", name, Given::ALL).status, Code::DataLoss, canonical);
+        fails(call(&fs, "create_dir", name, Arguments::ALL).status, Code::DataLoss, canonical);
     }
 }
 
@@ -318,13 +322,13 @@ fn tokens_that_are_none() {
     let (returned, status) = raw::end_made_up_token(&fs);
     assert_eq!((returned, code(status)), (-1, Code::NotFound));
     let foreign = other.start_transaction().expect("started");
-    let own = fs.start_transaction().expect("started");
+    let token = fs.start_transaction().expect("started");
     assert_eq!(code(fs.end_transaction(&foreign)), Code::NotFound);
     assert_eq!(code(fs.add_to_transaction(FILE, &foreign)), Code::NotFound);
     assert_eq!(fs.decode_transaction_token(&foreign).expect("a text"), "(unknown transaction)");
-    fs.end_transaction(&own).expect("ended");
-    assert_eq!(code(fs.end_transaction(&own)), Code::NotFound);
-    assert_eq!(code(fs.add_to_transaction(FILE, &own)), Code::NotFound);
+    fs.end_transaction(&token).expect("ended");
+    assert_eq!(code(fs.end_transaction(&token)), Code::NotFound);
+    assert_eq!(code(fs.add_to_transaction(FILE, &token)), Code::NotFound);
     other.end_transaction(&foreign).expect("the foreign one is unharmed");
     host.check();
 }

@@ -9,11 +9,11 @@ use tf_plugin_testing::filesystem::{Case, Conformance, Host, Outcome};
 fn deviations(host: &Host, root: &str) -> Vec<String> {
     let conformance = Conformance::new(host, root);
     let of_the_header = Case::all().iter().filter(|case| case.group().is_of_the_header());
-    let found = of_the_header.flat_map(|case| match conformance.run(case) {
+    let deviations = of_the_header.flat_map(|case| match conformance.run(case) {
         Outcome::Failed(deviations) => deviations,
         Outcome::Passed | Outcome::Skipped(_) => Vec::new(),
     });
-    found.map(|deviation| deviation.to_string()).collect()
+    deviations.map(|deviation| deviation.to_string()).collect()
 }
 
 #[test]
@@ -37,8 +37,8 @@ fn each_deviation_has_its_line() {
         ("get_filesystem_configuration", "get_filesystem_configuration: OK, not DataLoss"),
     ] {
         arm(place, Trip::Fail(Code::DataLoss), 0);
-        let found = deviations(&host, &format!("full://{place}"));
-        assert_eq!(found.len(), 1, "{found:#?}");
-        assert!(found[0].starts_with(line), "{line}: {found:#?}");
+        let deviations = deviations(&host, &format!("full://{place}"));
+        assert_eq!(deviations.len(), 1, "{deviations:#?}");
+        assert!(deviations[0].starts_with(line), "{line}: {deviations:#?}");
     }
 }

@@ -147,9 +147,9 @@ fn tensorflows_delete_recursively_counts_what_stays() {
 
 #[track_caller]
 fn glob(host: &Host, pattern: &str, expected: &[&str]) {
-    let found = host.get_matching_paths(pattern).expect(pattern);
-    let found: Vec<_> = found.iter().map(|name| String::from_utf8_lossy(name)).collect();
-    assert_eq!(found, expected, "{pattern}");
+    let matches = host.get_matching_paths(pattern).expect(pattern);
+    let matches: Vec<_> = matches.iter().map(|name| String::from_utf8_lossy(name)).collect();
+    assert_eq!(matches, expected, "{pattern}");
 }
 
 #[test]

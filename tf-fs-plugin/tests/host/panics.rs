@@ -1,6 +1,6 @@
 //! A plugin that panics in each place: no panic leaves it, each one is reported, and everything else still works.
 
-use crate::abi::raw::{self, Given};
+use crate::abi::raw::{self, Arguments};
 use crate::bad_input::fallback;
 use crate::full::Full;
 use crate::support::fails;
@@ -72,7 +72,7 @@ fn call(fixture: &Fixture, op: &str) -> Result<()> {
         "set_filesystem_configuration" => fs.set_filesystem_configuration(&[option()]),
         "set_filesystem_configuration_option" => fs.set_filesystem_configuration_option(&option()),
         _ => {
-            let answer = raw::call(fs, op, FILE, Given::ALL);
+            let answer = raw::call(fs, op, FILE, Arguments::ALL);
             assert_eq!(answer.returned, fallback(op), "{op}");
             answer.status
         }

@@ -172,8 +172,8 @@ export!(Keys: "keys" => Keys);
 fn patterns_are_looked_up_under_translated_names() {
     let host = Host::load::<Keys>().expect("loaded");
     for pattern in ["keys://bucket/a//b/*", "keys://bucket/a//b/c"] {
-        let found = host.get_matching_paths(pattern).expect("matched");
-        assert_eq!(found, [b"keys://bucket/a//b/c"], "{pattern}");
+        let result = host.get_matching_paths(pattern).expect("matched");
+        assert_eq!(result, [b"keys://bucket/a//b/c"], "{pattern}");
     }
     assert!(host.get_matching_paths("keys://bucket/a/b/*").expect("matched").is_empty());
 }
@@ -291,7 +291,7 @@ fn a_path_of_another_filesystem_has_no_transaction() {
     let host = Host::load::<Tree>().expect("loaded");
     let fs = host.filesystem("tree").expect("there");
     assert_eq!(code(fs.get_or_start_transaction_for_path("other://h/f").map(drop)), Code::NotFound);
-    let found = fs.get_transaction_for_path("other://h/f").map(drop);
-    assert_eq!(code(found), Code::FailedPrecondition);
+    let result = fs.get_transaction_for_path("other://h/f").map(drop);
+    assert_eq!(code(result), Code::FailedPrecondition);
     fs.get_or_start_transaction_for_path("tree://h/f").expect("started");
 }

@@ -84,12 +84,12 @@ impl std::error::Error for Bomb {}
 /// Fails or panics if a test has armed this place on this thread.
 pub(crate) fn trip(place: &str) -> Result<()> {
     let trip = ARMED.with_borrow_mut(|armed| {
-        let found = armed.as_mut().filter(|found| found.place == place)?;
-        if found.after > 0 {
-            found.after -= 1;
+        let entry = armed.as_mut().filter(|entry| entry.place == place)?;
+        if entry.after > 0 {
+            entry.after -= 1;
             return None;
         }
-        armed.take().map(|found| found.trip)
+        armed.take().map(|entry| entry.trip)
     });
     let error = |silent, live| {
         Err(Error::data_loss("the disk is on fire").with_source(Bomb { silent, live }))

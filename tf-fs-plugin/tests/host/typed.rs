@@ -23,8 +23,8 @@ fn a_transaction_from_start_to_end() {
     assert_eq!(raw::token_content(&one), (fs.as_ptr(), true));
     assert_eq!(code(fs.get_transaction_for_path(A)), Code::NotFound);
     host.add_to_transaction(A, &one).expect("added");
-    let found = host.get_transaction_for_path("full://h/x/../a").expect("found");
-    assert!(found == one, "one transaction has one token");
+    let again = host.get_transaction_for_path("full://h/x/../a").expect("found");
+    assert!(again == one, "one transaction has one token");
     let two = host.get_or_start_transaction_for_path(B).expect("started");
     assert!(one != two);
     assert!(host.get_or_start_transaction_for_path(B).expect("found") == two);
@@ -36,7 +36,7 @@ fn a_transaction_from_start_to_end() {
     fails(host.end_transaction(&one), Code::NotFound, "has ended");
     assert_eq!(code(host.get_transaction_for_path(A)), Code::NotFound);
     assert!(host.get_transaction_for_path(B).expect("found") == two);
-    drop((one, two, found, fs, host));
+    drop((one, two, again, fs, host));
     assert_eq!(alive(), 0, "what was not ended is freed with the filesystem");
 }
 

@@ -374,8 +374,8 @@ fn tensorflows_glob_swallows_errors_and_asks_about_each_match() {
         ops.path_exists = Some(broken::ok_path);
         ops.is_directory = Some(broken::sub_is_a_directory);
     }));
-    let found = host.get_matching_paths("x://h/s*/*/o?her").expect("OK");
-    assert_eq!(found, [b"x://h/sub/sub/other"]);
+    let paths = host.get_matching_paths("x://h/s*/*/o?her").expect("OK");
+    assert_eq!(paths, [b"x://h/sub/sub/other"]);
     assert_eq!(host.get_matching_paths("x://h/a/b").expect("OK"), [b"x://h/a/b"]);
     assert_eq!(host.get_matching_paths("").expect_err("no scheme").code(), Code::Unimplemented);
     let fs = host.filesystem("x").expect("there");

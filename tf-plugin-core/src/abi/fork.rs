@@ -1,7 +1,7 @@
 //! Forks: a count of them, and locks that are free in a forked child.
 //!
 //! A forked child has one thread, the one that forked. A lock that another thread held at that moment stays locked in
-//! the child forever, and the data behind it may be half changed. So `fork` waits until no thread is in a [`Hold`],
+//! the child forever, and the data behind it may be half changed. So `fork` waits until no thread is in a [`ForkGuard`],
 //! which each lock of [`sync`](crate::sync) includes. Threads that want to enter one meanwhile wait for the fork.
 
 use core::cell::Cell;
@@ -18,9 +18,9 @@ pub const LIMIT: Duration =
 /// How many forks lie between the process that loaded the plugin and this one.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// How long a thread that forks within its own [`Hold`] waits for the others. Some of them may wait for the lock that
+/// How long a thread that forks within its own [`ForkGuard`] waits for the others. Some of them may wait for the lock that
 /// it has, so it does not wait for the whole [`LIMIT`]; those that do not are done by then.
-const PATIENCE: Duration = Duration::from_millis(20);
+const NESTED_WAIT_LIMIT: Duration = Duration::from_millis(20);
 
 /// How many threads are about to fork, and keep others out.
 static FORKING: AtomicU32 = AtomicU32::new(0);
@@ -32,13 +32,13 @@ static TURN: AtomicBool = AtomicBool::new(false);
 /// How many threads wait for a fork to end. The next fork lets them in first.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a thread has waited for too long and entered a [`Hold`] although another one was about to fork.
+/// Whether a thread has waited for too long and entered a [`ForkGuard`] although another one was about to fork.
 static OVERRUN: AtomicBool = AtomicBool::new(false);
 
 /// Whether threads that this process does not have may have left locks behind.
 static ABANDONED: AtomicBool = AtomicBool::new(false);
 
-/// How many threads are in a [`Hold`]. Several counters, each on a cache line, so that threads do
+/// How many threads are in a [`ForkGuard`]. Several counters, each on a cache line, so that threads do
 /// not slow each other down; each thread uses one of them.
 static HOLDERS: [Counter; 16] = [const { Counter(AtomicUsize::new(0)) }; 16];
 
@@ -46,10 +46,10 @@ static HOLDERS: [Counter; 16] = [const { Counter(AtomicUsize::new(0)) }; 16];
 struct Counter(AtomicUsize);
 
 thread_local! {
-    /// The counter of this thread, and how many `Hold`s it is in. It has no destructor, so it can
+    /// The counter of this thread, and how many `ForkGuard`s it is in. It has no destructor, so it can
     /// still be used while the thread ends.
-    static MINE: Cell<(Option<&'static Counter>, usize)> = const { Cell::new((None, 0)) };
-    /// Whether the last fork of this thread went ahead although others were in a `Hold`.
+    static THREAD: Cell<(Option<&'static Counter>, usize)> = const { Cell::new((None, 0)) };
+    /// Whether the last fork of this thread went ahead although others were in a `ForkGuard`.
     static GAVE_UP: Cell<bool> = const { Cell::new(false) };
     /// Whether it is this thread's turn to fork.
     static HAS_TURN: Cell<bool> = const { Cell::new(false) };
@@ -70,21 +70,21 @@ pub fn may_be_abandoned() -> bool {
 
 /// Makes `fork` in other threads wait while it lives. It stays in its thread.
 #[derive(Debug)]
-pub struct Hold(PhantomData<*const ()>);
+pub struct ForkGuard(PhantomData<*const ()>);
 
 // SAFETY: it has no data; a reference to it can do nothing.
-unsafe impl Sync for Hold {}
+unsafe impl Sync for ForkGuard {}
 
-impl Hold {
+impl ForkGuard {
     /// Enters a hold, as soon as no thread is about to fork.
     #[expect(clippy::new_without_default, reason = "it is more than a value")]
     #[inline]
     #[must_use]
     pub fn new() -> Self {
         // One access to the thread-local: in a shared library each one is a function call.
-        MINE.with(|mine| {
+        THREAD.with(|mine| {
             let (counter, holds) = mine.get();
-            let counter = counter.unwrap_or_else(choose);
+            let counter = counter.unwrap_or_else(assign_counter);
             if holds == 0 {
                 enter(counter);
             }
@@ -94,10 +94,10 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for ForkGuard {
     #[inline]
     fn drop(&mut self) {
-        MINE.with(|mine| {
+        THREAD.with(|mine| {
             let (counter, holds) = mine.get();
             mine.set((counter, holds - 1));
             if holds == 1
@@ -120,7 +120,7 @@ fn enter(counter: &Counter) {
 }
 
 #[cold]
-fn choose() -> &'static Counter {
+fn assign_counter() -> &'static Counter {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     watch();
     &HOLDERS[NEXT.fetch_add(1, Ordering::Relaxed) % HOLDERS.len()]
@@ -147,20 +147,20 @@ fn wait_outside(counter: &Counter) {
 }
 
 /// Returns what this thread adds to a counter.
-fn is_mine(counter: &Counter) -> usize {
-    let (mine, holds) = MINE.get();
+fn own_guards(counter: &Counter) -> usize {
+    let (mine, holds) = THREAD.get();
     usize::from(holds > 0 && mine.is_some_and(|mine| std::ptr::eq(mine, counter)))
 }
 
 /// Waits until `done` holds, at most until `limit` after `began`, and returns whether it does.
 fn wait_until(began: Instant, limit: Duration, mut done: impl FnMut() -> bool) -> bool {
-    let mut looks = 0_u32;
+    let mut attempts = 0_u32;
     while !done() {
         if began.elapsed() > limit {
             return false;
         }
-        looks = looks.saturating_add(1);
-        if looks < 64 {
+        attempts = attempts.saturating_add(1);
+        if attempts < 64 {
             std::thread::yield_now();
         } else {
             std::thread::sleep(Duration::from_micros(50));
@@ -169,14 +169,14 @@ fn wait_until(began: Instant, limit: Duration, mut done: impl FnMut() -> bool) -
     true
 }
 
-/// Waits until no other thread is in a `Hold`.
+/// Waits until no other thread is in a `ForkGuard`.
 ///
 /// Forks take turns. Each first lets in the threads that waited for the fork before it; no thread
 /// joins them before it keeps others out itself. So a thread waits for one fork, however many there
 /// are. A thread that gets no turn in time forks without one: [`FORKING`] is a count.
-extern "C" fn before() {
+extern "C" fn prepare() {
     let began = Instant::now();
-    let limit = if MINE.get().1 > 0 { PATIENCE } else { LIMIT };
+    let limit = if THREAD.get().1 > 0 { NESTED_WAIT_LIMIT } else { LIMIT };
     let take_turn = || !TURN.swap(true, Ordering::SeqCst);
     let has_turn = wait_until(began, limit, take_turn);
     HAS_TURN.set(has_turn);
@@ -186,7 +186,7 @@ extern "C" fn before() {
         OVERRUN.store(false, Ordering::SeqCst);
     }
     FORKING.fetch_add(1, Ordering::SeqCst);
-    let is_free = |counter: &Counter| counter.0.load(Ordering::SeqCst) == is_mine(counter);
+    let is_free = |counter: &Counter| counter.0.load(Ordering::SeqCst) == own_guards(counter);
     GAVE_UP.set(!wait_until(began, limit, || HOLDERS.iter().all(is_free)));
 }
 
@@ -200,7 +200,7 @@ extern "C" fn in_parent() {
 extern "C" fn in_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
     for counter in &HOLDERS {
-        counter.0.store(is_mine(counter), Ordering::SeqCst);
+        counter.0.store(own_guards(counter), Ordering::SeqCst);
     }
     if GAVE_UP.get() | OVERRUN.swap(false, Ordering::SeqCst) {
         ABANDONED.store(true, Ordering::SeqCst);
@@ -220,7 +220,7 @@ pub fn watch() {
         // statics and on thread-locals without a destructor, and sleep before the fork, all of which is allowed in
         // the parent; the one for the child of a process with many threads only has the atomic operations.
         unsafe {
-            libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child));
+            libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child));
         }
     });
 }
@@ -379,7 +379,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     while !stop.load(Ordering::Relaxed) && began.elapsed() < 10 * LIMIT {
-                        before();
+                        prepare();
                         std::thread::sleep(Duration::from_millis(2));
                         in_parent();
                     }
@@ -404,7 +404,7 @@ mod tests {
         static LOCK: Mutex<u64> = Mutex::new(0);
         let _alone = alone();
         // As with the handler of a library that was registered earlier, which runs after this one.
-        before();
+        prepare();
         let in_child_of_it = std::thread::scope(|scope| {
             let release = hold(scope, &LOCK);
             if release.is_none() {
@@ -434,16 +434,16 @@ mod tests {
 
     #[test]
     fn a_fork_in_the_midst_of_a_lock_waits_for_others_that_are_done_soon() {
-        static MINE: Mutex<u64> = Mutex::new(0);
+        static THREAD: Mutex<u64> = Mutex::new(0);
         static OTHER: Mutex<u64> = Mutex::new(0);
         let _alone = alone();
-        let guard = MINE.lock().unwrap();
+        let guard = THREAD.lock().unwrap();
         std::thread::scope(|scope| {
             let (held, is_held) = mpsc::channel();
             scope.spawn(move || {
                 let _guard = OTHER.lock().unwrap();
                 held.send(()).unwrap();
-                std::thread::sleep(PATIENCE / 10);
+                std::thread::sleep(NESTED_WAIT_LIMIT / 10);
             });
             is_held.recv().unwrap();
             holds_in_a_child(|| !may_be_abandoned(), "the fork gave up at once");

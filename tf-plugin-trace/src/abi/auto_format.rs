@@ -31,7 +31,7 @@ macro_rules! auto_format {
             /// Null, or valid as the table's header says.
             pub(super) unsafe fn $method(&self, $call: &mut Call) {
                 let $it = self.0;
-                // SAFETY: by the caller's word.
+                // SAFETY: the value is null, or what the header of its table promises for the call.
                 #[allow(unused_unsafe, reason = "numbers are safe")]
                 unsafe { $what };
             }

@@ -13,7 +13,7 @@ use crate::call::Call;
 /// # Safety
 /// Null, or a struct that begins with its size.
 pub(super) unsafe fn size<T>(table: *const T) -> usize {
-    // SAFETY: by the caller's word.
+    // SAFETY: not null, so a struct whose first member is its size.
     if table.is_null() { 0 } else { unsafe { table.cast::<usize>().read() } }
 }
 

@@ -19,7 +19,7 @@ pub struct HookResult {
 /// # Safety
 /// As `dlsym`.
 pub unsafe extern "C" fn dlsym_hook(handle: *mut c_void, name: *const c_char) -> HookResult {
-    // SAFETY: a C string, by the caller's word.
+    // SAFETY: `name` is null or a C string: `dlsym` takes nothing else.
     let address = unsafe { wrapper(handle, name) };
     match address {
         Some(address) => HookResult { address, then: ptr::null_mut() },
@@ -31,7 +31,7 @@ unsafe fn wrapper(handle: *mut c_void, name: *const c_char) -> Option<*mut c_voi
     if name.is_null() || handle == libc::RTLD_NEXT {
         return None;
     }
-    // SAFETY: a C string, by the caller's word.
+    // SAFETY: not null, so a C string: `dlsym` takes nothing else.
     let name = unsafe { CStr::from_ptr(name) };
     let bytes = name.to_bytes();
     if !(bytes.starts_with(b"TF_") || bytes.starts_with(b"SE_")) {
@@ -47,7 +47,7 @@ unsafe fn wrapper(handle: *mut c_void, name: *const c_char) -> Option<*mut c_voi
             }
             return wrapper;
         }
-        kernel_hooks::builder(handle, name)
+        kernel_hooks::hook(handle, name)
     }
 }
 

@@ -49,11 +49,11 @@ tables! {
         fn SE_InitPlugin(params: *mut SE_PlatformRegistrationParams, status: *mut TF_Status),
             before had = params.as_ref().map(|given| (given.struct_size, size(given.platform_fns)))
             => |call| {
-                if let (Some((own, functions)), true) = (had, call.is_ok()) {
+                if let (Some((params_size, functions)), true) = (had, call.is_ok()) {
                     let (table, named_by) = ((*params).platform_fns, (*params).platform.as_ref());
                     let name = named_by.map(|platform| named(call, platform.r#type)).unwrap_or_default();
                     platform::wrap(table, functions.min(size(table)), &name);
-                    registration::wrap(params, own.min((*params).struct_size), &name);
+                    registration::wrap(params, params_size.min((*params).struct_size), &name);
                 }
             };
         fn TF_InitKernel();
@@ -67,11 +67,11 @@ tables! {
         fn TF_InitProfiler(params: *mut TF_ProfilerRegistrationParams, status: *mut TF_Status),
             before had = params.as_ref().map(|given| (given.struct_size, size(given.profiler_fns)))
             => |call| {
-                if let (Some((own, functions)), true) = (had, call.is_ok()) {
+                if let (Some((params_size, functions)), true) = (had, call.is_ok()) {
                     let (table, named_by) = ((*params).profiler_fns, (*params).profiler.as_ref());
                     let name = named_by.map(|profiler| named(call, profiler.device_type)).unwrap_or_default();
                     profiler::wrap(table, functions.min(size(table)), &name);
-                    profiling::wrap(params, own.min((*params).struct_size), &name);
+                    profiling::wrap(params, params_size.min((*params).struct_size), &name);
                 }
             };
     }

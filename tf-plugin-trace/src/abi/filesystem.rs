@@ -183,7 +183,7 @@ pub(super) unsafe fn wrap(info: &TF_FilesystemPluginInfo) {
         return;
     }
     for index in 0..info.num_schemes {
-        // SAFETY: by the caller's word.
+        // SAFETY: the plugin has filled `num_schemes` entries, with C strings and tables of the sizes beside them.
         unsafe {
             let ops = &*info.ops.add(index);
             let scheme = format!("{}://", text(ops.scheme));
@@ -206,7 +206,7 @@ pub(super) unsafe fn wrap_operations(table: *mut TF_FilesystemOps, size: usize, 
         let newer = tf_fs_sys::host::release() >= Some((2, 22));
         // Behind the operations that all releases have, this host reads other functions than older headers declare.
         let known = if newer { offset_of!(TF_FilesystemOps, start_transaction) } else { size };
-        // SAFETY: by the caller's word.
+        // SAFETY: `table` is null, or has `size` bytes that may be written.
         return unsafe { operations::wrap(table, size.min(known), subject) };
     }
     let table = table.cast::<TF_FilesystemOpsWithoutTransactions>();

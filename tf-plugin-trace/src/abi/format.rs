@@ -16,7 +16,7 @@ pub(super) unsafe fn text(text: *const c_char) -> String {
     if text.is_null() {
         return "null".to_owned();
     }
-    // SAFETY: by the caller's word.
+    // SAFETY: not null, so a C string.
     clean(&unsafe { CStr::from_ptr(text) }.to_string_lossy())
 }
 
@@ -34,7 +34,7 @@ pub(super) unsafe fn error(status: *const TF_Status) -> Option<String> {
         return None;
     }
     let functions = StatusFunctions::get().ok()?;
-    // SAFETY: a status, by the caller's word; its message is a C string as long as nobody changes it.
+    // SAFETY: not null, so a status; its message is a C string until the status changes, after this call.
     let (number, message) = unsafe {
         let number = (functions.TF_GetCode)(status);
         if number == TF_OK {
@@ -56,7 +56,7 @@ impl Call {
     /// Null, or a status.
     pub(super) unsafe fn status(&mut self, status: *const TF_Status) {
         self.has_status = true;
-        // SAFETY: by the caller's word.
+        // SAFETY: `status` is null or a status.
         if let Some(reason) = unsafe { error(status) } {
             self.failed(reason);
         }
@@ -82,7 +82,7 @@ impl Call {
     /// Null, or a C string.
     pub(super) unsafe fn path(&mut self, path: *const c_char) {
         if self.is_written {
-            // SAFETY: by the caller's word.
+            // SAFETY: `path` is null or a C string.
             self.argument(format_args!("{}", unsafe { text(path) }));
         }
     }
@@ -101,7 +101,7 @@ impl Call {
     /// Null, or a C string.
     pub(super) unsafe fn opened<T>(&self, file: *const T, path: *const c_char) {
         if self.is_written && self.is_ok() {
-            // SAFETY: by the caller's word.
+            // SAFETY: `path` is null or a C string.
             PATHS.set(file.addr(), unsafe { text(path) });
         }
     }

@@ -25,7 +25,7 @@ pub(super) static SLOTS: Slots<{ ROWS * 64 }> = Slots::new(MEMBERS);
 /// The object that TensorFlow gets in place of a kernel of the plugin. Only `create` has to know its slot without it.
 struct Kernel {
     slot: usize,
-    own: *mut c_void,
+    plugin_kernel: *mut c_void,
 }
 
 type Create = unsafe extern "C-unwind" fn(*mut TF_OpKernelConstruction) -> *mut c_void;
@@ -45,12 +45,13 @@ unsafe extern "C-unwind" fn create<const ROW: usize, const COLUMN: usize>(
 
 unsafe fn create_of(slot: usize, construction: *mut TF_OpKernelConstruction) -> *mut c_void {
     let known = SLOTS.get(slot);
-    let mut own = ptr::null_mut();
+    let mut plugin_kernel = ptr::null_mut();
     // TensorFlow does not call a null function.
     if known.functions[CREATE] != 0 {
         let guard = guard(known, CREATE, construction.addr());
         // SAFETY: the plugin's function, as it has given it to TensorFlow, and the host's argument.
-        own = unsafe { transmute::<usize, Create>(known.functions[CREATE])(construction) };
+        plugin_kernel =
+            unsafe { transmute::<usize, Create>(known.functions[CREATE])(construction) };
         guard.returned(|call| {
             if let Ok(functions) = KernelFunctions::get().map_err(drop).and_then(|functions| {
                 if call.is_written && !construction.is_null() { Ok(functions) } else { Err(()) }
@@ -65,11 +66,11 @@ unsafe fn create_of(slot: usize, construction: *mut TF_OpKernelConstruction) -> 
                 let name = name.unwrap_or_default();
                 call.argument(format_args!("{}", clean(&String::from_utf8_lossy(name))));
             }
-            call.address(own);
+            call.address(plugin_kernel);
             outcome(call, construction.addr());
         });
     }
-    Box::into_raw(Box::new(Kernel { slot, own })).cast()
+    Box::into_raw(Box::new(Kernel { slot, plugin_kernel })).cast()
 }
 
 unsafe extern "C-unwind" fn compute(kernel: *mut c_void, context: *mut TF_OpKernelContext) {
@@ -78,9 +79,9 @@ unsafe extern "C-unwind" fn compute(kernel: *mut c_void, context: *mut TF_OpKern
     let known = SLOTS.get(kernel.slot);
     let guard = guard(known, COMPUTE, context.addr());
     // SAFETY: the plugin's function, as it has given it to TensorFlow.
-    unsafe { transmute::<usize, Compute>(known.functions[COMPUTE])(kernel.own, context) };
+    unsafe { transmute::<usize, Compute>(known.functions[COMPUTE])(kernel.plugin_kernel, context) };
     guard.returned(|call| {
-        call.handle("kernel", kernel.own);
+        call.handle("kernel", kernel.plugin_kernel);
         outcome(call, context.addr());
     });
 }
@@ -91,16 +92,18 @@ unsafe extern "C-unwind" fn compute_async(
     done: *mut TF_AsyncOpKernelDoneCallback,
 ) {
     // SAFETY: as in `compute`; but `done` may run before the function returns, and the kernel may be deleted then.
-    let (slot, own) = unsafe {
+    let (slot, plugin_kernel) = unsafe {
         let kernel = &*kernel.cast::<Kernel>();
-        (kernel.slot, kernel.own)
+        (kernel.slot, kernel.plugin_kernel)
     };
     let known = SLOTS.get(slot);
     let guard = guard(known, COMPUTE, context.addr());
     // SAFETY: as in `compute`.
-    unsafe { transmute::<usize, ComputeAsync>(known.functions[COMPUTE])(own, context, done) };
+    unsafe {
+        transmute::<usize, ComputeAsync>(known.functions[COMPUTE])(plugin_kernel, context, done)
+    };
     guard.returned(|call| {
-        call.handle("kernel", own);
+        call.handle("kernel", plugin_kernel);
         outcome(call, context.addr());
     });
 }
@@ -112,8 +115,8 @@ unsafe extern "C-unwind" fn delete(kernel: *mut c_void) {
     if known.functions[DELETE] != 0 {
         let guard = CallGuard::new(known, DELETE);
         // SAFETY: the plugin's function, as it has given it to TensorFlow.
-        unsafe { transmute::<usize, Delete>(known.functions[DELETE])(kernel.own) };
-        guard.returned(|call| call.handle("kernel", kernel.own));
+        unsafe { transmute::<usize, Delete>(known.functions[DELETE])(kernel.plugin_kernel) };
+        guard.returned(|call| call.handle("kernel", kernel.plugin_kernel));
     }
 }
 

@@ -32,24 +32,24 @@ fn genuine(which: usize) -> Option<usize> {
     if known != 0 {
         return Some(known);
     }
-    let found = host::LIBRARIES.iter().find_map(|library| {
+    let function = host::LIBRARIES.iter().find_map(|library| {
         // SAFETY: C strings; nothing is opened that is not open already, and stays so.
         unsafe {
             let handle = libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
             if handle.is_null() { None } else { lookup(handle, NAMES[which]) }
         }
     })?;
-    GENUINE[which].store(found, Ordering::Relaxed);
-    Some(found)
+    GENUINE[which].store(function, Ordering::Relaxed);
+    Some(function)
 }
 
 /// Returns what `dlsym` returns for these functions: this library's, if TensorFlow has been loaded.
 ///
 /// # Safety
 /// A handle for `dlsym`.
-pub(super) unsafe fn builder(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
+pub(super) unsafe fn hook(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
     let which = NAMES.iter().position(|other| *other == name)?;
-    // SAFETY: by the caller's word.
+    // SAFETY: `handle` is one that `dlsym` takes.
     unsafe { lookup(handle, name)? };
     Some(match (genuine(which), which) {
         // Only this library has it.
@@ -69,7 +69,7 @@ pub unsafe extern "C-unwind" fn failure<const WHICH: usize>(
     context: *mut c_void,
     status: *mut c_void,
 ) {
-    // SAFETY: a status, by the caller's word.
+    // SAFETY: TensorFlow passes a status, or null.
     if let Some(reason) = unsafe { error(status.cast()) } {
         FAILURES.set(context.addr(), reason);
     }
@@ -99,7 +99,7 @@ pub unsafe extern "C-unwind" fn new_builder<const WHICH: usize>(
     // TensorFlow's own kernels begin here, too.
     if compute != 0 && is_traced(compute) {
         set_up();
-        // SAFETY: C strings, by the caller's word.
+        // SAFETY: TensorFlow passes C strings.
         let subject = unsafe { format!("{} {}", text(device), text(op)) };
         match kernel::wrap(&subject, functions, WHICH == 1) {
             Some(wrapped) => passed = wrapped,

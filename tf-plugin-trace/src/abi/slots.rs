@@ -43,7 +43,7 @@ impl<const COUNT: usize> Slots<COUNT> {
             counts: functions.iter().map(|_| Count::default()).collect(),
         }));
         let mut is_published = false;
-        let found = self.slots.iter().position(|slot| {
+        let number = self.slots.iter().position(|slot| {
             let (null, order) = (ptr::null_mut(), (Ordering::AcqRel, Ordering::Acquire));
             let Err(held) = slot.compare_exchange(null, fresh, order.0, order.1) else {
                 is_published = true;
@@ -57,6 +57,6 @@ impl<const COUNT: usize> Slots<COUNT> {
             // SAFETY: it was not published.
             drop(unsafe { Box::from_raw(fresh) });
         }
-        found
+        number
     }
 }

@@ -18,30 +18,30 @@ pub(super) fn system_dlsym() -> *mut c_void {
         return known;
     }
     // The symbol versions that glibc has given it: since 2.34, and before on either machine.
-    let found = [c"GLIBC_2.34", c"GLIBC_2.2.5", c"GLIBC_2.17"].into_iter().find_map(|version| {
+    let address = [c"GLIBC_2.34", c"GLIBC_2.2.5", c"GLIBC_2.17"].into_iter().find_map(|version| {
         // SAFETY: C strings; the next library behind this one.
-        let found = unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) };
-        (!found.is_null()).then_some(found)
+        let address = unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) };
+        (!address.is_null()).then_some(address)
     });
-    let Some(found) = found else {
+    let Some(address) = address else {
         super::system::write_stderr(
             "error: this system's `dlsym` is not found; run without `--trace`\n",
         );
         // The process would not work.
         std::process::abort();
     };
-    REAL.store(found, Ordering::Relaxed);
-    found
+    REAL.store(address, Ordering::Relaxed);
+    address
 }
 
 /// Looks up a symbol with the system's `dlsym`, for this library itself.
 pub(super) unsafe fn lookup(handle: *mut c_void, name: &CStr) -> Option<usize> {
-    // SAFETY: the system's `dlsym`, a handle by the caller's word and a C string.
-    let found = unsafe {
+    // SAFETY: the system's `dlsym`, with a handle that it takes and a C string.
+    let address = unsafe {
         let dlsym = transmute::<*mut c_void, Dlsym>(system_dlsym());
         dlsym(handle, name.as_ptr())
     };
-    (!found.is_null()).then(|| found.expose_provenance())
+    (!address.is_null()).then(|| address.expose_provenance())
 }
 
 /// Returns whether the plugin's file contains a function.

@@ -24,10 +24,10 @@ macro_rules! each {
     ($($module:tt)::+, $subject:literal, $failing:literal) => {{
         install();
         FAILING.set($failing);
-        let own = $($module)::+::fakes::table();
-        let mut table = own;
+        let original = $($module)::+::fakes::table();
+        let mut table = original;
         // SAFETY: a table and its size.
-        unsafe { $($module)::+::wrap(&raw mut table, size_of_val(&own), $subject) };
+        unsafe { $($module)::+::wrap(&raw mut table, size_of_val(&original), $subject) };
         CALLED.take();
         REPORTED.take();
         let calls = $($module)::+::fakes::call_each(&table);
@@ -36,14 +36,14 @@ macro_rules! each {
         assert_eq!(calls.len(), $($module)::+::MEMBERS.len());
         assert_eq!((called.len(), reported.len()), (calls.len(), calls.len()));
         let mut lines = Vec::new();
-        for (((name, arguments, result), called), [subject, operation, said, answer]) in
+        for (((name, arguments, result), called), [subject, operation, texts, answer]) in
             calls.into_iter().zip(called).zip(reported)
         {
             assert_eq!(subject, $subject);
-            let own = operation.rsplit('.').next();
-            assert_eq!(own, Some(name), "{operation}");
+            let original = operation.rsplit('.').next();
+            assert_eq!(original, Some(name), "{operation}");
             assert_eq!(arguments, called, "{name}");
-            let text = format!("{operation}: {said} -> {answer}");
+            let text = format!("{operation}: {texts} -> {answer}");
             lines.push(named(&text, &arguments, result));
             if result != 0 && result < 4096 {
                 assert!([RETURNED as u64, 1].contains(&result), "{name} returns {result}");
@@ -54,11 +54,11 @@ macro_rules! each {
 }
 
 #[track_caller]
-fn assert_lines(found: &[String], expected: &str) {
+fn assert_lines(lines: &[String], expected: &str) {
     let expected: Vec<_> =
         expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let found: Vec<_> = found.iter().map(|line| line.trim_end()).collect();
-    assert_eq!(found, expected, "\n{}", found.join("\n"));
+    let lines: Vec<_> = lines.iter().map(|line| line.trim_end()).collect();
+    assert_eq!(lines, expected, "\n{}", lines.join("\n"));
 }
 
 #[test]
@@ -179,13 +179,13 @@ fn every_function_of_a_platform_is_traced() {
     assert_lines(&each!(device::timer, "X", false), "nanoseconds: timer #1 -> 5");
 
     // There are only so many tables of a kind; further ones are not wrapped, and earlier ones are found again.
-    let own = device::timer::fakes::table();
+    let original = device::timer::fakes::table();
     let address = |table: &SP_TimerFns| table.nanoseconds.map(|function| function as usize);
     let wrapped = |subject: &str| {
-        let mut table = own;
+        let mut table = original;
         // SAFETY: a table and its size.
-        unsafe { device::timer::wrap(&raw mut table, size_of_val(&own), subject) };
-        address(&table) != address(&own)
+        unsafe { device::timer::wrap(&raw mut table, size_of_val(&original), subject) };
+        address(&table) != address(&original)
     };
     let subjects = ["X", "Y", "Z", "A", "B", "C", "X", "A"];
     let expected = [true, true, true, true, false, false, true, true];
@@ -263,7 +263,7 @@ fn a_table_is_wrapped_as_far_as_it_goes() {
     const COUNT: usize = size_of::<TF_FilesystemOps>() / size_of::<usize>();
     // SAFETY: a function that may be absent is as large as an address, and 0 if it is.
     let addresses = |table| unsafe { transmute::<TF_FilesystemOps, [usize; COUNT]>(table) };
-    let own = TF_FilesystemOps { stat: None, ..filesystem::operations::fakes::table() };
+    let original = TF_FilesystemOps { stat: None, ..filesystem::operations::fakes::table() };
     let wrapped = |mut table: TF_FilesystemOps, size, subject: &str| {
         // SAFETY: a table that is as large as this, or larger.
         unsafe { filesystem::operations::wrap(&raw mut table, size, subject) };
@@ -272,19 +272,19 @@ fn a_table_is_wrapped_as_far_as_it_goes() {
     // The table of an older plugin, which ends behind `stat`; and one that ends inside a member.
     let end = std::mem::offset_of!(TF_FilesystemOps, is_directory);
     for size in [end, end + 7] {
-        let table = wrapped(own, size, "older://");
-        let pairs = addresses(table).into_iter().zip(addresses(own));
+        let table = wrapped(original, size, "older://");
+        let pairs = addresses(table).into_iter().zip(addresses(original));
         for (at, (now, before)) in pairs.enumerate() {
             let is_wrapped = at < end / 8 && before != 0;
             assert_eq!(now != before, is_wrapped, "{at}");
         }
         assert!(table.stat.is_none(), "what is absent stays absent");
         // Wrapped functions are not wrapped again: nothing calls itself.
-        let again = wrapped(table, size_of_val(&own), "older://");
+        let again = wrapped(table, size_of_val(&original), "older://");
         assert_eq!(addresses(again), addresses(table));
     }
     // The same functions have the same wrappers under one name, and different ones under another name.
-    let whole = |subject| addresses(wrapped(own, size_of_val(&own), subject));
+    let whole = |subject| addresses(wrapped(original, size_of_val(&original), subject));
     assert_eq!(whole("one://"), whole("one://"));
     assert!(whole("one://") != whole("two://"));
     // SAFETY: null is not a table.
@@ -339,10 +339,10 @@ fn a_file_is_called_by_the_path_that_it_was_opened_with() {
         read.expect("wrapped")(file, 7, 8, std::ptr::null_mut(), status);
         cleanup.expect("wrapped")(file);
         read.expect("wrapped")(file, 7, 8, std::ptr::null_mut(), status);
-        let said: Vec<_> = REPORTED.take().into_iter().map(|[_, _, said, _]| said).collect();
+        let texts: Vec<_> = REPORTED.take().into_iter().map(|[_, _, texts, _]| texts).collect();
         let known = "path://***@host/a";
         assert_eq!(
-            said,
+            texts,
             [format!("{known} 8 at 7"), known.to_owned(), format!("file {file:p} 8 at 7")]
         );
     }
@@ -353,8 +353,8 @@ fn a_file_is_called_by_the_path_that_it_was_opened_with() {
 fn a_table_of_tensorflow_2_22_is_traced_to_its_end() {
     install();
     FAILING.set(false);
-    let own = filesystem::operations::fakes::table();
-    let mut table = own.without_transactions();
+    let original = filesystem::operations::fakes::table();
+    let mut table = original.without_transactions();
     let size = size_of_val(&table);
     // SAFETY: a table and its size.
     unsafe {
@@ -374,11 +374,11 @@ fn a_table_of_tensorflow_2_22_is_traced_to_its_end() {
     // SAFETY: a function that may be absent is as large as an address, and 0 if it is.
     let addresses =
         |table| unsafe { transmute::<TF_FilesystemOpsWithoutTransactions, [usize; COUNT]>(table) };
-    let pairs = addresses(table).into_iter().zip(addresses(own.without_transactions()));
+    let pairs = addresses(table).into_iter().zip(addresses(original.without_transactions()));
     assert!(pairs.into_iter().all(|(now, before)| now != before && now != 0));
     // The offset in the header of 2.22.
-    let set = own.set_filesystem_configuration.expect("it is there") as usize;
-    assert_eq!(addresses(own.without_transactions())[184 / size_of::<usize>()], set);
+    let set = original.set_filesystem_configuration.expect("it is there") as usize;
+    assert_eq!(addresses(original.without_transactions())[184 / size_of::<usize>()], set);
 }
 
 #[test]
@@ -405,6 +405,6 @@ fn values_of_options_are_hidden() {
         all.expect("wrapped")(std::ptr::null(), options.as_ptr(), 2, leaked(0));
         one.expect("wrapped")(std::ptr::null(), options.as_ptr(), leaked(0));
     }
-    let said: Vec<_> = REPORTED.take().into_iter().map(|[_, _, said, _]| said).collect();
-    assert_eq!(said, ["key (value hidden) token (value hidden)", "key (value hidden)"]);
+    let texts: Vec<_> = REPORTED.take().into_iter().map(|[_, _, texts, _]| texts).collect();
+    assert_eq!(texts, ["key (value hidden) token (value hidden)", "key (value hidden)"]);
 }

@@ -97,15 +97,15 @@ pub(super) fn null(what: &str) -> Error {
 }
 
 /// The place of a new handle, which is null at first.
-pub(super) struct Place<'a, H>(&'a mut *mut H);
+pub(super) struct NewHandle<'a, H>(&'a mut *mut H);
 
-impl<H> Place<'_, H> {
+impl<H> NewHandle<'_, H> {
     pub(super) fn put(self, handle: *mut H) {
         *self.0 = handle;
     }
 }
 
-impl<H> Argument for Place<'_, H> {
+impl<H> Argument for NewHandle<'_, H> {
     type Raw = *mut *mut H;
 
     unsafe fn of_host(raw: *mut *mut H) -> Result<Self> {

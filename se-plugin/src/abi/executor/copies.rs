@@ -4,7 +4,7 @@ use super::callback::{Argument, Source, Target, callbacks, null};
 use crate::abi::host_buf::{HostBuf, host_size, lent};
 use crate::abi::host_ptr::{HostSource, HostTarget};
 use crate::abi::state::{DeviceState, StreamState};
-use crate::abi::work::Waits as _;
+use crate::abi::work::WaitingStream as _;
 use crate::device::Device;
 use crate::stream::Stream as _;
 use core::ffi::c_void;

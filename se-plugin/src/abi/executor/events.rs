@@ -1,6 +1,6 @@
 //! Events.
 
-use super::callback::{Argument, Place, callbacks, null};
+use super::callback::{Argument, NewHandle, callbacks, null};
 use crate::abi::event::EventState;
 use crate::abi::state::{DeviceState, StreamState, into_own_handle, take_own};
 use crate::device::Device;
@@ -14,7 +14,7 @@ use tf_plugin_core::__private::boundary::{catch, log_failed};
 use tf_plugin_core::Result;
 
 callbacks! {
-    fn create_event(device: &DeviceState<D>, place: Place<'_, SP_Event_st>) {
+    fn create_event(device: &DeviceState<D>, place: NewHandle<'_, SP_Event_st>) {
         const OP: &str = "create_event";
         // An error would abort the process. An event that waits for the stream works as well.
         let event = catch(OP, || device.device.create_event());

@@ -1,7 +1,7 @@
 //! Device memory and host memory.
 
 use super::callback::{Argument, callbacks};
-use crate::abi::host_memory::{HostAllocator, Ordinary};
+use crate::abi::host_memory::{HostAllocator, SystemAllocator};
 use crate::abi::state::{DeviceState, device as device_of};
 use crate::abi::versions::{field, fill, require};
 use crate::device::Device;
@@ -89,7 +89,7 @@ fn host_allocator<D: Device>(device: &DeviceState<D>) -> Result<&dyn HostAllocat
         None if device.has_host_allocator => {
             Err(Error::internal("the device has no host allocator any more"))
         }
-        _ => Ok(&Ordinary),
+        _ => Ok(&SystemAllocator),
     }
 }
 

@@ -1,12 +1,12 @@
 //! Streams, host callbacks, and waiting for work.
 
-use super::callback::{Argument, Place, callbacks, null};
+use super::callback::{Argument, NewHandle, callbacks, null};
 use crate::abi::host_callback::HostCallback;
 use crate::abi::state::{
     DeviceState, StreamState, device as device_of, into_handle, shared_device, take,
 };
 use crate::abi::versions::{Versioned as _, read};
-use crate::abi::work::Waits as _;
+use crate::abi::work::WaitingStream as _;
 use crate::device::Device;
 use crate::health::Health;
 use crate::stream::{Stream as _, StreamOptions};
@@ -22,21 +22,21 @@ use tf_plugin_core::Result;
 fn make<D: Device>(
     op: &'static str,
     device: Arc<DeviceState<D>>,
-    place: Place<'_, SP_Stream_st>,
+    place: NewHandle<'_, SP_Stream_st>,
     options: Option<StreamOptions>,
 ) {
     // Without a stream, TensorFlow 2.16 and earlier would abort at the first copy, and later releases would
     // not say why there is none. So this is a stream that reports the failure wherever it is used.
-    let made = catch(op, || match &options {
+    let stream = catch(op, || match &options {
         None => device.device.create_stream(),
         Some(options) => device.device.create_stream_with_options(options),
     });
-    let made = made.inspect_err(|error| device.health.note(op, error));
-    place.put(into_handle(Arc::new(StreamState::new(made.ok(), device))));
+    let stream = stream.inspect_err(|error| device.health.note(op, error));
+    place.put(into_handle(Arc::new(StreamState::new(stream.ok(), device))));
 }
 
 callbacks! {
-    fn create_stream(device: *const SP_Device, place: Place<'_, SP_Stream_st>) {
+    fn create_stream(device: *const SP_Device, place: NewHandle<'_, SP_Stream_st>) {
         // SAFETY: the host passes a device that `create_device` has filled for this `D`, or null.
         let device = unsafe { shared_device::<D>(device)? };
         make("create_stream", device, place, None);
@@ -44,7 +44,7 @@ callbacks! {
     }
 
     fn create_stream_with_options(
-        device: *const SP_Device, options: *const SP_StreamOptions, place: Place<'_, SP_Stream_st>,
+        device: *const SP_Device, options: *const SP_StreamOptions, place: NewHandle<'_, SP_Stream_st>,
     ) {
         // SAFETY: the host passes a device that `create_device` has filled for this `D`, or null.
         let device = unsafe { shared_device::<D>(device)? };

@@ -1,6 +1,6 @@
 //! Timers.
 
-use super::callback::{Argument, Place, callbacks};
+use super::callback::{Argument, NewHandle, callbacks};
 use crate::abi::state::{DeviceState, StreamState, TimerState, into_own_handle, take_own};
 use crate::device::Device;
 use core::ptr;
@@ -17,7 +17,7 @@ pub(in crate::abi) const fn timer_fns<D: Device>() -> SP_TimerFns {
 }
 
 callbacks! {
-    fn create_timer(device: &DeviceState<D>, place: Place<'_, SP_Timer_st>) {
+    fn create_timer(device: &DeviceState<D>, place: NewHandle<'_, SP_Timer_st>) {
         place.put(into_own_handle(TimerState::<D>(device.device.create_timer()?)));
         Ok(())
     }

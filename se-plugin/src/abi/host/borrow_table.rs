@@ -14,19 +14,19 @@ use tf_plugin_core::{Error, Result};
 #[derive(Debug)]
 pub(crate) struct BorrowTable {
     pub(crate) mapping: Mapping,
-    users: Mutex<Users>,
+    users: Mutex<RangeUsers>,
 }
 
 #[derive(Debug, Default)]
-struct Users {
+struct RangeUsers {
     /// The number of the last borrow.
     last: u64,
-    uses: Vec<Use>,
+    uses: Vec<RangeUse>,
 }
 
 /// One range of one borrow.
 #[derive(Debug)]
-struct Use {
+struct RangeUse {
     borrow: u64,
     op: &'static str,
     range: Range<usize>,
@@ -76,7 +76,7 @@ impl BorrowTable {
                 users.uses.truncate(before);
                 return Err(error);
             }
-            users.uses.push(Use { borrow, op, range: range.clone(), writes });
+            users.uses.push(RangeUse { borrow, op, range: range.clone(), writes });
         }
         users.last = borrow;
         drop(users);
@@ -85,7 +85,7 @@ impl BorrowTable {
 }
 
 #[cold]
-fn race(op: &'static str, other: &Use, borrow: u64, start: u64) -> Error {
+fn race(op: &'static str, other: &RangeUse, borrow: u64, start: u64) -> Error {
     if other.borrow == borrow {
         return Error::internal(format!(
             "`{op}` names the memory at {start:#x} twice and writes to it; work in place names it once, \

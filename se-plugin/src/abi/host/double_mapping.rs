@@ -11,13 +11,13 @@ use tf_plugin_core::{Error, ProcessOrigin, Result, ResultExt as _};
 /// written if it is guarded, and an alias, where it can.
 #[derive(Debug)]
 pub(crate) struct Mapping {
-    view: Place,
-    alias: Place,
+    view: MappedView,
+    alias: MappedView,
 }
 
 /// One of the two mappings.
 #[derive(Debug)]
-struct Place {
+struct MappedView {
     address: NonNull<u8>,
     len: usize,
     /// The process that has mapped it. Its forks do not inherit it: see `new`.
@@ -25,9 +25,9 @@ struct Place {
 }
 
 // SAFETY: the range belongs to no thread; who may use which part of it when is the ledger's to say.
-unsafe impl Send for Place {}
+unsafe impl Send for MappedView {}
 // SAFETY: the range belongs to no thread, and the ledger decides who may access which part of it.
-unsafe impl Sync for Place {}
+unsafe impl Sync for MappedView {}
 
 impl Mapping {
     /// Maps `len` bytes, not 0. Pages that were never written use no memory. Unless it is `guarded`, the
@@ -44,10 +44,10 @@ impl Mapping {
         };
         file.set_len(len as u64).context(text())?;
         let usable = libc::PROT_READ | libc::PROT_WRITE;
-        let view = Place::new(&file, len, if guarded { libc::PROT_NONE } else { usable });
+        let view = MappedView::new(&file, len, if guarded { libc::PROT_NONE } else { usable });
         let view = view.context(text())?;
         // The file is closed after this, so that nothing can truncate it; the mappings keep the memory.
-        Ok(Self { view, alias: Place::new(&file, len, usable).context(text())? })
+        Ok(Self { view, alias: MappedView::new(&file, len, usable).context(text())? })
     }
 
     /// Returns the address of the view.
@@ -80,7 +80,7 @@ impl Mapping {
     }
 }
 
-impl Place {
+impl MappedView {
     fn new(file: &File, len: usize, protection: c_int) -> io::Result<Self> {
         // SAFETY: a new mapping, wherever the system likes.
         let address = unsafe {
@@ -109,7 +109,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for MappedView {
     fn drop(&mut self) {
         // In a fork, something else may be mapped there by now.
         if self.origin.is_current() {
@@ -187,8 +187,8 @@ mod tests {
             ("allocator_stats", &|| device.allocator_stats().is_none()),
             ("a new memory", &|| HostMemory::new(1 << 20).is_ok()),
             ("a copy from no memory", &|| {
-                let (own, nowhere) = (HostMemory::new(1 << 20).unwrap(), DevicePtr::new(8));
-                let copied = own.copy("copy", own.allocate(8).unwrap(), nowhere.unwrap(), 8);
+                let (memory, nowhere) = (HostMemory::new(1 << 20).unwrap(), DevicePtr::new(8));
+                let copied = memory.copy("copy", memory.allocate(8).unwrap(), nowhere.unwrap(), 8);
                 copied.is_err_and(|error| error.code() == Code::InvalidArgument)
             }),
             ("synchronize", &|| is_refused(device.synchronize())),
@@ -218,7 +218,7 @@ mod tests {
             let place = mapping.as_ref().unwrap().view.address.as_ptr();
             // Its parent's memory is not there; something of the child's is mapped at the same place.
             // SAFETY: a new mapping where nothing is mapped: the parent's is not inherited.
-            let own = unsafe {
+            let memory = unsafe {
                 libc::mmap(
                     place.cast(),
                     4096,
@@ -228,12 +228,12 @@ mod tests {
                     0,
                 )
             };
-            if own != place.cast() {
+            if memory != place.cast() {
                 return false;
             }
             drop(mapping.take());
             // SAFETY: queries whether the page is mapped, and writes nothing.
-            unsafe { libc::msync(own, 4096, libc::MS_ASYNC) == 0 }
+            unsafe { libc::msync(memory, 4096, libc::MS_ASYNC) == 0 }
         });
     }
 }

@@ -41,7 +41,7 @@ pub struct OpKernelContext<'a, P: Platform> {
     author: &'a <P::Device as Device>::Stream,
     _running: Running<'a, StreamState<P::Device>>,
     /// Whether each output was created.
-    made: RefCell<SmallVec<[bool; 16]>>,
+    created: RefCell<SmallVec<[bool; 16]>>,
 }
 
 /// The facts that are the same in all runs of a kernel: whether each input and output is in host memory.
@@ -162,14 +162,14 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
             Some(node) => node,
             None => {
                 // SAFETY: `raw` is a run that has not ended.
-                let found = unsafe { Node::of(raw, &host, &status)? };
-                node.get_or_init(|| found)
+                let facts = unsafe { Node::of(raw, &host, &status)? };
+                node.get_or_init(|| facts)
             }
         };
         // SAFETY: `handle` is a live stream's, which an `Arc<StreamState<P::Device>>` owns.
         let running = Running::on(stream, || unsafe { weak(handle) });
-        let made = RefCell::new(smallvec![false; node.outputs.len()]);
-        Ok(Self { raw, host, status, stream, node, author, _running: running, made })
+        let created = RefCell::new(smallvec![false; node.outputs.len()]);
+        Ok(Self { raw, host, status, stream, node, author, _running: running, created })
     }
 
     /// Returns the stream for the kernel's work.
@@ -341,12 +341,12 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
     /// Creates an output that does not exist yet.
     pub(super) fn make<T>(&self, index: usize, make: impl FnOnce() -> Result<T>) -> Result<T> {
         ensure!(
-            self.made.borrow().get(index) != Some(&true),
+            self.created.borrow().get(index) != Some(&true),
             Error::internal(format!("output {index} was made already"))
         );
         let output = make()?;
         // `make` has checked that there is such an output.
-        self.made.borrow_mut()[index] = true;
+        self.created.borrow_mut()[index] = true;
         Ok(output)
     }
 
@@ -384,10 +384,13 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
     ) -> Result<HostTensorMut<'_, T>> {
         self.make(index, || {
             // Checked before the allocation: the host uses the op's type, and leaks the tensor of a second attempt.
-            let own = self.output_dtype(index)?;
+            let dtype = self.output_dtype(index)?;
             ensure!(
-                own == T::DTYPE,
-                Error::invalid_argument(format!("output {index} is of {own}, not of {}", T::DTYPE))
+                dtype == T::DTYPE,
+                Error::invalid_argument(format!(
+                    "output {index} is of {dtype}, not of {}",
+                    T::DTYPE
+                ))
             );
             let tensor = self.allocate(index, shape, true)?;
             // SAFETY: new memory of the host's, which nothing sees before the kernel returns.
@@ -440,11 +443,11 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
     pub fn set_output(&self, index: usize, tensor: &DeviceTensor) -> Result<()> {
         self.make(index, || {
             let at = self.output_in(index, false)?;
-            let (dtype, found) = (self.output_dtype(index)?, tensor.dtype());
+            let (dtype, actual) = (self.output_dtype(index)?, tensor.dtype());
             ensure!(
-                found == dtype,
+                actual == dtype,
                 Error::invalid_argument(format!(
-                    "output {index} is to be of {dtype}, and the tensor is of {found}"
+                    "output {index} is to be of {dtype}, and the tensor is of {actual}"
                 ))
             );
             // SAFETY: a run that has not ended, an index in range, and a tensor that stays ours.
@@ -478,12 +481,12 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
 
     /// Checks at the end of the run that the kernel has created all outputs.
     pub(super) fn check_outputs(&self) -> Result<()> {
-        let made = self.made.borrow();
-        match made.iter().position(|made| !made) {
+        let created = self.created.borrow();
+        match created.iter().position(|created| !created) {
             None => Ok(()),
             Some(index) => Err(Error::internal(format!(
                 "the kernel made no output {index} of {}; call `output`, or one of its like, for each",
-                made.len()
+                created.len()
             ))),
         }
     }

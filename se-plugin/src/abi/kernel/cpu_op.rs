@@ -39,8 +39,8 @@ impl Attributes {
     /// Reads those of a node, except the ones that belong to the node and not to its op.
     pub(crate) fn of(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         let node = Node::decode(construction.node()?)?;
-        let own = node.attr_names().filter(|name| !name.starts_with('_'));
-        let values = own.filter_map(|name| Some((name, node.raw_attr(name)?)));
+        let names = node.attr_names().filter(|name| !name.starts_with('_'));
+        let values = names.filter_map(|name| Some((name, node.raw_attr(name)?)));
         let mut attributes = Self::default();
         for (name, value) in values {
             attributes.has_functions |= is_function(value)?;
@@ -143,19 +143,19 @@ impl Cpu {
     /// different functions of the same name: TensorFlow optimizes a function for each graph, and models can be made
     /// in other processes. Each such library needs its own context.
     fn get<P: Platform>(functions: &[Function<'_>]) -> Result<&'static Self> {
-        static MADE: Mutex<Vec<&'static Cpu>> = Mutex::new(Vec::new());
-        let mut made = lock(&MADE);
+        static CONTEXTS: Mutex<Vec<&'static Cpu>> = Mutex::new(Vec::new());
+        let mut contexts = lock(&CONTEXTS);
         let mut conflict = None;
         let fits = |cpu: &&&Self| {
             conflict = cpu.conflict(functions);
             conflict.is_none()
         };
-        let cpu = match made.iter().find(fits) {
+        let cpu = match contexts.iter().find(fits) {
             Some(&cpu) => cpu,
             None => {
-                ensure!(made.len() < MOST_CONTEXTS, too_many(conflict.unwrap_or_default()));
+                ensure!(contexts.len() < MOST_CONTEXTS, too_many(conflict.unwrap_or_default()));
                 let cpu: &Self = Box::leak(Box::new(Self::new(&without(device_type::<P>()))?));
-                made.push(cpu);
+                contexts.push(cpu);
                 cpu
             }
         };

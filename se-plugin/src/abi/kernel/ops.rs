@@ -52,9 +52,9 @@ impl<'s> Ops<'s> {
             (buffers.TF_DeleteBuffer)(graph);
             library
         };
-        let made = status.check();
+        let creation = status.check();
         if library.is_null() {
-            made?;
+            creation?;
             return Err(Error::internal("TensorFlow made no library"));
         }
         Ok(Self { library, status, buffers, look_up, delete })
@@ -65,24 +65,24 @@ impl<'s> Ops<'s> {
         let op = CString::new(op).map_err(Error::invalid_argument)?;
         // SAFETY: the library lives as long as `self`; the buffer is made and deleted here, and its bytes are used before that.
         unsafe {
-            let answer = (self.buffers.TF_NewBuffer)();
-            (self.look_up)(self.library, op.as_ptr(), answer, self.status.as_ptr());
-            let found = self.status.check();
-            let content = (self.buffers.TF_GetBuffer)(answer);
-            let definition = catch("the definition of an op", || match found {
+            let buffer = (self.buffers.TF_NewBuffer)();
+            (self.look_up)(self.library, op.as_ptr(), buffer, self.status.as_ptr());
+            let outcome = self.status.check();
+            let content = (self.buffers.TF_GetBuffer)(buffer);
+            let definition = catch("the definition of an op", || match outcome {
                 Err(error) if error.code() == Code::NotFound => Ok(None),
                 Err(error) => Err(error),
                 Ok(()) if content.data.is_null() => Ok(None),
                 Ok(()) => Definition::read(lent(content.data, content.length)?).map(Some),
             });
-            (self.buffers.TF_DeleteBuffer)(answer);
+            (self.buffers.TF_DeleteBuffer)(buffer);
             definition
         }
     }
 
     /// Returns whether the host is known to have an op.
     pub(crate) fn has(&self, op: &str) -> bool {
-        self.get(op).is_ok_and(|found| found.is_some())
+        self.get(op).is_ok_and(|outcome| outcome.is_some())
     }
 }
 

@@ -54,7 +54,7 @@ impl<K: Kernel> AnyKernel<K::Platform> for K {
 }
 
 /// A kernel of a node.
-struct Made<P> {
+struct CreatedKernel<P> {
     kernel: Box<dyn AnyKernel<P>>,
     /// The Rust type, for error texts.
     name: &'static str,
@@ -64,7 +64,7 @@ struct Made<P> {
     has_failed: AtomicBool,
 }
 
-impl<P: Platform> Made<P> {
+impl<P: Platform> CreatedKernel<P> {
     /// Runs the kernel. The first failure is also logged: TensorFlow drops errors of functions that it does not inline, such
     /// as those for XLA, if their caller waits for another device. It cancels the caller first, and the caller reports
     /// that it was cancelled.
@@ -99,14 +99,14 @@ unsafe fn create_by<P: Platform>(
     raw: *mut TF_OpKernelConstruction,
     new: fn(&OpKernelConstruction<'_>) -> Result<Box<dyn AnyKernel<P>>>,
 ) -> *mut c_void {
-    let made = catch(name, || {
+    let created = catch(name, || {
         // SAFETY: `raw` is null or a construction that has not ended.
         new(&unsafe { OpKernelConstruction::new(raw)? })
     });
-    match made {
+    match created {
         Ok(kernel) => {
             let (node, has_failed) = (OnceLock::new(), AtomicBool::new(false));
-            Box::into_raw(Box::new(Made { kernel, name, node, has_failed })).cast()
+            Box::into_raw(Box::new(CreatedKernel { kernel, name, node, has_failed })).cast()
         }
         Err(error) => {
             // SAFETY: `raw` is the host's construction, which has not ended.
@@ -121,21 +121,21 @@ unsafe extern "C" fn delete<P: Platform>(kernel: *mut c_void) {
         return;
     }
     // SAFETY: made by `create` for a kernel of this `P`, and deleted once.
-    let made = unsafe { Box::from_raw(kernel.cast::<Made<P>>()) };
-    discard(made.name, made);
+    let created = unsafe { Box::from_raw(kernel.cast::<CreatedKernel<P>>()) };
+    discard(created.name, created);
 }
 
 unsafe extern "C" fn compute<P: Platform>(kernel: *mut c_void, raw: *mut TF_OpKernelContext) {
-    // SAFETY: `kernel` is null, or `create` for a kernel of this `P` returned it as a `Box<Made<P>>`, which `delete` does not
+    // SAFETY: `kernel` is null, or `create` for a kernel of this `P` returned it as a `Box<CreatedKernel<P>>`, which `delete` does not
     // free before this returns.
-    let made = unsafe { kernel.cast::<Made<P>>().as_ref() };
-    let name = made.map_or("compute", |made| made.name);
+    let created = unsafe { kernel.cast::<CreatedKernel<P>>().as_ref() };
+    let name = created.map_or("compute", |created| created.name);
     let result = catch(name, || {
-        let made =
-            made.ok_or_else(|| Error::internal("TensorFlow runs a kernel that could not be made"))?;
+        let created = created
+            .ok_or_else(|| Error::internal("TensorFlow runs a kernel that could not be made"))?;
         // SAFETY: `raw` is null, or a run that has not ended, of a kernel that is only ever registered for the devices of `P`.
-        let mut context = unsafe { OpKernelContext::new(raw, &made.node)? };
-        made.compute(&mut context)
+        let mut context = unsafe { OpKernelContext::new(raw, &created.node)? };
+        created.compute(&mut context)
     });
     if let Err(error) = result {
         // SAFETY: `raw` is null or a run that has not ended.

@@ -117,8 +117,8 @@ fn a_single_field_needs_all_of_its_bytes() {
         memory.0[3] = 0x1234;
         let handle = ptr::without_provenance_mut(0x1234);
         // SAFETY: memory for any size.
-        let found = unsafe { field!(memory.record::<SP_Device>() => SP_Device.device_handle) };
-        assert_eq!(found, (size >= 32).then_some(handle), "{size}");
+        let value = unsafe { field!(memory.record::<SP_Device>() => SP_Device.device_handle) };
+        assert_eq!(value, (size >= 32).then_some(handle), "{size}");
     }
     // SAFETY: no struct at all.
     unsafe {

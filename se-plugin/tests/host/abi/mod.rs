@@ -8,7 +8,7 @@ use se_plugin::{HostAllocator, Result};
 
 /// An allocator that counts its allocations.
 #[derive(Debug)]
-pub(crate) struct Counted {
+pub(crate) struct CountingAllocator {
     /// Called before each allocation.
     before: fn() -> Result<()>,
     /// Allocated and not freed.
@@ -17,7 +17,7 @@ pub(crate) struct Counted {
     total: AtomicUsize,
 }
 
-impl Counted {
+impl CountingAllocator {
     pub(crate) const fn new(before: fn() -> Result<()>) -> Self {
         Self { before, live: AtomicUsize::new(0), total: AtomicUsize::new(0) }
     }
@@ -29,7 +29,7 @@ impl Counted {
 }
 
 // SAFETY: memory of the C library's, aligned to 64 bytes.
-unsafe impl HostAllocator for Counted {
+unsafe impl HostAllocator for CountingAllocator {
     fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {
         (self.before)()?;
         // SAFETY: the function takes any numbers; the size is a multiple of the alignment.

@@ -1,6 +1,6 @@
 //! Copies whose host memory TensorFlow takes back once an event behind them is complete.
 
-use super::pending_copies::{Pending, PendingCopies, Spare, begun};
+use super::pending_copies::{Pending, PendingCopies, SpareCopy, begun};
 use crate::health::Health;
 use crate::{explore, explore_up_to, spawn_with};
 use loom::cell::UnsafeCell;
@@ -15,7 +15,7 @@ use tf_plugin_core::{Error, Result};
 #[derive(Default)]
 struct Stream {
     health: Health,
-    spare: Spare,
+    spare: SpareCopy,
     copy_lists: [PendingCopies; 2],
 }
 

@@ -1,6 +1,6 @@
 //! Kernels that enqueue work, and copies from the host that must not overtake it.
 
-use super::work::{Progress, Running, Waits, Work};
+use super::work::{Progress, Running, WaitingStream, Work};
 use crate::{explore, spawn_with};
 use loom::thread;
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ struct Stream {
     queue: Mutex<BTreeSet<u32>>,
 }
 
-impl Waits for Stream {
+impl WaitingStream for Stream {
     fn work(&self) -> &Work<Self> {
         &self.device.work
     }

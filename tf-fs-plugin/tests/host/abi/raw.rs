@@ -46,7 +46,7 @@ fn functions() -> &'static StatusFunctions {
 
 /// Which arguments of a call are not null.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Given {
+pub(crate) struct Arguments {
     pub(crate) filesystem: bool,
     /// With a filesystem: whether it has a state, as after `init` and before `cleanup`.
     pub(crate) state: bool,
@@ -56,36 +56,36 @@ pub(crate) struct Given {
     pub(crate) status: bool,
 }
 
-impl Given {
+impl Arguments {
     pub(crate) const ALL: Self =
         Self { filesystem: true, state: true, path: true, place: true, status: true };
 }
 
 /// The result of a slot.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct CallResult {
     pub(crate) status: Result<()>,
     /// What it returned, if it is not `void`; a pointer counts as whether it is non-null.
     pub(crate) returned: Option<i64>,
 }
 
 /// Calls a slot of a filesystem by its name, with `path` where it takes paths.
-pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> Answer {
+pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, arguments: Arguments) -> CallResult {
     let Tables { filesystem: ops, .. } = fs.tables();
     let status = Status::new();
-    let s = if given.status { status.0 } else { ptr::null_mut() };
+    let s = if arguments.status { status.0 } else { ptr::null_mut() };
     let mut empty = TF_Filesystem { plugin_filesystem: ptr::null_mut() };
-    let f: *const TF_Filesystem = match (given.filesystem, given.state) {
+    let f: *const TF_Filesystem = match (arguments.filesystem, arguments.state) {
         (true, true) => fs.as_ptr(),
         (true, false) => &raw mut empty,
         (false, _) => ptr::null(),
     };
     let string = CString::new(path).expect("no NUL");
-    let p = if given.path { string.as_ptr() } else { ptr::null() };
-    fn place<T>(given: Given, value: &mut T) -> *mut T {
-        if given.place { value } else { ptr::null_mut() }
+    let p = if arguments.path { string.as_ptr() } else { ptr::null() };
+    fn place<T>(arguments: Arguments, value: &mut T) -> *mut T {
+        if arguments.place { value } else { ptr::null_mut() }
     }
-    let is_done = || given.status && status.result().is_ok();
+    let is_done = || arguments.status && status.result().is_ok();
     let written_only_if_done = |is_written: bool| {
         assert!(is_done() || !is_written, "{op} did nothing but wrote an answer");
     };
@@ -105,7 +105,7 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
         }
         let list = |slot: TF_ListOp| {
             let mut entries: *mut *mut c_char = ptr::null_mut();
-            let count = slot(f, p, place(given, &mut entries), s);
+            let count = slot(f, p, place(arguments, &mut entries), s);
             written_only_if_done(!entries.is_null());
             if !entries.is_null() {
                 for index in 0..usize::try_from(count).expect("a count") {
@@ -124,7 +124,7 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
         macro_rules! open {
             ($slot:ident, $type:ident.$state:ident, $table:ident) => {{
                 let mut opened = $type { $state: ptr::null_mut() };
-                $slot(f, p, place(given, &mut opened), s);
+                $slot(f, p, place(arguments, &mut opened), s);
                 written_only_if_done(!opened.$state.is_null());
                 fs.tables().$table.cleanup.expect("required")(&mut opened);
                 None
@@ -132,7 +132,7 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
         }
         let token_from = |slot: &dyn Fn(*mut *mut TF_TransactionToken) -> c_int| {
             let mut token = ptr::null_mut();
-            let returned = slot(place(given, &mut token));
+            let returned = slot(place(arguments, &mut token));
             written_only_if_done(!token.is_null());
             Some(i64::from(returned))
         };
@@ -144,22 +144,22 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
             create_dir recursively_create_dir delete_file delete_dir path_exists: slot => void!(slot(f, p, s));
             delete_recursively: slot => {
                 let (mut files, mut dirs) = (7, 7);
-                slot(f, p, place(given, &mut files), place(given, &mut dirs), s);
+                slot(f, p, place(arguments, &mut files), place(arguments, &mut dirs), s);
                 // Always written if there is a place.
                 let left = if is_done() { (0, 0) } else { (0, 1) };
-                assert!(!given.place || (files, dirs) == left);
+                assert!(!arguments.place || (files, dirs) == left);
                 None
             };
             rename_file copy_file: slot => void!(slot(f, p, c"full://h/other".as_ptr(), s));
             paths_exist: slot => {
                 let mut paths = [p.cast_mut(), p.cast_mut()];
                 let mut statuses = [s, s];
-                let paths = if given.path { paths.as_mut_ptr() } else { ptr::null_mut() };
-                Some(i64::from(slot(f, paths, 2, place(given, &mut statuses).cast())))
+                let paths = if arguments.path { paths.as_mut_ptr() } else { ptr::null_mut() };
+                Some(i64::from(slot(f, paths, 2, place(arguments, &mut statuses).cast())))
             };
             stat: slot => {
                 let mut statistics = TF_FileStatistics::default();
-                slot(f, p, place(given, &mut statistics), s);
+                slot(f, p, place(arguments, &mut statistics), s);
                 written_only_if_done(statistics != TF_FileStatistics::default());
                 None
             };
@@ -183,7 +183,7 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
             };
             get_filesystem_configuration: slot => {
                 let (mut options, mut count) = (ptr::null_mut::<TF_Filesystem_Option>(), 0);
-                slot(f, place(given, &mut options), place(given, &mut count), s);
+                slot(f, place(arguments, &mut options), place(arguments, &mut count), s);
                 assert_eq!(count, 0, "the tests set no option before");
                 written_only_if_done(!options.is_null());
                 libc::free(options.cast());
@@ -192,21 +192,21 @@ pub(crate) fn call(fs: &TestFilesystem, op: &str, path: &str, given: Given) -> A
             set_filesystem_configuration: slot => void!(slot(f, ptr::null(), 1, s));
             get_filesystem_configuration_option: slot => {
                 let mut option = ptr::null_mut();
-                slot(f, p, place(given, &mut option), s);
+                slot(f, p, place(arguments, &mut option), s);
                 written_only_if_done(!option.is_null());
                 None
             };
             set_filesystem_configuration_option: slot => void!(slot(f, ptr::null(), s));
             get_filesystem_configuration_keys: slot => {
                 let (mut keys, mut count) = (ptr::null_mut::<c_char>(), 0);
-                slot(f, place(given, &mut keys), place(given, &mut count), s);
+                slot(f, place(arguments, &mut keys), place(arguments, &mut count), s);
                 written_only_if_done(!keys.is_null() || count != 0);
                 libc::free(keys.cast());
                 None
             };
         }
     };
-    Answer { status: status.result(), returned }
+    CallResult { status: status.result(), returned }
 }
 
 /// Runs `cleanup` on a filesystem that is null, and on one that was cleaned up already.
@@ -290,7 +290,7 @@ pub(crate) fn append(
 }
 
 /// Calls each slot of the file tables with a file that is null or not open, with and without a status.
-pub(crate) fn call_closed_files(tables: &Tables) -> Vec<(&'static str, Answer)> {
+pub(crate) fn call_closed_files(tables: &Tables) -> Vec<(&'static str, CallResult)> {
     let mut reader = TF_RandomAccessFile { plugin_file: ptr::null_mut() };
     let mut writer = TF_WritableFile { plugin_file: ptr::null_mut() };
     let mut region = TF_ReadOnlyMemoryRegion { plugin_memory_region: ptr::null_mut() };
@@ -301,7 +301,7 @@ pub(crate) fn call_closed_files(tables: &Tables) -> Vec<(&'static str, Answer)> 
         let status = Status::new();
         let returned = call(status.0);
         assert_eq!(silent, returned, "{op}");
-        answers.push((op, Answer { status: status.result(), returned }));
+        answers.push((op, CallResult { status: status.result(), returned }));
     };
     let reads = tables.random_access_file;
     let writes = tables.writable_file;
