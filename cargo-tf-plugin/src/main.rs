@@ -1,6 +1,9 @@
 //! The command `cargo tf-plugin`.
 
-#[expect(unsafe_code, reason = "loads plugins, and exports the functions that they expect of TensorFlow")]
+#[expect(
+    unsafe_code,
+    reason = "loads plugins, and exports the functions that they expect of TensorFlow"
+)]
 mod abi;
 
 use std::env;

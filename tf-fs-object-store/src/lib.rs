@@ -37,7 +37,7 @@
 //! | `http` | HTTP for stores that speak it, behind the feature of this name |
 //! | [`metrics`] | what is counted |
 
-
+#[cfg(feature = "http")]
 #[expect(unsafe_code, reason = "an option of sockets")]
 mod abi;
 mod buffer;

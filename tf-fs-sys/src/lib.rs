@@ -18,7 +18,10 @@
 
 #![no_std]
 #![allow(non_camel_case_types, non_snake_case, non_upper_case_globals)]
-#![expect(unsafe_code, reason = "TensorFlow's C ABI: tables of function pointers, and their lookup")]
+#![expect(
+    unsafe_code,
+    reason = "TensorFlow's C ABI: tables of function pointers, and their lookup"
+)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "host")]
