@@ -61,13 +61,13 @@ macro_rules! each_tensorflow {
         #[cfg(feature = "matrix")]
         $crate::each_tensorflow!(@module $oldest $oldest_version [$($oldest_test)*]);
         #[cfg(feature = "matrix")]
-        $crate::each_tensorflow!(@modules $($older $older_version)* [$($older_test)*]);
+        $crate::each_tensorflow!(@modules [$($older_test)*] $($older $older_version)*);
         #[cfg(feature = "matrix")]
-        $crate::each_tensorflow!(@modules $($candidate $candidate_version)* [$($candidate_test)*]);
+        $crate::each_tensorflow!(@modules [$($candidate_test)*] $($candidate $candidate_version)*);
         #[cfg(feature = "named")]
         $crate::each_tensorflow!(@module tensorflow_named ($crate::named()) [$($candidate_test)*]);
     };
-    (@modules $($module:ident $version:literal)* $tests:tt) => {
+    (@modules $tests:tt $($module:ident $version:literal)*) => {
         $($crate::each_tensorflow!(@module $module $version $tests);)*
     };
     (@module $module:ident $version:tt []) => {};
