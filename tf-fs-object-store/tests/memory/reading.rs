@@ -30,18 +30,6 @@ fn a_response_that_breaks_off_is_resumed_at_its_byte() {
 }
 
 #[test]
-fn an_open_file_is_one_version() {
-    let (plugin, size) = (plugin(&[]), 30 << 20);
-    plugin.put("f", content(size));
-    let reader = Reader::open(&plugin, name("f")).unwrap();
-    plugin.put("f", content(size));
-    let mut bytes = vec![0; 10];
-    let mut buf = ReadBuf::from_slice(&mut bytes);
-    let error = reader.read_at(size as u64 - 10, &mut buf).unwrap_err();
-    assert_eq!((error.code(), buf.filled().len()), (Code::FailedPrecondition, 0));
-}
-
-#[test]
 fn a_weak_etag_binds_no_request_and_the_version_is_compared_all_the_same() {
     let size = 30 << 20;
     let weak = || {

@@ -28,7 +28,7 @@ fn store() -> Plugin {
 }
 
 #[test]
-fn each_request_is_repeated_by_the_class_of_its_failure() {
+fn each_request_is_retried_by_the_kind_of_its_error() {
     for (request, operation) in REQUESTS {
         for (kind, attempts, code) in [
             (ErrorKind::Transient, 3, Code::Unavailable),
@@ -51,15 +51,15 @@ fn each_request_is_repeated_by_the_class_of_its_failure() {
 }
 
 #[test]
-fn a_spurious_failure_is_repeated_at_once_whatever_its_class_and_is_not_counted() {
+fn an_error_to_retry_immediately_is_retried_whatever_its_kind_and_not_counted() {
     for (request, operation) in REQUESTS {
         for kind in [ErrorKind::Transient, ErrorKind::Denied, ErrorKind::Permanent] {
             let plugin = store();
-            plugin.inject(request, [Fault::Spurious(kind); 20]);
+            plugin.inject(request, [Fault::RetryNow(kind); 20]);
             operation(&plugin).unwrap_or_else(|error| panic!("{request} {kind:?}: {error:#}"));
             // In the end its kind decides.
             let plugin = store();
-            plugin.inject(request, [Fault::Spurious(ErrorKind::Permanent); 200]);
+            plugin.inject(request, [Fault::RetryNow(ErrorKind::Permanent); 200]);
             assert_eq!(operation(&plugin).unwrap_err().code(), Code::Unknown, "{request}");
             assert_eq!(plugin.requests(request).len(), 81, "{request}");
         }
@@ -69,7 +69,7 @@ fn a_spurious_failure_is_repeated_at_once_whatever_its_class_and_is_not_counted(
     plugin.inject("delete", [Fault::Fails(ErrorKind::NotFound)]);
     plugin.0.delete_file(&name("f")).unwrap();
     let plugin = store();
-    plugin.inject("get", [Fault::Spurious(ErrorKind::NotFound)]);
+    plugin.inject("get", [Fault::RetryNow(ErrorKind::NotFound)]);
     assert_eq!(plugin.read("f", 1).unwrap_err().code(), Code::NotFound);
     assert_eq!(plugin.requests("get").len(), 1);
 }

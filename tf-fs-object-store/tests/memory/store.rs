@@ -1,13 +1,17 @@
 //! A store in memory, whose requests can be counted, refused, held up and cut off.
 
+#[path = "plugin.rs"]
+mod plugin;
+
+pub(crate) use plugin::{Plugin, name, plugin, range};
+
 use bytes::{Buf, BufMut, Bytes};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 use tf_fs_object_store::{
-    Body, BucketPage, Client, Connect, Connection, CopyOptions, ErrorKind, GetHead, GetOptions,
-    ListOptions, Name, Object, ObjectMeta, ObjectStore, Page, Process, Range, Reader, RequestError,
-    Settings, StoreError,
+    Body, BucketPage, Client, CopyOptions, ErrorKind, GetHead, GetOptions, ListOptions, Name,
+    Object, ObjectMeta, ObjectStore, Page, Range, RequestError, Settings, StoreError,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -66,8 +70,8 @@ pub(crate) struct Contents {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Fails(ErrorKind),
-    /// It says nothing of the store.
-    Spurious(ErrorKind),
+    /// It says nothing of the store, and is retried at once.
+    RetryNow(ErrorKind),
     BreaksOff,
     /// It is never answered.
     Hangs,
@@ -86,9 +90,6 @@ pub(crate) struct Bucket {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Memory(Arc<Mutex<Contents>>);
-
-#[derive(Clone)]
-pub(crate) struct Plugin(pub(crate) Arc<Connection<Memory>>);
 
 pub(crate) struct Bytewise {
     left: Bytes,
@@ -150,7 +151,7 @@ async fn begin(
     };
     match fault {
         Some(Fault::Fails(kind)) => Err(RequestError::new(kind, "injected")),
-        Some(Fault::Spurious(kind)) => {
+        Some(Fault::RetryNow(kind)) => {
             Err(RequestError::new(kind, "injected").with_immediate_retry())
         }
         Some(Fault::Hangs) => std::future::pending().await,
@@ -427,36 +428,6 @@ impl Body for Bytewise {
     }
 }
 
-impl Connect for Plugin {
-    type Client = Memory;
-
-    fn connection(&self) -> Result<Arc<Connection<Memory>>> {
-        Ok(Arc::clone(&self.0))
-    }
-}
-
-/// Returns a store with these objects, each of which holds its own key.
-pub(crate) fn plugin(keys: &[&str]) -> Plugin {
-    let process = Process::current("mem", 2, 64 << 20).unwrap();
-    let plugin = Plugin(Arc::new(Connection::new(process, Memory::default())));
-    for key in keys {
-        plugin.put(key, key.as_bytes().to_vec());
-    }
-    plugin
-}
-
-/// Reads a range.
-pub(crate) fn range(reader: &Reader<Plugin>, offset: usize, len: usize) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; len];
-    let mut buf = ReadBuf::from_slice(&mut bytes);
-    reader.read_at(offset as u64, &mut buf)?;
-    Ok(buf.filled().to_vec())
-}
-
-pub(crate) fn name(key: &str) -> Name {
-    Name::new("mem", "b", key)
-}
-
 impl Contents {
     fn etag(&self, version: u64) -> String {
         format!("{}\"{version}\"", if self.weak_etags { "W/" } else { "" })
@@ -480,71 +451,5 @@ impl Memory {
 
     pub(crate) fn keys(&self) -> Vec<String> {
         self.0.lock().unwrap().objects.keys().cloned().collect()
-    }
-}
-
-impl Plugin {
-    pub(crate) fn contents(&self) -> MutexGuard<'_, Contents> {
-        self.0.client.contents()
-    }
-
-    pub(crate) fn put(&self, key: &str, bytes: Vec<u8>) {
-        self.0.client.put(key, bytes);
-    }
-
-    /// Sets what happens to the next requests of a kind.
-    pub(crate) fn inject(&self, kind: &'static str, faults: impl IntoIterator<Item = Fault>) {
-        self.contents().faults.insert(kind, faults.into_iter().map(Some).collect());
-    }
-
-    pub(crate) fn requests(&self, kind: &str) -> Vec<String> {
-        let contents = self.contents();
-        contents.log.iter().filter(|line| line.starts_with(kind)).cloned().collect()
-    }
-
-    pub(crate) fn keys(&self) -> Vec<String> {
-        self.0.client.keys()
-    }
-
-    pub(crate) fn read(&self, key: &str, piece: usize) -> Result<Vec<u8>> {
-        let reader = Reader::open(self, name(key))?;
-        let mut bytes = Vec::new();
-        loop {
-            let mut piece = vec![0; piece];
-            let mut buf = ReadBuf::from_slice(&mut piece);
-            reader.read_at(bytes.len() as u64, &mut buf)?;
-            bytes.extend_from_slice(buf.filled());
-            if bytes.len() as u64 == reader.size() {
-                return Ok(bytes);
-            }
-        }
-    }
-
-    pub(crate) fn open(&self, key: &str) -> Result<Reader<Self>> {
-        Reader::open(self, name(key))
-    }
-
-    /// Returns the ranges that GETs asked for since the last call.
-    pub(crate) fn take_ranges(&self) -> Vec<(u64, u64)> {
-        std::mem::take(&mut self.contents().ranges)
-    }
-
-    /// Waits until so many requests are at the gate.
-    pub(crate) fn wait_for(&self, count: usize) {
-        let began = Instant::now();
-        while self.contents().gate.1 < count {
-            assert!(began.elapsed() < Duration::from_secs(20), "{:?}", self.contents().log);
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-
-    pub(crate) fn children(&self, key: &str) -> Result<Vec<String>> {
-        let entries = self.0.get_children(&name(key))?;
-        Ok(entries.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
-    }
-
-    pub(crate) fn glob(&self, pattern: &str) -> Result<Vec<String>> {
-        let entries = self.0.get_matching_paths(Uri::new(pattern.as_bytes()))?;
-        Ok(entries.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 }

@@ -198,7 +198,7 @@ fn what_replaced_a_flush_that_was_done_unnoticed_stays() {
 }
 
 #[test]
-fn a_spurious_failure_of_a_write_is_repeated_at_once_whatever_its_class() {
+fn a_write_with_an_error_to_retry_immediately_is_retried_whatever_its_kind() {
     for is_large in [false, true] {
         for kind in [
             ErrorKind::Precondition,
@@ -208,7 +208,7 @@ fn a_spurious_failure_of_a_write_is_repeated_at_once_whatever_its_class() {
         ] {
             let plugin = in_parts();
             let (mut writer, bytes) = appended(&plugin, is_large);
-            (0..20).for_each(|_| plugin.fails(last(is_large), Fault::Spurious(kind)));
+            (0..20).for_each(|_| plugin.fails(last(is_large), Fault::RetryNow(kind)));
             writer.close().unwrap_or_else(|error| panic!("{is_large} {kind:?}: {error:#}"));
             assert!(plugin.bytes("f").unwrap() == bytes, "{kind:?}");
         }
@@ -216,7 +216,7 @@ fn a_spurious_failure_of_a_write_is_repeated_at_once_whatever_its_class() {
 }
 
 #[test]
-fn failures_are_repeated_by_their_class() {
+fn errors_are_retried_by_their_kind() {
     for (kind, attempts) in
         [(ErrorKind::Transient, 3), (ErrorKind::InvalidResponse, 3), (ErrorKind::Permanent, 1)]
     {

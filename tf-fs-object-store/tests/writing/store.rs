@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, UNIX_EPOCH};
 use tf_fs_object_store::{
     Attributes, Body, Client, Connect, Connection, Content, CopyLimits, ErrorKind, GetHead,
-    GetOptions, ListOptions, Multipart, Name, Object as ListedRange, ObjectMeta, ObjectStore, Page,
-    Part, PartLimits, Payload, Process, PutMode, PutOptions, Range, RequestError, Settings,
+    GetOptions, ListOptions, Multipart, Name, Object as ListedObject, ObjectMeta, ObjectStore,
+    Page, Part, PartLimits, Payload, Process, PutMode, PutOptions, Range, RequestError, Settings,
     StoreError, StoredObject, WriteLimits, Writer, same_etag,
 };
 use tf_fs_plugin::prelude::*;
@@ -51,8 +51,8 @@ pub(crate) enum Fault {
     Succeeds,
     /// Nothing was done.
     Fails(ErrorKind),
-    /// Nothing was done, which says nothing of the store.
-    Spurious(ErrorKind),
+    /// Nothing was done, which says nothing of the store, and is retried at once.
+    RetryNow(ErrorKind),
     /// It was done, and the response lost.
     Lost,
     /// It was done and the response lost, and then somebody else wrote this.
@@ -178,7 +178,7 @@ impl Contents {
         let at = self.faults.iter().position(|(of, _)| *of == kind);
         match at.and_then(|at| self.faults.remove(at)).map(|(_, fault)| fault) {
             Some(Fault::Fails(kind)) => Err(RequestError::new(kind, "injected")),
-            Some(Fault::Spurious(kind)) => {
+            Some(Fault::RetryNow(kind)) => {
                 Err(RequestError::new(kind, "injected").with_immediate_retry())
             }
             Some(Fault::Succeeds) => Ok(None),
@@ -289,7 +289,7 @@ impl ObjectStore for Bucket {
         let contents = self.contents();
         let keys = contents.objects.keys().filter(|key| key.starts_with(&query.prefix));
         let mut page = Page::default();
-        page.objects = keys.map(|key| ListedRange::new(&**key, ObjectMeta::new(0))).collect();
+        page.objects = keys.map(|key| ListedObject::new(&**key, ObjectMeta::new(0))).collect();
         Ok(page)
     }
 

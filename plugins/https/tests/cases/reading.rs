@@ -30,20 +30,6 @@ fn a_file_is_read_by_few_ranges_of_one_version() {
 }
 
 #[test]
-fn any_place_can_be_read() {
-    let content = Content::new(9 << 20, 1);
-    let server = content.serve();
-    let file = open(&fs(), &server.url("f")).unwrap();
-    for offset in [8 << 20, 0, 5_000_000, (9 << 20) - 1, 123] {
-        let mut memory = [0; 10_000];
-        let mut buf = ReadBuf::from_slice(&mut memory);
-        file.read_at(offset as u64, &mut buf).unwrap();
-        let end = (offset + 10_000).min(9 << 20);
-        assert!(buf.filled() == &content.bytes[offset..end], "{offset}");
-    }
-}
-
-#[test]
 fn empty_files_are_empty_however_the_server_says_so() {
     let replies: [fn() -> Reply; 4] = [
         || Reply::new(200),
@@ -150,15 +136,6 @@ fn what_was_asked_a_moment_ago_is_not_asked_again() {
     assert!(read(&fs, &url).unwrap() == *content.bytes);
     let methods: Vec<_> = server.take_log().into_iter().map(|request| request.method).collect();
     assert_eq!(methods, ["HEAD", "GET"]);
-}
-
-#[test]
-fn a_file_can_be_mapped() {
-    let content = Content::new(100_000, 0);
-    let server = content.serve();
-    let url = server.url("f");
-    let region = fs().new_read_only_memory_region_from_file(Uri::new(url.as_bytes())).unwrap();
-    assert_eq!(region.content().len(), 100_000);
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use crate::server::{Content, Reply, Request, Server, chunked};
 use crate::{error, fs, open, read, settings};
 use https::{Https, Settings};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -216,17 +215,6 @@ fn a_head_may_tell_another_etag_than_a_get() {
 }
 
 #[test]
-fn a_size_alone_still_tells() {
-    let (old, new) = (Content::new(LEN, 0), Content::new(LEN + 1, 0));
-    let server = Server::new(move |request, n| if n < 1 { &old } else { &new }.reply(request));
-    let fs = Https::with(Settings { version_check: VersionCheck::Size, ..settings() });
-    let file = open(&fs, &server.url("f")).unwrap();
-    let mut memory = [0; 100];
-    let (code, text) = error(file.read_at(LEN as u64 - 100, &mut ReadBuf::from_slice(&mut memory)));
-    assert_eq!(code, Code::FailedPrecondition, "{text}");
-}
-
-#[test]
 fn a_time_that_is_not_told_any_more_is_not_believed() {
     let content = Content::new(LEN, 0);
     let server = Server::new(move |request, n| {
@@ -236,41 +224,6 @@ fn a_time_that_is_not_told_any_more_is_not_believed() {
     let (code, text) = error(read(&fs(), &server.url("f")));
     assert_eq!(code, Code::Unavailable, "{text}");
     assert!(text.contains("Last-Modified"), "{text}");
-}
-
-#[test]
-fn a_gateway_that_sends_little_at_a_time_is_read_without_waiting() {
-    for most in [64 << 10, 1 << 20] {
-        let content = Content::new(3 << 20, 0);
-        let copy = content.clone();
-        let server = Server::new(move |request, _| {
-            let mut request = request.clone();
-            if let Some((first, last)) = request.range() {
-                let last = last.min(first + most - 1);
-                request.headers.insert("range".into(), format!("bytes={first}-{last}"));
-            }
-            copy.reply(&request)
-        });
-        assert!(read(&fs(), &server.url("f")).unwrap() == *content.bytes);
-        let log = server.take_log();
-        let starts: BTreeSet<_> = log.iter().map(|request| request.range().unwrap().0).collect();
-        assert_eq!(starts.len(), log.len(), "no byte is requested twice");
-        assert!(log.len() <= (3 << 20) / most + 1, "{} requests", log.len());
-    }
-}
-
-#[test]
-fn sizes_that_a_part_does_not_tell_are_known_from_before() {
-    let content = Content::new(LEN, 0);
-    let copy = content.clone();
-    let server = Server::new(move |request, n| match (request.range(), n) {
-        (Some((first, last)), 1..) => {
-            let last = last.min(LEN - 1);
-            content.reply(request).header("Content-Range", format!("bytes {first}-{last}/*"))
-        }
-        _ => content.reply(request),
-    });
-    assert!(read(&fs(), &server.url("f")).unwrap() == *copy.bytes);
 }
 
 #[test]
