@@ -8,8 +8,8 @@ use tf_fs_plugin::prelude::*;
 /// Why one attempt of a request failed. [`RequestError`] serves most stores.
 ///
 /// The engine handles it in this order. A [`ErrorKind::NotFound`] of a lookup is a result; of a
-/// [`put`](crate::ObjectStore::put) or another write it is a failure. One that [is spurious](Self::retry_immediately) is
-/// retried at once, whatever its kind. Then the [kind](Self::kind) decides.
+/// [`put`](crate::ObjectStore::put) or another write it is a failure. The engine
+/// [retries some immediately](Self::retry_immediately), whatever their kind. Then the [kind](Self::kind) decides.
 pub trait StoreError: Debug + Send + Sync + Sized + 'static {
     /// Creates a failure: the object is not the version that was requested.
     fn changed() -> Self;
@@ -131,12 +131,6 @@ impl RequestError {
         }
     }
 
-    /// Creates a failure that is not retried, and reaches the user as this error.
-    pub fn finished(error: Error) -> Self {
-        let code = error.code();
-        Self { finished: Some(error), code, ..Self::new(ErrorKind::Permanent, "") }
-    }
-
     /// Sets another code for the user than that of the kind.
     #[must_use]
     pub fn with_code(self, code: Code) -> Self {
@@ -149,7 +143,7 @@ impl RequestError {
         Self { retry_after, ..self }
     }
 
-    /// Marks it as [spurious](StoreError::retry_immediately).
+    /// Makes the engine [retry it immediately](StoreError::retry_immediately).
     #[must_use]
     pub fn with_immediate_retry(self) -> Self {
         Self { retry_immediately: true, ..self }
@@ -217,8 +211,10 @@ impl StoreError for RequestError {
 }
 
 impl From<Error> for RequestError {
+    /// Creates an error that is not retried, and reaches the user as it is.
     fn from(error: Error) -> Self {
-        Self::finished(error)
+        let code = error.code();
+        Self { finished: Some(error), code, ..Self::new(ErrorKind::Permanent, "") }
     }
 }
 
@@ -236,20 +232,5 @@ mod tests {
             (error.code(), error.message()),
             (Code::Aborted, "x: copy: it stopped; copy it again")
         );
-    }
-
-    #[test]
-    fn statuses_have_classes() {
-        for (status, kind) in [
-            (404, ErrorKind::NotFound),
-            (412, ErrorKind::Precondition),
-            (403, ErrorKind::Denied),
-            (501, ErrorKind::Unsupported),
-            (503, ErrorKind::Transient),
-            (206, ErrorKind::InvalidResponse),
-            (400, ErrorKind::Permanent),
-        ] {
-            assert_eq!(ErrorKind::from_http_status(status), kind, "{status}");
-        }
     }
 }

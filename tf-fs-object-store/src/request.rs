@@ -45,7 +45,7 @@ pub async fn retry<S: ObjectStore, T, R: Future<Output = Result<T, S::Error>>>(
     make: impl Fn() -> R,
 ) -> Result<T> {
     let request = Request { deadline: None, ..request(store, op, name) };
-    request.make(make).await.map_err(|failure| failure.into_error(op, name))
+    Ok(request.make(make).await?)
 }
 
 /// A request that sends so many bytes, or makes the store copy them.
@@ -110,7 +110,7 @@ pub(crate) struct Undeletable<F> {
     /// Those of which nothing is known, or whose failure might pass.
     pub(crate) untold: Vec<String>,
     /// Why no further attempt is made.
-    pub(crate) given_up: Option<FinalError<F>>,
+    pub(crate) last: Option<FinalError<F>>,
 }
 
 /// Deletes these keys, and returns those that are left. A key whose own failure may pass counts as a failure of the
@@ -145,9 +145,9 @@ pub(crate) async fn delete_many<S: ObjectStore>(
         }
         may_pass.map_or(Ok(()), Err)
     });
-    let given_up = deleted.await.err();
+    let last = deleted.await.err();
     let (untold, refused) = std::mem::take(&mut *lock(&state));
-    Undeletable { refused, untold, given_up }
+    Undeletable { refused, untold, last }
 }
 
 /// Copies an object within a store. `options` makes what is copied, once an attempt.

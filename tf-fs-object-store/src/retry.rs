@@ -186,7 +186,7 @@ impl RetryState {
             self.failed >= settings.max_attempts || self.doubtful >= MAX_INVALID_RESPONSES;
         let may_pass = matches!(kind, ErrorKind::Transient | ErrorKind::InvalidResponse);
         let Some(left) = left.filter(|_| may_pass && !is_over) else {
-            return Err(FinalError { failure, attempts: self.failed });
+            return Err(FinalError::new(failure, op, what, self.failed));
         };
         patience.warn(what, || failure.summary());
         let own = backoff(settings.retry_backoff, self.failed);
@@ -206,6 +206,8 @@ impl RetryState {
 #[derive(Debug)]
 pub(crate) struct FinalError<F> {
     failure: F,
+    op: String,
+    what: String,
     attempts: u32,
 }
 
@@ -214,9 +216,20 @@ impl<F: StoreError> FinalError<F> {
         self.failure.kind()
     }
 
+    #[cold]
+    fn new(failure: F, op: &str, what: &dyn Display, attempts: u32) -> Self {
+        Self { failure, op: op.to_owned(), what: what.to_string(), attempts }
+    }
+
     /// The error for the user.
-    pub(crate) fn into_error(self, op: &str, what: &dyn Display) -> Error {
-        self.failure.into_error(op, what, self.attempts)
+    pub(crate) fn into_error(self) -> Error {
+        self.failure.into_error(&self.op, &self.what, self.attempts)
+    }
+}
+
+impl<F: StoreError> From<FinalError<F>> for Error {
+    fn from(error: FinalError<F>) -> Self {
+        error.into_error()
     }
 }
 
@@ -257,7 +270,7 @@ impl Request<'_> {
             let failure = match self.attempt(&attempts, request()).await {
                 Ok(done) => return Ok(done),
                 Err(failure) if failure.kind() == ErrorKind::NotFound => {
-                    return Err(FinalError { failure, attempts: attempts.next() });
+                    return Err(FinalError::new(failure, self.op, &self.what, attempts.next()));
                 }
                 Err(failure) => failure,
             };

@@ -1,8 +1,7 @@
 //! A server and its files, which the engine calls a bucket and its objects.
 
 use crate::credentials::Credentials;
-use crate::redirect::Clients;
-use crate::request::Location;
+use crate::redirect::{Clients, Location};
 use crate::response::{self, RangeBody};
 use bytes::BufMut;
 use std::collections::HashMap;

@@ -1,5 +1,6 @@
 //! Where a redirect leads.
 
+use crate::cookies::Cookies;
 use crate::name;
 use percent_encoding::{AsciiSet, percent_encode};
 use std::collections::HashMap;
@@ -113,6 +114,15 @@ pub(crate) fn is_signed(url: &Url) -> bool {
     });
     let known = ["sig", "hdnts", "hdnea", "__token__", "expires", "verify"];
     keys.into_iter().any(|key| key.ends_with("signature") || known.contains(&key.as_str()))
+}
+
+/// Where a file is, after redirects.
+#[derive(Clone)]
+pub(crate) struct Location {
+    pub(crate) url: Url,
+    pub(crate) cookies: Cookies,
+    /// What its requests may reach; `None` for a server that the user named.
+    pub(crate) reach: Option<NetworkPolicy>,
 }
 
 #[cfg(test)]

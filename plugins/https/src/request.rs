@@ -2,10 +2,11 @@
 
 use crate::bucket::{Origin, lock};
 use crate::cookies::Cookies;
+use crate::redirect::Location;
 use crate::{name, redirect, response};
 use tf_fs_object_store::GetOptions;
 use tf_fs_object_store::http::{
-    Chunks, HeaderValue, HttpError, Method, NetworkPolicy, Request, Response, Uri as Url, header,
+    Chunks, HeaderValue, HttpError, Method, Request, Response, Uri as Url, header,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -21,15 +22,6 @@ struct Query<'a> {
     options: Option<GetOptions<'a>>,
     /// The URL that the user named.
     named: &'a Url,
-}
-
-/// Where a file is, after redirects.
-#[derive(Clone)]
-pub(crate) struct Location {
-    url: Url,
-    cookies: Cookies,
-    /// What its requests may reach; `None` for a server that the user named.
-    reach: Option<NetworkPolicy>,
 }
 
 impl Origin {

@@ -1,12 +1,9 @@
 //! Settings from environment variables.
 
 use super::layer::{Entry, Layer, Source, complaint, nearest};
-use super::table::Table;
+use super::table::{EnvLookup, Table};
 use std::ffi::OsString;
 use tf_fs_plugin::prelude::*;
-
-/// Looks up an environment variable.
-pub type EnvLookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// Returns the value of a variable. An empty or blank one counts as not set.
 fn value(lookup: EnvLookup<'_>, name: &str) -> Option<OsString> {

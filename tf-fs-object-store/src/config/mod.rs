@@ -14,9 +14,8 @@ mod table;
 mod tests;
 mod value;
 
-pub use environment::EnvLookup;
 pub use layer::{Entry, Source};
-pub use table::{Scope, Setting, Table};
+pub use table::{EnvLookup, Scope, Setting, Table};
 pub use value::{Kind, Secret, Value};
 
 use arc_swap::ArcSwapOption;

@@ -1,9 +1,12 @@
 //! The table of a plugin's settings: their names, valid values and purpose.
 
-use super::environment::EnvLookup;
 use super::value::{Kind, Value};
 use std::borrow::Cow;
+use std::ffi::OsString;
 use tf_fs_plugin::prelude::*;
+
+/// Looks up an environment variable.
+pub type EnvLookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// All settings of a plugin.
 #[derive(Debug)]

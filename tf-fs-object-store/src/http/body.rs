@@ -3,7 +3,6 @@
 use super::HttpError;
 use super::pool::{Pool, PoolKey};
 use super::raw_connection::{BodyProgress, RawConnection};
-use super::raw_get::RawGet;
 use crate::Body;
 use crate::metrics::BYTES_RECEIVED;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -97,6 +96,19 @@ pub(super) struct RawBody {
     pool: Arc<Pool>,
 }
 
+impl RawBody {
+    pub(super) fn new(
+        connection: RawConnection,
+        len: Option<u64>,
+        keep: bool,
+        pool_key: &PoolKey,
+        pool: &Arc<Pool>,
+    ) -> Self {
+        let (pool_key, pool) = (pool_key.clone(), Arc::clone(pool));
+        Self { connection, progress: BodyProgress::default(), len, keep, pool_key, pool }
+    }
+}
+
 impl HttpBody {
     /// Creates the body of a response that hyper receives.
     pub fn new(incoming: Incoming, endpoint: Arc<str>, stall: Duration) -> Self {
@@ -104,25 +116,15 @@ impl HttpBody {
         Self { source, rest: Bytes::new(), left: None, ends_at_len: false, endpoint, stall }
     }
 
-    /// Creates the body of a response over one of our connections.
-    pub(super) fn from_raw(
-        connection: RawConnection,
-        len: Option<u64>,
-        keep: bool,
-        raw_get: RawGet<'_>,
-        pool: &Arc<Pool>,
-    ) -> Self {
-        let (pool_key, pool) = (raw_get.pool_key.clone(), Arc::clone(pool));
-        let raw =
-            RawBody { connection, progress: BodyProgress::default(), len, keep, pool_key, pool };
-        let endpoint = Arc::clone(raw_get.endpoint);
+    /// Creates the body of a response over a connection of the engine itself.
+    pub(super) fn from_raw(raw: RawBody, endpoint: Arc<str>, stall: Duration) -> Self {
         Self {
+            left: raw.len,
             source: Source::Raw(Some(Box::new(raw))),
             rest: Bytes::new(),
-            left: len,
             ends_at_len: true,
             endpoint,
-            stall: raw_get.stall_timeout,
+            stall,
         }
     }
 

@@ -252,9 +252,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_and_codes_of_statuses() {
-        use ErrorKind::{Denied, NotFound, Permanent, Precondition, Transient, Unsupported};
+    fn kinds_and_codes_of_statuses() {
+        use ErrorKind::{
+            Denied, InvalidResponse, NotFound, Permanent, Precondition, Transient, Unsupported,
+        };
         for (status, kind, code) in [
+            (206, InvalidResponse, Code::InvalidArgument),
             (301, Permanent, Code::FailedPrecondition),
             (400, Permanent, Code::InvalidArgument),
             (401, Denied, Code::Unauthenticated),

@@ -1,5 +1,6 @@
 //! A request over one of our connections.
 
+use super::body::RawBody;
 use super::pool::{Pool, PoolKey};
 use super::raw_connection::RawConnection;
 use super::response::Response;
@@ -57,7 +58,8 @@ impl RawGet<'_> {
         match tokio::time::timeout(stall * HEAD_PATIENCE, answered).await {
             Ok(Ok(answer)) => {
                 let (len, keep, peer) = (answer.content_length, answer.keep, connection.peer());
-                let body = HttpBody::from_raw(connection, len, keep, self, pool);
+                let raw = RawBody::new(connection, len, keep, self.pool_key, pool);
+                let body = HttpBody::from_raw(raw, Arc::clone(self.endpoint), stall);
                 Ok(Response::from_raw(answer, body, self.endpoint, peer))
             }
             Ok(Err(HttpError::Transport(endpoint, _)))

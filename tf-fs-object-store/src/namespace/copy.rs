@@ -100,5 +100,5 @@ pub(super) async fn copy<C: Client>(
             Lookup::Missing => return Ok(Source::Missing),
         }
     }
-    Err(failure.into_error(request::COPY, src))
+    Err(failure.into_error())
 }

@@ -297,14 +297,14 @@ impl<'a, C: Client> Deletion<'a, C> {
         // Also after an error: it may still have been done.
         self.connection.listings.invalidate_below(self.name);
         let mut batch = Batch::default();
-        match left.given_up {
+        match left.last {
             Some(failure) if failure.kind() == ErrorKind::Unsupported => {
                 self.one_by_one.store(true, Ordering::Relaxed);
                 batch = self.delete_singles(std::mem::take(&mut left.untold)).await;
             }
             Some(failure) => {
                 self.gave_up.store(true, Ordering::Relaxed);
-                batch.error = Some(failure.into_error(request::DELETE_MANY, self.name));
+                batch.error = Some(failure.into_error());
             }
             None => {}
         }

@@ -88,7 +88,7 @@ async fn walk_on<C: Client>(
     let options = ListOptions { start_after: Some(after.clone()), ..ListOptions::new(parent) };
     let began = connection.listings.begin();
     let mut pages = Pages::new(bucket, name, options);
-    let page = pages.next_named().await.map_err(|error| error.into_error::<C::Store>(name))?;
+    let page = pages.next_named().await?;
     let page = page.unwrap_or_default();
     if !page.is_in_order() {
         return list_rest(connection, bucket, name, DirListing::new(directory, ""), None).await;
@@ -115,8 +115,7 @@ async fn buckets<C: Client>(connection: &Connection<C>, name: &Name) -> Result<E
     let mut token = None;
     let mut empty = 0;
     loop {
-        let page = request::list_buckets(client, &settings, name, token.as_deref()).await;
-        let page = page.map_err(|failure| failure.into_error(request::LIST_BUCKETS, name))?;
+        let page = request::list_buckets(client, &settings, name, token.as_deref()).await?;
         let before = names.len();
         allowance.take(name, page.names.len())?;
         empty = if page.names.is_empty() { empty + 1 } else { 0 };

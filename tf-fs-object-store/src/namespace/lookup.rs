@@ -162,7 +162,7 @@ async fn list_together<C: Client>(
     let bucket = connection.bucket(&first.bucket).await?;
     let options = ListOptions::new(format!("{directory}{common}")).with_delimiter();
     let listed = list_some(connection, &*bucket, first, options, directory, common).await;
-    listed.map_err(|error| error.into_error::<C::Store>(first))
+    Ok(listed?)
 }
 
 /// Lists the first names of a directory, of which those are listed that begin with `names`.
@@ -200,7 +200,7 @@ async fn ask<S: ObjectStore>(bucket: &S, name: &Name, may_head: bool) -> Result<
         Err(refused) if refused.head_may_tell() => {
             head(bucket, name, refused).await.map(|found| (found, false))
         }
-        Err(error) => Err(error.into_error::<S>(name)),
+        Err(error) => Err(error.into_error()),
     }
 }
 
@@ -248,12 +248,12 @@ async fn head<S: ObjectStore>(
 ) -> Result<Lookup> {
     let is_denied = refused.is(ErrorKind::Denied);
     if name.is_always_directory() && is_denied {
-        return Err(refused.into_error::<S>(name));
+        return Err(refused.into_error());
     }
     match request::head(bucket, name).await {
         Ok(Some(meta)) => Ok(Lookup::File(meta)),
         // It may still be a directory.
-        Ok(None) if is_denied => Err(refused.into_error::<S>(name).context(format_args!(
+        Ok(None) if is_denied => Err(refused.into_error().context(format_args!(
             "there is no such object, and whether it is a directory only {} would tell; grant it",
             S::PERMISSION_TO_LIST
         ))),
@@ -261,13 +261,13 @@ async fn head<S: ObjectStore>(
         // To a user who may not list, a store may say the same of an object that does not exist. The response to the
         // listing says more than that to a HEAD, which has no body.
         Err(failure) if is_denied && failure.kind() == ErrorKind::Denied => {
-            Err(refused.into_error::<S>(name).context(format_args!(
+            Err(refused.into_error().context(format_args!(
                 "no permission, or no such object: {} would tell which; grant it, or {}",
                 S::PERMISSION_TO_LIST,
                 S::PERMISSION_TO_READ
             )))
         }
-        Err(failure) => Err(failure.into_error(request::HEAD, name)),
+        Err(failure) => Err(failure.into_error()),
     }
 }
 
@@ -292,7 +292,7 @@ async fn list_siblings<C: Client>(
         Ok(listed) => listed,
         // There is another way to look it up.
         Err(refused) if refused.head_may_tell() => return Ok(None),
-        Err(error) => return Err(error.into_error::<C::Store>(name)),
+        Err(error) => return Err(error.into_error()),
     };
     let found = listed.child(child).map(told);
     let ttl = bucket.settings().listing_ttl;
@@ -334,7 +334,7 @@ async fn scan_on<C: Client>(
     let options = ListOptions { start_after: Some(after.clone()), ..options };
     let began = connection.listings.begin();
     let listed = list_some(connection, bucket, name, options, directory, "").await;
-    let listed = listed.map_err(|error| error.into_error::<C::Store>(name))?;
+    let listed = listed?;
     let listed = ListedRange { after: Some(after[directory.len()..].to_owned()), ..listed };
     let known = listed.child(&name.key[directory.len()..]).map(told);
     let ttl = bucket.settings().listing_ttl;

@@ -163,7 +163,7 @@ async fn put_marker<C: Client>(
         Err(failure) => {
             // It may still have been done.
             connection.listings.invalidate(&marker);
-            Err(failure.into_error(request::PUT_MARKER, &marker))
+            Err(failure.into_error())
         }
     }
 }
@@ -177,5 +177,5 @@ async fn delete<C: Client>(
     let deleted = request::delete(bucket, name).await;
     // Also after an error: it may still have been done.
     connection.listings.invalidate(name);
-    deleted.map_err(|failure| failure.into_error(request::DELETE, name))
+    Ok(deleted?)
 }

@@ -77,11 +77,17 @@ impl<F: StoreError> NoPage<F> {
     }
 
     /// Returns the error for the user.
-    pub(super) fn into_error<S: ObjectStore>(self, name: &Name) -> Error {
+    pub(super) fn into_error(self) -> Error {
         match self {
-            Self::Failed(failure) => failure.into_error(S::LIST, name),
+            Self::Failed(failure) => failure.into_error(),
             Self::Broken(error) => error,
         }
+    }
+}
+
+impl<F: StoreError> From<NoPage<F>> for Error {
+    fn from(none: NoPage<F>) -> Self {
+        none.into_error()
     }
 }
 
@@ -115,7 +121,7 @@ impl<'a, S: ObjectStore> Pages<'a, S> {
     /// # Errors
     /// As the store says; `DATA_LOSS` if its pages go round in circles.
     pub(super) async fn next(&mut self) -> Result<Option<Page>> {
-        self.try_next().await.map_err(|error| error.into_error::<S>(self.name))
+        self.try_next().await.map_err(|error| error.into_error())
     }
 
     /// Returns the next page with a name in it, `None` if there is none: a page may be empty although others follow, or

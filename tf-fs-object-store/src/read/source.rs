@@ -396,8 +396,8 @@ impl<S: ObjectStore> Fetch<S> {
         self.failures.bytes_since = 0;
         let wait = self.failures.attempts.failed(settings, self.op, name, cause, self.asked);
         let difference = self.difference.take();
-        let wait = wait.map_err(|given_up| {
-            let error = given_up.into_error(self.op, name);
+        let wait = wait.map_err(|last| {
+            let error = last.into_error();
             match difference {
                 Some(difference) if error.code() == Code::FailedPrecondition => {
                     error.with_source(format!("{difference}{}", S::MIRRORS.unwrap_or_default()))

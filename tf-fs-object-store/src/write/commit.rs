@@ -2,7 +2,7 @@
 
 use super::commit_strategy::{CommitStrategy as _, ConflictOutcome, MissingCheck};
 use super::types::{Multipart, Payload, PutOptions, StoredObject};
-use crate::request::{self, HEAD};
+use crate::request;
 use crate::retry::RetryState;
 use crate::{Content, ErrorKind, Name, ObjectStore, StoreError};
 use std::mem;
@@ -117,7 +117,7 @@ pub(crate) async fn commit<S: ObjectStore>(
                 {
                     return Ok(stored);
                 }
-                let error = failure.into_error(request.op, to.name);
+                let error = failure.into_error();
                 return Err(match (sent, kind) {
                     // The upload, not the file.
                     (Payload::Parts { .. }, ErrorKind::NotFound) => {
@@ -195,7 +195,7 @@ async fn look_whose<S: ObjectStore>(
     attempts: u32,
 ) -> Result<Ownership> {
     let found = request::stored(store, to.name, attempts).await;
-    match found.map_err(|failure| failure.into_error(HEAD, to.name))? {
+    match found? {
         Some((found, _)) if is_ambiguous => whose(store, to, sent, found).await,
         found if to.mode.allows(found.as_ref().map(|(found, _)| found)) => Ok(Ownership::Unchanged),
         _ => Ok(Ownership::Theirs),
@@ -232,7 +232,7 @@ pub(super) async fn is_ours<S: ObjectStore>(
     found: &StoredObject,
 ) -> Result<Option<bool>> {
     let is_ours = request::is_ours(store, name, sent, found).await;
-    is_ours.map_err(|failure| failure.into_error(HEAD, name))
+    Ok(is_ours?)
 }
 
 /// Checks that the object is as required, for a store that does not; or finds what an earlier attempt made. Between
@@ -304,7 +304,7 @@ pub(super) async fn find_with_attributes<S: ObjectStore>(
     store: &S,
     name: &Name,
 ) -> Result<Option<(StoredObject, super::Attributes)>> {
-    request::stored(store, name, u32::MAX).await.map_err(|failure| failure.into_error(HEAD, name))
+    Ok(request::stored(store, name, u32::MAX).await?)
 }
 
 fn limit(unchecked: &MissingCheck) -> String {

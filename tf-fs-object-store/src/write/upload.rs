@@ -160,7 +160,7 @@ impl<S: ObjectStore> Upload<S> {
                 log::warn!(
                     "{:#}; the store keeps the parts of the upload, which may cost money until a rule of the store \
                      removes them",
-                    failure.into_error(request::ABORT_MULTIPART, &object.name)
+                    failure.into_error()
                 );
             }
         })
@@ -168,9 +168,7 @@ impl<S: ObjectStore> Upload<S> {
 }
 
 async fn create<S: ObjectStore>(object: Arc<WriteTarget<S>>, mode: PutMode) -> Result<Arc<str>> {
-    let created = request::create_multipart(&*object.store, object.target(&mode)).await;
-    let id = created.map_err(|error| error.into_error(request::CREATE_MULTIPART, &object.name))?;
-    Ok(id.into())
+    Ok(request::create_multipart(&*object.store, object.target(&mode)).await?.into())
 }
 
 async fn put_part<S: ObjectStore>(
@@ -183,7 +181,7 @@ async fn put_part<S: ObjectStore>(
     let part = request::put_part(&*object.store, object.multipart(&id), number, &content).await;
     let part = part.map_err(|failure| {
         let is_gone = failure.kind() == ErrorKind::NotFound;
-        let error = failure.into_error(request::PUT_PART, &object.name);
+        let error = failure.into_error();
         // The upload, not the file: another one may do better.
         if is_gone { error.with_code(Code::Unavailable) } else { error }
     })?;
@@ -202,7 +200,7 @@ async fn copy_part<S: ObjectStore>(
     let part = request::copy_part(&*object.store, upload, number, &source, range).await;
     let part = part.map_err(|failure| {
         let is_replaced = matches!(failure.kind(), ErrorKind::Precondition | ErrorKind::NotFound);
-        let error = failure.into_error(request::COPY_PART, &object.name);
+        let error = failure.into_error();
         if is_replaced { super::commit::conflict_error(error) } else { error }
     })?;
     confirmed(&object.name, part, number, range.len())
