@@ -266,10 +266,13 @@ fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {
         let start = Instant::now();
         let status = end(&mut child, Signal::INT);
         assert!(start.elapsed() < SOON, "it had to be ended");
-        let said = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-        let said: Vec<String> = said.map_while(Result::ok).collect();
-        assert_eq!(status.code(), Some(130), "{said:?}");
-        assert!(said.iter().any(|line| line == "interrupted; nothing is left behind"), "{said:?}");
+        let printed = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+        let printed: Vec<String> = printed.map_while(Result::ok).collect();
+        assert_eq!(status.code(), Some(130), "{printed:?}");
+        assert!(
+            printed.iter().any(|line| line == "interrupted; nothing is left behind"),
+            "{printed:?}"
+        );
         untouched("after Ctrl-C");
     }
 

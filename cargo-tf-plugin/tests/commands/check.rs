@@ -65,8 +65,8 @@ fn a_package_is_built_and_each_operation_is_somebodys() {
         ("sync", "the SDK's default    calls flush"),
         ("close", "the SDK's default    calls flush"),
     ] {
-        let said = operation(&text, name);
-        assert!(said.starts_with(whose), "{name}: {said}");
+        let printed = operation(&text, name);
+        assert!(printed.starts_with(whose), "{name}: {printed}");
     }
     let lines = "Filesystem mem://|made with the Rust SDK|panics unwind|of TensorFlow nothing|\
         registered by itself, on `import tensorflow`|entry points TF_InitPlugin TF_InitKernel|\
@@ -271,10 +271,10 @@ fn check_says_of_filesystems_what_tensorflow_says() {
     let faults =
         "no-allocator null-scheme taken no-init abi no-tables no-file-cleanup init-fails two";
     let faults: Vec<_> = faults.split(' ').collect();
-    let said = tensorflow_says("TF_RegisterFilesystemPlugin", filesystem(), &faults);
+    let printed = tensorflow_says("TF_RegisterFilesystemPlugin", filesystem(), &faults);
     for fault in faults {
-        let line = said.lines().find_map(|line| line.strip_prefix(fault)?.strip_prefix('|'));
-        let line = line.unwrap_or_else(|| panic!("nothing about {fault} in:\n{said}"));
+        let line = printed.lines().find_map(|line| line.strip_prefix(fault)?.strip_prefix('|'));
+        let line = line.unwrap_or_else(|| panic!("nothing about {fault} in:\n{printed}"));
         let (status, words) = line.split_once('|').expect("a code and a text");
         let code = i32::from(status != "0");
         let text = check(filesystem(), fault, code);
@@ -289,9 +289,9 @@ fn check_says_of_devices_what_tensorflow_says() {
     // The first one is the plugin without a fault.
     let faults = " fails executor-fails name no-type no-allocate no-size unified no-destroy";
     for fault in faults.split(' ') {
-        let said = tensorflow_says("TF_LoadPluggableDeviceLibrary", device(), &[fault]);
-        let Some((_, words)) = said.split_once("is OK (") else {
-            assert!(said.contains(&format!("{fault}|0|")), "{fault}: {said}");
+        let printed = tensorflow_says("TF_LoadPluggableDeviceLibrary", device(), &[fault]);
+        let Some((_, words)) = printed.split_once("is OK (") else {
+            assert!(printed.contains(&format!("{fault}|0|")), "{fault}: {printed}");
             check(device(), fault, 0);
             continue;
         };

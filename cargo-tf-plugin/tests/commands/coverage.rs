@@ -108,8 +108,8 @@ fn each_class(version: &str) -> Value {
     assert_eq!(cost(maximum), (1, true, none, [1, 8 * 4 * 4]));
 
     // The missing kernel was reported before.
-    let said = "coverage: `step` needs kernels that RUST_REF does not have:\n  Lgamma float32: no kernel\n";
-    assert!(ran.err.contains(said), "{}", ran.err);
+    let printed = "coverage: `step` needs kernels that RUST_REF does not have:\n  Lgamma float32: no kernel\n";
+    assert!(ran.err.contains(printed), "{}", ran.err);
     let missing = report["missing"].as_array().expect("a list");
     assert_eq!(missing.len(), 1, "{missing:?}");
     assert_eq!((&missing[0]["op"], &missing[0]["function"]), (&"Lgamma".into(), &"step".into()));
@@ -221,11 +221,11 @@ print(v.numpy())
         ran.err.split_once("coverage: `update` needs kernels that RUST_REF does not have:\n");
     let (_, missing) = missing.unwrap_or_else(|| panic!("nothing is missing:\n{}", ran.err));
     let missing: Vec<_> = missing.lines().take_while(|line| line.starts_with("  ")).collect();
-    let said = [
+    let printed = [
         "  Sub complex64: no kernel for this type; for `v.assign_sub`, which the CPU computes",
         "  ResourceScatterDiv dtype=float32 Tindices=int32: no kernel; the CPU computes it",
     ];
-    assert_eq!(missing, said, "{}", ran.err);
+    assert_eq!(missing, printed, "{}", ran.err);
     let row = ran.out.lines().rfind(|line| line.contains("ResourceScatterDiv"));
     assert!(row.is_some_and(|row| row.contains("no kernel; the CPU computes it")), "{}", ran.out);
 }
@@ -285,8 +285,9 @@ fn the_report_is_printed_however_the_script_ends() {
         let line = ran.out.lines().find(|line| line.starts_with("  Lgamma float32 "));
         let words: Vec<_> = line.expect("a row").split_whitespace().collect();
         assert_eq!(words, ["Lgamma", "float32", "1", "8", "bytes", "no", "kernel"]);
-        let said = format!("train.py failed: exit status {code}; the report is of what ran before");
-        assert!(ran.err.contains(&said), "{}", ran.err);
+        let printed =
+            format!("train.py failed: exit status {code}; the report is of what ran before");
+        assert!(ran.err.contains(&printed), "{}", ran.err);
         errors.push(ran.err);
     }
     let error = &errors[1];
@@ -305,9 +306,9 @@ fn the_report_is_printed_however_the_script_ends() {
 
 #[test]
 fn what_cannot_be_covered_is_said() {
-    let refused = |ran: Ran, said: &str| {
+    let refused = |ran: Ran, printed: &str| {
         assert_eq!(ran.code, Some(1), "{}", ran.err);
-        assert!(ran.err.contains(said), "no `{said}` in:\n{}", ran.err);
+        assert!(ran.err.contains(printed), "no `{printed}` in:\n{}", ran.err);
         assert!(!ran.out.contains("what ran on"), "{}", ran.out);
     };
     let with = |package: &str, script: &Path| {

@@ -35,9 +35,9 @@ fn a_release_outside_of_any_package_is_the_user_s() {
     let mut command = doctor();
     command.args(["--no-import", "--tf", NEWEST]).current_dir(cache.path());
     command.env("XDG_CACHE_HOME", cache.path());
-    let said = succeeds(&mut command);
+    let printed = succeeds(&mut command);
     let python = cache.path().join("tf-plugin/tf-venv").join(NEWEST);
-    assert!(said.contains(&python.to_string_lossy().into_owned()), "{said}");
+    assert!(printed.contains(&python.to_string_lossy().into_owned()), "{printed}");
 }
 
 /// Checks that the current directory is not used, as scripts do not use it.
@@ -51,8 +51,8 @@ fn a_tensorflow_on_the_path_of_python_is_found() {
     command.args(["--no-import", "--tf"]).arg(&base).current_dir(here.path());
     // Without modules: a Python that used this directory would not start.
     command.env("PYTHONHOME", here.path()).env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
-    let said = succeeds(command.env("PYTHONPATH", tensorflow.site_packages()));
-    assert_says(&said, &format!("TensorFlow {NEWEST} of {}", base.display()));
+    let printed = succeeds(command.env("PYTHONPATH", tensorflow.site_packages()));
+    assert_says(&printed, &format!("TensorFlow {NEWEST} of {}", base.display()));
 }
 
 #[test]
@@ -102,9 +102,9 @@ fn who_wins_a_clash_is_named() {
     let winner = flat.split_once(" is first and wins").expect("it names the winner").0;
     let winner = winner.rsplit(' ').next().expect("a name");
     let script = "import tensorflow as tf\nwith tf.io.gfile.GFile('mem://box/any') as f: print('read', f.read())";
-    let (_, said) = run(Command::new(environment.python()).args(["-c", script]));
-    let rival = said.contains("read rival");
-    assert_eq!(winner, if rival { "libb.so" } else { "liba.so" }, "{text}\n{said}");
+    let (_, printed) = run(Command::new(environment.python()).args(["-c", script]));
+    let rival = printed.contains("read rival");
+    assert_eq!(winner, if rival { "libb.so" } else { "liba.so" }, "{text}\n{printed}");
 }
 
 #[test]

@@ -35,26 +35,29 @@ with tf.device('/device:%s:0' % kind):
 print('it computes on', kind, [device.name for device in tf.config.list_physical_devices(kind)])";
     let doctor = ["-m", "tensorflow_rust_gpu", "doctor"];
     for (setting, kind) in [("", "GPU"), ("MY_GPU", "MY_GPU")] {
-        let said = succeeds(python(&["-c", use_it]).env("RUST_GPU_TYPE", setting));
+        let printed = succeeds(python(&["-c", use_it]).env("RUST_GPU_TYPE", setting));
         let once = format!("it computes on {kind} ['/physical_device:{kind}:0']");
-        assert!(said.contains(&once), "{said}");
-        let said = succeeds(python(&doctor).env("RUST_GPU_TYPE", setting));
-        assert_all(&said, &[&format!("{kind:12} is listed"), "has the plugin."]);
+        assert!(printed.contains(&once), "{printed}");
+        let printed = succeeds(python(&doctor).env("RUST_GPU_TYPE", setting));
+        assert_all(&printed, &[&format!("{kind:12} is listed"), "has the plugin."]);
     }
     let none = [("VK_DRIVER_FILES", "/nonexistent"), ("VK_ICD_FILENAMES", "/nonexistent")];
-    let said = fails(python(&doctor).envs(none));
+    let printed = fails(python(&doctor).envs(none));
     let why = "RUST_GPU has no devices: ";
-    assert_all(&said, &["GPU          is not listed", why, "install the Vulkan driver of the GPU"]);
+    assert_all(
+        &printed,
+        &["GPU          is not listed", why, "install the Vulkan driver of the GPU"],
+    );
 }
 
 #[test]
 fn the_commands_know_the_type_of_its_devices() {
     let mut check = tool();
     check.current_dir(root()).args(["tf-plugin", "check", "gpu"]).envs(lavapipe::driver());
-    let said = succeeds(&mut check);
+    let printed = succeeds(&mut check);
     let device = ["Device GPU", "1 on this machine: llvmpipe (LLVM", "no errors, no warnings"];
-    assert_all(&said, &device);
-    assert_all(&said, &["by Vulkan (llvmpipe Mesa", "no cooperative matrices)"]);
+    assert_all(&printed, &device);
+    assert_all(&printed, &["by Vulkan (llvmpipe Mesa", "no cooperative matrices)"]);
 
     let scratch = tempfile::tempdir().expect("a scratch directory");
     let script = scratch.path().join("sums.py");

@@ -23,10 +23,10 @@ fn a_filesystem_and_a_device_are_installed_used_and_taken_away() {
     fresh.is_formatted();
     cargo(&fresh.directory, &["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"]);
     fresh.shares_dependencies(&[]);
-    let said = cargo(&fresh.directory, &["test"]);
-    let passed = said.lines().filter(|line| line.starts_with("test ") && line.ends_with(" ok"));
+    let printed = cargo(&fresh.directory, &["test"]);
+    let passed = printed.lines().filter(|line| line.starts_with("test ") && line.ends_with(" ok"));
     // The cases of both kinds, and a few of the crate's own.
-    assert!(passed.count() > 400, "{said}");
+    assert!(passed.count() > 400, "{printed}");
     let [first, second] = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
     let wheel = fresh.wheel(first.path());
     let again = fresh.wheel(second.path());
@@ -49,9 +49,10 @@ fn a_filesystem_and_a_device_are_installed_used_and_taken_away() {
     );
     assert!(judgement.contains(&format!("platform tag: \"{platform}\"")), "{judgement}");
 
-    let said = succeeds(&mut tool(&fresh.directory, &["bench", "--no-tf", "--seconds", "0.001"]));
-    assert_all(&said, &["mykit:// through the C table", "/device:MY_KIT:0 through the C table"]);
-    assert!(!said.contains("failed"), "{said}");
+    let printed =
+        succeeds(&mut tool(&fresh.directory, &["bench", "--no-tf", "--seconds", "0.001"]));
+    assert_all(&printed, &["mykit:// through the C table", "/device:MY_KIT:0 through the C table"]);
+    assert!(!printed.contains("failed"), "{printed}");
 
     let site = Site::new();
     let before = site.files();
@@ -75,12 +76,12 @@ for script in sys.argv[1:]:
     let using = || site.python(&["-c", use_it, &scripts[0], &scripts[1]]);
     assert!(succeeds(&mut using()).contains("there already: True"));
     // If importing TensorFlow does not load it, importing the module does.
-    let said = succeeds(using().env("TF_FS_PLUGIN_AUTOLOAD", "0"));
-    assert!(said.contains("there already: False"), "{said}");
+    let printed = succeeds(using().env("TF_FS_PLUGIN_AUTOLOAD", "0"));
+    assert!(printed.contains("there already: False"), "{printed}");
 
-    let said = succeeds(&mut site.python(&["-m", "my_kit", "doctor"]));
+    let printed = succeeds(&mut site.python(&["-m", "my_kit", "doctor"]));
     assert_all(
-        &said,
+        &printed,
         &[
             "my-kit 0.1.0",
             "mykit://     is registered",
@@ -88,11 +89,12 @@ for script in sys.argv[1:]:
             "has the plugin.",
         ],
     );
-    assert!(!said.contains("PROBLEM"), "{said}");
+    assert!(!printed.contains("PROBLEM"), "{printed}");
     let mut doctor = site.python(&["-m", "my_kit", "doctor"]);
-    let said = fails(doctor.env("TF_FS_PLUGIN_AUTOLOAD", "off").env("TF_SE_PLUGIN_DEVICES", "0"));
+    let printed =
+        fails(doctor.env("TF_FS_PLUGIN_AUTOLOAD", "off").env("TF_SE_PLUGIN_DEVICES", "0"));
     assert_all(
-        &said,
+        &printed,
         &[
             "AUTOLOAD switches the registration off",
             "TF_SE_PLUGIN_DEVICES switches",
@@ -100,8 +102,11 @@ for script in sys.argv[1:]:
         ],
     );
     fs::write(site.0.plugins().join("libjunk.so"), "junk").expect("written");
-    let said = fails(&mut site.python(&["-m", "my_kit", "doctor"]));
-    assert!(said.contains("import tensorflow fails") && said.contains("libjunk.so"), "{said}");
+    let printed = fails(&mut site.python(&["-m", "my_kit", "doctor"]));
+    assert!(
+        printed.contains("import tensorflow fails") && printed.contains("libjunk.so"),
+        "{printed}"
+    );
     fs::remove_file(site.0.plugins().join("libjunk.so")).expect("removed");
 
     site.pip(&["uninstall", "--yes", "my-kit"]);
@@ -122,9 +127,9 @@ fn a_new_device_is_tested_in_tensorflow() {
     let fresh = Fresh::make("a-device-with-a-long-name", &["--device", "--device-type", "D"]);
     fresh.shares_dependencies(&[]);
     fresh.is_formatted();
-    let said = succeeds(tool(&fresh.directory, &["test", "--tf"]).arg(venv()));
+    let printed = succeeds(tool(&fresh.directory, &["test", "--tf"]).arg(venv()));
     assert_all(
-        &said,
+        &printed,
         &[
             "test numbers_are_added ... ok",
             &format!("                          in process  {NEWEST}\n"),
@@ -145,9 +150,9 @@ fn a_new_object_store_works_before_it_is_edited() {
     fresh.shares_dependencies(&["object-store"]);
     fresh.is_formatted();
     // The active environment is the default.
-    let said = succeeds(tool(&fresh.directory, &["test"]).env("VIRTUAL_ENV", venv()));
+    let printed = succeeds(tool(&fresh.directory, &["test"]).env("VIRTUAL_ENV", venv()));
     assert_all(
-        &said,
+        &printed,
         &[
             "cargo test                  ok          -\n",
             "import tensorflow           -           ok\n",
@@ -168,9 +173,9 @@ fn a_new_filesystem_is_tested_in_tensorflow() {
     fresh.edit("tests/filesystem.rs", "b\"hello\"", "b\"hullo\"");
     let broken = fresh.directory.join("tests/python/a_broken_one.py");
     fs::write(broken, "raise SystemExit('broken on purpose')").expect("written");
-    let said = fails(tool(&fresh.directory, &["test", "--tf"]).arg(venv()));
+    let printed = fails(tool(&fresh.directory, &["test", "--tf"]).arg(venv()));
     assert_all(
-        &said,
+        &printed,
         &[
             "cargo test                    FAILED      -\n",
             "import tensorflow             -           ok\n",
@@ -203,8 +208,8 @@ fn a_new_filesystem_is_tested_in_tensorflow() {
     assert!(String::from_utf8_lossy(&output.stderr).contains(line), "{}", text(&output));
     // A plugin that does not register itself is registered by the command.
     fresh.edit("src/filesystem.rs", "scheme = \"ff\"", "scheme = \"ff\", autoload = false");
-    let said = succeeds(tool(&fresh.directory, &["test", "--tf"]).arg(venv()));
-    assert!(said.contains("ff://              -           ok\n"), "{said}");
+    let printed = succeeds(tool(&fresh.directory, &["test", "--tf"]).arg(venv()));
+    assert!(printed.contains("ff://              -           ok\n"), "{printed}");
 }
 
 #[test]
@@ -232,7 +237,7 @@ fn a_filesystem_that_hangs_is_given_up() {
     let [at_once, at_the_end] = thread::scope(|scope| {
         let at_once = scope.spawn(|| fails(test().env("HANGS_AT_ONCE", "1")));
         let at_the_end = scope.spawn(|| fails(&mut test()));
-        [at_once, at_the_end].map(|said| said.join().expect("no panic"))
+        [at_once, at_the_end].map(|printed| printed.join().expect("no panic"))
     });
     assert_all(
         &at_once,
@@ -268,8 +273,8 @@ fn a_new_filesystem_is_built_and_run() {
     assert!(first.contains("Compiling runs v0.1.0"), "{first}");
     let checked = succeeds(&mut tool(&fresh.directory, &["check"]));
     assert!(checked.contains("Filesystem runs://"), "{checked}");
-    for said in [checked, build(), succeeds(&mut tool(&fresh.directory, &["build"])), build()] {
-        assert!(!said.contains("Compiling"), "{said}");
+    for printed in [checked, build(), succeeds(&mut tool(&fresh.directory, &["build"])), build()] {
+        assert!(!printed.contains("Compiling"), "{printed}");
     }
 
     let show = "import os, sys
@@ -277,13 +282,13 @@ print(sys.prefix, os.environ['TF_PLUGGABLE_DEVICE_LIBRARY_PATH'])
 sys.exit(7)";
     let mut run = tool(&fresh.directory, &["run", "--tf"]);
     run.arg(venv()).args(["--", "python", "-c", show]);
-    let said = exits(run.env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH"), 7);
+    let printed = exits(run.env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH"), 7);
     let library = target().join("debug/libruns.so");
     let wanted = format!("{} {}\n", venv().display(), library.display());
-    assert!(said.contains(&wanted), "{said}");
+    assert!(printed.contains(&wanted), "{printed}");
     let mut run = tool(&fresh.directory, &["run", "--python"]);
-    let said = fails(run.arg(venv().join("bin/python")).args(["--", "no-such-program"]));
-    assert!(said.contains("cannot run no-such-program; is it on PATH?"), "{said}");
+    let printed = fails(run.arg(venv().join("bin/python")).args(["--", "no-such-program"]));
+    assert!(printed.contains("cannot run no-such-program; is it on PATH?"), "{printed}");
 
     let known = json(&mut tool(&fresh.directory, &["build", "--json"]));
     assert_eq!(known["path"], library.to_string_lossy().as_ref());
@@ -294,8 +299,8 @@ sys.exit(7)";
     let glibc = known["glibc"].as_str().expect("a version").replace('.', "_");
     let machine = std::env::consts::ARCH;
     assert_eq!(known["platform"], format!("manylinux_{glibc}_{machine}"));
-    let said = fails(&mut tool(&fresh.directory, &["build", "--target", "pdp11"]));
-    assert!(said.contains("rustc knows no target `pdp11`"), "{said}");
+    let printed = fails(&mut tool(&fresh.directory, &["build", "--target", "pdp11"]));
+    assert!(printed.contains("rustc knows no target `pdp11`"), "{printed}");
     // A linker that does not know the target, as this machine's does not know another one's.
     let bin = fresh.parent.join("bin");
     fs::create_dir(&bin).expect("made");
@@ -304,16 +309,16 @@ sys.exit(7)";
     let path = [bin].into_iter().chain(env::split_paths(&path));
     let path = env::join_paths(path).expect("paths");
     let triple = format!("{machine}-unknown-linux-gnu");
-    let said = fails(tool(&fresh.directory, &["build", "--target", &triple]).env("PATH", path));
+    let printed = fails(tool(&fresh.directory, &["build", "--target", &triple]).env("PATH", path));
     let wanted =
         format!("error: this machine's linker, `cc`, cannot link for {triple}: `pip install");
-    assert!(said.contains(&wanted), "{said}");
-    assert!(said.contains("\n  caused by: "), "{said}");
+    assert!(printed.contains(&wanted), "{printed}");
+    assert!(printed.contains("\n  caused by: "), "{printed}");
     for noise in ["Compiling", "note: "] {
-        assert!(!said.contains(noise), "{said}");
+        assert!(!printed.contains(noise), "{printed}");
     }
-    let said = exits(&mut tool(&fresh.directory, &["build", "--compat", "old"]), 2);
-    assert!(said.contains("write one such as manylinux_2_28"), "{said}");
+    let printed = exits(&mut tool(&fresh.directory, &["build", "--compat", "old"]), 2);
+    assert!(printed.contains("write one such as manylinux_2_28"), "{printed}");
 }
 
 #[test]
@@ -323,16 +328,19 @@ fn where_there_is_no_plugin_each_command_says_so() {
     let commands: [&[&str]; 6] =
         [&["build"], &["wheel"], &["test"], &["run", "--", "true"], &["check"], &["bench"]];
     for command in commands {
-        let said = fails(&mut tool(here, command));
-        assert!(said.contains("or create one with `cargo tf-plugin new`"), "{said}");
+        let printed = fails(&mut tool(here, command));
+        assert!(printed.contains("or create one with `cargo tf-plugin new`"), "{printed}");
     }
-    let said = fails(&mut tool(here, &["demo"]));
-    assert!(said.contains("error: run the demo in a clone of the project"), "{said}");
+    let printed = fails(&mut tool(here, &["demo"]));
+    assert!(printed.contains("error: run the demo in a clone of the project"), "{printed}");
     fs::write(here.join("Cargo.toml"), "[package\n").expect("written");
     // Also for commands that need no package: the user may mean its target directory.
     for command in [&["wheel"][..], &["doctor", "--tf", NEWEST]] {
-        let said = fails(&mut tool(here, command));
-        assert!(said.contains("--> Cargo.toml:1:9") && !said.contains("plugin new"), "{said}");
+        let printed = fails(&mut tool(here, command));
+        assert!(
+            printed.contains("--> Cargo.toml:1:9") && !printed.contains("plugin new"),
+            "{printed}"
+        );
     }
     let package = |name: &str, library: &str| {
         fs::create_dir_all(here.join(name).join("src")).expect("made");
@@ -364,16 +372,16 @@ fn where_there_is_no_plugin_each_command_says_so() {
         ("one", &["demo"], "run the demo in a clone of the project"),
         ("one/src", &["build"], "exports nothing that TensorFlow looks for"),
     ] {
-        let said = fails(&mut tool(&here.join(directory), arguments));
-        assert!(said.contains(advice), "`{advice}` is missing in {said}");
+        let printed = fails(&mut tool(&here.join(directory), arguments));
+        assert!(printed.contains(advice), "`{advice}` is missing in {printed}");
     }
 }
 
 #[test]
 fn shells_complete_the_commands() {
     for shell in ["bash", "zsh", "fish"] {
-        let said = succeeds(&mut tool(Path::new("."), &["completions", shell]));
-        assert!(said.contains("wheel") && said.contains("device-type"), "{shell}: {said}");
+        let printed = succeeds(&mut tool(Path::new("."), &["completions", shell]));
+        assert!(printed.contains("wheel") && printed.contains("device-type"), "{shell}: {printed}");
     }
 }
 
@@ -390,14 +398,14 @@ fn who_does_not_listen_gets_no_panic() {
     let full = || Stdio::from(fs::File::create("/dev/full").expect("it is there"));
     for (arguments, made) in [(&["completions", "bash"][..], ""), (&["new", "xy", "--fs"], "xy")] {
         let command = || tool(directory.path(), arguments);
-        let said = fails(command().stdout(full()));
-        assert!(said.contains("error: cannot write to standard output"), "{said}");
+        let printed = fails(command().stdout(full()));
+        assert!(printed.contains("error: cannot write to standard output"), "{printed}");
         if !made.is_empty() {
             fs::remove_dir_all(directory.path().join(made)).expect("it was made all the same");
         }
         // Like `| head -1`, which closes the pipe early.
-        let said = succeeds(command().stdout(deserted()));
-        assert!(!said.contains("panicked"), "{said}");
+        let printed = succeeds(command().stdout(deserted()));
+        assert!(!printed.contains("panicked"), "{printed}");
     }
     let mut refused = tool(directory.path(), &["new", "xy", "--fs"]);
     let status = refused.stdout(deserted()).stderr(deserted()).status().expect("it runs");
@@ -414,8 +422,8 @@ fn what_cannot_be_made_leaves_nothing() {
     assert!(new(&["xy", "--fs", "--sdk", "nowhere"]).contains("is not a clone of the SDK"));
     assert!(new(&["xy", "--fs", "--path", "a/b"]).contains("create it first"));
     let bytes = OsStr::from_bytes(b"x\xff");
-    let said = fails(tool(here, &["new", "xy", "--fs", "--path"]).arg(bytes));
-    assert!(said.contains("which is not UTF-8; name another directory"), "{said}");
+    let printed = fails(tool(here, &["new", "xy", "--fs", "--path"]).arg(bytes));
+    assert!(printed.contains("which is not UTF-8; name another directory"), "{printed}");
     // `q://` would be a directory of this machine.
     assert!(new(&["q", "--fs"]).contains("name one with `--scheme`"));
     assert_eq!(fs::read_dir(here).expect("a directory").count(), 0, "something was made");
@@ -426,15 +434,15 @@ fn what_cannot_be_made_leaves_nothing() {
     assert!(fails(wheel.arg(bytes)).contains("is not UTF-8, which JSON must be"));
     for command in ["test", "bench"] {
         let limit = u64::MAX.to_string();
-        let said = exits(&mut tool(here, &[command, "--timeout", &limit]), 2);
-        assert!(said.contains("is not in 1..=31536000"), "{said}");
+        let printed = exits(&mut tool(here, &[command, "--timeout", &limit]), 2);
+        assert!(printed.contains("is not in 1..=31536000"), "{printed}");
     }
-    for (kind, said) in [
+    for (kind, printed) in [
         (&[][..], "--fs|--object-store|--device|--both"),
         (&["--device", "--scheme", "xy"], "'--device' cannot be used with '--scheme <SCHEME>'"),
         (&["--fs", "--device-type", "XY"], "'--fs' cannot be used with '--device-type <TYPE>'"),
     ] {
         let refused = exits(tool(here, &["new", "y"]).args(kind), 2);
-        assert!(refused.contains(said), "{refused}");
+        assert!(refused.contains(printed), "{refused}");
     }
 }

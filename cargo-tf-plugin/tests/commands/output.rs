@@ -24,7 +24,8 @@ pub(crate) fn names(directory: &Path) -> Vec<String> {
 
 /// Returns standard output, then standard error.
 pub(crate) fn text(output: &Output) -> String {
-    let [out, err] = [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said));
+    let [out, err] =
+        [&output.stdout, &output.stderr].map(|printed| String::from_utf8_lossy(printed));
     format!("{out}\n--- standard error:\n{err}")
 }
 
@@ -37,7 +38,7 @@ pub(crate) struct Ran {
 
 pub(crate) fn ran(command: &mut Command) -> Ran {
     let Output { status, stdout, stderr } = command.output().expect("the command runs");
-    let text = |said: Vec<u8>| String::from_utf8_lossy(&said).into_owned();
+    let text = |printed: Vec<u8>| String::from_utf8_lossy(&printed).into_owned();
     Ran { code: status.code(), out: text(stdout), err: text(stderr) }
 }
 

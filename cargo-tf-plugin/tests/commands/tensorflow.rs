@@ -65,9 +65,9 @@ fn an_installation_that_is_interrupted_leaves_nothing() {
         kill_process(Pid::from_child(&tool), signal).expect("it runs");
         let status = tool.wait().expect("it ends");
         assert_eq!(status.signal(), Some(signal.as_raw()), "{status}");
-        let mut said = String::new();
-        tool.stderr.take().expect("a pipe").read_to_string(&mut said).expect("UTF-8");
-        assert!(said.ends_with("interrupted; nothing is left behind\n"), "{said}");
+        let mut printed = String::new();
+        tool.stderr.take().expect("a pipe").read_to_string(&mut printed).expect("UTF-8");
+        assert!(printed.ends_with("interrupted; nothing is left behind\n"), "{printed}");
         assert!(!venv.exists(), "{} is left", venv.display());
     }
 }

@@ -186,14 +186,14 @@ fn a_plugin_that_nobody_loads_is_told_at_the_end() {
         assert_eq!((ran.code, ran.out.as_str()), (Some(0), "done\n"), "{}", ran.err);
         ran.err
     };
-    let said = "\nno calls: libmemfs.so was not loaded by the program or what it has started\n";
+    let printed = "\nno calls: libmemfs.so was not loaded by the program or what it has started\n";
     let without = traced("print('done')");
-    assert!(without.contains(said), "{without}");
+    assert!(without.contains(printed), "{without}");
     assert!(without.contains("put `import tensorflow` into it"), "{without}");
     let lost = traced(
         "import os; del os.environ['TF_PLUGGABLE_DEVICE_LIBRARY_PATH']; import tensorflow; print('done')",
     );
-    assert!(lost.contains(said), "{lost}");
+    assert!(lost.contains(printed), "{lost}");
     assert!(lost.contains("the program may change TF_PLUGGABLE_DEVICE_LIBRARY_PATH"), "{lost}");
     // A child has loaded it, and made no other call: there is nothing to report.
     let child = traced(
@@ -286,7 +286,7 @@ try:
 except Exception as error:
     print(type(error).__name__, error)";
     let script = script.replace("LIBRARY", &format!("{library:?}"));
-    for (fault, status, said) in [
+    for (fault, status, printed) in [
         ("", "OK", "False\n0\n"),
         ("init-fails", "UNAVAILABLE: no server", "False\nUnavailableError no server\n"),
     ] {
@@ -294,7 +294,7 @@ except Exception as error:
         command.env("FAULT", fault).arg("--library").arg(library);
         command.env("TF_PLUGGABLE_DEVICE_LIBRARY_PATH", &other);
         let traced = python(command, &script);
-        assert_eq!((traced.code, traced.out.as_str()), (Some(0), said), "{}", traced.err);
+        assert_eq!((traced.code, traced.out.as_str()), (Some(0), printed), "{}", traced.err);
         let lines = lines(&traced.err);
         let init = lines.iter().find(|line| line.call == "plain:// init");
         assert_eq!(init.expect(&traced.err).result, status);

@@ -217,33 +217,18 @@ unsafe fn copy_table<T>(session: &Session, scheme: &[u8], table: *const T, size:
 /// # Safety
 /// As [`Host::register_raw`], for one scheme.
 unsafe fn copy_tables(session: &Session, scheme: &[u8], offer: &TF_FilesystemPluginOps) -> Tables {
+    macro_rules! copies {
+        ($($table:ident $ops:ident $size:ident;)*) => {
+            Tables { $($table: copy_table(session, scheme, offer.$ops, offer.$size),)* }
+        };
+    }
     // SAFETY: the tables are structs of nullable function pointers, valid for their declared sizes.
     unsafe {
-        Tables {
-            filesystem: copy_table(
-                session,
-                scheme,
-                offer.filesystem_ops,
-                offer.filesystem_ops_size,
-            ),
-            random_access_file: copy_table(
-                session,
-                scheme,
-                offer.random_access_file_ops,
-                offer.random_access_file_ops_size,
-            ),
-            writable_file: copy_table(
-                session,
-                scheme,
-                offer.writable_file_ops,
-                offer.writable_file_ops_size,
-            ),
-            read_only_memory_region: copy_table(
-                session,
-                scheme,
-                offer.read_only_memory_region_ops,
-                offer.read_only_memory_region_ops_size,
-            ),
+        copies! {
+            filesystem filesystem_ops filesystem_ops_size;
+            random_access_file random_access_file_ops random_access_file_ops_size;
+            writable_file writable_file_ops writable_file_ops_size;
+            read_only_memory_region read_only_memory_region_ops read_only_memory_region_ops_size;
         }
     }
 }

@@ -14,23 +14,18 @@ filesystem_cases! {
     Opening {
         conditions {
             new_random_access_file, "TensorFlow tells a missing checkpoint from a broken disk by NOT_FOUND":
-                new_random_access_file_of_missing NOT_FOUND,
-                new_random_access_file_of_missing_parent NOT_FOUND,
-                new_random_access_file_of_file OK,
-                new_random_access_file_of_empty_dir FAILED_PRECONDITION,
+                new_random_access_file_of_missing NOT_FOUND, new_random_access_file_of_missing_parent NOT_FOUND,
+                new_random_access_file_of_file OK, new_random_access_file_of_empty_dir FAILED_PRECONDITION,
                 new_random_access_file_of_full_dir FAILED_PRECONDITION,
                 new_random_access_file_of_below_file, new_random_access_file_of_far_below_file, new_random_access_file_of_malformed;
             new_writable_file = files::new_writable_file, then files::is_empty, "a save that cannot be written must fail when it is opened, not at its end":
-                new_writable_file_of_missing OK "an empty file exists",
-                new_writable_file_of_missing_parent NOT_FOUND,
-                new_writable_file_of_file OK "it is empty",
-                new_writable_file_of_empty_dir FAILED_PRECONDITION,
+                new_writable_file_of_missing OK "an empty file exists", new_writable_file_of_missing_parent NOT_FOUND,
+                new_writable_file_of_file OK "it is empty", new_writable_file_of_empty_dir FAILED_PRECONDITION,
                 new_writable_file_of_full_dir FAILED_PRECONDITION,
                 new_writable_file_of_below_file, new_writable_file_of_far_below_file, new_writable_file_of_malformed;
             new_appendable_file = files::new_appendable_file, then files::is_kept, "Dataset.save and snapshots open new files with it, GFile(..., 'a') old ones":
                 new_appendable_file_of_missing OK "an empty file exists",
-                new_appendable_file_of_missing_parent NOT_FOUND,
-                new_appendable_file_of_file OK "its content is kept",
+                new_appendable_file_of_missing_parent NOT_FOUND, new_appendable_file_of_file OK "its content is kept",
                 new_appendable_file_of_empty_dir FAILED_PRECONDITION,
                 new_appendable_file_of_full_dir FAILED_PRECONDITION,
                 new_appendable_file_of_below_file, new_appendable_file_of_far_below_file, new_appendable_file_of_malformed;
@@ -90,17 +85,14 @@ filesystem_cases! {
     Directories {
         conditions {
             create_dir, then directories::is_there, "TensorFlow makes directories level by level and tolerates ALREADY_EXISTS only":
-                create_dir_of_missing OK "it exists",
-                create_dir_of_missing_parent NOT_FOUND,
-                create_dir_of_file ALREADY_EXISTS,
-                create_dir_of_empty_dir ALREADY_EXISTS,
+                create_dir_of_missing OK "it exists", create_dir_of_missing_parent NOT_FOUND,
+                create_dir_of_file ALREADY_EXISTS, create_dir_of_empty_dir ALREADY_EXISTS,
                 create_dir_of_full_dir ALREADY_EXISTS,
                 create_dir_of_below_file, create_dir_of_far_below_file, create_dir_of_malformed;
             recursively_create_dir, then directories::is_there, "tf.io.write_file, SavedModel and snapshots make their directories with it":
                 recursively_create_dir_of_missing OK "it exists",
                 recursively_create_dir_of_missing_parent OK "it exists",
-                recursively_create_dir_of_file FAILED_PRECONDITION,
-                recursively_create_dir_of_empty_dir OK,
+                recursively_create_dir_of_file FAILED_PRECONDITION, recursively_create_dir_of_empty_dir OK,
                 recursively_create_dir_of_full_dir OK,
                 recursively_create_dir_of_below_file, recursively_create_dir_of_far_below_file, recursively_create_dir_of_malformed;
         }
@@ -112,22 +104,17 @@ filesystem_cases! {
     Deleting {
         conditions {
             delete_file, then directories::is_gone, "checkpoint managers delete old checkpoints and take NOT_FOUND for done":
-                delete_file_of_missing NOT_FOUND,
-                delete_file_of_missing_parent NOT_FOUND,
+                delete_file_of_missing NOT_FOUND, delete_file_of_missing_parent NOT_FOUND,
                 delete_file_of_file OK "it is gone and its parent exists",
-                delete_file_of_empty_dir FAILED_PRECONDITION,
-                delete_file_of_full_dir FAILED_PRECONDITION,
+                delete_file_of_empty_dir FAILED_PRECONDITION, delete_file_of_full_dir FAILED_PRECONDITION,
                 delete_file_of_below_file, delete_file_of_far_below_file, delete_file_of_malformed;
             delete_dir, then directories::is_gone, "a directory that still holds files must not be lost":
-                delete_dir_of_missing NOT_FOUND,
-                delete_dir_of_missing_parent NOT_FOUND,
-                delete_dir_of_file FAILED_PRECONDITION,
-                delete_dir_of_empty_dir OK "it is gone and its parent exists",
+                delete_dir_of_missing NOT_FOUND, delete_dir_of_missing_parent NOT_FOUND,
+                delete_dir_of_file FAILED_PRECONDITION, delete_dir_of_empty_dir OK "it is gone and its parent exists",
                 delete_dir_of_full_dir FAILED_PRECONDITION,
                 delete_dir_of_below_file, delete_dir_of_far_below_file, delete_dir_of_malformed;
             delete_recursively = directories::delete_recursively, then directories::is_gone, "gfile.rmtree is one call of it, and reads both counters whatever the status":
-                delete_recursively_of_missing NOT_FOUND,
-                delete_recursively_of_missing_parent NOT_FOUND,
+                delete_recursively_of_missing NOT_FOUND, delete_recursively_of_missing_parent NOT_FOUND,
                 delete_recursively_of_file OK "it is gone and its parent exists",
                 delete_recursively_of_empty_dir OK "it is gone and its parent exists",
                 delete_recursively_of_full_dir OK "it is gone and its parent exists",
@@ -179,31 +166,23 @@ filesystem_cases! {
     Queries {
         conditions {
             path_exists, "gfile.copy with overwrite=False takes an error for \"absent\" and overwrites":
-                path_exists_of_missing NOT_FOUND,
-                path_exists_of_missing_parent NOT_FOUND,
-                path_exists_of_file OK,
-                path_exists_of_empty_dir OK,
+                path_exists_of_missing NOT_FOUND, path_exists_of_missing_parent NOT_FOUND,
+                path_exists_of_file OK, path_exists_of_empty_dir OK,
                 path_exists_of_full_dir OK,
                 path_exists_of_below_file, path_exists_of_far_below_file, path_exists_of_malformed;
             stat, then queries::kind_and_length, "GFile.read queries the size with it, much of TensorFlow the kind":
-                stat_of_missing NOT_FOUND,
-                stat_of_missing_parent NOT_FOUND,
-                stat_of_file OK "kind and length are right",
-                stat_of_empty_dir OK "it is a directory",
+                stat_of_missing NOT_FOUND, stat_of_missing_parent NOT_FOUND,
+                stat_of_file OK "kind and length are right", stat_of_empty_dir OK "it is a directory",
                 stat_of_full_dir OK "it is a directory",
                 stat_of_below_file, stat_of_far_below_file, stat_of_malformed;
             is_directory, "TensorFlow looks at the status only: OK for a file makes every file a directory":
-                is_directory_of_missing NOT_FOUND,
-                is_directory_of_missing_parent NOT_FOUND,
-                is_directory_of_file FAILED_PRECONDITION,
-                is_directory_of_empty_dir OK,
+                is_directory_of_missing NOT_FOUND, is_directory_of_missing_parent NOT_FOUND,
+                is_directory_of_file FAILED_PRECONDITION, is_directory_of_empty_dir OK,
                 is_directory_of_full_dir OK,
                 is_directory_of_below_file, is_directory_of_far_below_file, is_directory_of_malformed;
             get_file_size, then queries::length, "TensorFlow allocates as much as it says":
-                get_file_size_of_missing NOT_FOUND,
-                get_file_size_of_missing_parent NOT_FOUND,
-                get_file_size_of_file OK "it is the file's length",
-                get_file_size_of_empty_dir FAILED_PRECONDITION,
+                get_file_size_of_missing NOT_FOUND, get_file_size_of_missing_parent NOT_FOUND,
+                get_file_size_of_file OK "it is the file's length", get_file_size_of_empty_dir FAILED_PRECONDITION,
                 get_file_size_of_full_dir FAILED_PRECONDITION,
                 get_file_size_of_below_file, get_file_size_of_far_below_file, get_file_size_of_malformed;
         }
@@ -219,10 +198,8 @@ filesystem_cases! {
     Listing {
         conditions {
             get_children, then queries::entries, "gfile.listdir, walk and globs are made of it":
-                get_children_of_missing NOT_FOUND,
-                get_children_of_missing_parent NOT_FOUND,
-                get_children_of_file FAILED_PRECONDITION,
-                get_children_of_empty_dir OK "lists nothing",
+                get_children_of_missing NOT_FOUND, get_children_of_missing_parent NOT_FOUND,
+                get_children_of_file FAILED_PRECONDITION, get_children_of_empty_dir OK "lists nothing",
                 get_children_of_full_dir OK "lists the file",
                 get_children_of_below_file, get_children_of_far_below_file, get_children_of_malformed;
         }
