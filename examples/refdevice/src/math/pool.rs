@@ -73,8 +73,8 @@ mod tests {
             [([1.0, f32::NAN, 0.0], [1.0, 0.0]), ([f32::NAN, 1.0, 2.0], [1.0, 2.0])]
         {
             let x = arr1(&x).into_shape_with_order(IxDyn(&[1, 1, 3, 1])).unwrap();
-            let found = output(&[1, 1, 2, 1], |out| greatest(x.view(), out, grid));
-            assert_eq!(found.iter().copied().collect::<Vec<_>>(), expected);
+            let out = output(&[1, 1, 2, 1], |out| greatest(x.view(), out, grid));
+            assert_eq!(out.iter().copied().collect::<Vec<_>>(), expected);
         }
     }
 
@@ -84,7 +84,7 @@ mod tests {
         let dy = arr1(&[7.0_f32]).into_shape_with_order(IxDyn(&[1, 1, 1, 1])).unwrap();
         let grid = [(1, 1), (2, 2)]
             .map(|(input, size)| Windows::new(input, size, 1, 1, Padding::Valid).unwrap());
-        let found = output(&[1, 1, 2, 1], |out| greatest_gradient(x.view(), dy.view(), out, grid));
-        assert_eq!((found[[0, 0, 0, 0]], found[[0, 0, 1, 0]]), (7.0, 0.0));
+        let out = output(&[1, 1, 2, 1], |out| greatest_gradient(x.view(), dy.view(), out, grid));
+        assert_eq!((out[[0, 0, 0, 0]], out[[0, 0, 1, 0]]), (7.0, 0.0));
     }
 }

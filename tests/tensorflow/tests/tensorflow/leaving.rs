@@ -40,8 +40,8 @@ fn localfs(tensorflow: &TensorFlow) {
     let directory = place.directory().expect("its files are on disk");
     // Python drops what is open when it ends, and what was written is not lost by that.
     for (name, content) in [("never-closed", "some bytes"), ("appended", "more bytes")] {
-        let found = fs::read_to_string(directory.join(name)).expect("the file is on disk");
-        assert_eq!(found, content, "{name}");
+        let text = fs::read_to_string(directory.join(name)).expect("the file is on disk");
+        assert_eq!(text, content, "{name}");
     }
 
     // Python ends its own threads wherever they stand. Up to Python 3.13 it does so by unwinding their
@@ -49,8 +49,8 @@ fn localfs(tensorflow: &TensorFlow) {
     // built-in `ram://` as well. Whichever it is, there is no other crash, and no hang.
     let finished = leave(tensorflow, "with_python_threads", &Example::localfs());
     if !finished.succeeded() {
-        let said = ["terminate called", "FATAL: exception not rethrown"];
-        let by_runtime = said.iter().any(|text| finished.stderr.contains(text));
+        let endings = ["terminate called", "FATAL: exception not rethrown"];
+        let by_runtime = endings.iter().any(|text| finished.stderr.contains(text));
         if finished.signal() != Some(libc::SIGABRT) || !by_runtime {
             finished.fail("it crashed or hung");
         }

@@ -102,8 +102,8 @@ fn a_transformer_trains_as_on_the_cpu() {
 #[test]
 fn an_error_that_tensorflow_drops_is_logged() {
     let finished = run(&tensorflow(cargo_tf_plugin::NEWEST), &["fails"], &[]);
-    let said = "failed: the images have 4 channels and the filter is for 2";
-    assert!(finished.stderr.contains(said), "{}", finished.stderr);
+    let message = "failed: the images have 4 channels and the filter is for 2";
+    assert!(finished.stderr.contains(message), "{}", finished.stderr);
 }
 
 steps! {
@@ -117,7 +117,7 @@ steps! {
 
 fn settings_that_are_not_understood_leave_the_cpu(tensorflow: &TensorFlow) {
     let finished = run(tensorflow, &["refused"], &[("REFDEVICE_MEMORY", "much")]);
-    let said = "REFDEVICE_MEMORY=much is not understood; write REFDEVICE_MEMORY=512MiB";
-    let lines = finished.stderr.lines().filter(|line| line.contains(said)).count();
+    let message = "REFDEVICE_MEMORY=much is not understood; write REFDEVICE_MEMORY=512MiB";
+    let lines = finished.stderr.lines().filter(|line| line.contains(message)).count();
     assert_eq!(lines, 1, "{}", finished.stderr);
 }
