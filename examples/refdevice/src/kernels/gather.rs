@@ -84,3 +84,18 @@ const _: () = {
         }
     }
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_that_is_out_of_range_gives_the_missing_value() {
+        let shape = |sizes: &[usize]| IxDyn(sizes);
+        let params = ArrayD::from_shape_vec(shape(&[1, 1, 2, 1]), vec![5, 6]).unwrap();
+        let index = ArrayD::from_shape_vec(shape(&[1, 4]), vec![1, -1, 2, 0]).unwrap();
+        let mut out = ArrayD::from_elem(shape(&[1, 1, 4, 1]), 9);
+        gather(params.view(), index.view(), out.view_mut(), 0);
+        assert_eq!(out.into_raw_vec_and_offset().0, [6, 0, 0, 5]);
+    }
+}
