@@ -307,4 +307,40 @@ fn a_directory_that_this_process_emptied_can_be_removed_once() {
     plugin.0.delete_dir(&name("tmp")).unwrap();
     assert_eq!(code(plugin.0.delete_dir(&name("tmp"))), Some(Code::NotFound));
     assert_eq!(plugin.keys(), ["final"]);
+    let left = plugin.0.delete_recursively(&name("tmp")).unwrap_err();
+    assert_eq!((left.error.code(), left.files, left.dirs), (Code::NotFound, 0, 1));
+    let left = plugin.0.delete_recursively(&name("")).unwrap_err();
+    assert_eq!(left.error.code(), Code::FailedPrecondition);
+    assert!(left.error.message().contains("this would empty the bucket"), "{}", left.error);
+    assert_eq!(plugin.keys(), ["final"]);
+}
+
+#[test]
+fn requests_that_need_not_wait_for_others_are_made_at_once() {
+    type Work = fn(&Plugin) -> bool;
+    let trees = || (0..80).map(|n| format!("d/{}/{n}", n % 4));
+    let exist: Work = |plugin| {
+        let uris = ["d/0/0", "e/x", "f/x", "g/x"].map(|key| format!("mem://b/{key}"));
+        let uris: Vec<_> = uris.iter().map(|uri| Uri::new(uri.as_bytes())).collect();
+        plugin.0.paths_exist(&uris).into_iter().flatten().eq([true, false, false, false])
+    };
+    let cases: [(&str, usize, usize, Work); 3] = [
+        ("list", 0, 4, exist),
+        // What the source is, what the destination is, and then the copies.
+        ("copy", 1, 16, |plugin| plugin.0.rename_file(&name("d"), &name("e")).is_ok()),
+        // The second page is listed while the first is deleted.
+        ("many", 0, 2, |plugin| plugin.0.delete_recursively(&name("d")).is_ok()),
+    ];
+    for (kind, first, count, work) in cases {
+        let plugin = with_keys(trees(), 0);
+        plugin.contents().page = Some(40);
+        let faults = (0..first + count).map(|n| (n >= first).then_some(Fault::Waits));
+        plugin.contents().faults.insert(kind, faults.collect());
+        std::thread::scope(|threads| {
+            let working = threads.spawn(|| work(&plugin));
+            plugin.wait_for(count);
+            plugin.contents().gate.0 = true;
+            assert!(working.join().unwrap(), "{kind}");
+        });
+    }
 }

@@ -94,6 +94,23 @@ fn a_request_that_is_never_answered_ends() {
 }
 
 #[test]
+fn time_ends_the_attempts_whatever_their_number() {
+    for (kind, operation) in REQUESTS {
+        for (timeout, is_once) in [(200, false), (0, true)] {
+            let plugin = store();
+            plugin.contents().settings.max_attempts = 1_000_000;
+            plugin.contents().settings.retry_timeout = Duration::from_millis(timeout);
+            plugin.inject(kind, [Fault::Fails(ErrorKind::Transient); 10_000]);
+            let start = Instant::now();
+            let error = operation(&plugin).unwrap_err();
+            assert_eq!(error.code(), Code::Unavailable, "{kind}: {error:#}");
+            assert!(start.elapsed() < Duration::from_secs(10), "{kind}");
+            assert_eq!(plugin.requests(kind).len() == 1, is_once, "{kind} {timeout}");
+        }
+    }
+}
+
+#[test]
 fn what_a_store_cannot_do_is_unimplemented_and_loses_nothing() {
     for (request, operation) in
         REQUESTS.iter().filter(|(request, _)| !["get", "many"].contains(request))

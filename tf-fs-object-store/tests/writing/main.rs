@@ -2,7 +2,9 @@
 
 mod conditions;
 mod faults;
+mod model;
 mod store;
+mod visible;
 
 use store::{Fault, MIB, Plugin, name, parts, store, with_settings};
 use tf_fs_object_store::{Attributes, ErrorKind, PartLimits, Settings, WriteLimits, Writer};

@@ -1,69 +1,21 @@
 //! A store in memory that can be written to in every way, and faults.
 
 use bytes::{Buf, BufMut, Bytes};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 use tf_fs_object_store::{
-    Attributes, Body, Client, Connect, Connection, Content, CopyLimits, ErrorKind, GetHead,
-    GetOptions, ListOptions, Multipart, Name, Object as ListedObject, ObjectMeta, ObjectStore,
-    Page, Part, PartLimits, Payload, Process, PutMode, PutOptions, Range, RequestError, Settings,
-    StoreError, StoredObject, WriteLimits, Writer, same_etag,
+    Attributes, Body, Client, Connect, Connection, Content, CopyLimits, CopyOptions, ErrorKind,
+    GetHead, GetOptions, ListOptions, Multipart, Name, Object as ListedObject, ObjectMeta,
+    ObjectStore, Page, Part, PartLimits, Payload, Process, PutOptions, Range, RequestError,
+    Settings, StoreError, StoredObject, WriteLimits, Writer, same_etag,
 };
 use tf_fs_plugin::prelude::*;
 
-/// What is in the store, and what was requested.
-#[derive(Debug, Default)]
-pub(crate) struct Contents {
-    pub(crate) objects: BTreeMap<String, Object>,
-    pub(crate) uploads: HashMap<String, BTreeMap<u32, Bytes>>,
-    pub(crate) log: Vec<String>,
-    /// What happens to the next requests of a kind.
-    pub(crate) faults: VecDeque<(&'static str, Fault)>,
-    /// Whether the store tells what bytes an object has.
-    pub(crate) has_checksums: bool,
-    /// What the store says of the bytes of each object instead.
-    pub(crate) claimed: Option<String>,
-    /// How the store tells versions.
-    pub(crate) versions: Versions,
-    writes: u64,
-}
+#[path = "contents.rs"]
+mod contents;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) enum Versions {
-    #[default]
-    Strong,
-    Weak,
-    /// By modification times only.
-    Times,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Object {
-    pub(crate) bytes: Bytes,
-    pub(crate) version: u64,
-    pub(crate) attributes: Attributes,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Fault {
-    /// It succeeds.
-    Succeeds,
-    /// Nothing was done.
-    Fails(ErrorKind),
-    /// Nothing was done, which says nothing of the store, and is retried at once.
-    RetryNow(ErrorKind),
-    /// It was done, and the response lost.
-    Lost,
-    /// It was done and the response lost, and then somebody else wrote this.
-    LostAndReplaced(&'static [u8]),
-    /// It was done, and then somebody else wrote this.
-    Replaced(&'static [u8]),
-    /// Somebody else writes this first.
-    Raced(&'static [u8]),
-    /// It was done, and the response says that the object has no bytes.
-    Empty,
-}
+pub(crate) use contents::*;
 
 #[derive(Debug)]
 pub(crate) struct Bucket {
@@ -131,6 +83,12 @@ impl Plugin {
         self.contents().put(key, bytes.into(), Attributes::default());
     }
 
+    /// Returns what is in the store.
+    pub(crate) fn objects(&self) -> BTreeMap<String, Bytes> {
+        let contents = self.contents();
+        contents.objects.iter().map(|(key, object)| (key.clone(), object.bytes.clone())).collect()
+    }
+
     pub(crate) fn bytes(&self, key: &str) -> Option<Bytes> {
         self.contents().objects.get(key).map(|object| object.bytes.clone())
     }
@@ -142,89 +100,6 @@ impl Plugin {
 
     pub(crate) fn fails(&self, kind: &'static str, fault: Fault) {
         self.contents().faults.push_back((kind, fault));
-    }
-}
-
-impl Contents {
-    fn put(&mut self, key: &str, bytes: Bytes, attributes: Attributes) -> StoredObject {
-        self.writes += 1;
-        let object = Object { bytes, version: self.writes, attributes };
-        let stored = self.shown(&object);
-        self.objects.insert(key.into(), object);
-        stored
-    }
-
-    fn shown(&self, object: &Object) -> StoredObject {
-        let checksum = self.claimed.clone().unwrap_or_else(|| sum(&object.bytes));
-        let stored = StoredObject::new(object.bytes.len() as u64)
-            .with_checksum(self.has_checksums.then_some(checksum));
-        match self.versions {
-            Versions::Strong => stored.with_etag(format!("\"{}\"", object.version)),
-            Versions::Weak => stored.with_etag(format!("W/\"{}\"", object.version)),
-            Versions::Times => {
-                stored.with_modified(UNIX_EPOCH + Duration::from_secs(object.version))
-            }
-        }
-    }
-
-    /// Logs a request. Returns the fault that it meets after it is done, or why it is not done.
-    fn begin(
-        &mut self,
-        kind: &'static str,
-        key: &str,
-        line: String,
-    ) -> Result<Option<Fault>, RequestError> {
-        self.log.push(line);
-        let at = self.faults.iter().position(|(of, _)| *of == kind);
-        match at.and_then(|at| self.faults.remove(at)).map(|(_, fault)| fault) {
-            Some(Fault::Fails(kind)) => Err(RequestError::new(kind, "injected")),
-            Some(Fault::RetryNow(kind)) => {
-                Err(RequestError::new(kind, "injected").with_immediate_retry())
-            }
-            Some(Fault::Succeeds) => Ok(None),
-            Some(Fault::Raced(theirs)) => {
-                self.put(key, Bytes::from_static(theirs), Attributes::default());
-                Ok(None)
-            }
-            fault => Ok(fault),
-        }
-    }
-
-    fn make(
-        &mut self,
-        limits: &WriteLimits,
-        to: PutOptions<'_>,
-        bytes: Bytes,
-        fault: Option<Fault>,
-    ) -> Result<StoredObject, RequestError> {
-        let key = &to.name.key;
-        let there = self.objects.get(key).map(|object| self.shown(object).etag);
-        let holds = match to.mode {
-            PutMode::Overwrite => true,
-            PutMode::Create => there.is_none(),
-            // As a server does, for which no weak one is equal.
-            PutMode::Update(stored) if self.versions == Versions::Strong => {
-                there.is_some_and(|etag| etag == stored.etag)
-            }
-            PutMode::Update(stored) => stored.etag.is_none(),
-        };
-        if limits.checks_conditions && !holds {
-            return Err(RequestError::new(ErrorKind::Precondition, "precondition"));
-        }
-        let stored = self.put(key, bytes, to.attributes.clone());
-        match fault {
-            None => return Ok(stored),
-            Some(Fault::Empty) => return Ok(StoredObject::new(0).with_etag(stored.etag)),
-            Some(Fault::Replaced(theirs)) => {
-                self.put(key, Bytes::from_static(theirs), Attributes::default());
-                return Ok(stored);
-            }
-            Some(Fault::LostAndReplaced(theirs)) => {
-                self.put(key, Bytes::from_static(theirs), Attributes::default());
-            }
-            Some(_) => {}
-        }
-        Err(RequestError::new(ErrorKind::Transient, "no response"))
     }
 }
 
@@ -256,13 +131,11 @@ fn joined(content: &Content) -> Bytes {
     content.chunks().concat().into()
 }
 
-fn sum(bytes: &[u8]) -> String {
-    bytes.iter().map(|&byte| u64::from(byte)).sum::<u64>().to_string()
-}
-
 impl ObjectStore for Bucket {
     type Error = RequestError;
     type Body = Rest;
+
+    const STABLE_PAGE_TOKENS: bool = true;
 
     fn settings(&self) -> &Settings {
         &self.settings
@@ -285,17 +158,68 @@ impl ObjectStore for Bucket {
         Ok((GetHead::new(size, end).with_etag(etag).with_modified(modified), body))
     }
 
-    async fn list(&self, query: &ListOptions, _: Option<&str>) -> Result<Page, RequestError> {
-        let contents = self.contents();
-        let keys = contents.objects.keys().filter(|key| key.starts_with(&query.prefix));
+    /// Pages have four names; a token is the last of them.
+    async fn list(&self, query: &ListOptions, token: Option<&str>) -> Result<Page, RequestError> {
+        let mut contents = self.contents();
+        contents.begin("list", &query.prefix, format!("list {}", query.prefix))?;
         let mut page = Page::default();
-        page.objects = keys.map(|key| ListedObject::new(&**key, ObjectMeta::new(0))).collect();
+        let mut last = token.unwrap_or_default();
+        for (key, object) in &contents.objects {
+            let Some(rest) = key.strip_prefix(&query.prefix) else { continue };
+            let slash = rest.find('/').filter(|_| query.delimiter);
+            let shown = slash.map_or(&**key, |slash| &key[..=query.prefix.len() + slash]);
+            if shown <= last {
+                continue;
+            }
+            if page.objects.len() + page.common_prefixes.len() == 4 {
+                page.next = Some(last.to_owned());
+                break;
+            }
+            last = shown;
+            match slash {
+                Some(_) => page.common_prefixes.push(shown.to_owned()),
+                None => page.objects.push(ListedObject::new(shown, contents.meta(object))),
+            }
+        }
         Ok(page)
     }
 
-    async fn delete(&self, name: &Name) -> Result<(), RequestError> {
-        self.contents().objects.remove(&name.key);
+    async fn put_marker(&self, marker: &Name) -> Result<(), RequestError> {
+        let mut contents = self.contents();
+        contents.begin("marker", &marker.key, format!("marker {}", marker.key))?;
+        contents.put(&marker.key, Bytes::new(), Attributes::default());
         Ok(())
+    }
+
+    async fn delete(&self, name: &Name) -> Result<(), RequestError> {
+        let mut contents = self.contents();
+        contents.begin("delete", &name.key, format!("delete {}", name.key))?;
+        contents.objects.remove(&name.key);
+        Ok(())
+    }
+
+    async fn copy(
+        from: &Arc<Self>,
+        _: &Arc<Self>,
+        options: CopyOptions<'_>,
+    ) -> Result<Option<ObjectMeta>, RequestError> {
+        let mut contents = from.contents();
+        let key = &options.src.key;
+        contents.begin("copy", key, format!("copy {key}"))?;
+        let object = contents.objects.get(key).cloned();
+        let object =
+            object.ok_or_else(|| RequestError::new(ErrorKind::NotFound, "no such object"))?;
+        let copied = contents.meta(&object);
+        if options.known.is_some_and(|known| known.etag != copied.etag) {
+            return Err(RequestError::changed());
+        }
+        // Of the same version, by which a copy is known.
+        contents.objects.insert(options.dst.key.clone(), object);
+        Ok(Some(copied))
+    }
+
+    fn is_copy(source: &ObjectMeta, destination: &ObjectMeta) -> bool {
+        source.etag == destination.etag
     }
 
     fn write_limits(&self) -> Option<WriteLimits> {
