@@ -14,7 +14,7 @@ use http_body_util::BodyExt as _;
 use s3s::StdError;
 use tokio::time::Sleep;
 
-use crate::fault::{At, Reply};
+use crate::fault::Reply;
 use crate::log::Live;
 use crate::shape::Wire;
 
@@ -368,17 +368,6 @@ pub(crate) async fn etag(mut answer: Answer, etag: Option<&str>) -> Answer {
     }
 }
 
-pub(crate) async fn corrupt(answer: Answer, at: At) -> Answer {
-    map_bytes(answer, |mut bytes| {
-        let place = (at.of(bytes.len() as u64) as usize).min(bytes.len().saturating_sub(1));
-        if let Some(byte) = bytes.get_mut(place) {
-            *byte ^= 0x20;
-        }
-        bytes
-    })
-    .await
-}
-
 pub(crate) async fn gzip(answer: Answer) -> Answer {
     let mut answer = map_bytes(answer, |bytes| {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -388,26 +377,6 @@ pub(crate) async fn gzip(answer: Answer) -> Answer {
     .await;
     set(answer.headers_mut(), "content-encoding", "gzip");
     answer
-}
-
-pub(crate) fn wrong_checksum(answer: &mut Answer) {
-    let headers = answer.headers_mut();
-    let names: Vec<HeaderName> = headers
-        .keys()
-        .filter(|name| {
-            name.as_str().starts_with("x-amz-checksum-") && *name != "x-amz-checksum-type"
-        })
-        .cloned()
-        .collect();
-    for name in &names {
-        let old = headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("").to_owned();
-        // Still base64 of the right length.
-        let first = if old.starts_with('A') { 'B' } else { 'A' };
-        set(headers, name.as_str(), &format!("{first}{}", old.get(1..).unwrap_or("")));
-    }
-    if names.is_empty() {
-        set(headers, "x-amz-checksum-crc32", "AAAAAQ==");
-    }
 }
 
 pub(crate) fn wrong_range(answer: &mut Answer) {

@@ -127,7 +127,6 @@ impl S3Access for Access {
         }
         if let (Some((_, Some(region))), Some(signed)) = (known, signed_region(cx))
             && region != signed
-            && cx.s3_op().name() != "CreateBucket"
         {
             let message = format!(
                 "The authorization header is malformed; the region '{signed}' is wrong; expecting '{region}'"

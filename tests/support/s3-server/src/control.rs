@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::Handle;
 use crate::answer::Answer;
-use crate::fault::{At, Fault, Reply, What, When};
+use crate::fault::{Fault, What, When};
 use crate::log::{Counters, Request};
 use crate::shape::Shape;
 
@@ -39,7 +39,6 @@ pub(crate) fn serve(handle: &Handle, uri: &Uri) -> Answer {
     let (kind, result) = match uri.path() {
         "/_server/shape" => ("application/json", shape(handle, &query)),
         "/_server/reset" => ("application/json", Ok(counters(&handle.reset_log()).to_string())),
-        "/_server/counts" => ("application/json", Ok(counters(&handle.counters()).to_string())),
         "/_server/log" => ("application/x-ndjson", Ok(lines(&handle.log()))),
         "/_server/keys" => ("application/json", keys(handle, &query)),
         "/_server/uploads" => ("application/json", uploads(handle, &query)),
@@ -51,7 +50,7 @@ pub(crate) fn serve(handle: &Handle, uri: &Uri) -> Answer {
         path => (
             "",
             Err(format!(
-                "{path} is not known; there are shape, reset, counts, log, keys, uploads, fault, clear"
+                "{path} is not known; there are shape, reset, log, keys, uploads, fault, clear"
             )),
         ),
     };
@@ -65,7 +64,7 @@ pub(crate) fn serve(handle: &Handle, uri: &Uri) -> Answer {
     answer
 }
 
-/// Sets `latency_ms`, `connection_mbps` and `total_mbps` in megabytes per second, `connect_ms`; the others are off.
+/// Sets `latency_ms`, `connection_mbps` and `total_mbps` in megabytes per second; the others are off.
 fn shape(handle: &Handle, query: &Query) -> Result<String, String> {
     let millis = |name| {
         number::<f64>(query, name).map(|ms| Duration::from_secs_f64(ms.unwrap_or(0.0) / 1e3))
@@ -75,14 +74,12 @@ fn shape(handle: &Handle, query: &Query) -> Result<String, String> {
     };
     let shape = Shape {
         first_byte_latency: millis("latency_ms")?,
-        connect_latency: millis("connect_ms")?,
         bytes_per_second_per_connection: rate("connection_mbps")?,
         total_bytes_per_second: rate("total_mbps")?,
     };
     handle.shape(shape);
     Ok(json!({
         "latency_ms": shape.first_byte_latency.as_secs_f64() * 1e3,
-        "connect_ms": shape.connect_latency.as_secs_f64() * 1e3,
         "connection_bytes_per_second": shape.bytes_per_second_per_connection,
         "total_bytes_per_second": shape.total_bytes_per_second,
     })
@@ -148,58 +145,17 @@ fn uploads(handle: &Handle, query: &Query) -> Result<String, String> {
     Ok(Value::Array(uploads.iter().map(one).collect()).to_string())
 }
 
-/// Injects a fault: `what=NAME`, with `operation`, `key`, one of `nth`, `from`, `every`, `times`, and the fault's own
-/// parameters: `status` and `code`, `at` (a number, `middle`, `last`), `every_ms`, `by`, `bytes`.
+/// Injects a fault: `what=NAME` of `stall`, `whole-for-206` and `status` (with `status` and `code`), with `operation`, `key`,
+/// one of `nth`, `from`, `every`, and `times`.
 fn fault(handle: &Handle, query: &Query) -> Result<String, String> {
-    let at = match query.get("at").map(String::as_str) {
-        None => At::Byte(0),
-        Some("middle") => At::Middle,
-        Some("last") => At::Last,
-        Some(_) => At::Byte(number(query, "at")?.unwrap_or(0)),
-    };
-    let code = || query.get("code").cloned().unwrap_or_else(|| "InternalError".to_owned());
-    let every = Duration::from_millis(number(query, "every_ms")?.unwrap_or(1000));
-    let reply = || -> Result<Reply, String> {
-        Ok(Reply::new(number(query, "status")?.unwrap_or(500), code()))
-    };
-    let what = query.get("what").ok_or("there is no fault; add what=NAME")?;
-    let what = match what.as_str() {
-        "refuse" => What::Refuse,
-        "reset" => What::Reset,
-        "close" => What::Close,
-        "half-close" => What::HalfClose,
-        "reset-body" => What::ResetBody(at),
-        "cut-body" => What::CutBody(at),
+    let what = match query.get("what").ok_or("there is no fault; add what=NAME")?.as_str() {
         "stall" => What::Stall,
-        "stall-body" => What::StallBody(at),
-        "trickle-body" => What::TrickleBody(at, every),
-        "slow-head" => What::SlowHead(every),
-        "close-idle" => What::CloseIdle,
-        "reset-on-reuse" => What::ResetOnReuse,
-        "status" => What::Status(reply()?),
-        "done-then-status" => What::DoneThenStatus(reply()?),
-        "lose-ack" => What::LoseAck,
-        "done-then-stall" => What::DoneThenStall,
-        "error-in-200" => What::ErrorIn200(code()),
         "whole-for-206" => What::WholeFor206,
-        "wrong-content-range" => What::WrongContentRange,
-        "content-length" => What::ContentLength(number(query, "by")?.unwrap_or(1)),
-        "no-etag" => What::NoEtag,
-        "changed-etag" => What::ChangedEtag,
-        "bad-xml" => What::BadXml,
-        "huge-xml" => What::HugeXml(number(query, "bytes")?.unwrap_or(64 << 20)),
-        "xml-bomb" => What::XmlBomb,
-        "unknown-xml" => What::UnknownXml,
-        "endless-listing" => What::EndlessListing,
-        "truncated-without-token" => What::TruncatedWithoutToken,
-        "wrong-checksum" => What::WrongChecksum,
-        "corrupt-byte" => What::CorruptByte(at),
-        "gzip" => What::Gzip,
-        other => {
-            return Err(format!(
-                "{other:?} is not a fault; see `What` for their names, in lower case with hyphens"
-            ));
+        "status" => {
+            let code = query.get("code").map_or("InternalError", String::as_str);
+            What::status(number(query, "status")?.unwrap_or(500), code)
         }
+        other => return Err(format!("{other:?} is not one of stall, whole-for-206, status")),
     };
     let when = match (number(query, "nth")?, number(query, "from")?, number(query, "every")?) {
         (Some(k), None, None) => When::Nth(k),

@@ -159,11 +159,6 @@ impl Gate {
         self.0.open.send_replace(true);
     }
 
-    /// Holds the requests that arrive from now on.
-    pub fn close(&self) {
-        self.0.open.send_replace(false);
-    }
-
     /// Waits until `count` requests in all have arrived at the gate; `false` after `timeout`.
     pub fn wait_for(&self, count: usize, timeout: Duration) -> bool {
         let end = Instant::now() + timeout;
@@ -257,10 +252,6 @@ pub enum What {
     EndlessListing,
     /// A listing says that there is more after it, without a token.
     TruncatedWithoutToken,
-    /// The checksum headers of the response do not match its body; one is added if there is none.
-    WrongChecksum,
-    /// One byte of the body is changed.
-    CorruptByte(At),
     /// The body is compressed on the way.
     Gzip,
     /// The response has this additional header.
@@ -319,8 +310,6 @@ impl fmt::Debug for What {
             What::UnknownXml => "UnknownXml",
             What::EndlessListing => "EndlessListing",
             What::TruncatedWithoutToken => "TruncatedWithoutToken",
-            What::WrongChecksum => "WrongChecksum",
-            What::CorruptByte(at) => return write!(f, "CorruptByte({at:?})"),
             What::Gzip => "Gzip",
             What::Header(name, value) => return write!(f, "Header({name:?}, {value:?})"),
             What::Pause(_) => "Pause",

@@ -212,8 +212,6 @@ async fn alter(connection: &Connection, mut answer: Answer, fault: &What, head: 
         What::UnknownXml => return answer::unknown_xml(answer).await,
         What::EndlessListing => return answer::endless(answer, true).await,
         What::TruncatedWithoutToken => return answer::endless(answer, false).await,
-        What::WrongChecksum => answer::wrong_checksum(&mut answer),
-        What::CorruptByte(at) => return answer::corrupt(answer, *at).await,
         What::Gzip => return answer::gzip(answer).await,
         What::Header(name, value) => answer::set(answer.headers_mut(), name, value),
         What::ResetOnReuse => connection.doomed.store(true, Ordering::Release),

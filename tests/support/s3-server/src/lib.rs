@@ -80,12 +80,6 @@ impl Handle {
         format!("{scheme}://{}", self.0.address)
     }
 
-    /// Returns the [`endpoint`](Handle::endpoint) named `localhost`, where `{bucket}.localhost` names a bucket.
-    pub fn localhost_endpoint(&self) -> String {
-        let scheme = if self.0.ca_pem.is_some() { "https" } else { "http" };
-        format!("{scheme}://localhost:{}", self.0.address.port())
-    }
-
     /// Returns the address that it listens on.
     pub fn address(&self) -> std::net::SocketAddr {
         self.0.address
@@ -215,7 +209,6 @@ impl Handle {
             let upload = |(id, pending): (&String, &store::Pending)| Upload {
                 id: id.clone(),
                 key: pending.key.clone(),
-                initiated: pending.initiated,
                 parts: pending
                     .parts
                     .iter()

@@ -28,7 +28,7 @@ pub struct Request {
     /// The headers that tell what is requested: range, conditions, lengths, `x-amz-*`; names in lower case.
     /// Secrets are left out.
     pub headers: BTreeMap<String, String>,
-    /// Whether the request was signed, by header or query.
+    /// Whether the request was signed.
     pub signed: bool,
     /// 0 if no response was given (yet).
     pub status: u16,
@@ -46,13 +46,8 @@ pub struct Request {
     pub faulted: bool,
 }
 
-/// Returns whether a request with `headers` and `query` has a signature.
-fn is_signed(headers: &HeaderMap, query: &str) -> bool {
-    headers.contains_key(http::header::AUTHORIZATION) || query.contains("X-Amz-Signature=")
-}
-
 fn is_logged(name: &str) -> bool {
-    const NAMES: [&str; 11] = [
+    const NAMES: [&str; 10] = [
         "accept-encoding",
         "content-encoding",
         "content-length",
@@ -60,14 +55,12 @@ fn is_logged(name: &str) -> bool {
         "content-type",
         "host",
         "if-match",
-        "if-modified-since",
         "if-none-match",
         "range",
         "user-agent",
     ];
-    let secret = name == "x-amz-security-token" || name.contains("customer-key");
-    (NAMES.contains(&name) || name.starts_with("x-amz-") || name == "if-unmodified-since")
-        && !secret
+    let is_secret = name == "x-amz-security-token";
+    (NAMES.contains(&name) || name.starts_with("x-amz-")) && !is_secret
 }
 
 /// A request while it is served; its figures grow.
@@ -190,7 +183,7 @@ impl Log {
             method: method.to_string(),
             bucket: operation.bucket.clone(),
             key: operation.key.clone(),
-            signed: is_signed(headers, &query),
+            signed: headers.contains_key(http::header::AUTHORIZATION),
             query,
             headers: logged.map(|(name, value)| (name.to_string(), text(value))).collect(),
             status: 0,

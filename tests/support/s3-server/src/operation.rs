@@ -35,15 +35,10 @@ pub(crate) fn classify(method: &Method, uri: &Uri, headers: &HeaderMap) -> Opera
     let copy = headers.contains_key("x-amz-copy-source");
     let name = match (method.as_str(), bucket.is_some(), key.is_some()) {
         ("GET", false, _) => "ListBuckets",
-        ("GET", true, false) if has("location") => "GetBucketLocation",
-        ("GET", true, false) if has("uploads") => "ListMultipartUploads",
         ("GET", true, false) if has("list-type") => "ListObjectsV2",
         ("GET", true, false) => "ListObjects",
         ("HEAD", true, false) => "HeadBucket",
-        ("PUT", true, false) => "CreateBucket",
-        ("DELETE", true, false) => "DeleteBucket",
         ("POST", true, false) if has("delete") => "DeleteObjects",
-        ("GET", true, true) if has("uploadId") => "ListParts",
         ("GET", true, true) => "GetObject",
         ("HEAD", true, true) => "HeadObject",
         ("PUT", true, true) if has("uploadId") && copy => "UploadPartCopy",
@@ -77,8 +72,8 @@ mod tests {
         assert_eq!(name("GET", "/b/a%20b//", &[]), r#"GetObject Some("b") Some("a b//")"#);
         assert_eq!(name("GET", "/b?list-type=2&prefix=x", &[]), r#"ListObjectsV2 Some("b") None"#);
         assert_eq!(
-            name("GET", "/x?uploadId=1", &[("host", "b.localhost:9")]),
-            r#"ListParts Some("b") Some("x")"#
+            name("DELETE", "/x?uploadId=1", &[("host", "b.localhost:9")]),
+            r#"AbortMultipartUpload Some("b") Some("x")"#
         );
         let copy = [("x-amz-copy-source", "b/y")];
         assert_eq!(name("PUT", "/b/x", &copy), r#"CopyObject Some("b") Some("x")"#);

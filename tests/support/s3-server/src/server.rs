@@ -293,10 +293,6 @@ async fn connection(
     if stream.set_nodelay(true).is_err() {
         return;
     }
-    let connect_latency = core.network.shape().connect_latency;
-    if !connect_latency.is_zero() {
-        tokio::time::sleep(connect_latency).await;
-    }
     let wire = Arc::new(Wire::default());
     let shaped = Shaped::new(stream, Arc::clone(&core.network), Arc::clone(&wire));
     let connection = Arc::new(Connection { number, wire, ends, doomed: AtomicBool::new(false) });

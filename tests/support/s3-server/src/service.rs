@@ -18,7 +18,7 @@ use s3s::crypto::{Checksum as _, Md5};
 use s3s::dto::*;
 use s3s::{S3, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, TrailingHeaders, s3_error};
 
-use conditions::{Conditions, check_customer_key, selected};
+use conditions::{Conditions, selected};
 use receive::{Promise, receive};
 
 use crate::checksum::{Algorithm, Hasher, announced, compare, from_trailers};
@@ -175,52 +175,12 @@ impl S3 for Service {
         }))
     }
 
-    async fn create_bucket(
-        &self,
-        req: S3Request<CreateBucketInput>,
-    ) -> S3Result<S3Response<CreateBucketOutput>> {
-        let region =
-            req.input.create_bucket_configuration.and_then(|config| config.location_constraint);
-        if !self.store.create(&req.input.bucket, region.map(|region| region.as_str().to_owned())) {
-            return Err(s3_error!(
-                BucketAlreadyOwnedByYou,
-                "Your previous request to create the named bucket succeeded and you already own it."
-            ));
-        }
-        Ok(S3Response::new(CreateBucketOutput { location: Some(format!("/{}", req.input.bucket)) }))
-    }
-
-    async fn delete_bucket(
-        &self,
-        req: S3Request<DeleteBucketInput>,
-    ) -> S3Result<S3Response<DeleteBucketOutput>> {
-        self.store.bucket(&req.input.bucket, |bucket| {
-            if bucket.objects.is_empty() {
-                Ok(())
-            } else {
-                Err(s3_error!(BucketNotEmpty, "The bucket you tried to delete is not empty"))
-            }
-        })?;
-        self.store.lock().remove(&req.input.bucket);
-        Ok(S3Response::with_status(DeleteBucketOutput {}, http::StatusCode::NO_CONTENT))
-    }
-
     async fn head_bucket(
         &self,
         req: S3Request<HeadBucketInput>,
     ) -> S3Result<S3Response<HeadBucketOutput>> {
         let region = self.store.bucket(&req.input.bucket, |bucket| Ok(self.region(bucket)))?;
         Ok(S3Response::new(HeadBucketOutput { bucket_region: Some(region), ..Default::default() }))
-    }
-
-    async fn get_bucket_location(
-        &self,
-        req: S3Request<GetBucketLocationInput>,
-    ) -> S3Result<S3Response<GetBucketLocationOutput>> {
-        let region = self.store.bucket(&req.input.bucket, |bucket| Ok(self.region(bucket)))?;
-        // The oldest region has no name here.
-        let region = (region != "us-east-1").then(|| BucketLocationConstraint::from(region));
-        Ok(S3Response::new(GetBucketLocationOutput { location_constraint: region }))
     }
 
     async fn get_object(
@@ -376,20 +336,6 @@ impl S3 for Service {
         req: S3Request<AbortMultipartUploadInput>,
     ) -> S3Result<S3Response<AbortMultipartUploadOutput>> {
         Self::abort_multipart_upload(self, req).await
-    }
-
-    async fn list_parts(
-        &self,
-        req: S3Request<ListPartsInput>,
-    ) -> S3Result<S3Response<ListPartsOutput>> {
-        Self::list_parts(self, req).await
-    }
-
-    async fn list_multipart_uploads(
-        &self,
-        req: S3Request<ListMultipartUploadsInput>,
-    ) -> S3Result<S3Response<ListMultipartUploadsOutput>> {
-        Self::list_multipart_uploads(self, req).await
     }
 }
 

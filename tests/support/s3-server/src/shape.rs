@@ -17,8 +17,6 @@ pub struct Shape {
     pub first_byte_latency: Duration,
     /// Bytes per second of one connection, in each direction.
     pub bytes_per_second_per_connection: Option<u64>,
-    /// The time before a new connection is served.
-    pub connect_latency: Duration,
     /// Bytes per second of all connections together, in each direction.
     pub total_bytes_per_second: Option<u64>,
 }

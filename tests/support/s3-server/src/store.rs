@@ -38,8 +38,6 @@ pub struct Info {
     pub sse: Option<String>,
     /// `x-amz-server-side-encryption-aws-kms-key-id`.
     pub sse_kms_key_id: Option<String>,
-    /// MD5 of the customer's key (SSE-C); a reader must send the same one.
-    pub sse_customer_key_md5: Option<String>,
     /// `x-amz-storage-class`.
     pub storage_class: Option<String>,
     /// Lengths of the parts of a multipart upload; empty for any other object.
@@ -87,8 +85,6 @@ pub struct Upload {
     pub id: String,
     /// The key that it will have.
     pub key: String,
-    /// When it began.
-    pub initiated: SystemTime,
     /// Lengths of the parts so far, by number.
     pub parts: BTreeMap<u32, u64>,
 }
@@ -104,14 +100,12 @@ pub(crate) struct Stored {
 pub(crate) struct PartData {
     pub(crate) data: Data,
     pub(crate) etag: String,
-    pub(crate) modified: SystemTime,
     pub(crate) sums: Checksum,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
     pub(crate) key: String,
-    pub(crate) initiated: SystemTime,
     pub(crate) info: Info,
     pub(crate) algorithm: Option<Algorithm>,
     pub(crate) full_object: bool,

@@ -6,39 +6,16 @@ use super::*;
 pub(super) struct Conditions<'a> {
     pub(super) if_match: Option<&'a ETagCondition>,
     pub(super) if_none_match: Option<&'a ETagCondition>,
-    pub(super) if_modified_since: Option<&'a Timestamp>,
-    pub(super) if_unmodified_since: Option<&'a Timestamp>,
 }
 
 impl Conditions<'_> {
     /// Checks the conditions. Fails with `PreconditionFailed`, or with `NotModified` for a read (`copy` is false).
     pub(super) fn check(&self, info: &Info, copy: bool) -> S3Result<()> {
-        let modified = info.modified.map(|at| {
-            // The headers have whole seconds.
-            let at = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-            Timestamp::from(SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(at))
-        });
-        let since = |since: Option<&Timestamp>| {
-            since.zip(modified.as_ref()).map(|(since, modified)| {
-                let at = |t: &Timestamp| time::OffsetDateTime::from(t.clone());
-                at(modified) > at(since)
-            })
-        };
-        match self.if_match {
-            Some(condition) if !matches(condition, &info.etag) => {
-                return Err(precondition("If-Match"));
-            }
-            Some(_) => {}
-            None if since(self.if_unmodified_since) == Some(true) => {
-                return Err(precondition("If-Unmodified-Since"));
-            }
-            None => {}
+        if self.if_match.is_some_and(|condition| !matches(condition, &info.etag)) {
+            return Err(precondition("If-Match"));
         }
-        let unchanged = match self.if_none_match {
-            Some(condition) => matches(condition, &info.etag),
-            None => since(self.if_modified_since) == Some(false),
-        };
-        match (unchanged, copy) {
+        let is_known = self.if_none_match.is_some_and(|condition| matches(condition, &info.etag));
+        match (is_known, copy) {
             (false, _) => Ok(()),
             (true, true) => Err(precondition("If-None-Match")),
             (true, false) => {
@@ -60,16 +37,12 @@ macro_rules! conditions {
         Conditions {
             if_match: $input.copy_source_if_match.as_ref(),
             if_none_match: $input.copy_source_if_none_match.as_ref(),
-            if_modified_since: $input.copy_source_if_modified_since.as_ref(),
-            if_unmodified_since: $input.copy_source_if_unmodified_since.as_ref(),
         }
     };
     ($input:expr) => {
         Conditions {
             if_match: $input.if_match.as_ref(),
             if_none_match: $input.if_none_match.as_ref(),
-            if_modified_since: $input.if_modified_since.as_ref(),
-            if_unmodified_since: $input.if_unmodified_since.as_ref(),
         }
     };
 }
@@ -113,19 +86,4 @@ pub(super) fn selected(
             }
         },
     }
-}
-
-/// Checks that the customer's key (SSE-C) of a request is the one that the object was written with.
-pub(super) fn check_customer_key(info: &Info, md5: Option<&String>) -> S3Result<()> {
-    if info.sse_customer_key_md5.as_ref() == md5 {
-        return Ok(());
-    }
-    Err(match md5 {
-        Some(_) if info.sse_customer_key_md5.is_some() => s3_error!(AccessDenied, "Access Denied"),
-        _ => s3_error!(
-            InvalidRequest,
-            "The object was stored using a form of Server Side Encryption. The correct parameters must be \
-             provided to retrieve the object."
-        ),
-    })
 }

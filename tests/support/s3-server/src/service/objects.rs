@@ -12,7 +12,6 @@ impl Service {
             input.range = None;
         }
         let object = self.store.bucket(&input.bucket, |bucket| bucket.object(&input.key))?;
-        check_customer_key(&object.info, input.sse_customer_key_md5.as_ref())?;
         conditions!(input).check(&object.info, false)?;
         let (range, partial) = selected(&object, input.range, input.part_number)?;
         let mut output = GetObjectOutput::default();
@@ -39,7 +38,6 @@ impl Service {
     ) -> S3Result<S3Response<HeadObjectOutput>> {
         let input = req.input;
         let object = self.store.bucket(&input.bucket, |bucket| bucket.object(&input.key))?;
-        check_customer_key(&object.info, input.sse_customer_key_md5.as_ref())?;
         conditions!(input).check(&object.info, false)?;
         let (range, partial) = selected(&object, input.range, input.part_number)?;
         let mut output = HeadObjectOutput::default();
@@ -97,7 +95,6 @@ impl Service {
             e_tag: Some(strong(&info.etag)),
             server_side_encryption: info.sse.clone().map(ServerSideEncryption::from),
             ssekms_key_id: info.sse_kms_key_id.clone(),
-            sse_customer_key_md5: info.sse_customer_key_md5.clone(),
             checksum_type: info.checksum_type.map(ChecksumType::from_static),
             ..Default::default()
         };
@@ -120,7 +117,6 @@ impl Service {
             input.copy_source_if_match = None;
         }
         let source = self.source(&input.copy_source, &conditions!(input, copy))?;
-        check_customer_key(&source.info, input.copy_source_sse_customer_key_md5.as_ref())?;
         if source.data.len() > MAX_SINGLE {
             return Err(s3_error!(
                 InvalidRequest,
@@ -138,11 +134,7 @@ impl Service {
                 return Err(s3_error!(NotImplemented, "Access points are not implemented"));
             };
             let itself = **bucket == *input.bucket && **key == *input.key;
-            if itself
-                && info.storage_class.is_none()
-                && info.sse.is_none()
-                && info.sse_customer_key_md5.is_none()
-            {
+            if itself && info.storage_class.is_none() && info.sse.is_none() {
                 return Err(s3_error!(
                     InvalidRequest,
                     "This copy request is illegal because it is trying to copy an object to itself without \
@@ -153,7 +145,6 @@ impl Service {
             info = Info {
                 sse: info.sse,
                 sse_kms_key_id: info.sse_kms_key_id,
-                sse_customer_key_md5: info.sse_customer_key_md5,
                 storage_class: info.storage_class,
                 ..source.info.clone()
             };

@@ -132,7 +132,6 @@ macro_rules! info {
             content_language: $input.content_language.clone(),
             sse: $input.server_side_encryption.clone().map(|value| value.as_str().to_owned()),
             sse_kms_key_id: $input.ssekms_key_id.clone(),
-            sse_customer_key_md5: $input.sse_customer_key_md5.clone(),
             storage_class: $input.storage_class.clone().map(|value| value.as_str().to_owned()),
             ..Info::default()
         }
@@ -157,9 +156,6 @@ macro_rules! describe {
         $output.content_language = info.content_language.clone();
         $output.server_side_encryption = info.sse.clone().map(ServerSideEncryption::from);
         $output.ssekms_key_id = info.sse_kms_key_id.clone();
-        $output.sse_customer_key_md5 = info.sse_customer_key_md5.clone();
-        $output.sse_customer_algorithm =
-            info.sse_customer_key_md5.as_ref().map(|_| "AES256".to_owned());
         $output.storage_class = info
             .storage_class
             .clone()

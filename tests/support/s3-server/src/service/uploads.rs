@@ -143,7 +143,6 @@ impl Service {
         let id = self.store.unique();
         let pending = Pending {
             key: input.key.clone(),
-            initiated: SystemTime::now(),
             info: info!(input),
             algorithm,
             full_object,
@@ -209,12 +208,7 @@ impl Service {
         let etag = self.store.etag(&received.data, received.md5);
         let mut output = UploadPartOutput { e_tag: Some(strong(&etag)), ..Default::default() };
         set_sums!(output, received.sums.clone());
-        let part = PartData {
-            data: received.data,
-            etag,
-            modified: SystemTime::now(),
-            sums: received.sums,
-        };
+        let part = PartData { data: received.data, etag, sums: received.sums };
         self.store.bucket(&input.bucket, |bucket| {
             bucket.upload(&input.upload_id, &input.key)?.parts.insert(number, part);
             Ok(())
@@ -235,7 +229,6 @@ impl Service {
             Ok(bucket.upload(&input.upload_id, &input.key)?.algorithm)
         })?;
         let source = self.source(&input.copy_source, &conditions!(input, copy))?;
-        check_customer_key(&source.info, input.copy_source_sse_customer_key_md5.as_ref())?;
         let len = source.data.len();
         let range = match &input.copy_source_range {
             None => 0..len,
@@ -270,16 +263,15 @@ impl Service {
             algorithm.set(&mut sums, algorithm.compute(&data));
         }
         let etag = self.copied(&data);
-        let modified = SystemTime::now();
         let mut result = CopyPartResult {
             e_tag: Some(strong(&etag)),
-            last_modified: Some(modified.into()),
+            last_modified: Some(SystemTime::now().into()),
             ..Default::default()
         };
         set_sums!(result, sums.clone());
         self.store.bucket(&input.bucket, |bucket| {
             let parts = &mut bucket.upload(&input.upload_id, &input.key)?.parts;
-            parts.insert(number, PartData { data, etag, modified, sums });
+            parts.insert(number, PartData { data, etag, sums });
             Ok(())
         })?;
         let copy_part_result = Some(result);
@@ -350,137 +342,5 @@ impl Service {
             AbortMultipartUploadOutput::default(),
             http::StatusCode::NO_CONTENT,
         ))
-    }
-
-    pub(super) async fn list_parts(
-        &self,
-        req: S3Request<ListPartsInput>,
-    ) -> S3Result<S3Response<ListPartsOutput>> {
-        let input = req.input;
-        let pending = self.store.bucket(&input.bucket, |bucket| {
-            Ok(bucket.upload(&input.upload_id, &input.key)?.clone())
-        })?;
-        let max = max_keys(input.max_parts)?;
-        let marker = input.part_number_marker.unwrap_or(0);
-        let after = u32::try_from(marker).unwrap_or(0) + 1;
-        let mut parts: Vec<Part> = Vec::new();
-        let mut truncated = false;
-        for (number, part) in pending.parts.range(after..) {
-            if parts.len() == max {
-                truncated = true;
-                break;
-            }
-            let mut one = Part {
-                part_number: Some(*number as i32),
-                e_tag: Some(strong(&part.etag)),
-                size: Some(part.data.len() as i64),
-                last_modified: Some(part.modified.into()),
-                ..Default::default()
-            };
-            set_sums!(one, part.sums.clone());
-            parts.push(one);
-        }
-        Ok(S3Response::new(ListPartsOutput {
-            next_part_number_marker: parts
-                .last()
-                .and_then(|part| part.part_number)
-                .filter(|_| truncated),
-            is_truncated: Some(truncated),
-            parts: (!parts.is_empty()).then_some(parts),
-            part_number_marker: Some(marker),
-            max_parts: Some(max as i32),
-            checksum_algorithm: pending
-                .algorithm
-                .map(|one| ChecksumAlgorithm::from_static(one.name())),
-            owner: Some(owner()),
-            storage_class: Some(StorageClass::from_static(StorageClass::STANDARD)),
-            bucket: Some(input.bucket),
-            key: Some(input.key),
-            upload_id: Some(input.upload_id),
-            ..Default::default()
-        }))
-    }
-
-    pub(super) async fn list_multipart_uploads(
-        &self,
-        req: S3Request<ListMultipartUploadsInput>,
-    ) -> S3Result<S3Response<ListMultipartUploadsOutput>> {
-        let input = req.input;
-        let names = Names::new(input.encoding_type.as_ref())?;
-        let max = max_keys(input.max_uploads)?;
-        let prefix = input.prefix.as_deref().unwrap_or("");
-        let delimiter = input.delimiter.as_deref().unwrap_or("");
-        let key_marker = input.key_marker.clone().unwrap_or_default();
-        let id_marker = input.upload_id_marker.clone().unwrap_or_default();
-        let mut all: Vec<(String, String, SystemTime)> =
-            self.store.bucket(&input.bucket, |bucket| {
-                let uploads = bucket.uploads.iter();
-                Ok(uploads
-                    .map(|(id, upload)| (upload.key.clone(), id.clone(), upload.initiated))
-                    .collect())
-            })?;
-        all.sort();
-        let (mut uploads, mut prefixes): (Vec<MultipartUpload>, Vec<String>) =
-            (Vec::new(), Vec::new());
-        let mut last = None;
-        let mut next = None;
-        for (key, id, initiated) in all {
-            let Some(rest) = key.strip_prefix(prefix) else { continue };
-            // Without an upload marker all uploads of the key were on earlier pages.
-            let after = if id_marker.is_empty() {
-                key > key_marker
-            } else {
-                (&key, &id) > (&key_marker, &id_marker)
-            };
-            if !key_marker.is_empty() && !after {
-                continue;
-            }
-            let common = rest
-                .find(delimiter)
-                .filter(|_| !delimiter.is_empty())
-                .map(|end| key[..prefix.len() + end + delimiter.len()].to_owned());
-            if common
-                .as_ref()
-                .is_some_and(|common| *common == key_marker || prefixes.last() == Some(common))
-            {
-                continue;
-            }
-            if uploads.len() + prefixes.len() == max {
-                next = last;
-                break;
-            }
-            match common {
-                Some(common) => {
-                    last = Some((common.clone(), String::new()));
-                    prefixes.push(common);
-                }
-                None => {
-                    last = Some((key.clone(), id.clone()));
-                    uploads.push(MultipartUpload {
-                        key: Some(names.write(&key)),
-                        upload_id: Some(id),
-                        initiated: Some(initiated.into()),
-                        owner: Some(owner()),
-                        storage_class: Some(StorageClass::from_static(StorageClass::STANDARD)),
-                        ..Default::default()
-                    });
-                }
-            }
-        }
-        Ok(S3Response::new(ListMultipartUploadsOutput {
-            is_truncated: Some(next.is_some()),
-            next_key_marker: next.as_ref().map(|(key, _)| names.write(key)),
-            next_upload_id_marker: next.map(|(_, id)| id),
-            uploads: (!uploads.is_empty()).then_some(uploads),
-            common_prefixes: names.prefixes(&prefixes),
-            key_marker: Some(names.write(&key_marker)),
-            upload_id_marker: Some(id_marker),
-            max_uploads: Some(max as i32),
-            prefix: Some(names.write(prefix)),
-            delimiter: (!delimiter.is_empty()).then(|| names.write(delimiter)),
-            encoding_type: input.encoding_type.clone(),
-            bucket: Some(input.bucket),
-            ..Default::default()
-        }))
     }
 }

@@ -75,11 +75,7 @@ impl Answer {
 /// The client, and its connection.
 pub struct Client {
     address: SocketAddr,
-    pub host: String,
-    pub credentials: Option<(String, String)>,
-    pub token: Option<String>,
-    pub region: String,
-    pub time: SystemTime,
+    credentials: Credentials,
     pub stream: Option<TcpStream>,
     buffer: Vec<u8>,
 }
@@ -88,11 +84,13 @@ impl Client {
     pub fn new(server: &Server) -> Client {
         Client {
             address: server.address(),
-            host: server.address().to_string(),
-            credentials: Some((server.access_key().to_owned(), server.secret_key().to_owned())),
-            token: None,
-            region: "us-east-1".to_owned(),
-            time: SystemTime::now(),
+            credentials: Credentials::new(
+                server.access_key(),
+                server.secret_key(),
+                None,
+                None,
+                "test",
+            ),
             stream: None,
             buffer: Vec::new(),
         }
@@ -106,33 +104,27 @@ impl Client {
         headers: &[(&str, &str)],
         body: &SignableBody<'_>,
     ) -> String {
-        let mut text = format!("{method} {target} HTTP/1.1\r\nhost: {}\r\n", self.host);
-        for (name, value) in headers {
+        let mut settings = SigningSettings::default();
+        settings.percent_encoding_mode = PercentEncodingMode::Single;
+        settings.uri_path_normalization_mode = UriPathNormalizationMode::Disabled;
+        settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
+        let identity = self.credentials.clone().into();
+        let parameters = v4::SigningParams::builder()
+            .identity(&identity)
+            .region("us-east-1")
+            .name("s3")
+            .time(SystemTime::now())
+            .settings(settings)
+            .build()
+            .expect("parameters")
+            .into();
+        let uri = format!("http://{}{target}", self.address);
+        let request = SignableRequest::new(method, uri, headers.iter().copied(), body.clone())
+            .expect("a request");
+        let (signed, _) = sign(request, &parameters).expect("signed").into_parts();
+        let mut text = format!("{method} {target} HTTP/1.1\r\nhost: {}\r\n", self.address);
+        for (name, value) in headers.iter().copied().chain(signed.headers()) {
             text += &format!("{name}: {value}\r\n");
-        }
-        if let Some((access, secret)) = &self.credentials {
-            let mut settings = SigningSettings::default();
-            settings.percent_encoding_mode = PercentEncodingMode::Single;
-            settings.uri_path_normalization_mode = UriPathNormalizationMode::Disabled;
-            settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
-            let credentials = Credentials::new(access, secret, self.token.clone(), None, "test");
-            let identity = credentials.into();
-            let parameters = v4::SigningParams::builder()
-                .identity(&identity)
-                .region(&self.region)
-                .name("s3")
-                .time(self.time)
-                .settings(settings)
-                .build()
-                .expect("parameters")
-                .into();
-            let uri = format!("http://{}{target}", self.host);
-            let request = SignableRequest::new(method, uri, headers.iter().copied(), body.clone())
-                .expect("a request");
-            let (signed, _) = sign(request, &parameters).expect("signed").into_parts();
-            for (name, value) in signed.headers() {
-                text += &format!("{name}: {value}\r\n");
-            }
         }
         text + "\r\n"
     }
