@@ -3,7 +3,7 @@
 use s3_server::{Fault, Options, What, When};
 use std::thread;
 use std::time::{Duration, Instant};
-use tf_fs_plugin::{Code, Error};
+use tf_fs_plugin::Error;
 use tf_plugin_s3_tests::child::alone;
 use tf_plugin_s3_tests::this_test;
 use tf_plugin_s3_tests::{Store, content, eventually, host, logs};
@@ -190,53 +190,6 @@ fn failures(store: &Store) -> Vec<(&'static str, Error, Duration)> {
         });
         works.into_iter().filter_map(|work| work.join().expect("no panic")).collect()
     })
-}
-
-#[test]
-fn time_ends_the_attempts_whatever_their_number() {
-    let settings = [
-        ("max_attempts", "100"),
-        ("retry_timeout_ms", "1500"),
-        ("stall_timeout_ms", "500"),
-        ("listing_ttl_ms", "0"),
-    ];
-    let store = Store::with("outage-ends", &settings);
-    store.put("k", "content");
-    stop(&store);
-    let refused = failures(&store);
-    start(&store);
-    store.inject(Fault::new(When::All, What::Stall));
-    let silent = failures(&store);
-    store.clear_faults();
-    store.inject(Fault::new(When::All, What::status(500, "InternalError")));
-    let broken = failures(&store);
-    store.clear_faults();
-    for (how, code, failures) in [
-        ("refused", Code::Unavailable, refused),
-        ("silent", Code::DeadlineExceeded, silent),
-        ("broken", Code::Unavailable, broken),
-    ] {
-        assert_eq!(failures.len(), 4, "{how}: {failures:?}");
-        for (name, error, took) in failures {
-            assert_eq!(error.code(), code, "{how}: {name}: {error:#}");
-            assert!(took > Duration::from_millis(500), "{how}: {name}: {took:?}");
-            // A read and a close may make two requests, one after the other.
-            assert!(took < Duration::from_secs(8), "{how}: {name}: {took:?}");
-            assert!(!format!("{error:#}").contains("(1 attempt)"), "{how}: {name}: {error:#}");
-        }
-    }
-    // One attempt, if that is what is wanted.
-    store.set(&[("retry_timeout_ms", "0")]);
-    let (once, requests) = store.requests(|| {
-        store.inject(Fault::new(When::All, What::status(500, "InternalError")));
-        failures(&store)
-    });
-    store.clear_faults();
-    assert_eq!(once.len(), 4, "{once:?}");
-    for (name, error, _) in once {
-        assert!(format!("{error:#}").contains("1 attempt)"), "{name}: {error:#}");
-    }
-    assert_eq!(requests["PutObject"], 1, "{requests:?}");
 }
 
 #[test]

@@ -1,7 +1,6 @@
-//! Copies and renames.
+//! Copies: by one request or in parts, what goes with them, and what their responses prove.
 
-use s3_server::{Fault, Options, Reply, Shape, What, When};
-use std::time::{Duration, Instant};
+use s3_server::{Fault, Options, Reply, What, When};
 use tf_fs_plugin::Code;
 use tf_plugin_s3_tests::{Store, code, counts, fs};
 
@@ -33,44 +32,6 @@ fn a_copy_is_two_requests_and_a_rename_three() {
 }
 
 #[test]
-fn names_that_begin_alike_are_looked_for_together() {
-    // With ETags by which a copy is known.
-    let options = Options { fast: false, threads: 1, ..Options::default() };
-    let store = Store::start("renaming-alike", options, &[("listing_ttl_ms", "60000")]);
-    let names = ["ckpt.part.data", "ckpt.part.index", "ckpt.data"];
-    for name in names {
-        store.put(&format!("d/{name}.tmp"), "x");
-    }
-    store.put("d/ckpt.taken/x", "x");
-    let rename = |from: &str, to: &str| fs().rename_file(store.uri(from), store.uri(to));
-    let ((), requests) = store.requests(|| {
-        for name in names {
-            rename(&format!("d/{name}.tmp"), &format!("d/{name}")).unwrap();
-        }
-        assert_eq!(code(rename("d/ckpt.data", "d/ckpt.taken")), Code::FailedPrecondition);
-    });
-    // The last one requests the source.
-    let expected = [("CopyObject", 3), ("DeleteObject", 3), ("ListObjectsV2", 1)];
-    assert_eq!(requests, counts(expected));
-
-    // More of them than one request shows, which is found out once.
-    for n in 0..1200 {
-        store.put(&format!("many/part.{n:04}"), "x");
-    }
-    store.put("many/part.9999/x", "x");
-    let (answer, requests) = store.requests(|| rename("many/part.0000", "many/part.8000"));
-    answer.unwrap();
-    assert_eq!(requests["ListObjectsV2"], 2);
-    // Nobody wants to have all of their names for each of them.
-    let listed: u64 = store.log().iter().map(|request| request.bytes_out).sum();
-    assert!(listed < 64 << 10, "{listed} bytes");
-    let (answer, requests) = store.requests(|| rename("many/part.0001", "many/part.8001"));
-    answer.unwrap();
-    assert_eq!(requests["ListObjectsV2"], 1);
-    assert_eq!(code(rename("many/part.0002", "many/part.9999")), Code::FailedPrecondition);
-}
-
-#[test]
 fn what_is_remembered_of_a_source_is_not_said_of_another_one() {
     let store = Store::with("renaming-remembered", &[("listing_ttl_ms", "60000")]);
     store.put("a", "old");
@@ -82,32 +43,6 @@ fn what_is_remembered_of_a_source_is_not_said_of_another_one() {
     assert_eq!(requests, counts([("CopyObject", 2), ("ListObjectsV2", 1)]));
     assert_eq!(fs().stat(store.uri("b")).unwrap().length, 14);
     assert_eq!(store.get("b").unwrap(), b"new and longer");
-}
-
-#[test]
-fn no_request_waits_for_more_than_it_needs() {
-    let store = Store::new("renaming-slow");
-    store.put_sparse(store.bucket(), "file", 100 * MIB);
-    (0..80).for_each(|n| store.put(&format!("d{}/{n}", n % 5), "x"));
-    let latency = Duration::from_millis(500);
-    store.shape(Shape { first_byte_latency: latency, ..Shape::default() });
-    // A busy machine makes one of five take longer, but not each.
-    let trips = |most: u128, prepare: &dyn Fn(usize), work: &dyn Fn(usize)| {
-        let trip = |n| {
-            prepare(n);
-            let start = Instant::now();
-            work(n);
-            start.elapsed().as_nanos() / latency.as_nanos()
-        };
-        (0..5).map(trip).find(|taken| *taken <= most)
-    };
-    let uri = |name: &str, n: usize| store.uri(&format!("{name}{n}"));
-    let copy = |n| fs().copy_file(store.uri("file"), uri("copy", n)).unwrap();
-    let rename = |n| fs().rename_file(uri("copy", n), uri("moved", n)).unwrap();
-    assert_eq!(trips(2, &|_| _ = fs().stat(store.uri("file")).unwrap(), &copy), Some(2));
-    assert_eq!(trips(3, &copy, &rename), Some(3));
-    // What it is not, what is there, all copies at once, and the deletion.
-    assert!(trips(6, &|_| (), &|n| fs().rename_file(uri("d", n), uri("e", n)).unwrap()).is_some());
 }
 
 #[test]
@@ -127,46 +62,6 @@ fn exactly_the_source_is_renamed() {
         assert_eq!(store.get(&format!("moved/{key}")).unwrap(), key.as_bytes());
         assert_eq!(store.get(key), None);
     }
-}
-
-#[test]
-fn wrong_sources_and_destinations() {
-    let store = Store::new("renaming-wrong");
-    for key in ["file", "dir/x", "marked/"] {
-        store.put(key, key);
-    }
-    let before = store.keys();
-    for op in ["copy", "rename"] {
-        let call = |src: &str, dst: &str| {
-            let (src, dst) = (store.uri(src), store.uri(dst));
-            if op == "copy" { fs().copy_file(src, dst) } else { fs().rename_file(src, dst) }
-        };
-        for (src, dst, expected) in [
-            ("missing", "new", Code::NotFound),
-            ("missing", "file", Code::NotFound),
-            ("none/", "new", Code::NotFound),
-            ("missing", "missing", Code::NotFound),
-            ("file", "dir", Code::FailedPrecondition),
-            ("file", "marked", Code::FailedPrecondition),
-            ("file", "dir/", Code::FailedPrecondition),
-            ("file", "new/", Code::FailedPrecondition),
-            ("file", "", Code::FailedPrecondition),
-            ("", "new", Code::FailedPrecondition),
-        ] {
-            assert_eq!(code(call(src, dst)), expected, "{op} {src} {dst}");
-        }
-        call("file", "file").unwrap();
-        assert_eq!(store.keys(), before, "{op}");
-        assert_eq!(store.get("file").unwrap(), b"file");
-    }
-    for (src, dst) in [("dir", "new"), ("dir/", "new"), ("marked", "new"), ("dir", "dir")] {
-        assert_eq!(
-            code(fs().copy_file(store.uri(src), store.uri(dst))),
-            Code::FailedPrecondition,
-            "{src}"
-        );
-    }
-    assert_eq!(store.keys(), before);
 }
 
 #[test]
@@ -325,123 +220,6 @@ fn the_copy_before_is_not_taken_for_one_that_failed() {
     rename().unwrap();
     assert_eq!(store.keys(), ["dst"]);
     assert_ne!(etag(), old);
-}
-
-#[test]
-fn a_rename_that_fails_leaves_both_as_they_were() {
-    let store = Store::with("renaming-fails", &[("max_attempts", "1")]);
-    store.put("file", "new");
-    store.put("dst", "old");
-    store.inject(Fault::new(When::All, What::status(403, "AccessDenied")).operation("CopyObject"));
-    assert_eq!(code(fs().rename_file(store.uri("file"), store.uri("dst"))), Code::PermissionDenied);
-    assert_eq!(
-        (store.get("file").unwrap(), store.get("dst").unwrap()),
-        (b"new".to_vec(), b"old".to_vec())
-    );
-    store.clear_faults();
-    // Once the copy is made only the source can be left over.
-    store
-        .inject(Fault::new(When::All, What::status(403, "AccessDenied")).operation("DeleteObject"));
-    let error = fs().rename_file(store.uri("file"), store.uri("dst")).unwrap_err();
-    assert_eq!(error.code(), Code::PermissionDenied);
-    assert!(error.message().contains("the source could not be deleted"), "{error}");
-    assert_eq!(
-        (store.get("file").unwrap(), store.get("dst").unwrap()),
-        (b"new".to_vec(), b"new".to_vec())
-    );
-}
-
-#[test]
-fn directories_are_renamed() {
-    let store = Store::new("renaming-directory");
-    for key in ["d/", "d/a", "d/s/b", "d-1", "d.x/c", "dd/e", "d//odd"] {
-        store.put(key, key);
-    }
-    fs().rename_file(store.uri("d"), store.uri("new/place")).unwrap();
-    assert_eq!(
-        store.keys(),
-        ["d-1", "d.x/c", "dd/e", "new/place/", "new/place//odd", "new/place/a", "new/place/s/b"]
-    );
-    assert_eq!(store.get("new/place/s/b").unwrap(), b"d/s/b");
-    assert_eq!(code(fs().stat(store.uri("d"))), Code::NotFound);
-    for (src, dst) in [("new", "new/x"), ("new/place", "new"), ("new", "d-1"), ("new", "")] {
-        assert_eq!(
-            code(fs().rename_file(store.uri(src), store.uri(dst))),
-            Code::FailedPrecondition,
-            "{src} {dst}"
-        );
-    }
-    // A file stands for another: neither is lost.
-    store.put("dd/a", "D/A");
-    assert_eq!(
-        code(fs().rename_file(store.uri("new/place"), store.uri("dd"))),
-        Code::FailedPrecondition
-    );
-    assert_eq!(store.get("dd/a").unwrap(), b"D/A");
-    assert_eq!(store.get("new/place/a").unwrap(), b"d/a");
-    assert_eq!(store.keys().len(), 8);
-}
-
-#[test]
-fn the_rename_of_a_directory_is_all_or_nothing_until_all_is_copied_and_goes_on_afterwards() {
-    // With ETags that tell what is the same.
-    let options = Options { fast: false, threads: 1, ..Options::default() };
-    let store = Store::start("renaming-resume", options, &[("max_attempts", "1")]);
-    for n in 0..40 {
-        store.put(&format!("d/{n:02}"), format!("{n}"));
-    }
-    let before = store.keys();
-    store.inject(
-        Fault::new(When::From(21), What::status(403, "AccessDenied")).operation("CopyObject"),
-    );
-    assert_eq!(code(fs().rename_file(store.uri("d"), store.uri("e"))), Code::PermissionDenied);
-    store.clear_faults();
-    store.quiet();
-    let leftover = store.keys().iter().filter(|key| key.starts_with("e/")).count();
-    assert!(leftover <= 16, "those that were on their way: {leftover}");
-    assert!(before.iter().all(|key| store.get(key).is_some()));
-    // Not all could be deleted: all are there, and the second time does the rest.
-    store.inject(
-        Fault::new(When::All, What::status(403, "AccessDenied")).operation("DeleteObjects"),
-    );
-    let error = fs().rename_file(store.uri("d"), store.uri("e")).unwrap_err();
-    assert!(error.message().contains("rename it again"), "{error}");
-    store.clear_faults();
-    store.delete(store.bucket(), "d/00");
-    fs().rename_file(store.uri("d"), store.uri("e")).unwrap();
-    let expected: Vec<String> = (0..40).map(|n| format!("e/{n:02}")).collect();
-    assert_eq!(store.keys(), expected);
-    assert_eq!(store.get("e/07").unwrap(), b"7");
-}
-
-#[test]
-fn copies_that_a_failed_rename_took_back_are_not_believed_to_be_there() {
-    // With ETags that tell what is the same: then it is known what the copies are.
-    let options = Options { fast: false, threads: 1, ..Options::default() };
-    let settings = [("listing_ttl_ms", "60000"), ("max_attempts", "1")];
-    let store = Store::start("renaming-back", options, &settings);
-    for key in ["a", "b", "c"] {
-        store.put(&format!("d/{key}"), key);
-    }
-    fs().get_children(store.uri("d")).unwrap();
-    // Refused when the other two are made.
-    let refused = What::run(|server, request| {
-        let bucket = request.bucket.clone().unwrap_or_default();
-        let start = Instant::now();
-        while ["e/a", "e/b"].iter().any(|key| server.stat(&bucket, key).is_none()) {
-            assert!(start.elapsed() < Duration::from_secs(30));
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    });
-    for what in [refused, What::status(403, "AccessDenied")] {
-        store.inject(Fault::new(When::All, what).operation("CopyObject").key("e/c"));
-    }
-    let rename = fs().rename_file(store.uri("d"), store.uri("e"));
-    assert_eq!(code(rename), Code::PermissionDenied);
-    assert_eq!(store.keys(), ["d/a", "d/b", "d/c"]);
-    for key in ["e/a", "e/b", "e/c", "e"] {
-        assert_eq!(code(fs().stat(store.uri(key))), Code::NotFound, "{key}");
-    }
 }
 
 #[test]

@@ -238,13 +238,6 @@ pub fn kinds() -> Vec<Kind> {
         RightOr(BROKEN),
         On::Listing,
     );
-    add(
-        "wrong checksum",
-        What::WrongChecksum,
-        RightOr(&[Code::DataLoss]),
-        RightOr(&[Code::DataLoss]),
-        On::Data,
-    );
     add("compressed", What::Gzip, RightOr(BROKEN), RightOr(BROKEN), On::Data);
     add("compressed XML", What::Gzip, RightOr(BROKEN), RightOr(BROKEN), On::Xml);
     kinds

@@ -103,6 +103,8 @@ pub(super) struct Op {
     pub(super) needs_listing: bool,
     /// Of the faults at single requests, every so many is tried: for operations that take long.
     pub(super) sample: usize,
+    /// It appends, and looks first, by HEAD: whose response has no body to say what is wrong.
+    pub(super) appends: bool,
     /// For operations with many requests: only these.
     pub(super) at: fn(usize) -> bool,
 }
@@ -118,6 +120,7 @@ pub(super) const QUERY: Op = Op {
     also: &[],
     needs_listing: false,
     sample: 1,
+    appends: false,
     done_already: &[],
     at: |_| true,
 };

@@ -1,4 +1,4 @@
-//! All operations but those of files open for writing.
+//! The operations: one of each kind of request, and of requests that follow one another.
 
 use super::operation::{Answer, Case, Failure, HUGE, Objects, Op, QUERY, fails_with, right};
 use tf_fs_plugin::Code;
@@ -116,44 +116,12 @@ pub(super) fn operations() -> Vec<Op> {
             ..QUERY
         },
         Op {
-            name: "map",
-            setup: put_big,
-            run: |case| {
-                let region = case.host().new_read_only_memory_region_from_file(case.uri("f"))?;
-                right(region.to_vec() == body(), || "wrong bytes".into())
-            },
-            at: |k| k < 10,
-            ..QUERY
-        },
-        Op {
-            name: "read an empty file",
-            setup: |case| case.put("f", ""),
-            run: |case| {
-                let file = case.host().new_random_access_file(case.uri("f"))?;
-                right(file.read(0, 10)?.is_empty(), || "bytes".into())
-            },
-            ..QUERY
-        },
-        Op {
             name: "open what is missing",
             setup: put_file,
             run: |case| {
                 fails_with(case.host().new_random_access_file(case.uri("g")), Code::NotFound)
             },
             fails: Some(Code::NotFound),
-            ..QUERY
-        },
-        Op {
-            name: "open a directory",
-            setup: put_tree,
-            run: |case| {
-                fails_with(
-                    case.host().new_random_access_file(case.uri("t")),
-                    Code::FailedPrecondition,
-                )
-            },
-            fails: Some(Code::FailedPrecondition),
-            needs_listing: true,
             ..QUERY
         },
         Op {
@@ -166,36 +134,6 @@ pub(super) fn operations() -> Vec<Op> {
             ..QUERY
         },
         Op {
-            name: "stat of a directory",
-            setup: put_tree,
-            run: |case| {
-                let found = case.host().stat(case.uri("t"))?;
-                right(found.is_directory, || format!("{found:?}"))
-            },
-            needs_listing: true,
-            ..QUERY
-        },
-        Op {
-            name: "stat of what is missing",
-            setup: put_file,
-            run: |case| fails_with(case.host().stat(case.uri("g")), Code::NotFound),
-            fails: Some(Code::NotFound),
-            ..QUERY
-        },
-        Op {
-            name: "exists",
-            setup: put_file,
-            run: |case| Ok(case.host().path_exists(case.uri("f"))?),
-            ..QUERY
-        },
-        Op {
-            name: "exists, missing",
-            setup: put_file,
-            run: |case| fails_with(case.host().path_exists(case.uri("g")), Code::NotFound),
-            fails: Some(Code::NotFound),
-            ..QUERY
-        },
-        Op {
             name: "is a directory",
             setup: put_tree,
             run: |case| Ok(case.host().is_directory(case.uri("t"))?),
@@ -203,63 +141,10 @@ pub(super) fn operations() -> Vec<Op> {
             ..QUERY
         },
         Op {
-            name: "is a directory, no",
-            setup: put_file,
-            run: |case| {
-                fails_with(case.host().is_directory(case.uri("f")), Code::FailedPrecondition)
-            },
-            fails: Some(Code::FailedPrecondition),
-            ..QUERY
-        },
-        Op {
-            name: "size",
-            setup: put_file,
-            run: |case| {
-                let size = case.host().get_file_size(case.uri("f"))?;
-                right(size == 1_000, || format!("{size} bytes"))
-            },
-            ..QUERY
-        },
-        Op {
-            name: "many exist",
-            setup: put_tree,
-            run: |case| {
-                let answers = case.host().paths_exist(&[
-                    case.uri("t"),
-                    case.uri("t/a"),
-                    case.uri("u"),
-                    case.uri("t0"),
-                ])?;
-                let mut answers = answers.into_iter();
-                let mut next = || answers.next().expect("an answer for each");
-                next()?;
-                next()?;
-                fails_with(next(), Code::NotFound)?;
-                Ok(next()?)
-            },
-            ..QUERY
-        },
-        Op {
             name: "list",
             setup: put_many,
             run: |case| is_tree(case.host().get_children(case.uri("t"))?),
             sample: 2,
-            ..QUERY
-        },
-        Op {
-            name: "list what is missing",
-            setup: put_file,
-            run: |case| fails_with(case.host().get_children(case.uri("g")), Code::NotFound),
-            fails: Some(Code::NotFound),
-            ..QUERY
-        },
-        Op {
-            name: "list a file",
-            setup: put_file,
-            run: |case| {
-                fails_with(case.host().get_children(case.uri("f")), Code::FailedPrecondition)
-            },
-            fails: Some(Code::FailedPrecondition),
             ..QUERY
         },
         Op {
@@ -288,27 +173,11 @@ pub(super) fn operations() -> Vec<Op> {
             ..QUERY
         },
         Op {
-            name: "glob without a match",
-            setup: put_tree,
-            run: |case| {
-                let found = names(case.host().get_matching_paths(case.uri("nothing/*"))?);
-                right(found.is_empty(), || format!("{found:?}"))
-            },
-            ..QUERY
-        },
-        Op {
             name: "delete a file",
             setup: put_file,
             run: |case| Ok(case.host().delete_file(case.uri("f"))?),
             effect: |objects, dir| drop(objects.remove(&format!("{dir}f"))),
             done_already: &[Code::NotFound],
-            ..QUERY
-        },
-        Op {
-            name: "delete what is missing",
-            setup: put_file,
-            run: |case| fails_with(case.host().delete_file(case.uri("g")), Code::NotFound),
-            fails: Some(Code::NotFound),
             ..QUERY
         },
         Op {
@@ -320,13 +189,6 @@ pub(super) fn operations() -> Vec<Op> {
             run: |case| Ok(case.host().delete_dir(case.uri("t"))?),
             effect: |objects, dir| drop(objects.remove(&format!("{dir}t/"))),
             done_already: &[Code::NotFound],
-            ..QUERY
-        },
-        Op {
-            name: "delete a directory that is not empty",
-            setup: put_tree,
-            run: |case| fails_with(case.host().delete_dir(case.uri("t")), Code::FailedPrecondition),
-            fails: Some(Code::FailedPrecondition),
             ..QUERY
         },
         Op {
@@ -346,16 +208,6 @@ pub(super) fn operations() -> Vec<Op> {
         Op {
             name: "copy",
             setup: put_file,
-            run: |case| Ok(case.host().copy_file(case.uri("f"), case.uri("g"))?),
-            effect: |objects, dir| copy(objects, dir, "f", "g"),
-            ..QUERY
-        },
-        Op {
-            name: "copy over a file",
-            setup: |case| {
-                put_file(case);
-                case.put("g", "old");
-            },
             run: |case| Ok(case.host().copy_file(case.uri("f"), case.uri("g"))?),
             effect: |objects, dir| copy(objects, dir, "f", "g"),
             ..QUERY
@@ -399,21 +251,6 @@ pub(super) fn operations() -> Vec<Op> {
             ..QUERY
         },
         Op {
-            name: "rename over a file",
-            setup: |case| {
-                put_file(case);
-                case.put("g", "old");
-            },
-            run: |case| Ok(case.host().rename_file(case.uri("f"), case.uri("g"))?),
-            effect: |objects, dir| {
-                copy(objects, dir, "f", "g");
-                objects.remove(&format!("{dir}f"));
-            },
-            moves: &[("f", "g")],
-            done_already: &[Code::NotFound],
-            ..QUERY
-        },
-        Op {
             name: "rename a directory",
             setup: put_tree,
             run: |case| Ok(case.host().rename_file(case.uri("t"), case.uri("u"))?),
@@ -438,27 +275,63 @@ pub(super) fn operations() -> Vec<Op> {
             done_already: &[Code::AlreadyExists],
             ..QUERY
         },
+    ]
+}
+
+const MIB: usize = 1 << 20;
+
+/// What a close says if it comes too late to hear what became of it.
+const LATE: &[Code] = &[Code::Unavailable];
+
+/// Besides, what an append says of an object that the store knows better.
+const LATE_OR_OTHER: &[Code] =
+    &[Code::Unavailable, Code::FailedPrecondition, Code::InvalidArgument];
+
+fn write(case: &Case<'_>, len: usize) -> Answer {
+    let mut file = case.host().new_writable_file(case.uri("f"))?;
+    file.append(&content(len, 1))?;
+    Ok(file.close()?)
+}
+
+fn append(case: &Case<'_>) -> Answer {
+    let mut file = case.host().new_appendable_file(case.uri("f"))?;
+    file.append(b"more")?;
+    Ok(file.close()?)
+}
+
+fn appended(objects: &mut Objects, dir: &str) {
+    objects.entry(format!("{dir}f")).or_default().extend_from_slice(b"more");
+}
+
+/// Files open for writing.
+pub(super) fn writes() -> Vec<Op> {
+    let write_op = Op { setup: put_file, also: LATE, patience: 4, ..QUERY };
+    let append_op = Op {
+        run: append,
+        effect: appended,
+        also: LATE_OR_OTHER,
+        appends: true,
+        patience: 4,
+        ..QUERY
+    };
+    vec![
         Op {
-            name: "make a directory that is there",
-            setup: put_tree,
-            run: |case| fails_with(case.host().create_dir(case.uri("t")), Code::AlreadyExists),
-            fails: Some(Code::AlreadyExists),
-            needs_listing: true,
-            ..QUERY
+            name: "write a small file",
+            run: |case| write(case, 1000),
+            effect: |objects, dir| drop(objects.insert(format!("{dir}f"), content(1000, 1))),
+            ..write_op
         },
         Op {
-            name: "make directories",
-            setup: put_file,
-            run: |case| Ok(case.host().recursively_create_dir(case.uri("d/e"))?),
-            effect: |objects, dir| drop(objects.insert(format!("{dir}d/e/"), Vec::new())),
-            ..QUERY
+            name: "write in parts",
+            run: |case| write(case, 11 * MIB),
+            effect: |objects, dir| drop(objects.insert(format!("{dir}f"), content(11 * MIB, 1))),
+            ..write_op
         },
+        Op { name: "append to a small file", setup: put_file, ..append_op },
         Op {
-            name: "make directories that are there",
-            setup: put_tree,
-            run: |case| Ok(case.host().recursively_create_dir(case.uri("t/b"))?),
-            needs_listing: true,
-            ..QUERY
+            name: "append to a large file",
+            setup: |case| case.put("f", content(6 * MIB, 7)),
+            ..append_op
         },
     ]
 }
