@@ -87,13 +87,13 @@ impl<T> Table<T> {
     }
 
     pub(crate) fn get<P>(&self, handle: *mut P) -> Result<Arc<T>, CUresult> {
-        let found = self.0.lock().unwrap().get(&handle.addr()).cloned();
-        found.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+        let value = self.0.lock().unwrap().get(&handle.addr()).cloned();
+        value.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
     }
 
     pub(crate) fn remove<P>(&self, handle: *mut P) -> Result<Arc<T>, CUresult> {
-        let found = self.0.lock().unwrap().remove(&handle.addr());
-        found.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+        let value = self.0.lock().unwrap().remove(&handle.addr());
+        value.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
     }
 
     fn all(&self) -> Vec<Arc<T>> {

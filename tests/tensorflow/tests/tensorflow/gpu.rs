@@ -27,7 +27,7 @@ fn run_with(fault: &str, script: &str, steps: &[&str]) -> Finished {
     made_no_mistake(finished)
 }
 
-/// Fails the test if the validation layer has said something.
+/// Fails the test if the validation layer reports a mistake.
 #[track_caller]
 pub(super) fn made_no_mistake(finished: Finished) -> Finished {
     let mistakes = lavapipe::mistakes(&finished.stdout);
@@ -81,11 +81,11 @@ pub(super) const LACKS_TYPES: (&str, &str) = ("TF_PLUGIN_LACKS_TYPES", "1");
 #[test]
 fn each_operation_answers_as_on_the_cpu() {
     // TensorFlow has kernels for the type `GPU` that are not this device's.
-    let own = [("RUST_GPU_TYPE", "RUST_GPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
+    let device_type = [("RUST_GPU_TYPE", "RUST_GPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
     // A sweep compiles a shader for most cases: Mesa takes a third less time for it without LLVM's optimizations.
     let (name, sample) = sample(24);
     let settings = [LACKS_TYPES, (name, &*sample), ("GALLIVM_PERF", "nopt")];
-    let finished = run("refdevice_sweep", &[], &[&own[..], &settings].concat());
+    let finished = run("refdevice_sweep", &[], &[&device_type[..], &settings].concat());
     let swept = finished.done().len();
     assert!(swept > 180, "{swept} operations: {}", finished.stdout);
 }
@@ -223,8 +223,8 @@ fn a_setting_chooses_the_type() {
 fn a_type_that_tensorflow_has_is_not_taken() {
     let settings = [("RUST_GPU_TYPE", "CPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
     let finished = run("refdevice", &["train=dense,sgd"], &settings);
-    let said = "the device type is RUST_GPU: `CPU` cannot be one: TensorFlow has kernels for it";
-    let lines = finished.stderr.lines().filter(|line| line.contains(said)).count();
+    let message = "the device type is RUST_GPU: `CPU` cannot be one: TensorFlow has kernels for it";
+    let lines = finished.stderr.lines().filter(|line| line.contains(message)).count();
     assert_eq!(lines, 1, "{}", finished.stderr);
 }
 
@@ -318,20 +318,20 @@ fn late_streams_change_nothing() {
 }
 
 #[track_caller]
-fn leaves_the_cpu(settings: &[(&str, &str)], said: &str) {
-    leaves_the_cpu_on(lavapipe::environment(), settings, said);
+fn leaves_the_cpu(settings: &[(&str, &str)], message: &str) {
+    leaves_the_cpu_on(lavapipe::environment(), settings, message);
 }
 
 #[track_caller]
 pub(super) fn leaves_the_cpu_on(
     environment: Vec<(&'static str, OsString)>,
     settings: &[(&str, &str)],
-    said: &str,
+    message: &str,
 ) {
     let finished = run_on(environment, NEWEST, "refdevice", &["refused"], settings);
     let lines = finished.stderr.lines().filter(|line| line.contains("RUST_GPU has no devices"));
     let lines: Vec<_> = lines.collect();
-    assert!(lines.len() == 1 && lines[0].contains(said), "{said}: {}", finished.stderr);
+    assert!(lines.len() == 1 && lines[0].contains(message), "{message}: {}", finished.stderr);
 }
 
 /// `plugins/gpu/tests/device/refused.rs` has all features.

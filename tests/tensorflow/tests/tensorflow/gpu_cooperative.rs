@@ -11,7 +11,7 @@ const SAID: &str = "RUST_GPU multiplies float16 by cooperative matrices of";
 
 fn sweep(ops: &[&str], settings: &[(&str, &str)]) -> Finished {
     let (name, sample) = sample(16);
-    let own = [
+    let fixed = [
         ("GALLIVM_PERF", "nopt"),
         ("RUST_GPU_TYPE", "RUST_GPU"),
         ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU"),
@@ -21,7 +21,7 @@ fn sweep(ops: &[&str], settings: &[(&str, &str)]) -> Finished {
     ];
     let python = lavapipe::newest::command(tensorflow(NEWEST).python());
     let python = Python::with_command(python, &file("refdevice_sweep"));
-    let finished = run_python(python, Vec::new(), ops, &[&own[..], settings].concat());
+    let finished = run_python(python, Vec::new(), ops, &[&fixed[..], settings].concat());
     finished.must_have_done(ops);
     made_no_mistake(finished)
 }

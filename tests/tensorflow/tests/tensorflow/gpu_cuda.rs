@@ -18,9 +18,9 @@ fn run(script: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Finished 
 
 /// Without names, all ops.
 fn sweep(cuda: &Cuda, fault: Option<&str>, ops: &[&str], settings: &[(&str, &str)]) -> Finished {
-    let own = [("RUST_GPU_TYPE", "RUST_GPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
+    let device_type = [("RUST_GPU_TYPE", "RUST_GPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
     let (name, sample) = sample(16);
-    let settings = [&own[..], &[LACKS_TYPES, (name, &sample), CUDA], settings].concat();
+    let settings = [&device_type[..], &[LACKS_TYPES, (name, &sample), CUDA], settings].concat();
     run_on(cuda.environment(fault), NEWEST, "refdevice_sweep", ops, &settings)
 }
 
@@ -60,18 +60,19 @@ fn nvidias_libraries_multiply_and_convolve_as_on_the_cpu() {
 #[test]
 fn the_shader_convolves_where_cudnn_fails() {
     // The first twelve calls of each are the trial's.
-    let own = "RUST_GPU uses its own kernels: cuDNN cannot convolve: CUDNN_STATUS_EXECUTION_FAILED";
+    let failed =
+        "RUST_GPU uses its own kernels: cuDNN cannot convolve: CUDNN_STATUS_EXECUTION_FAILED";
     let wrong = "RUST_GPU does without cuDNN for convolutions (float32, images): it computes";
     let faults = [
         ("skip cudnnConvolutionForward 1", "Conv2D", wrong),
-        ("fail cudnnConvolutionBackwardFilter 13", "Conv2DBackpropFilter", own),
-        ("fail cudnnConvolutionForward 13", "Conv2D", own),
-        ("fail cudnnConvolutionBackwardData 13", "Conv2DBackpropInput", own),
+        ("fail cudnnConvolutionBackwardFilter 13", "Conv2DBackpropFilter", failed),
+        ("fail cudnnConvolutionForward 13", "Conv2D", failed),
+        ("fail cudnnConvolutionBackwardData 13", "Conv2DBackpropInput", failed),
     ];
-    for (fault, op, said) in &faults[..if is_whole() { 4 } else { 2 }] {
+    for (fault, op, warning) in &faults[..if is_whole() { 4 } else { 2 }] {
         let finished = sweep(&Cuda::with_libraries(), Some(fault), &[op], &[]);
-        let said = finished.stderr.lines().filter(|line| line.contains(*said)).count();
-        assert_eq!(said, 1, "{fault}: {}", finished.stderr);
+        let lines = finished.stderr.lines().filter(|line| line.contains(*warning)).count();
+        assert_eq!(lines, 1, "{fault}: {}", finished.stderr);
     }
 }
 
@@ -144,10 +145,10 @@ fn a_lost_gpu_is_an_error_for_good() {
 #[test]
 fn a_driver_without_nvrtc_leaves_the_cpu() {
     let cuda = Cuda::without_nvrtc();
-    let said = "run `pip install nvidia-cuda-nvrtc-cu12`";
-    leaves_the_cpu_on(cuda.environment(None), &[CUDA], said);
+    let message = "run `pip install nvidia-cuda-nvrtc-cu12`";
+    leaves_the_cpu_on(cuda.environment(None), &[CUDA], message);
     // Where Vulkan has no GPU either, the line has both reasons.
-    leaves_the_cpu_on(cuda.environment(None), &[("RUST_GPU_DEVICE_NAME", "arc")], said);
+    leaves_the_cpu_on(cuda.environment(None), &[("RUST_GPU_DEVICE_NAME", "arc")], message);
 }
 
 #[test]
@@ -164,8 +165,8 @@ fn vulkan_is_used_where_cuda_cannot_be_and_a_line_says_why() {
         }
     }
     let finished = run_on(environment, NEWEST, "refdevice", &["train=dense,sgd"], &[]);
-    let said = "RUST_GPU uses Vulkan for `llvmpipe";
-    let lines: Vec<_> = finished.stderr.lines().filter(|line| line.contains(said)).collect();
+    let message = "RUST_GPU uses Vulkan for `llvmpipe";
+    let lines: Vec<_> = finished.stderr.lines().filter(|line| line.contains(message)).collect();
     assert!(lines.len() == 1 && lines[0].contains("NVRTC"), "{}", finished.stderr);
 }
 

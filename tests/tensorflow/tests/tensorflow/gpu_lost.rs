@@ -33,8 +33,8 @@ fn a_gpu_that_takes_too_long_is_an_error_and_the_process_ends() {
     let limit = [("RUST_GPU_TIMEOUT_S", "3")];
     let finished = lose_gpu("slow", error, &limit, lavapipe::driver(), false);
     assert!(since.elapsed() < Duration::from_secs(60), "{:?}", since.elapsed());
-    for said in ["DeadlineExceededError", "`MatMul`", "raise RUST_GPU_TIMEOUT_S", "`llvmpipe"] {
-        assert!(finished.stdout.contains(said), "{said}: {}", finished.stdout);
+    for message in ["DeadlineExceededError", "`MatMul`", "raise RUST_GPU_TIMEOUT_S", "`llvmpipe"] {
+        assert!(finished.stdout.contains(message), "{message}: {}", finished.stdout);
     }
 }
 

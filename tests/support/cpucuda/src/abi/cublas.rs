@@ -21,9 +21,9 @@ type Handle = Mutex<usize>;
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "cuBLAS' name")]
 pub(crate) unsafe extern "C" fn cublasCreate_v2(handle: *mut cublasHandle_t) -> cublasStatus_t {
-    let made: Box<Handle> = Box::default();
+    let created: Box<Handle> = Box::default();
     // SAFETY: a handle may be written there.
-    unsafe { handle.write(Box::into_raw(made).cast()) };
+    unsafe { handle.write(Box::into_raw(created).cast()) };
     SUCCESS
 }
 

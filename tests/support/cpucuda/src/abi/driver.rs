@@ -88,8 +88,8 @@ const ERRORS: [(CUresult, &CStr, &CStr); 15] = {
 };
 
 fn error(number: c_uint) -> Result<(&'static CStr, &'static CStr), CUresult> {
-    let found = ERRORS.into_iter().find(|(error, ..)| *error as c_uint == number);
-    found.map(|(_, name, text)| (name, text)).ok_or(INVALID)
+    let known = ERRORS.into_iter().find(|(error, ..)| *error as c_uint == number);
+    known.map(|(_, name, text)| (name, text)).ok_or(INVALID)
 }
 
 /// Checks the number of a device: there is only one.
@@ -242,10 +242,10 @@ functions! {
     cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char) Context {
         // SAFETY: CUDA's rules make it a string with a null; `text` rejects a null pointer.
         let name = unsafe { text(name) }.ok_or(INVALID)?;
-        let found = DEVICE.modules.get(module)?.function(&name);
-        let found = DEVICE.functions.insert(found.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?);
+        let kernel = DEVICE.modules.get(module)?.function(&name);
+        let number = DEVICE.functions.insert(kernel.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?);
         // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
-        unsafe { put(function, without_provenance_mut(found)) }
+        unsafe { put(function, without_provenance_mut(number)) }
     }
 
     cuModuleUnload(module: CUmodule) Context {

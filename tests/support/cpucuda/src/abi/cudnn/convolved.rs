@@ -107,10 +107,10 @@ pub(super) unsafe fn prepare(
 
 /// The tensor that is computed from the other two.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
-    Results,
-    Images,
-    Filter,
+pub(super) enum Direction {
+    Forward,
+    BackwardData,
+    BackwardFilter,
 }
 
 /// A convolution of images by a filter, and its results.
@@ -205,7 +205,7 @@ impl Convolved {
         self,
         handle: cudnnHandle_t,
         scalars: [*const c_void; 2],
-        what: What,
+        direction: Direction,
         [x, w, y]: [*const c_void; 3],
         (workspace, bytes): (*mut c_void, usize),
     ) -> Result<(), cudnnStatus_t> {
@@ -218,19 +218,23 @@ impl Convolved {
         let all = [self.images.elements(x)?, self.filter.elements(w)?, self.results.elements(y)?];
         stream.run(move || {
             let [x, w, y] = all;
-            let (out, of_out) = match what {
-                What::Results => (y, &self.results),
-                What::Images => (x, &self.images),
-                What::Filter => (w, &self.filter),
+            let (out, of_out) = match direction {
+                Direction::Forward => (y, &self.results),
+                Direction::BackwardData => (x, &self.images),
+                Direction::BackwardFilter => (w, &self.filter),
             };
             let mut sums = vec![0.0_f32; of_out.sizes.iter().product::<i64>() as usize];
             self.products(|image, filter, result| {
                 // SAFETY: the tensors have these elements, and their blocks are held.
                 unsafe {
-                    match what {
-                        What::Results => sums[result as usize] += x.get(image) * w.get(filter),
-                        What::Images => sums[image as usize] += y.get(result) * w.get(filter),
-                        What::Filter => sums[filter as usize] += x.get(image) * y.get(result),
+                    match direction {
+                        Direction::Forward => sums[result as usize] += x.get(image) * w.get(filter),
+                        Direction::BackwardData => {
+                            sums[image as usize] += y.get(result) * w.get(filter)
+                        }
+                        Direction::BackwardFilter => {
+                            sums[filter as usize] += x.get(image) * y.get(result)
+                        }
                     }
                 }
             });

@@ -3,7 +3,7 @@
 mod convolved;
 
 use crate::fault;
-use convolved::{Convolution, Convolved, Tensor, What, places, prepare};
+use convolved::{Convolution, Convolved, Direction, Tensor, places, prepare};
 use cudarc::cudnn::sys::{
     cudaStream_t, cudnnConvolutionBwdDataAlgo_t, cudnnConvolutionBwdDataAlgoPerf_t,
     cudnnConvolutionBwdFilterAlgo_t, cudnnConvolutionBwdFilterAlgoPerf_t,
@@ -330,7 +330,7 @@ functions! {
         convolved.must_be(algorithm, Algorithm::CUDNN_CONVOLUTION_FWD_ALGO_GEMM, Algorithm::CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED);
         let (scalars, tensors) = ([alpha, beta], [x, w, y.cast_const()]);
         // SAFETY: as cuDNN says of all of them.
-        unsafe { convolved.enqueue(handle, scalars, What::Results, tensors, (workspace, bytes)) }
+        unsafe { convolved.enqueue(handle, scalars, Direction::Forward, tensors, (workspace, bytes)) }
     }
 
     cudnnGetConvolutionBackwardDataAlgorithm_v7(
@@ -392,7 +392,7 @@ functions! {
         convolved.must_be(algorithm, Algorithm::CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, Algorithm::CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED);
         let (scalars, tensors) = ([alpha, beta], [x.cast_const(), w, y]);
         // SAFETY: as cuDNN says of all of them.
-        unsafe { convolved.enqueue(handle, scalars, What::Images, tensors, (workspace, bytes)) }
+        unsafe { convolved.enqueue(handle, scalars, Direction::BackwardData, tensors, (workspace, bytes)) }
     }
 
     cudnnGetConvolutionBackwardFilterAlgorithm_v7(
@@ -454,6 +454,6 @@ functions! {
         convolved.must_be(algorithm, Algorithm::CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, Algorithm::CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED);
         let (scalars, tensors) = ([alpha, beta], [x, w.cast_const(), y]);
         // SAFETY: as cuDNN says of all of them.
-        unsafe { convolved.enqueue(handle, scalars, What::Filter, tensors, (workspace, bytes)) }
+        unsafe { convolved.enqueue(handle, scalars, Direction::BackwardFilter, tensors, (workspace, bytes)) }
     }
 }
