@@ -142,8 +142,8 @@ mod tests {
             }
         };
         const PAUSE: Duration = Duration::from_millis(100);
-        let (written, ()) = tokio::join!(connection.write_all(&body), slow);
-        written.unwrap();
+        let write = async { connection.write_all(&body).await.unwrap() };
+        tokio::join!(write, slow);
         assert!(start.elapsed() > PATIENCE, "{:?}", start.elapsed());
         drop(connection);
         assert_eq!(peer.read(&mut [0]).await.unwrap(), 0);
