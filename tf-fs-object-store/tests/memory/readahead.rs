@@ -50,21 +50,29 @@ fn random_access_asks_for_exactly_what_is_read() {
     let read = |at: usize, len: usize| {
         assert!(range(&reader, at, len).unwrap() == body[at..at + len], "{len} at {at}");
     };
-    plugin.take_ranges();
-    for n in 1..40 {
-        let place = MIB + n * 7_654_321 % (60 * MIB);
-        // What TensorFlow's `GFile` makes of seek and read: a byte before the place, then 512 KiB. Read twice.
-        read(place - 1, 1);
-        read(place, 512 * KIB);
-        read(place, 512 * KIB);
-    }
-    let bytes = |ranges: &[(u64, u64)]| ranges.iter().map(|(start, end)| end - start).sum::<u64>();
-    let ranges = plugin.take_ranges();
-    assert_eq!((ranges.len(), bytes(&ranges)), (39, 39 * (512 * KIB as u64 + 1)));
+    // Tried again, for other tests use the memory of this process too: what is kept for a moment may have to go.
+    let is_exact = |count: usize, len: usize, read_all: &dyn Fn()| {
+        (0..3).any(|_| {
+            plugin.take_ranges();
+            read_all();
+            let ranges = plugin.take_ranges();
+            let bytes = ranges.iter().map(|(start, end)| end - start).sum::<u64>();
+            (ranges.len(), bytes) == (count, (count * len) as u64)
+        })
+    };
+    assert!(is_exact(39, 512 * KIB + 1, &|| {
+        for n in 1..40 {
+            let place = MIB + n * 7_654_321 % (60 * MIB);
+            // What TensorFlow's `GFile` makes of seek and read: a byte before the place, then 512 KiB. Read twice.
+            read(place - 1, 1);
+            read(place, 512 * KIB);
+            read(place, 512 * KIB);
+        }
+    }));
     // Backwards and in strides.
-    (0..20).rev().for_each(|n| read(2 * MIB + n * 2 * MIB, 50_000));
-    let ranges = plugin.take_ranges();
-    assert_eq!((ranges.len(), bytes(&ranges)), (20, 20 * 50_000));
+    assert!(is_exact(20, 50_000, &|| (0..20)
+        .rev()
+        .for_each(|n| read(2 * MIB + n * 2 * MIB, 50_000))));
 }
 
 #[test]
