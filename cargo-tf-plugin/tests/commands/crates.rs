@@ -80,12 +80,10 @@ impl Fresh {
         assert_eq!(names(&parent), [name], "something is left beside the new crate");
         fs::create_dir(parent.join(".cargo")).expect("made");
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
-        let read = |file: &str| fs::read_to_string(root.join(file)).expect("it is there");
         // The profiles of the workspace, so that what it has built is not built again.
-        let manifest = read("Cargo.toml");
+        let manifest = fs::read_to_string(root.join("Cargo.toml")).expect("a manifest");
         let profiles = &manifest[manifest.find("[profile.").expect("profiles are the end of it")..];
-        let settings = format!("{profiles}{}", read("plugins/s3/profiles.toml"));
-        fs::write(parent.join(".cargo/config.toml"), settings).expect("written");
+        fs::write(parent.join(".cargo/config.toml"), profiles).expect("written");
         let directory = parent.join(name);
         // The versions that the workspace was tested with, so that nothing is built twice.
         fs::copy(root.join("Cargo.lock"), directory.join("Cargo.lock")).expect("copied");

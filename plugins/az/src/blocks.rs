@@ -5,13 +5,12 @@
 //! blob are read once, and sent as blocks.
 
 use crate::bucket::Container;
-use crate::xml::elements;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
 use md5::{Digest as _, Md5};
-use quick_xml::escape::escape;
 use std::fmt::Write as _;
+use tf_fs_object_store::http::xml::{elements, escape};
 use tf_fs_object_store::http::{Chunks, HttpError, Method, number};
 use tf_fs_object_store::{
     GetOptions, Multipart, Name, ObjectStore as _, Part, Range, StoreError as _, StoredObject,

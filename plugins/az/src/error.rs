@@ -2,10 +2,10 @@
 
 use crate::account::Account;
 use crate::credential::Credential;
-use crate::xml::error_message;
 use std::time::{Duration, SystemTime};
 use tf_fs_object_store::ErrorKind;
 use tf_fs_object_store::http::ErrorResponse;
+use tf_fs_object_store::http::xml::error_message;
 use tf_fs_plugin::prelude::*;
 
 /// Azure refuses signatures if the clocks differ by this or more.

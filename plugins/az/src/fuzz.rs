@@ -7,8 +7,8 @@ use crate::list::page_of_blobs;
 use crate::name::{canonical, split};
 use crate::settings::Secret;
 use crate::sign::SharedKey;
-use crate::xml::{elements, error_message};
 use tf_fs_object_store::Client as _;
+use tf_fs_object_store::http::xml::{elements, error_message};
 use tf_fs_plugin::Uri;
 use tf_plugin_fuzz::{fuzz, text};
 

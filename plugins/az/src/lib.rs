@@ -13,7 +13,6 @@
 //! | `request`, `error` | one request, and what Azure's error codes mean |
 //! | `list`, `write`, `blocks` | pages of listings; block blobs and their blocks |
 //! | `copy`, `delete` | copies made by the store; deletions of several blobs in a batch |
-//! | `xml` | Azure's XML |
 
 #![forbid(unsafe_code)]
 
@@ -34,7 +33,6 @@ mod settings;
 mod sign;
 mod store;
 mod write;
-mod xml;
 
 pub use FilesystemPlugins as Az;
 

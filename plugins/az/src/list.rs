@@ -2,9 +2,9 @@
 
 use crate::bucket::{Container, FOLDER, marks_directory};
 use crate::request::Call;
-use crate::xml::elements;
 use bytes::Bytes;
 use std::collections::BTreeSet;
+use tf_fs_object_store::http::xml::elements;
 use tf_fs_object_store::http::{HttpError, Method, date, number};
 use tf_fs_object_store::{ErrorKind, ListOptions, Object, ObjectMeta, Page, StoreError as _};
 

@@ -8,42 +8,54 @@
 //! | Module | Job |
 //! |---|---|
 //! | `name` | `s3://bucket/key`, with the key exactly as written |
-//! | `config` | settings: environment, settings file, TensorFlow's options |
-//! | `connection` | clients, one a bucket: region, endpoint, credentials |
-//! | `cause` | why an attempt failed, and whether another one can help |
-//! | `failure` | S3's errors as TensorFlow's codes |
-//! | `metrics` | counters, and how Python reads them |
-//! | `report` | what Python reads about the plugin itself |
-//! | `ask` | what a store can do, to know before |
-//! | `get` | one ranged GET |
+//! | `settings`, `profile` | settings: environment, settings file, TensorFlow's options; the AWS configuration files |
+//! | `client` | opens buckets, and what they share |
+//! | `bucket` | a bucket as the engine uses it |
+//! | `endpoint`, `region`, `clock`, `pace` | where its requests go, with which time, and how often |
+//! | `credential` | where credentials come from |
+//! | `request` | one request: its URL, its signature, its response |
+//! | `error` | what a refusal means, as TensorFlow's codes |
+//! | `get`, `list`, `delete`, `copy` | ranged GETs, pages of listings, deletions of several objects, copies by the store |
 //! | `write` | the requests behind files open for writing: PUT, multipart upload |
-//! | `names` | the requests behind operations by name: listings, deletion, copies |
-//! | `store` | S3 as the engine uses it |
+//! | `capabilities`, `probe` | what a store can do, as its responses show; the same, to know before |
+//! | `metrics`, `report` | counters; what Python reads about the plugin itself |
 
 #![forbid(unsafe_code)]
 
-mod ask;
-mod cause;
-mod config;
-mod connection;
-mod failure;
+mod bucket;
+mod capabilities;
+mod client;
+mod clock;
+mod copy;
+mod credential;
+mod delete;
+mod endpoint;
+mod error;
 #[cfg(test)]
 mod fuzz;
 mod get;
+mod list;
 mod metrics;
 mod name;
-mod names;
+mod pace;
+mod probe;
+mod profile;
+#[cfg(feature = "ranges")]
+mod ranges;
+mod region;
 mod report;
-mod store;
+mod request;
+mod settings;
 mod write;
 
 pub use FilesystemPlugins as S3;
-pub use ask::{Abilities, Ability, ask};
+pub use probe::{Observed, Probed, probe};
 #[cfg(feature = "ranges")]
-pub use get::{Ranges, Way};
+pub use ranges::Ranges;
 
-use config::Config;
-use connection::{Bucket, Client};
+use bucket::Bucket;
+use client::Client;
+use settings::Config;
 use tf_fs_object_store::{Name, ObjectFilesystem, Resources, StorePlugin};
 use tf_fs_plugin::prelude::*;
 

@@ -85,6 +85,8 @@ fn check_supported(bucket: &str) -> Result<()> {
         MULTI_REGION
     } else if bucket.ends_with("--ol-s3") {
         OBJECT_LAMBDA
+    } else if bucket.ends_with("--x-s3") || bucket.ends_with("--xa-s3") {
+        DIRECTORY
     } else {
         return Ok(());
     };
@@ -92,6 +94,7 @@ fn check_supported(bucket: &str) -> Result<()> {
 }
 
 const MULTI_REGION: &str = "multi-region access points are not supported: their requests have a signature of another kind (SigV4A); name an access point of one region, or a bucket";
+const DIRECTORY: &str = "directory buckets (S3 Express One Zone) are not supported: they list only prefixes that end in `/`, so no name can be looked up; name a general purpose bucket";
 const OBJECT_LAMBDA: &str = "S3 Object Lambda is not supported: a function makes the bytes of each response, and files are read in ranges; name the access point or the bucket behind it";
 
 /// Refuses mistakes that cannot be a bucket of any store. The store judges the rest: names of old buckets break today's
@@ -143,7 +146,7 @@ fn check_bucket(bucket: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::Client;
+    use crate::client::Client;
     use tf_fs_object_store::Client as _;
 
     #[track_caller]
@@ -210,6 +213,8 @@ mod tests {
                 "S3 Object Lambda",
             ),
             ("olap-1234--ol-s3", "S3 Object Lambda"),
+            ("data--euw1-az1--x-s3", "directory buckets"),
+            ("data--euw1-az1--xa-s3", "directory buckets"),
         ] {
             let uri = format!("s3://{bucket}/key");
             let error = split(Uri::new(uri.as_bytes())).unwrap_err();

@@ -68,10 +68,10 @@ fn copies_are_whole() {
 /// What SEMANTICS.md says of the store, whose name there the scripts tell.
 #[test]
 fn the_table_is_right() {
-    let abilities = s3::ask(&unique("asked")).expect("it can be asked");
+    let probed = s3::probe(&unique("probed")).expect("it can be probed");
     let store =
         std::env::var("S3_TEST_STORE").expect("S3_TEST_STORE: the store's name in SEMANTICS.md");
-    table::check(&store, &abilities);
+    table::check(&store, &probed);
 }
 
 /// What the answers have shown is there to be read.

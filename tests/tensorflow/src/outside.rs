@@ -8,11 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// The profiles of the workspace, so that what these crates depend on is built once for all of them and where it can be
 /// with the workspace. None is optimised: that the libraries of users work is shown with the feature `optimised`.
-const SETTINGS: [&str; 3] = [
-    "profile.dev.debug='none'",
-    "profile.release.strip='debuginfo'",
-    "profile.release.opt-level=0",
-];
+const SETTINGS: [&str; 1] = ["profile.release.opt-level=0"];
 
 /// Where templates and documents expect the SDK.
 const SDK: [&str; 2] = ["path = \"../../../", "path = \"../tf-fs-plugin/"];
@@ -51,6 +47,10 @@ pub fn build(name: &str, manifest: &str, sources: &[(&str, String)], release: bo
         }
     };
     write("Cargo.toml", &format!("{manifest}{own}"));
+    // The profiles of the workspace, so that what it has built is not built again.
+    let of_workspace = fs::read_to_string(workspace.root().join("Cargo.toml")).expect("a manifest");
+    let start = of_workspace.find("[profile.").expect("profiles are the end of it");
+    write(".cargo/config.toml", &of_workspace[start..]);
     sources.iter().for_each(|(file, text)| write(file, text));
     // The versions that the workspace was tested with.
     fs::copy(workspace.root().join("Cargo.lock"), directory.join("Cargo.lock")).expect("copied");
@@ -58,7 +58,6 @@ pub fn build(name: &str, manifest: &str, sources: &[(&str, String)], release: bo
     cargo.args(["build", "--quiet"]).current_dir(&directory);
     cargo.env("CARGO_TARGET_DIR", workspace.target_dir());
     cargo.args(SETTINGS.iter().flat_map(|setting| ["--config", setting]));
-    cargo.arg("--config").arg(workspace.root().join("plugins/s3/profiles.toml"));
     if release {
         cargo.arg("--release");
     }

@@ -15,7 +15,7 @@ use hyper::body::{Body, Incoming};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::capture_connection;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tf_fs_plugin::prelude::*;
@@ -52,9 +52,11 @@ pub struct Http {
     connector: Connector,
     settings: Arc<HttpSettings>,
     pool: Arc<Pool>,
-    /// The servers, by endpoint, that have sent a range and its length. What they send next goes from the socket straight
-    /// into its destination.
-    ranged: Arc<Mutex<HashSet<Arc<str>>>>,
+    /// Whether what a server sends goes from the socket straight into its destination, by endpoint: it does once the server
+    /// has sent a range and its length.
+    ranged: Arc<Mutex<HashMap<Arc<str>, bool>>>,
+    /// The same of servers that have sent nothing yet.
+    assumes_ranges: bool,
 }
 
 impl Http {
@@ -97,7 +99,14 @@ impl Http {
             settings,
             pool,
             ranged: Arc::default(),
+            assumes_ranges: false,
         }
+    }
+
+    /// Returns one that expects ranges of all servers: the first one, too, goes straight into its destination.
+    #[must_use]
+    pub fn expecting_ranges(self) -> Self {
+        Self { assumes_ranges: true, ..self }
     }
 
     /// Sends a request, and returns at the head of the response, whatever its status. Unless the request says something
@@ -114,13 +123,16 @@ impl Http {
         headers.entry(header::ACCEPT_ENCODING).or_insert(identity);
         let is_direct = self.connector.is_direct(request.uri());
         let is_range = is_range(&request) && is_direct;
-        if is_range && self.ranged().contains(&endpoint) {
+        let sends_ranges =
+            is_range && *self.ranged().get(&endpoint).unwrap_or(&self.assumes_ranges);
+        if sends_ranges {
             let response = self.get_range(&request, &endpoint).await?;
-            if !response.is_encoded() {
+            // Of a refusal only the beginning is read.
+            if !response.is_encoded() || !(200..300).contains(&response.status) {
                 return Ok(response);
             }
             // hyper knows where such a body ends.
-            self.ranged().remove(&endpoint);
+            self.ranged().insert(Arc::clone(&endpoint), false);
         }
         let again = is_range.then(|| request.clone());
         let url = request.uri().clone();
@@ -141,7 +153,7 @@ impl Http {
             response.peer = None;
         }
         if is_range && response.status == 206 && response.content_length.is_some() {
-            self.ranged().insert(endpoint);
+            self.ranged().insert(endpoint, true);
         }
         Ok(response)
     }
@@ -204,7 +216,7 @@ impl Http {
         self.unanswered().is_some_and(|at| at.elapsed() < DISTRUST)
     }
 
-    fn ranged(&self) -> MutexGuard<'_, HashSet<Arc<str>>> {
+    fn ranged(&self) -> MutexGuard<'_, HashMap<Arc<str>, bool>> {
         self.ranged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

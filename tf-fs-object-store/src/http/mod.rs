@@ -18,6 +18,7 @@
 //! | `headers` | header values, parsed strictly |
 //! | `metrics` | requests and failures, counted |
 //! | `transport` | why a request got no response |
+//! | `xml` | listings and errors |
 
 mod body;
 mod client;
@@ -38,6 +39,8 @@ mod tls;
 mod transport;
 mod upload_body;
 mod write_timeout;
+#[cfg(feature = "xml")]
+pub mod xml;
 
 pub use crate::server::names_server;
 pub use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};

@@ -1,4 +1,4 @@
-//! A ranged GET by the plugin's own client, and by the official SDK.
+//! A ranged GET by the plugin's client.
 //!
 //! `cargo bench -p tf-plugin-s3-benches --bench get [-- OPTIONS]`: `--write` puts the tables into `docs/`, `--quick` runs
 //! fewer rounds. The server and the client are processes of their own, so that the client's processor time is its own.
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
-use s3::{Ranges, Way};
+use s3::Ranges;
 use s3_server::{Options, Server, Tls};
 use serde_json::{Value, json};
 use tf_plugin_benches::report::{Table, write_into};
@@ -25,27 +25,14 @@ const URI: &str = "s3://bench/object";
 const KEYS: (&str, &str) = ("measured", "measured-secret");
 const OBJECT: u64 = 512 * MIB;
 const RANGE: u64 = 8 * MIB;
-const WAYS: [Way; 2] = [Way::Pooled, Way::Sdk];
 const AT_ONCE: [u64; 4] = [1, 4, 16, 64];
 /// Networks, in Gbit/s, for which it is said how many cores fill them.
 const NETWORKS: [f64; 2] = [25.0, 100.0];
 
 /// How often the bytes of a body are copied in the memory of the process, by construction.
-const COPIES: [(&str, [(&str, Way); 2]); 2] = [
-    (
-        "http",
-        [
-            ("none: the system writes into the buffer", Way::Pooled),
-            ("1: hyper's buffer → the buffer", Way::Sdk),
-        ],
-    ),
-    (
-        "https",
-        [
-            ("2: decrypted in place → rustls' record → the buffer", Way::Pooled),
-            ("3: decrypted in place → rustls' buffer → hyper's buffer → the buffer", Way::Sdk),
-        ],
-    ),
+const COPIES: [(&str, &str); 2] = [
+    ("http", "none: the system writes into the buffer"),
+    ("https", "2: decrypted in place → rustls' record → the buffer"),
 ];
 
 fn main() -> Result<()> {
@@ -54,13 +41,9 @@ fn main() -> Result<()> {
     match *arguments {
         ["--serve", certificate] => serve(certificate),
         ["--measure", rounds] => measure(rounds.parse()?),
-        ["--count", way, ranges] => count(way_of(way)?, ranges.parse()?),
+        ["--count", ranges] => count(ranges.parse()?),
         _ => compare(&arguments),
     }
-}
-
-fn way_of(text: &str) -> Result<Way> {
-    WAYS.into_iter().find(|way| format!("{way:?}") == text).context("no such way")
 }
 
 /// Runs everything and shows it.
@@ -74,17 +57,8 @@ fn compare(arguments: &[&str]) -> Result<()> {
         }
     }
     ensure!(!write || rounds > 3, "only a whole run is written; leave out `--quick`");
-    let mut times = Table::new(&[
-        "connections",
-        "at once",
-        "CPU, pooled GET",
-        "official SDK",
-        "ratio",
-        "time, pooled GET",
-        "official SDK",
-        "ratio",
-    ]);
-    let mut work = Table::new(&["connections", "GET", "instructions per byte", "copies of a byte"]);
+    let mut times = Table::new(&["connections", "at once", "CPU", "time"]);
+    let mut work = Table::new(&["connections", "instructions per byte", "copies of a byte"]);
     let mut scaling = Table::new(&[
         "connections",
         "at once",
@@ -94,32 +68,27 @@ fn compare(arguments: &[&str]) -> Result<()> {
         "cores for 25 Gbit/s",
         "100 Gbit/s",
     ]);
-    let mut forks = Table::new(&["connections", "GET", "a new client", "the parent's client"]);
+    let mut forks = Table::new(&["connections", "a new client", "the parent's client"]);
     for (scheme, copies) in COPIES {
         let server = ServerProcess::start(scheme == "https")?;
         let measured = server.client(&["--measure", &rounds.to_string()])?;
         let measured: Value = serde_json::from_str(&measured).context("no figures")?;
         for at_once in AT_ONCE {
-            let figure = |way: Way, what: &str| {
-                let values = &measured[format!("{way:?}")][at_once.to_string()][what];
-                let values = values.as_array().into_iter().flatten().filter_map(Value::as_f64);
+            let figure = |what: &str| {
+                let values = measured[at_once.to_string()][what].as_array();
+                let values = values.into_iter().flatten().filter_map(Value::as_f64);
                 Figure::of(values).context("figures are missing")
             };
             let mut row = vec![scheme.to_owned(), at_once.to_string()];
-            for what in ["processor", "wall"] {
-                let [pooled, sdk] = [figure(Way::Pooled, what)?, figure(Way::Sdk, what)?];
-                for figure in [pooled, sdk] {
-                    let range = format!("{}–{}", seconds(figure.min), seconds(figure.max));
-                    row.push(format!("{} ({range})", seconds(figure.median)));
-                }
-                row.push(format!("{:.2}×", sdk.median / pooled.median));
+            for what in ["cpu", "wall"] {
+                let figure = figure(what)?;
+                let range = format!("{}–{}", seconds(figure.min), seconds(figure.max));
+                row.push(format!("{} ({range})", seconds(figure.median)));
             }
             times.push(row);
-            let [user, system, wall] =
-                ["user", "system", "wall"].map(|what| figure(Way::Pooled, what));
-            let (user, system) = (user?.median, system?.median);
+            let (user, system) = (figure("user")?.median, figure("system")?.median);
             let mut row = vec![scheme.to_owned(), at_once.to_string()];
-            row.push(format!("{:.1} GiB/s", 1.0 / wall?.median));
+            row.push(format!("{:.1} GiB/s", 1.0 / figure("wall")?.median));
             row.extend([user, system].map(seconds));
             row.extend(NETWORKS.map(|gbits| {
                 let gibs = gbits * 1e9 / 8.0 / (1024 * MIB) as f64;
@@ -127,24 +96,15 @@ fn compare(arguments: &[&str]) -> Result<()> {
             }));
             scaling.push(row);
         }
-        for (copies, way) in copies {
-            let name = format!("{way:?}");
-            let title = if way == Way::Pooled { "pooled" } else { "official SDK" };
-            // What one range more costs, so that neither start nor connection counts.
-            let [few, many] = [2, 6].map(|ranges| server.instructions(&name, ranges));
-            let per_byte = (many? - few?) as f64 / (4 * RANGE) as f64;
-            work.push([
-                scheme.to_owned(),
-                title.to_owned(),
-                format!("{per_byte:.2}"),
-                copies.to_owned(),
-            ]);
-            let fork = |kind: &str| measured[&name][kind].as_str().unwrap_or("–").to_owned();
-            forks.push([scheme.to_owned(), title.to_owned(), fork("anew"), fork("kept")]);
-        }
+        // What one range more costs, so that neither start nor connection counts.
+        let [few, many] = [2, 6].map(|ranges| server.instructions(ranges));
+        let per_byte = (many? - few?) as f64 / (4 * RANGE) as f64;
+        work.push([scheme.to_owned(), format!("{per_byte:.2}"), copies.to_owned()]);
+        let fork = |kind: &str| measured[kind].as_str().unwrap_or("–").to_owned();
+        forks.push([scheme.to_owned(), fork("anew"), fork("kept")]);
     }
     let text = format!(
-        "Per GiB, user and system time:\n\n{times}\nThe pooled GET by itself:\n\n{scaling}\nWork:\n\n{work}\n\
+        "Per GiB, user and system time:\n\n{times}\nBy the number of requests:\n\n{scaling}\nWork:\n\n{work}\n\
          In a forked child, after the parent has used the client. The plugin creates a new client there in both cases:\n\n{forks}"
     );
     println!("{text}");
@@ -203,10 +163,10 @@ impl ServerProcess {
     }
 
     /// The instructions of a client that reads so many ranges.
-    fn instructions(&self, way: &str, ranges: u64) -> Result<u64> {
+    fn instructions(&self, ranges: u64) -> Result<u64> {
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-        command.arg(env::current_exe()?).args(["--count", way, &ranges.to_string()]);
+        command.arg(env::current_exe()?).args(["--count", &ranges.to_string()]);
         self.lead(&mut command);
         let output = command.output().context(
             "valgrind, which counts instructions, does not run; install it (Debian and Ubuntu: \
@@ -253,44 +213,29 @@ fn byte_at(place: u64) -> u8 {
     (place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
 
-/// Measures both ways in turns and prints the figures.
+/// Measures the client and prints the figures.
 fn measure(rounds: usize) -> Result<()> {
-    let objects = WAYS.map(|way| Ranges::open(way, URI));
-    let [pooled, sdk] = objects;
-    let objects = [(Way::Pooled, pooled?), (Way::Sdk, sdk?)];
+    let object = Ranges::open(URI)?;
     let mut buffers = vec![vec![0; RANGE as usize]; AT_ONCE[AT_ONCE.len() - 1] as usize];
-    for (_, object) in &objects {
-        check(object, &mut buffers[0])?;
-    }
+    check(&object, &mut buffers[0])?;
     let mut figures = json!({});
-    for round in 0..rounds {
+    for _ in 0..rounds {
         for at_once in AT_ONCE {
-            for turn in 0..WAYS.len() {
-                let (way, object) = &objects[(round + turn) % WAYS.len()];
-                let ([user, system], wall) = one_round(object, &mut buffers[..at_once as usize])?;
-                let figures = &mut figures[format!("{way:?}")][at_once.to_string()];
-                let all = [
-                    ("processor", user + system),
-                    ("user", user),
-                    ("system", system),
-                    ("wall", wall),
-                ];
-                for (what, value) in all {
-                    let values = &mut figures[what];
-                    if values.is_null() {
-                        *values = json!([]);
-                    }
-                    values.as_array_mut().context("a list")?.push(json!(value));
+            let ([user, system], wall) = one_round(&object, &mut buffers[..at_once as usize])?;
+            let figures = &mut figures[at_once.to_string()];
+            for (what, value) in
+                [("cpu", user + system), ("user", user), ("system", system), ("wall", wall)]
+            {
+                let values = &mut figures[what];
+                if values.is_null() {
+                    *values = json!([]);
                 }
+                values.as_array_mut().context("a list")?.push(json!(value));
             }
         }
     }
-    for (way, object) in &objects {
-        let anew = forked(|| Ranges::open(*way, URI).map_err(anyhow::Error::from))?;
-        let kept = forked(|| Ok(object))?;
-        figures[format!("{way:?}")]["anew"] = json!(anew);
-        figures[format!("{way:?}")]["kept"] = json!(kept);
-    }
+    figures["anew"] = json!(forked(|| Ranges::open(URI).map_err(anyhow::Error::from))?);
+    figures["kept"] = json!(forked(|| Ok(&object))?);
     println!("{figures}");
     Ok(())
 }
@@ -349,8 +294,8 @@ fn forked<O: std::borrow::Borrow<Ranges>>(object: impl FnOnce() -> Result<O>) ->
 }
 
 /// Reads some ranges, for counting instructions.
-fn count(way: Way, ranges: u64) -> Result<()> {
-    let object = Ranges::open(way, URI)?;
+fn count(ranges: u64) -> Result<()> {
+    let object = Ranges::open(URI)?;
     let mut buffer = vec![0; RANGE as usize];
     for range in 0..ranges {
         object.read(range * RANGE % OBJECT, &mut buffer)?;

@@ -2,8 +2,9 @@
 //! does not check it, or has not shown that it does, the engine looks before the write and after it.
 
 use super::object::{PAUSE, Target};
-use crate::cause::Cause;
-use crate::connection::{Abilities, Bucket, Condition, Known};
+use crate::bucket::Bucket;
+use crate::capabilities::{Capabilities, Condition, Support};
+use crate::error::S3Error;
 use std::time::{Duration, Instant};
 use tf_fs_object_store::{ConflictOutcome, MissingCheck, PutMode, conflict_error};
 use tf_fs_plugin::prelude::*;
@@ -23,15 +24,15 @@ pub(crate) struct Guard<'a> {
     /// `None`: there is no requirement.
     condition: Option<Condition>,
     /// What was known of the store when the last attempt began.
-    sent: Known,
+    sent: Support,
     /// The form of a condition that was refused although nothing had changed, and how often in a row.
-    refused: Option<(Known, u32)>,
+    refused: Option<(Support, u32)>,
     /// When the first of them was found to be so.
     refused_since: Option<Instant>,
     /// Whether the ETag with quotes was refused so, twice in a row.
     quotes_refused: bool,
     /// The form in which the store refuses this condition, so that it is left out.
-    given_up: Option<Known>,
+    given_up: Option<Support>,
 }
 
 impl<'a> Guard<'a> {
@@ -68,7 +69,7 @@ impl<'a> Guard<'a> {
             op,
             mode,
             condition,
-            sent: Known::Nothing,
+            sent: Support::Unknown,
             refused: None,
             refused_since: None,
             quotes_refused: false,
@@ -77,17 +78,17 @@ impl<'a> Guard<'a> {
     }
 
     /// Returns what is known of the store now.
-    fn known(&self) -> Known {
+    fn support(&self) -> Support {
         match self.condition {
-            None => Known::Checked,
-            Some(_) if self.given_up.is_some() => Known::Refused,
-            Some(condition) => self.bucket.known(condition),
+            None => Support::Checked,
+            Some(_) if self.given_up.is_some() => Support::Refused,
+            Some(condition) => self.bucket.support(condition),
         }
     }
 
     /// Records that an attempt begins.
     pub(crate) fn begin(&mut self) {
-        self.sent = self.known();
+        self.sent = self.support();
     }
 
     /// Returns the value of `If-Match`, or of the corresponding header for copies.
@@ -112,12 +113,12 @@ impl<'a> Guard<'a> {
         let condition = self.condition?;
         let stored = self.mode.stored();
         let has_value = stored.is_none_or(|stored| stored.strong_etag().is_some());
-        if has_value && self.known().is_checked() {
+        if has_value && self.support().is_checked() {
             return None;
         }
-        let what = match self.known() {
+        let what = match self.support() {
             _ if !has_value => "the store tells no strong ETag for a condition".to_owned(),
-            Known::Refused => format!("the store does not check {}", condition.described()),
+            Support::Refused => format!("the store does not check {}", condition.described()),
             _ => format!("the store has not shown that it checks {}", condition.described()),
         };
         let remedy = self.learns().map(|_| {
@@ -148,12 +149,12 @@ impl<'a> Guard<'a> {
     /// Returns whether the response may say that the store does not support this condition. The request may be made
     /// again, without it; if that succeeds, it is proved. Of a store that has checked it, only its own code counts:
     /// anything in between may respond with 501.
-    pub(crate) fn is_unknown(&mut self, cause: &Cause) -> bool {
-        let is_own = cause.code() == Some("NotImplemented");
+    pub(crate) fn is_unknown(&mut self, error: &S3Error) -> bool {
+        let is_own = error.code() == Some("NotImplemented");
         let learns = self.learns().is_some_and(|(condition, store)| {
             !store.is_amazon() && (is_own || !store.is_settled(condition))
         });
-        let is_unknown = learns && self.is_sent() && cause.status() == Some(501);
+        let is_unknown = learns && self.is_sent() && error.status() == Some(501);
         if is_unknown {
             self.given_up = Some(self.sent);
         }
@@ -161,11 +162,11 @@ impl<'a> Guard<'a> {
     }
 
     /// Returns whether the response says that the condition did not hold: another object is there, or none.
-    pub(crate) fn is_refused(&self, cause: &Cause) -> bool {
+    pub(crate) fn is_refused(&self, error: &S3Error) -> bool {
         self.is_sent()
-            && match cause.status() {
+            && match error.status() {
                 Some(412) => true,
-                Some(404) => cause.code() == Some("NoSuchKey"),
+                Some(404) => error.code() == Some("NoSuchKey"),
                 _ => false,
             }
     }
@@ -207,7 +208,7 @@ impl<'a> Guard<'a> {
         match self.learns().filter(|_| is_about_condition) {
             Some((condition, store)) if count >= PROOF && !store.is_settled(condition) => {
                 store.refused(condition, self.sent);
-                self.quotes_refused |= matches!(self.sent, Known::Nothing | Known::Checked);
+                self.quotes_refused |= matches!(self.sent, Support::Unknown | Support::Checked);
                 return ConflictOutcome::RetryNow;
             }
             _ if count < MOST => return ConflictOutcome::RetryNow,
@@ -241,14 +242,14 @@ impl<'a> Guard<'a> {
     pub(crate) async fn is_again(
         &mut self,
         source: &Target<'_>,
-        cause: &Cause,
-    ) -> Result<bool, Cause> {
+        error: &S3Error,
+    ) -> Result<bool, S3Error> {
         if self.refused.is_some() {
             tokio::time::sleep(PAUSE).await;
         }
         let found = source.look().await?;
         let is_as_before = self.mode.allows(found.as_ref());
-        match self.refused(source.name, cause.status(), is_as_before) {
+        match self.refused(source.name, error.status(), is_as_before) {
             ConflictOutcome::RetryNow => Ok(true),
             ConflictOutcome::RetryAfter(wait) => {
                 tokio::time::sleep(wait).await;
@@ -263,21 +264,21 @@ impl<'a> Guard<'a> {
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` if not, and those of HeadObject.
-    pub(crate) async fn look_at_source(&self, source: &Target<'_>) -> Result<(), Cause> {
-        let Some(unchecked) = self.missing_check() else { return Ok(()) };
+    pub(crate) async fn look_at_source(&self, source: &Target<'_>) -> Result<(), S3Error> {
+        let Some(missing) = self.missing_check() else { return Ok(()) };
         let found = source.look().await?;
         if self.mode.allows(found.as_ref()) {
             return Ok(());
         }
         Err(conflict_error(Error::failed_precondition(format_args!(
             "{}: {}: the source is another object now ({})",
-            source.name, self.op, unchecked.what
+            source.name, self.op, missing.what
         )))
         .into())
     }
 
     /// Returns where to remember the store's responses, unless a setting says what it can do.
-    fn learns(&self) -> Option<(Condition, &'a Abilities)> {
+    fn learns(&self) -> Option<(Condition, &'a Capabilities)> {
         let condition = self.condition?;
         Some((condition, self.bucket.learns(condition)?))
     }

@@ -1,19 +1,22 @@
 //! The object that a file becomes: its attributes, and the proof that it is stored.
 
 use super::checksum::{Crc32, md5_etag, same_etag};
-use crate::cause::Cause;
-use crate::connection::Bucket;
-use aws_sdk_s3::operation::head_object::HeadObjectOutput;
-use aws_sdk_s3::operation::head_object::builders::HeadObjectFluentBuilder;
-use aws_sdk_s3::types::{ChecksumMode, RequestPayer};
-use std::time::{Duration, SystemTime};
+use crate::bucket::Bucket;
+use crate::error::S3Error;
+use crate::request::{Call, Success};
+use std::collections::HashMap;
+use std::time::Duration;
+use tf_fs_object_store::http::{Chunks, Method, date};
 use tf_fs_object_store::{
-    Attributes, Content, ErrorKind, Name, StoreError as _, StoredObject, retry,
+    Attributes, Content, ErrorKind, Name, ObjectMeta, StoreError as _, StoredObject, retry,
 };
 use tf_fs_plugin::prelude::*;
 
 /// The wait before another attempt.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
+
+/// The content type that other tools write for a directory.
+const DIRECTORY: &str = "application/x-directory";
 
 /// Where a file is stored, and with what attributes.
 #[derive(Clone, Copy, Debug)]
@@ -23,32 +26,11 @@ pub(crate) struct Target<'a> {
     pub(crate) attributes: &'a Attributes,
 }
 
-/// Sets the attributes of the settings on a request that makes an object.
-macro_rules! with_attributes {
-    ($request:expr, $target:expr) => {{
-        let target: &Target<'_> = $target;
-        let (settings, kept) = (&target.bucket.settings, target.attributes);
-        $request
-            .bucket(&*target.bucket.name)
-            .key(&target.name.key)
-            .set_request_payer(target.payer())
-            .set_server_side_encryption(
-                settings.server_side_encryption.as_deref().map(|value| value.into()),
-            )
-            .set_ssekms_key_id(settings.sse_kms_key_id.clone())
-            .set_storage_class(settings.storage_class.as_deref().map(|value| value.into()))
-            .set_acl(settings.acl.as_deref().map(|value| value.into()))
-            .set_content_type(kept.content_type.clone().or_else(|| settings.content_type.clone()))
-            .set_cache_control(kept.cache_control.clone())
-            .set_content_disposition(kept.content_disposition.clone())
-            .set_content_encoding(kept.content_encoding.clone())
-            .set_content_language(kept.content_language.clone())
-            .set_metadata(kept.metadata.clone())
-    }};
-}
-pub(super) use with_attributes;
-
 impl<'a> Target<'a> {
+    pub(crate) fn of(bucket: &'a Bucket, to: tf_fs_object_store::PutOptions<'a>) -> Self {
+        Self { bucket, name: to.name, attributes: to.attributes }
+    }
+
     /// Creates the target of an object of which only the name matters.
     pub(crate) fn plain(bucket: &'a Bucket, name: &'a Name) -> Self {
         Self { bucket, name, attributes: &const { Attributes::NONE } }
@@ -56,17 +38,34 @@ impl<'a> Target<'a> {
 }
 
 impl Target<'_> {
-    pub(super) fn payer(&self) -> Option<RequestPayer> {
-        self.bucket.settings.requester_pays.then_some(RequestPayer::Requester)
+    /// Sets the attributes of the object on a request that makes it.
+    pub(crate) fn described(&self, call: Call) -> Result<Call> {
+        let kept = self.attributes;
+        let kind = kept.content_type.as_ref().or(self.bucket.settings.content_type.as_ref());
+        let class = self.bucket.settings.storage_class.as_deref();
+        let mut call =
+            with_settings(self.bucket, call)?.with_optional("x-amz-storage-class", class)?;
+        for (name, value) in [
+            ("content-type", kind),
+            ("cache-control", kept.cache_control.as_ref()),
+            ("content-disposition", kept.content_disposition.as_ref()),
+            ("content-encoding", kept.content_encoding.as_ref()),
+            ("content-language", kept.content_language.as_ref()),
+        ] {
+            call = call.with_optional(name, value.map(String::as_str))?;
+        }
+        for (name, value) in kept.metadata.iter().flatten() {
+            call = call.with_header(&format!("{METADATA}{name}"), value)?;
+        }
+        Ok(call)
     }
 
     /// Requests an object's length where the store gave no other proof. Returns its ETag.
     pub(super) async fn confirm_len(&self, len: u64, etag: &str) -> Result<String> {
-        let ask = || async { self.ask().send().await.map_err(|error| self.bucket.cause(error)) };
-        let head = retry(self.bucket, "HeadObject", self.name, ask).await?;
-        let found = whole_etag(head.e_tag());
+        let head = retry(self.bucket, "HeadObject", self.name, || self.head()).await?;
+        let found = whole_etag(head.header("etag"));
         let is_other = !etag.is_empty() && !found.is_empty() && !same_etag(&found, etag);
-        let found_len = head.content_length().and_then(|len| u64::try_from(len).ok());
+        let found_len = head.content_length;
         let stated = found_len.map_or_else(|| "an unknown number of".into(), |len| len.to_string());
         // If somebody else has replaced it already, its length says nothing about ours.
         ensure!(
@@ -83,51 +82,91 @@ impl Target<'_> {
     ///
     /// # Errors
     /// Those of the request.
-    pub(crate) async fn look(&self) -> Result<Option<StoredObject>, Cause> {
+    pub(crate) async fn look(&self) -> Result<Option<StoredObject>, S3Error> {
         match self.find().await {
             Ok((stored, _)) => Ok(Some(stored)),
-            Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(None),
-            Err(cause) => Err(cause),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
     /// Looks up the object, and its attributes besides its bytes.
-    pub(crate) async fn find(&self) -> Result<(StoredObject, Attributes), Cause> {
-        let head = self.ask().send().await.map_err(|error| self.bucket.cause(error))?;
-        let stored = self.stored(&head)?;
-        let attributes = Attributes {
-            content_type: head.content_type,
-            cache_control: head.cache_control,
-            content_disposition: head.content_disposition,
-            content_encoding: head.content_encoding,
-            content_language: head.content_language,
-            metadata: head.metadata,
-        };
-        Ok((stored, attributes))
-    }
-
-    fn stored(&self, head: &HeadObjectOutput) -> Result<StoredObject> {
-        let len = head.content_length().and_then(|len| u64::try_from(len).ok());
-        let len = len.ok_or_else(|| {
+    pub(crate) async fn find(&self) -> Result<(StoredObject, Attributes), S3Error> {
+        let head = self.head().await?;
+        let len = head.content_length.ok_or_else(|| {
             Error::unavailable(format_args!(
                 "{}: HeadObject: the store's response has no length; does it implement S3?",
                 self.name
             ))
         })?;
-        let checksum = head.checksum_crc32().map(str::to_owned);
-        let modified = head.last_modified().and_then(|time| SystemTime::try_from(*time).ok());
-        Ok(stored(head.e_tag().unwrap_or_default(), len, checksum).with_modified(modified))
+        let checksum = head.header("x-amz-checksum-crc32").map(str::to_owned);
+        let found = stored(head.header("etag").unwrap_or_default(), len, checksum);
+        let found = found.with_modified(head.header("last-modified").and_then(date));
+        Ok((found, attributes(&head)))
     }
 
-    fn ask(&self) -> HeadObjectFluentBuilder {
-        self.bucket
-            .client
-            .head_object()
-            .bucket(&*self.bucket.name)
-            .key(&self.name.key)
-            .set_request_payer(self.payer())
-            .set_checksum_mode(self.bucket.checksums.then_some(ChecksumMode::Enabled))
+    async fn head(&self) -> Result<Success, S3Error> {
+        let call = Call::object("HeadObject", Method::HEAD, &self.name.key);
+        let mode = self.bucket.checksums.then_some("ENABLED");
+        self.bucket.send(call.with_optional("x-amz-checksum-mode", mode)?).await
     }
+}
+
+const METADATA: &str = "x-amz-meta-";
+
+/// Returns what an object has besides its bytes.
+pub(crate) fn attributes(head: &Success) -> Attributes {
+    let value = |name: &str| head.header(name).map(str::to_owned);
+    let metadata: HashMap<_, _> = head
+        .headers
+        .iter()
+        .filter_map(|(name, value)| {
+            let name = name.as_str().strip_prefix(METADATA)?;
+            Some((name.to_owned(), String::from_utf8(value.as_bytes().to_vec()).ok()?))
+        })
+        .collect();
+    Attributes {
+        content_type: value("content-type"),
+        cache_control: value("cache-control"),
+        content_disposition: value("content-disposition"),
+        content_encoding: value("content-encoding"),
+        content_language: value("content-language"),
+        metadata: Some(metadata).filter(|metadata| !metadata.is_empty()),
+    }
+}
+
+/// Sets what the settings say of all written objects on a request that makes one.
+pub(crate) fn with_settings(bucket: &Bucket, mut call: Call) -> Result<Call> {
+    let settings = &bucket.settings;
+    for (name, value) in [
+        ("x-amz-server-side-encryption", &settings.server_side_encryption),
+        ("x-amz-server-side-encryption-aws-kms-key-id", &settings.sse_kms_key_id),
+        ("x-amz-acl", &settings.acl),
+    ] {
+        call = call.with_optional(name, value.as_deref())?;
+    }
+    Ok(call)
+}
+
+/// Requests the metadata of an object, where listings are not permitted.
+pub(crate) async fn head(bucket: &Bucket, name: &Name) -> Result<ObjectMeta, S3Error> {
+    let head = bucket.send(Call::object("HeadObject", Method::HEAD, &name.key)).await?;
+    let mut meta = ObjectMeta::default().with_etag(head.header("etag").map(str::to_owned));
+    meta.size = head.content_length;
+    Ok(meta.with_modified(head.header("last-modified").and_then(date)))
+}
+
+/// Writes the empty object that marks a directory.
+pub(crate) async fn put_marker(bucket: &Bucket, marker: &Name) -> Result<(), S3Error> {
+    let call = Call::object("PutObject", Method::PUT, &marker.key)
+        .with_header("content-type", DIRECTORY)?
+        .with_crc(bucket.checksums.then(|| Crc32::of([])))?;
+    bucket.send(with_settings(bucket, call)?).await.map(drop)
+}
+
+/// Returns the body of a request.
+pub(super) fn chunks(content: &Content) -> Chunks {
+    Chunks::new(content.chunks().iter().cloned())
 }
 
 /// Creates an object of this ETag, which is empty if the store did not tell. Stores differ in its quotes.
@@ -178,11 +217,6 @@ pub(super) fn is_proof(
         // For stores without checksums. Some ETags are not MD5 sums, so an unequal one proves nothing.
         _ => Ok(same_etag(etag, &md5_etag(content))),
     }
-}
-
-/// Converts a length for the SDK.
-pub(super) fn signed(len: u64) -> i64 {
-    i64::try_from(len).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

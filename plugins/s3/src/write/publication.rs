@@ -1,12 +1,12 @@
 //! How S3 makes an object visible: PutObject, or CompleteMultipartUpload.
 
-use super::body::body;
 use super::checksum::{Crc32, composite, md5_etag_of_parts};
 use super::guard::Guard;
-use super::object::{Target, crc_of, is_proof, signed, stored, whole_etag, with_attributes};
-use crate::cause::Cause;
-use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
+use super::multipart;
+use super::object::{Target, chunks, crc_of, is_proof, stored, whole_etag};
+use crate::error::S3Error;
+use crate::request::{Call, Success};
+use tf_fs_object_store::http::Method;
 use tf_fs_object_store::{
     CommitStrategy, ConflictOutcome, Content, ErrorKind, MissingCheck, Part, Payload, PutMode,
     StoreError as _, StoredObject,
@@ -26,7 +26,7 @@ pub(crate) struct Publishing<'a> {
 }
 
 impl<'a> Publishing<'a> {
-    pub(super) fn new(target: Target<'a>, mode: &'a PutMode, sent: Payload<'a>) -> Self {
+    pub(crate) fn new(target: Target<'a>, mode: &'a PutMode, sent: Payload<'a>) -> Self {
         let (guard, crc) = match sent {
             Payload::Whole(content) => {
                 let checksums = target.bucket.checksums;
@@ -40,74 +40,69 @@ impl<'a> Publishing<'a> {
         Self { target, sent, guard, crc, refuses_checksums: false }
     }
 
-    async fn put(&mut self, content: &Content) -> Result<StoredObject, Cause> {
-        let Self { target, guard, crc, .. } = self;
-        let sent = with_attributes!(target.bucket.client.put_object(), target)
-            .content_length(signed(content.len()))
-            .body(body(content))
-            .set_checksum_crc32(crc.map(Crc32::to_base64))
-            .set_if_match(guard.if_match())
-            .set_if_none_match(guard.if_none_match())
-            .customize()
-            .disable_payload_signing()
-            .send()
-            .await;
-        let answer = sent.map_err(|error| self.cause(error))?;
-        let etag = whole_etag(answer.e_tag());
-        let (name, theirs) = (self.target.name, answer.checksum_crc32());
+    async fn put(&mut self, content: &Content) -> Result<StoredObject, S3Error> {
+        let call = Call::object("PutObject", Method::PUT, &self.target.name.key);
+        let call = self.target.described(call)?.with_body(chunks(content), self.crc)?;
+        let response = self.send_guarded(call).await?;
+        let etag = whole_etag(response.header("etag"));
+        let (name, theirs) = (self.target.name, response.header("x-amz-checksum-crc32"));
         let is_proved = is_proof("PutObject", name, content, self.crc, theirs, &etag);
-        let is_proved = is_proved.map_err(Cause::Unconfirmed)?;
+        let is_proved = is_proved.map_err(S3Error::Unconfirmed)?;
         self.confirmed(content.len(), etag, is_proved).await
     }
 
-    async fn complete(&mut self, id: &str, parts: &[Part]) -> Result<StoredObject, Cause> {
+    /// Sends a request with the condition.
+    async fn send_guarded(&mut self, call: Call) -> Result<Success, S3Error> {
+        let call = call
+            .with_optional("if-match", self.guard.if_match().as_deref())?
+            .with_optional("if-none-match", self.guard.if_none_match().as_deref())?;
+        self.target.bucket.send(call).await.map_err(|error| self.refused_as(error))
+    }
+
+    async fn complete(&mut self, id: &str, parts: &[Part]) -> Result<StoredObject, S3Error> {
         const OP: &str = "CompleteMultipartUpload";
-        let Self { target, guard, .. } = self;
+        let target = &self.target;
         let len = self.sent.size();
         let setting = target.bucket.settings.part_checksums;
-        let takes_checksums = || target.bucket.abilities().takes_part_checksums();
+        let takes_checksums = || target.bucket.capabilities.takes_part_checksums();
         let with_checksums = setting.unwrap_or_else(takes_checksums)
             && target.bucket.checksums
             && !self.refuses_checksums;
-        let list = list_of_parts(parts, with_checksums);
-        let has_checksums = list.parts().iter().any(|part| part.checksum_crc32().is_some());
-        let sent = target
-            .bucket
-            .client
-            .complete_multipart_upload()
-            .bucket(&*target.bucket.name)
-            .key(&target.name.key)
-            .upload_id(id)
-            .set_request_payer(target.payer())
-            .mpu_object_size(signed(len))
-            .set_if_match(guard.if_match())
-            .set_if_none_match(guard.if_none_match())
-            .multipart_upload(list)
-            .customize()
-            .send()
-            .await;
-        let answer = match sent.map_err(|error| self.cause(error)) {
-            Ok(answer) => answer,
+        let list = parts.iter().map(|part| {
+            let checksum = part.checksum.as_deref().filter(|_| with_checksums);
+            (part.number, part.id.as_str(), checksum)
+        });
+        let has_checksums = list.clone().any(|(.., checksum)| checksum.is_some());
+        let call = multipart::complete(target.name, id, list)?
+            .with_header("x-amz-mp-object-size", &len.to_string())?;
+        let response = match self.send_guarded(call).await {
+            Ok(response) => response,
             // The store does not support this element. If it is something else, the store will say so again.
-            Err(cause)
-                if has_checksums && setting.is_none() && cause.code() == Some("MalformedXML") =>
+            Err(error)
+                if has_checksums && setting.is_none() && error.code() == Some("MalformedXML") =>
             {
                 self.refuses_checksums = true;
-                return Err(cause.again());
+                return Err(error.again());
             }
             // What the store said of a part was wrong.
-            Err(cause) if matches!(cause.code(), Some("InvalidPart" | "InvalidPartOrder")) => {
-                let error = cause.into_error(OP, self.target.name, 1);
-                return Err(Cause::Unconfirmed(error.with_code(Code::DataLoss)));
+            Err(error) if matches!(error.code(), Some("InvalidPart" | "InvalidPartOrder")) => {
+                let error = error.into_error(OP, self.target.name, 1);
+                return Err(S3Error::Unconfirmed(error.with_code(Code::DataLoss)));
             }
-            Err(cause) => return Err(cause),
+            Err(error) => return Err(error),
         };
         let expected = checksums_of_parts(parts);
-        let is_proved = match answer.checksum_crc32().filter(|_| !expected.is_empty()) {
+        let (mut etag, mut checksum) = (String::new(), None);
+        response.read("CompleteMultipartUploadResult", |path, text| match path {
+            ["ETag"] => etag = whole_etag(text.as_deref()),
+            ["ChecksumCRC32"] => checksum = text,
+            _ => {}
+        })?;
+        let is_proved = match checksum.filter(|_| !expected.is_empty()) {
             None => parts.iter().all(|part| part.is_proved),
-            Some(theirs) if expected.iter().any(|own| own == theirs) => true,
+            Some(theirs) if expected.contains(&theirs) => true,
             Some(theirs) => {
-                return Err(Cause::Unconfirmed(Error::data_loss(format_args!(
+                return Err(S3Error::Unconfirmed(Error::data_loss(format_args!(
                     "{}: {OP}: the store's checksum is {theirs}, of what was sent {}; write it again",
                     self.target.name,
                     expected.join(" or ")
@@ -115,9 +110,9 @@ impl<'a> Publishing<'a> {
             }
         };
         if has_checksums || self.refuses_checksums {
-            self.target.bucket.abilities().part_checksums(has_checksums);
+            self.target.bucket.capabilities.part_checksums(has_checksums);
         }
-        self.confirmed(len, whole_etag(answer.e_tag()), is_proved).await
+        self.confirmed(len, etag, is_proved).await
     }
 
     /// Returns the stored object. Where the store gave no other proof, its length is requested.
@@ -126,40 +121,40 @@ impl<'a> Publishing<'a> {
         len: u64,
         mut etag: String,
         is_proved: bool,
-    ) -> Result<StoredObject, Cause> {
+    ) -> Result<StoredObject, S3Error> {
         if !is_proved || etag.is_empty() {
-            etag = self.target.confirm_len(len, &etag).await.map_err(Cause::Unconfirmed)?;
+            etag = self.target.confirm_len(len, &etag).await.map_err(S3Error::Unconfirmed)?;
         }
         self.guard.held();
         Ok(stored(&etag, len, self.crc.map(Crc32::to_base64)))
     }
 
-    fn cause<E: ProvideErrorMetadata>(&mut self, error: SdkError<E>) -> Cause {
-        let cause = self.target.bucket.cause(error);
-        if self.guard.is_unknown(&cause) {
-            return cause.again();
+    /// Returns what a failure means for this publication.
+    fn refused_as(&mut self, error: S3Error) -> S3Error {
+        if self.guard.is_unknown(&error) {
+            return error.again();
         }
         match self.sent {
-            _ if self.guard.is_refused(&cause) => cause.with_kind(ErrorKind::Precondition),
+            _ if self.guard.is_refused(&error) => error.with_kind(ErrorKind::Precondition),
             // Another request was in progress. For an upload, all parts would have to be sent again.
-            Payload::Whole(_) if is_conflict(&cause) => cause.with_kind(ErrorKind::Transient),
-            _ => cause,
+            Payload::Whole(_) if is_conflict(&error) => error.with_kind(ErrorKind::Transient),
+            _ => error,
         }
     }
 }
 
-fn is_conflict(cause: &Cause) -> bool {
-    matches!(cause.code(), Some("ConditionalRequestConflict" | "OperationAborted"))
+fn is_conflict(error: &S3Error) -> bool {
+    matches!(error.code(), Some("ConditionalRequestConflict" | "OperationAborted"))
 }
 
 impl CommitStrategy for Publishing<'_> {
-    type Error = Cause;
+    type Error = S3Error;
 
     fn missing_check(&self) -> Option<MissingCheck> {
         self.guard.missing_check()
     }
 
-    async fn send(&mut self) -> Result<StoredObject, Cause> {
+    async fn send(&mut self) -> Result<StoredObject, S3Error> {
         self.guard.begin();
         match self.sent {
             Payload::Whole(content) => self.put(content).await,
@@ -171,7 +166,7 @@ impl CommitStrategy for Publishing<'_> {
         self.guard.is_sent()
     }
 
-    fn on_conflict(&mut self, failure: &Cause, is_as_before: bool) -> ConflictOutcome {
+    fn on_conflict(&mut self, failure: &S3Error, is_as_before: bool) -> ConflictOutcome {
         self.guard.refused(self.target.name, failure.status(), is_as_before)
     }
 }
@@ -194,15 +189,4 @@ fn whole_crc(parts: &[Part]) -> Option<Crc32> {
     parts.iter().try_fold(Crc32::of([]), |crc, part| {
         Some(crc.followed_by(crc_of(part.checksum.as_ref())?, part.len))
     })
-}
-
-fn list_of_parts(parts: &[Part], with_checksums: bool) -> CompletedMultipartUpload {
-    let parts = parts.iter().map(|part| {
-        CompletedPart::builder()
-            .part_number(i32::try_from(part.number).unwrap_or(i32::MAX))
-            .e_tag(&part.id)
-            .set_checksum_crc32(part.checksum.clone().filter(|_| with_checksums))
-            .build()
-    });
-    CompletedMultipartUpload::builder().set_parts(Some(parts.collect())).build()
 }

@@ -200,19 +200,6 @@ fn a_refused_head_tells_the_time() {
 }
 
 #[test]
-fn the_time_may_be_news_to_the_sdk_alone() {
-    let store = store("known-clock");
-    // The store's time, which is this machine's.
-    let reply = Reply::new(403, "RequestTimeTooSkewed");
-    for attempts in 1..=2 {
-        store.inject(Fault::new(When::All, What::Status(reply.clone())).times(attempts));
-        let written = host().write_file(store.uri("new"), b"x").map_err(|error| error.code());
-        store.clear_faults();
-        assert_eq!(written, if attempts == 1 { Ok(()) } else { Err(Code::PermissionDenied) });
-    }
-}
-
-#[test]
 fn no_connection_is_unavailable() {
     let store = store("refused");
     // Nobody listens there.

@@ -1,6 +1,6 @@
 //! The table of stores in `SEMANTICS.md`.
 
-use s3::Abilities;
+use s3::Probed;
 
 const DOCUMENT: &str = include_str!("../../SEMANTICS.md");
 
@@ -21,14 +21,14 @@ fn documented(store: &str) -> Vec<(&'static str, &'static str)> {
 ///
 /// # Panics
 /// If they differ.
-pub fn check(store: &str, abilities: &Abilities) {
-    let abilities: Vec<(&str, String)> = abilities
+pub fn check(store: &str, probed: &Probed) {
+    let found: Vec<(&str, String)> = probed
         .rows()
         .into_iter()
-        .map(|(name, ability)| (name, ability.to_string()))
-        .chain(abilities.guarantees().map(|(name, guarantee)| (name, guarantee.to_owned())))
+        .map(|(name, observed)| (name, observed.to_string()))
+        .chain(probed.guarantees().map(|(name, guarantee)| (name, guarantee.to_owned())))
         .collect();
     let table: Vec<(&str, String)> =
         documented(store).into_iter().map(|(name, cell)| (name, cell.to_owned())).collect();
-    assert_eq!(table, abilities, "put this into the column {store} of SEMANTICS.md");
+    assert_eq!(table, found, "put this into the column {store} of SEMANTICS.md");
 }

@@ -205,11 +205,11 @@ fn who_may_not_look_is_told_what_to_set() {
 
 /// Also when the part does not arrive.
 #[test]
-fn ask_leaves_no_upload_behind() {
-    let store = store("quirks-ask-part", Quirks::default());
+fn probe_leaves_no_upload_behind() {
+    let store = store("quirks-probe-part", Quirks::default());
     let refused = What::status(403, "AccessDenied");
     store.inject(Fault::new(When::All, refused).operation("UploadPart"));
-    assert!(s3::ask(&store.uri("below")).is_err());
+    assert!(s3::probe(&store.uri("below")).is_err());
     assert_eq!(store.open_uploads(), [""; 0]);
 }
 

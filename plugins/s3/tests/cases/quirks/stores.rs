@@ -400,23 +400,23 @@ fn a_copy_in_parts_is_of_one_version() {
     assert_eq!(store.open_uploads(), [""; 0]);
 }
 
-/// The program `ask`, on stores whose responses are known.
+/// The program `probe`, on stores whose responses are known.
 #[test]
-fn ask_tells_what_a_store_can_do() {
-    use s3::Ability::{Checked, CheckedUnquoted, Ignored, Refused};
-    let asked = |topic: &str, quirks| {
+fn probe_tells_what_a_store_can_do() {
+    use s3::Observed::{Checked, CheckedUnquoted, Ignored, Refused};
+    let probed = |topic: &str, quirks| {
         let store = store(topic, quirks);
         store.put("file", "stays");
-        let abilities = s3::ask(&store.uri("below")).unwrap();
+        let probed = s3::probe(&store.uri("below")).unwrap();
         assert_eq!(store.keys(), ["file"], "{topic}");
         assert_eq!(store.open_uploads(), [""; 0], "{topic}");
-        abilities
+        probed
     };
-    let plain = asked("quirks-ask", Quirks::default());
+    let plain = probed("quirks-probe", Quirks::default());
     table::check("the project's server", &plain);
-    assert!(plain.rows().into_iter().all(|(_, ability)| ability == Checked), "{plain:?}");
+    assert!(plain.rows().into_iter().all(|(_, observed)| observed == Checked), "{plain:?}");
     assert!(plain.guarantees().into_iter().all(|(_, guarantee)| guarantee == "kept"), "{plain:?}");
-    let ceph = asked("quirks-ask-ceph", Quirks::CEPH);
+    let ceph = probed("quirks-probe-ceph", Quirks::CEPH);
     assert_eq!(
         (ceph.put_if_match, ceph.put_if_none_match, ceph.complete_if_match, ceph.copy_if_match),
         (CheckedUnquoted, Checked, Ignored, Ignored)
@@ -430,7 +430,7 @@ fn ask_tells_what_a_store_can_do() {
             ("part_checksums", "send"),
         ]
     );
-    let swift = asked("quirks-ask-swift", Quirks::SWIFT);
+    let swift = probed("quirks-probe-swift", Quirks::SWIFT);
     assert_eq!(
         (swift.put_if_match, swift.complete_if_match, swift.part_checksum),
         (Refused(501), Refused(412), Refused(400))

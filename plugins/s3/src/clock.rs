@@ -1,0 +1,43 @@
+//! The store's clock, which signatures have to agree with.
+
+use crate::region::Corrections;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime};
+use tf_fs_object_store::attempt;
+
+/// The store's clock, as far as its responses have told.
+#[derive(Debug, Default)]
+pub(crate) struct Clock {
+    /// Seconds by which it is ahead.
+    ahead: AtomicI64,
+    corrections: Corrections,
+}
+
+impl Clock {
+    /// Returns the store's time.
+    pub(crate) fn now(&self) -> SystemTime {
+        let ahead = self.ahead.load(Ordering::Relaxed);
+        let by = Duration::from_secs(ahead.unsigned_abs());
+        let now = SystemTime::now();
+        let moved = if ahead < 0 { now.checked_sub(by) } else { now.checked_add(by) };
+        moved.unwrap_or(now)
+    }
+
+    /// Returns whether a store with this time refuses what is signed for this machine's time, or for the one that it
+    /// told before: S3 does so from a difference of 15 minutes on.
+    pub(crate) fn is_far_from(&self, there: SystemTime) -> bool {
+        let from = |now: SystemTime| now.duration_since(there).unwrap_or_else(|far| far.duration());
+        from(self.now()).max(from(SystemTime::now())) >= Duration::from_secs(15 * 60)
+    }
+
+    /// Sets the store's time. Returns whether a request that was refused for its time may be retried at once.
+    pub(crate) fn set(&self, there: SystemTime) -> bool {
+        let now = SystemTime::now();
+        let ahead = match there.duration_since(now) {
+            Ok(ahead) => i64::try_from(ahead.as_secs()).unwrap_or(0),
+            Err(behind) => -i64::try_from(behind.duration().as_secs()).unwrap_or(0),
+        };
+        let before = self.ahead.swap(ahead, Ordering::Relaxed);
+        self.corrections.allow(before.abs_diff(ahead) > 60, attempt().began)
+    }
+}
