@@ -152,6 +152,16 @@ pub fn symbol(name: &CStr) -> Option<*mut c_void> {
         })
 }
 
+/// Returns the name of a status code without its prefix; `None` for a number that is not one.
+#[must_use]
+pub fn code_name(code: crate::TF_Code) -> Option<&'static str> {
+    // In the order of their numbers.
+    const NAMES: &str = "OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED \
+                         RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE \
+                         DATA_LOSS UNAUTHENTICATED";
+    NAMES.split(' ').nth(code as usize)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,14 +188,4 @@ mod tests {
         use std::string::ToString;
         assert!(missing.to_string().contains("`TF_NewStatus`"), "{missing}");
     }
-}
-
-/// Returns the name of a status code without its prefix; `None` for a number that is not one.
-#[must_use]
-pub fn code_name(code: crate::TF_Code) -> Option<&'static str> {
-    // In the order of their numbers.
-    const NAMES: &str = "OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED \
-                         RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE \
-                         DATA_LOSS UNAUTHENTICATED";
-    NAMES.split(' ').nth(code as usize)
 }

@@ -204,12 +204,13 @@ pub(crate) struct Convolution {
 }
 
 /// What a launch computes, for backends with a library for that.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) enum Operation {
     /// Only the shader computes it.
     Shader,
     MatMul(MatMul),
-    Convolution(Convolution),
+    /// Boxed: it is eight times as large as other launches.
+    Convolution(Box<Convolution>),
 }
 
 /// A launch of a shader.

@@ -74,7 +74,7 @@ impl Program {
             numbers: &self.numbers,
             groups: self.groups,
         }
-        .enqueue_as(stream, self.operation)
+        .enqueue_as(stream, self.operation.clone())
     }
 }
 

@@ -282,7 +282,7 @@ impl Convolution {
         };
         // Parts of a sum are more precise than it is.
         let is_whole = split.parts == 1 && input == out;
-        let convolution = || Operation::Convolution(self.convolution(kind, input));
+        let convolution = || Operation::Convolution(Box::new(self.convolution(kind, input)));
         then(&launch, if is_whole { convolution() } else { Operation::Shader })
     }
 }

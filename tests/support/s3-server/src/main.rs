@@ -77,7 +77,6 @@ fn main() -> std::io::Result<()> {
             first_byte_latency: Duration::from_secs_f64(arguments.latency_ms / 1e3),
             bytes_per_second_per_connection: rate(arguments.connection_mbps),
             total_bytes_per_second: rate(arguments.total_mbps),
-            ..Shape::default()
         },
         threads: arguments.threads,
         ..Options::default()

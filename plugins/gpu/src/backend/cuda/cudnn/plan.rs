@@ -116,10 +116,10 @@ fn supported(convolution: &Convolution) -> Option<(sys::cudnnDataType_t, usize)>
     let each = |of: &Windows| [of.size, of.stride, of.dilation, of.count];
     let sizes = windows.iter().flat_map(each).chain(*images).chain([*results, *groups]);
     let fits = |size: usize| size > 0 && c_int::try_from(size).is_ok();
-    let counts = windows.iter().map(|of| of.count as c_int);
+    let mut counts = windows.iter().map(|of| of.count as c_int);
     let is_supported = sizes.into_iter().all(fits)
         && windows.iter().all(|of| c_int::try_from(of.before).is_ok())
-        && counts.fold(Some(images[0] as c_int), |all, count| all?.checked_mul(count)).is_some()
+        && counts.try_fold(images[0] as c_int, c_int::checked_mul).is_some()
         && convolution.shape.is_even();
     let data_type = match convolution.dtype {
         DType::Float32 => (sys::cudnnDataType_t::CUDNN_DATA_FLOAT, 4),
