@@ -35,15 +35,6 @@ impl Workspace {
         self.build(package, &Linking::default())
     }
 
-    /// Builds a package as [`Workspace::build_plugin`] does, in the profile `release` whatever its manifest names: for
-    /// those who run the library once, link-time optimisation takes longer than it saves.
-    pub(crate) fn build_plugin_quickly(&self, package: &str) -> Result<PathBuf> {
-        let Some(package) = self.package(package) else {
-            bail!("the workspace in {} has no package `{package}`", self.root().display());
-        };
-        self.build_as(package, RELEASE, &Linking::default())
-    }
-
     /// Builds the program of a package that has its name, in the profile `dev`, and returns its path.
     pub(crate) fn build_program(&self, package: &str) -> Result<PathBuf> {
         let mut command = cargo();
@@ -54,14 +45,10 @@ impl Workspace {
 
     /// Builds a package as [`Workspace::build_plugin`] does, for any target.
     pub(crate) fn build(&self, package: &Package, linking: &Linking) -> Result<PathBuf> {
-        self.build_as(package, profile(package)?, linking)
-    }
-
-    fn build_as(&self, package: &Package, profile: &str, linking: &Linking) -> Result<PathBuf> {
         let name = &package.name;
         has_library(package)?;
         let named = env::var("TF_PLUGIN_PROFILE").unwrap_or_default();
-        let profile = if named.is_empty() { profile } else { &named };
+        let profile = if named.is_empty() { profile(package)? } else { &named };
         let mut command = if linking.zig { cargo_as(ZIGBUILD.into()) } else { cargo() };
         // A different list of crate types is a different configuration of the target: cargo would
         // rebuild it each time, here and at the next `cargo build --release`.

@@ -57,6 +57,7 @@ impl Demo {
         // TensorFlow: the name of their environment, and the requirements file beside the demo's script.
         let device_tools = Some(("device-demo", "requirements.txt"));
         let (name, build_time, tools) = match self.example {
+            // Whole-program optimisation, which ends with a single thread.
             Example::S3 => ("s3", "about 3 minutes", Some(("s3-demo", "demo-requirements.txt"))),
             Example::Memfs => ("memfs", "less than a minute", None),
             Example::Refdevice => ("refdevice", "1 to 2 minutes", device_tools),
@@ -85,7 +86,7 @@ impl Demo {
         };
         let tools = tools.map(|tools| self.tools(tools, &scripts, &tensorflow)).transpose()?;
         note!("compiling {name}: {build_time} on two cores the first time, then seconds");
-        let plugin = workspace.build_plugin_quickly(name)?;
+        let plugin = workspace.build_plugin(name)?;
         let mut command = tensorflow.python_command();
         command.arg(scripts.join("demo.py")).arg(&plugin);
         if is_device {
