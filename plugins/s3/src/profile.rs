@@ -34,16 +34,15 @@ impl Profiles {
             let Some(text) = expand(&name).and_then(|path| std::fs::read(path).ok()) else {
                 continue;
             };
-            let text = String::from_utf8(text).map_err(|_| format!("{name} is not UTF-8"))?;
             all.add(&text, is_config)
                 .map_err(|(line, why)| format!("cannot parse {name}, line {line}: {why}"))?;
         }
         Ok(all)
     }
 
-    /// Adds the sections of a file.
-    fn add(&mut self, text: &str, is_config: bool) -> Result<(), (usize, &'static str)> {
-        let mut sections = parse(text)?;
+    /// Adds the sections of a file. A comment or an unused value may be in another encoding than UTF-8.
+    fn add(&mut self, text: &[u8], is_config: bool) -> Result<(), (usize, &'static str)> {
+        let mut sections = parse(&String::from_utf8_lossy(text))?;
         if sections.contains_key("profile default") {
             sections.remove("default");
         }
@@ -190,8 +189,8 @@ mod tests {
 
     fn of(config: &str, credentials: &str) -> Profiles {
         let mut all = Profiles { selected: "default".to_owned(), ..Profiles::default() };
-        all.add(config, true).unwrap();
-        all.add(credentials, false).unwrap();
+        all.add(config.as_bytes(), true).unwrap();
+        all.add(credentials.as_bytes(), false).unwrap();
         all
     }
 
@@ -220,11 +219,18 @@ mod tests {
     }
 
     #[test]
+    fn a_comment_may_be_in_another_encoding() {
+        let mut all = Profiles::default();
+        all.add(b"# f\xfcr alle\n[default]\nregion = r\n", true).unwrap();
+        assert_eq!(all.of("default", "region"), Some("r"));
+    }
+
+    #[test]
     fn a_line_that_is_wrong_is_named() {
         for (text, line) in
             [("a = b", 1), ("[p]\na", 2), ("[p]\n\n a = b", 3), ("# x\n[p", 2), ("[p]\na=b\n[q", 3)]
         {
-            let error = Profiles::default().add(text, true).unwrap_err();
+            let error = Profiles::default().add(text.as_bytes(), true).unwrap_err();
             assert_eq!(error.0, line, "{text}: {}", error.1);
         }
     }
