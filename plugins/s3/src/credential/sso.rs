@@ -9,7 +9,11 @@ use aws_smithy_types::date_time::Format;
 use percent_encoding::utf8_percent_encode;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use serde_json::{Value, json};
+use std::fs::OpenOptions;
+use std::io::{Error, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 use tf_fs_object_store::http::{HeaderValue, Method};
 use tf_fs_object_store::redact::keep;
@@ -132,17 +136,36 @@ fn keep_token(kept: &mut Value, renewed: &Value, file: &Path) {
             kept[field] = text.into();
         }
     }
-    let lasts = Duration::from_secs(renewed["expiresIn"].as_u64().unwrap_or(0));
-    let end = DateTime::from(SystemTime::now() + lasts).fmt(Format::DateTime);
-    kept["expiresAt"] = end.unwrap_or_default().into();
-    if let Err(error) = std::fs::write(file, kept.to_string()) {
+    // A year at most.
+    let lasts = renewed["expiresIn"].as_u64().unwrap_or(0).min(365 * 24 * 60 * 60);
+    let end = SystemTime::now().checked_add(Duration::from_secs(lasts));
+    let end = end.and_then(|end| DateTime::from(end).fmt(Format::DateTime).ok());
+    let end = end.ok_or_else(|| Error::other("the token's end is not a date"));
+    let written = end.and_then(|end| {
+        kept["expiresAt"] = end.into();
+        replace(file, &kept.to_string())
+    });
+    if let Err(error) = written {
         log::warn!("cannot write {}: {error}", file.display());
     }
+}
+
+/// Replaces a file at once, so that no reader gets half of it.
+fn replace(file: &Path, text: &str) -> Result<(), Error> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let temporary = file.with_extension(format!("{}-{number}.tmp", std::process::id()));
+    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);
+    let written = written.and_then(|mut open| open.write_all(text.as_bytes()));
+    written.and_then(|()| std::fs::rename(&temporary, file)).inspect_err(|_| {
+        let _ = std::fs::remove_file(&temporary);
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn a_renewed_token_replaces_the_old_one() {
@@ -150,12 +173,17 @@ mod tests {
         let mut kept = json!({"accessToken": "old-token", "clientId": "c", "expiresAt": "x"});
         keep_token(&mut kept, &json!({"accessToken": "new-token", "expiresIn": 3600}), &file);
         let written: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-        std::fs::remove_file(&file).unwrap();
         assert_eq!(
             (&written["accessToken"], &written["clientId"]),
             (&json!("new-token"), &json!("c"))
         );
         let end = written["expiresAt"].as_str().and_then(date_time).unwrap();
         assert!(end > SystemTime::now() + Duration::from_secs(3000));
+        keep_token(&mut kept, &json!({"expiresIn": u64::MAX}), &file);
+        let written: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        std::fs::remove_file(&file).unwrap();
+        assert!(written["expiresAt"].as_str().and_then(date_time).unwrap() > end);
+        assert_eq!(mode & 0o777, 0o600);
     }
 }
