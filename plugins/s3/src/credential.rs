@@ -21,11 +21,14 @@ use tf_fs_object_store::http::{HeaderValue, HttpError, printable};
 use tf_fs_object_store::redact::keep;
 use tf_fs_object_store::{ErrorKind, StoreError as _};
 
+/// Where STS is: the region, and the settings for FIPS and dual-stack endpoints.
+type Variant = (String, Option<bool>, Option<bool>);
+
 /// The sources of credentials, tried in the order of the AWS SDKs.
 pub(crate) struct Chain {
     fixed: Option<Credentials>,
     profile: Option<Profile>,
-    region: String,
+    variant: Variant,
     services: Arc<Services>,
 }
 
@@ -115,8 +118,8 @@ impl Chain {
             let token = keys.session_token.as_ref().map(|token| token.expose().to_owned());
             credentials(keys.access_key_id.expose(), keys.secret_access_key.expose(), token, None)
         });
-        let (profile, region) = (settings.profile.clone(), region.to_owned());
-        Self { fixed, profile, region, services }
+        let variant = (region.to_owned(), settings.use_fips, settings.use_dualstack);
+        Self { fixed, profile: settings.profile.clone(), variant, services }
     }
 
     /// Queries the sources, which together may take up to `limit`.
@@ -245,10 +248,13 @@ impl Chain {
                 _ => break self.of_base(&profiles, name).await,
             }
         };
+        // Another source would give credentials without the role.
         let mut current = base.map_err(|outcome| match outcome {
-            Outcome::Absent(reason) if visited.len() > 1 => {
-                Outcome::Broken(format!("source profile `{name}`: {reason}"))
-            }
+            Outcome::Absent(reason) => match profiles.of(name, "credential_source") {
+                Some(source) => Outcome::Broken(format!("credential_source {source}: {reason}")),
+                None if roles.is_empty() => Outcome::Absent(reason),
+                None => Outcome::Broken(format!("source profile `{name}`: {reason}")),
+            },
             outcome => outcome,
         })?;
         for (name, role) in roles.into_iter().rev() {
@@ -256,7 +262,7 @@ impl Chain {
             let external = profiles.of(name, "external_id");
             let mut fields = fields("AssumeRole", role, session);
             fields.extend(external.map(|id| ("ExternalId", id.to_owned())));
-            current = self.services.sts(&self.region, &profiles, &fields, Some(&current)).await?;
+            current = self.services.sts(&self.variant, &profiles, &fields, Some(&current)).await?;
         }
         Ok(current)
     }
@@ -264,17 +270,6 @@ impl Chain {
     /// Loads credentials that need no others.
     async fn of_base(&self, profiles: &Profiles, name: &str) -> Loaded {
         let get = |key| profiles.of(name, key);
-        if let Some(source) = get("credential_source") {
-            return match source {
-                "Environment" => of_environment(),
-                "Ec2InstanceMetadata" => self.services.instance(profiles).await,
-                "EcsContainer" => self.services.container().await,
-                other => broken(format!(
-                    "credential_source `{}` is not Environment, Ec2InstanceMetadata or EcsContainer",
-                    printable(other, 64)
-                )),
-            };
-        }
         match (get("role_arn"), get("web_identity_token_file")) {
             (Some(role), Some(file)) => {
                 let token = read_token("web_identity_token_file", file)?;
@@ -282,6 +277,17 @@ impl Chain {
             }
             (None, Some(_)) => return broken("web_identity_token_file is set, role_arn is not"),
             _ => {}
+        }
+        if let Some(source) = get("credential_source") {
+            return match source.to_ascii_lowercase().as_str() {
+                "environment" => of_environment(),
+                "ec2instancemetadata" => self.services.instance(profiles).await,
+                "ecscontainer" => self.services.container().await,
+                _ => broken(format!(
+                    "credential_source `{}` is not Environment, Ec2InstanceMetadata or EcsContainer",
+                    printable(source, 64)
+                )),
+            };
         }
         if ["sso_session", "sso_start_url", "sso_account_id", "sso_role_name", "sso_region"]
             .iter()
@@ -298,7 +304,7 @@ impl Chain {
     async fn of_web_identity(&self, role: &str, session: Option<&str>, token: &str) -> Loaded {
         let mut fields = fields("AssumeRoleWithWebIdentity", role, session);
         fields.push(("WebIdentityToken", token.to_owned()));
-        self.services.sts(&self.region, &self.profiles()?, &fields, None).await
+        self.services.sts(&self.variant, &self.profiles()?, &fields, None).await
     }
 }
 

@@ -1,12 +1,13 @@
 //! Services that give out credentials: STS, the agent of a container, and the metadata service of an EC2 instance.
 
-use super::{Fields, Loaded, Outcome, absent, broken, credentials, date_time, of_json};
+use super::{Fields, Loaded, Outcome, Variant, absent, broken, credentials, date_time, of_json};
 use crate::endpoint::suffix;
 use crate::profile::{Profiles, variable};
 use crate::request::{BodyHash, sign};
 use aws_credential_types::Credentials;
 use bytes::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tf_fs_object_store::http::{
@@ -86,12 +87,20 @@ impl Services {
     /// Requests temporary credentials from STS.
     pub(super) async fn sts(
         &self,
-        region: &str,
+        (region, use_fips, use_dualstack): &Variant,
         profiles: &Profiles,
         fields: &Fields,
         signed_by: Option<&Credentials>,
     ) -> Loaded {
-        let url = endpoint(profiles, "STS", || format!("https://sts.{region}.{}", suffix(region)));
+        let flag = |key| profiles.get(key).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        let url = endpoint(profiles, "STS", || {
+            let use_fips = use_fips.unwrap_or_else(|| flag("use_fips_endpoint"));
+            sts_url(
+                region,
+                use_fips,
+                use_dualstack.unwrap_or_else(|| flag("use_dualstack_endpoint")),
+            )
+        });
         let encode = |text: &str| utf8_percent_encode(text, ESCAPED).to_string();
         let body: Vec<String> =
             fields.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
@@ -100,6 +109,8 @@ impl Services {
         let form = HeaderValue::from_static("application/x-www-form-urlencoded");
         request.headers_mut().insert("content-type", form);
         if let Some(credentials) = signed_by {
+            keep(credentials.secret_access_key());
+            credentials.session_token().map(keep);
             let payload = BodyHash::Of(&body);
             sign(&mut request, payload, credentials, region, "sts", SystemTime::now())
                 .or_else(|error| broken(error.message().to_owned()))?;
@@ -126,7 +137,7 @@ impl Services {
                 Ok(credentials(&id, &secret, token, expiry))
             }
             (200..300, ..) => broken("the response of STS has no credentials"),
-            _ => Err(refused("STS", status, &format!("{code}: {message}"))),
+            _ => Err(refused("STS", (status, &body), &format!("{code}: {message}"))),
         }
     }
 
@@ -144,10 +155,9 @@ impl Services {
     }
 
     async fn container_at(&self, url: &str) -> Loaded {
-        const AGENTS: [&str; 3] = ["169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"];
         let mut request = request(Method::GET, url, Bytes::new())?;
         let host = request.uri().host().unwrap_or_default();
-        if !is_confidential(request.uri()) && !AGENTS.contains(&host) {
+        if !is_confidential(request.uri()) && !is_agent(host) {
             return broken(
                 "its host has no allowed IP address; without TLS only this machine and the agents of ECS and EKS are",
             );
@@ -167,7 +177,7 @@ impl Services {
         }
         let (status, body) = ask(&self.local, request).await?;
         if !(200..300).contains(&status) {
-            return Err(refused("the agent", status, &String::from_utf8_lossy(&body)));
+            return Err(refused("the agent", (status, &body), &String::from_utf8_lossy(&body)));
         }
         of_json(&body).or_else(|why| broken(format!("the response has {why}")))
     }
@@ -335,6 +345,24 @@ pub(super) fn request(method: Method, url: &str, body: Bytes) -> Result<Request<
     Ok(request)
 }
 
+/// Returns the usual endpoint of STS. In GovCloud it is a FIPS endpoint; not every partition has dual-stack ones.
+pub(super) fn sts_url(region: &str, use_fips: bool, use_dualstack: bool) -> String {
+    let domain = match (use_dualstack, suffix(region)) {
+        (true, "amazonaws.com") => "api.aws",
+        (true, "amazonaws.com.cn") => "api.amazonwebservices.com.cn",
+        (_, usual) => usual,
+    };
+    let has_fips = use_fips && (use_dualstack || !region.starts_with("us-gov-"));
+    format!("https://sts{}.{region}.{domain}", if has_fips { "-fips" } else { "" })
+}
+
+/// Returns whether a host is the address of an agent of ECS or EKS.
+pub(super) fn is_agent(host: &str) -> bool {
+    const AGENTS: [&str; 3] = ["169.254.170.2", "169.254.170.23", "fd00:ec2::23"];
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    address.is_ok_and(|address| AGENTS.contains(&address.to_string().as_str()))
+}
+
 /// Sends a request, again where the service may respond later.
 pub(super) async fn ask(http: &Http, request: Request<Chunks>) -> Result<(u16, Bytes), HttpError> {
     let mut attempts = 1;
@@ -342,7 +370,7 @@ pub(super) async fn ask(http: &Http, request: Request<Chunks>) -> Result<(u16, B
         let outcome = once(http, request.clone()).await;
         let class = match &outcome {
             Ok((200..300, _)) => return outcome,
-            Ok((status, _)) => ErrorKind::from_http_status(*status),
+            Ok((status, body)) => class_of(*status, body),
             Err(failed) => failed.kind(),
         };
         if class != ErrorKind::Transient || attempts == ATTEMPTS {
@@ -359,9 +387,29 @@ async fn once(http: &Http, request: Request<Chunks>) -> Result<(u16, Bytes), Htt
     Ok((status, response.collect(LARGEST).await?))
 }
 
-pub(super) fn refused(service: &str, status: u16, message: &str) -> Outcome {
+/// The codes of errors that pass, which STS sends with HTTP 400 too.
+const PASSING: [&str; 6] = [
+    "IDPCommunicationError",
+    "InternalFailure",
+    "RequestLimitExceeded",
+    "RequestTimeout",
+    "Throttling",
+    "ThrottlingException",
+];
+
+/// Classifies an error response, also by the code in its XML.
+pub(super) fn class_of(status: u16, body: &[u8]) -> ErrorKind {
+    let body = String::from_utf8_lossy(body);
+    let code = body.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>"));
+    match code {
+        Some((code, _)) if PASSING.contains(&code.trim()) => ErrorKind::Transient,
+        _ => ErrorKind::from_http_status(status),
+    }
+}
+
+pub(super) fn refused(service: &str, (status, body): (u16, &[u8]), message: &str) -> Outcome {
     let reason = format!("{service} responds with HTTP {status}: {}", printable(message, 300));
-    match ErrorKind::from_http_status(status) {
+    match class_of(status, body) {
         ErrorKind::Transient => Outcome::Unanswered(reason),
         _ => Outcome::Broken(reason),
     }

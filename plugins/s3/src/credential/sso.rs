@@ -54,7 +54,7 @@ impl Services {
         let (status, body) = ask(&self.amazon, request).await?;
         if !(200..300).contains(&status) {
             let text = format!("{}; run `aws sso login`", String::from_utf8_lossy(&body));
-            return Err(refused("single sign-on", status, &text));
+            return Err(refused("single sign-on", (status, &body), &text));
         }
         let value: Value = serde_json::from_slice(&body).unwrap_or_default();
         let keys = of_json(value["roleCredentials"].to_string().as_bytes());
@@ -123,7 +123,7 @@ impl Services {
         let renewed: Value = serde_json::from_slice(&body).unwrap_or_default();
         match (status, renewed["accessToken"].as_str()) {
             (200..300, Some(_)) => Ok(renewed),
-            _ => Err(refused("single sign-on", status, &String::from_utf8_lossy(&body))),
+            _ => Err(refused("single sign-on", (status, &body), &String::from_utf8_lossy(&body))),
         }
     }
 }

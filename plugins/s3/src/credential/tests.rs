@@ -88,3 +88,32 @@ fn credentials_in_json() {
         assert_eq!(of(text).unwrap_err(), why);
     }
 }
+
+#[test]
+fn agents_of_containers() {
+    assert!(["169.254.170.23", "[fd00:ec2:0::23]"].into_iter().all(services::is_agent));
+    assert!(!["169.254.170.3", "169.254.170.2.x"].into_iter().any(services::is_agent));
+}
+
+#[test]
+fn errors_of_sts_that_pass() {
+    for (status, code, passes) in
+        [(400, "Throttling", true), (503, "Other", true), (400, "ExpiredToken", false)]
+    {
+        let body = format!("<ErrorResponse><Error><Code>{code}</Code></Error></ErrorResponse>");
+        let class = services::class_of(status, body.as_bytes());
+        assert_eq!(class == ErrorKind::Transient, passes, "{status} {code}");
+    }
+}
+
+#[test]
+fn endpoints_of_sts() {
+    for (region, fips, dualstack, host) in [
+        ("us-east-1", true, false, "sts-fips.us-east-1.amazonaws.com"),
+        ("us-east-1", false, true, "sts.us-east-1.api.aws"),
+        ("us-gov-west-1", true, false, "sts.us-gov-west-1.amazonaws.com"),
+        ("cn-north-1", false, true, "sts.cn-north-1.api.amazonwebservices.com.cn"),
+    ] {
+        assert_eq!(services::sts_url(region, fips, dualstack), format!("https://{host}"));
+    }
+}

@@ -157,6 +157,43 @@ fn an_assumed_role() {
 }
 
 #[test]
+fn a_role_whose_source_fails_is_not_replaced_by_another_source() {
+    if is_child() {
+        return;
+    }
+    let (store, home) = (store(), Home::new());
+    let keys = json(&store, "C");
+    let container = Fake::start(move |_| Some((200, keys.clone())));
+    let url = format!("{}/keys", container.url());
+    let change =
+        [("HOME", Some(home.path())), ("AWS_CONTAINER_CREDENTIALS_FULL_URI", Some(url.as_str()))];
+    for (source, reason) in [
+        ("role_arn = arn:aws:iam::1:role/r\ncredential_source = ENVIRONMENT", "AWS_ACCESS_KEY_ID"),
+        ("role_arn = arn:aws:iam::1:role/r\nsource_profile = default", "no credentials"),
+        ("credential_source = environment", "AWS_ACCESS_KEY_ID"),
+    ] {
+        home.write(".aws/config", &format!("[default]\n{source}\n"));
+        let failed = read(this_test!(), &store, &change);
+        assert!(failed.error("Unauthenticated").contains(reason), "{source}: {failed:?}");
+    }
+    assert!(container.asked().is_empty(), "{:?}", container.asked());
+    // STS repeats the token that signs.
+    let sts = Fake::start(|asked| {
+        let token = asked.header("x-amz-security-token").unwrap_or_default();
+        Some((403, format!("<R><Error><Code>No</Code><Message>{token}</Message></Error></R>")))
+    });
+    home.write(
+        ".aws/config",
+        "[default]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = base\n[profile base]\naws_access_key_id = k\naws_secret_access_key = s\naws_session_token = planted-token\n",
+    );
+    let url = sts.url();
+    let refused =
+        read(this_test!(), &store, &[change[0], ("AWS_ENDPOINT_URL_STS", Some(url.as_str()))]);
+    assert!(refused.error("Unauthenticated").contains("No: "), "{refused:?}");
+    assert!(!format!("{refused:?}").contains("planted"), "{refused:?}");
+}
+
+#[test]
 fn a_container() {
     if is_child() {
         return;
