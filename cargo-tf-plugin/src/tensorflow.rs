@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::python;
 
 /// Calls a macro with the TensorFlow releases that the project is tested with: for each the name of a test module and
-/// the version. `docs/releasing.md` says what else a new release takes; `.ci/run` and `.ci/release` read these lines.
+/// the version. `docs/new-tensorflow.md` says what else a new release takes; `.ci/run` and `.ci/release` read these lines.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! tensorflow_releases {
