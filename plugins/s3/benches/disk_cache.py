@@ -4,7 +4,7 @@
     python plugins/s3/benches/disk_cache.py          # with a Python that has TensorFlow
 
 Starts the project's server, writes 16 TFRecord files of 16 MiB to it and to a directory, reads them once to fill the cache, and then in
-pairs, in turns, each pair in the other order. Prints the median of the ratios, seconds and processor seconds of an epoch, and requests.
+pairs, in turns, each pair in the other order. Prints the median of the ratios, seconds and CPU seconds of an epoch, and requests.
 """
 import argparse
 import glob
@@ -77,11 +77,11 @@ def measure(options, directory):
 
     def epoch(place, **how):
         files = ["%s/part-%02d" % (places[place], file) for file in range(FILES)]
-        wall, processor = time.perf_counter(), time.process_time()
+        wall, cpu = time.perf_counter(), time.process_time()
         dataset = tf.data.TFRecordDataset(files, **how)
         count = int(dataset.reduce(tf.constant(0, tf.int64), lambda count, _: count + 1))
         assert count == FILES * RECORDS, count
-        return time.perf_counter() - wall, time.process_time() - processor
+        return time.perf_counter() - wall, time.process_time() - cpu
 
     def requests():
         return json.loads(tf.io.read_file("s3:///metrics.json").numpy())["attempts"]
@@ -89,7 +89,7 @@ def measure(options, directory):
     def blocks():
         return len(glob.glob(directory + "/cache/tf-disk-cache-1/??/*"))
 
-    print("first epoch, from the server: %.3f s, %.3f s of processor" % epoch("cached"))
+    print("first epoch, from the server: %.3f s, %.3f s of CPU time" % epoch("cached"))
     # Blocks are written after they were read; a file has a little less than 16 MiB with its lengths and checksums.
     while blocks() < FILES * 16:
         time.sleep(0.05)
@@ -114,8 +114,8 @@ def measure(options, directory):
             % (name, median(speed), min(speed), max(speed), (requests() - before) // options.rounds, FILES)
         )
         for place in times:
-            wall, processor = (median(column) for column in zip(*times[place]))
-            print("    %-6s %.3f s, %.3f s of processor" % (place, wall, processor))
+            wall, cpu = (median(column) for column in zip(*times[place]))
+            print("    %-6s %.3f s, %.3f s of CPU time" % (place, wall, cpu))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 //! A ranged GET by the plugin's client.
 //!
 //! `cargo bench -p tf-plugin-s3-benches --bench get [-- OPTIONS]`: `--write` puts the tables into `docs/`, `--quick` runs
-//! fewer rounds. The server and the client are processes of their own, so that the client's processor time is its own.
+//! fewer rounds. The server and the client are processes of their own, so that the client's CPU time is its own.
 #![forbid(unsafe_code)]
 
 use std::env;
@@ -240,10 +240,10 @@ fn measure(rounds: usize) -> Result<()> {
     Ok(())
 }
 
-/// Reads the object once. Seconds of processor, user and system, and of wall for a GiB.
+/// Reads the object once. Seconds of CPU time, user and system, and of wall for a GiB.
 fn one_round(object: &Ranges, buffers: &mut [Vec<u8>]) -> Result<([f64; 2], f64)> {
     let at_once = buffers.len() as u64;
-    let (start, before) = (Instant::now(), processor()?);
+    let (start, before) = (Instant::now(), cpu_seconds()?);
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..at_once)
             .zip(buffers)
@@ -261,12 +261,12 @@ fn one_round(object: &Ranges, buffers: &mut [Vec<u8>]) -> Result<([f64; 2], f64)
     })?;
     let of_a_gib = 1024.0 * MIB as f64 / OBJECT as f64;
     let wall = start.elapsed().as_secs_f64();
-    let after = processor()?;
+    let after = cpu_seconds()?;
     Ok(([0, 1].map(|kind| (after[kind] - before[kind]) * of_a_gib), wall * of_a_gib))
 }
 
 /// Seconds that this process has used, user and system.
-fn processor() -> Result<[f64; 2]> {
+fn cpu_seconds() -> Result<[f64; 2]> {
     let usage = getrusage(UsageWho::RUSAGE_SELF)?;
     Ok([usage.user_time(), usage.system_time()]
         .map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6))

@@ -18,7 +18,7 @@ pub enum Network {
 pub struct Sample {
     /// On the clock.
     pub seconds: f64,
-    /// That the threads of the client's process were on a processor.
+    /// That the threads of the client's process ran on a CPU.
     pub cpu: f64,
     /// Requests by operation of S3, of all the operations together.
     pub counts: BTreeMap<String, usize>,

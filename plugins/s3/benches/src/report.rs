@@ -64,7 +64,7 @@ pub fn markdown(figures: &Figures, rest: &Rest) -> String {
     text
 }
 
-/// The processor, its cores and the memory of this machine.
+/// The CPU, its cores and the memory of this machine.
 fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -169,7 +169,7 @@ fn shaped(figures: &Figures) -> Table {
     table
 }
 
-/// Times, processor time and requests of both libraries, if an earlier one ran.
+/// Times, CPU time and requests of both libraries, if an earlier one ran.
 fn earlier(figures: &Figures) -> Option<Table> {
     let mut table = Table::new(&[
         "operation",
@@ -177,7 +177,7 @@ fn earlier(figures: &Figures) -> Option<Table> {
         "this plugin",
         "before",
         "time",
-        "processor",
+        "CPU",
         "requests: this plugin / before",
     ]);
     let mut any = false;

@@ -19,7 +19,7 @@ const START: Duration = Duration::from_secs(180);
 pub struct Answer {
     /// On the clock.
     pub seconds: f64,
-    /// That its threads were on a processor.
+    /// That its threads ran on a CPU.
     pub cpu: f64,
     /// The peak of its memory above what it held after its imports.
     pub memory: u64,
