@@ -46,6 +46,7 @@ mod region;
 mod report;
 mod request;
 mod settings;
+mod store;
 mod write;
 
 pub use FilesystemPlugins as S3;
