@@ -26,18 +26,39 @@ impl Clock {
     /// Returns whether a store with this time refuses what is signed for this machine's time, or for the one that it
     /// told before: S3 does so from a difference of 15 minutes on.
     pub(crate) fn is_far_from(&self, there: SystemTime) -> bool {
-        let from = |now: SystemTime| now.duration_since(there).unwrap_or_else(|far| far.duration());
-        from(self.now()).max(from(SystemTime::now())) >= Duration::from_secs(15 * 60)
+        let far = distance(self.now(), there).max(distance(SystemTime::now(), there));
+        far >= Duration::from_secs(15 * 60)
     }
 
     /// Sets the store's time. Returns whether a request that was refused for its time may be retried at once.
     pub(crate) fn set(&self, there: SystemTime) -> bool {
         let now = SystemTime::now();
+        // Signatures have years of four digits, and a clock is not off by a century.
+        if distance(now, there) > Duration::from_secs(100 * 365 * 24 * 3600) {
+            return false;
+        }
         let ahead = match there.duration_since(now) {
             Ok(ahead) => i64::try_from(ahead.as_secs()).unwrap_or(0),
             Err(behind) => -i64::try_from(behind.duration().as_secs()).unwrap_or(0),
         };
         let before = self.ahead.swap(ahead, Ordering::Relaxed);
         self.corrections.allow(before.abs_diff(ahead) > 60, attempt().began)
+    }
+}
+
+fn distance(one: SystemTime, other: SystemTime) -> Duration {
+    one.duration_since(other).unwrap_or_else(|far| far.duration())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_that_no_signature_can_have_is_not_the_stores_time() {
+        let clock = Clock::default();
+        let year_9999 = SystemTime::UNIX_EPOCH + Duration::from_secs(253_402_300_799);
+        assert!(clock.is_far_from(year_9999) && !clock.set(year_9999));
+        assert!(distance(clock.now(), SystemTime::now()) < Duration::from_secs(60));
     }
 }

@@ -118,7 +118,8 @@ impl Copy<'_> {
         let call = Call::object("CopyObject", Method::PUT, &self.dst.key)
             .with_header("x-amz-copy-source", &source(self.src))?
             .with_optional("x-amz-copy-source-if-match", known.as_deref())?;
-        let call = Target::plain(self.to, self.dst).described(call)?;
+        // The copy keeps the source's type: some stores would apply the setting's.
+        let call = Target::plain(self.to, self.dst).placed(call)?;
         let (mut etag, mut modified) = (String::new(), None);
         self.to.send(call).await?.read("CopyObjectResult", |path, text| match path {
             ["ETag"] => etag = text.unwrap_or_default(),

@@ -26,7 +26,7 @@ pub(crate) fn new(bucket: &str, key: &str) -> Result<Name> {
             key.len()
         ))
     );
-    // The official client treats it as a missing key.
+    // As before: the AWS SDK, which sent the requests once, took it for a missing key.
     ensure!(
         key.is_empty() || !key.trim().is_empty(),
         Error::invalid_argument(format_args!(

@@ -321,7 +321,15 @@ impl Bucket {
 /// Returns whether a document is an error.
 fn is_error(body: &[u8]) -> bool {
     let mut is_error = false;
-    if body.windows(6).take(256).any(|part| part == b"<Error") {
+    // A store may send blanks while it works. Only the declaration comes before the first element.
+    let start = body.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(body.len());
+    let document = &body[start..];
+    let after = document.starts_with(b"<?").then(|| {
+        let end =
+            document.iter().position(|byte| *byte == b'>').map_or(document.len(), |end| end + 1);
+        document[end..].trim_ascii_start()
+    });
+    if after.unwrap_or(document).starts_with(b"<Error") {
         let _ = xml::elements(body, |path, _| is_error |= path.first() == Some(&"Error"));
     }
     is_error
@@ -423,6 +431,11 @@ mod tests {
     fn errors_in_a_success_are_found() {
         assert!(is_error(b"<?xml version=\"1.0\"?>\n <Error><Code>SlowDown</Code></Error>"));
         assert!(is_error(b"   <Error><Code>SlowDown</Code></Error>"));
+        let late = format!(
+            "<?xml version=\"1.0\"?>{}<Error><Code>SlowDown</Code></Error>",
+            " ".repeat(1000)
+        );
+        assert!(is_error(late.as_bytes()));
         for body in ["", "<Errors/>", "<R><Error><Key>k</Key></Error></R>", "<R>&lt;Error></R>"] {
             assert!(!is_error(body.as_bytes()), "{body}");
         }

@@ -41,7 +41,7 @@ impl PoolKey {
 }
 
 impl PartialEq for PoolKey {
-    // Connections with other TLS settings are different idle.
+    // Connections with other TLS settings are in other pools.
     fn eq(&self, other: &Self) -> bool {
         let tls = |pool_key: &Self| pool_key.tls.as_ref().map(Arc::as_ptr);
         self.port == other.port && self.host == other.host && tls(self) == tls(other)

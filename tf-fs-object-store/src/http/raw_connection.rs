@@ -117,8 +117,10 @@ impl RawConnection {
                 Stream::Plain(stream) => {
                     matches!(stream.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
                 }
-                // It skips the session tickets that arrived.
-                Stream::Tls(stream) => stream.read(&mut [0]).now_or_never().is_none(),
+                // It skips the session tickets that arrived. Tokio would let a task that has worked for long wait, whatever arrived.
+                Stream::Tls(stream) => {
+                    tokio::task::unconstrained(stream.read(&mut [0])).now_or_never().is_none()
+                }
             }
     }
 

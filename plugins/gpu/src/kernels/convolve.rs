@@ -252,7 +252,7 @@ impl Convolution {
         Some(MatMul { dtype, transpose, rows, inner, columns, batch, strides })
     }
 
-    /// Passes the launch, whose result is that of all parts, to `then` and returns kind that returns.
+    /// Passes the launch, whose result is that of all parts, to `then`, and returns what `then` returns.
     pub(super) fn with<R>(
         &self,
         op: &'static str,

@@ -3,7 +3,7 @@
 use super::strided_copy::too_large;
 use super::*;
 
-/// How a tensor is extended. The numbers are those of `shaders/mirror.comp`.
+/// How a tensor is extended. The numbers are those of `shaders/mirror_pad.comp`.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Symmetric = 0,

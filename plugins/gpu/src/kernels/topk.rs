@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The comparisons in a turn of the loop of `shaders/rank.comp`.
+/// The comparisons in a turn of the loop of `shaders/topk.comp`.
 const EACH: usize = 16;
 
 /// Finds the greatest elements of each row, and their places. They are always sorted: callers that need no order accept any.

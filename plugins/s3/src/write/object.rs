@@ -38,13 +38,17 @@ impl<'a> Target<'a> {
 }
 
 impl Target<'_> {
-    /// Sets the attributes of the object on a request that makes it.
+    /// Sets the encryption, the access and the storage class of the object on a request that makes it.
+    pub(crate) fn placed(&self, call: Call) -> Result<Call> {
+        let class = self.bucket.settings.storage_class.as_deref();
+        with_settings(self.bucket, call)?.with_optional("x-amz-storage-class", class)
+    }
+
+    /// Sets these and the attributes of the object.
     pub(crate) fn described(&self, call: Call) -> Result<Call> {
         let kept = self.attributes;
         let kind = kept.content_type.as_ref().or(self.bucket.settings.content_type.as_ref());
-        let class = self.bucket.settings.storage_class.as_deref();
-        let mut call =
-            with_settings(self.bucket, call)?.with_optional("x-amz-storage-class", class)?;
+        let mut call = self.placed(call)?;
         for (name, value) in [
             ("content-type", kind),
             ("cache-control", kept.cache_control.as_ref()),

@@ -20,7 +20,7 @@ const SPIN: Duration = Duration::from_micros(50);
 /// The pause between later checks.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// A part of the work in the GPU's stream. CudaRecorder are sent when they are recorded.
+/// A part of the work in the GPU's stream. Its commands are sent as they are recorded.
 pub(super) struct CudaRecorder {
     device: Arc<Device>,
     /// The event at the end of the batch.

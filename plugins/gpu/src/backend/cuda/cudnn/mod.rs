@@ -9,7 +9,7 @@ use crate::backend::driver::{BackendResult, Convolution, ConvolutionKind};
 use cudarc::cudnn::result::{self, CudnnError};
 use cudarc::cudnn::sys;
 use cudarc::driver::sys::CUstream;
-use plan::{ALIGNMENT, Plan};
+use plan::{ALIGNMENT, Plan, supported};
 use se_plugin::kernel::DType;
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -121,7 +121,8 @@ impl Cudnn {
     /// Returns the plan for a convolution, or `None` if cuDNN does not support it.
     fn plan(&self, convolution: &Convolution) -> Option<Arc<Plan>> {
         let Convolution { kind, dtype, shape } = convolution;
-        if self.wrong.contains(&(*kind, *dtype, shape.is_deep)) {
+        if self.wrong.contains(&(*kind, *dtype, shape.is_deep)) || supported(convolution).is_none()
+        {
             return None;
         }
         if let Some(known) = self.plans().get(convolution) {

@@ -111,7 +111,7 @@ macro_rules! choose {
 
 /// Returns the type of cuDNN and the bytes of an element, if cuDNN may support the convolution: not empty, with sizes of 31
 /// bits, and with images that are padded alike at both ends.
-fn supported(convolution: &Convolution) -> Option<(sys::cudnnDataType_t, usize)> {
+pub(super) fn supported(convolution: &Convolution) -> Option<(sys::cudnnDataType_t, usize)> {
     let WindowShape { images, windows, results, groups, .. } = &convolution.shape;
     let each = |of: &Windows| [of.size, of.stride, of.dilation, of.count];
     let sizes = windows.iter().flat_map(each).chain(*images).chain([*results, *groups]);
