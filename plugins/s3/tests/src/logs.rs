@@ -13,6 +13,10 @@ impl Log for Kept {
     }
 
     fn log(&self, record: &Record<'_>) {
+        // The server of the tests, in the same process, logs the requests that it receives.
+        if record.target().starts_with("s3s") {
+            return;
+        }
         let line = format!("{} {}: {}", record.level(), record.target(), record.args());
         LINES.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
