@@ -1,6 +1,8 @@
 //! Slices as Python writes them: `a[1:, ::-2, ..., None, 3]`.
 
 use super::shape::Shape;
+use crate::kernel::{OpKernelConstruction, OpKernelContext};
+use crate::platform::Platform;
 use tf_plugin_core::{Error, Result, ensure};
 
 /// The indices of an axis that a slice takes.
@@ -19,6 +21,32 @@ impl Steps {
     #[must_use]
     pub fn range(start: usize, count: usize) -> Self {
         Self { start, count, step: 1 }
+    }
+
+    /// Returns the indices of each axis that the op `Slice` takes: `size` of them from `begin`, all if `size` is -1.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for indices outside of the shape, or another number of them than it has axes.
+    pub fn of_slice(shape: &[usize], begin: &[i64], size: &[i64]) -> Result<Vec<Self>> {
+        let wrong = |text: String| Error::invalid_argument(text);
+        ensure!(
+            begin.len() == shape.len() && size.len() == shape.len(),
+            wrong(format!("begin {begin:?} and size {size:?} do not fit the shape {shape:?}"))
+        );
+        let steps = shape.iter().zip(begin.iter().zip(size)).map(|(&all, (&begin, &size))| {
+            let start = usize::try_from(begin).ok().filter(|&start| start <= all);
+            let steps = start.and_then(|start| {
+                let count = match size {
+                    -1 => all - start,
+                    size => usize::try_from(size).ok().filter(|&size| size <= all - start)?,
+                };
+                Some(Self::range(start, count))
+            });
+            steps.ok_or_else(|| {
+                wrong(format!("Expected begin[i] in [0, {all}] and size[i] within it, but got {begin} and {size}"))
+            })
+        });
+        steps.collect()
     }
 }
 
@@ -62,6 +90,22 @@ pub struct Masks {
     pub shrink: i64,
 }
 
+impl Masks {
+    /// Reads the masks of an op's attributes, such as those of `StridedSlice`.
+    ///
+    /// # Errors
+    /// As [`OpKernelConstruction::attr`].
+    pub fn read(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        Ok(Self {
+            begin: construction.attr("begin_mask")?,
+            end: construction.attr("end_mask")?,
+            ellipsis: construction.attr("ellipsis_mask")?,
+            new_axis: construction.attr("new_axis_mask")?,
+            shrink: construction.attr("shrink_axis_mask")?,
+        })
+    }
+}
+
 /// The elements that a slice takes of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -80,6 +124,15 @@ impl Plan {
 }
 
 impl StridedSlice {
+    /// Reads the slice of an op from its host inputs 1, 2 and 3.
+    ///
+    /// # Errors
+    /// As [`OpKernelContext::host_integers`].
+    pub fn read<P: Platform>(context: &OpKernelContext<'_, P>, masks: Masks) -> Result<Self> {
+        let [begin, end, strides] = [1, 2, 3].map(|index| context.host_integers(index));
+        Ok(Self { begin: begin?, end: end?, strides: strides?, masks })
+    }
+
     /// Returns the plan of the slice of a tensor of this shape.
     ///
     /// # Errors
@@ -177,6 +230,18 @@ mod tests {
     fn slice(begin: &[i64], end: &[i64], strides: &[i64], masks: Masks) -> StridedSlice {
         let [begin, end, strides] = [begin, end, strides].map(<[i64]>::to_vec);
         StridedSlice { begin, end, strides, masks }
+    }
+
+    #[test]
+    fn indices_of_the_op_slice_stay_inside_the_shape() {
+        let steps = Steps::of_slice(&[4, 3], &[1, 3], &[-1, 0]).unwrap();
+        assert_eq!(steps, [Steps::range(1, 3), Steps::range(3, 0)]);
+        for (begin, size) in
+            [([5, 0], [0, 0]), ([-1, 0], [1, 1]), ([1, 0], [4, 1]), ([0, 0], [-2, 1])]
+        {
+            assert!(Steps::of_slice(&[4, 3], &begin, &size).is_err(), "{begin:?} {size:?}");
+        }
+        assert!(Steps::of_slice(&[4, 3], &[0], &[1]).is_err());
     }
 
     /// Compares each slice with Python's of a list.

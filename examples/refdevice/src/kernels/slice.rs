@@ -31,43 +31,10 @@ kernels! {
     Stored [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool]
     "Slice" Slice index(Index) host("begin", "size") = |context, op| {
         let shape = input_shape(context, 0)?;
-        let (begin, size) = (context.host_integers(1)?, context.host_integers(2)?);
-        ensure!(
-            begin.len() == shape.len() && size.len() == shape.len(),
-            wrong(format!("begin {begin:?} and size {size:?} do not fit the shape {shape:?}"))
-        );
-        let steps = shape.iter().zip(begin.iter().zip(&size)).map(|(&all, (&begin, &size))| {
-            let start = usize::try_from(begin).ok().filter(|&start| start <= all);
-            let steps = start.and_then(|start| {
-                let count = match size {
-                    -1 => all - start,
-                    size => usize::try_from(size).ok().filter(|&size| size <= all - start)?,
-                };
-                Some(Steps::range(start, count))
-            });
-            steps.ok_or_else(|| wrong(format!("Expected begin[i] in [0, {all}] and size[i] within it, but got {begin} and {size}")))
-        });
-        let steps = steps.collect::<Result<Vec<_>>>()?;
+        let steps = Steps::of_slice(&shape, &context.host_integers(1)?, &context.host_integers(2)?)?;
         let out_shape = steps.iter().map(|steps| steps.count).collect();
         rearrange::<T::Bits>(context, op, 0, out_shape, move |input, out| slice(input, out, &steps))
     };
-}
-
-/// Returns the masks of a strided slice.
-fn masks(construction: &OpKernelConstruction<'_>) -> Result<Masks> {
-    Ok(Masks {
-        begin: construction.attr("begin_mask")?,
-        end: construction.attr("end_mask")?,
-        ellipsis: construction.attr("ellipsis_mask")?,
-        new_axis: construction.attr("new_axis_mask")?,
-        shrink: construction.attr("shrink_axis_mask")?,
-    })
-}
-
-/// Reads a slice from three host inputs.
-fn strided(context: &Run<'_>, masks: Masks) -> Result<StridedSlice> {
-    let [begin, end, strides] = [1, 2, 3].map(|index| context.host_integers(index));
-    Ok(StridedSlice { begin: begin?, end: end?, strides: strides?, masks })
 }
 
 struct StridedSliceKernel<T> {
@@ -87,12 +54,12 @@ impl<T: Stored> Kernel for StridedSliceKernel<T> {
     type Platform = RefPlatform;
 
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self { masks: masks(construction)?, elements: PhantomData })
+        Ok(Self { masks: Masks::read(construction)?, elements: PhantomData })
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
         let input = context.input(0)?;
         let shape = shape(&input)?;
-        let plan = strided(context, self.masks)?.plan(&shape)?;
+        let plan = StridedSlice::read(context, self.masks)?.plan(&shape)?;
         let out = output(context, 0, &plan.shape)?;
         let sizes = plan.sizes();
         launch(context, "StridedSlice", [&input], [&out], move |[input], [out]| {
@@ -117,12 +84,12 @@ impl<T: Stored> Kernel for StridedSliceGrad<T> {
     type Platform = RefPlatform;
 
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        Ok(Self { masks: masks(construction)?, elements: PhantomData })
+        Ok(Self { masks: Masks::read(construction)?, elements: PhantomData })
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
         let out_shape = host_shape(context, 0)?;
         let gradient = context.input(4)?;
-        let plan = strided(context, self.masks)?.plan(&out_shape)?;
+        let plan = StridedSlice::read(context, self.masks)?.plan(&out_shape)?;
         let gradient_shape = shape(&gradient)?;
         ensure!(
             gradient_shape == plan.shape,

@@ -4,23 +4,6 @@ use super::strided_copy::{Walk, broadcast, copy_of_input, fill, input_shape, sli
 use super::*;
 use se_plugin::toolkit::slice::{Masks, Steps, StridedSlice};
 
-/// Reads the masks of a strided slice.
-fn masks(construction: &OpKernelConstruction<'_>) -> Result<Masks> {
-    Ok(Masks {
-        begin: construction.attr("begin_mask")?,
-        end: construction.attr("end_mask")?,
-        ellipsis: construction.attr("ellipsis_mask")?,
-        new_axis: construction.attr("new_axis_mask")?,
-        shrink: construction.attr("shrink_axis_mask")?,
-    })
-}
-
-/// Reads the slice from three host inputs.
-fn strided(context: &Run<'_>, masks: Masks) -> Result<StridedSlice> {
-    let [begin, end, strides] = [1, 2, 3].map(|index| context.host_integers(index));
-    Ok(StridedSlice { begin: begin?, end: end?, strides: strides?, masks })
-}
-
 /// Writes values into a slice of `target`, repeated along axes that they do not have.
 fn assign(
     context: &Run<'_>,
@@ -30,7 +13,7 @@ fn assign(
     values: &DeviceTensor,
 ) -> Result<()> {
     let (whole, actual) = (shape(target)?, shape(values)?);
-    let plan = strided(context, masks)?.plan(&whole)?;
+    let plan = StridedSlice::read(context, masks)?.plan(&whole)?;
     let walk = slice(&whole, &plan.steps).reversed();
     if actual == plan.shape {
         return walk.enqueue(context, op, values.into(), target);
@@ -50,29 +33,29 @@ fn assign(
 
 kernels! {
     types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool], Index = [i32, i64])
-    "StridedSlice" StridedSliceKernel [Masks = masks]
+    "StridedSlice" StridedSliceKernel [Masks = Masks::read]
         (host_memory("begin", "end", "strides")) = |context, op, &masks| {
         let input = context.input(0)?;
         let shape = shape(&input)?;
-        let plan = strided(context, masks)?.plan(&shape)?;
+        let plan = StridedSlice::read(context, masks)?.plan(&shape)?;
         let out = output(context, 0, &plan.shape)?;
         slice(&shape, &plan.steps).enqueue(context, op, (&input).into(), &out)
     };
-    "TensorStridedSliceUpdate" TensorStridedSliceUpdate [Masks = masks]
+    "TensorStridedSliceUpdate" TensorStridedSliceUpdate [Masks = Masks::read]
         (host_memory("begin", "end", "strides")) = |context, op, &masks| {
         assign(context, op, masks, &copy_of_input(context, op)?, &context.input(4)?)
     };
-    "ResourceStridedSliceAssign" ResourceStridedSliceAssign [Masks = masks] (host_memory("ref", "begin", "end", "strides"), variables) =
+    "ResourceStridedSliceAssign" ResourceStridedSliceAssign [Masks = Masks::read] (host_memory("ref", "begin", "end", "strides"), variables) =
         |context, op, &masks| {
             let variables = context.variables(&[0])?;
             assign(context, op, masks, &variables[0], &context.input(4)?)
         };
     types (T = [f32, f64, f16, bf16, i64], Index = [i32, i64])
-    "StridedSliceGrad" StridedSliceGrad [Masks = masks]
+    "StridedSliceGrad" StridedSliceGrad [Masks = Masks::read]
         (host_memory("shape", "begin", "end", "strides")) = |context, op, &masks| {
         let out_shape = host_shape(context, 0)?;
         let gradient = context.input(4)?;
-        let plan = strided(context, masks)?.plan(&out_shape)?;
+        let plan = StridedSlice::read(context, masks)?.plan(&out_shape)?;
         let actual = shape(&gradient)?;
         if actual != plan.shape {
             return Err(wrong(format!("dy has the shape {actual:?} and not {:?}", plan.shape)));
@@ -89,22 +72,7 @@ kernels! {
     types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool], Index = [i32, i64])
     "Slice" Slice (host_memory("begin", "size")) = |context, op| {
         let shape = input_shape(context, 0)?;
-        let (begin, size) = (context.host_integers(1)?, context.host_integers(2)?);
-        if begin.len() != shape.len() || size.len() != shape.len() {
-            return Err(wrong(format!("begin {begin:?} and size {size:?} do not fit the shape {shape:?}")));
-        }
-        let steps = shape.iter().zip(begin.iter().zip(&size)).map(|(&all, (&begin, &size))| {
-            let start = usize::try_from(begin).ok().filter(|&start| start <= all);
-            let steps = start.and_then(|start| {
-                let count = match size {
-                    -1 => all - start,
-                    size => usize::try_from(size).ok().filter(|&size| size <= all - start)?,
-                };
-                Some(Steps::range(start, count))
-            });
-            steps.ok_or_else(|| wrong(format!("Expected begin[i] in [0, {all}] and size[i] within it, but got {begin} and {size}")))
-        });
-        let steps = steps.collect::<Result<Vec<_>>>()?;
+        let steps = Steps::of_slice(&shape, &context.host_integers(1)?, &context.host_integers(2)?)?;
         let walk = slice(&shape, &steps);
         let sizes: Shape = steps.iter().map(|steps| steps.count).collect();
         let (input, out) = (context.input(0)?, output(context, 0, &sizes)?);
