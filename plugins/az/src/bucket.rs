@@ -39,7 +39,7 @@ pub(crate) fn marks_directory(response: &Response) -> bool {
         || response.header("x-ms-resource-type") == Some("directory")
 }
 
-/// Fails as if there were no blob, if it marks a directory: there is no file of this name.
+/// Returns NOT_FOUND for the marker of a directory, which is not a file.
 pub(crate) fn refuse_directory(key: &str, response: &Response) -> Result<(), HttpError> {
     if key.ends_with('/') || !marks_directory(response) {
         return Ok(());

@@ -32,7 +32,7 @@ pub(crate) struct Chain {
     services: Arc<Services>,
 }
 
-/// Why there are no credentials: which sources were tried, with their results.
+/// Why no source has credentials: the sources that were tried, with their results.
 #[derive(Clone, Debug)]
 pub(crate) struct NoCredentials {
     tried: Vec<(String, String)>,

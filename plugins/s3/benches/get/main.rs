@@ -101,7 +101,7 @@ fn compare(arguments: &[&str]) -> Result<()> {
         let per_byte = (many? - few?) as f64 / (4 * RANGE) as f64;
         work.push([scheme.to_owned(), format!("{per_byte:.2}"), copies.to_owned()]);
         let fork = |kind: &str| measured[kind].as_str().unwrap_or("–").to_owned();
-        forks.push([scheme.to_owned(), fork("anew"), fork("kept")]);
+        forks.push([scheme.to_owned(), fork("reopened"), fork("kept")]);
     }
     let text = format!(
         "Per GiB, user and system time:\n\n{times}\nBy the number of requests:\n\n{scaling}\nWork:\n\n{work}\n\
@@ -234,7 +234,7 @@ fn measure(rounds: usize) -> Result<()> {
             }
         }
     }
-    figures["anew"] = json!(forked(|| Ranges::open(URI).map_err(anyhow::Error::from))?);
+    figures["reopened"] = json!(forked(|| Ranges::open(URI).map_err(anyhow::Error::from))?);
     figures["kept"] = json!(forked(|| Ok(&object))?);
     println!("{figures}");
     Ok(())
