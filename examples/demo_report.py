@@ -1,7 +1,12 @@
 """What the demos of the examples say: numbered steps while they run, a table at the end, and what was wrong."""
 import contextlib
+import json
+import subprocess
 import sys
 import time
+
+# A hang must not be forever.
+LIMIT = 900
 
 
 class Wrong(Exception):
@@ -17,6 +22,21 @@ def last_lines(file):
     """The end of what another program wrote into an open file."""
     file.seek(0)
     return "".join("    | " + line for line in file.readlines()[-25:])
+
+
+def run(program, environment, messages, what):
+    """The last line of JSON of a program that must succeed."""
+    try:
+        finished = subprocess.run(program, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=messages, text=True, timeout=LIMIT)
+    except subprocess.TimeoutExpired as error:
+        raise Wrong("%s has not ended after %d s\n%s" % (what, LIMIT, last_lines(messages))) from error
+    except OSError as error:
+        raise Wrong("cannot run %s: %s" % (program[0], error)) from error
+    lines = [line for line in finished.stdout.splitlines() if line.startswith("{")]
+    if finished.returncode != 0 or not lines:
+        raise Wrong("%s ended with status %d\n%s" % (what, finished.returncode, last_lines(messages)))
+    return json.loads(lines[-1])
 
 
 class Report:

@@ -89,7 +89,7 @@ def main():
     arguments = parser.parse_args()
     for plugin in arguments.plugin:
         load_library.load_pluggable_device_library(os.path.abspath(plugin))
-    # What could be computed at once stays one op after the other.
+    # Ops that could be fused stay one after the other.
     tf.config.optimizer.set_experimental_options(dict(disable_meta_optimizer=True))
     gc.disable()
     rows = [measure(name, function, times, arguments.rounds) for name, (function, times) in ROWS.items()]

@@ -1,4 +1,4 @@
-//! What the device SDK costs: the device of `plugin`, safe Rust on the SDK, against the same device in
+//! Measures the cost of the device SDK: the device of `plugin`, safe Rust on the SDK, against the same device in
 //! `device.cc`, written by hand in C++, side by side; and the reference device against TensorFlow's CPU.
 //!
 //! `cargo bench -p tf-plugin-benches --bench device -- --help` lists the options.
@@ -57,7 +57,7 @@ struct Arguments {
     /// Keeps callgrind's profiles here, one a row and plugin.
     #[arg(long)]
     profiles: Option<PathBuf>,
-    /// What cargo adds.
+    /// The option that cargo adds.
     #[arg(long = "bench", hide = true)]
     _bench: bool,
 }
@@ -130,7 +130,7 @@ fn main() -> Result<()> {
 }
 
 impl Bench<'_> {
-    /// What a script of this folder answers, which takes its measurements in TensorFlow.
+    /// Returns the result of a script of this folder, which measures in TensorFlow.
     fn python(&self, script: &str, arguments: &[&str], plugins: &[&Path]) -> Result<Value> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("device").join(script);
         let mut command = self.tensorflow.python_command();

@@ -136,7 +136,7 @@ def prepare(directory):
     with tf.io.TFRecordWriter(os.path.join(directory, "records.tfrecord")) as writer:
         for _ in range(RECORDS):
             writer.write(RECORD)
-    # What is still to be written would disturb the measurements.
+    # Unwritten pages would disturb the measurements.
     os.sync()
 
 

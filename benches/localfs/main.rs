@@ -26,7 +26,7 @@ struct Arguments {
     /// that writes back what earlier rounds wrote disturbs later ones.
     #[arg(long)]
     directory: Option<PathBuf>,
-    /// What cargo adds.
+    /// The option that cargo adds.
     #[arg(long = "bench", hide = true)]
     _bench: bool,
 }

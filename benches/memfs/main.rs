@@ -45,7 +45,7 @@ struct Arguments {
     /// Keeps callgrind's profiles here, one a row and plugin.
     #[arg(long)]
     profiles: Option<PathBuf>,
-    /// What cargo adds.
+    /// The option that cargo adds.
     #[arg(long = "bench", hide = true)]
     _bench: bool,
 }

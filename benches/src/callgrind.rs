@@ -17,13 +17,15 @@ pub use crate::abi::tf_plugin_bench_counted as counted;
 pub struct Count {
     /// In the plugin and in what it calls.
     pub total: u64,
-    /// Of these, in TensorFlow's `TF_SetStatus` and in what that calls.
+    /// In all that was counted: the plugin's callers included.
+    pub all: u64,
+    /// Of those in the plugin, in TensorFlow's `TF_SetStatus` and in what that calls.
     pub status: u64,
 }
 
 /// Runs this program under callgrind with `arguments` and the path of each plugin in turn, and counts in each
 /// call of [`counted`], in their order, the instructions that it spends in that plugin. The profiles of each,
-/// for `callgrind_annotate`, stay in a folder of its own below `profiles`.
+/// for `callgrind_annotate`, stay in a separate folder below `profiles`.
 pub fn count_each<const N: usize>(
     names: [&str; N],
     plugins: &[PathBuf; N],
@@ -73,7 +75,7 @@ pub fn count_each<const N: usize>(
 /// what its calls of `TF_SetStatus` cost.
 fn read(profile: &str, plugin: &Path) -> Count {
     let plugin = plugin.display().to_string();
-    let mut count = Count { total: 0, status: 0 };
+    let mut count = Count { total: 0, all: 0, status: 0 };
     let (mut object, mut called_object, mut called) = ("", None, "");
     let mut lines = profile.lines();
     while let Some(line) = lines.next() {
@@ -94,7 +96,11 @@ fn read(profile: &str, plugin: &Path) -> Count {
                     count.status += cost;
                 }
             }
-            _ => {}
+            _ => {
+                if let Some(all) = line.strip_prefix("totals: ") {
+                    count.all = all.trim().parse().unwrap_or(0);
+                }
+            }
         }
     }
     count
@@ -129,8 +135,9 @@ cob=/tensorflow.so
 cfn=TF_SetStatus
 calls=3 0
 9 24
+totals: 1645
 ";
         let count = read(profile, Path::new("/plugin.so"));
-        assert_eq!(count, Count { total: 90, status: 24 });
+        assert_eq!(count, Count { total: 90, all: 1645, status: 24 });
     }
 }

@@ -14,7 +14,7 @@ const GOAL: f64 = 1.05;
 
 /// An operation that is measured.
 pub trait Row: Copy {
-    /// What the table calls the row.
+    /// Returns the row's name in the table.
     fn name(self) -> &'static str;
 
     /// How many operations make up a round.

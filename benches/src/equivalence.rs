@@ -23,7 +23,7 @@ pub(crate) fn ensure_equal(a: &[String], b: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// What the plugin answers to operations of every measured kind, with good and bad paths; nothing is
+/// Returns the results of operations of every measured kind, with good and bad paths; nothing is
 /// left behind.
 fn transcript(plugin: &Filesystem) -> Vec<String> {
     // The last one is empty.

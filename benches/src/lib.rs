@@ -1,16 +1,19 @@
-//! What the benchmarks share: building plugins, what is done with their C tables, counting instructions, and writing
+//! Shared code of the benchmarks: building plugins, calling their C tables, counting instructions, and writing
 //! the results into `docs`.
 
-#[expect(unsafe_code, reason = "a name that is not mangled")]
-mod abi;
+#[expect(unsafe_code, reason = "a name that is not mangled, and calls of TensorFlow's C interface")]
+pub mod abi;
 pub mod build;
 pub mod callgrind;
 pub mod comparison;
 pub mod devices;
 pub mod equivalence;
+pub mod ops;
 pub mod report;
 pub mod rows;
 pub mod stats;
+pub mod training;
+pub mod worker;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use cargo_tf_plugin::host::{CallResult, Device, Filesystem, Library};
@@ -36,7 +39,7 @@ pub fn device(plugin: &Path) -> Result<Device> {
     loaded.map_err(|why| anyhow!("{}: {why}", plugin.display()))
 }
 
-/// What a script answers in JSON.
+/// Returns a script's result, in JSON.
 pub fn answer(command: &mut Command) -> Result<Value> {
     let output = command.stderr(Stdio::inherit()).output().context("cannot run Python")?;
     ensure!(output.status.success(), "the measurement failed ({}); see above", output.status);
@@ -68,7 +71,7 @@ pub fn times_of<const N: usize>(
     Ok(rounds)
 }
 
-/// What must succeed.
+/// Returns the result of a call that must succeed.
 pub fn done<T>(done: CallResult<'_, T>) -> Result<T> {
     done.map_err(|why| anyhow!("{why}"))
 }

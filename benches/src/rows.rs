@@ -26,10 +26,10 @@ type Run = fn(&mut Session<'_>, usize);
 pub struct Row {
     name: &'static str,
     operations: usize,
-    /// What is read or appended at once.
+    /// The size of a read or an append.
     bytes: usize,
     appends: bool,
-    /// What each operation comes to.
+    /// The code that each operation returns.
     code: TF_Code,
     run: Run,
 }

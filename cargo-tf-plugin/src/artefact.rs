@@ -1,4 +1,4 @@
-//! What a shared library shows without running it.
+//! A shared library, read without running it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env::consts::ARCH;
@@ -30,8 +30,11 @@ pub(crate) const ENTRY_POINTS: [&str; 7] = [
     "GetPjrtApi",
 ];
 
-/// The other export of the SDK's macros, for Python.
-const OF_THE_SDK: &str = "tf_plugin_device_type";
+/// The other exports of the SDK's macros, for Python and for this command.
+const OF_THE_SDK: [&str; 2] = ["tf_plugin_device_type", OPS];
+
+/// The export that describes the ops of a library.
+pub(crate) const OPS: &str = "tf_plugin_ops";
 
 /// The names of TensorFlow's libraries, without version and ending.
 const TENSORFLOW_LIBRARIES: [&str; 2] = ["libtensorflow_framework.", "libtensorflow_cc."];
@@ -49,8 +52,11 @@ pub struct Artefact {
     pub(crate) machine: String,
     /// TensorFlow's entry points that the library exports.
     pub entry_points: Vec<&'static str>,
-    /// Its other exports, except the one that the SDK exports for Python.
+    /// Its other exports, except those of the SDK's macros.
     pub other_exports: Vec<String>,
+    /// Whether it describes its ops.
+    #[serde(skip)]
+    pub(crate) describes_ops: bool,
     /// The libraries that the dynamic linker loads for it.
     pub needed: Vec<String>,
     /// The highest version that it needs of each: `GLIBC`, `GLIBCXX`, `CXXABI`.
@@ -148,9 +154,12 @@ impl Artefact {
         }
         self.entry_points =
             ENTRY_POINTS.into_iter().filter(|name| exports.contains(*name)).collect();
+        self.describes_ops = exports.contains(OPS);
         self.other_exports = exports
             .into_iter()
-            .filter(|name| !self.entry_points.contains(&name.as_str()) && name != OF_THE_SDK)
+            .filter(|name| {
+                !self.entry_points.contains(&name.as_str()) && !OF_THE_SDK.contains(&&**name)
+            })
             .collect();
 
         let sections = file.elf_header().sections(endian, data)?;
@@ -278,12 +287,12 @@ fn check_type(path: &Path, file: &ElfFile64<'_>) -> Result<()> {
 fn versions(file: &ElfFile64<'_>) -> object::Result<BTreeMap<String, Vec<String>>> {
     let (endian, data, sections) = (file.endian(), file.data(), file.elf_section_table());
     let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
-    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut needed: BTreeMap<String, Vec<String>> = BTreeMap::new();
     if let Some((mut libraries, link)) = sections.gnu_verneed(endian, data)? {
         let strings = sections.strings(endian, data, link)?;
         while let Some((_, mut versions)) = libraries.next()? {
             while let Some(version) = versions.next()? {
-                found.entry(text(version.name(endian, strings)?)).or_default();
+                needed.entry(text(version.name(endian, strings)?)).or_default();
             }
         }
     }
@@ -291,11 +300,11 @@ fn versions(file: &ElfFile64<'_>) -> object::Result<BTreeMap<String, Vec<String>
         for symbol in file.dynamic_symbols().filter(|symbol| symbol.is_undefined()) {
             let index = versions.version_index(endian, symbol.index()).index();
             if let Some(version) = versions.version(index)? {
-                found.entry(text(version.name())).or_default().push(symbol.name()?.to_owned());
+                needed.entry(text(version.name())).or_default().push(symbol.name()?.to_owned());
             }
         }
     }
-    Ok(found)
+    Ok(needed)
 }
 
 /// Returns the highest version of each library that has functions.
@@ -327,8 +336,8 @@ impl Artefact {
         for library in &TENSORFLOW_LIBRARIES[..if both { 2 } else { 1 }] {
             let path = tensorflow.library_dir().join(format!("{library}so.2"));
             let failed = || format!("cannot read {}", path.display());
-            let found = exported(&path, &missing).with_context(failed)?;
-            missing.retain(|name| !found.contains(*name));
+            let present = exported(&path, &missing).with_context(failed)?;
+            missing.retain(|name| !present.contains(*name));
         }
         Ok(missing.into_iter().map(str::to_owned).collect())
     }
@@ -346,11 +355,11 @@ fn exported(path: &Path, names: &BTreeSet<&str>) -> Result<BTreeSet<String>> {
     };
     let symbols = sections.symbols(endian, data, elf::SHT_DYNSYM)?;
     let versions = sections.versions(endian, data)?.unwrap_or_default();
-    let found = names.iter().filter(|name| {
+    let present = names.iter().filter(|name| {
         let hash = elf::gnu_hash(name.as_bytes());
         table.find(endian, name.as_bytes(), hash, None, &symbols, &versions).is_some()
     });
-    Ok(found.map(|name| (*name).to_owned()).collect())
+    Ok(present.map(|name| (*name).to_owned()).collect())
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ impl Workspace {
     pub(crate) fn build_program(&self, package: &str) -> Result<PathBuf> {
         let mut command = cargo();
         command.current_dir(self.root()).args(["build", "--package", package, "--bin", package]);
-        let program = built(command, package)?.into_iter().find_map(|made| made.executable);
+        let program = built(command, package)?.into_iter().find_map(|artifact| artifact.executable);
         program.map(Into::into).with_context(|| format!("cargo has built no program `{package}`"))
     }
 
@@ -60,9 +60,10 @@ impl Workspace {
         if let Some(target) = &linking.target {
             command.args(["--target", target]);
         }
-        let made = built(command, name)?.into_iter();
-        let made = made.filter(|made| made.target.is_cdylib() && made.package_id == package.id);
-        let files = made.flat_map(|made| made.filenames);
+        let artifacts = built(command, name)?.into_iter();
+        let artifacts = artifacts
+            .filter(|artifact| artifact.target.is_cdylib() && artifact.package_id == package.id);
+        let files = artifacts.flat_map(|artifact| artifact.filenames);
         let files = files.filter(|file| file.extension() == Some(DLL_EXTENSION)).map(Into::into);
         chosen(files.collect(), linking.target.is_none(), name)
     }
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_targets_the_library_is_this_machine_s() {
+    fn the_library_of_this_machine_is_chosen_of_several_targets() {
         let scratch = tempfile::tempdir().expect("a directory");
         let [x86_64, aarch64] = [62, 183].map(|machine| {
             let mut header = [0; 64];
@@ -212,7 +213,7 @@ mod tests {
     fn a_manifest_names_the_profile_or_says_nothing() {
         let workspace = Workspace::current().expect("tests run in the workspace");
         let mut package = workspace.package("s3").expect("an example").clone();
-        assert_eq!(profile(&package).expect("a profile"), "dist");
+        assert_eq!(profile(&package).expect("a profile"), "dist-small");
         package.metadata = Value::Null;
         assert_eq!(profile(&package).expect("a profile"), "release");
         package.metadata = serde_json::json!({"tf-plugin": {"profile": 1}});

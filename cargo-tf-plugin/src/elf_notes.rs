@@ -3,11 +3,11 @@
 use object::Endianness;
 use serde::Serialize;
 
-/// What the SDK's macros note about a scheme or a platform.
+/// The SDK's note about a scheme, a platform or an op.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Note {
     pub(crate) of: NoteOf,
-    /// The scheme, or the device type.
+    /// The scheme, the device type, or the op.
     pub(crate) text: String,
     /// The version of the SDK.
     pub(crate) sdk: String,
@@ -25,6 +25,7 @@ pub(crate) struct Note {
 pub(crate) enum NoteOf {
     Filesystem,
     Device,
+    Op,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -60,6 +61,7 @@ impl Note {
             of: match kind {
                 1 => NoteOf::Filesystem,
                 2 => NoteOf::Device,
+                4 => NoteOf::Op,
                 _ => return None,
             },
             panic: if number(4)? == 0 { Panic::Unwind } else { Panic::Abort },
@@ -90,6 +92,8 @@ mod tests {
         assert_eq!(Note::parse(1, &description, Endianness::Little), Some(note));
         assert_eq!(Note::parse(3, &description, Endianness::Little), None);
         assert_eq!(Note::parse(1, &description[..30], Endianness::Little), None);
+        let op = Note::parse(4, &description, Endianness::Little).expect("a note about an op");
+        assert_eq!((op.of, &*op.text), (NoteOf::Op, "mem"));
         description[0] = 2;
         let newer =
             Note::parse(1, &description, Endianness::Little).expect("a layout that is known");

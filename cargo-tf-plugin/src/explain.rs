@@ -92,8 +92,8 @@ mod tests {
     fn no_entry_hides_another() {
         for known in KNOWN.iter() {
             let text = known.parts.join(" … ");
-            let found = explain(&text).expect("it contains the parts");
-            assert_eq!(found.parts, known.parts, "{text}");
+            let explanation = explain(&text).expect("it contains the parts");
+            assert_eq!(explanation.parts, known.parts, "{text}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// What the signal handlers read and write.
+/// The state that the signal handlers read and write.
 struct State {
     /// Whether a signal ends the process, as it does without handlers.
     idle: Arc<AtomicBool>,

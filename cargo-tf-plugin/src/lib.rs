@@ -31,6 +31,7 @@ pub mod host;
 mod install;
 mod interrupt;
 mod operations;
+mod ops;
 mod output;
 mod packages;
 mod pinned;

@@ -26,7 +26,7 @@ pub(crate) enum By {
 pub(crate) struct Operation {
     pub(crate) name: String,
     pub(crate) by: By,
-    /// What happens, if the plugin does not implement it.
+    /// The effect of a call, if the plugin does not implement it.
     pub(crate) effect: String,
 }
 

@@ -81,7 +81,7 @@ fn goal(name: &str, text: &str) -> Result<Goal<Packages>> {
         requirements,
         release: NEWEST.to_owned(),
         first_import: None,
-        found: |_, python| {
+        locate: |_, python| {
             let (python, site_packages) = python::ask(python, &["-I"], LOCATE)?;
             Ok(Packages { python, site_packages })
         },

@@ -25,9 +25,9 @@ pub(crate) fn goal(version: &str) -> Goal<TensorFlow> {
         stamp_name: "tensorflow-complete",
         requirements,
         release: version.to_owned(),
-        found: |goal, python| {
+        locate: |goal, python| {
             // Isolated: packages that the user has installed elsewhere do not count.
-            let Some(tensorflow) = TensorFlow::found(python, &["-I"])? else {
+            let Some(tensorflow) = TensorFlow::locate(python, &["-I"])? else {
                 bail!("{} has no TensorFlow", python.display());
             };
             if tensorflow.version() != goal.release {
@@ -101,7 +101,7 @@ impl TensorFlow {
         if !python.exists() {
             return Ok(None);
         }
-        Self::found(&python, &[]).with_context(|| {
+        Self::locate(&python, &[]).with_context(|| {
             format!(
                 "cannot use the TensorFlow of the active environment {} (VIRTUAL_ENV); name another with `--tf`, or \
                  deactivate the environment",
@@ -152,9 +152,9 @@ mod tests {
         let bin = venv.path().join("bin");
         std::fs::create_dir(&bin).expect("made");
         let python = |package: &str| {
-            let found =
+            let located =
                 format!(r#"{{"package": {package}, "version": "2.9.0", "executable": null}}"#);
-            let script = format!("#!/bin/sh\necho '{found}'\n");
+            let script = format!("#!/bin/sh\necho '{located}'\n");
             write_program(&bin.join("python"), script.as_bytes()).expect("written");
             TensorFlow::active(venv.path())
         };

@@ -112,7 +112,8 @@ impl Artefact {
         if artefact.entry_points.is_empty() {
             bail!(
                 "{shown} exports nothing that TensorFlow looks for ({}); \
-                 write `#[filesystem_plugin(scheme = \"…\")]` or `#[device_plugin]` on an impl in it",
+                 write `#[filesystem_plugin(scheme = \"…\")]` or `#[device_plugin]` on an impl in it, or `op_plugin!();` \
+                 for its ops",
                 ENTRY_POINTS[..3].join(", ")
             );
         }
@@ -241,7 +242,7 @@ mod tests {
     const PLUGIN: &str = "void TF_InitPlugin(void) {}";
 
     #[test]
-    fn what_a_library_needs_is_its_platform() {
+    fn the_platform_tag_is_from_the_needed_functions() {
         let mut alone = library(PLUGIN, &[]).expect("a plugin");
         let machine = std::env::consts::ARCH;
         assert_eq!(alone.platform(None), format!("manylinux_2_17_{machine}"));

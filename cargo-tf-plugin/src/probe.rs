@@ -39,7 +39,7 @@ pub enum Event {
         code: String,
         message: String,
     },
-    /// What `TF_InitPlugin` has filled in.
+    /// The part that `TF_InitPlugin` has filled in.
     Offer {
         schemes: usize,
         allocate: bool,
@@ -48,7 +48,7 @@ pub enum Event {
     Scheme(Scheme),
     /// The same scheme as the plugin offers it to TensorFlow 2.22, if it requests the release.
     Newer(Scheme),
-    /// What `SE_InitPlugin` has filled in.
+    /// The structs that `SE_InitPlugin` has filled in.
     Platform(Platform),
     /// A struct of functions that a device plugin has filled in.
     Functions(Table),
@@ -57,12 +57,14 @@ pub enum Event {
     Hardware(String),
     Kernel(Kernel),
     Op(String),
-    /// What `TF_InitGraph` has filled in.
+    /// The description of the library's ops, as JSON.
+    Ops(String),
+    /// The structs that `TF_InitGraph` has filled in.
     Optimizer {
         device_type: Option<String>,
         functions: Table,
     },
-    /// What `TF_InitProfiler` has filled in.
+    /// The structs that `TF_InitProfiler` has filled in.
     Profiler {
         device_type: Option<String>,
         functions: Table,
@@ -115,7 +117,7 @@ pub struct Slot {
     pub elsewhere: Option<String>,
 }
 
-/// What `SE_InitPlugin` has filled in.
+/// The structs that `SE_InitPlugin` has filled in.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Platform {
     pub name: Option<String>,
@@ -229,7 +231,7 @@ pub(crate) struct Watched {
     pub(crate) status: Option<ExitStatus>,
     /// Whether it was ended because it wrote more than [`MOST_OUTPUT`], and not because it took too long.
     pub(crate) flooded: bool,
-    /// What the process has written to standard output and error.
+    /// The process's standard output and error.
     pub(crate) output: String,
 }
 

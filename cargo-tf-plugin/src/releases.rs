@@ -1,10 +1,10 @@
-//! What a plugin finds in releases of TensorFlow.
+//! The functions that a plugin finds in releases of TensorFlow.
 
 use serde::Serialize;
 
 use crate::artefact::numbers;
 
-/// What a TensorFlow release lacks that the plugin needs.
+/// The functions that the plugin needs and a TensorFlow release lacks.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Release {
     pub(crate) version: String,

@@ -10,6 +10,7 @@ use crate::artefact::demangled;
 use crate::elf_notes::{NoteOf, Panic};
 use crate::findings::{Finding, Severity};
 use crate::operations::By;
+use crate::ops::Op;
 use crate::probe::{End, Kernel};
 use crate::report::{Device, Filesystem, Report};
 use crate::tables::{self, Need};
@@ -66,6 +67,10 @@ pub(crate) fn text(report: &Report, verbose: bool) -> String {
     if let Some(device) = &report.device {
         text.push('\n');
         platform(&mut text, device, verbose);
+    }
+    if !report.described_ops.is_empty() {
+        text.push('\n');
+        ops(&mut text, &report.described_ops, verbose);
     }
     if !report.kernels.is_empty() || !report.ops.is_empty() {
         text.push('\n');
@@ -124,6 +129,7 @@ fn head(text: &mut String, report: &Report, verbose: bool) {
             match note.of {
                 NoteOf::Filesystem => line(text, "scheme", &format!("{}://", note.text)),
                 NoteOf::Device => line(text, "device type", &note.text),
+                NoteOf::Op => line(text, "op", &note.text),
             }
         }
         line(text, "its code", "has not run (--no-run): what it registers is not known");
@@ -256,6 +262,25 @@ fn platform(text: &mut String, device: &Device, verbose: bool) {
     }
 }
 
+/// Writes the ops of a library, as Python sees them; `verbose` adds their documentation.
+fn ops(text: &mut String, ops: &[Op], verbose: bool) {
+    let _ = writeln!(text, "{}", painted(BOLD, &counted(ops.len(), "op")));
+    for op in ops {
+        let mut first = op.doc.trim().lines();
+        let _ =
+            writeln!(text, "\n  {}  {}", painted(BOLD, &op.name), first.next().unwrap_or_default());
+        if verbose {
+            for line in first {
+                let line = format!("{:1$}{line}", "", op.name.len() + 4);
+                let _ = writeln!(text, "{}", line.trim_end());
+            }
+        }
+        for (name, value) in op.facts(verbose) {
+            let _ = writeln!(text, "    {name:<14}{}", wrapped(&value, 18));
+        }
+    }
+}
+
 fn kernels(text: &mut String, report: &Report, verbose: bool) {
     let mut ops: BTreeMap<&str, Vec<&Kernel>> = BTreeMap::new();
     // The SDK's kernels, which only fail, have a negative priority.
@@ -354,6 +379,7 @@ pub(crate) fn kind(report: &Report) -> &'static str {
         (true, true) => "filesystem, device",
         (true, false) => "filesystem",
         (false, true) => "device",
+        (false, false) if !report.described_ops.is_empty() => "ops",
         (false, false) if !report.kernels.is_empty() || !report.ops.is_empty() => "kernels",
         (false, false) if report.artefact.entry_points.is_empty() => "no plugin",
         (false, false) => "plugin",

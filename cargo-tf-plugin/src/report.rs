@@ -9,8 +9,9 @@ use serde::Serialize;
 use crate::TensorFlow;
 use crate::artefact::Artefact;
 use crate::elf_notes::NoteOf;
-use crate::findings::{Findings, device, file, filesystem, layouts, loading};
+use crate::findings::{Findings, device, file, filesystem, layouts, loading, ops};
 use crate::operations::{Authors, TableReport, describe_table};
+use crate::ops::{Description, Op};
 use crate::probe::{self, Event, Kernel, Platform, Run, Scheme, Table};
 use crate::releases::Release;
 
@@ -53,6 +54,8 @@ pub(crate) struct Report {
     pub(crate) device: Option<Device>,
     pub(crate) kernels: Vec<Kernel>,
     pub(crate) ops: Vec<String>,
+    /// The ops as the library describes them.
+    pub(crate) described_ops: Vec<Op>,
     /// Whether a filesystem registers itself on `import tensorflow`.
     pub(crate) registers_on_import: bool,
     pub(crate) tensorflow: Vec<Release>,
@@ -96,6 +99,7 @@ impl Report {
         let mut report = Self { artefact, tensorflow, loaded_with, ..Self::default() };
         let mut findings = Findings::default();
         file::look(&report.artefact, &report.tensorflow, &mut findings);
+        ops::look_at_file(&report.artefact, &mut findings);
         let (schemes, newer) = report.follow(&run, &mut findings);
         report.describe(&schemes, &newer, &mut findings);
         loading::end(&run, &mut findings);
@@ -148,6 +152,7 @@ impl Report {
                 Event::Devices(devices) => self.with_device(|device| device.devices = Some(devices)),
                 Event::Kernel(kernel) => self.kernels.push(kernel),
                 Event::Op(op) => self.ops.push(op),
+                Event::Ops(description) => self.describe_ops(&description, findings),
                 Event::Optimizer { device_type, functions } => {
                     device::look_at_type("TF_InitGraph", device_type.as_deref(), findings);
                     self.add_functions(functions, findings);
@@ -188,6 +193,20 @@ impl Report {
         let unified = self.device.as_ref().is_some_and(|device| device.platform.unified_memory);
         device::look_at_functions(&table, unified, findings);
         self.with_device(|device| device.tables.push(table));
+    }
+
+    /// Adds the ops that the library describes. It does so last, when all are registered.
+    fn describe_ops(&mut self, description: &str, findings: &mut Findings) {
+        match Description::parse(description) {
+            Ok(description) => {
+                ops::look(&description, &self.ops, findings);
+                self.described_ops = description.ops;
+            }
+            Err(error) => findings.error(
+                format!("`tf_plugin_ops`: {error:#}"),
+                "build the library with the version of the SDK that this command has",
+            ),
+        }
     }
 
     /// Describes the operations of each scheme; schemes with the same tables are described together.

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_be_a_secret_goes_and_what_loading_needs_stays() {
+    fn possible_secrets_are_removed_and_loader_variables_stay() {
         let secrets = "AWS_ACCESS_KEY_ID AWS_PROFILE GITHUB_TOKEN CARGO_REGISTRIES_MINE_TOKEN \
             openai_api_key STRIPE_KEYS DB_PASSWORD PGPASSWORD CLIENT_SECRET SECRET \
             GOOGLE_APPLICATION_CREDENTIALS SSH_AUTH_SOCK GITHUB_PAT MYSQL_PWD";

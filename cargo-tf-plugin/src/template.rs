@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::findings::device::is_identifier;
 use crate::findings::filesystem::is_scheme;
+use crate::ops::snake_case;
 use crate::{MATRIX, NEWEST};
 
 /// Names that Python uses already, or with which a plugin would hide a module from TensorFlow.
@@ -20,7 +21,7 @@ const PYTHON_NAMES: &str = include_str!("python_names.txt");
 /// Words of Rust, and crates that a plugin depends on, which cannot be a package's name.
 const RUST_NAMES: &str = "abstract alloc become box const core crate do dyn enum extern false final fn gen impl let loop \
     macro match mod move mut override priv proc_macro pub ref self static std struct super trait true type typeof \
-    unsafe unsized use virtual where bytemuck bytes libc log tf_fs_object_store tf_fs_plugin tf_fs_plugin_macros tf_fs_sys se_plugin \
+    unsafe unsized use virtual where bytemuck bytes libc log tf_fs_object_store tf_fs_plugin tf_fs_plugin_macros tf_fs_sys tf_op_plugin se_plugin se_plugin_gpu cl3 \
     tf_plugin_testing cargo_tf_plugin deps examples build incremental";
 
 /// The schemes that TensorFlow itself registers, in all versions.
@@ -38,23 +39,27 @@ const OF_THIS_MACHINE: &str = "\
 /.cargo/config.toml
 ";
 
-/// What kind of plugin a new crate builds.
+/// The kind of plugin that a new crate builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Filesystem,
     /// A filesystem on `tf-fs-object-store`.
     ObjectStore,
     Device,
+    /// A device on `se-plugin-gpu`.
+    Gpu,
     Both,
+    /// Ops for the CPU.
+    Ops,
 }
 
 impl Kind {
     pub(crate) fn has_filesystem(self) -> bool {
-        self != Self::Device
+        !matches!(self, Self::Device | Self::Gpu | Self::Ops)
     }
 
     pub(crate) fn has_device(self) -> bool {
-        matches!(self, Self::Device | Self::Both)
+        matches!(self, Self::Device | Self::Gpu | Self::Both)
     }
 
     fn files(self) -> Vec<(&'static str, Cow<'static, str>)> {
@@ -72,7 +77,9 @@ impl Kind {
             Self::Filesystem => from!("fs": "manifest.toml", "README.md", "src/lib.rs"),
             Self::ObjectStore => from!("object-store": "manifest.toml", "README.md", "src/lib.rs"),
             Self::Device => from!("device": "manifest.toml", "README.md", "src/lib.rs"),
+            Self::Gpu => from!("gpu": "manifest.toml", "README.md", "src/lib.rs"),
             Self::Both => from!("both": "manifest.toml", "README.md", "src/lib.rs"),
+            Self::Ops => from!("ops": "manifest.toml", "README.md", "src/lib.rs"),
         };
         files.push(("Cargo.toml", manifest.1));
         files.extend(own);
@@ -86,18 +93,34 @@ impl Kind {
                 files.push(("src/filesystem.rs", filesystem().into()));
                 files.extend(from!("fs": "tests/filesystem.rs"));
             }
+            Self::Ops => files.extend(from!("ops": "tests/conformance.rs", "tests/python/ops.py")),
             Self::Device => {}
+            Self::Gpu => {
+                files.extend(from!("gpu": "tests/device.rs", "tests/python/layers.py"));
+                files.extend(OPENCL.map(|(path, source)| {
+                    // Its tests use this project's drivers.
+                    (path, source.split("\n#[cfg(test)]").next().unwrap_or(source).into())
+                }));
+            }
         }
         if self.has_filesystem() {
             files.extend(from!("fs": "tests/python/filesystem.py"));
         }
         if self.has_device() {
-            files.extend(from!("device": "src/device.rs", "tests/device.rs",
-                "tests/python/device.py", "tests/python/training.py"));
+            files.extend(from!("device": "tests/python/device.py", "tests/python/training.py"));
+        }
+        if matches!(self, Self::Device | Self::Both) {
+            files.extend(from!("device": "src/device.rs", "tests/device.rs"));
         }
         files
     }
 }
+
+/// The backend that a new GPU plugin begins with: that of the GPU plugin.
+const OPENCL: [(&str, &str); 2] = [
+    ("src/opencl/mod.rs", include_str!("../templates/gpu/opencl/mod.rs")),
+    ("src/opencl/program.rs", include_str!("../templates/gpu/opencl/program.rs")),
+];
 
 /// Returns the workflow of a new crate, which tests it in the oldest and the newest TensorFlow.
 fn workflow() -> String {
@@ -237,6 +260,8 @@ impl Names {
             ("templateplugin", &self.scheme),
             ("TemplatePlugin", &self.camel()),
             ("TEMPLATE_PLUGIN", &self.device_type),
+            // The beginning of the names of the ops' wrappers.
+            ("template_op", &snake_case(&self.camel())),
         ]
         .into_iter()
         .fold(text.to_owned(), |text, (placeholder, name)| text.replace(placeholder, name))
@@ -294,7 +319,7 @@ impl Sdk {
             }
             Self::Published => {
                 let mut text = text.to_owned();
-                for package in ["tf-fs-plugin", "se-plugin", "tf-plugin-testing"] {
+                for package in ["tf-fs-plugin", "tf-op-plugin", "se-plugin", "tf-plugin-testing"] {
                     let dependency = format!("{SDK_PATH}{package}\"");
                     let version = format!("version = \"{}\"", env!("CARGO_PKG_VERSION"));
                     text = text.replace(&dependency, &version);
@@ -365,6 +390,11 @@ mod tests {
         assert_eq!(names.device_type, "MY_NOTES_FS");
         let all = "template-plugin template_plugin templateplugin TemplatePlugin TEMPLATE_PLUGIN";
         assert_eq!(names.replace(all), "my-notes_fs my_notes_fs mynotesfs MyNotesFs MY_NOTES_FS");
+        let names = Names::new("a-b-2c", Kind::Ops, None, None).expect("a name");
+        assert_eq!(
+            names.replace("TemplatePluginShorten template_op_shorten"),
+            "AB2cShorten ab2c_shorten"
+        );
         let names = Names::new("s3x", Kind::Both, Some("s3.x"), Some("X")).expect("names");
         assert_eq!(names.replace(all), "s3x s3x s3.x S3x X");
         Names::new("s3x", Kind::Filesystem, None, None).expect("no device, no type");

@@ -73,7 +73,7 @@ pub struct TensorFlow {
 impl TensorFlow {
     /// Finds the TensorFlow that the interpreter `python` imports; nothing is installed or changed.
     pub fn from_python(python: &Path) -> Result<Self> {
-        Self::found(python, &[])?.with_context(|| {
+        Self::locate(python, &[])?.with_context(|| {
             format!(
                 "{0} has no TensorFlow; install one with `{0} -m pip install tensorflow-cpu=={NEWEST}`, \
                  or leave the choice of Python to this command",
@@ -83,10 +83,10 @@ impl TensorFlow {
     }
 
     /// Finds the TensorFlow of an interpreter with these flags, if it has one.
-    pub(crate) fn found(python: &Path, flags: &[&str]) -> Result<Option<Self>> {
-        let found: Located = python::ask(python, flags, LOCATE)?;
-        let Some(package) = found.package else { return Ok(None) };
-        let version = found.version.with_context(|| {
+    pub(crate) fn locate(python: &Path, flags: &[&str]) -> Result<Option<Self>> {
+        let located: Located = python::ask(python, flags, LOCATE)?;
+        let Some(package) = located.package else { return Ok(None) };
+        let version = located.version.with_context(|| {
             format!(
                 "the TensorFlow in {} does not say its version; reinstall it with pip",
                 package.display()
@@ -102,7 +102,7 @@ impl TensorFlow {
         }
         let tensorflow = Self {
             version,
-            python: found.executable.unwrap_or_else(|| python.to_owned()),
+            python: located.executable.unwrap_or_else(|| python.to_owned()),
             package,
         };
         for file in [

@@ -31,7 +31,7 @@ const HEADINGS: &str = "     time s  thread             took  call";
 /// The package that is created for the library.
 const PACKAGE: &str = "tf-plugin-tracer";
 
-/// What is traced, and where to.
+/// The settings of a trace: what it shows, and where.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Trace {
     /// Show every call to the plugin: arguments, result, duration, thread; and the totals at the end of the process.
@@ -166,7 +166,7 @@ fn build() -> Result<PathBuf> {
         ("src/lib.rs", "//! Loaded in front of a program whose plugin is traced.\n\ntf_plugin_trace::export!();\n".to_owned()),
     ] {
         let path = directory.join(name);
-        if !fs::read_to_string(&path).is_ok_and(|there| there == text) {
+        if !fs::read_to_string(&path).is_ok_and(|current| current == text) {
             write_file(&path, text.as_bytes()).with_context(failed)?;
         }
     }
@@ -177,9 +177,12 @@ fn build() -> Result<PathBuf> {
     {
         write_file(&lock, &versions).with_context(failed)?;
     }
-    let made = Workspace::around(&directory)?;
-    let package = made.package(PACKAGE).context("cargo does not find the package that was made")?;
-    made.build(package, &Linking::default()).context("the library that traces calls does not build")
+    let workspace = Workspace::around(&directory)?;
+    let package =
+        workspace.package(PACKAGE).context("cargo does not find the package that was made")?;
+    workspace
+        .build(package, &Linking::default())
+        .context("the library that traces calls does not build")
 }
 
 fn manifest(sdk: &Sdk) -> String {

@@ -1,5 +1,7 @@
 //! Wheels: the files that `pip install` takes.
 
+pub(crate) mod package;
+
 use std::env;
 use std::fs;
 use std::io::{Cursor, Write};
@@ -9,27 +11,19 @@ use anyhow::{Context, Result, bail};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cargo_metadata::Package;
-use cargo_metadata::semver::{BuildMetadata, Version};
 use chrono::{Datelike as _, TimeZone as _, Utc};
 use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
 use crate::artefact::Artefact;
-use crate::elf_notes::NoteOf;
 use crate::output::write_file;
 use crate::platform::Compat;
-use crate::project::{Project, distribution};
-use crate::template::is_taken_in_python;
-
-const MODULE: &str = include_str!("wheel/__init__.py");
-const MAIN: &str = include_str!("wheel/__main__.py");
+use crate::project::Project;
+use package::{Place, PythonPackage};
 
 /// The variable with the time in seconds that all files of a reproducible archive have.
 const EPOCH_VARIABLE: &str = "SOURCE_DATE_EPOCH";
-
-/// The longest summary, in characters: a longer line of RFC 822 would be hard to read.
-const SUMMARY_LIMIT: usize = 512;
 
 #[derive(Debug)]
 pub(crate) struct Wheel {
@@ -47,44 +41,14 @@ impl Wheel {
         compat: Option<Compat>,
     ) -> Result<Self> {
         let package = &project.package;
-        let name = distribution(package)?;
-        let module = name.replace('-', "_");
-        if is_taken_in_python(&module) {
-            bail!(
-                "a Python module `{module}` would hide Python's own or TensorFlow's; rename the package `{}`, or name \
-                 the wheel with `wheel = \"…\"` below `[package.metadata.tf-plugin]`",
-                package.name
-            );
-        }
-        let [schemes, device_types] =
-            [NoteOf::Filesystem, NoteOf::Device].map(|of| library.noted(of));
-        if schemes.is_empty() && device_types.is_empty() {
-            bail!(
-                "{} does not say what it brings, which the wheel's Python module is to know; export it with \
-                 `#[filesystem_plugin(scheme = \"…\")]` or `#[device_plugin]` of this version of the SDK",
-                library.path.display()
-            );
-        }
+        let PythonPackage { distribution: name, module, version, summary, files: of_package } =
+            PythonPackage::of(project, library, &Place::SitePackages)?;
         let file = library.path.file_name().and_then(|name| name.to_str());
         let file = file.context("the plugin's file has no name in UTF-8")?;
-        let version = python_version(&package.version)?;
         let platform = library.platform(compat);
         let tag = format!("py3-none-{platform}");
         let info = format!("{module}-{version}.dist-info");
-        let summary = summary(package);
-
-        let render = |text: &str| {
-            text.replace("@summary@", &summary.replace('\\', "\\\\").replace('"', "'"))
-                .replace("@version@", &python_text(&version))
-                .replace("@schemes@", &python_tuple(&schemes))
-                .replace("@device_types@", &python_tuple(&device_types))
-                .replace("@library@", &python_text(file))
-                .replace("@module@", &module)
-                .replace("@name@", name)
-        };
         let mut files = vec![
-            File::text(format!("{module}/__init__.py"), render(MODULE)),
-            File::text(format!("{module}/__main__.py"), render(MAIN)),
             File {
                 path: format!("tensorflow-plugins/{file}"),
                 content: fs::read(&library.path)
@@ -100,11 +64,16 @@ impl Wheel {
             ),
         ];
         let licences = licences(package)?;
-        let metadata = metadata(package, name, &version, &summary, &licences)?;
+        let metadata = metadata(package, &name, &version, &summary, &licences)?;
         files.push(File::text(format!("{info}/METADATA"), metadata));
         for (name, content) in licences {
             files.push(File { path: format!("{info}/licenses/{name}"), content, mode: 0o644 });
         }
+        files.extend(of_package.into_iter().map(|(path, content)| File {
+            path: format!("{module}/{path}"),
+            content,
+            mode: 0o644,
+        }));
         files.sort_by(|a, b| a.path.cmp(&b.path));
         let record = format!("{info}/RECORD");
         let mut lines: Vec<_> = files.iter().map(File::record).collect();
@@ -182,45 +151,6 @@ fn timestamp(epoch: Option<&str>) -> Result<DateTime> {
     time.with_context(|| format!("{EPOCH_VARIABLE} is `{text}`, which is too late for an archive"))
 }
 
-/// Converts a version of cargo's to pip's form: `1.2.3-rc.1` is `1.2.3rc1`.
-fn python_version(version: &Version) -> Result<String> {
-    let mut text = format!("{}.{}.{}", version.major, version.minor, version.patch);
-    if !version.pre.is_empty() {
-        let pre = version.pre.as_str();
-        let split = pre.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(pre.len());
-        let (kind, number) = pre.split_at(split);
-        let number = number.strip_prefix(['.', '-']).unwrap_or(number);
-        let number = if number.is_empty() { "0" } else { number };
-        let kind = match kind {
-            "a" | "alpha" => "a",
-            "b" | "beta" => "b",
-            "c" | "rc" | "pre" | "preview" => "rc",
-            "dev" => ".dev",
-            "post" => ".post",
-            _ => "",
-        };
-        let Some(number) = number.parse::<u64>().ok().filter(|_| !kind.is_empty()) else {
-            bail!(
-                "pip has no version like {version}; write the part after `-` as alpha.N, beta.N, rc.N or dev.N"
-            );
-        };
-        text.push_str(&format!("{kind}{number}"));
-    }
-    if version.build != BuildMetadata::EMPTY {
-        text.push_str(&format!("+{}", version.build.replace('-', ".").to_ascii_lowercase()));
-    }
-    Ok(text)
-}
-
-/// Returns one line that says what the package is.
-fn summary(package: &Package) -> String {
-    let text = package.description.as_deref().unwrap_or_default();
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line =
-        if line.is_empty() { format!("{}, a plugin for TensorFlow", package.name) } else { line };
-    line.chars().take(SUMMARY_LIMIT).collect()
-}
-
 /// Returns the licence texts next to the manifest, and the one that it names; two of them may have the same name.
 fn licences(package: &Package) -> Result<Vec<(String, Vec<u8>)>> {
     let directory = package.manifest_path.parent().context("a manifest is in a directory")?;
@@ -236,19 +166,19 @@ fn licences(package: &Package) -> Result<Vec<(String, Vec<u8>)>> {
     paths.extend(package.license_file().map(Into::into));
     paths.sort();
     paths.dedup();
-    let mut found: Vec<(String, Vec<u8>)> = Vec::new();
+    let mut licences: Vec<(String, Vec<u8>)> = Vec::new();
     for path in paths {
         let content = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let mut name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if let Some((_, other)) = found.iter().find(|(other, _)| *other == name) {
+        if let Some((_, other)) = licences.iter().find(|(other, _)| *other == name) {
             if *other == content {
                 continue;
             }
-            name = format!("{}/{name}", found.len());
+            name = format!("{}/{name}", licences.len());
         }
-        found.push((name, content));
+        licences.push((name, content));
     }
-    Ok(found)
+    Ok(licences)
 }
 
 fn metadata(
@@ -305,39 +235,10 @@ fn metadata(
     Ok(text)
 }
 
-fn python_text(text: &str) -> String {
-    // JSON strings are also Python strings.
-    serde_json::Value::from(text).to_string()
-}
-
-fn python_tuple(texts: &[String]) -> String {
-    let all: String = texts.iter().map(|text| format!("{}, ", python_text(text))).collect();
-    format!("({})", all.trim_end())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::workspace::Workspace;
-
-    #[test]
-    fn versions_become_pip_s() {
-        for (cargo, pip) in [
-            ("1.2.3", "1.2.3"),
-            ("0.1.0-alpha", "0.1.0a0"),
-            ("0.1.0-alpha.2", "0.1.0a2"),
-            ("0.1.0-beta3", "0.1.0b3"),
-            ("1.0.0-rc.1", "1.0.0rc1"),
-            ("1.0.0-dev.4+Build-5", "1.0.0.dev4+build.5"),
-        ] {
-            let version = cargo.parse().expect(cargo);
-            assert_eq!(python_version(&version).expect(cargo), pip);
-        }
-        for cargo in ["1.0.0-1", "1.0.0-nightly", "1.0.0-rc.1.2", "1.0.0-alpha.x"] {
-            let error = python_version(&cargo.parse().expect(cargo)).expect_err(cargo).to_string();
-            assert!(error.contains("alpha.N, beta.N, rc.N or dev.N"), "{error}");
-        }
-    }
 
     #[test]
     fn authors_share_a_field_and_licences_do_not_share_a_name() {
@@ -353,8 +254,8 @@ mod tests {
             fs::write(scratch.path().join("LICENSE"), "Do.").expect("written");
             fs::write(place.join("LICENSE"), text).expect("written");
             let licences = licences(&package).expect("read");
-            let found = licences.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>();
-            assert_eq!(found.join(" "), names);
+            let listed = licences.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>();
+            assert_eq!(listed.join(" "), names);
             let text = metadata(&package, "kit", "1.0.0", "", &licences).expect("written");
             let authors = "Author: Ada, Cy\nAuthor-email: Bo <bo@x.org>, Di <di@x.org>\n";
             assert!(text.contains(authors), "{text}");
@@ -376,13 +277,5 @@ mod tests {
             let error = format!("{:#}", timestamp(Some(text)).expect_err(text));
             assert!(error.contains("SOURCE_DATE_EPOCH is `"), "{error}");
         }
-    }
-
-    #[test]
-    fn python_sees_the_texts_as_they_are() {
-        assert_eq!(python_tuple(&[]), "()");
-        assert_eq!(python_tuple(&["a".into()]), "(\"a\",)");
-        assert_eq!(python_tuple(&["a".into(), "b".into()]), "(\"a\", \"b\",)");
-        assert_eq!(python_text("a\"\\\n"), "\"a\\\"\\\\\\n\"");
     }
 }

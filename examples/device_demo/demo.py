@@ -19,13 +19,11 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
-from demo_report import Report, Wrong, expect, last_lines  # noqa: E402
+from demo_report import LIMIT, Report, expect, run  # noqa: E402
 
 TEXT = os.path.join(HERE, "..", "..", "LICENSE-APACHE")
 # Of the digits that are held out.
 ACCURACY = 0.95
-# A hang must not be forever.
-LIMIT = 900
 # What a step of each model must have run on the device, whatever the release of TensorFlow calls the rest.
 DENSE = ("BiasAdd", "BiasAddGrad", "MatMul", "Relu", "ReluGrad", "SparseSoftmaxCrossEntropyWithLogits")
 OPS = dict(
@@ -41,21 +39,6 @@ DEVICES = dict(
     refdevice=Device("RUST_REF", "REFDEVICE_COUNTERS", ("dense", "convolutional"), 1e-5, None),
     gpu=Device("GPU", "RUST_GPU_COUNTERS", ("convolutional", "transformer"), 1e-4, 50),
 )
-
-
-def run(program, environment, messages, what):
-    """The last line of JSON of a program that must succeed."""
-    try:
-        finished = subprocess.run(program, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=messages, text=True, timeout=LIMIT)
-    except subprocess.TimeoutExpired as error:
-        raise Wrong("%s has not ended after %d s\n%s" % (what, LIMIT, last_lines(messages))) from error
-    except OSError as error:
-        raise Wrong("cannot run %s: %s" % (program[0], error)) from error
-    lines = [line for line in finished.stdout.splitlines() if line.startswith("{")]
-    if finished.returncode != 0 or not lines:
-        raise Wrong("%s ended with status %d\n%s" % (what, finished.returncode, last_lines(messages)))
-    return json.loads(lines[-1])
 
 
 def job(arguments, scratch, **settings):

@@ -25,7 +25,7 @@ def cargo_version():
 class CustomBuildHook(BuildHookInterface):
     def initialize(self, version, build_data):
         # The profile's own optimisation needs the shared library alone.
-        build = ["rustc", "--profile=dist", "--lib", "--crate-type=cdylib"]
+        build = ["rustc", "--profile=dist-small", "--lib", "--crate-type=cdylib"]
         messages = cargo(*build, "--message-format=json-render-diagnostics").splitlines()
         artifacts = [m for m in map(json.loads, messages) if m["reason"] == "compiler-artifact"]
         library = next(

@@ -3,7 +3,7 @@
 use crate::graph::{Graph, Input};
 use crate::kernel::DType;
 use crate::toolkit::einsum::Einsum;
-use crate::wire::fields;
+use tf_op_plugin::__private::wire::fields;
 use tf_plugin_fuzz::{fuzz, halves, text};
 
 #[test]

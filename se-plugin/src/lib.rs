@@ -51,13 +51,11 @@ mod counters;
 mod device;
 mod device_limit;
 pub mod driver;
-mod dtype;
 #[cfg(test)]
 mod fuzz;
 pub mod graph;
 mod health;
 pub mod host;
-mod inventory;
 pub mod kernel;
 mod memory;
 mod platform;
@@ -67,7 +65,6 @@ mod stream;
 mod sync;
 mod timer;
 pub mod toolkit;
-mod wire;
 
 pub use abi::device_type::{device_type, host_has_gpu_kernels};
 pub use abi::host_buf::HostBuf;
@@ -80,6 +77,7 @@ pub use memory::DevicePtr;
 pub use platform::Platform;
 pub use stream::{Event, EventStatus, Pattern, Stream, StreamOptions};
 pub use tf_fs_plugin_macros::{device_plugin, kernel};
+pub use tf_op_plugin::register_op;
 pub use tf_plugin_core::{Code, Error, Result, ResultExt, ensure, logging};
 pub use timer::{HostTimer, Timer};
 
@@ -98,19 +96,19 @@ pub mod prelude {
 /// Used by the macros' output only; it changes without notice.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::__se_plugin_collect as collect;
     pub use crate::abi::exports::{Exported, GraphExport, PlatformExport, ProfilerExport};
     pub use crate::abi::graph::init_graph;
     pub use crate::abi::platform::init_plugin;
     pub use crate::abi::profiler::init_profiler;
-    pub use crate::kernel::Element;
-    pub use crate::kernel::op::OpRegistration;
-    pub use crate::kernel::registry::{Options, Registration};
+    pub use crate::kernel::registration;
+    pub use crate::kernel::{Element, KernelGroup, KernelList, LibraryKernel};
     pub use crate::platform::check;
     pub use tf_fs_sys::{
         SE_InitPluginFn, SE_PlatformRegistrationParams, TF_InitGraphFn, TF_InitProfilerFn,
         TF_ProfilerRegistrationParams, TF_Status, TP_OptimizerRegistrationParams,
     };
+    pub use tf_op_plugin::__private::collect;
+    pub use tf_op_plugin::__private::{OpRegistration, Options, Registration};
     pub use tf_plugin_core::__private::elf_note;
 
     /// The items that the in-process host of `tf-plugin-testing` needs in addition to the C interface.
@@ -124,7 +122,7 @@ pub mod __private {
 
         /// Fields of serialised messages.
         pub mod wire {
-            pub use crate::wire::{Value, values};
+            pub use tf_op_plugin::__private::wire::{Value, values};
         }
     }
 }

@@ -191,7 +191,7 @@ def inherited_reader(root, control):
             check(time.monotonic() - started < 1, True, "the error within a second: %s" % error.message)
         else:
             check(rest == data[MIB:], True, "the rest")
-        # A file of its own works in any case.
+        # A file that the child opens works in any case.
         check(read(root + "/file") == data, True, "the file, opened by the child")
 
     check(wait_for(fork(child)), 0, "the child's status")
@@ -311,7 +311,7 @@ def a_stalled_server(root, control):
 @way
 def interrupted(root, control):
     """SIGINT in the middle of reading and writing: Python's KeyboardInterrupt, once, and everything goes on."""
-    # Whoever started this in the background may have had SIGINT ignored.
+    # A shell that started this in the background may have ignored SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     data = pattern(8 * MIB, 6)
     write(root + "/file", data)
@@ -364,7 +364,7 @@ def sixty_four_threads(root, control):
                 length = rng.choice((1, 12, 4096, 70000, MIB))
                 own.seek(offset)
                 check(own.read(length) == data[offset:offset + length], True, "%d bytes at %d" % (length, offset))
-                # A GFile has one position: whoever shares it takes turns. The reads of others go on in the plugin.
+                # A GFile has one position, so threads that share it take turns. Other reads continue in the plugin.
                 with lock:
                     shared.seek(offset)
                     check(shared.read(100) == data[offset:offset + 100], True, "the shared file at %d" % offset)

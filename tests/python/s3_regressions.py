@@ -5,7 +5,7 @@
 The plugin is loaded at import, with settings from the environment as a user gives them; `--control` is the test
 server's control interface, which shows what really was sent and stored. Cases that need another environment run first,
 in forks of a process in which the plugin is loaded and not used; such a fork ends without any clean-up. Cases that look
-at the end of a process run in a process of their own. One line a case on standard output:
+at the end of a process run in their own process. One line a case on standard output:
 
     ok NAME 0.12s
     FAILED NAME 0.12s: the exception       (the traceback follows)

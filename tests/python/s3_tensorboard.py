@@ -98,7 +98,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", required=True, metavar="URI")
     root = parser.parse_args().root
-    # Without TensorFlow TensorBoard has a client of its own for s3://, which is not what is tested.
+    # Without TensorFlow, TensorBoard uses its own client for s3://, which is not the one under test.
     check(tensorboard_tf.__version__, tf.__version__, "TensorFlow, as TensorBoard sees it")
     check("s3" in tf.io.gfile.get_registered_schemes(), True, "s3 is a registered scheme")
     accumulator(root + "/single")

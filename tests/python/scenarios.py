@@ -3,7 +3,7 @@
     python scenarios.py --plugin libmemfs.so --root mem://box/scenarios
     python scenarios.py --root ram://scenarios csv names_not_utf8
 
-Needs TensorFlow (2.12 or newer) and NumPy, nothing else. Every case works in a directory of its own below the root,
+Needs TensorFlow (2.12 or newer) and NumPy, nothing else. Every case works in its own directory below the root,
 which it finds empty. Standard output has one line a case: `ok NAME`, `failed NAME`, of which the traceback is on standard
 error, or `not-applicable NAME` for what this TensorFlow cannot do with any plugin. The exit status is 1 if a case failed.
 """
@@ -38,7 +38,7 @@ def case(function):
 
 
 class Place:
-    """Where a case works: a directory of its own."""
+    """The directory of a case."""
 
     def __init__(self, base):
         self.base, self.scheme = base, base.partition("://")[0]
@@ -197,7 +197,9 @@ def dot_dot_beyond_the_root(place):
     host, _, path = place.base.partition("://")[2].partition("/")
     authority = "%s://%s" % (place.scheme, host)
     for secret in ("/etc/passwd", "/proc/self/environ"):
-        check(exists(authority + "/.." * 40 + secret), exists(authority + secret), "exists of %s with .." % secret)
+        # A server may share its own files; a filesystem whose names are exact knows none with `..`.
+        if exists(authority + "/.." * 40 + secret):
+            check(exists(authority + secret), True, "exists of %s, which was reached with .." % secret)
     if host:
         check(exists("%s://other/../%s/%s/file" % (place.scheme, host, path)), False, "a climb into another host")
 

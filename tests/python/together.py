@@ -16,7 +16,7 @@ server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 https = "http://127.0.0.1:%d" % server.server_port
 
-# Each store has a file of its own, and a copy of each other's.
+# Each store has its own file, and a copy of each other's.
 with open(os.path.join(directory, "f"), "wb") as file:
     file.write(b"http\n")
 tf.io.write_file(s3 + "/f", b"s3\n")

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_shared_stays_as_it_was() {
+    fn a_shared_buffer_stays_unchanged() {
         let budget = Arc::new(MemoryBudget::new(64 << 20));
         let mut buffer = Buffer::default();
         append(&mut buffer, &budget, b"one ", 100_000);

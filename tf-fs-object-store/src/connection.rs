@@ -13,20 +13,20 @@ use tf_fs_plugin::prelude::*;
 pub struct Connection<C: Client> {
     /// Threads and memory.
     pub process: Arc<Process>,
-    /// What opens buckets.
+    /// The client that opens buckets.
     pub client: C,
-    /// What listings showed a moment ago.
+    /// The results of recent listings.
     pub listings: Arc<ListingCache>,
-    /// What this process is writing.
+    /// The files that this process is writing.
     pub unpublished: Arc<UnpublishedWrites>,
-    /// What open files share.
+    /// The state that open files share.
     pub(crate) reads: Arc<Reads>,
     buckets: Mutex<HashMap<Arc<str>, Arc<C::Store>>>,
 }
 
 /// A filesystem of a plugin, which has the connection of this process.
 pub trait Connect: Clone + Send + Sync + 'static {
-    /// What the connection is made with.
+    /// The client that the connection is made with.
     type Client: Client;
 
     /// Returns the connection of this process with the current settings. In a forked child it is not its parent's.
@@ -114,11 +114,11 @@ impl<C: Client> Connection<C> {
         let mut buckets = self.lock().clone();
         let mut known: BTreeSet<Arc<str>> = buckets.keys().cloned().collect();
         buckets.retain(|name, bucket| keep(&client, name, bucket));
-        // What a thread opened in a connection before this one is not among its buckets.
+        // Buckets that a thread opened in an earlier connection are not among these.
         known.append(&mut self.listings.buckets());
         for name in known.iter().filter(|name| !buckets.contains_key(*name)) {
-            // What is known of it may come from another store, or from another account.
-            self.listings.invalidate_below(&Name::new(C::SCHEME, name, ""));
+            // Cached listings may come from another store or another account.
+            self.listings.invalidate_below(&Name::new(C::scheme(), name, ""));
         }
         Self {
             process,

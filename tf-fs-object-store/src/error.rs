@@ -1,7 +1,9 @@
 //! Why a request failed, and whether another attempt can help.
 
+use crate::redact::redacted;
 use std::error::Error as StdError;
 use std::fmt::{Debug, Display};
+use std::io;
 use std::time::Duration;
 use tf_fs_plugin::prelude::*;
 
@@ -74,6 +76,26 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// Returns the kind of an error of the system, such as a connection that was reset.
+    pub fn from_io(kind: io::ErrorKind) -> Self {
+        match kind {
+            io::ErrorKind::NotFound => Self::NotFound,
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::Denied,
+            io::ErrorKind::AlreadyExists
+            | io::ErrorKind::DirectoryNotEmpty
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::NotADirectory => Self::Precondition,
+            io::ErrorKind::Unsupported => Self::Unsupported,
+            io::ErrorKind::InvalidData => Self::InvalidResponse,
+            io::ErrorKind::InvalidInput
+            | io::ErrorKind::InvalidFilename
+            | io::ErrorKind::FileTooLarge
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::StorageFull => Self::Permanent,
+            _ => Self::Transient,
+        }
+    }
+
     /// Returns the kind of a response with this HTTP status, which is not a success.
     pub fn from_http_status(status: u16) -> Self {
         match status {
@@ -85,6 +107,31 @@ impl ErrorKind {
             100..=299 => Self::InvalidResponse,
             _ => Self::Permanent,
         }
+    }
+}
+
+/// Gives an error of another library its kind, in one line.
+///
+/// ```
+/// use std::io;
+/// use tf_fs_object_store::{ErrorKind, OrKind as _, RequestError};
+///
+/// fn read(path: &str) -> Result<Vec<u8>, RequestError> {
+///     std::fs::read(path).or_kind(|error| ErrorKind::from_io(error.kind()))
+/// }
+/// assert!(read("/none").is_err());
+/// ```
+pub trait OrKind<T, E> {
+    /// Returns the error as a failure of this kind, with its text and its causes; see [`RequestError::from_foreign`].
+    ///
+    /// # Errors
+    /// The failure, if there is an error.
+    fn or_kind(self, kind: impl FnOnce(&E) -> ErrorKind) -> Result<T, RequestError>;
+}
+
+impl<T, E: StdError + Send + Sync + 'static> OrKind<T, E> for Result<T, E> {
+    fn or_kind(self, kind: impl FnOnce(&E) -> ErrorKind) -> Result<T, RequestError> {
+        self.map_err(|error| RequestError::from_foreign(kind(&error), error))
     }
 }
 
@@ -129,6 +176,27 @@ impl RequestError {
             source: None,
             finished: None,
         }
+    }
+
+    /// Creates a failure of an error of another library. Its text is the reason, on one line and without the secrets that this
+    /// process [knows](crate::redact).
+    pub fn from_foreign(kind: ErrorKind, error: impl StdError + Send + Sync + 'static) -> Self {
+        let on_one_line = |error: &dyn StdError| {
+            let text = error.to_string();
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            lines.collect::<Vec<_>>().join("; ")
+        };
+        let mut reason = on_one_line(&error);
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            let text = on_one_line(error);
+            // Many libraries show their causes themselves.
+            if !reason.contains(&text) {
+                reason = format!("{reason}: {text}");
+            }
+            cause = error.source();
+        }
+        Self::new(kind, redacted(&reason).into_owned())
     }
 
     /// Sets another code for the user than that of the kind.
@@ -221,6 +289,43 @@ impl From<Error> for RequestError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_foreign_error_is_told_once_and_on_one_line() {
+        #[derive(Debug)]
+        struct Wrapped(&'static str, io::Error);
+        impl Display for Wrapped {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.0)
+            }
+        }
+        impl StdError for Wrapped {
+            fn source(&self) -> Option<&(dyn StdError + 'static)> {
+                Some(&self.1)
+            }
+        }
+        for (text, shown) in [
+            ("cannot stat", "x: stat: cannot stat: no route"),
+            ("cannot stat: no route", "x: stat: cannot stat: no route"),
+            ("cannot\n  stat\n", "x: stat: cannot; stat: no route"),
+        ] {
+            let failed: Result<(), _> = Err(Wrapped(text, io::Error::other("no route")));
+            let error = failed.or_kind(|_| ErrorKind::Denied).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Denied);
+            let error = error.into_error("stat", &"x", 1);
+            assert_eq!((error.code(), error.to_string().as_str()), (Code::PermissionDenied, shown));
+        }
+        for (io, kind) in [
+            (io::ErrorKind::NotFound, ErrorKind::NotFound),
+            (io::ErrorKind::PermissionDenied, ErrorKind::Denied),
+            (io::ErrorKind::AlreadyExists, ErrorKind::Precondition),
+            (io::ErrorKind::StorageFull, ErrorKind::Permanent),
+            (io::ErrorKind::UnexpectedEof, ErrorKind::Transient),
+            (io::ErrorKind::BrokenPipe, ErrorKind::Transient),
+        ] {
+            assert_eq!(ErrorKind::from_io(io), kind, "{io}");
+        }
+    }
 
     #[test]
     fn a_finished_error_is_told_as_it_is() {

@@ -76,7 +76,7 @@ pub trait StorePlugin: Debug + Default + Send + Sync + 'static {
         match options.first() {
             Some(option) => Err(Error::not_found(format_args!(
                 "{}://: option {}",
-                Self::Client::SCHEME,
+                Self::Client::scheme(),
                 option.name
             ))),
             None => Ok(()),
@@ -173,7 +173,7 @@ impl<P: StorePlugin> Connect for ObjectFilesystem<P> {
             |before| {
                 let client = plugin.connect(before.map(|before| &before.client))?;
                 let Resources { threads, memory_budget } = plugin.resources()?;
-                let process = Process::current(P::Client::SCHEME, threads, memory_budget)?;
+                let process = Process::current(P::Client::scheme(), threads, memory_budget)?;
                 Ok(match before {
                     Some(before) => before.renewed(process, client, |client, name, bucket| {
                         plugin.can_reuse_bucket(client, name, bucket)

@@ -14,14 +14,14 @@
 //!
 //! | Module | Job |
 //! |---|---|
-//! | `object_store` | what the author of a store implements |
+//! | `client`, `object_store`, `body` | what the author of a store implements |
 //! | `object` | requests for objects, and what responses tell of them |
 //! | `error`, `retry` | why a request failed; how long it is retried |
 //! | `request` | each request, retried until it succeeds or no further attempt helps |
 //! | `filesystem` | a store as a filesystem of TensorFlow |
 //! | `connection` | how this process reaches a store, and what it knows of it |
 //! | `process`, `memory_budget` | what belongs to one process, created again after a fork: worker threads, memory |
-//! | `read` | files open for reading |
+//! | `read`, `reader` | files open for reading |
 //! | `disk` | blocks of objects on a local disk, for the next time that they are read |
 //! | `write` | files open for writing |
 //! | `namespace` | operations by name |
@@ -34,13 +34,18 @@
 //! | `testing` | faults at every request, for the tests of a store, behind the feature of this name |
 //! | [`redact`] | hides the secrets of this process in texts that others wrote |
 //! | `abi` | everything unsafe |
+//! | `adapter` | a client of the crate `object_store` as a bucket, behind the feature `object-store` |
 //! | `http` | HTTP for stores that speak it, behind the feature of this name |
 //! | [`metrics`] | what is counted |
 
 #[cfg(feature = "http")]
 #[expect(unsafe_code, reason = "an option of sockets")]
 mod abi;
+#[cfg(feature = "object-store")]
+mod adapter;
+mod body;
 mod buffer;
+mod client;
 #[cfg(feature = "config")]
 pub mod config;
 mod connection;
@@ -60,6 +65,7 @@ mod object_store;
 mod process;
 mod range;
 mod read;
+mod reader;
 pub mod redact;
 mod request;
 mod retry;
@@ -72,25 +78,30 @@ mod units;
 mod unpublished;
 mod write;
 
+#[cfg(feature = "object-store")]
+pub use adapter::AdaptedStore;
+pub use body::{Body, StreamBody};
 pub use buffer::{Buffer, Content};
+pub use client::Client;
 pub use connection::{Connect, Connection, CurrentConnection};
 use dir_tree::{DirListing, DirTree};
 pub use disk::DiskCache;
-pub use error::{ErrorKind, RequestError, StoreError};
+pub use error::{ErrorKind, OrKind, RequestError, StoreError};
 pub use filesystem::{BucketOf, File, ObjectFilesystem, Resources, StorePlugin};
 pub use listing_cache::{CacheEpoch, ListingCache, Lookup};
 use listing_cache::{Child, ListedRange};
 pub use memory_budget::{MemoryBudget, Reservation};
 pub use name::Name;
 pub use object::{
-    BucketPage, CopyOptions, GetHead, GetOptions, ListOptions, Object, ObjectMeta, Page, same_etag,
+    BucketPage, CopyOptions, Directories, GetHead, GetOptions, ListOptions, Object, ObjectMeta,
+    Page, RenameOptions, Terms, same_etag,
 };
-pub use object_store::{Body, Client, ObjectStore};
+pub use object_store::ObjectStore;
 pub use process::Process;
 pub use range::Range;
 #[cfg(feature = "ranges")]
 pub use read::Ranges;
-pub use read::Reader;
+pub use reader::Reader;
 pub use request::retry;
 pub use retry::{
     Attempt, MAX_BACKOFF, MAX_INVALID_RESPONSES, MAX_RETRY_AFTER, RetryBudget, attempt, backoff,
@@ -101,6 +112,7 @@ use unpublished::LocalState;
 pub use unpublished::{UnpublishedWrite, UnpublishedWrites};
 pub use write::commit::{conflict_error, unknown_outcome_error};
 pub use write::{
-    Attributes, CommitStrategy, ConflictOutcome, CopyLimits, MissingCheck, Multipart, Part,
-    PartLimits, Payload, PutMode, PutOptions, StoredObject, WriteLimits, Writer,
+    Attributes, BoxUpload, CommitStrategy, ConflictOutcome, CopyLimits, MissingCheck, Multipart,
+    Part, PartLimits, Payload, Publication, PutMode, PutOptions, StoredObject, Upload, WriteLimits,
+    Writer, temporary_name,
 };

@@ -1,4 +1,4 @@
-//! What recent listings showed, so that the lookups that follow a listing need no request; and what the store said of
+//! A cache of recent listings, so that the lookups that follow a listing need no request; and the store's answers about
 //! single names: when it was queried for them, opened them, or confirmed that they are written.
 //!
 //! A listing is believed until its time is over, except for the names that this process has changed since: for them
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-/// What a name is.
+/// The result of looking up a name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lookup {
     /// An object. There may be keys below it, too.

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_to_go_on_overdraws_and_is_counted() {
+    fn urgent_memory_exceeds_the_budget_and_is_counted() {
         let budget = Arc::new(MemoryBudget::new(4));
         let large = budget.overdraw(9);
         assert_eq!(budget.used(), 9);

@@ -1,4 +1,4 @@
-//! What the engine counts, for all files of a process.
+//! Counters of the engine, for all files of a process.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -47,3 +47,30 @@ pub static DISK_CACHE_STORED_BYTES: Counter = Counter::new();
 pub static DISK_CACHE_EVICTIONS: Counter = Counter::new();
 /// Blocks of the disk cache that were broken.
 pub static DISK_CACHE_BROKEN: Counter = Counter::new();
+
+/// Bytes of a report that changes.
+const REPORT: usize = 32 << 10;
+
+/// Returns the text of a report that changes, such as `s3:///metrics.json`, filled up to one length with spaces: a size that
+/// was queried before is still right when the report is read.
+pub fn report(text: String) -> Vec<u8> {
+    let mut text = text.into_bytes();
+    text.resize(text.len().max(REPORT - 1), b' ');
+    text.push(b'\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_keeps_all_of_its_text() {
+        for len in [0, 1, REPORT - 2, REPORT - 1, REPORT, REPORT + 1, 3 * REPORT] {
+            let text = "x".repeat(len);
+            let report = report(text.clone());
+            assert!(report.len() >= REPORT && report.ends_with(b"\n"), "{len}");
+            assert!(report.starts_with(text.as_bytes()), "{len}");
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! What a store calls an object: its bucket and its key, exactly as written.
+//! The name of an object: its bucket and its key, exactly as written.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ impl Name {
     /// Creates the name of a key in a bucket, shown as `scheme://bucket/key`, with control characters escaped. The store checks
     /// whether it is valid.
     ///
-    /// With an empty scheme the name is a URL: the bucket has its scheme, host and port. The query at the end of the
-    /// key is then not shown, because it may be a signature.
+    /// A bucket with `://` in it has its own scheme, which is shown. If that is `http` or `https`, the query at the end of
+    /// the key is not shown, because it may be a signature.
     pub fn new(scheme: &'static str, bucket: &str, key: &str) -> Self {
         Self { bucket: bucket.into(), key: key.into(), scheme }
     }
@@ -69,10 +69,11 @@ impl fmt::Display for OnOneLine<'_> {
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bucket = OnOneLine(&self.bucket);
-        if !self.scheme.is_empty() {
+        let Some((scheme, _)) = self.bucket.split_once("://") else {
             return write!(f, "{}://{bucket}/{}", self.scheme, OnOneLine(&self.key));
-        }
-        match self.key.split_once('?') {
+        };
+        let is_url = ["https", "http"].iter().any(|url| url.eq_ignore_ascii_case(scheme));
+        match self.key.split_once('?').filter(|_| is_url) {
             Some((path, _)) => write!(f, "{bucket}/{}?…", OnOneLine(path)),
             None => write!(f, "{bucket}/{}", OnOneLine(&self.key)),
         }
@@ -100,7 +101,8 @@ mod tests {
             ("a\\nb ü", "a\\nb ü"),
         ] {
             assert_eq!(Name::new("mem", "b", key).to_string(), format!("mem://b/{shown}"));
-            assert_eq!(Name::new("", "h", key).to_string(), format!("h/{shown}"));
+            let url = Name::new("https", "https://h", key);
+            assert_eq!(url.to_string(), format!("https://h/{shown}"));
         }
     }
 
@@ -112,8 +114,14 @@ mod tests {
 
     #[test]
     fn a_url_is_shown_without_its_query() {
-        for (key, shown) in [("a?sig=secret", "https://h/a?…"), ("a/b", "https://h/a/b")] {
-            assert_eq!(Name::new("", "https://h", key).to_string(), shown);
+        for (bucket, key, shown) in [
+            ("https://h", "a?sig=secret", "https://h/a?…"),
+            ("HTTP://h:80", "a?sig=secret", "HTTP://h:80/a?…"),
+            ("https://h", "a/b", "https://h/a/b"),
+            // In other schemes a `?` is a character of the key.
+            ("sftp://h", "a?b", "sftp://h/a?b"),
+        ] {
+            assert_eq!(Name::new("https", bucket, key).to_string(), shown);
         }
     }
 

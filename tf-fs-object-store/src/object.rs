@@ -1,9 +1,9 @@
-//! What is requested of objects, and what responses tell of them.
+//! The options of requests for objects, and the metadata in responses.
 
 use crate::{Lookup, Name, Range};
 use std::time::SystemTime;
 
-/// What is known of an object.
+/// The metadata of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ObjectMeta {
@@ -50,7 +50,7 @@ pub(crate) fn strong(etag: Option<&str>) -> Option<&str> {
     etag.filter(|etag| !etag.starts_with("W/"))
 }
 
-/// What servers add to an ETag whose response they may compress, as Apache and Jetty do.
+/// The suffixes that servers add to an ETag whose response they may compress, as Apache and Jetty do.
 const ENCODINGS: [&str; 4] = ["--gzip\"", "-gzip\"", "-br\"", "-zstd\""];
 
 /// Returns whether two ETags are equal by the weak comparison of RFC 9110, section 8.8.3.2: the `W/` does not count, and
@@ -68,7 +68,7 @@ pub fn same_etag(one: &str, other: &str) -> bool {
     opaque(one) == opaque(other)
 }
 
-/// What tells one version of an object from another.
+/// The identity of a version of an object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Validators<'a> {
     pub(crate) size: u64,
@@ -150,7 +150,7 @@ impl<'a> GetOptions<'a> {
     }
 }
 
-/// What a response tells of the object and of its body.
+/// The head of a response: the object's metadata, and where its body ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GetHead {
@@ -209,7 +209,7 @@ pub struct ListOptions {
     /// Whether `/` is a delimiter: keys with a `/` after the prefix are shown as the common prefix that ends with it.
     pub delimiter: bool,
     /// Only keys after this one, and common prefixes of such keys. `None` unless the store [supports
-    /// it](crate::ObjectStore::SUPPORTS_START_AFTER).
+    /// it](crate::ObjectStore::supports_start_after).
     pub start_after: Option<String>,
     /// The maximum number of keys a page; the store's own number if not given.
     pub max_keys: Option<u32>,
@@ -219,6 +219,12 @@ impl ListOptions {
     /// Creates options for all keys with this prefix.
     pub fn new(prefix: impl Into<String>) -> Self {
         Self { prefix: prefix.into(), ..Self::default() }
+    }
+
+    /// Returns the directory that has all keys with this prefix, with the `/` at its end; empty for the bucket. A store that
+    /// cannot list by prefix lists this one: the engine ignores names without the prefix.
+    pub fn directory(&self) -> &str {
+        &self.prefix[..self.prefix.rfind('/').map_or(0, |slash| slash + 1)]
     }
 
     /// Sets `/` as the delimiter.
@@ -234,7 +240,7 @@ impl ListOptions {
 pub struct Object {
     /// Its whole key.
     pub key: String,
-    /// What the listing tells of it.
+    /// Its metadata in the listing.
     pub meta: ObjectMeta,
 }
 
@@ -254,7 +260,7 @@ pub struct Page {
     /// With the `/` at their end.
     pub common_prefixes: Vec<String>,
     /// The token of the next page. `None` at the end. If there is more, but the store has given no token, it is empty: the
-    /// engine continues after the last name if the store [can](crate::ObjectStore::SUPPORTS_START_AFTER), and fails otherwise.
+    /// engine continues after the last name if the store [can](crate::ObjectStore::supports_start_after), and fails otherwise.
     pub next: Option<String>,
     /// How many names without the prefix were left out.
     pub(crate) strays: usize,
@@ -306,6 +312,28 @@ impl BucketPage {
     }
 }
 
+/// A store's own words for requests and permissions, for errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// The request of [`ObjectStore::list`](crate::ObjectStore::list).
+    pub list: &'static str,
+    /// The permission to list.
+    pub permission_to_list: &'static str,
+    /// The permission to read.
+    pub permission_to_read: &'static str,
+}
+
+impl Default for Terms {
+    /// Returns words that fit any store.
+    fn default() -> Self {
+        Self {
+            list: "list",
+            permission_to_list: "the permission to list",
+            permission_to_read: "the permission to read",
+        }
+    }
+}
+
 /// What to copy.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -314,14 +342,46 @@ pub struct CopyOptions<'a> {
     pub src: &'a Name,
     /// The destination.
     pub dst: &'a Name,
-    /// What is believed of the source, with a strong ETag; a recent listing may have shown it. A store with conditional
+    /// The source's assumed metadata, with a strong ETag; a recent listing may have shown it. A store with conditional
     /// copies copies this version or [none](crate::ObjectStore::copy), and so knows what the copy is. `None`: any
     /// version that is there.
     pub known: Option<ObjectMeta>,
     /// The length of the source, if it is believed to be known: only for choosing how to copy.
     pub len: Option<u64>,
-    /// What is believed to be at the destination.
+    /// The object that is assumed to be at the destination.
     pub replaced: &'a Lookup,
+}
+
+/// Whether a store has directories of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Directories {
+    /// Keys imply them, as in S3. A directory is there while a key is below it; an object whose key ends in `/` marks one
+    /// that is empty.
+    #[default]
+    Implied,
+    /// They are created and deleted, as in a filesystem. Their keys end in `/`.
+    ///
+    /// | The engine | The store |
+    /// |---|---|
+    /// | always lists with [`ListOptions::delimiter`] | shows directories as common prefixes, empty ones too; [`ListOptions::directory`] is the one to list. A listing of a directory that is not there may fail with [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) |
+    /// | creates a directory with [`put_marker`](crate::ObjectStore::put_marker), parents first | fails with [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if the parent is missing, or creates it |
+    /// | deletes one with [`delete`](crate::ObjectStore::delete) after all that is in it, never together with it | may delete what others write to it at that moment |
+    /// | copies files only, each to a directory that is there | |
+    /// | renames one with one [`rename`](crate::ObjectStore::rename), both names with a `/`, if the store [can](crate::ObjectStore::supports_rename) | fails with [`ErrorKind::Precondition`](crate::ErrorKind::Precondition) if something is at the destination |
+    /// | writes a file to its directory | fails with [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if that is missing, or creates it |
+    Real,
+}
+
+/// What to rename.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct RenameOptions<'a> {
+    /// The source. If [directories are real](Directories::Real), a key that ends in `/` is one of them.
+    pub src: &'a Name,
+    /// The destination. It ends in `/` if the source does.
+    pub dst: &'a Name,
+    /// Whether an object at the destination is replaced.
+    pub replace: bool,
 }
 
 #[cfg(test)]

@@ -1,129 +1,21 @@
-//! What the author of a store implements.
+//! The trait of a bucket, which the author of a store implements.
 
 use crate::write::DefaultCommit;
 use crate::{
-    Attributes, BucketPage, CommitStrategy, Content, CopyOptions, GetHead, GetOptions, ListOptions,
-    Multipart, Name, ObjectMeta, Page, Part, Payload, PutOptions, Range, Settings, StoreError,
-    StoredObject, WriteLimits,
+    Attributes, Body, BoxUpload, CommitStrategy, Content, CopyOptions, Directories, GetHead,
+    GetOptions, ListOptions, Lookup, Multipart, Name, ObjectMeta, Page, Part, Payload, PutOptions,
+    Range, RenameOptions, Settings, StoreError, StoredObject, Terms, WriteLimits,
 };
-use bytes::BufMut;
 use std::fmt::Debug;
 use std::future::Future;
 use std::sync::Arc;
-use tf_fs_plugin::prelude::*;
-
-/// An account of a store, which opens its buckets.
-///
-/// A plugin has one for each process and settings. The engine creates it again in a forked child.
-pub trait Client: Debug + Send + Sync + Sized + 'static {
-    /// A bucket of the store.
-    type Store: ObjectStore;
-
-    /// The scheme in names and errors. A store with several schemes has one name for all of them.
-    const SCHEME: &'static str;
-
-    /// Bytes of the longest key: 1,024 in most stores.
-    const MAX_KEY_LEN: usize = 1024;
-
-    /// Returns the engine's settings for requests that are not for a bucket.
-    fn settings(&self) -> Settings {
-        Settings::default()
-    }
-
-    /// Finds out how to reach the bucket of this name. The engine keeps the result. It makes no request to the bucket:
-    /// the first operation finds out whether it exists.
-    ///
-    /// # Errors
-    /// `INVALID_ARGUMENT` if the settings are wrong.
-    fn open(&self, bucket: &Arc<str>) -> impl Future<Output = Result<Self::Store>> + Send;
-
-    /// Lists a page of the account's buckets, from `token` on: [`BucketPage::next`] of an earlier page.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if the store has no such list, which is the default.
-    fn list_buckets(
-        &self,
-        _token: Option<&str>,
-    ) -> impl Future<Output = Result<BucketPage, <Self::Store as ObjectStore>::Error>> + Send {
-        async { Err(StoreError::unsupported("list of buckets")) }
-    }
-
-    /// Splits a URI or a pattern into its bucket and the key after the `/`, neither of them unescaped. The text after
-    /// the bucket may have wildcards.
-    ///
-    /// By default a bucket is the text between `://` and the next `/`.
-    ///
-    /// # Errors
-    /// `INVALID_ARGUMENT` for what cannot be a bucket of any store, and for names that are not UTF-8.
-    fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
-        let text = std::str::from_utf8(uri.as_bytes()).map_err(|_| {
-            Error::invalid_argument(format_args!("{uri}: keys are UTF-8; rename the object"))
-        })?;
-        let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
-        let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
-        ensure!(
-            !bucket.contains(['*', '?', '[', '@']),
-            Error::invalid_argument(format_args!(
-                "{}://: neither wildcards nor credentials belong into the first part of a name; write {0}://bucket/key",
-                Self::SCHEME
-            ))
-        );
-        Ok((bucket, key))
-    }
-
-    /// Creates a name from a bucket and a key. A bucket itself has an empty key; the list of buckets has neither.
-    ///
-    /// # Errors
-    /// `INVALID_ARGUMENT` for a key that no object can have: by default one without a bucket, and one of more than
-    /// [`MAX_KEY_LEN`](Self::MAX_KEY_LEN) bytes.
-    fn name(bucket: &str, key: &str) -> Result<Name> {
-        ensure!(
-            !bucket.is_empty() || key.is_empty(),
-            Error::invalid_argument(format_args!(
-                "{0}:///{key}: no bucket; write {0}://bucket/key",
-                Self::SCHEME
-            ))
-        );
-        ensure!(
-            key.len() <= Self::MAX_KEY_LEN,
-            Error::invalid_argument(format_args!(
-                "{}://{bucket}/…: the key has {} bytes, but the store allows {}; shorten it",
-                Self::SCHEME,
-                key.len(),
-                Self::MAX_KEY_LEN
-            ))
-        );
-        Ok(Name::new(Self::SCHEME, bucket, key))
-    }
-
-    /// Returns what `uri` names: an object, a directory, a bucket, or the list of buckets.
-    ///
-    /// # Errors
-    /// As [`split`](Self::split) and [`name`](Self::name).
-    fn parse(uri: Uri<'_>) -> Result<Name> {
-        let (bucket, key) = Self::split(uri)?;
-        Self::name(bucket, key)
-    }
-
-    /// Returns what `uri` names, if that can be a file.
-    ///
-    /// # Errors
-    /// As [`parse`](Self::parse); `FAILED_PRECONDITION` for a bucket or a name that ends in `/`.
-    fn file(uri: Uri<'_>) -> Result<Name> {
-        let name = Self::parse(uri)?;
-        if name.is_always_directory() {
-            return Err(Error::expected_file(uri));
-        }
-        Ok(name)
-    }
-}
 
 /// A bucket of a store, which some stores call a container.
 ///
 /// Each method makes one request, in one attempt. The engine retries failures that may pass ([`StoreError::kind`]) until
 /// [`Settings::retry_timeout`] is over, and drops an attempt that makes no progress for [`Settings::stall_timeout`]. A
 /// store whose client retries by itself returns its last failure as one that does not pass, and sets
-/// [`HAS_TIMEOUTS`](Self::HAS_TIMEOUTS). In [`put`](Self::put), [`complete_multipart`](Self::complete_multipart) and
+/// [`has_timeouts`](Self::has_timeouts). In [`put`](Self::put), [`complete_multipart`](Self::complete_multipart) and
 /// [`CommitStrategy::send`], the client must not retry an attempt that may have been done: the engine would take what that
 /// attempt stored for somebody else's object.
 ///
@@ -136,11 +28,13 @@ pub trait Client: Debug + Send + Sync + Sized + 'static {
 /// | Left out | What the engine does |
 /// |---|---|
 /// | [`list`](Self::list) | Reads files. Looks up a name with [`head`](Self::head), so `stat` and `exists` work; no name is a directory. Directories and patterns with wildcards are `UNIMPLEMENTED` |
+/// | [`lookup`](Self::lookup) | Looks up a name with a listing of the names that begin with it |
 /// | [`head`](Self::head) | Looks up a name with `get` of its first byte |
 /// | [`put_marker`](Self::put_marker) | Creates no directory; directories that keys imply exist |
 /// | [`delete`](Self::delete) | Deletes and renames nothing |
 /// | [`delete_many`](Self::delete_many) | Deletes one key a request, 16 at a time |
-/// | [`copy`](Self::copy) | Copies and renames nothing |
+/// | [`copy`](Self::copy) | Copies nothing, and renames only with `rename` |
+/// | [`rename`](Self::rename) | Renames by a copy and the deletion of the source |
 /// | [`write_limits`](Self::write_limits), [`put`](Self::put) | Opens no file for writing |
 pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     /// Why a request failed.
@@ -148,30 +42,46 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     /// The bytes of a response.
     type Body: Body<Error = Self::Error>;
 
-    /// What the store calls [`list`](Self::list), for errors.
-    const LIST: &'static str = "list";
-    /// What the store calls the permission to list, for errors.
-    const PERMISSION_TO_LIST: &'static str = "the permission to list";
-    /// What the store calls the permission to read, for errors.
-    const PERMISSION_TO_READ: &'static str = "the permission to read";
-    /// Whether [`list`](Self::list) honours [`ListOptions::start_after`]. The engine does not set it otherwise.
-    const SUPPORTS_START_AFTER: bool = false;
-    /// Whether a token of [`list`](Self::list) continues after the last name of its page, whatever was deleted
+    /// Returns the engine's settings for this bucket.
+    fn settings(&self) -> &Settings;
+
+    /// Returns the store's own words for requests and permissions, for errors.
+    fn terms(&self) -> Terms {
+        Terms::default()
+    }
+
+    /// Returns whether the store has directories of its own, which changes how the engine lists, creates, deletes, copies and
+    /// renames them: see [`Directories::Real`].
+    fn directories(&self) -> Directories {
+        Directories::Implied
+    }
+
+    /// Returns whether [`list`](Self::list) honours [`ListOptions::start_after`]. The engine does not set it otherwise.
+    fn supports_start_after(&self) -> bool {
+        false
+    }
+
+    /// Returns whether a token of [`list`](Self::list) continues after the last name of its page, whatever was deleted
     /// meanwhile, as S3's do. Otherwise the engine lists a directory of several pages again after deleting all their
     /// names, until nothing is left.
-    const STABLE_PAGE_TOKENS: bool = false;
-    /// Whether each request ends by itself when it makes no progress. The engine then sets no deadline, except for the
-    /// bytes of a body.
-    const HAS_TIMEOUTS: bool = false;
-    /// What users can do where several servers send one object, and name its version in different ways: the end of an
-    /// error, with a `;` before it. `None` if a bucket has one version of an object at a time.
+    fn has_stable_page_tokens(&self) -> bool {
+        false
+    }
+
+    /// Returns whether each request ends by itself when it makes no progress. The engine then sets no deadline, except
+    /// for the bytes of a body.
+    fn has_timeouts(&self) -> bool {
+        false
+    }
+
+    /// Returns the next step where several servers send one object, and name its version in different ways: the end of
+    /// an error, with a `;` before it. `None` if a bucket has one version of an object at a time.
     ///
     /// If it is given, the engine finds out whether a response with another ETag, but the same size and modification
     /// time, is of such a server.
-    const MIRRORS: Option<&'static str> = None;
-
-    /// Returns the engine's settings for this bucket.
-    fn settings(&self) -> &Settings;
+    fn mirrors(&self) -> Option<&str> {
+        None
+    }
 
     /// Returns where requests go, for errors: scheme, host and port of a URL. Empty if there is nothing to tell.
     fn endpoint(&self) -> String {
@@ -190,6 +100,10 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     ///
     /// The response tells size, version and modification time: the engine opens a file with this one request. It may end
     /// before the range, as [`GetHead::end`] tells: the engine requests the rest.
+    ///
+    /// A client whose responses tell nothing but bytes returns `None` as their head. The engine then calls
+    /// [`head`](Self::head) before and after, requests no byte past the end, and keeps the bytes back until both agree.
+    ///
     /// The range may begin past the end only if `options.if_match` is `None`; then an empty body and the size are a
     /// success.
     ///
@@ -204,7 +118,7 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     fn get(
         &self,
         options: GetOptions<'_>,
-    ) -> impl Future<Output = Result<(GetHead, Self::Body), Self::Error>> + Send;
+    ) -> impl Future<Output = Result<(Option<GetHead>, Self::Body), Self::Error>> + Send;
 
     /// Lists a page of the keys that begin with [`ListOptions::prefix`], in the order of their bytes, from `token` on:
     /// [`Page::next`] of an earlier page. A page may be empty although there is a next one. The engine ignores keys
@@ -221,26 +135,50 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         async { Err(StoreError::unsupported("listings")) }
     }
 
-    /// Looks up one object. The engine calls it only where [`list`](Self::list) is denied or unsupported: a listing
-    /// also shows directories.
+    /// Returns whether [`lookup`](Self::lookup) tells what a name is. Otherwise the engine lists the names that begin with it.
+    ///
+    /// It should if one request tells objects and directories apart and [`list`](Self::list) has no prefix within a
+    /// directory: there a listing returns all names of the directory, for each name that is looked up.
+    fn supports_lookup(&self) -> bool {
+        false
+    }
+
+    /// Looks up what a name is: an object, a directory, or neither. A name that ends in `/` is a directory or nothing. The
+    /// engine calls it if the store [supports](Self::supports_lookup) it.
+    ///
+    /// # Errors
+    /// By kind; [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) counts as [`Lookup::Missing`].
+    fn lookup(&self, _name: &Name) -> impl Future<Output = Result<Lookup, Self::Error>> + Send {
+        async { Err(StoreError::unsupported("lookups")) }
+    }
+
+    /// Looks up one object. The engine calls it where responses to [`get`](Self::get) have no head, and, without
+    /// [`lookup`](Self::lookup), where [`list`](Self::list) is denied or unsupported: both also tell directories.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is none.
     fn head(&self, name: &Name) -> impl Future<Output = Result<ObjectMeta, Self::Error>> + Send {
         let options = GetOptions::new(&name.key, Range::new(0, 1));
         let get = self.get(options);
-        async { get.await.map(|(head, _)| head.meta()) }
+        async {
+            let (head, _) = get.await?;
+            head.map(|head| head.meta())
+                .ok_or_else(|| StoreError::unsupported("metadata of one object"))
+        }
     }
 
-    /// Writes the empty object that marks a directory. The key of `marker` ends in `/`.
+    /// Writes the empty object that marks a directory, or creates a [real](Directories::Real) one. The key of `marker` ends in
+    /// `/`.
     ///
     /// # Errors
-    /// By kind.
+    /// By kind. For a real directory [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if its parent is missing,
+    /// [`ErrorKind::Precondition`](crate::ErrorKind::Precondition) if it is there.
     fn put_marker(&self, _marker: &Name) -> impl Future<Output = Result<(), Self::Error>> + Send {
         async { Err(StoreError::unsupported("new directories")) }
     }
 
-    /// Deletes exactly this key, whether or not there is such an object.
+    /// Deletes exactly this key, whether or not there is such an object. A key that ends in `/` is a marker or a
+    /// [real](Directories::Real) directory, which is empty.
     ///
     /// # Errors
     /// By kind; [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) is a success. After an error the engine looks again before
@@ -255,10 +193,12 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     }
 
     /// Returns whether [`delete_many`](Self::delete_many) can delete this key: the request's format may exclude some.
-    /// The engine deletes others one by one, and those that end in `/` after all that is below them, as a store with real
-    /// directories requires.
-    fn can_batch_delete(&self, _key: &str) -> bool {
-        true
+    /// The engine deletes others one by one, and those that end in `/` after all that is below them.
+    ///
+    /// By default a key that ends in `/` is deleted alone: where it is a real directory, its deletion fails while something
+    /// is in it, or takes all of it along.
+    fn can_batch_delete(&self, key: &str) -> bool {
+        !key.ends_with('/')
     }
 
     /// Deletes these keys, at most [`delete_many_limit`](Self::delete_many_limit), all below `directory`, in one
@@ -292,6 +232,27 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         async { Err(StoreError::unsupported("copies")) }
     }
 
+    /// Returns whether [`rename`](Self::rename) moves objects. Otherwise the engine copies an object and deletes the source.
+    fn supports_rename(&self) -> bool {
+        false
+    }
+
+    /// Renames an object of `from` to one of `to`, or over it, inside the store. Returns what the object is then if that is
+    /// known. The object has one of the two names at each moment, and after any error.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is no such source; after a lost response the engine looks
+    /// whether an earlier attempt was done. [`ErrorKind::Precondition`](crate::ErrorKind::Precondition) if something is at the
+    /// destination, and [`RenameOptions::replace`] is false. After
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported), as between buckets of two servers, the engine copies and deletes.
+    fn rename(
+        _from: &Arc<Self>,
+        _to: &Arc<Self>,
+        _options: RenameOptions<'_>,
+    ) -> impl Future<Output = Result<Option<ObjectMeta>, Self::Error>> + Send {
+        async { Err(StoreError::unsupported("renames")) }
+    }
+
     /// Returns whether `destination` is certainly a copy of `source`, which has another key and maybe another bucket.
     /// Then a rename of a directory that was interrupted continues, and deletes the source.
     ///
@@ -309,11 +270,9 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
 
     /// Stores a whole object if [`PutOptions::mode`] holds, and otherwise nothing.
     ///
-    /// The object must become visible in one step. Until all bytes have arrived, every request shows what was there before, and
-    /// a request that breaks off changes nothing. The engine relies on that: it sends each file to its own key, without a temporary
-    /// object or a copy of the old one. With a store that overwrites in place, readers see a part of a file, and the old
-    /// object is lost when the writer is killed or its connection breaks. For such a store write to another key and rename
-    /// that, or leave [`write_limits`](Self::write_limits) at `None`.
+    /// [`WriteLimits::publication`] says how the object becomes visible. If that is
+    /// [`Publication::Atomic`](crate::Publication::Atomic), the engine relies on it: it sends each file to its own key, without a
+    /// temporary object or a copy of the old one.
     ///
     /// # Errors
     /// [`ErrorKind::Precondition`](crate::ErrorKind::Precondition) if `to.mode` does not hold; others by kind. After
@@ -327,7 +286,8 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         async { Err(StoreError::unsupported("PUT")) }
     }
 
-    /// Looks up one object: what it is, and its attributes besides its bytes. By default with a GET of its first byte.
+    /// Looks up one object: what it is, and its attributes besides its bytes. By default with a GET of its first byte, and
+    /// [`head`](Self::head) if that tells nothing.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is none.
@@ -337,9 +297,12 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     ) -> impl Future<Output = Result<(StoredObject, Attributes), Self::Error>> + Send {
         let get = self.get(GetOptions::new(&name.key, Range::new(0, 1)));
         async {
-            let (head, _) = get.await?;
-            let stored =
-                StoredObject::new(head.size).with_etag(head.etag).with_modified(head.modified);
+            let meta = match get.await? {
+                (Some(head), _) => head.meta(),
+                (None, _) => self.head(name).await?,
+            };
+            let size = meta.size.ok_or_else(|| StoreError::invalid("it tells no size"))?;
+            let stored = StoredObject::new(size).with_etag(meta.etag).with_modified(meta.modified);
             Ok((stored, Attributes::default()))
         }
     }
@@ -359,6 +322,20 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         _found: &StoredObject,
     ) -> impl Future<Output = Result<Option<bool>, Self::Error>> + Send {
         async { Ok(None) }
+    }
+
+    /// Begins an upload from the first byte to the last, for a file of more than
+    /// [`Settings::write_part`](crate::Settings::write_part) bytes. It is called if
+    /// [`WriteLimits::has_upload`] is true and [`WriteLimits::parts`] is `None`. Nothing of it is visible until its
+    /// [commit](crate::Upload::commit), unless [`WriteLimits::publication`] says that writes are in place.
+    ///
+    /// # Errors
+    /// By kind.
+    fn start_upload(
+        &self,
+        _to: PutOptions<'_>,
+    ) -> impl Future<Output = Result<BoxUpload<Self::Error>, Self::Error>> + Send {
+        async { Err(StoreError::unsupported("uploads")) }
     }
 
     /// Begins a multipart upload, and returns its ID. Nothing of it is visible until
@@ -405,8 +382,8 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
         async { Err(StoreError::unsupported("copies of parts")) }
     }
 
-    /// Makes the object from the parts of upload `id` if [`PutOptions::mode`] holds, and otherwise nothing. The object must
-    /// become visible in one step, as in [`put`](Self::put).
+    /// Makes the object from the parts of upload `id` if [`PutOptions::mode`] holds, and otherwise nothing. The object becomes
+    /// visible as in [`put`](Self::put).
     ///
     /// # Errors
     /// As [`put`](Self::put), with the size of all parts as [`StoredObject::size`].
@@ -435,7 +412,7 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
 
     /// Returns how this content becomes an object: by default with [`put`](Self::put) or
     /// [`complete_multipart`](Self::complete_multipart), under conditions that the store may
-    /// [check](WriteLimits::checks_conditions). A store that learns this only from responses overrides it, and needs neither.
+    /// [check](WriteLimits). A store that learns this only from responses overrides it, and needs neither.
     fn commit_strategy<'a>(
         &'a self,
         to: PutOptions<'a>,
@@ -443,23 +420,4 @@ pub trait ObjectStore: Debug + Send + Sync + Sized + 'static {
     ) -> impl CommitStrategy<Error = Self::Error> + 'a {
         DefaultCommit::new(self, to, sent)
     }
-}
-
-/// The bytes of a response, as they arrive. Dropping it ends the request.
-pub trait Body: Send {
-    /// Why bytes do not arrive.
-    type Error;
-
-    /// Adds bytes to `to` as soon as some arrive, and returns how many: 0 at the end, or if there is no room.
-    ///
-    /// `to` may be TensorFlow's own buffer. A store reads its socket straight into it, and copies nothing. Dropping the
-    /// future loses no byte that was added.
-    ///
-    /// # Errors
-    /// If the response breaks off, or is not what its head told. The engine gets the rest with another request. It
-    /// detects by itself that nothing arrives for too long.
-    fn fill(
-        &mut self,
-        to: &mut (impl BufMut + Send + ?Sized),
-    ) -> impl Future<Output = Result<usize, Self::Error>> + Send;
 }

@@ -1,4 +1,4 @@
-//! What belongs to one process: worker threads and the memory budget. A forked child makes its own. All stores of a plugin
+//! The state of one process: worker threads and the memory budget. A forked child makes its own. All stores of a plugin
 //! share them.
 
 use crate::MemoryBudget;

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_token_is_hidden() {
+    fn text_that_looks_like_a_token_is_hidden() {
         for (text, shown) in [
             ("/c/b?se=1&sig=c2VzYW1l%3D&sp=r", "/c/b?se=1&sig=** redacted **&sp=r"),
             ("a?x&amp;sig=c2VzYW1l&amp;y", "a?x&amp;sig=** redacted **&amp;y"),

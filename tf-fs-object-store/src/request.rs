@@ -2,10 +2,11 @@
 
 use crate::retry::{FinalError, Request};
 use crate::{
-    Attributes, BucketPage, Client, Content, CopyOptions, ErrorKind, ListOptions, Multipart, Name,
-    ObjectMeta, ObjectStore, Page, Part, Payload, PutOptions, Range, Settings, StoreError,
-    StoredObject, max_wait,
+    Attributes, BoxUpload, BucketPage, Client, Content, CopyOptions, Directories, ErrorKind,
+    ListOptions, Lookup, Multipart, Name, ObjectMeta, ObjectStore, Page, Part, Payload, PutOptions,
+    Range, RenameOptions, Settings, StoreError, StoredObject, max_wait,
 };
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tf_fs_plugin::prelude::*;
@@ -16,20 +17,26 @@ const SLOWEST_BYTES_PER_MS: u64 = 100;
 pub(crate) type Outcome<T, S> = Result<T, FinalError<<S as ObjectStore>::Error>>;
 
 /// How a request is named in errors.
+pub(crate) const LOOKUP: &str = "look up";
 pub(crate) const HEAD: &str = "head";
 pub(crate) const PUT_MARKER: &str = "put marker";
 pub(crate) const DELETE: &str = "delete";
 pub(crate) const DELETE_MANY: &str = "delete many";
 pub(crate) const COPY: &str = "copy";
+pub(crate) const RENAME: &str = "rename";
 pub(crate) const LIST_BUCKETS: &str = "list buckets";
 pub(crate) const CREATE_MULTIPART: &str = "create multipart";
 pub(crate) const PUT_PART: &str = "put part";
 pub(crate) const COPY_PART: &str = "copy part";
 pub(crate) const ABORT_MULTIPART: &str = "abort multipart";
+pub(crate) const START_UPLOAD: &str = "start upload";
+pub(crate) const UPLOAD: &str = "upload";
+pub(crate) const ABORT_UPLOAD: &str = "abort upload";
 
 fn request<'a, S: ObjectStore>(store: &'a S, op: &'a str, what: &'a Name) -> Request<'a> {
     let settings = store.settings();
-    let deadline = (!S::HAS_TIMEOUTS).then(|| (max_wait(settings.stall_timeout), store.endpoint()));
+    let deadline =
+        (!store.has_timeouts()).then(|| (max_wait(settings.stall_timeout), store.endpoint()));
     Request { settings, op, what, deadline }
 }
 
@@ -71,14 +78,40 @@ pub(crate) async fn list<S: ObjectStore>(
     options: &ListOptions,
     token: Option<&str>,
 ) -> Outcome<Page, S> {
-    let request = request(store, S::LIST, name);
-    let mut page = request.make(|| store.list(options, token)).await?;
+    let request = request(store, store.terms().list, name);
+    let is_real = store.directories() == Directories::Real;
+    debug_assert!(!is_real || options.delimiter, "{name}: listed without a delimiter");
+    let mut page = match request.make(|| store.list(options, token)).await {
+        // A directory that is not there has no names.
+        Err(failure)
+            if is_real
+                && failure.kind() == ErrorKind::NotFound
+                && !options.directory().is_empty() =>
+        {
+            Page::default()
+        }
+        page => page?,
+    };
     let names = page.objects.len() + page.common_prefixes.len();
     page.objects.retain(|object| object.key.starts_with(&options.prefix));
     page.common_prefixes
         .retain(|prefix| prefix.starts_with(&options.prefix) && prefix.ends_with('/'));
+    if is_real {
+        // Some servers show the directory among the names in it.
+        page.objects.retain(|object| !object.key.ends_with('/'));
+        page.common_prefixes.retain(|prefix| *prefix != options.directory());
+    }
     page.strays = names - page.objects.len() - page.common_prefixes.len();
     Ok(page)
+}
+
+/// What a name is.
+pub(crate) async fn lookup<S: ObjectStore>(store: &S, name: &Name) -> Outcome<Lookup, S> {
+    match request(store, LOOKUP, name).make(|| store.lookup(name)).await {
+        Ok(Lookup::File(_)) if name.is_always_directory() => Ok(Lookup::Missing),
+        Err(failure) if failure.kind() == ErrorKind::NotFound => Ok(Lookup::Missing),
+        outcome => outcome,
+    }
 }
 
 /// One object; `None` if there is none.
@@ -103,7 +136,14 @@ pub(crate) async fn delete<S: ObjectStore>(store: &S, name: &Name) -> Outcome<()
     }
 }
 
-/// What is left of some keys.
+/// Deletes a temporary object, in one attempt. It is nobody's loss if it stays.
+pub(crate) async fn discard<S: ObjectStore>(store: &S, name: &Name) {
+    if let Err(failure) = at_most(1, request(store, DELETE, name), || store.delete(name)).await {
+        log::debug!("{:#}", failure.into_error());
+    }
+}
+
+/// The keys that a deletion has left.
 pub(crate) struct Undeletable<F> {
     /// Those that were refused.
     pub(crate) refused: Vec<(String, F)>,
@@ -133,7 +173,7 @@ pub(crate) async fn delete_many<S: ObjectStore>(
         untold.clear();
         let mut may_pass = None;
         for (key, failure) in failed {
-            // What was not requested is not deleted, whatever the store calls it.
+            // Only requested keys count as deleted, whatever the store returns.
             let is_transient =
                 matches!(failure.kind(), ErrorKind::Transient | ErrorKind::InvalidResponse);
             if is_transient && keys.contains(&key) {
@@ -162,6 +202,25 @@ pub(crate) async fn copy<'a, S: ObjectStore>(
     request.make(|| S::copy(from, to, options())).await
 }
 
+/// Renames an object within a store. `may_be_done` is set if an attempt may have been done although it failed.
+pub(crate) async fn rename<S: ObjectStore>(
+    from: &Arc<S>,
+    to: &Arc<S>,
+    options: RenameOptions<'_>,
+    may_be_done: &Cell<bool>,
+) -> Outcome<Option<ObjectMeta>, S> {
+    let request = request(&**to, RENAME, options.src);
+    request
+        .make(|| async {
+            // An attempt that is dropped at its deadline may have been done.
+            let before = may_be_done.replace(true);
+            let renamed = S::rename(from, to, options).await;
+            may_be_done.set(before || renamed.as_ref().is_err_and(StoreError::is_ambiguous));
+            renamed
+        })
+        .await
+}
+
 /// A page of the list of buckets.
 pub(crate) async fn list_buckets<C: Client>(
     client: &C,
@@ -170,7 +229,7 @@ pub(crate) async fn list_buckets<C: Client>(
     token: Option<&str>,
 ) -> Outcome<BucketPage, C::Store> {
     let stall = max_wait(settings.stall_timeout);
-    let deadline = (!C::Store::HAS_TIMEOUTS).then(|| (stall, String::new()));
+    let deadline = (!client.has_timeouts()).then(|| (stall, String::new()));
     let request = Request { settings, op: LIST_BUCKETS, what: name, deadline };
     request.make(|| client.list_buckets(token)).await
 }
@@ -225,6 +284,14 @@ pub(crate) async fn create_multipart<S: ObjectStore>(
     to: PutOptions<'_>,
 ) -> Outcome<String, S> {
     request(store, CREATE_MULTIPART, to.name).make(|| store.create_multipart(to)).await
+}
+
+/// A new upload from the first byte to the last.
+pub(crate) async fn start_upload<S: ObjectStore>(
+    store: &S,
+    to: PutOptions<'_>,
+) -> Outcome<BoxUpload<S::Error>, S> {
+    request(store, START_UPLOAD, to.name).make(|| store.start_upload(to)).await
 }
 
 /// A part of an upload.

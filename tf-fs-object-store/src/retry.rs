@@ -13,7 +13,7 @@ use tokio::time::Instant;
 /// Bytes that the system may hold of an upload. A connection is taken to move one a microsecond at least.
 pub(crate) const BUFFERED: u64 = 8 << 20;
 
-/// What the system's buffers may add to `stall`.
+/// Returns the time that the system's buffers may add to `stall`.
 pub(crate) fn max_grace(stall: Duration) -> Duration {
     Duration::from_micros(BUFFERED).min(stall * 4)
 }
@@ -69,7 +69,7 @@ pub fn attempt() -> Attempt {
 pub struct RetryBudget {
     all: Duration,
     left: Duration,
-    /// What one attempt counts at most: a transfer may have moved for an hour before it broke.
+    /// The maximum time that one attempt counts: a transfer may have moved for an hour before it broke.
     attempt: Duration,
 }
 
@@ -118,7 +118,7 @@ pub fn backoff(first: Duration, failures: u32) -> Duration {
     longest.mul_f64(0.1 + 0.9 * (random >> 11) as f64 / (1u64 << 53) as f64)
 }
 
-/// What went wrong with a request so far.
+/// The failures of a request so far.
 #[derive(Debug, Default)]
 pub(crate) struct RetryState {
     failed: u32,
@@ -214,6 +214,11 @@ pub(crate) struct FinalError<F> {
 impl<F: StoreError> FinalError<F> {
     pub(crate) fn kind(&self) -> ErrorKind {
         self.failure.kind()
+    }
+
+    /// The failure of a request of one attempt.
+    pub(crate) fn of(failure: F, op: &str, what: &dyn Display) -> Self {
+        Self::new(failure, op, what, 1)
     }
 
     #[cold]

@@ -33,13 +33,13 @@ pub struct Settings {
     pub listing_ttl: Duration,
     /// The most names that one operation keeps of the store's listings.
     pub max_listed_names: usize,
-    /// What tells whether the responses of an open file are of one version.
+    /// How to detect that the responses of an open file are of one version.
     pub version_check: VersionCheck,
     /// Where read blocks are kept on a local disk. Nowhere by default.
     pub disk_cache: Option<DiskCache>,
 }
 
-/// What tells whether the responses of an open file are of one version.
+/// How to detect that the responses of an open file are of one version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VersionCheck {
     /// Size, ETag and modification time.

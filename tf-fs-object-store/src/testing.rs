@@ -1,17 +1,18 @@
 //! Faults at every request of an operation, for the tests of a store.
 
 use crate::{
-    Attributes, BucketPage, Client, CommitStrategy, ConflictOutcome, Connect, Connection, Content,
-    CopyOptions, GetHead, GetOptions, ListOptions, MissingCheck, Multipart, Name, ObjectMeta,
-    ObjectStore, Page, Part, Payload, Process, PutOptions, Range, Settings, StoreError,
-    StoredObject, WriteLimits,
+    Attributes, BoxUpload, BucketPage, Client, CommitStrategy, ConflictOutcome, Connect,
+    Connection, Content, CopyOptions, Directories, GetHead, GetOptions, ListOptions, Lookup,
+    MissingCheck, Multipart, Name, ObjectMeta, ObjectStore, Page, Part, Payload, Process,
+    PutOptions, Range, RenameOptions, Settings, StoreError, StoredObject, Terms, Upload,
+    WriteLimits,
 };
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tf_fs_plugin::prelude::*;
 
-/// What happens to a request.
+/// The fault of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -114,7 +115,7 @@ pub fn sweep<C: Client + Clone>(
     operation: impl Fn(&Session<C>) -> Result<()>,
     check: impl Fn(&Session<C>, bool) -> Result<()>,
 ) -> Result<u32> {
-    let process = Process::current(C::SCHEME, 2, 64 << 20)?;
+    let process = Process::current(C::scheme(), 2, 64 << 20)?;
     let plan = Arc::new(Plan::default());
     let session = || {
         let faulty = Faulty { client: client.clone(), plan: Arc::clone(&plan) };
@@ -161,11 +162,14 @@ pub fn sweep<C: Client + Clone>(
 impl<C: Client + Clone> Client for Faulty<C> {
     type Store = FaultyBucket<C::Store>;
 
-    const SCHEME: &'static str = C::SCHEME;
-    const MAX_KEY_LEN: usize = C::MAX_KEY_LEN;
+    const SCHEMES: &'static [&'static str] = C::SCHEMES;
 
     fn settings(&self) -> Settings {
         self.client.settings()
+    }
+
+    fn has_timeouts(&self) -> bool {
+        self.client.has_timeouts()
     }
 
     async fn open(&self, bucket: &Arc<str>) -> Result<Self::Store> {
@@ -178,6 +182,10 @@ impl<C: Client + Clone> Client for Faulty<C> {
         token: Option<&str>,
     ) -> Result<BucketPage, <C::Store as ObjectStore>::Error> {
         self.plan.request(self.client.list_buckets(token)).await
+    }
+
+    fn max_key_len(bucket: &str) -> usize {
+        C::max_key_len(bucket)
     }
 
     fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
@@ -193,13 +201,6 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
     type Error = S::Error;
     type Body = S::Body;
 
-    const LIST: &'static str = S::LIST;
-    const PERMISSION_TO_LIST: &'static str = S::PERMISSION_TO_LIST;
-    const PERMISSION_TO_READ: &'static str = S::PERMISSION_TO_READ;
-    const SUPPORTS_START_AFTER: bool = S::SUPPORTS_START_AFTER;
-    const STABLE_PAGE_TOKENS: bool = S::STABLE_PAGE_TOKENS;
-    const HAS_TIMEOUTS: bool = S::HAS_TIMEOUTS;
-
     fn settings(&self) -> &Settings {
         self.bucket.settings()
     }
@@ -208,16 +209,48 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
         self.bucket.endpoint()
     }
 
+    fn terms(&self) -> Terms {
+        self.bucket.terms()
+    }
+
+    fn directories(&self) -> Directories {
+        self.bucket.directories()
+    }
+
+    fn supports_start_after(&self) -> bool {
+        self.bucket.supports_start_after()
+    }
+
+    fn has_stable_page_tokens(&self) -> bool {
+        self.bucket.has_stable_page_tokens()
+    }
+
+    fn has_timeouts(&self) -> bool {
+        self.bucket.has_timeouts()
+    }
+
+    fn mirrors(&self) -> Option<&str> {
+        self.bucket.mirrors()
+    }
+
     fn cache_scope(&self) -> Option<String> {
         self.bucket.cache_scope()
     }
 
-    async fn get(&self, options: GetOptions<'_>) -> Result<(GetHead, S::Body), S::Error> {
+    async fn get(&self, options: GetOptions<'_>) -> Result<(Option<GetHead>, S::Body), S::Error> {
         self.plan.request(self.bucket.get(options)).await
     }
 
     async fn list(&self, options: &ListOptions, token: Option<&str>) -> Result<Page, S::Error> {
         self.plan.request(self.bucket.list(options, token)).await
+    }
+
+    fn supports_lookup(&self) -> bool {
+        self.bucket.supports_lookup()
+    }
+
+    async fn lookup(&self, name: &Name) -> Result<Lookup, S::Error> {
+        self.plan.request(self.bucket.lookup(name)).await
     }
 
     async fn head(&self, name: &Name) -> Result<ObjectMeta, S::Error> {
@@ -256,6 +289,18 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
         from.plan.request(S::copy(&from.bucket, &to.bucket, options)).await
     }
 
+    fn supports_rename(&self) -> bool {
+        self.bucket.supports_rename()
+    }
+
+    async fn rename(
+        from: &Arc<Self>,
+        to: &Arc<Self>,
+        options: RenameOptions<'_>,
+    ) -> Result<Option<ObjectMeta>, S::Error> {
+        from.plan.request(S::rename(&from.bucket, &to.bucket, options)).await
+    }
+
     fn is_copy(source: &ObjectMeta, destination: &ObjectMeta) -> bool {
         S::is_copy(source, destination)
     }
@@ -285,6 +330,11 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
         self.plan.request(self.bucket.is_ours(name, sent, found)).await
     }
 
+    async fn start_upload(&self, to: PutOptions<'_>) -> Result<BoxUpload<S::Error>, S::Error> {
+        let inner = self.plan.request(self.bucket.start_upload(to)).await?;
+        Ok(BoxUpload::new(FaultyUpload { plan: Arc::clone(&self.plan), inner }))
+    }
+
     async fn create_multipart(&self, to: PutOptions<'_>) -> Result<String, S::Error> {
         self.plan.request(self.bucket.create_multipart(to)).await
     }
@@ -310,6 +360,27 @@ impl<S: ObjectStore> ObjectStore for FaultyBucket<S> {
 
     async fn abort_multipart(&self, upload: Multipart<'_>) -> Result<(), S::Error> {
         self.plan.request(self.bucket.abort_multipart(upload)).await
+    }
+}
+
+struct FaultyUpload<E> {
+    plan: Arc<Plan>,
+    inner: BoxUpload<E>,
+}
+
+impl<E: StoreError> Upload for FaultyUpload<E> {
+    type Error = E;
+
+    async fn append(&mut self, content: &Content) -> Result<(), E> {
+        self.plan.request(self.inner.append(content)).await
+    }
+
+    async fn commit(&mut self) -> Result<StoredObject, E> {
+        self.plan.request(self.inner.commit()).await
+    }
+
+    async fn abort(&mut self) -> Result<(), E> {
+        self.plan.request(self.inner.abort()).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! What this process has done and the store does not show yet: files that it is writing, names that it gave up,
+//! Changes of this process that the store does not show yet: files that it is writing, names that it gave up,
 //! directories that it emptied.
 
 use crate::Name;
@@ -52,7 +52,7 @@ pub(crate) struct UnpublishedStat {
     pub(crate) since: SystemTime,
 }
 
-/// What this process has to do with a name that is deleted, and that the store does not have.
+/// How this process has used a name that is deleted, and that the store does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LocalState {
     /// Nothing.
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_deleted_while_it_is_written_stays_away() {
+    fn a_file_deleted_while_it_is_written_stays_away() {
         let writes = Arc::new(UnpublishedWrites::default());
         let write = writes.begin(&name("a"));
         assert_eq!(writes.delete(&name("a")), LocalState::Unpublished);

@@ -4,15 +4,15 @@
 #[path = "writing/store.rs"]
 mod store;
 
-use store::{parts, store};
-use tf_fs_object_store::{Process, WriteLimits};
+use store::{atomic, parts, store};
+use tf_fs_object_store::Process;
 use tf_fs_plugin::prelude::*;
 
 #[test]
 fn files_open_for_writing_keep_to_the_budget() {
     const BUDGET: usize = 3 << 20;
-    let in_parts = store(WriteLimits::default().with_parts(parts()));
-    let whole = store(WriteLimits::default());
+    let in_parts = store(atomic().with_parts(parts()));
+    let whole = store(atomic());
     let process = Process::current("mem", 2, BUDGET).unwrap();
     let budget = &process.budget;
 

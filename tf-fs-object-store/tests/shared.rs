@@ -1,4 +1,4 @@
-//! What the stores of one plugin share: a process of its own.
+//! The state that the stores of one plugin share. A process of its own.
 
 use std::sync::Arc;
 use tf_fs_object_store::Process;

@@ -23,9 +23,13 @@ pub(crate) enum Macro {
     DevicePlugin,
     /// `#[kernel]`
     Kernel,
+    /// `#[op]`
+    Op,
+    /// `op_plugin!`
+    OpPlugin,
 }
 
-/// The options of all macros except `#[kernel]`.
+/// The options of all macros except `#[kernel]` and `#[op]`.
 pub(crate) struct Options {
     /// Valid and without duplicates.
     pub(crate) schemes: Vec<Literal>,
@@ -58,7 +62,7 @@ impl Macro {
                  `allow_panic_abort`, `crate = path`"
             }
             Self::Filesystem => "`crate = path` or nothing",
-            Self::FilesystemPlugins => {
+            Self::FilesystemPlugins | Self::OpPlugin => {
                 "one of `autoload = false`, `allow_panic_abort`, `crate = path`"
             }
             Self::DevicePlugin => {
@@ -69,6 +73,10 @@ impl Macro {
                 "one of `op = \"...\"`, `types(T = [f32, f64])`, `host_memory(\"...\")`, `label = \"...\"`, \
                  `priority = 1`, `variables`, `variants`, `crate = path`"
             }
+            Self::Op => {
+                "one of `name = \"...\"`, `inputs(...)`, `outputs(...)`, `types(T = [f32, f64])`, `stateful`, \
+                 `gradient = \"...\"`, `crate = path`"
+            }
         }
     }
 
@@ -76,6 +84,7 @@ impl Macro {
     fn sdk(self) -> &'static str {
         match self {
             Self::DevicePlugin | Self::Kernel => "se-plugin",
+            Self::Op | Self::OpPlugin => "tf-op-plugin",
             _ => "tf-fs-plugin",
         }
     }
@@ -130,7 +139,7 @@ pub(crate) fn each(
     is_clear.then_some(seen)
 }
 
-/// Reads the options of all macros except `#[kernel]`.
+/// Reads the options of all macros except `#[kernel]` and `#[op]`.
 pub(crate) fn parse(tokens: TokenStream, of: Macro, errors: &mut Errors) -> Options {
     let mut options = Options {
         schemes: Vec::new(),

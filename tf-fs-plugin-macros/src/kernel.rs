@@ -1,5 +1,7 @@
 //! `#[kernel]`.
 
+mod library;
+
 use crate::args::{self, Macro, flag, krate, list, literals, value};
 use crate::conditions::split;
 use crate::errors::Errors;
@@ -28,36 +30,75 @@ struct Options {
 }
 
 /// An attribute of the op, and the types that it may have.
-struct Types {
-    attribute: Ident,
+pub(crate) struct Types {
+    pub(crate) attribute: Ident,
     types: Vec<TokenStream>,
 }
 
 /// Returns the output of `#[kernel]`.
 pub(crate) fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
-    let options = parse(options, &mut errors);
+    let options = parse(options, Span::call_site(), &mut errors);
     let output = match item::parse(item, "Kernel", &mut errors) {
         Err(other) => other,
-        Ok(item) => {
-            let mut output = item.with_items(TokenStream::new());
-            if let Some(registrations) = registrations(&item.header, &options, &mut errors) {
-                output.extend(quote! { const _: () = { #registrations }; });
+        Ok(mut item) => match platform(&item) {
+            Some(platform) => library::implement(&mut item, options, &platform, &mut errors),
+            None => {
+                let mut output = item.with_items(TokenStream::new());
+                if let Some(registrations) = collected(&item.header, &options, &mut errors) {
+                    output.extend(quote! { const _: () = { #registrations }; });
+                }
+                output
             }
-            output
-        }
+        },
     };
     errors.before(output)
 }
 
+/// Returns the parameter of an `impl` that is the platform, as `type Platform = P;` says.
+fn platform(item: &item::FilesystemImpl) -> Option<Ident> {
+    let platform = item.types.iter().find(|ty| ty.name == "Platform")?;
+    let [TokenTree::Punct(_), TokenTree::Ident(platform)] =
+        &*item::flatten(platform.signature.clone())
+    else {
+        return None;
+    };
+    let mut params = item.header.generics.type_params();
+    params.any(|param| param.ident == *platform).then(|| platform.clone())
+}
+
+/// Returns code that adds the kernels to those of the plugin when it is loaded.
+fn collected(header: &item::Header, options: &Options, errors: &mut Errors) -> Option<TokenStream> {
+    let private = private(options);
+    let Registrations { alias, all } = registrations(header, options, None, errors)?;
+    let collected =
+        all.iter().map(|one| quote!(#private::collect! { #private::Registration, #one }));
+    Some(quote!(#alias #(#collected)*))
+}
+
+/// Returns the path of the items for the output of macros.
+fn private(options: &Options) -> TokenStream {
+    let krate = &options.krate;
+    quote!(#krate::__private)
+}
+
+/// The registrations of one attribute.
+struct Registrations {
+    /// The author's type, by a name that an author's type cannot have.
+    alias: TokenStream,
+    /// An expression for each combination of types.
+    all: Vec<TokenStream>,
+}
+
+/// Returns the registrations of an attribute. `platform` is the parameter of the `impl` that is the platform.
 fn registrations(
     header: &item::Header,
     options: &Options,
+    platform: Option<&Ident>,
     errors: &mut Errors,
-) -> Option<TokenStream> {
+) -> Option<Registrations> {
     let op = options.op.as_ref()?;
-    let krate = &options.krate;
-    let private = quote!(#krate::__private);
+    let private = private(options);
     let mut params = Vec::new();
     for param in &header.generics.params {
         let param = match param {
@@ -73,12 +114,13 @@ fn registrations(
             }
             GenericParam::Lifetime(_) => continue,
         };
-        if !options.types.iter().any(|types| types.attribute == *param) {
+        let is_platform = platform == Some(param);
+        if !is_platform && !options.types.iter().any(|types| types.attribute == *param) {
             errors.over(
                 param,
                 format!(
                     "which types can `{param}` be? name the parameter as the op names the attribute, and \
-                     write `types({param} = [f32, f64])`"
+                     write `types({param} = [f32, f64])`; if it is the platform, write `type Platform = {param};`"
                 ),
             );
             return None;
@@ -98,27 +140,15 @@ fn registrations(
             return None;
         }
     }
-    let count = options.types.iter().try_fold(1_usize, |count, types| {
-        count.checked_mul(types.types.len()).filter(|&count| count <= MAX)
-    });
-    let Some(count) = count else {
-        errors.over(op, format!("these are more than {MAX} kernels; name fewer types"));
-        return None;
-    };
+    let combinations = combinations(op, &options.types, errors)?;
     let Options { host_memory, label, priority, variables, variants, .. } = options;
     let self_type = &header.self_type;
-    // A name that an author's type cannot have.
-    let mut output = quote!(type __SeKernel<#(#params),*> = #self_type;);
-    for number in 0..count {
-        // The last attribute changes fastest.
-        let mut rest = number;
-        let mut picked: Vec<(&Ident, &TokenStream)> = Vec::new();
-        for Types { attribute, types } in options.types.iter().rev() {
-            picked.insert(0, (attribute, &types[rest % types.len()]));
-            rest /= types.len();
-        }
+    let alias = quote!(type __SeKernel<#(#params),*> = #self_type;);
+    let mut all = Vec::new();
+    for picked in combinations {
         let arguments = params.iter().map(|param| {
-            picked.iter().find(|(attribute, _)| attribute == param).map(|(_, ty)| *ty)
+            let picked = picked.iter().find(|(attribute, _)| attribute == param);
+            picked.map_or_else(|| quote!(#param), |(_, ty)| (*ty).clone())
         });
         let constraints = picked.iter().map(|(attribute, ty)| {
             let name = LitStr::new(&attribute.unraw().to_string(), attribute.span());
@@ -128,25 +158,47 @@ fn registrations(
                 quote!((#name, <#ty as #private::Element>::DTYPE))
             }
         });
-        output.extend(quote! {
-            #private::collect! {
-                #private::Registration,
-                #private::Registration::new::<__SeKernel<#(#arguments),*>>(
-                    #op,
-                    ::core::concat!(::core::file!(), ":", ::core::line!()),
-                    #private::Options {
-                        types: &[#(#constraints),*],
-                        host_memory: &[#(#host_memory),*],
-                        label: #label,
-                        priority: #priority,
-                        variables: #variables,
-                        variants: #variants,
-                    },
-                )
-            }
+        all.push(quote! {
+            #private::registration::<__SeKernel<#(#arguments),*>>(
+                #op,
+                ::core::concat!(::core::file!(), ":", ::core::line!()),
+                #private::Options {
+                    types: &[#(#constraints),*],
+                    host_memory: &[#(#host_memory),*],
+                    label: #label,
+                    priority: #priority,
+                    variables: #variables,
+                    variants: #variants,
+                },
+            )
         });
     }
-    Some(output)
+    Some(Registrations { alias, all })
+}
+
+/// Returns each combination of the types that attributes may have. The last attribute changes fastest.
+pub(crate) fn combinations<'t>(
+    op: &LitStr,
+    all: &'t [Types],
+    errors: &mut Errors,
+) -> Option<Vec<Vec<(&'t Ident, &'t TokenStream)>>> {
+    let count = all.iter().try_fold(1_usize, |count, types| {
+        count.checked_mul(types.types.len()).filter(|&count| count <= MAX)
+    });
+    let Some(count) = count else {
+        errors.over(op, format!("these are more than {MAX} kernels; name fewer types"));
+        return None;
+    };
+    let pick = |number: usize| {
+        let mut rest = number;
+        let mut picked = Vec::new();
+        for Types { attribute, types } in all.iter().rev() {
+            picked.insert(0, (attribute, &types[rest % types.len()]));
+            rest /= types.len();
+        }
+        picked
+    };
+    Some((0..count).map(pick).collect())
 }
 
 /// Whether this is a constant of the enum `DType` in place of a Rust type.
@@ -156,8 +208,8 @@ fn is_constant(ty: &TokenStream) -> bool {
     matches!(&*tokens, [.., dtype, _] if dtype.to_string() == "DType")
 }
 
-/// Reads the options, and continues after a mistake.
-fn parse(tokens: TokenStream, errors: &mut Errors) -> Options {
+/// Reads the options of the attribute at `place`, and continues after a mistake.
+fn parse(tokens: TokenStream, place: Span, errors: &mut Errors) -> Options {
     const OF: Macro = Macro::Kernel;
     let mut options = Options {
         op: None,
@@ -191,15 +243,12 @@ fn parse(tokens: TokenStream, errors: &mut Errors) -> Options {
         _ => options.krate = krate(value, name, OF, errors),
     });
     if given.is_some_and(|given| !given.iter().any(|name| name == "op")) {
-        errors.at(
-            Span::call_site(),
-            "which op is this a kernel for? write `#[kernel(op = \"Relu\")]`",
-        );
+        errors.at(place, "which op is this a kernel for? write `#[kernel(op = \"Relu\")]`");
     }
     options
 }
 
-fn is_op(op: &LitStr, errors: &mut Errors) -> bool {
+pub(crate) fn is_op(op: &LitStr, errors: &mut Errors) -> bool {
     let name = op.value();
     let is_name = name.starts_with(|first: char| first.is_ascii_uppercase() || first == '_')
         && name.chars().all(|one| one.is_ascii_alphanumeric() || one == '_');
@@ -212,7 +261,12 @@ fn is_op(op: &LitStr, errors: &mut Errors) -> bool {
     is_name
 }
 
-fn string(tokens: TokenStream, name: &Ident, example: &str, errors: &mut Errors) -> Option<LitStr> {
+pub(crate) fn string(
+    tokens: TokenStream,
+    name: &Ident,
+    example: &str,
+    errors: &mut Errors,
+) -> Option<LitStr> {
     let message = format!("expected a string literal; write {example}");
     value(tokens, name, &message, errors, strings::literal)
 }
@@ -240,7 +294,7 @@ fn strings(value: TokenStream, name: &Ident, errors: &mut Errors) -> Vec<LitStr>
     })
 }
 
-fn types(value: TokenStream, name: &Ident, all: &mut Vec<Types>, errors: &mut Errors) {
+pub(crate) fn types(value: TokenStream, name: &Ident, all: &mut Vec<Types>, errors: &mut Errors) {
     let example = "`types(T = [f32, f64])`";
     for element in list(value, name, example, errors) {
         let parser = |input: ParseStream<'_>| {

@@ -15,6 +15,7 @@ mod errors;
 mod export;
 mod item;
 mod kernel;
+mod op;
 mod operations;
 mod plugins;
 mod schemes;
@@ -114,11 +115,102 @@ pub fn device_plugin(options: TokenStream, item: TokenStream) -> TokenStream {
 /// - `variants`: only where TensorFlow exports its functions for variants, which 2.19 to 2.21 do not.
 /// - `crate = ::renamed`: the path of `se-plugin`, if it is not `::se_plugin`.
 ///
+/// # Kernels of a library
+/// In an `impl<P: Bound> Kernel for Op<P>` with `type Platform = P`, `P` is the platform of the plugin that will use the kernel. Such
+/// a kernel is not registered by itself: the attribute implements `LibraryKernel`, and a plugin registers lists of these with
+/// `se_plugin::register_kernels!`.
+///
 /// # What is written
-/// The `impl` as it is, and a registration for each combination of types.
+/// The `impl` as it is, and a registration for each combination of types, or `impl LibraryKernel`.
 #[proc_macro_attribute]
 pub fn kernel(options: TokenStream, item: TokenStream) -> TokenStream {
     kernel::kernel(options.into(), item.into()).into()
+}
+
+/// Defines an op and registers it when TensorFlow loads the library. Goes on the struct that implements `Op`, of the crate
+/// `tf-op-plugin`.
+///
+/// ```
+/// use tf_op_plugin::prelude::*;
+///
+/// /// Splits texts at white space.
+/// #[op(name = "TextWords", inputs(text: [n]), outputs(words: [_]))]
+/// struct TextWords {
+///     /// Whether to convert words to lower case.
+///     #[attr(default = false)]
+///     lower: bool,
+/// }
+///
+/// impl Op for TextWords {
+///     type Inputs = Strings;
+///     type Outputs = Ragged<Strings>;
+///
+///     fn compute(&self, text: Strings, _: &OpContext<'_>) -> Result<Ragged<Strings>> {
+///         let mut words = RaggedBuf::<StringsBuf>::new();
+///         for index in 0..text.len() {
+///             let text = text.str(index)?;
+///             for word in text.split_whitespace() {
+///                 if self.lower { words.values.push(word.to_lowercase()) } else { words.values.push(word) }
+///             }
+///             words.end_row();
+///         }
+///         Ok(words.finish())
+///     }
+/// }
+/// # fn main() {}
+/// ```
+///
+/// # Options
+/// - `name = "TextWords"`: the op's name, a capital letter followed by letters and digits. Required. Names are global to the
+///   process: begin it with that of the library.
+/// - `inputs(text: [..s], weights: [n, 3])`: the names of the inputs, in the order of `type Inputs`, each with the shape that
+///   it must have, if there is one. A name in a shape is the same length in all of them, `_` any length, and a name
+///   after `..` any number of dimensions. Other shapes are an error that names the input.
+/// - `outputs(words: [_], counts: [..s])`: the outputs, in the order of `type Outputs`. Graphs know the shapes that are
+///   declared. The shape of a ragged argument is that of its values. A list of tensors (`Vec`) is counted by the attribute `num_NAME`; `xs: N * [n]` gives the attribute a name,
+///   which several lists of the same length can share.
+/// - `types(T = [f32, i64])`: the types that a parameter of the struct can be. `T` is an attribute of the op.
+/// - `stateful`: the result depends on more than the inputs. Without it TensorFlow computes nodes with constant inputs
+///   once, and merges equal ones.
+/// - `gradient = "TextWordsGrad"`: the op that computes the gradient, or a Python function as `module:function`. The
+///   generated Python registers it.
+/// - `crate = ::renamed`: the path of `tf-op-plugin`, if it is not `::tf_op_plugin`.
+///
+/// # Fields
+/// - `#[attr]`: an attribute of the op, with the options `default = ...`, `min = 1` (the lowest integer or float, or the
+///   fewest elements of a list) and `allowed("a", "b")` (the values of strings).
+/// - `#[state(expression)]`: what the expression returns, once for each node. It can use the fields above it by name, and
+///   `?`.
+/// - `PhantomData` needs neither.
+///
+/// Doc comments become the help of the Python wrapper.
+///
+/// # What is written
+/// The struct, an `impl OpSpec`, a constructor of the library that registers the op, and for unit tests
+/// `fn from_attributes(lower: bool) -> Result<Self>`, unless there are more than seven attributes.
+#[proc_macro_attribute]
+pub fn op(options: TokenStream, item: TokenStream) -> TokenStream {
+    op::op(options.into(), item.into()).into()
+}
+
+/// Exports the ops of a library. Goes once into a crate with `crate-type = ["cdylib"]`.
+///
+/// [`#[op]`](macro@op) registers the ops. This exports `TF_InitKernel`, without which TensorFlow does not load the library
+/// from `site-packages/tensorflow-plugins/`, and the description from which `cargo tf-plugin` makes Python wrappers.
+///
+/// ```standalone_crate
+/// tf_op_plugin::op_plugin!();
+/// # fn main() {}
+/// ```
+///
+/// # Options
+/// - `autoload = false`: do not export `TF_InitKernel`, for a library that has a filesystem, too, which exports it.
+/// - `allow_panic_abort`: build also with `panic = "abort"`. A panic then ends the Python process instead of becoming an
+///   exception, so without this option such a build is an error.
+/// - `crate = ::renamed`: the path of `tf-op-plugin`, if it is not `::tf_op_plugin`.
+#[proc_macro]
+pub fn op_plugin(options: TokenStream) -> TokenStream {
+    op::export::op_plugin(options.into()).into()
 }
 
 /// Prepares a filesystem for export elsewhere. Goes on `impl Filesystem for T`.

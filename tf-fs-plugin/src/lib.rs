@@ -131,7 +131,7 @@ pub mod __private {
     pub use tf_fs_sys::{TF_FilesystemPluginInfo, TF_InitPluginFn};
     pub use tf_plugin_core::__private::elf_note;
 
-    /// What the in-process host of `tf-plugin-testing` needs beyond the C interface.
+    /// Functions for the in-process host of `tf-plugin-testing` beyond the C interface.
     pub mod testing {
         pub use crate::abi::configuration::{OwnedOption, from_host};
         pub use crate::abi::register::{register_all, registration_of, with_handoff};

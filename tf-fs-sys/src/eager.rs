@@ -4,7 +4,7 @@ use crate::datatype::TF_DataType;
 use crate::device_list::TF_DeviceList;
 use crate::layout::{Status, Text};
 use crate::tensor::{TF_Tensor, Tensor};
-use core::ffi::{c_char, c_int, c_uchar, c_void};
+use core::ffi::{c_char, c_int, c_void};
 
 type EagerContext = *mut TFE_Context;
 type Op = *mut TFE_Op;
@@ -41,8 +41,6 @@ crate::layout::host_functions! {
         required fn TFE_DeleteContext(ctx: EagerContext);
         /// Returns its devices, for `TF_DeleteDeviceList` to free.
         required fn TFE_ContextListDevices(ctx: EagerContext, status: Status) -> *mut TF_DeviceList;
-        /// Returns 1 if a context has a function of this name, and 0 otherwise.
-        required fn TFE_ContextHasFunction(ctx: EagerContext, name: Text) -> c_uchar;
         /// Adds a function, a serialised `FunctionDef`.
         required fn TFE_ContextAddFunctionDef(
             ctx: EagerContext, serialized_function_def: *const c_char, size: usize, status: Status

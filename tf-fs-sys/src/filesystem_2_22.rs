@@ -1,4 +1,4 @@
-//! What differs from [`filesystem`](crate::filesystem) in TensorFlow 2.22. It is known from 2.22.0rc0.
+//! The differences of TensorFlow 2.22 from [`filesystem`](crate::filesystem), as of 2.22.0rc0.
 
 use crate::filesystem_ops::TF_FilesystemOps;
 use core::mem::{offset_of, size_of};

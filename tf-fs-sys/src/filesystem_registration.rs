@@ -37,7 +37,7 @@ pub const TF_FILESYSTEM_OPS_SIZE: usize = size_of::<TF_FilesystemOps>();
 
 // Section 4 of the header: registration.
 
-/// What a plugin offers for one scheme. `scheme` and the four tables come from the plugin's
+/// A plugin's offer for one scheme. `scheme` and the four tables come from the plugin's
 /// allocator; the host frees them after it has copied what it needs, also when it refuses the scheme.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]

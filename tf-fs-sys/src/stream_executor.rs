@@ -63,7 +63,7 @@ crate::layout::records! {
         fn nanoseconds(timer: SP_Timer) -> u64;
     }
 
-    /// What an allocator has done so far; sizes are in bytes. It has no `ext`. With a `struct_size` of 0 the host
+    /// An allocator's statistics; sizes are in bytes. It has no `ext`. With a `struct_size` of 0 the host
     /// logs an error and has no statistics.
     #[derive(PartialEq, Eq)]
     pub struct SP_AllocatorStats, SP_ALLOCATORSTATS_STRUCT_SIZE {

@@ -18,7 +18,7 @@ crate::layout::records! {
     /// [`SP_StreamExecutor`] in TensorFlow 2.22 and later. Only a host whose `struct_size` covers
     /// it has room for the last field.
     pub struct SP_StreamExecutorWithStreamOptions {
-        /// What all releases have; its `struct_size` is that of the whole.
+        /// The fields of all releases; its `struct_size` is that of the whole.
         pub executor: SP_StreamExecutor,
         /// Creates a stream as `create_stream` does, with options.
         fn create_stream_with_options(

@@ -12,7 +12,7 @@ use core::ffi::c_int;
 type Platform = *const SP_Platform;
 
 crate::layout::records! {
-    /// What a plugin offers: a kind of device. The host aborts unless name and type are each
+    /// A kind of device that a plugin offers. The host aborts unless name and type are each
     /// `[A-Z][A-Z_]*`, the name is new (compared without case) and so is the type. `ext` is free for the plugin.
     pub struct SP_Platform, SP_PLATFORM_STRUCT_SIZE, ext {
         /// Name of the platform, NUL-terminated; lives as long as the process.

@@ -1,4 +1,4 @@
-//! ELF notes of a plugin, one for each scheme and device platform, which `cargo tf-plugin check` reads without
+//! ELF notes of a plugin, one for each scheme, device platform and op, which `cargo tf-plugin check` reads without
 //! running the plugin.
 //!
 //! The tables alone do not distinguish an operation of the author from a default of the SDK: both are a
@@ -21,7 +21,7 @@ pub struct ElfNote<const N: usize> {
     provided: [u32; 2],
     /// The version of this crate, as text.
     sdk: [u8; 16],
-    /// The scheme, or the device type.
+    /// The scheme, the device type, or the op.
     text: [u8; N],
 }
 
@@ -38,6 +38,9 @@ const FILESYSTEM: u32 = 1;
 const DEVICE: u32 = 2;
 /// A note that a type of the library has a default of `WritableFile`.
 pub const WRITER_DEFAULT: u32 = 3;
+
+/// A note about an op.
+const OP: u32 = 4;
 
 /// Returns the size of the text in a note about `text`: a multiple of four, because linkers put notes in a row.
 #[must_use]
@@ -56,6 +59,12 @@ impl<const N: usize> ElfNote<N> {
     #[must_use]
     pub const fn device(kind: &str, panic_abort: bool) -> Self {
         Self::new(DEVICE, kind, 0, panic_abort)
+    }
+
+    /// Creates a note about an op.
+    #[must_use]
+    pub const fn op(name: &str, panic_abort: bool) -> Self {
+        Self::new(OP, name, 0, panic_abort)
     }
 
     const fn new(kind: u32, text: &str, provided: u64, panic_abort: bool) -> Self {

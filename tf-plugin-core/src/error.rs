@@ -1,4 +1,4 @@
-//! What an operation returns when it fails: a code, a message, causes and payloads.
+//! The error of an operation: a code, a message, causes and payloads.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};

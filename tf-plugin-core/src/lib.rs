@@ -1,4 +1,4 @@
-//! What `tf-fs-plugin` and `se-plugin` share. Both re-export it: use it from there.
+//! Shared code of `tf-fs-plugin` and `se-plugin`. Both re-export it: use it from there.
 //!
 //! [`Error`], its [`Code`] and [`ResultExt`] become TensorFlow's status; [`logging`] writes log
 //! lines in TensorFlow's style; [`sync`] and [`ProcessOrigin`] make a plugin work in a forked child. The
@@ -30,12 +30,13 @@ pub mod __private {
 
     /// Each call from TensorFlow, and each call of an author's code.
     pub mod boundary {
-        pub use crate::abi::bytes::{has_byte, has_nul};
+        pub use crate::abi::bytes::{has_byte, has_nul, host_size, lent};
+        pub use crate::abi::failure_log::{log_error, logged_by};
         pub use crate::abi::fork;
         pub use crate::abi::guard::{
-            SlotResult, SlotStatus, catch, discard, guard, guard_logged, guard_slot_result,
-            log_failed,
+            SlotResult, catch, guard, guard_logged, guard_slot_result, log_failed, raise,
         };
-        pub use crate::abi::status::{Panic, log_error, logged_by, watch_panics, write_error};
+        pub use crate::abi::panic::{Panic, discard, watch_panics};
+        pub use crate::abi::status::{SlotStatus, write_error};
     }
 }

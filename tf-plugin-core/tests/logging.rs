@@ -1,4 +1,4 @@
-//! What a plugin logs, in a separate process.
+//! The log lines of a plugin, in a separate process.
 
 use std::process::Command;
 use tf_plugin_core::logging;

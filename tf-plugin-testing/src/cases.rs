@@ -1,4 +1,4 @@
-//! What the in-process cases for filesystems and for devices share: their type and the form of their list.
+//! The type of in-process cases and the form of their list, for filesystems and devices.
 
 /// Defines the type `Case`, next to a type `Group` and the modules `run` and `list`.
 macro_rules! case_type {
@@ -64,7 +64,7 @@ macro_rules! case_type {
 /// Defines the type `Group`, whose variants have a title each.
 macro_rules! groups {
     ($($group:ident $title:literal,)*) => {
-        /// What a case is about.
+        /// The subject of a case.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum Group {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tf_plugin_core::sync::{Mutex, MutexGuard};
 use tf_plugin_core::{Code, Error, Result};
 
-/// What happens instead of a call, or in addition to it.
+/// The fault: instead of a call, or in addition to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {

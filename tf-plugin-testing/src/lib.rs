@@ -7,19 +7,24 @@
 )]
 #![cfg_attr(feature = "device", doc = "- [`device`]: a host for devices,")]
 #![cfg_attr(feature = "device", doc = "  [`device::conformance!`], and faults on demand.")]
+#![cfg_attr(
+    feature = "ops",
+    doc = "- [`ops`]: a host for ops, and [`ops::conformance!`], whose cases call"
+)]
+#![cfg_attr(feature = "ops", doc = "  them in a real TensorFlow.")]
 //!
 //! Each is a feature of this crate, and none is on by default. A plugin has this crate in its
 //! `dev-dependencies` only.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
-    not(all(feature = "filesystem", feature = "device")),
+    not(all(feature = "filesystem", feature = "device", feature = "ops")),
     allow(
         dead_code,
         unreachable_pub,
         unused_imports,
         unused_macros,
-        reason = "what the hosts share; with both of them all is used"
+        reason = "what the hosts share; with all of them all is used"
     )
 )]
 
@@ -38,17 +43,23 @@ mod faults;
 #[cfg(feature = "filesystem")]
 #[cfg_attr(docsrs, doc(cfg(feature = "filesystem")))]
 pub mod filesystem;
+#[cfg(feature = "ops")]
+#[cfg_attr(docsrs, doc(cfg(feature = "ops")))]
+#[warn(missing_debug_implementations)]
+pub mod ops;
 mod options;
 mod outcome;
+mod tensor;
 mod threads;
 mod violations;
 
-/// What this repository's own tests share with the cases. Not for other use: it changes without
+/// Shared code of this repository's tests and the cases. Not for other use: it changes without
 /// notice.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::abi::processes::{in_a_child, threads_start};
-    pub use crate::abi::tensorflow::{Content, Context, Device, Handle, Tensor, TensorFlow};
+    pub use crate::abi::tensorflow::{Context, Device, Handle, TensorFlow};
+    pub use crate::tensor::{Content, Tensor};
     #[cfg(feature = "filesystem")]
     pub use tf_fs_plugin::__private::{Registration, Scheme};
 }

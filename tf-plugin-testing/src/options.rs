@@ -1,4 +1,4 @@
-//! The options of both `conformance!` macros.
+//! The options of the `conformance!` macros.
 
 /// The type of an option of `conformance!` that is a text.
 #[doc(hidden)]
@@ -31,7 +31,7 @@ impl Exclusions {
     }
 }
 
-/// The options of both `conformance!` macros, one after the other: the kind, whether there is a
+/// The options of the `conformance!` macros, one after the other: the kind, whether there is a
 /// root, the calls that build the suite, and the names of the options so far.
 #[doc(hidden)]
 #[macro_export]
@@ -55,10 +55,6 @@ macro_rules! __conformance_options {
         fn conformance_in_python() {
             __conformance_suite().test_in_tensorflow(::core::module_path!(), false);
         }
-        #[test]
-        fn conformance_in_c() {
-            __conformance_suite().test_in_tensorflow(::core::module_path!(), true);
-        }
     };
     ($kind:ident $root:tt $suite:tt [$($keys:ident)*] $key:ident $($rest:tt)*) => {
         $crate::__conformance_option! { $kind $root $suite [$($keys)* $key] $key $($rest)* }
@@ -72,7 +68,7 @@ macro_rules! __conformance_options {
     };
 }
 
-/// The tests of the cases.
+/// The tests of the cases, except those in Python.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __conformance_tests {
@@ -80,9 +76,18 @@ macro_rules! __conformance_tests {
         $crate::__filesystem_header_tests! { $suite }
         $crate::__filesystem_file_tests! { $suite }
         $crate::__filesystem_large_tests! { $suite }
+        $crate::__conformance_tests! { @in_c $suite }
     };
     (device $suite:ident) => {
         $crate::__device_conformance_tests! { $suite }
+        $crate::__conformance_tests! { @in_c $suite }
+    };
+    (ops $suite:ident) => {};
+    (@in_c $suite:ident) => {
+        #[test]
+        fn conformance_in_c() {
+            $suite().test_in_tensorflow(::core::module_path!(), true);
+        }
     };
 }
 
@@ -114,6 +119,9 @@ macro_rules! __conformance_option {
     };
     (device $r:tt $s:tt $k:tt limit: $limit:expr $(, $($rest:tt)*)?) => {
         $crate::__conformance_option! { @call device $r $s $k (.limit($limit)) $($($rest)*)? }
+    };
+    (ops $r:tt $s:tt $k:tt limit: $limit:expr $(, $($rest:tt)*)?) => {
+        $crate::__conformance_option! { @call ops $r $s $k (.limit($limit)) $($($rest)*)? }
     };
     ($kind:ident $r:tt $s:tt $k:tt without: [$($case:ident => $reason:expr),* $(,)?] $(, $($rest:tt)*)?) => {
         $crate::__conformance_option! {
@@ -172,5 +180,9 @@ conformance_values! {
     device "`; there are `limit` and `without`, each as `name: value`" {
         limit "`limit` is a duration, with a comma before the next option: `limit: std::time::Duration::from_secs(300)`";
         without "`without` is a list of cases, each with its reason: `without: [timer_measures => \"why\"]`";
+    }
+    ops "`; there are `limit` and `without`, each as `name: value`" {
+        limit "`limit` is a duration, with a comma before the next option: `limit: std::time::Duration::from_secs(300)`";
+        without "`without` is a list of cases, each with its reason: `without: [python_forks => \"why\"]`";
     }
 }

@@ -1,4 +1,4 @@
-//! What a plugin did that would harm TensorFlow.
+//! Violations: actions of a plugin that would harm TensorFlow.
 
 use std::fmt;
 use std::sync::PoisonError;
@@ -10,10 +10,22 @@ use tf_plugin_core::sync::{Mutex, MutexGuard};
 pub struct Violation {
     /// The operation, by its name in the header, such as `get_children`.
     pub operation: &'static str,
-    /// What it worked on, usually a path; empty if there is nothing to name.
+    /// Its subject, usually a path; empty if there is nothing to name.
     pub subject: String,
-    /// What is wrong, and what TensorFlow makes of it.
+    /// The mistake, and what TensorFlow does about it.
     pub what: String,
+}
+
+impl Violation {
+    /// Panics with a list of the violations, if there are any.
+    #[track_caller]
+    pub(crate) fn check(violations: &[Self]) {
+        if violations.is_empty() {
+            return;
+        }
+        let list: String = violations.iter().map(|violation| format!("\n  {violation}")).collect();
+        panic!("the plugin broke {} rule(s) of the C boundary:{list}", violations.len());
+    }
 }
 
 impl fmt::Display for Violation {
@@ -37,6 +49,20 @@ impl Log {
         self.list().push(violation);
     }
 
+    /// Records a violation, unless the same is recorded.
+    pub(crate) fn add_once(
+        &self,
+        operation: &'static str,
+        subject: &[u8],
+        what: impl Into<String>,
+    ) {
+        let violation = Violation { operation, subject: shown(subject), what: what.into() };
+        let mut list = self.list();
+        if !list.contains(&violation) {
+            list.push(violation);
+        }
+    }
+
     /// Returns all violations since the last call.
     pub(crate) fn take(&self) -> Vec<Violation> {
         std::mem::take(&mut *self.list())
@@ -45,12 +71,7 @@ impl Log {
     /// Panics with a list of all violations, if there are any.
     #[track_caller]
     pub(crate) fn check(&self) {
-        let violations = self.take();
-        if violations.is_empty() {
-            return;
-        }
-        let list: String = violations.iter().map(|violation| format!("\n  {violation}")).collect();
-        panic!("the plugin broke {} rule(s) of the C boundary:{list}", violations.len());
+        Violation::check(&self.take());
     }
 
     fn list(&self) -> MutexGuard<'_, Vec<Violation>> {

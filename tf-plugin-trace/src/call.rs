@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_stays_in_its_line_and_keeps_passwords() {
+    fn text_stays_in_its_line_and_hides_passwords() {
         assert_eq!(clean("a\nb\u{1b}[31m\tc ä"), "a\\nb\\u{1b}[31m\\tc ä");
         assert_eq!(clean("s3://key:secret@host/a@b"), "s3://***@host/a@b");
         assert_eq!(

@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 /// The most links on the way, as in Linux.
 const LINKS: usize = 40;
 
-/// What the last component is.
+/// The kind of the last component.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LastComponent {
     /// A directory on the way to another.

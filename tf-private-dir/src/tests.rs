@@ -38,7 +38,7 @@ fn get(directory: &PrivateDir, name: &str) -> io::Result<Vec<u8>> {
 }
 
 #[test]
-fn what_is_missing_is_created_for_this_user_alone() {
+fn missing_directories_are_created_for_this_user_alone() {
     let scratch = scratch();
     let path = scratch.path().join("a/b/c");
     let directory = open(&path).unwrap();

@@ -1,4 +1,6 @@
-//! What callgrind finds by its name.
+//! The function that callgrind finds by its name, and TensorFlow's interface for programs.
+
+pub mod eager;
 
 /// The name of [`tf_plugin_bench_counted`] as the linker knows it.
 pub(crate) const COUNTED_SYMBOL: &str = "tf_plugin_bench_counted";

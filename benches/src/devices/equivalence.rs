@@ -16,7 +16,7 @@ pub fn check(a: &Device, b: &Device) -> Result<()> {
 
 static CALLED: AtomicU64 = AtomicU64::new(0);
 
-/// What the device answers to every measured callback, called rightly and wrongly. It has a sticky error
+/// Returns the results of every measured callback, called rightly and wrongly. It has a sticky error
 /// afterwards; nothing else is left behind.
 fn transcript(device: &Device) -> Vec<String> {
     let mut lines = Vec::new();

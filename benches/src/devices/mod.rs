@@ -1,4 +1,4 @@
-//! What is measured of device plugins.
+//! The measured rows of device plugins.
 
 pub mod equivalence;
 pub mod rows;

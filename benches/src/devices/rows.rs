@@ -175,11 +175,11 @@ pub struct Session<'d> {
     /// Device memory to copy from and to.
     places: [Memory<'d>; 2],
     buffer: Vec<u8>,
-    /// What the row itself makes or destroys.
+    /// The handles that the row itself creates or destroys.
     made_memory: Vec<Memory<'d>>,
     made_streams: Vec<Stream<'d>>,
     made_events: Vec<Event<'d>>,
-    /// What the last round came to: see [`Run`].
+    /// The sum of the last round: see [`Run`].
     worked: usize,
 }
 

@@ -2,7 +2,7 @@
 //! `register_filesystem_plugin`.
 
 use std::cell::RefCell;
-use std::ffi::{CStr, OsStr, c_int, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::mem::{offset_of, transmute};
 use std::path::Path;
 use std::process::ExitCode;
@@ -28,6 +28,7 @@ pub(crate) fn run(plugin: &OsStr, report: &OsStr) -> ExitCode {
             let loaded = Loaded(library);
             loaded.imported();
             loaded.registered();
+            loaded.described();
             tell(&Event::Done);
         }
         Err(reason) => tell(&Event::Refused(reason)),
@@ -81,6 +82,20 @@ impl Loaded {
             if let Some(count_devices) = count_devices {
                 count_devices();
             }
+        }
+    }
+
+    /// Reports the description of the library's ops, if it has one.
+    fn described(&self) {
+        let Some(function) = self.0.symbol(c"tf_plugin_ops") else { return };
+        step("tf_plugin_ops");
+        // SAFETY: the SDK's `op_plugin!` gives this type to the name.
+        let function = unsafe {
+            transmute::<NonNull<c_void>, unsafe extern "C" fn() -> *const c_char>(function)
+        };
+        // SAFETY: it returns null, or a C string that lasts as long as the library.
+        if let Some(description) = unsafe { text(function()) } {
+            tell(&Event::Ops(description));
         }
     }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// What to measure.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -13,6 +14,8 @@ pub struct Job {
     pub scheme: Option<String>,
     /// The type of the device, for a plugin without a scheme.
     pub device_type: Option<String>,
+    /// The ops to measure, as the library describes them, for a library of ops.
+    pub ops: Vec<Value>,
     /// Directories that may be created and removed again; the first that can be created is used.
     pub directories: Vec<String>,
     /// An existing file, for a filesystem that cannot write: no directory is created, and only reads are measured.

@@ -14,7 +14,7 @@ use crate::bench::machine::Machine;
 /// The version of the JSON format; other versions are not read.
 pub(crate) const FORMAT: u32 = 1;
 
-/// What was measured, where and when.
+/// A measurement: the machine, the file, the time and the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) format: u32,
@@ -55,7 +55,7 @@ pub(crate) struct Part {
     pub(crate) subject: String,
     /// The C table, or a release of TensorFlow.
     pub(crate) through: String,
-    /// What the same operations ran on in turns.
+    /// The implementation on which the same operations ran in turns.
     pub(crate) reference: Option<String>,
     pub(crate) rows: Vec<Row>,
 }

@@ -64,12 +64,17 @@ fn head(text: &mut String, part: &Part, width: usize, compared: bool) {
     let mut columns =
         format!("{:>NUMBER$}{:>RATE$}{:>SPREAD$}", "ns/op", "MB/s", "fastest to 90 %");
     if let Some(reference) = &part.reference {
-        let _ = write!(columns, "{reference:>NUMBER$}{:>RATIO$}", "ratio");
+        let _ = write!(columns, "{reference:>0$}{1:>RATIO$}", reference_width(reference), "ratio");
     }
     if compared {
         let _ = write!(columns, "{:>1$}", "baseline", RATIO + 2);
     }
     let _ = writeln!(text, "{}{}", painted(BOLD, &name), painted(DIM, &columns));
+}
+
+/// The width of a column with this heading, of which some are longer than their numbers.
+fn reference_width(reference: &str) -> usize {
+    NUMBER.max(reference.len() + 2)
 }
 
 fn row(text: &mut String, part: &Part, row: &Row, width: usize, since: Option<Option<f64>>) {
@@ -84,11 +89,11 @@ fn row(text: &mut String, part: &Part, row: &Row, width: usize, since: Option<Op
                 number(timing.median_ns),
                 painted(DIM, &format!("{spread:>SPREAD$}"))
             );
-            if part.reference.is_some() {
+            if let Some(heading) = &part.reference {
                 let reference =
                     reference.map_or_else(|| "-".to_owned(), |other| number(other.median_ns));
-                let _ =
-                    write!(text, "{reference:>NUMBER$}{}", coloured(row.ratio(), RATIO, 1.0, 3.0));
+                let (column, ratio) = (reference_width(heading), row.ratio());
+                let _ = write!(text, "{reference:>column$}{}", coloured(ratio, RATIO, 1.0, 3.0));
             }
             if let Some(since) = since {
                 text.push_str(&coloured(since, RATIO + 2, 0.9, 1.2));
@@ -159,6 +164,14 @@ mem:// through the C table        ns/op      MB/s            fastest to 90 %    
       | its words
 ";
         assert!(text.ends_with(wanted), "{text}");
+        report.parts[0].reference = Some("tf.py_function".into());
+        let text = plain(&super::text(&report, None));
+        for line in [
+            "        fastest to 90 %  tf.py_function    ratio\n",
+            "         1,111 to 1,481             500    2.47×\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
     }
 
     #[test]

@@ -38,6 +38,7 @@ Examples:
   cargo tf-plugin bench --baseline before.json
 
 In TensorFlow each operation also runs on TensorFlow's own implementation: file:// in a temporary directory, or the CPU.
+An op runs on made-up inputs, next to a `tf.py_function` that returns the same tensors.
 The command works in a new directory and removes it, also after an error and Ctrl-C.
 This runs the plugin's code as you, with your whole environment: the measured operations may need credentials.
 The exit status is 1 if an operation fails.")]
@@ -125,7 +126,9 @@ impl Bench {
         for release in &tensorflows {
             let limit = Duration::from_secs(self.settings.timeout);
             let instead = "measure that one: `cargo tf-plugin bench FILE`";
-            installed.push(installed::loads(release, &path, Some(&subjects), limit, instead)?);
+            let ops = check.described_ops.iter().map(|op| Subject::Op(op.name.clone()));
+            let all: Vec<_> = subjects.iter().cloned().chain(ops).collect();
+            installed.push(installed::loads(release, &path, Some(&all), limit, instead)?);
         }
 
         // From here on there are files to remove. A second signal ends the command at once, and the
@@ -203,13 +206,13 @@ impl Bench {
             }
         }
         // Last, since the reader may have gone. Printed even if the files could not be written: measuring took time.
-        let said = if self.json { json } else { bench::text(&report, baseline.as_ref()) };
-        let unsaid = output::print(said).err();
+        let report_text = if self.json { json } else { bench::text(&report, baseline.as_ref()) };
+        let unprinted = output::print(report_text).err();
         let left = measuring.left.take();
         report_left(&left);
         problems.extend(measuring.problems.take());
         problems.extend(unwritten);
-        problems.extend(unsaid);
+        problems.extend(unprinted);
         let failures = report.failures();
         if failures > 0 {
             let operations = if failures == 1 { "operation has" } else { "operations have" };
@@ -252,8 +255,14 @@ impl Bench {
                 subjects.push(Subject::Device(device_type));
             }
         }
+        if !check.described_ops.is_empty() && subjects.is_empty() {
+            if self.no_tf {
+                bail!("ops are measured in TensorFlow only: leave `--no-tf` out");
+            }
+            subjects.push(Subject::Ops(check.described_ops.clone()));
+        }
         if subjects.is_empty() {
-            bail!("{} has neither a filesystem nor a device to measure", path.display());
+            bail!("{} has no filesystem, device or op to measure", path.display());
         }
         Ok(subjects)
     }

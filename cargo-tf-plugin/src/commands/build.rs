@@ -34,7 +34,7 @@ pub struct Build {
     json: bool,
 }
 
-/// What to build, and for which systems.
+/// The package to build, and its target systems.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct What {
     /// Package of the workspace to build.
@@ -160,24 +160,24 @@ fn try_linker(target: &str, root: &Path) -> Result<()> {
         .arg(scratch.path().join("target"))
         .output()
         .with_context(|| format!("cannot run {}", cargo.get_program().display()))?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     // The build itself reports other problems.
     let missing = ["linking with `cc` failed", "linker `cc` not found"];
-    if missing.iter().any(|text| said.contains(text)) {
+    if missing.iter().any(|text| stderr.contains(text)) {
         let advice = format!(
             "this machine's linker, `cc`, cannot link for {target}: `pip install cargo-zigbuild ziglang` brings one for \
              every target; or install one and name it with {}",
             linker_variable(target)
         );
-        return Err(anyhow!(cause(&said).to_owned()).context(advice));
+        return Err(anyhow!(cause(&stderr).to_owned()).context(advice));
     }
     Ok(())
 }
 
 /// Returns the last line in which a linker itself says what is wrong. rustc's message has its
 /// command in front, and the compiler that called the linker only says at the end that it failed.
-fn cause(said: &str) -> &str {
-    let lines = said.lines().skip_while(|line| !line.starts_with("error: link"));
+fn cause(stderr: &str) -> &str {
+    let lines = stderr.lines().skip_while(|line| !line.starts_with("error: link"));
     let error = lines.clone().next().unwrap_or_default();
     let notes = lines.skip(1).take_while(|line| !line.starts_with("error"));
     let notes = notes.map(|line| line.trim().trim_start_matches("= note:").trim());

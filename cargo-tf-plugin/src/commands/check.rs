@@ -117,7 +117,7 @@ fn provided(directory: &Path) -> Vec<TensorFlow> {
     let pythons = entries.flatten().map(|entry| entry.path().join("bin").join("python"));
     let mut releases: Vec<_> = pythons
         .filter(|python| python.exists())
-        .filter_map(|python| TensorFlow::found(&python, &["-I"]).ok()?)
+        .filter_map(|python| TensorFlow::locate(&python, &["-I"]).ok()?)
         .collect();
     releases.sort_by_key(|release| numbers(release.version()));
     releases

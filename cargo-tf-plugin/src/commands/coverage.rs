@@ -71,12 +71,20 @@ impl Coverage {
         if !self.script.is_file() {
             bail!("cannot find {}; name a Python script", self.script.display());
         }
-        let found = self.choice.find()?;
-        let entry_points = Artefact::read(&found.library)?.entry_points;
+        let plugin = self.choice.find()?;
+        let artefact = Artefact::read(&plugin.library)?;
+        let entry_points = &artefact.entry_points;
+        if !entry_points.contains(&"SE_InitPlugin") && artefact.describes_ops {
+            bail!(
+                "{} has ops for the CPU and no device: this lists what ran on a device. `cargo tf-plugin check` lists its ops, \
+                 and `cargo tf-plugin run --trace` their calls",
+                plugin.library.display()
+            );
+        }
         if !entry_points.contains(&"SE_InitPlugin") {
             bail!(
                 "{} has no device: it exports {}, and not SE_InitPlugin; name a device plugin",
-                found.library.display(),
+                plugin.library.display(),
                 entry_points.join(", ")
             );
         }
@@ -86,7 +94,7 @@ impl Coverage {
             fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         }
         let written = scratch.path().join("report.json");
-        let mut command = found.command(found.tensorflow.python().as_os_str())?;
+        let mut command = plugin.command(plugin.tensorflow.python().as_os_str())?;
         let settings =
             json!({ "report": utf8(&written)?, "device": self.device, "dry_run": self.dry_run });
         command.arg(scratch.path().join("coverage_run.py")).arg(settings.to_string());
@@ -116,7 +124,7 @@ impl Coverage {
         if self.json {
             say!("{}", serde_json::to_string_pretty(&report)?)?;
         } else {
-            let name = found.library.file_name().unwrap_or_default().to_string_lossy();
+            let name = plugin.library.file_name().unwrap_or_default().to_string_lossy();
             print(coverage::text(&report, &name))?;
         }
         if !status.success() {

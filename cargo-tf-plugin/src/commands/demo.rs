@@ -1,4 +1,5 @@
-//! `cargo tf-plugin demo`: TensorFlow trains a model on files in an example's filesystem, or on an example's device.
+//! `cargo tf-plugin demo`: TensorFlow trains a model on files in an example's filesystem, on an example's device, or with a
+//! plugin's ops.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 
+use crate::commands::build::What;
 use crate::output::note;
+use crate::wheel::Wheel;
 use crate::workspace::Workspace;
 use crate::{NEWEST, Packages, TensorFlow};
 
@@ -15,7 +18,8 @@ use crate::{NEWEST, Packages, TensorFlow};
 #[command(after_help = "\
 Examples, in a clone of the project:
   cargo tf-plugin demo                      s3://, with a server on this machine
-  cargo tf-plugin demo gpu                  a GPU with Vulkan, or lavapipe
+  cargo tf-plugin demo gpu                  the GPU, or lavapipe on the CPU
+  cargo tf-plugin demo tokenizers           Hugging Face's tokenizers in a Keras model
   cargo tf-plugin demo refdevice --tf 2.16.2
   cargo tf-plugin demo memfs --python ~/venv/bin/python")]
 pub struct Demo {
@@ -45,8 +49,10 @@ enum Example {
     Memfs,
     /// Keras on the reference device, compared with TensorFlow's CPU.
     Refdevice,
-    /// Keras on a GPU with Vulkan, compared with TensorFlow's CPU; without a GPU, on lavapipe.
+    /// Keras on the GPU, by CUDA or Vulkan, compared with TensorFlow's CPU; without a GPU, on lavapipe.
     Gpu,
+    /// Hugging Face's tokenizers: a classifier that is trained on raw text, and served on raw text.
+    Tokenizers,
 }
 
 impl Demo {
@@ -62,6 +68,11 @@ impl Demo {
             Example::Memfs => ("memfs", "less than a minute", None),
             Example::Refdevice => ("refdevice", "1 to 2 minutes", device_tools),
             Example::Gpu => ("gpu", "1 to 2 minutes", device_tools),
+            Example::Tokenizers => (
+                "tensorflow-tokenizers",
+                "about 3 minutes",
+                Some(("tokenizers-demo", "demo-requirements.txt")),
+            ),
         };
         let Some(package) = workspace.package_dir(name) else {
             bail!(
@@ -86,7 +97,11 @@ impl Demo {
         };
         let tools = tools.map(|tools| self.tools(tools, &scripts, &tensorflow)).transpose()?;
         note!("compiling {name}: {build_time} on two cores the first time, then seconds");
-        let plugin = workspace.build_plugin(name)?;
+        let plugin = match self.example {
+            // It is used through its Python package.
+            Example::Tokenizers => wheel(name)?,
+            _ => workspace.build_plugin(name)?,
+        };
         let mut command = tensorflow.python_command();
         command.arg(scripts.join("demo.py")).arg(&plugin);
         if is_device {
@@ -119,8 +134,15 @@ impl Demo {
             fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
         let base = self.python.is_some().then(|| tensorflow.python());
         Packages::provide(name, &requirements, base).context(
-            "the demo needs a Python environment of its own beside TensorFlow's; TF_PLUGIN_PYTHON \
-             names the Python to make it with",
+            "the demo needs a second Python environment next to TensorFlow's; set TF_PLUGIN_PYTHON to \
+             the Python to create it with",
         )
     }
+}
+
+/// Makes the wheel of a package, and returns its path.
+fn wheel(package: &str) -> Result<PathBuf> {
+    let (project, library) = What::package(Some(package.to_owned())).build()?;
+    let wheel = Wheel::new(&project, &library, None)?;
+    wheel.write(&project.workspace.target_dir().join("wheels"))
 }

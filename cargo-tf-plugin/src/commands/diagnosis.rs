@@ -40,7 +40,7 @@ pub(super) struct Import {
     pub(super) seconds: f64,
     pub(super) end: String,
     #[serde(flatten)]
-    pub(super) found: Option<Imported>,
+    pub(super) imported: Option<Imported>,
     pub(super) output: Vec<String>,
     pub(super) explanation: Option<&'static Known>,
 }
@@ -103,10 +103,10 @@ impl Plugin {
             render::line(text, "  schemes", &schemes.join(" "));
         }
         if let Some(device) = &report.device {
-            let there = device.on_this_machine();
-            let there = there.map_or_else(String::new, |there| format!(", {there}"));
+            let present = device.on_this_machine();
+            let present = present.map_or_else(String::new, |present| format!(", {present}"));
             let device_type = device.platform.device_type.as_deref().unwrap_or("(null)");
-            render::line(text, "  device", &format!("{device_type}{there}"));
+            render::line(text, "  device", &format!("{device_type}{present}"));
             if device.devices == Some(0) {
                 // The plugin may have said why.
                 for line in &report.run.output {
@@ -121,14 +121,14 @@ impl Import {
     fn write(&self, text: &mut String) {
         text.push('\n');
         let _ = writeln!(text, "{}", painted(BOLD, "A real `import tensorflow`"));
-        match &self.found {
-            Some(found) => {
+        match &self.imported {
+            Some(imported) => {
                 let works = painted(GOOD, &format!("works, in {:.1} s", self.seconds));
                 let _ = writeln!(text, "  {works}");
-                let schemes = found.schemes.iter().filter(|scheme| !scheme.is_empty());
+                let schemes = imported.schemes.iter().filter(|scheme| !scheme.is_empty());
                 let schemes: Vec<String> = schemes.map(|scheme| format!("{scheme}://")).collect();
                 render::line(text, "schemes", &schemes.join(" "));
-                let devices = found.devices.iter();
+                let devices = imported.devices.iter();
                 let devices: Vec<&str> = devices
                     .map(|name| name.strip_prefix("/physical_device:").unwrap_or(name))
                     .collect();

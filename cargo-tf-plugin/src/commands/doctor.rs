@@ -150,22 +150,22 @@ impl Diagnosis {
 
     /// Adds the findings about each plugin.
     fn look_at_plugins(&mut self, places: &Places) {
-        let found = &mut self.findings;
+        let findings = &mut self.findings;
         for plugin in &self.plugins {
             let name = plugin.name();
             let Some(report) = &plugin.report else {
                 let why = plugin.error.as_deref().unwrap_or_default();
-                found.error(
+                findings.error(
                     format!("{name} keeps `import tensorflow` from working: {why}"),
                     format!("remove {}", plugin.path.display()),
                 );
                 continue;
             };
             for error in report.findings.iter().filter(|one| one.severity == Severity::Error) {
-                found.error(format!("{name}: {}", error.what), &*error.fix);
+                findings.error(format!("{name}: {}", error.what), &*error.fix);
             }
             if report.findings.iter().any(|one| one.severity == Severity::Warning) {
-                found.note(
+                findings.note(
                     format!("there are more findings about {name}"),
                     format!("`cargo tf-plugin check {}`", plugin.path.display()),
                 );
@@ -179,14 +179,14 @@ impl Diagnosis {
                         (Severity::Note, "; it does not mind")
                     };
                 let times = plugin.times;
-                found.add(
+                findings.add(
                     severity,
                     format!("{name} is loaded {times} times, because its directory has several names{effect}"),
                     "remove one of the names from PYTHONPATH, such as `lib64` beside `lib`",
                 );
             }
             if !report.filesystems.is_empty() && !report.registers_on_import {
-                found.note(
+                findings.note(
                     format!("{name} does not register its filesystem on import: TensorFlow calls no `TF_InitPlugin` then"),
                     format!(
                         "`tf.experimental.register_filesystem_plugin(\"{}\")`, or let `TF_InitKernel` do that",
@@ -198,7 +198,7 @@ impl Diagnosis {
                 (plugin.device_type(), &places.enabled_types)
                 && !enabled.split(',').any(|one| one.trim() == device_type)
             {
-                found.warn(
+                findings.warn(
                     format!(
                         "TF_ENABLED_DEVICE_TYPES is `{enabled}`, without {device_type} of {name}"
                     ),
@@ -255,8 +255,9 @@ impl Diagnosis {
         waiting.finish_and_clear();
         let seconds = start.elapsed().as_secs_f64();
         let answer = watched.output.lines().find_map(|line| line.strip_prefix(MARK));
-        let found: Option<Imported> = answer.and_then(|answer| serde_json::from_str(answer).ok());
-        let works = found.is_some();
+        let imported: Option<Imported> =
+            answer.and_then(|answer| serde_json::from_str(answer).ok());
+        let works = imported.is_some();
         let end = ended(&watched, LIMIT);
         let output = if works { Vec::new() } else { last_lines(&watched.output, SHOWN_LINES) };
         let explanation = explain(&output.join("\n"));
@@ -267,15 +268,15 @@ impl Diagnosis {
                 explanation.map_or("remove the plugins one by one", |known| known.fix),
             );
         }
-        if let Some(found) = &found {
-            self.compare(found);
+        if let Some(imported) = &imported {
+            self.compare(imported);
         }
-        self.import = Some(Import { works, seconds, end, found, output, explanation });
+        self.import = Some(Import { works, seconds, end, imported, output, explanation });
         Ok(())
     }
 
     /// Finds schemes and devices that plugins have, and that are not there after the import.
-    fn compare(&mut self, found: &Imported) {
+    fn compare(&mut self, imported: &Imported) {
         let mut missing = |what: String, plugin: &Plugin| {
             self.findings.error(
                 format!("{what} of {} is not there after `import tensorflow`", plugin.name()),
@@ -285,13 +286,16 @@ impl Diagnosis {
         for plugin in &self.plugins {
             let Some(report) = &plugin.report else { continue };
             for scheme in report.schemes().filter(|_| report.registers_on_import) {
-                if !found.schemes.contains(scheme) {
+                if !imported.schemes.contains(scheme) {
                     missing(format!("{scheme}://"), plugin);
                 }
             }
             if let (Some(device_type), Some(1..)) =
                 (plugin.device_type(), report.device.as_ref().and_then(|device| device.devices))
-                && !found.devices.iter().any(|device| device.contains(&format!(":{device_type}:")))
+                && !imported
+                    .devices
+                    .iter()
+                    .any(|device| device.contains(&format!(":{device_type}:")))
             {
                 missing(format!("the device {device_type}"), plugin);
             }

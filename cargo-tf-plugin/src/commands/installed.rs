@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 use serde::Deserialize;
 
 use crate::TensorFlow;
+use crate::ops::Op;
 use crate::python;
 use crate::report::Report;
 
@@ -17,11 +18,14 @@ pub(crate) const LIBRARY_VARIABLE: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
 
 const PLUGINS: &str = include_str!("../plugins.py");
 
-/// What a plugin registers: a filesystem by its scheme, or a device by its type.
+/// What a plugin registers: a filesystem by its scheme, a device by its type, or an op by its name.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Subject {
     Filesystem(String),
     Device(String),
+    Op(String),
+    /// All ops of a library.
+    Ops(Vec<Op>),
 }
 
 impl Subject {
@@ -30,7 +34,9 @@ impl Subject {
         let schemes = plugin.schemes().cloned();
         let device = plugin.device.as_ref();
         let device_type = device.and_then(|device| device.platform.device_type.clone());
-        schemes.map(Self::Filesystem).chain(device_type.map(Self::Device)).collect()
+        let ops = plugin.described_ops.iter().map(|op| op.name.clone());
+        let own = schemes.map(Self::Filesystem).chain(device_type.map(Self::Device));
+        own.chain(ops.map(Self::Op)).collect()
     }
 }
 
@@ -39,6 +45,11 @@ impl fmt::Display for Subject {
         match self {
             Self::Filesystem(scheme) => write!(f, "{scheme}://"),
             Self::Device(device_type) => write!(f, "/device:{device_type}:0"),
+            Self::Op(op) => write!(f, "the op {op}"),
+            Self::Ops(ops) => match ops.as_slice() {
+                [one] => write!(f, "the op {}", one.name),
+                ops => write!(f, "{} ops", ops.len()),
+            },
         }
     }
 }
@@ -85,7 +96,7 @@ pub(super) fn loads(
             (own, None) => own.insert(Subject::all(&report(&plugin)?)),
         };
         let mut others = Subject::all(&other);
-        others.retain(|it| other.registers_on_import || matches!(it, Subject::Device(_)));
+        others.retain(|it| other.registers_on_import || !matches!(it, Subject::Filesystem(_)));
         let Some(subject) = own.iter().find(|subject| others.contains(subject)) else { continue };
         let name = file.display();
         bail!(

@@ -22,11 +22,15 @@ use crate::probe::{LONGEST, prepare};
 /// How many times its time a row may take at most, with rehearsals and on both sides, without its preparation.
 const TIMES_SECONDS: f64 = 10.0;
 
-/// One script, whose second half uses the names of the first.
-const SCRIPT: &str =
-    concat!(include_str!("../bench/python/measure.py"), include_str!("../bench/python/rows.py"));
+/// One script, whose parts use the names of those before.
+const SCRIPT: &str = concat!(
+    include_str!("../bench/python/measure.py"),
+    include_str!("../bench/python/rows.py"),
+    include_str!("../bench/python/ops.py"),
+    include_str!("../bench/python/main.py")
+);
 
-/// What to measure with, and for how long.
+/// The place to measure in, and for how long.
 #[derive(Args, Debug)]
 pub(super) struct Settings {
     /// Existing directory of the plugin, such as s3://bucket/scratch; the command works in a new directory below it. By
@@ -89,7 +93,7 @@ pub(super) struct Measuring<'b> {
     pub(super) installed: &'b [bool],
     pub(super) interrupted: &'b AtomicBool,
     pub(super) progress: ProgressBar,
-    /// What could not be removed, and why.
+    /// The paths that could not be removed, and why.
     pub(super) left: RefCell<Vec<(String, String)>>,
     /// The errors that ended a part before its last row.
     pub(super) problems: RefCell<Vec<anyhow::Error>>,
@@ -98,8 +102,14 @@ pub(super) struct Measuring<'b> {
 impl Measuring<'_> {
     /// Measures a filesystem or device through its tables, then in each TensorFlow.
     pub(super) fn subject(&self, subject: &Subject, parts: &mut Vec<Part>) -> Result<()> {
-        let (part, taken) = self.measure(subject, None, None)?;
-        parts.push(part);
+        // Ops have no C tables.
+        let taken = if matches!(subject, Subject::Ops(_)) {
+            None
+        } else {
+            let (part, taken) = self.measure(subject, None, None)?;
+            parts.push(part);
+            taken
+        };
         for (release, installed) in self.tensorflows.iter().zip(self.installed) {
             // A device that is loaded twice ends the process.
             let named = (!installed).then_some(self.plugin);
@@ -119,6 +129,7 @@ impl Measuring<'_> {
         let (own, scheme, device_type) = match subject {
             Subject::Filesystem(scheme) => ("file://", Some(scheme.clone()), None),
             Subject::Device(device_type) => ("CPU", None, Some(device_type.clone())),
+            Subject::Op(_) | Subject::Ops(_) => ("tf.py_function", None, None),
         };
         let version = release.map(|(release, _)| format!("TensorFlow {}", release.version()));
         let mut part = Part {
@@ -141,7 +152,12 @@ impl Measuring<'_> {
             directories = vec![directories.swap_remove(taken)];
         }
         let job_is_of_files = scheme.is_some();
+        let ops = match subject {
+            Subject::Ops(ops) => ops.iter().map(serde_json::to_value).collect::<Result<_, _>>()?,
+            _ => Vec::new(),
+        };
         let job = Job {
+            ops,
             plugin: self.plugin.to_owned(),
             scheme,
             device_type,

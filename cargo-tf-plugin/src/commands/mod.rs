@@ -111,24 +111,24 @@ mod tests {
     #[test]
     fn the_commands_in_documents_and_helps_are_commands() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let mut found = Vec::new();
+        let mut all = Vec::new();
         let documents = "../README.md ../docs/check.md ../docs/packaging.md ../docs/performance.md \
             ../docs/trace.md ../docs/coverage.md templates/fs/README.md \
-            templates/object-store/README.md templates/device/README.md templates/both/README.md \
+            templates/object-store/README.md templates/device/README.md templates/both/README.md templates/ops/README.md \
             templates/common/ci.yml";
         for path in documents.split(' ') {
             let text = fs::read_to_string(root.join(path)).expect(path);
             let commands = commands(&text, false);
             assert!(!commands.is_empty(), "{path} has none");
-            found.extend(commands);
+            all.extend(commands);
         }
         for command in Arguments::command().get_subcommands() {
             let help = command.get_after_help();
             let help = help.unwrap_or_else(|| panic!("`{}` has no examples", command.get_name()));
-            found.extend(commands(&help.to_string(), true));
+            all.extend(commands(&help.to_string(), true));
         }
-        assert!(found.len() > 25, "only {} are found", found.len());
-        for words in found {
+        assert!(all.len() > 25, "only {} are found", all.len());
+        for words in all {
             let line = words.join(" ");
             let given = ["cargo tf-plugin".to_owned()].into_iter().chain(words);
             if let Err(error) = Arguments::try_parse_from(given) {

@@ -17,7 +17,9 @@ Examples:
   cargo tf-plugin new notes --fs          a filesystem, notes://
   cargo tf-plugin new blobs --object-store
                                           a filesystem on an object store, blobs://
+  cargo tf-plugin new my-ops --ops        ops for the CPU, with a Python module
   cargo tf-plugin new my-npu --device     a device, /device:MY_NPU:0, with a kernel
+  cargo tf-plugin new my-gpu --gpu        a GPU with OpenCL, /device:MY_GPU:0, with all ops
   cargo tf-plugin new cloud2 --both --device-type CLOUD")]
 pub struct New {
     /// Name of the package: lower-case letters, digits and `-`.
@@ -31,11 +33,11 @@ pub struct New {
     path: Option<PathBuf>,
 
     /// The filesystem's scheme; by default the name without `-`.
-    #[arg(long, conflicts_with = "device")]
+    #[arg(long, conflicts_with_all = ["device", "gpu", "ops"])]
     scheme: Option<String>,
 
     /// The type of the device; by default the name in capital letters.
-    #[arg(long, value_name = "TYPE", conflicts_with_all = ["fs", "object_store"])]
+    #[arg(long, value_name = "TYPE", conflicts_with_all = ["fs", "object_store", "ops"])]
     device_type: Option<String>,
 
     /// Depend on the SDK in a clone of its repository; the default if this command was built from one.
@@ -58,9 +60,17 @@ struct KindArguments {
     #[arg(long)]
     device: bool,
 
+    /// Create a device on GPUs: you write the backend for an API.
+    #[arg(long)]
+    gpu: bool,
+
     /// Create a filesystem and a device in one library.
     #[arg(long)]
     both: bool,
+
+    /// Create ops for the CPU.
+    #[arg(long)]
+    ops: bool,
 }
 
 impl New {
@@ -70,15 +80,21 @@ impl New {
             KindArguments { fs: true, .. } => Kind::Filesystem,
             KindArguments { object_store: true, .. } => Kind::ObjectStore,
             KindArguments { device: true, .. } => Kind::Device,
+            KindArguments { gpu: true, .. } => Kind::Gpu,
+            KindArguments { ops: true, .. } => Kind::Ops,
             KindArguments { .. } => Kind::Both,
         };
         let names =
             Names::new(&self.name, kind, self.scheme.as_deref(), self.device_type.as_deref())?;
         let sdk = self.sdk.as_deref().map_or_else(|| Ok(Sdk::own()), Sdk::at)?;
-        if kind == Kind::ObjectStore && sdk == Sdk::Published {
+        let engine = match kind {
+            Kind::ObjectStore => Some("the engine for object stores, tf-fs-object-store"),
+            Kind::Gpu => Some("the engine for GPUs, se-plugin-gpu"),
+            _ => None,
+        };
+        if let Some(engine) = engine.filter(|_| sdk == Sdk::Published) {
             bail!(
-                "the engine for object stores, tf-fs-object-store, is not published yet; clone the SDK's repository and \
-                 name it with `--sdk`"
+                "{engine}, is not published yet; clone the SDK's repository and name it with `--sdk`"
             );
         }
         let directory = self.path.unwrap_or_else(|| self.name.clone().into());
@@ -88,6 +104,8 @@ impl New {
             Kind::Filesystem => format!("a filesystem, {}://", names.scheme),
             Kind::ObjectStore => format!("a filesystem on an object store, {}://", names.scheme),
             Kind::Device => format!("a device, /device:{}:0", names.device_type),
+            Kind::Gpu => format!("a GPU with OpenCL, /device:{}:0", names.device_type),
+            Kind::Ops => "ops for the CPU".to_owned(),
             Kind::Both => format!(
                 "a filesystem, {}://, and a device, /device:{}:0",
                 names.scheme, names.device_type

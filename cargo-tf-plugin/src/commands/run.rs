@@ -21,6 +21,7 @@ use crate::commands::check::tensorflow;
 use crate::commands::installed::{self, LIBRARY_VARIABLE};
 use crate::output::write_program;
 use crate::trace::Trace;
+use crate::wheel::package::PythonPackage;
 use crate::workspace::target_or_cache;
 
 /// The arguments of `run`.
@@ -75,17 +76,18 @@ pub(crate) struct Choice {
 impl Choice {
     /// Builds the plugin or finds the library, and finds TensorFlow.
     pub(crate) fn find(&self) -> Result<Found> {
-        let (library, target) = match &self.library {
+        let (library, target, modules) = match &self.library {
             Some(file) => {
                 let file = fs::canonicalize(file).with_context(|| {
                     format!("cannot find {}; name the plugin's shared library", file.display())
                 })?;
                 plugin(&file)?;
-                (file, target_or_cache()?)
+                (file, target_or_cache()?, None)
             }
             None => {
                 let (project, library) = What::package(self.package.clone()).build()?;
-                (library.path, project.workspace.target_dir())
+                let modules = PythonPackage::for_development(&project, &library)?;
+                (library.path, project.workspace.target_dir(), modules)
             }
         };
         let tensorflow = match (&self.python, &self.tf) {
@@ -96,7 +98,9 @@ impl Choice {
         let limit = Duration::from_secs(20);
         let instead = "load that one with `--library FILE`";
         let installed = installed::loads(&tensorflow, &library, None, limit, instead)?;
-        Ok(Found { library, target, tensorflow, installed })
+        // The installed package finds the installed library.
+        let modules = modules.filter(|_| !installed);
+        Ok(Found { library, target, tensorflow, installed, modules })
     }
 }
 
@@ -108,6 +112,8 @@ pub(crate) struct Found {
     pub(crate) tensorflow: TensorFlow,
     /// Whether this TensorFlow loads the plugin on its own.
     installed: bool,
+    /// The directory of the Python package with its ops, if it has ops.
+    modules: Option<PathBuf>,
 }
 
 impl Found {
@@ -121,18 +127,36 @@ impl Found {
             let libraries = libraries(env::var_os(LIBRARY_VARIABLE), &self.library, &joined)?;
             command.env(LIBRARY_VARIABLE, libraries);
         }
+        if let Some(modules) = &self.modules {
+            command.env(MODULES_VARIABLE, joined(modules, env::var_os(MODULES_VARIABLE))?);
+        }
         Ok(command)
     }
+}
+
+/// The variable with the directories of Python's modules.
+pub(crate) const MODULES_VARIABLE: &str = "PYTHONPATH";
+
+/// Puts a directory in front of those that a variable has.
+pub(crate) fn joined(first: &Path, rest: Option<OsString>) -> Result<OsString> {
+    let rest = rest.unwrap_or_default();
+    let rest = env::split_paths(&rest).filter(|path| !path.as_os_str().is_empty());
+    env::join_paths([first.to_owned()].into_iter().chain(rest)).with_context(|| {
+        format!(
+            "{} cannot be in {MODULES_VARIABLE}, which has `:` between its parts; rename it",
+            first.display()
+        )
+    })
 }
 
 impl Run {
     /// Builds the plugin and becomes the program; returns only if that fails.
     pub fn run(self) -> Result<()> {
-        let found = self.choice.find()?;
+        let plugin = self.choice.find()?;
         let (program, arguments) = self.program.split_first().context("a program is needed")?;
-        let mut command = found.command(program)?;
+        let mut command = plugin.command(program)?;
         command.args(arguments);
-        self.trace.prepare(&mut command, &found.library)?;
+        self.trace.prepare(&mut command, &plugin.library)?;
         // Replaces this process: signals and the exit status are the program's own.
         let error = command.exec();
         Err(error).with_context(|| format!("cannot run {}; is it on PATH?", program.display()))

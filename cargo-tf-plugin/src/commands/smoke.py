@@ -32,9 +32,20 @@ own = None
 if ask:
     ask.restype = ctypes.c_char_p
     own = ask()
-# A line of its own, whatever else writes; and at once, as the end of the process may hang.
+# The ops of the library that are not registered, or those of another one.
+describe = getattr(ctypes.CDLL(library), "tf_plugin_ops", None)
+lacks = []
+if describe:
+    from tensorflow.python.framework import op_def_registry
+
+    describe.restype = ctypes.c_char_p
+    for op in json.loads(describe() or b"{}").get("ops", ()):
+        if op.get("error") or op_def_registry.get(op["name"]) is None:
+            lacks.append(op["name"])
+# On a separate line, whatever else writes; and at once, because the end of the process may hang.
 print("\ntf-plugin-test " + json.dumps({
     "schemes": sorted(tf.io.gfile.get_registered_schemes()),
     "device-types": sorted({device.device_type for device in tf.config.list_physical_devices()}),
     "own-type": own and own.decode(),
+    "ops": lacks,
 }), flush=True)

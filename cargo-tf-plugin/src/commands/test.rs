@@ -1,5 +1,6 @@
 //! `cargo tf-plugin test`: the author's tests, and the plugin in real TensorFlow releases.
 
+use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,10 +18,12 @@ use crate::commands::build::What;
 use crate::commands::check::tensorflow;
 use crate::commands::installed::{self, LIBRARY_VARIABLE};
 use crate::commands::results::Table;
+use crate::commands::run::{MODULES_VARIABLE, joined};
 use crate::elf_notes::NoteOf;
 use crate::output::{self, note, say};
 use crate::probe::{LONGEST, ended, last_lines, quoted, watch};
-use crate::project::Project;
+use crate::project::{Project, distribution};
+use crate::wheel::package::PythonPackage;
 
 /// Reports what TensorFlow has after its import.
 const SMOKE: &str = include_str!("smoke.py");
@@ -207,9 +210,16 @@ fn in_tensorflow(
         }
         add(what, problem.is_none());
     };
+    let modules = match PythonPackage::for_development(project, library)? {
+        Some(modules) => Some(joined(&modules, env::var_os(MODULES_VARIABLE))?),
+        None => None,
+    };
     let python = || {
         let mut command = tensorflow.python_command();
         command.stdin(Stdio::null()).env(LIBRARY_VARIABLE, &library.path);
+        if let Some(modules) = &modules {
+            command.env(MODULES_VARIABLE, modules);
+        }
         command
     };
     let started = Instant::now();
@@ -221,14 +231,14 @@ fn in_tensorflow(
     }
     let loaded = watch(&mut smoke, limit + LAST_WORDS)?;
     let end = || {
-        let said = loaded.output.lines().filter(|line| !line.starts_with(MARK));
-        let lines = last_lines(&said.collect::<Vec<_>>().join("\n"), SHOWN_LINES);
+        let output = loaded.output.lines().filter(|line| !line.starts_with(MARK));
+        let lines = last_lines(&output.collect::<Vec<_>>().join("\n"), SHOWN_LINES);
         shown(&ended(&loaded, limit), &lines)
     };
     let answer = loaded.output.lines().find_map(|line| line.strip_prefix(MARK));
-    let there = answer.and_then(|answer| serde_json::from_str::<Value>(answer).ok());
+    let imported = answer.and_then(|answer| serde_json::from_str::<Value>(answer).ok());
     let success = loaded.status.is_some_and(|status| status.success());
-    let Some(there) = there else {
+    let Some(imported) = imported else {
         let advice = "\n  | look at what the plugin does when it is loaded: `cargo tf-plugin check` does that \
                       without TensorFlow, and says what it hangs in; or give it more time with `--timeout`";
         let advice = if loaded.status.is_none() { advice } else { "" };
@@ -236,21 +246,33 @@ fn in_tensorflow(
         return Ok(false);
     };
     say("import tensorflow", started, None);
-    let own_type = there["own-type"].as_str().map(|own| vec![own.to_owned()]);
+    if let ([first, ..], true) = (library.noted(NoteOf::Op).as_slice(), library.describes_ops) {
+        let lacks: Vec<_> =
+            imported["ops"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let problem = (!lacks.is_empty()).then(|| {
+            format!(
+                "{}\n  | TensorFlow does not have the ops {} of this library",
+                end(),
+                lacks.join(", ")
+            )
+        });
+        say(&format!("ops, such as {first}"), Instant::now(), problem);
+    }
+    let own_type = imported["own-type"].as_str().map(|own| vec![own.to_owned()]);
     let device_types = own_type.unwrap_or_else(|| library.noted(NoteOf::Device));
     for (key, names) in
         [("schemes", library.noted(NoteOf::Filesystem)), ("device-types", device_types)]
     {
-        let list = there[key].as_array().map(Vec::as_slice).unwrap_or_default();
-        let found: Vec<_> = list.iter().filter_map(Value::as_str).collect();
+        let list = imported[key].as_array().map(Vec::as_slice).unwrap_or_default();
+        let registered: Vec<_> = list.iter().filter_map(Value::as_str).collect();
         for name in names {
             let what =
                 if key == "schemes" { format!("{name}://") } else { format!("/device:{name}:0") };
-            let problem = (!found.contains(&name.as_str())).then(|| {
+            let problem = (!registered.contains(&name.as_str())).then(|| {
                 format!(
                     "{}\n  | {what} is not there after `import tensorflow`, which has: {}",
                     end(),
-                    found.join(", ")
+                    registered.join(", ")
                 )
             });
             say(&what, Instant::now(), problem);
@@ -309,6 +331,13 @@ impl Conformance {
                 cargo.env(name, value);
             }
         }
+        if let Some(modules) = PythonPackage::for_development(project, library)? {
+            // The cases import it, because it registers the gradients.
+            let package = distribution(&project.package)?.replace('-', "_");
+            cargo
+                .env(MODULES_VARIABLE, joined(&modules, env::var_os(MODULES_VARIABLE))?)
+                .env("TF_PLUGIN_TEST_PACKAGE", package);
+        }
         let output = finish(&mut cargo)?;
         let answers = fs::read_to_string(&report).with_context(failed)?;
         // It has been read; if it stays, that is a smaller problem.
@@ -323,7 +352,7 @@ impl Conformance {
             .map(|outcome| answers.iter().filter(|line| line["outcome"] == outcome).count());
         let counts = format!("{passed} passed, {skipped} skipped, {failed} failed");
         if output.status.success() && passed == 0 {
-            note!("{title}: nothing can be asked of this plugin, {counts} ({seconds:.1} s)");
+            note!("{title}: no case applies to this plugin, {counts} ({seconds:.1} s)");
             return Ok(None);
         }
         if output.status.success() {
@@ -387,8 +416,8 @@ fn finish(command: &mut Command) -> Result<Output> {
 
 /// Returns the last messages of a failed program.
 fn messages(output: &Output) -> String {
-    let said = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
-    let lines: Vec<_> = said.iter().flat_map(|text| text.lines()).collect();
+    let outputs = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    let lines: Vec<_> = outputs.iter().flat_map(|text| text.lines()).collect();
     let lines = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
     shown(&format!("ended with {}", output.status), lines)
 }

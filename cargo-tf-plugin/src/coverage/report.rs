@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a script ran.
+/// The ops that a script ran.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct Report {
@@ -14,7 +14,7 @@ pub(crate) struct Report {
     pub(crate) devices: Vec<String>,
     /// The function before which a dry run stopped.
     pub(crate) stopped: Option<String>,
-    /// What went wrong while the script was watched; the report may then be incomplete.
+    /// Errors while the script was watched; the report may then be incomplete.
     pub(crate) error: Option<String>,
     /// Kernels that functions lack, found before they ran.
     pub(crate) missing: Vec<Missing>,

@@ -43,8 +43,8 @@ pub(crate) fn text(report: &Report, plugin: &str) -> String {
     }
     if !report.unseen.is_empty() {
         let names = report.unseen.join(", ");
-        let said = format!("not seen, as they are not part of the graph that calls them: {names}");
-        let _ = writeln!(text, "  {}", wrapped(&said, 2));
+        let note = format!("not seen, as they are not part of the graph that calls them: {names}");
+        let _ = writeln!(text, "  {}", wrapped(&note, 2));
     }
     if let Some(error) = &report.error {
         let error = error.trim_end();

@@ -1,4 +1,4 @@
-//! What is wrong with a device and its functions.
+//! Findings about a device and its functions.
 
 use crate::findings::Findings;
 use crate::probe::{Platform, Table};
@@ -23,25 +23,23 @@ pub(crate) fn look_at_platform(platform: &Platform, is_noted: bool, findings: &m
     match platform.device_type.as_deref() {
         Some(of @ ("CPU" | "DEFAULT")) => findings.error(
             format!("the device type {of} is TensorFlow's own"),
-            "take a type of its own, such as MY_DEVICE",
+            "choose a unique type, such as MY_DEVICE",
         ),
         // The SDK checks first whether TensorFlow has that type.
         Some("GPU") if is_noted => {}
         Some("GPU") => findings.warn(
             "the device type GPU is taken in TensorFlow for CUDA: there every op fails with `Multiple OpKernel \
              registrations match`",
-            "take a type of its own, such as MY_GPU",
+            "choose a unique type, such as MY_GPU",
         ),
         _ => {}
     }
     if platform.name.as_deref() == Some("HOST") {
         findings
-            .error("the platform name HOST is taken in every TensorFlow", "take a name of its own");
+            .error("the platform name HOST is taken in every TensorFlow", "choose a unique name");
     } else if platform.name.as_deref() == Some("CUDA") {
-        findings.warn(
-            "the platform name CUDA is taken in TensorFlow for CUDA",
-            "take a name of its own",
-        );
+        findings
+            .warn("the platform name CUDA is taken in TensorFlow for CUDA", "choose a unique name");
     }
     look_at_size("SP_Platform", platform.size, findings);
     look_at_destroy(
@@ -52,8 +50,8 @@ pub(crate) fn look_at_platform(platform: &Platform, is_noted: bool, findings: &m
 }
 
 pub(crate) fn look_at_destroy(record: &str, functions: [(&str, bool); 2], findings: &mut Findings) {
-    for (function, there) in functions {
-        if !there {
+    for (function, is_set) in functions {
+        if !is_set {
             findings.error(
                 format!(
                     "'{function}' field in {record} must be set; TensorFlow aborts the process"

@@ -1,4 +1,4 @@
-//! What a plugin's file shows without running it.
+//! A plugin's file, read without running it.
 
 use crate::artefact::{Artefact, demangled, is_tensorflow_library};
 use crate::elf_notes::Panic;
@@ -9,8 +9,8 @@ pub(crate) fn look(artefact: &Artefact, tensorflow: &[Release], findings: &mut F
     if artefact.entry_points.is_empty() {
         findings.error(
             "exports none of the functions that TensorFlow looks for, so it is not a plugin",
-            "export `TF_InitPlugin` (a filesystem) or `SE_InitPlugin` (a device); in Rust, the macros \
-             `#[filesystem_plugin]` and `#[device_plugin]` do",
+            "export `TF_InitPlugin` (a filesystem), `SE_InitPlugin` (a device) or `TF_InitKernel` (ops); in Rust, the \
+             macros `#[filesystem_plugin]`, `#[device_plugin]` and `op_plugin!` do",
         );
     }
     for name in ["TFNPD_InitPlugin", "GetPjrtApi"] {

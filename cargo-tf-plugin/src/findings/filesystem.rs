@@ -1,4 +1,4 @@
-//! What is wrong with schemes and their tables.
+//! Findings about schemes and their tables.
 
 use crate::findings::Findings;
 use crate::probe::Scheme;

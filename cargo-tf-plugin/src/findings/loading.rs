@@ -1,4 +1,4 @@
-//! What happens when a plugin is loaded.
+//! Findings about loading a plugin.
 
 use crate::explain::explain;
 use crate::findings::Findings;
@@ -28,20 +28,20 @@ pub(crate) fn refused(reason: &str, tensorflow: &[Release], findings: &mut Findi
 }
 
 pub(crate) fn failed(function: &str, code: &str, message: &str, findings: &mut Findings) {
-    let said = format!("`{function}` returns {code}: {message}");
+    let failure = format!("`{function}` returns {code}: {message}");
     if function.starts_with("init of") {
         findings.error(
-            format!("{said}; TensorFlow raises that and does not register the scheme"),
+            format!("{failure}; TensorFlow raises that and does not register the scheme"),
             "do nothing in `init` (in Rust: `new`) that can fail, such as reaching a server: do it on first use",
         );
     } else if function == "get_device_count" {
         findings.warn(
-            format!("{said}; TensorFlow logs that and treats it as 0 devices"),
+            format!("{failure}; TensorFlow logs that and treats it as 0 devices"),
             "return OK with 0",
         );
     } else {
         findings.error(
-            format!("{said}; TensorFlow aborts the process, also in `import tensorflow`"),
+            format!("{failure}; TensorFlow aborts the process, also in `import tensorflow`"),
             "return OK, and let `get_device_count` return 0 if the device cannot be used",
         );
     }

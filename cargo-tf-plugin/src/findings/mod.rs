@@ -5,6 +5,7 @@ pub(crate) mod file;
 pub(crate) mod filesystem;
 pub(crate) mod layouts;
 pub(crate) mod loading;
+pub(crate) mod ops;
 
 use std::ops::Deref;
 

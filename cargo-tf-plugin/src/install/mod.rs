@@ -29,7 +29,7 @@ const SHOWN_LINES: usize = 15;
 pub(crate) struct Goal<T> {
     /// The name in messages.
     pub(crate) title: String,
-    /// What a first use costs, for the message before it.
+    /// The cost of a first use, for the message before it.
     pub(crate) cost: &'static str,
     /// The text of the stamp in a complete environment; another text means that the environment is outdated.
     pub(crate) stamp: String,
@@ -39,11 +39,11 @@ pub(crate) struct Goal<T> {
     /// The TensorFlow release that supports the Python to start from.
     pub(crate) release: String,
     /// Checks quickly whether the interpreter of an environment provides what it is made for.
-    pub(crate) found: fn(&Self, &Path) -> Result<T>,
+    pub(crate) locate: fn(&Self, &Path) -> Result<T>,
     /// Python code that imports what most programs import. It runs once, to compile bytecode: with
     /// PYTHONDONTWRITEBYTECODE, as in container images, every import would compile it and take 8 s instead of 3 s.
     pub(crate) first_import: Option<&'static str>,
-    /// What to do about a package that the index does not have.
+    /// The next step for a package that the index does not have.
     pub(crate) not_found: String,
 }
 
@@ -99,7 +99,7 @@ impl<T> Installation<T> {
     /// Returns what a complete environment provides: it has a stamp, its interpreter runs, and its packages are there.
     fn complete(&self) -> Option<T> {
         let stamped = fs::read_to_string(self.stamp()).ok()?.trim() == self.goal.stamp;
-        stamped.then(|| (self.goal.found)(&self.goal, &self.interpreter()).ok())?
+        stamped.then(|| (self.goal.locate)(&self.goal, &self.interpreter()).ok())?
     }
 
     fn write_stamp(&self) -> Result<()> {
@@ -180,10 +180,12 @@ impl<T> Installation<T> {
             // Without Python's variables, that one among them.
             let mut import = isolated(&self.interpreter());
             import.args(["-c", code]).env_remove("TF_PLUGGABLE_DEVICE_LIBRARY_PATH");
+            // TensorFlow's start-up messages are not about the installation.
+            import.env("TF_CPP_MIN_LOG_LEVEL", "2");
             // If this fails, it fails again for a user, who then sees why.
             let _ = self.run(import, lock, held, "importing it once")?;
         }
-        let provided = (self.goal.found)(&self.goal, &self.interpreter()).with_context(|| {
+        let provided = (self.goal.locate)(&self.goal, &self.interpreter()).with_context(|| {
             format!(
                 "pip succeeded, but {} is not there; please run the command again",
                 self.goal.title
@@ -229,7 +231,7 @@ impl<T> Installation<T> {
         drop(command);
 
         let progress = progress(first.to_owned());
-        let mut said = Vec::new();
+        let mut output = Vec::new();
         let (sender, lines) = mpsc::channel();
         // The thread ends when the last process that writes has ended.
         thread::spawn(move || {
@@ -255,11 +257,11 @@ impl<T> Installation<T> {
                 continue;
             }
             show(&progress, &line);
-            said.push(line);
+            output.push(line);
         }
         let status = child.wait().with_context(failed)?;
         progress.finish_and_clear();
-        Ok((status, said))
+        Ok((status, output))
     }
 
     fn venv_failure(&self, base: &Path, output: &[String]) -> anyhow::Error {

@@ -126,9 +126,9 @@ fn a_full_disk_is_named_with_its_place() {
         format!("{error:#}").contains("the disk is full: free 3 GB for /somewhere/"),
         "{error:#}"
     );
-    let said =
+    let output =
         ["ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"
             .to_owned()];
-    let error = installation.venv_failure(Path::new("python3"), &said).to_string();
+    let error = installation.venv_failure(Path::new("python3"), &output).to_string();
     assert!(error.contains("the disk is full"), "{error}");
 }

@@ -8,28 +8,40 @@ import platform
 import subprocess
 import sys
 
-from @module@ import DEVICE_TYPES, SCHEMES, __version__, plugin_path
+from @module@ import _plugin
+from @module@._plugin import DEVICE_TYPES, OPS, SCHEMES, __version__, plugin_path
 
 USAGE = """usage: python -m @module@ doctor   says whether TensorFlow has the plugin, and why not
        python -m @module@ path     prints where the plugin's library is"""
 
-# Runs in a process of its own, which a library that cannot be loaded ends.
+# Runs in a separate process, because a library that cannot be loaded ends it.
 PROBE = """
-import json, os, sys
+import ctypes, json, os, runpy, sys
 import tensorflow as tf
-import @module@
+from tensorflow.python.framework import op_def_registry
 path = sys.argv[1]
+plugin = runpy.run_path(sys.argv[2])
 try:
     with open("/proc/self/maps") as maps:
         loaded = any(os.path.realpath(line.split(None, 5)[5].rstrip()) == path for line in maps if path[-20:] in line)
 except OSError:
     loaded = None
+
+def errors():
+    ask = getattr(ctypes.CDLL(path), "tf_plugin_ops", None) if plugin["OPS"] and loaded is not False else None
+    if ask is None:
+        return {}
+    ask.restype = ctypes.c_char_p
+    return {op["name"]: op.get("error") for op in json.loads(ask() or b"{}").get("ops", ())}
+
 print("@module@:" + json.dumps({
     "version": tf.__version__,
     "package": os.path.dirname(os.path.dirname(os.path.abspath(tf.__file__))),
     "schemes": [str(s) for s in tf.io.gfile.get_registered_schemes()],
     "devices": sorted({d.device_type for d in tf.config.list_physical_devices()}),
-    "own": @module@.device_types() if loaded is not False else @module@.DEVICE_TYPES,
+    "own": plugin["device_types"]() if loaded is not False else plugin["DEVICE_TYPES"],
+    "ops": [op for op in plugin["OPS"] if op_def_registry.get(op) is not None],
+    "errors": errors(),
     "loaded": loaded,
 }))
 """
@@ -68,7 +80,7 @@ def neighbours(package):
 
 def probe(**settings):
     return subprocess.run(
-        [sys.executable, "-c", PROBE, os.path.realpath(plugin_path)],
+        [sys.executable, "-c", PROBE, os.path.realpath(plugin_path), _plugin.__file__],
         env=dict(os.environ, TF_CPP_MIN_LOG_LEVEL="1", **settings),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -137,6 +149,15 @@ def doctor():
         else:
             advice = "\n".join(said) or "TF_CPP_MIN_LOG_LEVEL=0 python -c 'import tensorflow' shows why"
         report.bad(device, "is not listed", advice)
+    there = [op for op in OPS if op in answer["ops"] and not answer["errors"].get(op)]
+    if there:
+        report.good("ops", "%d of %d are registered: %s" % (len(there), len(OPS), ", ".join(there)))
+    for op in OPS:
+        if op in there:
+            continue
+        missing = True
+        advice = answer["errors"].get(op) or "import @module@ registers it"
+        report.bad(op, "is not registered", advice)
     if missing and answer["loaded"] is False:
         here = os.path.dirname(os.path.dirname(plugin_path))
         advice = reinstall if os.path.samefile(here, answer["package"]) else (

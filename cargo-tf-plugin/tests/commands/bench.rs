@@ -159,7 +159,7 @@ fn a_device_is_measured_through_its_callbacks_and_in_tensorflow() {
 }
 
 #[test]
-fn what_is_installed_is_measured_or_refused() {
+fn an_installed_plugin_is_measured_or_refused() {
     let overlay = program::environment(&[]);
     let venv = overlay.python().parent().and_then(Path::parent).expect("an environment");
     for (package, has) in [("memfs", "mem://"), ("refdevice", "/device:RUST_REF:0")] {
@@ -286,7 +286,7 @@ fn nothing_is_left_where_files_stay_and_nothing_else_is_touched() {
 }
 
 #[test]
-fn what_fails_is_said_in_its_row_and_the_others_go_on() {
+fn a_failure_is_in_its_row_and_other_rows_continue() {
     let flat = flat().to_str().expect("a path");
     let measure = |fault: &str, timeout: &str| {
         let arguments = [flat, "--no-tf", "--seconds", "0.001", "--timeout", timeout];

@@ -118,7 +118,7 @@ fn each_class(version: &str) -> Value {
 
 #[cfg(feature = "matrix")]
 #[test]
-fn what_the_newest_release_covers_is_covered_in_an_old_tensorflow() {
+fn coverage_in_an_old_tensorflow_equals_the_newest() {
     let oldest = cargo_tf_plugin::MATRIX[0];
     each_class(oldest);
     training(oldest);
@@ -231,7 +231,7 @@ print(v.numpy())
 }
 
 #[test]
-fn what_the_rewriting_of_updates_needs_is_named() {
+fn kernels_for_rewritten_updates_are_named() {
     updates(NEWEST);
 }
 
@@ -305,7 +305,7 @@ fn the_report_is_printed_however_the_script_ends() {
 }
 
 #[test]
-fn what_cannot_be_covered_is_said() {
+fn scripts_that_cannot_be_covered_are_reported() {
     let refused = |ran: Ran, printed: &str| {
         assert_eq!(ran.code, Some(1), "{}", ran.err);
         assert!(ran.err.contains(printed), "no `{printed}` in:\n{}", ran.err);

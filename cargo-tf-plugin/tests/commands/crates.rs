@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::output::{json, names, text};
+use crate::output::{json, names, root, text};
 use crate::overlay::Overlay;
 use crate::program;
 use cargo_tf_plugin::Packages;
@@ -111,6 +111,12 @@ impl Fresh {
         fs::write(path, content.replace(from, to)).expect("written");
     }
 
+    pub(super) fn append(&self, file: &str, text: &str) {
+        let path = self.directory.join(file);
+        let content = fs::read_to_string(&path).expect("it is there");
+        fs::write(path, content + text).expect("written");
+    }
+
     pub(super) fn wheel(&self, directory: &Path) -> PathBuf {
         let known = json(tool(&self.directory, &["wheel", "--json", "--out-dir"]).arg(directory));
         let mut files = fs::read_dir(directory).expect("a directory");
@@ -127,7 +133,11 @@ pub(super) struct Site(pub(super) Overlay);
 
 impl Site {
     pub(super) fn new() -> Self {
-        let site = Self(program::environment(&[]));
+        Self::of(program::environment(&[]))
+    }
+
+    pub(super) fn of(environment: Overlay) -> Self {
+        let site = Self(environment);
         fs::remove_dir(site.0.plugins()).expect("nothing is in it");
         site
     }
@@ -149,6 +159,15 @@ impl Site {
         let pip = ["-m", "pip", "--disable-pip-version-check", "--no-input"];
         succeeds(self.python(&pip).args(arguments).env("PIP_NO_INDEX", "1"))
     }
+}
+
+/// Installs the wheel of a package of the workspace.
+pub(super) fn install(site: &Site, package: &str) {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let mut wheel = program::tool();
+    wheel.current_dir(root()).args(["tf-plugin", "wheel", "--json", "--package", package]);
+    let known = json(wheel.arg("--out-dir").arg(scratch.path()));
+    site.pip(&["install", "--no-deps", known["path"].as_str().expect("a path")]);
 }
 
 /// Says what the file lacks to be a valid wheel for other systems.

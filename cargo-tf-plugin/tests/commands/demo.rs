@@ -68,6 +68,21 @@ fn the_gpu_demo_trains_as_on_the_cpu() {
 }
 
 #[test]
+fn the_tokenizers_demo_trains_and_serves_raw_text() {
+    let lines = [
+        "tensorflow_tokenizers, ",
+        "byte-level BPE with 4000 tokens",
+        &format!("TensorFlow {NEWEST}; loss of each epoch"),
+        "held out are right",
+        "texts a second in tf.data",
+        " lines are the same",
+        " predictions, ",
+        "the same ",
+    ];
+    assert_complete(&["tokenizers"], &lines);
+}
+
+#[test]
 fn the_demo_scripts_fail_clearly_without_what_they_need() {
     let (this, refdevice) = (file!(), "examples/device_demo/demo.py --example refdevice");
     let tensorflow = TensorFlow::pinned(NEWEST).expect("TensorFlow is provided");
@@ -87,6 +102,12 @@ fn the_demo_scripts_fail_clearly_without_what_they_need() {
         ("plugins/s3/demo.py", this, "/nonexistent/python", "name a Python with the packages in"),
         // A Python into which the server cannot be installed.
         ("plugins/s3/demo.py", this, "/bin/false", "the S3 server has ended"),
+        (
+            "plugins/tokenizers/demo.py",
+            "/nonexistent/x.whl",
+            "python3",
+            "cargo tf-plugin wheel --package tensorflow-tokenizers",
+        ),
         (refdevice, "/nonexistent/x.so", "python3", "cargo build --release --package refdevice"),
         (refdevice, this, "/nonexistent/python", "cannot run /nonexistent/python"),
         (refdevice, this, "/bin/false", "digits.py ended with status 1"),

@@ -1,4 +1,4 @@
-//! What `doctor` prints about the plugins of a real TensorFlow, compared with what happens.
+//! The output of `doctor` about the plugins of a real TensorFlow, compared with what happens.
 
 use crate::crates::{fails, succeeds};
 use crate::output::{assert_says, run};
@@ -88,13 +88,13 @@ fn hardware_is_named_or_what_keeps_it_from_being_used() {
     assert_says(&text, "device GPU, 0 on this machine");
     assert_says(
         &text,
-        "RUST_GPU has no devices: RUST_GPU_DEVICE_NAME is `arc`, and no GPU can be used: `llvmpipe",
+        "RUST_GPU has no devices: RUST_GPU_DEVICE_NAME is `arc`, and no GPU can be used by Vulkan: `llvmpipe",
     );
 }
 
 /// Checks that the plugin that is listed first serves the scheme.
 #[test]
-fn who_wins_a_clash_is_named() {
+fn the_winner_of_a_clash_is_named() {
     let environment = environment(&[("memfs", "liba.so"), ("rivalfs", "libb.so")]);
     let text = succeeds(doctor_of(&environment).arg("--no-import"));
     assert_says(&text, "warning mem:// is served by");
@@ -108,7 +108,7 @@ fn who_wins_a_clash_is_named() {
 }
 
 #[test]
-fn what_breaks_the_import_is_named_and_so_is_what_is_said_of_it() {
+fn a_plugin_that_breaks_the_import_is_named_with_its_error() {
     let environment = environment(&[("memfs", "libmemfs.so")]);
     fs::write(environment.plugins().join("junk.so"), "no library ".repeat(20)).expect("a file");
     let text = fails(&mut doctor_of(&environment));

@@ -9,6 +9,7 @@ mod doctor;
 mod gpu_wheel;
 mod misbehaving;
 mod new;
+mod ops;
 mod output;
 #[path = "../../../tests/tensorflow/src/overlay.rs"]
 #[expect(unreachable_pub, reason = "it is of a library of other tests")]
@@ -16,5 +17,6 @@ mod overlay;
 mod plugins;
 mod program;
 mod tensorflow;
+mod tokenizers;
 mod trace;
 mod traced;

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread;
 
 use crate::crates::{Fresh, Site, cargo, exits, fails, judge, succeeds, target, tool};
@@ -162,6 +162,32 @@ fn a_new_object_store_works_before_it_is_edited() {
             "conformance in C            -           ok\n",
         ],
     );
+}
+
+/// Its conformance cases in TensorFlow are those of `plugins/gpu`, whose backend it has; here they would take minutes.
+#[test]
+fn a_new_gpu_plugin_works_before_it_is_edited() {
+    let fresh = Fresh::make("my-gpu", &["--gpu"]);
+    fresh.shares_dependencies(&[]);
+    fresh.is_formatted();
+    // Without a GPU: PoCL, which is software and has to be named.
+    let environment = |command: &mut Command| {
+        command.envs(pocl::environment());
+        command.env("MY_GPU_DEVICE_NAME", "pthread").env("MY_GPU_CACHE", "0");
+    };
+    let mut test = Command::new(env!("CARGO"));
+    test.args(["test", "--test", "device", "--", "there_is_a_gpu", "stream_copy"]);
+    test.current_dir(&fresh.directory).env("CARGO_TARGET_DIR", target());
+    environment(&mut test);
+    let printed = succeeds(&mut test);
+    assert_all(&printed, &["test there_is_a_gpu ... ok", "stream_copy_to_host_of_4_kib ... ok"]);
+    for script in ["device", "layers"] {
+        let script = format!("tests/python/{script}.py");
+        let mut run = tool(&fresh.directory, &["run", "--tf"]);
+        run.arg(venv()).args(["--", "python", &script]);
+        environment(&mut run);
+        succeeds(&mut run);
+    }
 }
 
 #[test]
@@ -322,7 +348,7 @@ sys.exit(7)";
 }
 
 #[test]
-fn where_there_is_no_plugin_each_command_says_so() {
+fn each_command_reports_a_missing_plugin() {
     let directory = tempfile::tempdir().expect("a directory");
     let here = directory.path();
     let commands: [&[&str]; 6] =
@@ -393,7 +419,7 @@ fn deserted() -> Stdio {
 }
 
 #[test]
-fn who_does_not_listen_gets_no_panic() {
+fn a_closed_output_causes_no_panic() {
     let directory = tempfile::tempdir().expect("a directory");
     let full = || Stdio::from(fs::File::create("/dev/full").expect("it is there"));
     for (arguments, made) in [(&["completions", "bash"][..], ""), (&["new", "xy", "--fs"], "xy")] {
@@ -413,7 +439,7 @@ fn who_does_not_listen_gets_no_panic() {
 }
 
 #[test]
-fn what_cannot_be_made_leaves_nothing() {
+fn a_failed_new_leaves_nothing() {
     let parent = tempfile::tempdir().expect("a directory");
     let here = parent.path();
     let new = |arguments: &[&str]| fails(tool(here, &["new"]).args(arguments));
@@ -438,7 +464,7 @@ fn what_cannot_be_made_leaves_nothing() {
         assert!(printed.contains("is not in 1..=31536000"), "{printed}");
     }
     for (kind, printed) in [
-        (&[][..], "--fs|--object-store|--device|--both"),
+        (&[][..], "--fs|--object-store|--device|--gpu|--both|--ops"),
         (&["--device", "--scheme", "xy"], "'--device' cannot be used with '--scheme <SCHEME>'"),
         (&["--fs", "--device-type", "XY"], "'--fs' cannot be used with '--device-type <TYPE>'"),
     ] {

@@ -180,7 +180,7 @@ sys.exit(9)";
 }
 
 #[test]
-fn a_plugin_that_nobody_loads_is_told_at_the_end() {
+fn an_unloaded_plugin_is_reported_at_the_end() {
     let traced = |script| {
         let ran = python(run(NEWEST, &["--package", "memfs", "--trace=totals"]), script);
         assert_eq!((ran.code, ran.out.as_str()), (Some(0), "done\n"), "{}", ran.err);
@@ -357,7 +357,7 @@ except Exception as error:
 }
 
 #[test]
-fn what_cannot_be_traced_is_refused() {
+fn untraceable_programs_are_refused() {
     let refused = |arguments: &[&str]| {
         let ran = python(run(NEWEST, arguments), "print('it ran')");
         assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{}", ran.err);

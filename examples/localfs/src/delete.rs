@@ -64,7 +64,7 @@ fn enter(parent: impl AsFd, name: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(parent, name, flags, Mode::empty())?)
 }
 
-/// What is left of a tree.
+/// The rest of a tree.
 struct TreeDeletion<'a> {
     uri: Uri<'a>,
     files: u64,

@@ -23,7 +23,7 @@ pub(crate) enum Root {
     },
 }
 
-/// What an open file is for.
+/// The use of an open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Reading.

@@ -131,7 +131,7 @@ fn renaming_to_another_filesystem_of_the_machine() {
 }
 
 #[test]
-fn a_link_to_a_directory_is_no_file() {
+fn a_link_to_a_directory_is_not_a_file() {
     for area in TestDir::both() {
         prepare(&area);
         symlink("dir", area.path("link")).unwrap();
@@ -165,7 +165,7 @@ fn copies_keep_permissions_and_leave_nothing_behind() {
 }
 
 #[test]
-fn whoever_has_the_target_of_a_copy_open_keeps_the_old_content() {
+fn an_open_reader_of_a_copys_target_keeps_the_old_content() {
     for area in TestDir::both() {
         area.write("old", vec![b'o'; 20_000]);
         area.write("new", "n");
@@ -180,7 +180,7 @@ fn whoever_has_the_target_of_a_copy_open_keeps_the_old_content() {
 }
 
 #[test]
-fn what_cannot_be_deleted_is_counted() {
+fn undeletable_entries_are_counted() {
     for area in TestDir::both() {
         area.mkdir("tree/locked/inner");
         area.mkdir("tree/open");

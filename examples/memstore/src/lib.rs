@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tf_fs_object_store::{
     Body, Client, Content, CopyLimits, CopyOptions, ErrorKind, GetHead, GetOptions, ListOptions,
     Multipart, Name, Object, ObjectFilesystem, ObjectMeta, ObjectStore, Page, Part, PartLimits,
-    PutMode, PutOptions, Range, RequestError, Settings, StorePlugin, StoredObject, WriteLimits,
+    Publication, PutMode, PutOptions, Range, RequestError, Settings, StorePlugin, StoredObject,
+    WriteLimits,
 };
 use tf_fs_plugin::{
     prelude::*,
@@ -60,7 +61,7 @@ impl Version {
 
 impl Client for Account {
     type Store = Bucket;
-    const SCHEME: &'static str = "memstore";
+    const SCHEMES: &'static [&'static str] = &["memstore"];
 
     async fn open(&self, bucket: &Arc<str>) -> Result<Bucket> {
         Ok(self.0.lock()?.entry(Arc::clone(bucket)).or_default().clone())
@@ -75,7 +76,7 @@ impl ObjectStore for Bucket {
         &self.settings
     }
 
-    async fn get(&self, options: GetOptions<'_>) -> Result<(GetHead, Rest), RequestError> {
+    async fn get(&self, options: GetOptions<'_>) -> Result<(Option<GetHead>, Rest), RequestError> {
         let version = self.version(options.key)?;
         let etag = version.etag();
         if options.if_match.is_some_and(|wanted| wanted != etag) {
@@ -84,7 +85,7 @@ impl ObjectStore for Bucket {
         let size = version.bytes.len() as u64;
         let (start, end) = (options.range.start.min(size), options.range.end.min(size));
         let rest = Rest(version.bytes.slice(start as usize..end as usize));
-        Ok((GetHead::new(size, end).with_etag(etag), rest))
+        Ok((Some(GetHead::new(size, end).with_etag(etag)), rest))
     }
 
     async fn list(&self, options: &ListOptions, token: Option<&str>) -> Result<Page, RequestError> {
@@ -136,7 +137,7 @@ impl ObjectStore for Bucket {
     fn write_limits(&self) -> Option<WriteLimits> {
         let copies = Some(CopyLimits { smallest: 1 << 20, largest: u64::MAX, usual: u64::MAX });
         let parts = PartLimits { smallest: 1, largest: u64::MAX, most: 10_000, copies };
-        Some(WriteLimits::default().with_parts(parts))
+        Some(WriteLimits::new(Publication::Atomic).with_parts(parts))
     }
 
     async fn put(
@@ -245,10 +246,7 @@ pub struct Rest(Bytes);
 impl Body for Rest {
     type Error = RequestError;
 
-    async fn fill(
-        &mut self,
-        to: &mut (impl BufMut + Send + ?Sized),
-    ) -> Result<usize, RequestError> {
+    async fn fill(&mut self, to: &mut (impl BufMut + Send)) -> Result<usize, RequestError> {
         let n = self.0.len().min(to.remaining_mut());
         to.put_slice(&self.0[..n]);
         self.0.advance(n);

@@ -30,7 +30,7 @@ pub(crate) struct Account {
     pub(crate) http: Http,
 }
 
-/// What one place says of an account: a connection string, or single settings.
+/// One place's settings of an account: a connection string, or single settings.
 #[derive(Debug, Default)]
 pub(crate) struct AccountInfo {
     account: Option<String>,
@@ -344,7 +344,7 @@ mod tests {
         for (variables, part) in [
             (vec![("TF_AZ_BLOB_ENDPOINT", "https://h?sig=sesame")], "end with the path"),
             (vec![("TF_AZ_BLOB_ENDPOINT", "https://u:sesame@h")], "credentials"),
-            (vec![("TF_AZ_BLOB_ENDPOINT", "ftp://h")], "neither http"),
+            (vec![("TF_AZ_BLOB_ENDPOINT", "ftp://h")], "is not `http` or `https`"),
             (vec![("AZURE_STORAGE_KEY", "sesame!")], "not base64"),
             (vec![("TF_AZ_AUTH", "key")], "requires a key"),
             (vec![("TF_AZ_AUTH", "sas"), KEY], "requires a SAS"),

@@ -13,8 +13,7 @@ use std::fmt::Write as _;
 use tf_fs_object_store::http::xml::{elements, escape};
 use tf_fs_object_store::http::{Chunks, HttpError, Method, number};
 use tf_fs_object_store::{
-    GetOptions, Multipart, Name, ObjectStore as _, Part, Range, StoreError as _, StoredObject,
-    retry, same_etag,
+    GetOptions, Multipart, Name, Part, Range, StoreError as _, StoredObject, retry, same_etag,
 };
 
 /// The most blocks of a blob.
@@ -161,7 +160,7 @@ async fn again(
     // No condition names a weak ETag.
     let strong = etag.filter(|etag| !etag.starts_with("W/"));
     let options = GetOptions::new(&name.key, range).with_if_match(strong);
-    let (head, mut body) = container.get(options).await?;
+    let (head, mut body) = container.read(options).await?;
     if !head.etag.as_deref().zip(etag).is_none_or(|(found, etag)| same_etag(found, etag)) {
         return Err(HttpError::changed());
     }

@@ -20,7 +20,7 @@ pub struct Client {
     accesses: Mutex<Vec<Arc<Access>>>,
 }
 
-/// What containers with the same settings share.
+/// The state that containers with the same settings share.
 #[derive(Debug)]
 struct Access {
     /// The bucket for which it was made.
@@ -144,7 +144,7 @@ impl Access {
 impl tf_fs_object_store::Client for Client {
     type Store = Container;
 
-    const SCHEME: &'static str = crate::name::SCHEME;
+    const SCHEMES: &'static [&'static str] = &[crate::name::SCHEME];
 
     async fn open(&self, bucket: &Arc<str>) -> Result<Container> {
         let (account, container) = bucket.split_once('/').unwrap_or((bucket, ""));

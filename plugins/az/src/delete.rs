@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_say_what_became_of_each_is_not_believed() {
+    fn a_batch_response_without_each_result_is_not_believed() {
         let good = "HTTP/1.1 202 Accepted";
         for (text, count) in [
             (String::new(), 1),

@@ -24,8 +24,8 @@ pub(crate) async fn blobs(
     }
     // Metadata tells which blobs mark directories.
     call = call.with_query("include", "metadata");
-    // The blob that marks the directory itself has no `/`, so it is not among them. Whoever lists the children of a
-    // directory that has some, or one name of it, does not need it.
+    // The blob that marks the directory itself has no `/`, so it is not among them. A listing of the children of a
+    // directory that has some, or of one name, does not need it.
     let is_tree = !options.delimiter && options.max_keys != Some(1);
     let is_first = token.is_none();
     let has_marker = async {

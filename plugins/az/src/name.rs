@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn invalid_names_are_refused() {
         let write = "write az://account/container/blob";
         for (uri, why) in [
             ("az://evil.example.com/c/k", "this is not a host of Azure Blob Storage"),

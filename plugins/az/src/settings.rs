@@ -20,6 +20,7 @@ static TABLE: Table = Table {
     file_variable: "TF_AZ_CONFIG",
     help: "az:///config.json shows all settings",
     settings: SETTINGS,
+    section: "bucket",
     bucket: crate::name::canonical,
     parent: |bucket| Some(bucket.split_once('/')?.0),
     ignores: |_, _| false,
@@ -106,7 +107,7 @@ pub(crate) struct Settings {
     pub(crate) engine: tf_fs_object_store::Settings,
 }
 
-/// What the section of a container, that of its account, or the general settings say of an account.
+/// The settings of an account in the section of a container, in that of its account, or in the general ones.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AccountScope {
     pub(crate) account: Option<String>,

@@ -7,32 +7,16 @@ use tf_fs_object_store::http::{HttpBody, HttpError, Method, RangeOutcome};
 use tf_fs_object_store::{
     Attributes, Content, CopyOptions, ErrorKind, GetHead, GetOptions, ListOptions, Multipart, Name,
     ObjectMeta, ObjectStore, Page, Part, Payload, PutOptions, Range, Settings, StoreError as _,
-    StoredObject, WriteLimits, same_etag,
+    StoredObject, Terms, WriteLimits, same_etag,
 };
 use tf_fs_plugin::prelude::*;
 
-impl ObjectStore for Container {
-    type Error = HttpError;
-    type Body = HttpBody;
-
-    const LIST: &'static str = "List Blobs";
-    const PERMISSION_TO_LIST: &'static str = "the permission to list blobs";
-    const PERMISSION_TO_READ: &'static str = "the permission to read blobs";
-
-    fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
-    fn endpoint(&self) -> String {
-        self.account.endpoint.clone()
-    }
-
-    // The name of the bucket has the account and the container. A gateway may serve several stores below different paths.
-    fn cache_scope(&self) -> Option<String> {
-        Some(format!("{}{}", self.account.endpoint, self.account.path))
-    }
-
-    async fn get(&self, mut options: GetOptions<'_>) -> Result<(GetHead, HttpBody), HttpError> {
+impl Container {
+    /// Requests a range of a blob.
+    pub(crate) async fn read(
+        &self,
+        mut options: GetOptions<'_>,
+    ) -> Result<(GetHead, HttpBody), HttpError> {
         let range = &mut options.range;
         range.end = range.end.max(range.start + 1);
         let text = format!("bytes={}-{}", range.start, range.end - 1);
@@ -70,6 +54,37 @@ impl ObjectStore for Container {
         }
         let head = GetHead::new(size, size).with_etag(meta.etag).with_modified(meta.modified);
         Ok((head, response.into_body(Some(0))))
+    }
+}
+
+impl ObjectStore for Container {
+    type Error = HttpError;
+    type Body = HttpBody;
+
+    fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn endpoint(&self) -> String {
+        self.account.endpoint.clone()
+    }
+
+    fn terms(&self) -> Terms {
+        Terms {
+            list: "List Blobs",
+            permission_to_list: "the permission to list blobs",
+            permission_to_read: "the permission to read blobs",
+        }
+    }
+
+    // The name of the bucket has the account and the container. A gateway may serve several stores below different paths.
+    fn cache_scope(&self) -> Option<String> {
+        Some(format!("{}{}", self.account.endpoint, self.account.path))
+    }
+
+    async fn get(&self, options: GetOptions<'_>) -> Result<(Option<GetHead>, HttpBody), HttpError> {
+        let (head, body) = self.read(options).await?;
+        Ok((Some(head), body))
     }
 
     async fn list(&self, options: &ListOptions, token: Option<&str>) -> Result<Page, HttpError> {

@@ -9,8 +9,8 @@ use crate::request::Call;
 use std::collections::HashMap;
 use tf_fs_object_store::http::{Chunks, HttpError, Method, Response, date};
 use tf_fs_object_store::{
-    Attributes, Content, CopyLimits, Multipart, Name, Part, PartLimits, Payload, PutMode,
-    PutOptions, StoreError as _, StoredObject, WriteLimits, same_etag,
+    Attributes, Content, CopyLimits, Multipart, Name, Part, PartLimits, Payload, Publication,
+    PutMode, PutOptions, StoreError as _, StoredObject, WriteLimits, same_etag,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -20,7 +20,7 @@ const LARGEST_BLOCK: u64 = 4000 << 20;
 
 /// Returns the limits of Azure. `part`: the bytes of a block, and of the largest file that is one request.
 pub(crate) fn limits(part: usize) -> WriteLimits {
-    WriteLimits::default().with_max_put(LARGEST_PUT).with_parts(PartLimits {
+    WriteLimits::new(Publication::Atomic).with_max_put(LARGEST_PUT).with_parts(PartLimits {
         smallest: 1,
         largest: LARGEST_BLOCK,
         most: blocks::MOST_NEW,

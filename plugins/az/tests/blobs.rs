@@ -72,7 +72,7 @@ fn names_are_exact() {
 }
 
 #[test]
-fn a_container_has_settings_of_its_own_and_all_are_shown_but_secrets() {
+fn a_container_has_its_own_settings_and_all_are_shown_except_secrets() {
     let (store, other) = (Store::new("own-settings"), Store::new("not-its-settings"));
     store.write("k", b"content").unwrap();
     for own in [format!("{ACCOUNT}/own-settings"), ACCOUNT.to_owned()] {
@@ -195,7 +195,7 @@ fn listings_are_whole_and_directories_are_implied() {
     let many = store.children("many").unwrap();
     assert_eq!((many.len(), &*many[0], &*many[129]), (130, "00000", "00129"));
     assert_eq!(matching(&store, &store.uri("*/e/?")), [store.uri("d/e/f")]);
-    // What was written with another spelling is found with it.
+    // A name that was written with another spelling is found with it.
     let long = format!("az://{ACCOUNT}.blob.core.windows.net/listing/d/*/*");
     assert_eq!(
         matching(&store, &long),
@@ -220,7 +220,7 @@ fn listings_are_whole_and_directories_are_implied() {
 }
 
 #[test]
-fn what_is_written_is_one_request_or_blocks_and_visible_only_whole() {
+fn a_write_is_one_request_or_blocks_and_visible_only_whole() {
     let options = [("account_key", KEY), ("write_part_bytes", "65536")];
     let store = Store::with("writing", &options);
     for size in [0, 1, 65_536, 65_537, 1_000_003] {
@@ -285,7 +285,7 @@ fn copies_and_renames_are_made_by_the_store() {
 }
 
 #[test]
-fn what_azure_refuses_is_told_with_the_next_step() {
+fn azures_refusals_are_reported_with_the_next_step() {
     let store = Store::new("refusals");
     store.write("k", b"bytes").unwrap();
     let fails = |result: Result<()>, code: Code, parts: &[&str]| {
@@ -356,7 +356,7 @@ fn a_copy_that_takes_long_is_waited_for_and_one_that_fails_leaves_nothing() {
 }
 
 #[test]
-fn what_is_appended_to_is_not_sent_again() {
+fn appending_does_not_resend_the_old_bytes() {
     let options = [("account_key", KEY), ("write_part_bytes", "65536")];
     let store = Store::with("appending", &options);
     let proxy = Proxy::new(AZURITE.endpoint());
@@ -456,7 +456,7 @@ fn many_blobs_are_deleted_by_one_request() {
     deleted.unwrap();
     assert!(batches >= 1 && single >= 300 - 256, "{batches} {single}");
     assert!(store.keys().is_empty());
-    // What is left is reported; all else is gone.
+    // The remaining blobs are reported; all others are gone.
     AZURITE.script(make);
     store.script("d/n7", "await blob.createSnapshot()");
     proxy.clear();

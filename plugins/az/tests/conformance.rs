@@ -10,7 +10,7 @@ use tf_plugin_testing::filesystem::{Host, TestRoot};
 /// Another container of the same account.
 const OTHER: &str = "other";
 
-/// A server of its own: Azurite has one thread.
+/// A separate server: Azurite has one thread.
 static AZURITE: LazyLock<Azurite> = LazyLock::new(|| {
     let azurite = Azurite::start();
     for name in ["plain", "cached", OTHER] {

@@ -131,7 +131,7 @@ const APPLICATION: [(&str, &str); 3] =
     [("tenant_id", "my-tenant"), ("client_id", "my client"), ("client_secret", "se&same")];
 
 #[test]
-fn each_source_is_asked_as_documented_once() {
+fn each_source_is_queried_once_as_documented() {
     let service = Service::new("200 OK", &[3600]);
     let url = &*service.url;
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -208,7 +208,7 @@ fn a_token_that_the_store_refuses_is_replaced_once() {
 }
 
 #[test]
-fn what_is_refused_is_told_without_a_secret() {
+fn refusals_are_reported_without_secrets() {
     let service = Service::new("401 Unauthorized", &[1]);
     let options = [&APPLICATION[..], &[("authority_host", &*service.url)]].concat();
     let error = read_by(&options).unwrap_err();

@@ -29,7 +29,7 @@ pub struct Origin {
     pub(crate) base: String,
     pub(crate) settings: Settings,
     pub(crate) credentials: Credentials,
-    /// What requests say of the program, if not the usual.
+    /// The user agent of requests, if it is not the usual one.
     pub(crate) user_agent: Option<HeaderValue>,
     /// Where redirects led, and the cookies for it, by key and version: all of an open file is read from there.
     pub(crate) locations: Mutex<HashMap<(String, String), Location>>,
@@ -46,7 +46,7 @@ pub struct Part(Option<HttpBody>);
 impl Body for Part {
     type Error = HttpError;
 
-    async fn fill(&mut self, to: &mut (impl BufMut + Send + ?Sized)) -> Result<usize, HttpError> {
+    async fn fill(&mut self, to: &mut (impl BufMut + Send)) -> Result<usize, HttpError> {
         match &mut self.0 {
             Some(body) => body.fill(to).await,
             None => Ok(0),
@@ -102,11 +102,6 @@ impl ObjectStore for Origin {
     type Error = HttpError;
     type Body = Part;
 
-    const MIRRORS: Option<&'static str> = Some(
-        "; if the nodes of the server send other ETags for the same bytes, set TF_HTTPS_VERSION_CHECK=size, which compares \
-         the size alone",
-    );
-
     fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -115,10 +110,17 @@ impl ObjectStore for Origin {
         self.base.clone()
     }
 
-    async fn get(&self, options: GetOptions<'_>) -> Result<(GetHead, Part), HttpError> {
+    fn mirrors(&self) -> Option<&str> {
+        Some(
+            "; if the nodes of the server send other ETags for the same bytes, set TF_HTTPS_VERSION_CHECK=size, which \
+             compares the size alone",
+        )
+    }
+
+    async fn get(&self, options: GetOptions<'_>) -> Result<(Option<GetHead>, Part), HttpError> {
         let response = self.request(Method::GET, options.key, Some(options)).await?;
         match response::read(response, options, self.settings.version_check)? {
-            RangeBody::Part(head, body) => Ok((head, Part(body))),
+            RangeBody::Part(head, body) => Ok((Some(head), Part(body))),
             RangeBody::Whole(response) => Err(self.whole(options.key, response)),
             RangeBody::Refused(response) => Err(self.error_of(response).await),
         }

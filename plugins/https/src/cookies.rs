@@ -151,7 +151,7 @@ mod tests {
                 "https://h/b",
                 Some("s=1"),
             ),
-            // What is no cookie.
+            // These are not cookies:
             ("https://h/a", "s", "https://h/b", None),
             ("https://h/a", "=1", "https://h/b", None),
             ("https://h/a", "", "https://h/b", None),

@@ -370,7 +370,7 @@ mod tests {
         }
         let has = |text| all.has(&url(text), &url(text));
         assert!(has("https://a.b/") && !has("https://c/"));
-        assert!(!has("https://xn--bcher-kva.example/"), "an agent is no secret");
+        assert!(!has("https://xn--bcher-kva.example/"), "an agent is not a secret");
         assert!(!format!("{all:?}").contains("one"), "{all:?}");
     }
 

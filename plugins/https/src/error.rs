@@ -1,4 +1,4 @@
-//! What the user can do about a response whose status is not a success.
+//! Next steps for a response whose status is not a success.
 
 use crate::bucket::Origin;
 use crate::{name, redirect};

@@ -1,4 +1,4 @@
-//! What users write. `tests/fuzz` lists all targets.
+//! Fuzz targets for text that users write. `tests/fuzz` lists all targets.
 
 use crate::credentials::{netrc, tokens};
 use crate::name::{origin, split, url};
@@ -88,7 +88,7 @@ fn urls() {
         let Ok(url) = url(origin, key) else { return };
         assert!(url.to_string().bytes().all(|byte| byte.is_ascii_graphic()));
         assert_eq!(url.authority().map(|authority| authority.as_str().contains('@')), Some(false));
-        // What is sent is the key, escaped once.
+        // The request has the key, escaped once.
         let sent = url.path_and_query().unwrap().as_str();
         let decoded = |text: &str| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
         assert_eq!(decoded(&sent[1..]), decoded(key));

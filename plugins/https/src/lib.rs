@@ -94,8 +94,7 @@ pub struct Whole(Arc<Spooled>);
 impl tf_fs_object_store::Client for Client {
     type Store = Origin;
 
-    // A bucket has its scheme in it: there are several.
-    const SCHEME: &'static str = "";
+    const SCHEMES: &'static [&'static str] = &["https", "http"];
 
     async fn open(&self, bucket: &Arc<str>) -> Result<Origin> {
         let mut settings = tf_fs_object_store::Settings::default();

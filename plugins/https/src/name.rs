@@ -57,7 +57,7 @@ pub(crate) fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
         !key.contains('#'),
         Error::invalid_argument(format_args!(
             "{}: a `#` begins a fragment, which is not sent to servers; write %23, or leave it out",
-            Name::new("", origin, key)
+            Name::new("https", origin, key)
         ))
     );
     Ok((origin, key))
@@ -90,7 +90,7 @@ pub(crate) fn url(origin: &str, key: &str) -> Result<Url> {
     Url::try_from(format!("{base}/{}", utf8_percent_encode(key, ESCAPED))).map_err(|error| {
         Error::invalid_argument(format_args!(
             "{}: cannot be requested: {error}",
-            Name::new("", origin, key)
+            Name::new("https", origin, key)
         ))
     })
 }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_is_told_without_its_secrets() {
+    fn an_invalid_url_is_reported_without_its_secrets() {
         for text in ["https://user:sesame@h/x", "https://sesame@h/x"] {
             let error = split(Uri::new(text.as_bytes())).unwrap_err();
             assert_eq!(error.code(), Code::InvalidArgument);

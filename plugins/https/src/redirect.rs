@@ -121,7 +121,7 @@ pub(crate) fn is_signed(url: &Url) -> bool {
 pub(crate) struct Location {
     pub(crate) url: Url,
     pub(crate) cookies: Cookies,
-    /// What its requests may reach; `None` for a server that the user named.
+    /// The zones that its requests may reach; `None` for a server that the user named.
     pub(crate) reach: Option<NetworkPolicy>,
 }
 

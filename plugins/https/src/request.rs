@@ -15,7 +15,7 @@ const REDIRECTS: usize = 10;
 /// The most files whose redirects are remembered.
 const LOCATIONS: usize = 4096;
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Clone, Copy)]
 struct Query<'a> {
     method: &'a Method,

@@ -1,4 +1,4 @@
-//! What a response says of a file, and whether to believe it.
+//! The version and size of a file in a response, and whether to believe them.
 
 use std::time::{Duration, SystemTime};
 use tf_fs_object_store::http::{HttpBody, HttpError, RangeOutcome, Response, date};

@@ -20,6 +20,7 @@ static TABLE: Table = Table {
     file_variable: "TF_HTTPS_CONFIG",
     help: "the README of tensorflow-https has all settings",
     settings: SETTINGS,
+    section: "bucket",
     bucket: |name| Ok(name.into()),
     parent: |_| None,
     ignores: |_, _| false,
@@ -78,7 +79,7 @@ pub struct Settings {
     pub bearer_tokens: Option<Secret>,
     /// `host=Name: value`, one a line.
     pub headers: Option<Secret>,
-    /// What requests say of the program that makes them.
+    /// The user agent of requests.
     pub user_agent: Option<String>,
     /// Names and passwords by host.
     pub netrc: Option<PathBuf>,

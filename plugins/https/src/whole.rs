@@ -273,7 +273,7 @@ fn broken() -> HttpError {
     )
 }
 
-/// What a whole file is received for.
+/// The purpose of a whole file that is received.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Purpose {
     /// Its size: what is compressed stays so.

@@ -19,12 +19,12 @@ use s3_server::Shape;
 use serde_json::json;
 use tempfile::TempDir;
 use tf_plugin_benches::report as document;
+use tf_plugin_benches::worker::Worker;
 use tf_plugin_s3_benches::clients::{Client, Clients};
 use tf_plugin_s3_benches::figures::{Figures, Network, Sample};
 use tf_plugin_s3_benches::report::Rest;
 use tf_plugin_s3_benches::rows::{Part, ROWS, Row};
 use tf_plugin_s3_benches::store::{SMALL_FILES, Store};
-use tf_plugin_s3_benches::worker::Worker;
 use tf_plugin_s3_benches::{chart, probes, report};
 
 /// No operation takes longer, and tensorflow-io's longest takes half of it.

@@ -1,21 +1,21 @@
 //! A bucket: where it is and how its requests are signed.
 
-use crate::capabilities::Capabilities;
-use crate::client::{Shared, tls};
-use crate::clock::Clock;
+use crate::capabilities::{Capabilities, Condition, Support};
+use crate::clock::{Clock, told};
 use crate::credential::{Blame, Cache, Chain};
-use crate::endpoint::{Endpoint, Rules};
+use crate::endpoint::{Endpoint, Rules, is_amazon};
 use crate::error::{S3Error, blames_credentials};
 use crate::pace::Pace;
 use crate::profile::Profiles;
 use crate::region::{FALLBACK, Located, REGION_HEADER, asked_for};
 use crate::settings::BucketSettings;
+use crate::shared::{Shared, tls};
 use arc_swap::ArcSwapOption;
 use aws_credential_types::Credentials;
 use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
-use tf_fs_object_store::http::{self, Http, date, xml};
+use tf_fs_object_store::http::{Http, xml};
 use tf_fs_plugin::prelude::*;
 
 /// A bucket of a store.
@@ -176,8 +176,7 @@ impl Bucket {
             return true;
         }
         let code = xml::error_field(body, "Code").filter(|_| (400..=499).contains(&status));
-        // The date of a response from a cache is of an earlier time.
-        let there = || header("date").filter(|_| header("age").is_none()).and_then(date);
+        let there = || told(&header);
         let may_renew = |blame| self.credentials.as_ref().is_some_and(|cache| cache.expire(blame));
         match code.as_deref() {
             Some("RequestTimeTooSkewed") => there().is_some_and(|there| self.clock.set(there)),
@@ -196,6 +195,26 @@ impl Bucket {
         }
     }
 
+    /// Returns what is known of a kind of condition: what the settings say, else what the store has shown.
+    pub(crate) fn support(&self, condition: Condition) -> Support {
+        self.decided(condition).unwrap_or_else(|| self.capabilities.support(condition))
+    }
+
+    /// Returns where to record what the store shows of a kind of condition; `None` if the settings say it.
+    pub(crate) fn learns(&self, condition: Condition) -> Option<&Capabilities> {
+        self.decided(condition).is_none().then_some(&*self.capabilities)
+    }
+
+    fn decided(&self, condition: Condition) -> Option<Support> {
+        let settings = &self.settings;
+        let form = match condition {
+            Condition::PutOver | Condition::PutNew => settings.put_conditions,
+            Condition::CompleteOver | Condition::CompleteNew => settings.complete_conditions,
+            Condition::CopyOf => settings.copy_conditions,
+        };
+        form.map(Support::from)
+    }
+
     /// Returns what tells the bucket from those of the same name elsewhere. A partition of Amazon's has one bucket of
     /// each name, and its region may be unknown before the first request.
     pub(crate) fn scope(&self) -> String {
@@ -206,14 +225,6 @@ impl Bucket {
             format!("amazon {}", partition.unwrap_or_default())
         })
     }
-}
-
-/// Returns whether a URL is one of Amazon's.
-pub(crate) fn is_amazon(url: &str) -> bool {
-    let uri: Option<http::Uri> = url.parse().ok();
-    uri.as_ref()
-        .and_then(http::Uri::host)
-        .is_some_and(|host| host.ends_with(".amazonaws.com") || host.ends_with(".amazonaws.com.cn"))
 }
 
 #[cfg(test)]

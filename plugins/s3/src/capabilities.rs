@@ -6,7 +6,6 @@
 //! sent in every form that the store has not refused. Until the store has shown that it checks conditions, and where it
 //! refuses them, the engine does so, with a HeadObject before the write and after it.
 
-use crate::bucket::Bucket;
 use crate::settings::ConditionForm;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -267,28 +266,6 @@ impl From<ConditionForm> for Support {
             ConditionForm::Unquoted => Self::CheckedUnquoted,
             ConditionForm::None => Self::Refused,
         }
-    }
-}
-
-impl Bucket {
-    /// Returns what is known of a kind of condition: what the settings say, else what the store has shown.
-    pub(crate) fn support(&self, condition: Condition) -> Support {
-        self.decided(condition).unwrap_or_else(|| self.capabilities.support(condition))
-    }
-
-    /// Returns where to record what the store shows of a kind of condition; `None` if the settings say it.
-    pub(crate) fn learns(&self, condition: Condition) -> Option<&Capabilities> {
-        self.decided(condition).is_none().then_some(&*self.capabilities)
-    }
-
-    fn decided(&self, condition: Condition) -> Option<Support> {
-        let settings = &self.settings;
-        let form = match condition {
-            Condition::PutOver | Condition::PutNew => settings.put_conditions,
-            Condition::CompleteOver | Condition::CompleteNew => settings.complete_conditions,
-            Condition::CopyOf => settings.copy_conditions,
-        };
-        form.map(Support::from)
     }
 }
 

@@ -3,7 +3,9 @@
 use crate::region::Corrections;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime};
-use tf_fs_object_store::attempt;
+use tf_fs_object_store::{attempt, http};
+
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// The store's clock, as far as its responses have told.
 #[derive(Debug, Default)]
@@ -30,6 +32,18 @@ impl Clock {
         far >= Duration::from_secs(15 * 60)
     }
 
+    /// Learns the time that a response tells, where it is another by more than a minute.
+    pub(crate) fn hear(&self, there: SystemTime) {
+        if distance(self.now(), there) > MINUTE {
+            self.set(there);
+        }
+    }
+
+    /// Returns whether the time is known to be another by more than a minute than it was thought to be `then`, a moment ago.
+    pub(crate) fn was_wrong(&self, then: SystemTime) -> bool {
+        distance(self.now(), then) > MINUTE
+    }
+
     /// Sets the store's time. Returns whether a request that was refused for its time may be retried at once.
     pub(crate) fn set(&self, there: SystemTime) -> bool {
         let now = SystemTime::now();
@@ -42,8 +56,13 @@ impl Clock {
             Err(behind) => -i64::try_from(behind.duration().as_secs()).unwrap_or(0),
         };
         let before = self.ahead.swap(ahead, Ordering::Relaxed);
-        self.corrections.allow(before.abs_diff(ahead) > 60, attempt().began)
+        self.corrections.allow(before.abs_diff(ahead) > MINUTE.as_secs(), attempt().began)
     }
+}
+
+/// Returns the time that a response tells with this header. The date of a response from a cache is of an earlier time.
+pub(crate) fn told<'h>(header: impl Fn(&str) -> Option<&'h str>) -> Option<SystemTime> {
+    header("date").filter(|_| header("age").is_none()).and_then(http::date)
 }
 
 fn distance(one: SystemTime, other: SystemTime) -> Duration {

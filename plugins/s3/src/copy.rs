@@ -12,7 +12,6 @@ use crate::write::multipart::{self, upload_part_copy};
 use crate::write::object::{Target, attributes, stored};
 use futures_util::stream;
 use futures_util::{StreamExt, TryStreamExt};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
@@ -116,7 +115,7 @@ impl Copy<'_> {
             .and_then(|known| known.etag.clone())
             .map(|etag| self.to.support(Condition::CopyOf).form(etag));
         let call = Call::object("CopyObject", Method::PUT, &self.dst.key)
-            .with_header("x-amz-copy-source", &source(self.src))?
+            .with_copy_source(self.src)?
             .with_optional("x-amz-copy-source-if-match", known.as_deref())?;
         // The copy keeps the source's type: some stores would apply the setting's.
         let call = Target::plain(self.to, self.dst).placed(call)?;
@@ -292,17 +291,6 @@ fn ranges(len: u64) -> impl Iterator<Item = (u32, Range)> {
     )
 }
 
-/// The source as a header has it. The `:` after a tenant of Ceph stays as it is.
-pub(crate) fn source(name: &Name) -> String {
-    const KEPT: &AsciiSet =
-        &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-    let key = utf8_percent_encode(&name.key, KEPT);
-    if name.bucket.starts_with("arn:") {
-        return format!("{}/object/{key}", utf8_percent_encode(&name.bucket, KEPT));
-    }
-    format!("{}/{key}", name.bucket)
-}
-
 /// Whether an object has this ETag.
 fn is_tag(known: &ObjectMeta, etag: &str) -> bool {
     known.etag.as_deref().is_some_and(|known| same_etag(etag, known))
@@ -342,14 +330,5 @@ mod tests {
             assert_eq!(next, len);
             assert!(count <= 10_000);
         }
-    }
-
-    #[test]
-    fn sources_are_encoded() {
-        let name = |bucket: &str| Name::new("s3", bucket, "a/ü +%?~.x");
-        assert_eq!(source(&name("b")), "b/a/%C3%BC%20%2B%25%3F~.x");
-        let arn = "arn:aws:s3:us-west-2:123456789012:accesspoint/mine";
-        let encoded = "arn%3Aaws%3As3%3Aus-west-2%3A123456789012%3Aaccesspoint/mine/object/a/%C3%BC%20%2B%25%3F~.x";
-        assert_eq!(source(&name(arn)), encoded);
     }
 }

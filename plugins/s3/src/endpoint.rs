@@ -254,5 +254,13 @@ impl<'a> AccessPoint<'a> {
     }
 }
 
+/// Returns whether a URL is one of Amazon's.
+pub(crate) fn is_amazon(url: &str) -> bool {
+    let uri: Option<Uri> = url.parse().ok();
+    uri.as_ref()
+        .and_then(Uri::host)
+        .is_some_and(|host| host.ends_with(".amazonaws.com") || host.ends_with(".amazonaws.com.cn"))
+}
+
 #[cfg(test)]
 mod tests;

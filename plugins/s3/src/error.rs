@@ -18,15 +18,13 @@
 mod codes;
 
 use self::codes::{about_checksums, meaning};
-use crate::bucket::Bucket;
 use crate::credential::{Blame, NoCredentials};
 use crate::metrics;
 use crate::region::{REGION_HEADER, asked_for};
 use std::fmt::{Display, Write};
 use std::time::{Duration, SystemTime};
 use tf_fs_object_store::http::{
-    ErrorResponse, HeaderMap, HttpError, PROXY_AUTH_REQUIRED, causes, is_timeout, printable,
-    retry_after, xml,
+    ErrorResponse, HttpError, PROXY_AUTH_REQUIRED, causes, is_timeout, printable, retry_after, xml,
 };
 use tf_fs_object_store::redact::redacted;
 use tf_fs_object_store::{ErrorKind, StoreError};
@@ -66,31 +64,9 @@ const UPLOADS: [&str; 5] = [
     "DeleteObjects",
 ];
 
-impl Bucket {
-    /// Returns why the store refused a request, from the head of its response and as much of its body as was read.
-    #[cold]
-    pub(crate) fn refused(
-        &self,
-        op: &str,
-        status: u16,
-        headers: &HeaderMap,
-        body: &[u8],
-        endpoint: String,
-    ) -> S3Error {
-        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        let retry_now = self.may_try_again(status, header, body);
-        let mut refused = explain(op, &self.name, self.checksums, status, header, body);
-        refused.retry_now = retry_now;
-        refused.refusal.endpoint = endpoint;
-        if refused.refusal.code.as_deref().is_some_and(is_overload) {
-            self.pace.overloaded();
-        }
-        S3Error::Refused(Box::new(refused))
-    }
-}
-
 /// Returns what an error response to `op` means. `has_checksum`: whether the request may have had one of what it sends.
-fn explain<'a>(
+#[cold]
+pub(crate) fn explain<'a>(
     op: &str,
     bucket: &str,
     has_checksum: bool,
@@ -149,6 +125,15 @@ fn explain<'a>(
         ..ErrorResponse::default()
     };
     Refused { refusal, reason, retry_now: false }
+}
+
+impl Refused {
+    /// Returns the error of a request to this endpoint. `retry_now`: another attempt at once is worthwhile.
+    pub(crate) fn into_error(mut self, endpoint: String, retry_now: bool) -> S3Error {
+        self.refusal.endpoint = endpoint;
+        self.retry_now = retry_now;
+        S3Error::Refused(Box::new(self))
+    }
 }
 
 impl S3Error {

@@ -1,10 +1,10 @@
 //! Names and keys. `tests/fuzz` lists all targets.
 
 use crate::client::Client;
-use crate::copy::source as copy_source;
 use crate::delete::fits_xml;
 use crate::list::decode;
 use crate::name::split;
+use crate::request::copy_source;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use tf_fs_object_store::{Client as _, Name};
 use tf_fs_plugin::Uri;

@@ -13,7 +13,7 @@ pub(crate) struct Body(Option<HttpBody>);
 impl tf_fs_object_store::Body for Body {
     type Error = S3Error;
 
-    async fn fill(&mut self, to: &mut (impl BufMut + Send + ?Sized)) -> Result<usize, S3Error> {
+    async fn fill(&mut self, to: &mut (impl BufMut + Send)) -> Result<usize, S3Error> {
         match &mut self.0 {
             Some(body) => Ok(body.fill(to).await?),
             None => Ok(0),

@@ -9,11 +9,11 @@
 //! |---|---|
 //! | `name` | `s3://bucket/key`, with the key exactly as written |
 //! | `settings`, `profile` | settings: environment, settings file, TensorFlow's options; the AWS configuration files |
-//! | `client` | opens buckets, and what they share |
+//! | `client`, `shared` | opens buckets; what they share |
 //! | `bucket` | a bucket as the engine uses it |
 //! | `endpoint`, `region`, `clock`, `pace` | where its requests go, with which time, and how often |
 //! | `credential` | where credentials come from |
-//! | `request` | one request: its URL, its signature, its response |
+//! | `request`, `sign` | one request: its URL, its headers, its response; its signature |
 //! | `error` | what a refusal means, as TensorFlow's codes |
 //! | `get`, `list`, `delete`, `copy` | ranged GETs, pages of listings, deletions of several objects, copies by the store |
 //! | `write` | the requests behind files open for writing: PUT, multipart upload |
@@ -46,6 +46,8 @@ mod region;
 mod report;
 mod request;
 mod settings;
+mod shared;
+mod sign;
 mod store;
 mod write;
 
@@ -59,6 +61,9 @@ use client::Client;
 use settings::Config;
 use tf_fs_object_store::{Name, ObjectFilesystem, Resources, StorePlugin};
 use tf_fs_plugin::prelude::*;
+
+/// What requests say of the plugin.
+const AGENT: &str = concat!("tensorflow-s3/", env!("CARGO_PKG_VERSION"));
 
 /// Amazon S3 and compatible stores, as TensorFlow uses them.
 type Filesystem = ObjectFilesystem<Plugin>;

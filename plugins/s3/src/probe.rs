@@ -6,7 +6,6 @@
 use crate::Filesystem;
 use crate::bucket::Bucket;
 use crate::client::Client;
-use crate::copy::source as copy_source;
 use crate::request::{Call, Success};
 use crate::write::checksum::Crc32;
 use crate::write::multipart;
@@ -401,10 +400,9 @@ impl Prober {
     }
 
     async fn copy(&self, key: &str, etag: &str, in_parts: bool) -> Result<Outcome> {
-        let source = copy_source(&self.name.with_key(self.key(key)));
+        let source = self.name.with_key(self.key(key));
         let from = |call: Call| {
-            call.with_header("x-amz-copy-source", &source)?
-                .with_header("x-amz-copy-source-if-match", etag)
+            call.with_copy_source(&source)?.with_header("x-amz-copy-source-if-match", etag)
         };
         if !in_parts {
             let call = from(self.call("CopyObject", Method::PUT, "copy"))?;

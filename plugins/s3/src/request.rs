@@ -1,27 +1,21 @@
-//! One request: its URL, its signature, and what its response says.
+//! One request: its URL, its headers, and what its response says.
 
 use crate::bucket::Bucket;
 use crate::endpoint::{ESCAPED, Endpoint};
-use crate::error::S3Error;
+use crate::error::{S3Error, explain, is_overload};
 use crate::metrics;
+use crate::sign::{BodyHash, sign, unsendable};
 use crate::write::checksum::Crc32;
 use aws_credential_types::Credentials;
-use aws_sigv4::http_request::{
-    PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SigningSettings,
-    UriPathNormalizationMode,
-};
-use aws_sigv4::sign::v4;
 use bytes::Bytes;
-use percent_encoding::utf8_percent_encode;
+use percent_encoding::{AsciiSet, utf8_percent_encode};
 use std::fmt::Write as _;
 use std::time::{Instant, SystemTime};
+use tf_fs_object_store::Name;
 use tf_fs_object_store::http::{
     Chunks, HeaderMap, HeaderName, HeaderValue, HttpError, Method, Request, Response, xml,
 };
 use tf_fs_plugin::prelude::*;
-
-/// What requests say of the plugin.
-pub(crate) const AGENT: &str = concat!("tensorflow-s3/", env!("CARGO_PKG_VERSION"));
 
 /// The namespace of the documents that are sent.
 pub(crate) const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
@@ -103,6 +97,11 @@ impl Call {
         }
     }
 
+    /// Makes the request a copy of an object.
+    pub(crate) fn with_copy_source(self, name: &Name) -> Result<Self> {
+        self.with_header("x-amz-copy-source", &copy_source(name))
+    }
+
     /// Sets a body that is not signed: a checksum protects it.
     pub(crate) fn with_body(self, body: Chunks, crc: Option<Crc32>) -> Result<Self> {
         let this = self.with_crc(crc)?;
@@ -158,74 +157,14 @@ impl Call {
     }
 }
 
-/// Whether a signature is of the body, too.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum BodyHash<'a> {
-    Of(&'a [u8]),
-    Unsigned,
-}
-
-/// Signs a request for a service of AWS, with all of its headers.
-///
-/// # Errors
-/// `INVALID_ARGUMENT` for credentials that cannot be in a header.
-pub(crate) fn sign(
-    request: &mut Request<Chunks>,
-    payload: BodyHash<'_>,
-    credentials: &Credentials,
-    region: &str,
-    service: &str,
-    now: SystemTime,
-) -> Result<()> {
-    let failed = |error: &(dyn std::error::Error + 'static)| {
-        Error::internal(format_args!("a request cannot be signed: {error}"))
-    };
-    let identity = credentials.clone().into();
-    let mut settings = SigningSettings::default();
-    settings.percent_encoding_mode = PercentEncodingMode::Single;
-    settings.uri_path_normalization_mode = UriPathNormalizationMode::Disabled;
-    settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
-    let parameters = v4::SigningParams::builder()
-        .identity(&identity)
-        .region(region)
-        .name(service)
-        .time(now)
-        .settings(settings)
-        .build()
-        .map_err(|error| failed(&error))?
-        .into();
-    let url = request.uri().to_string();
-    let mut headers = Vec::with_capacity(request.headers().len());
-    for (name, value) in request.headers() {
-        let value = std::str::from_utf8(value.as_bytes()).map_err(|_| unsendable(name.as_str()))?;
-        headers.push((name.as_str(), value));
+/// Returns the source of a copy as a header has it. The `:` after a tenant of Ceph stays as it is.
+pub(crate) fn copy_source(name: &Name) -> String {
+    const KEPT: &AsciiSet = &ESCAPED.remove(b'/');
+    let key = utf8_percent_encode(&name.key, KEPT);
+    if name.bucket.starts_with("arn:") {
+        return format!("{}/object/{key}", utf8_percent_encode(&name.bucket, KEPT));
     }
-    let body = match payload {
-        BodyHash::Of(body) => SignableBody::Bytes(body),
-        BodyHash::Unsigned => SignableBody::UnsignedPayload,
-    };
-    let signable = SignableRequest::new(request.method().as_str(), url, headers.into_iter(), body);
-    let signed =
-        aws_sigv4::http_request::sign(signable.map_err(|error| failed(&error))?, &parameters);
-    let (added, _) = signed.map_err(|error| failed(&error))?.into_parts();
-    let added: Vec<(String, String)> =
-        added.headers().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    for (name, value) in added {
-        let parsed = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(&value));
-        let (Ok(header), Ok(mut value)) = parsed else { return Err(unsendable(&name)) };
-        value.set_sensitive(true);
-        request.headers_mut().insert(header, value);
-    }
-    Ok(())
-}
-
-#[cold]
-fn unsendable(name: &str) -> Error {
-    Error::invalid_argument(format_args!(
-        "the value of the header `{}` has a line break or a control character; look at the credentials, and at \
-         what the store lists as the ETag",
-        name.escape_debug()
-    ))
+    format!("{}/{key}", name.bucket)
 }
 
 /// A response with a status of success, and all of its body.
@@ -307,6 +246,26 @@ impl Bucket {
         let is_last = matches!(op, "CompleteMultipartUpload" | "AbortMultipartUpload");
         upload.filter(|_| is_last).inspect(|id| metrics::upload_ended(id));
         Ok(Success { headers, content_length, body })
+    }
+
+    /// Returns why the store refused a request, from the head of its response and as much of its body as was read.
+    #[cold]
+    fn refused(
+        &self,
+        op: &str,
+        status: u16,
+        headers: &HeaderMap,
+        body: &[u8],
+        endpoint: String,
+    ) -> S3Error {
+        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let retry_now = self.may_try_again(status, header, body);
+        let refused = explain(op, &self.name, self.checksums, status, header, body);
+        let error = refused.into_error(endpoint, retry_now);
+        if error.code().is_some_and(is_overload) {
+            self.pace.overloaded();
+        }
+        error
     }
 
     /// Returns why a GET was refused.
@@ -439,5 +398,14 @@ mod tests {
         for body in ["", "<Errors/>", "<R><Error><Key>k</Key></Error></R>", "<R>&lt;Error></R>"] {
             assert!(!is_error(body.as_bytes()), "{body}");
         }
+    }
+
+    #[test]
+    fn sources_are_encoded() {
+        let name = |bucket: &str| Name::new("s3", bucket, "a/ü +%?~.x");
+        assert_eq!(copy_source(&name("b")), "b/a/%C3%BC%20%2B%25%3F~.x");
+        let arn = "arn:aws:s3:us-west-2:123456789012:accesspoint/mine";
+        let encoded = "arn%3Aaws%3As3%3Aus-west-2%3A123456789012%3Aaccesspoint/mine/object/a/%C3%BC%20%2B%25%3F~.x";
+        assert_eq!(copy_source(&name(arn)), encoded);
     }
 }

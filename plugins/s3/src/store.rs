@@ -15,21 +15,14 @@ use std::sync::Arc;
 use tf_fs_object_store::http;
 use tf_fs_object_store::{
     Attributes, CommitStrategy, Content, CopyOptions, GetHead, GetOptions, ListOptions, Multipart,
-    Name, ObjectMeta, ObjectStore, Page, Part, Payload, Range, Settings, StoredObject, WriteLimits,
+    Name, ObjectMeta, ObjectStore, Page, Part, Payload, Range, Settings, StoredObject, Terms,
+    WriteLimits,
 };
 use tf_fs_plugin::prelude::*;
 
 impl ObjectStore for Bucket {
     type Error = S3Error;
     type Body = Body;
-
-    const LIST: &'static str = "ListObjectsV2";
-    const PERMISSION_TO_LIST: &'static str = "s3:ListBucket";
-    const PERMISSION_TO_READ: &'static str = "s3:GetObject";
-    const SUPPORTS_START_AFTER: bool = true;
-    const STABLE_PAGE_TOKENS: bool = true;
-    // The engine's HTTP client ends them.
-    const HAS_TIMEOUTS: bool = true;
 
     fn settings(&self) -> &Settings {
         &self.settings.engine
@@ -39,12 +32,34 @@ impl ObjectStore for Bucket {
         self.resolve_endpoint().map(|endpoint| endpoint.base.to_string()).unwrap_or_default()
     }
 
+    fn terms(&self) -> Terms {
+        Terms {
+            list: "ListObjectsV2",
+            permission_to_list: "s3:ListBucket",
+            permission_to_read: "s3:GetObject",
+        }
+    }
+
+    fn supports_start_after(&self) -> bool {
+        true
+    }
+
+    fn has_stable_page_tokens(&self) -> bool {
+        true
+    }
+
+    // The engine's HTTP client ends requests.
+    fn has_timeouts(&self) -> bool {
+        true
+    }
+
     fn cache_scope(&self) -> Option<String> {
         Some(self.scope())
     }
 
-    async fn get(&self, options: GetOptions<'_>) -> Result<(GetHead, Body), S3Error> {
-        get::get(self, options).await
+    async fn get(&self, options: GetOptions<'_>) -> Result<(Option<GetHead>, Body), S3Error> {
+        let (head, body) = get::get(self, options).await?;
+        Ok((Some(head), body))
     }
 
     async fn list(&self, options: &ListOptions, token: Option<&str>) -> Result<Page, S3Error> {

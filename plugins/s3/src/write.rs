@@ -11,7 +11,7 @@ pub(crate) mod publication;
 
 use checksum::{Crc32, md5_etag, same_etag};
 use publication::{checksums_of_parts, etag_of_parts};
-use tf_fs_object_store::{CopyLimits, PartLimits, Payload, StoredObject, WriteLimits};
+use tf_fs_object_store::{CopyLimits, PartLimits, Payload, Publication, StoredObject, WriteLimits};
 
 /// The smallest part that S3 takes, but for the last of an upload, and the smallest object of which a
 /// part of an upload can be copied.
@@ -27,7 +27,7 @@ const MOST: u32 = 10_000;
 pub(crate) fn limits() -> WriteLimits {
     let copies = Some(CopyLimits { smallest: SMALLEST, largest: LARGEST, usual: COPIED });
     let parts = PartLimits { smallest: SMALLEST, largest: LARGEST, most: MOST, copies };
-    WriteLimits::default().with_max_put(LARGEST).with_parts(parts)
+    WriteLimits::new(Publication::Atomic).with_max_put(LARGEST).with_parts(parts)
 }
 
 /// Whether an object has these bytes: by its CRC32, or by an ETag that is made of their MD5.

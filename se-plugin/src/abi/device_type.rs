@@ -1,16 +1,16 @@
 //! The type of the devices in this process.
 
-use super::host_buf::lent;
-use super::kernel::status::Status;
 use crate::Platform;
 use crate::platform::{is_identifier, is_reserved_type};
 use crate::sync::{ForkMutex, lock_across_forks};
-use crate::wire::each_of;
 use core::any::TypeId;
+use once_cell::race::OnceBool;
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{BufferFunctions, RegisteredKernelsFunctions};
+use tf_op_plugin::__private::abi::Status;
+use tf_op_plugin::__private::wire::each_of;
+use tf_plugin_core::__private::boundary::lent;
 use tf_plugin_core::__private::boundary::{catch, log_error};
 use tf_plugin_core::{Error, Result, ResultExt as _, ensure};
 
@@ -65,13 +65,13 @@ fn check(kind: &str, has_gpu_kernels: impl FnOnce() -> bool) -> Result<()> {
 /// The result is `false` for a host that does not report its kernels.
 #[must_use]
 pub fn host_has_gpu_kernels() -> bool {
-    static KNOWN: OnceLock<bool> = OnceLock::new();
+    static KNOWN: OnceBool = OnceBool::new();
     if let Some(known) = KNOWN.get() {
-        return *known;
+        return known;
     }
     // Every build has kernels of the type `GPU` for some ops, but not for this one.
     device_types_of(c"MatMul")
-        .is_ok_and(|types| *KNOWN.get_or_init(|| types.split(' ').any(|kind| kind == "GPU")))
+        .is_ok_and(|types| KNOWN.get_or_init(|| types.split(' ').any(|kind| kind == "GPU")))
 }
 
 /// Returns the types of devices for which an op has kernels, with a space behind each.
@@ -109,7 +109,7 @@ fn types_in(list: &[u8]) -> Result<String> {
 mod tests {
     use super::*;
     use crate::kernel::test_platform::TestPlatform;
-    use crate::wire::{put_bytes, put_message};
+    use tf_op_plugin::__private::wire::{put_bytes, put_message};
 
     #[test]
     fn a_type_is_refused_that_tensorflow_would_abort_on_or_fail_with() {

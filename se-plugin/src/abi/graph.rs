@@ -2,10 +2,8 @@
 
 use super::device_type::device_type;
 use super::exports::Exported;
-use super::kernel::status::Status;
 use super::loads::{initialize, name_of_load};
 use super::versions::{Versioned as _, check_major_version, fill, read_at_least};
-use crate::abi::host_buf::lent;
 use crate::graph::workarounds::Workarounds;
 use crate::graph::{Graph, GraphPass, OptimizerConfigs};
 use core::ffi::{c_char, c_int, c_void};
@@ -18,6 +16,8 @@ use tf_fs_sys::{
     GO_MAJOR, GO_MINOR, GO_PATCH, GrapplerFunctions, TF_Buffer, TF_GrapplerItem, TF_Status,
     TP_Optimizer, TP_OptimizerRegistrationParams,
 };
+use tf_op_plugin::__private::abi::Status;
+use tf_plugin_core::__private::boundary::lent;
 use tf_plugin_core::__private::boundary::{self, guard, log_error};
 use tf_plugin_core::{Code, Error, Result};
 
@@ -146,7 +146,7 @@ unsafe extern "C" fn optimize<P: Exported>(
         let graph = unsafe { lent(input.data, input.length)? };
         let workarounds = Workarounds {
             device_type: device_type::<P>(),
-            has_kernel: crate::kernel::registry::has_kernel_of::<P>,
+            has_kernel: crate::kernel::host_features::has_kernel_of::<P>,
         };
         // SAFETY: the host's item, which lives for the length of the call.
         let preserved = || unsafe { nodes_to_preserve(item) };

@@ -4,41 +4,8 @@ use core::ffi::c_void;
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr;
+use tf_plugin_core::__private::boundary::host_size;
 use tf_plugin_core::{Error, Result, ensure};
-
-/// Converts a size that the host passes. No object in memory is larger than [`isize::MAX`].
-///
-/// # Errors
-/// `INVALID_ARGUMENT` for a larger size.
-#[inline]
-pub(super) fn host_size(size: u64) -> Result<usize> {
-    match isize::try_from(size) {
-        Ok(size) => Ok(size.unsigned_abs()),
-        Err(_) => Err(too_large(size)),
-    }
-}
-
-#[cold]
-fn too_large(size: u64) -> Error {
-    Error::invalid_argument(format!("TensorFlow passed {size} bytes, more than any memory has"))
-}
-
-/// Returns the bytes that the host lends, or none if it passes null.
-///
-/// # Errors
-/// `INVALID_ARGUMENT` for more bytes than any memory has.
-///
-/// # Safety
-/// Unless `data` is null, `len` bytes there can be read for `'a`, and nothing writes to them.
-pub(super) unsafe fn lent<'a>(data: *const c_void, len: usize) -> Result<&'a [u8]> {
-    if data.is_null() {
-        return Ok(&[]);
-    }
-    let len = host_size(len as u64)?;
-    // SAFETY: `data` is not null, `len` bytes there stay readable and unwritten for `'a`, and `host_size` has
-    // limited `len` to `isize::MAX`.
-    Ok(unsafe { core::slice::from_raw_parts(data.cast(), len) })
-}
 
 /// Host memory that a method fills before it returns: all of it.
 ///
@@ -144,6 +111,7 @@ impl fmt::Debug for HostBuf<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tf_plugin_core::__private::boundary::lent;
 
     #[test]
     fn parts_are_written_where_they_belong() {

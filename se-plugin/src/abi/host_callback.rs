@@ -1,11 +1,11 @@
 //! Callbacks into the host.
 
-use super::kernel::status::Status;
 use super::pending_copies::dropped;
 use crate::health::Health;
 use core::ffi::c_void;
 use core::fmt;
 use tf_fs_sys::TF_Status;
+use tf_op_plugin::__private::abi::Status;
 use tf_plugin_core::__private::boundary;
 use tf_plugin_core::{Code, Result};
 

@@ -1,6 +1,6 @@
 //! The release of TensorFlow that has loaded the plugin.
 
-use std::sync::OnceLock;
+use once_cell::race::OnceBool;
 use tf_fs_sys::host::release;
 
 /// Returns whether the host turns the error of a copy into an exception, as TensorFlow 2.17 and later do.
@@ -10,8 +10,8 @@ pub(super) fn takes_errors_of_copies() -> bool {
     if let Some(takes) = release_override::get() {
         return takes;
     }
-    static TAKES: OnceLock<bool> = OnceLock::new();
-    *TAKES.get_or_init(|| release() >= Some((2, 17)))
+    static TAKES: OnceBool = OnceBool::new();
+    TAKES.get_or_init(|| release() >= Some((2, 17)))
 }
 
 /// The setting of the in-process host, which may be loaded several times in one process.

@@ -8,6 +8,7 @@ pub(crate) mod device_type;
 pub(crate) mod driver;
 mod event;
 mod executor;
+pub(crate) mod exit;
 pub(crate) mod exports;
 pub(crate) mod graph;
 pub(crate) mod host;

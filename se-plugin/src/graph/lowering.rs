@@ -6,7 +6,6 @@
 //! pass sees them. So this puts switches and merges around calls of the branches, and a loop around calls of the
 //! condition and the body. TensorFlow places the nodes of a function that is called, and passes see them.
 
-use super::node::waits;
 use super::{DType, Graph, Input, Node};
 use core::slice::from_ref;
 use tf_plugin_core::Result;
@@ -316,6 +315,19 @@ pub(super) fn lower(graph: &mut Graph<'_>, device_type: &str) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns the control inputs of a node's replacement, so that all of it runs when the node would have run: those of the
+/// node, and its values. TensorFlow has removed the control inputs that the values imply.
+pub(super) fn waits(values: &[Input<'_>], control: &[Input<'_>]) -> Vec<String> {
+    let mut waits = Vec::new();
+    for input in values.iter().chain(control) {
+        let wait = Input::Control { node: input.node() }.to_string();
+        if !waits.contains(&wait) {
+            waits.push(wait);
+        }
+    }
+    waits
 }
 
 #[cfg(test)]

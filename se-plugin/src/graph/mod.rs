@@ -62,24 +62,21 @@
 //! If a pass fails or panics, TensorFlow logs the error and continues with the unchanged graph. An invalid
 //! graph is an error, too, such as one with a node whose input is missing.
 
-mod attribute;
 mod lowering;
-mod node;
 mod variables;
 pub(crate) mod workarounds;
 
 pub use crate::kernel::{DType, PartialShape};
-pub use attribute::Attribute;
-pub use node::{Input, Node};
+pub use tf_op_plugin::node::{Attribute, Input, Node};
 
 use crate::abi::device_type::device_type;
-use crate::kernel::registry::has_kernel_of;
+use crate::kernel::host_features::has_kernel_of;
 use crate::platform::Platform;
-use crate::wire::{Value, fields, put_bytes, put_message};
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
+use tf_op_plugin::__private::wire::{Value, fields, put_bytes, put_message};
 use tf_plugin_core::{Error, Result};
 
 /// The field of `GraphDef` that holds the nodes.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Code;
-use crate::wire::put_varint;
+use tf_op_plugin::__private::wire::put_varint;
 
 pub(super) const DEVICE: &str = "/job:localhost/replica:0/task:0/device:MY_DEVICE:0";
 

@@ -7,11 +7,11 @@
 //! the same variable, and then TensorFlow has removed the redundant control input. The last node has the original's name,
 //! so nodes that wait for that name wait for the assignments.
 
-use super::node::waits;
+use super::lowering::waits;
 use super::{DType, Graph, Input, Node, PartialShape};
 use crate::kernel::variable_ops::{Output, Recipe, VariableOp};
-use crate::wire::{put_bytes, put_message, put_varint};
 use std::collections::HashMap;
+use tf_op_plugin::__private::wire::{put_bytes, put_message, put_varint};
 use tf_plugin_core::Result;
 
 /// Returns whether the plugin has a kernel of this op for these types in its attributes.

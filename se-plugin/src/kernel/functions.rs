@@ -1,7 +1,7 @@
 //! The functions of a graph's library, compared with those of the same name in other libraries.
 
-use crate::wire::{Value, each_of, fields};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use tf_op_plugin::__private::wire::{Value, each_of, fields};
 use tf_plugin_core::Result;
 
 /// A function of a library.
@@ -93,7 +93,7 @@ fn digest(message: &[u8], kind: Kind) -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{put_bytes, put_message};
+    use tf_op_plugin::__private::wire::{put_bytes, put_message};
 
     /// Returns a library with a function of a node with these inputs and attributes, which it returns in that order, too.
     fn library(inputs: [&[u8]; 2], attributes: [&[u8]; 2]) -> Vec<u8> {

@@ -38,6 +38,13 @@
 //! # fn main() {}
 //! ```
 //!
+//! # Kernels of a library
+//! A library of kernels does not know the plugins that will use it. Its kernels have the platform as a parameter, with the bound
+//! that they need: `impl<P: Platform<Device = MyDevice>> Kernel for Relu<P>` with `type Platform = P`. The library lists them in
+//! functions, by group, and a plugin registers the groups that it wants for its platform:
+//! [`register_kernels!`](crate::register_kernels). The body of such a kernel is compiled again for each platform, unless it takes the
+//! context without it: [`OpKernelContext::any_platform`].
+//!
 //! # Checks
 //! TensorFlow accepts nearly any registration and fails when the op runs, on every device. So the SDK compares
 //! attributes and arguments with the op's definition, and rejects a kernel that matches the same nodes as
@@ -65,32 +72,42 @@
 //! such kernels, which the SDK skips in TensorFlow 2.19 to 2.21, like kernels with variables. They are registered with
 //! `types(T = [DType::Variant]), variants`, and without `host_memory`.
 
-mod construction;
-mod element;
 pub(crate) mod functions;
+pub(crate) mod host_features;
 mod interface;
-mod names;
-pub(crate) mod op;
-mod partial_shape;
+mod library;
 pub(crate) mod register;
-pub(crate) mod registry;
 #[cfg(test)]
 pub(crate) mod test_platform;
 pub(crate) mod variable_ops;
 pub(crate) mod workarounds;
 pub(crate) mod xla;
 
-pub use crate::abi::kernel::construction::OpKernelConstruction;
 pub use crate::abi::kernel::context::OpKernelContext;
-pub use crate::abi::kernel::host_tensor::{HostTensor, HostTensorMut};
-pub use crate::abi::kernel::shapes::{ShapeHandle, ShapeInferenceContext};
 pub use crate::abi::kernel::tensor::DeviceTensor;
 pub use crate::abi::kernel::variables::{Variables, host_has_variables};
 pub use crate::abi::kernel::variants::host_has_variants;
-pub use crate::dtype::DType;
-pub use construction::Attribute;
-pub use element::Element;
+pub use host_features::has_kernel;
 pub use interface::Kernel;
-pub use op::{OpDefinition, OpDefinitionBuilder, host_has_op};
-pub use partial_shape::PartialShape;
-pub use registry::has_kernel;
+#[doc(hidden)]
+pub use library::KernelGroup;
+pub use library::{AnyPlatform, KernelList, LibraryKernel};
+pub use tf_op_plugin::DType;
+pub use tf_op_plugin::kernel::{
+    Attribute, Element, HostTensor, HostTensorMut, OpDefinition, OpDefinitionBuilder,
+    OpKernelConstruction, PartialShape, ShapeHandle, ShapeInferenceContext, host_has_op,
+};
+
+use crate::abi::kernel::target::DeviceKernel;
+use tf_op_plugin::__private::{Options, Registration};
+
+/// Creates the registration of a kernel for an op; `#[kernel]` is at `place`.
+#[doc(hidden)]
+#[must_use]
+pub const fn registration<K: Kernel>(
+    op: &'static str,
+    place: &'static str,
+    options: Options,
+) -> Registration {
+    Registration::new::<DeviceKernel<K>>(op, place, options)
+}

@@ -1,6 +1,6 @@
 //! The ops on variables that need the variable's memory: the table behind the failing kernels and the graph pass.
 
-use crate::dtype::DType;
+use tf_op_plugin::DType;
 
 /// An op that reads or changes variables in place.
 #[derive(Clone, Copy, Debug)]

@@ -8,14 +8,15 @@
 //! is on the host, too.
 
 use super::interface::Kernel;
-use super::registry::{Options, Registration};
+use super::registration;
 use super::variable_ops::{VARIABLE_OPS, VariableOp};
 use super::{OpKernelConstruction, OpKernelContext};
 use crate::abi::device_type::device_type;
 use crate::abi::kernel::variables::host_has_variables;
-use crate::dtype::DType;
 use crate::platform::Platform;
 use core::marker::PhantomData;
+use tf_op_plugin::__private::{Options, Registration};
+use tf_op_plugin::DType;
 use tf_plugin_core::{Code, Error, Result};
 
 macro_rules! of_types {
@@ -38,21 +39,19 @@ pub(crate) fn missing<P: Platform>(chosen: &[&Registration]) -> Vec<Registration
         // `cargo tf-plugin coverage` recognises these kernels by their priority, which TensorFlow lists. An author's
         // kernel has a higher one.
         let options = Options { host_memory: one.handles, priority: -1, ..Options::default() };
-        let refusal = Registration::new::<FailingKernel<P>>(one.op, file!(), options);
+        let refusal = registration::<FailingKernel<P>>(one.op, file!(), options);
         if one.dtype != Some("dtype") {
             workarounds.push(refusal);
             continue;
         }
         let types = TYPES.iter().filter(|types| !has(one.op, types));
-        workarounds.extend(
-            types.map(|types| Registration { options: Options { types, ..options }, ..refusal }),
-        );
+        workarounds.extend(types.map(|types| refusal.with_options(Options { types, ..options })));
     }
     let options =
         Options { types: &[("T", DType::Int32)], host_memory: &["x", "y"], ..Options::default() };
     for workaround in [
-        Registration::new::<HostFill<P, 0>>("ZerosLike", file!(), options),
-        Registration::new::<HostFill<P, 1>>("OnesLike", file!(), options),
+        registration::<HostFill<P, 0>>("ZerosLike", file!(), options),
+        registration::<HostFill<P, 1>>("OnesLike", file!(), options),
     ] {
         if !has(workaround.op, options.types) {
             workarounds.push(workaround);
@@ -137,8 +136,7 @@ mod tests {
     fn what_the_author_has_is_left_alone() {
         let all = Options::default();
         let float = Options { types: &[("dtype", DType::Float32)], ..all };
-        let own =
-            |op, options| Registration::new::<FailingKernel<TestPlatform>>(op, "here", options);
+        let own = |op, options| registration::<FailingKernel<TestPlatform>>(op, "here", options);
         let count = ops(&[]).len();
         let workarounds = ops(&[&own("AssignAddVariableOp", float)]);
         assert!(!workarounds.contains(&String::from("AssignAddVariableOp float32")));

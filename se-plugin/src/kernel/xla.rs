@@ -7,14 +7,15 @@
 //! For other types TensorFlow has no such kernels, and the ops are on the CPU.
 
 use super::interface::Kernel;
-use super::registry::{Options, Registration};
+use super::registration;
 use super::{OpKernelConstruction, OpKernelContext};
 use crate::abi::device_type::device_type;
 use crate::abi::kernel::cpu_op::{Attributes, Handle};
-use crate::abi::kernel::ops::Ops;
 use crate::platform::Platform;
 use core::marker::PhantomData;
 use std::ffi::{CStr, CString};
+use tf_op_plugin::__private::abi::Ops;
+use tf_op_plugin::__private::{Options, Registration};
 use tf_plugin_core::Result;
 
 /// The ops for which TensorFlow has kernels that compile with XLA, for the types `CPU` and `GPU`. A kernel of `XlaLaunch`
@@ -84,12 +85,10 @@ pub(crate) fn missing<P: Platform>(
         return Vec::new();
     }
     let options = Options { priority: PRIORITY, ..Options::default() };
-    let mut missing: Vec<_> = PASSED
-        .into_iter()
-        .map(|op| Registration::new::<Identity<P>>(op, file!(), options))
-        .collect();
-    let on_cpu = OPS.map(|op| Registration::new::<OnCpu<P>>(op, file!(), options));
-    let loss = Registration::new::<CtcLoss<P>>(CTC_LOSS, file!(), Options::default());
+    let mut missing: Vec<_> =
+        PASSED.into_iter().map(|op| registration::<Identity<P>>(op, file!(), options)).collect();
+    let on_cpu = OPS.map(|op| registration::<OnCpu<P>>(op, file!(), options));
+    let loss = registration::<CtcLoss<P>>(CTC_LOSS, file!(), Options::default());
     let has_loss = chosen.iter().any(|one| one.op == CTC_LOSS);
     for kernel in on_cpu.into_iter().chain((!has_loss).then_some(loss)) {
         // Another release may not have the op.
@@ -99,7 +98,7 @@ pub(crate) fn missing<P: Platform>(
         // Registered once a process.
         let host_memory = names.collect::<Vec<_>>().leak();
         let options = Options { host_memory, ..kernel.options };
-        missing.push(Registration { options, ..kernel });
+        missing.push(kernel.with_options(options));
     }
     missing
 }
@@ -186,7 +185,7 @@ mod tests {
 
     #[test]
     fn kernels_of_the_author_come_before_those_of_tensorflow() {
-        let of = |op| Registration::new::<OnCpu<TestPlatform>>(op, "here", Options::default());
+        let of = |op| registration::<OnCpu<TestPlatform>>(op, "here", Options::default());
         for (op, device_type, priority) in [
             ("XlaDynamicUpdateSlice", GPU, 2),
             ("XlaSharding", GPU, 2),

@@ -1,9 +1,9 @@
 //! The data that a profiler returns: TensorFlow's `XSpace`.
 
-use crate::wire::{put_bytes, put_bytes_if_any, put_message, put_varint};
 use prost::encoding::double;
 use std::borrow::Cow;
 use std::collections::HashMap;
+use tf_op_plugin::__private::wire::{put_bytes, put_bytes_if_any, put_message, put_varint};
 
 /// A profile: planes with lines with events.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -41,15 +41,45 @@
 //! # fn main() {}
 //! ```
 
-mod broadcast;
-pub mod einsum;
-pub mod loops;
-pub mod number;
 pub mod ops;
-pub mod shape;
-pub mod slice;
-pub mod window;
 
-pub use broadcast::{Broadcast, Strides};
-pub use number::{Number, Real};
-pub use shape::Shape;
+pub use tf_op_plugin::toolkit::{
+    Broadcast, Number, Real, Shape, Strides, einsum, loops, number, window,
+};
+
+/// Shape inference: the shapes of results, and the axes that arguments name.
+pub mod shape {
+    use crate::kernel::DeviceTensor;
+    use tf_plugin_core::Result;
+
+    pub use tf_op_plugin::toolkit::shape::*;
+
+    /// Returns the shape of a tensor.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for a negative size, which TensorFlow never has.
+    pub fn of(tensor: &DeviceTensor) -> Result<Shape> {
+        from_host(tensor.shape())
+    }
+}
+
+/// Slices as Python writes them: `a[1:, ::-2, ..., None, 3]`.
+pub mod slice {
+    use crate::kernel::OpKernelContext;
+    use crate::platform::Platform;
+    use tf_plugin_core::Result;
+
+    pub use tf_op_plugin::toolkit::slice::*;
+
+    /// Reads the slice of an op from its host inputs 1, 2 and 3.
+    ///
+    /// # Errors
+    /// As [`OpKernelContext::host_integers`].
+    pub fn read<P: Platform>(
+        context: &OpKernelContext<'_, P>,
+        masks: Masks,
+    ) -> Result<StridedSlice> {
+        let [begin, end, strides] = [1, 2, 3].map(|index| context.host_integers(index));
+        Ok(StridedSlice { begin: begin?, end: end?, strides: strides?, masks })
+    }
+}

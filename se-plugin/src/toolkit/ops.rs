@@ -3,7 +3,6 @@
 //! Each function checks the inputs of an op, creates its output and enqueues the work. Inputs that do not fit are an
 //! error of the op.
 
-use super::broadcast::Broadcast;
 use super::loops::{self, elements, elements_mut};
 use super::number::Number;
 use super::shape::{self, reduced_shape, to_host};
@@ -12,6 +11,7 @@ use crate::host::{DeviceRange, WorkerStream};
 use crate::kernel::{DeviceTensor, OpKernelContext};
 use crate::platform::Platform;
 use bytemuck::Pod;
+use tf_op_plugin::toolkit::Broadcast;
 use tf_plugin_core::{Error, Result};
 
 /// A platform whose devices compute on the host, with [`WorkerStream`]s.

@@ -1,4 +1,4 @@
-//! What `records!` and `opaque!` of `tf-fs-sys` declare, as the compiler sees it. The build script reads them too.
+//! The declarations of `records!` and `opaque!` of `tf-fs-sys`, as the compiler and the build script see them.
 
 use syn::parse::{ParseStream, Parser as _};
 use syn::{

@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let text: Vec<_> = lines.map(str::trim_end).collect();
     let text = format!("$ {command}\n{}", text.join("\n").trim_end());
     let picture = Term::new().palette(WIN10_CONSOLE).render_svg(&text);
-    // What is dim has to be read, too; and a font that browsers on Linux have.
+    // Dim text must be readable too, in a font that browsers on Linux have.
     let picture = picture.replace("opacity: 0.4", "opacity: 0.65");
     println!("{}", picture.replace("Consolas,", "Consolas, DejaVu Sans Mono,"));
     Ok(())

@@ -43,6 +43,7 @@ fn table(name: &str) -> String {
         }
         "c" => with_defects(&in_tensorflow(InTensorFlow::all_in_c()), &Findings::read("c")),
         "devices" => devices(),
+        "ops" => ops(),
         _ => panic!("there is no table `{name}`"),
     }
 }
@@ -77,7 +78,7 @@ fn with_defects(rows: &[Row], findings: &Findings) -> String {
 /// A table for each group of cases, with a last column if there is one.
 fn grouped(text: &mut String, level: usize, rows: &[Row], last: Option<&dyn Fn(&str) -> String>) {
     let mut before = "";
-    for (group, name, asks, why) in rows {
+    for (group, name, checks, why) in rows {
         if before != group {
             before = group;
             let (title, line) = if last.is_some() { (" Catches |", "---|") } else { ("", "") };
@@ -88,11 +89,11 @@ fn grouped(text: &mut String, level: usize, rows: &[Row], last: Option<&dyn Fn(&
             );
         }
         let last = last.map_or_else(String::new, |last| format!(" {} |", last(name)));
-        let _ = writeln!(text, "| `{name}` | {} | {why} |{last}", asks.replace('|', "\\|"));
+        let _ = writeln!(text, "| `{name}` | {} | {why} |{last}", checks.replace('|', "\\|"));
     }
 }
 
-/// What is wrong with each device, and the case that finds it.
+/// The defect of each device, and the case that finds it.
 macro_rules! defects_of_devices {
     ($($name:ident $text:literal => $case:ident,)*) => {
         &[$(($text, stringify!($case)),)*]
@@ -101,6 +102,31 @@ macro_rules! defects_of_devices {
 
 const DEFECTS_OF_DEVICES: &[(&str, &str)] =
     tf_plugin_conformance_tests::device_defects!(defects_of_devices);
+
+/// The defect of each op, and the cases that find it.
+macro_rules! defects_of_ops {
+    ($($name:ident $text:literal => $($case:ident)+;)*) => {
+        &[$(($text, &[$(stringify!($case),)+]),)*]
+    };
+}
+
+const DEFECTS_OF_OPS: &[(&str, &[&str])] = tf_plugin_conformance_tests::op_defects!(defects_of_ops);
+
+fn ops() -> String {
+    use tf_plugin_testing::ops::{InTensorFlow, TensorFlowCase};
+    let row = |case: &&'static TensorFlowCase| -> Row {
+        (case.group.to_owned(), case.name, case.checks, case.why)
+    };
+    let rows: Vec<Row> = InTensorFlow::all_from_python().iter().map(row).collect();
+    let mut text = format!("{} cases, {} defects.\n", rows.len(), DEFECTS_OF_OPS.len());
+    grouped(&mut text, 2, &rows, None);
+    text += "\n## Defects\n\n| Defect | Caught by |\n|---|---|\n";
+    for (what, cases) in DEFECTS_OF_OPS {
+        let cases: Vec<_> = cases.iter().map(|case| format!("`{case}`")).collect();
+        let _ = writeln!(text, "| {what} | {} |", cases.join(", "));
+    }
+    text
+}
 
 fn devices() -> String {
     use tf_plugin_testing::device::{Case, InTensorFlow};

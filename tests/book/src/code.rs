@@ -1,6 +1,8 @@
 //! Following the book: its files are written, its commands run, its Python collected.
 
 use crate::{Block, Document, book, root};
+use cargo_tf_plugin::commands;
+use clap::Parser;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -8,8 +10,15 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a paragraph has in it that says why the tests do not run the block after it.
+/// The words by which a paragraph says why the tests do not run the block after it.
 pub const NOT_RUN: &str = "not run by the tests";
+
+/// The command `cargo tf-plugin`.
+#[derive(Parser)]
+struct Tool {
+    #[command(subcommand)]
+    command: commands::Command,
+}
 
 /// Python of a page, and what it prints there.
 #[derive(Clone, Debug)]
@@ -28,7 +37,7 @@ pub struct Script {
 #[derive(Debug)]
 pub struct Follower {
     directory: PathBuf,
-    /// What cargo has built, of all crates of the book and of the workspace.
+    /// The artefacts that cargo has built, of all crates of the book and of the workspace.
     target: PathBuf,
     /// Where commands are found.
     path: OsString,
@@ -54,15 +63,41 @@ impl Follower {
     /// Does what a page says. The paragraph in front of a block names the file that it is for, and says `Add` if
     /// the file continues.
     pub fn follow(&mut self, page: &str) {
+        self.follow_blocks(page, |_| true);
+    }
+
+    /// Runs the commands and the Python of a page whose Rust another test reads.
+    pub fn use_page(&mut self, page: &str) {
+        self.follow_blocks(page, |block| matches!(block.language(), "sh" | "python" | "text"));
+    }
+
+    fn follow_blocks(&mut self, page: &str, is_followed: impl Fn(&Block) -> bool) {
         let document = Document::read(&book().join(page));
-        let mut blocks = document.blocks.into_iter().peekable();
+        let commands: String = document
+            .blocks
+            .iter()
+            .filter(|block| block.language() == "sh")
+            .map(|block| block.code.as_str())
+            .collect();
+        let is_run_by_command = |block: &Block| {
+            block.file().is_some_and(|file| commands.contains(&format!("python {file}")))
+        };
+        let mut blocks = document.blocks.into_iter().filter(is_followed).peekable();
         while let Some(block) = blocks.next() {
             let place = format!("{page}:{}", block.line);
             if block.paragraph.contains(NOT_RUN) {
                 continue;
             }
             match block.language() {
-                "sh" => self.run(&block, &place),
+                "sh" => {
+                    let said = self.run(&block, &place);
+                    if block.code.contains(".py")
+                        && let Some(expected) = blocks.next_if(|next| next.language() == "text")
+                    {
+                        assert_eq!(said, expected.code, "{place}");
+                    }
+                }
+                "python" if is_run_by_command(&block) => self.write(&block, &place),
                 "python" => self.scripts.push(Script {
                     place,
                     directory: self.directory.clone(),
@@ -133,7 +168,28 @@ impl Follower {
         assert!(status.success(), "cargo clean: {status}");
     }
 
-    fn run(&mut self, block: &Block, place: &str) {
+    /// Creates a crate as the page says: from the clone, next to it.
+    fn create(&mut self, commands: &str, place: &str) {
+        let (new, rest) = commands.split_once('\n').unwrap_or((commands, ""));
+        let (command, name) =
+            new.split_once(" --path ../").unwrap_or_else(|| panic!("{place}: {new}"));
+        assert_eq!(rest, format!("cd ../{name}\n"), "{place}");
+        self.directory.push(name);
+        // Without `cargo`.
+        let words = command.split(' ').skip(1).map(OsString::from);
+        let path = ["--path".into(), self.directory.clone().into_os_string()];
+        let tool = Tool::try_parse_from(words.chain(path))
+            .unwrap_or_else(|error| panic!("{place}: {error}"));
+        tool.command.run().unwrap_or_else(|error| panic!("{place}: {error:#}"));
+        settle(&self.directory, &self.target);
+    }
+
+    /// Runs commands, and returns what they write to standard output.
+    fn run(&mut self, block: &Block, place: &str) -> String {
+        if block.code.starts_with("cargo tf-plugin new ") {
+            self.create(&block.code, place);
+            return String::new();
+        }
         let output = Command::new("bash")
             .args(["-euc", &block.code])
             .current_dir(&self.directory)
@@ -142,14 +198,15 @@ impl Follower {
             .output()
             .unwrap_or_else(|error| panic!("{place}: cannot run bash: {error}"));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let said = text(&output.stdout) + &text(&output.stderr);
-        assert!(output.status.success(), "{place}: {}\n{said}", output.status);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{place}: {}\n{out}{err}", output.status);
         // `cargo new` makes a directory for what follows.
         let words: Vec<_> = block.code.split_whitespace().collect();
         if words.starts_with(&["cargo", "new"]) {
             self.directory.push(words.last().expect("a name"));
             settle(&self.directory, &self.target);
         }
+        out
     }
 }
 
@@ -186,6 +243,7 @@ impl Block {
         match self.language() {
             "rust" => "rs",
             "cpp" => "cc",
+            "python" => "py",
             other => other,
         }
     }

@@ -8,6 +8,8 @@ pub mod code;
 mod pages {
     #[doc = include_str!("../../../docs/errors.md")]
     struct Errors;
+    #[doc = include_str!("../../../docs/ops.md")]
+    struct Ops;
     #[doc = include_str!("../../../README.md")]
     struct Readme;
 }
@@ -37,7 +39,12 @@ pub fn build(to: &Path, repository: &str) -> Result<()> {
     let mut mdbook = MDBook::load(book())?;
     mdbook.config.build.build_dir = to.to_owned();
     mdbook.book.for_each_chapter_mut(|chapter| {
-        chapter.content = cases::filled(&with_readme(&chapter.content));
+        let product = chapter.path.as_deref().and_then(product_of).map(str::to_owned);
+        if let Some(product) = product {
+            chapter.content = with_links_of_book(&readme_of(&product), &chapter.content);
+            chapter.path = Some(format!("{product}.md").into());
+        }
+        chapter.content = cases::filled(&chapter.content);
     });
     mdbook.build()?;
     for entry in fs::read_dir(to)? {
@@ -50,18 +57,25 @@ pub fn build(to: &Path, repository: &str) -> Result<()> {
     Ok(())
 }
 
-/// A page with the README that it includes, whose links are made relative to the book.
-fn with_readme(page: &str) -> String {
-    let include = page.split_once("{{#include ../").and_then(|(_, rest)| rest.split_once("}}"));
-    let Some((path, _)) = include else { return page.to_owned() };
-    let mut text = fs::read_to_string(root().join(path)).expect("the page includes a file");
-    for Link { target, .. } in Document::parse(&text).links {
+/// Returns the product whose README this path in the summary is.
+pub fn product_of(path: &Path) -> Option<&str> {
+    path.to_str()?.strip_prefix("../plugins/")?.strip_suffix("/README.md")
+}
+
+/// Returns the path of a product's README.
+fn readme_of(product: &str) -> String {
+    format!("plugins/{product}/README.md")
+}
+
+/// A file of the project with links that are relative to the book.
+fn with_links_of_book(path: &str, text: &str) -> String {
+    let mut out = text.to_owned();
+    for Link { target, .. } in Document::parse(text).links {
         if !target.starts_with('#') {
-            text =
-                text.replace(&format!("]({target})"), &format!("]({})", from_book(path, &target)));
+            out = out.replace(&format!("]({target})"), &format!("]({})", from_book(path, &target)));
         }
     }
-    text
+    out
 }
 
 /// Where a link in a file of the project leads, seen from the book.
@@ -133,7 +147,7 @@ pub struct Link {
 /// A fenced block of code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// What follows the fence: the language, and perhaps more after a comma.
+    /// The info string after the fence: the language, and perhaps more after a comma.
     pub info: String,
     /// The code.
     pub code: String,
@@ -150,7 +164,7 @@ impl Block {
     }
 }
 
-/// What of a Markdown file is of interest.
+/// The relevant parts of a Markdown file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
     /// Links and images, except for those into the web.
@@ -249,7 +263,7 @@ fn anchor(heading: &str) -> String {
     kept.map(|one| if one == ' ' { '-' } else { one }).collect::<String>().to_lowercase()
 }
 
-/// What is wrong with a document's links: one line each.
+/// Returns the errors in a document's links: one line each.
 pub fn broken_links(path: &Path, document: &Document) -> Vec<String> {
     let mut broken = Vec::new();
     for Link { target, line } in &document.links {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
-use tf_plugin_book_tests::{Document, book, broken_links, build, documents, root};
+use std::path::{Path, PathBuf};
+use tf_plugin_book_tests::{Document, book, broken_links, build, documents, product_of, root};
 
 /// The pages of the book.
 fn pages() -> Vec<PathBuf> {
@@ -21,12 +21,30 @@ fn every_link_leads_somewhere() {
     assert!(broken.is_empty(), "\n{}", broken.join("\n"));
 }
 
+/// The products: the crates in `plugins` with a README.
+fn products() -> Vec<String> {
+    let plugins = fs::read_dir(root().join("plugins")).expect("the products");
+    let plugins = plugins.map(|entry| entry.expect("an entry").path());
+    let with_readme = plugins.filter(|path| path.join("README.md").exists());
+    let name = |path: PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
+    let mut products: Vec<_> = with_readme.map(name).collect();
+    products.sort();
+    products
+}
+
 #[test]
-fn every_page_is_in_the_summary_once() {
+fn every_page_and_product_is_in_the_summary_once() {
     let summary = Document::read(&book().join("SUMMARY.md"));
-    let mut listed: Vec<_> = summary.links.iter().map(|link| book().join(&link.target)).collect();
+    let targets = || summary.links.iter().map(|link| Path::new(&link.target));
+    let mut listed: Vec<_> = targets().filter(|target| product_of(target).is_none()).collect();
     listed.sort();
-    assert_eq!(listed, pages());
+    let pages: Vec<_> = pages();
+    let pages: Vec<_> =
+        pages.iter().map(|page| page.strip_prefix(book()).expect("a page")).collect();
+    assert_eq!(listed, pages);
+    let mut listed: Vec<_> = targets().filter_map(product_of).collect();
+    listed.sort();
+    assert_eq!(listed, products());
 }
 
 /// tensorflow-io's variables in the page for its users are those that the plugin's settings name.
@@ -70,8 +88,10 @@ fn references(html: &str) -> BTreeSet<String> {
 fn the_book_builds_and_hangs_together() {
     let built = tempfile::tempdir().expect("a scratch directory");
     build(built.path(), &root().display().to_string()).expect("the book builds");
-    for page in pages() {
-        let html = built.path().join(page.file_name().expect("a name")).with_extension("html");
+    let pages = pages();
+    let pages = pages.iter().map(|page| page.file_stem().expect("a name").to_string_lossy());
+    for page in pages.chain(products().iter().map(Into::into)) {
+        let html = built.path().join(&*page).with_extension("html");
         let text = fs::read_to_string(&html).unwrap_or_else(|_| panic!("{}", html.display()));
         let references = references(&text);
         assert!(references.len() > 10, "{references:?}");

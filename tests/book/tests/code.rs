@@ -17,6 +17,9 @@ const FOLLOWED: &[&str] = &[
     "errors.md",
     "kernels.md",
     "graph-passes.md",
+    "first-op.md",
+    "ops.md",
+    "migrating-op-from-cpp.md",
     "migrating-cpp.md",
     "publishing.md",
 ];
@@ -27,8 +30,11 @@ const PARSED: &str = "cargo-tf-plugin/src/commands/mod.rs";
 /// Languages of a page whose blocks another test reads, and which.
 const ELSEWHERE: &[(&str, &[&str], &str)] = &[
     ("object-store.md", &["rust", "python"], "tests/tensorflow/tests/tensorflow/object_store.rs"),
+    ("existing-client.md", &["rust"], "tf-fs-object-store/tests/adapter.rs"),
     ("first-device.md", &["rust", "python"], "tests/tensorflow/tests/tensorflow/readme.rs"),
     ("gpu-device.md", &["rust"], "tests/book/tests/code.rs"),
+    ("gpu-backend.md", &["rust"], "tests/book/tests/code.rs"),
+    ("ops.md", &["rs"], "tests/book/tests/code.rs"),
     ("check.md", &["sh"], PARSED),
     ("trace.md", &["python"], "cargo-tf-plugin/tests/commands/trace.rs"),
     ("trace.md", &["sh"], PARSED),
@@ -45,12 +51,13 @@ const PARTS: &[(&str, &str)] = &[
     ("first-device.md", "sh"),
     // Uses of macros and functions, with names of the reader's.
     ("testing.md", "rs"),
+    ("op-conformance.md", "rs"),
     // It opens a driver, which few machines have.
     ("devices.md", "rs"),
 ];
 
 /// Pages whose Rust is compiled and run as documentation of this crate.
-const DOCUMENTATION: &[&str] = &["errors.md"];
+const DOCUMENTATION: &[&str] = &["errors.md", "ops.md"];
 
 #[test]
 fn every_block_is_run_or_says_why_not() {
@@ -86,17 +93,27 @@ fn lines(code: &str) -> Vec<&str> {
     code.lines().map(str::trim_start).collect()
 }
 
+/// Pages that show parts of a crate, the language of the blocks that do, and the crate.
+const SHOWN: &[(&str, &str, &str)] = &[
+    ("docs/gpu-device.md", "rust", "se-plugin-gpu"),
+    ("docs/gpu-backend.md", "rust", "plugins/gpu"),
+    // `rust` is documentation that is run.
+    ("docs/ops.md", "rs", "examples/textops"),
+];
+
 #[test]
-fn the_code_of_the_gpu_is_that_of_the_crate() {
-    let page = "docs/gpu-device.md";
-    let blocks = Document::read(&root().join(page)).blocks;
-    assert!(blocks.iter().any(|block| block.language() == "rust"), "{page} has no code");
-    for block in blocks.iter().filter(|block| block.language() == "rust") {
-        let file = block.file().unwrap_or_else(|| panic!("{page}:{} names no file", block.line));
-        let crates = fs::read_to_string(root().join("plugins/gpu").join(file)).expect("a file");
-        let shown = lines(&block.code);
-        let is_there = lines(&crates).windows(shown.len()).any(|part| part == shown);
-        assert!(is_there, "{page}:{}: this is not in {file}", block.line);
+fn the_code_of_the_crates_is_theirs() {
+    for (page, language, krate) in SHOWN {
+        let blocks = Document::read(&root().join(page)).blocks;
+        assert!(blocks.iter().any(|block| block.language() == *language), "{page} has no code");
+        for block in blocks.iter().filter(|block| block.language() == *language) {
+            let file =
+                block.file().unwrap_or_else(|| panic!("{page}:{} names no file", block.line));
+            let of_crate = fs::read_to_string(root().join(krate).join(file)).expect("a file");
+            let shown = lines(&block.code);
+            let is_there = lines(&of_crate).windows(shown.len()).any(|part| part == shown);
+            assert!(is_there, "{page}:{}: this is not in {file}", block.line);
+        }
     }
 }
 
@@ -144,6 +161,13 @@ fn the_pages_can_be_followed() {
     filesystem.follow("migrating-cpp.md");
     filesystem.follow("publishing.md");
 
+    let mut op = Follower::new(scratch.path().to_owned(), target.clone(), bin);
+    op.follow("first-op.md");
+    op.follow("migrating-op-from-cpp.md");
+    // Where the example is that the page describes.
+    let mut textops = Follower::new(root(), target.clone(), bin);
+    textops.use_page("ops.md");
+
     // The crate of a page that another test follows.
     let mut device = Follower::new(scratch.path().to_owned(), target, bin);
     device.start("firstdevice", "first-device.md");
@@ -154,7 +178,8 @@ fn the_pages_can_be_followed() {
     let library = device.directory().join("target/debug/libfirstdevice.so");
     let plugin = filesystem.directory().join("target/debug/libfirstfs.so");
     fs::copy(&plugin, filesystem.directory().join("libcopy.so")).expect("copied");
-    let mut scripts = [&device.scripts[..], &filesystem.scripts].concat();
+    let mut scripts =
+        [&device.scripts[..], &filesystem.scripts, &op.scripts, &textops.scripts].concat();
     scripts.push(exceptions(scratch.path()));
     scripts.push(provoked(filesystem.directory()));
     let said = run(&tensorflow, &scripts, &library);
@@ -164,6 +189,7 @@ fn the_pages_can_be_followed() {
         assert!(&said == expected, "{} prints\n{said}instead of\n{expected}", script.place);
     }
     filesystem.clean();
+    op.clean();
     device.clean();
 }
 

@@ -1,9 +1,9 @@
-//! What can be wrong with a filesystem.
+//! The defects of filesystems.
 
 /// Makes the type and its list of a row for each defect: its name and what is wrong.
 macro_rules! defects {
     ($($defect:ident $what:literal;)*) => {
-        /// What is wrong with a [`Broken`](crate::Broken).
+        /// The defect of a [`Broken`](crate::Broken).
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Defect {
             /// Nothing.

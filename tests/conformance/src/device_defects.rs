@@ -1,4 +1,4 @@
-//! What can be wrong with a device.
+//! The defects of devices.
 
 /// Passes the defects of devices to a macro: name, what is wrong, and the case that must find it.
 ///

@@ -1,4 +1,4 @@
-//! What the conformance tests are tested with: filesystems that are broken on purpose. And the model of
+//! Filesystems that are broken on purpose, to test the conformance cases. And the model of
 //! the SDK, under the names that tests of several crates know.
 
 #[expect(unsafe_code, reason = "defects at the C boundary")]
@@ -8,6 +8,7 @@ mod defect;
 mod device_defects;
 pub mod effort;
 pub mod findings;
+mod op_defects;
 mod renames;
 
 pub use abi::{doctor_plugin, raw_host};

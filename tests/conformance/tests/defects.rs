@@ -141,11 +141,11 @@ fn the_record_is_true() {
     );
 }
 
-/// What these ask about is declared otherwise of the broken filesystems.
+/// Cases whose declarations differ for the broken filesystems.
 const NEED_ANOTHER_DECLARATION: [&str; 3] =
     ["appending_is_declared_right", "visibility_is_declared_right", "changes_are_refused"];
 
-/// What these ask is only asked of filesystems that say so.
+/// Some checks run only if a filesystem declares the behaviour.
 #[test]
 fn a_false_declaration_is_noticed() {
     let patient = Patient::new(Defect::NoDefect);
@@ -173,7 +173,7 @@ fn a_false_declaration_is_noticed() {
     }
 }
 
-/// Whoever reads a file that is being written may be refused, and no more than that.
+/// A reader of a file that is being written may be refused, and no more than that.
 #[test]
 fn a_read_before_the_close_fails_in_one_way_only() {
     let patient = Patient::new(Defect::OpenFails);

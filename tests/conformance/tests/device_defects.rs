@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tf_plugin_testing::device::{Case, Fault, Outcome, cases, failed_work, run_case, sweep};
 
-/// What is wrong with a device.
+/// The defect of a device.
 macro_rules! list {
     ($($name:ident $text:literal => $case:ident,)*) => {
         #[derive(Clone, Copy, PartialEq, Eq)]
         enum Defect { $($name,)* }
 
-        /// What is wrong, and the case that is to find it.
+        /// The defect, and the case that must find it.
         const DEFECTS: &[(Defect, &str, &Case)] = &[$((Defect::$name, $text, &cases::$case),)*];
     };
 }
@@ -408,7 +408,7 @@ fn look<const P: usize>(
 ) {
     while let Some(&(defect, what, case)) = { lock(next).next() } {
         *lock(&DEFECT[P]) = Some(defect);
-        // Who does not wait is seen if the work is late, which a busy machine decides.
+        // A missing wait shows only if the work is late, which depends on the machine's load.
         let mut verdicts = (0..ATTEMPTS).map(|_| run_case::<Defective<P>>(case, LIMIT));
         match verdicts.find(is_finding) {
             Some(Outcome::Failed(found)) => println!("{what}: {case:?}: {}", found[0]),

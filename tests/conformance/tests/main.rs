@@ -5,4 +5,5 @@ mod device_defects;
 mod device_processes;
 mod faulty;
 mod memfs;
+mod op_defects;
 mod read_only;

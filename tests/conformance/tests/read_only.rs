@@ -14,7 +14,7 @@ struct ReadOnly {
     lie: Option<Lie>,
 }
 
-/// What seems to succeed.
+/// Calls that seem to succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lie {
     OpeningNothing,
@@ -156,7 +156,7 @@ const DEFECTS: [(Defect, &Case); 24] = [
     (StatMissingIsEmpty, &cases::stat_of_missing),
     (StatOfDirsIsFile, &cases::stat_of_full_dir),
     (BelowFileIsMissing, &cases::path_exists_of_below_file),
-    (ExistsByPrefix, &cases::prefix_is_no_path),
+    (ExistsByPrefix, &cases::prefix_is_not_a_path),
     (ListsAllLevels, &cases::listing_is_one_level),
     (ListsAtMost100, &cases::listing_of_many_files),
     (ListsNoDirectories, &cases::walk),

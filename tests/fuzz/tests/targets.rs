@@ -25,7 +25,14 @@ fn targets(source: &str) -> Vec<String> {
 fn the_table_has_all_targets() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
     let mut all = Vec::new();
-    for folder in ["tf-fs-plugin", "se-plugin", "tf-plugin-core", "tf-fs-object-store", "plugins"] {
+    for folder in [
+        "tf-fs-plugin",
+        "se-plugin",
+        "se-plugin-gpu",
+        "tf-plugin-core",
+        "tf-fs-object-store",
+        "plugins",
+    ] {
         sources(&root.join(folder), &mut all);
     }
     let mut found: Vec<String> =

@@ -14,7 +14,7 @@ def the_end_of_a_process(place):
     reader = gfile().GFile(place("file"), "rb")
     reader.read(10)
     list(tensorflow().data.TextLineDataset(place("file")).take(1))
-    # Whoever starts this process looks at its status.
+    # The parent process checks the exit status.
 
 
 @case("use in a forked child after use in the parent hangs", own_process=True)

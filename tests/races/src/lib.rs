@@ -1,4 +1,4 @@
-//! What threads share in `se-plugin`, in all interleavings with few preemptions.
+//! The shared state of `se-plugin`, in all interleavings with few preemptions.
 //!
 //! The modules below are the files of `se-plugin`, compiled with the locks and atomics of loom: each model is a
 //! handful of threads that do what TensorFlow's do, and loom runs it once for each order in which they can meet while they

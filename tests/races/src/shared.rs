@@ -25,7 +25,7 @@ pub fn streams_that_fail() {
     });
 }
 
-/// What was there before a failure is noted is there for whoever sees the failure.
+/// A thread that sees a failure also sees everything that happened before it was noted.
 pub fn a_failure_that_is_seen() {
     explore(|| {
         let health = Health::default();

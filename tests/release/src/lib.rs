@@ -1,4 +1,4 @@
-//! What this repository publishes, and how it compares with what is on record.
+//! The published interfaces of this repository, compared with the recorded ones.
 
 use cargo_metadata::{Metadata, MetadataCommand, Package};
 use cargo_tf_plugin::forget_package;
@@ -32,7 +32,7 @@ pub fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
     output
 }
 
-/// What cargo knows of the packages of this repository.
+/// Returns cargo's metadata of the packages of this repository.
 pub fn metadata() -> Metadata {
     MetadataCommand::new()
         .current_dir(root())
@@ -55,7 +55,7 @@ pub fn is_library(package: &Package) -> bool {
 /// The public items of each library, one a line: what users of the crate can name. Builds in `target`, all at once.
 pub fn interfaces(packages: &[&str], target: &Path) -> Vec<String> {
     // Rustdoc writes JSON in nightly releases only, and in others when it is told that they are one. Crates ask in
-    // their build scripts whether they are, so it has a target directory of its own.
+    // their build scripts whether they are, so it has its own target directory.
     let target_text = target.to_str().expect("the path is UTF-8");
     let mut arguments = vec!["doc", "--no-deps", "--lib", "--all-features"];
     arguments.extend(["--locked", "--target-dir", target_text]);

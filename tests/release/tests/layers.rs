@@ -5,14 +5,18 @@ use std::collections::BTreeSet;
 use tf_plugin_release_tests::{is_published, metadata};
 
 /// The published crates from the bottom up, and what each depends on among them, its tests apart. A plugin for devices so
-/// needs nothing of the SDK for filesystems, and the other way round.
-const LAYERS: [(&str, &[&str]); 8] = [
+/// needs nothing of the SDK for filesystems, and the other way round; kernels of devices stand on those of ops.
+const LAYERS: [(&str, &[&str]); 9] = [
     ("tf-fs-sys", &[]),
     ("tf-plugin-core", &["tf-fs-sys"]),
     ("tf-fs-plugin-macros", &["tf-fs-sys"]),
     ("tf-fs-plugin", &["tf-fs-plugin-macros", "tf-fs-sys", "tf-plugin-core"]),
-    ("se-plugin", &["tf-fs-plugin-macros", "tf-fs-sys", "tf-plugin-core"]),
-    ("tf-plugin-testing", &["se-plugin", "tf-fs-plugin", "tf-fs-sys", "tf-plugin-core"]),
+    ("tf-op-plugin", &["tf-fs-plugin-macros", "tf-fs-sys", "tf-plugin-core"]),
+    ("se-plugin", &["tf-fs-plugin-macros", "tf-fs-sys", "tf-op-plugin", "tf-plugin-core"]),
+    (
+        "tf-plugin-testing",
+        &["se-plugin", "tf-fs-plugin", "tf-fs-sys", "tf-op-plugin", "tf-plugin-core"],
+    ),
     ("tf-plugin-trace", &["tf-fs-sys"]),
     ("cargo-tf-plugin", &["tf-fs-sys"]),
 ];

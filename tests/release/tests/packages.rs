@@ -1,4 +1,4 @@
-//! What the registry of crates gets: one version, complete metadata, all files.
+//! The published packages: one version, complete metadata, all files.
 
 use cargo_metadata::Package;
 use std::collections::BTreeSet;

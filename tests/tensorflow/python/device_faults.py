@@ -1,9 +1,9 @@
-"""Runs a small program on the device of the type RUST_TEST, once for each case, each in a process of its own.
+"""Runs a small program on the device of the type RUST_TEST, once for each case, each in its own process.
 
     device_faults.py SO COPY LIMIT CASE...
 
-COPY is a copy of the plugin SO. TensorFlow is imported once; the processes are forked from there, before it has threads
-of its own. A case is a plan of faults, which becomes the variable HOSTDEVICE_FAULT, and, each behind a `;` and if there
+COPY is a copy of the plugin SO. TensorFlow is imported once; the processes are forked from there, before it has
+threads. A case is a plan of faults, which becomes the variable HOSTDEVICE_FAULT, and, each behind a `;` and if there
 are any, the steps to take in place of those of `PROGRAM`, and more variables:
 
     Stream::record_event fail@3;load copy_in kernel;TF_SE_PLUGIN_DEVICES=1

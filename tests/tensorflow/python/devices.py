@@ -176,7 +176,7 @@ def fails():
 
 def fails_later():
     on_device(tf.math.asin, constant([1.0]))
-    # From 2.22 on the stream is waited for, which has the work's own error.
+    # 2.22 and later wait for the stream, which has the work's own error.
     minor = int(tf.__version__.split(".")[1])
     error = "PluggableDevice SyncAll failed" if minor < 22 else "this work fails"
     raises(tf.errors.InternalError, error, lambda: constant([1.0]))
@@ -277,8 +277,28 @@ def ops():
         equal(tf.square(tf.constant([3.0])), [9], "the square")
 
 
+def both():
+    from tensorflow.python.framework import op_def_library
+
+    @tf.function
+    def double(x, device):
+        with tf.device(device):
+            return op_def_library.apply_op("BothDouble", x=x)
+
+    # An op runs on the device that is asked for, or not at all.
+    for device in ["/device:CPU:0", DEVICE]:
+        equal(double(tf.constant([[1.5, 2.0]]), device), [[3, 4]], device)
+    integers = tf.constant([5], tf.int64)
+    equal(double(integers, "/device:CPU:0"), [10], "int64")
+    try:
+        double(integers, DEVICE)
+        sys.exit("the device has no kernel for int64")
+    except tf.errors.InvalidArgumentError as error:
+        same("BothDouble" in str(error), True, str(error))
+
+
 tf.config.set_soft_device_placement(False)
 take(
     listed, load, copies, exists, computes, threads, fails, fails_later, variables, no_variables, other_types, zeros_like,
-    attributes, ops,
+    attributes, ops, both,
 )

@@ -28,7 +28,7 @@ def on(device, compute):
 
 def compare(what, compute, tolerance=0.0):
     for expected, found in zip(on(CPU, compute), on(GPU, compute)):
-        # Those of less than 32 bits have a type of their own in NumPy.
+        # Those of less than 32 bits have their own type in NumPy.
         expected, found = (x.astype("float64") if x.dtype.kind in "fV" else x for x in (expected, found))
         scale = np.abs(expected[np.isfinite(expected)]).max(initial=0)
         same = expected.shape == found.shape and np.allclose(found, expected, tolerance, tolerance * scale, equal_nan=True)

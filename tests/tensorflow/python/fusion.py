@@ -363,7 +363,7 @@ def session(_):
                 check(ran == count, "%r took %d launches of trees and not %d" % (fetched, ran, count))
                 check(np.allclose(found, expected, 1e-5), "%r is %r and not %r" % (fetched, found, expected))
 
-    # What nobody uses runs because a node of a tree waits for it.
+    # An unused op runs because a node of a tree waits for it.
     with tf.Graph().as_default() as graph, tf.device(DEVICE):
         x = tf.compat.v1.placeholder(tf.float32, [3])
         log = tf.compat.v1.get_variable("log", initializer=tf.zeros([1]), use_resource=True)

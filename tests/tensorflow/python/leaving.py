@@ -155,7 +155,7 @@ def with_forks(root):
 
 
 def in_new_process(root):
-    # What is in memory only is not there in another process; the scheme is.
+    # Files in memory do not exist in another process; the scheme does.
     gfile.makedirs(root)
     write(root + "/parent", b"from the parent")
     return in_child(root, 1)

@@ -111,7 +111,7 @@ def main():
         error = error_of(what)
         check(error, "%s works on a lost GPU" % name)
         print("%s: %s: %s" % (name, type(error).__name__, error))
-        # TensorFlow has a text of its own for what waits for the GPU, and writes the GPU's to stderr.
+        # TensorFlow has its own text for ops that wait for the GPU, and writes the GPU's to stderr.
         if "SyncAll failed" not in str(error):
             check(expected in str(error), "%s: %s, not %s" % (name, error, expected))
             texts.add(str(error)[str(error).index(expected):].split(" [Op:")[0].split("\n")[0].rstrip())

@@ -1,4 +1,4 @@
-"""Two processes train together by `MultiWorkerMirroredStrategy`, each on a GPU of its own; a step for each argument.
+"""Two processes train together by `MultiWorkerMirroredStrategy`, each on its own GPU; a step for each argument.
 
     ring      gradients are summed by TensorFlow's ring of workers, which computes in the memory of one input
 

@@ -3,7 +3,7 @@
     train=MODEL,OPTIMIZER          Keras trains on the device as it does on the CPU: MODEL is dense, convolutional or recurrent;
                                    with `,long` 52 steps, of which no loss differs by more than 1e-4
     constants                      those of a new function leave alone what work that is still to run has to read
-    devices=COUNT                  there are COUNT devices, with memory and kernels of their own
+    devices=COUNT                  there are COUNT devices, with separate memory and kernels
     memory                         what needs more memory than the device has raises an error, and the next fits
     trace                          TensorBoard's trace viewer shows the kernels, a line for each stream
     eager                          Keras' eager steps train, or say what to do where they cannot

@@ -78,7 +78,7 @@ def main(names):
     for group in groups:
         group()
     failures, done, due, before = [], {}, {}, counted()
-    # Not an operation of its own.
+    # Not a separate operation.
     known = registered() | {"Range"}
     met = {}
     for one in CASES:
@@ -122,7 +122,7 @@ def main(names):
                     failures.append("%s, output %d: %s" % (what, index, text))
         if one.op:
             done[op] = done.get(op, 0) + 1
-            # What fails may do so before its kernel runs.
+            # A failing op may fail before its kernel runs.
             due[op] = due.get(op, 0) + (one.fails is None)
     after = counted()
     for op, times in sorted(done.items()):

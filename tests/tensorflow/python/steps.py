@@ -11,6 +11,15 @@ def same(actual, expected, what):
     check(actual == expected, "%s is %r, expected %r" % (what, actual, expected))
 
 
+def fails(kind, text, function, *arguments, **attributes):
+    try:
+        function(*arguments, **attributes)
+    except kind as error:
+        check(text in str(error), "%r is not in %r" % (text, str(error)))
+    else:
+        check(False, "no error: %s" % text)
+
+
 def take(*functions):
     """Takes the steps that the arguments name, such as `fork` or `load=SO`. Writes `ok STEP` after each; the first that
     fails ends the process.

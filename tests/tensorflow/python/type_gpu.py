@@ -153,7 +153,7 @@ def mistakes():
             except (tf.errors.OpError, ValueError) as error:
                 check("compiler for platform" not in str(error), "%s" % error)
             else:
-                sys.exit("a mistake is no error")
+                sys.exit("a mistake is not an error")
     # It frees all kernels.
     tf.random.set_seed(1)
     check(results(lambda: x + 1.0, GPU)[0].sum() == 8.0, "the device does not compute")

@@ -10,15 +10,15 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a process left.
+/// The output of a process.
 #[derive(Debug)]
 pub struct Finished {
     what: String,
     status: Option<ExitStatus>,
     limit: Duration,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub stdout: String,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: String,
 }
 
@@ -107,12 +107,12 @@ impl Finished {
         }
     }
 
-    /// What a script has done: the rest of each line that begins with `ok`.
+    /// Returns the steps of a script: the rest of each line that begins with `ok`.
     pub fn done(&self) -> Vec<&str> {
         self.stdout.lines().filter_map(|line| line.strip_prefix("ok ")).collect()
     }
 
-    /// Fails the test unless the script has done these, each once. A sweep has an order of its own, and says more of each.
+    /// Fails the test unless the script has done these, each once. A sweep has its own order, and reports more of each.
     #[track_caller]
     pub fn must_have_done<S: AsRef<str>>(&self, steps: &[S]) {
         let (mut done, mut steps) = (self.done(), Vec::from_iter(steps.iter().map(AsRef::as_ref)));

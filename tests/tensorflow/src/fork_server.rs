@@ -19,7 +19,7 @@ use std::time::Duration;
 /// What the server may take to import TensorFlow, and to end a process that is over its limit, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Who waits for which fork; nobody once the server has ended.
+/// The waiters of each fork; none once the server has ended.
 type Waiting = Arc<Mutex<BTreeMap<u64, Sender<Value>>>>;
 
 /// The process that forks: `tests/tensorflow/python/fork_server.py`. It ends with this one, which closes its input.

@@ -1,4 +1,4 @@
-//! What only a real TensorFlow can judge.
+//! Tests that need a real TensorFlow.
 //!
 //! `cargo test -p tf-plugin-tensorflow-tests` builds the examples, provides the newest TensorFlow and
 //! runs both together: from Python, and from C with no Python in the process. With `--features matrix`
@@ -32,8 +32,8 @@ pub const LIBRARY: &str = "TF_PLUGGABLE_DEVICE_LIBRARY_PATH";
 /// Makes a module for each TensorFlow release in [`cargo_tf_plugin::tensorflow_releases`], with a `#[test]` in it for each
 /// function named: one that takes a [`TensorFlow`]. Releases but the newest need the feature `matrix`.
 ///
-/// What is named after `oldest and newest:` shows nothing in the releases between these two that other tests do not;
-/// release candidates run all of it. Four lists name the functions for each kind of release.
+/// The tests named after `oldest and newest:` show nothing in the releases between these two that other tests do not;
+/// release candidates run all of them. Four lists name the functions for each kind of release.
 #[macro_export]
 macro_rules! each_tensorflow {
     ($($test:ident),+ $(,)?) => {
@@ -130,7 +130,7 @@ pub struct Example {
     pub plugin: &'static Plugin,
     /// A URI without `/` at the end; nothing else uses what is below it.
     pub root: String,
-    /// What the root is in, for a filesystem on disk.
+    /// The directory that holds the root, for a filesystem on disk.
     scratch: Option<tempfile::TempDir>,
 }
 

@@ -41,7 +41,7 @@ pub fn build(name: &str, manifest: &str, sources: &[(&str, String)], release: bo
     let write = |file: &str, text: &str| {
         let path = directory.join(file);
         fs::create_dir_all(path.parent().expect("a directory")).expect("made");
-        // What has not changed is not built again.
+        // Unchanged crates are not built again.
         if fs::read_to_string(&path).ok().as_deref() != Some(text) {
             fs::write(path, text).expect("written");
         }

@@ -82,7 +82,8 @@ fn build(package: &str) -> PathBuf {
 #[cfg(not(feature = "optimised"))]
 fn build(package: &str) -> PathBuf {
     let test = env::current_exe().expect("a test is a file");
-    let library = test.with_file_name(format!("{DLL_PREFIX}{package}{DLL_SUFFIX}"));
+    let name = package.replace('-', "_");
+    let library = test.with_file_name(format!("{DLL_PREFIX}{name}{DLL_SUFFIX}"));
     assert!(
         library.exists(),
         "{} does not exist; name `{package}` in [dependencies] of tests/tensorflow/Cargo.toml",

@@ -8,7 +8,7 @@ use s3_server::{Options, Server};
 use std::env;
 use std::process::Command;
 
-/// What the tests sign with; the server knows them.
+/// The credentials of the tests; the server knows them.
 const ACCESS_KEY: &str = "tests";
 const SECRET_KEY: &str = "tests-secret";
 
@@ -76,7 +76,7 @@ impl Store {
         python.env(LIBRARY, Plugin::of("s3").path()).in_a_fork()
     }
 
-    /// A script in a Python of its own, with the settings for this server.
+    /// A script in its own Python, with the settings for this server.
     pub fn python_in(&self, overlay: &Overlay, script: &str) -> Python {
         self.settings(Python::with_interpreter(overlay.python(), script))
     }

@@ -2,7 +2,7 @@
 
 use se_plugin::prelude::*;
 
-/// What a platform has whose devices nobody opens.
+/// A platform whose devices nobody opens.
 #[macro_export]
 macro_rules! no_devices {
     () => {

@@ -1,3 +1,3 @@
-//! What the cases of the tests have in common.
+//! Shared code of the test cases.
 
 pub mod device;

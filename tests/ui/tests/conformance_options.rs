@@ -51,4 +51,12 @@ mod device_with_options {
     }
 }
 
+mod ops_with_options {
+    tf_plugin_testing::ops::conformance! {
+        [tf_plugin_testing::ops::Sample::new("MyOp").input("x", [1.0])],
+        without: [python_forks => "no forks"],
+        limit: std::time::Duration::from_secs(3),
+    }
+}
+
 fn main() {}

@@ -1,4 +1,4 @@
-//! What the macros write needs no exception from any lint: one is an error where the lint is forbidden.
+//! The macros' output needs no exception from any lint: an exception is an error where the lint is forbidden.
 #![forbid(unsafe_code, missing_docs, unreachable_pub, non_local_definitions, type_alias_bounds)]
 #![forbid(
     non_upper_case_globals,
@@ -11,7 +11,8 @@
 #![deny(warnings)]
 
 use se_plugin::graph::{Graph, GraphPass};
-use se_plugin::kernel::{OpDefinition, OpDefinitionBuilder, has_kernel};
+use se_plugin::host::HostDevice;
+use se_plugin::kernel::{KernelList, OpDefinition, OpDefinitionBuilder, has_kernel};
 use se_plugin::prelude::*;
 use se_plugin::profiler::Timeline;
 use se_plugin::register_op;
@@ -116,6 +117,64 @@ impl OpDefinition for Later {
 
 register_op!(Later);
 
+/// Kernels of a library, for any platform on the host.
+pub mod library {
+    use super::*;
+
+    /// The bound of a library.
+    pub trait OnHost: Platform<Device = HostDevice> {}
+
+    impl<P: Platform<Device = HostDevice>> OnHost for P {}
+
+    /// A kernel of several ops and types.
+    #[derive(Debug)]
+    pub struct Round<T, P>(PhantomData<fn() -> (T, P)>);
+
+    #[kernel(op = "Ceil", types(T = [f32, f64], U = i32))]
+    #[kernel(op = "Floor", types(T = f32), host_memory("x"), priority = 1)]
+    impl<T, P: OnHost> Kernel for Round<T, P>
+    where
+        T: Element,
+    {
+        type Platform = P;
+
+        fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
+            Ok(Self(PhantomData))
+        }
+        fn compute(&self, context: &mut OpKernelContext<'_, P>) -> Result<()> {
+            context.any_platform().output(0, &[]).map(drop)
+        }
+    }
+
+    /// A kernel that no group has.
+    #[derive(Debug)]
+    pub struct Unlisted<P>(PhantomData<fn() -> P>);
+
+    #[kernel(op = "Rint")]
+    impl<P: OnHost> Kernel for Unlisted<P> {
+        type Platform = P;
+
+        fn new(_: &OpKernelConstruction<'_>) -> Result<Self> {
+            Ok(Self(PhantomData))
+        }
+        fn compute(&self, _: &mut OpKernelContext<'_, P>) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A group.
+    pub fn rounding<P: OnHost>(list: &mut KernelList) {
+        list.add::<Round<f64, P>>();
+    }
+
+    /// Another group, which is not registered.
+    pub fn others<P: OnHost>(list: &mut KernelList) {
+        list.add::<Unlisted<P>>();
+    }
+}
+
+se_plugin::register_kernels!(All: library::rounding);
+
 /// A filesystem.
 #[derive(Debug)]
 pub struct MemFs;
@@ -145,7 +204,17 @@ fn main() {
         ("Abs", "T", DType::Int32, false),
         ("Other", "T", DType::Float32, false),
         ("Later", "T", DType::Float32, true),
+        ("Ceil", "T", DType::Float32, true),
+        ("Ceil", "T", DType::Float64, true),
+        ("Ceil", "U", DType::Int64, false),
+        ("Floor", "T", DType::Float32, true),
+        ("Floor", "T", DType::Float64, false),
+        ("Rint", "T", DType::Float32, false),
     ] {
         assert_eq!(has_kernel::<All>(op, attribute, dtype), expected, "{op} {attribute} {dtype:?}");
     }
+    let mut list = KernelList::default();
+    library::rounding::<All>(&mut list);
+    library::others::<All>(&mut list);
+    assert_eq!(list.ops().collect::<Vec<_>>(), ["Ceil", "Ceil", "Floor", "Rint"]);
 }

@@ -1,5 +1,5 @@
-//! What `#[cfg]` removes is neither exported nor provided, wherever the attribute stands; the type of an operation may go
-//! with it.
+//! Items that `#[cfg]` removes are neither exported nor provided, wherever the attribute is; the type of an operation
+//! may go with it.
 
 #![deny(warnings)]
 #![allow(clippy::non_minimal_cfg, reason = "a condition that always holds is the case")]
@@ -60,7 +60,7 @@ impl Filesystem for MemFs {
 }
 
 #[test]
-fn what_cfg_removes_is_not_provided() {
+fn items_that_cfg_removes_are_not_provided() {
     assert_eq!(
         MemFs::PROVIDED,
         Operations::STAT
@@ -70,7 +70,7 @@ fn what_cfg_removes_is_not_provided() {
 }
 
 #[test]
-fn what_cfg_removes_is_not_registered() {
+fn items_that_cfg_removes_are_not_registered() {
     assert_eq!(MemFs::registrations()[0].scheme(), "three");
     assert_eq!(MemFs::registrations().len(), 1);
 }

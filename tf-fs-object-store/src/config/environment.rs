@@ -118,7 +118,7 @@ mod tests {
     fn every_variable_sets_its_setting() {
         for setting in TABLE.settings {
             let text = match (setting.default, setting.kind) {
-                (_, Kind::Url) => "http://host",
+                (_, Kind::Url | Kind::UrlOf(_)) => "http://host",
                 (_, Kind::File) => "/etc/passwd",
                 (_, Kind::Directory) => "/",
                 (_, Kind::DiskCache) => "/cache:1GiB",
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn junk_is_an_error_where_going_on_would_be_dangerous() {
         for (name, text, why) in [
-            ("AWS_ENDPOINT_URL", "ftp://x", "neither http nor https"),
+            ("AWS_ENDPOINT_URL", "ftp://x", "its scheme is not"),
             ("AWS_CA_BUNDLE", "/nowhere/ca.pem", "there is no such file"),
             ("S3_CA_PATH", "/nowhere", "there is no such directory"),
         ] {

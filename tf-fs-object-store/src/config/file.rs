@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tf_fs_plugin::prelude::*;
 use toml::{Table as Tables, Value as Toml};
 
-/// What a file or the options set: for all buckets, and for some.
+/// The settings of a file or of the options: for all buckets, and for some.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Layers {
     pub(super) general: Layer,
@@ -47,34 +47,35 @@ pub(super) fn parse(settings: &Table, text: &str, path: &str) -> Result<Layers> 
     })?;
     let source = Source::File(Arc::from(path));
     let mut layers = Layers::default();
+    let section = settings.section;
     for (key, value) in table {
-        if key != "bucket" {
+        if key != section {
             add(settings, &mut layers.general, &key, &key, &value, &source, None)?;
             continue;
         }
         let Toml::Table(buckets) = value else {
-            return Err(Error::invalid_argument(
-                "`bucket` is not a section; write [bucket.\"name\"] and the settings below it",
-            ));
+            return Err(Error::invalid_argument(format_args!(
+                "`{section}` is not a section; write [{section}.\"name\"] and the settings below it"
+            )));
         };
         let mut spellings = BTreeMap::new();
         for (bucket, values) in buckets {
             let shown = shown(&bucket);
             let Toml::Table(values) = values else {
                 return Err(Error::invalid_argument(format_args!(
-                    "`bucket.{shown}` is not a section; write [bucket.\"{shown}\"] and the settings below it"
+                    "`{section}.{shown}` is not a section; write [{section}.\"{shown}\"] and the settings below it"
                 )));
             };
-            let name =
-                name_of_bucket(settings, &bucket).context(format_args!("[bucket.\"{shown}\"]"))?;
+            let name = name_of_bucket(settings, &bucket)
+                .context(format_args!("[{section}.\"{shown}\"]"))?;
             if let Some(first) = spellings.insert(name.clone(), shown.to_string()) {
                 return Err(Error::invalid_argument(format_args!(
-                    "[bucket.\"{first}\"] and [bucket.\"{shown}\"] are the same bucket; write one section"
+                    "[{section}.\"{first}\"] and [{section}.\"{shown}\"] are the same {section}; write one section"
                 )));
             }
             let layer = layers.buckets.entry(name).or_default();
             for (key, value) in values {
-                let place = format!("bucket.\"{shown}\".{key}");
+                let place = format!("{section}.\"{shown}\".{key}");
                 add(settings, layer, &place, &key, &value, &source, Some(&bucket))?;
             }
         }
@@ -89,7 +90,10 @@ pub(super) fn parse(settings: &Table, text: &str, path: &str) -> Result<Layers> 
 pub(super) fn name_of_bucket(table: &Table, bucket: &str) -> Result<String> {
     ensure!(
         !bucket.is_empty(),
-        Error::invalid_argument("the name is empty; leave `bucket` out to set it for all")
+        Error::invalid_argument(format_args!(
+            "the name is empty; leave `{}` out to set it for all",
+            table.section
+        ))
     );
     ensure!(
         shown(bucket) == bucket,
@@ -149,7 +153,8 @@ pub(super) fn known(
     ensure!(
         !(for_bucket && setting.scope == Scope::Process),
         Error::invalid_argument(format_args!(
-            "{place}: this is a setting of the whole process; set it outside of the bucket"
+            "{place}: this is a setting of the whole process; set it outside of the {}",
+            table.section
         ))
     );
     Ok(setting)
@@ -180,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn the_mistake_is_named() {
         for (text, parts) in [
             ("region = ", &["line 1"][..]),
             ("a = 1\nregion", &["line 2"]),
@@ -212,6 +217,21 @@ mod tests {
         assert_eq!(error.code(), Code::InvalidArgument, "{error}");
         for part in ["[bucket.\"Data\"]", "[bucket.\"data\"]"] {
             assert!(error.message().contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_plugin_has_its_own_word_for_a_bucket() {
+        let table = Table { section: "remote", ..TABLE };
+        let layers = parse(&table, "[remote.nas]\nregion = \"r\"", "p").unwrap();
+        assert_eq!(layers.buckets["nas"]["region"].value, Value::Text("r".into()));
+        for (text, part) in [
+            ("[bucket.nas]\nregion = \"r\"", "bucket: unknown setting"),
+            ("remote = 1", "[remote.\"name\"]"),
+            ("[remote.nas]\nthreads = 1", "remote.\"nas\".threads"),
+        ] {
+            let error = parse(&table, text, "p").unwrap_err();
+            assert!(error.message().contains(part), "{text}: {error}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! What users write. `tests/fuzz` lists all targets.
+//! Fuzz targets for text that users write. `tests/fuzz` lists all targets.
 
 use super::file::parse;
 use super::tests::TABLE;
@@ -46,6 +46,7 @@ fn values() {
         Kind::Secret,
         Kind::OneOf(&["standard", "adaptive"]),
         Kind::Url,
+        Kind::UrlOf(&["sftp", "http"]),
         Kind::DiskCache,
     ];
     fuzz!(words, |bytes| {

@@ -64,7 +64,7 @@ pub(super) fn complaint(
     let shown = match setting.kind {
         Kind::Secret => String::new(),
         // It may hold a password, or a signature.
-        Kind::Url if text.contains(['@', '?']) => String::new(),
+        Kind::Url | Kind::UrlOf(_) if text.contains(['@', '?']) => String::new(),
         _ => format!(" `{}`", text.escape_debug()),
     };
     let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();

@@ -212,7 +212,7 @@ impl Values<'_> {
 #[derive(Debug)]
 pub struct Config<B>(ArcSwapOption<Loaded<B>>);
 
-/// What the sources set, and the settings made from it.
+/// The values of the sources, and the settings made from them.
 #[derive(Debug)]
 struct Loaded<B> {
     sources: Sources,
@@ -225,7 +225,7 @@ impl<B> Default for Config<B> {
     }
 }
 
-/// What each source set.
+/// The values that each source set.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Sources {
     file: Layers,
@@ -278,7 +278,7 @@ impl Sources {
             .buckets()
             .map(|bucket| {
                 let new = B::from_values(&self.values(B::TABLE, Some(bucket)))
-                    .context(format_args!("settings of bucket {bucket}"))?;
+                    .context(format_args!("settings of {} {bucket}", B::TABLE.section))?;
                 Ok((bucket.to_owned(), keep(new, before.map(|before| before.bucket(bucket)))))
             })
             .collect::<Result<_>>()?;
@@ -363,7 +363,7 @@ impl<B: FromValues> Config<B> {
             .collect();
         for bucket in loaded.sources.buckets() {
             for (setting, entry) in loaded.sources.own(B::TABLE, bucket) {
-                let key = options::bucket_key(bucket, setting.key);
+                let key = options::bucket_key(B::TABLE, bucket, setting.key);
                 shown.push(options::show(key, setting, Some(&entry.value)));
             }
         }
@@ -423,7 +423,8 @@ impl<B: FromValues> Config<B> {
                 (bucket.to_owned(), own.into())
             })
             .collect();
-        let text = serde_json::json!({ "settings": settings, "buckets": buckets });
+        let sections = format!("{}s", B::TABLE.section);
+        let text = serde_json::json!({ "settings": settings, sections: buckets });
         Ok(format!("{text:#}\n"))
     }
 }

@@ -6,21 +6,18 @@ use super::table::{Setting, Table};
 use super::value::{Kind, Value};
 use tf_fs_plugin::prelude::*;
 
-/// Prefix of the keys of a bucket's own settings: `bucket.<name>.<key>`.
-const BUCKET: &str = "bucket.";
-
 /// Adds options to those set before. An option without a value removes what an earlier one set.
 ///
 /// # Errors
 /// `NOT_FOUND` for an unknown key, `INVALID_ARGUMENT` for an invalid value. Then `layers` may hold some of them.
 pub(super) fn add(table: &Table, layers: &mut Layers, options: &[FilesystemOption]) -> Result<()> {
     for option in options {
-        // Bucket names may have dots, keys have none.
-        let (bucket, key) =
-            match option.name.strip_prefix(BUCKET).and_then(|rest| rest.rsplit_once('.')) {
-                Some((bucket, key)) => (Some(bucket), key),
-                None => (None, &*option.name),
-            };
+        // `bucket.<name>.<key>`: names may have dots, keys have none.
+        let own = option.name.strip_prefix(table.section).and_then(|rest| rest.strip_prefix('.'));
+        let (bucket, key) = match own.and_then(|own| own.rsplit_once('.')) {
+            Some((bucket, key)) => (Some(bucket), key),
+            None => (None, &*option.name),
+        };
         let place = format!("option {}", shown(&option.name));
         let setting = known(table, key, &place, bucket.is_some())?;
         let layer = match bucket {
@@ -85,8 +82,8 @@ pub(super) fn show(name: String, setting: &Setting, value: Option<&Value>) -> Fi
 }
 
 /// Returns the key of a bucket's own setting.
-pub(super) fn bucket_key(bucket: &str, key: &str) -> String {
-    format!("{BUCKET}{bucket}.{key}")
+pub(super) fn bucket_key(table: &Table, bucket: &str, key: &str) -> String {
+    format!("{}.{bucket}.{key}", table.section)
 }
 
 #[cfg(test)]
@@ -128,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn the_mistake_is_named() {
         for (name, values, code, part) in [
             ("colour", buffer("x"), Code::NotFound, "unknown setting"),
             ("bucket.b.regoin", buffer("x"), Code::NotFound, "did you mean region?"),
@@ -152,6 +149,17 @@ mod tests {
             assert_eq!(error.code(), code, "{name}: {error}");
             assert!(error.message().contains(part), "{error}");
         }
+    }
+
+    #[test]
+    fn a_plugin_has_its_own_word_for_a_bucket() {
+        let table = Table { section: "remote", ..TABLE };
+        let mut layers = Layers::default();
+        add(&table, &mut layers, &[option("remote.nas.example.region", buffer("r"))]).unwrap();
+        assert!(layers.buckets.contains_key("nas.example"));
+        assert_eq!(bucket_key(&table, "nas.example", "region"), "remote.nas.example.region");
+        let error = add(&table, &mut layers, &[option("bucket.nas.region", buffer("r"))]);
+        assert_eq!(error.unwrap_err().code(), Code::NotFound);
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct Table {
     pub help: &'static str,
     /// Every setting. Two belong to the process: `memory_budget_bytes` and `threads`.
     pub settings: &'static [Setting],
+    /// The word for a bucket in the settings file and in options: `bucket` in `[bucket."name"]`.
+    pub section: &'static str,
     /// The canonical name of a bucket, from one in a section of the settings file or in an option.
     ///
     /// # Errors
@@ -52,12 +54,12 @@ pub struct Setting {
     pub description: &'static str,
 }
 
-/// What a setting belongs to.
+/// The scope of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// The process: not in the section of a bucket.
     Process,
-    /// A bucket, or all buckets without a value of their own.
+    /// A bucket, or all buckets without their own value.
     Bucket,
 }
 
@@ -67,7 +69,7 @@ impl Table {
         self.settings.iter().find(|setting| setting.key == key)
     }
 
-    /// Returns the plugin's own environment variable. Secrets have none: credentials have variables of their own.
+    /// Returns the plugin's own environment variable. Secrets have none: credentials have other variables.
     pub(crate) fn own_variable(&self, setting: &Setting) -> Option<String> {
         (setting.kind != Kind::Secret)
             .then(|| format!("{}{}", self.prefix, setting.key.to_uppercase()))

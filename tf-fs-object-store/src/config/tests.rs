@@ -37,6 +37,7 @@ pub(super) static TABLE: Table = Table {
         setting("ca_file", &["AWS_CA_BUNDLE"], Kind::File, ""),
         setting("ca_path", &["S3_CA_PATH"], Kind::Directory, ""),
     ],
+    section: "bucket",
     bucket: |name| Ok(name.into()),
     parent: |_| None,
     ignores: |lookup, name| {

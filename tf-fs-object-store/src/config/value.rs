@@ -41,6 +41,8 @@ pub enum Kind {
     OneOf(&'static [&'static str]),
     /// A URL of `http` or `https`, with its scheme or without.
     Url,
+    /// A URL of one of these schemes, which it begins with.
+    UrlOf(&'static [&'static str]),
     /// A file that has to exist.
     File,
     /// A directory that has to exist.
@@ -97,7 +99,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// What the value may be, for messages and for the documentation.
+/// Writes the allowed values, for messages and for the documentation.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -113,22 +115,30 @@ impl fmt::Display for Kind {
             }
             Self::Text => f.write_str("a text"),
             Self::Secret => f.write_str("a text, shown nowhere"),
-            Self::OneOf(words) => {
-                for (i, word) in words.iter().enumerate() {
-                    let before = match i {
-                        0 => "",
-                        _ if i + 1 == words.len() => " or ",
-                        _ => ", ",
-                    };
-                    write!(f, "{before}`{word}`")?;
-                }
-                Ok(())
-            }
+            Self::OneOf(words) => write!(f, "{}", Words(words)),
+            Self::UrlOf(schemes) => write!(f, "a URL of {}", Words(schemes)),
             Self::Url => f.write_str("a URL of `http` or `https`"),
             Self::File => f.write_str("the path of a file"),
             Self::Directory => f.write_str("the path of a directory"),
             Self::DiskCache => f.write_str("a directory and a size, such as `/mnt/cache:100GiB`"),
         }
+    }
+}
+
+/// One of several words.
+struct Words(&'static [&'static str]);
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, word) in self.0.iter().enumerate() {
+            let before = match i {
+                0 => "",
+                _ if i + 1 == self.0.len() => " or ",
+                _ => ", ",
+            };
+            write!(f, "{before}`{word}`")?;
+        }
+        Ok(())
     }
 }
 
@@ -150,7 +160,10 @@ impl Kind {
     /// Returns whether using the default in place of a wrong value would be dangerous: data could go to another place,
     /// or over a connection that is trusted less or not at all.
     pub(crate) fn is_vital(self) -> bool {
-        matches!(self, Self::Text | Self::Url | Self::File | Self::Directory | Self::Secret)
+        matches!(
+            self,
+            Self::Text | Self::Url | Self::UrlOf(_) | Self::File | Self::Directory | Self::Secret
+        )
     }
 
     /// Parses a value.
@@ -184,7 +197,12 @@ impl Kind {
                 .find(|word| word.eq_ignore_ascii_case(text))
                 .map(|word| Value::Text((*word).to_owned()))
                 .ok_or(None),
-            Self::Url => url(text).map(|()| Value::Text(text.to_owned())).map_err(Some),
+            Self::Url => url(text, &["http", "https"], "https")
+                .map(|()| Value::Text(text.to_owned()))
+                .map_err(Some),
+            Self::UrlOf(schemes) => {
+                url(text, schemes, "").map(|()| Value::Text(text.to_owned())).map_err(Some)
+            }
             Self::File if Path::new(text).is_file() => Ok(Value::Text(text.to_owned())),
             Self::File => Err(Some("there is no such file".to_owned())),
             Self::Directory if Path::new(text).is_dir() => Ok(Value::Text(text.to_owned())),
@@ -209,12 +227,12 @@ fn milliseconds(text: &str) -> Option<u64> {
     digits(number)?.checked_mul(unit)
 }
 
-/// Checks that this is the URL of a store, with or without its scheme.
-fn url(text: &str) -> Result<(), String> {
-    let whole = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
+/// Checks that this is the URL of a store, with one of these schemes, or without where there is a `usual` one.
+fn url(text: &str, schemes: &'static [&'static str], usual: &str) -> Result<(), String> {
+    let whole = if text.contains("://") { text.to_owned() } else { format!("{usual}://{text}") };
     let uri: http::Uri = whole.parse().map_err(|error| format!("it is not a URL: {error}"))?;
-    if !matches!(uri.scheme_str(), Some("http" | "https")) {
-        return Err("its scheme is neither http nor https".to_owned());
+    if !uri.scheme_str().is_some_and(|scheme| schemes.contains(&scheme)) {
+        return Err(format!("its scheme is not {}", Words(schemes)));
     }
     let authority = uri.authority().ok_or("it names no host")?;
     if authority.as_str().contains('@') {
@@ -289,7 +307,7 @@ mod tests {
         }
         for (text, why) in [
             ("", "not a URL"),
-            ("ftp://host", "neither http nor https"),
+            ("ftp://host", "its scheme is not `http` or `https`"),
             ("http://", "not a URL"),
             ("http://user:pw@host", "credentials do not belong"),
             ("http://host?x=1", "end with the path"),
@@ -300,6 +318,19 @@ mod tests {
             assert!(reason.contains(why), "{text}: {reason}");
             assert!(!reason.contains("pw"), "{reason}");
         }
+    }
+
+    #[test]
+    fn addresses_of_other_protocols() {
+        let kind = Kind::UrlOf(&["sftp", "http"]);
+        for text in ["sftp://host", "http://[::1]:9000/a", "sftp://host:2222/~/data"] {
+            assert_eq!(kind.parse(text), Ok(Value::Text(text.to_owned())), "{text}");
+        }
+        for text in ["host", "ftp://host", "sftp://user:pw@host", "sftp:///path", "://host"] {
+            let reason = kind.parse(text).unwrap_err().unwrap();
+            assert!(!reason.contains("pw"), "{reason}");
+        }
+        assert_eq!(kind.to_string(), "a URL of `sftp` or `http`");
     }
 
     #[test]

@@ -36,7 +36,7 @@ const GRAINS: usize = (BLOCK / GRAIN) as usize;
 /// The least time between two updates of when a block was used.
 const USED: Duration = Duration::from_secs(10);
 
-/// What tells a version of an object from all others.
+/// The identity of a version of an object.
 pub(super) type Digest = [u8; 32];
 
 /// The contents of the head of a file.

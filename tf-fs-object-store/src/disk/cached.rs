@@ -1,7 +1,8 @@
 //! The blocks of one version of an object.
 
 use super::block::{self, BLOCK, Block, Digest, GRAIN, Header, LONGEST_ETAG};
-use super::directory::{BlockPath, Directory};
+use super::block_path::BlockPath;
+use super::directory::Directory;
 use crate::{MemoryBudget, Range, metrics};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write;
@@ -184,7 +185,7 @@ impl CachedVersion {
         Some(block)
     }
 
-    /// Writes a block in a thread of its own. Skips it beyond half of the cache, or if the disk is slow or has failed.
+    /// Writes a block in a separate thread. Skips it beyond half of the cache, or if the disk is slow or has failed.
     ///
     /// It must run on the worker threads, or in [`Process::block_on`](crate::Process::block_on).
     pub(crate) async fn keep<P>(

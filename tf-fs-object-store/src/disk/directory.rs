@@ -1,11 +1,11 @@
 //! The directory of the blocks: whether it is safe to use, new files, warnings.
 
 use super::DiskCache;
+use super::block_path::{BlockPath, NEW};
 use super::space::Space;
 use crate::metrics;
 use arc_swap::ArcSwapOption;
 use std::collections::HashSet;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -17,8 +17,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The name below the directory of the setting, which may also hold other things. The number is that of the format.
 const NAME: &str = "tf-disk-cache-1";
-/// Files that are being written. Only a rename moves them to where they are read.
-pub(super) const NEW: &str = "new";
 /// The most blocks that wait to be written. Further ones are not kept.
 const WAITING: usize = 16;
 /// How long arriving bytes wait for a slow disk, once.
@@ -40,45 +38,6 @@ pub(super) struct Directory {
     /// The errors that a warning was about.
     warned: Mutex<HashSet<ErrorKind>>,
     paused: Mutex<Option<Instant>>,
-}
-
-/// Where a block is in the directory.
-#[derive(Debug)]
-pub(super) struct BlockPath {
-    folder: String,
-    file: String,
-}
-
-impl BlockPath {
-    /// Returns the place of a block of the object with this name, which has 32 hexadecimal digits.
-    pub(super) fn new(name: &str, index: u64) -> Self {
-        // Spread over 256 folders, also the blocks of one object.
-        let first = u8::from_str_radix(&name[..2], 16).unwrap_or_default();
-        let folder = format!("{:02x}", first.wrapping_add(index as u8));
-        Self { folder, file: format!("{name}-{index}") }
-    }
-
-    /// Returns whether a folder of this name has blocks.
-    pub(super) fn is_folder(name: &str) -> bool {
-        name.len() == 2 && is_hexadecimal(name)
-    }
-
-    /// Returns whether a file of this name is a block. Nothing else is ever deleted.
-    pub(super) fn is_file(name: &str) -> bool {
-        name.split_once('-').is_some_and(|(name, index)| {
-            name.len() == 32 && is_hexadecimal(name) && index.parse::<u64>().is_ok()
-        })
-    }
-}
-
-fn is_hexadecimal(name: &str) -> bool {
-    name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-}
-
-impl fmt::Display for BlockPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.folder, self.file)
-    }
 }
 
 impl Directory {
@@ -313,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_on_the_disk_leaves_nothing_and_is_tried_again_later() {
+    fn a_block_that_does_not_fit_on_the_disk_leaves_nothing_and_is_retried_later() {
         let parent = tempfile::tempdir().unwrap();
         let directory = Directory::new(&DiskCache::new(parent.path(), LIMIT));
         let full = |_: &mut File| Err(io::Error::from(ErrorKind::StorageFull));

@@ -9,10 +9,12 @@
 //! | `setting` | where, and how much |
 //! | `directory` | the directory: whether it is safe to use, new files, warnings |
 //! | `space` | how much of it is used, by all processes; what is deleted |
+//! | `block_path` | the names in it: where a block is |
 //! | `block` | the file of one block: its format, its checksums |
 //! | `cached` | the blocks of one version of an object |
 
 mod block;
+mod block_path;
 mod cached;
 mod directory;
 #[cfg(test)]

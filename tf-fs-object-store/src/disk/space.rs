@@ -3,7 +3,7 @@
 //! The sum is in a file, which is locked while it changes. A process that is killed leaves it too large, never too
 //! small; when it reaches the limit the files are counted again, and the ones used the longest ago are deleted.
 
-use super::directory::{BlockPath, NEW};
+use super::block_path::{BlockPath, NEW};
 use crate::metrics;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;

@@ -153,10 +153,7 @@ impl HttpBody {
     }
 
     /// Moves bytes from one of our connections to `to`, and returns how many; 0 at the end.
-    async fn receive(
-        &mut self,
-        to: &mut (impl BufMut + Send + ?Sized),
-    ) -> Result<usize, HttpError> {
+    async fn receive(&mut self, to: &mut (impl BufMut + Send)) -> Result<usize, HttpError> {
         let Source::Raw(source) = &mut self.source else { return Ok(0) };
         let Some(raw) = source else { return Ok(0) };
         let left = self.left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
@@ -286,7 +283,7 @@ impl HttpBody {
 impl Body for HttpBody {
     type Error = HttpError;
 
-    async fn fill(&mut self, to: &mut (impl BufMut + Send + ?Sized)) -> Result<usize, HttpError> {
+    async fn fill(&mut self, to: &mut (impl BufMut + Send)) -> Result<usize, HttpError> {
         let room = to.remaining_mut();
         if room == 0 {
             return Ok(0);

@@ -37,7 +37,7 @@ pub struct HttpSettings {
     pub connect_timeout: Duration,
     /// How long a request may make no progress.
     pub stall_timeout: Duration,
-    /// What requests say of the program that makes them.
+    /// The user agent of requests.
     pub user_agent: &'static str,
 }
 
@@ -109,8 +109,8 @@ impl Http {
         Self { assumes_ranges: true, ..self }
     }
 
-    /// Sends a request, and returns at the head of the response, whatever its status. Unless the request says something
-    /// else, it asks for bytes that nobody has compressed.
+    /// Sends a request, and returns at the head of the response, whatever its status. By default it accepts only
+    /// uncompressed bytes.
     ///
     /// # Errors
     /// If no response comes.
@@ -156,6 +156,22 @@ impl Http {
             self.ranged().insert(endpoint, true);
         }
         Ok(response)
+    }
+
+    /// As [`send`](Self::send), for a body of any kind, such as a file.
+    ///
+    /// # Errors
+    /// If no response comes, or nothing moves for [`HttpSettings::stall_timeout`].
+    pub async fn send_body<B>(&self, mut request: Request<B>) -> Result<Response, HttpError>
+    where
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        let endpoint: Arc<str> = endpoint(request.uri()).into();
+        let url = request.uri().clone();
+        let agent = header::HeaderValue::from_static(self.settings.user_agent);
+        request.headers_mut().entry(header::USER_AGENT).or_insert(agent);
+        let response = self.forward(request).await?;
+        Response::new(response, endpoint, url, self.settings.stall_timeout)
     }
 
     /// Sends a request as it is, for clients that write their requests themselves, and returns at the head of the
@@ -404,5 +420,26 @@ mod tests {
             assert_eq!(&body[..], b"0123456789");
             assert_eq!(*log.lock().unwrap(), connections, "{chunks}");
         }
+    }
+    #[tokio::test]
+    async fn a_refusal_in_chunks_is_read_without_their_framing() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+            let head = "HTTP/1.1 403 No\r\ntransfer-encoding: chunked\r\n\r\n";
+            let body = "4\r\n<Err\r\n3\r\nor>\r\n0\r\n\r\n";
+            stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        });
+        let mut request = Request::new(Chunks::default());
+        *request.uri_mut() = url.parse().unwrap();
+        let range = header::HeaderValue::from_static("bytes=0-9");
+        request.headers_mut().insert(header::RANGE, range);
+        let http = client(Duration::from_secs(20)).expecting_ranges();
+        let response = http.send(request).await.unwrap();
+        assert_eq!((response.status, response.is_encoded()), (403, true));
+        assert_eq!(response.beginning(100).await, b"<Error>");
     }
 }

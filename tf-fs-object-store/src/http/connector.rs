@@ -64,25 +64,13 @@ fn unusable(proxy: &Intercept) -> Option<BoxError> {
     })
 }
 
-/// Returns the name to look up for this host: those below `localhost` are this machine too (RFC 6761), but not every
-/// resolver knows them. A bucket may be in front of it. An address with a dot after it would be looked up in the DNS.
-pub(super) fn looked_up(host: &str) -> &str {
-    const LOCALHOST: &str = "localhost";
-    if Zone::of_host(host).is_none() {
-        return host;
-    }
-    let host = host.trim_end_matches('.');
-    let end = host.len().checked_sub(LOCALHOST.len()).and_then(|start| host.get(start..));
-    if end.is_some_and(|end| end.eq_ignore_ascii_case(LOCALHOST)) { LOCALHOST } else { host }
-}
-
 type Tcp = HttpsConnector<HttpConnector<Resolver>>;
 
 /// Makes connections, direct or through a proxy.
 #[derive(Clone, Debug)]
 pub struct Connector {
     direct: Tcp,
-    /// Whatever the reach, as the user chose the proxy.
+    /// Not limited by `reach`, because the user chose the proxy.
     to_proxy: Tcp,
     reach: NetworkPolicy,
     tls: Arc<rustls::ClientConfig>,
@@ -243,7 +231,7 @@ mod tests {
             "http://127.0.0.1.example.com",
             "http://[::ffff:10.0.0.1]",
             "http://169.254.169.254",
-            // What translates these may be another machine.
+            // Another machine may translate these.
             "http://[64:ff9b::127.0.0.1]",
             "http://[2002:7f00:1::]",
             "http://0.1.2.3",
@@ -254,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_this_machine_stays_on_it() {
+    fn requests_for_this_machine_stay_on_it() {
         let proxy = |at: &str, to: &str| {
             let proxies = Matcher::builder().all(at).build();
             proxy_of(&proxies, &url(to)).is_some()
@@ -279,23 +267,6 @@ mod tests {
         }
         for to in ["http://h", "https://h", "http://10.0.0.1", "http://localhost.example.com"] {
             assert!(proxy("http://proxy.example.com:3128", to), "{to}");
-        }
-    }
-
-    #[test]
-    fn names_of_this_machine_are_not_looked_up_elsewhere() {
-        for (host, name) in [
-            ("a.LOCALHOST", "localhost"),
-            ("localhost.", "localhost"),
-            ("a.localhost.", "localhost"),
-            ("127.0.0.1.", "127.0.0.1"),
-            ("::1", "::1"),
-            ("0.0.0.0", "0.0.0.0"),
-            ("h.example.", "h.example."),
-            ("evillocalhost", "evillocalhost"),
-            ("é", "é"),
-        ] {
-            assert_eq!(looked_up(host), name);
         }
     }
 }

@@ -1,25 +1,27 @@
 //! Why a request failed, and the error for the user.
 //!
-//! | Cause | ErrorKind | Code |
+//! A status has the kind of [`ErrorKind::from_http_status`], and the code of its kind, except for those in this table.
+//!
+//! | Cause | Kind | Code |
 //! |---|---|---|
-//! | 404, 410 | not found | `NOT_FOUND` |
-//! | 408, 425, 429, 5xx except 501 and 505 | transient | `UNAVAILABLE` |
+//! | a status of the kind | not found | `NOT_FOUND` |
+//! | | transient | `UNAVAILABLE` |
+//! | | denied | `PERMISSION_DENIED` |
+//! | | precondition; changed while it was open | `FAILED_PRECONDITION` |
+//! | | unsupported, by the status or by the store | `UNIMPLEMENTED` |
+//! | | permanent | `INVALID_ARGUMENT` |
 //! | 401, 407 | denied | `UNAUTHENTICATED` |
-//! | 403, 451 | denied | `PERMISSION_DENIED` |
-//! | 304, 412, changed while it was open | precondition | `FAILED_PRECONDITION` |
 //! | 409 | permanent | `ABORTED` |
 //! | 416 | permanent | `OUT_OF_RANGE` |
-//! | 405, 501, 505, what the store does not support | unsupported | `UNIMPLEMENTED` |
 //! | 3xx | permanent | `FAILED_PRECONDITION` |
-//! | other 4xx | permanent | `INVALID_ARGUMENT` |
 //! | no connection, broken off | transient | `UNAVAILABLE` |
-//! | a certificate that is not trusted | doubtful | `UNAVAILABLE` |
+//! | a certificate that is not trusted | invalid response | `UNAVAILABLE` |
 //! | no progress, no connection in time | transient | `DEADLINE_EXCEEDED` |
-//! | a response that cannot be right | doubtful | `UNAVAILABLE` |
+//! | a response that cannot be right | invalid response | `UNAVAILABLE` |
 //! | a response that is too large | permanent | `RESOURCE_EXHAUSTED` |
 
 use super::{PROXY_AUTH_REQUIRED, causes, is_lasting, is_timeout, printable};
-use crate::{ErrorKind, StoreError};
+use crate::{ErrorKind, RequestError, StoreError};
 use std::error::Error as StdError;
 use std::fmt::{Display, Write};
 use std::time::Duration;
@@ -44,11 +46,13 @@ pub enum HttpError {
     TooLarge(usize),
     /// The store does not support this.
     Unsupported(String),
+    /// The failure of a store that does not speak HTTP, in a plugin with others that do.
+    Request(Box<RequestError>),
     /// Anything else. It is not retried.
     Other(Error),
 }
 
-/// What a server said with a status that is not a success.
+/// A server's response with a status that is not a success.
 #[derive(Clone, Debug, Default)]
 pub struct ErrorResponse {
     /// The status.
@@ -61,7 +65,7 @@ pub struct ErrorResponse {
     pub code: Option<String>,
     /// Its own words.
     pub message: Option<String>,
-    /// What the user can do about it.
+    /// The next step for the user.
     pub advice: Option<String>,
     /// The kind, in place of that of the status.
     pub kind: Option<ErrorKind>,
@@ -80,15 +84,19 @@ impl ErrorResponse {
             return code;
         }
         match self.status {
-            404 | 410 => Code::NotFound,
-            401 | 407 => Code::Unauthenticated,
-            403 | 451 => Code::PermissionDenied,
-            409 => Code::Aborted,
-            416 => Code::OutOfRange,
-            405 | 501 | 505 => Code::Unimplemented,
-            408 | 425 | 429 | 500.. => Code::Unavailable,
-            412 | 300..=399 => Code::FailedPrecondition,
-            _ => Code::InvalidArgument,
+            401 | 407 => return Code::Unauthenticated,
+            409 => return Code::Aborted,
+            416 => return Code::OutOfRange,
+            300..=399 => return Code::FailedPrecondition,
+            _ => {}
+        }
+        match ErrorKind::from_http_status(self.status) {
+            ErrorKind::NotFound => Code::NotFound,
+            ErrorKind::Precondition => Code::FailedPrecondition,
+            ErrorKind::Denied => Code::PermissionDenied,
+            ErrorKind::Unsupported => Code::Unimplemented,
+            ErrorKind::Transient => Code::Unavailable,
+            ErrorKind::InvalidResponse | ErrorKind::Permanent => Code::InvalidArgument,
         }
     }
 
@@ -128,6 +136,12 @@ impl Display for HttpError {
 
 impl StdError for HttpError {}
 
+impl From<RequestError> for HttpError {
+    fn from(error: RequestError) -> Self {
+        Self::Request(Box::new(error))
+    }
+}
+
 impl StoreError for HttpError {
     fn changed() -> Self {
         Self::Changed
@@ -153,12 +167,16 @@ impl StoreError for HttpError {
             Self::Transport(..) | Self::Stale(_) | Self::Stalled(..) => ErrorKind::Transient,
             Self::Changed => ErrorKind::Precondition,
             Self::Unsupported(_) => ErrorKind::Unsupported,
+            Self::Request(error) => error.kind(),
             Self::TooLarge(_) | Self::Other(_) => ErrorKind::Permanent,
         }
     }
 
     fn retry_immediately(&self) -> bool {
-        matches!(self, Self::Stale(_))
+        match self {
+            Self::Request(error) => error.retry_immediately(),
+            error => matches!(error, Self::Stale(_)),
+        }
     }
 
     fn is_ambiguous(&self) -> bool {
@@ -169,6 +187,7 @@ impl StoreError for HttpError {
     fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status(refusal) => refusal.retry_after,
+            Self::Request(error) => error.retry_after(),
             _ => None,
         }
     }
@@ -183,6 +202,7 @@ impl StoreError for HttpError {
             Self::Invalid(how) => format!("the response cannot be right: {how}"),
             Self::TooLarge(most) => format!("the response has more than {}", size(*most)),
             Self::Unsupported(what) => format!("the store does not support {what}"),
+            Self::Request(error) => error.summary(),
             Self::Other(error) => error.message().to_owned(),
         }
     }
@@ -242,6 +262,7 @@ impl StoreError for HttpError {
                 Code::Unimplemented,
                 format!("{what}: {op}: the store does not support {missing}"),
             ),
+            Self::Request(error) => error.into_error(op, what, attempts),
             Self::Other(error) => error.context(format_args!("{what}: {op}")),
         }
     }

@@ -1,4 +1,4 @@
-//! What a server sends. `tests/fuzz` lists all targets.
+//! Fuzz targets for a server's bytes. `tests/fuzz` lists all targets.
 
 use super::response_head::parse;
 use super::{HttpBody, RangeResponse, content_range, date, number, retry_after, unsatisfied_size};

@@ -13,7 +13,7 @@ use std::time::Duration;
 const BOUNDS: [u64; 20] =
     [1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1_000, 2_000, 5_000, 20_000];
 
-/// What a store counts for all files of a process: requests by operation, and failures by reason. The last name of each
+/// A store's counters for all files of a process: requests by operation, and failures by reason. The last name of each
 /// list includes all others.
 #[derive(Debug)]
 pub struct RequestCounts<const OPERATIONS: usize, const REASONS: usize> {

@@ -1,7 +1,6 @@
 //! Which addresses a client may connect to: a redirect of some server should not reach what only this machine does.
 
 use super::HttpError;
-use super::connector::looked_up;
 use futures_util::future::BoxFuture;
 use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
 use std::error::Error;
@@ -11,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::task::{Context, Poll};
 use tower_service::Service;
 
-/// Who can connect to an address.
+/// The reach of an address: who can connect to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Zone {
     /// Everybody.
@@ -50,7 +49,7 @@ impl Zone {
         match address {
             IpAddr::V4(address) => Self::of_v4(address),
             IpAddr::V6(address) => match embedded(address) {
-                // Whatever translates such an address may have another loopback.
+                // The machine that translates such an address may have another loopback.
                 Some(inner) if address.to_ipv4_mapped().is_none() => match Self::of(inner.into()) {
                     Self::Loopback => Self::LinkLocal,
                     zone => zone,
@@ -95,6 +94,18 @@ impl Zone {
         }
         host.trim_matches(['[', ']']).parse().ok().map(Self::of)
     }
+}
+
+/// Returns the name to look up for this host: those below `localhost` are this machine too (RFC 6761), but not every
+/// resolver knows them. A bucket may be in front of it. An address with a dot after it would be looked up in the DNS.
+pub(super) fn looked_up(host: &str) -> &str {
+    const LOCALHOST: &str = "localhost";
+    if Zone::of_host(host).is_none() {
+        return host;
+    }
+    let host = host.trim_end_matches('.');
+    let end = host.len().checked_sub(LOCALHOST.len()).and_then(|start| host.get(start..));
+    if end.is_some_and(|end| end.eq_ignore_ascii_case(LOCALHOST)) { LOCALHOST } else { host }
 }
 
 /// Returns the address of version 4 that one of version 6 leads to: mapped, compatible, NAT64, 6to4.
@@ -318,5 +329,22 @@ mod tests {
         assert!(NetworkPolicy::new(&[]).filter(std::iter::empty()).unwrap().is_empty());
         assert!(NetworkPolicy::new(&[]).check("h.example").is_ok());
         assert!(NetworkPolicy::new(&[Zone::Private]).check("[::ffff:127.0.0.1]").is_err());
+    }
+
+    #[test]
+    fn names_of_this_machine_are_not_looked_up_elsewhere() {
+        for (host, name) in [
+            ("a.LOCALHOST", "localhost"),
+            ("localhost.", "localhost"),
+            ("a.localhost.", "localhost"),
+            ("127.0.0.1.", "127.0.0.1"),
+            ("::1", "::1"),
+            ("0.0.0.0", "0.0.0.0"),
+            ("h.example.", "h.example."),
+            ("evillocalhost", "evillocalhost"),
+            ("é", "é"),
+        ] {
+            assert_eq!(looked_up(host), name);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Our connections, kept for the next request: a body goes from the socket straight into its destination.
 
-use super::connector::looked_up;
+use super::network_policy::looked_up;
 use super::raw_connection::RawConnection;
 use super::{HttpError, IDLE, NetworkPolicy};
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! What a response to a GET of a range means, and whether to believe it.
+//! The meaning of a response to a ranged GET, and whether to believe it.
 
 use super::{HttpError, content_range, unsatisfied_size};
 use crate::object::Validators;
@@ -24,7 +24,7 @@ pub struct RangeResponse<'a> {
     pub modified: Option<SystemTime>,
 }
 
-/// What a response to a GET of a range means.
+/// The meaning of a response to a ranged GET.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RangeOutcome {
     /// The body has the bytes from the beginning of the range to [`GetHead::end`]: all of them, or as many as the server
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use crate::http::compression;
 
-    /// What a response means, in short.
+    /// Returns the meaning of a response, in short.
     fn meaning(answer: &RangeResponse<'_>, wanted: GetOptions<'_>) -> String {
         match answer.read(wanted) {
             Ok(RangeOutcome::Part(head)) => format!("to {} of {}", head.end, head.size),
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_may_be_of_another_version() {
+    fn an_unusable_response_may_be_of_another_version() {
         let known = ObjectMeta::new(100).with_etag("\"e\"".to_owned());
         let wanted = GetOptions::new("k", Range::new(10, 20)).with_known(Some(&known));
         for (etag, expected) in [

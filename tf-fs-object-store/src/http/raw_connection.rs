@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_comes_slowly_is_read_all_the_same() {
+    async fn a_slow_body_is_read_completely() {
         let (mut connection, mut peer) = connection().await;
         let mut body = BodyProgress { left: Some(8 * MIB as u64), ..BodyProgress::default() };
         let sends = async { peer.write_all(&vec![7; MIB]).await.unwrap() };

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dripped_head_is_parsed_seldom() {
+    fn a_head_that_arrives_in_drips_is_parsed_rarely() {
         let head = [b'a'; 64 << 10];
         let (mut parsed, mut times) = (0, 0);
         for len in 1..=head.len() {

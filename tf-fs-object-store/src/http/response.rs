@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What of a refusal's body is read.
+/// The number of bytes of an error response's body that are read.
 const REFUSAL: usize = 4 << 10;
 
 /// The head of a response, and its body to come.
@@ -103,7 +103,7 @@ impl Response {
         self.is_encoded
     }
 
-    /// At most `most` bytes of the body, as much as arrives in the stall timeout.
+    /// At most `most` bytes of the body, as much as arrives in the stall timeout, without the framing of chunks.
     pub async fn beginning(self, most: usize) -> Vec<u8> {
         let length = self.content_length.and_then(|length| usize::try_from(length).ok());
         let most = length.unwrap_or(most).min(most);
@@ -120,6 +120,9 @@ impl Response {
         };
         // As much as has come by then has to do.
         let _ = tokio::time::timeout(stall, receive).await;
+        if is_encoded {
+            bytes = without_chunks(&bytes);
+        }
         bytes
     }
 
@@ -166,7 +169,7 @@ impl Response {
         self.into_body(len).collect(most).await
     }
 
-    /// What the server says with a status that is not a success. As much of the body as arrives in the stall timeout, at most 4 KiB,
+    /// Returns the server's error response. As much of the body as arrives in the stall timeout, at most 4 KiB,
     /// is passed to `explain`, which may add to it.
     pub async fn into_error(self, explain: impl FnOnce(&mut ErrorResponse, &[u8])) -> HttpError {
         let mut refusal = ErrorResponse {
@@ -181,5 +184,43 @@ impl Response {
             *text = redacted(text).into_owned();
         }
         HttpError::Status(Box::new(refusal))
+    }
+}
+
+/// Returns the data of a body in chunks, of which the end may be missing. A body in another encoding stays as it is.
+fn without_chunks(encoded: &[u8]) -> Vec<u8> {
+    let (mut data, mut rest) = (None, encoded);
+    while let Ok(httparse::Status::Complete((start, len))) = httparse::parse_chunk_size(rest) {
+        let data: &mut Vec<u8> = data.get_or_insert_default();
+        let chunk = rest.get(start..).unwrap_or_default();
+        let (chunk, after) =
+            chunk.split_at(usize::try_from(len).unwrap_or(usize::MAX).min(chunk.len()));
+        data.extend_from_slice(chunk);
+        rest = after.strip_prefix(b"\r\n").unwrap_or_default();
+    }
+    data.unwrap_or_else(|| encoded.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_joined() {
+        for (encoded, data) in [
+            ("4\r\n<Err\r\n3;a=b\r\nor>\r\n0\r\n\r\n", "<Error>"),
+            // Cut in the data, in the framing, and in the size.
+            ("9\r\n<Err", "<Err"),
+            ("4\r\n<Err\r", "<Err"),
+            ("4\r\n<Err\r\n1", "<Err"),
+            ("4\r\n", ""),
+            ("0\r\n\r\n", ""),
+            ("ffffffffffffffff\r\n<Err", "<Err"),
+            ("<Error>", "<Error>"),
+            ("", ""),
+        ] {
+            let joined = without_chunks(encoded.as_bytes());
+            assert_eq!(String::from_utf8(joined).unwrap(), data, "{encoded:?}");
+        }
     }
 }

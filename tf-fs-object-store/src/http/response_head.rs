@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_not_believed() {
+    fn a_contradictory_response_is_not_believed() {
         let ok = "HTTP/1.1 206 OK";
         for lines in [
             [ok, "Content-Length: 5", "Content-Length: 6"],
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_body_is_not_waited_for() {
+    fn a_missing_body_is_not_waited_for() {
         for (status, length) in [("304", 0), ("204", 0), ("404", 5)] {
             let answer = parsed(&[&format!("HTTP/1.1 {status} X"), "Content-Length: 5"]).unwrap();
             assert_eq!((answer.content_length, answer.keep), (Some(length), true), "{status}");
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_curl_and_browsers_accept_is_accepted() {
+    fn heads_that_curl_and_browsers_accept_are_accepted() {
         for status in ["HTTP/1.1 200", "HTTP/1.1 200 ", "HTTP/1.1  200   OK", "HTTP/1.0 200 \u{fc}"]
         {
             assert_eq!(parsed(&[status]).unwrap().status, 200, "{status:?}");

@@ -48,7 +48,18 @@ impl Tls {
     /// # Errors
     /// `INVALID_ARGUMENT` with the file or directory of certificates that cannot be used.
     pub fn client_config(&self) -> Result<ClientConfig> {
-        client_config(self)
+        let mut config = client_config(self, rustls::DEFAULT_VERSIONS)?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(config)
+    }
+
+    /// Returns the settings of connections of TLS 1.2 that do not speak HTTP. Their sessions can be resumed any number of times,
+    /// as servers of FTP require it of the connections for data.
+    ///
+    /// # Errors
+    /// As [`client_config`](Self::client_config).
+    pub fn resumable_config(&self) -> Result<ClientConfig> {
+        client_config(self, &[&rustls::version::TLS12])
     }
 }
 
@@ -111,15 +122,18 @@ fn add(roots: &mut RootCertStore, file: &Path) -> Result<(), Box<dyn StdError>> 
     Ok(())
 }
 
-fn client_config(tls: &Tls) -> Result<ClientConfig> {
+fn client_config(
+    tls: &Tls,
+    versions: &[&'static rustls::SupportedProtocolVersion],
+) -> Result<ClientConfig> {
     let mut provider = rustls::crypto::ring::default_provider();
     // Ten rounds a block where AES-256 has fourteen. A store chooses by its own order, or by this one.
     provider.cipher_suites.sort_by_key(|suite| !AES_128.contains(&suite.suite()));
     let provider = Arc::new(provider);
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(versions)
         .map_err(|error| Error::internal("cannot set up TLS").with_source(error))?;
-    let mut config = if tls.verify {
+    Ok(if tls.verify {
         let mut store = roots(tls)?;
         if tls.is_system() {
             let system = rustls_native_certs::load_native_certs();
@@ -134,9 +148,7 @@ fn client_config(tls: &Tls) -> Result<ClientConfig> {
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
             .with_no_client_auth()
-    };
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(config)
+    })
 }
 
 /// Accepts any certificate that a server shows.
@@ -194,7 +206,7 @@ mod tests {
 
     #[test]
     fn aes_128_is_offered_first_and_no_cipher_is_missing() {
-        let config = client_config(&Tls { verify: false, ..Tls::default() }).unwrap();
+        let config = Tls { verify: false, ..Tls::default() }.client_config().unwrap();
         let offered = &config.crypto_provider().cipher_suites;
         let first: Vec<_> = offered.iter().take(3).map(|suite| suite.suite()).collect();
         assert_eq!(first, AES_128);
@@ -206,14 +218,14 @@ mod tests {
         let file = std::env::temp_dir().join(format!("tf-ca-{}.pem", std::process::id()));
         std::fs::write(&file, "-----BEGIN NOTHING-----").unwrap();
         let tls = Tls { file: Some(file.clone()), directory: None, verify: true };
-        let error = client_config(&tls).unwrap_err();
+        let error = tls.client_config().unwrap_err();
         assert_eq!(error.code(), Code::InvalidArgument);
         assert!(error.message().contains(&*file.to_string_lossy()), "{error}");
         std::fs::write(&file, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
             .unwrap();
-        assert_eq!(client_config(&tls).unwrap_err().code(), Code::InvalidArgument);
+        assert_eq!(tls.client_config().unwrap_err().code(), Code::InvalidArgument);
         std::fs::remove_file(&file).unwrap();
-        assert!(client_config(&tls).unwrap_err().message().contains("No such file"));
+        assert!(tls.client_config().unwrap_err().message().contains("No such file"));
     }
 
     #[test]
@@ -229,7 +241,7 @@ mod tests {
         write("broken.pem", &pem("CERTIFICATE"));
         let path = directory.path().to_owned();
         let tls = Tls { file: None, directory: Some(path.clone()), verify: true };
-        let error = client_config(&tls).unwrap_err();
+        let error = tls.client_config().unwrap_err();
         assert_eq!(error.code(), Code::InvalidArgument);
         assert!(error.message().contains(&*path.to_string_lossy()), "{error}");
         let ca = rcgen::generate_simple_self_signed(["ca".to_owned()]).unwrap();

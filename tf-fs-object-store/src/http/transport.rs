@@ -4,7 +4,7 @@ use crate::redact::redacted;
 use std::error::Error;
 use std::io;
 
-/// What the errors of hyper's tunnels say of a response 407; they have no type to check.
+/// The text of hyper's tunnel errors for a response 407; they have no type to check.
 pub const PROXY_AUTH_REQUIRED: &str = "proxy authorization required";
 
 /// Returns whether a request got no response for a reason that waiting does not fix, such as wrong settings.

@@ -121,7 +121,7 @@ mod tests {
     use std::future::poll_fn;
 
     #[tokio::test(start_paused = true)]
-    async fn what_moves_is_not_ended() {
+    async fn a_moving_transfer_is_not_ended() {
         let progress = Arc::new(UploadProgress::new());
         let moving = Arc::clone(&progress);
         tokio::spawn(async move {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_the_system_holds_has_its_time() {
+    async fn bytes_in_the_systems_buffers_have_extra_time() {
         for (sent, stall, patience) in
             [(3_000_000, 10_000, 13_000), (3_000_000, 300, 1_500), (1 << 40, 20_000, 28_388)]
         {

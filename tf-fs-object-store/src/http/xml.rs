@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_not_believed() {
+    fn a_truncated_response_is_not_believed() {
         for xml in ["<A><N>a</N>", "<A><N>a", "<A><N>a</A>", "<A>&nope;</A>"] {
             assert!(texts(xml).is_err(), "{xml}");
         }

@@ -1,4 +1,4 @@
-//! What is remembered, and what is forgotten.
+//! Entries that the cache keeps, and entries that it drops.
 
 use super::*;
 
@@ -221,7 +221,7 @@ fn a_write_tells_what_is_there() {
 }
 
 #[test]
-fn of_two_writes_at_a_time_none_is_believed() {
+fn two_concurrent_writes_leave_nothing_cached() {
     let listings = ListingCache::default();
     let (first, second) = (listings.begin(), listings.begin());
     listings.record_write(&name("a"), Some(known(1)), first, TTL);
@@ -233,7 +233,7 @@ fn of_two_writes_at_a_time_none_is_believed() {
 }
 
 #[test]
-fn what_is_written_into_a_directory_is_no_news_of_the_directories_above() {
+fn a_write_into_a_directory_keeps_the_entries_of_its_parents() {
     let listings = holding("d/", &["a", "s/"]);
     listings.record_write(&name("d/s/x"), None, listings.begin(), TTL);
     assert_eq!(listings.find(&name("d/s")), Some(Lookup::Directory));
@@ -257,7 +257,7 @@ fn a_part_of_a_listing_does_not_take_the_place_of_the_whole() {
 }
 
 #[test]
-fn of_two_answers_that_to_the_later_question_is_believed() {
+fn the_answer_to_the_later_of_two_lookups_is_kept() {
     let listings = ListingCache::default();
     let first = listings.begin();
     std::thread::sleep(Duration::from_millis(2));

@@ -1,10 +1,12 @@
 //! Copies made by the store.
 
 use super::lookup;
-use crate::{Client, Connection, CopyOptions, ErrorKind, Lookup, Name, ObjectStore, request};
+use crate::{
+    Client, Connection, CopyOptions, Directories, ErrorKind, Lookup, Name, ObjectStore, request,
+};
 use tf_fs_plugin::prelude::*;
 
-/// What the source of a copy is, as far as it is not an error.
+/// The kind of a copy's source, if it is not an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// An object. It is copied.
@@ -36,6 +38,11 @@ pub(super) async fn copy_file<C: Client>(
             Lookup::Missing => Err(Error::not_found(src)),
         };
     }
+    match file_to_move(connection, src).await? {
+        None | Some(Source::File) => {}
+        Some(Source::Directory) => return Err(Error::expected_file(src)),
+        Some(Source::Missing) => return Err(Error::not_found(src)),
+    }
     let replaced = lookup::find_destination(connection, dst).await?;
     if replaced == Lookup::Directory {
         return Err(Error::expected_file(dst));
@@ -45,6 +52,23 @@ pub(super) async fn copy_file<C: Client>(
         Source::Directory => Err(Error::expected_file(src)),
         Source::Missing => Err(Error::not_found(src)),
     }
+}
+
+/// Returns what a source is where directories are real: a copy or a rename of one takes all of it along. `None` where the
+/// request tells.
+pub(super) async fn file_to_move<C: Client>(
+    connection: &Connection<C>,
+    src: &Name,
+) -> Result<Option<Source>> {
+    let bucket = connection.bucket(&src.bucket).await?;
+    if bucket.directories() == Directories::Implied {
+        return Ok(None);
+    }
+    Ok(Some(match lookup::find_in_store(&*bucket, src).await? {
+        Lookup::File(_) => Source::File,
+        Lookup::Directory => Source::Directory,
+        Lookup::Missing => Source::Missing,
+    }))
 }
 
 /// Refuses a source that only this process has.
@@ -76,7 +100,7 @@ pub(super) async fn copy<C: Client>(
     let began = connection.listings.begin();
     let options = || CopyOptions { src, dst, known: known.clone(), len, replaced };
     let copied = match request::copy(&from, &to, src, options).await {
-        // What is known of it is out of date.
+        // The cached state of the name is out of date.
         Err(failure) if known.is_some() && failure.kind() == ErrorKind::Precondition => {
             let options = || CopyOptions { src, dst, known: None, len: None, replaced };
             request::copy(&from, &to, src, options).await

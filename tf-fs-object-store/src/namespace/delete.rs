@@ -1,9 +1,9 @@
 //! Deleting files and trees.
 
-use super::lookup;
 use super::pages::Pages;
+use super::{lookup, real};
 use crate::{
-    Client, Connection, ErrorKind, ListOptions, LocalState, Lookup, Name, ObjectStore,
+    Client, Connection, Directories, ErrorKind, ListOptions, LocalState, Lookup, Name, ObjectStore,
     StoreError as _, request,
 };
 use futures_util::StreamExt;
@@ -71,6 +71,9 @@ pub(super) async fn delete_recursively<C: Client>(
     );
     let bucket = connection.bucket(&name.bucket).await?;
     let directory = name.prefix();
+    if bucket.directories() == Directories::Real {
+        return real::delete_recursively(connection, &bucket, name).await;
+    }
     let unpublished = connection.unpublished.below(name, &directory).len();
     let deletion = Deletion::new(connection, &bucket, name);
     let mut found_any = false;
@@ -78,7 +81,7 @@ pub(super) async fn delete_recursively<C: Client>(
         let Round { found, pages, left, error } = delete_listed(&deletion, &directory).await;
         found_any |= found;
         connection.listings.invalidate_below(name);
-        let is_done = !found || pages <= 1 || C::Store::STABLE_PAGE_TOKENS;
+        let is_done = !found || pages <= 1 || bucket.has_stable_page_tokens();
         let error = error.or_else(|| {
             (look >= MAX_LOOKS && !is_done).then(|| {
                 Error::new(Code::Aborted, format!(
@@ -172,7 +175,7 @@ async fn delete_listed<C: Client>(deletion: &Deletion<'_, C>, directory: &str) -
 }
 
 /// Counts what is left: the files, and the directories that stay because of them.
-fn left_over(error: Error, left: &[String], directory: &str) -> DeleteRecursivelyError {
+pub(super) fn left_over(error: Error, left: &[String], directory: &str) -> DeleteRecursivelyError {
     let mut directories = BTreeSet::from([directory]);
     for key in left {
         let ends = key.match_indices('/').map(|(slash, _)| slash + 1);
@@ -205,7 +208,7 @@ pub(super) struct Deletion<'a, C: Client> {
 pub(super) struct Batch {
     found_any: bool,
     /// The keys that could not be deleted, and why one of them could not.
-    left: Vec<String>,
+    pub(super) left: Vec<String>,
     /// Markers that are still to be deleted.
     markers: Vec<String>,
     pub(super) error: Option<Error>,
@@ -351,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_counted() {
+    fn the_rest_is_counted() {
         let left = |keys: &[&str]| {
             let keys: Vec<String> = keys.iter().map(|&key| key.to_owned()).collect();
             let left = left_over(Error::internal("x"), &keys, "d/");

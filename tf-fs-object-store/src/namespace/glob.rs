@@ -4,10 +4,12 @@
 //! directory, with a request each. A listing of all keys below often needs fewer: it shows a thousand keys a request.
 //! That is tried first, and given up as soon as it seems to need more.
 
-use super::lookup;
 use super::pages::{Allowance, Pages};
+use super::{has_temporary_names, lookup};
+use crate::write::is_temporary;
 use crate::{
-    Client, Connection, DirListing, DirTree, ListOptions, Lookup, Name, ObjectStore, Page,
+    Client, Connection, DirListing, DirTree, Directories, ListOptions, Lookup, Name, ObjectStore,
+    Page,
 };
 use futures_util::{StreamExt, TryStreamExt, stream};
 use std::cell::RefCell;
@@ -129,6 +131,11 @@ impl<C: Client> Search<'_, C> {
         })
     }
 
+    /// Returns whether a wildcard may match this name.
+    fn is_shown(&self, component: &str) -> bool {
+        !(is_temporary(component) && has_temporary_names(&*self.bucket))
+    }
+
     /// Looks up a name that has no wildcard after its directory.
     async fn check(&self, key: String) -> Result<()> {
         let name = self.pattern.with_key(key);
@@ -159,7 +166,8 @@ impl<C: Client> Search<'_, C> {
         let rest = &self.components[depth + 1..];
         let mut directories = Vec::new();
         for child in listing.children() {
-            let matches = glob::matches(component.as_bytes(), child.name.as_bytes());
+            let matches = glob::matches(component.as_bytes(), child.name.as_bytes())
+                && self.is_shown(&child.name);
             if child.is_directory {
                 directories.push((format!("{directory}{}", child.name), matches));
             }
@@ -180,6 +188,10 @@ impl<C: Client> Search<'_, C> {
 
     /// Follows wildcards in several components.
     async fn deep(&self, directory: String, depth: usize) -> Result<()> {
+        if self.bucket.directories() == Directories::Real {
+            let level = self.level(&directory, depth).await?;
+            return self.expand_all(level, depth, |_| true).await;
+        }
         let head = head(self.components[depth]);
         let options = ListOptions::new(format!("{directory}{head}"));
         let mut pages = Pages::new(&*self.bucket, &self.pattern, options);
@@ -213,10 +225,20 @@ impl<C: Client> Search<'_, C> {
         let ttl = self.bucket.settings().listing_ttl;
         tree.keep(&self.connection.listings, &self.pattern, began, pages.is_done(), ttl);
         let Some(level) = level.filter(|_| !pages.is_done()) else { return Ok(()) };
+        self.expand_all(level, depth, |directory| !flat.has_passed(directory)).await
+    }
+
+    /// Follows the directories of a level that match and are not known yet.
+    async fn expand_all(
+        &self,
+        level: Level,
+        depth: usize,
+        is_left: impl Fn(&str) -> bool,
+    ) -> Result<()> {
         let rest = level
             .directories
             .into_iter()
-            .filter(|(directory, matches)| *matches && !flat.has_passed(directory));
+            .filter(|(directory, matches)| *matches && is_left(directory));
         stream::iter(rest)
             .map(|(directory, _)| self.expand(format!("{directory}/"), depth + 1))
             .buffer_unordered(REQUESTS)
@@ -242,6 +264,7 @@ impl<C: Client> Search<'_, C> {
             } else {
                 // A wildcard matches what is listed.
                 Entries::is_listable(part.as_bytes())
+                    && self.is_shown(part)
                     && glob::matches(component.as_bytes(), part.as_bytes())
             }
         });
@@ -327,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_listing_has_passed() {
+    fn passed_keys_of_a_listing() {
         let flat = Flat { last: "d/b/x".into(), ..Flat::default() };
         assert!(flat.has_passed("d/a"));
         assert!(flat.has_passed("d/a-"));

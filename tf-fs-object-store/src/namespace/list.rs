@@ -1,9 +1,11 @@
 //! The entries of a directory.
 
-use super::lookup;
 use super::pages::{Allowance, MAX_EMPTY, Pages};
+use super::{has_temporary_names, lookup};
+use crate::write::is_temporary;
 use crate::{
-    Client, Connection, DirListing, DirTree, ListOptions, Lookup, Name, ObjectStore, request,
+    Client, Connection, DirListing, DirTree, Directories, ListOptions, Lookup, Name, ObjectStore,
+    request,
 };
 use std::collections::BTreeSet;
 use tf_fs_plugin::prelude::*;
@@ -25,19 +27,21 @@ pub(super) async fn children<C: Client>(
     for key in connection.unpublished.below(name, &directory) {
         names.insert(key[directory.len()..].split('/').next().unwrap_or_default().to_owned());
     }
+    let bucket = connection.bucket(&name.bucket).await?;
+    let is_shown = |name: &String| !(is_temporary(name) && has_temporary_names(&*bucket));
     if let Some(children) = connection.listings.take_children(&name.bucket, &directory) {
-        names.extend(children.into_iter().map(String::from));
+        names.extend(children.into_iter().map(String::from).filter(is_shown));
         return Ok(entries(names));
     }
-    let bucket = connection.bucket(&name.bucket).await?;
-    let found = if C::Store::SUPPORTS_START_AFTER && connection.listings.is_walk(name) {
+    let may_walk = bucket.supports_start_after() && bucket.directories() == Directories::Implied;
+    let found = if may_walk && connection.listings.is_walk(name) {
         walk_on(connection, &bucket, name, &directory).await?
     } else {
         let listing = DirListing::new(&*directory, "");
         list_rest(connection, &bucket, name, listing, None).await?
     };
     let exists = found.exists || name.key.is_empty() || !names.is_empty();
-    names.extend(found.children().map(|child| child.name.to_string()));
+    names.extend(found.children().map(|child| child.name.to_string()).filter(is_shown));
     found.keep(&connection.listings, name, bucket.settings().listing_ttl);
     if !exists {
         return Err(match lookup::find(connection, name).await? {

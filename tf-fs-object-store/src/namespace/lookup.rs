@@ -1,12 +1,12 @@
 //! What a name is: a file, a directory, or nothing.
 //!
-//! One `ListObjectsV2` tells which, while a HEAD tells nothing of directories. The object is the first of the keys that
-//! begin with its name, and only a few keys sort between it and the directory.
+//! Some stores have a request that tells. In others one `ListObjectsV2` does, while a HEAD tells nothing of directories: the
+//! object is the first of the keys that begin with its name, and only a few keys sort between it and the directory.
 
 use super::pages::{Allowance, NoPage, Pages};
 use crate::{
-    Child, Client, Connection, DirListing, ErrorKind, ListOptions, ListedRange, Lookup, Name,
-    ObjectMeta, ObjectStore, Page, request,
+    Child, Client, Connection, DirListing, Directories, ErrorKind, ListOptions, ListedRange,
+    Lookup, Name, ObjectMeta, ObjectStore, Page, request,
 };
 use futures_util::{StreamExt, stream};
 use std::collections::HashMap;
@@ -62,7 +62,7 @@ async fn find_by<C: Client>(
             let bucket = connection.bucket(&name.bucket).await?;
             let listed = if connection.listings.is_scan(name) {
                 scan_on(connection, &bucket, name).await?
-            } else if with_siblings {
+            } else if with_siblings && !bucket.supports_lookup() {
                 list_siblings(connection, &bucket, name).await?
             } else {
                 None
@@ -110,7 +110,7 @@ pub(super) async fn all_exist<C: Client>(
         .filter(|(_, names)| std::future::ready(names.len() > 1))
         .map(|((bucket, directory), names)| async move {
             // An error comes again when the names are looked up one by one.
-            let listed = list_together(connection, directory, &names).await.ok()?;
+            let listed = list_together(connection, directory, &names).await.ok()??;
             Some(((bucket, directory), listed))
         })
         .buffer_unordered(LOOKUPS)
@@ -146,23 +146,27 @@ pub(super) async fn all_exist<C: Client>(
         .await
 }
 
-/// Lists one page of a directory, with the prefix that these names have in common.
+/// Lists one page of a directory, with the prefix that these names have in common. Does nothing if they are few, and the
+/// store looks them up with less.
 async fn list_together<C: Client>(
     connection: &Connection<C>,
     directory: &str,
     names: &[&Name],
-) -> Result<ListedRange> {
+) -> Result<Option<ListedRange>> {
     let first = names[0];
+    let bucket = connection.bucket(&first.bucket).await?;
+    if bucket.supports_lookup() && names.len() <= LOOKUPS {
+        return Ok(None);
+    }
     let common = names.iter().fold(&first.key[directory.len()..], |common, name| {
         let other = &name.key[directory.len()..];
         let same = common.char_indices().zip(other.chars()).find(|((_, a), b)| a != b);
         let end = same.map_or(common.len().min(other.len()), |((at, _), _)| at);
         &common[..end]
     });
-    let bucket = connection.bucket(&first.bucket).await?;
     let options = ListOptions::new(format!("{directory}{common}")).with_delimiter();
     let listed = list_some(connection, &*bucket, first, options, directory, common).await;
-    Ok(listed?)
+    Ok(Some(listed?))
 }
 
 /// Lists the first names of a directory, of which those are listed that begin with `names`.
@@ -190,8 +194,13 @@ pub(super) async fn find_in_store<S: ObjectStore>(bucket: &S, name: &Name) -> Re
     ask(bucket, name, true).await.map(|(found, _)| found)
 }
 
-/// Looks up a name in the store. Returns whether a listing told: a name that does not exist then has nothing below it.
+/// Looks up a name in the store. Returns whether the response tells directories: a name that does not exist then has
+/// nothing below it.
 async fn ask<S: ObjectStore>(bucket: &S, name: &Name, may_head: bool) -> Result<(Lookup, bool)> {
+    // The bucket itself is there.
+    if bucket.supports_lookup() && !name.key.is_empty() {
+        return Ok((request::lookup(bucket, name).await?, true));
+    }
     match list_one(bucket, name).await {
         Ok(found) => Ok((found, true)),
         Err(refused) if refused.is(ErrorKind::Unsupported) && !may_head => {
@@ -206,8 +215,16 @@ async fn ask<S: ObjectStore>(bucket: &S, name: &Name, may_head: bool) -> Result<
 
 /// Looks up a name with a listing.
 async fn list_one<S: ObjectStore>(bucket: &S, name: &Name) -> Result<Lookup, NoPage<S::Error>> {
+    let is_real = bucket.directories() == Directories::Real;
+    if let Some(path) = name.key.strip_suffix('/').filter(|_| is_real) {
+        // An empty one has no names, but is one.
+        let found = Box::pin(list_one(bucket, &name.with_key(path))).await?;
+        return Ok(if found == Lookup::Directory { found } else { Lookup::Missing });
+    }
     if name.is_always_directory() {
-        let exists = has_any(bucket, name, name.key.clone()).await? || name.key.is_empty();
+        let exists = name.key.is_empty() && is_real
+            || has_any(bucket, name, name.key.clone()).await?
+            || name.key.is_empty();
         return Ok(if exists { Lookup::Directory } else { Lookup::Missing });
     }
     let options = ListOptions::new(&name.key).with_delimiter();
@@ -220,7 +237,7 @@ async fn list_one<S: ObjectStore>(bucket: &S, name: &Name) -> Result<Lookup, NoP
             return Ok(found);
         }
         // Otherwise the object may be on any page.
-        if is_in_order {
+        if is_in_order && !is_real {
             break;
         }
         allowance.take(name, names).map_err(NoPage::Broken)?;
@@ -255,7 +272,7 @@ async fn head<S: ObjectStore>(
         // It may still be a directory.
         Ok(None) if is_denied => Err(refused.into_error().context(format_args!(
             "there is no such object, and whether it is a directory only {} would tell; grant it",
-            S::PERMISSION_TO_LIST
+            bucket.terms().permission_to_list
         ))),
         Ok(None) => Ok(Lookup::Missing),
         // To a user who may not list, a store may say the same of an object that does not exist. The response to the
@@ -263,8 +280,8 @@ async fn head<S: ObjectStore>(
         Err(failure) if is_denied && failure.kind() == ErrorKind::Denied => {
             Err(refused.into_error().context(format_args!(
                 "no permission, or no such object: {} would tell which; grant it, or {}",
-                S::PERMISSION_TO_LIST,
-                S::PERMISSION_TO_READ
+                bucket.terms().permission_to_list,
+                bucket.terms().permission_to_read
             )))
         }
         Err(failure) => Err(failure.into_error()),
@@ -319,7 +336,7 @@ async fn scan_on<C: Client>(
     bucket: &C::Store,
     name: &Name,
 ) -> Result<Option<Lookup>> {
-    if !C::Store::SUPPORTS_START_AFTER {
+    if !bucket.supports_start_after() {
         return Ok(None);
     }
     let directory = &name.key[..name.key.rfind('/').map_or(0, |slash| slash + 1)];

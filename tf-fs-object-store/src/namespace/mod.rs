@@ -7,6 +7,7 @@
 //! | `directories` | creating and deleting them |
 //! | `delete` | files and trees |
 //! | `copy`, `rename` | done by the store |
+//! | `real` | trees of stores with real directories |
 //! | `pages` | the pages of a listing, one after the other |
 
 mod copy;
@@ -18,11 +19,12 @@ mod glob;
 mod list;
 mod lookup;
 mod pages;
+mod real;
 mod rename;
 
 pub(crate) use lookup::is_listed_directory;
 
-use crate::{Client, Connection, Lookup, Name, ObjectStore, read, request};
+use crate::{Client, Connection, Lookup, Name, ObjectStore, Publication, read, request};
 use tf_fs_plugin::prelude::*;
 
 /// The operations of a filesystem, each like the method of [`Filesystem`] of the same name.
@@ -145,6 +147,11 @@ impl<C: Client> Connection<C> {
     pub fn get_matching_paths(&self, pattern: Uri<'_>) -> Result<Entries> {
         self.block_on(glob::matching(self, pattern))
     }
+}
+
+/// Returns whether listings have temporary names, which are hidden.
+fn has_temporary_names<S: ObjectStore>(bucket: &S) -> bool {
+    bucket.write_limits().is_some_and(|limits| limits.publication == Publication::Rename)
 }
 
 /// Writes the empty object that marks a directory.

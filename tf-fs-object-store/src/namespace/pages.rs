@@ -180,7 +180,7 @@ impl<'a, S: ObjectStore> Pages<'a, S> {
 
     /// Continues after the last name of this page: the store says that there is more, but not how to get it.
     fn continue_after(&mut self, page: &Page) -> Result<(), NoPage<S::Error>> {
-        let last = page.last().filter(|_| S::SUPPORTS_START_AFTER && page.is_in_order());
+        let last = page.last().filter(|_| self.bucket.supports_start_after() && page.is_in_order());
         let after = last.map(|last| match page.common_prefixes.last() {
             // The keys in a common prefix follow it.
             Some(prefix) if prefix == last => format!("{last}\u{10fffd}"),
@@ -219,7 +219,7 @@ impl<'a, S: ObjectStore> Pages<'a, S> {
         NoPage::Broken(Error::data_loss(format_args!(
             "{}: {}: the store's listing {what}; ask whoever runs the store",
             self.name,
-            S::LIST
+            self.bucket.terms().list
         )))
     }
 }

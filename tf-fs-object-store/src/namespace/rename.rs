@@ -1,11 +1,16 @@
-//! Renames: a copy by the store, confirmed, and then the deletion of exactly the source.
+//! Renames: one request where the store can; otherwise a copy by the store, confirmed, and then the deletion of exactly
+//! the source.
 
 use super::copy::{self, Source};
 use super::delete::{Deletion, note_emptied};
-use super::lookup;
 use super::pages::{Allowance, Pages};
-use crate::{Client, Connection, ListOptions, Lookup, Name, Object, ObjectStore};
+use super::{lookup, real};
+use crate::{
+    Client, Connection, Directories, ErrorKind, ListOptions, Lookup, Name, Object, ObjectStore,
+    RenameOptions, request,
+};
 use futures_util::{StreamExt, future, stream};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tf_fs_plugin::prelude::*;
@@ -46,7 +51,16 @@ pub(super) async fn rename_file<C: Client>(
             Lookup::Missing => Err(Error::not_found(src)),
         };
     }
-    match copy::copy(connection, src, dst, None, &dst_is).await? {
+    let moved = match copy::file_to_move(connection, src).await? {
+        None | Some(Source::File) => move_file(connection, src, dst, &dst_is).await?,
+        other => other,
+    };
+    let is_moved = moved.is_some();
+    let source = match moved {
+        Some(source) => source,
+        None => copy::copy(connection, src, dst, None, &dst_is).await?,
+    };
+    match source {
         Source::File => {}
         Source::Directory => return rename_directory(connection, src, dst).await,
         Source::Missing => {
@@ -54,16 +68,70 @@ pub(super) async fn rename_file<C: Client>(
             return Err(Error::not_found(src));
         }
     }
-    let bucket = connection.bucket(&src.bucket).await?;
-    super::delete(connection, &bucket, src).await.map_err(|error| {
-        error.context(format_args!(
-            "the copy {dst} is whole, but the source could not be deleted; delete it, or rename it again"
-        ))
-    })?;
-    // What is still written to it is discarded.
+    if !is_moved {
+        let bucket = connection.bucket(&src.bucket).await?;
+        super::delete(connection, &bucket, src).await.map_err(|error| {
+            error.context(format_args!(
+                "the copy {dst} is whole, but the source could not be deleted; delete it, or rename it again"
+            ))
+        })?;
+    }
+    // Later writes to it are discarded.
     connection.unpublished.delete(src);
     note_emptied(connection, src);
     Ok(())
+}
+
+/// Renames an object over what is there, which is believed to be `replaced`. Returns what the source is; `None` if the
+/// store cannot rename it.
+///
+/// # Errors
+/// As the store says; `FAILED_PRECONDITION` if it is unknown whether a request was done whose response was lost.
+async fn move_file<C: Client>(
+    connection: &Connection<C>,
+    src: &Name,
+    dst: &Name,
+    replaced: &Lookup,
+) -> Result<Option<Source>> {
+    let from = connection.bucket(&src.bucket).await?;
+    let to = connection.bucket(&dst.bucket).await?;
+    if !to.supports_rename() {
+        return Ok(None);
+    }
+    let (listings, may_be_done) = (&connection.listings, Cell::new(false));
+    let began = listings.begin();
+    let options = RenameOptions { src, dst, replace: true };
+    let renamed = request::rename(&from, &to, options, &may_be_done).await;
+    // Also after an error: it may have been done.
+    listings.invalidate(src);
+    let failure = match renamed {
+        Ok(known) => {
+            listings.record_write(dst, known, began, to.settings().listing_ttl);
+            return Ok(Some(Source::File));
+        }
+        Err(failure) => failure,
+    };
+    listings.invalidate(dst);
+    match failure.kind() {
+        ErrorKind::Unsupported => return Ok(None),
+        ErrorKind::NotFound => {}
+        _ => return Err(failure.into_error()),
+    }
+    // A directory, or nothing at all; or an earlier attempt was done, or somebody put it there just now.
+    match lookup::find_in_store(&*from, src).await? {
+        Lookup::File(_) => return Err(failure.into_error()),
+        Lookup::Directory => return Ok(Some(Source::Directory)),
+        Lookup::Missing if !may_be_done.get() => return Ok(Some(Source::Missing)),
+        Lookup::Missing => {}
+    }
+    match lookup::find_in_store(&*to, dst).await? {
+        found @ Lookup::File(_) if found != *replaced => Ok(Some(Source::File)),
+        // One like it may have been there before.
+        Lookup::File(_) => Err(failure.into_error().with_code(Code::FailedPrecondition).context(
+            format_args!("{src} is gone, and it is unknown whether {dst} is it; look at {dst}"),
+        )),
+        _ => Ok(Some(Source::Missing)),
+    }
 }
 
 /// Moves all keys below `src` to the same names below `dst`: all are copied before the first is deleted. It is not
@@ -88,6 +156,9 @@ async fn rename_directory<C: Client>(
         ))
     );
     check_below(connection, src)?;
+    if connection.bucket(&src.bucket).await?.directories() == Directories::Real {
+        return real::rename_directory(connection, &from, &to).await;
+    }
     let plain = dst.with_key(dst.key.strip_suffix('/').unwrap_or(&dst.key));
     let (sources, targets, dst_is) = future::join3(
         list(connection, &from),

@@ -56,7 +56,7 @@ mod tests {
     use std::sync::Barrier;
 
     #[test]
-    fn what_was_settled_first_stays() {
+    fn the_first_settled_version_stays() {
         let assumption = Assumption::made();
         assert!(!assumption.is_confirmed());
         assert!(assumption.confirm() && assumption.is_confirmed());

@@ -41,8 +41,8 @@ const EXPECTED: u64 = 64 << 20;
 
 /// An object open for reading, in one process.
 #[derive(Debug)]
-pub(super) struct File<C: Client> {
-    pub(super) connection: Arc<Connection<C>>,
+pub(crate) struct File<C: Client> {
+    pub(crate) connection: Arc<Connection<C>>,
     source: Arc<Source<C::Store>>,
     version: Version,
     state: Mutex<State>,
@@ -95,16 +95,16 @@ impl Piece {
 
 impl<C: Client> File<C> {
     /// Opens an object; `None` if there is none of this name.
-    pub(super) async fn open(connection: &Arc<Connection<C>>, name: &Name) -> Result<Option<Self>> {
+    pub(crate) async fn open(connection: &Arc<Connection<C>>, name: &Name) -> Result<Option<Self>> {
         match connection.listings.object(name) {
             // An empty one would not be requested by its ETag: nobody would see that it has been filled.
             Some(ObjectMeta { size: Some(size @ 1..), etag: Some(etag), modified })
                 if strong(Some(&etag)).is_some() =>
             {
-                // A listing may round the time; mirrors have none.
-                let modified = modified.filter(|_| C::Store::MIRRORS.is_some());
-                let version = Version { size, etag: Some(etag), modified };
                 let source = Self::source(connection, name).await?.assuming();
+                // A listing may round the time; mirrors have none.
+                let modified = modified.filter(|_| source.store.mirrors().is_some());
+                let version = Version { size, etag: Some(etag), modified };
                 Ok(Some(Self::of(connection, Arc::new(source), version, Vec::new())))
             }
             _ => Self::ask(connection, name).await,
@@ -112,7 +112,7 @@ impl<C: Client> File<C> {
     }
 
     /// Opens an object as it is now, whatever was remembered of it; `None` if there is none of this name.
-    pub(super) async fn ask(connection: &Arc<Connection<C>>, name: &Name) -> Result<Option<Self>> {
+    pub(crate) async fn ask(connection: &Arc<Connection<C>>, name: &Name) -> Result<Option<Self>> {
         let source = Arc::new(Self::source(connection, name).await?);
         if source.begins_on_disk() {
             return Self::validate(connection, source).await;
@@ -171,7 +171,7 @@ impl<C: Client> File<C> {
 
     /// Opens the same version of an object that another process opened. It uses no locks of `old`: they may be held for
     /// ever.
-    pub(super) async fn again(connection: &Arc<Connection<C>>, old: &Self) -> Result<Self> {
+    pub(crate) async fn again(connection: &Arc<Connection<C>>, old: &Self) -> Result<Self> {
         let mut source = Self::source(connection, &old.source.name).await?;
         if !old.source.assumption.is_confirmed() {
             source = source.assuming();
@@ -181,7 +181,7 @@ impl<C: Client> File<C> {
 
     async fn source(connection: &Arc<Connection<C>>, name: &Name) -> Result<Source<C::Store>> {
         let store = connection.bucket(&name.bucket).await?;
-        Ok(Source::new(name.clone(), store, Arc::clone(&connection.reads)).on_disk(C::SCHEME))
+        Ok(Source::new(name.clone(), store, Arc::clone(&connection.reads)).on_disk(C::scheme()))
     }
 
     fn of(
@@ -208,18 +208,19 @@ impl<C: Client> File<C> {
         }
     }
 
-    pub(super) fn version(&self) -> &Version {
-        &self.version
+    /// Returns the size of the version that the file is open at.
+    pub(crate) fn size(&self) -> u64 {
+        self.version.size
     }
 
     /// Gives up a version that was only remembered. Returns `false` if the store has confirmed it: then it stays the
     /// version of this file.
-    pub(super) fn give_up(&self) -> bool {
+    pub(crate) fn give_up(&self) -> bool {
         self.source.assumption.give_up()
     }
 
     /// Reads from byte `offset` on.
-    pub(super) fn read(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
+    pub(crate) fn read(&self, offset: u64, buf: &mut ReadBuf<'_>) -> Result<()> {
         let end = offset.saturating_add(buf.remaining() as u64).min(self.version.size);
         if offset >= end {
             if buf.remaining() > 0 && !self.source.assumption.is_confirmed() {

@@ -1,4 +1,4 @@
-//! What is expected of a file from how its neighbours were read: shards of a data set have the same length, and each is
+//! Predicts how a file is read from its neighbours: shards of a data set have the same length, and each is
 //! read whole.
 
 use crate::Name;

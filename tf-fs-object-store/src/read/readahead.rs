@@ -27,7 +27,7 @@ const SMALL_PIECE: u64 = 2 << 20;
 /// Reads up to this length are fetched in pieces of [`SMALL_PART`], which keeps the number of requests low.
 const SHORT: u64 = 8 << 20;
 
-/// What limits reading ahead.
+/// The limits of reading ahead.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// Bytes of the object.
@@ -307,7 +307,7 @@ mod tests {
         for range in [read(MIB + GAP, MIB), read(2 * MIB - 1, 1), read(2 * MIB + 2 * GAP, 100)] {
             assert_eq!(streams.note(range), (first, None), "{range:?}");
         }
-        // What is read ahead belongs to it, too.
+        // Bytes that are read ahead belong to it too.
         streams.get(first).skip_to(20 * MIB);
         assert_eq!(streams.note(read(15 * MIB, 100)), (first, None));
         let window = 64 * MIB;
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_streams_one_that_is_no_sequence_is_given_up() {
+    fn beyond_the_limit_a_stream_without_a_sequence_is_dropped() {
         let mut streams = Streams::default();
         let (i, _) = streams.note(read(0, MIB));
         let kept = streams.get(i).id;
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(lens[..3], [4 * MIB; 3]);
         assert_eq!(lens[3..13], [8 * MIB; 10]);
         assert_eq!(lens[13..], [8 * MIB + 1913]);
-        // What is left joins the part before it if it is at most a quarter.
+        // The remainder joins the part before it if it is at most a quarter.
         assert_eq!(parts(Limits { size: 5 * MIB, ..LIMITS }), [5 * MIB]);
         assert_eq!(parts(Limits { size: 5 * MIB + 1, ..LIMITS }), [4 * MIB, MIB + 1]);
         assert_eq!(parts(Limits { size: 3 * MIB, part: MIB, ..LIMITS }), [MIB; 3]);

@@ -241,7 +241,7 @@ impl Drop for SegmentWriter {
     }
 }
 
-/// What the arrival does next.
+/// The next step of an arrival.
 enum Next {
     Read(usize),
     Wait,
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_woken_when_there_is_enough() {
+    fn a_waiter_is_woken_when_there_are_enough_bytes() {
         let (part, arrival) = Segment::new(RANGE, RANGE.start + 1, None);
         let enough = RANGE.start + 100;
         let mut wait = std::pin::pin!(part.wait(enough));
@@ -450,14 +450,14 @@ mod tests {
             other => panic!("{other:?}"),
         }
         assert!(matches!(now(part.wait(RANGE.end)), Some(Err(Unavailable::FailedEarlier))));
-        // What arrived before is good.
+        // The bytes that arrived before are good.
         assert!(matches!(now(part.wait(RANGE.start + 20)), Some(Ok(()))));
         let range = Range::new(RANGE.start, RANGE.start + 20);
         assert!(is_right(range, &copy(&part, range)));
     }
 
     #[test]
-    fn what_lies_behind_is_freed_by_whole_chunks() {
+    fn bytes_that_were_read_are_freed_by_whole_chunks() {
         let (part, arrival) = Segment::new(RANGE, RANGE.end, None);
         let step = CHUNK as u64;
         for n in 0..3 {

@@ -2,13 +2,13 @@
 
 use super::Reads;
 use super::assumption::Assumption;
+use super::headless::Response;
 use super::version::{Trust, Version};
 use crate::disk::{BLOCK, CachedObject, CachedVersion};
 use crate::object::Comparison;
 use crate::retry::RetryState;
 use crate::{
-    Body as _, ErrorKind, GetHead, GetOptions, Name, ObjectStore, Range, StoreError as _,
-    VersionCheck,
+    ErrorKind, GetHead, GetOptions, Name, ObjectStore, Range, StoreError as _, VersionCheck,
 };
 use bytes::BufMut;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +38,7 @@ pub(super) struct Source<S> {
     version: OnceLock<Version>,
     known: Notify,
     pub(super) assumption: Assumption,
-    /// What is known of the bucket's validators.
+    /// The state of the bucket's validators.
     trust: Arc<Trust>,
     /// Whether another version may have the ETag of this one, or a response had another ETag.
     is_inexact: AtomicBool,
@@ -53,15 +53,15 @@ pub(super) struct Fetch<S: ObjectStore> {
     source: Arc<Source<S>>,
     /// Where it began.
     start: u64,
-    /// What is missing.
+    /// The bytes that are still missing.
     left: Range,
     /// Whether its first response settles the version.
     settles: bool,
-    body: Option<S::Body>,
-    /// What the head of its response announced.
+    body: Option<Response<S::Body>>,
+    /// The range that the head of its response announced.
     told: Range,
     failures: RetryProgress,
-    /// What told another version of the same size from the one that is read.
+    /// The validator that distinguished another version of the same size from the one that is read.
     difference: Option<String>,
     /// When the last attempt began.
     asked: Instant,
@@ -167,24 +167,47 @@ impl<S: ObjectStore> Source<S> {
         self.version()?.strong_etag().filter(|_| is_sent)
     }
 
-    /// Makes one attempt of a request.
+    /// Makes one attempt to get a range.
     async fn get(
         &self,
         range: Range,
         if_match: Option<&str>,
         attempts: &RetryState,
-    ) -> Result<(GetHead, S::Body), S::Error> {
+    ) -> Result<(GetHead, Response<S::Body>), S::Error> {
+        if !self.trust.is_headless() {
+            if let (Some(head), body) = self.request(range, if_match, attempts).await? {
+                return Ok((head, Response::Arriving(body)));
+            }
+            self.trust.responses_are_headless();
+        }
+        self.get_headless(range, if_match, attempts).await
+    }
+
+    /// Makes one attempt of a request.
+    pub(super) async fn request(
+        &self,
+        range: Range,
+        if_match: Option<&str>,
+        attempts: &RetryState,
+    ) -> Result<(Option<GetHead>, S::Body), S::Error> {
         let known = self.version().map(Version::meta);
         let options = GetOptions::new(&self.name.key, range)
             .with_if_match(if_match)
             .with_known(known.as_ref());
-        let get = attempts.run(self.store.get(options));
-        if S::HAS_TIMEOUTS {
-            return get.await;
+        self.in_time(attempts.run(self.store.get(options))).await
+    }
+
+    /// Ends a request that makes no progress, unless the store does.
+    pub(super) async fn in_time<T>(
+        &self,
+        request: impl Future<Output = Result<T, S::Error>>,
+    ) -> Result<T, S::Error> {
+        if self.store.has_timeouts() {
+            return request.await;
         }
         let stall = self.store.settings().stall_timeout;
         let stalled = |_| Err(S::Error::stalled(self.store.endpoint(), stall));
-        tokio::time::timeout(stall, get).await.unwrap_or_else(stalled)
+        tokio::time::timeout(stall, request).await.unwrap_or_else(stalled)
     }
 
     /// Returns whether a response is of the version that is read. `Err` tells what differs, if the size does not.
@@ -196,7 +219,7 @@ impl<S: ObjectStore> Source<S> {
         }
         let agrees = match comparison {
             Comparison::Exact | Comparison::Same => true,
-            Comparison::Contradictory if S::MIRRORS.is_some() => {
+            Comparison::Contradictory if self.store.mirrors().is_some() => {
                 self.has_mirrors(pinned, &version).await
             }
             _ => false,
@@ -303,7 +326,7 @@ impl<S: ObjectStore> Fetch<S> {
     ///
     /// # Errors
     /// Once no further attempt is made.
-    pub(super) async fn fill(&mut self, to: &mut (impl BufMut + Send + ?Sized)) -> Result<usize> {
+    pub(super) async fn fill(&mut self, to: &mut (impl BufMut + Send)) -> Result<usize> {
         if !to.has_remaining_mut() {
             return Ok(0);
         }
@@ -359,7 +382,7 @@ impl<S: ObjectStore> Fetch<S> {
             (Err(failure), Some(etag))
                 if failure.kind() == ErrorKind::Precondition
                     && !failure.retry_immediately()
-                    && (S::MIRRORS.is_some() || source.assumption.is_confirmed()) =>
+                    && (source.store.mirrors().is_some() || source.assumption.is_confirmed()) =>
             {
                 let (head, body) = source.get(range, None, attempts).await?;
                 if source.pin(Version::of(&head)).1.is_same() {
@@ -399,9 +422,9 @@ impl<S: ObjectStore> Fetch<S> {
         let wait = wait.map_err(|last| {
             let error = last.into_error();
             match difference {
-                Some(difference) if error.code() == Code::FailedPrecondition => {
-                    error.with_source(format!("{difference}{}", S::MIRRORS.unwrap_or_default()))
-                }
+                Some(difference) if error.code() == Code::FailedPrecondition => error.with_source(
+                    format!("{difference}{}", self.source.store.mirrors().unwrap_or_default()),
+                ),
                 _ => error,
             }
         })?;

@@ -71,9 +71,10 @@ fn printable(etag: &str) -> String {
     etag.replace(char::is_control, "?")
 }
 
-/// What the responses of a bucket have shown of its validators.
+/// The bucket's validators, as far as its responses have shown them.
 #[derive(Debug, Default)]
 pub(super) struct Trust {
+    is_headless: AtomicBool,
     refuses_conditions: AtomicBool,
     has_mirrors: AtomicBool,
     /// Held while it is found out whether there are mirrors.
@@ -81,6 +82,16 @@ pub(super) struct Trust {
 }
 
 impl Trust {
+    /// Returns whether responses of the bucket tell nothing but bytes.
+    pub(super) fn is_headless(&self) -> bool {
+        self.is_headless.load(Ordering::Relaxed)
+    }
+
+    /// Records that one did.
+    pub(super) fn responses_are_headless(&self) {
+        self.is_headless.store(true, Ordering::Relaxed);
+    }
+
     /// Returns whether the bucket refuses a condition that holds.
     pub(super) fn refuses_conditions(&self) -> bool {
         self.refuses_conditions.load(Ordering::Relaxed)
@@ -117,7 +128,7 @@ impl Trust {
     }
 }
 
-/// What is known of all buckets, by name.
+/// The state of all buckets, by name.
 #[derive(Debug, Default)]
 pub(super) struct Trusts(Mutex<HashMap<Arc<str>, Arc<Trust>>>);
 

@@ -11,7 +11,7 @@ use tf_fs_plugin::prelude::*;
 use tokio::time::Instant;
 
 /// Extra time for a store to make one object of many parts, which may take minutes.
-const COMPLETING: Duration = Duration::from_secs(600);
+pub(super) const COMPLETING: Duration = Duration::from_secs(600);
 
 /// The wait before looking at an object after a second refusal in a row: a store may be behind.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -251,13 +251,7 @@ async fn look<S: ObjectStore>(
     if to.mode.allows(found.as_ref()) {
         return Ok(None);
     }
-    let error = Error::failed_precondition(format_args!(
-        "{}: {}: not sent, since the store shows {}{}",
-        to.name,
-        sent.op(),
-        shown(found.as_ref()),
-        limit(&unchecked)
-    ));
+    let error = not_sent(to.name, sent.op(), found.as_ref(), &unchecked);
     // Unless something was sent, the same content is somebody else's.
     let Some(found) = found.filter(|_| is_open) else { return Err(conflict_error(error)) };
     match whose(store, to, sent, found).await {
@@ -267,8 +261,34 @@ async fn look<S: ObjectStore>(
     }
 }
 
+/// Checks that the object is as required, before a request of the name `op` that does not.
+///
+/// # Errors
+/// `FAILED_PRECONDITION` if it is not.
+pub(super) async fn check<S: ObjectStore>(store: &S, to: PutOptions<'_>, op: &str) -> Result<()> {
+    let found = find(store, to.name).await?;
+    match to.mode.allows(found.as_ref()) {
+        true => Ok(()),
+        false => {
+            Err(conflict_error(not_sent(to.name, op, found.as_ref(), &MissingCheck::default())))
+        }
+    }
+}
+
+fn not_sent(
+    name: &Name,
+    op: &str,
+    found: Option<&StoredObject>,
+    unchecked: &MissingCheck,
+) -> Error {
+    let (shown, limit) = (shown(found), limit(unchecked));
+    Error::failed_precondition(format_args!(
+        "{name}: {op}: not sent, since the store shows {shown}{limit}"
+    ))
+}
+
 /// Checks that what was written is there, for a store that does not prevent others from writing at the same time.
-async fn look_after<S: ObjectStore>(
+pub(super) async fn look_after<S: ObjectStore>(
     store: &S,
     name: &Name,
     stored: &StoredObject,

@@ -1,4 +1,4 @@
-//! What a store does to make an object visible, where stores differ.
+//! How a store makes an object visible, where stores differ.
 
 use super::types::{Payload, PutMode, PutOptions, StoredObject};
 use crate::{ObjectStore, StoreError};
@@ -39,25 +39,25 @@ pub trait CommitStrategy: Send {
     }
 }
 
-/// What an attempt was refused for.
+/// How to continue after a refused attempt.
 #[derive(Debug)]
 pub enum ConflictOutcome {
-    /// Somebody else's object, or a missing one.
+    /// Fail: another writer's object is there, or the object is missing.
     Conflict,
-    /// Nothing: another attempt is made at once.
+    /// Make another attempt at once.
     RetryNow,
-    /// Nothing: another attempt is made after this time.
+    /// Make another attempt after this time.
     RetryAfter(Duration),
-    /// Nothing, and no further attempt helps: the error for the user.
+    /// Fail with this error: no further attempt helps.
     Fail(Error),
 }
 
-/// What a store is not known to check, for errors.
+/// The condition that a store is not known to check, for errors.
 #[derive(Clone, Debug, Default)]
 pub struct MissingCheck {
     /// What that is: `the store does not check If-Match`. Empty if there is nothing to tell.
     pub what: String,
-    /// What users can do who may not look at objects.
+    /// The next step for users who may not look at objects.
     pub remedy: Option<String>,
 }
 
@@ -73,21 +73,23 @@ impl<'a, S: ObjectStore> DefaultCommit<'a, S> {
     pub(crate) fn new(store: &'a S, to: PutOptions<'a>, sent: Payload<'a>) -> Self {
         Self { store, to, sent }
     }
+
+    /// Returns whether the store checks the condition.
+    fn is_checked(&self) -> bool {
+        self.store.write_limits().is_some_and(|limits| self.to.mode.is_checked(&limits))
+    }
 }
 
 impl<S: ObjectStore> CommitStrategy for DefaultCommit<'_, S> {
     type Error = S::Error;
 
     fn missing_check(&self) -> Option<MissingCheck> {
-        let checks = self.store.write_limits().is_some_and(|limits| limits.checks_conditions);
-        let mode = self.to.mode;
-        let is_free = *mode == PutMode::Overwrite || checks && mode.is_checkable();
-        (!is_free).then(MissingCheck::default)
+        (!self.is_checked()).then(MissingCheck::default)
     }
 
     async fn send(&mut self) -> Result<StoredObject, S::Error> {
         // The store is not given a condition that it cannot check.
-        let mode = if self.to.mode.is_checkable() { self.to.mode } else { &PutMode::Overwrite };
+        let mode = if self.is_checked() { self.to.mode } else { &PutMode::Overwrite };
         let to = PutOptions { mode, ..self.to };
         match self.sent {
             Payload::Whole(content) => self.store.put(to, content).await,

@@ -12,20 +12,27 @@
 //! | `types` | what a store is told of a write |
 //! | `writer` | one file: its bytes, and what of it is published |
 //! | `upload`, `parts` | parts that are being sent, and their size |
+//! | `sequential` | an upload from the first byte to the last |
 //! | `commit` | how an object becomes visible |
+//! | `by_rename` | how it does in a store that writes in place and renames |
 //! | `commit_strategy` | how stores differ in that |
 
+mod by_rename;
 pub(crate) mod commit;
 mod commit_strategy;
 mod parts;
+mod sequential;
 mod types;
 mod upload;
 mod writer;
 
+pub(crate) use by_rename::is_temporary;
+pub use by_rename::temporary_name;
 pub(crate) use commit_strategy::DefaultCommit;
 pub use commit_strategy::{CommitStrategy, ConflictOutcome, MissingCheck};
+pub use sequential::{BoxUpload, Upload};
 pub use types::{
-    Attributes, CopyLimits, Multipart, Part, PartLimits, Payload, PutMode, PutOptions,
+    Attributes, CopyLimits, Multipart, Part, PartLimits, Payload, Publication, PutMode, PutOptions,
     StoredObject, WriteLimits,
 };
 

@@ -6,7 +6,7 @@ use crate::{CopyLimits, PartLimits, Range};
 const STEPS: u32 = 10;
 /// This share of all parts are copies at most, unless the store cannot copy more at once: new bytes need parts too.
 const COPIES: u32 = 8;
-/// What the doubling starts from at least, so that 10,000 parts suffice for 5 TiB.
+/// The smallest start of the doubling, so that 10,000 parts suffice for 5 TiB.
 const GROWN: u64 = 8 << 20;
 
 /// The bytes of part `number`, counted from 1, if the first parts have `first` bytes; with `equal` all

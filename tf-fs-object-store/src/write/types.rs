@@ -1,34 +1,73 @@
-//! What a store is told of a write, and what it returns.
+//! The arguments and results of a store's writes.
 
 use crate::object::{Validators, strong};
 use crate::{Content, Name, ObjectMeta};
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The limits of a store for writing. The default is one PUT of any length, and conditions that the store checks.
+/// How an object becomes visible, and what is left of the old one if the writer is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Publication {
+    /// In one step: until all bytes have arrived, every request shows what was there before, and a request that breaks off
+    /// changes nothing.
+    Atomic,
+    /// By a temporary name. Requests write in place, and [`rename`](crate::ObjectStore::rename) replaces an object in one step.
+    ///
+    /// The engine writes `.tf-….part` in the same directory, and renames it. A writer that is killed leaves that
+    /// object, which listings and patterns do not show. An object of several parts becomes visible at its close: parts that
+    /// are [copies](PartLimits::copies) are not used.
+    Rename,
+    /// In place. Readers see a part of a file, and a writer that is killed loses the old object. The engine warns of that in
+    /// the log, once for each bucket.
+    InPlace,
+}
+
+/// How a store is written to: conditions, and one PUT of any length unless more is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriteLimits {
+    /// How an object becomes visible.
+    pub publication: Publication,
     /// The most bytes of an object that one [`put`](crate::ObjectStore::put) can make.
     pub put: u64,
-    /// The parts of an upload. `None`: the store has no multipart upload, so a file stays in memory until it is closed.
+    /// The parts of an upload. `None`: the store has no multipart upload. Without an upload of another kind a file then stays
+    /// in memory until it is closed.
     pub parts: Option<PartLimits>,
-    /// Whether the store does nothing where [`PutOptions::mode`] does not hold. Otherwise the engine looks at the object
-    /// before and after the write, and what another process writes in between is lost.
-    pub checks_conditions: bool,
-}
-
-impl Default for WriteLimits {
-    fn default() -> Self {
-        Self { put: u64::MAX, parts: None, checks_conditions: true }
-    }
+    /// Whether the store has [uploads](crate::ObjectStore::start_upload) from the first byte to the last. They are used if there
+    /// are no parts.
+    pub has_upload: bool,
+    /// Whether the store does nothing where an object is there and [`PutMode::Create`] wants none. With
+    /// [`Publication::Rename`] that is [`RenameOptions::replace`](crate::RenameOptions::replace). Otherwise the engine looks at
+    /// the object before and after the write, and what another process writes in between is lost.
+    pub checks_create: bool,
+    /// Whether the store does nothing where another object is there than that of [`PutMode::Update`]. Otherwise as above.
+    /// With [`Publication::Rename`] the engine always looks.
+    pub checks_update: bool,
 }
 
 impl WriteLimits {
+    /// Creates the limits of a store that takes one PUT of any length, and checks all conditions.
+    pub fn new(publication: Publication) -> Self {
+        Self {
+            publication,
+            put: u64::MAX,
+            parts: None,
+            has_upload: false,
+            checks_create: true,
+            checks_update: true,
+        }
+    }
+
     /// Adds a multipart upload.
     #[must_use]
     pub fn with_parts(self, parts: PartLimits) -> Self {
         Self { parts: Some(parts), ..self }
+    }
+
+    /// Adds an upload from the first byte to the last.
+    #[must_use]
+    pub fn with_upload(self) -> Self {
+        Self { has_upload: true, ..self }
     }
 
     /// Sets the most bytes of an object that one request makes.
@@ -37,10 +76,22 @@ impl WriteLimits {
         Self { put, ..self }
     }
 
+    /// Declares that the store does not check whether an object is there.
+    #[must_use]
+    pub fn without_create_check(self) -> Self {
+        Self { checks_create: false, ..self }
+    }
+
+    /// Declares that the store does not check which object is there.
+    #[must_use]
+    pub fn without_update_check(self) -> Self {
+        Self { checks_update: false, ..self }
+    }
+
     /// Declares that the store does not check [`PutOptions::mode`].
     #[must_use]
     pub fn without_conditions(self) -> Self {
-        Self { checks_conditions: false, ..self }
+        self.without_create_check().without_update_check()
     }
 }
 
@@ -78,11 +129,11 @@ pub struct PutOptions<'a> {
     pub name: &'a Name,
     /// Its attributes besides its bytes.
     pub attributes: &'a Attributes,
-    /// What has to be there when it becomes visible.
+    /// The precondition for making it visible.
     pub mode: &'a PutMode,
 }
 
-/// What an object has besides its bytes. Appending to a file keeps it.
+/// The attributes of an object. Appending to a file keeps them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
     /// `Content-Type`.
@@ -111,15 +162,15 @@ impl Attributes {
     };
 }
 
-/// What has to be there when a file is published.
+/// The precondition for publishing a file. A store gets only those that it [checks](WriteLimits).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PutMode {
     /// Anything: it is replaced.
     Overwrite,
     /// No object of this name: `If-None-Match: *`.
     Create,
-    /// This object: `If-Match` with its ETag, if it has one that is not weak. Otherwise the engine looks before and
-    /// after the write, compares size and modification time, and tells the store [`Overwrite`](Self::Overwrite).
+    /// This object: `If-Match` with its ETag. If that is weak or missing, the engine looks before and after the write, compares
+    /// size and modification time, and tells the store [`Overwrite`](Self::Overwrite).
     Update(StoredObject),
 }
 
@@ -141,9 +192,13 @@ impl PutMode {
         }
     }
 
-    /// Returns whether a store that checks conditions can check this one.
-    pub(super) fn is_checkable(&self) -> bool {
-        self.stored().is_none_or(|stored| stored.strong_etag().is_some())
+    /// Returns whether a request of a store with these limits checks it.
+    pub(super) fn is_checked(&self, limits: &WriteLimits) -> bool {
+        match self {
+            Self::Overwrite => true,
+            Self::Create => limits.checks_create,
+            Self::Update(stored) => limits.checks_update && stored.strong_etag().is_some(),
+        }
     }
 }
 

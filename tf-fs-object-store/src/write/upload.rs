@@ -1,5 +1,7 @@
 //! A file that is sent to the store in parts.
 
+use super::by_rename;
+use super::sequential::Sequence;
 use super::types::{Attributes, Multipart, Part, Payload, PutMode, PutOptions, StoredObject};
 use crate::{Content, ErrorKind, Name, ObjectStore, PartLimits, Process, Range, request};
 use futures_util::future::{BoxFuture, Shared};
@@ -25,6 +27,15 @@ impl<S> WriteTarget<S> {
         PutOptions { name: &self.name, attributes: &self.attributes, mode }
     }
 
+    /// Returns the same object under a temporary name.
+    pub(super) fn staged(&self) -> Arc<Self> {
+        Arc::new(Self {
+            store: Arc::clone(&self.store),
+            name: by_rename::temporary_name(&self.name),
+            attributes: self.attributes.clone(),
+        })
+    }
+
     fn multipart<'a>(&'a self, id: &'a str) -> Multipart<'a> {
         Multipart { name: &self.name, id }
     }
@@ -32,7 +43,7 @@ impl<S> WriteTarget<S> {
 
 /// A multipart upload. It has to be aborted before it is dropped, unless it was [completed](Self::complete).
 #[derive(Debug)]
-pub(super) struct Upload<S: ObjectStore> {
+pub(super) struct PartsUpload<S: ObjectStore> {
     object: Arc<WriteTarget<S>>,
     process: Arc<Process>,
     limits: PartLimits,
@@ -40,11 +51,11 @@ pub(super) struct Upload<S: ObjectStore> {
     sending: FuturesUnordered<JoinHandle<Result<Part>>>,
     stored: Vec<Part>,
     next: u32,
-    /// What still has to be there when it is completed.
+    /// The precondition for completing it.
     mode: PutMode,
 }
 
-impl<S: ObjectStore> Upload<S> {
+impl<S: ObjectStore> PartsUpload<S> {
     /// Begins an upload, in the background. It becomes an object if `mode` still allows it then.
     pub(super) fn start(
         object: &Arc<WriteTarget<S>>,
@@ -65,6 +76,11 @@ impl<S: ObjectStore> Upload<S> {
             next: 1,
             mode,
         }
+    }
+
+    /// Returns the name of the object.
+    pub(super) fn name(&self) -> &Name {
+        &self.object.name
     }
 
     /// Returns the number of the next part.
@@ -167,6 +183,86 @@ impl<S: ObjectStore> Upload<S> {
     }
 }
 
+/// An upload of either kind.
+#[derive(Debug)]
+pub(super) enum Upload<S: ObjectStore> {
+    Parts(PartsUpload<S>),
+    Sequence(Sequence<S>),
+}
+
+impl<S: ObjectStore> Upload<S> {
+    /// Returns the name of the object.
+    pub(super) fn name(&self) -> &Name {
+        match self {
+            Self::Parts(upload) => upload.name(),
+            Self::Sequence(upload) => upload.name(),
+        }
+    }
+
+    /// Returns the number of requests with bytes in flight.
+    pub(super) fn in_flight(&self) -> usize {
+        match self {
+            Self::Parts(upload) => upload.in_flight(),
+            Self::Sequence(upload) => upload.in_flight(),
+        }
+    }
+
+    /// Sends the next bytes, in the background.
+    ///
+    /// # Errors
+    /// As [`PartsUpload::send`].
+    pub(super) fn send(&mut self, content: Content) -> Result<()> {
+        match self {
+            Self::Parts(upload) => upload.send(content),
+            Self::Sequence(upload) => {
+                upload.send(content);
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits until something that is in flight has arrived.
+    ///
+    /// # Errors
+    /// If it failed.
+    pub(super) async fn arrival(&mut self) -> Result<()> {
+        match self {
+            Self::Parts(upload) => upload.arrival().await,
+            Self::Sequence(upload) => upload.arrival().await,
+        }
+    }
+
+    /// Takes what has arrived, without waiting.
+    ///
+    /// # Errors
+    /// If something has failed.
+    pub(super) fn arrivals(&mut self) -> Result<()> {
+        match self {
+            Self::Parts(upload) => upload.arrivals(),
+            Self::Sequence(upload) => upload.arrivals(),
+        }
+    }
+
+    /// Makes the object, once all bytes have arrived.
+    ///
+    /// # Errors
+    /// As [`commit`](super::commit::commit), for any bytes too.
+    pub(super) async fn complete(&mut self) -> Result<StoredObject> {
+        match self {
+            Self::Parts(upload) => upload.complete().await,
+            Self::Sequence(upload) => upload.complete().await,
+        }
+    }
+
+    /// Aborts the upload, in the background.
+    pub(super) fn abort(self) -> JoinHandle<()> {
+        match self {
+            Self::Parts(upload) => upload.abort(),
+            Self::Sequence(upload) => upload.abort(),
+        }
+    }
+}
+
 async fn create<S: ObjectStore>(object: Arc<WriteTarget<S>>, mode: PutMode) -> Result<Arc<str>> {
     Ok(request::create_multipart(&*object.store, object.target(&mode)).await?.into())
 }
@@ -225,6 +321,6 @@ pub(super) fn again(error: &Error) -> Error {
 }
 
 #[cold]
-fn lost_task(error: JoinError) -> Error {
+pub(super) fn lost_task(error: JoinError) -> Error {
     Error::internal("an upload's task ended early").with_source(error)
 }

@@ -1,18 +1,21 @@
 //! One file open for writing: its bytes, and what the store has of it.
 
-use super::commit;
 use super::parts;
-use super::types::{Attributes, Payload, PutMode, StoredObject, WriteLimits};
-use super::upload::{Upload, WriteTarget, again};
+use super::sequential::Sequence;
+use super::types::{Attributes, Payload, Publication, PutMode, StoredObject, WriteLimits};
+use super::upload::{PartsUpload, Upload, WriteTarget, again};
+use super::{by_rename, commit};
 use crate::read::Whole;
 use crate::{
     Buffer, Client, Connection, Name, ObjectStore, Reservation, Settings, UnpublishedWrite,
 };
 use bytes::BytesMut;
+use std::collections::BTreeSet;
 use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tf_fs_plugin::prelude::*;
+use tf_fs_plugin::sync::Mutex;
 
 /// How long giving a file up waits for the store. It goes on in the background.
 const ABORT_PATIENCE: Duration = Duration::from_secs(1);
@@ -27,7 +30,7 @@ pub(super) struct Open<C: Client> {
     pub(super) object: Arc<WriteTarget<C::Store>>,
     limits: WriteLimits,
     unpublished: UnpublishedWrite,
-    /// What the store has to have under this name, when something is published.
+    /// The object that must have this name when a file is published.
     mode: PutMode,
     published_at: Option<Instant>,
     /// How long the file was at each attempt to publish all of it that failed, but may have been done.
@@ -47,6 +50,19 @@ pub(super) struct Open<C: Client> {
     pub(super) broken: Option<Error>,
 }
 
+/// Warns once for each bucket of this process.
+#[cold]
+fn warn_of_writes_in_place(name: &Name) {
+    static WARNED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let bucket = name.with_key("").to_string();
+    if WARNED.lock().is_ok_and(|mut warned| warned.insert(bucket.clone())) {
+        log::warn!(
+            "{bucket}: the store writes files in place: until a file is closed, others read a part of it, and a writer \
+             that is killed loses what was there before; write to a new name, and do not read it before it is closed"
+        );
+    }
+}
+
 /// The error of a store that only reads.
 #[cold]
 pub(super) fn read_only(name: &Name) -> Error {
@@ -64,10 +80,13 @@ impl<C: Client> Open<C> {
     ) -> Result<Self> {
         let mut limits = store.write_limits().ok_or_else(|| read_only(&name))?;
         if let Some(parts) = &mut limits.parts
-            && store.settings().write_parts_equal
+            // The last of them would have another size; the object to copy has another name.
+            && (store.settings().write_parts_equal || limits.publication == Publication::Rename)
         {
-            // The last of them would have another size.
             parts.copies = None;
+        }
+        if limits.publication == Publication::InPlace {
+            warn_of_writes_in_place(&name);
         }
         Ok(Self {
             unpublished: connection.unpublished.begin(&name),
@@ -120,11 +139,15 @@ impl<C: Client> Open<C> {
     fn part_size(&self) -> usize {
         let settings = self.settings();
         let size = match (&self.limits.parts, &self.upload) {
-            (None, _) => self.limits.put,
+            (None, None) if self.limits.has_upload => {
+                self.limits.put.min(settings.write_part as u64)
+            }
+            (None, Some(_)) => settings.write_part as u64,
+            (None, None) => self.limits.put,
             (Some(limits), upload) => {
                 let next = match upload {
-                    Some(upload) => upload.next(),
-                    None => self.copies().unwrap_or(0) + 1,
+                    Some(Upload::Parts(upload)) => upload.next(),
+                    _ => self.copies().unwrap_or(0) + 1,
                 };
                 let first = settings.write_part as u64;
                 let size = parts::size(limits, first, next, settings.write_parts_equal);
@@ -157,10 +180,12 @@ impl<C: Client> Open<C> {
                 _ => {
                     let part = self.object.store.settings().write_part;
                     ensure!(
-                        self.limits.parts.is_some() || self.held.len() + bytes <= part,
+                        self.limits.parts.is_some()
+                            || self.limits.has_upload
+                            || self.held.len() + bytes <= part,
                         Error::resource_exhausted(format_args!(
-                            "{}: the memory budget of {} bytes is used up, and without a multipart upload the file is \
-                             in memory until it is closed; raise the budget, or write smaller files",
+                            "{}: the memory budget of {} bytes is used up, and without an upload the file is in memory \
+                             until it is closed; raise the budget, or write smaller files",
                             self.object.name,
                             budget.limit()
                         ))
@@ -174,16 +199,21 @@ impl<C: Client> Open<C> {
     /// Sends what is held as the next part.
     fn send_part(&mut self) -> Result<()> {
         let (connection, object) = (&self.connection, &self.object);
-        let Some(limits) = self.limits.parts else {
-            return Err(Error::resource_exhausted(format_args!(
+        ensure!(
+            self.limits.parts.is_some() || self.limits.has_upload,
+            Error::resource_exhausted(format_args!(
                 "{}: the store takes objects of at most {} bytes; write smaller files",
                 object.name, self.limits.put
-            )));
-        };
+            ))
+        );
         let copies = self.copies();
-        let most = object.store.settings().write_concurrency.max(1);
+        let most = match self.limits.parts {
+            Some(_) => object.store.settings().write_concurrency.max(1),
+            // One on its way, and one that waits for it.
+            None => 2,
+        };
         if self.upload.is_none() && !self.undecided.is_empty() {
-            // What is sent as parts is not here any more to be compared.
+            // Bytes that were sent as parts are no longer in memory to compare.
             self.settle()?;
             self.undecided.clear();
             return self.send_part();
@@ -195,12 +225,21 @@ impl<C: Client> Open<C> {
             Ok(())
         };
         if self.upload.is_none() {
-            let upload = Upload::start(object, &connection.process, limits, self.mode.clone());
-            let upload = self.upload.insert(upload);
+            let (object, mode) = match self.limits.publication {
+                Publication::Rename => (&object.staged(), PutMode::Overwrite),
+                _ => (object, self.mode.clone()),
+            };
+            let process = &connection.process;
+            let upload = self.upload.insert(match self.limits.parts {
+                Some(limits) => Upload::Parts(PartsUpload::start(object, process, limits, mode)),
+                None => Upload::Sequence(Sequence::start(object, process, mode)),
+            });
             if let (Some(count), Some(published)) = (copies, self.mode.stored()) {
                 for range in parts::copies(count, published.size) {
                     free_place(upload)?;
-                    upload.copy(published, range);
+                    if let Upload::Parts(upload) = upload {
+                        upload.copy(published, range);
+                    }
                 }
             }
         }
@@ -290,9 +329,13 @@ impl<C: Client> Open<C> {
         let content = self.held.share();
         let mut is_open = self.undecided.contains(&self.len);
         let (object, mode) = (&self.object, &self.mode);
-        let sent = Payload::Whole(&content);
-        let put = commit::commit(&*object.store, object.target(mode), sent, &mut is_open);
-        let stored = self.connection.block_on(put);
+        let (store, to) = (&object.store, object.target(mode));
+        let stored = self.connection.block_on(async {
+            match self.limits.publication {
+                Publication::Rename => by_rename::put(store, to, &content, &mut is_open).await,
+                _ => commit::commit(&**store, to, Payload::Whole(&content), &mut is_open).await,
+            }
+        });
         if stored.is_ok() {
             self.undecided.clear();
         } else if is_open && !self.undecided.contains(&self.len) {
@@ -324,7 +367,17 @@ impl<C: Client> Open<C> {
             self.send_part()?;
         }
         let upload = self.upload.as_mut().expect("there are bytes that are not published");
-        let stored = self.connection.block_on(upload.complete())?;
+        let stored = self.connection.block_on(async {
+            let made = upload.complete().await;
+            match self.limits.publication {
+                Publication::Rename if made.is_ok() => {
+                    let (store, to) = (&self.object.store, self.object.target(&self.mode));
+                    let temporary = upload.name();
+                    by_rename::publish(store, to, temporary, made, self.len, &mut false).await
+                }
+                _ => made,
+            }
+        })?;
         self.upload = None;
         Ok(stored)
     }
@@ -360,7 +413,7 @@ impl<C: Client> Open<C> {
             self.unpublished.abandon();
         }
         let lost = self.len.saturating_sub(published.unwrap_or(0));
-        // Whoever was told of a failure knows.
+        // A reported failure is not reported again.
         if lost > 0 && self.broken.is_none() && !self.was_told && !self.unpublished.is_deleted() {
             let rest = if published.is_some() { "; what was there before stays" } else { "" };
             let is_lock = self.object.name.key.ends_with(LOCK_FILE);

@@ -1,4 +1,4 @@
-//! What is read again comes from the disk, and is what the store has now.
+//! A second read comes from the disk, and equals the store's current version.
 
 use super::store::{Fault, Plugin};
 use super::{GIB, MIB, blocks, content, directory, kept, open, process, range};
@@ -162,7 +162,7 @@ fn eventually_replaced(process: &super::Plugin) {
 }
 
 #[test]
-fn what_a_listing_showed_is_confirmed_before_the_disk_is_read() {
+fn a_listed_version_is_confirmed_before_the_disk_is_read() {
     let directory = directory();
     let process = process(&directory, GIB);
     process.contents().settings.listing_ttl = Duration::from_secs(1000);
@@ -250,7 +250,7 @@ fn beside_a_reader(directory: &TempDir, size: usize) -> Plugin {
 }
 
 #[test]
-fn what_is_appended_is_seen_where_the_end_came_from_the_disk() {
+fn an_append_is_seen_if_the_end_came_from_the_disk() {
     let size = 3 * MIB + 5;
     // The last read ends where the file does, or after it, or there is none.
     for last in [Some(100), Some(101), None] {

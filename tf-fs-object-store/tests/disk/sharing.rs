@@ -100,7 +100,7 @@ fn after_kills_at_any_moment_each_block_is_right() {
 }
 
 #[test]
-fn what_a_killed_process_left_is_deleted_once_it_is_old() {
+fn old_files_of_a_killed_process_are_deleted() {
     let directory = directory();
     let process = with_files(directory.path());
     read(&process, 0);

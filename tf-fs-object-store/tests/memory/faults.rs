@@ -14,7 +14,15 @@ fn swept(
     before: &[&str],
     after: &[&str],
 ) -> Result<u32> {
-    let memory = Memory::default();
+    swept_in(Memory::default(), operation, before, after)
+}
+
+fn swept_in(
+    memory: Memory,
+    operation: impl Fn(&Session<Memory>) -> Result<()>,
+    before: &[&str],
+    after: &[&str],
+) -> Result<u32> {
     let prepare = |_: &Session<Memory>| {
         memory.clear();
         before.iter().for_each(|key| memory.put(key, key.as_bytes().to_vec()));
@@ -49,6 +57,9 @@ fn operations_survive_each_fault_at_each_request() {
     let rename =
         |session: &Session<Memory>| session.connection()?.rename_file(&name("a"), &name("b"));
     assert_eq!(swept(rename, &["a"], &["b"]).unwrap(), 3);
+    let memory = Memory::default();
+    memory.contents().renames = true;
+    assert_eq!(swept_in(memory, rename, &["a", "c"], &["b", "c"]).unwrap(), 2);
     let make = |session: &Session<Memory>| session.connection()?.create_dir(&name("d"));
     assert_eq!(swept(make, &["a"], &["a", "d/"]).unwrap(), 2);
     let delete = |session: &Session<Memory>| session.connection()?.delete_file(&name("a"));

@@ -99,7 +99,7 @@ fn each_operation_reaches_the_store() {
     fs.plugin().settings.store(4, Ordering::Relaxed);
     assert!(filesystem().path_exists(uri("mem://b/a")).unwrap());
     assert_eq!(filesystem().plugin().clients.load(Ordering::Relaxed), 5);
-    // What a listing showed is remembered until a flush, but a region is as long as what is read.
+    // Listed sizes are cached until a flush, but a region is as long as the bytes that are read.
     memory.contents().settings.listing_ttl = std::time::Duration::from_secs(60);
     for (key, other) in [("mem://c/longer", "longer content"), ("mem://c/shorter", "short")] {
         memory.put(&key[8..], b"content".to_vec());

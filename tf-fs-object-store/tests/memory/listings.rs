@@ -112,7 +112,7 @@ fn a_listing_answers_what_follows_it() {
         (0..5).for_each(|n| store.delete_file(&name(&format!("d/part-{n:02}"))).unwrap());
     });
     assert_eq!(count, "5 delete");
-    // Who lists again wants to see what is new.
+    // A second listing must show new names.
     plugin.put("d/other", b"x".to_vec());
     assert_eq!(plugin.children("d").unwrap().len(), 17);
     // A pattern answers, too.
@@ -326,7 +326,7 @@ fn requests_that_need_not_wait_for_others_are_made_at_once() {
     };
     let cases: [(&str, usize, usize, Work); 3] = [
         ("list", 0, 4, exist),
-        // What the source is, what the destination is, and then the copies.
+        // A lookup of the source, one of the destination, and then the copies.
         ("copy", 1, 16, |plugin| plugin.0.rename_file(&name("d"), &name("e")).is_ok()),
         // The second page is listed while the first is deleted.
         ("many", 0, 2, |plugin| plugin.0.delete_recursively(&name("d")).is_ok()),

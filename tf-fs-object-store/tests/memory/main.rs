@@ -3,9 +3,12 @@
 mod faults;
 mod filesystem;
 mod listings;
+mod lookups;
 mod namespace;
 mod readahead;
 mod reading;
+mod renames;
 mod requests;
+mod schemes;
 mod store;
 mod versions;

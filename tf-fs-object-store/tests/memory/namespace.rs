@@ -166,7 +166,7 @@ fn a_directory_of_keys_that_cannot_be_listed_is_empty() {
 }
 
 /// Returns what each operation by name says of the same objects.
-fn operations(plugin: &Plugin) -> Vec<String> {
+pub(crate) fn operations(plugin: &Plugin) -> Vec<String> {
     let connection = &plugin.0;
     let mut said = Vec::new();
     for key in ["", "d", "d/", "d/a", "d/e", "d.x", "top", "to", "d/e/f", "missing", "deep/x"] {
@@ -211,7 +211,7 @@ fn operations(plugin: &Plugin) -> Vec<String> {
     said
 }
 
-/// Lists one directory after the other, and asks for one name after the other.
+/// Lists one directory after the other, and looks up one name after the other.
 fn walk(plugin: &Plugin) {
     for n in 0..30 {
         for file in 0..=n % 5 {
@@ -230,13 +230,13 @@ fn walk(plugin: &Plugin) {
     }
 }
 
-const KEYS: [&str; 10] =
+pub(crate) const KEYS: [&str; 10] =
     ["d/a", "d/e/f", "d/e/g", "d/e/h", "d/e/i", "d.x", "d.y", "deep/x/y/z/1", "top", "top2"];
 
 #[test]
 fn empty_pages_before_others_hide_nothing() {
     let told = operations(&plugin(&KEYS));
-    // What is remembered changes the requests, and no answer.
+    // The cache changes the requests, not the results.
     for ttl in [0, 60] {
         for empty in [0, 1, 2, 7] {
             let plugin = plugin(&KEYS);
@@ -349,7 +349,7 @@ fn keys_that_a_response_says_nothing_of_are_deleted_alone() {
     plugin.0.delete_recursively(&name("d")).map_err(|left| left.error).unwrap();
     assert_eq!(plugin.keys(), [""; 0]);
     assert_eq!(plugin.requests("delete").len(), 20);
-    // What cannot be deleted alone either is left.
+    // A key that cannot be deleted alone either is left.
     plugin.put("d/a", vec![1]);
     plugin.put("d/b", vec![1]);
     plugin.contents().undeletable = Some("d/a".into());
@@ -399,7 +399,7 @@ fn as_many_keys_are_deleted_together_as_the_store_takes() {
         let (least, limit) = if limit == 1 { (10, 16) } else { (2, 4) };
         assert!((least..=limit).contains(&most), "{most} at a time");
     }
-    // A store that does not say so until it is asked.
+    // A store whose first request shows it.
     let plugin = plugin(&keys);
     plugin.contents().delete_limit = 1000;
     plugin.contents().cannot = vec!["many"];
@@ -423,7 +423,7 @@ fn directories_that_have_to_be_empty_are_deleted_after_what_is_in_them() {
         let directories: Vec<_> = deleted.iter().filter(|line| line.ends_with('/')).collect();
         assert_eq!(directories.len(), 5, "each once: {deleted:?}");
     }
-    // What cannot be deleted keeps those that it is in, which are not tried.
+    // A name that cannot be deleted keeps its parents, which are not tried.
     let plugin = plugin(&keys);
     plugin.contents().hierarchical = true;
     plugin.contents().page = Some(100);

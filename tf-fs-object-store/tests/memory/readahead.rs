@@ -42,7 +42,7 @@ fn a_small_file_takes_one_request_and_a_large_file_few() {
 }
 
 #[test]
-fn random_access_asks_for_exactly_what_is_read() {
+fn random_access_requests_exactly_the_bytes_that_are_read() {
     let plugin = with_files(&[("f", 64 * MIB)]);
     let body = content(64 * MIB);
     let reader = plugin.open("f").unwrap();

@@ -91,7 +91,7 @@ fn a_store_that_refuses_conditions_that_hold_gets_none_from_then_on() {
 }
 
 #[test]
-fn a_store_that_sends_little_at_a_time_is_asked_for_the_rest() {
+fn the_rest_of_a_short_response_is_requested() {
     let body = content(3 << 20);
     let read = |most| {
         let plugin = plugin(&[]);

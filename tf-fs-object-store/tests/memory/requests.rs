@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tf_fs_object_store::ErrorKind;
 use tf_fs_plugin::prelude::*;
 
-/// What makes a request of a kind.
+/// An operation that makes a request of a kind.
 type Operation = fn(&Plugin) -> Result<()>;
 
 /// A request of each kind, by the operation that makes it.
@@ -64,7 +64,7 @@ fn an_error_to_retry_immediately_is_retried_whatever_its_kind_and_not_counted() 
             assert_eq!(plugin.requests(request).len(), 81, "{request}");
         }
     }
-    // What is not there is not there, and need not be deleted.
+    // A missing object need not be deleted.
     let plugin = store();
     plugin.inject("delete", [Fault::Fails(ErrorKind::NotFound)]);
     plugin.0.delete_file(&name("f")).unwrap();
@@ -111,7 +111,7 @@ fn time_ends_the_attempts_whatever_their_number() {
 }
 
 #[test]
-fn what_a_store_cannot_do_is_unimplemented_and_loses_nothing() {
+fn an_unsupported_operation_is_unimplemented_and_loses_nothing() {
     for (request, operation) in
         REQUESTS.iter().filter(|(request, _)| !["get", "many"].contains(request))
     {
@@ -153,7 +153,7 @@ fn a_store_without_listings_is_read_and_its_files_are_found() {
 }
 
 #[test]
-fn where_listings_are_denied_single_objects_are_found() {
+fn single_objects_are_found_without_permission_to_list() {
     let denied = || {
         let plugin = store();
         plugin.inject("list", [Fault::Fails(ErrorKind::Denied); 9]);

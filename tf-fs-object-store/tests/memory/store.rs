@@ -1,86 +1,23 @@
 //! A store in memory, whose requests can be counted, refused, held up and cut off.
 
+#[path = "contents.rs"]
+mod contents;
 #[path = "plugin.rs"]
 mod plugin;
 
+pub(crate) use contents::{Contents, Fault};
+use contents::{begin, pass};
 pub(crate) use plugin::{Plugin, name, plugin, range};
 
 use bytes::{Buf, BufMut, Bytes};
-use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 use tf_fs_object_store::{
-    Body, BucketPage, Client, CopyOptions, ErrorKind, GetHead, GetOptions, ListOptions, Name,
-    Object, ObjectMeta, ObjectStore, Page, Range, RequestError, Settings, StoreError,
+    Body, BucketPage, Client, CopyOptions, ErrorKind, GetHead, GetOptions, ListOptions, Lookup,
+    Name, Object, ObjectMeta, ObjectStore, Page, Range, RenameOptions, RequestError, Settings,
+    StoreError,
 };
 use tf_fs_plugin::prelude::*;
-
-/// What is in the store, what was requested, and how the store behaves.
-#[derive(Debug, Default)]
-pub(crate) struct Contents {
-    /// By key, with a number as the version.
-    pub(crate) objects: BTreeMap<String, (Bytes, u64)>,
-    pub(crate) log: Vec<String>,
-    /// What happens to the next requests of a kind, such as `get`.
-    pub(crate) faults: HashMap<&'static str, VecDeque<Option<Fault>>>,
-    /// Listings say that there is more, and return the same token again.
-    pub(crate) circles: bool,
-    /// Pages without a name before each one with names.
-    pub(crate) empty_pages: usize,
-    /// Those pages have names that were not requested.
-    pub(crate) strays: bool,
-    /// Tokens count names: they go on later when names before them are gone.
-    pub(crate) shifts: bool,
-    /// Names are listed in the reverse order.
-    pub(crate) reverse: bool,
-    /// A page begins with the common prefix that the one before ended with, and ends within it, so many times.
-    pub(crate) repeats: usize,
-    /// Listings ignore the delimiter.
-    pub(crate) flat: bool,
-    /// Listings say that there is more, but not how to get it.
-    pub(crate) no_tokens: bool,
-    pub(crate) cannot: Vec<&'static str>,
-    pub(crate) weak_etags: bool,
-    /// No condition of a GET holds.
-    pub(crate) refuses_conditions: bool,
-    /// The most bytes of a response.
-    pub(crate) most: Option<u64>,
-    pub(crate) hides_sizes: bool,
-    /// Names a page, instead of 3.
-    pub(crate) page: Option<usize>,
-    /// A directory is deleted alone, and only when it is empty.
-    pub(crate) hierarchical: bool,
-    pub(crate) undeletable: Option<String>,
-    /// What each GET asked for: the first byte, and the end.
-    pub(crate) ranges: Vec<(u64, u64)>,
-    /// Whether requests with [`Fault::Waits`] or [`Fault::WaitsDone`] go on, and how many have come to wait.
-    pub(crate) gate: (bool, usize),
-    /// Keys that one request deletes.
-    pub(crate) delete_limit: usize,
-    /// The response to such a request confirms nothing.
-    pub(crate) is_quiet: bool,
-    /// So many of those requests delete only their first key: for the others the store reports that it is overloaded.
-    pub(crate) throttled: usize,
-    /// Those of the bucket when it is first used.
-    pub(crate) settings: Settings,
-    /// Requests under way, and the most there were.
-    pub(crate) in_flight: (usize, usize),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    Fails(ErrorKind),
-    /// It says nothing of the store, and is retried at once.
-    RetryNow(ErrorKind),
-    BreaksOff,
-    /// It is never answered.
-    Hangs,
-    /// It waits for the gate, before or after it is done.
-    Waits,
-    WaitsDone,
-    /// The store's code panics while the body arrives.
-    Panics,
-}
 
 #[derive(Debug)]
 pub(crate) struct Bucket {
@@ -114,7 +51,7 @@ impl Default for Memory {
 impl Client for Memory {
     type Store = Bucket;
 
-    const SCHEME: &'static str = "mem";
+    const SCHEMES: &'static [&'static str] = &["mem"];
 
     fn settings(&self) -> Settings {
         self.0.lock().unwrap().settings.clone()
@@ -132,42 +69,6 @@ impl Client for Memory {
             Some(n) if n <= empty => BucketPage::new(Vec::new(), Some((n + 1).to_string())),
             Some(_) => BucketPage::new(vec!["c".into()], None),
         })
-    }
-}
-
-/// Logs a request, and lets it fail if it is to.
-async fn begin(
-    contents: &Mutex<Contents>,
-    kind: &'static str,
-    what: &str,
-) -> Result<Option<Fault>, RequestError> {
-    let fault = {
-        let mut contents = contents.lock().unwrap();
-        contents.log.push(format!("{kind} {what}"));
-        if contents.cannot.contains(&kind) {
-            return Err(RequestError::unsupported(kind));
-        }
-        contents.faults.get_mut(kind).and_then(VecDeque::pop_front).flatten()
-    };
-    match fault {
-        Some(Fault::Fails(kind)) => Err(RequestError::new(kind, "injected")),
-        Some(Fault::RetryNow(kind)) => {
-            Err(RequestError::new(kind, "injected").with_immediate_retry())
-        }
-        Some(Fault::Hangs) => std::future::pending().await,
-        Some(Fault::Waits) => {
-            pass(contents).await;
-            Ok(None)
-        }
-        fault => Ok(fault),
-    }
-}
-
-/// Waits until the gate is open.
-async fn pass(contents: &Mutex<Contents>) {
-    contents.lock().unwrap().gate.1 += 1;
-    while !contents.lock().unwrap().gate.0 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
@@ -224,17 +125,22 @@ impl ObjectStore for Bucket {
     type Error = RequestError;
     type Body = Bytewise;
 
-    const SUPPORTS_START_AFTER: bool = true;
-
     fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    fn supports_start_after(&self) -> bool {
+        true
     }
 
     fn cache_scope(&self) -> Option<String> {
         Some("the store of a test, the same in all its processes".into())
     }
 
-    async fn get(&self, options: GetOptions<'_>) -> Result<(GetHead, Bytewise), RequestError> {
+    async fn get(
+        &self,
+        options: GetOptions<'_>,
+    ) -> Result<(Option<GetHead>, Bytewise), RequestError> {
         let GetOptions { key, range, if_match, .. } = options;
         let attempt = tf_fs_object_store::attempt().number;
         self.contents().ranges.push((range.start, range.end));
@@ -244,7 +150,7 @@ impl ObjectStore for Bucket {
         if fault == Some(Fault::WaitsDone) {
             pass(&self.contents).await;
         }
-        response
+        response.map(|(head, body)| (Some(head), body))
     }
 
     async fn list(&self, query: &ListOptions, token: Option<&str>) -> Result<Page, RequestError> {
@@ -336,6 +242,22 @@ impl ObjectStore for Bucket {
         Ok(page)
     }
 
+    fn supports_lookup(&self) -> bool {
+        self.contents().looks_up
+    }
+
+    async fn lookup(&self, name: &Name) -> Result<Lookup, RequestError> {
+        self.begin("look", &name.key).await?;
+        let contents = self.contents();
+        if let Some((bytes, version)) = contents.objects.get(&name.key) {
+            let meta = ObjectMeta::new(bytes.len() as u64).with_etag(contents.etag(*version));
+            return Ok(Lookup::File(meta));
+        }
+        let below = name.prefix();
+        let is_directory = contents.objects.keys().any(|key| key.starts_with(&below));
+        Ok(if is_directory { Lookup::Directory } else { Lookup::Missing })
+    }
+
     async fn put_marker(&self, marker: &Name) -> Result<(), RequestError> {
         self.begin("put", &marker.key).await?;
         self.contents().objects.insert(marker.key.clone(), (Bytes::new(), 0));
@@ -356,10 +278,6 @@ impl ObjectStore for Bucket {
         }
         contents.objects.remove(&name.key);
         Ok(())
-    }
-
-    fn can_batch_delete(&self, key: &str) -> bool {
-        !self.contents().hierarchical || !key.ends_with('/')
     }
 
     fn delete_many_limit(&self) -> usize {
@@ -407,15 +325,35 @@ impl ObjectStore for Bucket {
         contents.objects.insert(options.dst.key.clone(), (bytes, 1));
         Ok(None)
     }
+
+    fn supports_rename(&self) -> bool {
+        self.contents().renames
+    }
+
+    async fn rename(
+        from: &Arc<Self>,
+        _: &Arc<Self>,
+        options: RenameOptions<'_>,
+    ) -> Result<Option<ObjectMeta>, RequestError> {
+        let fault = from.begin("rename", &options.src.key).await?;
+        let mut contents = from.contents();
+        if !options.replace && contents.objects.contains_key(&options.dst.key) {
+            return Err(RequestError::new(ErrorKind::Precondition, "there is one"));
+        }
+        let missing = || RequestError::new(ErrorKind::NotFound, "no such object");
+        let object = contents.objects.remove(&options.src.key).ok_or_else(missing)?;
+        contents.objects.insert(options.dst.key.clone(), object);
+        match fault {
+            Some(Fault::Lost) => Err(RequestError::new(ErrorKind::Transient, "no response")),
+            _ => Ok(None),
+        }
+    }
 }
 
 impl Body for Bytewise {
     type Error = RequestError;
 
-    async fn fill(
-        &mut self,
-        to: &mut (impl BufMut + Send + ?Sized),
-    ) -> Result<usize, RequestError> {
+    async fn fill(&mut self, to: &mut (impl BufMut + Send)) -> Result<usize, RequestError> {
         assert!(!self.panics, "the store's code has a defect");
         if self.breaks_off && self.left.len() <= 1000 {
             return Err(RequestError::new(ErrorKind::Transient, "broken off"));
@@ -425,12 +363,6 @@ impl Body for Bytewise {
         to.put_slice(&self.left[..n]);
         self.left.advance(n);
         Ok(n)
-    }
-}
-
-impl Contents {
-    fn etag(&self, version: u64) -> String {
-        format!("{}\"{version}\"", if self.weak_etags { "W/" } else { "" })
     }
 }
 

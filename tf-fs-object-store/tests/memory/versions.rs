@@ -54,7 +54,7 @@ fn a_file_that_is_replaced_while_it_is_read_is_not_mixed() {
 }
 
 #[test]
-fn what_a_listing_showed_needs_no_request_to_open() {
+fn a_listed_file_opens_without_a_request() {
     let (plugin, reader) = open_listed(content(100_000));
     assert!(range(&reader, 0, 200_000).unwrap() == content(100_000));
     assert_eq!(plugin.take_ranges().len(), 1);
@@ -81,7 +81,7 @@ fn a_listed_version_that_is_replaced_is_read_by_no_thread() {
 }
 
 #[test]
-fn what_turns_out_to_be_gone_is_not_remembered() {
+fn a_missing_object_is_removed_from_the_cache() {
     for offset in [0, 1000, 5000] {
         let (plugin, reader) = open_listed(content(1000));
         plugin.contents().objects.clear();
@@ -91,7 +91,7 @@ fn what_turns_out_to_be_gone_is_not_remembered() {
 }
 
 #[test]
-fn the_end_of_a_listed_version_is_asked_for_once() {
+fn the_end_of_a_listed_version_is_requested_once() {
     let (plugin, reader) = open_listed(content(1000));
     assert!(range(&reader, 1000, 0).unwrap().is_empty());
     assert_eq!(plugin.take_ranges().len(), 0, "nothing is wanted");
@@ -99,7 +99,7 @@ fn the_end_of_a_listed_version_is_asked_for_once() {
         assert!(range(&reader, 1000, 10).unwrap().is_empty());
         assert_eq!(plugin.take_ranges().len(), requests);
     }
-    // What is longer by now does not end there.
+    // A file that is longer by now does not end there.
     let (plugin, reader) = open_listed(content(1000));
     plugin.put("f", other(2000));
     assert!(range(&reader, 1000, 3000).unwrap() == other(2000)[1000..]);
@@ -164,7 +164,7 @@ fn any_other_change_than_growth_is_an_error() {
         let error = range(&reader, 14, 100).unwrap_err();
         assert_eq!(error.code(), Code::FailedPrecondition, "{error:#}");
     }
-    // Deleted: it ends where it ended. And an end that was read is not asked for again within the time of a listing.
+    // A deleted file ends where it ended, and its known end causes no request within the time of a listing.
     for ttl in [0, 60] {
         let plugin = with_ttl(Duration::from_secs(ttl));
         plugin.put("f", b"what was there".to_vec());

@@ -1,15 +1,15 @@
 //! Nobody else's object is replaced unnoticed, whatever becomes of the responses.
 
-use crate::store::{Fault, MIB, Plugin, Versions, parts, store};
+use crate::store::{Fault, MIB, Plugin, Versions, atomic, parts, store};
 use crate::{append, content, in_parts};
-use tf_fs_object_store::{CopyLimits, ErrorKind, PartLimits, WriteLimits, Writer};
+use tf_fs_object_store::{CopyLimits, ErrorKind, PartLimits, Writer};
 use tf_fs_plugin::prelude::*;
 
 const THEIRS: &[u8] = b"theirs";
 
 /// Returns a store that checks conditions, and one that does not.
 fn stores() -> [Plugin; 2] {
-    let limits = WriteLimits::default().with_parts(parts());
+    let limits = atomic().with_parts(parts());
     [store(limits), store(limits.without_conditions())]
 }
 
@@ -29,7 +29,7 @@ fn last(is_large: bool) -> &'static str {
 }
 
 #[test]
-fn what_somebody_else_wrote_meanwhile_stays() {
+fn another_writers_object_stays() {
     for plugin in stores() {
         for is_large in [false, true] {
             let (mut writer, _) = appended(&plugin, is_large);
@@ -95,7 +95,7 @@ fn a_write_whose_response_is_lost_is_found() {
 }
 
 #[test]
-fn where_the_store_does_not_tell_whose_it_is_the_error_says_so() {
+fn an_error_says_that_the_store_cannot_tell_whose_object_it_is() {
     for plugin in stores() {
         plugin.contents().has_checksums = false;
         for is_large in [false, true] {
@@ -110,7 +110,7 @@ fn where_the_store_does_not_tell_whose_it_is_the_error_says_so() {
 }
 
 #[test]
-fn what_replaced_a_write_whose_response_was_lost_stays() {
+fn an_object_that_replaced_a_write_with_a_lost_response_stays() {
     for plugin in stores() {
         for is_large in [false, true] {
             let (mut writer, _) = appended(&plugin, is_large);
@@ -177,7 +177,7 @@ fn bytes_after_a_flush_that_was_done_unnoticed_are_added_to_it() {
 }
 
 #[test]
-fn what_replaced_a_flush_that_was_done_unnoticed_stays() {
+fn an_object_that_replaced_a_flush_with_a_lost_response_stays() {
     for plugin in stores() {
         for (theirs, has_checksums) in [(&b"1234"[..], true), (b"12345", true), (b"one ", false)] {
             plugin.contents().objects.clear();
@@ -235,7 +235,7 @@ fn errors_are_retried_by_their_kind() {
 
 #[test]
 fn a_race_that_the_store_does_not_check_is_noticed_after_it() {
-    let limits = WriteLimits::default().with_parts(parts());
+    let limits = atomic().with_parts(parts());
     let checking = store(limits);
     let (mut writer, _) = appended(&checking, false);
     checking.fails("put", Fault::Raced(THEIRS));
@@ -313,9 +313,9 @@ fn a_store_that_has_fewer_bytes_than_were_written_is_an_error() {
 }
 
 #[test]
-fn what_is_too_small_to_be_copied_is_published_by_the_close() {
+fn a_file_too_small_to_be_copied_is_published_by_the_close() {
     let copies = Some(CopyLimits { smallest: 4 * MIB, largest: 8 * MIB, usual: 8 * MIB });
-    let limits = WriteLimits::default().with_parts(PartLimits { copies, ..parts() });
+    let limits = atomic().with_parts(PartLimits { copies, ..parts() });
     let plugin = store(limits);
     let bytes = content(3 << 20);
     let mut writer = plugin.create("f").unwrap();
@@ -326,4 +326,35 @@ fn what_is_too_small_to_be_copied_is_published_by_the_close() {
     writer.close().unwrap();
     assert!(plugin.bytes("f").unwrap() == bytes);
     assert!(!plugin.take_log().iter().any(|line| line.starts_with("copy")), "nothing is copied");
+}
+
+#[test]
+fn a_store_may_check_one_kind_of_condition() {
+    // No object of this name: the engine looks before and after.
+    let plugin = store(atomic().without_create_check());
+    let mut writer = plugin.append_to("new").unwrap();
+    writer.append(b"1").unwrap();
+    writer.close().unwrap();
+    assert_eq!(plugin.take_log(), ["head new", "head new", "put new of 1", "head new"]);
+    // This object: the store checks, and keeps what somebody else wrote.
+    let mut writer = plugin.append_to("new").unwrap();
+    writer.append(b"2").unwrap();
+    writer.close().unwrap();
+    assert_eq!(plugin.take_log(), ["head new", "get new from 0", "put new of 2"]);
+    let mut writer = plugin.append_to("new").unwrap();
+    writer.append(b"3").unwrap();
+    plugin.put("new", THEIRS);
+    assert_eq!(writer.close().unwrap_err().code(), Code::FailedPrecondition);
+    assert_eq!(plugin.bytes("new").unwrap(), THEIRS);
+    // The other way round.
+    let plugin = store(atomic().without_update_check());
+    let mut writer = plugin.append_to("new").unwrap();
+    writer.append(b"1").unwrap();
+    writer.close().unwrap();
+    assert_eq!(plugin.take_log(), ["head new", "put new of 1"]);
+    let mut writer = plugin.append_to("new").unwrap();
+    writer.append(b"2").unwrap();
+    writer.close().unwrap();
+    let requests = ["head new", "get new from 0", "head new", "put new of 2", "head new"];
+    assert_eq!(plugin.take_log(), requests);
 }

@@ -1,4 +1,4 @@
-//! What a store in memory holds, and what happens to its requests.
+//! The objects of a store in memory, and the faults of its requests.
 
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -8,13 +8,13 @@ use tf_fs_object_store::{
 };
 use tf_fs_plugin::prelude::*;
 
-/// What is in the store, and what was requested.
+/// The store's objects and its log of requests.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     pub(crate) objects: BTreeMap<String, Object>,
     pub(crate) uploads: HashMap<String, BTreeMap<u32, Bytes>>,
     pub(crate) log: Vec<String>,
-    /// What happens to the next requests of a kind.
+    /// The faults of the next requests of a kind.
     pub(crate) faults: VecDeque<(&'static str, Fault)>,
     /// Whether the store tells what bytes an object has.
     pub(crate) has_checksums: bool,
@@ -133,7 +133,11 @@ impl Contents {
             }
             PutMode::Update(stored) => stored.etag.is_none(),
         };
-        if limits.checks_conditions && !holds {
+        let checks = match to.mode {
+            PutMode::Create => limits.checks_create,
+            PutMode::Overwrite | PutMode::Update(_) => limits.checks_update,
+        };
+        if checks && !holds {
             return Err(RequestError::new(ErrorKind::Precondition, "precondition"));
         }
         let stored = self.put(key, bytes, to.attributes.clone());

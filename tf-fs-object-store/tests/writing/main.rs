@@ -6,8 +6,8 @@ mod model;
 mod store;
 mod visible;
 
-use store::{Fault, MIB, Plugin, name, parts, store, with_settings};
-use tf_fs_object_store::{Attributes, ErrorKind, PartLimits, Settings, WriteLimits, Writer};
+use store::{Fault, MIB, Plugin, atomic, name, parts, store, with_settings};
+use tf_fs_object_store::{Attributes, ErrorKind, PartLimits, Settings, Writer};
 use tf_fs_plugin::prelude::*;
 
 /// Returns bytes that differ from those at neighbouring positions.
@@ -24,7 +24,7 @@ pub(crate) fn append(writer: &mut Writer<Plugin>, bytes: &[u8]) -> Result<()> {
 
 /// Creates a store with a multipart upload.
 pub(crate) fn in_parts() -> Plugin {
-    store(WriteLimits::default().with_parts(parts()))
+    store(atomic().with_parts(parts()))
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_large_file_is_sent_while_it_is_written_and_visible_at_its_close() {
 #[test]
 fn parts_keep_the_limits_of_the_store() {
     let few = PartLimits { most: 20, copies: None, ..parts() };
-    let plugin = store(WriteLimits::default().with_parts(few));
+    let plugin = store(atomic().with_parts(few));
     let mut writer = plugin.create("f").unwrap();
     append(&mut writer, &content(40 << 20)).unwrap();
     writer.close().unwrap();
@@ -119,7 +119,7 @@ fn a_flush_publishes_new_bytes_by_a_copy_of_the_old() {
 
 #[test]
 fn a_flush_without_copies_publishes_while_the_file_is_one_part() {
-    let plugin = store(WriteLimits::default().with_parts(PartLimits { copies: None, ..parts() }));
+    let plugin = store(atomic().with_parts(PartLimits { copies: None, ..parts() }));
     let bytes = content(3 << 20);
     let mut writer = plugin.create("f").unwrap();
     writer.append(&bytes[..10]).unwrap();
@@ -130,7 +130,7 @@ fn a_flush_without_copies_publishes_while_the_file_is_one_part() {
     assert_eq!(plugin.bytes("f").unwrap().len(), 10);
     writer.close().unwrap();
     assert!(plugin.bytes("f").unwrap() == bytes);
-    let whole = store(WriteLimits::default());
+    let whole = store(atomic());
     let mut writer = whole.create("f").unwrap();
     for end in [1 << 20, 2 << 20, 3 << 20] {
         append(&mut writer, &bytes[end - MIB as usize..end]).unwrap();
@@ -143,7 +143,7 @@ fn a_flush_without_copies_publishes_while_the_file_is_one_part() {
 #[test]
 fn equal_parts_stay_equal_after_a_flush_and_an_append() {
     let settings = Settings::default().with(|settings| settings.write_parts_equal = true);
-    let plugin = with_settings(WriteLimits::default().with_parts(parts()), settings);
+    let plugin = with_settings(atomic().with_parts(parts()), settings);
     let bytes = content(8_000_000);
     let mut writer = plugin.create("f").unwrap();
     let mut start = 0;
@@ -170,11 +170,7 @@ fn equal_parts_stay_equal_after_a_flush_and_an_append() {
 #[test]
 fn an_object_is_appended_to_and_keeps_its_attributes() {
     let no_copies = PartLimits { copies: None, ..parts() };
-    let ways = [
-        WriteLimits::default(),
-        WriteLimits::default().with_parts(parts()),
-        WriteLimits::default().with_parts(no_copies),
-    ];
+    let ways = [atomic(), atomic().with_parts(parts()), atomic().with_parts(no_copies)];
     for limits in ways {
         for len in [0, 10, 3 << 20] {
             let (plugin, bytes) = (store(limits), content(len + 2_000_000));
@@ -204,7 +200,7 @@ fn an_object_is_appended_to_and_keeps_its_attributes() {
 }
 
 #[test]
-fn what_is_read_to_be_sent_again_is_what_the_checksum_says() {
+fn bytes_that_are_read_to_be_resent_match_the_checksum() {
     let plugin = in_parts();
     plugin.put("f", &b"before"[..]);
     // The version is the same, its bytes are not: a disk or a proxy is broken.
@@ -215,7 +211,7 @@ fn what_is_read_to_be_sent_again_is_what_the_checksum_says() {
 
 #[test]
 fn a_store_that_only_reads_says_so_at_once() {
-    let plugin = store(WriteLimits::default().with_max_put(0));
+    let plugin = store(atomic().with_max_put(0));
     for opened in [plugin.create("f"), plugin.append_to("f")] {
         assert_eq!(opened.unwrap_err().code(), Code::Unimplemented);
     }
@@ -223,8 +219,8 @@ fn a_store_that_only_reads_says_so_at_once() {
 }
 
 #[test]
-fn what_no_request_can_hold_is_refused_before_it_is_lost() {
-    let plugin = store(WriteLimits::default().with_max_put(1000));
+fn a_file_larger_than_any_request_is_refused_before_it_is_lost() {
+    let plugin = store(atomic().with_max_put(1000));
     let mut writer = plugin.create("f").unwrap();
     writer.append(&[1; 1000]).unwrap();
     assert_eq!(writer.append(&[1]).unwrap_err().code(), Code::ResourceExhausted);
@@ -234,9 +230,9 @@ fn what_no_request_can_hold_is_refused_before_it_is_lost() {
 }
 
 #[test]
-fn what_one_request_cannot_hold_is_sent_in_parts() {
+fn a_file_larger_than_one_request_is_sent_in_parts() {
     let parts = PartLimits { smallest: 1, ..parts() };
-    let plugin = store(WriteLimits::default().with_max_put(500_000).with_parts(parts));
+    let plugin = store(atomic().with_max_put(500_000).with_parts(parts));
     let bytes = content(600_000);
     let mut writer = plugin.create("f").unwrap();
     append(&mut writer, &bytes).unwrap();
@@ -279,7 +275,7 @@ fn a_part_is_sent_again_and_a_part_that_is_lost_for_good_fails_the_file() {
 }
 
 #[test]
-fn what_this_process_deleted_goes_nowhere() {
+fn a_file_that_this_process_deleted_is_not_published() {
     let plugin = in_parts();
     let mut writer = plugin.create("f").unwrap();
     writer.append(b"1").unwrap();
@@ -291,7 +287,7 @@ fn what_this_process_deleted_goes_nowhere() {
 
 #[test]
 fn flushes_follow_the_settings() {
-    let limits = WriteLimits::default();
+    let limits = atomic();
     for settings in [
         Settings::default().with(|settings| settings.publish_on_flush = false),
         Settings::default()

@@ -1,11 +1,11 @@
 //! Random operations on the store, and on a model of a bucket: objects with exact keys, and directories that they imply.
 
 use crate::content;
-use crate::store::{Fault, Memory, Plugin, Versions, name, parts, with_settings};
+use crate::store::{Fault, Memory, Plugin, Versions, atomic, name, parts, with_settings};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use tf_fs_object_store::{Connection, ErrorKind, Reader, Settings, WriteLimits, Writer};
+use tf_fs_object_store::{Connection, ErrorKind, Reader, Settings, Writer};
 use tf_fs_plugin::prelude::*;
 
 type Objects = BTreeMap<String, Bytes>;
@@ -25,7 +25,7 @@ enum Op {
     Copy(&'static str),
 }
 
-/// What is at a path: nothing, a file, a directory, or an object `a` beside one that begins with `a/`.
+/// The kind of a path: nothing, a file, a directory, or an object `a` next to one that begins with `a/`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Found {
     Nothing,
@@ -231,7 +231,7 @@ struct Way {
 /// Runs a random sequence. A root is a directory that no other sequence uses.
 fn sequence(way: Way, seed: u64) {
     let settings = Settings::default().with(|settings| settings.listing_ttl = way.ttl);
-    let plugin = with_settings(WriteLimits::default().with_parts(parts()), settings);
+    let plugin = with_settings(atomic().with_parts(parts()), settings);
     plugin.contents().versions = way.versions;
     let mut state = seed;
     let mut next = |most: usize| {
@@ -330,7 +330,7 @@ fn operations_do_what_the_model_does() {
 }
 
 #[test]
-fn what_is_remembered_of_names_changes_no_answer() {
+fn cached_names_change_no_result() {
     sequences(Way { ttl: Duration::from_secs(60), ..Way::default() });
 }
 

@@ -7,8 +7,9 @@ use std::time::Duration;
 use tf_fs_object_store::{
     Attributes, Body, Client, Connect, Connection, Content, CopyLimits, CopyOptions, ErrorKind,
     GetHead, GetOptions, ListOptions, Multipart, Name, Object as ListedObject, ObjectMeta,
-    ObjectStore, Page, Part, PartLimits, Payload, Process, PutOptions, Range, RequestError,
-    Settings, StoreError, StoredObject, WriteLimits, Writer, same_etag,
+    ObjectStore, Page, Part, PartLimits, Payload, Process, Publication, PutOptions, Range,
+    RenameOptions, RequestError, Settings, StoreError, StoredObject, WriteLimits, Writer,
+    same_etag,
 };
 use tf_fs_plugin::prelude::*;
 
@@ -46,6 +47,11 @@ pub(crate) fn parts() -> PartLimits {
 
 pub(crate) fn name(key: &str) -> Name {
     Name::new("mem", "b", key)
+}
+
+/// Returns the limits of a store that makes an object visible in one step.
+pub(crate) fn atomic() -> WriteLimits {
+    WriteLimits::new(Publication::Atomic)
 }
 
 /// Creates an empty store with these limits, in parts of a MiB.
@@ -106,14 +112,14 @@ impl Plugin {
 impl Memory {
     /// Returns whether the store checks conditions.
     pub(crate) fn checks(&self) -> bool {
-        self.limits.checks_conditions
+        self.limits.checks_create && self.limits.checks_update
     }
 }
 
 impl Client for Memory {
     type Store = Bucket;
 
-    const SCHEME: &'static str = "mem";
+    const SCHEMES: &'static [&'static str] = &["mem"];
 
     async fn open(&self, _: &Arc<str>) -> Result<Bucket> {
         let Self { settings, limits, contents } = self.clone();
@@ -135,13 +141,15 @@ impl ObjectStore for Bucket {
     type Error = RequestError;
     type Body = Rest;
 
-    const STABLE_PAGE_TOKENS: bool = true;
-
     fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    async fn get(&self, options: GetOptions<'_>) -> Result<(GetHead, Rest), RequestError> {
+    fn has_stable_page_tokens(&self) -> bool {
+        true
+    }
+
+    async fn get(&self, options: GetOptions<'_>) -> Result<(Option<GetHead>, Rest), RequestError> {
         let mut contents = self.contents();
         let GetOptions { key, range, if_match, .. } = options;
         contents.begin("get", key, format!("get {key} from {}", range.start))?;
@@ -155,7 +163,8 @@ impl ObjectStore for Bucket {
         let size = object.bytes.len() as u64;
         let (start, end) = (range.start.min(size), range.end.min(size));
         let body = Rest(object.bytes.slice(start as usize..end as usize));
-        Ok((GetHead::new(size, end).with_etag(etag).with_modified(modified), body))
+        let head = GetHead::new(size, end).with_etag(etag).with_modified(modified);
+        Ok((Some(head), body))
     }
 
     /// Pages have four names; a token is the last of them.
@@ -216,6 +225,29 @@ impl ObjectStore for Bucket {
         // Of the same version, by which a copy is known.
         contents.objects.insert(options.dst.key.clone(), object);
         Ok(Some(copied))
+    }
+
+    fn supports_rename(&self) -> bool {
+        self.limits.publication == Publication::Rename
+    }
+
+    async fn rename(
+        from: &Arc<Self>,
+        _: &Arc<Self>,
+        options: RenameOptions<'_>,
+    ) -> Result<Option<ObjectMeta>, RequestError> {
+        let mut contents = from.contents();
+        let (src, dst) = (&options.src.key, &options.dst.key);
+        contents.begin("rename", dst, format!("rename {dst}"))?;
+        if !options.replace && contents.objects.contains_key(dst) {
+            return Err(RequestError::new(ErrorKind::Precondition, "there is one"));
+        }
+        let object = contents.objects.remove(src);
+        let object =
+            object.ok_or_else(|| RequestError::new(ErrorKind::NotFound, "no such object"))?;
+        let meta = contents.meta(&object);
+        contents.objects.insert(dst.clone(), object);
+        Ok(Some(meta))
     }
 
     fn is_copy(source: &ObjectMeta, destination: &ObjectMeta) -> bool {
@@ -351,10 +383,7 @@ impl ObjectStore for Bucket {
 impl Body for Rest {
     type Error = RequestError;
 
-    async fn fill(
-        &mut self,
-        to: &mut (impl BufMut + Send + ?Sized),
-    ) -> Result<usize, RequestError> {
+    async fn fill(&mut self, to: &mut (impl BufMut + Send)) -> Result<usize, RequestError> {
         let n = self.0.len().min(to.remaining_mut()).min(100_000);
         to.put_slice(&self.0[..n]);
         self.0.advance(n);

@@ -1,10 +1,10 @@
 //! Files open for writing as this process and others see them, and what ends them.
 
-use crate::store::{Fault, Plugin, name, parts, store, with_settings};
+use crate::store::{Fault, Plugin, atomic, name, parts, store, with_settings};
 use crate::{append, content, in_parts};
 use std::sync::Mutex;
 use std::time::Duration;
-use tf_fs_object_store::{ErrorKind, Reader, Settings, WriteLimits};
+use tf_fs_object_store::{ErrorKind, Reader, Settings};
 use tf_fs_plugin::prelude::*;
 
 fn code<T>(outcome: Result<T>) -> Option<Code> {
@@ -58,10 +58,10 @@ fn for_this_process_a_file_exists_from_when_it_is_opened() {
 }
 
 #[test]
-fn what_this_process_wrote_needs_no_question() {
+fn a_file_that_this_process_wrote_needs_no_lookup() {
     let settings =
         Settings::default().with(|settings| settings.listing_ttl = Duration::from_secs(60));
-    let plugin = with_settings(WriteLimits::default(), settings);
+    let plugin = with_settings(atomic(), settings);
     let connection = &plugin.0;
     let asked = |expected: &[&str]| assert_eq!(plugin.take_log(), expected);
     connection.recursively_create_dir(&name("d/new")).unwrap();
@@ -102,7 +102,7 @@ fn a_file_that_is_dropped_keeps_what_was_flushed() {
 }
 
 #[test]
-fn of_two_writers_of_a_name_each_is_whole() {
+fn each_of_two_writers_of_a_name_publishes_a_whole_file() {
     let plugin = in_parts();
     let (mut one, mut two) = (plugin.create("f").unwrap(), plugin.create("f").unwrap());
     append(&mut one, &content(3 << 20)).unwrap();
@@ -115,7 +115,7 @@ fn of_two_writers_of_a_name_each_is_whole() {
 }
 
 #[test]
-fn what_is_deleted_while_it_is_written_stays_deleted() {
+fn a_file_deleted_while_it_is_written_stays_deleted() {
     let deletions: [fn(&Plugin) -> Result<()>; 2] = [
         |plugin| plugin.0.delete_file(&name("d/f")),
         |plugin| plugin.0.delete_recursively(&name("d")).map_err(|left| left.error),
@@ -210,7 +210,7 @@ impl log::Log for Warnings {
 }
 
 #[test]
-fn what_is_lost_is_warned_of() {
+fn losses_cause_a_warning() {
     let _ = log::set_logger(&Warnings);
     log::set_max_level(log::LevelFilter::Warn);
     let lost = |key: &str| {
@@ -221,7 +221,7 @@ fn what_is_lost_is_warned_of() {
             .cloned()
             .collect::<Vec<_>>()
     };
-    let plugin = store(WriteLimits::default().with_parts(parts()));
+    let plugin = store(atomic().with_parts(parts()));
     // As `Dataset.cache` does.
     let mut writer = plugin.create("a.lockfile").unwrap();
     writer.append(b"Created at: 1").unwrap();
@@ -237,7 +237,7 @@ fn what_is_lost_is_warned_of() {
     let mut writer = plugin.create("lost").unwrap();
     writer.append(b"four").unwrap();
     drop(writer);
-    // What was appended after a failure that was made good is news.
+    // Bytes that were appended after a repaired failure are new.
     plugin.fails("put", Fault::Fails(ErrorKind::Permanent));
     let mut writer = plugin.create("again").unwrap();
     writer.append(b"four").unwrap();

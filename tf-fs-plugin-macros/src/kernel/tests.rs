@@ -20,7 +20,27 @@ fn all_options_are_heeded() {
     assert!(all.contains(expected), "{all}");
     assert!(!all.contains("::se_plugin"), "{all}");
     let plain = output("op = \"_X\"", "impl a::Kernel for X {}");
-    assert!(plain.contains("Registration::new::<__SeKernel<>>"), "{plain}");
+    assert!(plain.contains("registration::<__SeKernel<>>"), "{plain}");
+}
+
+#[test]
+fn kernels_of_a_library_are_listed_for_any_platform() {
+    let item = "#[doc = \"d\"] #[allow(x)] #[se_plugin::kernel(op = \"B\", types(T = u8))] \
+                impl<P: Gpu, T: Element> Kernel for Relu<P, T> where P: Own { type Platform = P; fn new() {} }";
+    let output = output("op = \"A\", types(T = [f32, f64])", item);
+    let listed = "#[allow(x)]impl<P:Gpu,T:Element>::se_plugin::__private::LibraryKernelforRelu<P,T>whereP:Own{";
+    assert!(output.contains(listed), "{output}");
+    for expected in ["<P,f32>>(\"A\"", "<P,f64>>(\"A\"", "<P,u8>>(\"B\""] {
+        assert!(
+            output.contains(&format!(
+                "list.push(::se_plugin::__private::registration::<__SeKernel{expected}"
+            )),
+            "{output}"
+        );
+    }
+    // Nothing is collected, and the attribute below is used up.
+    assert!(!output.contains("collect!") && !output.contains("#[se_plugin::kernel"), "{output}");
+    assert!(output.starts_with("#[doc=\"d\"]#[allow(x)]impl<"), "{output}");
 }
 
 #[test]
@@ -35,6 +55,7 @@ fn mistakes_say_what_to_write() {
         ("op = \"A\", on = 1", PLAIN, "unknownoption`on`"),
         ("\"A\"", PLAIN, "expectedanoption:oneof`op"),
         ("op = \"A\"", ITEM, "whichtypescan`T`be?"),
+        ("op = \"A\"", ITEM, "ifitistheplatform,write`typePlatform=T;`"),
         ("op = \"A\", types(T = [])", ITEM, "`T`hasnotypes"),
         ("op = \"A\", types()", ITEM, "thelistisempty"),
         ("op = \"A\", types", ITEM, "expectedalist;write`types(T"),

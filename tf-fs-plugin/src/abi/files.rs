@@ -15,7 +15,7 @@ use tf_plugin_core::__private::boundary::{
 };
 use tf_plugin_core::{Code, Error, Result};
 
-/// What `plugin_file` of a [`TF_WritableFile`] points to. The host promises one thread at a time;
+/// The state behind `plugin_file` of a [`TF_WritableFile`]. The host promises one thread at a time;
 /// this makes that sound, and remembers a panic.
 type WriterState<W> = Exclusive<OpenWriter<W>>;
 
@@ -33,7 +33,7 @@ impl<W> OpenWriter<W> {
     }
 }
 
-/// What `plugin_memory_region` points to.
+/// The state behind `plugin_memory_region`.
 pub(super) struct RegionState<R> {
     /// Borrowed by `start` until it is dropped; nothing else touches it.
     region: R,

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_mapped() {
+    fn files_that_cannot_be_mapped() {
         let empty = Scratch::new(b"").map().unwrap_err();
         assert_eq!(empty.code(), Code::InvalidArgument);
         let directory = MappedRegion::new(&File::open(std::env::temp_dir()).unwrap());

@@ -20,7 +20,7 @@ use tf_fs_sys::{
 use tf_plugin_core::__private::boundary::{Panic, fork, log_error, watch_panics};
 use tf_plugin_core::Result;
 
-/// What a crate exports: implemented by `#[filesystem_plugin]` for the filesystem itself, and by
+/// The filesystems that a crate exports: implemented by `#[filesystem_plugin]` for the filesystem itself, and by
 /// `filesystem_plugins!` for the type `FilesystemPlugins`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a filesystem that is exported",
@@ -33,8 +33,21 @@ pub trait Plugin: 'static {
     fn registrations() -> &'static [&'static Registration];
 }
 
+impl Registration {
+    /// Creates the registration of `F` under `scheme`, for the static that `S` refers to.
+    #[must_use]
+    pub const fn new<F: Filesystem, S: Scheme>(scheme: &'static str) -> Self {
+        Self {
+            scheme,
+            provided: F::PROVIDED,
+            tables: const { &tables::<F>(filesystem::init::<F, S>) },
+            live: AtomicUsize::new(0),
+        }
+    }
+}
+
 /// Returns the tables of `F`, whose filesystems `init` creates.
-pub(super) const fn tables<F: Filesystem>(init: filesystem::Init) -> Tables {
+const fn tables<F: Filesystem>(init: filesystem::Init) -> Tables {
     Tables {
         filesystem: configuration::add_to::<F>(transactions::add_to::<F>(filesystem::ops::<F>(
             init,

@@ -1,8 +1,5 @@
 //! A scheme with the tables that serve it, and the number of its filesystems that the host has.
 
-use super::filesystem;
-use super::register::tables;
-use crate::filesystem::Filesystem;
 use crate::operations::Operations;
 use core::sync::atomic::AtomicUsize;
 use tf_fs_sys::{
@@ -50,17 +47,6 @@ pub(super) struct Tables {
 }
 
 impl Registration {
-    /// Creates the registration of `F` under `scheme`, for the static that `S` refers to.
-    #[must_use]
-    pub const fn new<F: Filesystem, S: Scheme>(scheme: &'static str) -> Self {
-        Self {
-            scheme,
-            provided: F::PROVIDED,
-            tables: const { &tables::<F>(filesystem::init::<F, S>) },
-            live: AtomicUsize::new(0),
-        }
-    }
-
     /// Returns the ELF note in which the shared library describes this registration.
     #[must_use]
     pub const fn note<const N: usize>(&self, panic_abort: bool) -> ElfNote<N> {

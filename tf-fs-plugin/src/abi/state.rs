@@ -1,4 +1,4 @@
-//! What the host's `void*` of a filesystem points to, and how slots access it.
+//! The state behind the host's `void*` of a filesystem, and how slots access it.
 
 use super::registration::Registration;
 use super::tokens::Tokens;

@@ -302,7 +302,7 @@ fn a_name_finds_its_filesystem_as_in_tensorflow() {
 }
 
 #[test]
-fn null_slots_get_tensorflows_answers() {
+fn null_slots_behave_as_in_tensorflow() {
     let host = Host::new();
     let mut offer = Offer::good(c"x");
     filesystem(&mut offer).new_writable_file = Some(broken::open_writer);

@@ -140,7 +140,7 @@ fn names_that_tensorflow_cannot_list_are_left_out() {
 }
 
 #[test]
-fn an_error_that_nobody_wants_may_panic_when_dropped() {
+fn a_discarded_error_may_panic_when_dropped() {
     let host = Host::load::<NoCreation>().expect("loaded");
     assert!(
         !host.filesystem("fixed").expect("there").all_paths_exist(&["fixed://h/a"]).expect("asked")

@@ -158,7 +158,7 @@ mod again {
 }
 
 #[test]
-fn registering_a_plugin_twice_is_no_error() {
+fn registering_a_plugin_twice_is_not_an_error() {
     use again::Again;
     let host = Host::new();
     crate::trips::arm("again", crate::trips::Trip::Fail(Code::Unavailable), 0);

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use tf_fs_plugin::{Code, Error, Result};
 
-/// What happens at a place that a test has armed.
+/// The fault at a place that a test has armed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Trip {
     /// Panics with a text.

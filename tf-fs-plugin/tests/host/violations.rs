@@ -368,7 +368,7 @@ fn check_panics_with_the_list() {
 }
 
 #[test]
-fn tensorflows_glob_swallows_errors_and_asks_about_each_match() {
+fn tensorflows_glob_swallows_errors_and_queries_each_match() {
     let host = broken_host(filesystem(|ops| {
         ops.get_children = Some(broken::list_sub);
         ops.path_exists = Some(broken::ok_path);

@@ -1,4 +1,4 @@
-//! What a writable file says after it was closed, or was not.
+//! A writable file after `close`, and without it.
 
 use crate::full::{Full, alive};
 use crate::support::{code, fails};

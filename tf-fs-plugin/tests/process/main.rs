@@ -1,4 +1,4 @@
-//! What concerns the whole process: the logger, and mistakes that end it.
+//! Process-wide parts: the logger, and mistakes that end the process.
 
 #[expect(unsafe_code, reason = "a hand-made plugin, and a mistake on purpose")]
 mod abi;

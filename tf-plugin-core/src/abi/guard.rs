@@ -1,28 +1,19 @@
 //! The guard around every slot: nothing unwinds into C, and a status is always written.
 
-use super::status;
-use crate::error::{Code, Error, Result};
-use core::ffi::CStr;
+use super::failure_log::log_error;
+use super::panic::{Panic, discard};
+use super::status::{self, SlotStatus};
+use crate::error::{Error, Result};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tf_fs_sys::TF_Status;
 
-/// What a slot returns: a value, and the content of its status.
+/// The result of a slot: a value, and the content of its status.
 pub struct SlotResult<R> {
-    /// What the slot returns.
+    /// The value that the slot returns.
     pub value: R,
     /// The content of its status.
     pub status: SlotStatus,
-}
-
-/// The content of a status that comes with a value.
-pub enum SlotStatus {
-    /// `TF_OK`.
-    Ok,
-    /// A frequent result that always has the same text, and so needs no allocation.
-    Static(Code, &'static CStr),
-    /// An error.
-    Err(Error),
 }
 
 /// Runs the body of a slot. An error or a panic is written to the status, and the slot then returns
@@ -115,14 +106,14 @@ pub fn guard_logged<R>(
 #[cold]
 #[inline(never)]
 pub fn log_failed(op: &'static str, outcome: &str, error: Error) {
-    status::log_error(&format_args!("`{op}` failed{outcome}: {error:#}"));
+    log_error(&format_args!("`{op}` failed{outcome}: {error:#}"));
     discard(op, error);
 }
 
 #[cold]
 #[inline(never)]
 fn panicked_quietly(op: &'static str, payload: Box<dyn Any + Send>) {
-    status::log_error(&status::Panic::take(op, payload));
+    log_error(&Panic::take(op, payload));
 }
 
 /// Runs the author's code outside of a slot, or where the slot does not return its failure
@@ -138,20 +129,23 @@ pub fn catch<R>(op: &'static str, body: impl FnOnce() -> Result<R>) -> Result<R>
 #[cold]
 #[inline(never)]
 fn panicked(op: &'static str, payload: Box<dyn Any + Send>) -> Error {
-    Error::internal(status::Panic::take(op, payload))
+    match payload.downcast::<Error>() {
+        Ok(error) => *error,
+        Err(payload) => Error::internal(Panic::take(op, payload)),
+    }
 }
 
-/// Drops a value of the author's, whose destructor may panic: a panic is logged.
-#[inline]
-pub fn discard<T>(op: &'static str, value: T) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
-        status::log_error(&status::Panic::take(op, payload));
-    }
+/// Unwinds to the next [`catch`], which returns the error: for functions that cannot return one, such as those of a growing
+/// buffer. Nothing is printed.
+#[cold]
+#[inline(never)]
+pub fn raise(error: Error) -> ! {
+    std::panic::resume_unwind(Box::new(error))
 }
 
 #[cold]
 #[inline(never)]
 fn without_status<R>(op: &'static str, fallback: R) -> R {
-    status::log_error(&format_args!("`{op}` was called without a status and did nothing"));
+    log_error(&format_args!("`{op}` was called without a status and did nothing"));
     fallback
 }

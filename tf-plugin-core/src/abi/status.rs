@@ -1,19 +1,28 @@
 //! Writing TensorFlow's status.
 
 use super::bytes::has_nul;
-use super::guard::{SlotStatus, discard};
+use super::failure_log::log_error;
+use super::panic::{Panic, discard};
 use crate::error::{Code, Error};
 use core::ffi::CStr;
 use std::any::Any;
-use std::cell::RefCell;
 use std::fmt::Write;
-use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
-use std::sync::Once;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use tf_fs_sys::host::{MissingSymbol, Table};
 use tf_fs_sys::{StatusFunctions, TF_Code, TF_OK, TF_Status};
 
 /// The maximum length of a message in bytes.
 const MAX_MESSAGE: usize = 4096;
+
+/// The content of a status that comes with a value.
+pub enum SlotStatus {
+    /// `TF_OK`.
+    Ok,
+    /// A frequent result that always has the same text, and so needs no allocation.
+    Static(Code, &'static CStr),
+    /// An error.
+    Err(Error),
+}
 
 /// Sets code and message. Without a host, which then has no status either, it only logs that.
 ///
@@ -116,39 +125,6 @@ pub(super) unsafe fn write_panic(
     unsafe { set(status, Code::Internal.as_raw(), text.as_c_str()) };
 }
 
-thread_local! {
-    /// What [`log_error`] logs in this thread, while a test collects it.
-    static LOGGED: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
-}
-
-/// Returns the errors that `body` logs in this thread because no status reports them. For hosts of tests.
-pub fn logged_by(body: impl FnOnce()) -> Vec<String> {
-    let before = LOGGED.replace(Some(Vec::new()));
-    body();
-    LOGGED.replace(before).unwrap_or_default()
-}
-
-/// Logs an error that no status can report. A logger of the author's may panic, and so may the
-/// formatting of what failed.
-#[cold]
-#[inline(never)]
-pub fn log_error(what: &dyn core::fmt::Display) {
-    crate::logging::init();
-    let log = || {
-        log::error!("{what}");
-        // A thread that ends has none.
-        let _ = LOGGED.try_with(|logged| {
-            if let Some(logged) = &mut *logged.borrow_mut() {
-                logged.push(what.to_string());
-            }
-        });
-    };
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(log)) {
-        // Leaked, because its destructor may panic, too.
-        core::mem::forget(payload);
-    }
-}
-
 /// A message as it may cross the boundary: UTF-8, no NUL inside, at most [`MAX_MESSAGE`] bytes, NUL
 /// at the end.
 struct Message(Vec<u8>);
@@ -195,83 +171,6 @@ impl Write for Message {
             }
         }
         Ok(())
-    }
-}
-
-/// Replaces a panic's message that is not text.
-const NO_TEXT: &str = "(no text)";
-
-/// What a caught panic leaves: the operation, the message, and the place if the hook saw it.
-pub struct Panic {
-    op: &'static str,
-    message: String,
-    place: Option<String>,
-}
-
-thread_local! {
-    /// Where the last panic of this thread happened, and what it said.
-    static PLACE: RefCell<Option<(String, String)>> = const { RefCell::new(None) };
-}
-
-/// Installs a hook that keeps the place of each panic for `Panic::take`, and then runs the previous
-/// hook, which by default prints the panic to stderr. A plugin's shared library has its own copy of
-/// Rust's standard library, so this is the plugin's hook alone.
-pub fn watch_panics() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let previous = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
-            let place = info.location().map(|place| {
-                let payload = info.payload();
-                let text = payload.downcast_ref::<&'static str>().copied();
-                let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-                let text = text.unwrap_or(NO_TEXT);
-                (format!("{}:{}", place.file(), place.line()), String::from(text))
-            });
-            // A panic while this thread's locals are being destroyed has no place, and needs none.
-            let _ = PLACE.try_with(|slot| slot.replace(place));
-            previous(info);
-        }));
-    });
-}
-
-impl Panic {
-    /// Takes the message out of the payload of a panic in `op`, and adds the place.
-    #[must_use]
-    pub fn take(op: &'static str, payload: Box<dyn Any + Send>) -> Self {
-        // First, because dropping the payload may panic at another place.
-        let place = PLACE.try_with(RefCell::take).unwrap_or_default();
-        let message = match payload.downcast::<String>() {
-            Ok(text) => *text,
-            Err(payload) => match payload.downcast::<&'static str>() {
-                Ok(text) => String::from(*text),
-                Err(payload) => {
-                    // The payload is the author's type; its destructor may panic too. The payload
-                    // of that panic is leaked, because it may do the same, unless it is just text.
-                    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
-                        && !again.is::<String>()
-                        && !again.is::<&'static str>()
-                    {
-                        core::mem::forget(again);
-                    }
-                    String::from(NO_TEXT)
-                }
-            },
-        };
-        // Another text is that of an earlier panic, which the author caught: a panic that is
-        // resumed does not pass through the hook.
-        let place = place.filter(|(_, text)| *text == message).map(|(place, _)| place);
-        Self { op, message, place }
-    }
-}
-
-impl core::fmt::Display for Panic {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "plugin panicked in `{}`", self.op)?;
-        if let Some(place) = &self.place {
-            write!(f, " at {place}")?;
-        }
-        write!(f, ": {}", self.message)
     }
 }
 

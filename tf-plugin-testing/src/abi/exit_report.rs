@@ -36,7 +36,7 @@ const SIGNALS: [(c_int, &str); 6] = [
     (libc::SIGSYS, "SIGSYS"),
 ];
 
-/// What handled each signal before.
+/// The previous handler of each signal.
 static mut BEFORE: [MaybeUninit<libc::sigaction>; SIGNALS.len()] =
     [const { MaybeUninit::uninit() }; SIGNALS.len()];
 

@@ -228,6 +228,25 @@ impl Drop for Status {
     }
 }
 
+/// Returns what a status of a plugin's, or of the host's, says.
+pub(crate) fn read(function: &'static str, status: *const TF_Status) -> Result<()> {
+    statuses_with(status).find(function, status).map_or(Ok(()), |object| object.result())
+}
+
+/// Sets a status that a plugin has passed to a function of the host's.
+pub(crate) fn write(status: *mut TF_Status, result: Result<()>) {
+    let mut statuses = statuses_with(status);
+    if let Some(object) = statuses.find("a function of the host", status) {
+        match result {
+            Ok(()) => object.set(TF_OK, CString::default()),
+            Err(error) => {
+                let text = format!("{error:#}").replace('\0', "\\0");
+                object.set(error.code().as_raw(), CString::new(text).unwrap_or_default());
+            }
+        }
+    }
+}
+
 /// Returns how many statuses are alive in this process: those of running calls, and those that
 /// plugins made and did not delete.
 pub(crate) fn live() -> usize {

@@ -1,7 +1,7 @@
 //! TensorFlow's defaults for null slots, with their faults: where a default would never end or
 //! would crash, there is a violation and an error.
 
-use super::abi::listing::matches;
+use super::abi::fnmatch::matches;
 use super::test_filesystem::TestFilesystem;
 use std::collections::VecDeque;
 use tf_fs_plugin::{DeleteRecursivelyError, Uri};

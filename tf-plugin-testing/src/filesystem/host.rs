@@ -4,12 +4,13 @@ use super::abi::file::{TestRandomAccessFile, TestReadOnlyMemoryRegion, TestWrita
 use super::abi::mounted::Mounted;
 use super::abi::transactions::TestTransaction;
 use super::defaults;
+use super::session::Session;
 use super::test_filesystem::TestFilesystem;
 use crate::abi::status;
-use crate::violations::{Log, Violation};
+use crate::violations::Violation;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use tf_fs_plugin::__private::Plugin;
 use tf_fs_plugin::{DeleteRecursivelyError, FileStatistics, Operations, Uri};
 use tf_plugin_core::sync::{RwLock, RwLockReadGuard};
@@ -23,22 +24,6 @@ use tf_plugin_core::{Code, Error, Result};
 pub struct Host {
     filesystems: RwLock<BTreeMap<Vec<u8>, Arc<Mounted>>>,
     pub(super) session: Arc<Session>,
-}
-
-/// What a host shares with everything that is open on it.
-#[derive(Debug, Default)]
-pub(super) struct Session {
-    pub(super) log: Arc<Log>,
-    pub(super) read_once: AtomicBool,
-}
-
-/// Runs when the host and everything that is open on it are dropped.
-impl Drop for Session {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            self.log.check();
-        }
-    }
 }
 
 impl Default for Host {

@@ -50,6 +50,7 @@ mod host;
 pub mod model;
 mod open_ops;
 mod semantics;
+mod session;
 mod suite;
 mod tensorflow;
 mod test_filesystem;

@@ -1,4 +1,4 @@
-//! What an author declares about a filesystem, where TensorFlow supports several behaviours.
+//! Declarations about a filesystem, where TensorFlow supports several behaviours.
 
 /// When others see a file that is being written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub enum Visibility {
     /// Like [`Create`](Self::Create), but an existing file is emptied and rewritten in place, as TensorFlow's own local
     /// files and POSIX do: who has it open sees the change. Renaming still replaces it by another file.
     InPlace,
-    /// What was flushed or synced, and the rest when it is closed: object stores whose writers
+    /// The bytes that were flushed or synced, and the rest when it is closed: object stores whose writers
     /// can publish what they have so far.
     Flush,
     /// When it was closed, as in most object stores.

@@ -1,6 +1,7 @@
-//! What `cargo tf-plugin test` requests from a test, in environment variables.
+//! The requests of `cargo tf-plugin test` to a test, in environment variables.
 
-use super::in_tensorflow::{CaseResult, InTensorFlow, Subject};
+use super::case::CaseResult;
+use super::in_tensorflow::{InTensorFlow, Subject};
 use super::program::Program;
 use crate::deviation::report;
 use crate::options::Exclusions;

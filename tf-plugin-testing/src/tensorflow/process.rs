@@ -1,6 +1,6 @@
 //! Runs cases in a process that has loaded a real TensorFlow, and reads their results.
 
-use super::in_tensorflow::{CaseResult, TensorFlowCase};
+use super::case::{CaseResult, TensorFlowCase};
 use super::program::Program;
 use crate::abi::processes::kill_group;
 use crate::deviation::Deviation;
@@ -46,7 +46,7 @@ struct Said {
     hung: Option<(State, Duration)>,
 }
 
-/// What a process is doing.
+/// The state of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// TensorFlow and the plugin are loaded.

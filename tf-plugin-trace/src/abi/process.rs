@@ -1,4 +1,4 @@
-//! What this library does in each process: at its start, after a fork, and at its end.
+//! The work of this library in each process: at its start, after a fork, and at its end.
 
 use std::path::Path;
 use std::sync::Once;

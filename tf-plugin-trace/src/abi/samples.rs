@@ -14,7 +14,7 @@ use crate::totals::Slot;
 thread_local! {
     /// The arguments that the fakes got.
     pub(super) static CALLED: RefCell<Vec<Vec<u64>>> = const { RefCell::new(Vec::new()) };
-    /// What the wrappers have reported: owner, function, arguments, result.
+    /// The reports of the wrappers: owner, function, arguments, result.
     pub(super) static REPORTED: RefCell<Vec<[String; 4]>> = const { RefCell::new(Vec::new()) };
     pub(super) static FAILING: Cell<bool> = const { Cell::new(false) };
 }

@@ -48,7 +48,7 @@ struct BenchDevice {
     blocks: Mutex<Blocks>,
 }
 
-/// What the streams work on.
+/// The memory that the streams work on.
 struct Memory {
     bytes: Mutex<Box<[u8]>>,
 }

@@ -37,8 +37,9 @@ pub(super) fn run(library: Library, scheme: &str, job: &Job) -> Result<()> {
     }
     if let Some(file) = &job.file {
         let path = path(fs, file)?;
-        let found = fs.stat(&path).map_err(|why| RowError::Failed(format!("{file}: {why}")))?;
-        let length = usize::try_from(found.length).unwrap_or(0);
+        let statistics =
+            fs.stat(&path).map_err(|why| RowError::Failed(format!("{file}: {why}")))?;
+        let length = usize::try_from(statistics.length).unwrap_or(0);
         let directory = file.rsplit_once('/').map_or(&**file, |(directory, _)| directory);
         let (directory, file) = (directory.to_owned(), Some((file.clone(), length)));
         return Bench { fs, directory, file }.rows(&mut Rows::new(job));
@@ -344,9 +345,9 @@ impl<'f> Bench<'f> {
     }
 }
 
-fn expect<'f>(found: usize, wanted: usize) -> CallResult<'f> {
-    if found == wanted {
+fn expect<'f>(actual: usize, expected: usize) -> CallResult<'f> {
+    if actual == expected {
         return Ok(());
     }
-    Err(CallError::Wrong(format!("{found} names, and there are {wanted}")))
+    Err(CallError::Wrong(format!("{actual} names, and there are {expected}")))
 }

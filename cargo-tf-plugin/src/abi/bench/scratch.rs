@@ -69,9 +69,9 @@ pub(super) fn remove(fs: &Filesystem, directory: &str) {
     let mut problem = None;
     remove_below(fs, directory, &mut problem);
     // A store without directories has none that could exist.
-    let there = || fs.stat(&at).is_ok() || !children(fs, &at).is_empty();
+    let remains = || fs.stat(&at).is_ok() || !children(fs, &at).is_empty();
     if let Some(why) = problem
-        && there()
+        && remains()
     {
         tell(&Event::Left(directory.to_owned(), why.to_string()));
     }
@@ -89,7 +89,7 @@ fn remove_below(fs: &Filesystem, directory: &str, problem: &mut Option<RowError>
     for name in children(fs, &at) {
         let name = format!("{directory}/{name}");
         let Ok(path) = path(fs, &name) else { continue };
-        if fs.stat(&path).is_ok_and(|found| found.is_directory) {
+        if fs.stat(&path).is_ok_and(|statistics| statistics.is_directory) {
             remove_below(fs, &name, problem);
         } else if let Err(why) = fs.delete_file(&path) {
             problem.get_or_insert(why.into());

@@ -164,6 +164,6 @@ def measure_rows(plugin, own):
                 try:
                     undo()
                 except Exception:
-                    # What stays is removed with the directory.
+                    # The rest is removed with the directory.
                     pass
         tell({"Row": result})

@@ -40,7 +40,7 @@ def listed(root):
         try:
             gfile.makedirs(directory)
         except tf.errors.UnimplementedError:
-            # What has no directories needs none.
+            # A scheme without directories needs none.
             pass
         for number in range(ENTRIES):
             if stopping.is_set():
@@ -236,7 +236,7 @@ def make_directory():
             try:
                 gfile.mkdir(directory)
             except tf.errors.UnimplementedError:
-                # What has no directories needs none.
+                # A scheme without directories needs none.
                 pass
             write(directory + "/first", b"1")
             gfile.remove(directory + "/first")
@@ -255,7 +255,7 @@ def remove(directory):
         pass
     except Exception as error:
         problem = first_line(error)
-    # Where there are no directories, the files are removed one by one.
+    # Without directories the files are removed one by one.
     for name in below(directory):
         try:
             gfile.remove("%s/%s" % (directory, name))
@@ -391,20 +391,3 @@ def device():
     device_rows()
     measure_rows(found[0], tf.config.list_logical_devices("CPU")[0].name)
     return None
-
-
-def main():
-    gc.disable()
-    try:
-        problem = filesystem() if JOB["scheme"] is not None else device()
-        tell("Done" if problem is None else {"Problem": problem})
-    except Stopped:
-        tell("Stopped")
-    except Exception as error:
-        tell({"Problem": first_line(error)})
-    REPORT.close()
-    # What TensorFlow and the plugin do at the end of a process is not measured.
-    os._exit(0)
-
-
-main()

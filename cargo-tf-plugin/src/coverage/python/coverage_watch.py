@@ -16,7 +16,7 @@ from tensorflow.python.framework import dtypes
 # TensorFlow's own types of devices.
 OTHERS = {"CPU", "TPU", "TPU_SYSTEM", "XLA_CPU", "XLA_GPU"} | ({"GPU"} if tf.test.is_built_with_gpu_support() else set())
 
-# What runs a function that is not part of the graph.
+# The ops that run a function that is not part of the graph.
 CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
 
 # So many tensors are remembered with the op that made them.
@@ -104,7 +104,7 @@ class Watch:
     def ignore_xla():
         """Makes functions of those that request XLA, as Keras does: no plugin's device has it.
 
-        They would be functions with a graph of their own, which is not collected.
+        They would be functions with a separate graph, which is not collected.
         """
         begin = polymorphic_function.Function.__init__
 
@@ -240,7 +240,7 @@ class Watch:
                 if op_def(node.op) is None or graphs.device_type(node.device) == "CPU":
                     continue
                 types = types_of_node(node)
-                # What computes with int32 alone computes shapes, in host memory: nothing is copied for it.
+                # Ops on int32 alone compute shapes in host memory: nothing is copied for them.
                 if self.kernels.is_host_only(node.op) or is_for_shapes(types):
                     continue
                 # A generator of random numbers may be on the CPU, which the function does not tell.

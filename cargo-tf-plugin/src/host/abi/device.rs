@@ -79,8 +79,8 @@ macro_rules! callbacks {
 impl Device {
     /// Calls `SE_InitPlugin`, and opens the first device.
     pub fn load(library: Library) -> Result<Self, String> {
-        let said = |what: &str, done: CallResult<'_>| {
-            done.map_err(|why| format!("`{what}` failed: {why}"))
+        let named = |what: &str, outcome: CallResult<'_>| {
+            outcome.map_err(|why| format!("`{what}` failed: {why}"))
         };
         let init = library.symbol(c"SE_InitPlugin");
         let init = init.ok_or("the plugin exports no SE_InitPlugin")?;
@@ -98,20 +98,20 @@ impl Device {
             ..sized()
         };
         // SAFETY: structs with their sizes, and a status.
-        said("SE_InitPlugin", status.call(|status| unsafe { init(&raw mut params, status) }))?;
+        named("SE_InitPlugin", status.call(|status| unsafe { init(&raw mut params, status) }))?;
         let mut table = sized::<SP_StreamExecutor>();
         let mut params =
             SE_CreateStreamExecutorParams { stream_executor: &raw mut table, ..sized() };
         let platform_at = &raw const *platform;
         let create = fns.create_stream_executor.ok_or("there is no `create_stream_executor`")?;
         // SAFETY: the platform as the plugin has filled it, structs with their sizes and a status.
-        let done = status.call(|status| unsafe { create(platform_at, &raw mut params, status) });
-        said("create_stream_executor", done)?;
+        let outcome = status.call(|status| unsafe { create(platform_at, &raw mut params, status) });
+        named("create_stream_executor", outcome)?;
         let mut count: c_int = 0;
         let get = fns.get_device_count.ok_or("there is no `get_device_count`")?;
         // SAFETY: the platform as the plugin has filled it, a place for the answer and a status.
-        let done = status.call(|status| unsafe { get(platform_at, &raw mut count, status) });
-        said("get_device_count", done)?;
+        let outcome = status.call(|status| unsafe { get(platform_at, &raw mut count, status) });
+        named("get_device_count", outcome)?;
         if count < 1 {
             return Err("the plugin finds no device on this machine; `cargo tf-plugin check` shows what it says of that"
                 .to_owned());
@@ -120,8 +120,8 @@ impl Device {
         let mut params = SE_CreateDeviceParams { device: &raw mut *device, ..sized() };
         let create = fns.create_device.ok_or("there is no `create_device`")?;
         // SAFETY: the platform as the plugin has filled it, structs with their sizes and a status.
-        let done = status.call(|status| unsafe { create(platform_at, &raw mut params, status) });
-        said("create_device", done)?;
+        let outcome = status.call(|status| unsafe { create(platform_at, &raw mut params, status) });
+        named("create_device", outcome)?;
         Ok(Self { table, status, platform, fns, device })
     }
 

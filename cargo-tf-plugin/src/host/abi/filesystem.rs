@@ -112,17 +112,17 @@ impl Filesystem {
         // SAFETY: the scheme is a string of the plugin's, or null.
         let named =
             |ops: &&TF_FilesystemPluginOps| unsafe { text(ops.scheme) }.as_deref() == scheme;
-        let found = if scheme.is_some() { all.find(named) } else { all.next() };
-        let found = found.ok_or("the plugin does not offer the scheme any more")?;
+        let offer = if scheme.is_some() { all.find(named) } else { all.next() };
+        let offer = offer.ok_or("the plugin does not offer the scheme any more")?;
         // SAFETY: the plugin gives the size of each table.
         let mut fs = unsafe {
             Self {
-                ops: copied_operations(found.filesystem_ops, found.filesystem_ops_size),
-                readers: copied(found.random_access_file_ops, found.random_access_file_ops_size),
-                writers: copied(found.writable_file_ops, found.writable_file_ops_size),
+                ops: copied_operations(offer.filesystem_ops, offer.filesystem_ops_size),
+                readers: copied(offer.random_access_file_ops, offer.random_access_file_ops_size),
+                writers: copied(offer.writable_file_ops, offer.writable_file_ops_size),
                 regions: copied(
-                    found.read_only_memory_region_ops,
-                    found.read_only_memory_region_ops_size,
+                    offer.read_only_memory_region_ops,
+                    offer.read_only_memory_region_ops_size,
                 ),
                 status: Status::new()?,
                 free,

@@ -16,7 +16,7 @@ tf_plugin_testing::filesystem::conformance! {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn a_written_file_is_read() {
     let host = Host::load::<TemplatePluginFs>().expect("the plugin loads");
     let file = format!("{ROOT}/hello.txt");
     host.write_file(&file, "hello").expect("it is written");

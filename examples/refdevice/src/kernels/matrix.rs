@@ -20,19 +20,12 @@ impl<T: Floating> Kernel for MatMul<T> {
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
         let (a, b) = (context.input(0)?, context.input(1)?);
         let (a_shape, b_shape) = (shape(&a)?, shape(&b)?);
-        let [ta, tb] = self.transpose;
-        let out_shape = shapes::matmul_shape(&a_shape, &b_shape, ta, tb)?;
         if a_shape.len() != 2 || b_shape.len() != 2 {
             return Err(wrong(format!(
                 "MatMul takes matrices, and not the shapes {a_shape:?} and {b_shape:?}"
             )));
         }
-        let out = output(context, 0, &out_shape)?;
-        launch(context, "MatMul", [&a, &b], [&out], move |[a, b], [out]| {
-            let (a, b) = (view::<T>(a, &a_shape)?, view::<T>(b, &b_shape)?);
-            product::multiply(a, b, view_mut::<T>(out, &out_shape)?, ta, tb);
-            Ok(())
-        })
+        multiply::<T>(context, "MatMul", self.transpose)
     }
 }
 
@@ -51,17 +44,26 @@ impl<T: Floating> Kernel for BatchMatMul<T> {
         Ok(Self { transpose, elements: PhantomData })
     }
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
-        let (a, b) = (context.input(0)?, context.input(1)?);
-        let (a_shape, b_shape) = (shape(&a)?, shape(&b)?);
-        let [ta, tb] = self.transpose;
-        let out_shape = shapes::matmul_shape(&a_shape, &b_shape, ta, tb)?;
-        let out = output(context, 0, &out_shape)?;
-        launch(context, "BatchMatMulV2", [&a, &b], [&out], move |[a, b], [out]| {
-            let (a, b) = (view::<T>(a, &a_shape)?, view::<T>(b, &b_shape)?);
-            product::multiply_batches(a, b, view_mut::<T>(out, &out_shape)?, ta, tb);
-            Ok(())
-        })
+        multiply::<T>(context, "BatchMatMulV2", self.transpose)
     }
+}
+
+/// Multiplies the matrices in the last two axes of the inputs. The other axes are broadcast.
+fn multiply<T: Floating>(
+    context: &mut Run<'_>,
+    op: &'static str,
+    [transpose_a, transpose_b]: [bool; 2],
+) -> Result<()> {
+    let (a, b) = (context.input(0)?, context.input(1)?);
+    let (a_shape, b_shape) = (shape(&a)?, shape(&b)?);
+    let out_shape = shapes::matmul_shape(&a_shape, &b_shape, transpose_a, transpose_b)?;
+    let out = output(context, 0, &out_shape)?;
+    launch(context, op, [&a, &b], [&out], move |[a, b], [out]| {
+        let (a, b) = (view::<T>(a, &a_shape)?, view::<T>(b, &b_shape)?);
+        let out = view_mut::<T>(out, &out_shape)?;
+        product::multiply_batches(a, b, out, transpose_a, transpose_b);
+        Ok(())
+    })
 }
 
 /// Checks that channels come last: the kernels support only `NHWC`.

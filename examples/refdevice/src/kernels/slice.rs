@@ -3,7 +3,7 @@
 use super::*;
 use core::marker::PhantomData;
 use ndarray::Slice as AxisSlice;
-use se_plugin::toolkit::slice::{Masks, Steps, StridedSlice};
+use se_plugin::toolkit::slice::{self, Masks, Steps};
 
 /// Converts steps to a slice of ndarray.
 fn along_axis(steps: Steps) -> AxisSlice {
@@ -59,7 +59,7 @@ impl<T: Stored> Kernel for StridedSliceKernel<T> {
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
         let input = context.input(0)?;
         let shape = shape(&input)?;
-        let plan = StridedSlice::read(context, self.masks)?.plan(&shape)?;
+        let plan = slice::read(context, self.masks)?.plan(&shape)?;
         let out = output(context, 0, &plan.shape)?;
         let sizes = plan.sizes();
         launch(context, "StridedSlice", [&input], [&out], move |[input], [out]| {
@@ -89,7 +89,7 @@ impl<T: Stored> Kernel for StridedSliceGrad<T> {
     fn compute(&self, context: &mut Run<'_>) -> Result<()> {
         let out_shape = host_shape(context, 0)?;
         let gradient = context.input(4)?;
-        let plan = StridedSlice::read(context, self.masks)?.plan(&out_shape)?;
+        let plan = slice::read(context, self.masks)?.plan(&out_shape)?;
         let gradient_shape = shape(&gradient)?;
         ensure!(
             gradient_shape == plan.shape,

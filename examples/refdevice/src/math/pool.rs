@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equals_the_first_gets_the_gradient() {
+    fn the_first_of_equal_elements_gets_the_gradient() {
         let x = ArrayD::from_elem(IxDyn(&[1, 1, 2, 1]), 3.0_f32);
         let dy = arr1(&[7.0_f32]).into_shape_with_order(IxDyn(&[1, 1, 1, 1])).unwrap();
         let grid = [(1, 1), (2, 2)]

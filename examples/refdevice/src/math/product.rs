@@ -6,7 +6,7 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, Ix2};
 use se_plugin::toolkit::Number as _;
 
 /// Multiplies two matrices, each of which may be transposed first.
-pub fn multiply<T: Real>(
+fn multiply<T: Real>(
     a: View<'_, T>,
     b: View<'_, T>,
     out: ViewMut<'_, T>,

@@ -1,4 +1,4 @@
-//! What the tests have in common: Azurite, and files by name.
+//! Shared code of the tests: Azurite, and files by name.
 
 use az::{Azure, BlobFilesystem};
 use azurite::{ACCOUNT, Azurite, KEY};

@@ -48,7 +48,7 @@ struct Arguments {
     /// Given by this program to itself: a backend that crashes leaves the other one.
     #[arg(long, hide = true)]
     alone: bool,
-    /// What cargo adds.
+    /// The option that cargo adds.
     #[arg(long = "bench", hide = true)]
     _bench: bool,
 }

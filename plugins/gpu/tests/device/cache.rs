@@ -48,13 +48,13 @@ fn run(cuda: &Cuda, what: &str, kept: &Kept<'_>, has_compiler: bool) -> Output {
     process.output().expect("it runs")
 }
 
-fn succeeds(output: &Output) -> Result<String, Failed> {
+pub(crate) fn succeeds(output: &Output) -> Result<String, Failed> {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.success() { Ok(stderr) } else { Err(stderr.into()) }
 }
 
 /// Checks that `count` lines have the text.
-fn has_lines(stderr: &str, text: &str, count: usize) -> Result<(), Failed> {
+pub(crate) fn has_lines(stderr: &str, text: &str, count: usize) -> Result<(), Failed> {
     let lines = stderr.lines().filter(|line| line.contains(text)).count();
     if lines == count { Ok(()) } else { Err(format!("{lines} lines of `{text}`: {stderr}").into()) }
 }

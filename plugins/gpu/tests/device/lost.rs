@@ -20,17 +20,18 @@ const OK: u32 = 0;
 const LEN: usize = 9 << 20;
 
 /// A fault, the library that injects it, and a part of the error.
-struct Fault {
-    of: Of,
-    text: String,
-    error: String,
+pub(crate) struct Fault {
+    pub(crate) of: Of,
+    pub(crate) text: String,
+    pub(crate) error: String,
 }
 
 /// The library that injects a fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Of {
+pub(crate) enum Of {
     Vulkan,
     Cuda,
+    OpenCl,
 }
 
 impl Of {
@@ -39,6 +40,7 @@ impl Of {
         match self {
             Self::Vulkan => libraries.vulkan.environment(lavapipe::environment(), fault),
             Self::Cuda => libraries.cuda.environment(Some(fault)),
+            Self::OpenCl => libraries.opencl.environment(pocl::environment(), fault),
         }
     }
 
@@ -47,6 +49,7 @@ impl Of {
         match self {
             Self::Vulkan => faulty_vulkan::HAPPENED,
             Self::Cuda => cpu_cuda::HAPPENED,
+            Self::OpenCl => faulty_opencl::HAPPENED,
         }
     }
 }
@@ -55,6 +58,7 @@ impl Of {
 struct Libraries {
     vulkan: Loader,
     cuda: Cuda,
+    opencl: faulty_opencl::Loader,
 }
 
 fn faults() -> Vec<Fault> {
@@ -189,6 +193,9 @@ pub(crate) fn lose(expected: &str) {
 fn hang() {
     const LARGE: u64 = 256 << 20;
     let since = Instant::now();
+    // What lavapipe's threads need is not destroyed meanwhile.
+    #[cfg(target_env = "gnu")]
+    super::exit::must_be_at_once();
     let host = Host::load::<GpuPlatform>().expect("a platform");
     {
         let device = host.device(0).expect("a device");
@@ -240,7 +247,7 @@ fn run(fault: Option<&Fault>, expected: &str) -> Result<(), Failed> {
     // Files, since a process that writes much would block on a pipe.
     let [mut stdout, mut errors] = [tempfile::tempfile()?, tempfile::tempfile()?];
     let mut child = Command::new(std::env::current_exe()?);
-    if !fault.is_some_and(|fault| fault.text.starts_with("lost")) {
+    if fault.is_none_or(|fault| fault.text.starts_with("hang")) {
         child.env("RUST_GPU_TIMEOUT_S", "1");
     }
     let mut child = child
@@ -276,9 +283,12 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial::test("lost::a_batch_that_takes_minutes", || run(None, "hang")),
         Trial::test("lost::batches_behind_many_others", || run(None, "queue")),
     ];
-    for fault in faults() {
-        let name = format!("lost::{}", fault.text.replace(' ', "_"));
-        trials.push(Trial::test(name, move || run(Some(&fault), &fault.error)));
-    }
+    trials.extend(faults().into_iter().map(trial));
     trials
+}
+
+/// Returns the test of a fault.
+pub(crate) fn trial(fault: Fault) -> Trial {
+    let name = format!("lost::{}", fault.text.replace(' ', "_"));
+    Trial::test(name, move || run(Some(&fault), &fault.error))
 }

@@ -1,12 +1,17 @@
-//! Tests the GPU on both backends, with the safe traits and the in-process host: on lavapipe, and on CUDA on the
-//! CPU. Each test is a process, so that the output of the validation layer is that of the test.
+//! Tests the GPU on all backends, with the safe traits and the in-process host: on lavapipe, on CUDA on the CPU, and on
+//! PoCL. Each test is a process, so that the output of the validation layer is that of the test.
 
 mod addresses;
 mod bench;
 mod cache;
+#[cfg(target_env = "gnu")]
+#[expect(unsafe_code, reason = "functions of C at the end of a process")]
+mod exit;
+mod lines;
 mod lost;
+mod opencl;
+mod own;
 mod refused;
-mod shaders;
 mod staging;
 
 #[path = "../../benches/device/backend/mod.rs"]
@@ -78,10 +83,11 @@ const STAGED: (&str, fn()) = ("staged", staging::with_less);
 const FULL: (&str, fn()) = ("full_tiles", addresses::full);
 
 /// The cases of this test for all GPUs, in addition to the conformance cases.
-const OWN: [(&str, fn()); 3] = [
+const OWN: [(&str, fn()); 4] = [
     ("odd_addresses", addresses::odd),
     ("addresses_outside_of_the_memory", addresses::outside),
     ("large_copies", staging::large),
+    ("a_shader_of_the_plugin", own::computes),
 ];
 
 fn run_one(name: &str) {
@@ -100,7 +106,9 @@ fn run_one(name: &str) {
         let name = device.hardware_name().expect("a name");
         return assert!(name.contains(text), "{name}");
     }
-    if let Some((_, test)) = OWN.iter().chain([&STAGED, &FULL]).find(|(own, _)| *own == name) {
+    if let Some((_, test)) =
+        OWN.iter().chain([&STAGED, &FULL, &opencl::FULL]).find(|(own, _)| *own == name)
+    {
         return test();
     }
     let case = Case::all().iter().find(|case| case.name() == name).expect("a case");
@@ -119,7 +127,7 @@ fn main() {
     let names = || Case::all().iter().map(|case| case.name()).chain(own());
     // The longest first: what is started last runs beside nothing else.
     let mut trials = bench::trials();
-    trials.push(Trial::test("shaders::the_committed_spirv_is_theirs", shaders::are_compiled));
+    trials.push(Trial::test("lines::backends_have_few", lines::are_few));
     trials.extend(cache::trials());
     trials.extend(lost::trials());
     for name in names() {
@@ -166,6 +174,7 @@ fn main() {
         if errors.contains(HAPPENED) { Ok(()) } else { Err("the driver had all memory".into()) }
     }));
     trials.extend(refused::trials());
+    trials.extend(opencl::trials());
     let mut arguments = Arguments::from_args();
     // Most of a test waits, and libtest_mimic does not read the variable.
     let threads = std::env::var("RUST_TEST_THREADS").ok().and_then(|number| number.parse().ok());

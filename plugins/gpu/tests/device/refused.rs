@@ -27,13 +27,13 @@ const SETTINGS: [(&str, &str, &str); 9] = [
     (
         "RUST_GPU_BACKEND",
         "metal",
-        "RUST_GPU_BACKEND=metal is not understood; write RUST_GPU_BACKEND=cuda or ",
+        "RUST_GPU_BACKEND=metal is not understood; write RUST_GPU_BACKEND=cuda, ",
     ),
     ("RUST_GPU_CACHE", "here", "RUST_GPU_CACHE=here is not understood; write RUST_GPU_CACHE=/"),
     (
         "RUST_GPU_DEVICE_NAME",
         "arc",
-        "RUST_GPU_DEVICE_NAME is `arc`, and no GPU can be used: `llvmpipe",
+        "RUST_GPU_DEVICE_NAME is `arc`, and no GPU can be used by Vulkan: `llvmpipe",
     ),
     (
         "RUST_GPU_COOPERATIVE_MATRICES",

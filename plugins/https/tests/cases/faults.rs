@@ -28,7 +28,7 @@ fn refusals_have_codes_and_say_what_to_do() {
 }
 
 #[test]
-fn what_may_pass_is_tried_again() {
+fn transient_errors_are_retried() {
     let content = Content::new(100_000, 0);
     for status in [408, 429, 500, 502, 503, 504, 520] {
         let copy = content.clone();
@@ -178,7 +178,7 @@ fn a_server_that_is_not_there_is_named() {
 }
 
 #[test]
-fn the_whole_file_where_a_part_was_requested_is_no_part() {
+fn a_whole_file_in_response_to_a_range_is_not_a_part() {
     let content = Content::new(30 << 20, 0);
     let server = Server::new(move |request, n| match n {
         0 => content.reply(request),

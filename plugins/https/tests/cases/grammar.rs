@@ -144,7 +144,7 @@ fn bodies_of_all_framings_are_whole() {
 }
 
 #[test]
-fn what_could_be_read_in_two_ways_is_an_error() {
+fn ambiguous_text_is_an_error() {
     let heads: [Edit; 5] = [
         ("two lengths", |head| with(head, "Content-Length: 4999")),
         ("a list of two lengths", |head| head.replace(": 5000\r", ": 5000, 4999\r").into_bytes()),

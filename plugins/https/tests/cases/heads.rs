@@ -94,7 +94,7 @@ fn a_refusal_is_that_of_the_get() {
 }
 
 #[test]
-fn a_head_without_a_valid_response_is_no_obstacle() {
+fn a_head_without_a_valid_response_is_ignored() {
     type Way = (&'static str, fn(&Request) -> Reply);
     let ways: [Way; 5] = [
         ("closed", |_| Reply { drop: true, ..Reply::default() }),

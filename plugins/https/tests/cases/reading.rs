@@ -125,7 +125,7 @@ fn questions_are_answered_by_head_or_by_one_byte() {
 }
 
 #[test]
-fn what_was_asked_a_moment_ago_is_not_asked_again() {
+fn a_recent_lookup_is_not_repeated() {
     let content = Content::new(100_000, 0);
     let server = content.serve();
     let fs = https::Https::with(https::Settings::default());

@@ -117,7 +117,7 @@ fn a_password_goes_along_to_the_same_port_alone() {
 }
 
 #[test]
-fn nobody_is_led_from_tls_to_the_clear() {
+fn no_redirect_leads_from_tls_to_plain_text() {
     let clear = Server::new(|_, _| Reply::new(200).body("x"));
     let url = clear.url("g?signature=sesame");
     let server = Server::tls("127.0.0.1", move |_, _| to(302, &url));

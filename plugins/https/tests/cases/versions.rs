@@ -98,7 +98,7 @@ fn validators_that_are_no_conditions_do_not_prevent_reading() {
             let outcome = read(&remembers, &url);
             assert!(outcome.unwrap_or_else(|error| panic!("{name}: {error:#}")) == *content.bytes);
         }
-        // What was found out counts for the host.
+        // The result counts for the host.
         let is_learned = !matches!(name, "weak, then strong");
         server.take_log();
         assert!(read(&fs, &server.url("g")).unwrap() == *content.bytes);

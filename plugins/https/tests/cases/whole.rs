@@ -122,7 +122,7 @@ fn an_open_file_is_opened_again_until_the_cache_expires() {
 }
 
 #[test]
-fn what_a_token_opened_is_not_open_without_it() {
+fn a_file_opened_by_a_token_is_not_open_without_it() {
     let server = Server::new(|request, _| match request.header("authorization") {
         Some("Bearer sesame") => Content::new(1000, 0).whole(),
         _ => Reply::new(401),
@@ -244,7 +244,7 @@ fn bodies_that_were_compressed_unasked_are_decoded() {
 }
 
 #[test]
-fn what_cannot_be_decoded_is_an_error() {
+fn undecodable_bytes_are_an_error() {
     let compressed = gzip(&Content::new(3_000_000, 0).bytes);
     let mut damaged = compressed.clone();
     let middle = damaged.len() / 2;

@@ -1,35 +1,35 @@
 """The operations as boto3 does them best."""
-import concurrent.futures
 import io
 import os
-import random
 
 import boto3
 import botocore.config
 import botocore.exceptions
 from boto3.s3.transfer import TransferConfig
+from objects import BUCKET, MIB, Objects, small
 
 VERSION = "boto3 " + boto3.__version__
-KIB, MIB = 1 << 10, 1 << 20
-BUCKET = "bench"
 PARTS = TransferConfig(multipart_chunksize=8 * MIB, max_concurrency=10)
 
 
-class Client:
+class Client(Objects):
     def __init__(self, arguments):
         self.s3 = boto3.client("s3", config=botocore.config.Config(max_pool_connections=32))
         self.data = os.urandom(256 * MIB)
 
-    def _get(self, key):
-        return self.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
+    def _length(self, key, *span):
+        options = {"Range": "bytes=%d-%d" % (span[0], span[1] - 1)} if span else {}
+        return len(self.s3.get_object(Bucket=BUCKET, Key=key, **options)["Body"].read())
+
+    def _put(self, key, data):
+        self.s3.put_object(Bucket=BUCKET, Key=key, Body=data)
 
     def _download(self, key):
         data = io.BytesIO()
         self.s3.download_fileobj(BUCKET, key, data, Config=PARTS)
         return len(data.getbuffer())
 
-    def _small(self, first, count):
-        return ["small/f-%05d" % index for index in range(first, first + count)]
+    _records = _download
 
     def _keys(self, prefix):
         pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
@@ -44,37 +44,14 @@ class Client:
 
     read_file = read_whole
 
-    def records(self):
-        for index in range(16):
-            self._download("tfrecord/part-%02d" % index)
-        return 16 * 1023
-
-    def records_parallel(self):
-        with concurrent.futures.ThreadPoolExecutor(8) as pool:
-            list(pool.map(self._get, ["tfrecord/part-%02d" % index for index in range(16)]))
-        return 16 * 1023
-
-    def read_random(self, count):
-        places = random.Random(7)
-        total = 0
-        for _ in range(count):
-            place = places.randrange(256 * MIB - 64 * KIB)
-            span = "bytes=%d-%d" % (place, place + 64 * KIB - 1)
-            total += len(self.s3.get_object(Bucket=BUCKET, Key="big/whole", Range=span)["Body"].read())
-        return total
-
     def write_large(self, out):
         self.s3.upload_fileobj(io.BytesIO(self.data), BUCKET, out + "/large", Config=PARTS)
-
-    def write_small(self, out, first, count):
-        for index in range(first, first + count):
-            self.s3.put_object(Bucket=BUCKET, Key="%s/small-%05d" % (out, index), Body=b"y" * KIB)
 
     def listdir(self, part):
         return len(self._keys("listed-%s/" % part))
 
     def stat(self, first, count):
-        return sum(self.s3.head_object(Bucket=BUCKET, Key=key)["ContentLength"] for key in self._small(first, count))
+        return sum(self.s3.head_object(Bucket=BUCKET, Key=key)["ContentLength"] for key in small(first, count))
 
     def _exists(self, key):
         try:
@@ -86,10 +63,10 @@ class Client:
             return False
 
     def exists(self, first, count):
-        return sum(self._exists(key) for key in self._small(first, count))
+        return sum(self._exists(key) for key in small(first, count))
 
     def exists_missing(self, first, count):
-        return sum(self._exists(key + ".missing") for key in self._small(first, count))
+        return sum(self._exists(key + ".missing") for key in small(first, count))
 
     def isdir(self, first, count):
         def one(index):
@@ -97,9 +74,6 @@ class Client:
             return self.s3.list_objects_v2(Bucket=BUCKET, Prefix=prefix, MaxKeys=1)["KeyCount"]
 
         return sum(one(index) for index in range(first, first + count))
-
-    def read_small(self, first, count):
-        return sum(len(self._get(key)) for key in self._small(first, count))
 
     def copy(self, out):
         source = {"Bucket": BUCKET, "Key": "copy/source"}

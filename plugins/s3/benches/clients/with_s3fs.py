@@ -1,15 +1,13 @@
 """The operations by s3fs, each on what is in the bucket and not in a listing that it kept."""
 import os
-import random
 
 import s3fs
+from objects import BUCKET, MIB, RECORDS, Objects, small
 
 VERSION = "s3fs " + s3fs.__version__
-KIB, MIB = 1 << 10, 1 << 20
-BUCKET = "bench"
 
 
-class Client:
+class Client(Objects):
     def __init__(self, arguments):
         self.fs = s3fs.S3FileSystem()
         self.chunk = os.urandom(MIB)
@@ -17,8 +15,14 @@ class Client:
     def forget(self):
         self.fs.invalidate_cache()
 
+    def _length(self, key, start=None, end=None):
+        return len(self.fs.cat_file("%s/%s" % (BUCKET, key), start=start, end=end))
+
+    def _put(self, key, data):
+        self.fs.pipe_file("%s/%s" % (BUCKET, key), data)
+
     def _small(self, first, count):
-        return ["%s/small/f-%05d" % (BUCKET, index) for index in range(first, first + count)]
+        return ["%s/%s" % (BUCKET, key) for key in small(first, count)]
 
     def read_chunks(self, part):
         total = 0
@@ -36,31 +40,14 @@ class Client:
 
     read_file = read_whole
 
-    def records(self):
-        for index in range(16):
-            self.fs.cat_file("%s/tfrecord/part-%02d" % (BUCKET, index))
-        return 16 * 1023
-
     def records_parallel(self):
-        self.fs.cat(["%s/tfrecord/part-%02d" % (BUCKET, index) for index in range(16)])
+        self.fs.cat(["%s/%s" % (BUCKET, key) for key in RECORDS])
         return 16 * 1023
-
-    def read_random(self, count):
-        places = random.Random(7)
-        total = 0
-        for _ in range(count):
-            place = places.randrange(256 * MIB - 64 * KIB)
-            total += len(self.fs.cat_file(BUCKET + "/big/whole", start=place, end=place + 64 * KIB))
-        return total
 
     def write_large(self, out):
         with self.fs.open("%s/%s/large" % (BUCKET, out), "wb") as file:
             for _ in range(256):
                 file.write(self.chunk)
-
-    def write_small(self, out, first, count):
-        for index in range(first, first + count):
-            self.fs.pipe_file("%s/%s/small-%05d" % (BUCKET, out, index), b"y" * KIB)
 
     def listdir(self, part):
         return len(self.fs.ls("%s/listed-%s" % (BUCKET, part), detail=False))
@@ -85,9 +72,6 @@ class Client:
 
     def isdir(self, first, count):
         return sum(self.fs.isdir("%s/dirs/d-%05d" % (BUCKET, index)) for index in range(first, first + count))
-
-    def read_small(self, first, count):
-        return sum(len(self.fs.cat_file(path)) for path in self._small(first, count))
 
     def copy(self, out):
         self.fs.cp_file(BUCKET + "/copy/source", "%s/%s/copied" % (BUCKET, out))

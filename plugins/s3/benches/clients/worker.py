@@ -1,51 +1,18 @@
-"""Runs one operation after the other in one client of S3, so that neither Python's start nor imports are measured.
+"""Runs operations in one client of S3: see `benches/python/bench_worker.py`.
 
     python worker.py tensorflow --root s3://bench [--plugin libs3.so | --import tensorflow_io]
     python worker.py boto3 | s3fs | s3torchconnectorclient
 
-One line of JSON on standard input asks for an operation: {"run": NAME, "arguments": {...}}.
-One line on standard output answers: {"seconds", "cpu", "memory", "answer"} or {"error"}. `memory` is the peak above
-what the process held after its imports, in bytes; `answer` is what the operation found, to be compared with what it
-should find. Where the servers are comes from the environment.
+Where the servers are comes from the environment.
 """
 import argparse
-import gc
 import importlib
-import json
 import os
-import resource
 import sys
-import time
-import traceback
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
-
-def memory(name):
-    with open("/proc/self/status", encoding="ascii") as status:
-        for line in status:
-            if line.startswith(name + ":"):
-                return int(line.split()[1]) * 1024
-    raise OSError("/proc/self/status has no %s; this bench needs Linux" % name)
-
-
-def forget_peak():
-    with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
-        file.write("5")
-
-
-def cpu():
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
-
-
-def measure(function, arguments):
-    gc.collect()
-    forget_peak()
-    started, started_cpu = time.perf_counter(), cpu()
-    answer = function(**arguments)
-    seconds, used = time.perf_counter() - started, cpu() - started_cpu
-    return {"seconds": seconds, "cpu": used, "peak": memory("VmHWM"), "answer": answer or 0}
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "../../../../benches/python")]
+import bench_worker  # noqa: E402
 
 
 def main():
@@ -56,30 +23,13 @@ def main():
     parser.add_argument("--import", dest="module")
     arguments = parser.parse_args()
 
-    # Libraries print what they like; answers have a way of their own.
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
+    def start():
+        module = importlib.import_module("with_" + arguments.client)
+        client = module.Client(arguments)
+        client.VERSION = module.VERSION
+        return client
 
-    module = importlib.import_module("with_" + arguments.client)
-    client = module.Client(arguments)
-    gc.disable()
-    base = memory("VmRSS")
-
-    def answer(value):
-        answers.write(json.dumps(value) + "\n")
-        answers.flush()
-
-    answer({"version": module.VERSION})
-    for line in sys.stdin:
-        request = json.loads(line)
-        try:
-            if hasattr(client, "forget"):
-                client.forget()
-            measured = measure(getattr(client, request["run"]), request["arguments"])
-            measured["memory"] = max(0, measured.pop("peak") - base)
-            answer(measured)
-        except Exception:  # The bench shows it, with the name of the operation.
-            answer({"error": traceback.format_exc()})
+    bench_worker.serve(start)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,7 @@ use anyhow::{Context, Result};
 use cargo_tf_plugin::workspace::Workspace;
 use cargo_tf_plugin::{NEWEST, Packages, TensorFlow};
 use s3_server::Handle;
-
-use crate::worker::Worker;
+use tf_plugin_benches::worker::Worker;
 
 /// The last TensorFlow that tensorflow-io's plugin loads into.
 const LAST_WITH_TENSORFLOW_IO: &str = "2.16.2";

@@ -10,4 +10,3 @@ pub mod probes;
 pub mod report;
 pub mod rows;
 pub mod store;
-pub mod worker;

@@ -40,15 +40,3 @@ async fn a_bucket_shows_no_secret() {
     let shown = format!("{shown} {bucket:?} {:?}", bucket.credentials);
     assert!(!shown.contains("planted"));
 }
-
-#[test]
-fn a_path_is_for_stores_that_are_not_amazons() {
-    for (url, expected) in [
-        ("https://s3.eu-west-1.amazonaws.com", true),
-        ("https://s3.cn-north-1.amazonaws.com.cn/", true),
-        ("https://amazonaws.com.example.com", false),
-        ("http://127.0.0.1:9000", false),
-    ] {
-        assert_eq!(is_amazon(url), expected, "{url}");
-    }
-}

@@ -4,7 +4,7 @@ use super::{Chain, NoCredentials};
 use aws_credential_types::Credentials;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use tf_fs_object_store::attempt;
 use tf_fs_object_store::redact::keep;
 
@@ -109,7 +109,13 @@ impl Cache {
         // Short-lived ones would be renewed constantly.
         let is_young = loaded.at.elapsed() < Duration::from_secs(60);
         let wait = if is_young { EXPIRES_BEFORE } else { wait };
-        ends_after(&loaded.credentials, wait).then(|| loaded.credentials.clone())
+        self.ends_after(&loaded.credentials, wait).then(|| loaded.credentials.clone())
+    }
+
+    /// Returns whether credentials are valid for longer than this, by the time of the services that give them out.
+    fn ends_after(&self, credentials: &Credentials, wait: Duration) -> bool {
+        let now = self.chain.services.clock.now();
+        credentials.expiry().is_none_or(|end| end > now + wait)
     }
 
     /// Returns the current credentials. A caller that waited for a failed load does not try all sources again.
@@ -143,7 +149,7 @@ impl Cache {
                 Ok(credentials)
             }
             // The old ones are still valid for a while.
-            (Err(error), Some(old)) if ends_after(&old.credentials, EXPIRES_BEFORE) => {
+            (Err(error), Some(old)) if self.ends_after(&old.credentials, EXPIRES_BEFORE) => {
                 log::warn!(
                     "credentials could not be renewed, the old ones are used until they end: {error}"
                 );
@@ -188,10 +194,6 @@ fn is_same(one: &Credentials, other: &Credentials) -> bool {
     one.access_key_id() == other.access_key_id()
         && one.secret_access_key() == other.secret_access_key()
         && one.session_token() == other.session_token()
-}
-
-fn ends_after(credentials: &Credentials, wait: Duration) -> bool {
-    credentials.expiry().is_none_or(|end| end > SystemTime::now() + wait)
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Services that give out credentials: STS, the agent of a container, and the metadata service of an EC2 instance.
 
 use super::{Fields, Loaded, Outcome, Variant, absent, broken, credentials, date_time, of_json};
-use crate::endpoint::suffix;
+use crate::clock::{Clock, told};
+use crate::endpoint::{ESCAPED, suffix};
 use crate::profile::{Profiles, variable};
-use crate::request::{BodyHash, sign};
+use crate::sign::{BodyHash, sign};
 use aws_credential_types::Credentials;
 use bytes::Bytes;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -22,19 +23,20 @@ const IMDS_MEMORY: Duration = Duration::from_secs(30);
 /// Attempts of a request to a service, but for the metadata service.
 const ATTEMPTS: u32 = 3;
 const LARGEST: usize = 1 << 20;
-/// All but the characters that a form does not encode.
-pub(super) const ESCAPED: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The services that the sources of all buckets share.
 #[derive(Debug)]
 pub(crate) struct Services {
     /// For Amazon's services.
-    pub(super) amazon: Http,
+    amazon: Http,
+    /// Their time, which signatures for them and the expiry of their keys have to agree with.
+    pub(super) clock: Clock,
     /// For services that only this machine can reach.
     local: Http,
     imds: Http,
     silence: Mutex<Option<Instant>>,
+    /// Held while the token of a single sign-on is read and renewed: a token for renewals may be valid once.
+    pub(super) renewal: tokio::sync::Mutex<()>,
 }
 
 /// Why the metadata service gave no value.
@@ -64,7 +66,7 @@ impl Services {
 
     pub(super) fn with_imds_timeout(tls: &Arc<rustls::ClientConfig>, imds: Duration) -> Self {
         let client = |proxy, connect_timeout, stall_timeout| {
-            let user_agent = crate::request::AGENT;
+            let user_agent = crate::AGENT;
             let tls_settings = Tls::default();
             let settings = HttpSettings {
                 tls: tls_settings,
@@ -78,9 +80,11 @@ impl Services {
         let (connect, stall) = (Duration::from_secs(5), Duration::from_secs(10));
         Self {
             amazon: client(Proxy::Environment, connect, stall),
+            clock: Clock::default(),
             local: client(Proxy::None, connect, stall),
             imds: client(Proxy::None, imds, imds),
             silence: Mutex::default(),
+            renewal: tokio::sync::Mutex::default(),
         }
     }
 
@@ -105,17 +109,27 @@ impl Services {
         let body: Vec<String> =
             fields.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
         let body = Bytes::from(body.join("&"));
-        let mut request = request(Method::POST, &format!("{url}/"), body.clone())?;
-        let form = HeaderValue::from_static("application/x-www-form-urlencoded");
-        request.headers_mut().insert("content-type", form);
-        if let Some(credentials) = signed_by {
-            keep(credentials.secret_access_key());
-            credentials.session_token().map(keep);
-            let payload = BodyHash::Of(&body);
-            sign(&mut request, payload, credentials, region, "sts", SystemTime::now())
-                .or_else(|error| broken(error.message().to_owned()))?;
-        }
-        let (status, body) = ask(&self.amazon, request).await?;
+        let mut may_correct = signed_by.is_some();
+        let (status, body) = loop {
+            let mut request = request(Method::POST, &format!("{url}/"), body.clone())?;
+            let form = HeaderValue::from_static("application/x-www-form-urlencoded");
+            request.headers_mut().insert("content-type", form);
+            let now = self.clock.now();
+            if let Some(credentials) = signed_by {
+                keep(credentials.secret_access_key());
+                credentials.session_token().map(keep);
+                let payload = BodyHash::Of(&body);
+                sign(&mut request, payload, credentials, region, "sts", now)
+                    .or_else(|error| broken(error.message().to_owned()))?;
+            }
+            let answer = self.ask_amazon(request).await?;
+            // Refused for its time, of which STS says that the signature does not match.
+            let is_refused = (400..=499).contains(&answer.0);
+            if !(is_refused && may_correct && self.clock.was_wrong(now)) {
+                break answer;
+            }
+            may_correct = false;
+        };
         let (mut id, mut secret, mut token, mut expiry) = Default::default();
         let (mut code, mut message) = (String::new(), String::new());
         let read = xml::elements(&body, |path, text| {
@@ -139,6 +153,16 @@ impl Services {
             (200..300, ..) => broken("the response of STS has no credentials"),
             _ => Err(refused("STS", (status, &body), &format!("{code}: {message}"))),
         }
+    }
+
+    /// Sends a request to one of Amazon's services, and learns its time.
+    pub(super) async fn ask_amazon(
+        &self,
+        request: Request<Chunks>,
+    ) -> Result<(u16, Bytes), HttpError> {
+        let (status, body, date) = ask(&self.amazon, request).await?;
+        date.inspect(|date| self.clock.hear(*date));
+        Ok((status, body))
     }
 
     /// Requests the credentials of a container, or of a pod.
@@ -175,7 +199,7 @@ impl Services {
             };
             request.headers_mut().insert("authorization", value);
         }
-        let (status, body) = ask(&self.local, request).await?;
+        let (status, body, _) = ask(&self.local, request).await?;
         if !(200..300).contains(&status) {
             return Err(refused("the agent", (status, &body), &String::from_utf8_lossy(&body)));
         }
@@ -256,8 +280,8 @@ impl Services {
         let response = tokio::time::timeout(limit, once(&self.imds, request)).await;
         let late = |_| HttpError::Stalled(endpoint.to_owned(), limit);
         match response.map_err(late).flatten().map_err(silent)? {
-            (200, body) => Ok(body),
-            (status, _) => Err(ImdsError::Refused(status, what)),
+            (200, body, _) => Ok(body),
+            (status, ..) => Err(ImdsError::Refused(status, what)),
         }
     }
 
@@ -363,14 +387,17 @@ pub(super) fn is_agent(host: &str) -> bool {
     address.is_ok_and(|address| AGENTS.contains(&address.to_string().as_str()))
 }
 
+/// A response's status, body, and time.
+type Answer = (u16, Bytes, Option<SystemTime>);
+
 /// Sends a request, again where the service may respond later.
-pub(super) async fn ask(http: &Http, request: Request<Chunks>) -> Result<(u16, Bytes), HttpError> {
+async fn ask(http: &Http, request: Request<Chunks>) -> Result<Answer, HttpError> {
     let mut attempts = 1;
     loop {
         let outcome = once(http, request.clone()).await;
         let class = match &outcome {
-            Ok((200..300, _)) => return outcome,
-            Ok((status, body)) => class_of(*status, body),
+            Ok((200..300, ..)) => return outcome,
+            Ok((status, body, _)) => class_of(*status, body),
             Err(failed) => failed.kind(),
         };
         if class != ErrorKind::Transient || attempts == ATTEMPTS {
@@ -381,10 +408,10 @@ pub(super) async fn ask(http: &Http, request: Request<Chunks>) -> Result<(u16, B
     }
 }
 
-async fn once(http: &Http, request: Request<Chunks>) -> Result<(u16, Bytes), HttpError> {
+async fn once(http: &Http, request: Request<Chunks>) -> Result<Answer, HttpError> {
     let response = http.send(request).await?;
-    let status = response.status;
-    Ok((status, response.collect(LARGEST).await?))
+    let (status, date) = (response.status, told(|name| response.header(name)));
+    Ok((status, response.collect(LARGEST).await?, date))
 }
 
 /// The codes of errors that pass, which STS sends with HTTP 400 too.

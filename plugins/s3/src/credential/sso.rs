@@ -1,8 +1,8 @@
 //! AWS IAM Identity Center (single sign-on): the token that `aws sso login` keeps, and the keys of a role for it.
 
-use super::services::{ESCAPED, ask, endpoint, refused, request};
+use super::services::{endpoint, refused, request};
 use super::{Loaded, Outcome, Services, broken, date_time, of_json};
-use crate::endpoint::suffix;
+use crate::endpoint::{ESCAPED, suffix};
 use crate::profile::{Profiles, expand};
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
@@ -51,7 +51,7 @@ impl Services {
             return broken("the token of `aws sso login` cannot be sent; run it again");
         };
         request.headers_mut().insert("x-amz-sso_bearer_token", value);
-        let (status, body) = ask(&self.amazon, request).await?;
+        let (status, body) = self.ask_amazon(request).await?;
         if !(200..300).contains(&status) {
             let text = format!("{}; run `aws sso login`", String::from_utf8_lossy(&body));
             return Err(refused("single sign-on", (status, &body), &text));
@@ -73,6 +73,7 @@ impl Services {
         let name: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         let path = format!("~/.aws/sso/cache/{name}.json");
         let file = expand(&path).ok_or_else(|| Outcome::Broken("HOME is not set".to_owned()))?;
+        let _renewal = self.renewal.lock().await;
         let login = || Outcome::Broken(format!("{path} has no valid token; run `aws sso login`"));
         let text = std::fs::read(&file).map_err(|_| login())?;
         let mut kept: Value = serde_json::from_slice(&text).map_err(|_| login())?;
@@ -119,7 +120,7 @@ impl Services {
         let mut request = request(Method::POST, &format!("{url}/token"), body.to_string().into())?;
         let json = HeaderValue::from_static("application/json");
         request.headers_mut().insert("content-type", json);
-        let (status, body) = ask(&self.amazon, request).await?;
+        let (status, body) = self.ask_amazon(request).await?;
         let renewed: Value = serde_json::from_slice(&body).unwrap_or_default();
         match (status, renewed["accessToken"].as_str()) {
             (200..300, Some(_)) => Ok(renewed),

@@ -125,3 +125,15 @@ fn the_usual_port_is_not_named() {
         assert_eq!(endpoint.authority, authority, "{url}");
     }
 }
+
+#[test]
+fn a_path_is_for_stores_that_are_not_amazons() {
+    for (url, expected) in [
+        ("https://s3.eu-west-1.amazonaws.com", true),
+        ("https://s3.cn-north-1.amazonaws.com.cn/", true),
+        ("https://amazonaws.com.example.com", false),
+        ("http://127.0.0.1:9000", false),
+    ] {
+        assert_eq!(is_amazon(url), expected, "{url}");
+    }
+}

@@ -9,6 +9,7 @@ pub(super) static TABLE: Table = Table {
     file_variable: "TF_S3_CONFIG",
     help: "s3:///config.json shows all settings",
     settings: SETTINGS,
+    section: "bucket",
     bucket: |name| Ok(name.into()),
     parent: |_| None,
     // Users who switched these off for all AWS tools do not want them here either.

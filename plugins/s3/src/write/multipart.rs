@@ -4,7 +4,6 @@ use super::checksum::Crc32;
 use super::guard::Guard;
 use super::object::{Target, chunks, crc_of, is_proof, whole_etag};
 use crate::bucket::Bucket;
-use crate::copy::source as copy_source;
 use crate::error::S3Error;
 use crate::metrics;
 use crate::request::{Call, NAMESPACE};
@@ -132,7 +131,7 @@ pub(crate) async fn upload_part_copy(
         let call = Call::object("UploadPartCopy", Method::PUT, &target.name.key)
             .with_query("partNumber", number.to_string())
             .with_query("uploadId", id)
-            .with_header("x-amz-copy-source", &copy_source(source.name))?
+            .with_copy_source(source.name)?
             .with_optional("x-amz-copy-source-if-match", guard.if_match().as_deref())?
             .with_optional("x-amz-copy-source-range", range.as_deref())?;
         let error = match target.bucket.send(call).await {

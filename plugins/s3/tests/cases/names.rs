@@ -36,6 +36,8 @@ fn keys_are_exact() {
         "é",
         "[1]*?\\",
         " a ",
+        " ",
+        " \t",
         "a=b",
         "a:b@c",
         "\u{1}",
@@ -63,6 +65,13 @@ fn keys_are_exact() {
         fs().delete_file(store.uri(key)).unwrap();
     }
     assert_eq!(store.keys().len(), before - keys.len());
+    // Written, copied and renamed.
+    for key in keys {
+        fs().write_file(store.uri(key), b"content").unwrap();
+        fs().copy_file(store.uri(key), store.uri("copy")).unwrap();
+        fs().rename_file(store.uri(key), store.uri("renamed")).unwrap();
+        assert_eq!(store.keys(), ["copy", "renamed"], "{key:?}");
+    }
 }
 
 #[test]

@@ -43,14 +43,25 @@ impl Fake {
     /// # Panics
     /// If there is no port.
     pub fn start(answer: impl Fn(&Asked) -> Option<(u16, String)> + Send + Sync + 'static) -> Self {
+        Self::start_with(String::new, answer)
+    }
+
+    /// Starts one whose answers have this header too, such as `date: Sun, 29 Nov 2026 00:00:00 GMT`.
+    ///
+    /// # Panics
+    /// If there is no port.
+    pub fn start_with(
+        header: impl Fn() -> String + Send + Sync + 'static,
+        answer: impl Fn(&Asked) -> Option<(u16, String)> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port on loopback");
         let address = listener.local_addr().expect("an address");
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let (log, answer) = (Arc::clone(&asked), Arc::new(answer));
+        let (log, answer) = (Arc::clone(&asked), Arc::new((header, answer)));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (log, answer) = (Arc::clone(&log), Arc::clone(&answer));
-                std::thread::spawn(move || serve(stream, &log, &*answer));
+                std::thread::spawn(move || serve(stream, &log, &answer.0, &answer.1));
             }
         });
         Self { address, asked }
@@ -72,6 +83,7 @@ impl Fake {
 fn serve(
     stream: TcpStream,
     log: &Mutex<Vec<Asked>>,
+    header: &(dyn Fn() -> String + Send + Sync),
     answer: &(dyn Fn(&Asked) -> Option<(u16, String)> + Send + Sync),
 ) {
     let Ok(mut writer) = stream.try_clone() else { return };
@@ -93,8 +105,12 @@ fn serve(
             200 => "x-aws-ec2-metadata-token-ttl-seconds: 21600\r\n",
             _ => "",
         };
+        let header = match header() {
+            header if header.is_empty() => header,
+            header => header + "\r\n",
+        };
         let text = format!(
-            "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\n{ttl}content-length: {}\r\n\r\n{}",
+            "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\n{ttl}{header}content-length: {}\r\n\r\n{}",
             body.len(),
             if is_head { "" } else { &*body }
         );

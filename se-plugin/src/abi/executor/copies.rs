@@ -1,13 +1,14 @@
 //! Copies.
 
 use super::callback::{Argument, Source, Target, callbacks, null};
-use crate::abi::host_buf::{HostBuf, host_size, lent};
+use crate::abi::host_buf::HostBuf;
 use crate::abi::host_ptr::{HostSource, HostTarget};
 use crate::abi::state::{DeviceState, StreamState};
 use crate::abi::work::WaitingStream as _;
 use crate::device::Device;
 use crate::stream::Stream as _;
 use core::ffi::c_void;
+use tf_plugin_core::__private::boundary::{host_size, lent};
 use tf_plugin_core::{Error, Result};
 
 /// Refuses a null pointer to memory of the host.

@@ -1,14 +1,12 @@
 //! One run of a kernel.
 
-use super::host_tensor::{HostTensor, HostTensorMut};
 use super::session;
-use super::status::{HostApi, Status, ask, text};
-use super::tensor::{Argument, DeviceTensor, Tensor, elements_of};
+use super::tensor::DeviceTensor;
+use crate::abi::device_type::device_type;
 use crate::abi::state::{StreamState, weak};
 use crate::abi::work::Running;
 use crate::device::Device;
-use crate::dtype::DType;
-use crate::kernel::Element;
+use crate::kernel::{AnyPlatform, Element};
 use crate::platform::Platform;
 use crate::stream::Stream as _;
 use core::cell::RefCell;
@@ -16,13 +14,17 @@ use core::ffi::c_int;
 use core::fmt;
 use core::ops::Range;
 use core::ptr::{self, NonNull};
+use once_cell::race::OnceBox;
 use smallvec::{SmallVec, smallvec};
 use std::borrow::Cow;
 use std::ffi::CString;
-use std::sync::OnceLock;
 use tf_fs_sys::{
     SP_Stream, TF_InputRange_Args, TF_InputRange_Args_STRUCT_SIZE, TF_OpKernelContext, TF_Tensor,
 };
+use tf_op_plugin::__private::abi::{Argument, HostApi, Status, Tensor, rank_of, text};
+use tf_op_plugin::__private::ask;
+use tf_op_plugin::DType;
+use tf_op_plugin::kernel::HostTensorMut;
 use tf_plugin_core::{Error, Result, ensure};
 
 /// One run of a kernel: its inputs, its outputs and the stream for its work.
@@ -31,6 +33,8 @@ use tf_plugin_core::{Error, Result, ensure};
 /// returns, without waiting. Tensors in host memory are read and written before it returns. Every output must
 /// be created, with [`output`](Self::output) or a similar method: TensorFlow would take a missing one for an
 /// empty tensor, so the SDK returns an error.
+// The layout is that of the fields, whose types depend on the platform's device alone: `any_platform` relies on that.
+#[repr(C)]
 pub struct OpKernelContext<'a, P: Platform> {
     pub(super) raw: NonNull<TF_OpKernelContext>,
     pub(super) host: HostApi,
@@ -40,13 +44,15 @@ pub struct OpKernelContext<'a, P: Platform> {
     /// The author's stream in `stream`.
     author: &'a <P::Device as Device>::Stream,
     _running: Running<'a, StreamState<P::Device>>,
+    /// Returns the type of the platform's devices.
+    pub(super) device_type: fn() -> &'static str,
     /// Whether each output was created.
     created: RefCell<SmallVec<[bool; 16]>>,
 }
 
 /// The facts that are the same in all runs of a kernel: whether each input and output is in host memory.
 #[derive(Debug, Default)]
-pub(super) struct Node {
+pub(crate) struct Node {
     inputs: Vec<bool>,
     outputs: Vec<bool>,
 }
@@ -124,12 +130,6 @@ pub(super) unsafe fn stream_of(
     Ok(stream)
 }
 
-/// Returns the number of dimensions of a shape, if a tensor can have that shape: the host aborts on others.
-fn rank_of(shape: &[i64]) -> Result<c_int> {
-    elements_of(shape)?;
-    c_int::try_from(shape.len()).map_err(Error::invalid_argument)
-}
-
 impl<'a, P: Platform> OpKernelContext<'a, P> {
     /// Wraps a run of a kernel.
     /// # Safety
@@ -137,7 +137,7 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
     /// those that the callbacks for `P::Device` have made.
     pub(super) unsafe fn new(
         raw: *mut TF_OpKernelContext,
-        node: &'a OnceLock<Node>,
+        node: &'a OnceBox<Node>,
     ) -> Result<Self> {
         let host = HostApi::get().map_err(Error::failed_precondition)?;
         let raw = NonNull::new(raw)
@@ -163,13 +163,34 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
             None => {
                 // SAFETY: `raw` is a run that has not ended.
                 let facts = unsafe { Node::of(raw, &host, &status)? };
-                node.get_or_init(|| facts)
+                node.get_or_init(|| Box::new(facts))
             }
         };
         // SAFETY: `handle` is a live stream's, which an `Arc<StreamState<P::Device>>` owns.
         let running = Running::on(stream, || unsafe { weak(handle) });
         let created = RefCell::new(smallvec![false; node.outputs.len()]);
-        Ok(Self { raw, host, status, stream, node, author, _running: running, created })
+        let device_type = device_type::<P>;
+        Ok(Self {
+            raw,
+            host,
+            status,
+            stream,
+            node,
+            author,
+            _running: running,
+            device_type,
+            created,
+        })
+    }
+
+    /// Returns the same run without its platform, for code that is compiled once for all platforms with these devices:
+    /// the kernels of a [library](mod@crate::kernel#kernels-of-a-library).
+    #[must_use]
+    pub fn any_platform(&self) -> &OpKernelContext<'a, AnyPlatform<P::Device>> {
+        let run = core::ptr::from_ref(self).cast::<OpKernelContext<'a, AnyPlatform<P::Device>>>();
+        // SAFETY: both types have the same fields in the same order, of types that name the device and not the platform, and
+        // `repr(C)` lays out equal fields equally. The result borrows from `self`.
+        unsafe { &*run }
     }
 
     /// Returns the stream for the kernel's work.
@@ -289,31 +310,6 @@ impl<'a, P: Platform> OpKernelContext<'a, P> {
     /// was no memory left for it.
     pub fn input(&self, index: usize) -> Result<DeviceTensor> {
         DeviceTensor::new(self.input_in(index, false)?)
-    }
-
-    /// Returns an input in host memory.
-    ///
-    /// # Errors
-    /// `INVALID_ARGUMENT` if there is no such input, it is in device memory, or it has another type.
-    pub fn host_input<T: Element>(&self, index: usize) -> Result<HostTensor<T>> {
-        let tensor = self.input_in(index, true)?;
-        // SAFETY: in host memory; TensorFlow writes to no tensor that has another user.
-        unsafe { HostTensor::new(tensor, &Argument("input", index)) }
-    }
-
-    /// Returns the only element of an input in host memory.
-    ///
-    /// # Errors
-    /// As for [`host_input`](Self::host_input), and `INVALID_ARGUMENT` if there is not exactly one element.
-    pub fn host_scalar<T: Element>(&self, index: usize) -> Result<T> {
-        let tensor = self.host_input::<T>(index)?;
-        match tensor.as_slice() {
-            [only] => Ok(*only),
-            _ => Err(Error::invalid_argument(format!(
-                "input {index} has the shape {:?} and should have one element",
-                tensor.shape()
-            ))),
-        }
     }
 
     /// Returns the index of an output, which must be in the memory that the caller names.

@@ -4,16 +4,11 @@
 //! kernels run ops as Python does.
 
 use super::context::OpKernelContext;
-use super::status::{HostApi, Status, ask};
-use super::tensor::{Argument, Tensor};
-use crate::abi::device_type::device_type;
-use crate::abi::host_buf::lent;
 use crate::graph::Node;
 use crate::kernel::functions::{Function, functions};
 use crate::kernel::{Element, OpKernelConstruction};
 use crate::platform::Platform;
 use crate::sync::{Mutex, lock};
-use crate::wire::{each_of, put_bytes, put_message, put_varint};
 use core::ffi::c_int;
 use core::ptr::{self, NonNull};
 use std::collections::HashMap;
@@ -22,6 +17,11 @@ use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{
     BufferFunctions, EagerFunctions, TF_Tensor, TFE_Context, TFE_Op, TFE_TensorHandle,
 };
+use tf_op_plugin::__private::abi::{Argument, Tensor};
+use tf_op_plugin::__private::abi::{HostApi, Status};
+use tf_op_plugin::__private::ask;
+use tf_op_plugin::__private::wire::{each_of, put_bytes, put_message, put_varint};
+use tf_plugin_core::__private::boundary::lent;
 use tf_plugin_core::{Error, Result, ensure};
 
 /// An attribute: its name and a serialised `AttrValue`.
@@ -142,7 +142,7 @@ impl Cpu {
     /// Returns a context with these functions, which lasts as long as the process. Libraries of two graphs may have
     /// different functions of the same name: TensorFlow optimizes a function for each graph, and models can be made
     /// in other processes. Each such library needs its own context.
-    fn get<P: Platform>(functions: &[Function<'_>]) -> Result<&'static Self> {
+    fn get(device_type: &str, functions: &[Function<'_>]) -> Result<&'static Self> {
         static CONTEXTS: Mutex<Vec<&'static Cpu>> = Mutex::new(Vec::new());
         let mut contexts = lock(&CONTEXTS);
         let mut conflict = None;
@@ -154,7 +154,7 @@ impl Cpu {
             Some(&cpu) => cpu,
             None => {
                 ensure!(contexts.len() < MOST_CONTEXTS, too_many(conflict.unwrap_or_default()));
-                let cpu: &Self = Box::leak(Box::new(Self::new(&without(device_type::<P>()))?));
+                let cpu: &Self = Box::leak(Box::new(Self::new(&without(device_type))?));
                 contexts.push(cpu);
                 cpu
             }
@@ -287,10 +287,10 @@ impl<P: Platform> OpKernelContext<'_, P> {
     /// Returns the context in which [`Cpu::run`] runs ops.
     pub(crate) fn cpu(&self, attributes: &Attributes) -> Result<&'static Cpu> {
         if !attributes.has_functions {
-            return Cpu::get::<P>(&[]);
+            return Cpu::get((self.device_type)(), &[]);
         }
         let library = self.functions()?;
-        Cpu::get::<P>(&functions(&library)?)
+        Cpu::get((self.device_type)(), &functions(&library)?)
     }
 
     /// Returns the functions that this run's node may call, a serialised `FunctionDefLibrary`.

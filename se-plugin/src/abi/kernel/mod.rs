@@ -1,15 +1,10 @@
-//! Kernels in the C API: the functions that the host calls, and those of the host. `crate::kernel` is built on this.
+//! Kernels of devices in the C API. `crate::kernel` is built on this, and it on `tf-op-plugin`.
 
-pub(crate) mod construction;
 pub(crate) mod context;
 pub(crate) mod cpu_op;
-pub(crate) mod host_tensor;
-pub(crate) mod ops;
-pub(crate) mod register;
+mod host_inputs;
 pub(crate) mod session;
-pub(crate) mod shapes;
-pub(crate) mod status;
+pub(crate) mod target;
 pub(crate) mod tensor;
-pub(crate) mod trampoline;
 pub(crate) mod variables;
 pub(crate) mod variants;

@@ -4,15 +4,13 @@
 //! own GPUs read them, and not to plugin devices: the program would silently run on one device without a limit. For other
 //! types Python raises an error.
 
-use super::status::{HostApi, Status};
 use crate::abi::device_type::device_type;
-use crate::abi::host_buf::lent;
 use crate::platform::Platform;
-use crate::wire::{each_of, values};
 use core::ptr::NonNull;
-use std::sync::OnceLock;
-use tf_fs_sys::host::Table as _;
-use tf_fs_sys::{BufferFunctions, TF_OpKernelContext};
+use once_cell::race::OnceBool;
+use tf_fs_sys::TF_OpKernelContext;
+use tf_op_plugin::__private::abi::{HostApi, Status, session_config};
+use tf_op_plugin::__private::wire::{each_of, values};
 use tf_plugin_core::{Error, Result, ensure};
 
 /// Checks that the session does not configure logical devices for the devices of `P`. The first run of a kernel in the
@@ -26,9 +24,14 @@ pub(super) unsafe fn check<P: Platform>(
     host: &HostApi,
     status: &Status,
 ) -> Result<()> {
-    static HAS: OnceLock<bool> = OnceLock::new();
-    // SAFETY: `raw` is a run that has not ended.
-    let has = *HAS.get_or_init(|| unsafe { read(raw, host, status) });
+    static HAS: OnceBool = OnceBool::new();
+    // A configuration that cannot be read does not count.
+    let read = || {
+        // SAFETY: `raw` is a run that has not ended.
+        let config = unsafe { session_config(raw, host, status) };
+        config.and_then(|config| has_logical_devices(&config)).unwrap_or(false)
+    };
+    let has = HAS.get_or_init(read);
     // For other types the configuration is that of TensorFlow's own GPUs.
     ensure!(!has || device_type::<P>() != "GPU", refusal());
     Ok(())
@@ -40,29 +43,6 @@ fn refusal() -> Error {
         "`tf.config.set_logical_device_configuration` has no effect here: TensorFlow passes neither logical devices nor \
          a memory limit to plugin devices; remove the call, and limit the memory by a setting of the plugin",
     )
-}
-
-/// Returns whether the session configures logical devices. A configuration that cannot be read does not count.
-///
-/// # Safety
-/// `raw` is a run of a kernel that has not ended.
-#[cold]
-unsafe fn read(raw: NonNull<TF_OpKernelContext>, host: &HostApi, status: &Status) -> bool {
-    let Ok(buffers) = BufferFunctions::get() else { return false };
-    // SAFETY: a run that has not ended and a status; the buffer is made and deleted here, and nothing of it is used
-    // afterwards.
-    unsafe {
-        let buffer = (buffers.TF_NewBuffer)();
-        let get = host.kernels.TF_GetSerializedConfigProto;
-        get(raw.as_ptr(), buffer, status.as_ptr());
-        let content = (buffers.TF_GetBuffer)(buffer);
-        let has = status.check().and_then(|()| {
-            let config = lent(content.data, content.length)?;
-            has_logical_devices(config)
-        });
-        (buffers.TF_DeleteBuffer)(buffer);
-        has.unwrap_or(false)
-    }
 }
 
 /// Returns whether a `ConfigProto` has a `gpu_options.experimental.virtual_devices.memory_limit_mb`: its fields 6, 9, 1
@@ -87,7 +67,7 @@ fn has_logical_devices(config: &[u8]) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{put_bytes, put_message};
+    use tf_op_plugin::__private::wire::{put_bytes, put_message};
 
     #[test]
     fn logical_devices_are_found() {

@@ -1,10 +1,8 @@
 //! Variables of the host.
 
 use super::context::{OpKernelContext, stream_of};
-use super::status::{HostApi, Status, fail, not_exported};
-use super::tensor::{DeviceTensor, Tensor};
+use super::tensor::{DeviceTensor, device_ptr};
 use crate::abi::state::{StreamState, borrow};
-use crate::dtype::DType;
 use crate::platform::Platform;
 use crate::stream::Stream as _;
 use core::fmt;
@@ -16,6 +14,9 @@ use tf_fs_sys::{
     KernelExperimentalFunctions, TF_CopyTensorFn, TF_OpKernelContext, TF_Tensor,
     TF_VariableInputLockHolder,
 };
+use tf_op_plugin::__private::abi::Tensor;
+use tf_op_plugin::__private::abi::{HostApi, Status, fail, not_exported};
+use tf_op_plugin::DType;
 use tf_plugin_core::__private::boundary;
 use tf_plugin_core::{Error, Result, ensure};
 
@@ -157,7 +158,7 @@ unsafe extern "C" fn copy<P: Platform>(
             source.bytes == target.bytes,
             Error::internal("TensorFlow copies between variables of different sizes")
         );
-        match (source.device_ptr()?, target.device_ptr()?) {
+        match (device_ptr(&source)?, device_ptr(&target)?) {
             (Some(from), Some(to)) => {
                 stream.author()?.copy_on_device(to, from, source.bytes as u64)
             }

@@ -1,13 +1,14 @@
 //! Variants of the host: it unpacks them, and lets the plugin compute with the tensors in them.
 
 use super::context::OpKernelContext;
-use super::status::{HostApi, Status, fail, not_exported};
-use super::tensor::{DeviceTensor, Tensor, not_plain};
-use crate::dtype::DType;
+use super::tensor::DeviceTensor;
 use crate::platform::Platform;
 use core::cell::RefCell;
 use tf_fs_sys::host::{Table as _, release};
 use tf_fs_sys::{KernelExperimentalFunctions, TF_OpKernelContext, TF_Tensor};
+use tf_op_plugin::__private::abi::{HostApi, Status, fail, not_exported};
+use tf_op_plugin::__private::abi::{Tensor, not_plain};
+use tf_op_plugin::DType;
 use tf_plugin_core::__private::boundary;
 use tf_plugin_core::{Error, Result, ensure};
 

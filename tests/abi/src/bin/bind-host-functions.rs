@@ -65,7 +65,7 @@ fn call() -> Result<(), Box<dyn Error>> {
     let text = c"twenty-three bytes or more";
     let bytes = text.to_bytes();
     // SAFETY: each pointer comes from a function of TensorFlow or from a live variable, as the documentation of
-    // the function asks; what is made is freed once.
+    // the function requires; each new object is freed once.
     unsafe {
         assert_eq!((data_types.TF_DataTypeSize)(TF_FLOAT), 4);
         assert_eq!((data_types.TF_DataTypeSize)(TF_STRING), 0);

@@ -9,7 +9,7 @@ use crate::declarations::{Aliases, Declarations, Reader, common_integers};
 use crate::header;
 use crate::lists::{DECLARED, OPAQUE, WITHOUT};
 
-/// What a comparison found.
+/// The result of a comparison.
 pub(crate) struct Comparison {
     /// One text for each difference; none if both sides agree.
     pub(crate) problems: Vec<String>,

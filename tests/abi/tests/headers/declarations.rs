@@ -15,10 +15,10 @@ use syn::{
 
 use crate::records::invokes;
 
-/// What one side declares.
+/// The declarations of one side.
 #[derive(Debug, Default)]
 pub(crate) struct Declarations {
-    /// What each name is; that of a field is `Record::field`.
+    /// The kind of each name; a field's name is `Record::field`.
     pub(crate) kinds: BTreeMap<String, String>,
     /// Sizes, alignments, offsets and values, as in `Size of TF_Status`.
     pub(crate) numbers: BTreeMap<String, i128>,
@@ -27,7 +27,7 @@ pub(crate) struct Declarations {
 }
 
 impl Declarations {
-    /// What the body of an inline function writes into the record that it is given.
+    /// Collects the values that an inline function's body writes into the record that it gets.
     pub(crate) fn assignments(&mut self, function: &str, body: &str) {
         for statement in body.split(';') {
             if let Some((field, value)) = statement.split_once('=') {
@@ -86,7 +86,7 @@ impl Aliases {
         self.used.borrow().contains(name)
     }
 
-    /// What a type is another name of.
+    /// Returns the type that an alias names.
     fn target(&self, ty: &Type) -> Option<&Type> {
         match ty {
             Type::Path(path) => self.targets.get(&last_segment(path)),
@@ -265,8 +265,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The functions of a table, which is of the form of an `extern` block but for a word before each and the
-    /// semicolon before further arguments.
+    /// Reads the functions of a table. It has the form of an `extern` block, except for a word before each function and
+    /// the semicolon before further arguments.
     fn host_functions(&mut self, table: TokenStream) {
         let Some(TokenTree::Group(functions)) = table.into_iter().last() else {
             panic!("a table without functions")

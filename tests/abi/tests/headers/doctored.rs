@@ -181,7 +181,7 @@ fn each_mistake_in_the_sources_is_named() {
 }
 
 #[test]
-fn what_a_header_may_lack_is_listed() {
+fn declarations_that_a_header_may_lack_are_listed() {
     let headers = [
         (GRAPPLER, header(GRAPPLER).replacen(" TF_LookUpOpDef(", " TF_FindOpDef(", 1)),
         (DATA_TYPE, header(DATA_TYPE).replacen("TF_INT4 = 29,", "", 1)),

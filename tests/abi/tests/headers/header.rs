@@ -9,7 +9,7 @@ use cargo_tf_plugin::TensorFlow;
 
 use crate::lists::{OPAQUE, PART, WHOLE};
 
-/// What the headers declare.
+/// The declarations of the headers.
 pub(crate) struct Headers {
     /// bindgen's output.
     pub(crate) file: syn::File,

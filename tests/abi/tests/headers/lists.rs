@@ -1,4 +1,4 @@
-//! What is compared, and what not all releases have: the lists to extend for a new header.
+//! The compared headers, and the declarations that not all releases have: the lists to extend for a new header.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -33,14 +33,14 @@ pub(crate) const PART: &[&str] = &[
     "tensorflow/c/eager/c_api_experimental.h",
 ];
 
-/// What the headers have and `tf-fs-sys` does not: a function with types of the API for PJRT plugins, which is
-/// another one, and a second function of the same name, which only C++ has.
+/// Declarations that the headers have and `tf-fs-sys` does not: a function with types of the API for PJRT plugins,
+/// which is another one, and a second function of the same name, which only C++ has.
 pub(crate) const WITHOUT: &[&str] = &["TF_GetRendezvous", "TFE_NewTensorHandle1"];
 
 /// Records of which `tf-fs-sys` has only the size.
 pub(crate) const OPAQUE: &[&str] = &["TF_TString"];
 
-/// What not all releases from 2.12 on declare: names, and the releases that have them. Only optional
+/// Declarations that not all releases since 2.12 have: names, and the releases that have them. Only optional
 /// functions, types and constants can be here.
 pub(crate) const DECLARED: &[(&str, Releases)] = &[
     ("TF_AsyncOpKernelDoneCallback", since(2, 13)),

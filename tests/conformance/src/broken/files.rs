@@ -231,7 +231,7 @@ pub struct BrokenWriter<F: Filesystem> {
     written: usize,
     /// Where appending begins.
     start: usize,
-    /// What was in the file before.
+    /// The previous content of the file.
     old: Vec<u8>,
     thread: ThreadId,
     closed: bool,
@@ -285,7 +285,7 @@ impl<F: Filesystem> BrokenWriter<F> {
         state.write(uri, &content)
     }
 
-    /// What is left to do where another file took the name, or none is there any more.
+    /// Does the remaining work if another file took the name, or the file is gone.
     fn publish_late(&self, uri: Uri<'_>) -> Result<()> {
         let state = &self.state;
         if state.is(LateWriterMixes) && state.is_file(uri) && !self.closed {

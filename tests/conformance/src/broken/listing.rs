@@ -6,7 +6,7 @@ use tf_fs_plugin::glob;
 use tf_fs_plugin::prelude::*;
 
 impl<F: Filesystem> State<F> {
-    /// What a directory holds.
+    /// Returns the content of a directory.
     pub(super) fn get_children(&self, uri: Uri<'_>) -> Result<Entries> {
         match self.defect {
             RootListsNothing if uri.is_root() => return Ok(Entries::new()),

@@ -19,7 +19,7 @@ use tf_fs_plugin::prelude::*;
 /// A name that [`Broken`] never accepts, defect or not.
 pub const MALFORMED: &str = "mem://box/\u{1}";
 
-/// What `F` does, in every operation of its own, except for one defect. Without a defect it is a complete
+/// Passes every operation to `F`, except for one defect. Without a defect it is a complete
 /// filesystem, also where `F` leaves operations out.
 pub struct Broken<F: Filesystem>(Arc<State<F>>);
 

@@ -1,4 +1,4 @@
-//! What a broken filesystem remembers, and what its operations share.
+//! The state of a broken filesystem, which its operations share.
 
 use crate::defect::Defect::{self, *};
 use std::collections::{BTreeMap, BTreeSet};

@@ -111,7 +111,7 @@ pub fn waiting_for_one_stream_of_two() {
     });
 }
 
-/// A stream waits for one of another device: so that was not all of its own work.
+/// A stream waits for one of another device: its own work is not all that it waits for.
 pub fn waiting_for_a_stream_of_another_device() {
     explore(|| {
         let devices = [(); 2].map(|()| Arc::new(Device::default()));

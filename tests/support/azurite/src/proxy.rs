@@ -5,13 +5,15 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// What happens to a request.
+/// The fault of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The connection ends before the server has it.
     CutBefore,
     /// The server does it, but the connection ends without a response.
     CutAfter,
+    /// The connection ends when the server has half of the request's body, as if the client was killed.
+    CutRequest,
     /// The server says that it is busy, and does nothing.
     Busy,
     /// The server does it, but says that it has failed.
@@ -141,6 +143,12 @@ fn serve(client: TcpStream, state: &Mutex<State>) -> io::Result<()> {
         };
         match fault {
             Some(Fault::CutBefore) => return client.shutdown(Shutdown::Both),
+            Some(Fault::CutRequest) => {
+                (&server).write_all(&request.head)?;
+                (&server).write_all(&request.body[..request.body.len() / 2])?;
+                server.shutdown(Shutdown::Both)?;
+                return client.shutdown(Shutdown::Both);
+            }
             Some(Fault::Busy) => {
                 refuse(&client, "503 Server Busy", "ServerBusy", is_head)?;
                 continue;

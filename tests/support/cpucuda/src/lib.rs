@@ -27,7 +27,7 @@ pub const MEMORY: &str = "CPU_CUDA_MEMORY_MIB";
 /// The directory of compiled programs.
 const CACHE: &str = "CPU_CUDA_CACHE";
 
-/// What cargo builds.
+/// The library that cargo builds.
 const LIBRARY: &str = "libcpu_cuda.so";
 
 /// The names under which programs look for a library. A machine with a GPU may have those without a version, which

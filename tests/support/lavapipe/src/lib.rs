@@ -4,11 +4,13 @@
 
 #![forbid(unsafe_code)]
 
+mod front;
 pub mod newest;
 mod place;
 mod tree;
 
-pub use place::place;
+pub use front::Front;
+pub use place::{place, unpack};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -45,6 +47,24 @@ fn environment_in(root: &Path) -> Vec<(&'static str, OsString)> {
 #[must_use]
 pub fn driver() -> Vec<(&'static str, OsString)> {
     driver_in(installed())
+}
+
+/// Returns the environment of [`driver`] with two GPUs: a second file, in this directory, registers the driver again.
+///
+/// # Panics
+/// Panics as [`environment`] does, and if the file cannot be written.
+#[must_use]
+pub fn two_gpus(directory: &Path) -> Vec<(&'static str, OsString)> {
+    let mut environment = driver();
+    let second = directory.join("second.json");
+    std::fs::copy(installed().join("driver.json"), &second).expect("a copy of the driver's file");
+    for (name, value) in &mut environment {
+        if *name == "VK_DRIVER_FILES" || *name == "VK_ICD_FILENAMES" {
+            value.push(":");
+            value.push(&second);
+        }
+    }
+    environment
 }
 
 fn driver_in(root: &Path) -> Vec<(&'static str, OsString)> {

@@ -3,6 +3,7 @@
 use fs4::FileExt;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Creates `target/NAME`, if this version is not there, and returns it. `fill` gets a new directory and its final path.
 ///
@@ -39,4 +40,34 @@ pub fn place(
     }
     fs::rename(new.keep(), &place).map_err(text)?;
     Ok(place)
+}
+
+/// Creates `target/NAME` with packages of Debian, which a script for bash downloads into its current directory. `finish` gets the
+/// new directory and its final path.
+///
+/// # Errors
+/// The text says why it cannot be created.
+pub fn unpack(
+    name: &str,
+    version: &str,
+    download: &str,
+    finish: impl FnOnce(&Path, &Path) -> Result<(), String>,
+) -> Result<PathBuf, String> {
+    let script = format!(
+        "mkdir packages
+         cd packages
+         {download}
+         for package in *.deb; do [ ! -e \"$package\" ] || dpkg-deb --extract \"$package\" ..; done
+         cd ..
+         rm -r packages"
+    );
+    place(name, version, |new, place| {
+        let mut bash = Command::new("bash");
+        bash.args(["-e", "-o", "pipefail", "-c", &script]).current_dir(new);
+        let output = bash.output().map_err(|error| error.to_string())?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+        }
+        finish(new, place)
+    })
 }

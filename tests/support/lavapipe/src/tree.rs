@@ -1,9 +1,8 @@
 //! Directories below `target/` in which Debian's packages are unpacked.
 
-use crate::place::place;
+use crate::place::unpack;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// A directory with packages.
 pub(crate) struct Tree {
@@ -21,39 +20,18 @@ impl Tree {
     /// # Errors
     /// The text says why it cannot be created.
     pub(crate) fn install(&self) -> Result<PathBuf, String> {
-        place(self.name, self.version, |new, place| self.fill(new, place))
-    }
-
-    /// Unpacks the packages into a new directory, which then becomes `place`.
-    fn fill(&self, new: &Path, place: &Path) -> Result<(), String> {
-        let text = |error: std::io::Error| error.to_string();
-        let script = format!(
-            "mkdir packages
-             cd packages
-             {}
-             for package in *.deb; do [ ! -e \"$package\" ] || dpkg-deb --extract \"$package\" ..; done
-             cd ..
-             rm -r packages",
-            self.download
-        );
-        let output = Command::new("bash")
-            .args(["-e", "-o", "pipefail", "-c", &script])
-            .current_dir(new)
-            .output()
-            .map_err(text)?;
-        if !output.status.success() {
-            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
-        }
-        // The package's own file names a library in `/usr`.
-        let library = libraries(new);
-        let library =
-            library.strip_prefix(new).map_or(library.clone(), |inside| place.join(inside));
-        let library = library.join("libvulkan_lvp.so");
-        let library = library.to_str().ok_or("target/ has a name that is not UTF-8")?;
-        let driver = format!(
-            r#"{{"file_format_version": "1.0.0", "ICD": {{"library_path": "{library}", "api_version": "1.3.0"}}}}"#
-        );
-        fs::write(new.join("driver.json"), driver).map_err(text)
+        unpack(self.name, self.version, &self.download, |new, place| {
+            // The package's own file names a library in `/usr`.
+            let library = libraries(new);
+            let library =
+                library.strip_prefix(new).map_or(library.clone(), |inside| place.join(inside));
+            let library = library.join("libvulkan_lvp.so");
+            let library = library.to_str().ok_or("target/ has a name that is not UTF-8")?;
+            let driver = format!(
+                r#"{{"file_format_version": "1.0.0", "ICD": {{"library_path": "{library}", "api_version": "1.3.0"}}}}"#
+            );
+            fs::write(new.join("driver.json"), driver).map_err(|error| error.to_string())
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who may do what: keys, session tokens, regions, public buckets, names of hosts.
+//! Access control: keys, session tokens, regions, public buckets, names of hosts.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -70,7 +70,7 @@ pub struct Reply {
 impl Reply {
     /// Creates a response with this status, and an S3 error code in an XML body.
     pub fn new(status: u16, code: impl Into<String>) -> Reply {
-        let message = "A fault that the test asked for.".to_owned();
+        let message = "A fault that the test requested.".to_owned();
         Reply {
             status,
             code: code.into(),
@@ -187,7 +187,7 @@ impl Gate {
 /// Code of a test that runs between two requests.
 pub type Hook = Arc<dyn Fn(&Handle, &Request) + Send + Sync>;
 
-/// What happens to a request.
+/// The fault of a request.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum What {

@@ -21,7 +21,7 @@ use crate::service::{IgnoreConditions, IgnoreRange, RefuseChecksumsOfParts};
 use crate::shape::Wire;
 use crate::{Core, Handle};
 
-/// What the requests of one connection share.
+/// The state that the requests of one connection share.
 pub(crate) struct Connection {
     pub(crate) number: u64,
     pub(crate) wire: Arc<Wire>,

@@ -40,7 +40,7 @@ struct Arguments {
     /// Speaks TLS, and writes the certificate that clients must trust to this file
     #[arg(long, value_name = "FILE")]
     tls_ca_out: Option<PathBuf>,
-    /// What is wrong with the certificate
+    /// The defect of the certificate
     #[arg(long, value_enum, default_value_t = Certificate::Valid, requires = "tls_ca_out")]
     certificate: Certificate,
     /// Threads that serve

@@ -8,7 +8,7 @@ use http::{HeaderMap, Method};
 
 use crate::fault::Reply;
 
-/// What happens to the condition of a request: `If-Match`, `If-None-Match`, `x-amz-copy-source-if-match`.
+/// How a server treats a request's condition: `If-Match`, `If-None-Match`, `x-amz-copy-source-if-match`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Conditions {
     /// They are checked.

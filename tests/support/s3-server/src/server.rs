@@ -66,7 +66,7 @@ impl Default for Options {
     }
 }
 
-/// What all requests of a server share.
+/// The state that all requests of a server share.
 pub(crate) struct Core {
     pub(crate) access_key: String,
     pub(crate) secret_key: String,

@@ -62,7 +62,7 @@ impl Pace {
     }
 }
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Debug)]
 pub(crate) struct Network {
     shape: Mutex<Shape>,
@@ -84,7 +84,7 @@ impl Network {
     }
 }
 
-/// What a fault does to the bytes of one connection, below HTTP.
+/// The faults in the bytes of one connection, below HTTP.
 #[derive(Debug, Default)]
 pub(crate) struct Wire(Mutex<WireState>);
 

@@ -1,4 +1,4 @@
-//! What the server refuses, as S3 does: the tests of `s3://` rely on it. They prove the rest of what it does.
+//! Requests that the server refuses, as S3 does: the tests of `s3://` rely on it. They prove its other behaviour.
 
 mod common;
 

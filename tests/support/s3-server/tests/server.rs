@@ -1,4 +1,4 @@
-//! What surrounds the operations: pace, the end, the program.
+//! The parts around the operations: pace, the end, the program.
 
 mod common;
 

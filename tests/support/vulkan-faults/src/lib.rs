@@ -5,10 +5,8 @@
 #[expect(unsafe_code, reason = "functions of Vulkan")]
 mod abi;
 
+use lavapipe::Front;
 use std::ffi::OsString;
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -19,31 +17,23 @@ const FAULT: &str = "FAULTY_VULKAN";
 /// The start of the line that the loader writes to stderr when the fault happens.
 pub const HAPPENED: &str = "faulty-vulkan: ";
 
-/// What cargo builds.
+/// The library that cargo builds.
 const BUILT: &str = "libfaulty_vulkan.so";
 /// The name under which programs load it.
 const NAME: &str = "libvulkan.so.1";
 
-/// A directory with the loader, beside the library that cargo has built for the running test. Tests share it.
+/// The loader, in place of the real one.
 #[derive(Debug)]
-pub struct Loader(PathBuf);
+pub struct Loader(Front);
 
 impl Loader {
-    /// Finds the library, and creates the directory where it is missing.
+    /// Finds the loader.
     ///
     /// # Panics
-    /// Panics if the library is missing, or the directory cannot be created.
+    /// Panics if cargo has not built it.
     #[must_use]
     pub fn new() -> Self {
-        let test = std::env::current_exe().expect("a test is a file");
-        let (library, directory) =
-            (test.with_file_name(BUILT), test.with_file_name("faulty-vulkan"));
-        assert!(library.exists(), "{} is missing", library.display());
-        fs::create_dir_all(&directory)
-            .unwrap_or_else(|error| panic!("cannot create {}: {error}", directory.display()));
-        let link = symlink(Path::new("..").join(BUILT), directory.join(NAME));
-        assert!(link.is_ok() || directory.join(NAME).exists(), "{NAME}: {link:?}");
-        Self(directory)
+        Self(Front::new(BUILT, NAME))
     }
 
     /// Returns an environment of `lavapipe` with this loader and a fault:
@@ -64,16 +54,7 @@ impl Loader {
         mut environment: Vec<(&'static str, OsString)>,
         fault: &str,
     ) -> Vec<(&'static str, OsString)> {
-        let path = environment.iter_mut().find(|(name, _)| *name == "LD_LIBRARY_PATH");
-        let (_, path) = path.expect("lavapipe has libraries");
-        let system = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
-        let all = std::env::split_paths(path).chain([system.into(), "/usr/lib64".into()]);
-        let real = all.map(|directory| directory.join(NAME)).find(|path| path.exists());
-        let real = real.expect("lavapipe has a loader").into_os_string();
-        let mut first = self.0.as_os_str().to_owned();
-        first.push(":");
-        first.push(&*path);
-        *path = first;
+        let real = self.0.insert(&mut environment);
         environment.extend([(REAL, real), (FAULT, fault.into())]);
         environment
     }

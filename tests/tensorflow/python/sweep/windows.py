@@ -104,7 +104,7 @@ def volumes():
              ((2, 5, 4, 4, 2), (1, 1, 1, 2, 3), two, one, "SAME"), ((0, 4, 4, 5, 2), (3, 3, 3, 2, 1), one, one, "SAME"),
              ((2, 0, 4, 5, 2), (3, 3, 3, 2, 1), one, one, "SAME"), ((2, 2, 4, 5, 2), (3, 3, 3, 2, 1), one, one, "VALID"),
              ((1, 3, 2, 2, 2), (5, 4, 7, 2, 3), [1, 2, 1], one, "SAME"),
-             # What the CPU has not: dilations and groups of channels.
+             # The CPU does not support dilations and groups of channels.
              ((2, 6, 5, 7, 2), (2, 2, 3, 2, 3), one, [2, 1, 3], "SAME"), ((1, 9, 8, 7, 2), (3, 2, 2, 2, 3), [2, 1, 1], two, "VALID"),
              ((2, 4, 5, 3, 6), (3, 2, 2, 2, 9), one, one, "SAME"), ((2, 4, 5, 3, 4), (3, 2, 2, 1, 8), [1, 2, 2], one, "SAME"),
              ((2, 5, 5, 5, 4), (2, 3, 2, 1, 4), one, two, "VALID")]
@@ -189,7 +189,7 @@ def volumes():
     gradient = call("MaxPool3DGrad", orig_input=None, orig_output=None, grad=None, **options)
     shape, half = (1, 4, 4, 4, 5), (1, 2, 2, 2, 5)
     for dtype in ("float32", "bfloat16"):
-        # What differs by less than 1e-5 from the result, which is none of the elements.
+        # Candidates that differ by less than 1e-5 from the result, which is not an element.
         case("MaxPool3DGrad", gradient, numbers(shape, dtype, 0, 3e-5), numbers(half, dtype, 0, 3e-5), numbers(half, dtype))
         case("MaxPool3DGrad", gradient, np.full(shape, -np.inf, numbers((), dtype).dtype), np.full(half, -np.inf, numbers((), dtype).dtype), numbers(half, dtype))
         case("MaxPool3D", call("MaxPool3D", input=None, **options), np.full(shape, -np.inf, numbers((), dtype).dtype))

@@ -1,4 +1,4 @@
-//! What the allocator says.
+//! The allocator's results.
 
 /// Bytes that the process has allocated and not freed, in all arenas of the C library, mappings included.
 pub fn bytes_in_use() -> usize {

@@ -1,4 +1,4 @@
-//! What the shared libraries of the examples export and need; with the feature `optimised`, how large users get them.
+//! The exports and dependencies of the examples' libraries; with the feature `optimised`, their sizes for users.
 
 use cargo_tf_plugin::Artefact;
 #[cfg(feature = "optimised")]
@@ -66,7 +66,7 @@ fn libraries_export_their_entry_points_and_need_what_every_linux_has() {
     check("bothfs", &[FILESYSTEM, DEVICE].concat(), LARGEST);
 }
 
-/// What users get has its exports trimmed by `lto`. A crate with C functions of its own is among its dependencies: they
+/// `lto` trims the exports of a release build. A crate with its own C functions is among its dependencies: they
 /// are hidden in every profile.
 #[cfg(feature = "optimised")]
 #[test]

@@ -28,7 +28,7 @@ each_tensorflow!(
     provided_files_in_c, refdevice_in_c
 );
 
-/// What the processes of the cases in C run.
+/// The entry point of the processes of the C cases.
 #[test]
 fn worker_for_files() {
     InTensorFlow::work();
@@ -116,7 +116,7 @@ fn localfs_below_a_root(tensorflow: &TensorFlow) {
     pass(cases.cases(), &cases.run("local:///"), &["python_half_a_file_is_never_seen"]);
 }
 
-/// Cases that ask of directories what an object store does not have, and of names that are cleaned.
+/// Cases about directories that an object store does not have, and about names that are cleaned.
 const NOT_OF_STORES: [&str; 6] = [
     "python_open_file_is_there",
     "python_write_missing_parent",
@@ -216,7 +216,7 @@ fn all_pass(cases: device::InTensorFlow, skipped: &[&str]) -> Vec<device::CaseRe
 
 /// Kernels that fail, panic and forget are there to be found; what has no kernel is skipped with a reason.
 #[test]
-fn what_is_wrong_with_kernels_is_noticed_in_tensorflow() {
+fn broken_kernels_are_noticed_in_tensorflow() {
     let release = tensorflow(cargo_tf_plugin::NEWEST);
     let mut answers = on_a_device(&release, "hostdevice").run("RUST_TEST");
     answers.extend(on_a_device_in_c(&release, "hostdevice").run("RUST_TEST"));
@@ -339,7 +339,7 @@ fn brokenfs(cases: fn(&TensorFlow, &Path) -> InTensorFlow) -> InTensorFlow {
     let release = tensorflow(cargo_tf_plugin::NEWEST);
     cases(&release, Plugin::of("brokenfs").path())
         .malformed(MALFORMED)
-        // What hangs has failed. The slowest takes 0.3 s on a machine with nothing else to do.
+        // A case that hangs has failed. The slowest takes 0.3 s on an idle machine.
         .limit(Duration::from_secs(20))
 }
 
@@ -428,7 +428,7 @@ fn defects_are_noticed_in_tensorflow() {
         jobs.insert(number.expect("it is one of all"), chosen.collect());
     }
     let mut silent: Vec<_> = jobs.into_iter().filter(|(_, cases)| !cases.is_empty()).collect();
-    // What only shows when threads meet is looked for up to five times.
+    // A race is looked for up to five times.
     for _ in 0..5 {
         if silent.is_empty() {
             break;
@@ -467,7 +467,7 @@ fn defects_are_noticed_in_c() {
     for noticed in &findings.0 {
         let broken = brokenfs(in_c).env(DEFECT_VARIABLE, format!("{:?}", noticed.defect));
         let mut answers = broken.run("mem://box/");
-        // What ends the process may be another defect: the case has to say what is wrong.
+        // Another defect may have ended the process: the case has to say what is wrong.
         answers.retain(|answer| !ends_the_process(answer));
         let found = failed(&answers);
         for name in noticed.cases() {
@@ -479,7 +479,7 @@ fn defects_are_noticed_in_c() {
 
 /// A case that hangs has failed, with the reason; the others go on in a new process.
 #[test]
-fn what_hangs_fails_alone_in_c() {
+fn a_hanging_case_fails_alone_in_c() {
     // Of which the process has five more.
     let limit = Duration::from_secs(5);
     let cases = in_c(&tensorflow(cargo_tf_plugin::NEWEST), Plugin::of("panicfs").path())

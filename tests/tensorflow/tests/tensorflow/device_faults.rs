@@ -1,7 +1,7 @@
 //! A device whose methods fail, panic or take their time, in real TensorFlow: what a user sees of it, and that the
 //! process goes on wherever TensorFlow lets it.
 //!
-//! `tests/tensorflow/python/device_faults.py` runs each case in a process of its own.
+//! `tests/tensorflow/python/device_faults.py` runs each case in its own process.
 
 use cargo_tf_plugin::{MATRIX, NEWEST, TensorFlow};
 use serde_json::Value;
@@ -24,7 +24,7 @@ const STEPS: &str = "tensorflow/python/devices.py";
 /// How long a case may take, in seconds: the longest waits twice the ten seconds that TensorFlow waits for memory.
 const LIMIT: &str = "120";
 
-/// What comes of a case.
+/// The outcome of a case.
 #[derive(Clone, Copy, Debug)]
 enum Effect {
     /// No step fails, because nothing calls what is faulty.
@@ -56,7 +56,7 @@ fn known(word: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// What nobody can do without a device.
+/// Calls that are impossible without a device.
 const WITHOUT: &str = "devices=absent copy_in=elsewhere copy_out=elsewhere kernel=elsewhere \
     function=elsewhere lists=elsewhere again=elsewhere";
 /// All steps with a copy to the device.
@@ -72,14 +72,14 @@ fn is_old(release: (u32, u32)) -> bool {
     release < (2, 17)
 }
 
-/// What comes of a method that always fails, and of one that always panics.
+/// Returns the outcome of a method that always fails, and of one that always panics.
 fn methods(release: (u32, u32)) -> Vec<(&'static str, [Effect; 2])> {
     let old = is_old(release);
     let either = |then, now| if old { then } else { now };
     let unseen = [Fail(either(STICKY, ALL)); 2];
     let behind = [Fail(either(STICKY, LATER)); 2];
     let fetch = if old { Abort("copy_out") } else { Fail(LATER) };
-    // There is no failing in a description, but to answer nothing.
+    // A description cannot fail; it can only return nothing.
     let description = [Harmless, NoDevice];
     vec![
         // The device then has its constant type.
@@ -163,7 +163,7 @@ fn others(old: bool) -> Vec<(&'static str, Effect)> {
         ("Stream::copy_to_device fail@1", either(STICKY, "copy_in")),
         ("Stream::copy_to_host fail@1", if old { Abort("copy_out") } else { Fail("copy_out") }),
         ("Stream::wait_stream fail@1", either(STICKY, "copy_in")),
-        // What is wrong does not get to the CPU either.
+        // A wrong value does not reach the CPU either.
         ("Stream::record_event fail@1;load copy_in across cpu", either("across=sync", "across")),
         (
             "Stream::record_event fail@1;load copy_in across_in_graph",
@@ -211,7 +211,7 @@ fn others(old: bool) -> Vec<(&'static str, Effect)> {
     ]
 }
 
-/// What releases that behave as their neighbours do are asked, too.
+/// The cases that also run in releases that behave as their neighbours do.
 const SAMPLE: &[&str] = &[
     "* slow",
     "* slow;load threads across across_in_graph",
@@ -256,7 +256,7 @@ fn cases(tensorflow: &TensorFlow) -> BTreeMap<String, Effect> {
     cases
 }
 
-/// What has to be, or why it is not.
+/// Checks that a case ended as expected.
 fn judge(case: &str, effect: Effect, ended: &Value) -> Result<(), String> {
     let plan = case.split(';').next().unwrap_or_default();
     let (place, kind) = plan.split_once(' ').unwrap_or_default();
@@ -383,7 +383,7 @@ fn each_method_has_its_faults() {
     }
     let mut tried: BTreeSet<String> =
         methods((2, 22)).into_iter().map(|(place, _)| place.to_owned()).collect();
-    // Has cases of its own, since TensorFlow gives memory back only when there is none left.
+    // Has separate cases, because TensorFlow frees memory only when none is left.
     tried.insert(String::from("Device::deallocate"));
     assert_eq!(tried, in_source);
 }

@@ -41,6 +41,6 @@ fn variables_are_changed_in_place_where_tensorflow_lets_kernels(tensorflow: &Ten
 }
 
 fn a_filesystem_and_a_device_share_a_library(tensorflow: &TensorFlow) {
-    let steps = ["listed=1", "exists=both://here", "computes"];
+    let steps = ["listed=1", "exists=both://here", "computes", "both"];
     Python::steps(tensorflow, SCRIPT, "bothfs", &steps, &[]);
 }

@@ -62,7 +62,7 @@ fn a_fork_that_hangs_is_ended_with_what_it_has_started() {
     assert!(hung.stderr.contains("in hangs"), "where it hangs is said: {}", hung.stderr);
     assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
     let group: u32 = hung.stdout.trim().parse().expect("a number");
-    // What was killed takes a moment to be gone.
+    // A killed process takes a moment to disappear.
     while left_of(group) > 0 {
         assert!(started.elapsed() < Duration::from_secs(60), "processes of {group} are left");
     }

@@ -79,7 +79,7 @@ pub(super) fn sample(number: usize) -> (&'static str, String) {
 pub(super) const LACKS_TYPES: (&str, &str) = ("TF_PLUGIN_LACKS_TYPES", "1");
 
 #[test]
-fn each_operation_answers_as_on_the_cpu() {
+fn each_op_computes_as_on_the_cpu() {
     // TensorFlow has kernels for the type `GPU` that are not this device's.
     let device_type = [("RUST_GPU_TYPE", "RUST_GPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
     // A sweep compiles a shader for most cases: Mesa takes a third less time for it without LLVM's optimizations.
@@ -93,7 +93,7 @@ fn each_operation_answers_as_on_the_cpu() {
 // The oldest release and the candidates let plugins change variables.
 each_tensorflow!(
     oldest: [
-        what_changes_variables_and_lists_answers_as_on_the_cpu ops_are_fused
+        ops_on_variables_and_lists_compute_as_on_the_cpu ops_are_fused
         ops_on_variables_compute_as_on_the_cpu
         keras_trains_as_on_the_cpu scripts_for_a_gpu_run_unchanged
         mobile_net_trains_on_the_device_alone lstm_trains_on_the_device_alone
@@ -108,7 +108,7 @@ each_tensorflow!(
         keras_trains_as_on_the_cpu scripts_for_a_gpu_run_unchanged
     ];
     candidates: [
-        what_changes_variables_and_lists_answers_as_on_the_cpu ops_are_fused
+        ops_on_variables_and_lists_compute_as_on_the_cpu ops_are_fused
         ops_on_variables_compute_as_on_the_cpu
         keras_trains_as_on_the_cpu scripts_for_a_gpu_run_unchanged
         mobile_net_trains_on_the_device_alone lstm_trains_on_the_device_alone
@@ -122,7 +122,7 @@ fn ops_on_variables_compute_as_on_the_cpu(tensorflow: &TensorFlow) {
 }
 
 #[cfg(feature = "matrix")]
-fn what_changes_variables_and_lists_answers_as_on_the_cpu(tensorflow: &TensorFlow) {
+fn ops_on_variables_and_lists_compute_as_on_the_cpu(tensorflow: &TensorFlow) {
     let ops = ["GradientDescent", "Momentum", "KerasMomentum", "Adam"];
     let mut ops: Vec<_> = ops.iter().map(|op| format!("ResourceApply{op}")).collect();
     ops.extend(["Add", "Sub"].map(|op| format!("Assign{op}VariableOp")));
@@ -204,7 +204,7 @@ newest! {
 
 /// Layers, losses and optimizers of Keras: what of them is on the CPU is listed in the script.
 #[test]
-fn what_keras_has_is_on_the_device() {
+fn the_ops_of_keras_are_on_the_device() {
     let (name, sample) = sample(20);
     let finished = run("keras_layers", &[], &[(name, &sample)]);
     let done = finished.done().len();
@@ -341,6 +341,15 @@ fn a_gpu_that_lacks_a_feature_leaves_the_cpu() {
     let lacks = "lacks buffer_device_address 0";
     let environment = loader.environment(lavapipe::environment(), lacks);
     leaves_the_cpu_on(environment, &[], "its driver has no buffer device addresses");
+}
+
+/// Of lavapipe, which is registered twice.
+#[test]
+fn two_gpus_work_together() {
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    let all = ["list", "copies", "order", "train", "mirrored"];
+    let steps = if is_whole() { &all[..] } else { &all[..3] };
+    run_on(lavapipe::two_gpus(scratch.path()), NEWEST, "several_gpus", steps, &[]);
 }
 
 /// The driver has too little memory for a region once. TensorFlow then requests a smaller one.

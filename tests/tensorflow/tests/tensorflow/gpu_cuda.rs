@@ -24,7 +24,7 @@ fn sweep(cuda: &Cuda, fault: Option<&str>, ops: &[&str], settings: &[(&str, &str
     run_on(cuda.environment(fault), NEWEST, "refdevice_sweep", ops, &settings)
 }
 
-/// What no training has; `each_operation_answers_as_on_the_cpu` has all.
+/// Ops that no training runs; `each_op_computes_as_on_the_cpu` runs all.
 #[test]
 fn operations_answer_as_on_the_cpu() {
     let ops = [
@@ -76,7 +76,7 @@ fn the_shader_convolves_where_cudnn_fails() {
     }
 }
 
-/// What is left of the batch, and everything later, has the error of the GPU.
+/// The rest of the batch, and everything later, has the error of the GPU.
 #[test]
 fn a_gpu_that_is_lost_in_cudnn_is_an_error() {
     let cuda = Cuda::with_libraries();
@@ -101,7 +101,7 @@ fn nvidias_libraries_compute_all_products_as_on_the_cpu() {
 
 #[cfg(feature = "matrix")]
 #[test]
-fn each_operation_answers_as_on_the_cpu() {
+fn each_op_computes_as_on_the_cpu() {
     let swept = sweep(&Cuda::new(), None, &[], &[]).done().len();
     assert!(swept > 100, "{swept} operations");
 }

@@ -51,7 +51,7 @@ fn each_fault(kind: &str, function: &str, numbers: &[u32], error: &str, settings
     for number in numbers {
         let fault = format!("{kind} {function} {number}");
         let environment = loader.environment(lavapipe::environment(), &fault);
-        // A fork ends as a process does, except for a few instructions: call 2 runs in a process of its own.
+        // A fork ends as a process does, except for a few instructions: call 2 runs in a separate process.
         let finished =
             made_no_mistake(lose_gpu("lost", error, settings, environment, *number != 2));
         assert!(finished.stderr.contains(faulty_vulkan::HAPPENED), "{fault}: {}", finished.stderr);

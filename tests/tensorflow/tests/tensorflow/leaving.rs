@@ -1,4 +1,4 @@
-//! A process that has used a plugin ends as any other: at once, with exit status 0 and without a word.
+//! A process that has used a plugin ends as any other: at once, with exit status 0 and silently.
 
 use cargo_tf_plugin::{NEWEST, TensorFlow};
 use std::fs;
@@ -19,7 +19,7 @@ fn leave(tensorflow: &TensorFlow, way: &str, example: &Example) -> Finished {
         .env(LIBRARY, example.plugin.path())
         .args([way, &example.root])
         .limit(LIMIT);
-    // What shows in one run of many is looked for in processes that end like a user's to the last instruction.
+    // A rare failure is looked for in processes that end like a user's to the last instruction.
     let finished = if way == "at_once" { python.run() } else { python.in_a_fork().run() };
     finished.must_have_done(&[way]);
     for sign in [".rs:", "panicked"] {

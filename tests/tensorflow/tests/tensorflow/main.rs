@@ -8,6 +8,7 @@ mod demo;
 mod device_faults;
 mod devices;
 // Its crates are built for a release only: `new` of the command and `readme` train with the same ones in the newest TensorFlow.
+mod files;
 #[cfg(feature = "matrix")]
 mod first_device;
 mod fork_server;
@@ -15,12 +16,15 @@ mod gpu;
 mod gpu_cooperative;
 mod gpu_cuda;
 mod gpu_lost;
+mod gpu_opencl;
 mod graphs;
 mod host;
 mod https;
 mod leaving;
 mod loading;
 mod object_store;
+mod op_conformance;
+mod ops;
 mod panics;
 mod readme;
 mod refdevice;
@@ -34,3 +38,4 @@ mod s3_tensorboard;
 mod s3_wheel;
 mod scenarios;
 mod together;
+mod webdav;

@@ -8,7 +8,7 @@ use tf_plugin_tensorflow_tests::{Plugin, each_tensorflow, script};
 
 each_tensorflow!(every_operation);
 
-/// What `tests/tensorflow/python/panics.py` tries besides the operations of the header.
+/// The cases of `tests/tensorflow/python/panics.py` besides the operations of the header.
 const EXTRA: &[&str] = &["content", "drop", "payload", "display"];
 
 /// The operations of open files.

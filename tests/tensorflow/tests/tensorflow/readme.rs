@@ -36,6 +36,12 @@ fn the_readme_s_filesystem_works_in_tensorflow() {
 }
 
 #[test]
+fn the_readme_s_op_works_in_tensorflow() {
+    let output = follow("README.md", "### An op", "hellowords");
+    assert!(output.contains("[0 2 6]"), "{output}");
+}
+
+#[test]
 fn the_readme_s_device_works_in_tensorflow() {
     let output = follow("README.md", "### A device", "tiny");
     assert!(output.contains("device:TINY:0 [3. 5.]"), "{output}");

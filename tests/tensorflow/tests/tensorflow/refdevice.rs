@@ -8,7 +8,7 @@ use tf_plugin_tensorflow_tests::python::Python;
 use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, each_tensorflow, steps, tensorflow};
 
 each_tensorflow!(
-    each_operation_answers_as_on_the_cpu,
+    each_op_computes_as_on_the_cpu,
     keras_trains_as_on_the_cpu,
     ops_on_variables_compute_as_on_the_cpu,
     a_trace_shows_the_kernels;
@@ -26,7 +26,7 @@ fn run(tensorflow: &TensorFlow, steps: &[&str], settings: &[(&str, &str)]) -> Fi
     Python::steps(tensorflow, SCRIPT, "refdevice", steps, settings)
 }
 
-fn each_operation_answers_as_on_the_cpu(tensorflow: &TensorFlow) {
+fn each_op_computes_as_on_the_cpu(tensorflow: &TensorFlow) {
     let scratch = tempfile::tempdir().expect("a scratch directory");
     // The device changes variables in place, and adds lists, only where TensorFlow lets it.
     let in_place = !((2, 19)..=(2, 21)).contains(&tensorflow.major_minor());

@@ -10,7 +10,7 @@ fn second_epochs_make_one_request_a_file() {
     let store = Store::new("disk-cache", true);
     let directory = tempfile::tempdir().expect("a scratch directory");
     let cache = format!("{}:1GiB", directory.path().display());
-    // Each in a process of its own. Returns how many requests it made for bytes of objects.
+    // Runs in a separate process. Returns how many requests it made for bytes of objects.
     let run = |what: &str| {
         store.server().reset_log();
         let python = store.python(&tensorflow, "tensorflow/python/disk_cache.py");

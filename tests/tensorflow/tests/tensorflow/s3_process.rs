@@ -56,7 +56,7 @@ ways! {
     spawned_processes, a_fork_server, open_files, interrupted, sixty_four_threads,
 }
 
-/// Goes a way in a Python of its own.
+/// Runs a way in its own Python.
 fn alone(way: &str) -> Finished {
     let store = Store::new("process", true);
     let installed = installed(&tensorflow(NEWEST));

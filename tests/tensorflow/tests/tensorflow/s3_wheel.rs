@@ -1,4 +1,4 @@
-//! What `pip install ./plugins/s3` gives: a wheel with one file in it, which `import tensorflow` loads.
+//! The result of `pip install ./plugins/s3`: a wheel with one file in it, which `import tensorflow` loads.
 
 use cargo_tf_plugin::{NEWEST, forget_package};
 use std::fs;

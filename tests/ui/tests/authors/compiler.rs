@@ -1,7 +1,7 @@
-//! What the compiler says to authors: one mistake, one error, in the right place, with the fix.
+//! The compiler's messages to authors: one mistake, one error, in the right place, with the fix.
 //!
 //! A file in `fail/` has many mistakes, because each file costs a run of the compiler. A mistake that would hide
-//! others is in a file of its own: an unknown name hides wrong types, and a second plugin is reported last.
+//! others is in a separate file: an unknown name hides wrong types, and a second plugin is reported last.
 //!
 //! `fail/*.stderr` is on record for one release of Rust, since others word their own errors
 //! differently. After a change, write them again and read each one:

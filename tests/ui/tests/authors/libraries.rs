@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 struct Fixture {
     source: &'static str,
     edition: &'static str,
-    /// What the manifest has under `[profile.dev]`.
+    /// The manifest's `[profile.dev]`.
     profile: &'static str,
     /// The name by which the crate knows `tf-fs-plugin`.
     sdk: &'static str,

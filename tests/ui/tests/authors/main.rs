@@ -1,4 +1,4 @@
-//! What authors see when they build. One program, because each part waits for one compiler at a time.
+//! The messages that authors see when they build. One program, because each part waits for one compiler at a time.
 
 mod compiler;
 mod libraries;

@@ -1,4 +1,4 @@
-//! What the attributes cannot stand on.
+//! Items that the attributes reject.
 
 use tf_fs_plugin::prelude::*;
 

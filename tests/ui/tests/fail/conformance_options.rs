@@ -13,7 +13,7 @@ impl Filesystem for MemFs {
     }
 }
 
-// What is left out has a reason.
+// An excluded case has a reason.
 filesystem::conformance!(MemFs, root: "mem://box/", without: [checkpoint]);
 device::conformance!(P, without: [timer_measures]);
 
@@ -25,7 +25,7 @@ device::conformance!(P, limit: std::time::Duration::from_secs(3) without: [timer
 filesystem::conformance!(MemFs, root: "mem://box/", malfromed: "mem://box/x");
 device::conformance!(P, timeout: std::time::Duration::from_secs(3));
 
-// What it is to be is not guessed.
+// The kind is not guessed.
 filesystem::conformance!(MemFs, root: "mem://box/", append);
 filesystem::conformance!(MemFs, root: "mem://box/", append: false);
 filesystem::conformance!(MemFs, root: "mem://box/", directories: prefixes);

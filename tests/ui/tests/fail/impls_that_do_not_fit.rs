@@ -1,4 +1,4 @@
-//! What does not fit the trait's definition: the compiler says it once, and knows similar names.
+//! Items that do not fit the trait's definition: the compiler reports each once, and knows similar names.
 
 use tf_fs_plugin::prelude::*;
 

@@ -48,7 +48,7 @@ impl Filesystem for Unshared {
     }
 }
 
-// What is left out comes with the attribute: the second error is the one with the fix.
+// The attribute adds the missing items: the second error is the one with the fix.
 struct TypesForgotten;
 
 impl Filesystem for TypesForgotten {

@@ -1,4 +1,4 @@
-//! What happens to a response: its head is shared, its bytes go to readers, and to the disk cache.
+//! The way of a response: its head is shared, its bytes go to readers and to the disk cache.
 
 use super::state::{known, length};
 use super::{CHUNK, Fetch, File, Source};

@@ -92,7 +92,7 @@ impl<C: Client> File<C> {
 
     /// Returns whether a read at `offset` should check whether the object has grown: the reader wants more again, and
     /// what it was told may be out of date.
-    pub(in super::super) fn may_have_grown(&self, offset: u64) -> bool {
+    pub(crate) fn may_have_grown(&self, offset: u64) -> bool {
         if offset < self.version.size {
             return false;
         }
@@ -105,7 +105,7 @@ impl<C: Client> File<C> {
     ///
     /// # Errors
     /// `FAILED_PRECONDITION` if it has changed otherwise; as the store says.
-    pub(in super::super) async fn grown(&self) -> Result<Option<Self>> {
+    pub(crate) async fn grown(&self) -> Result<Option<Self>> {
         let tail = {
             let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(told) = end.told.as_mut() else { return Ok(None) };
@@ -115,7 +115,7 @@ impl<C: Client> File<C> {
         let old = &self.source;
         let size = self.version.size;
         let source = Source::new(old.name.clone(), Arc::clone(&old.store), Arc::clone(&old.reads));
-        let source = Arc::new(source.on_disk(C::SCHEME));
+        let source = Arc::new(source.on_disk(C::scheme()));
         let range = Range::new(size - tail.len() as u64, size.saturating_add(BEGINNING));
         let mut fetch = Fetch::new(Arc::clone(&source), range, "read");
         // An object that was deleted ends where it ended, like a deleted file that is open.

@@ -14,7 +14,7 @@ use tf_fs_sys::{
 };
 use tf_plugin_testing::filesystem::Host;
 
-/// What a plugin offers for one scheme; `None` is a null pointer.
+/// A plugin's offer for one scheme; `None` is a null pointer.
 #[derive(Clone)]
 pub(crate) struct Offer {
     pub(crate) scheme: Option<&'static CStr>,
@@ -66,7 +66,7 @@ impl Offer {
     }
 }
 
-/// What a plugin's `TF_InitPlugin` fills in.
+/// The content of the struct that a plugin's `TF_InitPlugin` fills in.
 #[derive(Clone)]
 pub(crate) struct Plan {
     pub(crate) offers: Vec<Offer>,
@@ -234,7 +234,7 @@ pub(crate) unsafe extern "C" fn cleanup_writer(_: *mut TF_WritableFile) {}
 
 pub(crate) unsafe extern "C" fn cleanup_region(_: *mut TF_ReadOnlyMemoryRegion) {}
 
-/// What every region of a hand-made plugin holds.
+/// The content of every region of a hand-made plugin.
 pub(crate) static CONTENT: &[u8] = b"content";
 
 pub(crate) unsafe extern "C" fn data(_: *const TF_ReadOnlyMemoryRegion) -> *const c_void {

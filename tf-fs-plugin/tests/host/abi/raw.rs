@@ -65,7 +65,7 @@ impl Arguments {
 #[derive(Debug)]
 pub(crate) struct CallResult {
     pub(crate) status: Result<()>,
-    /// What it returned, if it is not `void`; a pointer counts as whether it is non-null.
+    /// Its result, if it is not `void`; a pointer counts as whether it is non-null.
     pub(crate) returned: Option<i64>,
 }
 
@@ -374,7 +374,7 @@ pub(crate) fn paths_exist_with_null(fs: &TestFilesystem, path: &str) -> (bool, [
     (all, [statuses[0].result(), statuses[1].result()])
 }
 
-/// What is wrong with an option.
+/// The error in an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadOption {
     UnknownType,

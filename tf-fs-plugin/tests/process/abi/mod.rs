@@ -1,4 +1,4 @@
-//! What safe code cannot do.
+//! The unsafe part of the benchmarks.
 
 #[path = "../../host/abi/hand_made.rs"]
 #[allow(dead_code, reason = "the tests of the host use the rest")]

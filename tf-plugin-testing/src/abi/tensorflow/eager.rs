@@ -1,7 +1,7 @@
 //! Operations that run eagerly: `tensorflow/c/eager/c_api.h`.
 
 use super::library::{Device, Owned, TensorFlow, call, number, start, text};
-use super::tensor::{Content, Tensor};
+use crate::tensor::{Content, Tensor};
 use core::ffi::CStr;
 use core::ptr;
 use tf_fs_sys::{TF_DataType, TFE_Context, TFE_TensorHandle};

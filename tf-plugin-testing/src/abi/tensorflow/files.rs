@@ -51,7 +51,7 @@ impl TensorFlow {
         let mut names = Vec::new();
         let mut name: *const c_char = ptr::null();
         // SAFETY: the stream is the one that was made above, until it is ended below; a name is a C
-        // string until the next one is asked for.
+        // string until the next call.
         unsafe {
             while (self.env.TF_StringStreamNext)(stream, &raw mut name) {
                 names.push(CStr::from_ptr(name).to_string_lossy().into_owned());

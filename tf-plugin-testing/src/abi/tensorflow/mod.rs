@@ -7,4 +7,3 @@ mod tensor;
 
 pub use eager::{Context, Handle};
 pub use library::{Device, TensorFlow};
-pub use tensor::{Content, Tensor};

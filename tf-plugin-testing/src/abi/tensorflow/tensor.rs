@@ -1,54 +1,10 @@
-//! Tensors, and their conversion between Rust and C.
+//! The conversion of tensors between Rust and C.
 
 use super::library::{Owned, TensorFlow, number, start};
+use crate::tensor::{Content, Tensor};
 use core::slice;
-use tf_fs_sys::{TF_DataType, TF_INT64, TF_STRING, TF_TString, TF_Tensor};
+use tf_fs_sys::{TF_STRING, TF_TString, TF_Tensor};
 use tf_plugin_core::{Error, Result};
-
-/// What a tensor holds, in host memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// Elements of a fixed size, one after the other.
-    Bytes(Vec<u8>),
-    /// Strings.
-    Strings(Vec<Vec<u8>>),
-}
-
-/// A tensor in host memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tensor {
-    /// The type of its elements: a constant of `tf_datatype.h`.
-    pub data_type: TF_DataType,
-    /// Its dimensions.
-    pub shape: Vec<i64>,
-    /// Its elements.
-    pub content: Content,
-}
-
-impl Tensor {
-    /// Creates a tensor of one string.
-    pub fn string(text: impl AsRef<[u8]>) -> Self {
-        let content = Content::Strings(vec![text.as_ref().to_vec()]);
-        Self { data_type: TF_STRING, shape: Vec::new(), content }
-    }
-
-    /// Creates a vector of strings.
-    pub fn strings(texts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
-        let all: Vec<_> = texts.into_iter().map(|text| text.as_ref().to_vec()).collect();
-        let shape = vec![i64::from(number(all.len()))];
-        Self { data_type: TF_STRING, shape, content: Content::Strings(all) }
-    }
-
-    /// Creates a tensor of elements of a fixed size.
-    pub fn bytes(data_type: TF_DataType, shape: &[i64], content: Vec<u8>) -> Self {
-        Self { data_type, shape: shape.to_vec(), content: Content::Bytes(content) }
-    }
-
-    /// Creates a tensor of one number.
-    pub fn int64(value: i64) -> Self {
-        Self::bytes(TF_INT64, &[], value.to_ne_bytes().to_vec())
-    }
-}
 
 impl TensorFlow {
     /// Takes ownership of a C tensor, which is freed with the value. Long strings in it are not

@@ -1,6 +1,7 @@
 //! The host's side of graph passes.
 
 use super::guarded::{Guarded, sizes};
+use crate::abi::graph_functions;
 use crate::abi::status::{Status, install};
 use crate::violations::{Log, Violation};
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -11,9 +12,8 @@ use se_plugin::{Code, Result};
 use std::sync::{Arc, Once};
 use tf_fs_sys::host::Table as _;
 use tf_fs_sys::{
-    GO_MAJOR, GO_MINOR, GO_PATCH, GrapplerFunctions, StatusFunctions, TF_Buffer, TF_Code,
-    TF_GrapplerItem, TF_OK, TF_Status, TF_TriState, TP_Optimizer, TP_OptimizerConfigs,
-    TP_OptimizerRegistrationParams,
+    GO_MAJOR, GO_MINOR, GO_PATCH, StatusFunctions, TF_Buffer, TF_Code, TF_GrapplerItem, TF_OK,
+    TF_Status, TF_TriState, TP_Optimizer, TP_OptimizerConfigs, TP_OptimizerRegistrationParams,
 };
 
 sizes! {
@@ -159,26 +159,15 @@ impl GraphHost {
 
 /// Makes the plugins of this process get the nodes to preserve from [`GraphHost`].
 fn install_items() {
-    static FUNCTIONS: GrapplerFunctions = GrapplerFunctions {
-        TF_GetNodesToPreserveListSize: Some(size_of_item),
-        TF_GetNodesToPreserveList: Some(names_of_item),
-        TF_GetFetchNodesListSize: None,
-        TF_GetFetchNodesList: None,
-        TF_NewGraphProperties: None,
-        TF_DeleteGraphProperties: None,
-        TF_InferStatically: None,
-        TF_GetInputPropertiesListSize: None,
-        TF_GetOutputPropertiesListSize: None,
-        TF_GetInputPropertiesList: None,
-        TF_GetOutputPropertiesList: None,
-        TF_NewFunctionLibraryDefinition: None,
-        TF_DeleteFunctionLibraryDefinition: None,
-        TF_LookUpOpDef: None,
-    };
     static ONCE: Once = Once::new();
     // SAFETY: the functions keep the promises of the table's fields for items of this module, the only ones
     // in a process without TensorFlow.
-    ONCE.call_once(|| unsafe { GrapplerFunctions::install(&FUNCTIONS) });
+    ONCE.call_once(|| unsafe {
+        graph_functions::change(|table| {
+            table.TF_GetNodesToPreserveListSize = Some(size_of_item);
+            table.TF_GetNodesToPreserveList = Some(names_of_item);
+        });
+    });
 }
 
 /// # Safety

@@ -38,9 +38,9 @@ fn host(replace: impl FnOnce(&mut SP_StreamExecutor)) -> Host {
 }
 
 thread_local! {
-    /// What `create_stream` returns.
+    /// The result of `create_stream`.
     static STREAM: Cell<(usize, TF_Code)> = const { Cell::new((0, TF_OK)) };
-    /// What `optimize` returns.
+    /// The result of `optimize`.
     static GRAPH: Cell<(TF_Buffer, TF_Code)> = const { Cell::new((NO_GRAPH, TF_OK)) };
 }
 

@@ -1,4 +1,4 @@
-//! What streams, events, callbacks and timers promise about order.
+//! The order that streams, events, callbacks and timers promise.
 
 use super::run::{Block, Run, Step, content};
 use crate::deviation::Deviation;

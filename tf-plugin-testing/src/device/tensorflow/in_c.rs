@@ -3,7 +3,8 @@
 //! They load a plugin as C programs do, and copy and compute. The in-process cases and those in
 //! Python test devices and kernels further, since they see more.
 
-use crate::abi::tensorflow::{Content, Context, Device, Handle, Tensor, TensorFlow};
+use crate::abi::tensorflow::{Context, Device, Handle, TensorFlow};
+use crate::tensor::{Content, Tensor};
 use crate::tensorflow::worker::{
     Environment, Step, Stop, holds, in_threads, path, payload, same, same_bytes,
 };

@@ -6,7 +6,6 @@ use crate::filesystem::defaults;
 use crate::filesystem::test_filesystem::{TestFilesystem, unsupported};
 use core::ffi::{CStr, c_char};
 use core::ptr;
-use std::ffi::CString;
 use tf_fs_plugin::Uri;
 use tf_fs_sys::TF_ListOp;
 use tf_plugin_core::Result;
@@ -100,13 +99,4 @@ impl TestFilesystem {
         }
         result.map(|()| names)
     }
-}
-
-/// Returns whether a path matches a pattern by `fnmatch`, as in TensorFlow's default. With a NUL in either it does not.
-pub(in crate::filesystem) fn matches(pattern: &[u8], path: &[u8]) -> bool {
-    let (Ok(pattern), Ok(path)) = (CString::new(pattern), CString::new(path)) else {
-        return false;
-    };
-    // SAFETY: two C strings.
-    unsafe { libc::fnmatch(pattern.as_ptr(), path.as_ptr(), libc::FNM_PATHNAME) == 0 }
 }

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_inside_and_outside_is_told_apart() {
+    fn writes_inside_and_outside_are_told_apart() {
         for n in [0, 1, 7, 8, 9, 255, 256, 1000] {
             let mut buffer = Buffer::new(n, 0x5a).expect("memory");
             assert_eq!(buffer.as_mut_ptr().is_null(), n == 0);

@@ -4,6 +4,7 @@
 pub(super) mod at_exit;
 pub(super) mod configuration;
 pub(super) mod file;
+pub(super) mod fnmatch;
 pub(super) mod listing;
 mod memory;
 pub(super) mod mounted;

@@ -2,7 +2,7 @@
 
 use super::memory::{Blocks, FreeFn};
 use crate::abi::status::Status;
-use crate::filesystem::host::Session;
+use crate::filesystem::session::Session;
 use core::ptr;
 use std::ffi::CString;
 use std::sync::Arc;

@@ -2,7 +2,8 @@
 
 use super::memory::{Blocks, FreeFn};
 use super::mounted::{Mounted, Tables};
-use crate::filesystem::host::{Host, Session};
+use crate::filesystem::host::Host;
+use crate::filesystem::session::Session;
 use core::ffi::{CStr, c_int};
 use core::mem::{MaybeUninit, offset_of};
 use core::ptr;

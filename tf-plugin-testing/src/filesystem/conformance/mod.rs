@@ -3,6 +3,7 @@
 //! Each case has two users: [`conformance!`](crate::filesystem::conformance!) makes a test of it,
 //! and [`Conformance::run`] runs it and returns the outcome.
 
+mod attempt;
 mod case;
 mod checks;
 pub(super) mod conditions;

@@ -64,7 +64,7 @@ pub(super) fn distinct(run: &mut Run<'_>, names: &[&str]) -> Step {
 }
 
 /// Checks a path that does not exist although the names of others begin with it.
-pub(super) fn prefix_is_no_path(run: &mut Run<'_>) -> Step {
+pub(super) fn prefix_is_not_a_path(run: &mut Run<'_>) -> Step {
     let cell = run.bare_cell()?;
     run.write(&format!("{cell}/part-00001"), CONTENT)?;
     let path = format!("{cell}/part-0000");

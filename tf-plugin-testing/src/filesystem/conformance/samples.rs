@@ -3,8 +3,8 @@
 //! To find them, each case runs on a filesystem that records what the case would write and reads
 //! that. So there is one list of cases, and the files are exactly those that they need.
 
+use super::attempt::attempt;
 use super::case::{Case, Group};
-use super::checks::attempt;
 use super::run::Source;
 use crate::filesystem::host::Host;
 use crate::filesystem::semantics::Semantics;

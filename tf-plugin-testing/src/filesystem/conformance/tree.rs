@@ -248,7 +248,7 @@ pub(super) fn renaming_around(run: &mut Run<'_>) -> Step {
     Ok(())
 }
 
-pub(super) fn a_copy_is_a_file_of_its_own(run: &mut Run<'_>) -> Step {
+pub(super) fn a_copy_is_a_separate_file(run: &mut Run<'_>) -> Step {
     let cell = run.bare_cell()?;
     let (src, dst) = (format!("{cell}/src"), format!("{cell}/dst"));
     run.write(&src, b"first")?;

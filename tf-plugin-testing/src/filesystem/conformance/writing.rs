@@ -157,7 +157,7 @@ pub(super) fn append_after_close_is_not_lost_silently(run: &mut Run<'_>) -> Step
     Ok(())
 }
 
-pub(super) fn a_dropped_file_can_be_written_anew(run: &mut Run<'_>) -> Step {
+pub(super) fn a_dropped_file_can_be_written_again(run: &mut Run<'_>) -> Step {
     let (path, writer) = begun(run, pattern(100_000))?;
     drop(writer);
     run.write(&path, b"anew")?;
@@ -205,7 +205,7 @@ pub(super) fn a_writer_moves_between_threads(run: &mut Run<'_>) -> Step {
     Ok(())
 }
 
-pub(super) fn a_deleted_file_is_written_anew(run: &mut Run<'_>) -> Step {
+pub(super) fn a_deleted_file_is_written_again(run: &mut Run<'_>) -> Step {
     let path = file(run, &pattern(5000))?;
     run.must("delete_file", run.fs.delete_file(&path))?;
     let gone = run.fs.new_random_access_file(&path);

@@ -17,9 +17,9 @@ pub enum Node {
 /// The content of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct File {
-    /// What every reader sees.
+    /// The bytes that every reader sees.
     pub flushed: Vec<u8>,
-    /// What an open writer has appended since; a reader may see any part of it from its start.
+    /// The bytes that an open writer has appended since; a reader may see any part of them from the start.
     pub pending: Vec<u8>,
 }
 
@@ -99,7 +99,7 @@ pub struct Model {
     nodes: BTreeMap<Path, Node>,
 }
 
-/// What the model knows about a path.
+/// The model's state of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found<'m> {
     /// It exists; the root is a directory.

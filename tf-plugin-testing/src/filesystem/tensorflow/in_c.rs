@@ -3,8 +3,9 @@
 //! They call each function of `env.h` and of the registration, and one operation of each kind. The
 //! in-process cases and those in Python test a filesystem further, since they see more.
 
-use crate::abi::tensorflow::{Context, Handle, Tensor, TensorFlow};
+use crate::abi::tensorflow::{Context, Handle, TensorFlow};
 use crate::filesystem::conformance::samples::samples;
+use crate::tensor::Tensor;
 use crate::tensorflow::worker::{
     Environment, Step, Stop, fails, holds, in_threads, path, payload, same, same_bytes, together,
 };

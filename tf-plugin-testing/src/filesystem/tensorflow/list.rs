@@ -37,7 +37,7 @@ tensorflow_cases! {
                 "Before a file is closed, or flushed where that publishes it, others read what was there before or are refused", "readers would take half a file for a whole one";
             python_closed_twice
                 "`close` twice", "the buffered writer of checkpoints closes twice";
-            python_dropped_file [a_dropped_file_can_be_written_anew]
+            python_dropped_file [a_dropped_file_can_be_written_again]
                 "A writer that is dropped without a close blocks nothing", "so ends each exception";
             python_two_writers [two_writers_of_different_files]
                 "Two files that are written in turn", "sharded writers keep many open";
@@ -89,7 +89,7 @@ tensorflow_cases! {
                 "A `rename` that cannot be raises `NotFoundError` or `FailedPreconditionError`, and both names keep what they had", "data would be lost";
             python_copy
                 "`copy` of 0 bytes to 400 kB, around the steps of TensorFlow's own copy", "assets are copied";
-            python_copy_is_its_own_file [a_copy_is_a_file_of_its_own]
+            python_copy_is_its_own_file [a_copy_is_a_separate_file]
                 "A copy stays when its source changes", "copies are backups";
             python_copy_onto_a_file [copy_file_to_existing_file]
                 "`copy` replaces a file with `overwrite=True`, and raises `AlreadyExistsError` without", "the old file would be lost";

@@ -169,7 +169,7 @@ fn an_identity_by_halves_is_refused() {
 }
 
 #[tokio::test]
-async fn a_token_is_forgotten_once_and_nobody_is_for_a_while() {
+async fn a_rejected_token_is_dropped_once_and_requests_are_anonymous_for_a_while() {
     let settings = of_variables(&[]).unwrap();
     let tokens = Tokens::find(&settings, &crate::client::http(&settings).unwrap());
     let tokens = tokens.unwrap().unwrap();
@@ -256,7 +256,7 @@ async fn a_default_identity_that_had_a_token_is_not_gone_at_once() {
 }
 
 #[tokio::test]
-async fn who_waits_for_a_failing_search_does_not_repeat_it() {
+async fn waiters_for_a_failing_search_do_not_repeat_it() {
     let (url, count) = serve(&["404"; 8]);
     let tokens = find(&[("AZURE_CLIENT_ID", "me")], &url, NO_AZ);
     let get = || tokens.get();

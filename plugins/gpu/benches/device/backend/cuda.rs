@@ -4,7 +4,7 @@ use crate::contestant::{Bare, Contestant, Launch, Way};
 use anyhow::{Context as _, Result, anyhow, bail};
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
-use gpu::bench::{Program, THREADS};
+use gpu::bench::{Program, THREADS, ptx};
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::time::{Duration, Instant};
@@ -93,7 +93,7 @@ impl Cuda {
     }
 
     fn compile(&self, program: &Program) -> Result<sys::CUfunction> {
-        let image = program.ptx(self.capability).map_err(|error| anyhow!("{error}"))?;
+        let image = ptx(program, self.capability).map_err(|error| anyhow!("{error}"))?;
         // SAFETY: the image is PTX with a zero at its end, as NVRTC makes it; the module stays.
         let function = unsafe {
             let module = result::module::load_data(image.as_ptr().cast())?;

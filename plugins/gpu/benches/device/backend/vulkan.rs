@@ -136,7 +136,7 @@ impl Vulkan {
         if !is_mapped {
             flags = flags.flags(vk::MemoryAllocateFlags::DEVICE_ADDRESS);
         }
-        // SAFETY: the device lives; buffer and memory are new, of one size, and made for addresses if one is asked for; the
+        // SAFETY: the device lives; buffer and memory are new, of one size, and made for addresses if one is requested; the
         // type of the mapped memory is one that the host can map.
         unsafe {
             let buffer = self.device.create_buffer(&info, None)?;

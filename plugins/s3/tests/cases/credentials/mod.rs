@@ -1,8 +1,10 @@
 //! Where credentials are from: every source against a server on loopback, and what is said when there are none.
 
+mod clocks;
 mod local;
 mod renewal;
 mod services;
+mod sso;
 
 use s3_server::{Credentials, Options};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Credentials from services: STS, containers, instances, single sign-on.
+//! Credentials from services: STS, containers, instances.
 
 use super::{Home, LATER, NO_KEYS, json, read, store, want_token};
 use s3_server::{Credentials, Fault, Options, Reply, Shape, Tls, What, When};
@@ -15,9 +15,19 @@ fn sts(action: &str, store: &Store, token: &str) -> String {
 }
 
 /// The same, with these keys.
-pub(super) fn sts_of(action: &str, (key, secret): (&str, &str), token: &str) -> String {
+pub(super) fn sts_of(action: &str, keys: (&str, &str), token: &str) -> String {
+    sts_until(action, keys, token, LATER)
+}
+
+/// The same, with keys that end then.
+pub(super) fn sts_until(
+    action: &str,
+    (key, secret): (&str, &str),
+    token: &str,
+    end: &str,
+) -> String {
     format!(
-        "<{action}Response><{action}Result><Credentials><AccessKeyId>{key}</AccessKeyId><SecretAccessKey>{secret}</SecretAccessKey><SessionToken>{token}</SessionToken><Expiration>{LATER}</Expiration></Credentials><AssumedRoleUser><Arn>arn:aws:sts::1:assumed-role/r/s</Arn><AssumedRoleId>x</AssumedRoleId></AssumedRoleUser></{action}Result></{action}Response>"
+        "<{action}Response><{action}Result><Credentials><AccessKeyId>{key}</AccessKeyId><SecretAccessKey>{secret}</SecretAccessKey><SessionToken>{token}</SessionToken><Expiration>{end}</Expiration></Credentials><AssumedRoleUser><Arn>arn:aws:sts::1:assumed-role/r/s</Arn><AssumedRoleId>x</AssumedRoleId></AssumedRoleUser></{action}Result></{action}Response>"
     )
 }
 
@@ -403,39 +413,6 @@ fn expired_credentials_are_told_from_wrong_ones() {
         text.contains("SignatureDoesNotMatch") && text.contains("look at the secret access key"),
         "{text}"
     );
-}
-
-#[test]
-fn single_sign_on() {
-    if is_child() {
-        return;
-    }
-    let (store, home) = (store(), Home::new());
-    want_token(&store, "S");
-    let keys = format!(
-        "{{\"roleCredentials\":{{\"accessKeyId\":\"{}\",\"secretAccessKey\":\"{}\",\"sessionToken\":\"S\",\"expiration\":4070908800000}}}}",
-        store.access_key(),
-        store.secret_key()
-    );
-    let service = Fake::start(move |asked| {
-        let known = asked.header("x-amz-sso_bearer_token") == Some("cached-token");
-        Some(if known { (200, keys.clone()) } else { (401, "{}".into()) })
-    });
-    let url = service.url();
-    home.write(
-        ".aws/config",
-        "[default]\nsso_session = corp\nsso_account_id = 1\nsso_role_name = r\n[sso-session corp]\nsso_region = us-east-1\nsso_start_url = https://d-1.awsapps.com/start\n",
-    );
-    let at_home = [("HOME", Some(home.path())), ("AWS_ENDPOINT_URL_SSO", Some(url.as_str()))];
-    let without = read(this_test!(), &store, &at_home);
-    assert!(without.error("Unauthenticated").contains("profile `default`: "), "{without:?}");
-    // The SHA-1 of `corp`.
-    let name = "ee0bfd2552fbd840c02cc48b6e823320543c450f";
-    home.write(
-        &format!(".aws/sso/cache/{name}.json"),
-        &format!("{{\"accessToken\":\"cached-token\",\"expiresAt\":\"{LATER}\",\"region\":\"us-east-1\",\"startUrl\":\"https://d-1.awsapps.com/start\"}}"),
-    );
-    assert_eq!(read(this_test!(), &store, &at_home).content(), "content");
 }
 
 #[test]

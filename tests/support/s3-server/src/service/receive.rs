@@ -9,7 +9,7 @@ pub(super) struct Received {
     pub(super) sums: Checksum,
 }
 
-/// What a client has said about the body that it sends.
+/// The client's declarations about the body that it sends.
 pub(super) struct Promise<'a> {
     pub(super) content_md5: Option<&'a str>,
     pub(super) sums: Checksum,

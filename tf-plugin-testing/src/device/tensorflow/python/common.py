@@ -25,7 +25,7 @@ class Place:
         self.__dict__.update(settings)
         self.device = "/device:%s:0" % self.type
         self.count = len(tf.config.list_physical_devices(self.type))
-        # What has no kernel on the device is an error, rather than the CPU's.
+        # An op without a kernel on the device is an error instead of running on the CPU.
         tf.config.set_soft_device_placement(False)
         self.kernels = {}
         for kernel in kernels.get_all_registered_kernels().kernel:
@@ -56,7 +56,7 @@ class Place:
         for kernel in self.kernels.get(op, []):
             listed = [c.allowed_values.list.type for c in kernel.constraint if c.name == attribute]
             types += [tf.as_dtype(one).name for one in listed[0]] if listed else [will_do]
-        # What is in a variant only TensorFlow knows.
+        # Only TensorFlow knows the content of a variant.
         return sorted(set(types) - {"variant", "resource"})
 
     def has(self, *ops):

@@ -55,7 +55,7 @@ filesystem_cases! {
                 "checkpoint writers close twice, the second time when they are dropped";
             append_after_close_is_not_lost_silently "an append after close fails, or its bytes are kept",
                 "Python may write to a file whose close failed";
-            a_dropped_file_can_be_written_anew "a file that was dropped without a close can be written again",
+            a_dropped_file_can_be_written_again "a file that was dropped without a close can be written again",
                 "a save that failed is tried again";
             a_dropped_append_keeps_what_was_there "an append that was dropped without a close keeps what was there",
                 "a job that is killed must not lose its log";
@@ -63,7 +63,7 @@ filesystem_cases! {
                 "shards are written side by side";
             a_writer_moves_between_threads "one file is written from four threads, one after the other",
                 "TensorFlow's thread pools hand files on";
-            a_deleted_file_is_written_anew "a deleted file is NOT_FOUND, and can be written again",
+            a_deleted_file_is_written_again "a deleted file is NOT_FOUND, and can be written again",
                 "checkpoints reuse names";
             caches_can_be_flushed "`flush_caches` loses nothing",
                 "users call it when others changed files";
@@ -178,7 +178,7 @@ filesystem_cases! {
         of names {
             name_deep "a file 24 directories deep",
                 "TensorFlow has no limit";
-            prefix_is_no_path "a part of a name is NOT_FOUND for every operation",
+            prefix_is_not_a_path "a part of a name is NOT_FOUND for every operation",
                 "a store that looks up by prefix finds missing names";
             same_name_as_file_and_in_directory "the same name in two directories is two files",
                 "last components alone are not keys";

@@ -63,7 +63,7 @@ filesystem_cases! {
                 "Dataset.cache deletes its lock file";
             renaming_around "two files exchange their names over a third",
                 "caches of names must follow";
-            a_copy_is_a_file_of_its_own "a copy does not change with its source",
+            a_copy_is_a_separate_file "a copy does not change with its source",
                 "copies are backups";
             renaming_before_the_writer_is_dropped "`rename_file` between close and the end of the writer",
                 "checkpoint writers do it at each save";

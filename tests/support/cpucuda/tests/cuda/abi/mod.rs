@@ -1,4 +1,4 @@
-//! What `cudarc` leaves to its users: launches, page-locked memory, programs with headers, calls without a context.
+//! CUDA calls without a safe wrapper in `cudarc`: launches, page-locked memory, programs with headers, no context.
 
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaSlice, CudaStream, DevicePtr as _, DeviceRepr, DriverError,

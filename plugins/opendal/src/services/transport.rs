@@ -1,0 +1,211 @@
+//! OpenDAL's HTTP requests over the engine's connections: retried, limited and counted as those of other stores.
+
+use crate::error::{carried, explain};
+use crate::spool::FileBody;
+use bytes::{BufMut as _, BytesMut};
+use http::{Request, Response, StatusCode, header};
+use opendal_core::{Buffer, HttpBody, HttpTransport};
+use tf_fs_object_store::http::{Chunks, Http, HttpError, Method};
+use tf_fs_object_store::{Body as _, ErrorKind, GetOptions, Range};
+
+/// The most bytes of a response that is not a file: a listing of about 100,000 names.
+const LARGEST: usize = 128 << 20;
+/// Bytes that are passed on at a time.
+const PIECE: usize = 256 << 10;
+
+/// What OpenDAL writes where the [file](Transport::upload) is sent.
+pub(super) const STANDS_FOR_A_FILE: &[u8] = b"a file";
+
+/// The connections of one remote.
+#[derive(Clone, Debug)]
+pub(super) struct Transport {
+    pub(super) http: Http,
+    /// The path that all names in listings begin with.
+    pub(super) root: String,
+    /// The body of a PUT, in place of OpenDAL's.
+    pub(super) upload: Option<FileBody>,
+}
+
+impl HttpTransport for Transport {
+    async fn fetch(&self, request: Request<Buffer>) -> opendal_core::Result<Response<HttpBody>> {
+        self.send(request).await.map_err(carried)
+    }
+}
+
+impl Transport {
+    /// Sends a request. Statuses that OpenDAL has no kind for become errors of the engine here.
+    async fn send(&self, request: Request<Buffer>) -> Result<Response<HttpBody>, HttpError> {
+        let (mut parts, body) = request.into_parts();
+        let is_directory = parts.uri.path().ends_with('/');
+        if parts.method.as_str() == "MOVE" && is_directory {
+            // OpenDAL writes `T`, and a directory at the destination would be deleted with all that is in it.
+            parts.headers.insert("overwrite", http::HeaderValue::from_static("F"));
+        }
+        let method = parts.method.clone();
+        let range =
+            parts.headers.get(header::RANGE).and_then(|range| range_of(range.to_str().ok()?));
+        let has_condition = parts.headers.contains_key(header::IF_MATCH);
+        let again = (method.as_str() == "MKCOL").then(|| parts.clone());
+        let response = match &self.upload {
+            Some(file) if method.as_str() == "PUT" => {
+                parts.headers.insert(header::CONTENT_LENGTH, file.len().into());
+                self.http.send_body(Request::from_parts(parts, file.clone())).await?
+            }
+            _ => self.http.send(Request::from_parts(parts, Chunks::new(body))).await?,
+        };
+        let mut head = Response::new(());
+        *head.status_mut() = StatusCode::from_u16(response.status)
+            .map_err(|_| HttpError::Invalid(format!("its status is {}", response.status)))?;
+        *head.headers_mut() = response.headers.clone();
+        if let Some(range) = range {
+            if has_condition && response.status == 412 {
+                return Err(HttpError::Changed);
+            }
+            if let Some(found) = response.range_response().head(GetOptions::new("", range))? {
+                // What OpenDAL reads of them: the size of the file. The bytes are checked here.
+                *head.status_mut() = StatusCode::PARTIAL_CONTENT;
+                let size = format!("bytes */{}", found.size);
+                head.headers_mut().insert(header::CONTENT_RANGE, size.try_into().expect("digits"));
+                let len = found.end.saturating_sub(range.start);
+                return Ok(head.map(|()| stream(response.into_body(Some(len)))));
+            }
+        }
+        match (method.as_str(), response.status) {
+            // OpenDAL takes no other success.
+            ("DELETE", 200) => *head.status_mut() = StatusCode::NO_CONTENT,
+            // The directory is there.
+            ("MKCOL", 405) => {}
+            // Apache says so if somebody else has just created it.
+            ("MKCOL", 403) => {
+                let is_there = match again {
+                    Some(parts) => self.is_there(parts).await,
+                    None => false,
+                };
+                if !is_there {
+                    return Err(refused(response, None).await);
+                }
+                *head.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+            }
+            // Apache says so of what is below a file.
+            ("PROPFIND", 400) => {
+                return Err(refused(response, Some(ErrorKind::NotFound)).await);
+            }
+            // Some of it failed.
+            ("DELETE" | "COPY" | "MOVE", 207) => return Err(refused(response, None).await),
+            (_, 200..=299) => {}
+            // A directory: the engine looks for one where there is no file.
+            ("GET", 301 | 302 | 307 | 308 | 405) => {
+                return Err(refused(response, Some(ErrorKind::NotFound)).await);
+            }
+            _ => return Err(refused(response, None).await),
+        }
+        let body = response.collect(LARGEST).await?;
+        if method.as_str() == "PROPFIND" && !is_below(&body, &self.root) {
+            let how = "it lists names that are not below the url; write the url as the server does";
+            return Err(HttpError::Invalid(how.to_owned()));
+        }
+        let body = Buffer::from(body);
+        let size = body.len() as u64;
+        let body = futures_util::stream::iter([Ok(body)]);
+        Ok(head.map(|()| HttpBody::new(body, Some(size))))
+    }
+}
+
+impl Transport {
+    /// Returns whether a directory is there that could not be created.
+    async fn is_there(&self, mut parts: http::request::Parts) -> bool {
+        parts.method = Method::from_bytes(b"PROPFIND").expect("a method");
+        parts.headers.insert("depth", http::HeaderValue::from_static("0"));
+        let found = self.http.send(Request::from_parts(parts, Chunks::default())).await;
+        found.is_ok_and(|found| found.status == 207)
+    }
+}
+
+/// Returns whether each response of a listing is about a path below `root`, which OpenDAL takes for granted.
+fn is_below(listing: &[u8], root: &str) -> bool {
+    let listing = String::from_utf8_lossy(listing);
+    let mut is_response = false;
+    for element in listing.split('<') {
+        let (tag, text) = element.split_once('>').unwrap_or((element, ""));
+        let name = tag.split([' ', '\t', '\r', '\n', '/']).next().unwrap_or_default();
+        match name.rsplit_once(':').map_or(name, |(_, name)| name) {
+            "response" => is_response = true,
+            // The first one of a response; properties may have others.
+            "href" if std::mem::take(&mut is_response) => {
+                let path = text.trim().replace("&amp;", "&");
+                let path = percent_encoding::percent_decode_str(&path).decode_utf8_lossy();
+                if !format!("{path}/").starts_with(root) {
+                    return false;
+                }
+            }
+            _ => {}
+        }
+    }
+    true
+}
+
+async fn refused(
+    response: tf_fs_object_store::http::Response,
+    kind: Option<ErrorKind>,
+) -> HttpError {
+    // The text is HTML for people.
+    let explain = |refusal: &mut _, _: &[u8]| explain(refusal);
+    match response.into_error(explain).await {
+        HttpError::Status(mut refusal) => {
+            refusal.kind = kind.or(refusal.kind);
+            HttpError::Status(refusal)
+        }
+        error => error,
+    }
+}
+
+/// Returns the bytes that a request's `Range` names, as OpenDAL writes it.
+fn range_of(text: &str) -> Option<Range> {
+    let (start, last) = text.strip_prefix("bytes=")?.split_once('-')?;
+    Some(Range::new(start.parse().ok()?, last.parse::<u64>().ok()?.checked_add(1)?))
+}
+
+/// Returns the bytes of a file as OpenDAL passes them on. The engine's body checks their number.
+fn stream(body: tf_fs_object_store::http::HttpBody) -> HttpBody {
+    let pieces = futures_util::stream::try_unfold(
+        body,
+        |mut body: tf_fs_object_store::http::HttpBody| async move {
+            let mut piece = BytesMut::new();
+            let n = body.fill(&mut (&mut piece).limit(PIECE)).await.map_err(carried)?;
+            Ok::<_, opendal_core::Error>((n > 0).then(|| (Buffer::from(piece.freeze()), body)))
+        },
+    );
+    HttpBody::new(Box::pin(pieces), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listing_is_below_the_root() {
+        let listing = |href: &str| {
+            format!(
+                "<D:multistatus xmlns:D=\"DAV:\"><D:response xmlns:x=\"y\">\n<D:href>{href}</D:href>\
+                 <D:owner><D:href>/me</D:href></D:owner></D:response>"
+            )
+        };
+        for href in ["/a b/", "/a%20b", "/a%20b/c", "\n/a%20b/d/ "] {
+            assert!(is_below(listing(href).as_bytes(), "/a b/"), "{href}");
+            assert!(is_below(listing(href).as_bytes(), "/"), "{href}");
+        }
+        for href in ["/", "/a%20bc", "/c", "", "http://h/a%20b/", "a%20b/"] {
+            assert!(!is_below(listing(href).as_bytes(), "/a b/"), "{href}");
+        }
+        assert!(is_below(b"<response><href>/x&amp;y/z</href></response>", "/x&y/"));
+        assert!(is_below(b"no XML", "/x/"));
+    }
+
+    #[test]
+    fn a_range_is_read_back() {
+        assert_eq!(range_of("bytes=5-9"), Some(Range::new(5, 10)));
+        for text in ["bytes=5-", "bytes=-5", "bytes=a-b", "5-9", ""] {
+            assert_eq!(range_of(text), None, "{text}");
+        }
+    }
+}

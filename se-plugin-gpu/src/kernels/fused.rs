@@ -1,0 +1,204 @@
+//! Consecutive elementwise ops in one launch, as [`Fusion`](crate::fusion::Fusion) fuses them.
+
+use super::elementwise::{self, fusible, is_long};
+use super::*;
+use se_plugin::kernel::{OpDefinition, OpDefinitionBuilder};
+use se_plugin::register_op;
+use se_plugin::toolkit::shape::to_host;
+
+/// The limits of one launch, as in `shaders/fused.comp`.
+pub(crate) const MOST_INPUTS: usize = 6;
+pub(crate) const MOST_STEPS: usize = 8;
+const PUSH_WORDS: usize = PUSH_BYTES / 4;
+
+/// The op.
+pub(crate) const OP: &str = "RustGpuElementwise";
+
+struct Definition;
+
+impl OpDefinition for Definition {
+    const NAME: &'static str = OP;
+
+    fn define(op: &mut OpDefinitionBuilder) {
+        op.attribute("N: int >= 1")
+            .attribute("T: {half, bfloat16, float}")
+            .attribute("steps: list(int) >= 1")
+            .attribute("alphas: list(float) >= 1")
+            .input("inputs: N * T")
+            .output("output: T");
+    }
+}
+register_op!(Definition);
+
+/// An op of `shaders/elementwise.glsl`, and the places of its operands: from 0 the inputs, from
+/// [`MOST_INPUTS`] the steps before it. An op of one operand has it twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) op: u32,
+    pub(crate) operands: [usize; 2],
+}
+
+impl Step {
+    /// Encodes the step for the attribute and the shader.
+    pub(crate) fn to_attribute(self) -> i64 {
+        let [a, b] = self.operands;
+        i64::from(self.op) | (a as i64) << 8 | (b as i64) << 16
+    }
+
+    /// Decodes a step. Fails with `INVALID_ARGUMENT` for a value that is not a step.
+    fn of_attribute(value: i64) -> Result<Self> {
+        let byte = |at: u32| (value >> (8 * at) & 0xff) as usize;
+        let step = Self { op: byte(0) as u32, operands: [byte(1), byte(2)] };
+        let is_known = fusible().iter().any(|&(_, number, _)| number == step.op);
+        ensure!(
+            is_known && step.to_attribute() == value,
+            wrong(format!("{value} is not a step of {OP}"))
+        );
+        Ok(step)
+    }
+}
+
+kernels! {
+    types (T = [f32, f16, bf16])
+    "RustGpuElementwise" Elementwise [Fused = Fused::new] () = |run, _, fused| fused.compute(run);
+}
+
+/// The attributes of a node.
+struct Fused {
+    steps: Vec<Step>,
+    alphas: Vec<f32>,
+}
+
+impl Fused {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        let steps = construction.attr::<Vec<i64>>("steps")?;
+        let steps = steps.into_iter().map(Step::of_attribute).collect::<Result<Vec<_>>>()?;
+        let (alphas, inputs) =
+            (construction.attr::<Vec<f32>>("alphas")?, construction.attr::<i64>("N")?);
+        check(&steps, &alphas, inputs)?;
+        Ok(Self { steps, alphas })
+    }
+
+    fn compute(&self, context: &Run<'_>) -> Result<()> {
+        // The inputs are not held here, which would count as uses.
+        let shapes = (0..context.input_count()).map(|at| shape(&context.input(at)?));
+        let shapes = shapes.collect::<Result<Vec<_>>>()?;
+        let mut all: [&[usize]; MOST_INPUTS] = [&[]; MOST_INPUTS];
+        for (place, shape) in all.iter_mut().zip(&shapes) {
+            *place = shape;
+        }
+        let broadcast = Broadcast::new(all)?;
+        // An input that is read once can be overwritten: each element is read before its result is written.
+        let whole = shapes.iter().enumerate().filter(|(_, shape)| *shape == broadcast.shape());
+        let whole: Vec<_> = whole.map(|(at, _)| at).collect();
+        let (out, forwarded) = context.forward_or_output(&whole, 0, &to_host(broadcast.shape()))?;
+        let input = |at| if forwarded == Some(at) { Ok(out.clone()) } else { context.input(at) };
+        let inputs = (0..shapes.len()).map(input).collect::<Result<Vec<_>>>()?;
+        let axes = broadcast.axes();
+        let words = 2 * (inputs.len() + 1) + 1 + axes.len() * (inputs.len() + 1);
+        match words <= PUSH_WORDS {
+            true => self.at_once(context, &inputs, &out, axes),
+            false => self.one_by_one(context, &inputs, &out),
+        }
+    }
+}
+
+/// Checks that the parts of a node fit together; fails with `INVALID_ARGUMENT` for, say, an input that no step uses.
+fn check(steps: &[Step], alphas: &[f32], inputs: i64) -> Result<()> {
+    let inputs = usize::try_from(inputs).unwrap_or(usize::MAX);
+    let is_there = |at: usize, operand: usize| match operand.checked_sub(MOST_INPUTS) {
+        None => operand < inputs,
+        Some(step) => step < at,
+    };
+    let is_used = |place: usize| steps.iter().any(|step| step.operands.contains(&place));
+    let mut all = steps.iter().enumerate();
+    ensure!(
+        inputs <= MOST_INPUTS
+            && (1..=MOST_STEPS).contains(&steps.len())
+            && alphas.len() == steps.len()
+            && all.all(|(at, step)| step.operands.iter().all(|&operand| is_there(at, operand)))
+            && (0..inputs).chain((1..steps.len()).map(|step| MOST_INPUTS + step - 1)).all(is_used),
+        wrong(format!("{OP} has {inputs} inputs, {} alphas and the steps {steps:?}", alphas.len()))
+    );
+    Ok(())
+}
+
+impl Fused {
+    /// Computes all steps for each element in one launch.
+    fn at_once(
+        &self,
+        context: &Run<'_>,
+        inputs: &[DeviceTensor],
+        out: &DeviceTensor,
+        axes: &[Strides<MOST_INPUTS>],
+    ) -> Result<()> {
+        let mut constants = [0; 4 + 2 * MOST_STEPS];
+        constants[..4].copy_from_slice(&[
+            element_type(out.dtype())?,
+            inputs.len() as u32,
+            axes.len() as u32,
+            self.steps.len() as u32,
+        ]);
+        let (steps, alphas) = constants[4..].split_at_mut(MOST_STEPS);
+        for (place, step) in steps.iter_mut().zip(&self.steps) {
+            *place = step.to_attribute() as u32;
+        }
+        for (place, alpha) in alphas.iter_mut().zip(&self.alphas) {
+            *place = alpha.to_bits();
+        }
+        let mut numbers = vec![word(out.len())?];
+        for axis in axes {
+            numbers.push(axis.len as u32);
+            numbers.extend(axis.strides[..inputs.len()].iter().map(|&stride| stride as u32));
+        }
+        let operands: Vec<Operand<'_>> = inputs.iter().chain([out]).map(Operand::from).collect();
+        Launch {
+            op: OP,
+            shader: self.shader(),
+            constants: &constants,
+            operands: &operands,
+            numbers: &numbers,
+            groups: groups(out.len()),
+        }
+        .enqueue(context)
+    }
+
+    /// Returns the shader that a driver compiles in the least time.
+    fn shader(&self) -> &'static Shader {
+        let is_long = self.steps.iter().any(|step| is_long(step.op));
+        match (self.steps.len(), is_long) {
+            (0..=2, false) => shader!("fused.2"),
+            (3..=4, false) => shader!("fused.4"),
+            (_, false) => shader!("fused.8"),
+            (0..=2, true) => shader!("fused.long.2"),
+            (3..=4, true) => shader!("fused.long.4"),
+            (_, true) => shader!("fused.long.8"),
+        }
+    }
+
+    /// Enqueues a launch for each step, since there are more axes than can be pushed.
+    fn one_by_one(
+        &self,
+        context: &Run<'_>,
+        inputs: &[DeviceTensor],
+        out: &DeviceTensor,
+    ) -> Result<()> {
+        let mut results: Vec<DeviceTensor> = Vec::new();
+        for (at, (step, alpha)) in self.steps.iter().zip(&self.alphas).enumerate() {
+            let operand = |place: usize| match place.checked_sub(MOST_INPUTS) {
+                None => &inputs[place],
+                Some(step) => &results[step],
+            };
+            let [a, b] = step.operands.map(operand);
+            let broadcast = Broadcast::new([&shape(a)?, &shape(b)?])?;
+            let result = match at + 1 == self.steps.len() {
+                true => out.clone(),
+                false => context.temporary(out.dtype(), &to_host(broadcast.shape()))?,
+            };
+            let number = [step.op, alpha.to_bits()];
+            elementwise::run(context, OP, number, [a, b], &result, broadcast.axes())?;
+            results.push(result);
+        }
+        Ok(())
+    }
+}

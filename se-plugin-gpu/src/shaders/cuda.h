@@ -1,0 +1,133 @@
+// GLSL's types, functions and variables, as far as the shaders use them, in CUDA C++: see `src/translate/cuda.rs`.
+
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint;
+typedef long long int64_t;
+typedef unsigned long long uint64_t;
+
+// The program is compiled with `--fmad=false`: nothing is contracted.
+#define precise
+
+// Memory by its address.
+template <typename T> struct Elements {
+    T *v;
+    explicit Elements(uint64_t at) : v(reinterpret_cast<T *>(at)) {}
+};
+typedef Elements<float> F32;
+typedef Elements<int64_t> U64;
+typedef Elements<uint> U32;
+typedef Elements<uint> C32;
+typedef Elements<uint16_t> U16;
+typedef Elements<uint8_t> U8;
+
+// An array that the threads of a block share.
+#define SHARED(TYPE, NAME, COUNT) \
+    struct NAME##_of_block { \
+        TYPE &operator[](uint i) const { \
+            alignas(16) __shared__ TYPE elements[COUNT]; \
+            return elements[i]; \
+        } \
+    } NAME
+
+struct bvec2 { bool x, y; };
+template <typename T> struct alignas(2 * sizeof(T)) Pair {
+    T x, y;
+    Pair() = default;
+    explicit Pair(T both) : x(both), y(both) {}
+    Pair(T first, T second) : x(first), y(second) {}
+};
+typedef Pair<uint> uvec2;
+typedef Pair<float> vec2;
+struct uvec4 {
+    uint x, y, z, w;
+    uvec4(uint first, uint second, uint third, uint fourth) : x(first), y(second), z(third), w(fourth) {}
+};
+struct alignas(16) vec4 {
+    float v[4];
+    vec4() = default;
+    explicit vec4(float all) : v{all, all, all, all} {}
+    vec4(float first, float second, float third, float fourth) : v{first, second, third, fourth} {}
+    float &operator[](uint i) { return v[i]; }
+    float operator[](uint i) const { return v[i]; }
+};
+typedef Elements<uvec2> P64;
+typedef Elements<vec4> F128;
+
+template <typename T> Pair<T> operator+(Pair<T> a, Pair<T> b) { return Pair<T>(a.x + b.x, a.y + b.y); }
+template <typename T> Pair<T> &operator+=(Pair<T> &a, Pair<T> b) { return a = a + b; }
+inline uvec2 operator-(uvec2 a, uvec2 b) { return uvec2(a.x - b.x, a.y - b.y); }
+inline uvec2 operator*(uvec2 a, uvec2 b) { return uvec2(a.x * b.x, a.y * b.y); }
+inline uvec2 operator/(uvec2 a, uvec2 b) { return uvec2(a.x / b.x, a.y / b.y); }
+inline uvec2 operator%(uvec2 a, uvec2 b) { return uvec2(a.x % b.x, a.y % b.y); }
+inline vec2 operator*(float a, vec2 b) { return vec2(a * b.x, a * b.y); }
+inline bvec2 lessThanEqual(uvec2 a, uvec2 b) { return bvec2{a.x <= b.x, a.y <= b.y}; }
+inline bvec2 greaterThanEqual(uvec2 a, uvec2 b) { return bvec2{a.x >= b.x, a.y >= b.y}; }
+inline bvec2 equal(uvec2 a, uvec2 b) { return bvec2{a.x == b.x, a.y == b.y}; }
+inline bool all(bvec2 a) { return a.x && a.y; }
+inline bool any(bvec2 a) { return a.x || a.y; }
+
+inline uint floatBitsToUint(float x) { return __float_as_uint(x); }
+inline float uintBitsToFloat(uint x) { return __uint_as_float(x); }
+inline uint64_t packUint2x32(uvec2 x) { return uint64_t(x.y) << 32 | x.x; }
+inline int bitfieldExtract(int x, int first, int bits) { return x << (32 - bits - first) >> (32 - bits); }
+inline void umulExtended(uint a, uint b, uint &high, uint &low) {
+    uint64_t product = uint64_t(a) * b;
+    high = uint(product >> 32);
+    low = uint(product);
+}
+// Of the lower 16 bits.
+inline float unpack_half(uint x) {
+    uint size = (x & 0x7fffu) << 13, sign = (x & 0x8000u) << 16;
+    // 2^112 is what the exponents differ by; an infinity or a NaN has its exponent already.
+    float magnitude = size >= 0x0f800000u ? __uint_as_float(size | 0x7f800000u) : __uint_as_float(size) * 5.192296858534828e33f;
+    return __uint_as_float(__float_as_uint(magnitude) | sign);
+}
+inline vec2 unpackHalf2x16(uint x) { return vec2(unpack_half(x), unpack_half(x >> 16)); }
+
+// Under other names, since CUDA has functions of these.
+inline float least(float a, float b) { return fminf(a, b); }
+inline float greatest(float a, float b) { return fmaxf(a, b); }
+inline uint least(uint a, uint b) { return a < b ? a : b; }
+inline uint greatest(uint a, uint b) { return a < b ? b : a; }
+inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+inline int64_t greatest(int64_t a, int64_t b) { return a < b ? b : a; }
+inline float magnitude(float x) { return fabsf(x); }
+inline int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+inline bool is_nan_(float x) { return x != x; }
+inline bool is_infinite(float x) { return fabsf(x) == __uint_as_float(0x7f800000u); }
+inline float sign_of(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x; }
+inline float mixture(float a, float b, float part) { return a * (1.0f - part) + b * part; }
+#define min least
+#define max greatest
+#define abs magnitude
+#define isnan is_nan_
+#define isinf is_infinite
+#define sign sign_of
+#define mix mixture
+#define fma fmaf
+#define sqrt sqrtf
+#define floor floorf
+#define ceil ceilf
+#define trunc truncf
+#define roundEven rintf
+#define atan atan2f
+
+#define MULTIPLY_ADD fmaf
+
+#define gl_LocalInvocationID threadIdx
+#define gl_LocalInvocationIndex threadIdx.x
+#define gl_WorkGroupID blockIdx
+#define gl_WorkGroupSize blockDim
+#define gl_NumWorkGroups gridDim
+struct GlobalId {
+    uint x, y, z;
+};
+#define gl_GlobalInvocationID (GlobalId{blockIdx.x * blockDim.x + threadIdx.x, blockIdx.y, blockIdx.z})
+#define barrier __syncthreads
+// The barrier behind it does that too.
+#define memoryBarrierBuffer()
+
+// The specialization constant with this id. A shader may have none, and NVRTC has no empty arrays: one more is at the end.
+constexpr uint constants[] = {CONSTANTS 0u};
+constexpr uint constant(uint id, uint otherwise) { return id + 1 < sizeof(constants) / sizeof(uint) ? constants[id] : otherwise; }

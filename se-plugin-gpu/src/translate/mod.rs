@@ -1,0 +1,85 @@
+//! The programs of kernels, from GLSL to the languages of backends. SPIR-V is compiled by glslang, and part of the crate.
+
+pub mod cuda;
+pub mod opencl;
+
+use se_plugin::{Error, Result};
+
+macro_rules! sources {
+    ($($name:literal)*) => {
+        /// The files of `shaders/`.
+        const SOURCES: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!("../shaders/", $name)))),*];
+    };
+}
+
+sources! {
+    "band.comp" "bits.glsl" "colors.comp" "common.glsl" "convolve.comp" "cooperative.glsl" "elementwise.comp"
+    "elementwise.glsl" "fused.comp" "gather.comp" "gather_nd.comp" "image_transform.comp" "index.glsl" "links.comp"
+    "math.glsl" "matmul.comp" "mirror_pad.comp" "normalize.comp" "one_hot.comp" "optimize.comp" "patches.comp"
+    "products.glsl" "random.comp" "recurrent.comp" "reduce.comp" "resize.comp" "reverse_sequence.comp" "scan.comp"
+    "scatter.comp" "select.comp" "softmax.comp" "space_to_batch.comp" "strided_copy.comp" "tile.glsl" "topk.comp"
+    "window.comp" "window.glsl"
+}
+
+/// Returns the source of a file of `shaders/`.
+fn source(name: &str) -> Result<&'static str> {
+    let source = SOURCES.iter().find(|(file, _)| *file == name).map(|(_, source)| *source);
+    source.ok_or_else(|| unknown_shader(name))
+}
+
+/// The GLSL of a shader, for a translator.
+pub(crate) struct Source {
+    /// The name of its file in messages.
+    pub(crate) file: String,
+    pub(crate) text: &'static str,
+    /// What is defined before the file: names and values.
+    pub(crate) definitions: Vec<(&'static str, String)>,
+}
+
+impl Source {
+    /// Returns that of a plugin's own shader.
+    pub(crate) fn new(name: &str, text: &'static str) -> Self {
+        Self { file: name.to_owned(), text, definitions: Vec::new() }
+    }
+
+    /// Returns that of a shader of this crate by the name of its SPIR-V, such as `elementwise.int64`.
+    ///
+    /// # Errors
+    /// `INTERNAL` for an unknown shader.
+    pub(crate) fn of_crate(name: &str) -> Result<Self> {
+        let mut parts = name.split('.');
+        let file = format!("{}.comp", parts.next().unwrap_or_default());
+        let mut definitions = Vec::new();
+        for part in parts {
+            definitions.push(match part {
+                "float" => continue,
+                "int64" => ("COMPUTE", String::from("int64_t")),
+                "long" => ("LONG", String::new()),
+                most if most.parse::<u32>().is_ok() => ("MOST_STEPS", most.to_owned()),
+                _ => return Err(unknown_shader(name)),
+            });
+        }
+        Ok(Self { text: source(&file)?, file, definitions })
+    }
+}
+
+#[cold]
+fn unknown_shader(name: &str) -> Error {
+    Error::internal(format!("`{name}` is not a shader"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SOURCES;
+
+    #[test]
+    fn each_file_of_the_shaders_is_known() {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/src/shaders");
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let is_source = name.ends_with(".comp") || name.ends_with(".glsl");
+            assert!(!is_source || SOURCES.iter().any(|(file, _)| *file == name), "{name}");
+        }
+    }
+}
