@@ -3,7 +3,7 @@
 use super::convolve::Convolution;
 use super::data_format::Layout;
 use super::matrix::cooperative;
-use super::normalize::BatchNorm;
+use super::normalize::{BatchNorm, Op};
 use super::*;
 use crate::backend::{ConvolutionKind, MatMul, Operation, WindowShape};
 use crate::stream::GpuStream;
@@ -204,12 +204,22 @@ impl Convolve {
     }
 }
 
-/// Returns the program of `FusedBatchNormV3` in training on 32-bit floats, or its gradient, on the shader's tensors.
+/// Returns the programs of `FusedBatchNormV3` in training on 32-bit floats, or of its gradient, on the shader's tensors, and the
+/// number of sums in the last tensor.
 ///
 /// # Errors
 /// Those of the kernel.
-pub fn normalize(is_gradient: bool, len: usize, channels: usize) -> Result<Program> {
-    let op = if is_gradient { "FusedBatchNormGradV3" } else { "FusedBatchNormV3" };
+pub fn normalize(is_gradient: bool, len: usize, channels: usize) -> Result<(Vec<Program>, usize)> {
+    let (op, number) = match is_gradient {
+        true => ("FusedBatchNormGradV3", Op::Gradient),
+        false => ("FusedBatchNormV3", Op::Normalize),
+    };
     let norm = BatchNorm { layout: Layout::Last, epsilon: 1e-3, is_training: true, factor: 1.0 };
-    norm.with(op, is_gradient, DType::Float32, [len, channels], &[], Program::of)
+    let stages = norm.stages(number, DType::Float32, [len, channels], &[])?;
+    let mut programs = Vec::new();
+    stages.each(op, &[], |launch| {
+        programs.push(Program::of(launch)?);
+        Ok(())
+    })?;
+    Ok((programs, stages.sums()))
 }

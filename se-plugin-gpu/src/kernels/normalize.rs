@@ -2,6 +2,7 @@
 
 use super::data_format::Layout;
 use super::*;
+use crate::backend;
 
 /// The attributes of both operations.
 pub(super) struct BatchNorm {
@@ -26,45 +27,140 @@ impl BatchNorm {
         })
     }
 
-    /// Enqueues the shader with its operands, in their order.
+    /// Enqueues the stages of the shader with its operands, in their order.
     fn enqueue(
         &self,
         context: &Run<'_>,
         op: &'static str,
-        is_gradient: bool,
+        number: Op,
         x: &DeviceTensor,
         channels: usize,
         operands: &[Operand<'_>],
     ) -> Result<()> {
-        let sizes = [x.len(), channels];
-        ensure_turns(context, op, 3 * x.len().div_ceil(256 * channels.max(1)) + 24)?;
-        self.with(op, is_gradient, x.dtype(), sizes, operands, |launch| launch.enqueue(context))
+        let stages = self.stages(number, x.dtype(), [x.len(), channels], operands)?;
+        ensure_turns(context, op, stages.turns())?;
+        let sums = match stages.sums() {
+            0 => None,
+            len => Some(context.temporary(DType::Float32, &[len as i64])?),
+        };
+        let mut operands = operands.to_vec();
+        operands.push(sums.as_ref().map_or(Operand::Value(0), Operand::from));
+        stages.each(op, &operands, |launch| launch.enqueue(context))
     }
 
-    /// Passes the launch for `len` elements and `channels` to `then`, and returns what that returns.
-    pub(super) fn with<R>(
+    /// Enqueues a gradient: from `x` and `dy`, and scale, mean and variance of each channel, to the gradients of `x`, scale and offset.
+    pub(super) fn slopes(
         &self,
+        context: &Run<'_>,
         op: &'static str,
-        is_gradient: bool,
+        number: Op,
+        [x, dy]: [&DeviceTensor; 2],
+        [scale, mean, variance]: [&DeviceTensor; 3],
+        [dx, dscale, doffset]: [&DeviceTensor; 3],
+    ) -> Result<()> {
+        let all = [x, scale, dy, mean, variance, dx, dscale, doffset, dx, dx];
+        self.enqueue(context, op, number, x, scale.len(), &all.map(Operand::from))
+    }
+
+    /// Plans the stages for `len` elements and `channels`.
+    pub(super) fn stages(
+        &self,
+        number: Op,
         dtype: DType,
         [len, channels]: [usize; 2],
         operands: &[Operand<'_>],
-        then: impl FnOnce(&Launch<'_>) -> Result<R>,
-    ) -> Result<R> {
+    ) -> Result<Stages> {
         word(len)?;
+        let has_sums = number != Op::Normalize || self.is_training;
+        let is_wide = channels.is_multiple_of(4) && operands.iter().all(|of| of.is_multiple_of(16));
         let count = len.checked_div(channels).unwrap_or(0);
-        then(&Launch {
-            op,
-            shader: shader!("normalize"),
-            constants: &[is_gradient.into(), self.is_training.into(), element_type(dtype)?],
-            operands,
-            numbers: &[
-                count as u32,
-                channels as u32,
-                self.epsilon.to_bits(),
-                self.factor.to_bits(),
-            ],
-            groups: groups(channels.saturating_mul(256)),
+        let threads = channels.div_ceil(if is_wide { 4 } else { 1 });
+        let across = threads.next_power_of_two().min(if is_wide { 8 } else { 32 });
+        let tiles = threads.div_ceil(across);
+        let busy = if has_sums { BUSY } else { 8 * BUSY };
+        let down = backend::WORKGROUP as usize / across;
+        let parts = busy.div_ceil(tiles.max(1)).min(count.div_ceil(down)).max(1);
+        let part = count.div_ceil(parts).max(1);
+        let parts = count.div_ceil(part).max(1);
+        Ok(Stages {
+            constants: [number as u32, self.is_training.into(), element_type(dtype)?],
+            numbers: [count as u32, channels as u32, self.epsilon.to_bits(), self.factor.to_bits()],
+            is_wide,
+            has_sums,
+            across,
+            part,
+            groups: [tiles.min(MOST_GROUPS) as u32, parts as u32, 1],
+        })
+    }
+}
+
+/// Workgroups that keep a GPU busy. More of them would read the sums of more parts.
+const BUSY: usize = 256;
+
+/// The elements in a turn of a loop of `shaders/normalize.comp`.
+const EACH: usize = 4;
+
+/// What `shaders/normalize.comp` computes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Op {
+    Normalize,
+    Gradient,
+    /// Mean and variance alone.
+    Moments,
+    /// The gradient, for a scale that includes the reciprocal of the deviation.
+    #[expect(dead_code, reason = "for a graph pass that finds batch normalization")]
+    UnscaledGradient,
+}
+
+/// How the elements are divided among workgroups, and what all launches are told.
+pub(super) struct Stages {
+    constants: [u32; 3],
+    numbers: [u32; 4],
+    is_wide: bool,
+    has_sums: bool,
+    /// The threads along the channels.
+    across: usize,
+    /// The elements of a channel in a part.
+    part: usize,
+    groups: [u32; 3],
+}
+
+impl Stages {
+    /// Returns the number of sums between the stages.
+    pub(super) fn sums(&self) -> usize {
+        let [_, parts, _] = self.groups;
+        if self.has_sums { 2 * parts as usize * self.numbers[1] as usize } else { 0 }
+    }
+
+    /// Returns the turns of the loops of a thread.
+    fn turns(&self) -> usize {
+        let ([_, parts, _], down) = (self.groups, backend::WORKGROUP as usize / self.across);
+        let sums = if self.has_sums { (parts as usize).div_ceil(down) } else { 0 };
+        self.part.div_ceil(down * EACH) + sums + 24
+    }
+
+    /// Passes each launch to `then`: of the sums, if there are any, and of the elements.
+    pub(super) fn each(
+        &self,
+        op: &'static str,
+        operands: &[Operand<'_>],
+        mut then: impl FnMut(&Launch<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let sums = if self.has_sums { self.groups[1] } else { 0 };
+        let numbers = [&self.numbers[..], &[self.across as u32, self.part as u32, sums]].concat();
+        let stages: &[bool] = if self.has_sums { &[false, true] } else { &[true] };
+        let [tiles, parts, _] = self.groups;
+        stages.iter().try_for_each(|&is_last| {
+            // Each workgroup adds the sums of all parts.
+            let is_of_sums = is_last && self.constants[0] == Op::Moments as u32;
+            then(&Launch {
+                op,
+                shader: shader!("normalize"),
+                constants: &[&self.constants[..], &[is_last.into(), self.is_wide.into()]].concat(),
+                operands,
+                numbers: &numbers,
+                groups: [tiles, if is_of_sums { 1 } else { parts }, 1],
+            })
         })
     }
 }
@@ -83,51 +179,79 @@ fn channels(shape: &[usize], others: &[&DeviceTensor]) -> Result<usize> {
     Ok(channels)
 }
 
+/// Computes the mean and the variance of each channel, the last axis, as 32-bit floats.
+#[expect(dead_code, reason = "for a graph pass that finds batch normalization")]
+pub(super) fn moments(
+    context: &Run<'_>,
+    op: &'static str,
+    x: &DeviceTensor,
+    [mean, variance]: [&DeviceTensor; 2],
+) -> Result<()> {
+    let norm = BatchNorm { layout: Layout::Last, epsilon: 0.0, is_training: true, factor: 1.0 };
+    let all = [x, mean, mean, mean, mean, x, mean, variance, mean, mean];
+    norm.enqueue(context, op, Op::Moments, x, mean.len(), &all.map(Operand::from))
+}
+
+/// Normalizes. `FusedBatchNormV3` has a sixth output, which only other devices use.
+fn normalize(context: &Run<'_>, op: &'static str, norm: &BatchNorm, outputs: usize) -> Result<()> {
+    let layout = norm.layout;
+    let x = layout.input(context, op, 0)?;
+    let [scale, offset, mean, variance] = [1, 2, 3, 4].map(|at| context.input(at));
+    let (scale, offset, mean, variance) = (scale?, offset?, mean?, variance?);
+    let shape = shape(&x)?;
+    // Training from the first step needs no mean and variance, which are then empty.
+    let has_old = !norm.is_training || norm.factor != 1.0;
+    let channels = match has_old {
+        true => channels(&shape, &[&scale, &offset, &mean, &variance])?,
+        false => channels(&shape, &[&scale, &offset])?,
+    };
+    let y = layout.output(context, 0, &shape)?;
+    let rows = [1, 2, 3, 4].map(|at| output(context, at, &[channels]));
+    let [new_mean, new_variance, saved_mean, saved_variance] = rows;
+    let rows = [new_mean?, new_variance?, saved_mean?, saved_variance?];
+    for unused in 5..outputs {
+        output(context, unused, &[0])?;
+    }
+    let all = [&x, &scale, &offset, &mean, &variance, &y.tensor];
+    let operands: Vec<_> = all.into_iter().chain(&rows).map(Operand::from).collect();
+    norm.enqueue(context, op, Op::Normalize, &x, channels, &operands)?;
+    y.finish(context, op)
+}
+
+fn gradient(context: &Run<'_>, op: &'static str, norm: &BatchNorm) -> Result<()> {
+    let layout = norm.layout;
+    let (dy, x) = (layout.input(context, op, 0)?, layout.input(context, op, 1)?);
+    let [scale, mean, variance] = [2, 3, 4].map(|at| context.input(at));
+    let (scale, mean, variance) = (scale?, mean?, variance?);
+    let shape = shape(&x)?;
+    let channels = channels(&shape, &[&scale, &mean, &variance])?;
+    if dy.shape() != x.shape() {
+        let actual = dy.shape();
+        return Err(wrong(format!("y_backprop has the shape {actual:?} and not {shape:?}")));
+    }
+    let dx = layout.output(context, 0, &shape)?;
+    let (dscale, doffset) = (output(context, 1, &[channels])?, output(context, 2, &[channels])?);
+    for unused in [3, 4] {
+        output(context, unused, &[0])?;
+    }
+    let (rows, outputs) = ([&scale, &mean, &variance], [&dx.tensor, &dscale, &doffset]);
+    norm.slopes(context, op, Op::Gradient, [&x, &dy], rows, outputs)?;
+    dx.finish(context, op)
+}
+
 kernels! {
+    types (T = [f32])
+    "FusedBatchNorm" FusedBatchNormV1 [BatchNorm = BatchNorm::new] () =
+        |context, op, norm| normalize(context, op, norm, 5);
+    "FusedBatchNormGrad" FusedBatchNormGradV1 [BatchNorm = BatchNorm::new] () =
+        |context, op, norm| gradient(context, op, norm);
     types (T = [f32, f16, bf16], U = [f32])
-    "FusedBatchNormV3" FusedBatchNorm [BatchNorm = BatchNorm::new] () = |context, op, norm| {
-        let layout = norm.layout;
-        let x = layout.input(context, op, 0)?;
-        let [scale, offset, mean, variance] = [1, 2, 3, 4].map(|at| context.input(at));
-        let (scale, offset, mean, variance) = (scale?, offset?, mean?, variance?);
-        let shape = shape(&x)?;
-        // Training from the first step needs no mean and variance, which are then empty.
-        let has_old = !norm.is_training || norm.factor != 1.0;
-        let channels = match has_old {
-            true => channels(&shape, &[&scale, &offset, &mean, &variance])?,
-            false => channels(&shape, &[&scale, &offset])?,
-        };
-        let y = layout.output(context, 0, &shape)?;
-        let rows = [1, 2, 3, 4].map(|at| output(context, at, &[channels]));
-        let [new_mean, new_variance, saved_mean, saved_variance] = rows;
-        let rows = [new_mean?, new_variance?, saved_mean?, saved_variance?];
-        output(context, 5, &[0])?;
-        let all = [&x, &scale, &offset, &mean, &variance, &y.tensor];
-        let operands: Vec<_> = all.into_iter().chain(&rows).map(Operand::from).collect();
-        norm.enqueue(context, op, false, &x, channels, &operands)?;
-        y.finish(context, op)
-    };
-    "FusedBatchNormGradV3" FusedBatchNormGrad [BatchNorm = BatchNorm::new] () = |context, op, norm| {
-        let layout = norm.layout;
-        let (dy, x) = (layout.input(context, op, 0)?, layout.input(context, op, 1)?);
-        let [scale, mean, variance] = [2, 3, 4].map(|at| context.input(at));
-        let (scale, mean, variance) = (scale?, mean?, variance?);
-        let shape = shape(&x)?;
-        let channels = channels(&shape, &[&scale, &mean, &variance])?;
-        if dy.shape() != x.shape() {
-            let actual = dy.shape();
-            return Err(wrong(format!("y_backprop has the shape {actual:?} and not {shape:?}")));
-        }
-        let dx = layout.output(context, 0, &shape)?;
-        let (dscale, doffset) =
-            (output(context, 1, &[channels])?, output(context, 2, &[channels])?);
-        for unused in [3, 4] {
-            output(context, unused, &[0])?;
-        }
-        let out = &dx.tensor;
-        let all = [&x, &scale, &dy, &mean, &variance, out, &dscale, &doffset, out, out];
-        let operands = all.map(Operand::from);
-        norm.enqueue(context, op, true, &x, channels, &operands)?;
-        dx.finish(context, op)
-    };
+    "FusedBatchNormV2" FusedBatchNormV2 [BatchNorm = BatchNorm::new] () =
+        |context, op, norm| normalize(context, op, norm, 5);
+    "FusedBatchNormGradV2" FusedBatchNormGradV2 [BatchNorm = BatchNorm::new] () =
+        |context, op, norm| gradient(context, op, norm);
+    "FusedBatchNormV3" FusedBatchNormV3 [BatchNorm = BatchNorm::new] () =
+        |context, op, norm| normalize(context, op, norm, 6);
+    "FusedBatchNormGradV3" FusedBatchNormGradV3 [BatchNorm = BatchNorm::new] () =
+        |context, op, norm| gradient(context, op, norm);
 }

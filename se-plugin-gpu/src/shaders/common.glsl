@@ -77,6 +77,13 @@ vec4 load_four(uint64_t at, uint i, uint type) {
     vec2 first = unpackHalf2x16(bits.x), last = unpackHalf2x16(bits.y);
     return vec4(first.x, first.y, last.x, last.y);
 }
+uint bits_of_two(float low, float high, uint type) {
+    return type == T_BF16 ? to_bf16(low) | to_bf16(high) << 16 : to_f16(low) | to_f16(high) << 16;
+}
+void store_four(uint64_t at, uint i, uint type, vec4 four) {
+    if (type == T_F32) F128(at).v[i] = four;
+    else P64(at).v[i] = uvec2(bits_of_two(four[0], four[1], type), bits_of_two(four[2], four[3], type));
+}
 #endif
 
 void store(uint64_t at, uint i, uint type, COMPUTE x) {

@@ -51,6 +51,10 @@ struct alignas(16) vec4 {
     float &operator[](uint i) { return v[i]; }
     float operator[](uint i) const { return v[i]; }
 };
+inline vec4 operator+(vec4 a, vec4 b) { return vec4(a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]); }
+inline vec4 operator-(vec4 a, vec4 b) { return vec4(a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3]); }
+inline vec4 operator*(vec4 a, vec4 b) { return vec4(a[0] * b[0], a[1] * b[1], a[2] * b[2], a[3] * b[3]); }
+inline vec4 operator*(vec4 a, float b) { return a * vec4(b); }
 typedef Elements<uvec2> P64;
 typedef Elements<vec4> F128;
 

@@ -1,95 +1,228 @@
 #version 460
-// Batch normalization and its gradient: a workgroup computes a channel.
+// Batch normalization, its gradient, and mean and variance alone. The threads of a workgroup are rows of `across` neighbours, each with V channels; the
+// workgroup computes a part of the elements of these channels. The first stage sums each part. In the last one each workgroup adds
+// the sums of all parts, in the same order, and computes the elements of its own. The stages are in `src/kernels/normalize.rs`.
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 
 layout(local_size_x = 256) in;
-layout(constant_id = 0) const bool IS_GRADIENT = false;
+layout(constant_id = 0) const uint OP = 0;
 layout(constant_id = 1) const bool IS_TRAINING = false;
 layout(constant_id = 2) const uint TYPE = 0;
+layout(constant_id = 3) const bool IS_LAST = false;
+// Whether four channels are read at once: their number is a multiple of four, and all tensors are aligned.
+layout(constant_id = 4) const bool IS_WIDE = false;
 
 layout(push_constant, scalar) uniform Push {
     // The gradient has `dy` in the place of `offset`, and `dx`, `dscale`, `doffset` in those of the first outputs.
     uint64_t x, scale, offset, mean, variance, y, new_mean, new_variance, saved_mean, saved_variance;
+    // Two rows of sums for each part.
+    uint64_t sums;
     // Elements of a channel.
     uint count, channels;
     float epsilon;
     // How much of the new is in the running mean and variance.
     float factor;
+    uint across;
+    // Elements of a channel in a part, and parts whose sums there are.
+    uint part, parts;
 } push;
 
-shared vec2 partial[256];
+#include "neighbours.glsl"
 
-// The sums of all threads.
-vec2 total(vec2 own) {
-    uint lane = gl_LocalInvocationID.x;
-    barrier();
-    partial[lane] = own;
-    barrier();
-    for (uint other = 128; other > 0; other /= 2) {
-        if (lane < other) partial[lane] += partial[lane + other];
-        barrier();
-    }
-    return partial[0];
+// Elements in a turn of a loop, which are all read before one is used: `EACH` in `src/kernels/normalize.rs`.
+const uint EACH = 4;
+
+// The gradient of the scale may be that of a scale which includes the reciprocal of the deviation.
+const uint NORMALIZE = 0, GRADIENT = 1, MOMENTS = 2, UNSCALED_GRADIENT = 3;
+const bool IS_GRADIENT = OP == GRADIENT || OP == UNSCALED_GRADIENT, IS_VARIANCE = IS_TRAINING && !IS_GRADIENT;
+
+// The numbers of V channels.
+vec4 floats(uint64_t at, uint i) { return IS_WIDE ? load_four(at, i / 4, T_F32) : vec4(F32(at).v[i]); }
+void store_floats(uint64_t at, uint i, vec4 four) { store_elements(at, i, T_F32, four); }
+vec4 reciprocal_root(vec4 x) {
+    return vec4(1.0f / sqrt(x[0]), 1.0f / sqrt(x[1]), 1.0f / sqrt(x[2]), 1.0f / sqrt(x[3]));
 }
 
-float element(uint64_t at, uint i, uint channel) { return load(at, i * push.channels + channel, TYPE); }
+// Of so many elements of each channel: their sum, and the sum of the squares of what they differ from their mean. Of a gradient:
+// the sums of `dy`, and of its products with what elements differ from the mean.
+struct Sums { vec4 first, second; float count; };
+
+Sums none() {
+    Sums sums;
+    sums.first = vec4(0.0f);
+    sums.second = vec4(0.0f);
+    sums.count = 0.0f;
+    return sums;
+}
+
+Sums merged(Sums a, Sums b) {
+    if (a.count == 0.0f) return b;
+    if (b.count == 0.0f) return a;
+    if (IS_VARIANCE) {
+        vec4 between = b.first * (1.0f / b.count) - a.first * (1.0f / a.count);
+        a.second = a.second + between * between * (a.count * b.count / (a.count + b.count));
+    }
+    a.first = a.first + b.first;
+    a.second = a.second + b.second;
+    a.count += b.count;
+    return a;
+}
+
+shared vec4 first_of[256];
+shared vec4 second_of[256];
+shared float count_of[256];
+
+void put(uint lane, Sums sums) {
+    first_of[lane] = sums.first;
+    second_of[lane] = sums.second;
+    count_of[lane] = sums.count;
+}
+Sums get(uint lane) {
+    Sums sums;
+    sums.first = first_of[lane];
+    sums.second = second_of[lane];
+    sums.count = count_of[lane];
+    return sums;
+}
+
+// The sums of all threads with the same channels.
+Sums total(Sums own) {
+    uint lane = gl_LocalInvocationID.x, across = push.across;
+    barrier();
+    put(lane, own);
+    barrier();
+    for (uint other = 128; other >= across; other /= 2) {
+        if (lane < other) put(lane, merged(get(lane), get(lane + other)));
+        barrier();
+    }
+    return get(lane % across);
+}
+
+// The sums of a thread's elements. Squares are of what elements differ from the first, so that a large mean takes no digits.
+Sums sums_of(uint channel, uint first, uint end, uint step) {
+    Sums sums = none();
+    if (first >= end) return sums;
+    vec4 from, differences = vec4(0.0f);
+    if (IS_GRADIENT) from = floats(push.mean, channel);
+    else from = elements(push.x, first * push.channels + channel);
+    vec4 x[EACH], dy[EACH];
+    for (uint row = first; row < end; row += EACH * step) {
+        [[unroll]] for (uint j = 0; j < EACH; j++) {
+            uint i = min(row + j * step, end - 1) * push.channels + channel;
+            x[j] = elements(push.x, i);
+            if (IS_GRADIENT) dy[j] = elements(push.offset, i);
+        }
+        [[unroll]] for (uint j = 0; j < EACH; j++) {
+            if (row + j * step >= end) continue;
+            vec4 difference = x[j] - from;
+            sums.count += 1.0f;
+            if (IS_GRADIENT) {
+                sums.first = sums.first + dy[j];
+                sums.second = sums.second + dy[j] * difference;
+            } else {
+                sums.first = sums.first + x[j];
+                differences = differences + difference;
+                sums.second = sums.second + difference * difference;
+            }
+        }
+    }
+    if (!IS_GRADIENT) sums.second = sums.second - differences * differences * (1.0f / sums.count);
+    return sums;
+}
+
+// The sums of all parts.
+Sums sums_of_parts(uint channel, uint first, uint step) {
+    Sums sums = none();
+    for (uint part = first; part < push.parts; part += step) {
+        uint at = 2 * part * push.channels + channel;
+        Sums one;
+        one.first = floats(push.sums, at);
+        one.second = floats(push.sums, at + push.channels);
+        one.count = float(min(push.count - part * push.part, push.part));
+        sums = merged(sums, one);
+    }
+    return sums;
+}
+
+// Computes the elements, of which each is read and written once.
+void finish_elements(uint channel, uint first, uint end, uint step, vec4 mean, vec4 reciprocal, vec4 dy_mean, vec4 product_mean) {
+    vec4 scale = floats(push.scale, channel), offset = vec4(0.0f), slope = scale * reciprocal;
+    if (!IS_GRADIENT) offset = floats(push.offset, channel);
+    vec4 x[EACH], dy[EACH];
+    for (uint row = first; row < end; row += EACH * step) {
+        [[unroll]] for (uint j = 0; j < EACH; j++) {
+            uint i = min(row + j * step, end - 1) * push.channels + channel;
+            x[j] = elements(push.x, i);
+            if (IS_GRADIENT) dy[j] = elements(push.offset, i);
+        }
+        [[unroll]] for (uint j = 0; j < EACH; j++) {
+            if (row + j * step >= end) continue;
+            vec4 normal = (x[j] - mean) * reciprocal, y;
+            if (!IS_GRADIENT) y = normal * scale + offset;
+            else if (IS_TRAINING) y = slope * (dy[j] - (dy_mean + normal * product_mean));
+            else y = slope * dy[j];
+            store_elements(push.y, (row + j * step) * push.channels + channel, TYPE, y);
+        }
+    }
+}
+
+// `all` are the sums of the channel.
+void finish(uint channel, uint first, uint end, uint step, Sums all) {
+    float part = 1.0f / float(push.count);
+    vec4 mean, variance;
+    if (IS_VARIANCE) {
+        mean = all.first * part;
+        variance = all.second * part;
+    } else {
+        mean = floats(push.mean, channel);
+        variance = floats(push.variance, channel);
+    }
+    vec4 reciprocal = reciprocal_root(variance + vec4(push.epsilon)), normal = all.second * reciprocal;
+    if (OP != MOMENTS) finish_elements(channel, first, end, step, mean, reciprocal, all.first * part, normal * part);
+    // The first part's thread in the first row.
+    if (gl_WorkGroupID.y > 0 || gl_LocalInvocationID.x >= push.across) return;
+    if (IS_GRADIENT) {
+        store_floats(push.new_mean, channel, OP == GRADIENT ? normal : all.second);
+        store_floats(push.new_variance, channel, all.first);
+        return;
+    }
+    if (OP == NORMALIZE) {
+        store_floats(push.saved_mean, channel, mean);
+        store_floats(push.saved_variance, channel, variance);
+        // That of all inputs, of which this is a sample.
+        if (IS_TRAINING) variance = variance * (float(push.count) / max(float(push.count) - 1.0f, 1.0f));
+        if (IS_TRAINING && push.factor != 1.0f) {
+            float rest = 1.0f - push.factor;
+            mean = floats(push.mean, channel) * rest + mean * push.factor;
+            variance = floats(push.variance, channel) * rest + variance * push.factor;
+        }
+    }
+    store_floats(push.new_mean, channel, mean);
+    store_floats(push.new_variance, channel, variance);
+}
 
 void main() {
-    uint lane = gl_LocalInvocationID.x;
-    for (uint channel = gl_WorkGroupID.x; channel < push.channels; channel += gl_NumWorkGroups.x) {
-        float scale = F32(push.scale).v[channel], mean, variance;
-        if (IS_TRAINING && !IS_GRADIENT) {
-            vec2 sum = vec2(0.0f);
-            for (uint i = lane; i < push.count; i += 256) sum.x += element(push.x, i, channel);
-            mean = total(sum).x / push.count;
-            sum = vec2(0.0f);
-            for (uint i = lane; i < push.count; i += 256) {
-                float d = element(push.x, i, channel) - mean;
-                sum.x += d * d;
-            }
-            variance = total(sum).x / push.count;
-        } else {
-            mean = F32(push.mean).v[channel];
-            variance = F32(push.variance).v[channel];
-        }
-        float reciprocal = 1.0f / sqrt(variance + push.epsilon);
-        if (IS_GRADIENT) {
-            vec2 sums = vec2(0.0f);
-            for (uint i = lane; i < push.count; i += 256) {
-                float dy = element(push.offset, i, channel);
-                sums += vec2(dy, dy * (element(push.x, i, channel) - mean) * reciprocal);
+    uint lane = gl_LocalInvocationID.x, across = push.across, down = 256 / across;
+    uint of_tile = V * across, row = lane / across, part = gl_WorkGroupID.y;
+    uint first = part * push.part + row, end = min((part + 1) * push.part, push.count);
+    for (uint from = gl_WorkGroupID.x * of_tile; from < push.channels; from += gl_NumWorkGroups.x * of_tile) {
+        uint channel = from + lane % across * V;
+        bool is_one = channel < push.channels;
+        Sums sums = none();
+        if (!IS_LAST || push.parts > 0) {
+            if (is_one) {
+                if (IS_LAST) sums = sums_of_parts(channel, row, down);
+                else sums = sums_of(channel, first, end, down);
             }
             sums = total(sums);
-            for (uint i = lane; i < push.count; i += 256) {
-                float normal = (element(push.x, i, channel) - mean) * reciprocal;
-                float own = IS_TRAINING ? (sums.x + normal * sums.y) / push.count : 0.0f;
-                store(push.y, i * push.channels + channel, TYPE,
-                    scale * reciprocal * (element(push.offset, i, channel) - own));
-            }
-            if (lane == 0) {
-                F32(push.new_mean).v[channel] = sums.y;
-                F32(push.new_variance).v[channel] = sums.x;
-            }
-            continue;
         }
-        float offset = F32(push.offset).v[channel];
-        for (uint i = lane; i < push.count; i += 256)
-            store(push.y, i * push.channels + channel, TYPE,
-                (element(push.x, i, channel) - mean) * reciprocal * scale + offset);
-        if (lane == 0) {
-            F32(push.saved_mean).v[channel] = mean;
-            F32(push.saved_variance).v[channel] = variance;
-            if (IS_TRAINING) {
-                // That of all inputs, of which this is a sample.
-                variance *= float(push.count) / max(float(push.count) - 1.0f, 1.0f);
-                if (push.factor != 1.0f) {
-                    mean = mix(F32(push.mean).v[channel], mean, push.factor);
-                    variance = mix(F32(push.variance).v[channel], variance, push.factor);
-                }
-            }
-            F32(push.new_mean).v[channel] = mean;
-            F32(push.new_variance).v[channel] = variance;
+        if (!is_one) continue;
+        if (IS_LAST) {
+            finish(channel, first, end, down, sums);
+        } else if (row == 0) {
+            store_floats(push.sums, 2 * part * push.channels + channel, sums.first);
+            store_floats(push.sums, (2 * part + 1) * push.channels + channel, sums.second);
         }
     }
 }

@@ -16,7 +16,7 @@ macro_rules! sources {
 sources! {
     "band.comp" "bits.glsl" "colors.comp" "common.glsl" "convolve.comp" "cooperative.glsl" "elementwise.comp"
     "elementwise.glsl" "fused.comp" "gather.comp" "gather_nd.comp" "image_transform.comp" "index.glsl" "links.comp"
-    "math.glsl" "matmul.comp" "mirror_pad.comp" "normalize.comp" "one_hot.comp" "optimize.comp" "patches.comp"
+    "math.glsl" "matmul.comp" "mirror_pad.comp" "neighbours.glsl" "normalize.comp" "one_hot.comp" "optimize.comp" "patches.comp"
     "products.glsl" "random.comp" "recurrent.comp" "reduce.comp" "resize.comp" "reverse_sequence.comp" "scan.comp"
     "scatter.comp" "select.comp" "softmax.comp" "space_to_batch.comp" "strided_copy.comp" "tile.glsl" "topk.comp"
     "window.comp" "window.glsl"

@@ -19,7 +19,7 @@ def convolutions():
              ((4, 28, 28, 1), (5, 5, 1, 8), 1, 1, "SAME"), ((2, 4, 5, 2), (1, 1, 2, 3), 1, 1, [0, 1, 1, 0])]
     # Enough for the largest tiles, and for a gradient of a filter that is summed in parts; and groups of channels, which the CPU has
     # in no gradient.
-    large = [((2, 32, 33, 5), (1, 1, 5, 2100), 1, 1, "SAME"), ((4, 16, 16, 70), (3, 3, 70, 70), 1, 1, "SAME"), ((9, 64, 64, 3), (3, 3, 3, 5), 2, 1, "SAME")]
+    large = [((2, 32, 33, 5), (1, 1, 5, 2100), 1, 1, "SAME"), ((4, 32, 32, 12), (1, 1, 12, 20), 1, 1, "SAME"), ((1, 37, 53, 6), (1, 1, 6, 9), 1, 1, "VALID"), ((4, 16, 16, 70), (3, 3, 70, 70), 1, 1, "SAME"), ((9, 64, 64, 3), (3, 3, 3, 5), 2, 1, "SAME")]
     groups = [((2, 5, 6, 6), (3, 2, 2, 9), 1, 1, "SAME"), ((2, 5, 6, 4), (3, 2, 1, 8), 2, 1, "SAME"), ((1, 5, 5, 4), (3, 3, 2, 2), 1, 2, "VALID")]
     # What matrix units multiply.
     half = [((2, 16, 16, 16), (3, 3, 16, 32), 1, 1, "SAME"), ((2, 15, 13, 35), (3, 3, 35, 40), 2, 1, "SAME"), ((2, 9, 9, 64), (3, 3, 32, 64), 1, 1, "SAME"),
@@ -61,7 +61,9 @@ def convolutions():
             tolerance = dict(tolerance=1e-4 if dtype in ("float32", "float64") else None)
             case("Conv2DBackpropFilter", on_the_cpu_in_float(lambda x, dy, filters=filters, options=options: raw.Conv2DBackpropFilter(
                 input=x, filter_sizes=tf.constant(filters), out_backprop=dy, **options)), x, dy, **tolerance)
-        for images, filters in [((2, 6, 5, 3), (3, 2, 3, 2)), ((1, 7, 7, 35), (3, 3, 35, 1)), ((2, 5, 4, 1), (2, 3, 1, 2)), ((0, 5, 4, 2), (2, 3, 2, 1))]:
+        for images, filters in [((2, 6, 5, 3), (3, 2, 3, 2)), ((1, 7, 7, 35), (3, 3, 35, 1)), ((2, 5, 4, 1), (2, 3, 1, 2)), ((0, 5, 4, 2), (2, 3, 2, 1))] + (
+                # Four channels at once, a gradient of a filter that is summed in parts, and filters that are wider than the sums of a thread.
+                [((3, 7, 6, 8), (3, 3, 8, 1)), ((2, 9, 9, 36), (5, 5, 36, 1)), ((4, 33, 30, 12), (3, 3, 12, 1)), ((3, 31, 30, 5), (2, 7, 5, 2))] * LACKS_TYPES):
             for stride in (1, 2):
                 for padding in ("SAME", "VALID"):
                     options = dict(strides=[1, stride, stride, 1], padding=padding)
@@ -75,7 +77,8 @@ def convolutions():
                     if images[0] == 0:
                         continue  # The CPU writes nothing into the result.
                     case("DepthwiseConv2dNativeBackpropFilter", on_the_cpu_in_float(lambda x, dy, filters=filters, options=options: raw.DepthwiseConv2dNativeBackpropFilter(
-                        input=x, filter_sizes=tf.constant(filters), out_backprop=dy, **options)), x, dy)
+                        input=x, filter_sizes=tf.constant(filters), out_backprop=dy, **options)), x, dy,
+                        tolerance=1e-4 if dtype in ("float32", "float64") else None)
     for dtype in ["float32", "float64", "float16", "bfloat16"]:
         for size, stride in [(2, 2), (3, 2), (2, 1), (1, 1)]:
             for padding in ("SAME", "VALID"):
@@ -211,32 +214,57 @@ def volumes():
 
 
 def normalizations():
-    def normalize(x, *rest, **options):
+    def normalize(x, *rest, op="FusedBatchNormV3", **options):
         options["data_format"] = "NHWC" if x.shape.rank == 4 else "NDHWC"
-        y = raw.FusedBatchNormV3(x=x if TYPE in x.device else in_float(x)[0], **dict(zip(("scale", "offset", "mean", "variance"), rest)), epsilon=1e-3, **options)
+        y = getattr(raw, op)(x=x if TYPE in x.device else in_float(x)[0], **dict(zip(("scale", "offset", "mean", "variance"), rest)), epsilon=1e-3, **options)
         return y._replace(y=tf.cast(y.y, x.dtype))
 
+    def spoilt(x, *values):
+        """With such values in different channels."""
+        for at, value in enumerate(values):
+            x.reshape(-1, x.shape[-1])[[0, 77 + at], at] = value
+        return x
+
+    small = [(2, 3, 4, 5), (1, 1, 1, 3), (8, 4, 4, 2)] + [(2, 3, 2, 4, 3)] * LACKS_TYPES
+    # Channels four at a time and not, in one tile and several, and rows in parts; no rows, and no channels.
+    large = [(2, 9, 7, 8), (3, 40, 33, 12), (2, 31, 30, 3), (5, 3, 3, 100), (1, 3, 5, 37), (3, 2, 4, 5, 68)] * LACKS_TYPES
+    # The versions differ in their outputs.
+    versions = ["V3", "V2", ""] if LACKS_TYPES else ["V3"]
     for dtype in ("float32", "float16", "bfloat16") if LACKS_TYPES else ("float32",):
-        for shape in [(2, 3, 4, 5), (1, 1, 1, 3), (8, 4, 4, 2)] + [(2, 3, 2, 4, 3)] * LACKS_TYPES:
+        for shape, version in [(shape, "V3") for shape in small + large] + [((2, 9, 7, 8), version) for version in versions[1:]]:
+            if version == "" and dtype != "float32":
+                continue
+            op, slope_op = "FusedBatchNorm" + version, "FusedBatchNormGrad" + version
             row = lambda low=-1, high=1: numbers(shape[-1:], "float32", low, high)
             for training, factor in [(True, 1.0), (True, 0.3), (False, 1.0)]:
                 old = [row(), row(0.5, 2)] if not training or factor != 1.0 else [np.zeros(0, "float32")] * 2
                 # The last of the outputs are for the gradient alone.
-                case("FusedBatchNormV3", lambda *inputs, training=training, factor=factor: tuple(normalize(
-                    *inputs, exponential_avg_factor=factor, is_training=training))[:3], numbers(shape, dtype), row(), row(), *old)
+                case(op, lambda *inputs, training=training, factor=factor, op=op: tuple(normalize(
+                    *inputs, op=op, exponential_avg_factor=factor, is_training=training))[:3], numbers(shape, dtype), row(), row(), *old)
 
-                def slopes(dy, x, scale, offset, mean, variance, training=training):
+                def slopes(dy, x, scale, offset, mean, variance, training=training, op=op, slope_op=slope_op):
                     # Outside of training the gradient gets the mean and the variance that were given.
                     saved = (None, None, None, mean, variance, tf.zeros([0]))
                     if training:
-                        saved = normalize(x, scale, offset, mean, variance)
+                        saved = normalize(x, scale, offset, mean, variance, op=op)
                     own = TYPE in x.device
-                    found = raw.FusedBatchNormGradV3(
+                    third = {"reserve_space_3": saved[5]} if op.endswith("V3") else {}
+                    found = getattr(raw, slope_op)(
                         y_backprop=dy if own else in_float(dy)[0], x=x if own else in_float(x)[0], scale=scale, reserve_space_1=saved[3], reserve_space_2=saved[4],
-                        reserve_space_3=saved[5], epsilon=1e-3, is_training=training, data_format="NHWC" if x.shape.rank == 4 else "NDHWC")
+                        **third, epsilon=1e-3, is_training=training, data_format="NHWC" if x.shape.rank == 4 else "NDHWC")
                     return (tf.cast(found[0], x.dtype), *found[1:3])
                 if factor == 1.0:
-                    case("FusedBatchNormGradV3", slopes, numbers(shape, dtype), numbers(shape, dtype), row(), row(), *old, tolerance=1e-4 if dtype == "float32" else None)
+                    tolerance = 1e-4 if dtype == "float32" else 2e-2 if shape in large and dtype == "bfloat16" else None
+                    case(slope_op, slopes, numbers(shape, dtype), numbers(shape, dtype), row(), row(), *old, tolerance=tolerance)
+    if not LACKS_TYPES:
+        return
+    # NaN and infinities stay in their channels. A large mean takes no digits of the variance.
+    for shape in [(2, 9, 7, 8), (2, 20, 31, 5)]:
+        for training in (True, False):
+            old = [np.zeros(0, "float32")] * 2 if training else [numbers(shape[-1:], "float32"), numbers(shape[-1:], "float32", 0.5, 2)]
+            run = lambda *inputs, training=training: tuple(normalize(*inputs, is_training=training))[:3]
+            case("FusedBatchNormV3", run, spoilt(numbers(shape, "float32"), np.nan, np.inf, -np.inf), *[numbers(shape[-1:], "float32")] * 2, *old)
+            case("FusedBatchNormV3", run, numbers(shape, "float32", 99, 101), *[numbers(shape[-1:], "float32")] * 2, *old, tolerance=1e-3)
 
 
 def first(x):

@@ -117,6 +117,19 @@ impl Step {
         self.push(bench::elementwise(op, DType::Float32, len), &tensors)
     }
 
+    fn normalize(
+        &mut self,
+        is_gradient: bool,
+        len: usize,
+        channels: usize,
+        mut tensors: Vec<Tensor>,
+    ) -> Result<()> {
+        let (programs, sums) = bench::normalize(is_gradient, len, channels).map_err(text)?;
+        self.need(&[Tensor::Parts], sums);
+        tensors.push(Tensor::Parts);
+        programs.into_iter().try_for_each(|program| self.push(Ok(program), &tensors))
+    }
+
     fn layer(&mut self, layer: &Layer, is_first: bool, stream: Option<&GpuStream>) -> Result<()> {
         use Tensor::*;
         let Layer { images, size, stride, results, is_end } = *layer;
@@ -133,7 +146,7 @@ impl Step {
         let written = [4, 5, 6, 7].map(Channel);
         let mut tensors = vec![Result, scale, offset, mean, variance, Normal];
         tensors.extend(written);
-        self.push(bench::normalize(false, len, results), &tensors)?;
+        self.normalize(false, len, results, tensors)?;
         if is_end {
             self.elementwise("AddV2", len, [Normal, Gradient, Active])?;
         }
@@ -141,11 +154,11 @@ impl Step {
 
         self.elementwise("ReluGrad", len, [Gradient, Normal, OfActive])?;
         let [of_scale, of_offset, ..] = written;
-        let tensors = [
+        let tensors = vec![
             Result, scale, OfActive, mean, variance, OfResult, of_scale, of_offset, OfResult,
             OfResult,
         ];
-        self.push(bench::normalize(true, len, results), &tensors)?;
+        self.normalize(true, len, results, tensors)?;
         if !is_first {
             self.push(convolve.images(), &[OfResult, Filter, OfImages])?;
         }
