@@ -1,24 +1,13 @@
 //! Reductions. The numbers are those of the ops in `shaders/reduce.comp`.
 
 use super::*;
+use crate::backend;
 
-/// From this many elements on, a workgroup computes a result, else a thread does.
-pub(super) const WIDE: usize = 1024;
-
-/// Workgroups that keep a GPU busy. Fewer results of many elements are computed in pieces first.
-const BUSY: usize = 1024;
-
-/// The fewest elements of a piece.
-const PIECE: usize = 4096;
-
-/// Of at most this many results a workgroup computes each, from as many elements on.
-const FEW: usize = 64;
-
-/// The elements in a turn of a loop of `shaders/reduce.comp`, where a workgroup computes a result.
+/// The loads in a turn of a loop of `shaders/reduce.comp`.
 const EACH: usize = 4;
 
-/// The most axes in the shader.
-const MOST_AXES: usize = 12;
+/// The most axes in the shader, without the innermost and the line.
+const MOST_AXES: usize = 8;
 
 /// An axis of the input.
 #[derive(Clone, Copy)]
@@ -67,7 +56,7 @@ fn fold_at(
     axes: &[Axis],
     [(input, from), (out, to)]: [(&DeviceTensor, usize); 2],
 ) -> Result<()> {
-    let kept = axes.iter().rposition(|axis| !axis.goes).filter(|_| axes.len() > MOST_AXES);
+    let kept = axes.iter().rposition(|axis| !axis.goes).filter(|_| axes.len() > MOST_AXES + 1);
     if let Some(kept) = kept {
         let mut rest = axes.to_vec();
         let outer = rest.remove(kept);
@@ -77,41 +66,30 @@ fn fold_at(
             fold_at(context, op, number, &rest, places)
         });
     }
-    if let Some((first, then)) = in_pieces(number, axes) {
-        let dtype = if is_float(input.dtype()) { DType::Float32 } else { out.dtype() };
-        let pieces = context.temporary(dtype, &[results(&first) as i64])?;
-        fold_at(context, op, number, &first, [(input, from), (&pieces, 0)])?;
-        // Each piece is half a sum of squares already.
-        let number = if number == L2 { SUM } else { number };
-        return fold_at(context, op, number, &then, [(&pieces, 0), (out, to)]);
-    }
-    ensure_turns(context, op, turns(axes, is_wide(number, axes)))?;
     let at = |tensor, place: usize| -> Result<u64> { Ok(place as u64 * u64::from(bytes(tensor)?)) };
-    let operands = [Operand::At(input, at(input, from)?), Operand::At(out, at(out, to)?)];
-    let types = [input.dtype(), out.dtype()];
-    launch(op, number, axes, types, &operands, |launch| launch.enqueue(context))
-}
-
-/// Splits a reduction with few results of many elements in two. Returns the axes of the first, to pieces of the same size, and
-/// of the second, of the pieces. `None`: it stays one.
-fn in_pieces(number: u32, axes: &[Axis]) -> Option<(Vec<Axis>, Vec<Axis>)> {
-    let most = (BUSY / results(axes).max(1)).min(elements(axes) / PIECE);
-    if is_position(number) || axes.len() >= MOST_AXES {
-        return None;
+    let input_at = Operand::At(input, at(input, from)?);
+    let is_wide = is_float(input.dtype()) && input_at.is_multiple_of(4 * u64::from(bytes(input)?));
+    let division = Division::new(axes, is_wide, !is_position(number));
+    ensure_turns(context, op, division.turns())?;
+    let parts = division.parts();
+    if parts == 1 {
+        let operands = [input_at, Operand::At(out, at(out, to)?)];
+        let types = [input.dtype(), out.dtype()];
+        return launch(op, number, &division, types, &operands, |launch| launch.enqueue(context));
     }
-    let split = axes.iter().rposition(|axis| axis.goes)?;
-    let Axis { len, stride, .. } = axes[split];
-    let pieces = (2..=most.min(len)).rev().find(|pieces| len.is_multiple_of(*pieces))?;
-    let mut first = axes.to_vec();
-    first[split].len /= pieces;
-    let piece = Axis { goes: false, len: pieces, stride: stride * (len / pieces) };
-    first.insert(split + 1, piece);
-    let (mut then, mut dense) = (Vec::new(), 1);
-    for (at, axis) in first.iter().enumerate().filter(|(_, axis)| !axis.goes) {
-        then.push(Axis { goes: at == split + 1, len: axis.len, stride: dense });
-        dense *= axis.len;
-    }
-    Some((first, then))
+    let dtype = if is_float(input.dtype()) { DType::Float32 } else { out.dtype() };
+    let pieces = context.temporary(dtype, &[parts as i64, results(axes) as i64])?;
+    let first = if number == MEAN { SUM } else { number };
+    let (operands, types) = ([input_at, (&pieces).into()], [input.dtype(), dtype]);
+    launch(op, first, &division, types, &operands, |launch| launch.enqueue(context))?;
+    // Each piece is half a sum of squares already.
+    let number = if number == L2 { SUM } else { number };
+    let is_wide = is_float(dtype) && Operand::from(&pieces).is_multiple_of(16);
+    let mut then = Division::new(&merged(&[parts, results(axes)], &[0]), is_wide, false);
+    then.count = division.count;
+    let (operands, types) =
+        ([(&pieces).into(), Operand::At(out, at(out, to)?)], [dtype, out.dtype()]);
+    launch(op, number, &then, types, &operands, |launch| launch.enqueue(context))
 }
 
 /// Returns the number of results.
@@ -119,30 +97,157 @@ fn results(axes: &[Axis]) -> usize {
     axes.iter().filter(|axis| !axis.goes).map(|axis| axis.len).product()
 }
 
-/// Returns the number of elements of a result.
-fn elements(axes: &[Axis]) -> usize {
-    axes.iter().filter(|axis| axis.goes).map(|axis| axis.len).product()
+/// How the elements are divided among threads and workgroups: the numbers of `shaders/reduce.comp`.
+struct Division {
+    is_row: bool,
+    is_wide: bool,
+    /// The kept axes, and then the others, outermost first; without the innermost one and the line.
+    axes: Vec<Axis>,
+    kept: usize,
+    /// The elements of a result.
+    count: usize,
+    inner: usize,
+    line: usize,
+    stride: usize,
+    gone: usize,
+    across: usize,
+    down: usize,
+    line_part: usize,
+    gone_part: usize,
 }
 
-/// Returns whether a workgroup computes a result, or else each thread.
-fn is_wide(number: u32, axes: &[Axis]) -> bool {
-    let (results, count) = (results(axes), elements(axes));
-    // For many positions along an axis that is not the last, neighbouring threads read neighbouring elements.
-    // Few threads with many elements would leave the GPU idle.
-    let least = if results <= FEW && !is_position(number) { FEW } else { WIDE };
-    count >= least && (!is_position(number) || results <= count)
-}
+/// Threads that keep a GPU busy.
+const THREADS: usize = 1 << 17;
 
-/// Returns the turns of the loops of `shaders/reduce.comp` for a result.
-fn turns(axes: &[Axis], is_wide: bool) -> usize {
-    let (lanes, each) = if is_wide { (256, EACH) } else { (1, 1) };
-    let each_lane = elements(axes).div_ceil(lanes);
-    // The place of each element along more than one axis is a loop.
-    let gone = match axes.iter().filter(|axis| axis.goes).count() {
-        1 => 0,
-        more => more + 1,
-    };
-    each_lane.div_ceil(each) + each_lane * gone + axes.len() + 8
+/// Workgroups that keep a GPU busy. Fewer of them compute parts, whose results are reduced again.
+const BUSY: usize = 512;
+
+/// The most loads of a thread, if the threads of a workgroup can share the elements of a result.
+const MOST_LOADS: usize = 64;
+
+/// The fewest loads of a thread in a part.
+const PART: usize = 8;
+
+impl Division {
+    /// Divides a reduction; `may_be_wide` says whether four elements can be read at once from each multiple of four on.
+    fn new(axes: &[Axis], may_be_wide: bool, may_have_parts: bool) -> Self {
+        let is_row = axes.first().is_none_or(|axis| axis.goes);
+        let inner = axes.first().map_or(1, |axis| axis.len);
+        let behind = axes.get(1..).unwrap_or_default();
+        let line_at = if is_row { None } else { behind.iter().position(|axis| axis.goes) };
+        let (line, stride) = match line_at.map(|at| behind[at]) {
+            Some(line) => (line.len, line.stride),
+            None => (if is_row { inner } else { 1 }, 1),
+        };
+        let rest = behind.iter().enumerate().filter(|(at, _)| Some(*at) != line_at);
+        let rest: Vec<Axis> = rest.map(|(_, axis)| *axis).collect();
+        let of = |goes| rest.iter().rev().filter(move |axis: &&Axis| axis.goes == goes);
+        let product = |goes| of(goes).map(|axis| axis.len).product::<usize>();
+        let (blocks, gone) = (product(false), product(true));
+        let is_wide = may_be_wide && inner.is_multiple_of(4);
+        let mut division = Self {
+            is_row,
+            is_wide,
+            axes: of(false).chain(of(true)).copied().collect(),
+            kept: of(false).count(),
+            count: line * gone,
+            inner,
+            line,
+            stride,
+            gone,
+            across: 1,
+            down: 1,
+            line_part: line.max(1),
+            gone_part: gone.max(1),
+        };
+        division.choose_threads(blocks);
+        if may_have_parts {
+            division.choose_parts(blocks);
+        }
+        division
+    }
+
+    /// The neighbours that a thread reads at once.
+    fn neighbours(&self) -> usize {
+        if self.is_wide { 4 } else { 1 }
+    }
+
+    /// Returns how many loads of a thread are along the line, and how often.
+    fn loads(&self) -> [usize; 2] {
+        match self.is_row {
+            true => [
+                self.inner.div_ceil(self.across * self.neighbours()),
+                self.gone.div_ceil(self.down),
+            ],
+            false => [self.line.div_ceil(self.down), self.gone],
+        }
+    }
+
+    /// Returns the blocks of neighbouring results, each of which needs its own threads.
+    fn tiles(&self) -> usize {
+        if self.is_row { 1 } else { self.inner.div_ceil(self.across * self.neighbours()) }
+    }
+
+    /// Gives a result as many threads as keep the GPU busy, of which neighbours read at least 128 bytes.
+    fn choose_threads(&mut self, blocks: usize) {
+        let most = backend::WORKGROUP as usize;
+        let columns = self.inner.div_ceil(self.neighbours()).max(1);
+        self.across = columns.next_power_of_two().min(if self.is_wide { 8 } else { 32 });
+        while self.across * self.down < most {
+            let [along, gone] = self.loads();
+            let (loads, threads) = (along * gone, blocks * self.tiles() * self.across * self.down);
+            let is_enough = loads <= EACH || (threads >= THREADS && loads <= MOST_LOADS);
+            match self.is_row {
+                _ if is_enough => break,
+                true if along > 1 => self.across *= 2,
+                true if gone > 1 => self.down *= 2,
+                false if along > 1 => self.down *= 2,
+                _ => break,
+            }
+        }
+        // Threads that have no block would idle.
+        while !self.is_row && self.across < columns && self.across * self.down * blocks < most {
+            self.across *= 2;
+        }
+    }
+
+    /// Divides long sums into parts, if there are few results.
+    fn choose_parts(&mut self, blocks: usize) {
+        let [along, gone] = self.loads();
+        let most = BUSY.div_ceil(self.groups(blocks).max(1)).min(along * gone / PART);
+        if most < 2 {
+            return;
+        }
+        let step = match self.is_row {
+            true => self.across * self.neighbours(),
+            false => self.down,
+        };
+        let line_parts = most.min(along);
+        self.line_part = along.div_ceil(line_parts) * step;
+        let gone_parts = (most / self.line_parts()).clamp(1, gone);
+        self.gone_part = self.gone.div_ceil(gone_parts);
+    }
+
+    fn line_parts(&self) -> usize {
+        self.line.div_ceil(self.line_part).max(1)
+    }
+
+    fn parts(&self) -> usize {
+        self.line_parts() * self.gone.div_ceil(self.gone_part).max(1)
+    }
+
+    /// Returns the workgroups of a part.
+    fn groups(&self, blocks: usize) -> usize {
+        blocks.div_ceil(backend::WORKGROUP as usize / (self.across * self.down)) * self.tiles()
+    }
+
+    /// Returns the turns of the loops of `shaders/reduce.comp` for a result.
+    fn turns(&self) -> usize {
+        let [along, gone] = self.loads();
+        let along = along.div_ceil(self.line_parts()).div_ceil(EACH);
+        let gone = gone.div_ceil(self.gone.div_ceil(self.gone_part).max(1));
+        gone * (along + self.axes.len() - self.kept + 1) + self.axes.len() + 16
+    }
 }
 
 /// Passes the launch that reduces a tensor of this shape to `then`, and returns what that returns.
@@ -155,25 +260,31 @@ pub(super) fn with<R>(
     operands: &[Operand<'_>],
     then: impl FnOnce(&Launch<'_>) -> Result<R>,
 ) -> Result<R> {
-    launch(op, number, &merged(shape, axes), types, operands, then)
+    let division = Division::new(&merged(shape, axes), is_float(types[0]), false);
+    launch(op, number, &division, types, operands, then)
 }
 
 fn launch<R>(
     op: &'static str,
     number: u32,
-    axes: &[Axis],
+    division: &Division,
     [input, out]: [DType; 2],
     operands: &[Operand<'_>],
     then: impl FnOnce(&Launch<'_>) -> Result<R>,
 ) -> Result<R> {
-    let of = |goes| axes.iter().rev().filter(move |axis| axis.goes == goes);
-    let (kept, results, count) = (of(false).count(), results(axes), elements(axes));
-    let mut numbers = vec![word(results)?, word(count)?, kept as u32, axes.len() as u32];
-    for axis in of(false).chain(of(true)) {
-        numbers.extend([axis.len as u32, axis.stride as u32]);
+    let Division { is_row, is_wide, kept, count, inner, line, stride, gone, .. } = *division;
+    let blocks = division.axes[..kept].iter().map(|axis| axis.len).product();
+    let ranks = kept | division.axes.len() << 16;
+    let mut numbers = Vec::with_capacity(12 + 2 * MOST_AXES);
+    for size in [blocks, count, inner, line, stride, gone, division.line_part] {
+        numbers.push(word(size)?);
     }
-    let is_wide = is_wide(number, axes);
+    for size in [division.line_parts(), division.gone_part, ranks, division.across, division.down] {
+        numbers.push(word(size)?);
+    }
+    numbers.extend(division.axes.iter().flat_map(|axis| [axis.len as u32, axis.stride as u32]));
     let shader = if is_float(input) { shader!("reduce.float") } else { shader!("reduce.int64") };
+    let groups = division.groups(blocks).min(MOST_GROUPS) as u32;
     then(&Launch {
         op,
         shader,
@@ -181,16 +292,17 @@ fn launch<R>(
             number,
             element_type(input)?,
             element_type(out)?,
+            is_row.into(),
             is_wide.into(),
-            (axes.len() == kept + 1).into(),
         ],
         operands,
         numbers: &numbers,
-        groups: groups_of(results, is_wide),
+        groups: [groups, division.parts() as u32, 1],
     })
 }
 
 const SUM: u32 = 0;
+const MEAN: u32 = 1;
 const ARGMAX: u32 = 7;
 const ARGMIN: u32 = 8;
 const L2: u32 = 9;
@@ -263,4 +375,63 @@ kernels! {
         let axes: Vec<usize> = (0..input.shape().len()).collect();
         fold(run, op, L2, &input, &axes, &output(run, 0, &[])?)
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the workgroups of the first launch, and the turns of the loops of a thread.
+    fn work(shape: &[usize], gone: &[usize], is_wide: bool) -> (usize, usize) {
+        let axes = merged(shape, gone);
+        let division = Division::new(&axes, is_wide, true);
+        let blocks = division.axes[..division.kept].iter().map(|axis| axis.len).product();
+        (division.groups(blocks) * division.parts(), division.turns())
+    }
+
+    /// An H100 has 132 multiprocessors.
+    #[test]
+    fn each_shape_of_a_model_keeps_a_large_gpu_busy() {
+        for (shape, gone) in [
+            // Biases and normalizations of ResNet50 and MobileNetV2, with 32 images.
+            (&[32 * 112 * 112, 64][..], &[0][..]),
+            (&[32 * 112 * 112, 16], &[0]),
+            (&[32 * 56 * 56, 24], &[0]),
+            (&[32 * 14 * 14, 1024], &[0]),
+            (&[32 * 7 * 7, 160], &[0]),
+            (&[32 * 7 * 7, 2048], &[0]),
+            // Pooling, a normalization of rows, channels first, and everything.
+            (&[32, 49, 1280], &[1]),
+            (&[4096, 512], &[1]),
+            (&[32, 64, 3136], &[0, 2]),
+            (&[32 * 224 * 224 * 3], &[0]),
+        ] {
+            for is_wide in [false, true] {
+                let (groups, turns) = work(shape, gone, is_wide);
+                assert!(groups >= 132, "{shape:?}, {gone:?}: {groups} workgroups");
+                assert!(turns <= 128, "{shape:?}, {gone:?}: {turns} turns");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_have_all_elements() {
+        for (shape, gone) in [
+            (&[100_003][..], &[0][..]),
+            (&[100_003, 7], &[0]),
+            (&[33, 3, 1001], &[0, 2]),
+            (&[2, 1_000_000], &[1]),
+            (&[3, 5, 7, 11], &[0, 2]),
+            (&[0, 3], &[0]),
+            (&[], &[]),
+        ] {
+            let axes = merged(shape, gone);
+            let division = Division::new(&axes, false, true);
+            let [lines, parts] = [division.line_parts(), division.parts()];
+            assert!(lines * division.line_part >= division.line, "{shape:?}");
+            assert!(parts / lines * division.gone_part >= division.gone, "{shape:?}");
+            let count: usize = gone.iter().map(|&axis| shape[axis]).product();
+            assert_eq!(division.count, count, "{shape:?}");
+        }
+    }
 }

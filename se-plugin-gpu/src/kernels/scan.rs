@@ -5,6 +5,9 @@ use super::*;
 /// The elements in a turn of the loop of `shaders/scan.comp`.
 const EACH: usize = 8;
 
+/// From this many elements on, a workgroup computes a row, else a thread does.
+const WIDE: usize = 1024;
+
 fn scan(
     context: &Run<'_>,
     op: &'static str,
@@ -20,7 +23,7 @@ fn scan(
     // One thread is slow for a long row; many rows may have one each. A product of floats from the middle of a row may
     // be infinite, or 0, although that of the whole row is not; for a sum this needs numbers near the largest.
     let may_split = !is_product || !is_float(input.dtype());
-    let is_wide = may_split && shape[axis] >= reduce::WIDE && rows <= shape[axis];
+    let is_wide = may_split && shape[axis] >= WIDE && rows <= shape[axis];
     // Those of a group go through it twice.
     let lanes = if is_wide { 128 } else { 1 };
     ensure_turns(context, op, shape[axis].div_ceil(lanes * EACH) + 16)?;

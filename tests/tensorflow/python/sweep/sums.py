@@ -29,6 +29,9 @@ def reductions():
     axes = [((), []), ((5,), [0]), ((5,), [-1]), ((0,), [0]), ((2, 3), [0]), ((2, 3), [1]), ((2, 3), []),
             ((2, 3, 4), [0, 2]), ((2, 3, 4), [1]), ((2, 3, 4), [0, 1, 2]), ((3, 0), [0]), ((3, 0), [1]), ((4, 5, 2, 3), [1, 3]),
             ((1000,), [0]), ((300, 4), [0])]
+    # Four neighbours at a time and not, in one tile and several, short and long ones.
+    axes += [((7, 12, 512), [2]), ((50, 64), [1]), ((3, 64, 49), [0, 2]), ((2, 25, 8), [1]), ((301, 68), [0]), ((4, 10), [0]), ((2, 70, 3, 5), [1]), ((5, 6, 7, 8), [0, 2]),
+             ((2, 7, 7, 40), [1, 2])] * LACKS_TYPES
     for op in ["Sum", "Mean", "Prod", "Max", "Min", "All", "Any"]:
         if op in ("All", "Any"):
             types = ["bool"]
@@ -48,7 +51,7 @@ def reductions():
         case(op, lambda x, op=op: getattr(raw, op)(input=x, axis=tf.constant([2])), flags((2, 3)) if types == ["bool"] else numbers((2, 3), "float32"),
              fails="no axis|Invalid reduction|Invalid dimension|dimension")
     # Few results of many elements, of which some are in pieces: with a divisor, and with none.
-    for shape, axis in [((40000,), [0]), ((33, 1000, 3), [1, 0]), ((33, 3, 1000), [0, 2]), ((2, 100003), [1]), ((2, 96, 2, 256), [1, 3])]:
+    for shape, axis in [((40000,), [0]), ((33, 1000, 3), [1, 0]), ((6000, 20), [0]), ((64, 3, 1001), [0, 2]), ((31, 5, 33, 7), [0, 2]), ((33, 3, 1000), [0, 2]), ((2, 100003), [1]), ((2, 96, 2, 256), [1, 3])]:
         for op, dtype in [("Sum", "float32"), ("Mean", "float16"), ("Sum", "bfloat16"), ("Max", "bfloat16"), ("Min", "int64"), ("Sum", "int64"), ("Prod", "float32"),
                           ("All", "bool"), ("Any", "bool")]:
             x = np.zeros(shape, bool) if op == "Any" else np.ones(shape, bool) if op == "All" else numbers(shape, dtype, *((0.999, 1.001) if op == "Prod" else (0, 3)))
@@ -66,7 +69,8 @@ def reductions():
     nan = np.array([[1.0, np.nan, 3.0], [4.0, 5.0, 6.0], [np.inf, -np.inf, 0.0]], "float32")
     for op in ["Max", "Min", "Sum", "Mean"]:
         for axis in (0, 1):
-            case(op, lambda x, op=op, axis=axis: getattr(raw, op)(input=x, axis=tf.constant([axis])), nan)
+            for x in (nan, np.repeat(nan, 100, 0), np.repeat(nan, 100, 1)):
+                case(op, lambda x, op=op, axis=axis: getattr(raw, op)(input=x, axis=tf.constant([axis])), x)
     for op in ["ArgMax", "ArgMin"]:
         for dtype in NUMBERS:
             for shape, axis in [((5,), 0), ((2, 3), 0), ((2, 3), -1), ((2, 3, 4), 1), ((0, 3), 1)]:
