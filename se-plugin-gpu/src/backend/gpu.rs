@@ -4,7 +4,7 @@ use super::clock::Clock;
 use super::erased::{Driver, Program, Recorder};
 use super::interface::BackendError;
 use super::open::OpenedGpu;
-use super::operations::{Convolution, CooperativeMatrix};
+use super::operations::{Convolution, CooperativeMatrix, MatMul};
 use super::shader::Shader;
 use super::watchdog::Watchdog;
 use crate::settings::Settings;
@@ -139,6 +139,11 @@ impl Gpu {
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         programs.entry((shader.name, shader.glsl)).or_default().insert(constants.to_vec(), program);
         Ok(program)
+    }
+
+    /// Returns whether a library computes these products in place of the shader.
+    pub(crate) fn supports_matmul(&self, product: &MatMul) -> bool {
+        self.check_process().is_ok() && self.driver.supports_matmul(product)
     }
 
     /// Returns whether a library computes this convolution in place of the shader.

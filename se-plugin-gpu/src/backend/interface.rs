@@ -309,6 +309,11 @@ pub unsafe trait Backend: Sized + Send + Sync + 'static {
         drop(batch);
     }
 
+    /// Returns whether a library computes these products in place of the shader. It divides long sums of few results itself.
+    fn supports_matmul(&self, _product: &MatMul) -> bool {
+        false
+    }
+
     /// Multiplies matrices by a library: `a`, `b` and the product are at these addresses. Returns `false` if it has enqueued
     /// nothing; then the shader is launched.
     ///

@@ -188,8 +188,13 @@ impl Convolve {
     ) -> Result<(Program, Option<(usize, Program)>)> {
         let op = "Conv2DBackpropFilter";
         let whole = self.program(op, ConvolutionKind::BackwardFilter, true)?;
-        let convolution = self.0.convolution(ConvolutionKind::BackwardFilter, DType::Float32);
-        if stream.is_some_and(|stream| stream.queue.gpu.supports_convolution(&convolution)) {
+        let (kind, dtype) = (ConvolutionKind::BackwardFilter, DType::Float32);
+        let is_of_library = |stream: &GpuStream| {
+            let gpu = &stream.queue.gpu;
+            self.0.is_product(gpu, kind, dtype)
+                || gpu.supports_convolution(&self.0.convolution(kind, dtype))
+        };
+        if stream.is_some_and(is_of_library) {
             return Ok((whole, None));
         }
         let parts = self.0.split(None, ConvolutionKind::BackwardFilter, false).parts;

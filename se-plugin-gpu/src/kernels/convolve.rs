@@ -1,12 +1,12 @@
 //! Convolutions: products of matrices (`shaders/convolve.comp`), or sums, if each channel has its
-//! own filter (`shaders/window.comp`).
+//! own filter (`depthwise.rs`).
 
 use super::matrix::{self, Tiles, cooperative};
 use super::reduce::sum;
 use super::strided_copy::{Walk, fill, strides};
-use super::window::{self, Geometry};
+use super::window::Geometry;
 use super::*;
-use crate::backend::{self, ConvolutionKind, MatMul, Operation, WindowShape};
+use crate::backend::{self, ConvolutionKind, Gpu, MatMul, Operation, WindowShape};
 
 /// From this many positions on, the gradient of a filter is computed as a sum of sums.
 const POSITIONS: usize = 512;
@@ -76,12 +76,7 @@ impl Convolution {
     ) -> Result<()> {
         let Self { plan, each } = self;
         if *each == 1 && plan.groups > 1 {
-            let number = match kind {
-                ConvolutionKind::Forward => window::CONVOLVE,
-                ConvolutionKind::BackwardData => window::IMAGE_GRADIENT,
-                ConvolutionKind::BackwardFilter => window::FILTER_GRADIENT,
-            };
-            return plan.enqueue(context, op, number, [a, b, b], out);
+            return plan.enqueue_of_channels(context, op, kind, [a, b], out);
         }
         for tensor in [a, b, out] {
             word(tensor.len())?;
@@ -95,11 +90,9 @@ impl Convolution {
         let cooperative = cooperative(context.stream(), a.dtype(), self.sizes(kind));
         let mut split = self.split(cooperative, kind, true);
         let gpu = &context.stream().queue.gpu;
-        let is_of_library = |of: &Self| {
-            of.product(kind, a.dtype()).is_none()
-                && gpu.supports_convolution(&of.convolution(kind, a.dtype()))
-        };
-        if !is_of_library(self) {
+        let is_product = self.is_product(gpu, kind, a.dtype());
+        let is_of_library = |of: &Self| gpu.supports_convolution(&of.convolution(kind, a.dtype()));
+        if !is_product && !is_of_library(self) {
             if let Some(padded) = self.padded()
                 && is_of_library(&padded)
                 // Without memory for it, the shader works on the images as they are.
@@ -213,15 +206,21 @@ impl Convolution {
     ) -> Split {
         let (groups, [rows, columns]) = (self.plan.groups, self.sizes(kind));
         // The tiles have gaps, unless they are products.
+        let is_filter = kind == ConvolutionKind::BackwardFilter;
         let cooperative =
-            cooperative.filter(|of| of.parts || self.product(kind, DType::Float16).is_some());
+            cooperative.filter(|of| of.parts || (!is_filter && self.plan.is_pointwise()));
         let (mut parts, mut part) = (1, 0);
-        if let ConvolutionKind::BackwardFilter = kind {
+        if is_filter {
             // A filter is small, and its sums are long: parts of the sums are computed separately,
             // to have work for the whole GPU.
             let positions = self.positions();
             parts = if is_whole { 1 } else { Tiles::missing(cooperative, rows, columns, groups) };
             parts = parts.min(positions.div_ceil(POSITIONS)).max(1);
+            if self.plan.is_pointwise() {
+                // As many parts of the same size, if there are not far fewer.
+                let equal = (parts / 2 + 1..=parts).rev();
+                parts = { equal }.find(|parts| positions.is_multiple_of(*parts)).unwrap_or(parts);
+            }
             part = positions.div_ceil(parts).max(1);
             parts = positions.div_ceil(part).max(1);
         }
@@ -240,17 +239,32 @@ impl Convolution {
         }
     }
 
-    /// Returns a pointwise convolution as a product, in which images are one matrix with a row for each position.
-    fn product(&self, kind: ConvolutionKind, dtype: DType) -> Option<MatMul> {
+    /// Returns a pointwise convolution as a product, in which images are one matrix with a row for each position. The gradient of a
+    /// filter is a sum over positions: each part, of the same size, is a product.
+    fn product(&self, kind: ConvolutionKind, dtype: DType, parts: usize) -> Option<MatMul> {
         let Self { plan, each } = self;
-        let (is_transposed, inner, columns) = match kind {
-            _ if !plan.is_pointwise() => return None,
-            ConvolutionKind::Forward => (false, *each, plan.results),
-            ConvolutionKind::BackwardData => (true, plan.results, *each),
+        if !plan.is_pointwise() {
+            return None;
+        }
+        let places = self.places();
+        let (transpose, [rows, inner, columns]) = match kind {
+            ConvolutionKind::Forward => ([false; 2], [places, *each, plan.results]),
+            ConvolutionKind::BackwardData => ([false, true], [places, plan.results, *each]),
+            ConvolutionKind::BackwardFilter if places.is_multiple_of(parts) => {
+                ([true, false], [*each, places / parts, plan.results])
+            }
             ConvolutionKind::BackwardFilter => return None,
         };
-        let (rows, transpose, batch, strides) = (self.places(), [false, is_transposed], 1, [0; 2]);
-        Some(MatMul { dtype, transpose, rows, inner, columns, batch, strides })
+        let strides = if parts > 1 { [inner * rows, inner * columns] } else { [0; 2] };
+        Some(MatMul { dtype, transpose, rows, inner, columns, batch: parts, strides })
+    }
+
+    /// Returns whether the convolution is one product. That of a filter's gradient is a long sum for few workgroups, which only a
+    /// library divides.
+    pub(super) fn is_product(&self, gpu: &Gpu, kind: ConvolutionKind, dtype: DType) -> bool {
+        let product = self.product(kind, dtype, 1);
+        product
+            .is_some_and(|of| kind != ConvolutionKind::BackwardFilter || gpu.supports_matmul(&of))
     }
 
     /// Passes the launch, whose result is that of all parts, to `then`, and returns what `then` returns.
@@ -263,7 +277,11 @@ impl Convolution {
         operands: &[Operand<'_>],
         then: impl FnOnce(&Launch<'_>, Operation) -> Result<R>,
     ) -> Result<R> {
-        if let Some(product) = self.product(kind, out) {
+        // Parts of a sum are more precise than it is.
+        let is_whole = split.parts == 1 && input == out;
+        if input == out
+            && let Some(product) = self.product(kind, out, split.parts)
+        {
             return product.with(split.cooperative, op, operands, then);
         }
         // Neighbours are channels, or results, of a group.
@@ -281,8 +299,6 @@ impl Convolution {
             numbers: &self.plan.numbers(split.part)?,
             groups: split.tiles.groups,
         };
-        // Parts of a sum are more precise than it is.
-        let is_whole = split.parts == 1 && input == out;
         let convolution = || Operation::Convolution(Box::new(self.convolution(kind, input)));
         then(&launch, if is_whole { convolution() } else { Operation::Shader })
     }

@@ -9,6 +9,7 @@ mod concat;
 mod convolve;
 pub(crate) mod cooperative_selftest;
 mod data_format;
+mod depthwise;
 mod dynamic_slice;
 mod einsum;
 pub(crate) mod elementwise;

@@ -30,7 +30,7 @@ fn max_gradient_3d(run: &Run<'_>, op: &'static str, geometry: &Geometry) -> Resu
     plan.check(&results, "orig_output")?;
     plan.check(&gradient, "grad")?;
     let out = layout.output(run, 0, &image_shape)?;
-    plan.enqueue(run, op, 7, [&images, &gradient, &results], &out.tensor)?;
+    plan.enqueue(run, op, 4, [&images, &gradient, &results], &out.tensor)?;
     out.finish(run, op)
 }
 

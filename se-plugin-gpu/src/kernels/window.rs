@@ -210,15 +210,7 @@ impl WindowShape {
         let [deep, down, right] = &self.windows;
         let product = |of: [usize; 3]| of.into_iter().fold(1, usize::saturating_mul);
         let area = down.size.saturating_mul(right.size.saturating_add(1));
-        let each = match number {
-            FILTER_GRADIENT => {
-                let results = product([self.images[0], deep.count, down.count]);
-                return results.saturating_mul(right.count).div_ceil(16 * EACH) + 8;
-            }
-            FIRST_GRADIENT => area,
-            IMAGE_GRADIENT => self.results / self.images[4].max(1),
-            _ => 0,
-        };
+        let each = if number == FIRST_GRADIENT { area } else { 0 };
         // Drivers for the CPU let eight threads go through loops together, each with its own windows over its element.
         let over =
             self.windows.each_ref().map(|windows| windows.size.div_ceil(windows.stride.max(1)));
@@ -226,7 +218,7 @@ impl WindowShape {
         deep.size.saturating_mul(area.saturating_add(1)).saturating_add(visits.saturating_mul(each))
     }
 
-    /// Enqueues an op of `shaders/window.comp`, on two or three tensors.
+    /// Enqueues an op of `shaders/window.comp`, on up to three tensors.
     pub(super) fn enqueue(
         &self,
         context: &Run<'_>,
@@ -239,31 +231,17 @@ impl WindowShape {
             word(tensor.len())?;
         }
         ensure_turns(context, op, self.turns(number))?;
-        let (count, groups) = if number == FILTER_GRADIENT {
-            // A workgroup computes 16 results of an element of the filter.
-            let units = self.size() * self.results.div_ceil(16);
-            (units, groups(units.saturating_mul(256)))
-        } else {
-            (out.len(), groups(out.len()))
-        };
         Launch {
             op,
             shader: shader!("window"),
             constants: &[number, element_type(out.dtype())?, self.is_deep.into()],
             operands: &[a.into(), b.into(), c.into(), out.into()],
-            numbers: &self.numbers(count)?,
-            groups,
+            numbers: &self.numbers(out.len())?,
+            groups: groups(out.len()),
         }
         .enqueue(context)
     }
 }
 
-/// Ops of `shaders/window.comp` for filters of single channels.
-pub(super) const CONVOLVE: u32 = 4;
-pub(super) const IMAGE_GRADIENT: u32 = 5;
-pub(super) const FILTER_GRADIENT: u32 = 6;
 /// The gradient of pooling: to the first of the greatest of each window.
 pub(super) const FIRST_GRADIENT: u32 = 2;
-
-/// The windows in a turn of the loop for the gradient of a filter.
-const EACH: usize = 4;

@@ -1,6 +1,5 @@
 #version 460
-// Pooling, and convolutions of each channel by itself, with their gradients: a thread computes a result, or, of the gradient
-// of a filter, 16 do. The ops are in `src/kernels/window.rs`.
+// Pooling, and its gradients: a thread computes a result. The ops are in `src/kernels/pool.rs`.
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 
@@ -13,15 +12,7 @@ layout(constant_id = 2) const bool IS_DEEP = false;
 #include "window.glsl"
 
 // The gradient of the greatest goes to the first of them, or to each.
-const uint GREATEST = 0, MEAN = 1, FIRST_GRADIENT = 2, MEAN_GRADIENT = 3, CONVOLVE = 4, IMAGE_GRADIENT = 5,
-           FILTER_GRADIENT = 6, EACH_GRADIENT = 7;
-
-// Results of a channel.
-uint each() { return push.results / push.channels; }
-
-float filter_element(uint d, uint h, uint w, uint result) {
-    return load(push.b, ((d * push.size.x + h) * push.size.y + w) * push.results + result, TYPE);
-}
+const uint GREATEST = 0, MEAN = 1, FIRST_GRADIENT = 2, MEAN_GRADIENT = 3, EACH_GRADIENT = 4;
 
 float window_result(uint i) {
     uint result = i % push.results, q = i / push.results;
@@ -36,9 +27,8 @@ float window_result(uint i) {
             for (uint w = 0; w < push.size.y; w++) {
                 uint row = down(y, h), column = right(x, w);
                 if (row >= push.rows || column >= push.columns) continue;
-                float element = load(push.a, image_at(image, row, column, OP == CONVOLVE ? result / each() : result), TYPE);
-                if (OP == CONVOLVE) value += element * filter_element(d, h, w, result);
-                else if (OP == MEAN) value += element;
+                float element = load(push.a, image_at(image, row, column, result), TYPE);
+                if (OP == MEAN) value += element;
                 else if (element > value) value = element;
                 found += 1.0f;
             }
@@ -95,59 +85,16 @@ float image_gradient(uint i) {
             for (uint w = 0; w < push.size.y; w++) {
                 uvec2 window = windows(row, column, h, w);
                 if (any(greaterThanEqual(window, push.count))) continue;
-                if (OP == IMAGE_GRADIENT) {
-                    for (uint result = channel * each(); result < (channel + 1) * each(); result++)
-                        value += load(push.a, result_at(layer, window.x, window.y, result), TYPE) * filter_element(d, h, w, result);
-                } else {
-                    float part = share(layer, window.x, window.y, i, image, row, column, channel);
-                    // An infinite gradient goes to no other element.
-                    if (part > 0.0f) value += load(push.b, result_at(layer, window.x, window.y, channel), TYPE) * part;
-                }
+                float part = share(layer, window.x, window.y, i, image, row, column, channel);
+                // An infinite gradient goes to no other element.
+                if (part > 0.0f) value += load(push.b, result_at(layer, window.x, window.y, channel), TYPE) * part;
             }
     }
     return value;
 }
 
-// Windows in a turn of a loop: `EACH` in `src/kernels/window.rs`.
-const uint EACH = 4;
-
-shared float partial[256];
-
-// The gradients of 16 results of an element of the filter, each by 16 threads; `unit` counts them.
-void filter_gradients(uint unit) {
-    uint blocks = (push.results + 15) / 16, lane = gl_LocalInvocationID.x;
-    uint result = unit % blocks * 16 + lane % 16, of = unit / blocks;
-    uint w = of % push.size.y, h = of / push.size.y % push.size.x, d = of / push.size.y / push.size.x;
-    uint count = layers() * push.count.x * push.count.y;
-    float value = 0.0f;
-    if (result < push.results)
-        for (uint first = lane / 16; first < count; first += 16 * EACH)
-            [[unroll]] for (uint j = 0; j < EACH; j++) {
-                uint q = first + 16 * j;
-                uint row = down(q / push.count.y % push.count.x, h), column = right(q % push.count.y, w);
-                uint image = image_under(q / push.count.y / push.count.x, d);
-                if (q < count && row < push.rows && column < push.columns && !(IS_DEEP && image == NONE))
-                    value += load(push.a, image_at(image, row, column, result / each()), TYPE)
-                        * load(push.b, q * push.results + result, TYPE);
-            }
-    partial[lane] = value;
-    barrier();
-    for (uint other = 128; other > 8; other /= 2) {
-        if (lane < other) partial[lane] += partial[lane + other];
-        barrier();
-    }
-    if (lane < 16 && result < push.results)
-        store(push.out_, of * push.results + result, TYPE, partial[lane]);
-    barrier();
-}
-
 void main() {
     uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
-    if (OP == FILTER_GRADIENT)
-        for (uint unit = gl_WorkGroupID.x; unit < push.n; unit += gl_NumWorkGroups.x) filter_gradients(unit);
-    else
-        for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step) {
-            bool is_result = OP == GREATEST || OP == MEAN || OP == CONVOLVE;
-            store(push.out_, i, TYPE, is_result ? window_result(i) : image_gradient(i));
-        }
+    for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step)
+        store(push.out_, i, TYPE, OP == GREATEST || OP == MEAN ? window_result(i) : image_gradient(i));
 }

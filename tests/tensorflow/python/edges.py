@@ -4,6 +4,7 @@
     loops     a result of many elements is that of the CPU, or an error says what to do
     indices   an index outside of a tensor reads zeros, and changes nothing
     nan       NaN is where the CPU has it
+    bits      sums that are computed in parts have the same bits each time
 
 Writes `ok STEP` after each step; the first that fails ends the process.
 """
@@ -150,7 +151,28 @@ def nan():
             compare("max_pool3d of %s of %s" % (column, dtype), lambda: tf.nn.max_pool3d(volumes, [count, 1, 1], 1, "VALID"))
 
 
-STEPS = {"rows": rows, "loops": loops, "indices": indices, "nan": nan}
+def bits():
+    random = np.random.default_rng(3)
+    x, row = (tf.constant(random.normal(size=shape), "float32") for shape in ([6, 41, 37, 12], [12]))
+    raw, none = tf.raw_ops, tf.zeros([0])
+    strides = dict(strides=[1, 1, 1, 1], padding="SAME")
+    for dtype in ("float32", "float16", "bfloat16"):
+        y = tf.cast(x, dtype)
+        for what, compute in {
+            "sums": lambda: [tf.reduce_sum(y), tf.reduce_sum(y, [0, 1, 2]), tf.reduce_sum(y, [0, 1, 3]), tf.nn.l2_loss(y)],
+            "a mean of rows": lambda: tf.reduce_mean(tf.reshape(y, [12, -1]), 1),
+            "FusedBatchNormV3": lambda: raw.FusedBatchNormV3(x=y, scale=row, offset=row, mean=none, variance=none)[:3],
+            "FusedBatchNormGradV3": lambda: raw.FusedBatchNormGradV3(
+                y_backprop=y, x=y * y, scale=row, reserve_space_1=row, reserve_space_2=row * row, reserve_space_3=none)[:3],
+            "the gradient of a depthwise filter": lambda: raw.DepthwiseConv2dNativeBackpropFilter(input=y, filter_sizes=[3, 3, 12, 1], out_backprop=y, **strides),
+            "the gradient of a filter": lambda: raw.Conv2DBackpropFilter(input=y, filter_sizes=[1, 1, 12, 12], out_backprop=y, **strides),
+        }.items():
+            first = [found.tobytes() for found in on(GPU, compute)]
+            for _ in range(9):
+                check([found.tobytes() for found in on(GPU, compute)] == first, "%s of %s has other bits" % (what, dtype))
+
+
+STEPS = {"rows": rows, "loops": loops, "indices": indices, "nan": nan, "bits": bits}
 
 for step in sys.argv[1:]:
     STEPS[step]()

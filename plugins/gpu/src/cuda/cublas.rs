@@ -106,6 +106,11 @@ impl Cublas {
     }
 }
 
+/// Returns whether cuBLAS computes such products.
+pub(super) fn supports(product: &MatMul) -> bool {
+    data_type(product.dtype).is_some() && sizes(product).is_some()
+}
+
 fn data_type(dtype: DType) -> Option<sys::cudaDataType> {
     match dtype {
         DType::Float32 => Some(sys::cudaDataType::CUDA_R_32F),

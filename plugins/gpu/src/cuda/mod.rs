@@ -402,6 +402,10 @@ unsafe impl Backend for Cuda {
         unsafe { batch.destroy(&self.device) };
     }
 
+    fn supports_matmul(&self, product: &MatMul) -> bool {
+        self.device.cublas.is_some() && cublas::supports(product)
+    }
+
     unsafe fn matmul(
         &self,
         batch: &mut Commands,

@@ -3,6 +3,7 @@
 
 mod addresses;
 mod bench;
+mod bits;
 mod cache;
 #[cfg(target_env = "gnu")]
 #[expect(unsafe_code, reason = "functions of C at the end of a process")]
@@ -83,8 +84,9 @@ const STAGED: (&str, fn()) = ("staged", staging::with_less);
 const FULL: (&str, fn()) = ("full_tiles", addresses::full);
 
 /// The cases of this test for all GPUs, in addition to the conformance cases.
-const OWN: [(&str, fn()); 4] = [
+const OWN: [(&str, fn()); 5] = [
     ("odd_addresses", addresses::odd),
+    ("sums_have_the_same_bits", bits::are_the_same),
     ("addresses_outside_of_the_memory", addresses::outside),
     ("large_copies", staging::large),
     ("a_shader_of_the_plugin", own::computes),

@@ -192,7 +192,7 @@ newest! {
     a_trace_shows_the_kernels: "refdevice" ["trace"];
     ops_that_only_the_type_gpu_has_are_those_of_the_cpu: "type_gpu" ["kernels", "xla", "mistakes", "ctc", "names"];
     workers_train_together: "multi_worker" ["ring"];
-    kernels_compute_as_the_cpu_at_their_edges: "edges" ["rows", "loops", "indices", "nan"];
+    kernels_compute_as_the_cpu_at_their_edges: "edges" ["rows", "loops", "indices", "nan", "bits"];
     /// Steps that need no limit.
     programs_have_memory_threads_and_forks:
         "gpu" ["statistics", "threads", "far", "integers", "types", "fork", "twice"];

@@ -124,6 +124,7 @@ newest! {
     applications_train_on_the_device_alone: "applications" ["MobileNetV2", "ViT"];
     memory_ends_with_an_error_and_training_goes_on:
         "gpu" ["pressure"], ("RUST_GPU_MEMORY_MIB", "64");
+    sums_have_the_same_bits_each_time: "edges" ["bits"];
     /// TensorFlow reads memory of the GPU as if it were the host's if the lengths are there.
     an_op_with_lengths_runs_by_itself: "gpu" ["lengths"];
 }
