@@ -5,7 +5,7 @@ use super::host_strings::{self, HostStrings};
 use super::host_tensor::{HostTensor, HostTensorMut};
 use super::memory::Released;
 use super::session_config::session_config;
-use super::status::{HostApi, Status, ask, text};
+use super::status::{HostApi, SpareStatus, Status, ask, text};
 use super::string_vec::StringVec;
 use super::tensor::{Argument, Tensor, missing, rank_of};
 use super::trampoline::Target;
@@ -17,6 +17,7 @@ use core::cell::RefCell;
 use core::ffi::c_int;
 use core::fmt;
 use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
 use core::num::NonZeroUsize;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -34,13 +35,22 @@ pub(crate) struct Cpu;
 pub(crate) struct Run<'a> {
     raw: NonNull<TF_OpKernelContext>,
     host: HostApi,
-    status: Status,
-    threads: &'a OnceNonZeroUsize,
+    /// Of `facts`, which get it back.
+    status: ManuallyDrop<Status>,
+    facts: &'a NodeFacts,
     /// What no other run of the process has.
     identity: u64,
     /// Whether each output was created; those behind the last one were not.
     created: RefCell<SmallVec<[bool; 16]>>,
     run: PhantomData<&'a mut TF_OpKernelContext>,
+}
+
+/// What runs of a node share.
+#[derive(Debug, Default)]
+pub(crate) struct NodeFacts {
+    /// The number of threads that a run may use.
+    threads: OnceNonZeroUsize,
+    status: SpareStatus,
 }
 
 /// An output for the elements of an input.
@@ -53,25 +63,21 @@ enum Forwarded<T: Element> {
 
 impl Target for Cpu {
     type Context<'a> = Run<'a>;
-    /// The number of threads that a run may use.
-    type Facts = OnceNonZeroUsize;
+    type Facts = NodeFacts;
 
     fn device_type() -> &'static str {
         "CPU"
     }
 
-    unsafe fn context<'a>(
-        raw: *mut TF_OpKernelContext,
-        threads: &'a OnceNonZeroUsize,
-    ) -> Result<Run<'a>> {
+    unsafe fn context<'a>(raw: *mut TF_OpKernelContext, facts: &'a NodeFacts) -> Result<Run<'a>> {
         let host = HostApi::get().map_err(Error::failed_precondition)?;
         let raw = NonNull::new(raw)
             .ok_or_else(|| Error::internal("TensorFlow ran a kernel without a context"))?;
         Ok(Run {
             raw,
             host,
-            status: Status::new()?,
-            threads,
+            status: ManuallyDrop::new(facts.status.take()?),
+            facts,
             identity: next_identity(),
             created: RefCell::default(),
             run: PhantomData,
@@ -353,7 +359,7 @@ impl Run<'_> {
 
     /// Returns the number of threads that a run may use: the session's `intra_op_parallelism_threads`.
     pub(crate) fn threads(&self) -> usize {
-        let threads = self.threads.get_or_init(|| {
+        let threads = self.facts.threads.get_or_init(|| {
             // SAFETY: a run that has not ended.
             let config = unsafe { session_config(self.raw, &self.host, &self.status) };
             let count = config.ok().and_then(|config| intra_op_threads(&config));
@@ -371,6 +377,13 @@ fn intra_op_threads(config: &[u8]) -> Option<NonZeroUsize> {
         _ => None,
     });
     NonZeroUsize::new(usize::try_from(field?).ok()?)
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        // SAFETY: nothing uses the field after this.
+        self.facts.status.put(unsafe { ManuallyDrop::take(&mut self.status) });
+    }
 }
 
 impl fmt::Debug for Run<'_> {

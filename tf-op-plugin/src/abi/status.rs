@@ -1,7 +1,9 @@
 //! The tables of the host that kernels use, and a status for calls into them.
 
 use core::ffi::CStr;
-use core::ptr::NonNull;
+use core::mem::ManuallyDrop;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicPtr, Ordering};
 use tf_fs_sys::host::{MissingSymbol, Table as _};
 use tf_fs_sys::{
     KernelFunctions, StatusFunctions, TF_Code, TF_OK, TF_Status, TF_StringView, TensorFunctions,
@@ -98,6 +100,51 @@ impl Drop for Status {
     fn drop(&mut self) {
         // SAFETY: made by `TF_NewStatus`, and deleted once.
         unsafe { (self.host.TF_DeleteStatus)(self.as_ptr()) }
+    }
+}
+
+/// A status that no call uses: to make and delete one in each run takes 200 instructions.
+///
+/// Nothing waits for it. A run that finds none, as another one has it, makes its own.
+#[derive(Debug, Default)]
+pub(crate) struct SpareStatus(AtomicPtr<TF_Status>);
+
+impl SpareStatus {
+    /// Takes the status, or creates one.
+    ///
+    /// # Errors
+    /// If the process has no TensorFlow.
+    pub(crate) fn take(&self) -> Result<Status> {
+        match NonNull::new(self.0.swap(ptr::null_mut(), Ordering::Acquire)) {
+            Some(raw) => {
+                let host = StatusFunctions::get().map_err(Error::failed_precondition)?;
+                Ok(Status { raw, host })
+            }
+            None => Status::new(),
+        }
+    }
+
+    /// Keeps a status for the next run.
+    pub(crate) fn put(&self, status: Status) {
+        // One with an error would make the next call fail.
+        if status.check().is_ok() {
+            self.replace(ManuallyDrop::new(status).as_ptr());
+        }
+    }
+
+    /// Keeps a status, or none, and deletes the one before.
+    fn replace(&self, raw: *mut TF_Status) {
+        if let Some(raw) = NonNull::new(self.0.swap(raw, Ordering::AcqRel))
+            && let Ok(host) = StatusFunctions::get()
+        {
+            drop(Status { raw, host });
+        }
+    }
+}
+
+impl Drop for SpareStatus {
+    fn drop(&mut self) {
+        self.replace(ptr::null_mut());
     }
 }
 
