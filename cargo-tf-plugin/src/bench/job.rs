@@ -16,6 +16,8 @@ pub struct Job {
     pub device_type: Option<String>,
     /// The ops to measure, as the library describes them, for a library of ops.
     pub ops: Vec<Value>,
+    /// The function that an op takes turns with.
+    pub op_reference: String,
     /// Directories that may be created and removed again; the first that can be created is used.
     pub directories: Vec<String>,
     /// An existing file, for a filesystem that cannot write: no directory is created, and only reads are measured.

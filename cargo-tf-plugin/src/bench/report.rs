@@ -91,7 +91,10 @@ impl Report {
 
     /// Returns how many times as long a row takes as in this report, which is an earlier one.
     pub(crate) fn since(&self, part: &Part, row: &Row) -> Option<f64> {
-        let same = |other: &&Part| other.subject == part.subject && other.through == part.through;
+        let same = |other: &&Part| {
+            (&other.subject, &other.through, &other.reference)
+                == (&part.subject, &part.through, &part.reference)
+        };
         let earlier = self.parts.iter().find(same)?;
         let earlier = earlier.rows.iter().find(|other| other.name == row.name)?;
         Some(earlier.median()?.recip() * row.median()?)
@@ -214,6 +217,8 @@ pub(crate) mod tests {
         assert_eq!(earlier.since(part, &part.rows[0]), Some(1.5));
         assert_eq!(earlier.since(part, &part.rows[1]), None);
         let other = Part { through: "TensorFlow 2.21.0".into(), ..part.clone() };
+        assert_eq!(earlier.since(&other, &other.rows[0]), None);
+        let other = Part { reference: Some("CPU".into()), ..part.clone() };
         assert_eq!(earlier.since(&other, &other.rows[0]), None);
     }
 

@@ -152,7 +152,8 @@ mod tests {
             },
         ]);
         report.parts[0].reference = Some("file://".into());
-        let earlier = self::report(vec![row("open", 44.0, None)]);
+        let mut earlier = self::report(vec![row("open", 44.0, None)]);
+        earlier.parts[0].reference = Some("file://".into());
         let text = plain(&super::text(&report, Some(&earlier)));
         let wanted = "
 mem:// through the C table        ns/op      MB/s            fastest to 90 %      file://    ratio   baseline

@@ -38,7 +38,8 @@ Examples:
   cargo tf-plugin bench --baseline before.json
 
 In TensorFlow each operation also runs on TensorFlow's own implementation: file:// in a temporary directory, or the CPU.
-An op runs on made-up inputs, next to a `tf.py_function` that returns the same tensors.
+An op runs on made-up inputs, next to a `tf.py_function` that returns the same tensors, and next to TensorFlow's C++ op
+`IdentityN`, which passes its inputs on.
 The command works in a new directory and removes it, also after an error and Ctrl-C.
 This runs the plugin's code as you, with your whole environment: the measured operations may need credentials.
 The exit status is 1 if an operation fails.")]

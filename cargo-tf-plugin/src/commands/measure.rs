@@ -22,6 +22,9 @@ use crate::probe::{LONGEST, prepare};
 /// How many times its time a row may take at most, with rehearsals and on both sides, without its preparation.
 const TIMES_SECONDS: f64 = 10.0;
 
+/// What an op takes turns with: Python, and a C++ op of TensorFlow's that passes its inputs on.
+const OP_REFERENCES: [&str; 2] = ["tf.py_function", "tf.identity_n"];
+
 /// One script, whose parts use the names of those before.
 const SCRIPT: &str = concat!(
     include_str!("../bench/python/measure.py"),
@@ -103,17 +106,19 @@ impl Measuring<'_> {
     /// Measures a filesystem or device through its tables, then in each TensorFlow.
     pub(super) fn subject(&self, subject: &Subject, parts: &mut Vec<Part>) -> Result<()> {
         // Ops have no C tables.
-        let taken = if matches!(subject, Subject::Ops(_)) {
-            None
+        let (taken, references) = if matches!(subject, Subject::Ops(_)) {
+            (None, &OP_REFERENCES[..])
         } else {
-            let (part, taken) = self.measure(subject, None, None)?;
+            let (part, taken) = self.measure(subject, None, None, "")?;
             parts.push(part);
-            taken
+            (taken, &[""][..])
         };
         for (release, installed) in self.tensorflows.iter().zip(self.installed) {
             // A device that is loaded twice ends the process.
             let named = (!installed).then_some(self.plugin);
-            parts.push(self.measure(subject, Some((release, named)), taken)?.0);
+            for reference in references {
+                parts.push(self.measure(subject, Some((release, named)), taken, reference)?.0);
+            }
         }
         Ok(())
     }
@@ -124,12 +129,13 @@ impl Measuring<'_> {
         subject: &Subject,
         release: Option<(&TensorFlow, Option<&Path>)>,
         taken: Option<usize>,
+        op_reference: &str,
     ) -> Result<(Part, Option<usize>)> {
         let settings = self.settings;
         let (own, scheme, device_type) = match subject {
             Subject::Filesystem(scheme) => ("file://", Some(scheme.clone()), None),
             Subject::Device(device_type) => ("CPU", None, Some(device_type.clone())),
-            Subject::Op(_) | Subject::Ops(_) => ("tf.py_function", None, None),
+            Subject::Op(_) | Subject::Ops(_) => (op_reference, None, None),
         };
         let version = release.map(|(release, _)| format!("TensorFlow {}", release.version()));
         let mut part = Part {
@@ -158,6 +164,7 @@ impl Measuring<'_> {
         };
         let job = Job {
             ops,
+            op_reference: op_reference.to_owned(),
             plugin: self.plugin.to_owned(),
             scheme,
             device_type,

@@ -416,7 +416,7 @@ fn a_device_with_ops_has_a_wheel_without_their_functions() {
 }
 
 #[test]
-fn bench_compares_ops_with_a_function_in_python() {
+fn bench_compares_ops_with_a_function_in_python_and_an_op_in_cpp() {
     let mut bench = program::with_tensorflow(NEWEST, "bench");
     bench.args(["textops", "--seconds", "0.002"]);
     let printed = succeeds(&mut bench);
@@ -425,6 +425,7 @@ fn bench_compares_ops_with_a_function_in_python() {
         &[
             "5 ops through TensorFlow",
             "tf.py_function",
+            "tf.identity_n",
             "TextWords, a row of 1",
             "TextWords in a tf.function, rows of 1000",
             "`pattern` has no default, and cannot be made up",
