@@ -24,7 +24,7 @@ fn error(call: Call) -> String {
 #[op(
     name = "HostAllKinds",
     inputs(x: [..s], texts: N * [], others: N, rows, maybe, flag),
-    outputs(y: [..s], lengths, count),
+    outputs(y: [..s], lengths, count, total: num_maybe),
     types(T = [f32, i64], Tidx = [i32, i64])
 )]
 struct AllKinds<T: Element, Tidx: Element> {
@@ -34,7 +34,7 @@ struct AllKinds<T: Element, Tidx: Element> {
 impl<T: Element, Tidx: Element> Op for AllKinds<T, Tidx> {
     type Inputs =
         (Tensor<T>, Vec<Strings>, Vec<Tensor<f64>>, Ragged<Tensor<Tidx>>, Option<Tensor<u8>>, bool);
-    type Outputs = (Tensor<T>, Ragged<Tensor<i64>>, i64);
+    type Outputs = (Tensor<T>, Ragged<Tensor<i64>>, i64, Option<i64>);
 
     fn compute(&self, inputs: Self::Inputs, _: &OpContext<'_>) -> Result<Self::Outputs> {
         let (x, texts, others, rows, maybe, flag) = inputs;
@@ -43,8 +43,9 @@ impl<T: Element, Tidx: Element> Op for AllKinds<T, Tidx> {
             lengths.values.push(row.len() as i64);
             lengths.end_row();
         }
-        let count = texts.len() + others.len() + maybe.map_or(0, |bytes| bytes.len());
-        Ok((x, lengths.finish(), count as i64 * if flag { 1 } else { -1 }))
+        let count = texts.len() + others.len() + maybe.as_ref().map_or(0, |bytes| bytes.len());
+        let total = maybe.map(|bytes| bytes.iter().map(|&byte| i64::from(byte)).sum());
+        Ok((x, lengths.finish(), count as i64 * if flag { 1 } else { -1 }, total))
     }
 }
 
@@ -60,14 +61,15 @@ fn all_kinds() -> Call {
 #[test]
 fn types_and_lengths_are_inferred() -> Result<()> {
     let out = all_kinds().inputs(Some([1_u8, 2, 3])).input(false).run()?;
-    assert_eq!(out.names(), ["y", "lengths_values", "lengths_row_splits", "count"]);
+    assert_eq!(out.names(), ["y", "lengths_values", "lengths_row_splits", "count", "total[0]"]);
     assert_eq!(out.numbers::<f32>(0)?, [1.5]);
     assert_eq!((out.numbers::<i64>(1)?, out.numbers::<i64>(2)?), (vec![1, 2], vec![0, 1, 2]));
     assert_eq!((out.numbers::<i64>(3)?, out.shape(3)?), (vec![-7], &[][..]));
+    assert_eq!(out.numbers::<i64>(4)?, [6]);
     // An input that is an output keeps its memory.
     assert_eq!(out.reused_input(0), Some(0));
     let out = all_kinds().inputs(None::<Value>).input(true).run()?;
-    assert_eq!(out.numbers::<i64>(3)?, [4]);
+    assert_eq!((out.numbers::<i64>(3)?, out.names().len()), (vec![4], 4));
     Ok(())
 }
 
@@ -324,6 +326,9 @@ fn errors_and_panics_have_code_and_message() {
         error(call("HostFails").input(["ok"])),
         "InvalidArgument: input `how`: expected a scalar, got the shape [1]"
     );
+    // A node goes on after an error.
+    let node = call("HostFails").input("fine").node().unwrap();
+    assert!(node.run_on(["panic"]).is_err() && node.run().is_ok());
 }
 
 #[test]

@@ -115,12 +115,14 @@ fn keywords(op: &Op) -> Vec<Keyword> {
     for output in &op.outputs {
         let Some(count) = output.count.as_ref().filter(|count| !op.counts(count)) else { continue };
         if !keywords.iter().any(|keyword| keyword.name == *count) {
-            keywords.push(Keyword {
-                name: count.clone(),
-                hint: hint("int"),
-                default: None,
-                doc: format!("How many tensors the output `{}` has.", output.name),
-            });
+            let (default, doc) = match output.repeat {
+                Repeat::Optional => (
+                    Some("1".to_owned()),
+                    format!("1 for the output `{}`, 0 for None; 1 by default.", output.name),
+                ),
+                _ => (None, format!("How many tensors the output `{}` has.", output.name)),
+            };
+            keywords.push(Keyword { name: count.clone(), hint: hint("int"), default, doc });
         }
     }
     keywords.extend(op.attributes.iter().map(|attribute| Keyword {
@@ -207,7 +209,8 @@ fn input_hint(argument: &Argument) -> &'static str {
 fn output_hint(argument: &Argument) -> &'static str {
     match argument.repeat {
         Repeat::One => "tf.Tensor",
-        Repeat::Optional | Repeat::List => "List[tf.Tensor]",
+        Repeat::Optional => "Optional[tf.Tensor]",
+        Repeat::List => "List[tf.Tensor]",
         Repeat::Ragged => "tf.RaggedTensor",
     }
 }
@@ -348,7 +351,8 @@ fn body(text: &mut String, op: &Op, keywords: &[Keyword]) {
         at += if argument.repeat == Repeat::Ragged { 2 } else { 1 };
         match argument.repeat {
             Repeat::Ragged => format!("_runtime.ragged(_result[{first}], _result[{}])", first + 1),
-            _ => format!("_result[{first}]"),
+            Repeat::Optional => format!("_runtime.optional(_result[{first}])"),
+            Repeat::One | Repeat::List => format!("_result[{first}]"),
         }
     };
     let returned = match (result_class(op), op.outputs.as_slice()) {
@@ -357,6 +361,7 @@ fn body(text: &mut String, op: &Op, keywords: &[Keyword]) {
             format!("{class}({})", outputs.join(", "))
         }
         (None, [one]) if one.repeat == Repeat::Ragged => next(one),
+        (None, [one]) if one.repeat == Repeat::Optional => "_runtime.optional(_result)".to_owned(),
         (None, _) => "_result".to_owned(),
     };
     let _ = writeln!(text, "    return {returned}");
@@ -401,6 +406,9 @@ fn gradient(text: &mut String, op: &Op, description: &Description) -> Result<()>
     for input in &by.inputs {
         let own = &input.name;
         let value = match own.strip_prefix("grad_").filter(|of| has(&op.outputs, of)) {
+            Some(of) if input.repeat == Repeat::Optional => {
+                format!("_runtime.optional(given.gradient({}))", quoted(of))
+            }
             Some(of) => format!("given.gradient({})", quoted(of)),
             None if input.repeat == Repeat::Optional => format!("given.optional({})", quoted(own)),
             None => format!("given.tensor({})", quoted(own)),

@@ -146,6 +146,11 @@ def ragged(values, row_splits):
     return tf.RaggedTensor.from_row_splits(values, row_splits, validate=False)
 
 
+def optional(tensors):
+    """Returns the tensor of an output that may be missing, or None. In a graph TensorFlow has the operation for no tensors."""
+    return tensors[0] if isinstance(tensors, (list, tuple)) and tensors else None
+
+
 def gradient(op_name):
     """Registers a function as the gradient of an op, unless it has one or is not that of this library."""
 
@@ -236,7 +241,7 @@ class Given:
             elif count == 2:
                 gradients += [result.values if isinstance(result, tf.RaggedTensor) else result, None]
             else:
-                gradients += [result] if count == 1 else result
+                gradients += result if isinstance(result, (list, tuple)) else [result]
         return gradients
 
 

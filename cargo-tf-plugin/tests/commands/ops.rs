@@ -10,7 +10,7 @@ use cargo_tf_plugin::{NEWEST, TensorFlow};
 const SCRIPT: &str = include_str!("scripts/ops.py");
 
 /// Ops with what `examples/textops` has not: several outputs, a ragged input and its gradient, types that no input decides,
-/// an optional input with a gradient, words of Python as names, the largest float, and a name that another library has.
+/// an optional input with a gradient, an optional output, words of Python as names, the largest float, and a name that another library has.
 const ODD: &str = r#"
 //! Ops for tests.
 use std::marker::PhantomData;
@@ -117,16 +117,44 @@ impl Op for Bias {
 }
 
 /// The gradient of `OddBias`.
-#[op(name = "OddBiasGrad", inputs(bias: [], grad_y: [n]), outputs(grad_x: [n], grad_bias: []))]
+#[op(name = "OddBiasGrad", inputs(bias: [], grad_y: [n]), outputs(grad_x: [n], grad_bias: num_bias * []))]
 struct BiasGrad;
 
 impl Op for BiasGrad {
     type Inputs = (Option<f32>, Tensor<f32>);
-    type Outputs = (Tensor<f32>, Vec<f32>);
+    type Outputs = (Tensor<f32>, Option<f32>);
 
     fn compute(&self, (bias, grad): Self::Inputs, _: &OpContext<'_>) -> Result<Self::Outputs> {
-        let grad_bias = bias.iter().map(|_| grad.iter().sum()).collect();
+        let grad_bias = bias.map(|_| grad.iter().sum());
         Ok((grad, grad_bias))
+    }
+}
+
+/// Finds the largest number.
+#[op(name = "OddLargest", inputs(x: [n]), outputs(largest: []), gradient = "OddLargestGrad")]
+struct Largest;
+
+impl Op for Largest {
+    type Inputs = Tensor<f32>;
+    type Outputs = Option<f32>;
+
+    fn compute(&self, x: Self::Inputs, _: &OpContext<'_>) -> Result<Self::Outputs> {
+        Ok(x.iter().copied().reduce(f32::max))
+    }
+}
+
+/// The gradient of `OddLargest`.
+#[op(name = "OddLargestGrad", inputs(x: [n], grad_largest: []), outputs(grad_x: [n]))]
+struct LargestGrad;
+
+impl Op for LargestGrad {
+    type Inputs = (Tensor<f32>, Option<f32>);
+    type Outputs = Tensor<f32>;
+
+    fn compute(&self, (x, grad): Self::Inputs, _: &OpContext<'_>) -> Result<Self::Outputs> {
+        let largest = x.iter().copied().fold(f32::MIN, f32::max);
+        let grad = grad.unwrap_or(0.0);
+        Ok(x.map(|x| if x == largest { grad } else { 0.0 }))
     }
 }
 
@@ -166,62 +194,7 @@ impl Op for Clash {
 "#;
 
 /// Uses the package with the ops in `ODD`.
-const USE_ODD: &str = r#"
-import tensorflow as tf
-import odd_ops
-assert odd_ops.BY_HAND == 'by hand' and odd_ops.ops.__all__
-rows = tf.ragged.constant([[1.0, 2.0], [], [4.0]])
-result = odd_ops.odd_row_sums(rows)
-assert type(result).__name__ == 'OddRowSumsOutput' and result._fields == ('sums', 'lengths'), result
-assert result.sums.numpy().tolist() == [3, 0, 4] and result.lengths.numpy().tolist() == [2, 0, 1]
-# Lists and tensors are rows, too.
-assert odd_ops.odd_row_sums([[1.0], [2.0, 3.0]]).sums.numpy().tolist() == [1, 5]
-assert odd_ops.odd_row_sums(tf.ones([2, 3])).sums.numpy().tolist() == [3, 3]
-try:
-    odd_ops.odd_row_sums(tf.ragged.constant([[[1.0]], []]))
-except ValueError as error:
-    assert '2 ragged dimensions' in str(error), error
-else:
-    raise AssertionError('two ragged dimensions')
-def gradient(values):
-    with tf.GradientTape() as tape:
-        tape.watch(values)
-        rows = tf.RaggedTensor.from_row_splits(values, [0, 2, 2, 3])
-        sums = odd_ops.odd_row_sums(rows).sums * [1.0, 5.0, 7.0]
-    return tape.gradient(sums, values)
-for compute in (gradient, tf.function(gradient)):
-    assert compute(tf.ones([3])).numpy().tolist() == [1, 1, 7]
-x = tf.constant([3.0])
-with tf.GradientTape() as tape:
-    tape.watch(x)
-    square = odd_ops.odd_square(lambda_=x)
-assert tape.gradient(square, x).numpy().tolist() == [6]
-assert odd_ops.odd_zeros(['a', 'b'], T=tf.int64).dtype == tf.int64
-# The first type is the default, also of an empty list.
-assert odd_ops.odd_zeros(['a', 'b']).dtype == tf.float32
-# Lists become the types that the op has, also lists without values.
-for xs, rows in (([], [[1, 2], []]), ([[1.5], [2.0]], [[1.5], [2]]), ([tf.constant(1, tf.int64)], [[], []])):
-    for count in (odd_ops.odd_count, tf.function(odd_ops.odd_count)):
-        assert count(xs, rows).numpy().tolist() == [len(xs), 2]
-for rows, sums in (([[1, 2], [3]], [3, 3]), ([[], []], [0, 0]), ([], [])):
-    assert odd_ops.odd_row_sums(rows).sums.numpy().tolist() == sums
-def gradients(bias):
-    x = tf.ones([3])
-    with tf.GradientTape() as tape:
-        tape.watch([x, bias])
-        y = odd_ops.odd_bias(x, bias) + odd_ops.odd_bias(x)
-    return tape.gradient(y, [x, bias])
-for compute in (gradients, tf.function(gradients)):
-    assert [one.numpy().tolist() for one in compute(tf.constant(2.0))] == [[2, 2, 2], 3]
-assert odd_ops.odd_add([1.0], limit=1.5).numpy().tolist() == [1.5]
-assert odd_ops.odd_add([1.0], step=7).numpy().tolist() == [8]
-if hasattr(tf.keras, 'Operation'):
-    start = tf.keras.Input((2,))
-    model = tf.keras.Model(start, odd_ops.odd_add(start, step=3))
-    assert model(tf.zeros([1, 2])).numpy().tolist() == [[3, 3]]
-assert '"quoted", and with a \\' in odd_ops.odd_row_sums.__doc__
-print('the odd ones work in', tf.__version__)
-"#;
+const USE_ODD: &str = include_str!("scripts/odd_ops.py");
 
 #[test]
 fn the_wheel_of_ops_works_in_python_and_without_an_import() {
@@ -398,7 +371,7 @@ fn check_lists_ops_and_finds_what_is_wrong_with_them() {
     }
     odd.edit("src/lib.rs", "tf_op_plugin::op_plugin!();", "");
     let printed = fails(&mut check());
-    assert_says(&printed, "has 8 ops, such as");
+    assert_says(&printed, "has 10 ops, such as");
     assert_says(&printed, "write `tf_op_plugin::op_plugin!();` once in the crate");
 }
 

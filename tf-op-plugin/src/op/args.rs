@@ -42,9 +42,10 @@ pub trait InputArg: Shaped {
 /// | `T`, such as `f32`, `i64`, `bool`, and `String` | a tensor without dimensions |
 /// | [`Ragged<Tensor<T>>`](Ragged), `Ragged<Strings>` | two tensors: values and row splits |
 /// | `Vec<Tensor<T>>`, `Vec<Strings>` | a list of tensors of one type |
+/// | `Option<Tensor<T>>`, `Option<Strings>` | a list of none or one; in Python a tensor or `None` |
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a type of an op's output",
-    note = "write `Tensor<f32>`, `Strings`, a number's type for a scalar, `Ragged<...>`, or a `Vec` of a tensor"
+    note = "write `Tensor<f32>`, `Strings`, a number's type for a scalar, `Ragged<...>`, or a `Vec` or `Option` of a tensor"
 )]
 pub trait OutputArg: Shaped {
     #[doc(hidden)]
@@ -291,6 +292,22 @@ impl<V: InputArg> InputArg for Option<V> {
     }
 }
 
+impl<V: OutputArg> OutputArg for Option<V> {
+    const TYPE: ArgType = repeated(V::TYPE, Repeat::Optional);
+
+    fn write(self, context: &OpContext<'_>, range: Range<usize>) -> Result<()> {
+        match (self, range.len()) {
+            // Nobody wants it.
+            (_, 0) => Ok(()),
+            (Some(one), 1) => one.write(context, range),
+            (None, 1) => Err(Error::internal("the op returned none, and the node has one tensor")),
+            (_, count) => Err(Error::invalid_argument(format!(
+                "the node has {count} tensors; an optional output has at most one"
+            ))),
+        }
+    }
+}
+
 /// The inputs of an op: one [`InputArg`], or a tuple of up to twelve.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a type of an op's inputs",
@@ -311,8 +328,8 @@ pub trait Inputs: Sized {
 /// The outputs of an op: one [`OutputArg`], or a tuple of up to twelve.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a type of an op's outputs",
-    note = "write `Tensor<f32>`, `Strings`, a number's type for a scalar, `Ragged<...>`, a `Vec` of a tensor, or a tuple of up \
-            to twelve of these"
+    note = "write `Tensor<f32>`, `Strings`, a number's type for a scalar, `Ragged<...>`, a `Vec` or `Option` of a tensor, or a \
+            tuple of up to twelve of these"
 )]
 pub trait Outputs: Sized {
     #[doc(hidden)]

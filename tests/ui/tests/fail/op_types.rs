@@ -17,16 +17,16 @@ impl Op for TakesACharacter {
     }
 }
 
-// An output is always there.
+// An error is that of `compute`.
 #[op(name = "UiOutput", inputs(x), outputs(y))]
-struct ReturnsAnOption;
+struct ReturnsAResult;
 
-impl Op for ReturnsAnOption {
+impl Op for ReturnsAResult {
     type Inputs = Tensor<f32>;
-    type Outputs = Option<Tensor<f32>>;
+    type Outputs = Result<Tensor<f32>>;
 
-    fn compute(&self, x: Tensor<f32>, _: &OpContext<'_>) -> Result<Option<Tensor<f32>>> {
-        Ok(Some(x))
+    fn compute(&self, x: Tensor<f32>, _: &OpContext<'_>) -> Result<Result<Tensor<f32>>> {
+        Ok(Ok(x))
     }
 }
 
