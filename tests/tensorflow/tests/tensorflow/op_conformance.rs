@@ -36,6 +36,8 @@ fn cases(
         .env("CUDA_VISIBLE_DEVICES", "-1")
         .env("OP_LIBRARY", text(library.as_os_str()))
         .package("op_gradients")
+        // Of 10,000,000 strings Python makes as many objects.
+        .limit(Duration::from_secs(if is_whole() { 3600 } else { 120 }))
 }
 
 fn textops(tensorflow: &TensorFlow) {
@@ -46,7 +48,7 @@ fn textops(tensorflow: &TensorFlow) {
 fn tokenizers(tensorflow: &TensorFlow) {
     let cases = cases(tensorflow, "tensorflow-tokenizers", tokenizers_calls::calls());
     // A pair whose text has 10 MB goes through the crate's tables of offsets.
-    let cases = cases.limit(Duration::from_secs(600));
+    let cases = if is_whole() { cases } else { cases.limit(Duration::from_secs(600)) };
     // No op has a gradient, and none takes several tokenizers.
     let skipped = ["python_gradient", "python_data_batches"];
     pass(cases.cases(), &cases.run("the tokenizers"), &skipped);

@@ -187,7 +187,8 @@ def python_large_inputs(place):
             if refusal is not None:
                 continue
             relations = [next((name for name, relation in RELATIONS.items() if relation(two, one, 2)), None) for two, one in zip(twice, once)]
-            count = max(1, wanted // max(array.size for array in sample.flat()))
+            # At least as many elements as are wanted.
+            count = -(-wanted // max(array.size for array in sample.flat()))
             large = sample.eager(times(count))
             tried += 1
             for at, (got, one, relation) in enumerate(zip(large, once, relations)):
