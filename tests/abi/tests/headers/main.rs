@@ -61,3 +61,23 @@ fn declarations_are_those_of_the_headers() {
         );
     }
 }
+
+/// `docs/ops.md` says that a kernel cannot notice that its step was cancelled.
+#[test]
+fn no_release_lets_a_kernel_notice_a_cancellation() {
+    for tensorflow in releases() {
+        for header in ["kernels.h", "kernels_experimental.h"] {
+            let path = tensorflow.include_dir().join("tensorflow/c").join(header);
+            let text = std::fs::read_to_string(&path)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let line = text.lines().find(|line| line.to_lowercase().contains("cancel"));
+            assert_eq!(
+                line,
+                None,
+                "{} of TensorFlow {} may tell a kernel: use it in `OpContext`, and correct docs/ops.md",
+                path.display(),
+                tensorflow.version()
+            );
+        }
+    }
+}
