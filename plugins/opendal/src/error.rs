@@ -1,6 +1,6 @@
 //! The engine's errors, through OpenDAL and back.
 
-use crate::service::missing;
+use crate::service::{failure, missing};
 use opendal_core::{Error, ErrorKind};
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -47,6 +47,8 @@ pub(crate) fn returned(error: Error) -> HttpError {
         ErrorKind::NotFound => missing(),
         ErrorKind::ConditionNotMatch => HttpError::Changed,
         ErrorKind::Unsupported => HttpError::Unsupported(error.message().to_owned()),
+        ErrorKind::PermissionDenied => failure(Kind::Denied, redacted(error.message())),
+        _ if error.is_temporary() => failure(Kind::Transient, redacted(error.message())),
         _ => HttpError::Invalid(redacted(error.message()).into_owned()),
     }
 }
@@ -54,6 +56,11 @@ pub(crate) fn returned(error: Error) -> HttpError {
 /// Adds to a server's refusal what it means in WebDAV, and the next step.
 pub(crate) fn explain(refusal: &mut ErrorResponse) {
     let (kind, code, advice) = match refusal.status {
+        207 => (
+            Some(Kind::Permanent),
+            Some(Code::FailedPrecondition),
+            "it did not change all of it; look at its log, and at the rights of the user",
+        ),
         401 => (
             None,
             None,

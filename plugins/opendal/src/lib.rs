@@ -1,13 +1,16 @@
-//! `webdav://`, `sftp://`, `ftp://`, `webhdfs://` and `hf://` for TensorFlow: files on servers that have directories.
+//! `webdav://`, `sftp://`, `ftp://`, `webhdfs://`, `hf://` and others for TensorFlow: files on servers that have directories, and
+//! objects in buckets.
 //!
 //! `tf-fs-object-store` does what no protocol decides: threads, memory, reading ahead, operations by name, retries, and HTTP
-//! itself. [OpenDAL](https://docs.rs/opendal-core)'s client speaks WebDAV.
+//! itself. [OpenDAL](https://docs.rs/opendal-core)'s clients speak WebDAV, and the protocols of buckets.
 //!
 //! | Module | Job |
 //! |---|---|
 //! | `scheme`, `name` | the schemes; `sftp://remote/path`, and names that no server gets |
 //! | `settings`, `place` | environment, settings file, TensorFlow's options; where a remote is |
-//! | `client`, `store` | opens remotes; a remote as the engine uses it |
+//! | `client` | opens remotes |
+//! | `store`, `bucket` | a remote as the engine uses it: with directories, or with objects |
+//! | `opendal` | a client of OpenDAL with the engine's types |
 //! | `service`, `services` | what a protocol does; one module for each |
 //! | `copy`, `spool` | copies through this process; large files on their way |
 //! | `error` | the engine's errors, through OpenDAL and back |
@@ -15,11 +18,13 @@
 
 #![forbid(unsafe_code)]
 
+mod bucket;
 mod client;
 mod copy;
 mod error;
 mod metrics;
 mod name;
+mod opendal;
 mod place;
 mod scheme;
 mod service;
@@ -30,25 +35,44 @@ mod store;
 
 pub use FilesystemPlugins as OpenDal;
 
-use client::Client;
+use bucket::Bucket;
+use client::{Client, Opened};
 use settings::Config;
+use std::marker::PhantomData;
+use store::Remote;
 use tf_fs_object_store::metrics::report;
 use tf_fs_object_store::{Connect as _, Name, ObjectFilesystem, Resources, StorePlugin};
 use tf_fs_plugin::prelude::*;
 
-/// OpenDAL's services as the engine's plugin.
-#[derive(Debug, Default)]
-pub struct Remotes(Config);
+/// Services as the engine's plugin.
+#[derive(Debug)]
+pub struct Services<S>(Config, PhantomData<fn() -> S>);
 
-/// OpenDAL's services as TensorFlow uses them.
-pub type RemoteFilesystem = ObjectFilesystem<Remotes>;
-
-filesystem_plugins! {
-    "webdav" | "webdavs" | "sftp" | "ftp" | "ftps" | "webhdfs" | "swebhdfs" | "hdfs" | "hf"
-        => RemoteFilesystem
+impl<S> Default for Services<S> {
+    fn default() -> Self {
+        Self(Config::default(), PhantomData)
+    }
 }
 
-impl Remotes {
+/// Services with files in directories.
+pub type Remotes = Services<Remote>;
+
+/// Services with objects in buckets.
+pub type Buckets = Services<Bucket>;
+
+/// Files in directories as TensorFlow uses them.
+pub type RemoteFilesystem = ObjectFilesystem<Remotes>;
+
+/// Objects in buckets as TensorFlow uses them.
+pub type BucketFilesystem = ObjectFilesystem<Buckets>;
+
+filesystem_plugins! {
+    "webdav" | "webdavs" | "sftp" | "ftp" | "ftps" | "webhdfs" | "swebhdfs" | "hdfs" | "hf" | "github" | "ipfs"
+        => RemoteFilesystem,
+    "b2" | "memory" => BucketFilesystem
+}
+
+impl<S> Services<S> {
     /// Creates the plugin with these options, for tests.
     ///
     /// # Errors
@@ -64,14 +88,14 @@ impl Remotes {
     }
 }
 
-impl StorePlugin for Remotes {
-    type Client = Client;
+impl<S: Opened> StorePlugin for Services<S> {
+    type Client = Client<S>;
 
-    fn connect(&self, _: Option<&Client>) -> Result<Client> {
+    fn connect(&self, _: Option<&Client<S>>) -> Result<Client<S>> {
         Ok(Client::new(self.0.settings()?))
     }
 
-    fn is_up_to_date(&self, client: &Client) -> Result<bool> {
+    fn is_up_to_date(&self, client: &Client<S>) -> Result<bool> {
         Ok(client.has(&self.0.settings()?))
     }
 
@@ -80,7 +104,7 @@ impl StorePlugin for Remotes {
         Ok(Resources::new(settings.threads, settings.memory_budget))
     }
 
-    fn report(&self, filesystem: &RemoteFilesystem, name: &Name) -> Result<Option<Vec<u8>>> {
+    fn report(&self, filesystem: &ObjectFilesystem<Self>, name: &Name) -> Result<Option<Vec<u8>>> {
         if !name.bucket.is_empty() {
             return Ok(None);
         }

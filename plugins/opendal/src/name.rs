@@ -1,6 +1,6 @@
 //! `sftp://remote/path`: a remote is the name of a section in the settings file, or a host.
 
-use crate::scheme::{self, NAMES, Scheme};
+use crate::scheme::{self, SCHEMES, Scheme};
 use std::borrow::Cow;
 use tf_fs_object_store::Name;
 use tf_fs_plugin::prelude::*;
@@ -21,21 +21,24 @@ pub(crate) fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
     let text = std::str::from_utf8(uri.as_bytes()).map_err(|_| {
         Error::invalid_argument(format_args!("{uri}: names are UTF-8; rename the file"))
     })?;
-    let known = NAMES.iter().find_map(|scheme| {
-        text.strip_prefix(scheme)?.strip_prefix("://").map(|rest| (scheme.len() + 3, rest))
+    let known = SCHEMES.iter().find_map(|scheme| {
+        let rest = text.strip_prefix(scheme.name)?.strip_prefix("://")?;
+        Some((scheme.name, text.len() - rest.len(), rest))
     });
-    let (start, rest) = known.ok_or_else(|| {
+    let (scheme, start, rest) = known.ok_or_else(|| {
+        let names: Vec<_> = SCHEMES.iter().map(|scheme| scheme.name).collect();
         Error::invalid_argument(format_args!(
             "the name has another scheme; write one of {}://remote/path",
-            NAMES.join("://, ")
+            names.join("://, ")
         ))
     })?;
-    let len = match text.starts_with("hf:") {
-        true => repository(rest)?,
+    let is_repository = matches!(scheme, "hf" | "github");
+    let len = match is_repository {
+        true => repository(scheme, rest)?,
         false => rest.find('/').unwrap_or(rest.len()),
     };
     let (remote, key) = (&rest[..len], rest[len..].strip_prefix('/').unwrap_or_default());
-    if !text.starts_with("hf:") {
+    if !is_repository {
         check(remote)?;
     }
     // No scheme has a list of all remotes.
@@ -43,26 +46,29 @@ pub(crate) fn split(uri: Uri<'_>) -> Result<(&str, &str)> {
     Ok((&text[..end], key))
 }
 
-/// Returns the length of `OWNER/NAME`, with `datasets/` or `spaces/` in front, and maybe `@REVISION` behind. A report of the
-/// plugin has no repository.
+/// Returns the length of `OWNER/NAME`; on the Hub with `datasets/` or `spaces/` in front, and maybe `@REVISION` behind. A report
+/// of the plugin has no repository.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for less than that.
-fn repository(rest: &str) -> Result<usize> {
+fn repository(scheme: &str, rest: &str) -> Result<usize> {
     if rest.is_empty() || rest.starts_with('/') {
         return Ok(0);
     }
-    let has_kind = ["datasets/", "spaces/"].iter().any(|kind| rest.starts_with(kind));
+    let is_hub = scheme == "hf";
+    let has_kind = is_hub && ["datasets/", "spaces/"].iter().any(|kind| rest.starts_with(kind));
     let mut slashes = rest.match_indices('/').map(|(at, _)| at).skip(if has_kind { 1 } else { 0 });
     let (owner, end) = (slashes.next(), slashes.next().unwrap_or(rest.len()));
     let is_repository = owner.is_some_and(|owner| owner + 1 < end)
         && !rest[..end]
             .contains(|c: char| c.is_whitespace() || c.is_control() || r"*?[]\#".contains(c));
     ensure!(
-        is_repository,
-        Error::invalid_argument(
-            "hf:// needs a repository; write hf://datasets/OWNER/NAME/path, or hf://OWNER/NAME/path for a model"
-        )
+        is_repository && (is_hub || !rest[..end].contains('@')),
+        Error::invalid_argument(match is_hub {
+            true =>
+                "hf:// needs a repository; write hf://datasets/OWNER/NAME/path, or hf://OWNER/NAME/path for a model",
+            false => "github:// needs a repository; write github://OWNER/NAME/path",
+        })
     );
     Ok(end)
 }
@@ -120,7 +126,7 @@ pub(crate) fn new(bucket: &str, key: &str) -> Result<Name> {
             !matches!(part.trim_end_matches('/'), "." | ".."),
             Error::invalid_argument(format_args!(
                 "{}: a server would resolve `.` and `..`; write the path without them",
-                Name::new(NAMES[0], bucket, key)
+                Name::new(SCHEMES[0].name, bucket, key)
             ))
         );
         clean.push_str(part);
@@ -132,7 +138,7 @@ pub(crate) fn new(bucket: &str, key: &str) -> Result<Name> {
             clean.len()
         ))
     );
-    Ok(Name::new(NAMES[0], bucket, &clean))
+    Ok(Name::new(SCHEMES[0].name, bucket, &clean))
 }
 
 #[cfg(test)]
@@ -155,7 +161,9 @@ mod tests {
         ] {
             assert_eq!(split(Uri::new(text.as_bytes())).unwrap(), (bucket, key));
         }
-        for name in NAMES {
+        for Scheme { name, .. } in
+            SCHEMES.iter().filter(|scheme| scheme.name != "hf" && scheme.name != "github")
+        {
             let bucket = format!("{name}://h:1");
             let (scheme, remote) = server(&bucket).unwrap();
             assert_eq!((scheme.name, remote), (*name, "h:1"));

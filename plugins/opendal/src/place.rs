@@ -69,6 +69,21 @@ impl Place {
         Ok(place)
     }
 
+    /// Returns where the buckets of an account are: at the `url` of settings with this type.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for settings of another protocol, or without a URL.
+    pub(crate) fn of_account(scheme: &'static Scheme, settings: &Settings) -> Result<Self> {
+        let place = settings.url.as_deref().map(parse).transpose()?;
+        let is_own = settings.protocol.as_deref() == Some(scheme.protocol);
+        place.filter(|place| is_own && scheme.urls.contains(&place.scheme)).ok_or_else(|| {
+            Error::invalid_argument(format_args!(
+                "there are no settings for it; set type to {0}, and url to {1}:// and the host of {0}",
+                scheme.protocol, scheme.urls[0]
+            ))
+        })
+    }
+
     /// Returns scheme, host and port, in one form.
     pub(crate) fn origin(&self) -> String {
         let Self { scheme, host, port, .. } = self;

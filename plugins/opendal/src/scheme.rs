@@ -34,11 +34,22 @@ pub(crate) const SCHEMES: &[Scheme] = &[
     Scheme { takes_hosts: false, ..scheme("hdfs", "webhdfs", &["http", "https"]) },
     // A remote is a repository: `datasets/OWNER/NAME@REVISION`.
     scheme("hf", "hf", &[]),
+    // A repository: `OWNER/NAME`.
+    scheme("github", "github", &[]),
+    // The address of a directory.
+    scheme("ipfs", "ipfs", &[]),
+    // A remote is a bucket.
+    scheme("b2", "b2", &["https"]),
+    scheme("memory", "memory", &[]),
 ];
 
-/// Their names, in the same order.
-pub(crate) const NAMES: &[&str] =
-    &["webdav", "webdavs", "sftp", "ftp", "ftps", "webhdfs", "swebhdfs", "hdfs", "hf"];
+/// Those with files in directories.
+pub(crate) const FILES: &[&str] = &[
+    "webdav", "webdavs", "sftp", "ftp", "ftps", "webhdfs", "swebhdfs", "hdfs", "hf", "github",
+    "ipfs",
+];
+/// Those with objects in buckets.
+pub(crate) const BUCKETS: &[&str] = &["b2", "memory"];
 
 /// The schemes of URLs, with the port that each has if it names none.
 pub(crate) const PORTS: &[(&str, u16)] =
@@ -55,7 +66,7 @@ mod tests {
 
     #[test]
     fn each_scheme_has_a_name_and_urls_with_a_port() {
-        assert!(SCHEMES.iter().map(|scheme| scheme.name).eq(NAMES.iter().copied()));
+        assert!(SCHEMES.iter().map(|scheme| scheme.name).eq([FILES, BUCKETS].concat()));
         for scheme in SCHEMES {
             for url in scheme.urls {
                 assert!(PORTS.iter().any(|(known, _)| known == url), "{url}");

@@ -57,11 +57,20 @@ pub(crate) trait Service: Debug + Send + Sync {
     /// Lists a directory: the names in it, in any order.
     fn list<'a>(&'a self, path: &'a str) -> Done<'a, Vec<(String, Entry)>>;
 
+    /// Returns the error of a change, if the service is for reading.
+    fn refuses(&self) -> HttpError {
+        HttpError::unsupported("changes")
+    }
+
     /// Creates a directory. [`ErrorKind::Precondition`] if something is there and the service can tell.
-    fn create_dir<'a>(&'a self, path: &'a str) -> Done<'a, ()>;
+    fn create_dir<'a>(&'a self, _path: &'a str) -> Done<'a, ()> {
+        Box::pin(async { Err(self.refuses()) })
+    }
 
     /// Deletes a file, or a directory that is empty.
-    fn delete<'a>(&'a self, path: &'a str, is_directory: bool) -> Done<'a, ()>;
+    fn delete<'a>(&'a self, _path: &'a str, _is_directory: bool) -> Done<'a, ()> {
+        Box::pin(async { Err(self.refuses()) })
+    }
 
     /// Copies a file on the server. By default that is unsupported, and the bytes go through this process.
     fn copy<'a>(&'a self, _from: &'a str, _to: &'a str) -> Done<'a, ()> {
@@ -69,10 +78,14 @@ pub(crate) trait Service: Debug + Send + Sync {
     }
 
     /// Renames a file, in place of another one if there is one, or a directory, to where nothing is.
-    fn rename<'a>(&'a self, from: &'a str, to: &'a str, is_directory: bool) -> Done<'a, ()>;
+    fn rename<'a>(&'a self, _from: &'a str, _to: &'a str, _is_directory: bool) -> Done<'a, ()> {
+        Box::pin(async { Err(self.refuses()) })
+    }
 
     /// Begins to write a file, from its first byte to its last.
-    fn start<'a>(&'a self, path: &'a str) -> Done<'a, Box<dyn Sink>>;
+    fn start<'a>(&'a self, _path: &'a str) -> Done<'a, Box<dyn Sink>> {
+        Box::pin(async { Err(self.refuses()) })
+    }
 
     /// Writes a whole file. By default it begins to write one.
     fn put<'a>(&'a self, path: &'a str, content: &'a Content) -> Done<'a, ObjectMeta> {

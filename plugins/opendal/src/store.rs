@@ -76,7 +76,17 @@ impl ObjectStore for Remote {
 
     async fn list(&self, options: &ListOptions, _: Option<&str>) -> Result<Page, HttpError> {
         let directory = options.directory();
-        let entries = counted("List", self.service.list(path(directory))).await?;
+        let entries = match counted("List", self.service.list(path(directory))).await {
+            // There is none. The engine looks what is there.
+            Err(error)
+                if error.kind() != ErrorKind::NotFound
+                    && is_refused(&error)
+                    && self.is_below_file(directory).await =>
+            {
+                return Err(missing());
+            }
+            listed => listed?,
+        };
         let mut page = Page::default();
         for (name, entry) in entries {
             let is_name = !matches!(&*name, "" | "." | "..") && !name.contains('/');
@@ -247,12 +257,6 @@ impl Remote {
 
     /// Replaces the refusal of what would be below a file, or in place of a directory: servers give it any status.
     async fn explained<T>(&self, name: &Name, done: Result<T, HttpError>) -> Result<T, HttpError> {
-        // nginx answers 500.
-        let is_refused = |error: &HttpError| match error {
-            HttpError::Status(_) => true,
-            HttpError::Request(error) => !error.is_ambiguous(),
-            _ => false,
-        };
         if done.as_ref().err().is_none_or(|error| !is_refused(error)) {
             return done;
         }
@@ -275,11 +279,32 @@ impl Remote {
         done
     }
 
+    /// Returns whether a file is where this directory should be, or above it.
+    async fn is_below_file(&self, directory: &str) -> bool {
+        for (slash, _) in directory.match_indices('/') {
+            match self.stat(&directory[..slash]).await {
+                Ok(Some(found)) if found.is_directory => {}
+                found => return matches!(found, Ok(Some(_))),
+            }
+        }
+        false
+    }
+
     async fn stat(&self, key: &str) -> Result<Option<Entry>, HttpError> {
         match counted("Stat", self.service.stat(path(key))).await {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             found => found,
         }
+    }
+}
+
+/// Returns whether the server refused, rather than that nothing arrived.
+fn is_refused(error: &HttpError) -> bool {
+    match error {
+        // nginx responds with 500.
+        HttpError::Status(_) => true,
+        HttpError::Request(error) => !error.is_ambiguous(),
+        _ => false,
     }
 }
 

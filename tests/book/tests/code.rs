@@ -31,6 +31,7 @@ const PARSED: &str = "cargo-tf-plugin/src/commands/mod.rs";
 const ELSEWHERE: &[(&str, &[&str], &str)] = &[
     ("object-store.md", &["rust", "python"], "tests/tensorflow/tests/tensorflow/object_store.rs"),
     ("existing-client.md", &["rust"], "tf-fs-object-store/tests/adapter.rs"),
+    ("existing-client.md", &["rs"], "tests/book/tests/code.rs"),
     ("first-device.md", &["rust", "python"], "tests/tensorflow/tests/tensorflow/readme.rs"),
     ("gpu-device.md", &["rust"], "tests/book/tests/code.rs"),
     ("gpu-backend.md", &["rust"], "tests/book/tests/code.rs"),
@@ -99,6 +100,8 @@ const SHOWN: &[(&str, &str, &str)] = &[
     ("docs/gpu-backend.md", "rust", "plugins/gpu"),
     // `rust` is documentation that is run.
     ("docs/ops.md", "rs", "examples/textops"),
+    // `rust` is of the tests of the engine.
+    ("docs/existing-client.md", "rs", "plugins/opendal"),
 ];
 
 #[test]

@@ -1,6 +1,6 @@
 //! The Hugging Face Hub, to read: its API tells what is there, and the bytes come from where it leads to.
 
-use crate::service::{Body, Done, Entry, Service, Sink};
+use crate::service::{Body, Done, Entry, Service};
 use crate::settings::Settings;
 use bytes::{BufMut as _, Bytes, BytesMut};
 use futures_util::stream;
@@ -250,25 +250,9 @@ impl Service for Hf {
         })
     }
 
-    fn create_dir<'a>(&'a self, _: &'a str) -> Done<'a, ()> {
-        Box::pin(async { Err(read_only()) })
+    fn refuses(&self) -> HttpError {
+        HttpError::unsupported("changes: hf:// is for reading; upload by `hf upload`")
     }
-
-    fn delete<'a>(&'a self, _: &'a str, _: bool) -> Done<'a, ()> {
-        Box::pin(async { Err(read_only()) })
-    }
-
-    fn rename<'a>(&'a self, _: &'a str, _: &'a str, _: bool) -> Done<'a, ()> {
-        Box::pin(async { Err(read_only()) })
-    }
-
-    fn start<'a>(&'a self, _: &'a str) -> Done<'a, Box<dyn Sink>> {
-        Box::pin(async { Err(read_only()) })
-    }
-}
-
-fn read_only() -> HttpError {
-    HttpError::unsupported("changes: hf:// is for reading; upload by `hf upload`")
 }
 
 /// Returns the head of a response with bytes, and its body.

@@ -1,12 +1,17 @@
 //! The services, one module for each protocol.
 
+mod buckets;
 mod ftp;
 mod hf;
+#[cfg(any(feature = "github", feature = "ipfs"))]
+mod reading;
 #[cfg(feature = "sftp")]
 mod sftp;
 mod transport;
 mod webdav;
 mod webhdfs;
+
+pub(crate) use buckets::open_bucket;
 
 use crate::place::Place;
 use crate::scheme::Scheme;
@@ -22,13 +27,28 @@ use tf_fs_plugin::prelude::*;
 /// `INVALID_ARGUMENT` if the settings cannot be used; `UNIMPLEMENTED` if this build leaves the protocol out.
 pub(crate) fn open(scheme: &'static Scheme, remote: &str, settings: &Settings) -> Result<Remote> {
     let settings_of_engine = settings.engine.clone();
-    if scheme.protocol == "hf" {
-        return Ok(Remote {
-            service: Box::new(hf::Hf::new(remote, settings)?),
-            origin: settings.hf_endpoint.clone(),
-            root: remote.to_owned(),
-            settings: settings_of_engine,
-        });
+    // Those whose remotes are not places on a server.
+    let named: Option<(Box<dyn Service>, _)> = match scheme.protocol {
+        "hf" => Some((Box::new(hf::Hf::new(remote, settings)?), &settings.hf_endpoint)),
+        #[cfg(feature = "github")]
+        "github" => {
+            let service = reading::Reading::github(remote, settings)?;
+            Some((Box::new(service), &settings.github_endpoint))
+        }
+        #[cfg(feature = "ipfs")]
+        "ipfs" => {
+            let service = reading::Reading::ipfs(remote, settings)?;
+            Some((Box::new(service), &settings.ipfs_gateway))
+        }
+        #[cfg(not(feature = "github"))]
+        "github" => return Err(left_out(scheme)),
+        #[cfg(not(feature = "ipfs"))]
+        "ipfs" => return Err(left_out(scheme)),
+        _ => None,
+    };
+    if let Some((service, origin)) = named {
+        let (origin, root) = (origin.clone(), remote.to_owned());
+        return Ok(Remote { service, origin, root, settings: settings_of_engine });
     }
     let place = Place::of(scheme, remote, settings)?;
     let service: Box<dyn Service> = match scheme.protocol {
@@ -37,14 +57,18 @@ pub(crate) fn open(scheme: &'static Scheme, remote: &str, settings: &Settings) -
         "sftp" => Box::new(sftp::Sftp::new(&place, settings)),
         "ftp" => Box::new(ftp::Ftp::new(&place, settings)?),
         "webhdfs" => Box::new(webhdfs::WebHdfs::new(&place, settings)?),
-        protocol => {
-            return Err(Error::new(
-                Code::Unimplemented,
-                format!("this build has no {protocol}; build it with the feature of this name"),
-            ));
-        }
+        _ => return Err(left_out(scheme)),
     };
     Ok(Remote { service, origin: place.origin(), root: place.root, settings: settings_of_engine })
+}
+
+/// Returns the error of a protocol that this build leaves out.
+fn left_out(scheme: &Scheme) -> Error {
+    let name = scheme.protocol;
+    Error::new(
+        Code::Unimplemented,
+        format!("this build has no {name}; build it with the feature of this name"),
+    )
 }
 
 /// Returns which certificates are trusted.

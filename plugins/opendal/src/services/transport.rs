@@ -2,11 +2,11 @@
 
 use crate::error::{carried, explain};
 use crate::spool::FileBody;
-use bytes::{BufMut as _, BytesMut};
+use bytes::{BufMut as _, Bytes, BytesMut};
 use http::{Request, Response, StatusCode, header};
 use opendal_core::{Buffer, HttpBody, HttpTransport};
 use tf_fs_object_store::http::{Chunks, Http, HttpError, Method};
-use tf_fs_object_store::{Body as _, ErrorKind, GetOptions, Range};
+use tf_fs_object_store::{Body as _, ErrorKind, GetHead, GetOptions, Range, StoreError as _};
 
 /// The most bytes of a response that is not a file: a listing of about 100,000 names.
 const LARGEST: usize = 128 << 20;
@@ -53,19 +53,12 @@ impl Transport {
             }
             _ => self.http.send(Request::from_parts(parts, Chunks::new(body))).await?,
         };
-        let mut head = Response::new(());
-        *head.status_mut() = StatusCode::from_u16(response.status)
-            .map_err(|_| HttpError::Invalid(format!("its status is {}", response.status)))?;
-        *head.headers_mut() = response.headers.clone();
+        let mut head = head_of(&response)?;
         if let Some(range) = range {
             if has_condition && response.status == 412 {
                 return Err(HttpError::Changed);
             }
-            if let Some(found) = response.range_response().head(GetOptions::new("", range))? {
-                // What OpenDAL reads of them: the size of the file. The bytes are checked here.
-                *head.status_mut() = StatusCode::PARTIAL_CONTENT;
-                let size = format!("bytes */{}", found.size);
-                head.headers_mut().insert(header::CONTENT_RANGE, size.try_into().expect("digits"));
+            if let Some(found) = found(&response, &mut head, range)? {
                 let len = found.end.saturating_sub(range.start);
                 return Ok(head.map(|()| stream(response.into_body(Some(len)))));
             }
@@ -73,10 +66,9 @@ impl Transport {
         match (method.as_str(), response.status) {
             // OpenDAL takes no other success.
             ("DELETE", 200) => *head.status_mut() = StatusCode::NO_CONTENT,
-            // The directory is there.
-            ("MKCOL", 405) => {}
-            // Apache says so if somebody else has just created it.
-            ("MKCOL", 403) => {
+            // The directory is there, or rclone serves a disk that cannot be written to. Apache says 403 if somebody else has just
+            // created it.
+            ("MKCOL", 403 | 405) => {
                 let is_there = match again {
                     Some(parts) => self.is_there(parts).await,
                     None => false,
@@ -104,10 +96,7 @@ impl Transport {
             let how = "it lists names that are not below the url; write the url as the server does";
             return Err(HttpError::Invalid(how.to_owned()));
         }
-        let body = Buffer::from(body);
-        let size = body.len() as u64;
-        let body = futures_util::stream::iter([Ok(body)]);
-        Ok(head.map(|()| HttpBody::new(body, Some(size))))
+        Ok(head.map(|()| whole(body)))
     }
 }
 
@@ -119,6 +108,81 @@ impl Transport {
         let found = self.http.send(Request::from_parts(parts, Chunks::default())).await;
         found.is_ok_and(|found| found.status == 207)
     }
+}
+
+/// The connections of a service whose client takes responses as they are.
+#[derive(Clone, Debug)]
+pub(super) struct Plain {
+    pub(super) http: Http,
+    /// The URL that the client begins its own with, and the one that stands in its place.
+    pub(super) moved: Option<(&'static str, String)>,
+}
+
+impl HttpTransport for Plain {
+    async fn fetch(&self, request: Request<Buffer>) -> opendal_core::Result<Response<HttpBody>> {
+        self.send(request).await.map_err(carried)
+    }
+}
+
+impl Plain {
+    /// Sends a request. Refusals that mean the same everywhere become errors of the engine here.
+    async fn send(&self, request: Request<Buffer>) -> Result<Response<HttpBody>, HttpError> {
+        let (mut parts, body) = request.into_parts();
+        if let Some((before, after)) = &self.moved {
+            let url = parts.uri.to_string();
+            let url = url.strip_prefix(before).map(|path| format!("{after}{path}"));
+            let url = url.and_then(|url| url.parse().ok());
+            parts.uri = url.ok_or_else(|| HttpError::invalid("its client has another URL"))?;
+        }
+        let range = parts.headers.get(header::RANGE);
+        let range = range.and_then(|range| range_of(range.to_str().ok()?));
+        let has_body = parts.method != Method::HEAD;
+        let response = self.http.send(Request::from_parts(parts, Chunks::new(body))).await?;
+        let mut head = head_of(&response)?;
+        if matches!(response.status, 401 | 403 | 429 | 500..) {
+            return Err(refused(response, None).await);
+        }
+        if let Some(range) = range
+            && response.status != 416
+            && let Some(found) = found(&response, &mut head, range)?
+        {
+            let len = found.end.saturating_sub(range.start);
+            return Ok(head.map(|()| stream(response.into_body(Some(len)))));
+        }
+        let body = if has_body { response.collect(LARGEST).await? } else { Bytes::new() };
+        Ok(head.map(|()| whole(body)))
+    }
+}
+
+fn head_of(response: &tf_fs_object_store::http::Response) -> Result<Response<()>, HttpError> {
+    let mut head = Response::new(());
+    *head.status_mut() = StatusCode::from_u16(response.status)
+        .map_err(|_| HttpError::Invalid(format!("its status is {}", response.status)))?;
+    *head.headers_mut() = response.headers.clone();
+    Ok(head)
+}
+
+/// Returns what the response to a request for these bytes tells of the file, and puts it into the head as OpenDAL reads it.
+/// `None` for a refusal.
+fn found(
+    response: &tf_fs_object_store::http::Response,
+    head: &mut Response<()>,
+    range: Range,
+) -> Result<Option<GetHead>, HttpError> {
+    let found = response.range_response().head(GetOptions::new("", range))?;
+    if let Some(found) = &found {
+        // What OpenDAL reads of them: the size of the file. The engine's body checks the bytes.
+        *head.status_mut() = StatusCode::PARTIAL_CONTENT;
+        let size = format!("bytes */{}", found.size);
+        head.headers_mut().insert(header::CONTENT_RANGE, size.try_into().expect("digits"));
+    }
+    Ok(found)
+}
+
+/// Returns the bytes of a response that has arrived.
+fn whole(body: Bytes) -> HttpBody {
+    let size = body.len() as u64;
+    HttpBody::new(futures_util::stream::iter([Ok(Buffer::from(body))]), Some(size))
 }
 
 /// Returns whether each response of a listing is about a path below `root`, which OpenDAL takes for granted.

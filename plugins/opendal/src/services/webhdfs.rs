@@ -271,6 +271,10 @@ impl Service for WebHdfs {
             let listed = self.client.json(request).await?;
             let all = listed["FileStatuses"]["FileStatus"].as_array();
             let all = all.ok_or_else(|| HttpError::invalid("it is not a listing"))?;
+            // A file is listed as itself.
+            if all.iter().any(|status| status["pathSuffix"] == "") {
+                return Err(missing());
+            }
             let named = all.iter().map(|status| {
                 let name = status["pathSuffix"].as_str().unwrap_or_default();
                 Ok((name.to_owned(), entry(status)?))

@@ -1,7 +1,7 @@
 //! Shared code of the tests: files by name, and the servers.
 
 use file_servers::{Kind, Server};
-use tensorflow_opendal::{RemoteFilesystem, Remotes};
+use tensorflow_opendal::{BucketFilesystem, Buckets, RemoteFilesystem, Remotes};
 use tf_fs_plugin::prelude::*;
 
 /// The servers of WebDAV.
@@ -31,7 +31,7 @@ pub(crate) fn on_each_of(kinds: &[Kind], test: impl Fn(Kind, &Server) + Sync) {
 /// Copies and renames files with these names, of which the server lists some, and looks at them through the plugin and on the server.
 pub(crate) fn keeps_names(
     kind: Kind,
-    fs: &RemoteFilesystem,
+    fs: &impl Filesystem,
     server: &Server,
     root: &str,
     names: &[&str],
@@ -65,6 +65,12 @@ pub(crate) fn plugin(options: &[(&str, &str)]) -> RemoteFilesystem {
     RemoteFilesystem::new_with(Remotes::with(&all).expect("the options are accepted"))
 }
 
+/// Returns the plugin for buckets with these options.
+pub(crate) fn buckets(options: &[(&str, &str)]) -> BucketFilesystem {
+    let all = [IMPATIENT, options].concat();
+    BucketFilesystem::new_with(Buckets::with(&all).expect("the options are accepted"))
+}
+
 /// Returns the plugin with the settings of this server, and these options.
 pub(crate) fn plugin_of(server: &Server, options: &[(&str, &str)]) -> RemoteFilesystem {
     let settings = server.settings();
@@ -77,14 +83,14 @@ pub(crate) fn uri(name: &str) -> Uri<'_> {
     Uri::new(name.as_bytes())
 }
 
-pub(crate) fn write(fs: &RemoteFilesystem, name: &str, content: &[u8]) -> Result<()> {
+pub(crate) fn write(fs: &impl Filesystem, name: &str, content: &[u8]) -> Result<()> {
     let mut file = fs.new_writable_file(uri(name))?;
     file.append(content)?;
     file.close()
 }
 
 /// Returns all bytes of a file, in pieces of this size.
-pub(crate) fn read_in(fs: &RemoteFilesystem, name: &str, piece: usize) -> Result<Vec<u8>> {
+pub(crate) fn read_in(fs: &impl Filesystem, name: &str, piece: usize) -> Result<Vec<u8>> {
     let file = fs.new_random_access_file(uri(name))?;
     let (mut bytes, mut memory) = (Vec::new(), vec![0; piece]);
     loop {
@@ -98,11 +104,11 @@ pub(crate) fn read_in(fs: &RemoteFilesystem, name: &str, piece: usize) -> Result
     }
 }
 
-pub(crate) fn read(fs: &RemoteFilesystem, name: &str) -> Result<Vec<u8>> {
+pub(crate) fn read(fs: &impl Filesystem, name: &str) -> Result<Vec<u8>> {
     read_in(fs, name, 4 << 20)
 }
 
-pub(crate) fn children(fs: &RemoteFilesystem, name: &str) -> Result<Vec<String>> {
+pub(crate) fn children(fs: &impl Filesystem, name: &str) -> Result<Vec<String>> {
     let entries = fs.get_children(uri(name))?;
     let mut names: Vec<_> =
         entries.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();

@@ -10,7 +10,7 @@ const NO_PATIENCE: (&str, &str) = ("retry_timeout_ms", "0");
 
 /// Starts a server that sends what `answer` returns for the head of a request, then closes the connection. It ends with the
 /// process. Returns its host.
-fn serve(answer: impl Fn(&str) -> String + Send + Sync + 'static) -> String {
+pub(crate) fn serve(answer: impl Fn(&str) -> String + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
@@ -36,7 +36,7 @@ fn exchange(mut stream: TcpStream, answer: &impl Fn(&str) -> String) -> std::io:
     stream.write_all(answer(&lines.join("\n")).as_bytes())
 }
 
-fn response(status: u16, headers: &str, body: &str) -> String {
+pub(crate) fn response(status: u16, headers: &str, body: &str) -> String {
     format!(
         "HTTP/1.1 {status} X\r\nConnection: close\r\n{headers}Content-Length: {}\r\n\r\n{body}",
         body.len()

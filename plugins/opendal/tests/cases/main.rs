@@ -1,5 +1,6 @@
 //! Each protocol on real servers, through faults, and on servers that do what a test says.
 
+mod buckets;
 mod common;
 mod cuts;
 mod faults;
@@ -7,6 +8,10 @@ mod files;
 mod guarantees;
 mod hostile;
 mod hub;
+mod limits;
+mod lines;
+mod reading;
 mod remotes;
+mod reports;
 mod servers;
 mod tls;

@@ -43,6 +43,26 @@ fn a_certificate_has_to_be_trusted_and_for_this_host() {
     }
 }
 
+#[test]
+fn tls_may_begin_with_the_first_byte() {
+    let (_files, tls) = certificate("127.0.0.1");
+    let mode = Mode { tls: Some(tls), is_implicit: true, ..Mode::default() };
+    let server = Server::start_with(Kind::Vsftpd, mode);
+    let name = format!("{}/f", server.uri());
+    let fs = plugin_of(&server, &[]);
+    let large = crate::common::content(3 << 20);
+    write(&fs, &name, &large).unwrap();
+    assert!(read(&fs, &name).unwrap() == large);
+    assert_eq!(crate::common::children(&fs, &server.uri()).unwrap(), ["f"]);
+    // It does not wait for a greeting without TLS.
+    let explicit = plugin_of(
+        &server,
+        &[("implicit_tls", "0"), ("retry_timeout_ms", "0"), ("stall_timeout_ms", "500")],
+    );
+    let (code, text) = error(read(&explicit, &name));
+    assert!(matches!(code, Code::Unavailable | Code::DeadlineExceeded), "{text}");
+}
+
 /// Without TLS the server does not let anybody in, and `ftps://` does not go on without.
 #[test]
 fn tls_is_not_left_out() {

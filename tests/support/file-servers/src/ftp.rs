@@ -23,7 +23,8 @@ pub(crate) fn vsftpd(port: u16, at: &Path, mode: &Mode) -> Command {
         // The connections for data have to resume the session of that for commands, as is its default.
         Some((certificate, key)) => format!(
             "ssl_enable=YES\nallow_anon_ssl=YES\nforce_anon_logins_ssl=YES\nforce_anon_data_ssl=YES\nssl_ciphers=HIGH\n\
-             rsa_cert_file={}\nrsa_private_key_file={}\n",
+             implicit_ssl={}\nrsa_cert_file={}\nrsa_private_key_file={}\n",
+            if mode.is_implicit { "YES" } else { "NO" },
             certificate.display(),
             key.display()
         ),
@@ -55,6 +56,11 @@ pub(crate) fn pyftpdlib(port: u16, at: &Path, mode: &Mode) -> Command {
         ),
         None => ("FTPHandler", String::new()),
     };
+    // As a server on a disk of Windows.
+    let case = match mode.ignores_case {
+        true => include_str!("ignores_case.py"),
+        false => "",
+    };
     let script = format!(
         "from pyftpdlib.authorizers import DummyAuthorizer
 from pyftpdlib.handlers import {handler} as Base
@@ -67,6 +73,7 @@ Handler.authorizer.add_user({user:?}, {password:?}, {files:?}, perm='elradfmwMT'
 Handler.authorizer.validate_authentication = (
     Handler.authorizer.validate_authentication if {password:?} else lambda *_: None)
 {tls}
+{case}
 FTPServer(('127.0.0.1', {port}), Handler).serve_forever()
 ",
         files = at.join("files"),

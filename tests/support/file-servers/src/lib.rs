@@ -74,6 +74,43 @@ pub struct Mode {
     pub has_password: bool,
     /// The files of the certificate and the key of a server with TLS.
     pub tls: Option<(PathBuf, PathBuf)>,
+    /// Whether vsftpd begins TLS with the first byte.
+    pub is_implicit: bool,
+    /// Whether pyftpdlib takes names that differ only in upper and lower case for one.
+    pub ignores_case: bool,
+    /// What its files are on.
+    pub disk: Disk,
+}
+
+/// What the files of a server are on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Disk {
+    /// The disk of the tests.
+    #[default]
+    Shared,
+    /// One of 512 KiB, which only the server sees.
+    Small,
+    /// One that nobody can write to.
+    ReadOnly,
+}
+
+impl Disk {
+    /// Returns a command that runs this one where the files are on such a disk.
+    fn of(self, command: Command, files: &Path) -> Command {
+        let mount = match self {
+            Self::Shared => return command,
+            Self::Small => "mount -t tmpfs -o size=512k,mode=777 tmpfs \"$1\"",
+            Self::ReadOnly => "mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro \"$1\"",
+        };
+        let mut mounted = Command::new("unshare");
+        if !rustix::process::geteuid().is_root() {
+            mounted.args(["--user", "--map-root-user"]);
+        }
+        mounted.args(["--mount", "sh", "-ec", &format!("{mount}; shift; exec \"$@\""), "sh"]);
+        mounted.arg(files).arg(command.get_program()).args(command.get_args());
+        mounted.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        mounted
+    }
 }
 
 /// Runs the server of the arguments until it ends or standard input does: a killed test drops nothing.
@@ -142,7 +179,7 @@ impl Server {
                 Kind::WebHdfs => hdfs::webhdfs(port, directory.path()),
             };
             let log = std::fs::File::create(directory.path().join("log")).expect("a log");
-            let mut child = kept(&command)
+            let mut child = kept(&mode.disk.of(command, &files))
                 .current_dir(directory.path())
                 .stdin(Stdio::piped())
                 .stdout(Stdio::null())
@@ -206,6 +243,9 @@ impl Server {
                 settings.extend([("user", USER.to_owned()), ("password", PASSWORD.to_owned())]);
             }
             _ => {}
+        }
+        if self.mode.is_implicit {
+            settings.push(("implicit_tls", "1".to_owned()));
         }
         if let Some((certificate, _)) = &self.mode.tls {
             settings.push(("ca_file", certificate.display().to_string()));

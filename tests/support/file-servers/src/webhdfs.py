@@ -99,7 +99,7 @@ class Handler(BaseHTTPRequestHandler):
             if not os.path.exists(path):
                 raise missing
             names = [""] if os.path.isfile(path) else sorted(os.listdir(path))
-            self.json({"FileStatuses": {"FileStatus": [file_status(os.path.join(path, n), n) for n in names]}})
+            self.json({"FileStatuses": {"FileStatus": [file_status(os.path.join(path, n) if n else path, n) for n in names]}})
         elif op == "OPEN":
             if not os.path.isfile(path):
                 raise missing

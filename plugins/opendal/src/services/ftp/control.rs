@@ -38,6 +38,8 @@ pub(super) struct Login {
     user: String,
     password: Option<Secret>,
     tls: Option<Arc<ClientConfig>>,
+    /// Whether TLS begins with the first byte.
+    is_implicit: bool,
     connect_timeout: Duration,
 }
 
@@ -60,6 +62,7 @@ impl Login {
             user: user.unwrap_or_else(|| "anonymous".to_owned()),
             password: settings.password.clone().filter(|_| place.is_known),
             tls: tls.transpose()?,
+            is_implicit: settings.implicit_tls || port == IMPLICIT,
             connect_timeout: settings.connect_timeout,
         })
     }
@@ -162,8 +165,7 @@ impl Control {
     pub(super) async fn new(login: &Arc<Login>) -> Result<Self, HttpError> {
         let tcp = login.connect((&*login.host, login.port)).await?;
         let peer = tcp.peer_addr().map_err(|error| login.broken(error))?;
-        let is_implicit = login.port == IMPLICIT;
-        let stream = match (&login.tls, is_implicit) {
+        let stream = match (&login.tls, login.is_implicit) {
             (Some(_), false) => {
                 let mut plain = BufReader::new(tcp);
                 receive(&mut plain, login).await?.expect(&[220])?;
@@ -185,7 +187,7 @@ impl Control {
             has_facts: false,
             is_extended: true,
         };
-        if login.tls.is_none() || is_implicit {
+        if login.tls.is_none() || login.is_implicit {
             control.reply().await?.expect(&[220])?;
         }
         if login.tls.is_some() {
