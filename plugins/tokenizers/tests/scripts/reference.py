@@ -6,6 +6,7 @@ usage: reference.py train DIRECTORY               writes the tokenizers, NAME.js
 
 import codecs
 import importlib.util
+import itertools
 import json
 import pathlib
 import sys
@@ -158,18 +159,18 @@ def encode(tokenizer, texts, setting, out):
         write(out, [0, len(row.ids)])
         write(out, row.ids)
         write(out, row.type_ids)
-        sequences = row.sequence_ids
-        for end in range(2):
-            write(out, [offsets[end] for offsets in row.offsets])
-        for end in range(2):
-            begins = [texts[i].begins, texts[(i + 1) % len(texts)].begins]
-            write(
-                out,
-                [
-                    offsets[end] if sequence is None else begins[sequence][offsets[end]]
-                    for offsets, sequence in zip(row.offsets, sequences)
-                ],
-            )
+        both = array("I", itertools.chain.from_iterable(row.offsets))
+        ends = [both[0::2], both[1::2]]
+        for offsets in ends:
+            offsets.tofile(out)
+        begins = [texts[i].begins, texts[(i + 1) % len(texts)].begins]
+        for offsets in ends:
+            if setting["pair"]:
+                sequences = row.sequence_ids
+                write(out, [at if one is None else begins[one][at] for at, one in zip(offsets, sequences)])
+            else:
+                # Of a token that was added both are 0, where the first character begins, too.
+                write(out, map(begins[0].__getitem__, offsets))
     return rows
 
 
