@@ -239,25 +239,6 @@ elementwise! {
     "OnesLike" OnesLike = unary 73;
 }
 
-kernels! {
-    fn sums;
-    types (T = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64])
-    "AddN" AddN () = |run, op| {
-        let parts = inputs(run, "inputs")?;
-        let [first, rest @ ..] = &parts[..] else { return Err(wrong("there is nothing to add")) };
-        if let Some(other) = rest.iter().find(|part| part.shape() != first.shape()) {
-            let (one, other) = (first.shape(), other.shape());
-            return Err(wrong(format!(
-                "Inputs to operation {op} must have the same size and shape: {one:?} != {other:?}"
-            )));
-        }
-        let [second, rest @ ..] = rest else { return run.set_output(0, first) };
-        let out = run.output(0, first.shape())?;
-        add(run, op, [first, second], &out)?;
-        rest.iter().try_for_each(|part| add(run, op, [&out, part], &out))
-    };
-}
-
 /// Adds two tensors of one shape and any type that TensorFlow adds.
 pub(super) fn add(
     context: &Run<'_>,

@@ -1,5 +1,6 @@
 //! Kernels: they check shapes on the caller's thread, and enqueue a shader into the stream.
 
+mod add_n;
 mod band;
 pub mod bench;
 mod bias;

@@ -7,10 +7,11 @@ from sweep.case import CPU, FLOATS, LACKS_TYPES, NUMBERS, SHAPES, call, case, fl
 
 def sums():
     for dtype in NUMBERS[:4] + ["float32", "uint8", "int16"]:
-        for shape in [(), (0,), (2, 3)]:
-            for count in (1, 2, 5):
+        for shape in [(), (0,), (2, 3), (5, 8)]:
+            # More than a launch has.
+            for count in (1, 2, 5, 12, 13, 30):
                 parts = [numbers(shape, dtype, 0, 9) for _ in range(count)]
-                case("AddN", lambda *parts: raw.AddN(inputs=list(parts)), *parts)
+                case("AddN", on_the_cpu_in_float(lambda *parts: raw.AddN(inputs=list(parts))), *parts)
     for dtype in NUMBERS:
         for shape, ids, count in [((5,), [0, 2, 0, 2, 2], 3), ((4, 3), [1, -1, 1, 0], 4), ((2, 3), [[0, 1, 2], [2, 1, 0]], 3), ((0, 3), [], 2),
                                   ((3, 0), [0, 1, 0], 2), ((2, 2, 2), [1, 1], 2), ((3,), [0, -1, -7], 1)]:

@@ -1,0 +1,56 @@
+//! Sums of several tensors: `shaders/add_n.comp`.
+
+use super::*;
+
+/// The most tensors in a launch.
+const MOST: usize = 12;
+
+/// Enqueues the sum of at most [`MOST`] tensors of one shape.
+fn add(
+    context: &Run<'_>,
+    op: &'static str,
+    parts: &[&DeviceTensor],
+    out: &DeviceTensor,
+) -> Result<()> {
+    word(out.len())?;
+    let mut operands = vec![Operand::Value(0); MOST + 1];
+    for (operand, tensor) in operands.iter_mut().zip([out].iter().chain(parts)) {
+        *operand = Operand::from(*tensor);
+    }
+    let is_float = is_float(out.dtype());
+    let is_wide = is_float
+        && out.len().is_multiple_of(4)
+        && operands[..=parts.len()].iter().all(|operand| operand.is_multiple_of(16));
+    let count = out.len() / if is_wide { 4 } else { 1 };
+    Launch {
+        op,
+        shader: if is_float { shader!("add_n.float") } else { shader!("add_n.int64") },
+        constants: &[element_type(out.dtype())?, parts.len() as u32, is_wide.into()],
+        operands: &operands,
+        numbers: &[count as u32],
+        groups: groups(count),
+    }
+    .enqueue(context)
+}
+
+kernels! {
+    types (T = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64])
+    "AddN" AddN () = |run, op| {
+        let parts = inputs(run, "inputs")?;
+        let [first, rest @ ..] = &parts[..] else { return Err(wrong("there is nothing to add")) };
+        if let Some(other) = rest.iter().find(|part| part.shape() != first.shape()) {
+            let (one, other) = (first.shape(), other.shape());
+            return Err(wrong(format!(
+                "Inputs to operation {op} must have the same size and shape: {one:?} != {other:?}"
+            )));
+        }
+        if rest.is_empty() {
+            return run.set_output(0, first);
+        }
+        let out = run.output(0, first.shape())?;
+        let all: Vec<_> = parts.iter().collect();
+        let (now, later) = all.split_at(all.len().min(MOST));
+        add(run, op, now, &out)?;
+        later.chunks(MOST - 1).try_for_each(|more| add(run, op, &[&[&out], more].concat(), &out))
+    };
+}
