@@ -88,14 +88,27 @@ pub(super) fn with<R>(
     let (from, to) = (element_type(input)?, element_type(out)?);
     // Conversions to or from a float are computed with floats.
     let shader = shader_of(number, if is_float(out) { out } else { input });
+    let is_wide = is_wide([input, out], len, axes, operands);
     then(&Launch {
         op,
         shader,
-        constants: &[number, from, to, axes.len() as u32],
+        constants: &[number, from, to, axes.len() as u32, is_wide.into()],
         operands,
         numbers: &numbers,
-        groups: groups(len),
+        groups: groups(if is_wide { len / 4 } else { len }),
     })
+}
+
+/// Returns whether four results can be computed at once: of floats, which are neighbours along the last axis, and aligned.
+fn is_wide(types: [DType; 2], len: usize, axes: &[Strides<2>], operands: &[Operand<'_>]) -> bool {
+    let Some((last, outer)) = axes.split_last() else { return false };
+    let is_whole = |stride: &usize| stride.is_multiple_of(4);
+    types.into_iter().all(is_float)
+        && len.is_multiple_of(4)
+        && (outer.is_empty() || last.len.is_multiple_of(4))
+        && last.strides.iter().all(|stride| *stride <= 1)
+        && outer.iter().all(|axis| axis.strides.iter().all(is_whole))
+        && operands.iter().all(|operand| operand.is_multiple_of(16))
 }
 
 /// Returns the ops that can be fused: those on floats, with a result of the type of their inputs.

@@ -9,6 +9,9 @@ layout(constant_id = 0) const uint OP = 0;
 layout(constant_id = 1) const uint IN = 0;
 layout(constant_id = 2) const uint OUT = 0;
 layout(constant_id = 3) const uint RANK = 1;
+// Whether four results are computed at once, of floats only: along the last axis both inputs have neighbours that are aligned,
+// or one element for all.
+layout(constant_id = 4) const bool IS_WIDE = false;
 
 struct Axis { uint len, a, b; };
 layout(push_constant, scalar) uniform Push {
@@ -18,18 +21,39 @@ layout(push_constant, scalar) uniform Push {
     Axis axes[8];
 } push;
 
+// The places of both inputs' elements for a result.
+uvec2 places(uint i) {
+    uvec2 at = uvec2(0, 0);
+    for (int axis = int(RANK) - 1; axis >= 0; axis--) {
+        uint along = axis == 0 ? i : i % push.axes[axis].len;
+        i /= push.axes[axis].len;
+        at += uvec2(along * push.axes[axis].a, along * push.axes[axis].b);
+    }
+    return at;
+}
+
+#ifdef IS_FLOAT
+vec4 four(uint64_t at, uint i, uint stride) { return stride == 0 ? vec4(load(at, i, IN)) : load_four(at, i / 4, IN); }
+#endif
+
 void main() {
     uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
-    for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step) {
-        uint a = 0, b = 0, rest = i;
-        for (int axis = int(RANK) - 1; axis >= 0; axis--) {
-            uint at = axis == 0 ? rest : rest % push.axes[axis].len;
-            rest /= push.axes[axis].len;
-            a += at * push.axes[axis].a;
-            b += at * push.axes[axis].b;
+    // An op of one input has no second, and its address is that of the first.
+#ifdef IS_FLOAT
+    if (IS_WIDE) {
+        for (uint i = gl_GlobalInvocationID.x; i < push.n / 4; i += step) {
+            uvec2 at = places(i * 4);
+            vec4 x = four(push.a, at.x, push.axes[RANK - 1].a), y = four(push.b, at.y, push.axes[RANK - 1].b);
+            // The driver decides whether to unroll it: an op may be long.
+            for (uint j = 0; j < 4; j++) x[j] = result(OP, x[j], y[j], push.number, IN);
+            store_four(push.out_, i, OUT, x);
         }
-        // An op of one input has no second, and its address is that of the first.
-        COMPUTE x = load(push.a, a, IN), y = load(push.b, b, IN);
+        return;
+    }
+#endif
+    for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step) {
+        uvec2 at = places(i);
+        COMPUTE x = load(push.a, at.x, IN), y = load(push.b, at.y, IN);
         store(push.out_, i, OUT, result(OP, x, y, push.number, IN));
     }
 }

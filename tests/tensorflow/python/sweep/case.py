@@ -14,6 +14,9 @@ NUMBERS = FLOATS + ["int64"]
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 # Pairs of shapes that broadcast.
 PAIRS = [((), ()), ((3,), ()), ((2, 3), (3,)), ((4, 1), (1, 5)), ((0, 3), (3,)), ((7, 1, 3), (5, 1)), ((17,), (17,))]
+if LACKS_TYPES:
+    # Four neighbours at a time, with one element for all along an axis.
+    PAIRS += [((6, 8), (8,)), ((6, 8), (6, 1)), ((5, 1, 8), (3, 1)), ((64,), ()), ((3, 40), (3, 40))]
 SHAPES = [(), (1,), (0,), (3, 0, 2), (17,), (2, 3), (3, 5, 7), (2, 3, 4, 5)]
 
 random = np.random.default_rng(20)
