@@ -34,11 +34,14 @@ const uint T_F32 = 0, T_F16 = 1, T_BF16 = 2, T_I64 = 3, T_I32 = 4, T_I16 = 5, T_
 const uint NONE = 0xffffffffu;
 
 float from_bf16(uint bits) { return uintBitsToFloat(bits << 16); }
+#ifndef HAS_TO_BF16
 uint to_bf16(float x) {
     uint bits = floatBitsToUint(x);
     // To the nearest, ties to even; NaN stays NaN.
     return isnan(x) ? 0x7fc0u : (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
 }
+#endif
+#ifndef HAS_TO_F16
 // Not `packHalf2x16`, which may round in any direction.
 uint to_f16(float x) {
     uint bits = floatBitsToUint(x), sign = (bits >> 16) & 0x8000u, size = bits & 0x7fffffffu;
@@ -51,6 +54,7 @@ uint to_f16(float x) {
     }
     return sign | ((size - 0x38000000u + 0xfffu + ((size >> 13) & 1u)) >> 13);
 }
+#endif
 
 COMPUTE load(uint64_t at, uint i, uint type) {
     switch (type) {

@@ -80,13 +80,32 @@ inline void umulExtended(uint a, uint b, uint &high, uint &low) {
     high = uint(product >> 32);
     low = uint(product);
 }
+// An instruction of PTX that converts a number. An emulator has its own macro.
+#ifndef CONVERT
+#define CONVERT(INSTRUCTION, TO, y, FROM, x) asm(INSTRUCTION " %0, %1;" : TO(y) : FROM(x))
+#endif
 // Of the lower 16 bits.
 inline float unpack_half(uint x) {
-    uint size = (x & 0x7fffu) << 13, sign = (x & 0x8000u) << 16;
-    // 2^112 is what the exponents differ by; an infinity or a NaN has its exponent already.
-    float magnitude = size >= 0x0f800000u ? __uint_as_float(size | 0x7f800000u) : __uint_as_float(size) * 5.192296858534828e33f;
-    return __uint_as_float(__float_as_uint(magnitude) | sign);
+    uint16_t bits = uint16_t(x);
+    float y;
+    CONVERT("cvt.f32.f16", "=f", y, "h", bits);
+    return y;
 }
+// To the nearest, ties to even. `common.glsl` has the others.
+#define HAS_TO_F16
+inline uint to_f16(float x) {
+    uint16_t bits;
+    CONVERT("cvt.rn.f16.f32", "=h", bits, "f", x);
+    return bits;
+}
+#if __CUDA_ARCH__ >= 800
+#define HAS_TO_BF16
+inline uint to_bf16(float x) {
+    uint16_t bits;
+    CONVERT("cvt.rn.bf16.f32", "=h", bits, "f", x);
+    return bits;
+}
+#endif
 inline vec2 unpackHalf2x16(uint x) { return vec2(unpack_half(x), unpack_half(x >> 16)); }
 
 // Under other names, since CUDA has functions of these.

@@ -25,6 +25,9 @@
 #define __syncthreads() cpu_cuda::wait_for_block(__FILE__, __LINE__)
 #define __trap() cpu_cuda::fail("__trap()")
 
+// Instructions of PTX that convert numbers, for programs that write them by this macro instead of `asm`.
+#define CONVERT(instruction, to, y, from, x) cpu_cuda::convert(instruction, y, x)
+
 typedef decltype(sizeof(0)) size_t;
 typedef decltype((char *)0 - (char *)0) ptrdiff_t;
 
@@ -51,6 +54,34 @@ static thread_local uint3 threadIdx, blockIdx, blockDim, gridDim;
 // Fibers: each thread of a block that waits has a stack. A fiber runs one thread after the other until one of them waits, so a
 // kernel without barriers has one fiber.
 namespace cpu_cuda {
+
+inline bool is_equal(const char *a, const char *b) {
+    for (; *a == *b; a++, b++)
+        if (!*a) return true;
+    return false;
+}
+inline void convert(const char *instruction, float &y, unsigned short x) {
+    if (!is_equal(instruction, "cvt.f32.f16")) __builtin_trap();
+    int exponent = x >> 10 & 31, digits = x & 1023;
+    double size = exponent == 31 ? (digits ? __builtin_nan("") : __builtin_inf())
+        : __builtin_ldexp(exponent ? 1024 + digits : digits, (exponent ? exponent : 1) - 25);
+    y = float(x >> 15 ? -size : size);
+}
+// To the nearest, ties to even. PTX has one NaN.
+inline void convert(const char *instruction, unsigned short &y, float x) {
+    if (is_equal(instruction, "cvt.rn.f16.f32")) {
+        float size = __builtin_fabsf(x);
+        int exponent = size < 6.103515625e-5f ? -14 : __builtin_ilogbf(size);
+        unsigned bits = size >= 65520.0f ? 0x7c00 : unsigned((exponent + 14) * 1024 + __builtin_rint(__builtin_ldexp(size, 10 - exponent)));
+        y = (unsigned short)(x != x ? 0x7fff : (__builtin_signbit(x) ? 0x8000 : 0) | bits);
+    } else if (is_equal(instruction, "cvt.rn.bf16.f32")) {
+        unsigned bits;
+        __builtin_memcpy(&bits, &x, sizeof bits);
+        y = (unsigned short)(x != x ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    } else {
+        __builtin_trap();
+    }
+}
 
 constexpr unsigned MOST = 1024;
 constexpr size_t STACK = 64 << 10;
