@@ -125,8 +125,8 @@ const BUSY: usize = 512;
 /// The most loads of a thread, if the threads of a workgroup can share the elements of a result.
 const MOST_LOADS: usize = 64;
 
-/// The fewest loads of a thread in a part.
-const PART: usize = 8;
+/// From this many loads of a thread on, parts are worth another launch.
+const WORTH_PARTS: usize = 16;
 
 impl Division {
     /// Divides a reduction; `may_be_wide` says whether four elements can be read at once from each multiple of four on.
@@ -214,8 +214,8 @@ impl Division {
     /// Divides long sums into parts, if there are few results.
     fn choose_parts(&mut self, blocks: usize) {
         let [along, gone] = self.loads();
-        let most = BUSY.div_ceil(self.groups(blocks).max(1)).min(along * gone / PART);
-        if most < 2 {
+        let most = BUSY.div_ceil(self.groups(blocks).max(1)).min(along * gone);
+        if along * gone < WORTH_PARTS || most < 2 {
             return;
         }
         let step = match self.is_row {
