@@ -76,8 +76,12 @@ pub fn theirs_stays(base: &str) {
             file.append(b"more").expect("it is appended");
             put(&uri, b"theirs");
             let error = file.close().expect_err(what);
-            assert_eq!(error.code(), Code::FailedPrecondition, "{size}, {what}: {error:#}");
-            assert!(error.to_string().contains("another process"), "{error:#}");
+            let text = format!("{size}, {what}: {error:#}");
+            // Garage ends the uploads of a name that another object is put to.
+            if !text.contains("NoSuchUpload") {
+                assert_eq!(error.code(), Code::FailedPrecondition, "{text}");
+                assert!(text.contains("another process"), "{text}");
+            }
             drop(file);
             assert_eq!(read(&uri), b"theirs", "{size}, {what}");
         };

@@ -17,6 +17,17 @@ packages() {
     apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
+# Builds a program of a crate, unless it is there: name, version, and cargo's arguments.
+crate() {
+  local name=$1 version=$2
+  shift 2
+  [ -e "$STORES_HOME/bin/.$name-$version" ] && return
+  # The tests wait for the store, so it is optimised a little, and its parts in parallel.
+  CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 CARGO_TARGET_DIR=$STORES_HOME/build \
+    cargo install --quiet --locked --debug --force --root "$STORES_HOME" "$name@$version" "$@" >&2
+  touch "$STORES_HOME/bin/.$name-$version"
+}
+
 free_port() {
   python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }

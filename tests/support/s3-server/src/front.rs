@@ -13,6 +13,7 @@ use hyper::body::Incoming;
 use s3s::StdError;
 
 use crate::answer::{self, Answer, End, Ends, Outgoing, Then};
+use crate::auth::bucket_of;
 use crate::control;
 use crate::fault::{Reply, What};
 use crate::log::{Entry, Live};
@@ -130,7 +131,9 @@ pub(crate) async fn serve(
     }
     let head = *request.method() == http::Method::HEAD;
     let quirks = core.character.get(&operation.bucket);
-    let refusal = quirks.refusal(operation.name, request.method(), request.headers());
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    let in_path = operation.bucket.is_some() && host.and_then(bucket_of).is_none();
+    let refusal = quirks.refusal(operation.name, request.method(), request.headers(), in_path);
     let (mut parts, body) = request.into_parts();
     let body = s3s::Body::http_body(Counted { inner: body, entry: Arc::clone(&entry) });
     let request_id = format!("{:016X}", core.request_id());
@@ -159,6 +162,7 @@ pub(crate) async fn serve(
             if quirks.no_checksums_of_parts {
                 parts.extensions.insert(RefuseChecksumsOfParts);
             }
+            parts.extensions.insert(quirks.habits);
             let request = Request::from_parts(parts, body);
             match core.s3.call(request).await {
                 Ok(answer) if quirks.quiet_deletions && operation.name == "DeleteObjects" => {

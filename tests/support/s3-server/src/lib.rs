@@ -47,7 +47,7 @@ use bytes::Bytes;
 pub use auth::Credentials;
 pub use fault::{At, Fault, FaultId, Gate, Hook, Reply, What, When};
 pub use log::{Counters, Request};
-pub use quirk::{Conditions, Quirks};
+pub use quirk::{Conditions, Habit, Quirks};
 pub use server::{Options, Server};
 pub use shape::Shape;
 pub use store::{Info, Object, Upload};

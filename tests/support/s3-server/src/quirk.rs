@@ -24,6 +24,20 @@ pub enum Conditions {
     NeverHold,
 }
 
+/// What else real stores do, each as a public report describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Habit {
+    /// 400 `InvalidPart` if a part that is not the last has another length than the first one, or the last one is longer:
+    /// Cloudflare R2 (apache/opendal#2904, cloudflare/cloudflare-docs#9549).
+    EqualParts,
+    /// 400 `InvalidArgument` for headers with checksums: Backblaze B2 (stonith404/pingvin-share#798).
+    NoChecksums,
+    /// 403 `SecondLevelDomainForbidden` for a bucket's name in the path of the URL: Alibaba's OSS (peak/s5cmd#518).
+    VirtualHostsOnly,
+    /// HEAD of `d` finds an empty object where there is the marker `d/`: SeaweedFS 3.67 (seaweedfs/seaweedfs#6001).
+    HeadOfMarker,
+}
+
 /// How a store differs from Amazon S3. The default does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quirks {
@@ -39,6 +53,8 @@ pub struct Quirks {
     pub no_checksums_of_parts: bool,
     /// The response to DeleteObjects names only the objects that could not be deleted.
     pub quiet_deletions: bool,
+    /// What else it does.
+    pub habits: &'static [Habit],
 }
 
 impl Quirks {
@@ -50,6 +66,7 @@ impl Quirks {
         length_required: true,
         no_checksums_of_parts: false,
         quiet_deletions: false,
+        habits: &[],
     };
     /// The differences of the S3 API of OpenStack Swift 2.30.
     pub const SWIFT: Self = Self {
@@ -59,7 +76,22 @@ impl Quirks {
         length_required: false,
         no_checksums_of_parts: true,
         quiet_deletions: false,
+        habits: &[],
     };
+
+    /// Those that differ by this alone.
+    #[must_use]
+    pub const fn of_habits(habits: &'static [Habit]) -> Self {
+        Self {
+            put: Conditions::Checked,
+            complete: Conditions::Checked,
+            copy: Conditions::Checked,
+            length_required: false,
+            no_checksums_of_parts: false,
+            quiet_deletions: false,
+            habits,
+        }
+    }
 
     fn of(&self, operation: &str) -> Conditions {
         match operation {
@@ -81,8 +113,21 @@ impl Quirks {
         operation: &str,
         method: &Method,
         headers: &HeaderMap,
+        has_bucket_in_path: bool,
     ) -> Option<Reply> {
         let has = |name: &str| headers.contains_key(name);
+        if has_bucket_in_path && self.habits.contains(&Habit::VirtualHostsOnly) {
+            return Some(Reply::new(403, "SecondLevelDomainForbidden"));
+        }
+        let is_sum = |name: &http::HeaderName| {
+            let name = name.as_str();
+            name.starts_with("x-amz-checksum-") || name == "x-amz-sdk-checksum-algorithm"
+        };
+        let sum = headers.keys().find(|name| is_sum(name));
+        if let Some(name) = sum.filter(|_| self.habits.contains(&Habit::NoChecksums)) {
+            let text = format!("Unsupported header '{name}' received for this API call.");
+            return Some(Reply::new(400, "InvalidArgument").message(text));
+        }
         if self.length_required
             && (method == Method::PUT || method == Method::POST)
             && !has(CONTENT_LENGTH.as_str())

@@ -24,6 +24,7 @@ use receive::{Promise, receive};
 use crate::checksum::{Algorithm, Hasher, announced, compare, from_trailers};
 use crate::data::{Data, DataBuilder};
 use crate::list::{self, PAGE, Query};
+use crate::quirk::Habit;
 use crate::store::{
     Bucket, Info, PartData, Pending, Store, Stored, hex, matches, md5_of, precondition, strong,
 };

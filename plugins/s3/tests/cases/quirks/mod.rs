@@ -1,5 +1,6 @@
 //! Stores that differ from Amazon's: what `s3://` promises holds, or the error names what the store does not do.
 
+mod habits;
 mod proofs;
 mod stores;
 

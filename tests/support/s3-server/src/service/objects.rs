@@ -36,8 +36,14 @@ impl Service {
         &self,
         req: S3Request<HeadObjectInput>,
     ) -> S3Result<S3Response<HeadObjectOutput>> {
+        let habits = req.extensions.get::<&'static [Habit]>();
+        let finds_markers = habits.is_some_and(|habits| habits.contains(&Habit::HeadOfMarker));
         let input = req.input;
-        let object = self.store.bucket(&input.bucket, |bucket| bucket.object(&input.key))?;
+        let object =
+            self.store.bucket(&input.bucket, |bucket| match bucket.object(&input.key) {
+                Err(_) if finds_markers => bucket.object(&format!("{}/", input.key)),
+                found => found,
+            })?;
         conditions!(input).check(&object.info, false)?;
         let (range, partial) = selected(&object, input.range, input.part_number)?;
         let mut output = HeadObjectOutput::default();

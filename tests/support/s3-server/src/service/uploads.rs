@@ -303,6 +303,18 @@ impl Service {
             // Such a store does not support them.
             pending.algorithm = None;
         }
+        let habits = req.extensions.get::<&'static [Habit]>();
+        if habits.is_some_and(|habits| habits.contains(&Habit::EqualParts)) {
+            let lens: Vec<_> = pending.parts.values().map(|part| part.data.len()).collect();
+            let (first, last) = (lens.first(), lens.last());
+            let equal = lens[..lens.len().saturating_sub(1)].iter().all(|len| Some(len) == first);
+            if !equal || last > first {
+                return Err(s3_error!(
+                    InvalidPart,
+                    "All non-trailing parts must have the same length."
+                ));
+            }
+        }
         // Checksums are computed without the lock. Of two concurrent requests, the first to remove the upload wins.
         let stored = Arc::new(self.complete(&input, &pending)?);
         let info = stored.info.clone();
