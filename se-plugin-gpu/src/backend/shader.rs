@@ -16,8 +16,8 @@ pub struct Shader {
 impl Shader {
     /// Returns a plugin's own shader: its SPIR-V, which may be empty for a backend that does not take it, and its GLSL. That may
     /// include `common.glsl` and the other files of this crate's `src/shaders`, has an only axis of
-    /// [`WORKGROUP`](super::WORKGROUP) invocations, and begins its push constants with a `uint64_t` for each tensor. The name is
-    /// unique in the plugin.
+    /// [`WORKGROUP`](super::WORKGROUP) invocations, and begins its push constants with a `uint64_t` for each tensor. A
+    /// vector in them is at a multiple of its size, for languages with C's layout. The name is unique in the plugin.
     ///
     /// # Safety
     /// For any constants, operands and numbers with which code can launch it, the program accesses memory only within the tensors
@@ -60,7 +60,8 @@ impl Shader {
     /// [`ENTRY`](translate::cuda::ENTRY), with the push constants as the only argument.
     ///
     /// # Errors
-    /// `INTERNAL` for a shader that has no source for CUDA.
+    /// `INTERNAL` for a shader that has no source for CUDA; `INVALID_ARGUMENT` for push constants that C++ would have at another
+    /// place, such as a vector whose offset is not a multiple of its size.
     pub fn cuda(&self, constants: &[u32]) -> Result<String> {
         translate::cuda::program_of(&self.source()?, constants)
     }
@@ -70,7 +71,7 @@ impl Shader {
     /// addresses, as shared virtual memory has them.
     ///
     /// # Errors
-    /// `INTERNAL` for a shader that has no source for OpenCL.
+    /// `INTERNAL` for a shader that has no source for OpenCL; `INVALID_ARGUMENT` as for [`cuda`](Self::cuda).
     pub fn opencl(&self, constants: &[u32]) -> Result<String> {
         translate::opencl::program_of(&self.source()?, constants)
     }

@@ -18,6 +18,15 @@
 #define IS_FLOAT
 #endif
 
+// Signed integers wrap around. In C their overflow is undefined, so `cuda.h` and `opencl.h` have these macros too.
+#ifndef PLUS
+#define PLUS(a, b) ((a) + (b))
+#define MINUS(a, b) ((a) - (b))
+#define TIMES(a, b) ((a) * (b))
+#define NEGATIVE(a) (-(a))
+#define SHIFTED_LEFT(a, bits) ((a) << (bits))
+#endif
+
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer F32 { float v[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer U64 { int64_t v[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer U32 { uint v[]; };

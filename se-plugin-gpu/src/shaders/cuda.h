@@ -74,7 +74,7 @@ inline bool any(bvec2 a) { return a.x || a.y; }
 inline uint floatBitsToUint(float x) { return __float_as_uint(x); }
 inline float uintBitsToFloat(uint x) { return __uint_as_float(x); }
 inline uint64_t packUint2x32(uvec2 x) { return uint64_t(x.y) << 32 | x.x; }
-inline int bitfieldExtract(int x, int first, int bits) { return x << (32 - bits - first) >> (32 - bits); }
+inline int bitfieldExtract(int x, int first, int bits) { return int(uint(x) << (32 - bits - first)) >> (32 - bits); }
 inline void umulExtended(uint a, uint b, uint &high, uint &low) {
     uint64_t product = uint64_t(a) * b;
     high = uint(product >> 32);
@@ -108,6 +108,22 @@ inline uint to_bf16(float x) {
 #endif
 inline vec2 unpackHalf2x16(uint x) { return vec2(unpack_half(x), unpack_half(x >> 16)); }
 
+// In C++ the overflow of signed integers is undefined.
+inline float plus(float a, float b) { return a + b; }
+inline float minus(float a, float b) { return a - b; }
+inline float times(float a, float b) { return a * b; }
+inline float negative(float a) { return -a; }
+inline int64_t plus(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
+inline int64_t minus(int64_t a, int64_t b) { return int64_t(uint64_t(a) - uint64_t(b)); }
+inline int64_t times(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
+inline int64_t negative(int64_t a) { return minus(int64_t(0), a); }
+inline int64_t shifted_left(int64_t a, uint bits) { return int64_t(uint64_t(a) << bits); }
+#define PLUS plus
+#define MINUS minus
+#define TIMES times
+#define NEGATIVE negative
+#define SHIFTED_LEFT shifted_left
+
 // Under other names, since CUDA has functions of these.
 inline float least(float a, float b) { return fminf(a, b); }
 inline float greatest(float a, float b) { return fmaxf(a, b); }
@@ -116,7 +132,7 @@ inline uint greatest(uint a, uint b) { return a < b ? b : a; }
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t greatest(int64_t a, int64_t b) { return a < b ? b : a; }
 inline float magnitude(float x) { return fabsf(x); }
-inline int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+inline int64_t magnitude(int64_t x) { return x < 0 ? NEGATIVE(x) : x; }
 inline bool is_nan_(float x) { return x != x; }
 inline bool is_infinite(float x) { return fabsf(x) == __uint_as_float(0x7f800000u); }
 inline float sign_of(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x; }

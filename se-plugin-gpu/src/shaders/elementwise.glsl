@@ -147,7 +147,7 @@ precise COMPUTE compute(uint op, int64_t a, int64_t b, float number, uint type) 
         case 85: return a | b;
         case 86: return a ^ b;
         case 87: return ~a;
-        case 88: return a << bits_of(b, type);
+        case 88: return SHIFTED_LEFT(a, bits_of(b, type));
         case 89: return type == T_U64 ? int64_t(uint64_t(a) >> bits_of(b, type)) : a >> bits_of(b, type);
         case 90: return add_doubles(a, b);
     }
@@ -160,19 +160,19 @@ precise COMPUTE compute(uint op, int64_t a, int64_t b, float number, uint type) 
 // Precise, so that a driver does not simplify an op with the next one in the same shader.
 precise COMPUTE result(uint op, COMPUTE a, COMPUTE b, float number, uint type) {
     switch (op) {
-        case 0: return a + b;
-        case 1: return a - b;
-        case 2: return a * b;
-        case 6: { COMPUTE d = rounded(a - b, type); return d * d; }
+        case 0: return PLUS(a, b);
+        case 1: return MINUS(a, b);
+        case 2: return TIMES(a, b);
+        case 6: { COMPUTE d = rounded(MINUS(a, b), type); return TIMES(d, d); }
         case 15: return flag(a < b);
         case 16: return flag(a <= b);
         case 17: return flag(a > b);
         case 18: return flag(a >= b);
         case 19: return flag(a == b);
         case 20: return flag(a != b);
-        case 41: return -a;
+        case 41: return NEGATIVE(a);
         case 42: return abs(a);
-        case 43: return a * a;
+        case 43: return TIMES(a, a);
         case 44: return a > COMPUTE(0) ? COMPUTE(1) : a < COMPUTE(0) ? COMPUTE(-1) : a;
         case 72: return COMPUTE(0);
         case 73: return COMPUTE(1);

@@ -43,17 +43,26 @@ static float unpack_half(uint x) {
 static float2 unpackHalf2x16(uint x) { return (float2)(unpack_half(x), unpack_half(x >> 16)); }
 static float mixture(float a, float b, float part) { return a * (1.0f - part) + b * part; }
 #define mix mixture
-// OpenCL's `abs` is of integers, and unsigned.
+// OpenCL's `abs` is of integers, and unsigned. The overflow of signed integers is undefined.
 #ifdef IS_FLOAT
 #define abs fabs
+#define PLUS(a, b) ((a) + (b))
+#define MINUS(a, b) ((a) - (b))
+#define TIMES(a, b) ((a) * (b))
+#define NEGATIVE(a) (-(a))
 #else
-#define abs(x) ((x) < 0 ? -(x) : (x))
+#define PLUS(a, b) ((long)((ulong)(a) + (ulong)(b)))
+#define MINUS(a, b) ((long)((ulong)(a) - (ulong)(b)))
+#define TIMES(a, b) ((long)((ulong)(a) * (ulong)(b)))
+#define NEGATIVE(a) MINUS(0, a)
+#define SHIFTED_LEFT(a, bits) ((long)((ulong)(a) << (bits)))
+#define abs(x) ((x) < 0 ? NEGATIVE(x) : (x))
 #endif
 #define roundEven rint
 #define floatBitsToUint as_uint
 #define uintBitsToFloat as_float
 #define packUint2x32 as_ulong
-#define bitfieldExtract(x, first, bits) ((x) << (32 - (bits) - (first)) >> (32 - (bits)))
+#define bitfieldExtract(x, first, bits) ((int)((uint)(x) << (32 - (bits) - (first))) >> (32 - (bits)))
 #define umulExtended(a, b, high, low) ((high) = mul_hi(a, b), (low) = (a) * (b))
 #define lessThanEqual(a, b) ((a) <= (b))
 #define greaterThanEqual(a, b) ((a) >= (b))

@@ -22,7 +22,7 @@ const uint EACH = 8;
 
 shared COMPUTE parts[256];
 
-COMPUTE join(COMPUTE a, COMPUTE b) { return IS_PRODUCT ? a * b : a + b; }
+COMPUTE join(COMPUTE a, COMPUTE b) { return IS_PRODUCT ? TIMES(a, b) : PLUS(a, b); }
 
 // Joins `sum` with some elements of a row.
 COMPUTE scan(uint row, uint from, uint end, COMPUTE sum, bool is_stored) {

@@ -18,10 +18,10 @@ layout(push_constant, scalar) uniform Push {
 COMPUTE changed(COMPUTE x, COMPUTE update) {
     // Which of two NaN is, or is compared with, is as on the CPU.
     switch (OP) {
-        case 0: return x + update;
-        case 1: return x - update;
+        case 0: return PLUS(x, update);
+        case 1: return MINUS(x, update);
         case 2: return update;
-        case 3: return x * update;
+        case 3: return TIMES(x, update);
         case 4: return update > x ? update : x;
         case 5: return update < x ? update : x;
         case 6: return update < x ? x : update;

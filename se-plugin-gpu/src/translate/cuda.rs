@@ -3,7 +3,7 @@
 //! Globals in GLSL become members of a class `Shader`, of which each thread has an object. The shaders only use
 //! features of GLSL that mean the same in C++, except for the lines that `translate` rewrites.
 
-use super::{Source, source};
+use super::{Source, layout, source};
 use crate::backend::WORKGROUP;
 use se_plugin::{Error, Result};
 
@@ -22,8 +22,9 @@ pub fn program(name: &str, constants: &[u32]) -> Result<String> {
 /// Returns the program of a source with these values of specialization constants.
 ///
 /// # Errors
-/// `INTERNAL` for a line that is not understood.
+/// `INTERNAL` for a line that is not understood; `INVALID_ARGUMENT` for push constants that C++ would have at another place.
 pub(crate) fn program_of(source: &Source, constants: &[u32]) -> Result<String> {
+    layout::check(source)?;
     let values: String = constants.iter().map(|value| format!("{value}u, ")).collect();
     let mut program = format!("#define CONSTANTS {values}\n");
     program.push_str(include_str!("../shaders/cuda.h"));

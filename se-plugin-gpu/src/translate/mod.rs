@@ -1,6 +1,7 @@
 //! The programs of kernels, from GLSL to the languages of backends. SPIR-V is compiled by glslang, and part of the crate.
 
 pub mod cuda;
+mod layout;
 pub mod opencl;
 
 use se_plugin::{Error, Result};

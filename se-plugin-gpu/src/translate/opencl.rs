@@ -5,7 +5,7 @@
 //! shader has a pointer to it as its first parameter. C's preprocessor expands GLSL's macros; conditions are decided
 //! here, so that declarations can be moved before the functions.
 
-use super::{Source, source};
+use super::{Source, layout, source};
 use crate::backend::{PUSH_BYTES, WORKGROUP};
 use se_plugin::{Error, Result};
 use std::ffi::CStr;
@@ -21,13 +21,14 @@ const TYPES: [&str; 13] = [
 ];
 
 /// Macros of `shaders/opencl.h` that a shader defines unless they are defined.
-const OF_HEADER: [&str; 1] = ["MULTIPLY_ADD"];
+const OF_HEADER: [&str; 2] = ["MULTIPLY_ADD", "PLUS"];
 
 /// Returns the program of a source with these values of specialization constants.
 ///
 /// # Errors
-/// `INTERNAL` for text that is not understood.
+/// `INTERNAL` for text that is not understood; `INVALID_ARGUMENT` for push constants that C would have at another place.
 pub(crate) fn program_of(source: &Source, constants: &[u32]) -> Result<String> {
+    layout::check(source)?;
     let mut preprocessor = Preprocessor::default();
     preprocessor.defined.extend(OF_HEADER.map(|name| (name.to_owned(), String::new())));
     for (name, value) in &source.definitions {

@@ -80,6 +80,10 @@ const NAMED: &str = "named: ";
 /// A case for a driver that lacks the memory that is usually allocated for copies.
 const STAGED: (&str, fn()) = ("staged", staging::with_less);
 
+/// Cases for backends that take SPIR-V, or translations.
+const NO_SPIRV: (&str, fn()) = ("no_spirv", own::without_spirv);
+const MISPLACED: (&str, fn()) = ("push_constants_at_other_places", own::misplaced);
+
 /// A case for a GPU that has matrix units.
 const FULL: (&str, fn()) = ("full_tiles", addresses::full);
 
@@ -108,8 +112,10 @@ fn run_one(name: &str) {
         let name = device.hardware_name().expect("a name");
         return assert!(name.contains(text), "{name}");
     }
-    if let Some((_, test)) =
-        OWN.iter().chain([&STAGED, &FULL, &opencl::FULL]).find(|(own, _)| *own == name)
+    if let Some((_, test)) = OWN
+        .iter()
+        .chain([&STAGED, &FULL, &NO_SPIRV, &MISPLACED, &opencl::FULL])
+        .find(|(own, _)| *own == name)
     {
         return test();
     }
@@ -174,6 +180,10 @@ fn main() {
         let environment = loader.environment(lavapipe::environment(), "full vkAllocateMemory 2");
         let errors = process(program(environment)?, STAGED.0)?;
         if errors.contains(HAPPENED) { Ok(()) } else { Err("the driver had all memory".into()) }
+    }));
+    trials.push(Trial::test("vulkan::no_spirv", || run(lavapipe::environment(), NO_SPIRV.0)));
+    trials.push(Trial::test("cuda::push_constants_at_other_places", || {
+        run(Cuda::new().environment(None), MISPLACED.0)
     }));
     trials.extend(refused::trials());
     trials.extend(opencl::trials());

@@ -9,6 +9,7 @@ use se_plugin::{Code, Device as _, Platform as _};
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use tf_plugin_testing::device::Case;
 
 type Environment = Vec<(&'static str, OsString)>;
@@ -173,6 +174,28 @@ fn next_process() -> Result<(), Failed> {
     cache::has_lines(&stderr, "compiles it again: the driver: ", 1)
 }
 
+/// A driver that ends the process while it is loaded is the last one that the log names.
+fn crash() -> Result<(), Failed> {
+    let scratch = tempfile::tempdir()?;
+    let [source, driver] = ["crash.c", "libcrash.so"].map(|name| scratch.path().join(name));
+    fs::write(
+        &source,
+        "__attribute__((constructor)) static void crash(void) { __builtin_trap(); }",
+    )?;
+    let mut compiler = Command::new("c++");
+    compiler.args(["-x", "c", "-shared", "-fPIC", "-o"]).args([&driver, &source]);
+    assert!(compiler.status()?.success(), "no library");
+    fs::write(scratch.path().join("a.icd"), driver.to_str().ok_or("not UTF-8")?)?;
+    let mut environment = with("OCL_ICD_VENDORS", scratch.path());
+    environment.push(("TF_CPP_MIN_LOG_LEVEL", "0".into()));
+    let output = program(environment)?.env(ONE, format!("{CACHED}add")).output()?;
+    assert!(output.status.code().is_none(), "it has not crashed: {}", output.status);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let expected = format!("opens the OpenCL driver `{}`", driver.display());
+    let last = stderr.lines().last().unwrap_or_default();
+    if last.contains(&expected) { Ok(()) } else { Err(format!("{expected}: {stderr}").into()) }
+}
+
 /// Allocates memory where the driver has none for the first allocation.
 pub(crate) fn full() {
     let device = GpuPlatform::new().and_then(|platform| platform.open(0)).expect("a device");
@@ -220,6 +243,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         )?;
         cache::has_lines(&stderr, "opens the OpenCL driver `/nonexistent/libdriver.so`", 1)?;
         cache::has_lines(&stderr, "libpocl.so", 1)
+    }));
+    trials.push(Trial::test("opencl_refused::a_driver_that_ends_the_process", crash));
+    trials.push(Trial::test("opencl::push_constants_at_other_places", || {
+        run(pocl::environment(), crate::MISPLACED.0)
     }));
     trials.push(Trial::test("opencl::two_devices", || {
         let two = || with("POCL_DEVICES", "pthread pthread");

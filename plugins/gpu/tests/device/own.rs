@@ -76,3 +76,48 @@ pub(crate) fn computes() {
     let error = launch(4 * LEN as u64 + 1).expect_err("more than there is");
     assert!(error.to_string().contains("`Own` uses 4001 bytes"), "{error}");
 }
+
+/// What `Shader::new` was given is not SPIR-V: only Vulkan takes that.
+#[expect(unsafe_code, reason = "the contract of shaders")]
+pub(crate) fn without_spirv() {
+    let device = GpuPlatform::new().and_then(|platform| platform.open(0)).expect("a device");
+    let stream = device.create_stream().expect("a stream");
+    for spirv in [&[][..], &[3, 2, 35]] {
+        // SAFETY: the program accesses no memory, and the SPIR-V is refused.
+        let shader = Box::leak(Box::new(unsafe { Shader::new("empty", spirv, "void main() {}") }));
+        let (constants, operands, numbers, groups) = (&[], &[], &[], [1, 1, 1]);
+        let launch = Launch { op: "Empty", shader, constants, operands, numbers, groups };
+        let error = launch.enqueue_on(&stream).expect_err("no SPIR-V").to_string();
+        let expected = "vulkan cannot compile the shader `empty` on `llvmpipe";
+        let help = "it has no SPIR-V, or something else; compile it by glslang";
+        assert!(error.contains(expected) && error.contains(help), "{error}");
+    }
+    stream.synchronize().expect("the GPU works");
+}
+
+const MISPLACED: &str = "#version 460
+#include \"common.glsl\"
+layout(local_size_x = 256) in;
+layout(push_constant, scalar) uniform Push {
+    uint64_t x;
+    uint n;
+    uvec2 size;
+} push;
+void main() {}
+";
+
+/// C++ and OpenCL C would read `size` four bytes later than it is pushed.
+#[expect(unsafe_code, reason = "the contract of shaders")]
+pub(crate) fn misplaced() {
+    // SAFETY: the program accesses no memory.
+    let shader = Box::leak(Box::new(unsafe { Shader::new("misplaced", &[], MISPLACED) }));
+    let device = GpuPlatform::new().and_then(|platform| platform.open(0)).expect("a device");
+    let stream = device.create_stream().expect("a stream");
+    let (operands, numbers) = (&[Operand::Value(0)], &[1, 2, 3]);
+    let launch = Launch { op: "Own", shader, constants: &[], operands, numbers, groups: [1, 1, 1] };
+    let error = launch.enqueue_on(&stream).expect_err("a wrong place").to_string();
+    let expected =
+        "`misplaced` has push constants whose place differs between GLSL and C: `uvec2 size`";
+    assert!(error.contains(expected), "{error}");
+    stream.synchronize().expect("the GPU works");
+}

@@ -24,6 +24,8 @@ pub use wheel::nvrtc;
 pub const NAME: &str = "CPU as CUDA device";
 /// The limit of the memory of the device, in MiB.
 pub const MEMORY: &str = "CPU_CUDA_MEMORY_MIB";
+/// Set, the overflow of a signed integer in a program ends the process.
+pub const TRAPS: &str = "CPU_CUDA_TRAPS";
 /// The directory of compiled programs.
 const CACHE: &str = "CPU_CUDA_CACHE";
 

@@ -1,6 +1,6 @@
 //! Compiles programs for NVRTC with `c++`, and keeps the libraries on disk.
 
-use crate::CACHE;
+use crate::{CACHE, TRAPS};
 use cudarc::nvrtc::sys::nvrtcResult;
 use std::fmt::Write as _;
 use std::fs;
@@ -16,6 +16,9 @@ const KERNEL: &str = "__attribute__((__externally_visible__))";
 const LANGUAGE: &str = "-std=c++17 -nostdinc -fno-exceptions -fno-rtti";
 // Programs have classes of the same names, whose statics the linker would share.
 const LIBRARY: &str = "-O1 -shared -fPIC -ffp-contract=off -fno-math-errno -fno-strict-aliasing -fno-gnu-unique -Wl,-Bsymbolic,--as-needed";
+
+/// The options with which the overflow of a signed integer ends the process.
+const TRAPPING: &str = "-fsanitize=signed-integer-overflow -fsanitize-undefined-trap-on-error";
 
 /// Options that have no effect here. Unknown options are an error, as for NVRTC.
 const IGNORED: [&str; 17] = [
@@ -74,7 +77,7 @@ impl Program {
     /// Returns the library of this program, and compiles it if the cache does not have it.
     fn cached(&self, defines: &[String]) -> Result<PathBuf, String> {
         let mut hasher = DefaultHasher::new();
-        (HEADER, LANGUAGE, LIBRARY, std::env::consts::ARCH).hash(&mut hasher);
+        (HEADER, LANGUAGE, LIBRARY, std::env::consts::ARCH, traps()).hash(&mut hasher);
         (&self.source, &self.name, &self.headers, defines).hash(&mut hasher);
         let cache = std::env::var_os(CACHE).map(PathBuf::from);
         let cache = cache.unwrap_or_else(|| std::env::temp_dir().join("cpu-cuda"));
@@ -125,7 +128,7 @@ impl Program {
             let _ = writeln!(whole, "CPU_CUDA_KERNEL({kernel})");
         }
         write("program.ii.cu", &whole)?;
-        let library = language.chain(LIBRARY.split(' ').map(str::to_owned));
+        let library = language.chain(LIBRARY.split(' ').chain(traps()).map(str::to_owned));
         let library = library
             .chain("-x c++ program.ii.cu -x none -lm -o program.so".split(' ').map(str::to_owned));
         run(scratch, &library.collect::<Vec<_>>())
@@ -139,6 +142,14 @@ const WRAPPERS: &str = "\
     extern \"C\" const char *cpu_cuda_run_##name(cpu_cuda::Launch *launch) { \
         return cpu_cuda::run(launch, [](void **arguments) { cpu_cuda::call(name, arguments); }); \
     }\n";
+
+/// Returns the options that the environment adds.
+fn traps() -> Vec<&'static str> {
+    match std::env::var_os(TRAPS) {
+        Some(_) => TRAPPING.split(' ').collect(),
+        None => Vec::new(),
+    }
+}
 
 /// Returns the macros among NVRTC's options, or fails with an unknown option.
 fn defines(options: &[String]) -> Result<Vec<String>, &str> {

@@ -4,7 +4,7 @@
 use super::gpu::{COUNTERS, LACKS_TYPES, counted, leaves_the_cpu_on, newest, run_on, sample};
 use super::gpu_lost::lose_gpu;
 use cargo_tf_plugin::NEWEST;
-use cpu_cuda::Cuda;
+use cpu_cuda::{Cuda, TRAPS};
 use tf_plugin_conformance_tests::effort::is_whole;
 use tf_plugin_tensorflow_tests::child::Finished;
 
@@ -38,6 +38,12 @@ fn operations_answer_as_on_the_cpu() {
         "TopKV2",
     ];
     sweep(&Cuda::new(), None, &ops, &[]);
+}
+
+/// In C++ the overflow of a signed integer is undefined: here it ends the process.
+#[test]
+fn integers_wrap_as_on_the_cpu() {
+    sweep(&Cuda::new(), None, &["Abs", "Neg", "Square"], &[(TRAPS, "1")]);
 }
 
 /// In the place of shaders.
