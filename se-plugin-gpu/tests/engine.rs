@@ -5,6 +5,7 @@ use se_plugin::{Code, Device as _, HostBuf, Platform as _, Result, Stream as _};
 use se_plugin_gpu::backend::{
     Allocation, Backend, BackendError, BackendResult, Found, MemoryKind, Opened, Shader, Span,
 };
+use se_plugin_gpu::launch::{Launch, Operand};
 use se_plugin_gpu::settings::Settings;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::Cell;
@@ -143,4 +144,30 @@ fn two_gpus_share_no_address_and_copy_to_each_other() {
     assert!(back.iter().all(|byte| *byte == 7), "other bytes");
     let outside = stream.copy_on_device(from, to, LEN as u64 + 1).unwrap_err();
     assert_eq!(outside.code(), Code::InvalidArgument, "{outside}");
+}
+
+/// The program would be given an address that its GPU may not have, or has for something else.
+#[test]
+#[expect(unsafe_code, reason = "the contract of shaders")]
+fn a_launch_with_the_memory_of_another_gpu_is_refused() {
+    // SAFETY: the program accesses no memory.
+    const NOTHING: &Shader = &unsafe { Shader::new("nothing", &[], "void main() {}") };
+    let platform = HostGpu::new().unwrap();
+    let [one, other] = [0, 1].map(|ordinal| platform.open(ordinal).unwrap());
+    let [own, others] = [&one, &other].map(|device| device.allocate(64).unwrap());
+    let stream = one.create_stream().unwrap();
+    let launch = |memory, bytes| {
+        let operands = &[Operand::Bytes(memory, bytes)];
+        let (constants, numbers, groups) = (&[], &[], [1, 1, 1]);
+        Launch { op: "Nothing", shader: NOTHING, constants, operands, numbers, groups }
+            .enqueue_on(&stream)
+            .unwrap_err()
+    };
+    let error = launch(others, 64);
+    assert_eq!(error.code(), Code::InvalidArgument, "{error}");
+    let text = error.to_string();
+    assert!(text.contains("`Nothing` uses 64 bytes at ") && text.contains("not within"), "{text}");
+    // The memory of its own GPU passes, and the backend is called.
+    let error = launch(own, 64);
+    assert_eq!(error.code(), Code::Unimplemented, "{error}");
 }

@@ -172,7 +172,7 @@ impl Batch {
         }
         let Staged(range) = self.stage(bytes)?;
         let staging = self.staging.as_mut().ok_or_else(no_staging)?;
-        read(&mut staging.host()[range.clone()]);
+        read(staging.host(range.clone()).ok_or_else(no_staging)?);
         self.record_staged("MemcpyH2D", target, |recorder, staging| {
             // SAFETY: the batch has begun; the range of the staging memory is this copy's alone, and the batch keeps the
             // memory; the target's range is within its buffer, which the batch keeps.
@@ -235,7 +235,7 @@ impl Batch {
         if self.is_sent {
             return &[];
         }
-        self.staging.as_mut().and_then(|buffer| buffer.host().get(staged.0)).unwrap_or_default()
+        self.staging.as_mut().and_then(|buffer| buffer.host(staged.0)).unwrap_or_default()
     }
 
     /// Copies what a batch that is done has copied to the host to TensorFlow's memory, at the byte

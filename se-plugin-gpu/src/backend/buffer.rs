@@ -1,10 +1,11 @@
 //! Memory.
 
-use super::erased::{Memory, Range};
+use super::erased::{Memory, Range as MemoryRange};
 use super::gpu::Gpu;
 use super::interface::MemoryKind;
 use se_plugin::{Error, Result};
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -79,16 +80,20 @@ impl Buffer {
     }
 
     /// Returns a range of it, without a check.
-    pub(super) fn part(&self, offset: u64, bytes: u64) -> Range<'_> {
-        Range { memory: &self.memory, offset: self.pad + offset, bytes }
+    pub(super) fn part(&self, offset: u64, bytes: u64) -> MemoryRange<'_> {
+        MemoryRange { memory: &self.memory, offset: self.pad + offset, bytes }
     }
 
-    /// Returns the content of a mapped buffer, while no batch uses it.
-    pub(crate) fn host(&mut self) -> &mut [u8] {
-        let Some(host) = self.memory.host else { return &mut [] };
-        // SAFETY: `bytes` bytes are mapped at `host` while the buffer lives, and the driver's memory has a value
-        // in each. Nothing else reaches them through Rust; a batch takes its buffer only while the GPU is not at it.
-        unsafe { std::slice::from_raw_parts_mut(host.as_ptr(), self.bytes as usize) }
+    /// Returns bytes of a mapped buffer, which no command of a batch copies from or to; `None` outside of it.
+    pub(crate) fn host(&mut self, range: Range<usize>) -> Option<&mut [u8]> {
+        let host = self.memory.host?;
+        if range.start > range.end || range.end as u64 > self.bytes {
+            return None;
+        }
+        // SAFETY: `bytes` bytes are mapped at `host` while the buffer lives, the range is within them, and the driver's memory
+        // has a value in each. Nothing else reaches this range through Rust, and the GPU is not at it: a batch takes it before
+        // it records the copy, or after it has waited for it. The GPU may be at the rest of the buffer.
+        Some(unsafe { std::slice::from_raw_parts_mut(host.as_ptr().add(range.start), range.len()) })
     }
 }
 
@@ -122,7 +127,7 @@ impl BufferSlice {
     ///
     /// # Errors
     /// `INTERNAL` if the buffer is shorter.
-    pub(super) fn range(&self, bytes: u64) -> Result<Range<'_>> {
+    pub(super) fn range(&self, bytes: u64) -> Result<MemoryRange<'_>> {
         let fits = self.offset.checked_add(bytes).is_some_and(|end| end <= self.buffer.bytes);
         if fits {
             Ok(self.buffer.part(self.offset, bytes))
