@@ -76,13 +76,23 @@ pub fn timeline<P: GpuPlatform>() -> &'static Timeline {
 }
 
 /// Returns the type of the devices of a platform: that of the setting `TYPE`, or else `wanted`; but the platform's own
-/// [`TYPE`](Platform::TYPE) in place of `GPU`, in a TensorFlow with GPU kernels of its own.
+/// [`TYPE`](Platform::TYPE) in place of `GPU`, in a TensorFlow with GPU kernels of its own or beside another plugin with that type; a
+/// warning says so.
 #[must_use]
 pub fn device_type<P: GpuPlatform>(wanted: &'static str) -> &'static str {
     static CHOSEN: OnceLock<Option<String>> = OnceLock::new();
     let chosen = || settings::text(&format!("{}_TYPE", P::NAME)).unwrap_or_default();
     let default = if wanted == "GPU" && host_has_gpu_kernels() { P::TYPE } else { wanted };
-    CHOSEN.get_or_init(chosen).as_deref().unwrap_or(default)
+    CHOSEN.get_or_init(chosen).as_deref().unwrap_or_else(|| {
+        if default != wanted {
+            log::warn!(
+                "the device type is {default} and not {wanted}: kernels for {wanted} are registered already, by this TensorFlow, \
+                 which was built for GPUs, or by another plugin; remove one of the two, or write /device:{default}:0 and set {}_TYPE={default}",
+                P::NAME
+            );
+        }
+        default
+    })
 }
 
 /// Exports a plugin for the GPUs of a backend, with groups of [`ops`](crate::ops).

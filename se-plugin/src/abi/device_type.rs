@@ -55,12 +55,16 @@ fn check(kind: &str, has_gpu_kernels: impl FnOnce() -> bool) -> Result<()> {
     );
     ensure!(
         kind != "GPU" || !has_gpu_kernels(),
-        Error::invalid_argument("this TensorFlow has kernels of its own for GPUs")
+        Error::invalid_argument(
+            "kernels for it are registered already, by this TensorFlow, which was built for GPUs, or by another plugin; \
+             remove one of the two, or use the other type"
+        )
     );
     Ok(())
 }
 
-/// Returns whether this TensorFlow was built for CUDA or ROCm: then no plugin's devices can be of the type `GPU`.
+/// Returns whether this TensorFlow was built for CUDA or ROCm, or another plugin has the type `GPU`: then no devices of this plugin
+/// can be of that type.
 ///
 /// The result is `false` for a host that does not report its kernels.
 #[must_use]
@@ -119,7 +123,7 @@ mod tests {
             assert!(check(kind, || false).is_err(), "{kind}");
         }
         let refused = check("GPU", || true).unwrap_err();
-        assert!(refused.message().contains("kernels of its own"), "{refused}");
+        assert!(refused.message().contains("registered already"), "{refused}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
     xla        such ops have the CPU's results, eagerly and in functions, and those with functions as attributes
     mistakes   their errors are the CPU's, and the process goes on
     ctc        `tf.nn.ctc_loss` of sparse labels, which is an op of cuDNN there: loss and gradient are the CPU's
+    beside     of two plugins that want the type, RUST_GPU and RUST_GPV, one has its own; both compute
     names      graphs may have different functions of the same name; as the last step, since a session turns soft placement off
 
 Writes `ok STEP` after each step; the first that fails ends the process.
@@ -32,6 +33,16 @@ def kernels():
             priorities.setdefault(kernel.op, set()).add(kernel.priority)
     left = [op for op, found in priorities.items() if max(found) == 0]
     check(len(priorities) > 25 and left == ["XlaLaunch"], "TensorFlow's own: %r of %r" % (left, sorted(priorities)))
+
+
+def beside():
+    """In the order of the files in a directory."""
+    others = [kind for kind in ("RUST_GPU", "RUST_GPV") if tf.config.list_physical_devices(kind)]
+    check(len(others) == 1, "TensorFlow lists %s" % tf.config.list_physical_devices())
+    for kind in ["GPU"] + others:
+        with tf.device("/device:%s:0" % kind):
+            total = tf.ones([2]) + 1.0
+        check(total.device.endswith("/device:%s:0" % kind) and total.numpy().tolist() == [2.0, 2.0], "%s on %s" % (total, total.device))
 
 
 @tf.function
@@ -184,7 +195,7 @@ def ctc():
                     check(np.allclose(one, other, rtol=1e-4, atol=1e-5), "blank %d: %r, and not %r" % (blank, one, other))
 
 
-STEPS = {"kernels": kernels, "xla": xla_ops, "mistakes": mistakes, "ctc": ctc, "names": names}
+STEPS = {"kernels": kernels, "xla": xla_ops, "mistakes": mistakes, "ctc": ctc, "beside": beside, "names": names}
 
 for step in sys.argv[1:]:
     STEPS[step]()
