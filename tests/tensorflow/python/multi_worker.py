@@ -1,8 +1,11 @@
-"""Two processes train together by `MultiWorkerMirroredStrategy`, each on its own GPU; a step for each argument.
+"""Two processes train together by `MultiWorkerMirroredStrategy`, each on its own GPUs; a step for each argument.
 
     ring      gradients are summed by TensorFlow's ring of workers, which computes in the memory of one input
+    ring=2    the same where each process has two GPUs
+    auto      gradients are summed as TensorFlow chooses
+    auto=2    the same where each process has two GPUs
 
-Writes `ok STEP` if both have the losses of one process with both halves of the batch.
+Writes `ok STEP` if both have the losses of the CPU with the whole batch.
 """
 import json
 import os
@@ -28,17 +31,23 @@ def step(tf, w, b, x, y, reduced):
     return loss
 
 
-def worker(index):
+def worker(implementation, gpus):
     import tensorflow as tf
 
-    options = tf.distribute.experimental.CommunicationOptions(implementation=tf.distribute.experimental.CommunicationImplementation.RING)
+    implementation = tf.distribute.experimental.CommunicationImplementation[implementation.upper()]
+    options = tf.distribute.experimental.CommunicationOptions(implementation=implementation)
     strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
-    [device] = strategy.extended.worker_devices
-    assert "GPU" in device, device
+    devices = strategy.extended.worker_devices
+    assert len(devices) == gpus and all("GPU" in device for device in devices), devices
     w, b, x, y = data()
     with strategy.scope():
         w, b = tf.Variable(w), tf.Variable(b)
-    x, y = (tf.constant(half[index * 8:index * 8 + 8]) for half in (x, y))
+    replicas = strategy.num_replicas_in_sync
+    assert replicas == 2 * gpus, replicas
+    # A part of the batch for each GPU of all processes.
+    x, y = (
+        strategy.experimental_distribute_values_from_function(lambda one: tf.constant(np.split(all, replicas)[one.replica_id_in_sync_group]))
+        for all in (x, y))
 
     @tf.function
     def train(x, y):
@@ -51,7 +60,7 @@ def worker(index):
     sys.stdin.read()
 
 
-def ring():
+def together(implementation, gpus):
     import tensorflow as tf
 
     w, b, x, y = data()
@@ -67,7 +76,7 @@ def ring():
     for index in range(2):
         config = {"cluster": cluster, "task": {"type": "worker", "index": index}}
         environment = dict(os.environ, TF_CONFIG=json.dumps(config), NO_PROXY="127.0.0.1", no_proxy="127.0.0.1")
-        workers.append(subprocess.Popen([sys.executable, __file__, "worker=%d" % index], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        workers.append(subprocess.Popen([sys.executable, __file__, "worker", implementation, str(gpus)], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
     try:
         for process in workers:
             line = next((line for line in process.stdout if line.startswith("LOSSES ")), None)
@@ -85,10 +94,10 @@ def ring():
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "worker":
+        worker(sys.argv[2], int(sys.argv[3]))
+        sys.exit()
     for argument in sys.argv[1:]:
-        name, _, value = argument.partition("=")
-        if name == "worker":
-            worker(int(value))
-        else:
-            ring()
-            print("ok " + name, flush=True)
+        implementation, _, gpus = argument.partition("=")
+        together(implementation, int(gpus or 1))
+        print("ok " + argument, flush=True)

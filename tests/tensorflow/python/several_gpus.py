@@ -6,6 +6,7 @@
     train     a model trains on the second GPU with the CPU's losses
     mirrored  a model trains on both with the losses of one at twice the batch, by each way to sum gradients
     hide      `set_visible_devices` leaves one of them
+    full      the second GPU has no memory left, the first one works meanwhile, and the second one afterwards
     lost      the GPU whose loss the environment brings about is an error, and the other one works
 
 Writes `ok STEP` after each step; the first that fails ends the process.
@@ -122,6 +123,24 @@ def hide():
         check((tf.ones([4]) + 1.0).numpy().sum() == 8, "the visible GPU")
 
 
+def full():
+    kept, error = [], None
+    with tf.device(SECOND):
+        while error is None and len(kept) < 1000:
+            try:
+                kept.append(tf.ones([1 << 20]) * float(len(kept)))
+                kept[-1][:4].numpy()
+            except tf.errors.ResourceExhaustedError as raised:
+                error = raised
+    check(error and "GPU:1" in str(error), "the second GPU is not full: %s" % error)
+    check(len(kept) > 2, "only %d tensors fit" % len(kept))
+    compare(losses(tf.device(FIRST)), losses(tf.device(CPU)), "while the other GPU is full")
+    # What the second one has is still there, and it computes once memory is free.
+    check([x[7].numpy() for x in kept] == list(range(len(kept))), "the tensors of the full GPU are others")
+    kept.clear()
+    compare(losses(tf.device(SECOND)), losses(tf.device(CPU)), "on the GPU that was full")
+
+
 def lost():
     with tf.device(FIRST):
         kept = tf.ones([16]) * 3.0
@@ -142,5 +161,5 @@ def lost():
 
 
 for step in sys.argv[1:]:
-    {"list": list_, "copies": copies, "order": order, "train": train, "mirrored": mirrored, "hide": hide, "lost": lost}[step]()
+    {"list": list_, "copies": copies, "order": order, "train": train, "mirrored": mirrored, "hide": hide, "full": full, "lost": lost}[step]()
     print("ok " + step, flush=True)

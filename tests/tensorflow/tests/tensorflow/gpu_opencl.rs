@@ -93,10 +93,18 @@ fn two_gpus_work_together() {
     let two = [("POCL_DEVICES", "pthread pthread")];
     run("several_gpus", &["list", "copies", "order", "train", "mirrored"], &two);
     run("several_gpus", &["hide"], &two);
+    run("several_gpus", &["full"], &[two[0], ("RUST_GPU_MEMORY_MIB", "64")]);
     // A kernel of the second one.
     let lost = Loader::new().environment(pocl::environment(), "lost clEnqueueNDRangeKernel 6");
     let finished = run_on(lost, NEWEST, "several_gpus", &["lost"], &two);
     assert!(finished.stderr.contains(HAPPENED), "{}", finished.stderr);
+}
+
+/// Each process has two devices of PoCL, and one.
+#[test]
+fn workers_train_together() {
+    run("multi_worker", &["ring=2", "auto=2"], &[("POCL_DEVICES", "pthread pthread")]);
+    run("multi_worker", &["ring"], &[]);
 }
 
 /// PoCL is at the matrix products for minutes after the process has ended.
