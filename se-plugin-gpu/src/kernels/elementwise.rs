@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// The number of `Mul`.
+pub(super) const MUL: u32 = 2;
+
 /// The ops on floats that are under `LONG` in `shaders/elementwise.glsl`.
 const LONG: &[u32] = &[11, 14, 59, 60, 61, 62, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83];
 
@@ -224,6 +227,13 @@ elementwise! {
     "Abs" Abs = unary 42;
     "Square" Square = unary 43;
     "Sign" Sign = unary 44;
+}
+
+elementwise! {
+    fn whole;
+    types [i8, i16, i64, u8, u16, u32, u64]
+    "FloorDiv" FloorDivWhole = binary 7;
+    "FloorMod" FloorModWhole = binary 8;
 }
 
 elementwise! {

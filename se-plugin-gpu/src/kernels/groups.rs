@@ -21,12 +21,12 @@ macro_rules! groups {
 
 groups! {
     /// Elementwise ops, products of matrices, reductions and sums along an axis.
-    math = add_n::kernels elementwise::kernels elementwise::others elementwise::logical elementwise::comparisons
-        fused::kernels matrix::kernels einsum::kernels reduce::kernels scan::kernels;
+    math = add_n::kernels elementwise::kernels elementwise::whole elementwise::others elementwise::logical elementwise::comparisons
+        fused::kernels matrix::kernels einsum::kernels reduce::kernels scan::kernels sparse::kernels;
     /// Layers: convolutions, pooling, normalization, softmax, recurrent networks.
     nn = bias::kernels convolve::kernels normalize::kernels pool::kernels recurrent::kernels softmax::kernels;
     /// Ops that move elements: slices, gathers, scatters, shapes and lists of tensors.
-    arrays = band::kernels bitcast::kernels concat::kernels dynamic_slice::kernels fill::kernels gather::kernels
+    arrays = band::kernels bitcast::kernels concat::kernels diagonal::kernels dynamic_slice::kernels fill::kernels gather::kernels
         gather_nd::kernels mirror_pad::kernels pack::kernels pack::on_host pad::kernels reverse_sequence::kernels
         scatter::kernels select::kernels slice::kernels slice::slices space_to_batch::kernels space_to_batch::depths
         split::kernels tile::kernels topk::kernels transpose::kernels variants::kernels;

@@ -8,6 +8,9 @@ use super::*;
 /// The most rows of updates at a time, a multiple of 256: on lavapipe neither `links` nor `scatter` may take 65,536 turns.
 const ROWS: usize = 1 << 14;
 
+/// The number of a sum.
+pub(super) const ADD: u32 = 0;
+
 /// No row: NONE in `shaders/common.glsl`.
 const NONE: u64 = u32::MAX as u64;
 
@@ -66,7 +69,7 @@ fn scatter(
 }
 
 /// Does so along the first axis. `updates` has the shape of `indices` followed by that of a row, or is one element.
-fn scatter_rows(
+pub(super) fn scatter_rows(
     context: &Run<'_>,
     op: &'static str,
     number: u32,

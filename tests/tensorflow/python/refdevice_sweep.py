@@ -22,7 +22,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import kernels
 
-from sweep import digits, elementwise, images, lists, moves, state, sums, windows
+from sweep import digits, elementwise, images, lists, moves, sparse, state, sums, windows
 from sweep.case import CASES, CPU, DEVICE, LACKS_TYPES, TYPE
 
 # Without it there is nothing to count; soft placement is off in any case.
@@ -34,7 +34,7 @@ TOLERANCE = {"float32": 2e-5, "float64": 1e-12, "float16": 4e-3, "bfloat16": 3e-
 GROUPS = [
     digits.digits, elementwise.unary, elementwise.gradients, elementwise.binary, elementwise.roundings, elementwise.choices, sums.sums, sums.reductions,
     sums.matrices, sums.probabilities, moves.arrangements, moves.rows, windows.convolutions, windows.volumes, windows.normalizations, images.images, images.resizes,
-    images.views, state.randoms] + [windows.channels_first] * LACKS_TYPES
+    images.views, state.randoms] + [windows.channels_first, sparse.products, sparse.segments, sparse.diagonals] * LACKS_TYPES
 
 
 def counted():
