@@ -184,6 +184,7 @@ newest! {
     keras_trains_50_steps_as_on_the_cpu: "refdevice" ["train=dense,sgd,long"];
     /// Of `keras.applications`, and a vision transformer: no operation of a training step is on the CPU.
     an_application_trains_on_the_device_alone: "applications" ["ViT"];
+    programs_compute_as_on_the_cpu: "programs" ["text", "diffusion", "agent", "speech", "recommender"];
     #[cfg(feature = "matrix")]
     large_applications_train_on_the_device_alone:
         "applications" ["EfficientNetB0", "MobileNetV2", "ResNet50"];
@@ -191,7 +192,7 @@ newest! {
     mixed_precision_trains_as_on_the_cpu: "applications" ["ViT,mixed_float16", "ViT,mixed_bfloat16"];
     a_trace_shows_the_kernels: "refdevice" ["trace"];
     ops_that_only_the_type_gpu_has_are_those_of_the_cpu: "type_gpu" ["kernels", "xla", "mistakes", "ctc", "names"];
-    workers_train_together: "multi_worker" ["ring"];
+    workers_train_together: "multi_worker" ["ring", "auto"];
     kernels_compute_as_the_cpu_at_their_edges: "edges" ["rows", "loops", "indices", "nan", "bits"];
     /// Steps that need no limit.
     programs_have_memory_threads_and_forks:
@@ -224,6 +225,35 @@ fn a_type_that_tensorflow_has_is_not_taken() {
     let settings = [("RUST_GPU_TYPE", "CPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
     let finished = run("refdevice", &["train=dense,sgd"], &settings);
     let message = "the device type is RUST_GPU: `CPU` cannot be one: TensorFlow has kernels for it";
+    let lines = finished.stderr.lines().filter(|line| line.contains(message)).count();
+    assert_eq!(lines, 1, "{}", finished.stderr);
+}
+
+/// The second one is the plugin under another name. TensorFlow would abort if both had the type.
+#[test]
+fn two_plugins_that_want_one_type() {
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    let library = Plugin::of("gpu").read();
+    let mut other = library.clone();
+    let (name, others) = (b"RUST_GPU", b"RUST_GPV");
+    let places = 0..other.len() - name.len();
+    for at in places {
+        if other[at..].starts_with(name) {
+            other[at..at + name.len()].copy_from_slice(others);
+        }
+    }
+    for (file, content) in [("liba.so", library), ("libb.so", other)] {
+        std::fs::write(scratch.path().join(file), content).expect("a library");
+    }
+    let settings = [
+        (LIBRARY, scratch.path().to_str().expect("UTF-8")),
+        ("RUST_GPV_DEVICE_NAME", "llvmpipe"),
+        ("RUST_GPV_CACHE", "0"),
+    ];
+    let python = Python::new(&tensorflow(NEWEST), &file("type_gpu"));
+    let finished = run_python(python, lavapipe::driver(), &["beside"], &settings);
+    finished.must_have_done(&["beside"]);
+    let message = " and not GPU: kernels for GPU are registered already";
     let lines = finished.stderr.lines().filter(|line| line.contains(message)).count();
     assert_eq!(lines, 1, "{}", finished.stderr);
 }
