@@ -258,7 +258,9 @@ fn one_wheel_of_ops_works_in_each_release() {
         let scratch = tempfile::tempdir().expect("a directory");
         let place = scratch.path().to_str().expect("UTF-8");
         let printed = succeeds(&mut site.python(&["-c", SCRIPT, place]));
-        assert!(printed.contains(&format!("all of it works in {version}")), "{printed}");
+        // TensorFlow calls 2.22.0rc0 2.22.0-rc0.
+        let own = version.replace("rc", "-rc");
+        assert!(printed.contains(&format!("all of it works in {own}")), "{printed}");
     }
 }
 
