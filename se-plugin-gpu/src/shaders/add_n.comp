@@ -26,7 +26,7 @@ void add(uint i) {
 #else
 void add(uint i) {
     COMPUTE sum = load(push.parts[0], i, TYPE);
-    for (uint part = 1; part < COUNT; part++) sum += load(push.parts[part], i, TYPE);
+    for (uint part = 1; part < COUNT; part++) sum = PLUS(sum, load(push.parts[part], i, TYPE));
     store(push.out_, i, TYPE, sum);
 }
 #endif

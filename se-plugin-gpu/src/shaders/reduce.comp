@@ -81,7 +81,7 @@ State add(State s, uint j, COMPUTE x) {
     s.value[j] = sum;
     s.lost[j] = isinf(sum) || isnan(sum) ? 0.0f : lost;
 #else
-    s.value[j] += x;
+    s.value[j] = PLUS(s.value[j], x);
 #endif
     return s;
 }
@@ -89,8 +89,8 @@ State add(State s, uint j, COMPUTE x) {
 State take(State s, uint j, COMPUTE x, uint at) {
     switch (OP) {
         case SUM: case MEAN: return add(s, j, x);
-        case L2: return add(s, j, x * x);
-        case PROD: s.value[j] *= x; break;
+        case L2: return add(s, j, TIMES(x, x));
+        case PROD: s.value[j] = TIMES(s.value[j], x); break;
         case MAX: if (x > s.value[j] || is_nan(x)) s.value[j] = x; break;
         case MIN: if (x < s.value[j] || is_nan(x)) s.value[j] = x; break;
         case ALL: if (x == COMPUTE(0)) s.value[j] = COMPUTE(0); break;
@@ -147,7 +147,7 @@ State read_from(uint from, uint first_gone, uint first) {
 State merge(State s, uint j, COMPUTE x, uint at) {
     s.lost[j] = COMPUTE(0);
     if (OP != L2) return take(s, j, x, at);
-    s.value[j] += x;
+    s.value[j] = PLUS(s.value[j], x);
     return s;
 }
 

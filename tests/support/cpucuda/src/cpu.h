@@ -69,15 +69,17 @@ inline void convert(const char *instruction, float &y, unsigned short x) {
 }
 // To the nearest, ties to even. PTX has one NaN.
 inline void convert(const char *instruction, unsigned short &y, float x) {
-    if (is_equal(instruction, "cvt.rn.f16.f32")) {
+    if (x != x) {
+        y = 0x7fff;
+    } else if (is_equal(instruction, "cvt.rn.f16.f32")) {
         float size = __builtin_fabsf(x);
         int exponent = size < 6.103515625e-5f ? -14 : __builtin_ilogbf(size);
         unsigned bits = size >= 65520.0f ? 0x7c00 : unsigned((exponent + 14) * 1024 + __builtin_rint(__builtin_ldexp(size, 10 - exponent)));
-        y = (unsigned short)(x != x ? 0x7fff : (__builtin_signbit(x) ? 0x8000 : 0) | bits);
+        y = (unsigned short)((__builtin_signbit(x) ? 0x8000 : 0) | bits);
     } else if (is_equal(instruction, "cvt.rn.bf16.f32")) {
         unsigned bits;
         __builtin_memcpy(&bits, &x, sizeof bits);
-        y = (unsigned short)(x != x ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+        y = (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
     } else {
         __builtin_trap();
     }
