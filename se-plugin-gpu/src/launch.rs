@@ -7,6 +7,7 @@ use crate::queue::Task;
 use crate::stream::GpuStream;
 use se_plugin::kernel::AnyPlatform;
 use se_plugin::prelude::*;
+use std::collections::BTreeSet;
 
 /// A run of a kernel, for any platform: [`OpKernelContext::any_platform`].
 pub type Run<'a> = OpKernelContext<'a, AnyPlatform<GpuDevice>>;
@@ -108,8 +109,20 @@ impl Launch<'_> {
         }
         let (uses, shader) = self.prepare(&stream.queue.gpu, &stream.address_map, operation)?;
         stream.push(Task::Launch { op: self.op, uses, shader })?;
-        stream.counters.count(self.op);
+        stream.counters.count_bytes(self.op, self.bytes());
         Ok(())
+    }
+
+    /// Returns the bytes of its tensors, each once, and of the last again if it is in the memory of another.
+    fn bytes(&self) -> u64 {
+        let range = |operand: &Operand<'_>| match operand {
+            Operand::At(tensor, _) => (tensor.ptr().map_or(0, |ptr| ptr.address()), tensor.bytes()),
+            Operand::Bytes(ptr, bytes) => (ptr.address(), *bytes),
+            Operand::Value(_) => (0, 0),
+        };
+        let Some((last, others)) = self.operands.split_last() else { return 0 };
+        let others: BTreeSet<_> = others.iter().map(range).collect();
+        range(last).1 + others.iter().map(|(_, bytes)| bytes).sum::<u64>()
     }
 
     /// Returns the memory that it uses, and what is dispatched.

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// | `MY_GPU_FUSE` | `0`: elementwise ops that follow each other in a graph are not fused |
 /// | `MY_GPU_COOPERATIVE_MATRICES` | `0`: products of float16 are computed without the matrix units |
 /// | `MY_GPU_CACHE` | the directory for compiled programs, or `0` for none; `~/.cache/tensorflow-my-gpu` by default |
-/// | `MY_GPU_COUNTERS` | a file to which the GPU's name and how often each kernel ran are written, whenever a tensor is copied to the host |
+/// | `MY_GPU_COUNTERS` | a file to which the GPU's name, how often each kernel ran, and the bytes of its tensors are written, whenever a tensor is copied to the host |
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Settings {

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// Counts of a device's tasks by operation, for a file with one JSON object, such as `{"MatMul": 2}`. Clones share the
-/// counts.
+/// Counts of a device's tasks by operation, for a file with one JSON object, such as `{"MatMul": 2}`, or
+/// `{"MatMul": 2, "bytes": {"MatMul": 512}}` if their bytes are counted. Clones share the counts.
 #[derive(Clone, Debug)]
 pub struct Counters {
     runs: Arc<Mutex<Runs>>,
@@ -18,6 +18,7 @@ pub struct Counters {
 struct Runs {
     device_name: Option<String>,
     by_op: BTreeMap<&'static str, u64>,
+    bytes: BTreeMap<&'static str, u64>,
     is_written: bool,
     path: Option<PathBuf>,
 }
@@ -32,7 +33,8 @@ impl Counters {
             // One file for each device, since each may write at any time.
             device => with_ending(&file, &device.to_string()),
         });
-        let runs = Runs { device_name: None, by_op: BTreeMap::new(), is_written: false, path };
+        let (by_op, bytes) = (BTreeMap::new(), BTreeMap::new());
+        let runs = Runs { device_name: None, by_op, bytes, is_written: false, path };
         Self { runs: Arc::new(Mutex::new(runs)) }
     }
 
@@ -48,6 +50,12 @@ impl Counters {
         let mut runs = lock(&self.runs);
         *runs.by_op.entry(op).or_insert(0) += 1;
         runs.is_written = false;
+    }
+
+    /// Counts a run that moves this many bytes.
+    pub fn count_bytes(&self, op: &'static str, bytes: u64) {
+        *lock(&self.runs).bytes.entry(op).or_insert(0) += bytes;
+        self.count(op);
     }
 
     /// Writes the counters to the file, if there is one and something was counted. A reader sees the old
@@ -90,12 +98,22 @@ impl Runs {
                 device_name.chars().filter(plain).collect::<String>()
             );
         }
-        for (op, count) in &self.by_op {
-            let comma = if text.len() > 1 { ", " } else { "" };
-            // Names of operations are letters and digits, so there is nothing to escape.
-            let _ = write!(text, "{comma}\"{op}\": {count}");
+        write_counts(&mut text, &self.by_op);
+        if !self.bytes.is_empty() {
+            text += ", \"bytes\": {";
+            write_counts(&mut text, &self.bytes);
+            text.push('}');
         }
         text + "}\n"
+    }
+}
+
+/// Appends the members of a JSON object.
+fn write_counts(text: &mut String, counts: &BTreeMap<&'static str, u64>) {
+    for (op, count) in counts {
+        let comma = if text.ends_with('{') { "" } else { ", " };
+        // Names of operations are letters and digits, so there is nothing to escape.
+        let _ = write!(text, "{comma}\"{op}\": {count}");
     }
 }
 
@@ -126,6 +144,13 @@ mod tests {
         named.write().unwrap();
         let read = std::fs::read_to_string(folder.join("counters.2")).unwrap();
         assert_eq!(read, "{\"device\": \"a b  c\", \"AddV2\": 1}\n");
+        named.count_bytes("MatMul", 12);
+        named.count_bytes("AddV2", 3);
+        named.count_bytes("AddV2", 4);
+        named.write().unwrap();
+        let read = std::fs::read_to_string(folder.join("counters.2")).unwrap();
+        let counts = "\"AddV2\": 3, \"MatMul\": 1, \"bytes\": {\"AddV2\": 7, \"MatMul\": 12}}\n";
+        assert_eq!(read, format!("{{\"device\": \"a b  c\", {counts}"));
         std::fs::remove_dir_all(&folder).unwrap();
         let gone = Counters::new(0, Some(folder.join("counters")));
         assert!(gone.write().unwrap_err().to_string().contains("counters"));

@@ -14,7 +14,7 @@
 //! | `RUST_GPU_COOPERATIVE_MATRICES` | `0`: products of float16 are computed without the matrix units of a Vulkan GPU |
 //! | `RUST_GPU_NVIDIA_LIBRARIES` | `0`: CUDA computes without cuBLAS and cuDNN |
 //! | `RUST_GPU_CACHE` | the directory for kernels that were compiled for CUDA or OpenCL, or `0` for none. By default `~/.cache/tensorflow-rust-gpu`. Drivers of Vulkan have caches of their own |
-//! | `RUST_GPU_COUNTERS` | a file to which the GPU's name and how often each kernel ran are written, whenever a tensor is copied to the host |
+//! | `RUST_GPU_COUNTERS` | a file to which the GPU's name, how often each kernel ran, and the bytes of its tensors are written, whenever a tensor is copied to the host |
 //!
 //! The engine and the ops are those of `se-plugin-gpu`. This crate has its backends for `vulkan`, `cuda` and `opencl`, and
 //! the choice among them in `platform`.

@@ -51,7 +51,7 @@ def counted():
     PROBE.numpy()
     with open(os.environ["RUST_GPU_COUNTERS"]) as file:
         counts = json.load(file)
-    return collections.Counter({op: count for op, count in counts.items() if op != "device"})
+    return collections.Counter({op: count for op, count in counts.items() if op not in ("device", "bytes")})
 
 
 def traced(function, signature=None):

@@ -266,13 +266,10 @@ pub(super) fn counted<T>(run: impl FnOnce(&str) -> T) -> (T, BTreeMap<String, u6
     let file = tempfile::NamedTempFile::new().expect("a file");
     let path = file.path().to_str().expect("UTF-8");
     let ran = run(path);
-    let counts = std::fs::read_to_string(path).expect("the device has counted");
-    // `{"device": "…", "AddV2": 2}`
-    let counts = counts.trim().trim_matches(['{', '}']).split(", ");
-    let counts = counts.filter_map(|entry| {
-        let (name, count) = entry.split_once(": ")?;
-        Some((name.trim_matches('"').to_owned(), count.parse().ok()?))
-    });
+    let counts = std::fs::read(path).expect("the device has counted");
+    // `{"device": "…", "AddV2": 2, "bytes": {"AddV2": 24}}`
+    let counts: serde_json::Map<_, _> = serde_json::from_slice(&counts).expect("JSON");
+    let counts = counts.into_iter().filter_map(|(name, count)| Some((name, count.as_u64()?)));
     (ran, counts.collect())
 }
 

@@ -14,6 +14,7 @@ mod first_device;
 mod fork_server;
 mod gpu;
 mod gpu_cooperative;
+mod gpu_counts;
 mod gpu_cuda;
 mod gpu_lost;
 mod gpu_opencl;

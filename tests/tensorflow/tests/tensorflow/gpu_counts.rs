@@ -1,0 +1,75 @@
+//! What a training step of Keras sends to a GPU: launches, bytes, copies to the host. They are counted on a device that computes
+//! nothing, so they are exact, and no measure of time.
+
+use super::gpu::{COUNTERS, file};
+use cargo_tf_plugin::NEWEST;
+use std::collections::BTreeMap;
+use tf_plugin_tensorflow_tests::python::Python;
+use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, tensorflow};
+
+/// The counts of a step.
+#[derive(Debug, PartialEq, Eq)]
+struct Counts {
+    launches: u64,
+    /// The bytes of the tensors of all launches, in tenths of a GB.
+    tenths: u64,
+    /// Copies to the host.
+    copies: usize,
+    /// Gradients of 1 x 1 filters with stride 1 that are not a matrix product.
+    pointwise: usize,
+}
+
+/// Compares a step with the ceilings in its row of the table. A change that sends less also lowers the row, which the output shows.
+#[track_caller]
+fn sends(model: &str, expected: Counts) {
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    let python = Python::new(&tensorflow(NEWEST), &file("gpu_counts")).in_a_fork();
+    let finished = python
+        .env(LIBRARY, Plugin::of("dry-gpu").path())
+        .env("TF_PLUGIN_DEVICE_TYPE", "GPU")
+        .env(COUNTERS, scratch.path().join("counters"))
+        .arg(model)
+        .run()
+        .success();
+    finished.must_have_done(&[model]);
+    let counted = finished.stdout.lines().find_map(|line| line.strip_prefix("counts "));
+    let counted: BTreeMap<String, BTreeMap<String, u64>> =
+        serde_json::from_str(counted.expect("a line of counts")).expect("JSON");
+    let step = finished.stderr.split("--- a step").nth(1).and_then(|rest| rest.split("---").next());
+    let step = step.expect("a step");
+    let found = Counts {
+        launches: counted["launches"].values().sum(),
+        tenths: (counted["bytes"].values().sum::<u64>() + 50_000_000) / 100_000_000,
+        copies: step.matches("bytes to the host").count(),
+        pointwise: step.matches("the gradient of a 1 x 1 filter is a convolution").count(),
+    };
+    let by_op = &counted["launches"];
+    let is_more = found.launches > expected.launches
+        || found.tenths > expected.tenths
+        || found.copies > expected.copies
+        || found.pointwise > expected.pointwise;
+    assert!(!is_more, "{model} sends more than {expected:?}: {found:?}, by op {by_op:?}");
+    if found != expected {
+        eprintln!("{model} sends less: lower its row in this file to {found:?}");
+    }
+}
+
+/// Tests of models, each with its row.
+macro_rules! table {
+    ($($test:ident: $model:literal, $launches:literal, $tenths:literal, $copies:literal, $pointwise:literal;)*) => {$(
+        #[test]
+        fn $test() {
+            let (launches, tenths, copies, pointwise) = ($launches, $tenths, $copies, $pointwise);
+            sends($model, Counts { launches, tenths, copies, pointwise });
+        }
+    )*};
+}
+
+// The model, launches, tenths of a GB, copies to the host, pointwise gradients.
+table! {
+    a_transformer: "transformer", 301, 1, 4, 0;
+    efficient_net: "EfficientNetB0", 2519, 380, 12, 0;
+    mobile_net: "MobileNetV2", 1989, 315, 2, 0;
+    res_net: "ResNet50", 2349, 581, 2, 0;
+    res_net_in_mixed_precision: "ResNet50,mixed_float16", 3491, 550, 4, 0;
+}
