@@ -12,7 +12,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// How long one Python process may take. Ten times what the slowest needs on two busy cores.
-const LIMIT: Duration = Duration::from_secs(600);
+const LIMIT: Duration = Duration::from_secs(1800);
 
 /// A Python process to be. What surrounds the tests has no influence on it.
 #[derive(Debug)]
