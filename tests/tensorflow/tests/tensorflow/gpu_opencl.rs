@@ -16,7 +16,7 @@ fn run(script: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Finished 
 #[test]
 fn each_op_computes_as_on_the_cpu() {
     let device_type = [("RUST_GPU_TYPE", "RUST_GPU"), ("TF_PLUGIN_DEVICE_TYPE", "RUST_GPU")];
-    let (name, sample) = sample(192);
+    let (name, sample) = sample(96);
     let settings = [&device_type[..], &[LACKS_TYPES, (name, &sample)]].concat();
     let swept = run("refdevice_sweep", &[], &settings).done().len();
     assert!(swept > 180, "{swept} operations");
@@ -31,7 +31,7 @@ fn keras_trains_as_on_the_cpu() {
 
 #[test]
 fn the_ops_of_keras_are_on_the_device() {
-    let (name, sample) = sample(80);
+    let (name, sample) = sample(40);
     let done = run("keras_layers", &[], &[(name, &sample)]).done().len();
     assert!(done > 3, "{done} layers");
 }
