@@ -55,6 +55,19 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Apache,
+        Self::Nginx,
+        Self::Rclone,
+        Self::Wsgidav,
+        Self::OpenSsh,
+        Self::RcloneSftp,
+        Self::Vsftpd,
+        Self::Pyftpdlib,
+        Self::WebHdfs,
+    ];
+
     /// Returns the scheme of names, without TLS.
     #[must_use]
     pub fn scheme(self) -> &'static str {
@@ -291,17 +304,7 @@ mod tests {
 
     #[test]
     fn a_server_ends_when_it_is_dropped() {
-        for kind in [
-            Kind::Apache,
-            Kind::Nginx,
-            Kind::Rclone,
-            Kind::Wsgidav,
-            Kind::OpenSsh,
-            Kind::RcloneSftp,
-            Kind::Vsftpd,
-            Kind::Pyftpdlib,
-            Kind::WebHdfs,
-        ] {
+        for kind in Kind::ALL {
             let server = Server::start(kind);
             let host = server.host();
             drop(server);
