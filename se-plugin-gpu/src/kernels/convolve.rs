@@ -75,9 +75,6 @@ impl Convolution {
         out: &DeviceTensor,
     ) -> Result<()> {
         let Self { plan, each } = self;
-        if *each == 1 && plan.groups > 1 {
-            return plan.enqueue_of_channels(context, op, kind, [a, b], out);
-        }
         for tensor in [a, b, out] {
             word(tensor.len())?;
         }
@@ -86,6 +83,9 @@ impl Convolution {
         }
         if a.is_empty() || b.is_empty() {
             return fill(context, op, Operand::Value(0), out);
+        }
+        if *each == 1 && plan.groups > 1 {
+            return plan.enqueue_of_channels(context, op, kind, [a, b], out);
         }
         let cooperative = cooperative(context.stream(), a.dtype(), self.sizes(kind));
         let mut split = self.split(cooperative, kind, true);

@@ -105,11 +105,6 @@ const EACH: usize = 4;
 pub(super) enum Op {
     Normalize,
     Gradient,
-    /// Mean and variance alone.
-    Moments,
-    /// The gradient, for a scale that includes the reciprocal of the deviation.
-    #[expect(dead_code, reason = "for a graph pass that finds batch normalization")]
-    UnscaledGradient,
 }
 
 /// How the elements are divided among workgroups, and what all launches are told.
@@ -149,17 +144,14 @@ impl Stages {
         let sums = if self.has_sums { self.groups[1] } else { 0 };
         let numbers = [&self.numbers[..], &[self.across as u32, self.part as u32, sums]].concat();
         let stages: &[bool] = if self.has_sums { &[false, true] } else { &[true] };
-        let [tiles, parts, _] = self.groups;
         stages.iter().try_for_each(|&is_last| {
-            // Each workgroup adds the sums of all parts.
-            let is_of_sums = is_last && self.constants[0] == Op::Moments as u32;
             then(&Launch {
                 op,
                 shader: shader!("normalize"),
                 constants: &[&self.constants[..], &[is_last.into(), self.is_wide.into()]].concat(),
                 operands,
                 numbers: &numbers,
-                groups: [tiles, if is_of_sums { 1 } else { parts }, 1],
+                groups: self.groups,
             })
         })
     }
@@ -177,19 +169,6 @@ fn channels(shape: &[usize], others: &[&DeviceTensor]) -> Result<usize> {
         }
     }
     Ok(channels)
-}
-
-/// Computes the mean and the variance of each channel, the last axis, as 32-bit floats.
-#[expect(dead_code, reason = "for a graph pass that finds batch normalization")]
-pub(super) fn moments(
-    context: &Run<'_>,
-    op: &'static str,
-    x: &DeviceTensor,
-    [mean, variance]: [&DeviceTensor; 2],
-) -> Result<()> {
-    let norm = BatchNorm { layout: Layout::Last, epsilon: 0.0, is_training: true, factor: 1.0 };
-    let all = [x, mean, mean, mean, mean, x, mean, variance, mean, mean];
-    norm.enqueue(context, op, Op::Moments, x, mean.len(), &all.map(Operand::from))
 }
 
 /// Normalizes. `FusedBatchNormV3` has a sixth output, which only other devices use.

@@ -1,5 +1,5 @@
 #version 460
-// Batch normalization, its gradient, and mean and variance alone. The threads of a workgroup are rows of `across` neighbours, each with V channels; the
+// Batch normalization and its gradient. The threads of a workgroup are rows of `across` neighbours, each with V channels; the
 // workgroup computes a part of the elements of these channels. The first stage sums each part. In the last one each workgroup adds
 // the sums of all parts, in the same order, and computes the elements of its own. The stages are in `src/kernels/normalize.rs`.
 #extension GL_GOOGLE_include_directive : require
@@ -33,9 +33,8 @@ layout(push_constant, scalar) uniform Push {
 // Elements in a turn of a loop, which are all read before one is used: `EACH` in `src/kernels/normalize.rs`.
 const uint EACH = 4;
 
-// The gradient of the scale may be that of a scale which includes the reciprocal of the deviation.
-const uint NORMALIZE = 0, GRADIENT = 1, MOMENTS = 2, UNSCALED_GRADIENT = 3;
-const bool IS_GRADIENT = OP == GRADIENT || OP == UNSCALED_GRADIENT, IS_VARIANCE = IS_TRAINING && !IS_GRADIENT;
+const uint GRADIENT = 1;
+const bool IS_GRADIENT = OP == GRADIENT, IS_VARIANCE = IS_TRAINING && !IS_GRADIENT;
 
 // The numbers of V channels.
 vec4 floats(uint64_t at, uint i) { return IS_WIDE ? load_four(at, i / 4, T_F32) : vec4(F32(at).v[i]); }
@@ -179,24 +178,22 @@ void finish(uint channel, uint first, uint end, uint step, Sums all) {
         variance = floats(push.variance, channel);
     }
     vec4 reciprocal = reciprocal_root(variance + vec4(push.epsilon)), normal = all.second * reciprocal;
-    if (OP != MOMENTS) finish_elements(channel, first, end, step, mean, reciprocal, all.first * part, normal * part);
+    finish_elements(channel, first, end, step, mean, reciprocal, all.first * part, normal * part);
     // The first part's thread in the first row.
     if (gl_WorkGroupID.y > 0 || gl_LocalInvocationID.x >= push.across) return;
     if (IS_GRADIENT) {
-        store_floats(push.new_mean, channel, OP == GRADIENT ? normal : all.second);
+        store_floats(push.new_mean, channel, normal);
         store_floats(push.new_variance, channel, all.first);
         return;
     }
-    if (OP == NORMALIZE) {
-        store_floats(push.saved_mean, channel, mean);
-        store_floats(push.saved_variance, channel, variance);
-        // That of all inputs, of which this is a sample.
-        if (IS_TRAINING) variance = variance * (float(push.count) / max(float(push.count) - 1.0f, 1.0f));
-        if (IS_TRAINING && push.factor != 1.0f) {
-            float rest = 1.0f - push.factor;
-            mean = floats(push.mean, channel) * rest + mean * push.factor;
-            variance = floats(push.variance, channel) * rest + variance * push.factor;
-        }
+    store_floats(push.saved_mean, channel, mean);
+    store_floats(push.saved_variance, channel, variance);
+    // That of all inputs, of which this is a sample.
+    if (IS_TRAINING) variance = variance * (float(push.count) / max(float(push.count) - 1.0f, 1.0f));
+    if (IS_TRAINING && push.factor != 1.0f) {
+        float rest = 1.0f - push.factor;
+        mean = floats(push.mean, channel) * rest + mean * push.factor;
+        variance = floats(push.variance, channel) * rest + variance * push.factor;
     }
     store_floats(push.new_mean, channel, mean);
     store_floats(push.new_variance, channel, variance);
