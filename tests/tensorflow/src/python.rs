@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// How long one Python process may take. Ten times what the slowest needs on two busy cores.
+/// How long one Python process may take: some three times what the slowest needs on two busy cores.
 const LIMIT: Duration = Duration::from_secs(1800);
 
 /// A Python process to be. What surrounds the tests has no influence on it.
