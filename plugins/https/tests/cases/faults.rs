@@ -1,7 +1,7 @@
 //! Servers that refuse, break off, stall, and contradict themselves.
 
 use crate::server::{Content, Reply, Request, Server, chunked};
-use crate::{error, fs, open, read, settings};
+use crate::{error, fs, impatient, open, read, settings};
 use https::{Https, Settings};
 use std::time::{Duration, Instant, SystemTime};
 use tf_fs_plugin::prelude::*;
@@ -137,7 +137,7 @@ fn every_fault_at_every_request_passes() {
                 // A request that is dropped in favour of another may be any of them.
                 if n == k && reply.status == 206 { fault(reply, request) } else { reply }
             });
-            let outcome = read(&fs(), &server.url("f"));
+            let outcome = read(&Https::with(impatient()), &server.url("f"));
             assert!(outcome.unwrap() == *content.bytes, "{name} at request {k}");
             assert!(server.take_log().len() > requests, "{name} at request {k}");
         }
@@ -150,7 +150,7 @@ fn faults_that_stay_end_in_an_error() {
     let attempt = |(name, fault): Fault| {
         let copy = content.clone();
         let server = Server::new(move |request, _| fault(copy.reply(request), request));
-        let settings = Settings { retry_timeout: Duration::from_secs(1), ..settings() };
+        let settings = Settings { retry_timeout: Duration::from_secs(1), ..impatient() };
         let began = Instant::now();
         let (code, text) = error(read(&Https::with(settings), &server.url("f?signature=sesame")));
         let wanted = if name == "stalled" { Code::DeadlineExceeded } else { Code::Unavailable };

@@ -1,7 +1,7 @@
 //! Certificates, tokens, passwords, proxies.
 
 use crate::server::{Content, Reply, Server};
-use crate::{error, open, read, settings};
+use crate::{error, impatient, open, read, settings};
 use https::{Https, Secret, Settings};
 use std::process::Command;
 use std::time::Duration;
@@ -134,7 +134,7 @@ fn proxies_are_those_of_the_environment() {
 #[test]
 fn a_stalled_server_is_left() {
     let server = Server::new(|_, _| Reply { stall: Some(0), ..Reply::new(200).body("x") });
-    let settings = Settings { retry_timeout: Duration::from_millis(900), ..settings() };
+    let settings = Settings { retry_timeout: Duration::from_millis(900), ..impatient() };
     let (code, text) = error(open(&Https::with(settings), &server.url("f")));
     assert_eq!(code, Code::DeadlineExceeded, "{text}");
 }

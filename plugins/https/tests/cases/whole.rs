@@ -1,7 +1,7 @@
 //! Files of servers that send them only as a whole.
 
 use crate::server::{Content, Reply, Request, Server, chunked};
-use crate::{error, fs, open, read, read_in, settings};
+use crate::{error, fs, impatient, open, read, read_in, settings};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use https::{Https, Settings};
@@ -90,7 +90,7 @@ fn a_look_whether_a_file_exists_keeps_no_connection() {
         }
         open
     });
-    let fs = fs();
+    let fs = Https::with(impatient());
     for n in 0..3 {
         let url = format!("{url}/{n}");
         assert!(fs.path_exists(Uri::new(url.as_bytes())).unwrap());
@@ -173,7 +173,7 @@ fn a_whole_answer_that_nobody_opens_keeps_no_connection() {
             });
         }
     });
-    let fs = fs();
+    let fs = Https::with(impatient());
     let file = open(&fs, &url).unwrap();
     let mut bytes = [0; 1000];
     let error = file.read_at(0, &mut ReadBuf::from_slice(&mut bytes)).unwrap_err();
@@ -388,5 +388,5 @@ fn a_body_that_breaks_off_is_received_again() {
         0 => Reply { stall: Some(1000), ..content.whole() },
         _ => content.whole(),
     });
-    assert_eq!(read(&fs(), &server.url("f")).unwrap().len(), 1_000_000);
+    assert_eq!(read(&Https::with(impatient()), &server.url("f")).unwrap().len(), 1_000_000);
 }
