@@ -1,13 +1,13 @@
 //! The graph pass: fuses chains of elementwise ops into one launch.
 
 mod matcher;
+mod ops;
 
 use crate::gpus::GpuPlatform;
-use crate::kernels::elementwise::fusible;
 use crate::kernels::fused::{self, MOST_INPUTS, MOST_STEPS};
-use crate::launch::is_float;
 use crate::settings;
 use matcher::{Limits, Operand, Tree};
+use ops::Computation;
 use se_plugin::device_type;
 use se_plugin::graph::{Graph, GraphPass, Input, Node, OptimizerConfigs};
 use se_plugin::kernel::{has_kernel, host_has_op};
@@ -66,38 +66,22 @@ fn can_fuse<P: GpuPlatform>() -> bool {
 /// Fuses all trees of a graph that are on devices of this type.
 fn fuse(graph: &mut Graph<'_>, device_type: &str) -> Result<()> {
     let limits = Limits { steps: MOST_STEPS, inputs: MOST_INPUTS };
-    let trees = matcher::find(graph, |node| kind(node, device_type), limits)?;
+    let trees = matcher::find(graph, |node| device(node, device_type), limits)?;
     let mut removed = HashMap::new();
     trees.iter().try_for_each(|tree| replace(graph, tree, &mut removed))?;
     matcher::redirect(graph, &removed);
     Ok(())
 }
 
-/// Returns device and type of a node that can be fused.
-fn kind(node: &Node<'_>, device_type: &str) -> Option<(String, DType)> {
+/// Returns the device of a node that can be fused.
+fn device(node: &Node<'_>, device_type: &str) -> Option<String> {
     // A graph for an export is not placed, so its devices have no job. It must not get the plugin's op.
     if !node.is_on(device_type) || !node.device().starts_with("/job:") {
         return None;
     }
-    let (_, operands) = step(node)?;
     let inputs = node.inputs().filter(|input| matches!(input, Input::Data { .. })).count();
-    let dtype = node.attr::<DType>("T").ok()?;
-    let can = inputs == operands && is_float(dtype) && alpha(node).is_some();
-    can.then(|| (node.device().to_owned(), dtype))
-}
-
-/// Returns the number of a node's op in the shader, and how many operands it has.
-fn step(node: &Node<'_>) -> Option<(u32, usize)> {
-    let known = fusible().iter().find(|(op, ..)| *op == node.op());
-    known.map(|&(_, number, operands)| (number, operands))
-}
-
-/// Returns the node's `alpha`, or 0 if its op has none.
-fn alpha(node: &Node<'_>) -> Option<f32> {
-    match node.op() {
-        "LeakyRelu" | "LeakyReluGrad" => node.attr("alpha").ok(),
-        _ => Some(0.0),
-    }
+    let can = Computation::of(node).is_some_and(|computation| computation.inputs.len() == inputs);
+    can.then(|| node.device().to_owned())
 }
 
 /// Replaces a tree by one node, with the name of its last. Adds the removed nodes to `removed`, with their sources.
@@ -108,30 +92,39 @@ fn replace(
 ) -> Result<()> {
     let missing = || Error::internal("the graph has lost a node that was in it");
     let (mut steps, mut alphas, mut controls) = (Vec::new(), Vec::new(), BTreeSet::new());
+    let (mut types, mut dtype) = (vec![DType::Float32; tree.inputs.len()], DType::Float32);
     for (name, operands) in &tree.steps {
         let node = graph.node(name).ok_or_else(missing)?;
-        let (op, _) = step(node).ok_or_else(missing)?;
+        let computation = Computation::of(node).ok_or_else(missing)?;
         let place = |operand: &Operand| match *operand {
             Operand::Input(at) => at,
             Operand::Step(at) => MOST_INPUTS + at,
         };
+        for (operand, &of) in operands.iter().zip(&computation.inputs) {
+            if let Operand::Input(at) = *operand {
+                types[at] = of;
+            }
+        }
+        dtype = computation.output;
         let first = operands.first().map(place).ok_or_else(missing)?;
-        let second = operands.get(1).map_or(first, place);
-        steps.push(fused::Step { op, operands: [first, second] }.to_attribute());
-        alphas.push(alpha(node).ok_or_else(missing)?);
+        let operands = [first, operands.get(1).map_or(first, place)];
+        let step = fused::Step { op: computation.op, dtype, operands };
+        steps.push(i64::from(step.to_attribute()?));
+        alphas.push(computation.alpha);
         let waits = node.inputs().filter(|input| matches!(input, Input::Control { .. }));
         controls.extend(waits.map(|input| input.to_string()));
     }
     let Some(((root, _), others)) = tree.steps.split_last() else { return Ok(()) };
     let node = graph.node_mut(root).ok_or_else(missing)?;
     // Attributes that TensorFlow added begin with `_`; they stay.
-    let attributes = node.attr_names().filter(|name| *name != "T" && !name.starts_with('_'));
+    let attributes = node.attr_names().filter(|name| !name.starts_with('_'));
     for name in attributes.map(str::to_owned).collect::<Vec<_>>() {
         node.remove_attr(&name);
     }
     node.set_op(fused::OP)
         .set_inputs(tree.inputs.iter().chain(&controls))
-        .set_attr("N", tree.inputs.len() as i64)
+        .set_attr("Tinputs", types)
+        .set_attr("T", dtype)
         .set_attr("steps", steps)
         .set_attr("alphas", alphas);
     for ((name, _), sources) in others.iter().zip(tree.sources()) {

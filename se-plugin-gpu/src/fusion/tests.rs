@@ -36,23 +36,53 @@ fn the_last_node_becomes_the_whole_tree() {
     let inputs: Vec<_> = fused.inputs().map(|input| input.to_string()).collect();
     assert_eq!(inputs, ["x", "x:1", "^x"]);
     let names: Vec<_> = fused.attr_names().collect();
-    assert_eq!(names, ["T", "_output_shapes", "N", "steps", "alphas"]);
+    assert_eq!(names, ["_output_shapes", "Tinputs", "T", "steps", "alphas"]);
     assert_eq!(fused.attr::<DType>("T").unwrap(), DType::Float16);
-    assert_eq!(fused.attr::<i64>("N").unwrap(), 2);
+    assert_eq!(fused.attr::<Vec<DType>>("Tinputs").unwrap(), [DType::Float16; 2]);
     // `AddV2` of the inputs 0 and 1, then `LeakyRelu` of the first step.
-    let steps = [0x01_00_00, 0x06_06_00 | 70];
+    let steps = [0x01_01_00, 0x06_61_00 | 70];
     assert_eq!(fused.attr::<Vec<i64>>("steps").unwrap(), steps);
     assert_eq!(fused.attr::<Vec<f32>>("alphas").unwrap(), [0.0, 0.25]);
 }
 
+fn cast(node: &mut Node<'_>, from: DType, to: DType) {
+    node.set_op("Cast").set_inputs(["x"]).set_attr("SrcT", from).set_attr("DstT", to);
+}
+
+#[test]
+fn each_step_and_each_input_has_its_type() {
+    let mut nodes = chain();
+    cast(&mut nodes[1], DType::Int32, DType::Float16);
+    let mut product = node("product", "Mul", &["y:1", "leaky"]);
+    product.set_attr("T", DType::Float32);
+    let mut middle = node("middle", "Cast", &["leaky"]);
+    cast(&mut middle, DType::Float16, DType::Float32);
+    middle.set_inputs(["leaky"]);
+    product.set_inputs(["y:1", "middle"]);
+    nodes[3].set_inputs(["product"]);
+    let mut graph =
+        graph(nodes.into_iter().chain([middle, product, node("y", "Placeholder", &[])]));
+    fuse(&mut graph, "MY_GPU").unwrap();
+    let fused = graph.node("product").unwrap();
+    let inputs: Vec<_> = fused.inputs().map(|input| input.to_string()).collect();
+    assert_eq!(inputs, ["x", "y:1", "^x"]);
+    let types = fused.attr::<Vec<DType>>("Tinputs").unwrap();
+    assert_eq!(types, [DType::Int32, DType::Float32]);
+    assert_eq!(fused.attr::<DType>("T").unwrap(), DType::Float32);
+    // `Cast` to the type 1, `LeakyRelu` in it, `Cast` to the type 0, and `Mul` in that.
+    let steps = [0x00_01_00 | 40, 0x06_61_00 | 70, 0x07_70_00 | 40, 0x08_10_00 | 2];
+    assert_eq!(fused.attr::<Vec<i64>>("steps").unwrap(), steps);
+}
+
 #[test]
 fn other_nodes_stay() {
-    let changes: [fn(&mut Node<'_>); 8] = [
+    let changes: [fn(&mut Node<'_>); 9] = [
         |sum| _ = sum.set_device("/device:MY_GPU:0"),
         |sum| _ = sum.set_device(DEVICE.replace("MY_GPU", "CPU")),
         |sum| _ = sum.set_device(DEVICE.replace("GPU:0", "GPU:1")),
-        |sum| _ = sum.set_attr("T", DType::Float32),
         |sum| _ = sum.set_attr("T", DType::Int64),
+        |sum| cast(sum, DType::Float16, DType::Int32),
+        |sum| cast(sum, DType::Uint16, DType::Float16),
         |sum| _ = sum.remove_attr("T"),
         |sum| _ = sum.set_inputs(["x"]),
         |sum| _ = sum.set_op("LeakyRelu").set_inputs(["x"]),

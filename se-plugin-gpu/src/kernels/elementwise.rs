@@ -5,6 +5,9 @@ use super::*;
 /// The number of `Mul`.
 pub(super) const MUL: u32 = 2;
 
+/// The number of `Cast`.
+pub(crate) const CAST: u32 = 40;
+
 /// The ops on floats that are under `LONG` in `shaders/elementwise.glsl`.
 const LONG: &[u32] = &[11, 14, 59, 60, 61, 62, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83];
 
@@ -114,7 +117,7 @@ fn is_wide(types: [DType; 2], len: usize, axes: &[Strides<2>], operands: &[Opera
         && operands.iter().all(|operand| operand.is_multiple_of(16))
 }
 
-/// Returns the ops that can be fused: those on floats, with a result of the type of their inputs.
+/// Returns the ops that can be fused and whose inputs and result have the type `T`, a float.
 /// For each it has the name, the number and how many inputs it has.
 pub(crate) fn fusible() -> &'static [(&'static str, u32, usize)] {
     FUSIBLE
@@ -323,7 +326,7 @@ kernels! {
     "LeakyRelu" LeakyRelu [f32 = alpha] () = |run, op, alpha| unary(run, op, 70, *alpha);
     "LeakyReluGrad" LeakyReluGrad [f32 = alpha] () = |run, op, alpha| binary(run, op, 32, *alpha);
     types (SrcT = [f32, f16, bf16, i8, i32, i64, u8, bool], DstT = [f32, f16, bf16, i8, i32, i64, u8, bool])
-    "Cast" Cast () = |run, op| unary(run, op, 40, 0.0);
+    "Cast" Cast () = |run, op| unary(run, op, CAST, 0.0);
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Consecutive elementwise ops in one launch, as [`Fusion`](crate::fusion::Fusion) fuses them.
 
-use super::elementwise::{self, fusible, is_long};
+use super::elementwise::{self, CAST, fusible, is_long};
 use super::*;
 use se_plugin::kernel::{OpDefinition, OpDefinitionBuilder};
 use se_plugin::register_op;
@@ -20,51 +20,63 @@ impl OpDefinition for Definition {
     const NAME: &'static str = OP;
 
     fn define(op: &mut OpDefinitionBuilder) {
-        op.attribute("N: int >= 1")
-            .attribute("T: {half, bfloat16, float}")
-            .attribute("steps: list(int) >= 1")
-            .attribute("alphas: list(float) >= 1")
-            .input("inputs: N * T")
-            .output("output: T");
+        op.attribute(
+            "Tinputs: list({half, bfloat16, float, bool, int8, uint8, int32, int64}) >= 1",
+        )
+        .attribute("T: {half, bfloat16, float, bool}")
+        .attribute("steps: list(int) >= 1")
+        .attribute("alphas: list(float) >= 1")
+        .input("inputs: Tinputs")
+        .output("output: T");
     }
 }
 register_op!(Definition);
 
-/// An op of `shaders/elementwise.glsl`, and the places of its operands: from 0 the inputs, from
-/// [`MOST_INPUTS`] the steps before it. An op of one operand has it twice.
+/// An op of `shaders/elementwise.glsl`, the type that its result is rounded to, and the places of its operands: from 0 the
+/// inputs, from [`MOST_INPUTS`] the steps before it. An op of one operand has it twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) op: u32,
+    pub(crate) dtype: DType,
     pub(crate) operands: [usize; 2],
 }
 
+/// The types of steps.
+const TYPES: [DType; 4] = [DType::Float32, DType::Float16, DType::Bfloat16, DType::Bool];
+
 impl Step {
     /// Encodes the step for the attribute and the shader.
-    pub(crate) fn to_attribute(self) -> i64 {
+    ///
+    /// # Errors
+    /// `UNIMPLEMENTED` for a type that shaders do not have.
+    pub(crate) fn to_attribute(self) -> Result<u32> {
         let [a, b] = self.operands;
-        i64::from(self.op) | (a as i64) << 8 | (b as i64) << 16
+        Ok(self.op | element_type(self.dtype)? << 8 | (a as u32) << 12 | (b as u32) << 16)
     }
 
     /// Decodes a step. Fails with `INVALID_ARGUMENT` for a value that is not a step.
     fn of_attribute(value: i64) -> Result<Self> {
-        let byte = |at: u32| (value >> (8 * at) & 0xff) as usize;
-        let step = Self { op: byte(0) as u32, operands: [byte(1), byte(2)] };
-        let is_known = fusible().iter().any(|&(_, number, _)| number == step.op);
-        ensure!(
-            is_known && step.to_attribute() == value,
-            wrong(format!("{value} is not a step of {OP}"))
-        );
-        Ok(step)
+        let bits = |at: u32, count: u32| (value >> at & ((1 << count) - 1)) as u32;
+        let dtype = TYPES.into_iter().find(|&dtype| element_type(dtype).ok() == Some(bits(8, 4)));
+        let operands = [12, 16].map(|at| bits(at, 4) as usize);
+        let step = dtype.map(|dtype| Self { op: bits(0, 8), dtype, operands });
+        let is_step = |step: &Self| {
+            (step.op == CAST || fusible().iter().any(|&(_, number, _)| number == step.op))
+                && step.to_attribute().map(i64::from).ok() == Some(value)
+        };
+        step.filter(is_step).ok_or_else(|| wrong(format!("{value} is not a step of {OP}")))
     }
 }
 
 kernels! {
-    types (T = [f32, f16, bf16])
+    types (T = [f32, f16, bf16, bool])
     "RustGpuElementwise" Elementwise [Fused = Fused::new] () = |run, _, fused| fused.compute(run);
 }
 
 /// The attributes of a node.
 struct Fused {
+    /// Those of the inputs.
+    types: Vec<DType>,
     steps: Vec<Step>,
     alphas: Vec<f32>,
 }
@@ -73,10 +85,10 @@ impl Fused {
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         let steps = construction.attr::<Vec<i64>>("steps")?;
         let steps = steps.into_iter().map(Step::of_attribute).collect::<Result<Vec<_>>>()?;
-        let (alphas, inputs) =
-            (construction.attr::<Vec<f32>>("alphas")?, construction.attr::<i64>("N")?);
-        check(&steps, &alphas, inputs)?;
-        Ok(Self { steps, alphas })
+        let types = construction.attr::<Vec<DType>>("Tinputs")?;
+        let fused = Self { types, steps, alphas: construction.attr("alphas")? };
+        fused.check(construction.attr("T")?)?;
+        Ok(fused)
     }
 
     fn compute(&self, context: &Run<'_>) -> Result<()> {
@@ -89,8 +101,9 @@ impl Fused {
         }
         let broadcast = Broadcast::new(all)?;
         // An input that is read once can be overwritten: each element is read before its result is written.
-        let whole = shapes.iter().enumerate().filter(|(_, shape)| *shape == broadcast.shape());
-        let whole: Vec<_> = whole.map(|(at, _)| at).collect();
+        let output = context.output_dtype(0)?;
+        let fits = |at: &usize| shapes[*at] == broadcast.shape() && self.types[*at] == output;
+        let whole: Vec<_> = (0..shapes.len()).filter(fits).collect();
         let (out, forwarded) = context.forward_or_output(&whole, 0, &to_host(broadcast.shape()))?;
         let input = |at| if forwarded == Some(at) { Ok(out.clone()) } else { context.input(at) };
         let inputs = (0..shapes.len()).map(input).collect::<Result<Vec<_>>>()?;
@@ -101,29 +114,32 @@ impl Fused {
             false => self.one_by_one(context, &inputs, &out),
         }
     }
-}
 
-/// Checks that the parts of a node fit together; fails with `INVALID_ARGUMENT` for, say, an input that no step uses.
-fn check(steps: &[Step], alphas: &[f32], inputs: i64) -> Result<()> {
-    let inputs = usize::try_from(inputs).unwrap_or(usize::MAX);
-    let is_there = |at: usize, operand: usize| match operand.checked_sub(MOST_INPUTS) {
-        None => operand < inputs,
-        Some(step) => step < at,
-    };
-    let is_used = |place: usize| steps.iter().any(|step| step.operands.contains(&place));
-    let mut all = steps.iter().enumerate();
-    ensure!(
-        inputs <= MOST_INPUTS
-            && (1..=MOST_STEPS).contains(&steps.len())
-            && alphas.len() == steps.len()
-            && all.all(|(at, step)| step.operands.iter().all(|&operand| is_there(at, operand)))
-            && (0..inputs).chain((1..steps.len()).map(|step| MOST_INPUTS + step - 1)).all(is_used),
-        wrong(format!("{OP} has {inputs} inputs, {} alphas and the steps {steps:?}", alphas.len()))
-    );
-    Ok(())
-}
+    /// Checks that the parts of a node fit together; fails with `INVALID_ARGUMENT` for, say, an input that no step uses.
+    fn check(&self, output: DType) -> Result<()> {
+        let Self { types, steps, alphas } = self;
+        let is_there = |at: usize, operand: usize| match operand.checked_sub(MOST_INPUTS) {
+            None => operand < types.len(),
+            Some(step) => step < at,
+        };
+        let is_used = |place: usize| steps.iter().any(|step| step.operands.contains(&place));
+        let results = (1..steps.len()).map(|step| MOST_INPUTS + step - 1);
+        let mut all = steps.iter().enumerate();
+        ensure!(
+            types.len() <= MOST_INPUTS
+                && steps.len() <= MOST_STEPS
+                && alphas.len() == steps.len()
+                && steps.last().is_some_and(|last| last.dtype == output)
+                && all.all(|(at, step)| step.operands.iter().all(|&operand| is_there(at, operand)))
+                && (0..types.len()).chain(results).all(is_used),
+            wrong(format!(
+                "{OP} has inputs of {types:?}, {} alphas, an output of {output} and the steps {steps:?}",
+                alphas.len()
+            ))
+        );
+        Ok(())
+    }
 
-impl Fused {
     /// Computes all steps for each element in one launch.
     fn at_once(
         &self,
@@ -133,15 +149,19 @@ impl Fused {
         axes: &[Strides<MOST_INPUTS>],
     ) -> Result<()> {
         let mut constants = [0; 4 + 2 * MOST_STEPS];
+        let mut types = element_type(out.dtype())? << 24;
+        for (at, &dtype) in self.types.iter().enumerate() {
+            types |= element_type(dtype)? << (4 * at);
+        }
         constants[..4].copy_from_slice(&[
-            element_type(out.dtype())?,
+            types,
             inputs.len() as u32,
             axes.len() as u32,
             self.steps.len() as u32,
         ]);
         let (steps, alphas) = constants[4..].split_at_mut(MOST_STEPS);
         for (place, step) in steps.iter_mut().zip(&self.steps) {
-            *place = step.to_attribute() as u32;
+            *place = step.to_attribute()?;
         }
         for (place, alpha) in alphas.iter_mut().zip(&self.alphas) {
             *place = alpha.to_bits();
@@ -193,7 +213,7 @@ impl Fused {
             let broadcast = Broadcast::new([&shape(a)?, &shape(b)?])?;
             let result = match at + 1 == self.steps.len() {
                 true => out.clone(),
-                false => context.temporary(out.dtype(), &to_host(broadcast.shape()))?,
+                false => context.temporary(step.dtype, &to_host(broadcast.shape()))?,
             };
             let number = [step.op, alpha.to_bits()];
             elementwise::run(context, OP, number, [a, b], &result, broadcast.axes())?;

@@ -1,16 +1,18 @@
 #version 460
 // Several ops of `elementwise.glsl`, one after the other, for each element of up to six inputs, which are broadcast. What an op
-// gives is rounded to the type, as if it were stored and loaded.
+// gives is rounded to the type of its step, as if it were stored and loaded.
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "elementwise.glsl"
 
 layout(local_size_x = 256) in;
-layout(constant_id = 0) const uint TYPE = 0;
+// Four bits each, from the lowest: the types of the inputs, then, from bit 24, that of the output.
+layout(constant_id = 0) const uint TYPES = 0;
 layout(constant_id = 1) const uint INPUTS = 1;
 layout(constant_id = 2) const uint RANK = 1;
 layout(constant_id = 3) const uint STEPS = 1;
-// Of each step: its op, and 8 bits each for the places of its operands: from 0 the inputs, from 6 the steps before it.
+// Of each step: in 8 bits its op, in 4 its type, and in 4 each the places of its operands: from 0 the inputs, from 6 the steps
+// before it.
 layout(constant_id = 4) const uint STEP_0 = 0;
 layout(constant_id = 5) const uint STEP_1 = 0;
 layout(constant_id = 6) const uint STEP_2 = 0;
@@ -34,6 +36,8 @@ layout(constant_id = 19) const uint ALPHA_7 = 0;
 layout(push_constant, scalar) uniform Push { uint words[32]; } push;
 
 uint64_t address(uint i) { return packUint2x32(uvec2(push.words[2 * i], push.words[2 * i + 1])); }
+
+float rounded_to(float x, uint type) { return type == T_BOOL ? flag(x != 0.0f) : rounded(x, type); }
 
 // Not loops: a driver that does not unroll them would put the arrays in memory.
 #define FOR_EACH_INPUT(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5)
@@ -61,14 +65,15 @@ void main() {
             FOR_EACH_INPUT(STEP_ALONG)
         }
         float values[14];
-#define LOAD(j) if (j < INPUTS) values[j] = load(address(j), at[j], TYPE);
+#define LOAD(j) if (j < INPUTS) values[j] = load(address(j), at[j], TYPES >> 4 * j & 0xfu);
         FOR_EACH_INPUT(LOAD)
 #define RUN_STEP(k) \
         if (k < STEPS) { \
-            float a = values[STEP_##k >> 8 & 0xffu], b = values[STEP_##k >> 16]; \
-            values[6 + k] = rounded(result(STEP_##k & 0xffu, a, b, uintBitsToFloat(ALPHA_##k), TYPE), TYPE); \
+            const uint type = STEP_##k >> 8 & 0xfu; \
+            float a = values[STEP_##k >> 12 & 0xfu], b = values[STEP_##k >> 16 & 0xfu]; \
+            values[6 + k] = rounded_to(result(STEP_##k & 0xffu, a, b, uintBitsToFloat(ALPHA_##k), type), type); \
         }
         FOR_EACH_STEP(RUN_STEP)
-        store(address(INPUTS), i, TYPE, values[5 + STEPS]);
+        store(address(INPUTS), i, TYPES >> 24, values[5 + STEPS]);
     }
 }

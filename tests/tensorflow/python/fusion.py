@@ -151,24 +151,49 @@ def ops(sample):
                 return function(z) if count == 1 else function(y, z)
             # What an op computes is compared with the CPU by `refdevice_sweep.py`.
             compare(chain, inputs, "%s of %s" % (op, dtype.name), {FUSED: 1}, cpu=False)
+    casts()
+
+
+def cast(x, dtype):
+    return x if x.dtype == dtype else raw.Cast(x=x, DstT=dtype)
+
+
+def casts():
+    """Each input and each step has its own type."""
+    values = [0.0, -0.0, 1.0, -1.5, 2.5, 100.0, 7e4, 1e-6, 1.0009765625, np.inf, -np.inf, np.nan]
+    whole = [0, 1, -1, 2, 100, -128, 2049, 257, 2 ** 24 + 1, -2 ** 31 + 5]
+    for source in list(TOLERANCE) + [tf.bool, tf.int8, tf.uint8, tf.int32, tf.int64]:
+        given = values + list(random.uniform(-4, 4, 300)) if source.is_floating else np.int64(whole * 30)
+        x = tf.cast(tf.constant(given), source)
+        for target in TOLERANCE:
+            y = numbers([len(given)], target)
+            first = lambda x, y: raw.Mul(x=cast(raw.Neg(x=x), y.dtype) if x.dtype.is_floating else cast(x, y.dtype), y=y)
+            compare(first, [x, y], "from %s to %s" % (source.name, target.name), {FUSED: 1}, cpu=False)
+            if source.is_floating and source != target:
+                middle = lambda x, y: cast(raw.Tanh(x=cast(raw.Mul(x=x, y=x), y.dtype)), x.dtype)
+                compare(middle, [x, y], "from %s to %s and back" % (source.name, target.name), {FUSED: 1}, cpu=False)
 
 
 # Those in whose results errors do not grow.
 CALM = dict(one="Sigmoid Tanh Relu Relu6 Elu Softsign Erf Sin Neg Abs".split(), two="AddV2 Sub Mul Maximum Minimum".split())
 
 
-def tree(depth, leaves):
-    """A random function of a list of tensors."""
+def tree(depth, leaves, types, dtype):
+    """A random function of a list of tensors, with steps of these types and results of one of them."""
     if depth == 0 or random.random() < 0.15:
         at = int(random.integers(leaves))
-        return lambda inputs: inputs[at]
-    if random.random() < 0.4:
+        return lambda inputs: cast(inputs[at], dtype)
+    kind = random.random()
+    if kind < 0.1:
+        inner = tree(depth - 1, leaves, types, types[int(random.integers(len(types)))])
+        return lambda inputs: cast(inner(inputs), dtype)
+    if kind < 0.4:
         op = str(random.choice(CALM["one"]))
         key = "features" if op in ONE else "x"
-        inner = tree(depth - 1, leaves)
+        inner = tree(depth - 1, leaves, types, dtype)
         return lambda inputs: getattr(raw, op)(**{key: inner(inputs)})
     op = str(random.choice(CALM["two"]))
-    first, second = tree(depth - 1, leaves), tree(depth - 1, leaves)
+    first, second = (tree(depth - 1, leaves, types, dtype) for _ in range(2))
     return lambda inputs: getattr(raw, op)(x=first(inputs), y=second(inputs))
 
 
@@ -182,13 +207,15 @@ def trees(count):
         as_written(exact)
         leaves = int(random.integers(1, 8))
         chosen = [shapes[int(random.integers(len(shapes)))] for _ in range(leaves)]
-        inputs = [numbers(shape, dtype) for shape in chosen]
-        function = tree(int(random.integers(2, 6)), leaves)
+        # Half of them have inputs and steps of all types.
+        types = list(TOLERANCE) if turn % 4 < 2 else [dtype]
+        inputs = [numbers(shape, types[at % len(types)]) for at, shape in enumerate(chosen)]
+        function = tree(int(random.integers(2, 6)), leaves, types, dtype)
         whole = lambda *inputs: function(inputs)
-        signature = [tf.TensorSpec(None, dtype)] * leaves if turn % 5 == 0 else None
+        signature = [tf.TensorSpec(None, x.dtype) for x in inputs] if turn % 5 == 0 else None
         what = "tree %d of %s, shapes %r" % (turn, dtype.name, chosen)
         before = counted()[FUSED]
-        compare(whole, inputs, what, signature=signature, exact=exact)
+        compare(whole, inputs, what, signature=signature, exact=exact, limit=max(TOLERANCE[of] for of in types))
         fused += counted()[FUSED] > before
     print("%d of %s trees are fused" % (fused, count))
     check(fused > int(count) / 2, "only %d of %s trees are fused" % (fused, count))
