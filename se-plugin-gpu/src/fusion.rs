@@ -66,22 +66,22 @@ fn can_fuse<P: GpuPlatform>() -> bool {
 /// Fuses all trees of a graph that are on devices of this type.
 fn fuse(graph: &mut Graph<'_>, device_type: &str) -> Result<()> {
     let limits = Limits { steps: MOST_STEPS, inputs: MOST_INPUTS };
-    let trees = matcher::find(graph, |node| device(node, device_type), limits)?;
+    let trees = matcher::find(graph, |node| kind(node, device_type), limits)?;
     let mut removed = HashMap::new();
     trees.iter().try_for_each(|tree| replace(graph, tree, &mut removed))?;
     matcher::redirect(graph, &removed);
     Ok(())
 }
 
-/// Returns the device of a node that can be fused.
-fn device(node: &Node<'_>, device_type: &str) -> Option<String> {
+/// Returns the device of a node that can be fused, and how many steps it takes.
+fn kind(node: &Node<'_>, device_type: &str) -> Option<(String, usize)> {
     // A graph for an export is not placed, so its devices have no job. It must not get the plugin's op.
     if !node.is_on(device_type) || !node.device().starts_with("/job:") {
         return None;
     }
     let inputs = node.inputs().filter(|input| matches!(input, Input::Data { .. })).count();
-    let can = Computation::of(node).is_some_and(|computation| computation.inputs.len() == inputs);
-    can.then(|| node.device().to_owned())
+    let computation = Computation::of(node).filter(|of| of.inputs.len() == inputs)?;
+    Some((node.device().to_owned(), computation.steps()))
 }
 
 /// Replaces a tree by one node, with the name of its last. Adds the removed nodes to `removed`, with their sources.
@@ -93,24 +93,28 @@ fn replace(
     let missing = || Error::internal("the graph has lost a node that was in it");
     let (mut steps, mut alphas, mut controls) = (Vec::new(), Vec::new(), BTreeSet::new());
     let (mut types, mut dtype) = (vec![DType::Float32; tree.inputs.len()], DType::Float32);
+    // The places of the nodes' results.
+    let mut results = Vec::new();
     for (name, operands) in &tree.steps {
         let node = graph.node(name).ok_or_else(missing)?;
         let computation = Computation::of(node).ok_or_else(missing)?;
         let place = |operand: &Operand| match *operand {
             Operand::Input(at) => at,
-            Operand::Step(at) => MOST_INPUTS + at,
+            Operand::Step(at) => results[at],
         };
+        let places: Vec<_> = operands.iter().map(place).collect();
         for (operand, &of) in operands.iter().zip(&computation.inputs) {
             if let Operand::Input(at) = *operand {
                 types[at] = of;
             }
         }
         dtype = computation.output;
-        let first = operands.first().map(place).ok_or_else(missing)?;
-        let operands = [first, operands.get(1).map_or(first, place)];
-        let step = fused::Step { op: computation.op, dtype, operands };
-        steps.push(i64::from(step.to_attribute()?));
-        alphas.push(computation.alpha);
+        for operands in computation.operands(&places, MOST_INPUTS + steps.len()) {
+            let step = fused::Step { op: computation.op, dtype, operands };
+            steps.push(i64::from(step.to_attribute()?));
+            alphas.push(computation.alpha);
+        }
+        results.push(MOST_INPUTS + steps.len() - 1);
         let waits = node.inputs().filter(|input| matches!(input, Input::Control { .. }));
         controls.extend(waits.map(|input| input.to_string()));
     }

@@ -55,13 +55,14 @@ const REFERENCES: [&str; 6] =
     ["Variable", "VariableV2", "TemporaryVariable", "InplaceUpdate", "InplaceAdd", "InplaceSub"];
 
 /// Returns the trees of at least two nodes in a graph. Nodes with the same `kind` can be in one
-/// tree, and those without a kind are in none. Their ops have one output and no side effects.
+/// tree, and those without a kind are in none. With it comes how many steps a node takes. The ops
+/// have one output and no side effects.
 ///
 /// # Errors
 /// Fails if TensorFlow does not say which nodes must stay.
 pub(crate) fn find<K: PartialEq>(
     graph: &Graph<'_>,
-    kind: impl Fn(&Node<'_>) -> Option<K>,
+    kind: impl Fn(&Node<'_>) -> Option<(K, usize)>,
     limits: Limits,
 ) -> Result<Vec<Tree>> {
     let nodes: Vec<_> = graph.nodes().collect();
@@ -88,7 +89,7 @@ pub(crate) fn find<K: PartialEq>(
 struct Search<'g, 'a, K> {
     graph: &'g Graph<'a>,
     nodes: Vec<&'g Node<'a>>,
-    kinds: Vec<Option<K>>,
+    kinds: Vec<Option<(K, usize)>>,
     limits: Limits,
     places: HashMap<&'g str, usize>,
     /// For each node the nodes that use its first output, once for each use.
@@ -105,7 +106,7 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
     fn new(
         graph: &'g Graph<'a>,
         nodes: Vec<&'g Node<'a>>,
-        kinds: Vec<Option<K>>,
+        kinds: Vec<Option<(K, usize)>>,
         limits: Limits,
     ) -> Self {
         let places: HashMap<_, _> =
@@ -180,9 +181,11 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
 
     fn can_join(&self, candidate: usize, members: &[usize]) -> Result<bool> {
         let together = [members, &[candidate]].concat();
-        let can = together.len() <= self.limits.steps
+        let kind = |node: usize| self.kinds[node].as_ref().map(|(kind, _)| kind);
+        let steps = together.iter().filter_map(|&node| Some(self.kinds[node].as_ref()?.1));
+        let can = steps.sum::<usize>() <= self.limits.steps
             && !members.contains(&candidate)
-            && self.kinds[candidate] == self.kinds[members[0]]
+            && kind(candidate) == kind(members[0])
             && !self.is_named[candidate]
             && self.users[candidate].iter().all(|user| members.contains(user))
             && self.inputs(&together).len() <= self.limits.inputs

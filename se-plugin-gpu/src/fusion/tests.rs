@@ -40,7 +40,7 @@ fn the_last_node_becomes_the_whole_tree() {
     assert_eq!(fused.attr::<DType>("T").unwrap(), DType::Float16);
     assert_eq!(fused.attr::<Vec<DType>>("Tinputs").unwrap(), [DType::Float16; 2]);
     // `AddV2` of the inputs 0 and 1, then `LeakyRelu` of the first step.
-    let steps = [0x01_01_00, 0x06_61_00 | 70];
+    let steps = [0x01_01_00, 0x66_61_00 | 70];
     assert_eq!(fused.attr::<Vec<i64>>("steps").unwrap(), steps);
     assert_eq!(fused.attr::<Vec<f32>>("alphas").unwrap(), [0.0, 0.25]);
 }
@@ -70,8 +70,79 @@ fn each_step_and_each_input_has_its_type() {
     assert_eq!(types, [DType::Int32, DType::Float32]);
     assert_eq!(fused.attr::<DType>("T").unwrap(), DType::Float32);
     // `Cast` to the type 1, `LeakyRelu` in it, `Cast` to the type 0, and `Mul` in that.
-    let steps = [0x00_01_00 | 40, 0x06_61_00 | 70, 0x07_70_00 | 40, 0x08_10_00 | 2];
+    let steps = [0x00_01_00 | 40, 0x66_61_00 | 70, 0x77_70_00 | 40, 0x18_10_00 | 2];
     assert_eq!(fused.attr::<Vec<i64>>("steps").unwrap(), steps);
+}
+
+/// Fuses nodes, and returns steps, types of inputs and type of output of a node.
+fn steps_of(
+    name: &str,
+    nodes: impl IntoIterator<Item = Node<'static>>,
+) -> (Vec<i64>, Vec<DType>, DType) {
+    let mut graph = graph(nodes);
+    fuse(&mut graph, "MY_GPU").unwrap();
+    let fused = graph.node(name).unwrap();
+    assert_eq!(fused.op(), fused::OP);
+    let [steps, types] = ["steps", "Tinputs"];
+    (fused.attr(steps).unwrap(), fused.attr(types).unwrap(), fused.attr("T").unwrap())
+}
+
+#[test]
+fn a_predicate_chooses() {
+    let mut both = node("both", "LogicalAnd", &["less", "finite"]);
+    both.remove_attr("T");
+    let nodes = [
+        node("less", "Less", &["x", "y"]),
+        node("finite", "IsFinite", &["x"]),
+        both,
+        node("choice", "SelectV2", &["both", "z", "x"]),
+        node("out", "MatMul", &["choice", "choice"]),
+    ];
+    let (steps, types, output) = steps_of("choice", nodes);
+    // The inputs are x, y and z; the first two steps are in any order.
+    assert_eq!(types, [DType::Float16; 3]);
+    assert_eq!(output, DType::Float16);
+    assert_eq!((steps.len(), steps[3]), (4, 0x02_81_00 | 91));
+    assert_eq!(steps[2] & 0xfff, 0xb00 | 33);
+}
+
+#[test]
+fn equality_is_fused_if_shapes_must_fit() {
+    let nodes = |must_fit: bool| {
+        let mut equal = node("equal", "Equal", &["x", "y"]);
+        equal.set_attr("incompatible_shape_error", must_fit);
+        [equal, node("not", "LogicalNot", &["equal"]), node("out", "All", &["not"])]
+    };
+    let (steps, types, output) = steps_of("not", nodes(true));
+    assert_eq!(steps, [0x01_0b_00 | 19, 0x66_6b_00 | 71]);
+    assert_eq!((types, output), (vec![DType::Float16; 2], DType::Bool));
+    let mut graph = graph(nodes(false));
+    fuse(&mut graph, "MY_GPU").unwrap();
+    assert_eq!(graph.node("not").unwrap().op(), "LogicalNot");
+}
+
+#[test]
+fn sums_and_biases_are_steps() {
+    let nodes = |count: usize, dtype: DType, format: &str| {
+        let inputs = ["x", "y", "z", "w"];
+        let mut sum = node("sum", "AddN", &inputs[..count]);
+        sum.set_attr("N", count as i64).set_attr("T", dtype);
+        let mut bias = node("bias", "BiasAdd", &["sum", "b"]);
+        bias.set_attr("data_format", format.to_owned()).set_attr("T", dtype);
+        [sum, bias, node("out", "MatMul", &["bias", "bias"])]
+    };
+    let (steps, ..) = steps_of("bias", nodes(2, DType::Float16, "NHWC"));
+    assert_eq!(steps, [0x01_01_00 | 93, 0x62_61_00 | 92]);
+    // One more at a time.
+    let (steps, ..) = steps_of("bias", nodes(4, DType::Float32, "NHWC"));
+    assert_eq!(steps, [0x01_00_00 | 93, 0x62_60_00 | 93, 0x73_70_00 | 93, 0x84_80_00 | 92]);
+    for (count, dtype, format) in
+        [(3, DType::Float16, "NHWC"), (2, DType::Float32, "NCHW"), (1, DType::Float32, "NHWC")]
+    {
+        let mut graph = graph(nodes(count, dtype, format));
+        fuse(&mut graph, "MY_GPU").unwrap();
+        assert_eq!(graph.node("bias").unwrap().op(), "BiasAdd", "{count} {dtype} {format}");
+    }
 }
 
 #[test]

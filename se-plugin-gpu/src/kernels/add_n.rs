@@ -1,9 +1,21 @@
 //! Sums of several tensors: `shaders/add_n.comp`.
 
 use super::*;
+use std::fmt;
 
 /// The most tensors in a launch.
 const MOST: usize = 12;
+
+/// Fails with `INVALID_ARGUMENT` if two inputs have different shapes.
+pub(super) fn check<T: fmt::Debug + PartialEq>(op: &str, one: &[T], other: &[T]) -> Result<()> {
+    ensure!(
+        one == other,
+        wrong(format!(
+            "Inputs to operation {op} must have the same size and shape: {one:?} != {other:?}"
+        ))
+    );
+    Ok(())
+}
 
 /// Enqueues the sum of at most [`MOST`] tensors of one shape.
 fn add(
@@ -38,12 +50,7 @@ kernels! {
     "AddN" AddN () = |run, op| {
         let parts = inputs(run, "inputs")?;
         let [first, rest @ ..] = &parts[..] else { return Err(wrong("there is nothing to add")) };
-        if let Some(other) = rest.iter().find(|part| part.shape() != first.shape()) {
-            let (one, other) = (first.shape(), other.shape());
-            return Err(wrong(format!(
-                "Inputs to operation {op} must have the same size and shape: {one:?} != {other:?}"
-            )));
-        }
+        rest.iter().try_for_each(|other| check(op, first.shape(), other.shape()))?;
         if rest.is_empty() {
             return run.set_output(0, first);
         }

@@ -81,7 +81,7 @@ impl Program {
 /// # Errors
 /// `NOT_FOUND` for an op that is not elementwise; those of the kernel.
 pub fn elementwise(op: &'static str, dtype: DType, len: usize) -> Result<Program> {
-    let known = elementwise::fusible().iter().find(|(name, ..)| *name == op);
+    let known = elementwise::FUSIBLE.iter().find(|(name, ..)| *name == op);
     let &(_, number, _) = known.ok_or_else(|| Error::not_found(format!("no op `{op}`")))?;
     let axes = [Strides { len, strides: [1, 1] }];
     elementwise::with(op, [number, 0], [dtype; 2], len, &axes, &[], Program::of)

@@ -10,12 +10,7 @@ kernels! {
     "BiasAdd" BiasAdd [Layout = Layout::of] () = |context, op, layout| {
         let (input, bias) = (context.input(0)?, context.input(1)?);
         let (shape, mut bias_shape) = (shape(&input)?, shape(&bias)?);
-        let axis = channels(*layout, &shape)?;
-        if bias_shape.len() != 1 || shape[axis] != bias_shape[0] {
-            return Err(wrong(format!(
-                "Must provide as many biases as the channel dimension of the input tensor: {bias_shape:?} vs. {shape:?}"
-            )));
-        }
+        let axis = check(*layout, &shape, &bias_shape)?;
         bias_shape.resize(shape.len() - axis, 1);
         let broadcast = Broadcast::new([&shape, &bias_shape])?;
         let out = output(context, 0, broadcast.shape())?;
@@ -28,6 +23,21 @@ kernels! {
         let axes: Vec<_> = (0..shape.len()).filter(|&axis| axis != channel).collect();
         sum(context, op, &gradient, &axes, &output(context, 0, &[shape[channel]])?)
     };
+}
+
+/// Returns the axis of the channels, if the shapes are those of `BiasAdd`.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for another number of biases than of channels.
+pub(super) fn check(layout: Layout, shape: &[usize], bias_shape: &[usize]) -> Result<usize> {
+    let axis = channels(layout, shape)?;
+    ensure!(
+        bias_shape.len() == 1 && shape[axis] == bias_shape[0],
+        wrong(format!(
+            "Must provide as many biases as the channel dimension of the input tensor: {bias_shape:?} vs. {shape:?}"
+        ))
+    );
+    Ok(axis)
 }
 
 /// Returns the axis of the channels.

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// The number of `Add`.
+pub(super) const ADD: u32 = 0;
+
 /// The number of `Mul`.
 pub(super) const MUL: u32 = 2;
 
@@ -117,29 +120,27 @@ fn is_wide(types: [DType; 2], len: usize, axes: &[Strides<2>], operands: &[Opera
         && operands.iter().all(|operand| operand.is_multiple_of(16))
 }
 
-/// Returns the ops that can be fused and whose inputs and result have the type `T`, a float.
-/// For each it has the name, the number and how many inputs it has.
-pub(crate) fn fusible() -> &'static [(&'static str, u32, usize)] {
-    FUSIBLE
-}
-
-/// Defines kernels with the numbers of their ops, a line each; those that can be fused are also listed.
+/// Defines kernels with the numbers of their ops, a line each. Those that can be fused are also in a table, with other ops before them.
 macro_rules! elementwise {
     (fn $list:ident; $(types $types:tt $($op:literal $name:ident = $body:ident $number:literal;)*)*) => {
         kernels! {fn $list; $(
             types (T = $types) $($op $name () = |run, op| $body(run, op, $number, 0.0);)*
         )*}
     };
-    (fusible: $($others:literal = $other_body:ident $other_number:literal;)*
+    (fn $list:ident; $(#[$doc:meta])* $table:ident: $($others:literal = $other_body:ident $other_number:literal;)*
      $(types $types:tt $($op:literal $name:ident = $body:ident $number:literal;)*)*) => {
-        elementwise! {fn kernels; $(types $types $($op $name = $body $number;)*)*}
+        elementwise! {fn $list; $(types $types $($op $name = $body $number;)*)*}
 
-        const FUSIBLE: &[(&str, u32, usize)] = &[
+        $(#[$doc])*
+        pub(crate) const $table: &[Fusible] = &[
             $(($others, $other_number, operands!($other_body)),)*
             $($(($op, $number, operands!($body)),)*)*
         ];
     };
 }
+
+/// An op that can be fused: its name, its number, and how many inputs it has.
+type Fusible = (&'static str, u32, usize);
 
 macro_rules! operands {
     (unary) => {
@@ -151,7 +152,9 @@ macro_rules! operands {
 }
 
 elementwise! {
-    fusible:
+    fn kernels;
+    /// The ops whose inputs and result have the type `T`, a float.
+    FUSIBLE:
     "LeakyRelu" = unary 70;
     "LeakyReluGrad" = binary 32;
 
@@ -240,7 +243,12 @@ elementwise! {
 }
 
 elementwise! {
-    fn others;
+    fn predicates;
+    /// The ops whose inputs have the type `T`, and whose result is a bool.
+    PREDICATES:
+    "Equal" = binary 19;
+    "NotEqual" = binary 20;
+
     types [f32, f16, bf16]
     "IsNan" IsNan = unary 67;
     "IsInf" IsInf = unary 68;
@@ -251,7 +259,10 @@ elementwise! {
     "LessEqual" LessEqual = binary 16;
     "Greater" Greater = binary 17;
     "GreaterEqual" GreaterEqual = binary 18;
+}
 
+elementwise! {
+    fn others;
     types [i8, i16, i32, i64, u8, u16, u32, u64]
     "BitwiseAnd" BitwiseAnd = binary 84;
     "BitwiseOr" BitwiseOr = binary 85;
@@ -286,12 +297,20 @@ pub(super) fn add(
     with(op, [number, 0], [dtype; 2], len, &axes, &operands, |launch| launch.enqueue(context))
 }
 
+const AND: u32 = 33;
+const OR: u32 = 34;
+const NOT: u32 = 71;
+
+/// The ops on bools.
+pub(crate) const LOGICAL: &[Fusible] =
+    &[("LogicalAnd", AND, 2), ("LogicalOr", OR, 2), ("LogicalNot", NOT, 1)];
+
 kernels! {
     fn logical;
     types ()
-    "LogicalAnd" LogicalAnd () = |run, op| binary(run, op, 33, 0.0);
-    "LogicalOr" LogicalOr () = |run, op| binary(run, op, 34, 0.0);
-    "LogicalNot" LogicalNot () = |run, op| unary(run, op, 71, 0.0);
+    "LogicalAnd" LogicalAnd () = |run, op| binary(run, op, AND, 0.0);
+    "LogicalOr" LogicalOr () = |run, op| binary(run, op, OR, 0.0);
+    "LogicalNot" LogicalNot () = |run, op| unary(run, op, NOT, 0.0);
 }
 
 const EQUAL: u32 = 19;

@@ -1,6 +1,7 @@
 //! Consecutive elementwise ops in one launch, as [`Fusion`](crate::fusion::Fusion) fuses them.
 
-use super::elementwise::{self, CAST, fusible, is_long};
+use super::data_format::Layout;
+use super::elementwise::{self, ADD, CAST, FUSIBLE, LOGICAL, PREDICATES, is_long};
 use super::*;
 use se_plugin::kernel::{OpDefinition, OpDefinitionBuilder};
 use se_plugin::register_op;
@@ -32,13 +33,18 @@ impl OpDefinition for Definition {
 }
 register_op!(Definition);
 
-/// An op of `shaders/elementwise.glsl`, the type that its result is rounded to, and the places of its operands: from 0 the
-/// inputs, from [`MOST_INPUTS`] the steps before it. An op of one operand has it twice.
+/// The numbers of ops that are not in `shaders/elementwise.glsl`: a choice by the first operand, and sums with checks of shapes.
+pub(crate) const SELECT: u32 = 91;
+pub(crate) const BIAS_ADD: u32 = 92;
+pub(crate) const ADD_N: u32 = 93;
+
+/// An op of `shaders/elementwise.glsl` or of those above, the type that its result is rounded to, and the places of its
+/// operands: from 0 the inputs, from [`MOST_INPUTS`] the steps before it. An op of fewer operands repeats its first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) op: u32,
     pub(crate) dtype: DType,
-    pub(crate) operands: [usize; 2],
+    pub(crate) operands: [usize; 3],
 }
 
 /// The types of steps.
@@ -50,21 +56,31 @@ impl Step {
     /// # Errors
     /// `UNIMPLEMENTED` for a type that shaders do not have.
     pub(crate) fn to_attribute(self) -> Result<u32> {
-        let [a, b] = self.operands;
-        Ok(self.op | element_type(self.dtype)? << 8 | (a as u32) << 12 | (b as u32) << 16)
+        let [a, b, c] = self.operands.map(|operand| operand as u32);
+        Ok(self.op | element_type(self.dtype)? << 8 | a << 12 | b << 16 | c << 20)
     }
 
     /// Decodes a step. Fails with `INVALID_ARGUMENT` for a value that is not a step.
     fn of_attribute(value: i64) -> Result<Self> {
         let bits = |at: u32, count: u32| (value >> at & ((1 << count) - 1)) as u32;
         let dtype = TYPES.into_iter().find(|&dtype| element_type(dtype).ok() == Some(bits(8, 4)));
-        let operands = [12, 16].map(|at| bits(at, 4) as usize);
+        let operands = [12, 16, 20].map(|at| bits(at, 4) as usize);
         let step = dtype.map(|dtype| Self { op: bits(0, 8), dtype, operands });
         let is_step = |step: &Self| {
-            (step.op == CAST || fusible().iter().any(|&(_, number, _)| number == step.op))
+            let mut elementwise = [FUSIBLE, PREDICATES, LOGICAL].into_iter().flatten();
+            ([CAST, SELECT, BIAS_ADD, ADD_N].contains(&step.op)
+                || elementwise.any(|&(_, number, _)| number == step.op))
                 && step.to_attribute().map(i64::from).ok() == Some(value)
         };
         step.filter(is_step).ok_or_else(|| wrong(format!("{value} is not a step of {OP}")))
+    }
+
+    /// Returns the number of its op in the shaders.
+    fn number(&self) -> u32 {
+        match self.op {
+            BIAS_ADD | ADD_N => ADD,
+            op => op,
+        }
     }
 }
 
@@ -95,6 +111,7 @@ impl Fused {
         // The inputs are not held here, which would count as uses.
         let shapes = (0..context.input_count()).map(|at| shape(&context.input(at)?));
         let shapes = shapes.collect::<Result<Vec<_>>>()?;
+        self.check_shapes(&shapes)?;
         let mut all: [&[usize]; MOST_INPUTS] = [&[]; MOST_INPUTS];
         for (place, shape) in all.iter_mut().zip(&shapes) {
             *place = shape;
@@ -140,6 +157,28 @@ impl Fused {
         Ok(())
     }
 
+    /// Checks the shapes of the ops that do not broadcast all shapes.
+    fn check_shapes(&self, inputs: &[Shape]) -> Result<()> {
+        if !self.steps.iter().any(|step| matches!(step.op, BIAS_ADD | ADD_N)) {
+            return Ok(());
+        }
+        let mut results: Vec<Shape> = Vec::new();
+        for step in &self.steps {
+            let [a, b, c] = step.operands.map(|place| match place.checked_sub(MOST_INPUTS) {
+                None => &inputs[place],
+                Some(step) => &results[step],
+            });
+            match step.op {
+                BIAS_ADD => _ = bias::check(Layout::Last, a, b)?,
+                ADD_N => add_n::check("AddN", a, b)?,
+                _ => {}
+            }
+            let result = shapes::broadcast_shape(&shapes::broadcast_shape(a, b)?, c)?;
+            results.push(result);
+        }
+        Ok(())
+    }
+
     /// Computes all steps for each element in one launch.
     fn at_once(
         &self,
@@ -161,7 +200,7 @@ impl Fused {
         ]);
         let (steps, alphas) = constants[4..].split_at_mut(MOST_STEPS);
         for (place, step) in steps.iter_mut().zip(&self.steps) {
-            *place = step.to_attribute()?;
+            *place = Step { op: step.number(), ..*step }.to_attribute()?;
         }
         for (place, alpha) in alphas.iter_mut().zip(&self.alphas) {
             *place = alpha.to_bits();
@@ -209,14 +248,19 @@ impl Fused {
                 None => &inputs[place],
                 Some(step) => &results[step],
             };
-            let [a, b] = step.operands.map(operand);
-            let broadcast = Broadcast::new([&shape(a)?, &shape(b)?])?;
+            let [a, b, c] = step.operands.map(operand);
+            let broadcast = Broadcast::new([&shape(a)?, &shape(b)?, &shape(c)?])?;
             let result = match at + 1 == self.steps.len() {
                 true => out.clone(),
                 false => context.temporary(step.dtype, &to_host(broadcast.shape()))?,
             };
-            let number = [step.op, alpha.to_bits()];
-            elementwise::run(context, OP, number, [a, b], &result, broadcast.axes())?;
+            if step.op == SELECT {
+                select::run(context, OP, [a, b, c], &result, broadcast.axes())?;
+            } else {
+                let broadcast = Broadcast::new([&shape(a)?, &shape(b)?])?;
+                let number = [step.number(), alpha.to_bits()];
+                elementwise::run(context, OP, number, [a, b], &result, broadcast.axes())?;
+            }
             results.push(result);
         }
         Ok(())

@@ -26,8 +26,19 @@ fn select(context: &Run<'_>, op: &'static str, by_row: bool) -> Result<()> {
     }
     let broadcast = Broadcast::new([&c_shape, &a_shape, &b_shape])?;
     let out = output(context, 0, broadcast.shape())?;
+    run(context, op, [&condition, &a, &b], &out, broadcast.axes())
+}
+
+/// Enqueues the choice between `a` and `b` along these axes.
+pub(super) fn run(
+    context: &Run<'_>,
+    op: &'static str,
+    [condition, a, b]: [&DeviceTensor; 3],
+    out: &DeviceTensor,
+    axes: &[Strides<3>],
+) -> Result<()> {
     let mut numbers = vec![word(out.len())?];
-    for axis in broadcast.axes() {
+    for axis in axes {
         // Each axis is dense, or repeated: its steps follow from the axes behind it.
         let goes_on = axis.strides.map(|stride| u32::from(stride != 0));
         numbers.extend([axis.len as u32, goes_on[0] | goes_on[1] << 1 | goes_on[2] << 2]);
@@ -35,8 +46,8 @@ fn select(context: &Run<'_>, op: &'static str, by_row: bool) -> Result<()> {
     Launch {
         op,
         shader: shader!("select"),
-        constants: &[bytes(&out)?, broadcast.axes().len() as u32],
-        operands: &[(&condition).into(), (&a).into(), (&b).into(), (&out).into()],
+        constants: &[bytes(out)?, axes.len() as u32],
+        operands: &[condition.into(), a.into(), b.into(), out.into()],
         numbers: &numbers,
         groups: groups(out.len()),
     }

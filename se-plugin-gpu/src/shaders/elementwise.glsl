@@ -154,9 +154,6 @@ precise COMPUTE compute(uint op, int64_t a, int64_t b, float number, uint type) 
         case 5: return min(a, b);
         case 7: return quotient(a, b, type);
         case 8: return b == 0 ? b : MINUS(a, TIMES(quotient(a, b, type), b));
-        case 33: return flag(a != 0 && b != 0);
-        case 34: return flag(a != 0 || b != 0);
-        case 71: return flag(a == 0);
         case 84: return a & b;
         case 85: return a | b;
         case 86: return a ^ b;
@@ -184,10 +181,13 @@ precise COMPUTE result(uint op, COMPUTE a, COMPUTE b, float number, uint type) {
         case 18: return flag(a >= b);
         case 19: return flag(a == b);
         case 20: return flag(a != b);
+        case 33: return flag(a != COMPUTE(0) && b != COMPUTE(0));
+        case 34: return flag(a != COMPUTE(0) || b != COMPUTE(0));
         case 41: return NEGATIVE(a);
         case 42: return abs(a);
         case 43: return TIMES(a, a);
         case 44: return a > COMPUTE(0) ? COMPUTE(1) : a < COMPUTE(0) ? COMPUTE(-1) : a;
+        case 71: return flag(a == COMPUTE(0));
         case 72: return COMPUTE(0);
         case 73: return COMPUTE(1);
     }

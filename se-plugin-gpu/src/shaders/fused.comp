@@ -37,6 +37,9 @@ layout(push_constant, scalar) uniform Push { uint words[32]; } push;
 
 uint64_t address(uint i) { return packUint2x32(uvec2(push.words[2 * i], push.words[2 * i + 1])); }
 
+// The number of the op with three operands.
+const uint SELECT = 91;
+
 float rounded_to(float x, uint type) { return type == T_BOOL ? flag(x != 0.0f) : rounded(x, type); }
 
 // Not loops: a driver that does not unroll them would put the arrays in memory.
@@ -71,7 +74,8 @@ void main() {
         if (k < STEPS) { \
             const uint type = STEP_##k >> 8 & 0xfu; \
             float a = values[STEP_##k >> 12 & 0xfu], b = values[STEP_##k >> 16 & 0xfu]; \
-            values[6 + k] = rounded_to(result(STEP_##k & 0xffu, a, b, uintBitsToFloat(ALPHA_##k), type), type); \
+            if ((STEP_##k & 0xffu) == SELECT) values[6 + k] = a != 0.0f ? b : values[STEP_##k >> 20]; \
+            else values[6 + k] = rounded_to(result(STEP_##k & 0xffu, a, b, uintBitsToFloat(ALPHA_##k), type), type); \
         }
         FOR_EACH_STEP(RUN_STEP)
         store(address(INPUTS), i, TYPES >> 24, values[5 + STEPS]);

@@ -152,10 +152,52 @@ def ops(sample):
             # What an op computes is compared with the CPU by `refdevice_sweep.py`.
             compare(chain, inputs, "%s of %s" % (op, dtype.name), {FUSED: 1}, cpu=False)
     casts()
+    choices()
 
 
 def cast(x, dtype):
     return x if x.dtype == dtype else raw.Cast(x=x, DstT=dtype)
+
+
+COMPARISONS = "Less LessEqual Greater GreaterEqual Equal NotEqual".split()
+
+
+def choices():
+    """Comparisons, logical ops and `SelectV2`; sums and biases."""
+    special = [0.0, -0.0, 1.0, -1.0, 2.5, np.inf, -np.inf, np.nan]
+    for dtype in TOLERANCE:
+        x, y = (tf.constant(part.reshape(-1, 4), dtype) for part in np.meshgrid(special, special))
+        for op in COMPARISONS:
+            compare_ = lambda x, y, op=op: getattr(raw, op)(x=x, y=y)
+            for what, function in [
+                ("middle", lambda x, y: raw.SelectV2(condition=compare_(raw.Neg(x=x), y), t=x, e=raw.Mul(x=x, y=y))),
+                ("end", lambda x, y: compare_(raw.Neg(x=x), y)),
+                ("number", lambda x, y: raw.Mul(x=cast(compare_(x, y), x.dtype), y=x)),
+                ("row", lambda x, y: raw.SelectV2(condition=compare_(raw.Neg(x=x), y[:1]), t=y[:1], e=raw.Neg(x=x[:, :1])))]:
+                expected = None if what == "row" else {FUSED: 1}
+                compare(function, [x, y], "%s of %s, %s" % (op, dtype.name, what), expected, cpu=False)
+        flags = lambda x, y: raw.LogicalNot(x=raw.LogicalOr(
+            x=raw.LogicalAnd(x=raw.IsFinite(x=x), y=raw.Greater(x=y, y=x)),
+            y=raw.Equal(x=raw.IsNan(x=x), y=raw.IsInf(x=y))))
+        compare(flags, [x, y], "flags of %s" % dtype.name, {FUSED: 1}, cpu=False)
+        given = lambda x, y, flag: raw.SelectV2(condition=raw.LogicalNot(x=flag), t=cast(cast(x, tf.bool), x.dtype), e=y)
+        compare(given, [x, y, tf.constant([True, False, False, True])], "given flags of %s" % dtype.name, {FUSED: 1}, cpu=False)
+        x, y, z = (numbers((2, 3, 5), dtype) for _ in range(3))
+        two = lambda x, y: raw.AddN(inputs=[raw.Neg(x=x), y])
+        compare(two, [x, y], "a sum of two of %s" % dtype.name, {FUSED: 1})
+        three = lambda x, y, z: raw.Neg(x=raw.AddN(inputs=[x, y, z]))
+        compare(three, [x, y, z], "a sum of three of %s" % dtype.name, {FUSED: 1} if dtype == tf.float32 else {"AddN": 1, "Neg": 1})
+        biased = lambda x, bias: raw.Relu(features=raw.BiasAdd(value=x, bias=bias))
+        compare(biased, [x, numbers((5,), dtype)], "a bias of %s" % dtype.name, {FUSED: 1})
+    # They would broadcast.
+    for what, function, shapes_ in [("as many biases", biased, [(3, 5), (1,)]), ("as many biases", biased, [(3, 1), (5,)]),
+                                    ("at least 2D", biased, [(5,), (5,)]), ("same size and shape", two, [(3, 5), (5,)])]:
+        try:
+            traced(function, [tf.TensorSpec(None, dtype)] * 2)(*on(DEVICE, [numbers(shape, dtype) for shape in shapes_]))
+        except tf.errors.InvalidArgumentError as error:
+            check(what in str(error), "the error is %s" % error)
+        else:
+            sys.exit("%r fit" % (shapes_,))
 
 
 def casts():
@@ -187,6 +229,15 @@ def tree(depth, leaves, types, dtype):
     if kind < 0.1:
         inner = tree(depth - 1, leaves, types, types[int(random.integers(len(types)))])
         return lambda inputs: cast(inner(inputs), dtype)
+    if kind < 0.2:
+        # A minimum or a maximum, or one of two that are equal.
+        op = str(random.choice(COMPARISONS))
+        first, second = (tree(depth - 1, leaves, types, dtype) for _ in range(2))
+
+        def choice(inputs):
+            x, y = first(inputs), second(inputs)
+            return raw.SelectV2(condition=getattr(raw, op)(x=x, y=y), t=x, e=y)
+        return choice
     if kind < 0.4:
         op = str(random.choice(CALM["one"]))
         key = "features" if op in ONE else "x"
@@ -239,6 +290,8 @@ def shapes(sample):
               [(2, 1, 2, 1, 2, 1), (1, 3, 1, 3, 1, 3), (2, 3, 1, 1, 2, 3), (3,), (2, 1, 1, 1, 1, 1), (1, 1, 2, 3, 1, 1)]]
     six = lambda a, b, c, d, e, f: raw.Mul(x=raw.Sub(x=raw.AddV2(x=a, y=b), y=raw.Mul(x=c, y=d)), y=raw.Maximum(x=e, y=f))
     compare(six, inputs, "many axes", {FUSED: 5}, cpu=False)
+    chosen = lambda a, b, c, d, e, f: raw.SelectV2(condition=raw.Less(x=raw.AddV2(x=a, y=b), y=c), t=cast(cast(raw.Mul(x=d, y=e), tf.float16), d.dtype), e=f)
+    compare(chosen, inputs, "a choice along many axes", {FUSED: 6}, cpu=False)
     # The seventh input is one too many.
     seven = lambda *inputs: raw.AddV2(x=raw.Tanh(x=six(*inputs[:6])), y=inputs[6])
     inputs = [numbers((4,), tf.float32) for _ in range(7)]

@@ -1,6 +1,7 @@
 use super::*;
 
-/// Makes a graph of nodes, each `NAME = OP INPUT…`; ops in capitals have no kind, those with an `f` a second one.
+/// Makes a graph of nodes, each `NAME = OP INPUT…`; ops in capitals have no kind, those with an `f` a second one, and those with
+/// a `t` take two steps.
 fn graph(nodes: &[&str]) -> Graph<'static> {
     let mut graph = Graph::new();
     for text in nodes {
@@ -15,9 +16,10 @@ fn graph(nodes: &[&str]) -> Graph<'static> {
 
 const LIMITS: Limits = Limits { steps: 4, inputs: 3 };
 
-fn kind(node: &Node<'_>) -> Option<char> {
+fn kind(node: &Node<'_>) -> Option<(char, usize)> {
     let first = node.op().chars().next().filter(char::is_ascii_lowercase);
-    first.map(|first| if first == 'f' { first } else { 'n' })
+    let steps = |first| if first == 't' { 2 } else { 1 };
+    first.map(|first| (if first == 'f' { first } else { 'n' }, steps(first)))
 }
 
 fn found(graph: &Graph<'_>) -> Vec<Tree> {
@@ -96,6 +98,11 @@ fn trees_have_limits() {
     expect(
         &["x = IN", "a = n x", "b = n a", "c = n b", "d = n c", "e = n d", "f = n e"],
         &["a i0; b s0; | x", "c i0; d s0; e s1; f s2; | b"],
+    );
+    // Two of them by one node.
+    expect(
+        &["x = IN", "a = n x", "b = n a", "c = two b", "d = n c", "e = n d", "o = OUT e"],
+        &["a i0; b s0; | x", "c i0; d s0; e s1; | b"],
     );
     // Three inputs: there is no room for the two inputs of the last one.
     expect(
