@@ -67,7 +67,7 @@ mod variables;
 pub(crate) mod workarounds;
 
 pub use crate::kernel::{DType, PartialShape};
-pub use tf_op_plugin::node::{Attribute, Input, Node};
+pub use tf_op_plugin::node::{Attribute, Constant, Input, Node};
 
 use crate::abi::device_type::device_type;
 use crate::kernel::host_features::has_kernel_of;

@@ -8,10 +8,9 @@
 //! so nodes that wait for that name wait for the assignments.
 
 use super::lowering::waits;
-use super::{DType, Graph, Input, Node, PartialShape};
+use super::{Constant, DType, Graph, Input, Node, PartialShape};
 use crate::kernel::variable_ops::{Output, Recipe, VariableOp};
 use std::collections::HashMap;
-use tf_op_plugin::__private::wire::{put_bytes, put_message, put_varint};
 use tf_plugin_core::Result;
 
 /// Returns whether the plugin has a kernel of this op for these types in its attributes.
@@ -141,14 +140,7 @@ impl<'g> Replacement<'_, 'g> {
     ) -> Result<String> {
         let wait = format!("^{}", self.reads[0]);
         self.add("Const", "Const", device, &[&wait], |node| {
-            let mut value = Vec::new();
-            put_message(&mut value, 8, |tensor| {
-                put_varint(tensor, 1, dtype.as_raw().into());
-                let shape = PartialShape::new(shape.iter().copied().map(Some));
-                put_bytes(tensor, 2, &shape.to_proto());
-                put_bytes(tensor, 4, content);
-            });
-            node.set_attr("dtype", dtype).set_raw_attr("value", value);
+            node.set_attr("dtype", dtype).set_attr("value", Constant::new(dtype, shape, content));
         })
     }
 

@@ -10,10 +10,10 @@ use tf_plugin_core::{Error, Result};
 /// The field of `AttrValue` that holds a list. The other fields have the same numbers in a list.
 const LIST: u32 = 1;
 
-/// A type that an attribute can have: `i64`, `i32`, `f32`, `bool`, `String`, [`DType`], [`PartialShape`], and a `Vec`
-/// of each.
+/// A type that an attribute can have: `i64`, `i32`, `f32`, `bool`, `String`, [`DType`], [`PartialShape`], a `Vec` of
+/// each, and [`Constant`](super::Constant).
 ///
-/// Tensors, functions and placeholders are available as bytes: [`Node::raw_attr`](super::Node::raw_attr).
+/// Functions, placeholders and other tensors are available as bytes: [`Node::raw_attr`](super::Node::raw_attr).
 pub trait Attribute: Sized + private::Sealed {
     /// Reads a serialised `AttrValue`.
     #[doc(hidden)]
@@ -38,7 +38,7 @@ pub trait Element: Sized {
     fn write(&self, out: &mut Vec<u8>);
 }
 
-mod private {
+pub(super) mod private {
     pub trait Sealed {}
     impl<T: super::Element> Sealed for T {}
     impl<T: super::Element> Sealed for Vec<T> {}

@@ -1,8 +1,10 @@
 //! Nodes of graphs, and the values of their attributes.
 
 mod attribute;
+mod constant;
 
 pub use attribute::Attribute;
+pub use constant::Constant;
 
 use crate::wire::{Value, fields, put_bytes, put_bytes_if_any, put_message, text, values};
 use std::borrow::Cow;
