@@ -1,10 +1,13 @@
-//! The graph pass: fuses chains of elementwise ops into one launch.
+//! The graph pass: finds batch normalization, and fuses chains of elementwise ops into one launch.
 
 mod matcher;
+mod normalization;
 mod ops;
+mod pattern;
 
 use crate::gpus::GpuPlatform;
 use crate::kernels::fused::{self, MOST_INPUTS, MOST_STEPS};
+use crate::kernels::moments;
 use crate::settings;
 use matcher::{Limits, Operand, Tree};
 use ops::Computation;
@@ -49,17 +52,19 @@ impl<P: GpuPlatform> GraphPass for Fusion<P> {
         if !can_fuse::<P>() {
             return Ok(());
         }
+        normalization::replace(graph, device_type::<P>())?;
         fuse(graph, device_type::<P>())
     }
 }
 
-/// Returns whether ops can be fused in this process, for the only platform of the library.
+/// Returns whether there are the plugin's own ops in this process, for the only platform of the library.
 fn can_fuse<P: GpuPlatform>() -> bool {
     static CAN: OnceLock<bool> = OnceLock::new();
     *CAN.get_or_init(|| {
         settings::fuses(P::NAME).unwrap_or(false)
-            && host_has_op(fused::OP)
-            && has_kernel::<P>(fused::OP, "T", DType::Float32)
+            && [fused::OP, moments::MOMENTS, moments::GRADIENT]
+                .into_iter()
+                .all(|op| host_has_op(op) && has_kernel::<P>(op, "T", DType::Float32))
     })
 }
 
@@ -73,10 +78,16 @@ fn fuse(graph: &mut Graph<'_>, device_type: &str) -> Result<()> {
     Ok(())
 }
 
+/// Returns whether a node is on a device of this type.
+///
+/// A graph for an export is not placed, so its devices have no job. It must not get the plugin's ops.
+fn is_placed_on(node: &Node<'_>, device_type: &str) -> bool {
+    node.is_on(device_type) && node.device().starts_with("/job:")
+}
+
 /// Returns the device of a node that can be fused, and how many steps it takes.
 fn kind(node: &Node<'_>, device_type: &str) -> Option<(String, usize)> {
-    // A graph for an export is not placed, so its devices have no job. It must not get the plugin's op.
-    if !node.is_on(device_type) || !node.device().starts_with("/job:") {
+    if !is_placed_on(node, device_type) {
         return None;
     }
     let inputs = node.inputs().filter(|input| matches!(input, Input::Data { .. })).count();

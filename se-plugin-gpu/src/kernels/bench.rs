@@ -219,7 +219,8 @@ pub fn normalize(is_gradient: bool, len: usize, channels: usize) -> Result<(Vec<
         true => ("FusedBatchNormGradV3", Op::Gradient),
         false => ("FusedBatchNormV3", Op::Normalize),
     };
-    let norm = BatchNorm { layout: Layout::Last, epsilon: 1e-3, is_training: true, factor: 1.0 };
+    let (layout, is_training, has_scale) = (Layout::Last, true, true);
+    let norm = BatchNorm { layout, epsilon: 1e-3, is_training, factor: 1.0, has_scale };
     let stages = norm.stages(number, DType::Float32, [len, channels], &[])?;
     let mut programs = Vec::new();
     stages.each(op, &[], |launch| {

@@ -24,7 +24,7 @@ groups! {
     math = add_n::kernels elementwise::kernels elementwise::whole elementwise::others elementwise::predicates elementwise::logical elementwise::comparisons
         fused::kernels matrix::kernels einsum::kernels reduce::kernels scan::kernels sparse::kernels;
     /// Layers: convolutions, pooling, normalization, softmax, recurrent networks.
-    nn = bias::kernels convolve::kernels normalize::kernels pool::kernels recurrent::kernels softmax::kernels;
+    nn = bias::kernels convolve::kernels moments::kernels normalize::kernels pool::kernels recurrent::kernels softmax::kernels;
     /// Ops that move elements: slices, gathers, scatters, shapes and lists of tensors.
     arrays = band::kernels bitcast::kernels concat::kernels diagonal::kernels dynamic_slice::kernels fill::kernels gather::kernels
         gather_nd::kernels mirror_pad::kernels pack::kernels pack::on_host pad::kernels reverse_sequence::kernels

@@ -23,6 +23,7 @@ pub mod groups;
 mod image_transform;
 mod matrix;
 mod mirror_pad;
+pub(crate) mod moments;
 mod normalize;
 mod optimize;
 mod pack;

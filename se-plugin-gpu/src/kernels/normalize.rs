@@ -11,6 +11,8 @@ pub(super) struct BatchNorm {
     pub(super) is_training: bool,
     /// The weight of the new values in the running mean and variance.
     pub(super) factor: f32,
+    /// Whether there is a scale. It is 1 otherwise.
+    pub(super) has_scale: bool,
 }
 
 impl BatchNorm {
@@ -24,11 +26,12 @@ impl BatchNorm {
             epsilon: construction.attr("epsilon")?,
             is_training: construction.attr("is_training")?,
             factor,
+            has_scale: true,
         })
     }
 
     /// Enqueues the stages of the shader with its operands, in their order.
-    fn enqueue(
+    pub(super) fn enqueue(
         &self,
         context: &Run<'_>,
         op: &'static str,
@@ -53,13 +56,12 @@ impl BatchNorm {
         &self,
         context: &Run<'_>,
         op: &'static str,
-        number: Op,
         [x, dy]: [&DeviceTensor; 2],
         [scale, mean, variance]: [&DeviceTensor; 3],
         [dx, dscale, doffset]: [&DeviceTensor; 3],
     ) -> Result<()> {
         let all = [x, scale, dy, mean, variance, dx, dscale, doffset, dx, dx];
-        self.enqueue(context, op, number, x, scale.len(), &all.map(Operand::from))
+        self.enqueue(context, op, Op::Gradient, x, mean.len(), &all.map(Operand::from))
     }
 
     /// Plans the stages for `len` elements and `channels`.
@@ -84,6 +86,7 @@ impl BatchNorm {
         let parts = count.div_ceil(part).max(1);
         Ok(Stages {
             constants: [number as u32, self.is_training.into(), element_type(dtype)?],
+            has_scale: self.has_scale,
             numbers: [count as u32, channels as u32, self.epsilon.to_bits(), self.factor.to_bits()],
             is_wide,
             has_sums,
@@ -105,11 +108,14 @@ const EACH: usize = 4;
 pub(super) enum Op {
     Normalize,
     Gradient,
+    /// Mean and variance alone.
+    Moments,
 }
 
 /// How the elements are divided among workgroups, and what all launches are told.
 pub(super) struct Stages {
     constants: [u32; 3],
+    has_scale: bool,
     numbers: [u32; 4],
     is_wide: bool,
     has_sums: bool,
@@ -144,14 +150,18 @@ impl Stages {
         let sums = if self.has_sums { self.groups[1] } else { 0 };
         let numbers = [&self.numbers[..], &[self.across as u32, self.part as u32, sums]].concat();
         let stages: &[bool] = if self.has_sums { &[false, true] } else { &[true] };
+        let [tiles, parts, _] = self.groups;
         stages.iter().try_for_each(|&is_last| {
+            // Each workgroup adds the sums of all parts.
+            let is_of_sums = is_last && self.constants[0] == Op::Moments as u32;
+            let flags = [is_last, self.is_wide, self.has_scale].map(u32::from);
             then(&Launch {
                 op,
                 shader: shader!("normalize"),
-                constants: &[&self.constants[..], &[is_last.into(), self.is_wide.into()]].concat(),
+                constants: &[&self.constants[..], &flags].concat(),
                 operands,
                 numbers: &numbers,
-                groups: self.groups,
+                groups: [tiles, if is_of_sums { 1 } else { parts }, 1],
             })
         })
     }
@@ -214,7 +224,7 @@ fn gradient(context: &Run<'_>, op: &'static str, norm: &BatchNorm) -> Result<()>
         output(context, unused, &[0])?;
     }
     let (rows, outputs) = ([&scale, &mean, &variance], [&dx.tensor, &dscale, &doffset]);
-    norm.slopes(context, op, Op::Gradient, [&x, &dy], rows, outputs)?;
+    norm.slopes(context, op, [&x, &dy], rows, outputs)?;
     dx.finish(context, op)
 }
 

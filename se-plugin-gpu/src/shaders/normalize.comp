@@ -1,5 +1,5 @@
 #version 460
-// Batch normalization and its gradient. The threads of a workgroup are rows of `across` neighbours, each with V channels; the
+// Batch normalization, its gradient, and mean and variance alone. The threads of a workgroup are rows of `across` neighbours, each with V channels; the
 // workgroup computes a part of the elements of these channels. The first stage sums each part. In the last one each workgroup adds
 // the sums of all parts, in the same order, and computes the elements of its own. The stages are in `src/kernels/normalize.rs`.
 #extension GL_GOOGLE_include_directive : require
@@ -12,6 +12,8 @@ layout(constant_id = 2) const uint TYPE = 0;
 layout(constant_id = 3) const bool IS_LAST = false;
 // Whether four channels are read at once: their number is a multiple of four, and all tensors are aligned.
 layout(constant_id = 4) const bool IS_WIDE = false;
+// Whether there is a scale, which is else 1.
+layout(constant_id = 5) const bool HAS_SCALE = true;
 
 layout(push_constant, scalar) uniform Push {
     // The gradient has `dy` in the place of `offset`, and `dx`, `dscale`, `doffset` in those of the first outputs.
@@ -33,7 +35,7 @@ layout(push_constant, scalar) uniform Push {
 // Elements in a turn of a loop, which are all read before one is used: `EACH` in `src/kernels/normalize.rs`.
 const uint EACH = 4;
 
-const uint GRADIENT = 1;
+const uint NORMALIZE = 0, GRADIENT = 1, MOMENTS = 2;
 const bool IS_GRADIENT = OP == GRADIENT, IS_VARIANCE = IS_TRAINING && !IS_GRADIENT;
 
 // The numbers of V channels.
@@ -146,7 +148,9 @@ Sums sums_of_parts(uint channel, uint first, uint step) {
 
 // Computes the elements, of which each is read and written once.
 void finish_elements(uint channel, uint first, uint end, uint step, vec4 mean, vec4 reciprocal, vec4 dy_mean, vec4 product_mean) {
-    vec4 scale = floats(push.scale, channel), offset = vec4(0.0f), slope = scale * reciprocal;
+    vec4 scale = vec4(1.0f), offset = vec4(0.0f);
+    if (HAS_SCALE) scale = floats(push.scale, channel);
+    vec4 slope = scale * reciprocal;
     if (!IS_GRADIENT) offset = floats(push.offset, channel);
     vec4 x[EACH], dy[EACH];
     for (uint row = first; row < end; row += EACH * step) {
@@ -178,7 +182,7 @@ void finish(uint channel, uint first, uint end, uint step, Sums all) {
         variance = floats(push.variance, channel);
     }
     vec4 reciprocal = reciprocal_root(variance + vec4(push.epsilon)), normal = all.second * reciprocal;
-    finish_elements(channel, first, end, step, mean, reciprocal, all.first * part, normal * part);
+    if (OP != MOMENTS) finish_elements(channel, first, end, step, mean, reciprocal, all.first * part, normal * part);
     // The first part's thread in the first row.
     if (gl_WorkGroupID.y > 0 || gl_LocalInvocationID.x >= push.across) return;
     if (IS_GRADIENT) {
@@ -186,14 +190,16 @@ void finish(uint channel, uint first, uint end, uint step, Sums all) {
         store_floats(push.new_variance, channel, all.first);
         return;
     }
-    store_floats(push.saved_mean, channel, mean);
-    store_floats(push.saved_variance, channel, variance);
-    // That of all inputs, of which this is a sample.
-    if (IS_TRAINING) variance = variance * (float(push.count) / max(float(push.count) - 1.0f, 1.0f));
-    if (IS_TRAINING && push.factor != 1.0f) {
-        float rest = 1.0f - push.factor;
-        mean = floats(push.mean, channel) * rest + mean * push.factor;
-        variance = floats(push.variance, channel) * rest + variance * push.factor;
+    if (OP == NORMALIZE) {
+        store_floats(push.saved_mean, channel, mean);
+        store_floats(push.saved_variance, channel, variance);
+        // That of all inputs, of which this is a sample.
+        if (IS_TRAINING) variance = variance * (float(push.count) / max(float(push.count) - 1.0f, 1.0f));
+        if (IS_TRAINING && push.factor != 1.0f) {
+            float rest = 1.0f - push.factor;
+            mean = floats(push.mean, channel) * rest + mean * push.factor;
+            variance = floats(push.variance, channel) * rest + variance * push.factor;
+        }
     }
     store_floats(push.new_mean, channel, mean);
     store_floats(push.new_variance, channel, variance);

@@ -294,6 +294,12 @@ fn fusion_keeps_what_others_use_and_wait_for() {
     counts_of("fusion", &steps, &[]);
 }
 
+#[test]
+fn batch_normalization_is_found_and_computed_as_on_the_cpu() {
+    counts_of("normalization", &["written", "layers", "others"], &[]);
+    counts_of("normalization", &["off"], &[("RUST_GPU_FUSE", "0")]);
+}
+
 /// The type that the device has, and not the one that TensorFlow refused.
 #[test]
 fn ops_are_fused_on_devices_of_another_type() {

@@ -1,0 +1,122 @@
+//! Means over the first axes of a tensor, and their gradients.
+
+use super::super::pattern::{View, orders};
+use super::first;
+use se_plugin::graph::Input;
+
+/// Mean and variance over the first axes.
+pub(super) struct Mean<'g> {
+    pub(super) x: Input<'g>,
+    /// The nodes of the mean, and of the squared differences from it.
+    pub(super) mean: &'g str,
+    pub(super) squares: &'g str,
+    pub(super) axes: usize,
+}
+
+impl<'g> Mean<'g> {
+    /// Returns what a variance is of, if it is one.
+    pub(super) fn of_variance(view: View<'g, '_>, variance: Input<'g>) -> Option<Self> {
+        let sum = |input, op: &str| {
+            let node = view.node(input, &[op])?;
+            let [from, axes] = view.operands(input, &[op])?;
+            node.attr::<bool>("keep_dims").ok().filter(|&keeps| keeps)?;
+            Some((node.name(), from, view.first_axes(axes)?))
+        };
+        let (_, squares, axes) = sum(variance, "Mean")?;
+        let differences = view.operands(squares, &["SquaredDifference"])?;
+        let squares = view.node(squares, &["SquaredDifference"])?.name();
+        orders(differences).into_iter().find_map(|[x, mean]| {
+            let (mean, from, of_mean) = sum(mean, "Mean")?;
+            let x = view.plain(x);
+            let is_mean = view.plain(from) == x && of_mean == axes;
+            is_mean.then_some(Self { x, mean, squares, axes })
+        })
+    }
+
+    /// Returns whether an input is the shape of `x`.
+    fn is_shape(&self, view: View<'g, '_>, input: Input<'g>) -> bool {
+        let of = view.operands(input, &["Shape"]).map(|[of]| view.plain(of));
+        of.is_some_and(|of| of == self.x || of == first(self.squares))
+    }
+
+    /// Returns whether an input is the number of elements of each channel, computed from the shape.
+    fn is_count(&self, view: View<'g, '_>, input: Input<'g>) -> bool {
+        let find = || {
+            let [product] = view.operands(input, &["Cast"])?;
+            let [extents, _] = view.operands(product, &["Prod"])?;
+            let [shape, axes, _] = view.operands(extents, &["GatherV2"])?;
+            Some(self.is_shape(view, shape) && view.first_axes(axes)? == self.axes)
+        };
+        find().unwrap_or(false)
+    }
+
+    /// Returns what is given to all elements of a channel by the gradient of a mean, times `factor`: `of` may have one more
+    /// factor, which is returned too.
+    pub(super) fn given(
+        &self,
+        view: View<'g, '_>,
+        of: Input<'g>,
+        factor: f32,
+    ) -> Option<(Input<'g>, Option<Input<'g>>)> {
+        let mut product = Product { constant: 1.0, divisors: Vec::new(), others: Vec::new() };
+        product.take(view, of, 4);
+        let spread = |&input: &Input<'g>| view.node(input, &["Tile", "BroadcastTo"]).is_some();
+        let at = product.others.iter().position(spread)?;
+        let spread = product.others.swap_remove(at);
+        let [from, sizes] = view.operands(spread, &["Tile", "BroadcastTo"])?;
+        let count = match view.constant(sizes).and_then(|sizes| sizes.ints()) {
+            Some(sizes) => {
+                let (first, rest) = sizes.split_at_checked(self.axes)?;
+                let is_tile = view.node(spread, &["Tile"]).is_some();
+                let is_plain = !is_tile || rest.iter().all(|&times| times == 1);
+                is_plain.then(|| first.iter().map(|&extent| extent as f32).product::<f32>())
+            }
+            None => None,
+        };
+        let is_of_shape = || self.is_shape(view, sizes);
+        let is_mean = match product.divisors[..] {
+            [] => (product.constant * count? - factor).abs() < 1e-4 * factor,
+            [divisor] => {
+                (count.is_some() || is_of_shape())
+                    && self.is_count(view, divisor)
+                    && product.constant == factor
+            }
+            _ => false,
+        };
+        let other = match product.others[..] {
+            [] => None,
+            [other] => Some(other),
+            _ => return None,
+        };
+        is_mean.then_some((from, other))
+    }
+}
+
+/// The factors of a product.
+struct Product<'g> {
+    constant: f32,
+    divisors: Vec<Input<'g>>,
+    others: Vec<Input<'g>>,
+}
+
+impl<'g> Product<'g> {
+    fn take(&mut self, view: View<'g, '_>, input: Input<'g>, depth: usize) {
+        if let Some(number) = view.number(input) {
+            self.constant *= number;
+        } else if depth > 0
+            && let Some(factors) = view.operands::<2>(input, &["Mul"])
+        {
+            factors.into_iter().for_each(|factor| self.take(view, factor, depth - 1));
+        } else if depth > 0
+            && let Some([a, b]) = view.operands(input, &["RealDiv"])
+        {
+            self.take(view, a, depth - 1);
+            match view.number(b) {
+                Some(number) => self.constant /= number,
+                None => self.divisors.push(b),
+            }
+        } else {
+            self.others.push(view.plain(input));
+        }
+    }
+}

@@ -1,0 +1,184 @@
+use super::*;
+use se_plugin::graph::Constant;
+
+const DEVICE: &str = "/job:localhost/replica:0/task:0/device:MY_GPU:0";
+
+/// Batch normalization of 20 elements of each channel, and its gradient, as TensorFlow's own passes leave them.
+const NODES: &str = "
+    x Placeholder
+    dy Placeholder
+    scale Placeholder
+    offset Placeholder
+    mean Mean x axes
+    squares SquaredDifference x mean
+    variance Mean squares axes
+    mean_row Squeeze mean
+    row Squeeze variance
+    sum AddV2 row epsilon
+    root Rsqrt sum
+    inverse Mul root scale
+    of_x Mul x inverse
+    of_mean Mul mean_row inverse
+    shift Sub offset of_mean
+    y AddV2 of_x shift
+    dx_direct Mul dy inverse
+    products Mul dy x
+    doffset Sum dy axes
+    dproducts Sum products axes
+    negative Neg doffset
+    dmean Mul negative inverse
+    dmeans Mul negative mean_row
+    dinverse AddN dproducts dmeans
+    dscale Mul dinverse root
+    droot Mul dinverse scale
+    dvariance RsqrtGrad root droot
+    dmean_kept Reshape dmean kept
+    mean_of_all Tile dmean_kept times
+    by_mean Mul mean_of_all part
+    dvariance_kept Reshape dvariance kept
+    variance_of_all Tile dvariance_kept times
+    by_variance Mul variance_of_all part
+    difference Sub x mean ^by_variance
+    twice Mul two by_variance
+    dx_variance Mul twice difference
+    dx AddN dx_direct dx_variance by_mean
+    used MatMul dx dscale
+    used_too MatMul y doffset
+";
+
+/// A graph of these lines: a node's name, op and inputs.
+fn graph(lines: &str) -> Graph<'static> {
+    let mut graph = Graph::new();
+    let constants = [
+        ("axes", Constant::of_ints(&[0, 1, 2])),
+        ("kept", Constant::of_ints(&[1, 1, 1, 3])),
+        ("times", Constant::of_ints(&[5, 2, 2, 1])),
+        ("epsilon", Constant::of_float(0.5)),
+        ("part", Constant::of_float(0.05)),
+        ("two", Constant::of_float(2.0)),
+    ];
+    for (name, value) in constants {
+        let mut node = Node::new(name, "Const");
+        node.set_device(DEVICE).set_attr("value", value);
+        graph.add_node(node).unwrap();
+    }
+    for line in lines.lines().filter(|line| !line.trim().is_empty()) {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let mut node = Node::new(words[0], words[1]);
+        node.set_device(DEVICE).set_inputs(&words[2..]).set_attr("T", DType::Float32);
+        if matches!(words[1], "Mean" | "Sum") {
+            node.set_attr("keep_dims", words[1] == "Mean");
+        }
+        graph.add_node(node).unwrap();
+    }
+    graph
+}
+
+/// The ops of a graph after the pass, without constants, and the inputs of each.
+fn replaced(lines: &str) -> Vec<String> {
+    let mut graph = graph(lines);
+    replace(&mut graph, "MY_GPU").unwrap();
+    let nodes = graph.nodes().filter(|node| node.op() != "Const");
+    let line = |node: &Node<'_>| {
+        let inputs = node.inputs().map(|input| format!(" {input}")).collect::<String>();
+        format!("{} {}{inputs}", node.name(), node.op())
+    };
+    nodes.map(line).collect()
+}
+
+fn ops(lines: &[String]) -> Vec<&str> {
+    lines.iter().map(|line| line.split(' ').nth(1).unwrap()).collect()
+}
+
+#[test]
+fn both_ways_become_an_op_each() {
+    let left = replaced(NODES);
+    let expected = "
+        x Placeholder
+        dy Placeholder
+        scale Placeholder
+        offset Placeholder
+        mean RustGpuMoments x
+        mean_row Squeeze mean
+        row Squeeze mean:1
+        sum AddV2 row epsilon
+        root Rsqrt sum
+        inverse Mul root scale
+        of_x Mul x inverse
+        of_mean Mul mean_row inverse
+        shift Sub offset of_mean
+        y AddV2 of_x shift
+        dx RustGpuBatchNormGrad x dy mean row scale
+        used MatMul dx dx:1
+        used_too MatMul y dx:2
+    ";
+    let expected: Vec<_> =
+        expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    assert_eq!(left, expected);
+    let mut graph = graph(NODES);
+    replace(&mut graph, "MY_GPU").unwrap();
+    let gradient = graph.node("dx").unwrap();
+    assert_eq!(gradient.attr::<f32>("epsilon").unwrap(), 0.5);
+    assert_eq!(gradient.attr::<i64>("axes").unwrap(), 3);
+    assert_eq!(gradient.attr::<i64>("N").unwrap(), 1);
+    assert!(!gradient.attr::<bool>("keep_dims").unwrap());
+}
+
+/// Nodes that the gradient of something else has are no gradient of a normalization.
+#[test]
+fn what_differs_is_not_replaced() {
+    for (from, to) in [
+        // Other factors, axes and operands.
+        ("twice Mul two by_variance", "twice Mul part by_variance"),
+        ("by_mean Mul mean_of_all part", "by_mean Mul mean_of_all two"),
+        ("dproducts Sum products axes", "dproducts Sum products kept"),
+        ("products Mul dy x", "products Mul dy y"),
+        ("difference Sub x mean", "difference Sub mean x"),
+        ("dmeans Mul negative mean_row", "dmeans Mul doffset mean_row"),
+        ("dvariance RsqrtGrad root droot", "dvariance RsqrtGrad scale droot"),
+        ("dx_direct Mul dy inverse", "dx_direct Mul dy root"),
+        ("variance_of_all Tile dvariance_kept times", "variance_of_all Tile dvariance_kept kept"),
+        ("dx AddN dx_direct dx_variance by_mean", "dx AddN dx_direct dx_variance dx_variance"),
+        // The scale's gradient is needed for `dy`.
+        ("dy Placeholder", "dy Identity dscale"),
+    ] {
+        let lines = NODES.replacen(from, to, 1);
+        assert_ne!(lines, NODES, "{from}");
+        let left = replaced(&lines);
+        assert!(!ops(&left).contains(&GRADIENT), "{to}");
+        assert!(left.len() > 30, "{to}: {left:?}");
+        assert!(ops(&left).contains(&MOMENTS), "{to}");
+    }
+    for (from, to) in [
+        ("variance Mean squares axes", "variance Mean squares kept"),
+        ("squares SquaredDifference x mean", "squares SquaredDifference y mean"),
+        ("variance Mean squares axes", "variance Mean squares axes ^dy"),
+    ] {
+        let left = replaced(&NODES.replacen(from, to, 1));
+        assert!(!ops(&left).contains(&MOMENTS), "{to}: {left:?}");
+    }
+}
+
+#[test]
+fn other_uses_of_x_are_added() {
+    let lines = NODES.replacen(
+        "dx AddN dx_direct dx_variance by_mean",
+        "dx AddN dx_direct y dx_variance by_mean",
+        1,
+    );
+    let left = replaced(&lines);
+    let added: Vec<_> = left.iter().filter(|line| line.starts_with("dx")).collect();
+    assert_eq!(
+        added,
+        ["dx AddN dx/batch_norm y", "dx/batch_norm RustGpuBatchNormGrad x dy mean row scale"]
+    );
+    assert!(left.contains(&"used MatMul dx dx/batch_norm:1".to_owned()), "{left:?}");
+}
+
+#[test]
+fn nodes_that_are_waited_for_stay() {
+    let left =
+        replaced(&NODES.replacen("used MatMul dx dscale", "used MatMul dx dscale ^products", 1));
+    assert!(left.contains(&"products Mul dy x".to_owned()), "{left:?}");
+    assert!(ops(&left).contains(&GRADIENT), "{left:?}");
+}

@@ -1,0 +1,231 @@
+"""Batch normalization in graphs on the device of the type TF_PLUGIN_DEVICE_TYPE, whose ops the graph pass replaces; steps, one an argument, in their order.
+
+    written    as `tf.nn.moments` and `tf.nn.batch_normalization` write it: results and gradients of all inputs are the CPU's, and those of the
+               same ops one by one, in the same bits each time
+    layers     as Keras' layer writes it, in float32 and mixed precision
+    others     what looks like it and is another thing is computed as it is written
+    off        nothing is replaced
+
+RUST_GPU_COUNTERS is the file of the counters. Writes `ok STEP` after each step; the first that fails ends the process.
+"""
+import collections
+import json
+import os
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from steps import check, take
+
+DEVICE, CPU = "/device:%s:0" % os.environ["TF_PLUGIN_DEVICE_TYPE"], "/device:CPU:0"
+MOMENTS, GRADIENT = "RustGpuMoments", "RustGpuBatchNormGrad"
+
+random = np.random.default_rng(11)
+
+
+def counted():
+    """How often each op ran. What is copied to the host writes the counters."""
+    PROBE.numpy()
+    with open(os.environ["RUST_GPU_COUNTERS"]) as file:
+        return collections.Counter({op: count for op, count in json.load(file).items() if isinstance(count, int)})
+
+
+def near(found, expected, limit, what):
+    found, expected = (np.asarray(x, "float64") for x in (found, expected))
+    check(found.shape == expected.shape, "%s: the shape is %r and not %r" % (what, found.shape, expected.shape))
+    check(np.array_equal(np.isfinite(found), np.isfinite(expected)), "%s: %r and on the CPU %r" % (what, found, expected))
+    known = expected[np.isfinite(expected)]
+    scale = max(1.0, np.abs(known).max()) if known.size else 1.0
+    error = np.abs(found - expected)[np.isfinite(expected)].max(initial=0.0) / scale
+    check(error <= limit, "%s differs by %g: %r and on the CPU %r" % (what, error, found, expected))
+
+
+def run(function, inputs, device, signature=None):
+    with tf.device(device):
+        there = [tf.identity(x) for x in inputs]
+
+    @tf.function(input_signature=signature, jit_compile=False)
+    def placed(*inputs):
+        with tf.device(device):
+            return function(*inputs)
+
+    before = counted()
+    first = [x.numpy() for x in tf.nest.flatten(placed(*there))]
+    ran = counted() - before
+    again = [x.numpy() for x in tf.nest.flatten(placed(*there))]
+    check(all(np.array_equal(a, b, equal_nan=True) for a, b in zip(first, again)), "the second run has other bits")
+    return first, ran
+
+
+def compare(function, inputs, what, expected, limit=2e-5, signature=None):
+    """On the device, with `expected` launches of some ops, and on the CPU."""
+    found, ran = run(function, inputs, DEVICE, signature)
+    for op, launches in expected.items():
+        check(ran[op] == launches, "%s: %d launches of %s and not %d: %r" % (what, ran[op], op, launches, dict(ran)))
+    right, _ = run(function, inputs, CPU, signature)
+    for index, (a, b) in enumerate(zip(found, right)):
+        near(a, b, limit, "%s, output %d" % (what, index))
+
+
+def gradients(normalize):
+    """The results of a function of `x` and others, and the gradients of all for one of the first result."""
+    def whole(weights, *inputs):
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            y, *rest = normalize(*inputs)
+        return [y, *rest, *tape.gradient(y, inputs, output_gradients=weights)]
+    return whole
+
+
+def moments_first(x, scale=None, offset=None, axes=(0, 1, 2), keepdims=False):
+    mean, variance = tf.nn.moments(x, axes, keepdims=keepdims)
+    return tf.nn.batch_normalization(x, mean, variance, offset, scale, 1e-3), mean, variance
+
+
+# Each is two launches: of the sums, and of the rest.
+BOTH = {MOMENTS: 2, GRADIENT: 2, "Tile": 0, "BroadcastTo": 0, "SquaredDifference": 0}
+
+
+def written():
+    shapes = [(4, 5, 3, 7), (2, 16, 16, 8), (3, 2, 2, 1), (64, 33), (2, 3, 4, 5, 6)]
+    for number, shape in enumerate(shapes):
+        axes, channels = tuple(range(len(shape) - 1)), shape[-1:]
+        x, weights = (tf.constant(random.normal(3.0, 2.0, shape), tf.float32) for _ in range(2))
+        scale, offset = (tf.constant(random.uniform(0.5, 2.0, channels), tf.float32) for _ in range(2))
+        kept = tf.reshape(scale, (1,) * len(axes) + channels)
+        any_batch = [tf.TensorSpec((None,) + shape[1:], tf.float32)] * 2 + [tf.TensorSpec(channels, tf.float32)] * 2
+        usual = gradients(lambda x, scale, offset: moments_first(x, scale, offset, axes))
+        compare(usual, [weights, x, scale, offset], "%r" % (shape,), BOTH)
+        compare(usual, [weights, x, scale, offset], "%r of any batch" % (shape,), BOTH, signature=any_batch)
+        if number > 1:
+            continue
+        for what, function, inputs in [
+            ("without a scale", lambda x, offset: moments_first(x, None, offset), [x, offset]),
+            ("without an offset", lambda x, scale: moments_first(x, scale, None), [x, scale]),
+            ("alone", lambda x: moments_first(x), [x]),
+            ("with axes of one", lambda x, scale, offset: moments_first(x, scale, offset, keepdims=True), [x, kept, kept]),
+            ("with a scale of more axes", lambda x, scale, offset: moments_first(x, scale, offset), [x, kept, offset]),
+            ("with one scale for all", lambda x, scale, offset: moments_first(x, scale, offset), [x, scale[0], offset]),
+        ]:
+            # A scale of one number is repeated first.
+            launches = {**BOTH, GRADIENT: 3} if what == "with one scale for all" else BOTH
+            compare(gradients(function), [weights] + inputs, "%r %s" % (shape, what), launches)
+
+        def residual(x, scale, offset):
+            y, *rest = moments_first(x, scale, offset)
+            return tf.nn.relu(y) + tf.tanh(x) * x, *rest
+        compare(gradients(residual), [weights, x, scale, offset], "%r beside another use" % (shape,), BOTH)
+
+        def twice(x, scale, offset):
+            first, *rest = moments_first(x, scale, offset)
+            second, *more = moments_first(tf.sin(x), offset, scale)
+            return first + second, *rest, *more
+        compare(gradients(twice), [weights, x, scale, offset], "%r twice" % (shape,), {**BOTH, MOMENTS: 4, GRADIENT: 4})
+    # A large mean takes few digits from the variance, and not all of them.
+    x = tf.constant(random.normal(1000.0, 0.5, (4, 8, 8, 4)), tf.float32)
+    compare(lambda x: moments_first(x)[1:], [x], "a large mean", {MOMENTS: 2})
+    for what, x in [("NaN", np.where(np.arange(72).reshape(2, 3, 3, 4) == 5, np.nan, 1.5)), ("nothing", np.zeros((0, 3, 3, 4)))]:
+        x = tf.constant(x, tf.float32)
+        compare(gradients(moments_first), [tf.ones_like(x), x, tf.ones(4), tf.ones(4)], what, {MOMENTS: 2})
+
+
+def layers():
+    for policy, limit in (("float32", 5e-5), ("mixed_float16", 5e-3), ("mixed_bfloat16", 4e-2)):
+        keras.mixed_precision.set_global_policy(policy)
+        for options in [dict(), dict(axis=3), dict(scale=False), dict(center=False)]:
+            # As after a convolution.
+            x = tf.constant(random.normal(1.0, 2.0, (4, 6, 5, 8)), keras.mixed_precision.global_policy().compute_dtype)
+            weights = tf.cast(random.normal(size=x.shape), x.dtype)
+            results = []
+            for device in (DEVICE, CPU):
+                with tf.device(device):
+                    layer = keras.layers.BatchNormalization(momentum=0.9, **options)
+                    layer.build(x.shape)
+                    for variable in layer.trainable_variables:
+                        variable.assign(tf.reshape(tf.linspace(0.5, 1.5, 8), variable.shape))
+
+                def step(weights, x, layer=layer):
+                    with tf.GradientTape() as tape:
+                        tape.watch(x)
+                        y = keras.ops.relu(layer(x * 2, training=True))
+                    variables = [variable.value for variable in layer.trainable_variables]
+                    return [y, *tape.gradient(y, [x] + variables, output_gradients=weights)]
+                found, ran = run(step, [weights, x], device)
+                results.append(found + [variable.numpy() for variable in layer.non_trainable_variables])
+                if device == DEVICE:
+                    missing = {op: ran[op] for op, launches in BOTH.items() if ran[op] != launches}
+                    check(not missing, "%s %r: %r" % (policy, options, missing))
+                    # What is 16 bits wide stays so.
+                    check(policy == "float32" or ran["Cast"] == 0, "%s %r: %d conversions" % (policy, options, ran["Cast"]))
+            for index, (a, b) in enumerate(zip(*results)):
+                near(a, b, limit, "%s %r, output %d" % (policy, options, index))
+    keras.mixed_precision.set_global_policy("float32")
+
+
+def others():
+    shape = (3, 4, 4, 4)
+    x, weights = (tf.constant(random.normal(3.0, 2.0, shape), tf.float32) for _ in range(2))
+    ones = tf.ones(4)
+
+    def variant(mean_axes=(0, 1, 2), variance_axes=(0, 1, 2), of=lambda x: x, factor=1.0):
+        def normalize(x, scale, offset):
+            mean = tf.reduce_mean(x, mean_axes, keepdims=True)
+            variance = factor * tf.reduce_mean(tf.math.squared_difference(of(x), tf.stop_gradient(mean)), variance_axes, keepdims=True)
+            return tf.nn.batch_normalization(x, mean, variance, offset, scale, 1e-3), mean, variance
+        return gradients(normalize)
+    whole = {MOMENTS: 0, GRADIENT: 0}
+    for what, function, expected in [
+        ("other axes of the mean", variant(mean_axes=(0, 1)), whole),
+        ("axes in the middle", variant((1, 2), (1, 2)), whole),
+        ("the last axis", variant((-1,), (-1,)), whole),
+        ("the variance of another tensor", variant(of=lambda x: x * 1.5), whole),
+        # The moments are, and the gradient is of something else.
+        ("a part of the variance", variant(factor=0.5), {MOMENTS: 2, GRADIENT: 0}),
+    ]:
+        compare(function, [weights, x, ones, ones], what, expected)
+
+    # Channels of several axes: the moments alone are found.
+    rows = [weights, x, tf.ones(shape[1:]) * 0.5, tf.ones(shape[1:])]
+    compare(gradients(lambda x, scale, offset: moments_first(x, scale, offset, (0,))), rows, "rows", {MOMENTS: 2})
+
+    # The mean is not constant for the variance.
+    def through_the_mean(x, scale, offset):
+        mean = tf.reduce_mean(x, (0, 1, 2), keepdims=True)
+        variance = tf.reduce_mean(tf.math.squared_difference(x, mean), (0, 1, 2), keepdims=True)
+        return tf.nn.batch_normalization(x, mean, variance, offset, scale, 1e-3), mean, variance
+    compare(gradients(through_the_mean), [weights, x, ones, ones], "a gradient through the mean", {MOMENTS: 2})
+
+    # Mean and variance are used elsewhere, with gradients.
+    def penalty(x, scale, offset):
+        y, mean, variance = moments_first(x, scale, offset)
+        return y + tf.reduce_sum(mean * mean) * 0.1 + tf.reduce_sum(variance) * 0.01, mean, variance
+    compare(gradients(penalty), [weights, x, ones, ones], "a penalty", {MOMENTS: 2, GRADIENT: 0})
+
+    # Gradients of gradients.
+    def second(x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = tf.reduce_sum(tf.tanh(moments_first(x, ones, ones)[0]) * weights)
+            slope = inner.gradient(y, x)
+            loss = tf.reduce_sum(slope * slope)
+        return [slope, outer.gradient(loss, x)]
+    compare(second, [x], "a gradient of a gradient", {MOMENTS: 2}, limit=1e-4)
+
+    def loop(x):
+        for _ in tf.range(3):
+            x = tf.tanh(moments_first(x, ones, ones)[0])
+        return x
+    compare(gradients(lambda x: (loop(x),)), [weights, x], "a loop", {}, limit=1e-4)
+
+
+def off():
+    x = tf.constant(random.normal(size=(2, 3, 3, 4)), tf.float32)
+    compare(gradients(moments_first), [tf.ones_like(x), x, tf.ones(4), tf.ones(4)], "off", {MOMENTS: 0, GRADIENT: 0})
+
+
+with tf.device(DEVICE):
+    PROBE = tf.zeros([1])
+take(written, layers, others, off)
