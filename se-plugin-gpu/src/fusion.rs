@@ -1,5 +1,6 @@
 //! The graph pass: finds batch normalization, and fuses chains of elementwise ops into one launch.
 
+mod all_finite;
 mod matcher;
 mod normalization;
 mod ops;
@@ -7,7 +8,7 @@ mod pattern;
 
 use crate::gpus::GpuPlatform;
 use crate::kernels::fused::{self, MOST_INPUTS, MOST_STEPS};
-use crate::kernels::moments;
+use crate::kernels::{all_finite as finite, moments};
 use crate::settings;
 use matcher::{Limits, Operand, Tree};
 use ops::Computation;
@@ -53,6 +54,7 @@ impl<P: GpuPlatform> GraphPass for Fusion<P> {
             return Ok(());
         }
         normalization::replace(graph, device_type::<P>())?;
+        all_finite::replace(graph, device_type::<P>())?;
         fuse(graph, device_type::<P>())
     }
 }
@@ -62,7 +64,7 @@ fn can_fuse<P: GpuPlatform>() -> bool {
     static CAN: OnceLock<bool> = OnceLock::new();
     *CAN.get_or_init(|| {
         settings::fuses(P::NAME).unwrap_or(false)
-            && [fused::OP, moments::MOMENTS, moments::GRADIENT]
+            && [fused::OP, moments::MOMENTS, moments::GRADIENT, finite::OP]
                 .into_iter()
                 .all(|op| host_has_op(op) && has_kernel::<P>(op, "T", DType::Float32))
     })

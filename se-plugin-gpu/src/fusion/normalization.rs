@@ -7,7 +7,9 @@
 
 mod mean;
 
-use super::pattern::{View, operands, orders, redirect, remove_unused};
+use super::pattern::{
+    View, change, has_type, operands, orders, placed, redirect, remove_unused, shorter,
+};
 use crate::kernels::moments::{GRADIENT, MOMENTS};
 use mean::Mean;
 use se_plugin::graph::{Graph, Input, Node};
@@ -16,19 +18,14 @@ use se_plugin::{Error, Result};
 
 /// Replaces what it finds on devices of this type.
 pub(super) fn replace(graph: &mut Graph<'_>, device_type: &str) -> Result<()> {
-    let is_ours = |node: &&Node<'_>| super::is_placed_on(node, device_type);
-    let names = |graph: &Graph<'_>, op: &str| -> Vec<_> {
-        let nodes = graph.nodes().filter(is_ours).filter(|node| node.op() == op);
-        nodes.map(|node| node.name().to_owned()).collect()
-    };
     let mut unused = Vec::new();
     // The gradient is found by the ops of the moments.
-    for root in names(graph, "AddN") {
+    for root in placed(graph, device_type, "AddN") {
         if let Some(found) = Gradient::find(View(graph), &root) {
             found.apply(graph, &root, &mut unused)?;
         }
     }
-    for variance in names(graph, "Mean") {
+    for variance in placed(graph, device_type, "Mean") {
         if let Some(found) = Moments::find(View(graph), &variance)
             && !graph.is_preserved(&variance)?
         {
@@ -36,10 +33,6 @@ pub(super) fn replace(graph: &mut Graph<'_>, device_type: &str) -> Result<()> {
         }
     }
     if unused.is_empty() { Ok(()) } else { remove_unused(graph, unused) }
-}
-
-fn has_type(node: &Node<'_>, attribute: &str, dtype: DType) -> bool {
-    node.attr::<DType>(attribute).is_ok_and(|found| found == dtype)
 }
 
 #[cold]
@@ -90,7 +83,9 @@ impl Moments {
     fn apply(self, graph: &mut Graph<'_>, variance: &str, unused: &mut Vec<String>) -> Result<()> {
         let mean = graph.node_mut(&self.mean).ok_or_else(missing)?;
         let x = operands(mean).next().ok_or_else(missing)?.to_string();
-        set(mean, MOMENTS, [self.x], self.dtype).set_attr("axes", self.axes as i64);
+        change(mean, MOMENTS, [self.x])
+            .set_attr("T", self.dtype)
+            .set_attr("axes", self.axes as i64);
         // The squares have the shape of `x`.
         let squares = first(&self.squares);
         for node in graph.nodes_mut().filter(|node| node.op() == "Shape") {
@@ -104,33 +99,6 @@ impl Moments {
         unused.extend([variance.to_owned(), Input::parse(&x).node().to_owned()]);
         Ok(())
     }
-}
-
-/// Makes a node one of another op and type, with these inputs before those that it waits for.
-fn set<'n, 'a>(
-    node: &'n mut Node<'a>,
-    op: &str,
-    inputs: impl IntoIterator<Item = String>,
-    dtype: DType,
-) -> &'n mut Node<'a> {
-    // Attributes that TensorFlow added begin with `_`; they stay.
-    let attributes = node.attr_names().filter(|name| !name.starts_with('_'));
-    for name in attributes.map(str::to_owned).collect::<Vec<_>>() {
-        node.remove_attr(&name);
-    }
-    let waits = node.inputs().filter(|input| matches!(input, Input::Control { .. }));
-    let waits: Vec<_> = waits.map(|input| input.to_string()).collect();
-    node.set_op(op).set_inputs(inputs.into_iter().chain(waits)).set_attr("T", dtype)
-}
-
-/// Returns the 16-bit float that a float32 is converted from on the device, and its type.
-fn shorter<'g>(view: View<'g, '_>, input: Input<'g>) -> Option<(Input<'g>, DType)> {
-    let node = view.node(input, &["Cast"])?;
-    let dtype = node.attr("SrcT").ok()?;
-    let is_shorter =
-        matches!(dtype, DType::Float16 | DType::Bfloat16) && has_type(node, "DstT", DType::Float32);
-    let from = operands(node).next()?;
-    is_shorter.then_some((from, dtype))
 }
 
 /// The gradient of a normalization to replace, with the inputs of its op.
@@ -357,13 +325,14 @@ impl Gradient {
                 node.set_device(sum.device().to_owned());
                 let terms = self.others.len() as i64 + 1;
                 let inputs = core::iter::once(name.clone()).chain(self.others);
-                set(sum, "AddN", inputs, DType::Float32).set_attr("N", terms);
+                change(sum, "AddN", inputs).set_attr("T", DType::Float32).set_attr("N", terms);
                 graph.add_node(node)?;
                 name
             }
         };
         let node = graph.node_mut(&name).ok_or_else(missing)?;
-        set(node, GRADIENT, self.inputs, self.dtype)
+        change(node, GRADIENT, self.inputs)
+            .set_attr("T", self.dtype)
             .set_attr("axes", self.axes as i64)
             .set_attr("epsilon", self.epsilon)
             .set_attr("keep_dims", self.keep_dims)
@@ -375,7 +344,7 @@ impl Gradient {
         }
         if let Some(conversion) = self.conversion {
             let node = graph.node_mut(&conversion).ok_or_else(missing)?;
-            set(node, "Identity", [name], self.dtype);
+            change(node, "Identity", [name]).set_attr("T", self.dtype);
         }
         unused.extend(self.scale.into_iter().chain(self.offset));
         Ok(())

@@ -2,21 +2,25 @@
 
 use se_plugin::Result;
 use se_plugin::graph::{Constant, Graph, Input, Node};
+use se_plugin::kernel::DType;
 use std::collections::{BTreeSet, HashMap};
 
 /// Ops that a pass may remove if nothing uses their results: they have no effects.
-const PURE: [&str; 23] = [
+const PURE: [&str; 26] = [
     "Add",
     "AddN",
     "AddV2",
+    "All",
     "BroadcastTo",
     "Cast",
     "Const",
     "GatherV2",
     "Identity",
+    "IsFinite",
     "Mean",
     "Mul",
     "Neg",
+    "Pack",
     "Prod",
     "RealDiv",
     "Reshape",
@@ -81,6 +85,16 @@ impl<'g, 'a> View<'g, 'a> {
         }
     }
 
+    /// Returns the input that has the same elements in another shape.
+    pub(super) fn reshaped(self, mut input: Input<'g>) -> Input<'g> {
+        while let Some(node) = self.node(input, &["Reshape", "Squeeze"])
+            && let Some(from) = operands(node).next()
+        {
+            input = self.plain(from);
+        }
+        input
+    }
+
     /// Returns the constant that an input is.
     pub(super) fn constant(self, input: Input<'g>) -> Option<Constant> {
         self.node(input, &["Const"])?.attr("value").ok()
@@ -125,6 +139,26 @@ pub(super) fn operands<'g>(node: &'g Node<'_>) -> impl Iterator<Item = Input<'g>
     node.inputs().filter(|input| matches!(input, Input::Data { .. }))
 }
 
+/// Returns the names of the nodes of an op on devices of this type.
+pub(super) fn placed(graph: &Graph<'_>, device_type: &str, op: &str) -> Vec<String> {
+    let nodes = graph.nodes().filter(|node| node.op() == op);
+    let nodes = nodes.filter(|node| super::is_placed_on(node, device_type));
+    nodes.map(|node| node.name().to_owned()).collect()
+}
+
+/// Returns whether an attribute is this type.
+pub(super) fn has_type(node: &Node<'_>, attribute: &str, dtype: DType) -> bool {
+    node.attr::<DType>(attribute).is_ok_and(|found| found == dtype)
+}
+
+/// Returns the 16-bit float that a float32 is converted from, and its type.
+pub(super) fn shorter<'g>(view: View<'g, '_>, input: Input<'g>) -> Option<(Input<'g>, DType)> {
+    let node = view.node(input, &["Cast"]).filter(|node| has_type(node, "DstT", DType::Float32))?;
+    let types = [DType::Float16, DType::Bfloat16];
+    let dtype = types.into_iter().find(|&dtype| has_type(node, "SrcT", dtype))?;
+    Some((operands(node).next()?, dtype))
+}
+
 /// Returns both orders of two operands.
 pub(super) fn orders<T: Copy>([a, b]: [T; 2]) -> [[T; 2]; 2] {
     [[a, b], [b, a]]
@@ -139,6 +173,22 @@ pub(super) fn redirect(graph: &mut Graph<'_>, from: Input<'_>, to: Input<'_>) {
             node.set_inputs(inputs);
         }
     }
+}
+
+/// Makes a node one of another op, with these inputs before the nodes that it waits for, and without the attributes of its op.
+pub(super) fn change<'n, 'a>(
+    node: &'n mut Node<'a>,
+    op: &str,
+    inputs: impl IntoIterator<Item = String>,
+) -> &'n mut Node<'a> {
+    // Attributes that TensorFlow added begin with `_`; they stay.
+    let attributes = node.attr_names().filter(|name| !name.starts_with('_'));
+    for name in attributes.map(str::to_owned).collect::<Vec<_>>() {
+        node.remove_attr(&name);
+    }
+    let waits = node.inputs().filter(|input| matches!(input, Input::Control { .. }));
+    let waits: Vec<_> = waits.map(|input| input.to_string()).collect();
+    node.set_op(op).set_inputs(inputs.into_iter().chain(waits))
 }
 
 /// Removes these nodes, and what they alone need, as far as nothing else uses them and they have no effects.

@@ -295,9 +295,9 @@ fn fusion_keeps_what_others_use_and_wait_for() {
 }
 
 #[test]
-fn batch_normalization_is_found_and_computed_as_on_the_cpu() {
-    counts_of("normalization", &["written", "layers", "others"], &[]);
-    counts_of("normalization", &["off"], &[("RUST_GPU_FUSE", "0")]);
+fn patterns_are_found_and_computed_as_on_the_cpu() {
+    counts_of("patterns", &["written", "layers", "others", "finite"], &[]);
+    counts_of("patterns", &["off"], &[("RUST_GPU_FUSE", "0")]);
 }
 
 /// The type that the device has, and not the one that TensorFlow refused.

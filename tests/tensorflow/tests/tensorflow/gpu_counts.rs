@@ -71,5 +71,5 @@ table! {
     efficient_net: "EfficientNetB0", 1547, 266, 12, 0;
     mobile_net: "MobileNetV2", 939, 177, 2, 0;
     res_net: "ResNet50", 1221, 327, 2, 0;
-    res_net_in_mixed_precision: "ResNet50,mixed_float16", 2176, 176, 4, 0;
+    res_net_in_mixed_precision: "ResNet50,mixed_float16", 1510, 175, 4, 0;
 }

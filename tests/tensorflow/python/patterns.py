@@ -1,9 +1,11 @@
-"""Batch normalization in graphs on the device of the type TF_PLUGIN_DEVICE_TYPE, whose ops the graph pass replaces; steps, one an argument, in their order.
+"""Groups of ops in graphs on the device of the type TF_PLUGIN_DEVICE_TYPE that the graph pass replaces by others; steps, one an argument, in their order.
+All but `finite` are about batch normalization.
 
     written    as `tf.nn.moments` and `tf.nn.batch_normalization` write it: results and gradients of all inputs are the CPU's, and those of the
                same ops one by one, in the same bits each time
     layers     as Keras' layer writes it, in float32 and mixed precision
     others     what looks like it and is another thing is computed as it is written
+    finite     whether all gradients are finite, as optimizers ask that scale the loss
     off        nothing is replaced
 
 RUST_GPU_COUNTERS is the file of the counters. Writes `ok STEP` after each step; the first that fails ends the process.
@@ -19,7 +21,7 @@ import tensorflow as tf
 from steps import check, take
 
 DEVICE, CPU = "/device:%s:0" % os.environ["TF_PLUGIN_DEVICE_TYPE"], "/device:CPU:0"
-MOMENTS, GRADIENT = "RustGpuMoments", "RustGpuBatchNormGrad"
+MOMENTS, GRADIENT, FINITE = "RustGpuMoments", "RustGpuBatchNormGrad", "RustGpuAllFinite"
 
 random = np.random.default_rng(11)
 
@@ -221,11 +223,38 @@ def others():
     compare(gradients(lambda x: (loop(x),)), [weights, x], "a loop", {}, limit=1e-4)
 
 
+def all_finite(tensors):
+    """As `keras.optimizers.LossScaleOptimizer` has it."""
+    return keras.ops.all(keras.ops.convert_to_tensor([keras.ops.all(keras.ops.isfinite(x)) for x in tensors]))
+
+
+def finite():
+    sizes = [(3, 3, 8, 16), (16,), (7, 5), (1,), (5000, 300), (4, 4), (2, 3, 4, 5), (0, 3)] + [(n,) for n in range(1, 12)]
+    # The rank of each is known, and the sizes are not.
+    for dtype in (tf.float32, tf.float16, tf.bfloat16):
+        good = [tf.cast(random.normal(size=size), dtype) for size in sizes]
+        signature = [tf.TensorSpec([None] * len(size), dtype) for size in sizes]
+
+        def check_all(*tensors):
+            tensors = [tf.reshape(tensors[0], [3, 3, 8, 16])] + [x * 1 for x in tensors[1:]]
+            return all_finite(tensors + [tf.cast(tensors[1], tf.float32)])
+        compare(check_all, good, "finite %s" % dtype.name, {"All": 0, "Pack": 0, "IsFinite": 0}, signature=signature)
+        for at, bad in [(0, np.nan), (4, np.inf), (4, -np.inf), (7, np.nan), (len(sizes) - 1, np.inf), (3, np.nan)]:
+            values = good[at].numpy().ravel().astype("float64")
+            values[-1:] = bad
+            tensors = good[:at] + [tf.cast(values.reshape(sizes[at]), dtype)] + good[at + 1:]
+            compare(check_all, tensors, "%r in %d of %s" % (bad, at, dtype.name), {FINITE: 4}, signature=signature)
+    # Vectors of predicates stay.
+    rows = lambda x, y: tf.reduce_all(tf.stack([tf.reduce_all(tf.math.is_finite(x), 0), tf.reduce_all(tf.math.is_finite(y), 0)]), 0)
+    compare(rows, [tf.ones((3, 4)), tf.constant([[1.0, np.nan, 2.0, 3.0]])], "rows", {FINITE: 0})
+
+
 def off():
     x = tf.constant(random.normal(size=(2, 3, 3, 4)), tf.float32)
     compare(gradients(moments_first), [tf.ones_like(x), x, tf.ones(4), tf.ones(4)], "off", {MOMENTS: 0, GRADIENT: 0})
+    compare(lambda x: all_finite([x, x * 2]), [x], "off", {FINITE: 0})
 
 
 with tf.device(DEVICE):
     PROBE = tf.zeros([1])
-take(written, layers, others, off)
+take(written, layers, others, finite, off)
